@@ -7,7 +7,7 @@
  * I2  The idle list has those with nothing held, longest idle first, so a sweep looks at what it drops and one more.
  */
 import type { Clock } from "./clock.ts";
-import { Gate } from "./gate.ts";
+import type { Gate } from "./gate.ts";
 import { GateContext } from "./gate-context.ts";
 import { LinkedList } from "./linked-list.ts";
 import { check } from "./policy.ts";
