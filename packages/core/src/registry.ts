@@ -55,11 +55,17 @@ export class SemaphoreRegistry {
   open(name: string, capacity: number, clock: Clock | undefined): Gate {
     const known = this.#map.gates.get(name);
     if (known === undefined || known.closed !== undefined) {
-      const gate = new Gate(capacity, new GateContext(clock ?? this.#map.context.clock, this.#map), name);
+      const gate = new Gate(
+        capacity,
+        new GateContext(clock ?? this.#map.context.clock, this.#map),
+        name,
+      );
       // Behind a closed one it has to wait until the name is free: see `current`.
       return known === undefined ? this.current(gate) : gate;
     }
-    if (known.inUse > 0 && known.capacity !== capacity) throw new CapacityMismatchError(name, known.capacity, capacity);
+    if (known.inUse > 0 && known.capacity !== capacity) {
+      throw new CapacityMismatchError({ semaphore: name, capacity: known.capacity, requested: capacity });
+    }
     known.capacity = capacity;
     this.#map.becameIdle(known);
     return known;
