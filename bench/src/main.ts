@@ -1,1 +1,82 @@
-console.log("bench");
+/** `npm run bench -- [--short] [--rounds N] [--only W1,W4] [--json FILE] [--write-docs] [--strict]` */
+import { writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { LIMIT, referencesOf } from "./goals.ts";
+import { measureAll, type Pair, rowsOf } from "./harness.ts";
+import { caseResults, type Report } from "./results.ts";
+import type { Subject } from "./subject.ts";
+import { describeSubject, subjectIds } from "./subjects/index.ts";
+import { renderTable } from "./table.ts";
+import type { Case } from "./workload.ts";
+import { caseById, workloads } from "./workloads/index.ts";
+
+const { values } = parseArgs({
+  options: {
+    short: { type: "boolean", default: false },
+    rounds: { type: "string" },
+    only: { type: "string" },
+    json: { type: "string" },
+    "write-docs": { type: "boolean", default: false },
+    strict: { type: "boolean", default: false },
+  },
+});
+
+function chosenCases(only: string | undefined): Case[] {
+  if (only === undefined) return workloads.flatMap((workload) => workload.cases);
+  return only.split(",").flatMap((id) => {
+    const workload = workloads.find((candidate) => candidate.id === id);
+    return workload === undefined ? [caseById(id)] : workload.cases;
+  });
+}
+
+/** One group per case; then the pairs of cases left out that a goal is held against. */
+function pairsOf(cases: readonly Case[], subjects: readonly Subject[]): Pair[][] {
+  const groups = cases.map((chosen) => {
+    const present = subjects.filter((subject) => chosen.absence(subject) === undefined);
+    const limit = chosen.limit === undefined ? [] : [LIMIT];
+    return [...limit, ...present.map((subject) => subject.id)].map((subject) => ({ chosen, subject }));
+  });
+  const known = new Set(cases.map((chosen) => chosen.id));
+  const missing = cases
+    .flatMap((chosen) => referencesOf(chosen.goals))
+    .filter((reference) => !known.has(reference.caseId))
+    .map((reference) => ({ chosen: caseById(reference.caseId), subject: reference.subject }));
+  return missing.length === 0 ? groups : [...groups, missing];
+}
+
+function roundsOf(text: string | undefined, isShort: boolean): number {
+  const rounds = Number(text ?? (isShort ? 1 : 5));
+  if (!Number.isInteger(rounds) || rounds < 1) throw new RangeError(`Expected --rounds to be at least 1, got ${text}.`);
+  return rounds;
+}
+
+const stop = new AbortController();
+process.once("SIGINT", () => stop.abort());
+
+const isShort = values.short;
+const rounds = roundsOf(values.rounds, isShort);
+const cases = chosenCases(values.only);
+const subjects = await Promise.all(subjectIds.map(describeSubject));
+const groups = pairsOf(cases, subjects);
+const isTerminal = process.stderr.isTTY;
+const standings = await measureAll(groups, {
+  rounds,
+  isShort,
+  budgetMs: isShort ? 3000 : 20_000,
+  signal: stop.signal,
+  onProgress: (text) => process.stderr.write(isTerminal ? `\r\u001B[K${text}` : `${text}\n`),
+});
+if (isTerminal) process.stderr.write("\r\u001B[K");
+
+const measured = [...new Set(groups.flat().map((pair) => pair.chosen))];
+const rows = new Map(measured.map((chosen) => [chosen.id, rowsOf(chosen, subjects, standings)]));
+const report: Report = { node: process.version, rounds, isShort, cases: caseResults(cases, rows) };
+console.log(renderTable(report));
+if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, undefined, 2)}\n`);
+if (stop.signal.aborted) process.exitCode = 130;
+else if (
+  values.strict &&
+  report.cases.some((result) => result.verdicts.some((verdict) => verdict.outcome !== "reached"))
+) {
+  process.exitCode = 1;
+}
