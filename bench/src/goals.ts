@@ -24,6 +24,8 @@ export type Goal =
   | { readonly kind: "near-cheapest-peer"; readonly factor: number }
   /** Our growth from `caseId` to this case is at most the limit's growth, plus the slack. */
   | { readonly kind: "grows-like-limit"; readonly caseId: string; readonly slack: number }
+  /** Our growth from `caseId` to this case; what the limit grows by is said beside it. */
+  | { readonly kind: "linear"; readonly factor: number; readonly caseId: string }
   | { readonly kind: "bound"; readonly most: number; readonly unit: string }
   | { readonly kind: "extra-bound"; readonly extra: string; readonly most: number; readonly unit: string };
 
@@ -64,6 +66,8 @@ export function goalText(goal: Goal): string {
       return `≤ ${goal.factor} × the cheapest peer`;
     case "grows-like-limit":
       return `growth from ${goal.caseId} ≤ the limit's + ${Math.round(goal.slack * 100)} %`;
+    case "linear":
+      return `linear: ≤ ${goal.factor} × the cost of ${goal.caseId}`;
     case "bound":
       return `≤ ${goal.most} ${goal.unit}`;
     case "extra-bound":
@@ -103,20 +107,22 @@ function judgeAgainstPeers(
   return { measured: `${best.peer} ${ratio(lead)}`, outcome: decide(isReached) };
 }
 
+const growth = (scores: Scores, subject: string, from: string, to: string): number | undefined => {
+  const small = scores.figures(from, subject);
+  const large = scores.figures(to, subject);
+  return small === undefined || large === undefined ? undefined : large.median / small.median;
+};
+
 function judgeGrowth(
-  goal: Extract<Goal, { kind: "grows-like-limit" }>,
+  goal: Extract<Goal, { kind: "grows-like-limit" | "linear" }>,
   caseId: string,
-  ours: Figures,
   scores: Scores,
 ): Judged {
-  const small = scores.figures(goal.caseId, OURS);
-  const limit = scores.figures(caseId, LIMIT);
-  const smallLimit = scores.figures(goal.caseId, LIMIT);
-  if (small === undefined || limit === undefined || smallLimit === undefined) return unmeasured;
-  const growth = ours.median / small.median;
-  const limitGrowth = limit.median / smallLimit.median;
-  const isReached = growth <= limitGrowth * (1 + goal.slack);
-  return { measured: `${ratio(growth)}, limit ${ratio(limitGrowth)}`, outcome: decide(isReached) };
+  const ours = growth(scores, OURS, goal.caseId, caseId);
+  const limit = growth(scores, LIMIT, goal.caseId, caseId);
+  if (ours === undefined || limit === undefined) return unmeasured;
+  const most = goal.kind === "linear" ? goal.factor : limit * (1 + goal.slack);
+  return { measured: `${ratio(ours)}, limit ${ratio(limit)}`, outcome: decide(ours <= most) };
 }
 
 function judgeMeasured(goal: Goal, caseId: string, ours: Figures, scores: Scores): Judged {
@@ -137,7 +143,8 @@ function judgeMeasured(goal: Goal, caseId: string, ours: Figures, scores: Scores
       return { measured: `${ratio(measured)} ${best.peer}`, outcome: decide(measured <= goal.factor) };
     }
     case "grows-like-limit":
-      return judgeGrowth(goal, caseId, ours, scores);
+    case "linear":
+      return judgeGrowth(goal, caseId, scores);
     case "bound":
       return { measured: `${ours.median.toFixed(0)} ${goal.unit}`, outcome: decide(ours.median <= goal.most) };
     case "extra-bound": {
@@ -158,7 +165,7 @@ export function judge(goal: Goal, caseId: string, scores: Scores): Verdict {
 export function referencesOf(goals: readonly Goal[]): readonly { caseId: string; subject: string }[] {
   return goals.flatMap((goal) => {
     if (goal.kind === "at-most" && goal.caseId !== undefined) return [{ caseId: goal.caseId, subject: goal.subject }];
-    if (goal.kind !== "grows-like-limit") return [];
+    if (goal.kind !== "grows-like-limit" && goal.kind !== "linear") return [];
     return [OURS, LIMIT].map((subject) => ({ caseId: goal.caseId, subject }));
   });
 }

@@ -7,12 +7,14 @@
  */
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { LIMIT } from "./goals.ts";
 import type { Row, Standing } from "./results.ts";
 import type { Subject } from "./subject.ts";
-import type { Case, Measurement } from "./workload.ts";
+import { type Case, type Measurement, yardsticksOf } from "./workload.ts";
 
 const CHILD = fileURLToPath(new URL("child.js", import.meta.url));
+
+/** Node's exit code when nothing is left to do and the program still awaits. */
+const HANGS = 13;
 
 export interface Pair {
   readonly chosen: Case;
@@ -52,7 +54,11 @@ function measureOnce(pair: Pair, options: HarnessOptions): Promise<Standing> {
       options.signal.removeEventListener("abort", kill);
       if (isOverBudget) resolve({ state: "over-budget", budgetMs: options.budgetMs });
       else if (code === 0) resolve({ state: "measured", samples: [JSON.parse(out) as Measurement] });
-      else resolve({ state: "failed", message: firstErrorLine(errors) });
+      else
+        resolve({
+          state: "failed",
+          message: code === HANGS ? "hangs: its waiters never settle" : firstErrorLine(errors),
+        });
     });
   });
 }
@@ -104,15 +110,15 @@ export function rowsOf(
   subjects: readonly Subject[],
   standings: ReadonlyMap<string, Standing>,
 ): readonly Row[] {
-  const limit = chosen.limit === undefined ? [] : [{ ...chosen.limit, id: LIMIT }];
-  return [...limit, ...subjects].flatMap((subject) => {
-    const reason = subject.id === LIMIT ? undefined : chosen.absence(subject);
+  const yardsticks = yardsticksOf(chosen);
+  return [...yardsticks, ...subjects].flatMap((subject) => {
+    const isYardstick = yardsticks.includes(subject);
+    const reason = isYardstick ? undefined : chosen.absence(subject);
     const measured = standings.get(key({ chosen, subject: subject.id }));
     const standing: Standing | undefined = reason === undefined ? measured : { state: "absent", reason };
     if (standing === undefined) return [];
-    const note = subject.notes?.[chosen.noteKey];
-    return [
-      { subject: subject.id, isFull: subject.safety.length > 0, standing, ...(note === undefined ? {} : { note }) },
-    ];
+    const note = standing.state === "measured" ? subject.notes?.[chosen.noteKey] : undefined;
+    const row = { subject: subject.id, isFull: subject.safety.length > 0, isYardstick, standing };
+    return [note === undefined ? row : { ...row, note }];
   });
 }

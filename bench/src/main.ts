@@ -1,13 +1,13 @@
 /** `npm run bench -- [--short] [--rounds N] [--only W1,W4] [--json FILE] [--write-docs] [--strict]` */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { LIMIT, referencesOf } from "./goals.ts";
+import { OURS, referencesOf } from "./goals.ts";
 import { measureAll, type Pair, rowsOf } from "./harness.ts";
 import { caseResults, type Report } from "./results.ts";
 import type { Subject } from "./subject.ts";
 import { describeSubject, subjectIds } from "./subjects/index.ts";
 import { renderTable } from "./table.ts";
-import type { Case } from "./workload.ts";
+import { type Case, yardsticksOf } from "./workload.ts";
 import { caseById, workloads } from "./workloads/index.ts";
 
 const { values } = parseArgs({
@@ -32,9 +32,10 @@ function chosenCases(only: string | undefined): Case[] {
 /** One group per case; then the pairs of cases left out that a goal is held against. */
 function pairsOf(cases: readonly Case[], subjects: readonly Subject[]): Pair[][] {
   const groups = cases.map((chosen) => {
-    const present = subjects.filter((subject) => chosen.absence(subject) === undefined);
-    const limit = chosen.limit === undefined ? [] : [LIMIT];
-    return [...limit, ...present.map((subject) => subject.id)].map((subject) => ({ chosen, subject }));
+    const present = subjects.filter(
+      (subject) => chosen.absence(subject) === undefined && (chosen.peersLeftOut === undefined || subject.id === OURS),
+    );
+    return [...yardsticksOf(chosen), ...present].map((subject) => ({ chosen, subject: subject.id }));
   });
   const known = new Set(cases.map((chosen) => chosen.id));
   const missing = cases
@@ -62,7 +63,7 @@ const isTerminal = process.stderr.isTTY;
 const standings = await measureAll(groups, {
   rounds,
   isShort,
-  budgetMs: isShort ? 3000 : 20_000,
+  budgetMs: isShort ? 1500 : 6000,
   signal: stop.signal,
   onProgress: (text) => process.stderr.write(isTerminal ? `\r\u001B[K${text}` : `${text}\n`),
 });

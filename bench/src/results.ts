@@ -1,5 +1,5 @@
 /** What a run leaves behind: the JSON file's shape, and the lookups that goals need. */
-import { type Figures, judge, LIMIT, OURS, type Peers, type Scores, type Verdict } from "./goals.ts";
+import { type Figures, judge, OURS, type Peers, type Scores, type Verdict } from "./goals.ts";
 import { median } from "./timing.ts";
 import type { Case, Measurement } from "./workload.ts";
 
@@ -12,6 +12,7 @@ export type Standing =
 export interface Row {
   readonly subject: string;
   readonly isFull: boolean;
+  readonly isYardstick: boolean;
   readonly note?: string;
   readonly standing: Standing;
 }
@@ -46,7 +47,7 @@ export function figuresOf(standing: Standing): Figures | undefined {
   };
 }
 
-const isPeer = (row: Row): boolean => row.subject !== OURS && row.subject !== LIMIT;
+const isPeer = (row: Row): boolean => row.subject !== OURS && !row.isYardstick;
 
 const isAmong = (row: Row, which: Peers): boolean =>
   isPeer(row) && (which === "all" || (which === "full" ? row.isFull : which.includes(row.subject)));

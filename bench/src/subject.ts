@@ -24,10 +24,14 @@ interface GateOperations {
 }
 export type Gate = Partial<GateOperations>;
 
-/** One limiter per key: the library's own, or a `Map` of its semaphores. */
+/**
+ * One limiter per key: the library's own, or a `Map` of its semaphores. A cycle of a key is
+ * `const l = lookup(key); release(await acquire(l), l)`; a library that only scopes runs the whole cycle in `acquire`.
+ */
 export interface KeyedGate {
-  /** Takes and gives back the one slot of `key`. */
-  cycle: (key: string) => PromiseLike<unknown>;
+  lookup: (key: string) => unknown;
+  acquire: (limiter: never) => PromiseLike<unknown>;
+  release: (handle: never, limiter: never) => unknown;
   sweep: () => unknown;
 }
 

@@ -52,34 +52,67 @@ export function cellsOf(result: CaseResult, row: Row): Cells {
   };
 }
 
-/** Measured rows by cost, then those over budget or failed, then the absent ones. */
+const costOf = (row: Row): number => figuresOf(row.standing)?.median ?? 0;
+
+/** Rows with a figure by cost, then those over budget or failed. */
 export function ordered(rows: readonly Row[]): Row[] {
   const rank = { measured: 0, "over-budget": 1, failed: 2, absent: 3 };
-  const cost = (row: Row): number => figuresOf(row.standing)?.median ?? 0;
-  return [...rows].sort((a, b) => rank[a.standing.state] - rank[b.standing.state] || cost(a) - cost(b));
+  return rows
+    .filter((row) => row.standing.state !== "absent")
+    .sort((a, b) => rank[a.standing.state] - rank[b.standing.state] || costOf(a) - costOf(b));
+}
+
+/** The absent peers, those with the same reason together. */
+export function absences(rows: readonly Row[]): string[] {
+  const byReason = new Map<string, string[]>();
+  for (const row of rows) {
+    if (row.standing.state !== "absent") continue;
+    byReason.set(row.standing.reason, [...(byReason.get(row.standing.reason) ?? []), row.subject]);
+  }
+  return [...byReason].map(([reason, names]) => `${names.join(", ")}: ${reason}`);
+}
+
+const INDENT = "    ";
+const WIDTH = 120;
+
+/** Breaks a long line at blanks, and indents what follows. */
+function wrapped(text: string): string[] {
+  const lines: string[] = [];
+  let rest = INDENT + text;
+  while (rest.length > WIDTH) {
+    const at = rest.lastIndexOf(" ", WIDTH);
+    lines.push(rest.slice(0, at));
+    rest = `${INDENT}        ${rest.slice(at + 1)}`;
+  }
+  return [...lines, rest];
+}
+
+function rowLine(result: CaseResult, row: Row): string {
+  const cells = cellsOf(result, row);
+  const ratios = `${cells.spread.padEnd(18)}${cells.toLimit.padStart(9)}${cells.toOurs.padStart(9)}`;
+  const figures = cells.spread === "" ? "" : `  ${ratios}`;
+  return `${INDENT}${cells.subject.padEnd(22)}${cells.median.padStart(10)}${figures}  ${cells.remark}`.trimEnd();
 }
 
 function caseLines(result: CaseResult): string[] {
-  const lines = [
-    "",
-    `${result.id.padEnd(6)} ${result.title}  [${result.unit}/op]`,
-    `       ${"".padEnd(20)}${"median".padStart(10)}  ${"min..max".padEnd(18)}${"× limit".padStart(9)}${"× ours".padStart(9)}`,
+  const heads = `${"median".padStart(10)}  ${"min..max".padEnd(18)}${"× limit".padStart(9)}${"× ours".padStart(9)}`;
+  const notes = result.rows.flatMap((row) => (row.note === undefined ? [] : [`${row.subject}: ${row.note}`]));
+  const remarks = [
+    ...(result.limitTitle === undefined ? [] : [`limit:  ${result.limitTitle}`]),
+    ...(result.peersLeftOut === undefined ? [] : [result.peersLeftOut]),
+    ...notes.map((note) => `note:   ${note}`),
+    ...absences(result.rows).map((absence) => `absent: ${absence}`),
   ];
-  for (const row of ordered(result.rows)) {
-    const cells = cellsOf(result, row);
-    const figures =
-      cells.spread === ""
-        ? cells.median.padStart(10)
-        : `${cells.median.padStart(10)}  ${cells.spread.padEnd(18)}${cells.toLimit.padStart(9)}${cells.toOurs.padStart(9)}`;
-    lines.push(`       ${cells.subject.padEnd(20)}${figures}  ${cells.remark}`.trimEnd());
-  }
-  if (result.limitTitle !== undefined) lines.push(`       limit: ${result.limitTitle}`);
-  if (result.peersLeftOut !== undefined) lines.push(`       ${result.peersLeftOut}`);
-  for (const row of result.rows) if (row.note !== undefined) lines.push(`       ${row.subject}: ${row.note}`);
-  for (const verdict of result.verdicts) {
-    lines.push(`       goal  ${verdict.text.padEnd(52)} ${verdict.measured.padEnd(28)} ${verdict.outcome}`);
-  }
-  return lines;
+  return [
+    "",
+    `${result.id}  ${result.title}  [${result.unit}/op]`,
+    `${INDENT}${"".padEnd(22)}${heads}`,
+    ...ordered(result.rows).map((row) => rowLine(result, row)),
+    ...remarks.flatMap(wrapped),
+    ...result.verdicts.map(
+      ({ text, measured, outcome }) => `${INDENT}goal:   ${text.padEnd(54)} ${measured.padEnd(34)} ${outcome}`,
+    ),
+  ];
 }
 
 export function summaryLine(report: Report): string {
@@ -91,7 +124,7 @@ export function summaryLine(report: Report): string {
 }
 
 export function renderTable(report: Report): string {
-  const mode = report.isShort ? ", short mode: a smoke run, not a measurement" : "";
+  const mode = report.isShort ? "\nshort mode: a smoke run at a tenth of the sizes over 1,000, not a measurement" : "";
   return [
     `Node ${report.node}, medians of ${report.rounds} interleaved rounds in fresh processes${mode}`,
     "* full peer: owner-safe release, timeout or abort",

@@ -1,11 +1,21 @@
 /** How one process turns a loop into one figure. The harness takes the median over processes. */
 
-export interface Plan {
-  /** Operations per timed batch. */
-  readonly count: number;
-  readonly batches: number;
-  readonly warmUps: number;
+export type Loop = (count: number) => Promise<unknown> | void;
+
+interface Pace {
+  readonly warmUpMs: number;
+  readonly measureMs: number;
+  /** How long one batch should take where the number of operations is ours to choose. */
+  readonly batchMs: number;
 }
+
+const FULL: Pace = { warmUpMs: 250, measureMs: 400, batchMs: 20 };
+const SHORT: Pace = { warmUpMs: 50, measureMs: 60, batchMs: 6 };
+const LEAST_BATCHES = 3;
+/** A batch that takes this long is quadratic or waits for timers: warming up would not change its figure. */
+const SLOW_BATCH_MS = 1000;
+
+const paceOf = (isShort: boolean): Pace => (isShort ? SHORT : FULL);
 
 export const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((a, b) => a - b);
@@ -14,38 +24,64 @@ export const median = (values: readonly number[]): number => {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
 };
 
-/** Median over the batches of nanoseconds per operation. */
-export async function nanosecondsPerOperation(
-  plan: Plan,
-  loop: (count: number) => Promise<unknown> | void,
-): Promise<number> {
-  for (let i = 0; i < plan.warmUps; i++) await loop(plan.count);
-  const figures: number[] = [];
-  for (let i = 0; i < plan.batches; i++) {
-    const startedAt = process.hrtime.bigint();
-    await loop(plan.count);
-    figures.push(Number(process.hrtime.bigint() - startedAt) / plan.count);
-  }
-  return median(figures);
+/** Median over batches of `count` operations each: nanoseconds per operation, by the given stopwatch. */
+async function medianCost(loop: Loop, count: number, pace: Pace, stopwatch: () => () => number): Promise<number> {
+  const batches = async (forMs: number, least: number): Promise<number[]> => {
+    const figures: number[] = [];
+    const startedAt = performance.now();
+    while (figures.length < least || performance.now() - startedAt < forMs) {
+      const elapsed = stopwatch();
+      await loop(count);
+      figures.push(elapsed() / count);
+      if (performance.now() - startedAt > SLOW_BATCH_MS * least) break;
+    }
+    return figures;
+  };
+  const warmUp = await batches(pace.warmUpMs, 1);
+  const [first = Number.NaN] = warmUp;
+  if (first * count > SLOW_BATCH_MS * 1e6) return first;
+  return median(await batches(pace.measureMs, LEAST_BATCHES));
 }
 
-/**
- * As above, but of the time the event loop was busy: what waiters cost whose timers have yet to fire, without the
- * time that passes until then.
- */
-export async function busyNanosecondsPerOperation(
-  plan: Plan,
-  loop: (count: number) => Promise<unknown>,
-): Promise<number> {
-  for (let i = 0; i < plan.warmUps; i++) await loop(plan.count);
-  const figures: number[] = [];
-  for (let i = 0; i < plan.batches; i++) {
-    const before = performance.eventLoopUtilization();
-    await loop(plan.count);
-    figures.push((performance.eventLoopUtilization(before).active * 1e6) / plan.count);
-  }
-  return median(figures);
+const wallClock = () => {
+  const startedAt = process.hrtime.bigint();
+  return () => Number(process.hrtime.bigint() - startedAt);
+};
+
+/** Time the event loop was busy: without the waiting for timers that have yet to fire. */
+const busyClock = () => {
+  const before = performance.eventLoopUtilization();
+  return () => performance.eventLoopUtilization(before).active * 1e6;
+};
+
+/** Nanoseconds per operation in batches of a size that takes a fair time, up to `most` operations. */
+export async function cost(loop: Loop, most: number, isShort: boolean): Promise<number> {
+  const pace = paceOf(isShort);
+  const trial = Math.max(1, Math.round(most / 1000));
+  await loop(trial);
+  const elapsed = wallClock();
+  await loop(trial);
+  const perOperation = elapsed() / trial;
+  const count = Math.round(Math.min(most, Math.max(trial, (pace.batchMs * 1e6) / perOperation)));
+  // The trial ran cold code: where it asked for less than `most`, the warmed loop may well fit more.
+  const settled = count === most ? count : await warmedCount(loop, count, most, pace);
+  return medianCost(loop, settled, pace, wallClock);
 }
+
+async function warmedCount(loop: Loop, count: number, most: number, pace: Pace): Promise<number> {
+  await loop(count);
+  const elapsed = wallClock();
+  await loop(count);
+  return Math.round(Math.min(most, Math.max(1, (pace.batchMs * 1e6 * count) / elapsed())));
+}
+
+/** Nanoseconds per operation in batches of exactly `count` operations. */
+export const costOfBatch = (loop: Loop, count: number, isShort: boolean): Promise<number> =>
+  medianCost(loop, count, paceOf(isShort), wallClock);
+
+/** As `costOfBatch`, counting only the time in which the event loop was busy. */
+export const busyCostOfBatch = (loop: Loop, count: number, isShort: boolean): Promise<number> =>
+  medianCost(loop, count, paceOf(isShort), busyClock);
 
 /** Bytes on the heap that something still refers to. Needs `--expose-gc`. */
 export function liveHeapBytes(): number {
@@ -53,3 +89,6 @@ export function liveHeapBytes(): number {
   for (let i = 0; i < 4; i++) globalThis.gc();
   return process.memoryUsage().heapUsed;
 }
+
+/** Sizes over 1,000 in short mode. */
+export const sized = (count: number, isShort: boolean): number => (isShort && count > 1000 ? count / 10 : count);

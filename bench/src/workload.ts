@@ -18,6 +18,8 @@ export interface Case {
   /** What the cheapest JavaScript for the job does, in words; undefined if the row has none. */
   readonly limitTitle?: string;
   readonly limit?: Subject;
+  /** Further yardsticks, shown beside the limit; not peers. */
+  readonly yardsticks?: readonly Subject[];
   /** Rows that only show how our cost grows with size leave the peers out, and say so. */
   readonly peersLeftOut?: string;
   readonly needsGc?: boolean;
@@ -33,3 +35,9 @@ export interface Workload {
   readonly id: string;
   readonly cases: readonly Case[];
 }
+
+/** The limit first. */
+export const yardsticksOf = (chosen: Case): readonly Subject[] => [
+  ...(chosen.limit === undefined ? [] : [chosen.limit]),
+  ...(chosen.yardsticks ?? []),
+];

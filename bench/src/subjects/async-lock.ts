@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import type { Subject, Work } from "../subject.ts";
-import { nothing } from "./map-of.ts";
+import { alreadyReleased, nothing, scopesOnly } from "./map-of.ts";
 
 interface AsyncLock {
   acquire(key: string, work: Work, options?: { timeout?: number }): Promise<unknown>;
@@ -9,7 +9,6 @@ interface AsyncLock {
 // The package has no types.
 const AsyncLock = createRequire(import.meta.url)("async-lock") as new (options: { maxPending: number }) => AsyncLock;
 
-const scopesOnly = "only scopes: lock.acquire(key, work), see W1r";
 // Its default refuses the 1,001st waiter.
 const unbounded = { maxPending: Number.POSITIVE_INFINITY };
 
@@ -23,7 +22,7 @@ export const subject: Subject = {
     signal: "takes no AbortSignal",
     renew: "its maximum execution time cannot be renewed",
   },
-  notes: { W4t: "the caller is rejected, the waiter stays queued" },
+  notes: { "W4 timeouts": "the caller is rejected, the waiter stays queued" },
   make: () => {
     const lock = new AsyncLock(unbounded);
     return {
@@ -34,6 +33,11 @@ export const subject: Subject = {
   makeKeyed: () => {
     const lock = new AsyncLock(unbounded);
     // Keyed by itself, and it forgets a free key at once.
-    return { cycle: (key) => lock.acquire(key, nothing), sweep: () => undefined };
+    return {
+      lookup: (key) => key,
+      acquire: (key: string) => lock.acquire(key, nothing),
+      release: alreadyReleased,
+      sweep: () => undefined,
+    };
   },
 };

@@ -35,6 +35,7 @@ export const subject: Subject = {
   makeKeyed: () =>
     mapOf(
       () => new Semaphore(1),
-      (semaphore) => semaphore.acquire().then(release),
+      (semaphore) => semaphore.acquire(),
+      release,
     ),
 };

@@ -22,6 +22,7 @@ export const subject: Subject = {
   makeKeyed: () =>
     mapOf(
       () => new Sema(1),
-      (sema) => sema.acquire().then(() => sema.release()),
+      (sema) => sema.acquire(),
+      (_, sema) => sema.release(),
     ),
 };

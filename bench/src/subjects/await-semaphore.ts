@@ -19,7 +19,7 @@ export const subject: Subject = {
   id: "await-semaphore",
   safety: ["owner-safe release"],
   lacks: {
-    tryAcquire: "no try",
+    tryAcquire: "no try, only acquire",
     signal: "takes no AbortSignal",
     timeout: "no timeout",
     renew: "no time to live for a held slot",
@@ -31,6 +31,7 @@ export const subject: Subject = {
   makeKeyed: () =>
     mapOf(
       () => new Semaphore(1),
-      (semaphore) => semaphore.acquire().then(call),
+      (semaphore) => semaphore.acquire(),
+      call,
     ),
 };

@@ -1,8 +1,6 @@
 import Bottleneck from "bottleneck";
 import type { Subject } from "../subject.ts";
-import { mapOf, nothing } from "./map-of.ts";
-
-const scopesOnly = "only scopes: limiter.schedule(work), see W1r";
+import { alreadyReleased, mapOf, nothing, scopesOnly } from "./map-of.ts";
 
 export const subject: Subject = {
   id: "bottleneck",
@@ -22,5 +20,6 @@ export const subject: Subject = {
     mapOf(
       () => new Bottleneck({ maxConcurrent: 1 }),
       (limiter) => limiter.schedule(nothing),
+      alreadyReleased,
     ),
 };

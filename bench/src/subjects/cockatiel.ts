@@ -1,17 +1,15 @@
 import { bulkhead, type IPolicy, TimeoutStrategy, timeout, wrap } from "cockatiel";
 import type { Subject } from "../subject.ts";
-import { mapOf, nothing } from "./map-of.ts";
-
-const scopesOnly = "only scopes: bulkhead.execute(work), see W1r";
+import { alreadyReleased, mapOf, nothing, scopesOnly } from "./map-of.ts";
 
 export const subject: Subject = {
   id: "cockatiel",
   safety: ["timeout", "abort"],
   lacks: { acquire: scopesOnly, tryAcquire: scopesOnly, renew: "no time to live for a held slot" },
   notes: {
-    W4: "an aborted waiter stays queued and is rejected when its turn comes: the figure includes that drain",
-    W4s: "an aborted waiter stays queued and is rejected when its turn comes: the figure includes that drain",
-    W4t: "wrap(timeout, bulkhead): the caller is rejected, the waiter stays queued",
+    "W4 aborts": "an aborted waiter stays queued and is rejected when its turn comes: the figure includes that drain",
+    "W4s aborted": "an aborted waiter stays queued and is rejected when its turn comes: the figure includes that drain",
+    "W4 timeouts": "wrap(timeout, bulkhead): the caller is rejected, the waiter stays queued",
   },
   make: (slots) => {
     const policy = bulkhead(slots, Number.POSITIVE_INFINITY);
@@ -33,5 +31,6 @@ export const subject: Subject = {
     mapOf(
       () => bulkhead(1, Number.POSITIVE_INFINITY),
       (policy) => policy.execute(nothing),
+      alreadyReleased,
     ),
 };

@@ -1,6 +1,6 @@
 import { Effect, Semaphore } from "effect";
 import type { NativeLoop, Subject } from "../subject.ts";
-import { mapOf, nothing } from "./map-of.ts";
+import { alreadyReleased, mapOf, nothing } from "./map-of.ts";
 
 /** One fiber that runs `body` `count` times: how an Effect program loops, with no promise in between. */
 const repeat =
@@ -47,6 +47,7 @@ export const subject: Subject = {
     mapOf(
       () => Semaphore.makeUnsafe(1),
       (semaphore) => Effect.runPromise(semaphore.withPermit(Effect.promise(nothing))),
+      alreadyReleased,
     ),
   native: {
     W1: (slots) => {

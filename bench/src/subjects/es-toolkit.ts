@@ -6,7 +6,7 @@ export const subject: Subject = {
   id: "es-toolkit",
   safety: [],
   lacks: {
-    tryAcquire: "no try",
+    tryAcquire: "no try, only acquire",
     run: "no scoped run",
     signal: "takes no AbortSignal",
     timeout: "no timeout (withTimeout() leaves the waiter queued and loses its slot)",
@@ -19,6 +19,7 @@ export const subject: Subject = {
   makeKeyed: () =>
     mapOf(
       () => new Semaphore(1),
-      (semaphore) => semaphore.acquire().then(() => semaphore.release()),
+      (semaphore) => semaphore.acquire(),
+      (_, semaphore) => semaphore.release(),
     ),
 };

@@ -1,8 +1,6 @@
 import { newQueue } from "@henrygd/queue";
 import type { Subject } from "../subject.ts";
-import { mapOf, nothing } from "./map-of.ts";
-
-const scopesOnly = "only scopes: queue.add(work), see W1r";
+import { alreadyReleased, mapOf, nothing, scopesOnly } from "./map-of.ts";
 
 export const subject: Subject = {
   id: "@henrygd/queue",
@@ -22,5 +20,6 @@ export const subject: Subject = {
     mapOf(
       () => newQueue(1),
       (queue) => queue.add(nothing),
+      alreadyReleased,
     ),
 };

@@ -1,8 +1,6 @@
 import pLimit from "p-limit";
 import type { Subject } from "../subject.ts";
-import { mapOf, nothing } from "./map-of.ts";
-
-const scopesOnly = "only scopes: limit(work), see W1r";
+import { alreadyReleased, mapOf, nothing, scopesOnly } from "./map-of.ts";
 
 export const subject: Subject = {
   id: "p-limit",
@@ -22,5 +20,6 @@ export const subject: Subject = {
     mapOf(
       () => pLimit(1),
       (limit) => limit(nothing),
+      alreadyReleased,
     ),
 };

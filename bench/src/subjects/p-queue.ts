@@ -1,8 +1,6 @@
 import PQueue from "p-queue";
 import type { Subject } from "../subject.ts";
-import { mapOf, nothing } from "./map-of.ts";
-
-const scopesOnly = "only scopes: queue.add(work), see W1r";
+import { alreadyReleased, mapOf, nothing, scopesOnly } from "./map-of.ts";
 
 export const subject: Subject = {
   id: "p-queue",
@@ -24,5 +22,6 @@ export const subject: Subject = {
     mapOf(
       () => new PQueue({ concurrency: 1 }),
       (queue) => queue.add(nothing),
+      alreadyReleased,
     ),
 };

@@ -9,7 +9,7 @@ export const subject: Subject = {
   id: "@shopify/semaphore",
   safety: ["owner-safe release"],
   lacks: {
-    tryAcquire: "no try",
+    tryAcquire: "no try, only acquire",
     run: "no scoped run",
     signal: "takes no AbortSignal",
     timeout: "no timeout",
@@ -22,6 +22,7 @@ export const subject: Subject = {
   makeKeyed: () =>
     mapOf(
       () => new Semaphore(1),
-      (semaphore) => semaphore.acquire().then(release),
+      (semaphore) => semaphore.acquire(),
+      release,
     ),
 };

@@ -20,12 +20,17 @@ export const subject: Subject = {
   },
   makeKeyed: () => {
     const keyed = new KeyedSemaphore<string>(1);
-    return { cycle: (key) => keyed.acquire(key).then(release), sweep: () => keyed.sweep(0) };
+    return {
+      lookup: (key) => key,
+      acquire: (key: string) => keyed.acquire(key),
+      release,
+      sweep: () => keyed.sweep(0),
+    };
   },
   makeLeased: (slots, ttlMs) => {
     let timers = 0;
     const clock = {
-      now: realClock.now,
+      now: () => realClock.now(),
       setTimer(callback: () => void, delayMs: number) {
         timers += 1;
         return realClock.setTimer(() => {

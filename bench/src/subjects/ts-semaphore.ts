@@ -6,7 +6,7 @@ export const subject: Subject = {
   id: "ts-semaphore",
   safety: [],
   lacks: {
-    tryAcquire: "no try",
+    tryAcquire: "no try, only acquire",
     signal: "takes no AbortSignal",
     timeout: "no timeout",
     renew: "no time to live for a held slot",
@@ -23,6 +23,7 @@ export const subject: Subject = {
   makeKeyed: () =>
     mapOf(
       () => new Semaphore(1),
-      (semaphore) => semaphore.aquire().then(() => semaphore.release()),
+      (semaphore) => semaphore.aquire(),
+      (_, semaphore) => semaphore.release(),
     ),
 };

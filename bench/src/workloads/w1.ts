@@ -4,11 +4,10 @@
  */
 import { bareWork, settledPromise } from "../limits.ts";
 import { gateWith, lacksAny, type NativeLoop, type Subject } from "../subject.ts";
-import { nanosecondsPerOperation, type Plan } from "../timing.ts";
+import { cost } from "../timing.ts";
 import type { Case, Workload } from "../workload.ts";
 
-const plan = (isShort: boolean): Plan =>
-  isShort ? { count: 20_000, batches: 5, warmUps: 4 } : { count: 100_000, batches: 11, warmUps: 6 };
+const MOST = 200_000;
 
 const work = async (): Promise<number> => 1;
 
@@ -34,7 +33,7 @@ function runLoop(subject: Subject): NativeLoop {
 }
 
 const timed = async (loop: NativeLoop, isShort: boolean) => ({
-  value: await nanosecondsPerOperation(plan(isShort), (count) => loop(count, work)),
+  value: await cost((count) => loop(count, work), MOST, isShort),
 });
 
 const acquired: Case = {

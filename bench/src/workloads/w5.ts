@@ -1,7 +1,7 @@
 /** W5: `tryAcquire` and `release` of a free slot, synchronously. */
 import { counterAndObject, sink } from "../limits.ts";
 import { gateWith, lacksAny, type NativeLoop, type Subject } from "../subject.ts";
-import { nanosecondsPerOperation } from "../timing.ts";
+import { cost } from "../timing.ts";
 import type { Workload } from "../workload.ts";
 
 function tryLoop(subject: Subject): NativeLoop {
@@ -29,10 +29,7 @@ export const w5: Workload = {
       absence: (subject) => lacksAny(subject, "tryAcquire"),
       measure: async (subject, isShort) => {
         const loop = subject.native?.W5?.(1) ?? tryLoop(subject);
-        const plan = isShort
-          ? { count: 100_000, batches: 9, warmUps: 5 }
-          : { count: 1_000_000, batches: 11, warmUps: 4 };
-        return { value: await nanosecondsPerOperation(plan, (count) => loop(count, () => Promise.resolve())) };
+        return { value: await cost((count) => loop(count, () => Promise.resolve()), 1_000_000, isShort) };
       },
       goals: [{ kind: "at-most", factor: 2, subject: "limit" }],
     },
