@@ -10,7 +10,7 @@ interface Pace {
 }
 
 const FULL: Pace = { warmUpMs: 250, measureMs: 400, batchMs: 20 };
-const SHORT: Pace = { warmUpMs: 50, measureMs: 60, batchMs: 6 };
+const SHORT: Pace = { warmUpMs: 30, measureMs: 40, batchMs: 5 };
 const LEAST_BATCHES = 3;
 /** A batch that takes this long is quadratic or waits for timers: warming up would not change its figure. */
 const SLOW_BATCH_MS = 1000;

@@ -54,8 +54,18 @@ async function timeOutAll(subject: Subject, durations: readonly number[]): Promi
   return timers;
 }
 
-const linear = (order: Order, kind: string, waiters: number): Case["goals"] =>
-  waiters === SIZES[0] ? [] : [{ kind: "linear", factor: 1.5, caseId: `W4/${kind}-${order}-${SIZES[0]}` }];
+/** At the large size; the small one is there to be grown from. */
+const abortGoals = (order: Order): Case["goals"] => [
+  { kind: "at-most", factor: 1.3, subject: "limit" },
+  { kind: "level-with", peers: "all" },
+  { kind: "linear", factor: 1.5, caseId: `W4/abort-${order}-${SIZES[0]}` },
+];
+
+const timeoutGoals = (order: Order): Case["goals"] => [
+  { kind: "faster-than", factor: 1, peers: "all" },
+  { kind: "extra-bound", extra: "timers", most: DURATIONS, unit: "" },
+  { kind: "linear", factor: 1.5, caseId: `W4/timeout-${order}-${SIZES[0]}` },
+];
 
 const aborted = (order: Order, waiters: number): Case => ({
   id: `W4/abort-${order}-${waiters}`,
@@ -70,11 +80,7 @@ const aborted = (order: Order, waiters: number): Case => ({
     const indices = orderOf(order, sized(waiters, isShort));
     return { value: await costOfBatch(() => abortAll(subject, indices), indices.length, isShort) };
   },
-  goals: [
-    { kind: "at-most", factor: 1.3, subject: "limit" },
-    { kind: "level-with", peers: "all" },
-    ...linear(order, "abort", waiters),
-  ],
+  goals: waiters === SIZES[0] ? [] : abortGoals(order),
 });
 
 const timedOut = (order: Order, waiters: number): Case => ({
@@ -97,11 +103,7 @@ const timedOut = (order: Order, waiters: number): Case => ({
     );
     return { value, extra: { timers } };
   },
-  goals: [
-    { kind: "faster-than", factor: 1, peers: "all" },
-    { kind: "extra-bound", extra: "timers", most: DURATIONS, unit: "" },
-    ...linear(order, "timeout", waiters),
-  ],
+  goals: waiters === SIZES[0] ? [] : timeoutGoals(order),
 });
 
 export const w4: Workload = {

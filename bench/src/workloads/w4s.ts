@@ -28,6 +28,11 @@ async function drain(subject: Subject, waiters: number): Promise<void> {
   await tally.done;
 }
 
+const goals = (kind: string): Case["goals"] => [
+  { kind: "level-with", peers: "all" },
+  { kind: "linear", factor: 1.5, caseId: `W4s/${kind}-${SIZES[0]}` },
+];
+
 const sharedSignal =
   (kind: "aborted" | "drained", batch: (subject: Subject, waiters: number) => Promise<void>) =>
   (waiters: number): Case => ({
@@ -41,10 +46,7 @@ const sharedSignal =
     measure: async (subject, isShort) => ({
       value: await costOfBatch((count) => batch(subject, count), sized(waiters, isShort), isShort),
     }),
-    goals: [
-      { kind: "level-with", peers: "all" },
-      ...(waiters === SIZES[0] ? [] : [{ kind: "linear", factor: 1.5, caseId: `W4s/${kind}-${SIZES[0]}` } as const]),
-    ],
+    goals: waiters === SIZES[0] ? [] : goals(kind),
   });
 
 export const w4s: Workload = {
