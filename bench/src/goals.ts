@@ -54,7 +54,7 @@ const peersText = (peers: Peers): string =>
 const where = (caseId: string | undefined): string => (caseId === undefined ? "" : ` of ${caseId}`);
 
 /** The goal as a sentence of the table. */
-export function goalText(goal: Goal): string {
+function goalText(goal: Goal): string {
   switch (goal.kind) {
     case "at-most":
       return `≤ ${goal.factor} × ${goal.subject}${where(goal.caseId)}`;

@@ -78,28 +78,41 @@ function join(before: Standing | undefined, now: Standing): Standing {
   return { state: "measured", samples: [...before.samples, ...now.samples] };
 }
 
-const eta = (startedAt: number, done: number, all: number): string => {
-  const seconds = Math.round((((performance.now() - startedAt) / Math.max(done, 1)) * (all - done)) / 1000);
-  return seconds >= 60 ? `${Math.floor(seconds / 60)} min ${seconds % 60} s left` : `${seconds} s left`;
+const timeText = (ms: number): string => {
+  const seconds = Math.round(ms / 1000);
+  return seconds >= 60 ? `${Math.floor(seconds / 60)} min ${seconds % 60} s` : `${seconds} s`;
 };
+
+/** What is left to do and how long that takes: as long as it took before, or as long as a pair takes on average. */
+class Agenda {
+  readonly #durations = new Map<string, number>();
+
+  record(pair: Pair, durationMs: number): void {
+    this.#durations.set(key(pair), durationMs);
+  }
+
+  leftMs(pairs: readonly Pair[]): number {
+    const known = [...this.#durations.values()];
+    const average = known.reduce((sum, one) => sum + one, 0) / Math.max(known.length, 1);
+    return pairs.reduce((sum, pair) => sum + (this.#durations.get(key(pair)) ?? average), 0);
+  }
+}
 
 /** Standing of each pair, by `case subject`. Ends early, with what there is, when the signal aborts. */
 export async function measureAll(groups: readonly (readonly Pair[])[], options: HarnessOptions) {
   const standings = new Map<string, Standing>();
-  const startedAt = performance.now();
-  const perRound = groups.reduce((sum, group) => sum + group.length, 0);
-  let done = 0;
-  for (let round = 0; round < options.rounds; round++) {
-    for (const pair of groups.flatMap((group) => rotated(group, round))) {
-      done += 1;
-      const before = standings.get(key(pair));
-      if (before !== undefined && before.state !== "measured") continue;
-      const progress = `${done}/${perRound * options.rounds}, round ${round + 1}, ${eta(startedAt, done, perRound * options.rounds)}`;
-      options.onProgress(`${progress}: ${key(pair)}`);
-      const standing = await measureOnce(pair, options);
-      if (options.signal.aborted) return standings;
-      standings.set(key(pair), join(before, standing));
-    }
+  const agenda = new Agenda();
+  const isOut = (pair: Pair): boolean => (standings.get(key(pair))?.state ?? "measured") !== "measured";
+  let left = Array.from({ length: options.rounds }, (_, round) => groups.flatMap((group) => rotated(group, round))).flat();
+  const all = left.length;
+  for (let pair = left.shift(); pair !== undefined; pair = left.shift()) {
+    options.onProgress(`${all - left.length}/${all}, ${timeText(agenda.leftMs([pair, ...left]))} left: ${key(pair)}`);
+    const startedAt = performance.now();
+    const standing = await measureOnce(pair, options);
+    if (options.signal.aborted) return standings;
+    agenda.record(pair, performance.now() - startedAt);
+    standings.set(key(pair), join(standings.get(key(pair)), standing));
+    if (isOut(pair)) left = left.filter((other) => !isOut(other));
   }
   return standings;
 }

@@ -100,8 +100,10 @@ const report =
     : (JSON.parse(readFileSync(values.from, "utf8")) as Report);
 console.log(renderTable(report));
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, undefined, 2)}\n`);
-if (stop.signal.aborted) process.exitCode = 130;
-else if (values["write-docs"]) writeDocs(report);
+if (stop.signal.aborted) {
+  console.error("Interrupted: the figures are of fewer rounds, or missing.");
+  process.exitCode = 130;
+} else if (values["write-docs"]) writeDocs(report);
 if (values.strict && report.cases.some((result) => result.verdicts.some((verdict) => verdict.outcome !== "reached"))) {
   process.exitCode = 1;
 }

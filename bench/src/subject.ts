@@ -48,11 +48,11 @@ export interface LeaseGate {
 export type Operation = "acquire" | "tryAcquire" | "run" | "slots" | "signal" | "timeout" | "renew";
 
 /** What makes a peer a full one: any of the three. */
-export type Safety = "owner-safe release" | "timeout" | "abort";
+type Safety = "owner-safe release" | "timeout" | "abort";
 
 /** A library whose programs are not promises runs the loop its own way: the same `count` operations. */
 export type NativeLoop = (count: number, work: Work) => Promise<unknown> | void;
-export type NativeLoops = Partial<Record<"W1" | "W1s" | "W1r" | "W2" | "W5", (slots: number) => NativeLoop>>;
+type NativeLoops = Partial<Record<"W1" | "W1s" | "W1r" | "W2" | "W5", (slots: number) => NativeLoop>>;
 
 export interface Subject {
   readonly id: string;

@@ -2,14 +2,14 @@
 import { LIMIT, OURS } from "./goals.ts";
 import { type CaseResult, figuresOf, type Report, type Row } from "./results.ts";
 
-export const formatCost = (value: number): string =>
+const formatCost = (value: number): string =>
   value >= 10_000 ? value.toFixed(0) : value >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 2);
 
 const formatRatio = (value: number | undefined): string =>
   value === undefined || Number.isNaN(value) ? "" : value >= 100 ? value.toFixed(0) : value.toFixed(2);
 
 /** One row's cells: subject, median, spread, ratio to the limit, ratio to ours; or why there is no figure. */
-export interface Cells {
+interface Cells {
   readonly subject: string;
   readonly median: string;
   readonly spread: string;

@@ -92,7 +92,7 @@ const timedOut = (order: Order, waiters: number): Case => ({
   limit: bareTimeouts,
   absence: (subject) => lacksAny(subject, "timeout"),
   measure: async (subject, isShort) => {
-    const durations = durationsOf(orderOf(order, sized(waiters, isShort)), waiters === SIZES[0] ? 5 : 200);
+    const durations = durationsOf(orderOf(order, sized(waiters, isShort)), waiters === SIZES[0] || isShort ? 5 : 200);
     let timers = 0;
     const value = await busyCostOfBatch(
       async () => {
