@@ -103,7 +103,9 @@ export async function measureAll(groups: readonly (readonly Pair[])[], options: 
   const standings = new Map<string, Standing>();
   const agenda = new Agenda();
   const isOut = (pair: Pair): boolean => (standings.get(key(pair))?.state ?? "measured") !== "measured";
-  let left = Array.from({ length: options.rounds }, (_, round) => groups.flatMap((group) => rotated(group, round))).flat();
+  let left = Array.from({ length: options.rounds }, (_, round) =>
+    groups.flatMap((group) => rotated(group, round)),
+  ).flat();
   const all = left.length;
   for (let pair = left.shift(); pair !== undefined; pair = left.shift()) {
     options.onProgress(`${all - left.length}/${all}, ${timeText(agenda.leftMs([pair, ...left]))} left: ${key(pair)}`);

@@ -6,8 +6,9 @@ interface AsyncLock {
   acquire(key: string, work: Work, options?: { timeout?: number }): Promise<unknown>;
 }
 
+const require = createRequire(import.meta.url);
 // The package has no types.
-const AsyncLock = createRequire(import.meta.url)("async-lock") as new (options: { maxPending: number }) => AsyncLock;
+const AsyncLock = require("async-lock") as new (options: { maxPending: number }) => AsyncLock;
 
 // Its default refuses the 1,001st waiter.
 const unbounded = { maxPending: Number.POSITIVE_INFINITY };

@@ -8,8 +8,9 @@ interface AwaitSemaphore {
   use(work: Work): Promise<unknown>;
 }
 
+const require = createRequire(import.meta.url);
 // The package ships its TypeScript source as its types, and that source does not compile under this project's options.
-const { Semaphore } = createRequire(import.meta.url)("await-semaphore") as {
+const { Semaphore } = require("await-semaphore") as {
   Semaphore: new (slots: number) => AwaitSemaphore;
 };
 

@@ -19,7 +19,7 @@ export const subject: Subject = {
     };
   },
   makeKeyed: () => {
-    const keyed = new KeyedSemaphore<string>(1);
+    const keyed = new KeyedSemaphore(1);
     return {
       lookup: (key) => key,
       acquire: (key: string) => keyed.acquire(key),
