@@ -41,11 +41,11 @@ export class Deadlines {
   }
 
   /** Sets it, or sets it anew. */
-  set(deadline: Deadline, durationMs: number): void {
+  set(deadline: Deadline, durationMs: number, now: number): void {
     // Moving to the end of its own list leaves the timer alone: it fires early, finds nothing due, and is set anew.
     if (deadline.durationMs !== durationMs) this.drop(deadline);
     deadline.durationMs = durationMs;
-    deadline.dueAt = this.#clock.now() + durationMs;
+    deadline.dueAt = now + durationMs;
     let list = this.#lists.get(durationMs);
     if (list === undefined) {
       list = new DurationList();

@@ -28,6 +28,14 @@ import { SlotNumbers } from "./slot-numbers.ts";
 import { type Resolve, Ticket } from "./ticket.ts";
 import { WaiterQueue } from "./waiter-queue.ts";
 
+interface GateExtras {
+  readonly byId: Map<string, HeldSlot>;
+  readonly numbers: SlotNumbers;
+  readonly onIdle: (() => void)[];
+}
+
+const NO_OPTIONS: AcquireOptions = {};
+
 export class Gate extends Link {
   readonly context: GateContext;
   /** What its owner finds it by, if it has one. */
@@ -41,10 +49,8 @@ export class Gate extends Link {
   closed: ClosedError | undefined = undefined;
   /** Made when somebody first waits. */
   #queue: WaiterQueue<Resolve | Ticket> | undefined = undefined;
-  /** Made when somebody first asks for an id or a number. */
-  #byId: Map<string, HeldSlot> | undefined = undefined;
-  #numbers: SlotNumbers | undefined = undefined;
-  #onIdle: (() => void)[] | undefined = undefined;
+  /** Made when somebody first asks for an id, a number or to be told of idleness: few gates are asked. */
+  #extras: GateExtras | undefined = undefined;
   /** For its owner's list of idle gates. */
   idleSinceAt = 0;
 
@@ -58,9 +64,11 @@ export class Gate extends Link {
   /** A slot if one can be had now, else a promise of one, which may already be rejected. Never throws. */
   enter(policy: Policy, options?: AcquireOptions, arrivedAt?: number): HeldSlot | Promise<HeldSlot> {
     if (options === undefined && this.#isFree(1)) return this.take(policy);
-    const { signal, timeoutMs = policy.acquireTimeoutMs, width = 1 } = options ?? {};
-    const misuse = this.#misuse(width) ?? problem("timeoutMs", timeoutMs);
-    if (misuse !== undefined) return Promise.reject(new RangeError(misuse));
+    const { signal, timeoutMs = policy.acquireTimeoutMs, width = 1 } = options ?? NO_OPTIONS;
+    if (options !== undefined) {
+      const misuse = this.#misuse(width) ?? problem("timeoutMs", timeoutMs);
+      if (misuse !== undefined) return Promise.reject(new RangeError(misuse));
+    }
     if (signal?.aborted) {
       this.#count("aborted", policy, 0);
       return Promise.reject(signal.reason);
@@ -84,14 +92,9 @@ export class Gate extends Link {
   }
 
   /** Only for those whom it fits, and the head of the queue. */
-  take(policy: Policy, width = 1, ticket: Ticket | undefined = this.#ticketFor(policy, width)): HeldSlot {
-    const { home, counters } = this.context;
-    if (this.inUse === 0) home?.becameBusy(this);
-    this.inUse += width;
-    counters.acquired++;
-    const slot = new HeldSlot(this, width, ticket);
-    if (ticket !== undefined) this.#hold(ticket, slot);
-    return slot;
+  take(policy: Policy, width = 1): HeldSlot {
+    if (!policy.isPlain) return this.#hold(new Ticket(this, policy, width), 0);
+    return this.#issue(width, undefined);
   }
 
   /** A slot was given back by its holder, or taken back. */
@@ -110,36 +113,34 @@ export class Gate extends Link {
   }
 
   /** Sets the timeout of a waiting or the ttl of a held ticket, or sets it anew; `Infinity` for none. */
-  time(ticket: Ticket, durationMs: number): void {
+  time(ticket: Ticket, durationMs: number, now: number = this.context.clock.now()): void {
     const { deadlines } = this.context;
     const before = ticket.list;
     if (durationMs === Infinity) deadlines.drop(ticket);
-    else deadlines.set(ticket, durationMs);
+    else deadlines.set(ticket, durationMs, now);
     this.#tally(0, Number(ticket.list !== undefined) - Number(before !== undefined));
   }
 
   nextNumber(): number {
-    this.#numbers ??= new SlotNumbers();
-    return this.#numbers.take(this.capacity);
+    return this.#asked.numbers.take(this.capacity);
   }
 
   /** A new id, 128 random bits. `find` knows it while the slot is held. */
   identify(slot: HeldSlot): string {
     const id = crypto.getRandomValues(new Uint32Array(4)).join("-");
-    this.#byId ??= new Map();
-    if (!slot.released) this.#byId.set(id, slot);
+    if (!slot.released) this.#asked.byId.set(id, slot);
     return id;
   }
 
   find(id: string): HeldSlot | undefined {
-    return this.#byId?.get(id);
+    return this.#extras?.byId.get(id);
   }
 
   resize(policy: Policy, capacity: number): void {
     this.capacity = capacity;
     for (const waiter of this.#waiters()) {
-      const misuse = this.#misuse(widthOf(waiter));
-      if (misuse !== undefined) this.#refuse(waiter, "rejected", new RangeError(misuse));
+      const misuse = typeof waiter === "object" && this.#misuse(waiter.width);
+      if (misuse) this.#refuse(waiter, "rejected", new RangeError(misuse));
     }
     emit(policy, this, "resized");
     this.#handOff();
@@ -155,8 +156,13 @@ export class Gate extends Link {
 
   /** Calls back when nothing is held, at once if nothing is. */
   whenIdle(callback: () => void): void {
-    (this.#onIdle ??= []).push(callback);
+    this.#asked.onIdle.push(callback);
     if (this.inUse === 0) this.#becameIdle();
+  }
+
+  get #asked(): GateExtras {
+    this.#extras ??= { byId: new Map(), numbers: new SlotNumbers(), onIdle: [] };
+    return this.#extras;
   }
 
   #isFree(width: number): boolean {
@@ -164,11 +170,7 @@ export class Gate extends Link {
   }
 
   #misuse(width: number): string | undefined {
-    return problem("width", width, this.capacity);
-  }
-
-  #ticketFor(policy: Policy, width: number): Ticket | undefined {
-    return policy.isPlain ? undefined : new Ticket(this, policy, width);
+    return width === 1 ? undefined : problem("width", width, this.capacity);
   }
 
   /** Why whoever finds no slot free may not even wait. */
@@ -205,16 +207,17 @@ export class Gate extends Link {
   #handOff(): void {
     while (this.waiting > 0) {
       const waiter = this.#queue?.first() as Resolve | Ticket;
-      const signal = typeof waiter === "function" ? undefined : waiter.signal;
-      // Its signal may have aborted without our listener having run yet.
-      if (signal?.aborted) {
-        this.#refuse(waiter, "aborted", signal.reason);
-      } else if (this.inUse + widthOf(waiter) > this.capacity) {
-        return;
-      } else {
+      if (typeof waiter === "function") {
+        if (this.inUse >= this.capacity) return;
         this.#remove(waiter);
-        if (typeof waiter === "function") waiter(this.take(PLAIN));
-        else waiter.resolve?.(this.take(waiter.policy, waiter.width, waiter));
+        waiter(this.#issue(1, undefined));
+      } else if (waiter.signal?.aborted) {
+        // Our listener has not run yet, but whoever freed the slot ran after the abort.
+        this.#refuse(waiter, "aborted", waiter.signal.reason);
+      } else {
+        if (this.inUse + waiter.width > this.capacity) return;
+        this.#remove(waiter);
+        waiter.resolve?.(this.#hold(waiter, this.context.clock.now() - waiter.sinceAt));
       }
     }
   }
@@ -226,7 +229,7 @@ export class Gate extends Link {
       waiter(Promise.reject(error));
       this.#count(how, PLAIN, 0);
     } else {
-      this.time(waiter, Infinity);
+      this.time(waiter, Infinity, 0);
       waiter.reject?.(error);
       this.#count(how, waiter.policy, this.context.clock.now() - waiter.sinceAt);
     }
@@ -239,30 +242,41 @@ export class Gate extends Link {
     this.#tally(-1, 0);
   }
 
-  #hold(ticket: Ticket, slot: HeldSlot): void {
-    const { policy, sinceAt } = ticket;
+  #issue(width: number, ticket: Ticket | undefined): HeldSlot {
+    const { home, counters } = this.context;
+    if (this.inUse === 0) home?.becameBusy(this);
+    this.inUse += width;
+    counters.acquired++;
+    return new HeldSlot(this, width, ticket);
+  }
+
+  /** Issues the slot of a ticket that is held from now on. */
+  #hold(ticket: Ticket, waitedMs: number): HeldSlot {
+    const { policy, width } = ticket;
+    const slot = this.#issue(width, ticket);
     ticket.slot = slot;
-    ticket.sinceAt = this.context.clock.now();
-    this.time(ticket, policy.ttlMs);
-    if (policy.onEvent !== undefined) emit(policy, this, "acquired", ticket.sinceAt - sinceAt, slot.number);
+    ticket.sinceAt += waitedMs;
+    this.time(ticket, policy.ttlMs, ticket.sinceAt);
+    if (policy.onEvent !== undefined) emit(policy, this, "acquired", waitedMs, slot.number);
+    return slot;
   }
 
   #forget(ticket: Ticket, how: "released" | "expired"): void {
     // In a pool the key's slot goes back before the global one.
     ticket.first?.release();
-    this.time(ticket, Infinity);
-    if (ticket.id !== undefined) this.#byId?.delete(ticket.id);
-    if (ticket.number > 0) this.#numbers?.giveBack(ticket.number);
+    this.time(ticket, Infinity, 0);
+    if (ticket.id !== undefined) this.#asked.byId.delete(ticket.id);
+    if (ticket.number !== undefined) this.#asked.numbers.giveBack(ticket.number);
     emit(ticket.policy, this, how, undefined, ticket.number);
   }
 
   /** A deadline keeps the process alive while somebody waits who may gain by it; one that nobody waits for does not. */
   #tally(waiters: number, timed: number): void {
-    const wasAwaited = this.waiting > 0 && this.#timed > 0;
+    const wasAwaited = this.#timed > 0 && this.waiting > 0;
     this.waiting += waiters;
     this.context.waiting += waiters;
     this.#timed += timed;
-    const isAwaited = this.waiting > 0 && this.#timed > 0;
+    const isAwaited = this.#timed > 0 && this.waiting > 0;
     if (isAwaited !== wasAwaited) this.context.deadlines.pin(isAwaited ? 1 : -1);
   }
 
@@ -273,7 +287,7 @@ export class Gate extends Link {
   }
 
   #becameIdle(): void {
-    for (const callback of this.#onIdle?.splice(0) ?? []) callback();
+    if (this.#extras !== undefined) for (const callback of this.#extras.onIdle.splice(0)) callback();
     this.context.home?.becameIdle(this);
   }
 }
@@ -285,8 +299,4 @@ let rejectNew: (reason: unknown) => void;
 function capture(resolve: Resolve, reject: (reason: unknown) => void): void {
   resolveNew = resolve;
   rejectNew = reject;
-}
-
-function widthOf(waiter: Resolve | Ticket): number {
-  return typeof waiter === "function" ? 1 : waiter.width;
 }

@@ -37,7 +37,7 @@ export interface Policy {
   readonly maxWaiters: number;
   readonly clock: Clock | undefined;
   readonly onEvent: ((event: SemaphoreEvent) => void) | undefined;
-  /** No ttl, and nobody listening: taking and returning a slot is counting, and nothing else. */
+  /** No ttl, and nobody to tell: taking and returning a slot is counting, and nothing else. */
   readonly isPlain: boolean;
 }
 
@@ -108,5 +108,5 @@ export function resolvePolicy(options: PolicyOptions): Policy {
     Object.assign(policy, { [key]: value });
   }
   if (problems.length > 0) throw new Kind(problems.join("; "));
-  return { ...policy, isPlain: policy.ttlMs === Infinity && policy.onEvent === undefined };
+  return { ...policy, isPlain: policy.ttlMs === Infinity && !policy.onEvent && !policy.abortOnExpiry };
 }

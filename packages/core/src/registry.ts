@@ -55,11 +55,7 @@ export class SemaphoreRegistry {
   open(name: string, capacity: number, clock: Clock | undefined): Gate {
     const known = this.#map.gates.get(name);
     if (known === undefined || known.closed !== undefined) {
-      const gate = new Gate(
-        capacity,
-        new GateContext(clock ?? this.#map.context.clock, this.#map),
-        name,
-      );
+      const gate = new Gate(capacity, new GateContext(clock ?? this.#map.context.clock, this.#map), name);
       // Behind a closed one it has to wait until the name is free: see `current`.
       return known === undefined ? this.current(gate) : gate;
     }
@@ -73,7 +69,10 @@ export class SemaphoreRegistry {
 
   /** For `Semaphore`: the gate that has the name of this one now; this one again if none has. @internal */
   current(gate: Gate): Gate {
-    return this.#map.gates.get(gate.key as string) ?? this.#map.add(gate);
+    const known = this.#map.gates.get(gate.key as string);
+    if (known !== undefined) return known;
+    this.sweep();
+    return this.#map.add(gate);
   }
 }
 

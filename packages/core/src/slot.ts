@@ -68,8 +68,8 @@ export class HeldSlot implements Slot {
 
   get number(): number {
     const { ticket } = this;
-    if (!this.released) ticket.number ||= this.#gate.nextNumber();
-    return ticket.number;
+    if (!this.released) ticket.number ??= this.#gate.nextNumber();
+    return ticket.number ?? 0;
   }
 
   get signal(): AbortSignal {

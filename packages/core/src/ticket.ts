@@ -24,21 +24,21 @@ export class Ticket extends Deadline {
   /** When the wait began, then when the holding did. */
   sinceAt: number;
 
-  // While waiting.
-  signal: AbortSignal | undefined = undefined;
-  resolve: Resolve | undefined = undefined;
-  reject: ((reason: unknown) => void) | undefined = undefined;
-  position = 0;
-
-  // While held, and after.
-  slot: HeldSlot | undefined = undefined;
-  id: string | undefined = undefined;
-  number = 0;
-  controller: AbortController | undefined = undefined;
+  // Most tickets need few of the following, so none is there until set.
+  // While waiting:
+  declare signal: AbortSignal | undefined;
+  declare resolve: Resolve | undefined;
+  declare reject: ((reason: unknown) => void) | undefined;
+  declare position: number;
+  // While held, and after:
+  declare slot: HeldSlot | undefined;
+  declare id: string | undefined;
+  declare number: number | undefined;
+  declare controller: AbortController | undefined;
   /** Why the slot was taken back, once it was. */
-  expired: SlotExpiredError | undefined = undefined;
+  declare expired: SlotExpiredError | undefined;
   /** A slot that is held together with this one and given back before it (see `SlotPool`). */
-  first: HeldSlot | undefined = undefined;
+  declare first: HeldSlot | undefined;
 
   constructor(gate: Gate, policy: Policy, width: number, sinceAt: number = gate.context.clock.now()) {
     super();
