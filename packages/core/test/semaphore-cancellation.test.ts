@@ -96,7 +96,7 @@ describe("cancellation costs nothing", () => {
   });
 
   test("a timeout rejects with AcquireTimeoutError that says how long and how many others wait", async () => {
-    const sem = world().semaphore(1, { name: "printer", registry: undefined });
+    const sem = world().semaphore(1, { name: "printer" });
     const held = await sem.acquire();
     const waiter = outcome(sem.acquire({ timeoutMs: 50 }));
     const other = outcome(sem.acquire());

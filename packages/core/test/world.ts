@@ -1,14 +1,16 @@
 /** What most suites share: a clock that stands still, things made on it, and a guard that nothing is left of them. */
-import { KeyedSemaphore, type KeyedOptions, Semaphore, type SemaphoreOptions, SlotPool, type SlotPoolOptions } from "slotkeeper";
+import { KeyedSemaphore, type KeyedOptions, Semaphore, type SemaphoreOptions, SemaphoreRegistry, SlotPool, type SlotPoolOptions } from "slotkeeper";
 import { FakeClock, LeakGuard } from "slotkeeper/testing";
 import { afterEach, beforeEach } from "vitest";
 
 class World {
   readonly clock = new FakeClock(1_000_000);
   readonly guard = new LeakGuard(this.clock);
+  /** Names of one test are not those of another. */
+  readonly registry = new SemaphoreRegistry({ clock: this.clock });
 
   semaphore(slots: number, options: SemaphoreOptions = {}): Semaphore {
-    return this.guard.track(new Semaphore(slots, { clock: this.clock, ...options }));
+    return this.guard.track(new Semaphore(slots, { clock: this.clock, registry: this.registry, ...options }));
   }
 
   keyed<K = string>(slotsPerKey: number, options: KeyedOptions = {}): KeyedSemaphore<K> {
