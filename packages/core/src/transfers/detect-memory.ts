@@ -1,0 +1,107 @@
+/**
+ * How much memory this process may use.
+ *
+ * I1  The first that says: `MEDIA__SERVER_MEMORY_GB`, `SERVER_MEMORY_GB` (0 or not set: go on), the container's limit,
+ *     the machine's memory, 2 GB.
+ * I2  Of several limits of the container the smallest holds, as it does in the kernel: those of the process's own
+ *     control group and of all above it, version 1 and 2, and the runtime's own word.
+ * I3  A limit that is above the machine's memory is none. That is also how version 1 says "no limit".
+ *
+ * Sources: the kernel's documents on control groups ("memory.max", "memory.limit_in_bytes"), proc(5) on
+ * /proc/self/cgroup.
+ */
+import { type Environment, EnvironmentReader } from "./environment.ts";
+import { numberWithin } from "./fields.ts";
+import { hostEnvironment, hostMemory, type MemoryProbe } from "./memory-probe.ts";
+
+export type MemorySource =
+  | "MEDIA__SERVER_MEMORY_GB"
+  | "SERVER_MEMORY_GB"
+  | "cgroup v2"
+  | "cgroup v1"
+  | "runtime limit"
+  | "machine"
+  | "default";
+
+export interface DetectedMemory {
+  readonly gb: number;
+  readonly source: MemorySource;
+}
+
+export const BYTES_PER_GB = 1024 ** 3;
+const DEFAULT_GB = 2;
+/** Where the machine's memory is unknown: no machine has so much. */
+const NO_LIMIT_BYTES = 2 ** 60;
+const VARIABLES = ["MEDIA__SERVER_MEMORY_GB", "SERVER_MEMORY_GB"] as const;
+
+interface Limit {
+  readonly bytes: number;
+  readonly source: MemorySource;
+}
+
+/** Refuses malformed variables by name. */
+export function detectMemory(
+  environment: Environment = hostEnvironment(),
+  probe: MemoryProbe = hostMemory,
+): DetectedMemory {
+  const reader = new EnvironmentReader(environment);
+  const detected = memoryFrom(reader, probe);
+  reader.problems.throwIfAny();
+  return detected;
+}
+
+/** As `detectMemory`, but leaves what is malformed to the reader. */
+export function memoryFrom(reader: EnvironmentReader, probe: MemoryProbe): DetectedMemory {
+  const given = VARIABLES.map((source) => ({ gb: reader.number(source, numberWithin(0, Infinity)) ?? 0, source }));
+  return given.find(({ gb }) => gb > 0) ?? detectedFrom(probe);
+}
+
+function detectedFrom(probe: MemoryProbe): DetectedMemory {
+  const total = probe.totalMemory() ?? 0;
+  const most = total > 0 ? total : NO_LIMIT_BYTES;
+  const limits = [...controlGroupLimits(probe), ...runtimeLimit(probe)].filter(
+    ({ bytes }) => bytes > 0 && bytes < most,
+  );
+  const [first, ...others] = limits;
+  if (first !== undefined) {
+    const { bytes, source } = others.reduce((least, limit) => (limit.bytes < least.bytes ? limit : least), first);
+    return { gb: bytes / BYTES_PER_GB, source };
+  }
+  return total > 0 ? { gb: total / BYTES_PER_GB, source: "machine" } : { gb: DEFAULT_GB, source: "default" };
+}
+
+function runtimeLimit(probe: MemoryProbe): Limit[] {
+  return [{ bytes: probe.constrainedMemory() ?? 0, source: "runtime limit" }];
+}
+
+function controlGroupLimits(probe: MemoryProbe): Limit[] {
+  const { unified, memory } = controlGroupPaths(probe.readFile("/proc/self/cgroup") ?? "");
+  return [
+    ...limitsOf(probe, "cgroup v2", "/sys/fs/cgroup", unified, "memory.max"),
+    ...limitsOf(probe, "cgroup v1", "/sys/fs/cgroup/memory", memory, "memory.limit_in_bytes"),
+  ];
+}
+
+/** Lines of `id:controllers:path`; version 2 has id 0 and no controllers. The path may have colons of its own. */
+function controlGroupPaths(text: string): { unified: string; memory: string } {
+  const paths = { unified: "/", memory: "/" };
+  for (const line of text.split("\n")) {
+    const [, id, controllers = "", path = "/"] = /^(\d+):([^:]*):(.*)$/.exec(line) ?? [];
+    if (id === "0" && controllers === "") paths.unified = path;
+    if (controllers.split(",").includes("memory")) paths.memory = path;
+  }
+  return paths;
+}
+
+/** Of the group and all above it. Groups that are not mounted here (as in a container) have no file, and no say. */
+function limitsOf(probe: MemoryProbe, source: MemorySource, mount: string, path: string, file: string): Limit[] {
+  const names = path.split("/").filter((name) => name !== "" && name !== "..");
+  const folders = Array.from({ length: names.length + 1 }, (_, depth) => [mount, ...names.slice(0, depth)].join("/"));
+  return folders.toReversed().map((folder) => ({ bytes: bytesIn(probe.readFile(`${folder}/${file}`)), source }));
+}
+
+/** 0 for what is no number of bytes: "max", or no file at all. */
+function bytesIn(text: string | undefined): number {
+  const trimmed = text?.trim() ?? "";
+  return /^\d+$/.test(trimmed) ? Number(trimmed) : 0;
+}

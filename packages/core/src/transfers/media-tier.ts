@@ -1,0 +1,56 @@
+/** One kind of media slot, uploads or chunks: its pool, and the limits it has now. */
+import { GovernedLimit, type Pressure } from "./governed-limit.ts";
+import { clamp } from "./media-limits.ts";
+import { TransferPool, type TransferPoolOptions } from "./transfer-pool.ts";
+
+interface TierOptions extends TransferPoolOptions {
+  readonly name: string;
+  readonly max: number;
+  readonly maxPerUser: number;
+  readonly least: number;
+  readonly leastPerUser: number;
+}
+
+export interface TierUse {
+  readonly inUse: number;
+  readonly waiting: number;
+  /** How many users are kept, idle ones included. */
+  readonly users: number;
+}
+
+export class MediaTier {
+  readonly pool: TransferPool;
+  readonly #limit: GovernedLimit;
+  readonly #maxPerUser: number;
+  readonly #leastPerUser: number;
+
+  constructor({ max, maxPerUser, least, leastPerUser, ...rest }: TierOptions) {
+    this.pool = new TransferPool({ ...rest, max, maxPerKey: maxPerUser });
+    // Steps of half the least: uploads and chunks come up in the proportion that they have.
+    this.#limit = new GovernedLimit(least, max, least / 2);
+    this.#maxPerUser = maxPerUser;
+    this.#leastPerUser = leastPerUser;
+  }
+
+  get limit(): number {
+    return this.#limit.current;
+  }
+
+  /** In proportion: with fewer slots in all, one user must not be left with all of them, nor fill the queue for them. */
+  get perUser(): number {
+    const proportional = Math.floor((this.#maxPerUser * this.limit) / this.#limit.most);
+    return Math.min(clamp(proportional, this.#leastPerUser, this.limit), this.#maxPerUser);
+  }
+
+  get use(): TierUse {
+    const { inUse, waiting, keys } = this.pool.stats();
+    return { inUse, waiting, users: keys };
+  }
+
+  /** Says whether the limits changed. Whoever holds a slot keeps it. */
+  adapt(pressure: Pressure): boolean {
+    const hasChanged = this.#limit.adapt(pressure);
+    if (hasChanged) this.pool.resize({ max: this.limit, maxPerKey: this.perUser });
+    return hasChanged;
+  }
+}

@@ -1,0 +1,95 @@
+/** A `SlotPool` as transfers use one: its keys are users, and what it is asked is checked. No waiting or counting here. */
+import type { AcquireOptions } from "../policy.ts";
+import type { Work } from "../run-with-slot.ts";
+import type { Slot } from "../slot.ts";
+import {
+  type KeyedOptions,
+  SlotPool,
+  type SlotPoolLimits,
+  type SlotPoolOptions,
+  type SlotPoolStats,
+} from "../slot-pool.ts";
+import {
+  boolean,
+  callback,
+  countFrom,
+  numberFrom,
+  objectWith,
+  Problems,
+  type Rules,
+  string,
+  timerMs,
+} from "./fields.ts";
+
+/** What every pool of transfers can be told. Its name is the kind of transfer, and is shown in events and errors. */
+export type TransferPoolOptions = Omit<KeyedOptions, "name">;
+
+/** A transfer takes one slot, never several: so there is no `width`. */
+export type TransferOptions = Omit<AcquireOptions, "width">;
+
+export const POOL_RULES: Rules<TransferPoolOptions> = {
+  ttlMs: numberFrom(1),
+  acquireTimeoutMs: numberFrom(0),
+  abortOnExpiry: boolean,
+  maxWaiters: countFrom(0),
+  idleMs: numberFrom(0),
+  sweepEveryMs: timerMs,
+  clock: objectWith("now", "setTimer", "clearTimer"),
+  onEvent: callback,
+};
+
+const ACQUIRE_RULES: Rules<TransferOptions> = {
+  signal: objectWith("addEventListener", "removeEventListener"),
+  timeoutMs: numberFrom(0),
+};
+
+export class TransferPool {
+  readonly #pool: SlotPool;
+  readonly #hasUsers: boolean;
+
+  /** With `maxPerKey`, though it may be 0 for no limit, every slot is some user's; without it, none is. */
+  constructor(options: SlotPoolOptions) {
+    this.#pool = new SlotPool(options);
+    this.#hasUsers = options.maxPerKey !== undefined;
+  }
+
+  acquire(user: string | undefined, options?: TransferOptions): Promise<Slot> {
+    const error = this.#misuse(user, options);
+    return error === undefined ? this.#pool.acquire(user, options) : Promise.reject(error);
+  }
+
+  tryAcquire(user?: string): Slot | undefined {
+    const error = this.#misuse(user, undefined);
+    if (error !== undefined) throw error;
+    return this.#pool.tryAcquire(user);
+  }
+
+  run<T>(user: string | undefined, work: Work<T>, options?: TransferOptions): Promise<Awaited<T>> {
+    const error = this.#misuse(user, options);
+    return error === undefined ? this.#pool.run(user, work, options) : Promise.reject(error);
+  }
+
+  resize(limits: SlotPoolLimits): void {
+    this.#pool.resize(limits);
+  }
+
+  stats(): SlotPoolStats {
+    return this.#pool.stats();
+  }
+
+  sweep(idleMs?: number): number {
+    return this.#pool.sweep(idleMs);
+  }
+
+  close(): void {
+    this.#pool.close("slot manager closed");
+  }
+
+  /** Any string is a user, the empty one too; but an `undefined` one would slip past the limit per user. */
+  #misuse(user: string | undefined, options: TransferOptions | undefined): Error | undefined {
+    const problems = new Problems();
+    if (this.#hasUsers) problems.expect("user", string, user);
+    problems.expectAll(options, ACQUIRE_RULES);
+    return problems.error;
+  }
+}
