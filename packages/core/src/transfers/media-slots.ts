@@ -113,12 +113,10 @@ export class MediaSlots {
     const { globalUploads, globalChunks, perUserUploads, perUserChunks } = limits;
     this.#config = { ...config };
     this.#limits = limits;
-    const [uploads, chunks] = [
-      { name: "uploads", max: globalUploads, maxPerUser: perUserUploads },
-      { name: "chunks", max: globalChunks, maxPerUser: perUserChunks },
-    ];
-    this.#uploads = new MediaTier({ ...options, ...UPLOADS, ...uploads });
-    this.#chunks = new MediaTier({ ...options, ...CHUNKS, ...chunks });
+    const uploads = { ...UPLOADS, max: globalUploads, maxPerUser: perUserUploads };
+    const chunks = { ...CHUNKS, max: globalChunks, maxPerUser: perUserChunks };
+    this.#uploads = new MediaTier("uploads", uploads, options);
+    this.#chunks = new MediaTier("chunks", chunks, options);
     this.#governor = config.governor && this.#governed(config.governor, limits.availableGb * BYTES_PER_GB);
     callForeign(() => config.logger?.info(recordOf(limits)));
   }

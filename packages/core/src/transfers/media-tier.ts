@@ -3,10 +3,10 @@ import { GovernedLimit, type Pressure } from "./governed-limit.ts";
 import { clamp } from "./media-limits.ts";
 import { TransferPool, type TransferPoolOptions } from "./transfer-pool.ts";
 
-interface TierOptions extends TransferPoolOptions {
-  readonly name: string;
+interface TierLimits {
   readonly max: number;
   readonly maxPerUser: number;
+  /** What the governor leaves, whatever the pressure. */
   readonly least: number;
   readonly leastPerUser: number;
 }
@@ -24,8 +24,8 @@ export class MediaTier {
   readonly #maxPerUser: number;
   readonly #leastPerUser: number;
 
-  constructor({ max, maxPerUser, least, leastPerUser, ...rest }: TierOptions) {
-    this.pool = new TransferPool({ ...rest, max, maxPerKey: maxPerUser });
+  constructor(name: string, { max, maxPerUser, least, leastPerUser }: TierLimits, options: TransferPoolOptions) {
+    this.pool = new TransferPool({ ...options, name, max, maxPerKey: maxPerUser });
     // Steps of half the least: uploads and chunks come up in the proportion that they have.
     this.#limit = new GovernedLimit(least, max, least / 2);
     this.#maxPerUser = maxPerUser;
