@@ -11,7 +11,7 @@
  * /proc/self/cgroup.
  */
 import { type Environment, EnvironmentReader } from "./environment.ts";
-import { numberWithin } from "./fields.ts";
+import { finiteFrom } from "./fields.ts";
 import { hostEnvironment, hostMemory, type MemoryProbe } from "./memory-probe.ts";
 
 export type MemorySource =
@@ -52,7 +52,7 @@ export function detectMemory(
 
 /** As `detectMemory`, but leaves what is malformed to the reader. */
 export function memoryFrom(reader: EnvironmentReader, probe: MemoryProbe): DetectedMemory {
-  const given = VARIABLES.map((source) => ({ gb: reader.number(source, numberWithin(0, Infinity)) ?? 0, source }));
+  const given = VARIABLES.map((source) => ({ gb: reader.number(source, finiteFrom(0)) ?? 0, source }));
   return given.find(({ gb }) => gb > 0) ?? detectedFrom(probe);
 }
 

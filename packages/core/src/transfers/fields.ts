@@ -22,6 +22,9 @@ const range = (expectation: string, accepts: (value: number) => boolean): Rule =
 
 export const numberFrom = (least: number): Rule => range(`a number from ${least} up`, (value) => value >= least);
 
+export const finiteFrom = (least: number): Rule =>
+  range(`a finite number from ${least} up`, (value) => value >= least && value < Infinity);
+
 export const positiveNumber: Rule = range("a finite number above 0", (value) => value > 0 && value < Infinity);
 
 /** At least `least`, less than `below`. */

@@ -48,9 +48,9 @@ const share: Rule = {
 const RULES: Rules<GovernorOptions> = { everyMs: timerMs, highWater: share, lowWater: share };
 const DEFAULTS = { everyMs: 1000, highWater: 0.85, lowWater: 0.7 } satisfies GovernorOptions;
 
-export function expectGovernor(options: GovernorOptions, problems: Problems): void {
+export function expectGovernor(options: GovernorOptions = {}, problems: Problems): void {
   problems.expectAll(options, RULES, "governor.");
-  const { highWater = DEFAULTS.highWater, lowWater = DEFAULTS.lowWater } = options ?? {};
+  const { highWater = DEFAULTS.highWater, lowWater = DEFAULTS.lowWater } = options;
   if (lowWater >= highWater) {
     problems.add(
       `Expected \`governor.lowWater\` to be below \`governor.highWater\`, got ${lowWater} and ${highWater}`,

@@ -3,6 +3,7 @@ import { type MemorySource, memoryFrom } from "./detect-memory.ts";
 import { type Environment, EnvironmentReader } from "./environment.ts";
 import {
   boolean,
+  finiteFrom,
   integerFrom,
   numberWithin,
   objectWith,
@@ -69,7 +70,7 @@ const SETTINGS: { readonly [Name in Exclude<keyof MediaSettings, "availableGb">]
     rule: numberWithin(0, 100),
   },
   maxChunkMb: { variable: "MEDIA__MAX_CHUNK_MB", byDefault: 6, rule: positiveNumber },
-  directUploadMb: { variable: "MEDIA__DIRECT_UPLOAD_MB", byDefault: 0, rule: numberWithin(0, Infinity) },
+  directUploadMb: { variable: "MEDIA__DIRECT_UPLOAD_MB", byDefault: 0, rule: finiteFrom(0) },
   fallbackGlobalUploads: fallback("GLOBAL_UPLOADS", 10),
   fallbackGlobalChunks: fallback("GLOBAL_CHUNKS", 20),
   fallbackPerUserUploads: fallback("PER_USER_UPLOADS", 3),

@@ -207,7 +207,7 @@ function refuse(config: MediaSlotsConfig): void {
   problems.throwIfAny();
   problems.expectAll(config, RULES);
   expectMemory(config, problems);
-  if (config.governor !== undefined) {
+  if (objectWith().accepts(config.governor)) {
     expectGovernor(config.governor, problems);
     expectSight(config, problems);
   }

@@ -1,0 +1,101 @@
+import fc from "fast-check";
+import { FakeClock, settled } from "slotkeeper/testing";
+import { TransferSlots } from "slotkeeper/transfers";
+import { describe, expect, test } from "vitest";
+import { runs } from "../long-mode.ts";
+import { NaiveUploads, steps, UploadLife } from "./upload-world.ts";
+
+describe("I1, I2, I3: whoever asks, gives up, releases and sweeps, in whatever order and between whatever turns", () => {
+  test("one user never has two uploads, and there are never more than the maximum", async () => {
+    const life = fc.asyncProperty(steps, fc.integer({ min: 1, max: 3 }), async (steps, maxUploads) => {
+      const clock = new FakeClock();
+      const slots = new TransferSlots({ maxUploads, clock, idleMs: 10, sweepEveryMs: 7 });
+      await new UploadLife(slots, clock, { max: maxUploads, perUser: 1 }).live(steps);
+      expect(slots.stats().uploadsActive).toBe(0);
+      slots.sweep(0);
+      expect([slots.stats().userSlots, clock.pending]).toEqual([0, 0]);
+    });
+    await fc.assert(life, { numRuns: runs(500) });
+  });
+
+  test("nor do several uploads per user become more, nor is there a limit where there is none", async () => {
+    const life = fc.asyncProperty(steps, fc.integer({ min: 2, max: 3 }), async (steps, uploadsPerUser) => {
+      const clock = new FakeClock();
+      const slots = new TransferSlots({ maxUploads: 0, uploadsPerUser, clock });
+      await new UploadLife(slots, clock, { max: Infinity, perUser: uploadsPerUser }).live(steps);
+      expect(slots.stats().uploadsActive).toBe(0);
+      slots.close();
+      expect(clock.pending).toBe(0);
+    });
+    await fc.assert(life, { numRuns: runs(200) });
+  });
+
+  test("control: slots that are swept by the time of last use are caught giving one user two uploads", async () => {
+    const life = fc.asyncProperty(steps, async (steps) => {
+      const clock = new FakeClock();
+      await new UploadLife(new NaiveUploads(3, clock), clock, { max: 3, perUser: 1 }).live(steps);
+    });
+    const { failed, errorInstance } = await fc.check(life, { numRuns: 500 });
+    expect(failed).toBe(true);
+    expect(String(errorInstance)).toContain('2 uploads of "');
+  });
+});
+
+test("a sweep in any single turn between look-up and release never gives a user a second upload", async () => {
+  const life = async (sweepAt: number): Promise<number> => {
+    const slots = new TransferSlots({ maxUploads: 1, clock: new FakeClock() });
+    let [active, most, done, turn] = [0, 0, 0, 0];
+    const upload = () =>
+      slots.runUpload("ann", async () => {
+        most = Math.max(most, ++active);
+        await settled(2);
+        active--;
+        done++;
+      });
+    const all = [upload(), slots.runUpload("bob", () => settled(3)), upload(), upload()];
+    for (; done < 3; turn++) {
+      if (turn === sweepAt) slots.sweep(0);
+      await settled(1);
+    }
+    await Promise.all(all);
+    slots.close();
+    expect([most, slots.stats().uploadsActive]).toEqual([1, 0]);
+    return turn;
+  };
+  const turns = await life(-1);
+  expect(turns).toBeGreaterThan(5);
+  for (let sweepAt = 0; sweepAt <= turns; sweepAt++) await life(sweepAt);
+});
+
+test("under stress there are never more than the maximum, the maximum is reached, and everybody is served", async () => {
+  const task = fc.record({ user: fc.nat({ max: 30 }), turns: fc.nat({ max: 4 }), isUpload: fc.boolean() });
+  const stress = fc.asyncProperty(fc.array(task, { minLength: 400, maxLength: 800 }), async (tasks) => {
+    const limits = { uploads: 7, downloads: 5 };
+    const slots = new TransferSlots({ maxUploads: 7, maxDownloads: 5, clock: new FakeClock() });
+    const active = { uploads: 0, downloads: 0 };
+    const most = { uploads: 0, downloads: 0 };
+    const users = new Set<string>();
+    const work = async (kind: keyof typeof limits, turns: number) => {
+      most[kind] = Math.max(most[kind], ++active[kind]);
+      await settled(turns);
+      active[kind]--;
+      if (turns === 0) slots.sweep(0);
+    };
+    const upload = (user: string, turns: number) =>
+      slots.runUpload(user, async () => {
+        if (users.has(user)) throw new Error(`Two uploads of ${user}`);
+        users.add(user);
+        await work("uploads", turns);
+        users.delete(user);
+      });
+    await Promise.all(
+      tasks.map(({ user, turns, isUpload }) =>
+        isUpload ? upload(`user ${user}`, turns) : slots.runDownload(() => work("downloads", turns)),
+      ),
+    );
+    expect(most).toEqual(limits);
+    expect(slots.stats()).toMatchObject({ downloadsActive: 0, uploadsActive: 0 });
+    slots.close();
+  });
+  await fc.assert(stress, { numRuns: runs(30) });
+});
