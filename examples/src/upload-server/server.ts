@@ -1,0 +1,97 @@
+/** The server: it reads every upload into memory and works on it for a moment, as one that makes previews does. */
+import { createHash } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isSlotkeeperError } from "slotkeeper";
+import { MediaSlots } from "slotkeeper/transfers";
+
+export const BUDGET_MB = 400;
+const WORK_MS = 100;
+const MB = 1024 ** 2;
+
+export interface Sample {
+  readonly type: "sample";
+  readonly atMs: number;
+  readonly rssMb: number;
+  /** Uploads allowed now; all of them without limits. */
+  readonly limit: number;
+  readonly inUse: number;
+}
+
+export type Report = Sample | { readonly type: "listening"; readonly port: number };
+
+/** Twelve uploads at most, two of one user; fewer while the process is short of memory. */
+const slots = () =>
+  new MediaSlots({
+    memoryBased: false,
+    fallbackGlobalUploads: 12,
+    fallbackPerUserUploads: 2,
+    availableGb: BUDGET_MB / 1024,
+    governor: { everyMs: 50 },
+  });
+
+async function read(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const body = await read(request);
+  await sleep(WORK_MS);
+  response.end(
+    createHash("sha1")
+      .update(body.subarray(0, 64 * 1024))
+      .digest("hex"),
+  );
+}
+
+/** Something else in the process that takes 150 MB, a bit at a time, and gives it back. */
+async function growForAWhile(periodMs: number): Promise<void> {
+  const blocks: Buffer[] = [];
+  await sleep(periodMs);
+  for (let i = 0; i < 15; i++) {
+    blocks.push(Buffer.alloc(10 * MB, 1));
+    await sleep(periodMs / 15);
+  }
+  await sleep(periodMs / 3);
+  blocks.length = 0;
+}
+
+/** Reports to the parent until that says a word, or goes away. */
+export function serve(isLimited: boolean, isShort: boolean): void {
+  const media = isLimited ? slots() : undefined;
+  let active = 0;
+  const server = createServer((request, response) => {
+    const user = String(request.headers["x-user"]);
+    const gone = new AbortController();
+    response.once("close", () => gone.abort());
+    const work = async (): Promise<void> => {
+      active++;
+      await take(request, response).finally(() => active--);
+    };
+    // An upload that waits for its slot is not read: its bytes stay with the client.
+    const taken = media === undefined ? work() : media.runUpload(user, work, { signal: gone.signal });
+    taken.catch((error: unknown) => {
+      response.statusCode = isSlotkeeperError(error) && error.retryable ? 503 : 500;
+      response.end();
+    });
+  });
+  const report = (report: Report): void => void process.send?.(report);
+  server.listen(0, "127.0.0.1", () => report({ type: "listening", port: (server.address() as AddressInfo).port }));
+  const startedAt = performance.now();
+  const sampling = setInterval(() => {
+    const limit = media?.config().current.globalUploads ?? active;
+    const rssMb = process.memoryUsage.rss() / MB;
+    report({ type: "sample", atMs: performance.now() - startedAt, rssMb, limit, inUse: active });
+  }, 50);
+  void growForAWhile(isShort ? 800 : 2000);
+  const end = (): void => {
+    clearInterval(sampling);
+    media?.close();
+    process.exit(0);
+  };
+  process.once("message", end);
+  process.once("disconnect", end);
+}

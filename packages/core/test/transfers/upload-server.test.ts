@@ -1,0 +1,31 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { outputOf, withBundle } from "./bundled.ts";
+
+const file = fileURLToPath(new URL("../../../../examples/src/upload-server.ts", import.meta.url));
+
+interface Summary {
+  readonly budgetMb: number;
+  readonly limited: { readonly mostMb: number; readonly uploads: number };
+  readonly unlimited: { readonly mostMb: number; readonly uploads: number };
+  readonly limits: { readonly least: number; readonly most: number };
+}
+
+test("the example's server stays under its budget while clients flood it, and draws its chart", async () => {
+  const { summary, chart } = await withBundle({ file }, async (program, folder) => {
+    const path = join(folder, "chart.svg");
+    const out = await outputOf(program, ["--short", "--chart", path]);
+    return { summary: JSON.parse(out) as Summary, chart: await readFile(path, "utf8") };
+  });
+  const { budgetMb, limited, unlimited, limits } = summary;
+  expect(limited.mostMb).toBeLessThan(budgetMb);
+  expect(limited.mostMb).toBeLessThan(unlimited.mostMb);
+  expect(limited.uploads).toBeGreaterThan(0);
+  expect(limits.most).toBe(12);
+  expect(limits.least).toBeGreaterThanOrEqual(2);
+  expect(chart).toMatch(/^<svg [^]*<\/svg>\n$/);
+  expect(chart.match(/<polyline /g)).toHaveLength(4);
+  expect(chart).not.toContain("NaN");
+});
