@@ -47,6 +47,14 @@ const seconds = (panel: Panel): string =>
 const label = (at: number, color: string, text: string): string =>
   `<text x="${LEFT + PLOT + 10}" y="${at.toFixed(1)}" dy="4" fill="${color}">${text}</text>`;
 
+const rss: Value = (sample) => sample.rssMb;
+
+/** Where the line ends. */
+function endOf(panel: Panel, samples: readonly Sample[], value: Value): number {
+  const last = samples.at(-1);
+  return last === undefined ? panel.top : y(panel, value(last));
+}
+
 export function drawChart(limited: readonly Sample[], unlimited: readonly Sample[], budgetMb: number): string {
   const all = [...limited, ...unlimited];
   const untilMs = Math.max(...all.map(({ atMs }) => atMs));
@@ -54,11 +62,6 @@ export function drawChart(limited: readonly Sample[], unlimited: readonly Sample
   const mostSlots = Math.max(...limited.map(({ limit, inUse }) => Math.max(limit, inUse))) + 1;
   const memory: Panel = { top: 40, height: 240, most: mostMb, untilMs };
   const uploads: Panel = { top: 330, height: 120, most: mostSlots, untilMs };
-  const rss: Value = (sample) => sample.rssMb;
-  const last = (samples: readonly Sample[], panel: Panel, value: Value): number => {
-    const sample = samples.at(-1);
-    return sample === undefined ? panel.top : y(panel, value(sample));
-  };
   const budgetY = y(memory, budgetMb).toFixed(1);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} 490" font-family="sans-serif" font-size="12">`,
@@ -67,9 +70,9 @@ export function drawChart(limited: readonly Sample[], unlimited: readonly Sample
     `<line x1="${LEFT}" x2="${LEFT + PLOT}" y1="${budgetY}" y2="${budgetY}" stroke="#b00020" stroke-dasharray="6 4"/>`,
     label(Number(budgetY), "#b00020", `budget ${budgetMb} MB`),
     line(memory, unlimited, rss, "#e07b00"),
-    label(last(unlimited, memory, rss), "#e07b00", "without limits"),
+    label(endOf(memory, unlimited, rss), "#e07b00", "without limits"),
     line(memory, limited, rss, "#0b6bcb"),
-    label(last(limited, memory, rss), "#0b6bcb", "with limits"),
+    label(endOf(memory, limited, rss), "#0b6bcb", "with limits"),
     axes(uploads, "Uploads of the server with limits", Math.ceil(mostSlots / 6)),
     line(uploads, limited, (sample) => sample.inUse, "#8fbce6"),
     line(uploads, limited, (sample) => sample.limit, "#0b6bcb", true),

@@ -59,6 +59,8 @@ async function growForAWhile(periodMs: number): Promise<void> {
   blocks.length = 0;
 }
 
+const report = (report: Report): void => void process.send?.(report);
+
 /** Reports to the parent until that says a word, or goes away. */
 export function serve(isLimited: boolean, isShort: boolean): void {
   const media = isLimited ? slots() : undefined;
@@ -78,7 +80,6 @@ export function serve(isLimited: boolean, isShort: boolean): void {
       response.end();
     });
   });
-  const report = (report: Report): void => void process.send?.(report);
   server.listen(0, "127.0.0.1", () => report({ type: "listening", port: (server.address() as AddressInfo).port }));
   const startedAt = performance.now();
   const sampling = setInterval(() => {

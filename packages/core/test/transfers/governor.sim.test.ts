@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { FakeClock, settled } from "slotkeeper/testing";
 import { type GovernorEvent, type MediaEvent, MediaSlots } from "slotkeeper/transfers";
 import { describe, expect, test } from "vitest";

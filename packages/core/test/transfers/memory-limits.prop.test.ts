@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { type MediaLimits, memoryLimits } from "slotkeeper/transfers";
 import { expect, test } from "vitest";
 import { runs } from "../long-mode.ts";

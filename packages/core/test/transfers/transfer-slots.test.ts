@@ -176,15 +176,16 @@ describe("users", () => {
     },
   );
 
-  test.each([undefined, null, 7, {}])("%j is no user: it would slip past the limit per user", async (user) => {
-    const slots = world().transfers();
-    await expect(slots.acquireUpload(user as unknown as string)).rejects.toThrow(
-      /^Expected `user` to be a string, got /,
-    );
-    await expect(slots.runUpload(user as unknown as string, () => 1)).rejects.toBeInstanceOf(TypeError);
-    expect(() => slots.tryAcquireUpload(user as unknown as string)).toThrow(TypeError);
-    expect(slots.stats()).toMatchObject({ uploadsActive: 0, userSlots: 0 });
-  });
+  test.each([undefined, null, 7, {}] as unknown as string[])(
+    "%j is no user: it would slip past the limit per user",
+    async (user) => {
+      const slots = world().transfers();
+      await expect(slots.acquireUpload(user)).rejects.toThrow(/^Expected `user` to be a string, got /);
+      await expect(slots.runUpload(user, () => 1)).rejects.toBeInstanceOf(TypeError);
+      expect(() => slots.tryAcquireUpload(user)).toThrow(TypeError);
+      expect(slots.stats()).toMatchObject({ uploadsActive: 0, userSlots: 0 });
+    },
+  );
 });
 
 describe("releasing what is not held", () => {

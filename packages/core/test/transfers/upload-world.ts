@@ -1,5 +1,5 @@
 /** Random lives of uploads: who asks, gives up, releases and sweeps when, and what must hold at every step of it. */
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { Semaphore, type Slot } from "slotkeeper";
 import { type FakeClock, settled } from "slotkeeper/testing";
 
