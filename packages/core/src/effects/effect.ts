@@ -1,0 +1,108 @@
+/**
+ * Effects are plain values: an operation and what it is about. A program asks for one by `yield*` (typed) or `yield`.
+ *
+ * `yield* effect` does not leave the generator at all when the operation can be done at once: the iterator hands the
+ * effect to the interpreter of the running task, and only if that must park is the effect yielded. A step that does not
+ * park therefore costs the same at any depth of nested programs, and no generator is suspended for it.
+ */
+
+/** Something a program can ask of its scheduler; `yield*` gives a `T`. The same effect may be yielded many times. */
+export interface Effect<T> {
+  [Symbol.iterator](): Iterator<Effect<unknown>, T, unknown>;
+}
+
+/** A cooperative program: a generator that yields effects and returns a `T`. */
+export type Program<T> = Generator<Effect<unknown>, T, unknown>;
+
+/** Whatever can be run as a task: a program, a function that makes one, or a single effect. */
+export type Runnable<T> = Program<T> | (() => Program<T>) | Effect<T>;
+
+// One number per operation; constants and not an object, so that the switch over them is a jump.
+export const ACQUIRE = 0;
+export const RELEASE = 1;
+export const TRY_ACQUIRE = 2;
+export const DELAY = 3;
+export const SPAWN = 4;
+export const WAIT = 5;
+export const NOW = 6;
+export const LOG = 7;
+export const GATHER = 8;
+export const RACE = 9;
+export const CANCEL = 10;
+export const CREATE_SEMAPHORE = 11;
+export const CREATE_PROMISE = 12;
+export const COMPLETE_PROMISE = 13;
+export const FAIL_PROMISE = 14;
+export const FROM_PROMISE = 15;
+export const CALL = 16;
+
+export type Operation = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16;
+
+/** What `attempt` answers when the operation cannot be done at once. */
+export const PARK: unique symbol = Symbol("park");
+
+export interface Interpreter {
+  /** Does the operation for the running task if it need not park, and changes nothing (`PARK`) if it must. */
+  attempt(effect: EffectNode<unknown>): unknown;
+}
+
+/** The interpreter of the task that runs at this moment, if one does: everything here is single-threaded. */
+let active: Interpreter | undefined;
+
+/** Makes `interpreter` the active one and returns the one before, to be put back: runs may nest. */
+export function activate(interpreter: Interpreter | undefined): Interpreter | undefined {
+  const before = active;
+  active = interpreter;
+  return before;
+}
+
+/** All effects have this one shape, which keeps the interpreter's accesses monomorphic. */
+export class EffectNode<T> implements Effect<T> {
+  readonly op: Operation;
+  readonly subject: unknown;
+  readonly detail: unknown;
+
+  constructor(op: Operation, subject: unknown, detail: unknown) {
+    this.op = op;
+    this.subject = subject;
+    this.detail = detail;
+  }
+
+  [Symbol.iterator](): Iterator<Effect<unknown>, T, unknown> {
+    return new Delegation<T>(this);
+  }
+}
+
+/** An effect that stands for a whole program, run in place. `yield*` goes straight into the program. */
+export class CallEffect<T> extends EffectNode<T> {
+  constructor(program: () => Program<T>) {
+    super(CALL, program, undefined);
+  }
+
+  override [Symbol.iterator](): Program<T> {
+    return (this.subject as () => Program<T>)();
+  }
+}
+
+/** The two moments of one `yield*`: asked, and (only if it parked) answered. */
+class Delegation<T> implements Iterator<Effect<unknown>, T, unknown> {
+  readonly #effect: EffectNode<T>;
+  #parked = false;
+
+  constructor(effect: EffectNode<T>) {
+    this.#effect = effect;
+  }
+
+  next(sent: unknown): IteratorResult<Effect<unknown>, T> {
+    if (this.#parked) return { done: true, value: sent as T };
+    const value = active === undefined ? PARK : active.attempt(this.#effect);
+    if (value !== PARK) return { done: true, value: value as T };
+    this.#parked = true;
+    return { done: false, value: this.#effect };
+  }
+
+  /** Without it, throwing into a delegating generator would be a `TypeError`. */
+  throw(error: unknown): never {
+    throw error;
+  }
+}

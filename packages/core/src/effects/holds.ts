@@ -1,0 +1,66 @@
+/**
+ * Who holds which permits: one record per task and semaphore, found from the task in O(1) and listed by the semaphore.
+ * Most tasks hold permits of one semaphore at a time; only a second one makes a map.
+ */
+import { Link } from "./linked-list.ts";
+import type { SemaphoreState } from "./semaphore.ts";
+import type { TaskNode } from "./task.ts";
+
+/** Linked into its semaphore's `holders`, or `leaked` once the task has ended. */
+export class Hold extends Link {
+  readonly task: TaskNode;
+  readonly semaphore: SemaphoreState;
+  permits = 1;
+
+  constructor(task: TaskNode, semaphore: SemaphoreState) {
+    super();
+    this.task = task;
+    this.semaphore = semaphore;
+  }
+}
+
+export function findHold(task: TaskNode, semaphore: SemaphoreState): Hold | undefined {
+  return task.held?.semaphore === semaphore ? task.held : task.heldMore?.get(semaphore);
+}
+
+export function addHold(task: TaskNode, semaphore: SemaphoreState): void {
+  const hold = findHold(task, semaphore);
+  if (hold !== undefined) {
+    hold.permits++;
+    return;
+  }
+  const made = new Hold(task, semaphore);
+  semaphore.holders.push(made);
+  if (task.held === undefined) task.held = made;
+  else (task.heldMore ??= new Map()).set(semaphore, made);
+}
+
+/** One permit less. */
+export function dropHold(hold: Hold): void {
+  if (--hold.permits > 0) return;
+  hold.list?.remove(hold);
+  if (hold.task.held === hold) hold.task.held = undefined;
+  else hold.task.heldMore?.delete(hold.semaphore);
+}
+
+/** One permit from the holder to `task`. */
+export function moveHold(hold: Hold, task: TaskNode): void {
+  dropHold(hold);
+  addHold(task, hold.semaphore);
+}
+
+export function holdsOf(task: TaskNode): Hold[] {
+  const more = task.heldMore === undefined ? [] : [...task.heldMore.values()];
+  return task.held === undefined ? more : [task.held, ...more];
+}
+
+/** The task has ended: what it still holds is leaked, until somebody else gives it back. */
+export function leakHold(hold: Hold): void {
+  hold.semaphore.holders.remove(hold);
+  hold.semaphore.leaked.push(hold);
+}
+
+/** All permits of one holder become another task's. */
+export function bequeathHold(hold: Hold, heir: TaskNode): void {
+  for (let left = hold.permits; left > 0; left--) moveHold(hold, heir);
+}
