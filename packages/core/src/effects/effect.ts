@@ -21,22 +21,24 @@ export type Runnable<T> = Program<T> | (() => Program<T>) | Effect<T>;
 export const ACQUIRE = 0;
 export const RELEASE = 1;
 export const TRY_ACQUIRE = 2;
-export const DELAY = 3;
-export const SPAWN = 4;
-export const WAIT = 5;
-export const NOW = 6;
-export const LOG = 7;
-export const GATHER = 8;
-export const RACE = 9;
-export const CANCEL = 10;
-export const CREATE_SEMAPHORE = 11;
-export const CREATE_PROMISE = 12;
-export const COMPLETE_PROMISE = 13;
-export const FAIL_PROMISE = 14;
+export const SPAWN = 3;
+export const WAIT = 4;
+export const NOW = 5;
+export const LOG = 6;
+export const CANCEL = 7;
+export const CREATE_SEMAPHORE = 8;
+export const CREATE_PROMISE = 9;
+export const COMPLETE_PROMISE = 10;
+export const FAIL_PROMISE = 11;
+// From here on: never done at once.
+export const DELAY = 12;
+export const GATHER = 13;
+export const RACE = 14;
 export const FROM_PROMISE = 15;
 export const CALL = 16;
 
-export type Operation = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16;
+export type Immediate = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11;
+export type Operation = Immediate | 12 | 13 | 14 | 15 | 16;
 
 /** What `attempt` answers when the operation cannot be done at once. */
 export const PARK: unique symbol = Symbol("park");
@@ -56,11 +58,18 @@ export function activate(interpreter: Interpreter | undefined): Interpreter | un
   return before;
 }
 
-/** All effects have this one shape, which keeps the interpreter's accesses monomorphic. */
+/**
+ * All effects have this one shape, which keeps the interpreter's accesses monomorphic. An effect is also the iterator of
+ * its first `yield*`, and the result object of that iterator: the usual effect, made for one `yield*`, is then the only
+ * allocation of its step. Later iterations of the same effect, which may overlap the first, get a copy each.
+ */
 export class EffectNode<T> implements Effect<T> {
   readonly op: Operation;
   readonly subject: unknown;
   readonly detail: unknown;
+  /** `undefined` until it is iterated; then as in an iterator's result. */
+  done: boolean | undefined = undefined;
+  value: unknown = undefined;
 
   constructor(op: Operation, subject: unknown, detail: unknown) {
     this.op = op;
@@ -69,7 +78,27 @@ export class EffectNode<T> implements Effect<T> {
   }
 
   [Symbol.iterator](): Iterator<Effect<unknown>, T, unknown> {
-    return new Delegation<T>(this);
+    const iterator = this.done === undefined ? this : new EffectNode<T>(this.op, this.subject, this.detail);
+    iterator.done = true;
+    return iterator as unknown as Iterator<Effect<unknown>, T, unknown>;
+  }
+
+  /** First asks, then, only if that had to park (`done` is false), hands on the answer the task was resumed with. */
+  next(sent: unknown): this {
+    if (this.done === false) {
+      this.done = true;
+      this.value = sent;
+      return this;
+    }
+    const value = this.op >= DELAY || active === undefined ? PARK : active.attempt(this);
+    this.done = value !== PARK;
+    this.value = value === PARK ? this : value;
+    return this;
+  }
+
+  /** Without it, throwing into a delegating generator would be a `TypeError`. */
+  throw(error: unknown): never {
+    throw error;
   }
 }
 
@@ -81,28 +110,5 @@ export class CallEffect<T> extends EffectNode<T> {
 
   override [Symbol.iterator](): Program<T> {
     return (this.subject as () => Program<T>)();
-  }
-}
-
-/** The two moments of one `yield*`: asked, and (only if it parked) answered. */
-class Delegation<T> implements Iterator<Effect<unknown>, T, unknown> {
-  readonly #effect: EffectNode<T>;
-  #parked = false;
-
-  constructor(effect: EffectNode<T>) {
-    this.#effect = effect;
-  }
-
-  next(sent: unknown): IteratorResult<Effect<unknown>, T> {
-    if (this.#parked) return { done: true, value: sent as T };
-    const value = active === undefined ? PARK : active.attempt(this.#effect);
-    if (value !== PARK) return { done: true, value: value as T };
-    this.#parked = true;
-    return { done: false, value: this.#effect };
-  }
-
-  /** Without it, throwing into a delegating generator would be a `TypeError`. */
-  throw(error: unknown): never {
-    throw error;
   }
 }

@@ -8,7 +8,7 @@ import type { TaskNode } from "./task.ts";
 
 /** Linked into its semaphore's `holders`, or `leaked` once the task has ended. */
 export class Hold extends Link {
-  readonly task: TaskNode;
+  task: TaskNode;
   readonly semaphore: SemaphoreState;
   permits = 1;
 
@@ -17,6 +17,23 @@ export class Hold extends Link {
     this.task = task;
     this.semaphore = semaphore;
   }
+}
+
+/** A spare record's task: it is never read. Keeping the last holder would keep its result alive. */
+const NOBODY = undefined as unknown as TaskNode;
+
+/**
+ * Records are kept for reuse: a young record linked between old ones would be work for the garbage collector at every
+ * acquire. There are never more than the semaphore has permits.
+ */
+function newHold(task: TaskNode, semaphore: SemaphoreState): Hold {
+  const spare = semaphore.spareHold;
+  if (spare === undefined) return new Hold(task, semaphore);
+  semaphore.spareHold = spare.next as Hold | undefined;
+  spare.next = undefined;
+  spare.task = task;
+  spare.permits = 1;
+  return spare;
 }
 
 export function findHold(task: TaskNode, semaphore: SemaphoreState): Hold | undefined {
@@ -29,7 +46,7 @@ export function addHold(task: TaskNode, semaphore: SemaphoreState): void {
     hold.permits++;
     return;
   }
-  const made = new Hold(task, semaphore);
+  const made = newHold(task, semaphore);
   semaphore.holders.push(made);
   if (task.held === undefined) task.held = made;
   else (task.heldMore ??= new Map()).set(semaphore, made);
@@ -41,10 +58,20 @@ export function dropHold(hold: Hold): void {
   hold.list?.remove(hold);
   if (hold.task.held === hold) hold.task.held = undefined;
   else hold.task.heldMore?.delete(hold.semaphore);
+  hold.task = NOBODY;
+  hold.next = hold.semaphore.spareHold;
+  hold.semaphore.spareHold = hold;
 }
 
-/** One permit from the holder to `task`. */
+/** One permit from the holder to `task`. The record itself moves where it can: a hand-off then allocates nothing. */
 export function moveHold(hold: Hold, task: TaskNode): void {
+  const isWhole = hold.permits === 1 && task.held === undefined && task.heldMore === undefined;
+  if (isWhole && hold.task.held === hold && hold.list === hold.semaphore.holders) {
+    hold.task.held = undefined;
+    hold.task = task;
+    task.held = hold;
+    return;
+  }
   dropHold(hold);
   addHold(task, hold.semaphore);
 }

@@ -17,14 +17,18 @@ import {
 import { Group } from "./group.ts";
 import { checkDuration } from "./options.ts";
 import { OutsideWait, type PromiseSource, type Resolver } from "./outside-wait.ts";
+import { perform } from "./perform.ts";
 import { describe, isProgram, toProgram } from "./program.ts";
 import { settleableOf } from "./promise.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { SemaphoreHandle } from "./semaphore.ts";
-import { Settleable } from "./settleable.ts";
+import { PENDING, Settleable } from "./settleable.ts";
 import { type ParkedOn, PARKED, READY, SLEEP, type SpawnOptions, TaskNode, Timeout } from "./task.ts";
 
-/** True if the task goes on after all, with `result` and `throws` set. What it throws is thrown at the yield. */
+/**
+ * True if the task goes on after all, with `result` and `throws` set. What it throws is thrown at the yield. It does not
+ * rely on `perform` having refused the effect for this task at this moment: one effect may be yielded by several tasks.
+ */
 export function parkOrGoOn(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
   switch (effect.op) {
     case ACQUIRE:
@@ -34,7 +38,7 @@ export function parkOrGoOn(scheduler: Scheduler, task: TaskNode, effect: EffectN
     case SPAWN:
       return giveWay(scheduler, task, effect);
     case WAIT:
-      return parkOnResult(scheduler, task, effect.subject);
+      return parkOnResult(scheduler, task, effect);
     case GATHER:
       return parkOnGroup(scheduler, task, "gather", effect.subject as unknown[]);
     case RACE:
@@ -54,8 +58,14 @@ function park(task: TaskNode, on: ParkedOn): false {
   return false;
 }
 
+function goOn(task: TaskNode, result: unknown): true {
+  task.result = result;
+  return true;
+}
+
 function parkOnSemaphore(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
   const semaphore = SemaphoreHandle.stateOf(effect.subject, scheduler);
+  if (semaphore.available > 0) return goOn(task, semaphore.take(task));
   const timeoutMs = (effect.detail as { timeoutMs?: number } | undefined)?.timeoutMs;
   semaphore.enqueue(task);
   park(task, semaphore);
@@ -86,15 +96,18 @@ function sleep(scheduler: Scheduler, task: TaskNode, ms: number): boolean {
 /** The child outranks its parent, which joins the end of the queue of its own priority. */
 function giveWay(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
   const program = toProgram(effect.subject as Runnable<unknown>, "program");
-  task.result = scheduler.spawn(program, effect.detail as SpawnOptions);
+  const child = scheduler.spawn(program, effect.detail as SpawnOptions);
+  if (child.priority <= task.priority) return goOn(task, child);
+  task.result = child;
   task.state = READY;
   scheduler.ready.push(task);
   return false;
 }
 
-function parkOnResult(scheduler: Scheduler, task: TaskNode, subject: unknown): boolean {
-  const source = settleableOf(subject, scheduler);
+function parkOnResult(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
+  const source = settleableOf(effect.subject, scheduler);
   if (source === task) throw new TypeError(`Task "${task.name}" cannot wait for itself`);
+  if (source.settlement !== PENDING) return goOn(task, perform(scheduler, task, effect));
   if (source instanceof TaskNode) source.isObserved = true;
   source.observe(task);
   return park(task, source);
@@ -157,8 +170,7 @@ function standIn(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknow
   if (typeof (answer as { then?: unknown } | undefined)?.then === "function") {
     throw new TypeError("Expected `resolver` to return a value or a program, got a promise");
   }
-  task.result = answer;
-  return true;
+  return goOn(task, answer);
 }
 
 /** A program effect yielded without a star: it runs in place, as part of this task. */

@@ -3,20 +3,15 @@ import { AcquireTimeoutError } from "../errors.ts";
 import { cancelTask } from "./cancel.ts";
 import {
   ACQUIRE,
-  CALL,
   CANCEL,
   COMPLETE_PROMISE,
   CREATE_PROMISE,
   CREATE_SEMAPHORE,
-  DELAY,
   type EffectNode,
   FAIL_PROMISE,
-  FROM_PROMISE,
-  GATHER,
   LOG,
   NOW,
   PARK,
-  RACE,
   RELEASE,
   type Runnable,
   SPAWN,
@@ -58,11 +53,7 @@ export function perform(scheduler: Scheduler, task: TaskNode, effect: EffectNode
       return scheduler.settle(unsettled(effect.subject, scheduler), FULFILLED, effect.detail);
     case FAIL_PROMISE:
       return scheduler.settle(unsettled(effect.subject, scheduler), REJECTED, effect.detail);
-    case DELAY:
-    case GATHER:
-    case RACE:
-    case FROM_PROMISE:
-    case CALL:
+    default:
       return PARK;
   }
 }

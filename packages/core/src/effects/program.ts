@@ -1,17 +1,38 @@
 import { type Effect, EffectNode, type Program, type Runnable } from "./effect.ts";
 
+// Every generator function has a prototype object of its own, so looking `next` up on the generators of many functions
+// misses every inline cache. The methods all come from this one object.
+const generatorPrototype = Object.getPrototypeOf(function* () {}.prototype) as Program<unknown>;
+// oxlint-disable-next-line typescript/unbound-method -- called with the generator as `this`, below
+const { next, throw: throwInto } = generatorPrototype;
+
+/** Resumes a program with a value. It must be one of `toProgram`. */
+export function resumeWith(program: Program<unknown>, value: unknown): IteratorResult<unknown, unknown> {
+  return next.call(program, value);
+}
+
+/** Resumes a program with an error. It must be one of `toProgram`. */
+export function resumeThrowing(program: Program<unknown>, error: unknown): IteratorResult<unknown, unknown> {
+  return throwInto.call(program, error);
+}
+
 /** The generator of whatever can be run. `where` names the argument in the error. */
 export function toProgram<T>(source: Runnable<T>, where: string): Program<T> {
-  if (source instanceof EffectNode) return perform(source as Effect<T>);
   const program: unknown = typeof source === "function" ? source() : source;
-  if (isProgram<T>(program)) return program;
+  if (isGenerator<T>(program)) return program;
+  if (program instanceof EffectNode || isProgram<T>(program)) return delegateTo(program as Effect<T>);
   throw new TypeError(
     `Expected \`${where}\` to be a generator, a function that returns one, or an effect, got ${describe(program)}`,
   );
 }
 
-function* perform<T>(effect: Effect<T>): Program<T> {
-  return yield* effect;
+/** For effects, and for generators that are not the language's own (down-levelled, or of another realm). */
+function* delegateTo<T>(source: Effect<T>): Program<T> {
+  return yield* source;
+}
+
+function isGenerator<T>(value: unknown): value is Program<T> {
+  return Object.prototype.isPrototypeOf.call(generatorPrototype, value as object);
 }
 
 export function isProgram<T>(value: unknown): value is Program<T> {

@@ -92,7 +92,9 @@ export class ReadyQueue<T extends { readonly priority: number }> {
   }
 
   take(): T | undefined {
-    for (const level of this.#levels) {
+    const levels = this.#levels;
+    for (let i = 0; i < levels.length; i++) {
+      const level = levels[i] as Level<T>;
       if (level.count === 0) continue;
       this.size--;
       return level.take(this.#choices === undefined ? 0 : this.#choices.pick(level.count));
@@ -101,7 +103,8 @@ export class ReadyQueue<T extends { readonly priority: number }> {
   }
 
   #level(priority: number): Level<T> {
-    for (const level of this.#levels) if (level.priority === priority) return level;
+    const levels = this.#levels;
+    for (let i = 0; i < levels.length; i++) if ((levels[i] as Level<T>).priority === priority) return levels[i] as Level<T>;
     const level = new Level<T>(priority);
     const below = this.#levels.findIndex((other) => other.priority < priority);
     this.#levels.splice(below < 0 ? this.#levels.length : below, 0, level);

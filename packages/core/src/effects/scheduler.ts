@@ -15,7 +15,7 @@ import { dropAll, endTask } from "./lifecycle.ts";
 import type { Resolver } from "./outside-wait.ts";
 import { parkOrGoOn } from "./park.ts";
 import { perform } from "./perform.ts";
-import { describe } from "./program.ts";
+import { describe, resumeThrowing, resumeWith } from "./program.ts";
 import type { ChoiceSource } from "./random.ts";
 import { PRIORITY_NORMAL, ReadyQueue } from "./ready-queue.ts";
 import type { SemaphoreState } from "./semaphore.ts";
@@ -187,7 +187,7 @@ export class Scheduler implements Interpreter {
     task.throws = false;
     let step: IteratorResult<unknown, unknown>;
     try {
-      step = throws ? task.body.throw(sent) : task.body.next(sent);
+      step = throws ? resumeThrowing(task.body, sent) : resumeWith(task.body, sent);
     } catch (error) {
       return this.#left(task, error, true);
     }
@@ -211,8 +211,9 @@ export class Scheduler implements Interpreter {
       if (!(effect instanceof EffectNode)) {
         throw new TypeError(`Expected task "${task.name}" to yield an effect, got ${describe(effect)}`);
       }
-      const value = this.attempt(effect);
-      if (value === PARK) return this.steps >= this.options.maxSteps ? this.#exhausted(task) : this.#park(task, effect);
+      // What `yield*` was refused need not be tried again: the operations that park look for themselves.
+      const value = effect.value === effect && !task.isInterrupted ? PARK : this.attempt(effect);
+      if (value === PARK) return this.#park(task, effect);
       task.result = value;
     } catch (error) {
       task.result = error;
@@ -222,6 +223,7 @@ export class Scheduler implements Interpreter {
   }
 
   #park(task: TaskNode, effect: EffectNode<unknown>): boolean {
+    if (this.steps >= this.options.maxSteps) return this.#exhausted(task);
     this.steps++;
     return parkOrGoOn(this, task, effect);
   }

@@ -26,6 +26,8 @@ export class SemaphoreState {
   readonly waiters = new LinkedList<TaskNode>();
   readonly holders = new LinkedList<Hold>();
   readonly leaked = new LinkedList<Hold>();
+  /** Records of permits given back, linked by `next`. */
+  spareHold: Hold | undefined = undefined;
   /** Somebody released it without holding it: it is used as a signal, so no set of holders can prove it dead. */
   isSignalled = false;
 
