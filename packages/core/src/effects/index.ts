@@ -11,6 +11,7 @@ export {
   TaskCancelledError,
   type TaskRef,
 } from "./errors.ts";
+export { type Exploration, type ExploreOptions, explore, exploreAsync, type Failure } from "./explore.ts";
 export type { FailedRun, LeakedPermits, SimulationResult } from "./outcome.ts";
 export type { PromiseRequest, PromiseSource, Resolver } from "./outside-wait.ts";
 export type { Future, PromiseHandle } from "./promise.ts";
@@ -35,6 +36,7 @@ export {
   withSemaphore,
 } from "./semaphore-effects.ts";
 export { type SimulateOptions, simulate } from "./simulate.ts";
+export { type AsyncProgram, type SimulateAsyncOptions, simulateAsync } from "./simulate-async.ts";
 export type { SpawnOptions, Task } from "./task.ts";
 export {
   cancel,

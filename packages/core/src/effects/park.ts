@@ -34,7 +34,7 @@ export function parkOrGoOn(scheduler: Scheduler, task: TaskNode, effect: EffectN
     case ACQUIRE:
       return parkOnSemaphore(scheduler, task, effect);
     case DELAY:
-      return sleep(scheduler, task, checkDuration("ms", effect.subject));
+      return sleep(scheduler, task, effect.subject);
     case SPAWN:
       return giveWay(scheduler, task, effect);
     case WAIT:
@@ -83,13 +83,13 @@ function parkOnSemaphore(scheduler: Scheduler, task: TaskNode, effect: EffectNod
   throw error;
 }
 
-function sleep(scheduler: Scheduler, task: TaskNode, ms: number): boolean {
+function sleep(scheduler: Scheduler, task: TaskNode, ms: unknown): boolean {
   if (ms === 0) {
     task.state = READY;
     scheduler.ready.pushLast(task);
     return false;
   }
-  scheduler.timers.add(task, scheduler.now() + ms);
+  scheduler.timers.add(task, scheduler.now() + checkDuration("ms", ms));
   return park(task, SLEEP);
 }
 

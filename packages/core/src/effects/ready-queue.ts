@@ -78,16 +78,9 @@ export class ReadyQueue<T extends { readonly priority: number }> {
   }
 
   pushLast(item: T): void {
-    let level = this.#level(item.priority);
-    for (let i = this.#levels.length - 1; i >= 0; i--) {
-      const lower = this.#levels[i] as Level<T>;
-      if (lower === level) break;
-      if (lower.count > 0) {
-        level = lower;
-        break;
-      }
-    }
-    level.push(item);
+    const own = this.#level(item.priority);
+    const lowest = this.#levels.at(-1) === own ? own : this.#levels.findLast((level) => level === own || level.count > 0);
+    (lowest ?? own).push(item);
     this.size++;
   }
 

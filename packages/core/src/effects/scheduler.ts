@@ -66,6 +66,7 @@ export class Scheduler implements Interpreter {
   isOver = false;
   /** The run itself failed, whatever its root does: a standstill, or too many steps. */
   failure: Error | undefined = undefined;
+  readonly #maxSteps: number;
   #nextTaskId = 0;
   #nextSemaphoreId = 1;
   #nextPromiseId = 1;
@@ -73,6 +74,7 @@ export class Scheduler implements Interpreter {
   constructor(options: SchedulerOptions, program: Program<unknown>, name: string) {
     this.options = options;
     this.now = options.now;
+    this.#maxSteps = options.maxSteps;
     this.ready = new ReadyQueue<TaskNode>(options.choices);
     this.root = this.spawn(program, { name });
   }
@@ -112,7 +114,7 @@ export class Scheduler implements Interpreter {
   }
 
   attempt(effect: EffectNode<unknown>): unknown {
-    if (this.steps >= this.options.maxSteps) return PARK;
+    if (this.steps >= this.#maxSteps) return PARK;
     const task = this.running as TaskNode;
     this.steps++;
     if (task.isInterrupted) throw this.#interrupt(task, effect);
@@ -223,7 +225,7 @@ export class Scheduler implements Interpreter {
   }
 
   #park(task: TaskNode, effect: EffectNode<unknown>): boolean {
-    if (this.steps >= this.options.maxSteps) return this.#exhausted(task);
+    if (this.steps >= this.#maxSteps) return this.#exhausted(task);
     this.steps++;
     return parkOrGoOn(this, task, effect);
   }

@@ -9,13 +9,12 @@
  */
 import type { Runnable } from "./effect.ts";
 import type { TaskRef } from "./errors.ts";
-import { standstill } from "./lifecycle.ts";
 import { aCount, aFunction, anInteger, anObject, aString, checkOptions } from "./options.ts";
 import { type Ending, endingOf, type SimulationResult } from "./outcome.ts";
 import type { Resolver } from "./outside-wait.ts";
-import { toProgram } from "./program.ts";
 import { type ChoiceSource, ReplayedChoices, SeededChoices } from "./random.ts";
-import { type LogEntry, Scheduler } from "./scheduler.ts";
+import type { LogEntry } from "./scheduler.ts";
+import { VirtualWorld } from "./virtual-world.ts";
 
 export interface SimulateOptions {
   /** Chooses among the runnable tasks; without it the order is first in, first out. */
@@ -32,8 +31,6 @@ export interface SimulateOptions {
   /** The root task's name. */
   readonly name?: string;
 }
-
-export const DEFAULT_MAX_STEPS = 100_000_000;
 
 export const simulateRules = {
   seed: anInteger,
@@ -66,30 +63,10 @@ export function simulateToEnd<T>(
   options: SimulateOptions,
   choices: ChoiceSource | undefined,
 ): Ending<T> {
-  let now = 0;
-  const scheduler = new Scheduler(
-    {
-      now: () => now,
-      choices,
-      maxSteps: options.maxSteps ?? DEFAULT_MAX_STEPS,
-      keepsLog: true,
-      onLog: options.onLog,
-      onUnhandled: options.onUnhandled,
-      outside: options.resolver ?? "refused",
-      onWake: () => {},
-    },
-    toProgram(program, "program"),
-    options.name ?? "root",
-  );
-  while (!scheduler.isOver) {
-    scheduler.turns(Number.POSITIVE_INFINITY);
-    if (scheduler.isOver) break;
-    const nextAt = scheduler.timers.nextAt;
-    if (nextAt === undefined) standstill(scheduler);
-    else {
-      now = nextAt;
-      scheduler.fireDue(now);
-    }
+  const world = new VirtualWorld(program, options, choices, options.resolver ?? "refused");
+  while (!world.scheduler.isOver) {
+    world.scheduler.turns(Number.POSITIVE_INFINITY);
+    if (!world.scheduler.isOver) world.moveOn();
   }
-  return endingOf(scheduler);
+  return endingOf(world.scheduler);
 }
