@@ -51,20 +51,20 @@ function passOnHolds(scheduler: Scheduler, task: TaskNode, threw: boolean): read
 }
 
 /**
- * The end of a task has closed a dead set, so there is no step of its own to throw at: the first waiter is told, and
- * then the next, until those told could save the rest (by what they release) or nobody waits any more.
+ * The end of a task has closed a dead set, so there is no step of its own to throw at: the waiters are told one by one,
+ * those first who hold permits themselves, until what they may now release could save the rest.
  */
 function tellTheDead(scheduler: Scheduler, semaphore: SemaphoreState): void {
-  let error: Error | undefined;
-  let next: TaskNode | undefined;
-  for (let waiter = semaphore.waiters.head; waiter !== undefined; waiter = next) {
-    next = waiter.next as TaskNode | undefined;
-    if (waiter.timer !== undefined) continue;
-    const dead = deadSetFrom(semaphore);
-    if (dead === undefined) return;
-    error ??= deadSetError(dead);
+  let dead = semaphore.waiters.head === undefined ? undefined : deadSetFrom(semaphore);
+  if (dead === undefined) return;
+  const error = deadSetError(dead);
+  const stuck = [...semaphore.waiters].filter((waiter) => waiter.timer === undefined);
+  const holders = stuck.filter((waiter) => holdsOf(waiter).length > 0);
+  for (const waiter of new Set([...holders, ...stuck])) {
     semaphore.leave(waiter);
     scheduler.wake(waiter, error, true);
+    dead = deadSetFrom(semaphore);
+    if (dead === undefined) return;
   }
 }
 
