@@ -1,29 +1,20 @@
 /**
  * The expected outcomes that are not a slot. Misuse is a `TypeError` or `RangeError`; cancellation is the signal's own
- * reason, untouched. `docs/reference/errors.md` lists the same table; a test compares the two.
+ * reason, untouched. `docs/reference/errors.md` lists them; a test compares the two.
  */
-
-/** Every code, and whether the same call may succeed later with nothing changed. */
-export const ERROR_CODES = {
-  ACQUIRE_TIMEOUT: { retryable: true },
-  CLOSED: { retryable: false },
-  QUEUE_FULL: { retryable: true },
-  SLOT_EXPIRED: { retryable: false },
-  CAPACITY_MISMATCH: { retryable: false },
-} as const satisfies Record<string, { retryable: boolean }>;
-
-export type ErrorCode = keyof typeof ERROR_CODES;
 
 /** Shared by all copies of the package in one process, so that `isSlotkeeperError` sees through them. */
 const brand = Symbol.for("slotkeeper.error");
 
 export abstract class SlotkeeperError extends Error {
   abstract readonly code: string;
+  /** The same call may succeed later with nothing changed. */
   readonly retryable: boolean;
 
-  constructor(message: string, retryable: boolean, options?: ErrorOptions) {
+  constructor(message: string, retryable: boolean, options?: ErrorOptions, fields?: object) {
     super(message, options);
     this.retryable = retryable;
+    Object.assign(this, fields);
   }
 
   get [brand](): true {
@@ -32,7 +23,7 @@ export abstract class SlotkeeperError extends Error {
 }
 
 export function isSlotkeeperError(value: unknown): value is SlotkeeperError {
-  return typeof value === "object" && value !== null && (value as { [brand]?: unknown })[brand] === true;
+  return (value as { [brand]?: unknown } | null | undefined)?.[brand] === true;
 }
 
 /** Nobody freed a slot in time. */
@@ -40,16 +31,14 @@ export class AcquireTimeoutError extends SlotkeeperError {
   override readonly name = "AcquireTimeoutError";
   readonly code = "ACQUIRE_TIMEOUT";
   /** The semaphore's name, if it has one. */
-  readonly semaphore: string | undefined;
-  readonly waitedMs: number;
+  declare readonly semaphore: string | undefined;
+  declare readonly waitedMs: number;
   /** How many others were still waiting. */
-  readonly waiting: number;
+  declare readonly waiting: number;
 
   constructor(semaphore: string | undefined, waitedMs: number, waiting: number) {
-    super(`No slot${of(semaphore)} within ${Math.round(waitedMs)} ms (${waiting} others waiting)`, true);
-    this.semaphore = semaphore;
-    this.waitedMs = waitedMs;
-    this.waiting = waiting;
+    const message = `No slot${of(semaphore)} within ${Math.round(waitedMs)} ms, ${waiting} others waiting`;
+    super(message, true, undefined, { semaphore, waitedMs, waiting });
   }
 }
 
@@ -57,9 +46,16 @@ export class AcquireTimeoutError extends SlotkeeperError {
 export class ClosedError extends SlotkeeperError {
   override readonly name = "ClosedError";
   readonly code = "CLOSED";
+  declare readonly semaphore: string | undefined;
 
-  constructor(message: string, reason?: unknown) {
-    super(message, false, reason === undefined ? undefined : { cause: reason });
+  /** A reason that is a string is the message, too. */
+  constructor(semaphore: string | undefined, reason?: unknown) {
+    super(
+      typeof reason === "string" ? reason : `No slot${of(semaphore)}: closed`,
+      false,
+      { cause: reason },
+      { semaphore },
+    );
   }
 }
 
@@ -67,13 +63,11 @@ export class ClosedError extends SlotkeeperError {
 export class QueueFullError extends SlotkeeperError {
   override readonly name = "QueueFullError";
   readonly code = "QUEUE_FULL";
-  readonly semaphore: string | undefined;
-  readonly waiting: number;
+  declare readonly semaphore: string | undefined;
+  declare readonly waiting: number;
 
   constructor(semaphore: string | undefined, waiting: number) {
-    super(`The queue${of(semaphore)} is full: ${waiting} are waiting`, true);
-    this.semaphore = semaphore;
-    this.waiting = waiting;
+    super(`No slot${of(semaphore)}: ${waiting} others waiting`, true, undefined, { semaphore, waiting });
   }
 }
 
@@ -81,13 +75,11 @@ export class QueueFullError extends SlotkeeperError {
 export class SlotExpiredError extends SlotkeeperError {
   override readonly name = "SlotExpiredError";
   readonly code = "SLOT_EXPIRED";
-  readonly semaphore: string | undefined;
-  readonly heldMs: number;
+  declare readonly semaphore: string | undefined;
+  declare readonly heldMs: number;
 
   constructor(semaphore: string | undefined, heldMs: number) {
-    super(`A slot${of(semaphore)} was taken back after ${Math.round(heldMs)} ms`, false);
-    this.semaphore = semaphore;
-    this.heldMs = heldMs;
+    super(`Slot${of(semaphore)} expired after ${Math.round(heldMs)} ms`, false, undefined, { semaphore, heldMs });
   }
 }
 
@@ -95,15 +87,13 @@ export class SlotExpiredError extends SlotkeeperError {
 export class CapacityMismatchError extends SlotkeeperError {
   override readonly name = "CapacityMismatchError";
   readonly code = "CAPACITY_MISMATCH";
-  readonly semaphore: string;
-  readonly capacity: number;
-  readonly requested: number;
+  declare readonly semaphore: string;
+  declare readonly capacity: number;
+  declare readonly requested: number;
 
   constructor(semaphore: string, capacity: number, requested: number) {
-    super(`Semaphore "${semaphore}" is in use with ${capacity} slots, asked for ${requested}`, false);
-    this.semaphore = semaphore;
-    this.capacity = capacity;
-    this.requested = requested;
+    const message = `Expected \`slots\`${of(semaphore)} to be ${capacity} while in use, got ${requested}`;
+    super(message, false, undefined, { semaphore, capacity, requested });
   }
 }
 

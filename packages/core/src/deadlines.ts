@@ -1,0 +1,109 @@
+/**
+ * Many deadlines, few timers. Deadlines of one duration fall due in the order in which they were set, so a plain list
+ * per duration is already sorted and one timer, for its first entry, serves it. Setting, renewing and dropping one
+ * are O(1). (Node does the same below `setTimeout`; doing it here saves the timer object and its bookkeeping for
+ * each waiter, and works the same on every host and clock.)
+ *
+ * I1  A deadline comes due at most once, never before its time by the clock, and never after it was dropped.
+ * I2  A list with nothing in it has no timer and is forgotten.
+ * I3  A timer keeps the process alive if and only if its `Deadlines` is pinned.
+ */
+import { type Clock, keepAlive } from "./clock.ts";
+import { Link, LinkedList } from "./linked-list.ts";
+
+/** The longest delay that hosts take; longer ones are waited for in steps. */
+const LONGEST_DELAY_MS = 2 ** 31 - 1;
+
+/** Whatever has a deadline extends this. */
+export abstract class Deadline extends Link {
+  /** Of its list; the deadline is set if and only if it is in one. */
+  durationMs = 0;
+  dueAt = 0;
+  abstract due(now: number): void;
+}
+
+class DurationList extends LinkedList<Deadline> {
+  timer: unknown = undefined;
+}
+
+export class Deadlines {
+  readonly #clock: Clock;
+  readonly #lists = new Map<number, DurationList>();
+  #pins: number;
+
+  /** `pins` 1: timers that somebody awaits from the start. Else `pin` says when somebody does. */
+  constructor(clock: Clock, pins: number) {
+    this.#clock = clock;
+    this.#pins = pins;
+  }
+
+  /** How many timers are running. */
+  get timers(): number {
+    return this.#lists.size;
+  }
+
+  /** Sets it, or sets it anew. */
+  set(deadline: Deadline, durationMs: number): void {
+    // Moving to the end of its own list leaves the timer alone: it fires early, finds nothing due, and is set anew.
+    if (deadline.durationMs !== durationMs) this.drop(deadline);
+    deadline.durationMs = durationMs;
+    deadline.dueAt = this.#clock.now() + durationMs;
+    let list = this.#lists.get(durationMs);
+    if (list === undefined) {
+      list = new DurationList();
+      this.#lists.set(durationMs, list);
+      this.#arm(list, durationMs);
+    }
+    list.add(deadline);
+  }
+
+  drop(deadline: Deadline): void {
+    const { durationMs } = deadline;
+    const list = this.#lists.get(durationMs);
+    list?.remove(deadline);
+    if (list !== undefined && list.first === undefined) {
+      this.#clock.clearTimer(list.timer);
+      this.#lists.delete(durationMs);
+    }
+  }
+
+  /** Somebody more (1) or somebody fewer (-1) awaits what these deadlines will free. */
+  pin(change: 1 | -1): void {
+    this.#pins += change;
+    for (const list of this.#lists.values()) keepAlive(list.timer, this.#pins > 0);
+  }
+
+  #arm(list: DurationList, delayMs: number): void {
+    list.timer = this.#clock.setTimer(() => this.#fire(list), Math.min(Math.ceil(delayMs), LONGEST_DELAY_MS));
+    if (this.#pins === 0) keepAlive(list.timer, false);
+  }
+
+  #fire(list: DurationList): void {
+    const now = this.#clock.now();
+    for (let first = list.first; first !== undefined && first.dueAt <= now; first = list.first) {
+      this.drop(first);
+      first.due(now);
+    }
+    // If the list ran empty it was forgotten, and `due` may have begun a new one for the same duration.
+    if (list.first !== undefined) this.#arm(list, list.first.dueAt - now);
+  }
+}
+
+export interface ClockDeadlines {
+  /** Of waiters: somebody awaits them, so they keep the process alive. */
+  readonly timeouts: Deadlines;
+  /** Of held slots: they do so only while somebody waits for such a slot. */
+  readonly leases: Deadlines;
+}
+
+const byClock = new WeakMap<Clock, ClockDeadlines>();
+
+/** All semaphores on one clock share their timers. */
+export function deadlinesOf(clock: Clock): ClockDeadlines {
+  let deadlines = byClock.get(clock);
+  if (deadlines === undefined) {
+    deadlines = { timeouts: new Deadlines(clock, 1), leases: new Deadlines(clock, 0) };
+    byClock.set(clock, deadlines);
+  }
+  return deadlines;
+}

@@ -1,0 +1,57 @@
+/**
+ * The queue of waiters: arrival order, with removal from the middle.
+ *
+ * I1  `first()` is the waiter that arrived first among those that have not left.
+ * I2  A waiter is inside from `push` until `remove`, and its position finds it in between.
+ * I3  `size` counts the waiters inside, never the gaps that they left.
+ *
+ * Cost: O(1) each, amortised. Gaps are closed when they outnumber the waiters, so memory follows the number of waiters
+ * even when the head never moves while others come and time out behind it for ever.
+ *
+ * Measured alternatives: `array.shift` falls off a cliff beyond some 10,000 waiters; a linked list of waiter objects
+ * makes the contended path (W2) a fifth dearer than an array in which a waiter may be a bare function.
+ */
+
+/** A waiter that may leave early keeps its position; one that cannot is just a function. */
+type Queued = ((...args: never[]) => void) | { position: number };
+
+/** So many gaps are never worth closing. */
+const SPARE_CELLS = 64;
+
+export class WaiterQueue<W extends Queued> {
+  #cells: (W | undefined)[] = [];
+  /** Nobody waits before this position. */
+  #head = 0;
+  size = 0;
+
+  push(waiter: W): void {
+    if (typeof waiter === "object") waiter.position = this.#cells.length;
+    this.#cells.push(waiter);
+    this.size++;
+  }
+
+  first(): W | undefined {
+    while (this.#head < this.#cells.length && this.#cells[this.#head] === undefined) this.#head++;
+    return this.#cells[this.#head];
+  }
+
+  /** Removes the waiter at that position, or the first. */
+  remove(position: number = this.#head): void {
+    this.#cells[position] = undefined;
+    this.size--;
+    if (this.#cells.length > this.size * 2 + SPARE_CELLS) this.#closeGaps();
+  }
+
+  /** Everybody, in order; a copy. */
+  all(): W[] {
+    return this.#cells.filter((waiter) => waiter !== undefined);
+  }
+
+  #closeGaps(): void {
+    const waiters = this.all();
+    this.#cells = [];
+    this.#head = 0;
+    this.size = 0;
+    for (const waiter of waiters) this.push(waiter);
+  }
+}
