@@ -2,6 +2,7 @@
 import { DeadlockError, type TaskRef } from "./errors.ts";
 import { Group } from "./group.ts";
 import type { Hold } from "./holds.ts";
+import { membersOf } from "./members.ts";
 import { OutsideWait } from "./outside-wait.ts";
 import { SemaphoreState } from "./semaphore.ts";
 import { type ParkedOn, SLEEP, TaskNode } from "./task.ts";
@@ -40,7 +41,11 @@ const LONGEST_LIST = 20;
 /** A set of semaphores that died while others could still run. */
 export function deadSetError(dead: Iterable<SemaphoreState>): DeadlockError {
   const semaphores = [...dead];
-  return toError("These semaphores are dead", semaphores, semaphores.flatMap((semaphore) => [...semaphore.waiters]));
+  return toError(
+    "These semaphores are dead",
+    semaphores,
+    semaphores.flatMap((semaphore) => membersOf(semaphore.waiters)),
+  );
 }
 
 /** Nothing can run: `tasks` are all that are left. */
@@ -62,10 +67,10 @@ function toError(what: string, semaphores: readonly SemaphoreState[], tasks: rea
 function reportOf(semaphore: SemaphoreState): SemaphoreReport {
   const { id, name, permits, available } = semaphore;
   const holders = [
-    ...Array.from(semaphore.holders, (hold) => holderReport(hold, false)),
-    ...Array.from(semaphore.leaked, (hold) => holderReport(hold, true)),
+    ...membersOf(semaphore.holders).map((hold) => holderReport(hold, false)),
+    ...membersOf(semaphore.leaked).map((hold) => holderReport(hold, true)),
   ];
-  return { id, name, permits, available, holders, waiters: Array.from(semaphore.waiters, refOf) };
+  return { id, name, permits, available, holders, waiters: membersOf(semaphore.waiters).map(refOf) };
 }
 
 function holderReport(hold: Hold, hasEnded: boolean): HolderReport {
@@ -113,7 +118,7 @@ function findCircle(tasks: readonly TaskNode[]): TaskNode[] | undefined {
 }
 
 function waitedFor(on: ParkedOn | undefined): TaskNode[] {
-  if (on instanceof SemaphoreState) return Array.from(on.holders, (hold) => hold.task);
+  if (on instanceof SemaphoreState) return membersOf(on.holders).map((hold) => hold.task);
   if (on instanceof TaskNode) return [on];
   if (on instanceof Group) return on.pending.filter((source) => source instanceof TaskNode);
   return [];
@@ -130,7 +135,12 @@ function toMessage(what: string, report: DeadlockReport): string {
     lines.push(`    held by ${shortened(holders, "; ")}`);
     lines.push(`    waited for by ${shortened(semaphore.waiters.map(show), "; ")}`);
   }
-  lines.push(`  ${shortened(report.parked.map(({ task, waitsFor }) => `${show(task)} waits for ${waitsFor}`), "\n  ")}`);
+  lines.push(
+    `  ${shortened(
+      report.parked.map(({ task, waitsFor }) => `${show(task)} waits for ${waitsFor}`),
+      "\n  ",
+    )}`,
+  );
   if (report.cycle !== undefined) {
     const names = [...report.cycle, report.cycle[0]].map((step) => show((step as ParkedReport).task));
     lines.push(`  cycle: ${shortened(names, " → ")}`);

@@ -4,7 +4,7 @@
  * `gather` ends with all values in input order, or with the first failure; `race` ends with whatever ends first. Either
  * way the others go on, and the group leaves their lists of observers at once.
  */
-import { Link } from "./linked-list.ts";
+import { Link } from "../linked-list.ts";
 import { FULFILLED, PENDING, type Settleable } from "./settleable.ts";
 import type { TaskNode } from "./task.ts";
 

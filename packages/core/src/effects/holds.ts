@@ -2,7 +2,7 @@
  * Who holds which permits: one record per task and semaphore, found from the task in O(1) and listed by the semaphore.
  * Most tasks hold permits of one semaphore at a time; only a second one makes a map.
  */
-import { Link } from "./linked-list.ts";
+import { Link } from "../linked-list.ts";
 import type { SemaphoreState } from "./semaphore.ts";
 import type { TaskNode } from "./task.ts";
 
@@ -47,7 +47,7 @@ export function addHold(task: TaskNode, semaphore: SemaphoreState): void {
     return;
   }
   const made = newHold(task, semaphore);
-  semaphore.holders.push(made);
+  semaphore.holders.add(made);
   if (task.held === undefined) task.held = made;
   else (task.heldMore ??= new Map()).set(semaphore, made);
 }
@@ -84,7 +84,7 @@ export function holdsOf(task: TaskNode): Hold[] {
 /** The task has ended: what it still holds is leaked, until somebody else gives it back. */
 export function leakHold(hold: Hold): void {
   hold.semaphore.holders.remove(hold);
-  hold.semaphore.leaked.push(hold);
+  hold.semaphore.leaked.add(hold);
 }
 
 /** All permits of one holder become another task's. */

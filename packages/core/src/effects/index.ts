@@ -18,8 +18,8 @@ export type { Future, PromiseHandle } from "./promise.ts";
 export {
   completePromise,
   createPromise,
-  failPromise,
   type FromPromiseOptions,
+  failPromise,
   fromPromise,
 } from "./promise-effects.ts";
 export { PRIORITY_HIGH, PRIORITY_IDLE, PRIORITY_NORMAL } from "./ready-queue.ts";

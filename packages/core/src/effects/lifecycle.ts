@@ -6,9 +6,10 @@
  * dropped where they stand, and nothing is resumed again.
  */
 import { cancelTask, withdraw } from "./cancel.ts";
-import { deadSetError, refOf, standstillError } from "./deadlock-report.ts";
 import { deadSetFrom } from "./deadlock.ts";
+import { deadSetError, refOf, standstillError } from "./deadlock-report.ts";
 import { bequeathHold, holdsOf, leakHold } from "./holds.ts";
+import { membersOf } from "./members.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { SemaphoreState } from "./semaphore.ts";
 import { FULFILLED, REJECTED } from "./settleable.ts";
@@ -55,10 +56,10 @@ function passOnHolds(scheduler: Scheduler, task: TaskNode, threw: boolean): read
  * those first who hold permits themselves, until what they may now release could save the rest.
  */
 function tellTheDead(scheduler: Scheduler, semaphore: SemaphoreState): void {
-  let dead = semaphore.waiters.head === undefined ? undefined : deadSetFrom(semaphore);
+  let dead = semaphore.waiters.first === undefined ? undefined : deadSetFrom(semaphore);
   if (dead === undefined) return;
   const error = deadSetError(dead);
-  const stuck = [...semaphore.waiters].filter((waiter) => waiter.timer === undefined);
+  const stuck = membersOf(semaphore.waiters).filter((waiter) => waiter.timer === undefined);
   const holders = stuck.filter((waiter) => holdsOf(waiter).length > 0);
   for (const waiter of new Set([...holders, ...stuck])) {
     semaphore.leave(waiter);

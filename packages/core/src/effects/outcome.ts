@@ -1,6 +1,7 @@
 /** What a run that is over has to say. */
 import { refOf } from "./deadlock-report.ts";
 import type { TaskRef } from "./errors.ts";
+import { membersOf } from "./members.ts";
 import type { LogEntry, Scheduler } from "./scheduler.ts";
 import { FULFILLED } from "./settleable.ts";
 
@@ -78,7 +79,7 @@ function severalFailed(errors: readonly unknown[]): AggregateError {
 
 function leakedPermits(scheduler: Scheduler): LeakedPermits[] {
   return [...scheduler.leaking].flatMap((semaphore) =>
-    Array.from(semaphore.leaked, (hold) => ({
+    membersOf(semaphore.leaked).map((hold) => ({
       semaphore: { id: semaphore.id, name: semaphore.name },
       task: refOf(hold.task),
       permits: hold.permits,

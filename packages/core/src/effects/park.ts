@@ -1,6 +1,7 @@
 /** The operations that park the running task, or switch to another. */
-import { deadSetError } from "./deadlock-report.ts";
+
 import { deadSetFrom } from "./deadlock.ts";
+import { deadSetError } from "./deadlock-report.ts";
 import {
   ACQUIRE,
   CALL,
@@ -23,7 +24,7 @@ import { settleableOf } from "./promise.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { SemaphoreHandle } from "./semaphore.ts";
 import { PENDING, Settleable } from "./settleable.ts";
-import { type ParkedOn, PARKED, READY, SLEEP, type SpawnOptions, TaskNode, Timeout } from "./task.ts";
+import { PARKED, type ParkedOn, READY, SLEEP, type SpawnOptions, TaskNode, Timeout } from "./task.ts";
 
 /**
  * True if the task goes on after all, with `result` and `throws` set. What it throws is thrown at the yield. It does not

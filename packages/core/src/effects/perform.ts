@@ -75,7 +75,7 @@ function tryAcquire(task: TaskNode, semaphore: SemaphoreState): boolean {
 
 function release(scheduler: Scheduler, task: TaskNode, semaphore: SemaphoreState): void {
   const next = semaphore.release(task);
-  if (semaphore.isSignalled && semaphore.leaked.head === undefined) scheduler.leaking.delete(semaphore);
+  if (semaphore.isSignalled && semaphore.leaked.first === undefined) scheduler.leaking.delete(semaphore);
   if (next !== undefined) scheduler.grant(next);
 }
 

@@ -79,7 +79,8 @@ export class ReadyQueue<T extends { readonly priority: number }> {
 
   pushLast(item: T): void {
     const own = this.#level(item.priority);
-    const lowest = this.#levels.at(-1) === own ? own : this.#levels.findLast((level) => level === own || level.count > 0);
+    const lowest =
+      this.#levels.at(-1) === own ? own : this.#levels.findLast((level) => level === own || level.count > 0);
     (lowest ?? own).push(item);
     this.size++;
   }
@@ -97,7 +98,8 @@ export class ReadyQueue<T extends { readonly priority: number }> {
 
   #level(priority: number): Level<T> {
     const levels = this.#levels;
-    for (let i = 0; i < levels.length; i++) if ((levels[i] as Level<T>).priority === priority) return levels[i] as Level<T>;
+    for (let i = 0; i < levels.length; i++)
+      if ((levels[i] as Level<T>).priority === priority) return levels[i] as Level<T>;
     const level = new Level<T>(priority);
     const below = this.#levels.findIndex((other) => other.priority < priority);
     this.#levels.splice(below < 0 ? this.#levels.length : below, 0, level);

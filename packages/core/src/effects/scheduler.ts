@@ -147,7 +147,8 @@ export class Scheduler implements Interpreter {
     const observers = source.observers;
     if (observers === undefined) return;
     source.observers = undefined;
-    for (let observer = observers.shift(); observer !== undefined; observer = observers.shift()) {
+    for (let observer = observers.first; observer !== undefined; observer = observers.first) {
+      observers.remove(observer);
       if (observer instanceof TaskNode) this.wake(observer, result, settlement === 2);
       else this.#decided(Group.settled(observer));
     }

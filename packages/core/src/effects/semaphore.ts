@@ -10,9 +10,10 @@
  * only. All operations are O(1). Nothing of the scheduler refers to a semaphore whose permits are all available, so an
  * idle one without a handle is garbage.
  */
+
+import { LinkedList } from "../linked-list.ts";
 import { OverReleaseError } from "./errors.ts";
 import { addHold, dropHold, findHold, type Hold, moveHold } from "./holds.ts";
-import { LinkedList } from "./linked-list.ts";
 import { describe } from "./program.ts";
 import type { TaskNode } from "./task.ts";
 
@@ -58,7 +59,7 @@ export class SemaphoreState {
   }
 
   enqueue(task: TaskNode): void {
-    this.waiters.push(task);
+    this.waiters.add(task);
     this.waiting++;
   }
 
@@ -68,7 +69,7 @@ export class SemaphoreState {
   }
 
   #pass(from: Hold): TaskNode | undefined {
-    const next = this.waiters.head;
+    const next = this.waiters.first;
     if (next === undefined) {
       dropHold(from);
       this.available++;
@@ -82,7 +83,7 @@ export class SemaphoreState {
   /** A release by a task that holds nothing: a leaked permit is given back first, else the oldest one held. */
   #holdOfAnother(): Hold {
     this.isSignalled = true;
-    return (this.leaked.head ?? this.holders.head) as Hold;
+    return (this.leaked.first ?? this.holders.first) as Hold;
   }
 }
 

@@ -9,7 +9,7 @@
  *
  * The settlement changes once.
  */
-import { Link, LinkedList } from "./linked-list.ts";
+import { Link, LinkedList } from "../linked-list.ts";
 
 export const PENDING = 0;
 export const FULFILLED = 1;
@@ -32,7 +32,7 @@ export abstract class Settleable extends Link {
 
   observe(observer: Link): void {
     this.observers ??= new LinkedList<Link>();
-    this.observers.push(observer);
+    this.observers.add(observer);
   }
 }
 

@@ -26,7 +26,7 @@ export type SimulateAsyncOptions = Omit<SimulateOptions, "resolver">;
 const { resolver: _, ...asyncRules } = simulateRules;
 
 const TURNS_TO_DRY = 64;
-/** Of the promise reactions between two turns of tasks, at most this many are skipped by choice. */
+/** While tasks are ready, fewer promise reactions than this run between two of their turns; the seed chooses. */
 const CHOSEN_TURNS = 8;
 
 /** As `simulate`, with real promises: those are awaited, in virtual time. */
@@ -49,14 +49,12 @@ export async function simulateAsyncToEnd<T>(
   const { scheduler } = world;
   while (!scheduler.isOver) {
     scheduler.turns(1);
-    if (scheduler.ready.size > 0) await reactions(choices?.pick(CHOSEN_TURNS) ?? 0);
-    else if (!(await ranDry(() => scheduler.ready.size > 0)) && !scheduler.isOver) world.moveOn();
+    if (scheduler.ready.size > 0) {
+      // No await at all for 0: that would be a reaction already.
+      for (let turn = choices?.pick(CHOSEN_TURNS) ?? 0; turn > 0; turn--) await undefined;
+    } else if (!scheduler.isOver && !(await ranDry(() => scheduler.ready.size > 0))) world.moveOn();
   }
   return endingOf(scheduler);
-}
-
-async function reactions(turns: number): Promise<void> {
-  for (let turn = 0; turn < turns; turn++) await undefined;
 }
 
 /** Lets promise reactions run until one wakes a task (true) or none does any more (false). */

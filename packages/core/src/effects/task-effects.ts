@@ -1,7 +1,7 @@
 /** The effects of tasks, time and the log. What they are given is checked when they are yielded, not when made. */
 import {
-  CallEffect,
   CANCEL,
+  CallEffect,
   DELAY,
   type Effect,
   EffectNode,

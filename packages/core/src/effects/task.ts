@@ -8,11 +8,12 @@
  * | `PARKED`  | linked into what `parkedOn` names; `timer` if it also waits for a timeout | wake, cancel |
  * | `ENDED`   | nowhere; `settlement` and `result` say how | – |
  */
+
+import { Link } from "../linked-list.ts";
 import type { Program } from "./effect.ts";
 import type { TaskCancelledError } from "./errors.ts";
 import type { Group } from "./group.ts";
 import type { Hold } from "./holds.ts";
-import { Link } from "./linked-list.ts";
 import type { OutsideWait } from "./outside-wait.ts";
 import type { SemaphoreState } from "./semaphore.ts";
 import { Settleable } from "./settleable.ts";

@@ -7,7 +7,7 @@
  * Timers of one instant share a bucket, and only the buckets are in the heap: in virtual time, where thousands of
  * tasks sleep until the same moment, adding and removing are O(1); a new instant costs O(log distinct instants).
  */
-import { type Link, LinkedList } from "./linked-list.ts";
+import { type Link, LinkedList } from "../linked-list.ts";
 
 class Bucket extends LinkedList<Link> {
   readonly dueAt: number;
@@ -38,7 +38,7 @@ export class TimerQueue {
       this.#heap.push(bucket);
       this.#up(bucket);
     }
-    bucket.push(timer);
+    bucket.add(timer);
   }
 
   /** Does nothing to a timer that is in no bucket any more. */
@@ -46,15 +46,15 @@ export class TimerQueue {
     const bucket = timer.list;
     if (!(bucket instanceof Bucket)) return;
     bucket.remove(timer);
-    if (bucket.head === undefined) this.#drop(bucket);
+    if (bucket.first === undefined) this.#drop(bucket);
   }
 
   /** The next timer due at or before `now`. */
   takeDue(now: number): Link | undefined {
     const bucket = this.#heap[0];
     if (bucket === undefined || bucket.dueAt > now) return undefined;
-    const timer = bucket.shift();
-    if (bucket.head === undefined) this.#drop(bucket);
+    const timer = bucket.first as Link;
+    this.remove(timer);
     return timer;
   }
 

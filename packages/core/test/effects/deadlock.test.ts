@@ -153,7 +153,11 @@ describe("a dead set of semaphores, while others run", () => {
   }
 
   it("is thrown into the task that closed a circle of two, which then saves the other", () => {
-    const { value, log: lines, now } = simulate(function* () {
+    const {
+      value,
+      log: lines,
+      now,
+    } = simulate(function* () {
       const a = yield* createSemaphore(1, { name: "a" });
       const b = yield* createSemaphore(1, { name: "b" });
       yield* spawn(ticker(100), { daemon: true });

@@ -89,7 +89,12 @@ describe("an unobserved task failure", () => {
 
 describe("the end of the root", () => {
   it("ends the run: tasks left over are cancelled, their finally blocks run, and they are listed", () => {
-    const { value, leftOver, log: lines, now } = simulate(function* () {
+    const {
+      value,
+      leftOver,
+      log: lines,
+      now,
+    } = simulate(function* () {
       yield* spawn(
         function* () {
           try {
@@ -152,7 +157,11 @@ describe("the end of the root", () => {
   });
 
   it("drops daemons where they stand, unlisted, once nobody needs them", () => {
-    const { leftOver, log: lines, now } = simulate(function* () {
+    const {
+      leftOver,
+      log: lines,
+      now,
+    } = simulate(function* () {
       const semaphore = yield* createSemaphore(1);
       yield* spawn(
         function* () {

@@ -11,8 +11,8 @@ import {
   fromPromise,
   gather,
   log,
-  type PromiseHandle,
   type Program,
+  type PromiseHandle,
   releaseSemaphore,
   simulate,
   spawn,
@@ -88,7 +88,8 @@ describe("explore", () => {
     expect(found.failure?.error).toBeInstanceOf(DeadlockError);
     expect(printed).toEqual([found.failure?.report]);
     expect(printed[0]).toContain(`Seed ${found.seed}: DeadlockError`);
-    for (let i = 0; i < 3; i++) expect(() => simulate(lostWakeUp, { seed: found.seed as number })).toThrow(DeadlockError);
+    for (let i = 0; i < 3; i++)
+      expect(() => simulate(lostWakeUp, { seed: found.seed as number })).toThrow(DeadlockError);
     const lines: string[] = [];
     const replay = found.failure?.replay as number[];
     expect(() => simulate(lostWakeUp, { replay, onLog: (message) => lines.push(message) })).toThrow(DeadlockError);
@@ -133,7 +134,11 @@ describe("explore", () => {
       return most;
     }
     const printed: string[] = [];
-    const found = explore(correct, { runs: 1_000, check: ({ value }) => value === 1, print: (line) => printed.push(line) });
+    const found = explore(correct, {
+      runs: 1_000,
+      check: ({ value }) => value === 1,
+      print: (line) => printed.push(line),
+    });
     expect(found).toEqual({
       ok: true,
       runs: 1_000,
@@ -185,7 +190,12 @@ describe("explore", () => {
       runs: 3_000,
       check: ({ value, permitsLeaked, log: lines }) => {
         for (const line of lines) seen.add(line);
-        return value.most === 2 && value.free === 2 && permitsLeaked.length === 0 && lines.every((line) => allowed.includes(line));
+        return (
+          value.most === 2 &&
+          value.free === 2 &&
+          permitsLeaked.length === 0 &&
+          lines.every((line) => allowed.includes(line))
+        );
       },
     });
     expect(found.ok).toBe(true);

@@ -71,7 +71,11 @@ describe("wait", () => {
 describe("gather", () => {
   it("gives the results in input order", () => {
     const { value, now: end } = simulate(function* () {
-      return yield* gather(yield* spawn(after(30, "slow")), yield* spawn(after(10, "fast")), yield* spawn(after(20, "mid")));
+      return yield* gather(
+        yield* spawn(after(30, "slow")),
+        yield* spawn(after(10, "fast")),
+        yield* spawn(after(20, "mid")),
+      );
     });
     expect(value).toEqual(["slow", "fast", "mid"]);
     expect(end).toBe(30);
@@ -96,7 +100,9 @@ describe("gather", () => {
   it("fails fast with the first failure; the siblings go on", () => {
     const { value, log: lines } = simulate(function* () {
       const slow = yield* spawn(after(30, "slow"));
-      const outcome = yield* tryCatch(gather(slow, yield* spawn(failAfter(20, "second")), yield* spawn(failAfter(10, "first"))));
+      const outcome = yield* tryCatch(
+        gather(slow, yield* spawn(failAfter(20, "second")), yield* spawn(failAfter(10, "first"))),
+      );
       const failedAt = yield* now();
       yield* wait(slow);
       yield* delay(1);
@@ -138,7 +144,9 @@ describe("gather", () => {
     });
     expect(lines).toEqual([]);
     expect(value).toMatchObject({ ok: false, error: expect.any(TypeError) });
-    expect((value as { error: Error }).error.message).toMatch(/^Expected item 1 of gather to be a task, a future or an effect/);
+    expect((value as { error: Error }).error.message).toMatch(
+      /^Expected item 1 of gather to be a task, a future or an effect/,
+    );
   });
 });
 

@@ -168,12 +168,15 @@ describe("delay", () => {
     expect(value).toBe(1);
   });
 
-  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY, "5", undefined])("refuses %s with a RangeError at the yield", (ms) => {
-    const { value } = simulate(function* () {
-      return yield* tryCatch(delay(ms as number));
-    });
-    expect(value).toMatchObject({ ok: false, error: expect.any(RangeError) });
-  });
+  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY, "5", undefined])(
+    "refuses %s with a RangeError at the yield",
+    (ms) => {
+      const { value } = simulate(function* () {
+        return yield* tryCatch(delay(ms as number));
+      });
+      expect(value).toMatchObject({ ok: false, error: expect.any(RangeError) });
+    },
+  );
 });
 
 describe("effects", () => {

@@ -40,18 +40,21 @@ function* countFree(semaphore: SemaphoreHandle): Program<number> {
 }
 
 describe("createSemaphore", () => {
-  it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "3", undefined])("refuses %s, catchable at the yield", (permits) => {
-    const { value } = simulate(function* () {
-      try {
-        yield* createSemaphore(permits as number);
-        return "made";
-      } catch (error) {
-        return error;
-      }
-    });
-    expect(value).toEqual(new RangeError("permits must be >= 1"));
-    expect(value).toBeInstanceOf(RangeError);
-  });
+  it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "3", undefined])(
+    "refuses %s, catchable at the yield",
+    (permits) => {
+      const { value } = simulate(function* () {
+        try {
+          yield* createSemaphore(permits as number);
+          return "made";
+        } catch (error) {
+          return error;
+        }
+      });
+      expect(value).toEqual(new RangeError("permits must be >= 1"));
+      expect(value).toBeInstanceOf(RangeError);
+    },
+  );
 
   it("gives an opaque handle with a read-only id", () => {
     const { value } = simulate(function* () {
@@ -168,14 +171,17 @@ describe("acquireSemaphore", () => {
     expect(end).toBe(0);
   });
 
-  it.each([{ timeoutMs: -1 }, { timeoutMs: "5" }, { timeout: 5 }, 5])("refuses the options %j and takes no permit", (options) => {
-    const { value } = simulate(function* () {
-      const semaphore = yield* createSemaphore(1);
-      const outcome = yield* tryCatch(acquireSemaphore(semaphore, options as never));
-      return { outcome, free: yield* countFree(semaphore) };
-    });
-    expect(value).toMatchObject({ outcome: { ok: false, error: expect.any(TypeError) }, free: 1 });
-  });
+  it.each([{ timeoutMs: -1 }, { timeoutMs: "5" }, { timeout: 5 }, 5])(
+    "refuses the options %j and takes no permit",
+    (options) => {
+      const { value } = simulate(function* () {
+        const semaphore = yield* createSemaphore(1);
+        const outcome = yield* tryCatch(acquireSemaphore(semaphore, options as never));
+        return { outcome, free: yield* countFree(semaphore) };
+      });
+      expect(value).toMatchObject({ outcome: { ok: false, error: expect.any(TypeError) }, free: 1 });
+    },
+  );
 });
 
 describe("tryAcquireSemaphore", () => {

@@ -9,10 +9,10 @@ import {
   PRIORITY_HIGH,
   type Program,
   releaseSemaphore,
+  StepLimitError,
   simulate,
   simulateAsync,
   spawn,
-  StepLimitError,
   type Task,
 } from "slotkeeper/effects";
 import { describe, expect, it } from "vitest";
@@ -141,7 +141,9 @@ describe("simulate", () => {
   });
 
   it("refuses what is no program", () => {
-    expect(() => simulate(5 as never)).toThrow("Expected `program` to be a generator, a function that returns one, or an effect, got 5");
+    expect(() => simulate(5 as never)).toThrow(
+      "Expected `program` to be a generator, a function that returns one, or an effect, got 5",
+    );
   });
 
   it("takes a generator that is not the language's own", () => {
@@ -168,7 +170,9 @@ describe("simulateAsync", () => {
   it("awaits real promises, in virtual time", async () => {
     const { value, now: end } = await simulateAsync((clock) =>
       (function* () {
-        const slept = fromPromise(() => new Promise<string>((resolve) => clock.setTimer(() => resolve("slept"), 1_000)));
+        const slept = fromPromise(
+          () => new Promise<string>((resolve) => clock.setTimer(() => resolve("slept"), 1_000)),
+        );
         const [answer] = yield* gather(slept, delay(400));
         return [answer, yield* now()];
       })(),
