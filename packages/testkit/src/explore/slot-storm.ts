@@ -52,7 +52,7 @@ function* useSlots(watch: Watch, key: string, actions: readonly Action[]): Progr
     if (slot === undefined) continue;
     watch.enter(key);
     yield* log(`${action} granted, ${watch.inside} inside`);
-    yield* delay(watch.inside % 2);
+    yield* delay(watch.nextHoldMs());
     watch.leave(key);
     if (!slot.release()) throw new Violation("The first release said false (S5)");
     if (slot.release()) throw new Violation("The second release said true (S5)");
@@ -91,6 +91,7 @@ class Watch {
   readonly #insideOf = new Map<string, number>();
   readonly #queueOf = new Map<string, Set<number>>();
   #nextTicket = 0;
+  #holds = 0;
   #outOfTurn: string | undefined = undefined;
 
   constructor(source: SlotSource) {
@@ -109,6 +110,11 @@ class Watch {
     if (this.inside > limit) throw new Violation(`${this.inside} inside, the limit is ${limit} (S1)`);
     if (ofKey > limitPerKey) throw new Violation(`${ofKey} of "${key}" inside, the limit is ${limitPerKey} (S1)`);
     if (inUse < this.inside) throw new Violation(`${this.inside} inside, but ${inUse} in use (S1)`);
+  }
+
+  /** 0, 1, 2, 0, …: some holds outlast a timeout, some do not. */
+  nextHoldMs(): number {
+    return this.#holds++ % 3;
   }
 
   leave(key: string): void {
