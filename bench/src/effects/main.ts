@@ -20,7 +20,7 @@ interface Figure {
 }
 
 const isShort = process.argv.includes("--short");
-const subjects = ["slotkeeper", "effect", "promises"];
+const allSubjects = ["slotkeeper", "effect", "promises"];
 const rounds = isShort ? 5 : 7;
 
 function measure(subject: string, workload: string): number {
@@ -31,6 +31,7 @@ function measure(subject: string, workload: string): number {
 }
 
 function measureAll(workload: Workload): Figure[] {
+  const subjects = allSubjects.filter((subject) => workload.without?.[subject] === undefined);
   const figures = new Map(subjects.map((subject) => [subject, [] as number[]]));
   for (let round = 0; round < rounds; round++) {
     for (const subject of subjects) figures.get(subject)?.push(measure(subject, workload.name));
@@ -63,10 +64,15 @@ function print(workload: Workload, figures: readonly Figure[]): void {
   }
 }
 
+function printLeftOut({ without = {} }: Workload): void {
+  for (const [subject, reason] of Object.entries(without)) console.log(`  ${subject.padEnd(12)}  left out: ${reason}`);
+}
+
 const all: Figure[] = [];
 for (const workload of workloads(isShort)) {
   const figures = measureAll(workload);
   print(workload, figures);
+  printLeftOut(workload);
   all.push(...figures);
 }
 const results = fileURLToPath(new URL("../../results/", import.meta.url));

@@ -4,7 +4,7 @@ import { plainPromises } from "./plain-promises.ts";
 import { slotkeeper } from "./slotkeeper.ts";
 import { type Subject, type Workload, workloads } from "./workload.ts";
 
-export const subjects: Readonly<Record<string, Subject>> = {
+const subjects: Readonly<Record<string, Subject>> = {
   slotkeeper,
   effect: effectFibers,
   promises: plainPromises,
