@@ -97,7 +97,9 @@ function* fetchPage(url: string): Program<Page> {
 async function getPage(url: string, signal: AbortSignal): Promise<Page> {
   const response = await fetch(url, { signal });
   if (!response.ok) throw new Error(`status ${response.status}`);
-  const links = [...(await response.text()).matchAll(/href="([^"]+)"/g)].map(([, href]) => new URL(href as string, url).href);
+  const links = [...(await response.text()).matchAll(/href="([^"]+)"/g)].map(
+    ([, href]) => new URL(href as string, url).href,
+  );
   return { url, links };
 }
 
@@ -134,7 +136,9 @@ export async function main(print: (line: string) => void = console.log): Promise
   const simulated = simulate(crawl(hourOfCrawling), { resolver: simulatedPage });
   const { pages, failed, tookMs } = simulated.value;
   const realMs = performance.now() - startedAt;
-  print(`Simulated: ${pages.length} pages, ${failed.length} failures, ${(tookMs / 60_000).toFixed(1)} minutes of crawling`);
+  print(
+    `Simulated: ${pages.length} pages, ${failed.length} failures, ${(tookMs / 60_000).toFixed(1)} minutes of crawling`,
+  );
   print(`in ${realMs.toFixed(0)} ms; permits leaked: ${simulated.permitsLeaked.length}.`);
 
   const site = await serveSite();

@@ -59,7 +59,11 @@ function print(workload: Workload, figures: readonly Figure[]): void {
   console.log(`\n${workload.name}: ${workload.what}`);
   for (const { subject, unit, median: middle, low, high, ratio } of figures) {
     const perSecond = unit === "ns per step" ? `${(1_000 / middle).toFixed(2)} M steps/s` : "";
-    const columns = [subject.padEnd(12), `${middle.toFixed(0)} ${unit}`.padStart(20), `${low.toFixed(0)}–${high.toFixed(0)}`];
+    const columns = [
+      subject.padEnd(12),
+      `${middle.toFixed(0)} ${unit}`.padStart(20),
+      `${low.toFixed(0)}–${high.toFixed(0)}`,
+    ];
     console.log(`  ${columns.join("  ")}  ${perSecond.padStart(16)}  × ${ratio.toFixed(2)}`);
   }
 }
@@ -77,5 +81,10 @@ for (const workload of workloads(isShort)) {
 }
 const results = fileURLToPath(new URL("../../results/", import.meta.url));
 mkdirSync(results, { recursive: true });
-writeFileSync(`${results}effects.json`, `${JSON.stringify({ isShort, rounds, node: process.version, figures: all }, null, 2)}\n`);
-console.log(`\n× is how many times as much as Slotkeeper takes. Medians of ${rounds} rounds; written to bench/results/effects.json`);
+writeFileSync(
+  `${results}effects.json`,
+  `${JSON.stringify({ isShort, rounds, node: process.version, figures: all }, null, 2)}\n`,
+);
+console.log(
+  `\n× is how many times as much as Slotkeeper takes. Medians of ${rounds} rounds; written to bench/results/effects.json`,
+);

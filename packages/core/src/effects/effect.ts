@@ -37,8 +37,17 @@ export const RACE = 14;
 export const FROM_PROMISE = 15;
 export const CALL = 16;
 
-export type Immediate = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11;
-export type Operation = Immediate | 12 | 13 | 14 | 15 | 16;
+/** The operations that can park, or at least switch. */
+export type Parking =
+  | typeof ACQUIRE
+  | typeof SPAWN
+  | typeof WAIT
+  | typeof DELAY
+  | typeof GATHER
+  | typeof RACE
+  | typeof FROM_PROMISE
+  | typeof CALL;
+export type Operation = Parking | 1 | 2 | 5 | 6 | 7 | 8 | 9 | 10 | 11;
 
 /** What `attempt` answers when the operation cannot be done at once. */
 export const PARK: unique symbol = Symbol("park");

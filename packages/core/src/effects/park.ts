@@ -9,6 +9,7 @@ import {
   EffectNode,
   FROM_PROMISE,
   GATHER,
+  type Parking,
   type Program,
   RACE,
   type Runnable,
@@ -31,7 +32,7 @@ import { PARKED, type ParkedOn, READY, SLEEP, type SpawnOptions, TaskNode, Timeo
  * rely on `perform` having refused the effect for this task at this moment: one effect may be yielded by several tasks.
  */
 export function parkOrGoOn(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
-  switch (effect.op) {
+  switch (effect.op as Parking) {
     case ACQUIRE:
       return parkOnSemaphore(scheduler, task, effect);
     case DELAY:
@@ -47,10 +48,9 @@ export function parkOrGoOn(scheduler: Scheduler, task: TaskNode, effect: EffectN
     case FROM_PROMISE:
       return parkOutside(scheduler, task, effect);
     case CALL:
-      return call(task, effect.subject as () => Program<unknown>);
-    default:
-      throw new TypeError(`Operation ${effect.op} never parks`);
+      break;
   }
+  return call(task, effect.subject as () => Program<unknown>);
 }
 
 function park(task: TaskNode, on: ParkedOn): false {

@@ -3,15 +3,20 @@ import { AcquireTimeoutError } from "../errors.ts";
 import { cancelTask } from "./cancel.ts";
 import {
   ACQUIRE,
+  CALL,
   CANCEL,
   COMPLETE_PROMISE,
   CREATE_PROMISE,
   CREATE_SEMAPHORE,
+  DELAY,
   type EffectNode,
   FAIL_PROMISE,
+  FROM_PROMISE,
+  GATHER,
   LOG,
   NOW,
   PARK,
+  RACE,
   RELEASE,
   type Runnable,
   SPAWN,
@@ -53,9 +58,14 @@ export function perform(scheduler: Scheduler, task: TaskNode, effect: EffectNode
       return scheduler.settle(unsettled(effect.subject, scheduler), FULFILLED, effect.detail);
     case FAIL_PROMISE:
       return scheduler.settle(unsettled(effect.subject, scheduler), REJECTED, effect.detail);
-    default:
-      return PARK;
+    case DELAY:
+    case GATHER:
+    case RACE:
+    case FROM_PROMISE:
+    case CALL:
+      break;
   }
+  return PARK;
 }
 
 function acquire(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): unknown {

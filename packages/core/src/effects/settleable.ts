@@ -22,7 +22,7 @@ export abstract class Settleable extends Link {
   readonly owner: object;
   settlement: Settlement = PENDING;
   result: unknown = undefined;
-  observers: LinkedList<Link> | undefined = undefined;
+  observers: LinkedList | undefined = undefined;
 
   constructor(id: number, owner: object) {
     super();
@@ -31,7 +31,7 @@ export abstract class Settleable extends Link {
   }
 
   observe(observer: Link): void {
-    this.observers ??= new LinkedList<Link>();
+    this.observers ??= new LinkedList();
     this.observers.add(observer);
   }
 }

@@ -29,6 +29,9 @@ const TURNS_TO_DRY = 64;
 /** While tasks are ready, fewer promise reactions than this run between two of their turns; the seed chooses. */
 const CHOSEN_TURNS = 8;
 
+/** Awaiting it takes exactly one turn of promise reactions. */
+const reaction = Promise.resolve();
+
 /** As `simulate`, with real promises: those are awaited, in virtual time. */
 export async function simulateAsync<T>(
   program: AsyncProgram<T>,
@@ -51,7 +54,7 @@ export async function simulateAsyncToEnd<T>(
     scheduler.turns(1);
     if (scheduler.ready.size > 0) {
       // No await at all for 0: that would be a reaction already.
-      for (let turn = choices?.pick(CHOSEN_TURNS) ?? 0; turn > 0; turn--) await undefined;
+      for (let turn = choices?.pick(CHOSEN_TURNS) ?? 0; turn > 0; turn--) await reaction;
     } else if (!scheduler.isOver && !(await ranDry(() => scheduler.ready.size > 0))) world.moveOn();
   }
   return endingOf(scheduler);
@@ -61,7 +64,7 @@ export async function simulateAsyncToEnd<T>(
 async function ranDry(isAwake: () => boolean): Promise<boolean> {
   for (let turn = 0; turn < TURNS_TO_DRY; turn++) {
     if (isAwake()) return true;
-    await undefined;
+    await reaction;
   }
   return isAwake();
 }

@@ -9,7 +9,7 @@
  */
 import { type Link, LinkedList } from "../linked-list.ts";
 
-class Bucket extends LinkedList<Link> {
+class Bucket extends LinkedList {
   readonly dueAt: number;
   /** Its place in the heap. */
   index = 0;

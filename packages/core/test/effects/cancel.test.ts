@@ -238,12 +238,11 @@ describe("cancel", () => {
 
   it("of oneself takes effect at the next yield", () => {
     const { log: lines } = simulate(function* () {
-      let own: Task<void> | undefined;
       let isPastCancel = false;
-      own = yield* spawn(function* () {
+      const own: Task<void> = yield* spawn(function* () {
         yield* delay(1);
         try {
-          yield* cancel(own as Task<void>);
+          yield* cancel(own);
           isPastCancel = true;
           yield* log("never");
         } finally {
@@ -262,9 +261,8 @@ describe("cancel", () => {
   ])("of oneself stops %s, with and without a star", (_, effect) => {
     for (const isStarred of [true, false]) {
       const { value } = simulate(function* () {
-        let own: Task<void> | undefined;
-        own = yield* spawn(function* () {
-          yield* cancel(own as Task<void>);
+        const own: Task<void> = yield* spawn(function* () {
+          yield* cancel(own);
           if (isStarred) yield* effect();
           else yield effect();
         });
@@ -276,9 +274,8 @@ describe("cancel", () => {
 
   it("of oneself, with no yield to come, lets the task end normally", () => {
     const { value } = simulate(function* () {
-      let own: Task<string> | undefined;
-      own = yield* spawn(function* () {
-        yield* cancel(own as Task<string>);
+      const own: Task<string> = yield* spawn(function* () {
+        yield* cancel(own);
         return "done";
       });
       return yield* wait(own);

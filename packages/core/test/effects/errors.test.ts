@@ -30,7 +30,9 @@ describe("docs/reference/errors-effects.md", () => {
 
   it("lists each exported error class of this entry", () => {
     const classes = Object.entries(effects)
-      .filter(([name, value]) => typeof value === "function" && name.endsWith("Error") && name !== "AcquireTimeoutError")
+      .filter(
+        ([name, value]) => typeof value === "function" && name.endsWith("Error") && name !== "AcquireTimeoutError",
+      )
       .map(([name]) => name);
     expect(documented.map(({ name }) => name).sort()).toEqual(classes.sort());
   });

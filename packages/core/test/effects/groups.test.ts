@@ -13,6 +13,7 @@ import {
   releaseSemaphore,
   simulate,
   spawn,
+  type Task,
   tryCatch,
   wait,
 } from "slotkeeper/effects";
@@ -58,11 +59,10 @@ describe("wait", () => {
   it("for oneself, for no task, or for a task of another run is a TypeError", () => {
     const stranger = simulate(spawn(now())).value;
     const { value } = simulate(function* () {
-      let own: unknown;
-      own = yield* spawn(function* () {
-        return yield* tryCatch(wait(own as never));
+      const own: Task<unknown> = yield* spawn(function* () {
+        return yield* tryCatch(wait(own));
       });
-      return [yield* wait(own as never), yield* tryCatch(wait(stranger)), yield* tryCatch(wait(7 as never))];
+      return [yield* wait(own), yield* tryCatch(wait(stranger)), yield* tryCatch(wait(7 as never))];
     });
     for (const outcome of value) expect(outcome).toMatchObject({ ok: false, error: expect.any(TypeError) });
   });

@@ -38,7 +38,11 @@ describe("run", () => {
     expect(clock.pending).toBe(1);
     clock.advance(40);
     expect(await result).toBe("end");
-    expect(lines.slice(1)).toEqual(["10 at 1010 (1010, task-2)", "20 at 1020 (1020, task-3)", "30 at 1030 (1030, task-1)"]);
+    expect(lines.slice(1)).toEqual([
+      "10 at 1010 (1010, task-2)",
+      "20 at 1020 (1020, task-3)",
+      "30 at 1030 (1030, task-1)",
+    ]);
     expect(clock.pending).toBe(0);
   });
 

@@ -15,6 +15,7 @@ import {
   type SemaphoreHandle,
   simulate,
   spawn,
+  type Task,
   TaskCancelledError,
   tryAcquireSemaphore,
   tryCatch,
@@ -296,14 +297,13 @@ describe("withSemaphore", () => {
   it("gives the permit back when the program cancels its own task with its last step", () => {
     const { value } = simulate(function* () {
       const semaphore = yield* createSemaphore(1);
-      let own: unknown;
-      own = yield* spawn(function* () {
+      const own: Task<void> = yield* spawn(function* () {
         yield* withSemaphore(semaphore, function* () {
-          yield* cancel(own as never);
+          yield* cancel(own);
         });
         yield* log("never");
       });
-      const outcome = yield* tryCatch(wait(own as never));
+      const outcome = yield* tryCatch(wait(own));
       return { outcome, free: yield* countFree(semaphore) };
     });
     expect(value).toMatchObject({ outcome: { ok: false, error: expect.any(TaskCancelledError) }, free: 1 });

@@ -41,7 +41,7 @@ export function semaphoreSource(slots: number): (clock: Clock) => SlotSource {
 export function poolSource(max: number, maxPerKey: number): (clock: Clock) => SlotSource {
   return (clock) => {
     // No sweep inside the simulated stretch: its timer would only make every run an hour long.
-    const pool = new SlotPool<string>({ max, maxPerKey, clock, sweepEveryMs: 86_400_000 });
+    const pool = new SlotPool({ max, maxPerKey, clock, sweepEveryMs: 86_400_000 });
     return {
       acquire: ({ key, signal, timeoutMs }) =>
         pool.acquire(key, { signal, ...(timeoutMs !== undefined && { timeoutMs }) }),

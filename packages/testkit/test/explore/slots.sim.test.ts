@@ -1,6 +1,14 @@
+import {
+  type Action,
+  type Census,
+  poolSource,
+  type Scenario,
+  type SlotSource,
+  semaphoreSource,
+  slotStorm,
+} from "@slotkeeper/testkit/explore";
 import type { Slot } from "slotkeeper";
 import { exploreAsync } from "slotkeeper/effects";
-import { type Action, type Census, poolSource, type Scenario, type SlotSource, semaphoreSource, slotStorm } from "@slotkeeper/testkit/explore";
 import { describe, expect, it } from "vitest";
 
 const RUNS = 2_000;
@@ -56,44 +64,60 @@ describe("the storm itself", () => {
   /** The real semaphore with one fault: each of these must be found. */
   const faults: readonly [string, RegExp, (source: SlotSource) => Partial<SlotSource>][] = [
     ["grants one too many", /S1/, () => ({ limit: 1 })],
-    ["loses a wake-up", /DeadlockError/, (source) => {
-      let grants = 0;
-      return {
-        acquire: (request) => {
-          const promise = source.acquire(request);
-          promise.catch(() => {});
-          return ++grants === 3 ? new Promise<Slot>(() => {}) : promise;
-        },
-      };
-    }],
-    ["leaks the slot of an aborted waiter", /S6|DeadlockError/, (source) => ({
-      acquire: ({ signal, ...request }) =>
-        new Promise<Slot>((resolve, reject) => {
-          signal.addEventListener("abort", () => reject(signal.reason));
-          source.acquire({ ...request, signal: new AbortController().signal }).then(resolve, reject);
-        }),
-    })],
-    ["releases twice", /S5/, (source) => ({
-      tryAcquire: (key) => {
-        const slot = source.tryAcquire(key);
-        return slot && ({ release: () => slot.release() || true } as Slot);
+    [
+      "loses a wake-up",
+      /DeadlockError/,
+      (source) => {
+        let grants = 0;
+        return {
+          acquire: (request) => {
+            const promise = source.acquire(request);
+            promise.catch(() => {});
+            return ++grants === 3 ? new Promise<Slot>(() => {}) : promise;
+          },
+        };
       },
-    })],
-    ["serves the last first", /S2/, (source) => {
-      const stack: (() => void)[] = [];
-      return {
-        acquire: async (request) => {
-          if (source.inUse >= source.limit) await new Promise<void>((resolve) => stack.push(resolve));
-          const slot = await source.acquire({ key: request.key, signal: new AbortController().signal });
-          const release = (): boolean => {
-            const isFirst = slot.release();
-            if (isFirst) stack.pop()?.();
-            return isFirst;
-          };
-          return { release } as Slot;
+    ],
+    [
+      "leaks the slot of an aborted waiter",
+      /S6|DeadlockError/,
+      (source) => ({
+        acquire: ({ signal, ...request }) =>
+          new Promise<Slot>((resolve, reject) => {
+            signal.addEventListener("abort", () => reject(signal.reason));
+            source.acquire({ ...request, signal: new AbortController().signal }).then(resolve, reject);
+          }),
+      }),
+    ],
+    [
+      "releases twice",
+      /S5/,
+      (source) => ({
+        tryAcquire: (key) => {
+          const slot = source.tryAcquire(key);
+          return slot && ({ release: () => slot.release() || true } as Slot);
         },
-      };
-    }],
+      }),
+    ],
+    [
+      "serves the last first",
+      /S2/,
+      (source) => {
+        const stack: (() => void)[] = [];
+        return {
+          acquire: async (request) => {
+            if (source.inUse >= source.limit) await new Promise<void>((resolve) => stack.push(resolve));
+            const slot = await source.acquire({ key: request.key, signal: new AbortController().signal });
+            const release = (): boolean => {
+              const isFirst = slot.release();
+              if (isFirst) stack.pop()?.();
+              return isFirst;
+            };
+            return { release } as Slot;
+          },
+        };
+      },
+    ],
   ];
 
   it.each(faults)("finds a semaphore that %s", { timeout: 120_000 }, async (_, expected, fault) => {
