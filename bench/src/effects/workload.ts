@@ -13,7 +13,7 @@ export interface Workload {
   readonly without?: Readonly<Record<string, string>>;
 }
 
-export type Program = (workload: Workload) => Promise<void>;
+type Program = (workload: Workload) => Promise<void>;
 
 export interface Subject {
   readonly rounds: Program;

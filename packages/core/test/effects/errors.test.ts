@@ -4,7 +4,7 @@ import * as effects from "slotkeeper/effects";
 import { describe, expect, it } from "vitest";
 
 const page = readFileSync(new URL("../../../../docs/reference/errors-effects.md", import.meta.url), "utf8");
-const documented = [...page.matchAll(/^\| `([A-Z_]+)` \| `(\w+)` \| (yes|no) \| .* \| (.*) \|$/gm)].map(
+const documented = [...page.matchAll(/^\| `([A-Z_]+)` *\| `(\w+)` *\| (yes|no) *\| .* \| (.*) \|$/gm)].map(
   ([, code, name, retryable, fields]) => ({
     code: code as string,
     name: name as string,
