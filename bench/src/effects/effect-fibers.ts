@@ -10,11 +10,35 @@ const worker = (semaphore: Semaphore.Semaphore, rounds: number): Effect.Effect<v
     }
   });
 
-const start = ({ tasks, rounds, permits }: Workload): Effect.Effect<void> =>
+const enter = (semaphore: Semaphore.Semaphore): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    yield* semaphore.take(1);
+  });
+
+const pause = (): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    yield* Effect.yieldNow;
+  });
+
+const leave = (semaphore: Semaphore.Semaphore): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    yield* semaphore.release(1);
+  });
+
+const workerWithHelpers = (semaphore: Semaphore.Semaphore, rounds: number): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    for (let i = 0; i < rounds; i++) {
+      yield* enter(semaphore);
+      yield* pause();
+      yield* leave(semaphore);
+    }
+  });
+
+const start = ({ tasks, rounds, permits }: Workload, program = worker): Effect.Effect<void> =>
   Effect.gen(function* () {
     const semaphore = yield* Semaphore.make(permits);
     const started: Fiber.Fiber<void>[] = [];
-    for (let i = 0; i < tasks; i++) started.push(yield* Effect.forkChild(worker(semaphore, rounds)));
+    for (let i = 0; i < tasks; i++) started.push(yield* Effect.forkChild(program(semaphore, rounds)));
     for (const fiber of started) yield* Fiber.join(fiber);
   });
 
@@ -29,6 +53,7 @@ const park = ({ tasks, permits }: Workload, whenParked: () => void): Effect.Effe
 
 export const effectFibers: Subject = {
   rounds: (workload) => Effect.runPromise(start(workload)),
+  helpers: (workload) => Effect.runPromise(start(workload, workerWithHelpers)),
   crowd: (workload) => Effect.runPromise(start(workload)),
   parked: (workload, whenParked) => Effect.runPromise(park(workload, whenParked)),
 };

@@ -41,9 +41,29 @@ async function worker(semaphore: BareSemaphore, rounds: number): Promise<void> {
   }
 }
 
-async function start({ tasks, rounds, permits }: Workload): Promise<void> {
+async function enter(semaphore: BareSemaphore): Promise<void> {
+  await semaphore.acquire();
+}
+
+async function pause(): Promise<void> {
+  await Promise.resolve();
+}
+
+async function leave(semaphore: BareSemaphore): Promise<void> {
+  semaphore.release();
+}
+
+async function workerWithHelpers(semaphore: BareSemaphore, rounds: number): Promise<void> {
+  for (let i = 0; i < rounds; i++) {
+    await enter(semaphore);
+    await pause();
+    await leave(semaphore);
+  }
+}
+
+async function start({ tasks, rounds, permits }: Workload, program = worker): Promise<void> {
   const semaphore = new BareSemaphore(permits);
-  await Promise.all(Array.from({ length: tasks }, () => worker(semaphore, rounds)));
+  await Promise.all(Array.from({ length: tasks }, () => program(semaphore, rounds)));
 }
 
 async function park({ tasks, permits }: Workload, whenParked: () => void): Promise<void> {
@@ -55,4 +75,9 @@ async function park({ tasks, permits }: Workload, whenParked: () => void): Promi
   await Promise.all(started);
 }
 
-export const plainPromises: Subject = { rounds: start, crowd: start, parked: park };
+export const plainPromises: Subject = {
+  rounds: (workload) => start(workload),
+  helpers: (workload) => start(workload, workerWithHelpers),
+  crowd: (workload) => start(workload),
+  parked: park,
+};

@@ -20,10 +20,30 @@ function* worker(semaphore: SemaphoreHandle, rounds: number): Program<void> {
   }
 }
 
-function* start({ tasks, rounds, permits }: Workload): Program<void> {
+function* enter(semaphore: SemaphoreHandle): Program<void> {
+  yield* acquireSemaphore(semaphore);
+}
+
+function* pause(): Program<void> {
+  yield* delay(0);
+}
+
+function* leave(semaphore: SemaphoreHandle): Program<void> {
+  yield* releaseSemaphore(semaphore);
+}
+
+function* workerWithHelpers(semaphore: SemaphoreHandle, rounds: number): Program<void> {
+  for (let i = 0; i < rounds; i++) {
+    yield* enter(semaphore);
+    yield* pause();
+    yield* leave(semaphore);
+  }
+}
+
+function* start({ tasks, rounds, permits }: Workload, program = worker): Program<void> {
   const semaphore = yield* createSemaphore(permits);
   const started: Task<void>[] = [];
-  for (let i = 0; i < tasks; i++) started.push(yield* spawn(worker(semaphore, rounds)));
+  for (let i = 0; i < tasks; i++) started.push(yield* spawn(program(semaphore, rounds)));
   yield* gather(...started);
 }
 
@@ -38,6 +58,7 @@ function* park({ tasks, permits }: Workload, whenParked: () => void): Program<vo
 
 export const slotkeeper: Subject = {
   rounds: (workload) => run(start(workload)),
+  helpers: (workload) => run(start(workload, workerWithHelpers)),
   crowd: (workload) => run(start(workload)),
   parked: (workload, whenParked) => run(park(workload, whenParked)),
 };

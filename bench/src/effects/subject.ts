@@ -27,7 +27,7 @@ async function nsPerStep(subject: Subject, workload: Workload): Promise<number> 
   const figures: number[] = [];
   for (let i = 0; i < runs.warmUps + runs.measured; i++) {
     const startedAt = process.hrtime.bigint();
-    await subject[workload.program as "rounds"](workload);
+    await subject[workload.program as "rounds" | "helpers" | "crowd"](workload);
     if (i >= runs.warmUps) figures.push(Number(process.hrtime.bigint() - startedAt) / workload.steps);
   }
   return figures.sort((a, b) => a - b)[Math.floor(figures.length / 2)] as number;

@@ -8,7 +8,7 @@ export interface Workload {
   readonly permits: number;
   /** Steps (operations asked of the scheduler or the semaphore) that the program takes. */
   readonly steps: number;
-  readonly program: "rounds" | "crowd" | "parked";
+  readonly program: "rounds" | "helpers" | "crowd" | "parked";
   /** Subjects that are left out, and why. */
   readonly without?: Readonly<Record<string, string>>;
 }
@@ -17,6 +17,8 @@ type Program = (workload: Workload) => Promise<void>;
 
 export interface Subject {
   readonly rounds: Program;
+  /** As `rounds`, with each operation behind a function of its own, as programs are written. */
+  readonly helpers: Program;
   readonly crowd: Program;
   /** Resolves when all are parked; calls back then, and lets them go. */
   readonly parked: (workload: Workload, whenParked: () => void) => Promise<void>;
@@ -44,6 +46,15 @@ export function workloads(isShort: boolean): readonly Workload[] {
       permits: 100,
       steps: 100 * rounds * 3,
       program: "rounds",
+    },
+    {
+      name: "helpers",
+      what: "as contended, each operation behind a helper program (or async function) of its own",
+      tasks: 100,
+      rounds,
+      permits: 10,
+      steps: 100 * rounds * 3,
+      program: "helpers",
     },
     {
       name: "crowd",
