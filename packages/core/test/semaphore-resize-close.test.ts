@@ -84,12 +84,15 @@ describe("resize", () => {
     held.release();
   });
 
-  test.each([0, -1, 1.5, Number.NaN])("resizing to %s is a RangeError that names the value and changes nothing", (slots) => {
-    const sem = world().semaphore(2);
-    expect(() => sem.resize(slots)).toThrow(RangeError);
-    expect(() => sem.resize(slots)).toThrow(String(slots));
-    expect(sem.capacity).toBe(2);
-  });
+  test.each([0, -1, 1.5, Number.NaN])(
+    "resizing to %s is a RangeError that names the value and changes nothing",
+    (slots) => {
+      const sem = world().semaphore(2);
+      expect(() => sem.resize(slots)).toThrow(RangeError);
+      expect(() => sem.resize(slots)).toThrow(String(slots));
+      expect(sem.capacity).toBe(2);
+    },
+  );
 });
 
 describe("close", () => {

@@ -129,7 +129,11 @@ describe("map and wrap", () => {
   });
 
   test("map of nothing is nothing", async () => {
-    expect(await world().semaphore(1).map([], () => 1)).toEqual([]);
+    expect(
+      await world()
+        .semaphore(1)
+        .map([], () => 1),
+    ).toEqual([]);
   });
 
   test("map fails with the first failure and leaves no slot held", async () => {
