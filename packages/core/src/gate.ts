@@ -184,8 +184,8 @@ export class Gate extends Link {
   #misuseOf(width: number, timeoutMs: number, signal: AbortSignal | undefined): Error | undefined {
     const range = this.tooWide(width) ?? problem("timeoutMs", timeoutMs);
     if (range !== undefined) return new RangeError(range);
-    const type = signal === undefined ? undefined : problem("signal", signal);
-    return type === undefined ? undefined : new TypeError(type);
+    const isSignal = signal === undefined || typeof signal?.addEventListener === "function";
+    return isSignal ? undefined : new TypeError(`Expected \`signal\` to be an AbortSignal, got ${String(signal)}`);
   }
 
   /** Why whoever finds no slot free may not even wait. */

@@ -74,7 +74,6 @@ const LIKE: Record<string, unknown> = {
   abortOnExpiry: false,
   clock: {},
   registry: {},
-  signal: {},
   onEvent: problem,
 };
 

@@ -109,7 +109,7 @@ export class SlotPool<K = string> {
     return runWithSlot(this.#enter(key, options), this.#policy, work, options);
   }
 
-  /** Growing serves waiters at once, shrinking evicts nobody. */
+  /** Growing serves waiters at once, shrinking evicts nobody. Who holds while keys have no limit counts for no key. */
   resize({ max = this.#global.capacity, maxPerKey = this.#maxPerKey }: SlotPoolLimits): void {
     check("max", max);
     check("maxPerKey", maxPerKey);
@@ -185,9 +185,9 @@ export class SlotPool<K = string> {
     return this.hasGlobal && gate !== this.#global;
   }
 
-  /** The first stage: the global gate, if there is no key. Once closed, a gate that is closed and that nobody keeps. */
+  /** The first stage: the global gate, if there is no key or no limit for it. Once closed, a gate that is closed and that nobody keeps. */
   #gateOf(key: K | undefined): Gate {
-    if (key === undefined && this.hasGlobal) return this.#global;
+    if (this.hasGlobal && (key === undefined || this.#maxPerKey === Infinity)) return this.#global;
     const known = this.#keys.gates.get(key as K);
     if (known !== undefined) return known;
     const gate = new Gate(this.#maxPerKey, this.#keys.context, key);
