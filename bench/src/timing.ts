@@ -85,12 +85,12 @@ const busyClock = () => {
 /** Nanoseconds per operation in batches of a size that takes a fair time, up to `most` operations. */
 export async function cost(loop: Loop, most: number, isShort: boolean): Promise<number> {
   const pace = paceOf(isShort);
-  const trial = Math.max(1, Math.round(most / 1000));
+  const trial = Math.max(1, Math.round(most / 10_000));
   await loop(trial);
   const elapsed = wallClock();
   await loop(trial);
   const perOperation = elapsed() / trial;
-  const count = Math.round(Math.min(most, Math.max(trial, (pace.batchMs * 1e6) / perOperation)));
+  const count = Math.round(Math.min(most, Math.max(1, (pace.batchMs * 1e6) / perOperation)));
   // The trial ran cold code: where it asked for less than `most`, the warmed loop may well fit more.
   const settled = count === most ? count : await warmedCount(loop, count, most, pace);
   return quartileCost(loop, settled, pace, wallClock);
