@@ -119,4 +119,4 @@ export function liveHeapBytes(): number {
 }
 
 /** Sizes over 1,000 in short mode. */
-export const sized = (count: number, isShort: boolean): number => (isShort && count > 1000 ? count / 10 : count);
+export const sized = (count: number, isShort: boolean): number => (isShort && count > 1000 ? count / 20 : count);
