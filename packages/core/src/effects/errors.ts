@@ -24,11 +24,12 @@ export interface TaskRef {
 /** Somebody cancelled the task. Thrown into it so that its `finally` blocks run, and to whoever waits for it. */
 export class TaskCancelledError extends SlotkeeperError {
   override readonly name = "TaskCancelledError";
-  readonly code = "TASK_CANCELLED";
+  override readonly code = "TASK_CANCELLED";
+  override readonly retryable = false;
   readonly task: TaskRef;
 
   constructor(task: TaskRef, cause?: unknown) {
-    super(`Task "${task.name}" was cancelled`, false, cause === undefined ? undefined : { cause });
+    super(`Task "${task.name}" was cancelled`, cause === undefined ? undefined : { cause });
     this.task = task;
   }
 }
@@ -36,12 +37,13 @@ export class TaskCancelledError extends SlotkeeperError {
 /** A permit was given back that nobody had taken. */
 export class OverReleaseError extends SlotkeeperError {
   override readonly name = "OverReleaseError";
-  readonly code = "OVER_RELEASE";
+  override readonly code = "OVER_RELEASE";
+  override readonly retryable = false;
   readonly semaphoreId: number;
   readonly permits: number;
 
   constructor(semaphoreId: number, permits: number) {
-    super("semaphore released too many times", false);
+    super("semaphore released too many times");
     this.semaphoreId = semaphoreId;
     this.permits = permits;
   }
@@ -50,11 +52,12 @@ export class OverReleaseError extends SlotkeeperError {
 /** The promise has its result already; that first result stands. */
 export class PromiseSettledError extends SlotkeeperError {
   override readonly name = "PromiseSettledError";
-  readonly code = "PROMISE_SETTLED";
+  override readonly code = "PROMISE_SETTLED";
+  override readonly retryable = false;
   readonly promiseId: number;
 
   constructor(promiseId: number, how: "completed" | "failed") {
-    super(`Promise ${promiseId} was ${how} already`, false);
+    super(`Promise ${promiseId} was ${how} already`);
     this.promiseId = promiseId;
   }
 }
@@ -62,11 +65,12 @@ export class PromiseSettledError extends SlotkeeperError {
 /** A simulation went on for longer than `maxSteps`: most likely it never ends. */
 export class StepLimitError extends SlotkeeperError {
   override readonly name = "StepLimitError";
-  readonly code = "STEP_LIMIT";
+  override readonly code = "STEP_LIMIT";
+  override readonly retryable = false;
   readonly maxSteps: number;
 
   constructor(maxSteps: number, task: TaskRef) {
-    super(`The run took more than ${maxSteps} steps; the last was of task "${task.name}"`, false);
+    super(`The run took more than ${maxSteps} steps; the last was of task "${task.name}"`);
     this.maxSteps = maxSteps;
   }
 }
@@ -74,13 +78,14 @@ export class StepLimitError extends SlotkeeperError {
 /** Nobody can ever go on: the whole run, or a set of semaphores whose holders all wait for one another or have ended. */
 export class DeadlockError extends SlotkeeperError {
   override readonly name = "DeadlockError";
-  readonly code = "DEADLOCK";
+  override readonly code = "DEADLOCK";
+  override readonly retryable = false;
   readonly semaphores: DeadlockReport["semaphores"];
   readonly parked: DeadlockReport["parked"];
   readonly cycle: DeadlockReport["cycle"];
 
   constructor(message: string, report: DeadlockReport) {
-    super(message, false);
+    super(message);
     this.semaphores = report.semaphores;
     this.parked = report.parked;
     this.cycle = report.cycle;

@@ -73,7 +73,11 @@ function acquire(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknow
   if (effect.detail !== undefined) checkOptions("acquireSemaphore", effect.detail, { timeoutMs: aDuration });
   if (semaphore.available > 0) return semaphore.take(task);
   if ((effect.detail as { timeoutMs?: number } | undefined)?.timeoutMs !== 0) return PARK;
-  throw new AcquireTimeoutError(semaphore.name, 0, semaphore.waiting);
+  throw timeoutOf(semaphore, 0);
+}
+
+export function timeoutOf({ name, waiting }: SemaphoreState, waitedMs: number): AcquireTimeoutError {
+  return new AcquireTimeoutError({ semaphore: name, waitedMs, waiting });
 }
 
 /** Somebody waits only while nothing is available, so a free permit is never taken past a waiter. */

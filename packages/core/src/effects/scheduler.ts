@@ -7,14 +7,13 @@
  * I4  Nothing here reads a clock or starts a timer of the host: a driver (`run.ts`, `simulate.ts`) says what time it
  *     is, calls `turns` while tasks are ready and `fireDue` when time has passed, and `standstill` when neither helps.
  */
-import { AcquireTimeoutError } from "../errors.ts";
 import { activate, EffectNode, type Interpreter, PARK, type Program, RELEASE } from "./effect.ts";
 import { StepLimitError, type TaskRef } from "./errors.ts";
 import { Group } from "./group.ts";
 import { dropAll, endTask } from "./lifecycle.ts";
 import type { Resolver } from "./outside-wait.ts";
 import { parkOrGoOn } from "./park.ts";
-import { perform } from "./perform.ts";
+import { perform, timeoutOf } from "./perform.ts";
 import { describe, resumeThrowing, resumeWith } from "./program.ts";
 import type { ChoiceSource } from "./random.ts";
 import { PRIORITY_NORMAL, ReadyQueue } from "./ready-queue.ts";
@@ -168,7 +167,7 @@ export class Scheduler implements Interpreter {
     const semaphore = task.parkedOn as SemaphoreState;
     semaphore.leave(task);
     task.timer = undefined;
-    this.wake(task, new AcquireTimeoutError(semaphore.name, now - startedAt, semaphore.waiting), true);
+    this.wake(task, timeoutOf(semaphore, now - startedAt), true);
   }
 
   #decided(group: Group | undefined): void {
