@@ -92,6 +92,7 @@ class Watch {
   readonly #queueOf = new Map<string, Set<number>>();
   #nextTicket = 0;
   #holds = 0;
+  readonly #overtaken = new Set<number>();
   #outOfTurn: string | undefined = undefined;
 
   constructor(source: SlotSource) {
@@ -124,18 +125,18 @@ class Watch {
 
   /**
    * Notes the order of grants when the promises settle, not when the tasks hear of it: the seed lets them hear in any
-   * order. Whoever leaves without a slot no longer stands before anybody.
+   * order. Whoever leaves without a slot was not overtaken, even if its rejection takes some promise reactions longer.
    */
   seen(key: string, promise: Promise<Slot>): Promise<Slot> {
     const ticket = this.#nextTicket++;
     const queue = this.#queueOf.get(key) ?? new Set<number>();
     this.#queueOf.set(key, queue.add(ticket));
-    const isInTurn = (): boolean => {
-      const [first] = queue;
-      return queue.delete(ticket) && first === ticket;
-    };
     promise.then(
-      () => isInTurn() || (this.#outOfTurn = `Grant ${ticket} of "${key}" came before an earlier one`),
+      () => {
+        queue.delete(ticket);
+        if (this.#overtaken.has(ticket)) this.#outOfTurn = `Request ${ticket} of "${key}" was overtaken`;
+        for (const other of queue) if (other < ticket) this.#overtaken.add(other);
+      },
       () => queue.delete(ticket),
     );
     return promise;
