@@ -2,13 +2,13 @@ import {
   acquireSemaphore,
   createSemaphore,
   delay,
-  gather,
   type Program,
   releaseSemaphore,
   run,
   type SemaphoreHandle,
   spawn,
   type Task,
+  wait,
 } from "slotkeeper/effects";
 import type { Subject, Workload } from "./workload.ts";
 
@@ -44,7 +44,7 @@ function* start({ tasks, rounds, permits }: Workload, program = worker): Program
   const semaphore = yield* createSemaphore(permits);
   const started: Task<void>[] = [];
   for (let i = 0; i < tasks; i++) started.push(yield* spawn(program(semaphore, rounds)));
-  yield* gather(...started);
+  for (const task of started) yield* wait(task);
 }
 
 function* park({ tasks, permits }: Workload, whenParked: () => void): Program<void> {
