@@ -60,6 +60,11 @@ const subjects: [string, () => Subject][] = [
   ["a pool, waiting for both", () => pool("both")],
 ];
 
+async function work(): Promise<void> {
+  await Promise.resolve();
+  await Promise.resolve();
+}
+
 /** Microtask turns until it settles. */
 async function countSteps(promise: Promise<unknown>): Promise<number> {
   const watched = outcome(promise);
@@ -110,7 +115,11 @@ async function abortAt<T>(
   return result;
 }
 
-async function stepsOf(make: () => Subject, path: Path, start: (subject: Subject) => Promise<unknown>): Promise<number> {
+async function stepsOf(
+  make: () => Subject,
+  path: Path,
+  start: (subject: Subject) => Promise<unknown>,
+): Promise<number> {
   const subject = make();
   const unblock = path === "immediate" ? () => {} : subject.block();
   const running = start(subject);
@@ -137,10 +146,6 @@ describe.each(subjects)("abort at every step of %s", (_, make) => {
   });
 
   test.each(paths)("run, %s: no slot leaks, and work runs to its end or never starts", async (path) => {
-    const work = async () => {
-      await Promise.resolve();
-      await Promise.resolve();
-    };
     const steps = await stepsOf(make, path, (subject) => subject.run(work, { signal: new AbortController().signal }));
     for (let step = 0; step <= steps + 2; step++) {
       const subject = make();

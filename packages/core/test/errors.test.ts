@@ -45,7 +45,15 @@ function exported() {
 
 describe("the error table", () => {
   test("every exported error class is in the reference, and every row of the reference is an exported class", () => {
-    expect(documented().map(({ name }) => name).sort()).toEqual(exported().map(({ name }) => name).sort());
+    expect(
+      documented()
+        .map(({ name }) => name)
+        .sort(),
+    ).toEqual(
+      exported()
+        .map(({ name }) => name)
+        .sort(),
+    );
     expect(samples.map((sample) => sample.constructor).sort()).toEqual(exported().sort());
   });
 

@@ -141,7 +141,9 @@ describe("KeyedSemaphore", () => {
     const keyed = world().keyed(2);
     const wide = await keyed.acquire("a", { width: 2 });
     const controller = new AbortController();
-    const waiters = [keyed.acquire("a", { timeoutMs: 10 }), keyed.acquire("a", { signal: controller.signal })].map(outcome);
+    const waiters = [keyed.acquire("a", { timeoutMs: 10 }), keyed.acquire("a", { signal: controller.signal })].map(
+      outcome,
+    );
     controller.abort("stop");
     await world().clock.advanceAsync(10);
     expect(waiters[0]?.reason).toMatchObject({ code: "ACQUIRE_TIMEOUT" });

@@ -25,7 +25,7 @@ describe("the main entry", () => {
   });
 
   test("the check sees a node: import where there is one", async () => {
-    const found = await imports(`import "node:fs"; import "slotkeeper";`);
+    const found = await imports(`import "node:fs"; export * from "slotkeeper";`);
     expect(found).toContain("node:fs");
   });
 

@@ -142,7 +142,8 @@ export class NaivePool<K> {
       if (due > until) break;
       this.now = due;
       for (const tier of tiers()) this.#timeOut(tier);
-      for (const ask of this.#global.holders.filter(({ expiresAt }) => expiresAt <= due)) this.#giveBack(ask, "expired");
+      for (const ask of this.#global.holders.filter(({ expiresAt }) => expiresAt <= due))
+        this.#giveBack(ask, "expired");
       this.#settle();
     }
     this.now = until;

@@ -3,7 +3,7 @@
  * the name is found, the slots are the same.
  */
 import { deepStrictEqual as same } from "node:assert/strict";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { Semaphore, SemaphoreRegistry } from "slotkeeper";
 import { FakeClock, LeakGuard, settled } from "slotkeeper/testing";
 import { describe, test } from "vitest";
@@ -13,7 +13,15 @@ import { NaiveSemaphore } from "./naive-semaphore.ts";
 
 const instance = fc.nat(3);
 const step = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ do: fc.constant("acquire" as const), instance, seconds: fc.constantFrom(Infinity, 0, 1), signal: fc.constantFrom(undefined, 0) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant("acquire" as const),
+      instance,
+      seconds: fc.constantFrom(Infinity, 0, 1),
+      signal: fc.constantFrom(undefined, 0),
+    }),
+  },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("tryAcquire" as const), instance }) },
   { weight: 8, arbitrary: fc.record({ do: fc.constant("release" as const), index: fc.nat(20) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("releaseById" as const), instance, index: fc.nat(20) }) },
@@ -21,7 +29,10 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant("newInstance" as const), instance }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant("sweepAfter" as const), seconds: fc.constantFrom(0, 1, 60) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("otherName" as const) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("resize" as const), instance, capacity: fc.integer({ min: 1, max: 3 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant("resize" as const), instance, capacity: fc.integer({ min: 1, max: 3 }) }),
+  },
 );
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
@@ -108,7 +119,10 @@ class Life {
 
   async turn(): Promise<void> {
     await settled(8);
-    same(this.attempts.map(({ fate }) => fate), this.attempts.map(({ id }) => this.naive.fates.get(id)));
+    same(
+      this.attempts.map(({ fate }) => fate),
+      this.attempts.map(({ id }) => this.naive.fates.get(id)),
+    );
     same(this.grants, this.naive.grants);
   }
 
@@ -125,18 +139,22 @@ class Life {
 
 describe("instances of one name", () => {
   test("share their slots through sweeps, drops and new instances", patience, async () => {
-    const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 60, size: "max" }), fc.boolean(), async (steps, looks) => {
-      const life = new Life();
-      for (const one of steps) {
-        // Looking touches every instance; lives in which nobody looks have stale ones.
-        if (one.do === "resize" && !looks) continue;
-        life.do(one);
-        if (looks) life.compare();
-        await life.turn();
-      }
-      life.compare();
-      await life.end();
-    });
+    const property = fc.asyncProperty(
+      fc.array(step, { minLength: 5, maxLength: 60, size: "max" }),
+      fc.boolean(),
+      async (steps, looks) => {
+        const life = new Life();
+        for (const one of steps) {
+          // Looking touches every instance; lives in which nobody looks have stale ones.
+          if (one.do === "resize" && !looks) continue;
+          life.do(one);
+          if (looks) life.compare();
+          await life.turn();
+        }
+        life.compare();
+        await life.end();
+      },
+    );
     await fc.assert(property, runs(300));
   });
 });

@@ -4,8 +4,8 @@
  */
 import { deepStrictEqual as same } from "node:assert/strict";
 import { getEventListeners } from "node:events";
-import fc from "fast-check";
-import { KeyedSemaphore, SlotPool, type Slot } from "slotkeeper";
+import * as fc from "fast-check";
+import { KeyedSemaphore, type Slot, SlotPool } from "slotkeeper";
 import { FakeClock, LeakGuard, settled } from "slotkeeper/testing";
 import { describe, test } from "vitest";
 import { Attempt, aborted } from "./fate.ts";
@@ -16,7 +16,16 @@ const keys = ["a", "b", "", undefined, Number.NaN] as const;
 type Key = (typeof keys)[number];
 const key = fc.constantFrom<Key>("a", "a", ...keys);
 const step = fc.oneof(
-  { weight: 8, arbitrary: fc.record({ do: fc.constant("acquire" as const), key, seconds: fc.constantFrom(Infinity, Infinity, 0, 1, 3), signal: fc.constantFrom(undefined, undefined, 0, 1), plain: fc.boolean() }) },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      do: fc.constant("acquire" as const),
+      key,
+      seconds: fc.constantFrom(Infinity, Infinity, 0, 1, 3),
+      signal: fc.constantFrom(undefined, undefined, 0, 1),
+      plain: fc.boolean(),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("tryAcquire" as const), key }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("release" as const), index: fc.nat(20) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("abort" as const), signal: fc.nat(1) }) },
@@ -25,7 +34,11 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 const limit = fc.constantFrom(1, 2, 3, Infinity);
-const base = { ttlMs: fc.constantFrom(Infinity, 500, 2_500), maxWaiters: fc.constantFrom(Infinity, Infinity, 1), closesAt: fc.option(fc.nat(60), { nil: undefined }) };
+const base = {
+  ttlMs: fc.constantFrom(Infinity, 500, 2_500),
+  maxWaiters: fc.constantFrom(Infinity, Infinity, 1),
+  closesAt: fc.option(fc.nat(60), { nil: undefined }),
+};
 
 class Life {
   readonly clock: FakeClock;
@@ -95,7 +108,10 @@ class Life {
   async compare(): Promise<void> {
     const { real, naive } = this;
     await settled(16);
-    same(this.attempts.map(({ fate }) => fate), this.attempts.map(({ id }) => naive.fates.get(id)));
+    same(
+      this.attempts.map(({ fate }) => fate),
+      this.attempts.map(({ id }) => naive.fates.get(id)),
+    );
     // Those who are granted in one turn resume in it, whoever had two stages to go a little later.
     same(this.grants.splice(0).sort(), naive.grants.splice(0).sort());
     const { inUse, waiting, keys, acquired, released, expired, timedOut, aborted, rejected } = real.stats();
@@ -149,13 +165,17 @@ describe("the keyed kinds and the naive two tiers", () => {
   });
 
   test("a keyed semaphore agrees after every step of any life, whatever the keys", patience, async () => {
-    const property = fc.asyncProperty(fc.record({ ...base, slots: fc.constantFrom(1, 2, 3) }), steps, (options, steps) => {
-      const { slots, ttlMs, maxWaiters, closesAt } = options;
-      const clock = new FakeClock(1_000_000);
-      const keyed = new KeyedSemaphore<Key>(slots, { ttlMs, maxWaiters, clock });
-      const naive = { max: Infinity, maxPerKey: slots, ttlMs, maxWaiters, anyKey: true };
-      return live(new Life(clock, keyed, naive), steps, closesAt);
-    });
+    const property = fc.asyncProperty(
+      fc.record({ ...base, slots: fc.constantFrom(1, 2, 3) }),
+      steps,
+      (options, steps) => {
+        const { slots, ttlMs, maxWaiters, closesAt } = options;
+        const clock = new FakeClock(1_000_000);
+        const keyed = new KeyedSemaphore<Key>(slots, { ttlMs, maxWaiters, clock });
+        const naive = { max: Infinity, maxPerKey: slots, ttlMs, maxWaiters, anyKey: true };
+        return live(new Life(clock, keyed, naive), steps, closesAt);
+      },
+    );
     await fc.assert(property, runs(200));
   });
 });

@@ -110,7 +110,9 @@ describe("capacity of a name", () => {
     const young = named(2);
     const slots = [await old.acquire(), await young.acquire()];
     expect([old.capacity, old.tryAcquire()]).toEqual([2, undefined]);
-    await old.run(() => 0, { timeoutMs: 0 }).catch((error: unknown) => expect(error).toMatchObject({ code: "ACQUIRE_TIMEOUT" }));
+    await old
+      .run(() => 0, { timeoutMs: 0 })
+      .catch((error: unknown) => expect(error).toMatchObject({ code: "ACQUIRE_TIMEOUT" }));
     old.resize(3);
     expect(young.capacity).toBe(3);
     for (const slot of slots) slot.release();

@@ -5,9 +5,9 @@
  * So that no two things fall due at one instant in an order that the specification leaves open, steps happen at whole
  * seconds, the n-th acquire times out n ms after a whole second, and leases end half a second after that.
  */
-import { deepStrictEqual as same, ok } from "node:assert/strict";
+import { ok, deepStrictEqual as same } from "node:assert/strict";
 import { getEventListeners } from "node:events";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { Semaphore, type SemaphoreEvent, type Slot } from "slotkeeper";
 import { FakeClock, LeakGuard, settled } from "slotkeeper/testing";
 import { describe, test } from "vitest";
@@ -17,11 +17,23 @@ import { type Fate, NaiveSemaphore } from "./naive-semaphore.ts";
 
 const index = fc.nat(20);
 const step = fc.oneof(
-  { weight: 8, arbitrary: fc.record({ do: fc.constant("acquire" as const), width: fc.constantFrom(1, 1, 1, 2, 3), seconds: fc.constantFrom(Infinity, Infinity, 0, 1, 3), signal: fc.constantFrom(undefined, undefined, 0, 1), plain: fc.boolean() }) },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      do: fc.constant("acquire" as const),
+      width: fc.constantFrom(1, 1, 1, 2, 3),
+      seconds: fc.constantFrom(Infinity, Infinity, 0, 1, 3),
+      signal: fc.constantFrom(undefined, undefined, 0, 1),
+      plain: fc.boolean(),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("tryAcquire" as const), width: fc.constantFrom(1, 1, 2) }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("release" as const), index }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("releaseById" as const), index }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant("renew" as const), index, seconds: fc.constantFrom(undefined, 0, 2, 5) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant("renew" as const), index, seconds: fc.constantFrom(undefined, 0, 2, 5) }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("abort" as const), signal: fc.nat(1) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("resize" as const), capacity: fc.integer({ min: 1, max: 4 }) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("advance" as const), seconds: fc.nat(4) }) },
@@ -126,7 +138,17 @@ class Life {
     const { real, naive } = this;
     const { capacity, inUse, available, locked, closed, counters } = naive;
     const waiting = naive.queue.length;
-    same({ capacity: real.capacity, inUse: real.inUse, available: real.available, waiting: real.waiting, locked: real.locked, closed: real.closed }, { capacity, inUse, available, waiting, locked, closed });
+    same(
+      {
+        capacity: real.capacity,
+        inUse: real.inUse,
+        available: real.available,
+        waiting: real.waiting,
+        locked: real.locked,
+        closed: real.closed,
+      },
+      { capacity, inUse, available, waiting, locked, closed },
+    );
     const percent = (inUse / capacity) * 100;
     same(real.stats(), { name: undefined, capacity, inUse, waiting, percent, ...counters });
     if (!this.hasShrunk) ok(real.inUse <= real.capacity);
@@ -155,7 +177,10 @@ class Life {
   async turn(): Promise<void> {
     await settled(8);
     const fates: (Fate | string | undefined)[] = this.attempts.map(({ fate }) => fate);
-    same(fates, this.attempts.map(({ id }) => this.naive.fates.get(id)));
+    same(
+      fates,
+      this.attempts.map(({ id }) => this.naive.fates.get(id)),
+    );
     same(this.grants, this.naive.grants);
     for (const { id, slot } of this.attempts) {
       const expiresAt = this.naive.holders.find((hold) => hold.id === id)?.expiresAt ?? Infinity;
@@ -188,7 +213,10 @@ class Life {
     if (this.events.length === 0) return;
     const count = (type: string) => this.events.filter((event) => event.type === type).length;
     const { acquired, released, expired, timedOut, aborted } = this.naive.counters;
-    same([count("acquired"), count("released"), count("expired"), count("timed-out"), count("aborted"), count("closed")], [acquired, released, expired, timedOut, aborted, 1]);
+    same(
+      [count("acquired"), count("released"), count("expired"), count("timed-out"), count("aborted"), count("closed")],
+      [acquired, released, expired, timedOut, aborted, 1],
+    );
   }
 }
 

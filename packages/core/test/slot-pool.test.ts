@@ -76,16 +76,13 @@ describe("limits", () => {
     pool.close();
   });
 
-  test.each([
-    { max: -1 },
-    { max: 1.5 },
-    { max: Number.NaN },
-    { max: 1, maxPerKey: -1 },
-    { max: 1, maxPerKey: 0.5 },
-  ])("%o is a RangeError that names the field", (options) => {
-    expect(() => new SlotPool(options)).toThrow(RangeError);
-    expect(() => new SlotPool(options)).toThrow(/`max(PerKey)?`.*got/);
-  });
+  test.each([{ max: -1 }, { max: 1.5 }, { max: Number.NaN }, { max: 1, maxPerKey: -1 }, { max: 1, maxPerKey: 0.5 }])(
+    "%o is a RangeError that names the field",
+    (options) => {
+      expect(() => new SlotPool(options)).toThrow(RangeError);
+      expect(() => new SlotPool(options)).toThrow(/`max(PerKey)?`.*got/);
+    },
+  );
 
   test("a pool without max is refused", () => {
     expect(() => new SlotPool({} as never)).toThrow(/`max`/);
@@ -164,26 +161,29 @@ describe("per key first, then global", () => {
     pool.close();
   });
 
-  test.each(["abort", "timeout", "close", "queue full"])("an acquire that fails in the second stage by %s undoes the first in full", async (how) => {
-    const pool = world().pool({ max: 1, maxPerKey: 1, maxWaiters: how === "queue full" ? 0 : Infinity });
-    const controller = new AbortController();
-    const held = await pool.acquire("a");
-    const waiter = outcome(pool.acquire("b", { signal: controller.signal, timeoutMs: 10 }));
-    await settled();
-    if (how === "abort") controller.abort("stop");
-    if (how === "timeout") world().clock.advance(10);
-    if (how === "close") pool.close();
-    await settled();
-    expect(waiter.status).toBe("rejected");
-    held.release();
-    if (how !== "close") {
-      const slot = await pool.acquire("b", { timeoutMs: 0 });
-      slot.release();
-    }
-    expect([pool.inUse, pool.waiting]).toEqual([0, 0]);
-    pool.close();
-    expect(pool.size).toBe(0);
-  });
+  test.each(["abort", "timeout", "close", "queue full"])(
+    "an acquire that fails in the second stage by %s undoes the first in full",
+    async (how) => {
+      const pool = world().pool({ max: 1, maxPerKey: 1, maxWaiters: how === "queue full" ? 0 : Infinity });
+      const controller = new AbortController();
+      const held = await pool.acquire("a");
+      const waiter = outcome(pool.acquire("b", { signal: controller.signal, timeoutMs: 10 }));
+      await settled();
+      if (how === "abort") controller.abort("stop");
+      if (how === "timeout") world().clock.advance(10);
+      if (how === "close") pool.close();
+      await settled();
+      expect(waiter.status).toBe("rejected");
+      held.release();
+      if (how !== "close") {
+        const slot = await pool.acquire("b", { timeoutMs: 0 });
+        slot.release();
+      }
+      expect([pool.inUse, pool.waiting]).toEqual([0, 0]);
+      pool.close();
+      expect(pool.size).toBe(0);
+    },
+  );
 
   test("an acquire that fails in the second stage hands its key's slot to the next of that key", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1 });
@@ -384,7 +384,15 @@ describe("the rest of the contract", () => {
     const held = await pool.acquire("a");
     const waiters = [outcome(pool.acquire("a", { timeoutMs: 5 })), outcome(pool.acquire("a"))];
     await settled();
-    expect(pool.stats()).toMatchObject({ name: "media", max: 3, maxPerKey: 1, inUse: 1, waiting: 2, keys: 1, acquired: 1 });
+    expect(pool.stats()).toMatchObject({
+      name: "media",
+      max: 3,
+      maxPerKey: 1,
+      inUse: 1,
+      waiting: 2,
+      keys: 1,
+      acquired: 1,
+    });
     await world().clock.advanceAsync(5);
     held.release();
     await settled();

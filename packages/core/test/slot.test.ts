@@ -23,7 +23,13 @@ describe("release", () => {
     expect(sem.release("no such id")).toBe(false);
     expect(sem.release("")).toBe(false);
     const { id } = slot;
-    expect([sem.release(id), slot.released, sem.release(id), slot.release(), sem.inUse]).toEqual([true, true, false, false, 0]);
+    expect([sem.release(id), slot.released, sem.release(id), slot.release(), sem.inUse]).toEqual([
+      true,
+      true,
+      false,
+      false,
+      0,
+    ]);
   });
 
   test("an id of one semaphore releases nothing of another", async () => {
