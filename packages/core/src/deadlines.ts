@@ -6,7 +6,7 @@
  *
  * I1  A deadline comes due at most once, never before its time by the clock, and never after it was dropped.
  * I2  A list with nothing in it has no timer and is forgotten.
- * I3  A timer keeps the process alive if and only if its `Deadlines` is pinned.
+ * I3  The timers keep the process alive if and only if somebody awaits what one of them will bring (`pin`).
  */
 import { type Clock, keepAlive } from "./clock.ts";
 import { Link, LinkedList } from "./linked-list.ts";
@@ -16,9 +16,9 @@ const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
 /** Whatever has a deadline extends this. */
 export abstract class Deadline extends Link {
-  /** Of its list; the deadline is set if and only if it is in one. */
   durationMs = 0;
   dueAt = 0;
+  /** Must drop it. */
   abstract due(now: number): void;
 }
 
@@ -29,12 +29,10 @@ class DurationList extends LinkedList<Deadline> {
 export class Deadlines {
   readonly #clock: Clock;
   readonly #lists = new Map<number, DurationList>();
-  #pins: number;
+  #pins = 0;
 
-  /** `pins` 1: timers that somebody awaits from the start. Else `pin` says when somebody does. */
-  constructor(clock: Clock, pins: number) {
+  constructor(clock: Clock) {
     this.#clock = clock;
-    this.#pins = pins;
   }
 
   /** How many timers are running. */
@@ -43,11 +41,11 @@ export class Deadlines {
   }
 
   /** Sets it, or sets it anew. */
-  set(deadline: Deadline, durationMs: number): void {
+  set(deadline: Deadline, durationMs: number, now: number): void {
     // Moving to the end of its own list leaves the timer alone: it fires early, finds nothing due, and is set anew.
     if (deadline.durationMs !== durationMs) this.drop(deadline);
     deadline.durationMs = durationMs;
-    deadline.dueAt = this.#clock.now() + durationMs;
+    deadline.dueAt = now + durationMs;
     let list = this.#lists.get(durationMs);
     if (list === undefined) {
       list = new DurationList();
@@ -58,52 +56,39 @@ export class Deadlines {
   }
 
   drop(deadline: Deadline): void {
-    const { durationMs } = deadline;
-    const list = this.#lists.get(durationMs);
+    const { list, durationMs } = deadline;
     list?.remove(deadline);
     if (list !== undefined && list.first === undefined) {
-      this.#clock.clearTimer(list.timer);
+      this.#clock.clearTimer((list as unknown as DurationList).timer);
       this.#lists.delete(durationMs);
     }
   }
 
-  /** Somebody more (1) or somebody fewer (-1) awaits what these deadlines will free. */
+  /** Somebody more (1) or somebody fewer (-1) awaits a deadline. */
   pin(change: 1 | -1): void {
     this.#pins += change;
-    for (const list of this.#lists.values()) keepAlive(list.timer, this.#pins > 0);
+    if (this.#pins < 2) for (const { timer } of this.#lists.values()) keepAlive(timer, this.#pins > 0);
   }
 
   #arm(list: DurationList, delayMs: number): void {
     list.timer = this.#clock.setTimer(() => this.#fire(list), Math.min(Math.ceil(delayMs), LONGEST_DELAY_MS));
-    if (this.#pins === 0) keepAlive(list.timer, false);
+    keepAlive(list.timer, this.#pins > 0);
   }
 
   #fire(list: DurationList): void {
     const now = this.#clock.now();
-    for (let first = list.first; first !== undefined && first.dueAt <= now; first = list.first) {
-      this.drop(first);
-      first.due(now);
-    }
+    let first = list.first;
+    for (; first !== undefined && first.dueAt <= now; first = list.first) first.due(now);
     // If the list ran empty it was forgotten, and `due` may have begun a new one for the same duration.
-    if (list.first !== undefined) this.#arm(list, list.first.dueAt - now);
+    if (first !== undefined) this.#arm(list, first.dueAt - now);
   }
 }
 
-export interface ClockDeadlines {
-  /** Of waiters: somebody awaits them, so they keep the process alive. */
-  readonly timeouts: Deadlines;
-  /** Of held slots: they do so only while somebody waits for such a slot. */
-  readonly leases: Deadlines;
-}
-
-const byClock = new WeakMap<Clock, ClockDeadlines>();
+const byClock = new WeakMap<Clock, Deadlines>();
 
 /** All semaphores on one clock share their timers. */
-export function deadlinesOf(clock: Clock): ClockDeadlines {
+export function deadlinesOf(clock: Clock): Deadlines {
   let deadlines = byClock.get(clock);
-  if (deadlines === undefined) {
-    deadlines = { timeouts: new Deadlines(clock, 1), leases: new Deadlines(clock, 0) };
-    byClock.set(clock, deadlines);
-  }
+  if (deadlines === undefined) byClock.set(clock, (deadlines = new Deadlines(clock)));
   return deadlines;
 }

@@ -7,15 +7,9 @@
 const brand = Symbol.for("slotkeeper.error");
 
 export abstract class SlotkeeperError extends Error {
-  abstract readonly code: string;
+  declare readonly code: string;
   /** The same call may succeed later with nothing changed. */
-  readonly retryable: boolean;
-
-  constructor(message: string, retryable: boolean, options?: ErrorOptions, fields?: object) {
-    super(message, options);
-    this.retryable = retryable;
-    Object.assign(this, fields);
-  }
+  declare readonly retryable: boolean;
 
   get [brand](): true {
     return true;
@@ -26,77 +20,61 @@ export function isSlotkeeperError(value: unknown): value is SlotkeeperError {
   return (value as { [brand]?: unknown } | null | undefined)?.[brand] === true;
 }
 
-/** Nobody freed a slot in time. */
-export class AcquireTimeoutError extends SlotkeeperError {
-  override readonly name = "AcquireTimeoutError";
-  readonly code = "ACQUIRE_TIMEOUT";
-  /** The semaphore's name, if it has one. */
-  declare readonly semaphore: string | undefined;
-  declare readonly waitedMs: number;
-  /** How many others were still waiting. */
-  declare readonly waiting: number;
+type ErrorClass<Code, Fields> = new (
+  fields: Fields,
+  cause?: unknown,
+) => SlotkeeperError & { readonly code: Code; readonly retryable: boolean } & Readonly<Fields>;
 
-  constructor(semaphore: string | undefined, waitedMs: number, waiting: number) {
-    const message = `No slot${of(semaphore)} within ${Math.round(waitedMs)} ms, ${waiting} others waiting`;
-    super(message, true, undefined, { semaphore, waitedMs, waiting });
-  }
+/** A class of errors with these fields. The message tells them, too, unless the cause is a message. */
+function errorClass<Fields, Code extends string>(name: string, code: Code, retryable: boolean, summary: string) {
+  return class extends SlotkeeperError {
+    override readonly name = name;
+    override readonly code = code;
+    override readonly retryable = retryable;
+
+    constructor(fields: Fields, cause?: unknown) {
+      super(typeof cause === "string" ? cause : `${summary} ${JSON.stringify(fields)}`, { cause });
+      Object.assign(this, fields);
+    }
+  } as unknown as ErrorClass<Code, Fields>;
 }
+
+/** Of which semaphore: its name, if it has one. */
+interface Named {
+  semaphore: string | undefined;
+}
+
+/** Nobody freed a slot in time. */
+export class AcquireTimeoutError extends errorClass<
+  Named & {
+    waitedMs: number;
+    /** How many others were still waiting. */
+    waiting: number;
+  },
+  "ACQUIRE_TIMEOUT"
+>("AcquireTimeoutError", "ACQUIRE_TIMEOUT", true, "No slot in time") {}
 
 /** The semaphore was closed, before or during the wait. The reason given to `close` is the `cause`. */
-export class ClosedError extends SlotkeeperError {
-  override readonly name = "ClosedError";
-  readonly code = "CLOSED";
-  declare readonly semaphore: string | undefined;
-
-  /** A reason that is a string is the message, too. */
-  constructor(semaphore: string | undefined, reason?: unknown) {
-    super(
-      typeof reason === "string" ? reason : `No slot${of(semaphore)}: closed`,
-      false,
-      { cause: reason },
-      { semaphore },
-    );
-  }
-}
+export class ClosedError extends errorClass<Named, "CLOSED">("ClosedError", "CLOSED", false, "Closed") {}
 
 /** `maxWaiters` others were waiting already. */
-export class QueueFullError extends SlotkeeperError {
-  override readonly name = "QueueFullError";
-  readonly code = "QUEUE_FULL";
-  declare readonly semaphore: string | undefined;
-  declare readonly waiting: number;
-
-  constructor(semaphore: string | undefined, waiting: number) {
-    super(`No slot${of(semaphore)}: ${waiting} others waiting`, true, undefined, { semaphore, waiting });
-  }
-}
+export class QueueFullError extends errorClass<Named & { waiting: number }, "QUEUE_FULL">(
+  "QueueFullError",
+  "QUEUE_FULL",
+  true,
+  "Too many waiting",
+) {}
 
 /** The slot was held for longer than its ttl and was taken back. */
-export class SlotExpiredError extends SlotkeeperError {
-  override readonly name = "SlotExpiredError";
-  readonly code = "SLOT_EXPIRED";
-  declare readonly semaphore: string | undefined;
-  declare readonly heldMs: number;
-
-  constructor(semaphore: string | undefined, heldMs: number) {
-    super(`Slot${of(semaphore)} expired after ${Math.round(heldMs)} ms`, false, undefined, { semaphore, heldMs });
-  }
-}
+export class SlotExpiredError extends errorClass<Named & { heldMs: number }, "SLOT_EXPIRED">(
+  "SlotExpiredError",
+  "SLOT_EXPIRED",
+  false,
+  "Held too long",
+) {}
 
 /** The name is in use with another number of slots. */
-export class CapacityMismatchError extends SlotkeeperError {
-  override readonly name = "CapacityMismatchError";
-  readonly code = "CAPACITY_MISMATCH";
-  declare readonly semaphore: string;
-  declare readonly capacity: number;
-  declare readonly requested: number;
-
-  constructor(semaphore: string, capacity: number, requested: number) {
-    const message = `Expected \`slots\`${of(semaphore)} to be ${capacity} while in use, got ${requested}`;
-    super(message, false, undefined, { semaphore, capacity, requested });
-  }
-}
-
-function of(semaphore: string | undefined): string {
-  return semaphore === undefined ? "" : ` of "${semaphore}"`;
-}
+export class CapacityMismatchError extends errorClass<
+  Named & { capacity: number; requested: number },
+  "CAPACITY_MISMATCH"
+>("CapacityMismatchError", "CAPACITY_MISMATCH", false, "In use with another capacity") {}

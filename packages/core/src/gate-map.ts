@@ -23,9 +23,7 @@ export class GateMap<K> {
     this.context = new GateContext(clock, this);
   }
 
-  /** Makes room first. */
   add(gate: Gate): Gate {
-    this.sweep();
     this.gates.set(gate.key as K, gate);
     this.becameIdle(gate);
     return gate;

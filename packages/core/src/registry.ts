@@ -7,7 +7,7 @@ import { CapacityMismatchError } from "./errors.ts";
 import { Gate } from "./gate.ts";
 import { GateContext } from "./gate-context.ts";
 import { GateMap } from "./gate-map.ts";
-import { check, resolvePolicy } from "./policy.ts";
+import { check, checkOptions } from "./policy.ts";
 import { type SemaphoreStats, statsOf } from "./stats.ts";
 
 export interface RegistryOptions {
@@ -27,7 +27,7 @@ export class SemaphoreRegistry {
   readonly #map: GateMap<string>;
 
   constructor(options: RegistryOptions = {}) {
-    resolvePolicy(options);
+    checkOptions(options, "idleMs", "clock");
     this.#map = new GateMap(options.idleMs ?? 60_000, options.clock);
   }
 
@@ -51,23 +51,33 @@ export class SemaphoreRegistry {
     return this.#map.sweep();
   }
 
-  /** For `Semaphore`: the gate of that name, made or, if nothing is held, resized to fit. @internal */
-  open(name: string, capacity: number, clock: Clock | undefined): Gate {
-    const known = this.#map.gates.get(name);
-    if (known === undefined || known.closed !== undefined) {
-      const gate = new Gate(capacity, new GateContext(clock ?? this.#map.context.clock, this.#map), name);
-      // Behind a closed one it has to wait until the name is free: see `current`.
-      return known === undefined ? this.current(gate) : gate;
+  /** For `Semaphore`: the gate of that name, made or, if nothing is held, fitted to what is asked. @internal */
+  open(semaphore: string, requested: number, clock: Clock | undefined): Gate {
+    const known = this.#map.gates.get(semaphore);
+    if (known !== undefined && known.inUse > 0) {
+      const { capacity } = known;
+      if (capacity !== requested) throw new CapacityMismatchError({ semaphore, capacity, requested });
+      if (known.closed === undefined) return known;
+      // Behind a closed one a new one has to wait until the name is free: see `current`.
+      return this.#make(semaphore, requested, clock);
     }
-    if (known.inUse > 0 && known.capacity !== capacity) throw new CapacityMismatchError(name, known.capacity, capacity);
-    known.capacity = capacity;
-    this.#map.becameIdle(known);
-    return known;
+    const isOnClock = clock === undefined || clock === known?.context.clock;
+    const gate = known !== undefined && isOnClock ? known : this.#make(semaphore, requested, clock);
+    gate.capacity = requested;
+    if (gate !== known) this.sweep();
+    return this.#map.add(gate);
   }
 
   /** For `Semaphore`: the gate that has the name of this one now; this one again if none has. @internal */
   current(gate: Gate): Gate {
-    return this.#map.gates.get(gate.key as string) ?? this.#map.add(gate);
+    const known = this.#map.gates.get(gate.key as string);
+    if (known !== undefined) return known;
+    this.sweep();
+    return this.#map.add(gate);
+  }
+
+  #make(name: string, capacity: number, clock: Clock = this.#map.context.clock): Gate {
+    return new Gate(capacity, new GateContext(clock, this.#map), name);
   }
 }
 

@@ -14,7 +14,7 @@ export async function runWithSlot<T>(
   const slot = entered instanceof Promise ? await entered : entered;
   try {
     // The hand-off may have come before the abort, the turn of this task after it.
-    if (options?.signal?.aborted) throw options.signal.reason;
+    options?.signal?.throwIfAborted();
     return await (policy.abortOnExpiry ? untilExpired(slot, work) : work(slot));
   } finally {
     slot.release();
@@ -23,6 +23,8 @@ export async function runWithSlot<T>(
 
 /** Rejects as soon as the slot expires; what becomes of the work after that is nobody's concern. */
 function untilExpired<T>(slot: Slot, work: Work<T>): Promise<T> {
+  // So may the expiry.
+  slot.signal.throwIfAborted();
   return new Promise<T>((resolve, reject) => {
     slot.signal.addEventListener("abort", () => reject(slot.signal.reason));
     Promise.resolve(work(slot)).then(resolve, reject);

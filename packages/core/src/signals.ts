@@ -5,21 +5,16 @@
  * I1  A signal has our listener if and only if somebody waits with it.
  * I2  When it aborts, its waiters are told in the order of their arrival, each exactly once.
  */
+import type { Ticket } from "./ticket.ts";
 
-/** A waiter that hangs on a signal. */
-interface SignalWatcher {
-  /** Unwatches. */
-  onAbort(): void;
-}
-
-/** The watchers of one signal; itself the listener, which saves a closure. */
-class SignalGroup extends Set<SignalWatcher> {
+/** Those who wait with one signal; itself the listener, which saves a closure. */
+class SignalGroup extends Set<Ticket> {
   handleEvent(): void {
-    for (const watcher of this) watcher.onAbort();
+    for (const ticket of this) ticket.onAbort();
   }
 }
 
-/** Only signals that somebody waits with: an entry goes when its last watcher does, so the map may hold them firmly. */
+/** Only signals that somebody waits with: an entry goes when its last waiter does, so the map may hold them firmly. */
 const groups = new Map<AbortSignal, SignalGroup>();
 
 /** How many signals carry our listener. */
@@ -27,19 +22,19 @@ export function watchedSignals(): number {
   return groups.size;
 }
 
-export function watch(watcher: SignalWatcher, signal: AbortSignal): void {
+export function watch(ticket: Ticket, signal: AbortSignal): void {
   let group = groups.get(signal);
   if (group === undefined) {
     group = new SignalGroup();
     groups.set(signal, group);
     signal.addEventListener("abort", group);
   }
-  group.add(watcher);
+  group.add(ticket);
 }
 
-export function unwatch(watcher: SignalWatcher, signal: AbortSignal): void {
+export function unwatch(ticket: Ticket, signal: AbortSignal): void {
   const group = groups.get(signal);
-  if (group?.delete(watcher) && group.size === 0) {
+  if (group?.delete(ticket) && group.size === 0) {
     groups.delete(signal);
     signal.removeEventListener("abort", group);
   }

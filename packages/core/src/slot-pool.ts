@@ -53,24 +53,20 @@ export class SlotPool<K = string> {
   readonly #tiedPolicy: Policy;
   readonly #global: Gate;
   readonly #keys: GateMap<K>;
-  #maxPerKey: number;
-  /** Whether there are limits of either kind: that cannot change, since those who hold would not be counted. */
-  readonly #hasMax: boolean;
-  readonly #hasMaxPerKey: boolean;
   readonly #sweepEveryMs: number;
+  #maxPerKey: number;
   #sweepTimer: unknown = undefined;
 
   constructor(options: SlotPoolOptions) {
     const { max, maxPerKey = 0, idleMs = QUARTER_HOUR_MS, sweepEveryMs = QUARTER_HOUR_MS } = options;
     check("max", max);
-    const policy = resolvePolicy(options);
+    const policy = resolvePolicy(options, "max", "maxPerKey", "idleMs", "sweepEveryMs");
+    const { clock, onEvent } = policy;
     this.#policy = policy;
-    this.#tiedPolicy = { ...policy, ttlMs: Infinity, onEvent: policy.onEvent && endsOfWaits(policy.onEvent) };
-    this.#global = new Gate(max || Infinity, new GateContext(policy.clock));
-    this.#keys = new GateMap(idleMs, policy.clock);
+    this.#tiedPolicy = { ...policy, ttlMs: Infinity, onEvent: onEvent && endsOfWaits(onEvent) };
+    this.#global = new Gate(max || Infinity, new GateContext(clock));
+    this.#keys = new GateMap(idleMs, clock);
     this.#maxPerKey = maxPerKey || Infinity;
-    this.#hasMax = this.#global.capacity < Infinity;
-    this.#hasMaxPerKey = this.#maxPerKey < Infinity;
     this.#sweepEveryMs = sweepEveryMs;
   }
 
@@ -81,7 +77,7 @@ export class SlotPool<K = string> {
 
   get inUse(): number {
     let { inUse } = this.#global;
-    if (!this.#hasMax) for (const gate of this.#keys.gates.values()) inUse += gate.inUse;
+    if (!this.hasGlobal) for (const gate of this.#keys.gates.values()) inUse += gate.inUse;
     return inUse;
   }
 
@@ -113,7 +109,7 @@ export class SlotPool<K = string> {
     return runWithSlot(this.#enter(key, options), this.#policy, work, options);
   }
 
-  /** Growing serves waiters at once, shrinking evicts nobody. A limit that was off stays off. */
+  /** Growing serves waiters at once, shrinking evicts nobody. Who holds while keys have no limit counts for no key. */
   resize({ max = this.#global.capacity, maxPerKey = this.#maxPerKey }: SlotPoolLimits): void {
     check("max", max);
     check("maxPerKey", maxPerKey);
@@ -130,13 +126,7 @@ export class SlotPool<K = string> {
   }
 
   stats(): SlotPoolStats {
-    const counters = { ...this.#global.context.counters };
-    const keyed = this.#keys.context.counters;
-    // A slot that is tied to a global one is the same slot.
-    const ofKeys = this.#hasMax
-      ? (["timedOut", "aborted", "rejected"] as const)
-      : (Object.keys(keyed) as (keyof Counters)[]);
-    for (const name of ofKeys) counters[name] += keyed[name];
+    const [global, keyed] = [this.#global.context.counters, this.#keys.context.counters];
     return {
       name: this.#policy.name,
       max: this.#global.capacity,
@@ -144,7 +134,11 @@ export class SlotPool<K = string> {
       inUse: this.inUse,
       waiting: this.waiting,
       keys: this.size,
-      ...counters,
+      // A key's slot that is tied to a global one is the same slot: but waits may end in either stage.
+      ...(this.hasGlobal ? global : keyed),
+      timedOut: global.timedOut + keyed.timedOut,
+      aborted: global.aborted + keyed.aborted,
+      rejected: global.rejected + keyed.rejected,
     };
   }
 
@@ -155,31 +149,32 @@ export class SlotPool<K = string> {
     this.#stopSweeping();
   }
 
-  /** Whether that is a key. */
-  protected isKey(key: K | undefined): key is K {
-    return key !== undefined;
+  /** Whether there is a second stage; if not, every value is a key. */
+  protected get hasGlobal(): boolean {
+    return true;
   }
 
   #enter(key: K | undefined, options: AcquireOptions | undefined): HeldSlot | Promise<HeldSlot> {
     const gate = this.#gateOf(key);
     if (!this.#isTied(gate)) return gate.enter(this.#policy, options);
     if (options === undefined && gate.fits() && this.#global.fits()) return this.#takeBoth(gate);
-    return this.#enterBoth(gate.enter(this.#tiedPolicy, options), options);
+    const misuse = this.#global.tooWide(options?.width ?? 1);
+    if (misuse !== undefined) return Promise.reject(new RangeError(misuse));
+    const arrivedAt = this.#global.context.clock.now();
+    return gate.enter(this.#tiedPolicy, options, (first) => this.#enterGlobal(first, options, arrivedAt));
   }
 
-  /** The second stage, once the first is passed, with what is left of the time. */
-  async #enterBoth(entered: HeldSlot | Promise<HeldSlot>, options: AcquireOptions | undefined): Promise<HeldSlot> {
-    const { clock } = this.#global.context;
-    const arrivedAt = clock.now();
-    const first = await entered;
-    try {
-      const timeoutMs = options?.timeoutMs ?? this.#policy.acquireTimeoutMs;
-      const left = { ...options, timeoutMs: Math.max(0, arrivedAt + timeoutMs - clock.now()) };
-      return tie(first, await this.#global.enter(this.#policy, left, arrivedAt));
-    } catch (error) {
+  /** The second stage, the moment the first is passed, with what is left of the time. */
+  #enterGlobal(first: HeldSlot, options: AcquireOptions | undefined, arrivedAt: number): HeldSlot | Promise<HeldSlot> {
+    const timeoutMs = options?.timeoutMs ?? this.#policy.acquireTimeoutMs;
+    const leftMs = Math.max(0, arrivedAt + timeoutMs - this.#global.context.clock.now());
+    const left = { ...options, timeoutMs: leftMs };
+    const entered = this.#global.enter(this.#policy, left, (slot) => tie(first, slot), arrivedAt);
+    if (!(entered instanceof Promise)) return entered;
+    return entered.catch((error: unknown) => {
       first.release();
       throw error;
-    }
+    });
   }
 
   #takeBoth(gate: Gate, width?: number): HeldSlot {
@@ -187,20 +182,18 @@ export class SlotPool<K = string> {
   }
 
   #isTied(gate: Gate): boolean {
-    return this.#hasMax && gate !== this.#global;
+    return this.hasGlobal && gate !== this.#global;
   }
 
-  /** The global one if the key's stage is left out. Once closed: one that is closed and that nobody keeps. */
+  /** The first stage: the global gate, if there is no key or no limit for it. Once closed, a gate that is closed and that nobody keeps. */
   #gateOf(key: K | undefined): Gate {
-    if (!this.#hasMaxPerKey || !this.isKey(key)) return this.#global;
-    let gate = this.#keys.gates.get(key);
-    if (gate === undefined) {
-      gate = new Gate(this.#maxPerKey, this.#keys.context, key);
-      gate.closed = this.#global.closed;
-      this.#keys.add(gate);
-      if (this.#sweepTimer === undefined && !this.closed) this.#startSweeping();
-    }
-    return gate;
+    if (this.hasGlobal && (key === undefined || this.#maxPerKey === Infinity)) return this.#global;
+    const known = this.#keys.gates.get(key as K);
+    if (known !== undefined) return known;
+    const gate = new Gate(this.#maxPerKey, this.#keys.context, key);
+    gate.closed = this.#global.closed;
+    if (this.#sweepTimer === undefined && !this.closed) this.#startSweeping();
+    return this.#keys.add(gate);
   }
 
   #startSweeping(): void {
@@ -220,20 +213,21 @@ export class SlotPool<K = string> {
 
 /** Slots for every key. Keys are compared as in a `Map`, and any value is a key, `undefined` too. */
 export class KeyedSemaphore<K = string> extends SlotPool<K> {
-  constructor(slotsPerKey: number, options?: KeyedOptions) {
+  constructor(slotsPerKey: number, options: KeyedOptions = {}) {
     check("slotsPerKey", slotsPerKey);
+    resolvePolicy(options, "idleMs", "sweepEveryMs");
     super({ ...options, max: 0, maxPerKey: slotsPerKey });
   }
 
-  protected override isKey(_key: K | undefined): _key is K {
-    return true;
+  protected override get hasGlobal(): boolean {
+    return false;
   }
 }
 
-/** Makes `first` go back with `slot`; at once if that one is already gone (expired before its owner's turn came). */
+/** Makes `first` go back with `slot`; at once if foreign code let it expire already. */
 function tie(first: HeldSlot, slot: HeldSlot): HeldSlot {
   if (slot.released) first.release();
-  else slot.details().first = first;
+  else slot.ticket.first = first;
   return slot;
 }
 

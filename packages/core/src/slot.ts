@@ -6,12 +6,11 @@
  * I2  After that `release` and `renew` are `false` and touch nothing.
  *
  * Most slots are taken and given back and nobody asks them anything, so a slot is three words (each more is paid for
- * by everybody: W5); what few ask for (an id, a number, a signal, a lease) is kept apart, in `SlotDetails`.
+ * by everybody: W5); what few ask for (an id, a number, a signal, a ttl) is kept apart, in a `Ticket`.
  */
-import { Deadline } from "./deadlines.ts";
-import { SlotExpiredError } from "./errors.ts";
 import type { Gate } from "./gate.ts";
-import { check, PLAIN, type Policy } from "./policy.ts";
+import { check, PLAIN } from "./policy.ts";
+import { Ticket } from "./ticket.ts";
 
 export interface Slot extends Disposable {
   /** Unique and unguessable. */
@@ -30,32 +29,6 @@ export interface Slot extends Disposable {
   release(): boolean;
 }
 
-/** What is known of a slot beyond that it is held; also its lease. */
-export class SlotDetails extends Deadline {
-  readonly #slot: HeldSlot;
-  readonly policy: Policy;
-  id: string | undefined = undefined;
-  number = 0;
-  controller: AbortController | undefined = undefined;
-  takenAt = 0;
-  /** Why it was taken back, once it was. */
-  expired: SlotExpiredError | undefined = undefined;
-  /** A slot that is held together with this one and given back before it (see `SlotPool`). */
-  first: Slot | undefined = undefined;
-
-  constructor(slot: HeldSlot, policy: Policy) {
-    super();
-    this.#slot = slot;
-    this.policy = policy;
-  }
-
-  due(now: number): void {
-    this.expired = new SlotExpiredError(this.policy.name, now - this.takenAt);
-    this.#slot.end("expired");
-    if (this.policy.abortOnExpiry) this.controller?.abort(this.expired);
-  }
-}
-
 /** `Symbol.dispose`, for hosts that have none yet: a polyfill that comes later will use the same. */
 const dispose: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symbol.dispose") as typeof Symbol.dispose);
 
@@ -63,11 +36,12 @@ export class HeldSlot implements Slot {
   readonly #gate: Gate;
   /** Negative once the slot has ended. */
   #width: number;
-  #details: SlotDetails | undefined = undefined;
+  #ticket: Ticket | undefined;
 
-  constructor(gate: Gate, width: number) {
+  constructor(gate: Gate, width: number, ticket: Ticket | undefined) {
     this.#gate = gate;
     this.#width = width;
+    this.#ticket = ticket;
   }
 
   get width(): number {
@@ -87,41 +61,44 @@ export class HeldSlot implements Slot {
   }
 
   get id(): string {
-    const details = this.details();
-    details.id ??= this.#gate.identify(this);
-    return details.id;
+    const { ticket } = this;
+    ticket.id ??= this.#gate.identify(this);
+    return ticket.id;
   }
 
   get number(): number {
-    const details = this.details();
-    if (details.number === 0 && !this.released) details.number = this.#gate.nextNumber();
-    return details.number;
+    const { ticket } = this;
+    if (!this.released) ticket.number ??= this.#gate.nextNumber();
+    return ticket.number ?? 0;
   }
 
   get signal(): AbortSignal {
-    const details = this.details();
-    if (details.controller === undefined) {
-      details.controller = new AbortController();
-      if (details.policy.abortOnExpiry && details.expired) details.controller.abort(details.expired);
+    const { ticket } = this;
+    if (ticket.controller === undefined) {
+      ticket.controller = new AbortController();
+      if (ticket.policy.abortOnExpiry && ticket.expired) ticket.controller.abort(ticket.expired);
     }
-    return details.controller.signal;
+    return ticket.controller.signal;
   }
 
   get expiresAt(): number | undefined {
-    return this.#details?.list && this.#details.dueAt;
+    return this.#ticket?.list && this.#ticket.dueAt;
   }
 
-  renew(ttlMs: number = this.details().policy.ttlMs): boolean {
+  renew(ttlMs: number = this.ticket.policy.ttlMs): boolean {
     check("ttlMs", ttlMs);
     if (this.released) return false;
-    this.#gate.lease(this.details(), ttlMs);
+    this.#gate.time(this.ticket, ttlMs);
     return true;
   }
 
-  /** For the library only: the type `Slot` does not have it. Slots of a plain policy need none until asked. */
-  details(policy: Policy = PLAIN): SlotDetails {
-    this.#details ??= new SlotDetails(this, policy);
-    return this.#details;
+  /** For the library only: the type `Slot` does not have it. */
+  get ticket(): Ticket {
+    if (this.#ticket === undefined) {
+      this.#ticket = new Ticket(this.#gate, PLAIN, this.#width);
+      this.#ticket.slot = this;
+    }
+    return this.#ticket;
   }
 
   /** For the library only, too. */
@@ -129,7 +106,7 @@ export class HeldSlot implements Slot {
     const width = this.#width;
     if (width < 0) return false;
     this.#width = -width;
-    this.#gate.free(width, this.#details, how);
+    this.#gate.free(width, this.#ticket, how);
     return true;
   }
 }

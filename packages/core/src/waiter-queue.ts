@@ -15,43 +15,63 @@
 /** A waiter that may leave early keeps its position; one that cannot is just a function. */
 type Queued = ((...args: never[]) => void) | { position: number };
 
-/** So many gaps are never worth closing. */
-const SPARE_CELLS = 64;
+const FIRST_CELLS = 32;
+/** An emptied ring larger than this gives its cells back. */
+const KEPT_CELLS = 2048;
 
 export class WaiterQueue<W extends Queued> {
-  #cells: (W | undefined)[] = [];
+  /** A ring: its length is a power of two, and position p is in the cell p modulo the length. */
+  #cells: (W | undefined)[] = emptyCells(FIRST_CELLS);
   /** Nobody waits before this position. */
   #head = 0;
+  /** Nobody waits from this position on. */
+  #tail = 0;
   size = 0;
 
   push(waiter: W): void {
-    if (typeof waiter === "object") waiter.position = this.#cells.length;
-    this.#cells.push(waiter);
+    if (this.#tail - this.#head >= this.#cells.length) this.#rebuild();
+    if (typeof waiter === "object") waiter.position = this.#tail;
+    this.#cells[this.#tail++ & (this.#cells.length - 1)] = waiter;
     this.size++;
   }
 
-  first(): W | undefined {
-    while (this.#head < this.#cells.length && this.#cells[this.#head] === undefined) this.#head++;
-    return this.#cells[this.#head];
+  /** Only if there is one. */
+  first(): W {
+    const mask = this.#cells.length - 1;
+    while (this.#cells[this.#head & mask] === undefined) this.#head++;
+    return this.#cells[this.#head & mask] as W;
   }
 
   /** Removes the waiter at that position, or the first. */
   remove(position: number = this.#head): void {
-    this.#cells[position] = undefined;
-    this.size--;
-    if (this.#cells.length > this.size * 2 + SPARE_CELLS) this.#closeGaps();
+    this.#cells[position & (this.#cells.length - 1)] = undefined;
+    if (--this.size === 0) this.#rebuild();
   }
 
   /** Everybody, in order; a copy. */
   all(): W[] {
-    return this.#cells.filter((waiter) => waiter !== undefined);
+    const waiters: W[] = [];
+    for (let position = this.#head; position < this.#tail; position++) {
+      const waiter = this.#cells[position & (this.#cells.length - 1)];
+      if (waiter !== undefined) waiters.push(waiter);
+    }
+    return waiters;
   }
 
-  #closeGaps(): void {
+  /** Closes the gaps, starts again from position 0, and doubles or shrinks to fit. */
+  #rebuild(): void {
     const waiters = this.all();
-    this.#cells = [];
+    let { length } = this.#cells;
+    if (waiters.length * 2 > length) length *= 2;
+    else if (this.size === 0 && length > KEPT_CELLS) length = FIRST_CELLS;
+    if (this.size > 0 || length !== this.#cells.length) this.#cells = emptyCells(length);
     this.#head = 0;
+    this.#tail = 0;
     this.size = 0;
     for (const waiter of waiters) this.push(waiter);
   }
+}
+
+function emptyCells<W>(length: number): (W | undefined)[] {
+  return new Array<W | undefined>(length).fill(undefined);
 }
