@@ -50,8 +50,8 @@ test("using works with a slot", async () => {
   using slot = await sem.acquire();
   expectTypeOf(slot).toExtend<Disposable>();
   expectTypeOf(slot.expiresAt).toEqualTypeOf<number | undefined>();
-  expectTypeOf(slot.renew).toEqualTypeOf<(ttlMs?: number) => boolean>();
-  expectTypeOf(slot.release).toEqualTypeOf<() => boolean>();
+  expectTypeOf<Slot["renew"]>().toEqualTypeOf<(ttlMs?: number) => boolean>();
+  expectTypeOf<Slot["release"]>().toEqualTypeOf<() => boolean>();
   // @ts-expect-error A slot's properties are its own to change.
   slot.released = true;
 });
