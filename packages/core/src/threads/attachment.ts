@@ -7,6 +7,7 @@ import {
   DEAD,
   DEATHS,
   FREE,
+  firstTag,
   GATE,
   HOLDERS,
   isTag,
@@ -14,6 +15,7 @@ import {
   type Memory,
   OPEN,
   ownerOfTag,
+  TAG_STEP,
   USED,
   WANT,
 } from "./memory.ts";
@@ -36,14 +38,15 @@ export class Attachment {
   readonly holding: (SharedSlot | undefined)[] = [];
   /** The cell taken last: most likely free, and in this core's cache. */
   #hint = 0;
-  /** The tag of the last successful `take`. */
-  tag = 0;
+  /** The tag used last: after a successful `take`, the slot's. */
+  tag: number;
   /** Told of every cell of this thread that this thread served itself. */
   onSettled: ((cell: number) => void) | undefined;
 
   constructor(memory: Memory, identity: Identity, now: () => number, maxRounds?: number) {
     this.memory = memory;
     this.identity = identity;
+    this.tag = firstTag(identity.owner);
     this.#words = memory.words;
     this.queue = new WaitQueue(memory, identity.owner);
     this.leases = new Leases(memory, now);
@@ -53,11 +56,13 @@ export class Attachment {
 
   /** Takes a free slot if nobody waits: the holder cell, or -1. */
   take(): number {
-    if (Atomics.load(this.#words, GATE) !== OPEN) return -1;
-    const tag = this.identity.nextTag();
-    this.tag = tag;
+    const words = this.#words;
+    // A plain read costs nothing where Atomics.load costs as much as the swap. It may be old only towards threads that
+    // nothing orders before this call, and those are not earlier arrivals; a "no" is confirmed, so polling sees changes.
+    if (words[GATE] !== OPEN && Atomics.load(words, GATE) !== OPEN) return -1;
+    const tag = this.#nextTag();
     const cell = this.#hint;
-    if (Atomics.compareExchange(this.#words, HOLDERS + cell * 4, FREE, tag) !== FREE) return this.#search(tag);
+    if (Atomics.compareExchange(words, HOLDERS + cell * 4, FREE, tag) !== FREE) return this.#search(tag);
     if (this.memory.ttlMs > 0) this.leases.set(cell, tag, this.memory.ttlMs);
     return cell;
   }
@@ -75,7 +80,7 @@ export class Attachment {
 
   /** Postpones the deadline; gives the new tag, or 0 if the slot was lost. A new tag, so that no expiry can be under way (L1). */
   renew(cell: number, tag: number, ttlMs: number): number {
-    const next = this.identity.nextTag();
+    const next = this.#nextTag();
     if (!this.memory.swap(this.memory.holder(cell), tag, next)) return 0;
     this.leases.set(cell, next, ttlMs);
     return next;
@@ -84,7 +89,7 @@ export class Attachment {
   /** Enters the queue: the wait cell, which may have its outcome already, or 0 if there is no cell left. */
   enqueue(): { cell: number; tag: number } {
     const cell = this.queue.claim();
-    const tag = this.identity.nextTag();
+    const tag = this.#nextTag();
     if (cell !== 0) {
       this.queue.push(cell, tag);
       this.call();
@@ -135,6 +140,12 @@ export class Attachment {
 
   get inUse(): number {
     return this.#count(() => true);
+  }
+
+  /** Differs from the last million of this attachment, and from all of others. */
+  #nextTag(): number {
+    this.tag = (this.tag + TAG_STEP) | 0;
+    return this.tag;
   }
 
   #count(counts: (tag: number) => boolean): number {

@@ -3,7 +3,7 @@ import { AcquireTimeoutError, ClosedError, QueueFullError } from "../errors.ts";
 import { AsyncWaits, waitAsync } from "./async-wait.ts";
 import { Attachment } from "./attachment.ts";
 import { mayBlock, sharedNow } from "./host.ts";
-import { Identity } from "./identity.ts";
+import { claimIdentity, type Identity } from "./identity.ts";
 import { CLOSED_AT, Memory, WANT } from "./memory.ts";
 import {
   type AttachOptions,
@@ -40,6 +40,7 @@ export class SharedSemaphore {
   readonly #waits: AsyncWaits;
   /** What this thread gave to `close`; a reason does not cross threads. */
   #closeReason: unknown;
+  #mayBlock: boolean | undefined;
 
   private constructor(memory: Memory, identity: Identity, clock: Clock) {
     this.handle = { type: HANDLE_TYPE, buffer: memory.buffer };
@@ -51,7 +52,7 @@ export class SharedSemaphore {
   static create(slots: number, options: SharedSemaphoreOptions = {}): SharedSemaphore {
     const clock = options.clock ?? threadClock;
     const memory = Memory.allocate(resolveSizes(slots, options), clock.now());
-    return new SharedSemaphore(memory, Identity.claim(memory), clock);
+    return new SharedSemaphore(memory, claimIdentity(memory), clock);
   }
 
   /** The semaphore of this handle, for this thread. Attach once per thread, and keep it. */
@@ -61,7 +62,7 @@ export class SharedSemaphore {
       throw new TypeError(`Expected \`handle\` to be the \`handle\` of a SharedSemaphore, got ${String(handle)}`);
     }
     const memory = new Memory(handle.buffer);
-    return new SharedSemaphore(memory, Identity.claim(memory, options.threadId), options.clock ?? threadClock);
+    return new SharedSemaphore(memory, claimIdentity(memory, options.threadId), options.clock ?? threadClock);
   }
 
   /** The id under which `reap` knows this thread. */
@@ -176,7 +177,8 @@ export class SharedSemaphore {
     const startedAt = this.#clock.now();
     if (this.closed) throw this.#closedError();
     if (timeoutMs === 0) throw this.#timeoutError(startedAt);
-    if (!mayBlock(this.#attachment.memory)) {
+    this.#mayBlock ??= mayBlock(this.#attachment.memory);
+    if (!this.#mayBlock) {
       throw new TypeError(
         "Expected `acquireSync` to wait in a worker only: the main thread may not block, use `acquire`",
       );
