@@ -1,7 +1,7 @@
 import { Desk } from "./desk.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import type { Identity } from "./identity.ts";
-import { Leases } from "./leases.ts";
+import { Leases, type SharedTime } from "./leases.ts";
 import {
   CLOSED_AT,
   DEAD,
@@ -11,9 +11,9 @@ import {
   GATE,
   HOLDERS,
   isTag,
-  MAX_ATTACHMENTS,
   type Memory,
   OPEN,
+  OWNERS,
   ownerOfTag,
   TAG_STEP,
   USED,
@@ -43,13 +43,13 @@ export class Attachment {
   /** Told of every cell of this thread that this thread served itself. */
   onSettled: ((cell: number) => void) | undefined;
 
-  constructor(memory: Memory, identity: Identity, now: () => number, maxRounds?: number) {
+  constructor(memory: Memory, identity: Identity, time: SharedTime, maxRounds?: number) {
     this.memory = memory;
     this.identity = identity;
     this.tag = firstTag(identity.owner);
     this.#words = memory.words;
     this.queue = new WaitQueue(memory, identity.owner);
-    this.leases = new Leases(memory, now);
+    this.leases = new Leases(memory, time);
     this.#dispatcher = new Dispatcher(memory, this.queue, this.leases, identity.owner);
     this.#desk = new Desk(memory, identity.owner, this.#dispatcher, maxRounds);
   }
@@ -129,7 +129,8 @@ export class Attachment {
   reap(threadId: number): number {
     const memory = this.memory;
     const dead = new Set<number>();
-    for (let owner = 1; owner <= MAX_ATTACHMENTS; owner++) {
+    const owners = memory.load(OWNERS);
+    for (let owner = 1; owner <= owners; owner++) {
       if (memory.swap(memory.thread(owner), threadId + 1, DEAD)) dead.add(owner);
     }
     const held = this.#count((word) => dead.has(ownerOfTag(word)));

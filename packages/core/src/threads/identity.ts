@@ -1,5 +1,5 @@
 import { nodeThreadId } from "./host.ts";
-import { MAX_ATTACHMENTS, type Memory, NEXT_THREAD } from "./memory.ts";
+import { MAX_ATTACHMENTS, type Memory, NEXT_THREAD, OWNERS } from "./memory.ts";
 
 /** Ids of threads that have no number of their own (browsers) begin here, far from Node's. */
 const FIRST_ALLOCATED_ID = 2 ** 30;
@@ -12,6 +12,9 @@ export interface Identity {
 
 export function claimIdentity(memory: Memory, threadId = nodeThreadId ?? allocateId(memory)): Identity {
   for (let owner = 1; owner <= MAX_ATTACHMENTS; owner++) {
+    if (memory.load(memory.thread(owner)) !== 0) continue;
+    // Before the claim: whoever looks for the dead looks no further.
+    memory.raise(OWNERS, owner);
     if (memory.swap(memory.thread(owner), 0, threadId + 1)) return { threadId, owner };
   }
   throw new RangeError(`Expected at most ${MAX_ATTACHMENTS} attachments of one semaphore that were not reaped`);

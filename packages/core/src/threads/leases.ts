@@ -1,5 +1,11 @@
-import { realClock } from "../clock.ts";
 import { isTag, type Memory, USED } from "./memory.ts";
+
+export interface SharedTime {
+  /** The same in all threads. */
+  now(): number;
+  /** Since the epoch, for people. */
+  wallNow(): number;
+}
 
 /**
  * Until when a slot may be held. A deadline is stored together with the tag it was set for, as one 64-bit word, so that
@@ -12,17 +18,17 @@ import { isTag, type Memory, USED } from "./memory.ts";
  */
 export class Leases {
   readonly #memory: Memory;
-  readonly #now: () => number;
+  readonly #time: SharedTime;
   readonly #firstSeen = new Map<number, { tag: number; at: number }>();
 
-  constructor(memory: Memory, now: () => number) {
+  constructor(memory: Memory, time: SharedTime) {
     this.#memory = memory;
-    this.#now = now;
+    this.#time = time;
   }
 
   /** Milliseconds since the semaphore was made: 32 bits, wrapping, compared by their difference. */
   #at(): number {
-    return Math.floor(this.#now() - this.#memory.baseAt) | 0;
+    return Math.floor(this.#time.now() - this.#memory.baseAt) | 0;
   }
 
   /** Milliseconds are cut off in `#at` on both sides, hence the one more: never early. */
@@ -39,10 +45,10 @@ export class Leases {
     return (Number(BigInt.asIntN(32, both)) - this.#at()) | 0;
   }
 
-  /** As an instant of the wall clock, for people. */
+  /** As an instant of the wall clock. */
   expiresAt(cell: number, tag: number): number | undefined {
     if (this.#memory.ttlMs === 0) return undefined;
-    return realClock.now() + this.remainingMs(cell, tag);
+    return this.#time.wallNow() + this.remainingMs(cell, tag);
   }
 
   /** How long until the first of the holders is overdue. */

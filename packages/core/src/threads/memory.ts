@@ -32,6 +32,7 @@ export const CLOSED_AT = 35;
 export const WANT = 36;
 export const NEXT_THREAD = 37;
 export const HIGHEST = 38;
+export const OWNERS = 39;
 export const HEAD = 48;
 export const TAIL = 49;
 export const LENGTH = 50;
@@ -176,6 +177,13 @@ export class Memory {
 
   ticket(cell: number): number {
     return this.state(cell) + 5;
+  }
+
+  /** Raises a word that only grows. */
+  raise(word: number, value: number): void {
+    for (let seen = this.load(word); seen < value; seen = this.load(word)) {
+      if (this.swap(word, seen, value)) return;
+    }
   }
 
   load(word: number): number {

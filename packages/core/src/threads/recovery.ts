@@ -7,8 +7,8 @@ import {
   isPending,
   isTag,
   kindOf,
-  MAX_ATTACHMENTS,
   type Memory,
+  OWNERS,
   ownerOf,
   ownerOfTag,
   stateOf,
@@ -39,7 +39,8 @@ export function finishGrants(memory: Memory, settle: (cell: number, outcome: num
 /** The attachments that were reported dead and are not buried yet. */
 export function findTheDead(memory: Memory): ReadonlySet<number> {
   const dead = new Set<number>();
-  for (let owner = 1; owner <= MAX_ATTACHMENTS; owner++) {
+  const owners = memory.load(OWNERS);
+  for (let owner = 1; owner <= owners; owner++) {
     if (memory.load(memory.thread(owner)) === DEAD) dead.add(owner);
   }
   return dead;
@@ -59,8 +60,10 @@ export function buryTheDead(memory: Memory, queue: WaitQueue, dead: ReadonlySet<
   for (let cell = 1; cell <= highest; cell++) {
     const state = memory.load(memory.state(cell));
     const kind = kindOf(state);
-    if (kind === UNUSED || !dead.has(ownerOf(state))) continue;
-    if ((isPending(kind) || kind === CANCELLED) && memory.load(memory.ticket(cell)) !== 0) queue.bury(cell);
+    if (kind === UNUSED) continue;
+    // The dead may have changed this state and not come to the notification.
+    if (!dead.has(ownerOf(state))) Atomics.notify(memory.words, memory.state(cell));
+    else if ((isPending(kind) || kind === CANCELLED) && memory.load(memory.ticket(cell)) !== 0) queue.bury(cell);
     else memory.store(memory.state(cell), UNUSED);
   }
   for (const owner of dead) memory.store(memory.thread(owner), 0);

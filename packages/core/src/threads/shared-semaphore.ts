@@ -4,6 +4,7 @@ import { AsyncWaits, waitAsync } from "./async-wait.ts";
 import { Attachment } from "./attachment.ts";
 import { mayBlock, sharedNow } from "./host.ts";
 import { claimIdentity, type Identity } from "./identity.ts";
+import type { SharedTime } from "./leases.ts";
 import { CLOSED_AT, Memory, WANT } from "./memory.ts";
 import {
   type AttachOptions,
@@ -27,7 +28,8 @@ export interface SharedSemaphoreHandle {
 }
 
 const HANDLE_TYPE = "slotkeeper.shared-semaphore";
-const threadClock: Clock = { ...realClock, now: sharedNow };
+/** `now` is one for all threads, the timers are this thread's. */
+const threadClock: Clock & SharedTime = { ...realClock, now: sharedNow, wallNow: realClock.now };
 
 /**
  * One semaphore for all threads of a process (or workers of a page), on one SharedArrayBuffer. Behaves as `Semaphore`:
@@ -42,17 +44,18 @@ export class SharedSemaphore {
   #closeReason: unknown;
   #mayBlock: boolean | undefined;
 
-  private constructor(memory: Memory, identity: Identity, clock: Clock) {
+  private constructor(memory: Memory, identity: Identity, clock: Clock | undefined) {
     this.handle = { type: HANDLE_TYPE, buffer: memory.buffer };
-    this.#clock = clock;
-    this.#attachment = new Attachment(memory, identity, () => clock.now());
-    this.#waits = new AsyncWaits(this.#attachment, clock);
+    this.#clock = clock ?? threadClock;
+    const time = clock === undefined ? threadClock : { now: () => clock.now(), wallNow: () => clock.now() };
+    this.#attachment = new Attachment(memory, identity, time);
+    this.#waits = new AsyncWaits(this.#attachment, this.#clock);
   }
 
   static create(slots: number, options: SharedSemaphoreOptions = {}): SharedSemaphore {
-    const clock = options.clock ?? threadClock;
-    const memory = Memory.allocate(resolveSizes(slots, options), clock.now());
-    return new SharedSemaphore(memory, claimIdentity(memory), clock);
+    const sizes = resolveSizes(slots, options);
+    const memory = Memory.allocate(sizes, (options.clock ?? threadClock).now());
+    return new SharedSemaphore(memory, claimIdentity(memory), options.clock);
   }
 
   /** The semaphore of this handle, for this thread. Attach once per thread, and keep it. */
@@ -62,7 +65,7 @@ export class SharedSemaphore {
       throw new TypeError(`Expected \`handle\` to be the \`handle\` of a SharedSemaphore, got ${String(handle)}`);
     }
     const memory = new Memory(handle.buffer);
-    return new SharedSemaphore(memory, claimIdentity(memory, options.threadId), options.clock ?? threadClock);
+    return new SharedSemaphore(memory, claimIdentity(memory, options.threadId), options.clock);
   }
 
   /** The id under which `reap` knows this thread. */

@@ -227,19 +227,12 @@ export class WaitQueue {
     for (let cell = first, tried = 0; cell <= last && tried < tries; cell++, tried++) {
       if (memory.load(memory.state(cell)) !== UNUSED) continue;
       // Before the claim: whoever buries the dead looks no further.
-      this.#raiseHighest(cell);
+      memory.raise(HIGHEST, cell);
       if (!memory.swap(memory.state(cell), UNUSED, stateOf(CLAIMED, this.#owner))) continue;
       this.#hint = cell + 1;
       return cell;
     }
     this.#hint = 1;
     return 0;
-  }
-
-  #raiseHighest(cell: number): void {
-    const memory = this.#memory;
-    for (let seen = memory.load(HIGHEST); seen < cell; seen = memory.load(HIGHEST)) {
-      if (memory.swap(HIGHEST, seen, cell)) return;
-    }
   }
 }
