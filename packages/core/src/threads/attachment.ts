@@ -78,12 +78,14 @@ export class Attachment {
     return this.memory.load(this.memory.holder(cell)) === tag;
   }
 
-  /** Postpones the deadline; gives the new tag, or 0 if the slot was lost. A new tag, so that no expiry can be under way (L1). */
+  /**
+   * Postpones the deadline; gives the new tag, or 0 if the slot was lost. A new tag, so that an expiry under way fails
+   * (L1), and the deadline before the tag, so that the new one is never without.
+   */
   renew(cell: number, tag: number, ttlMs: number): number {
     const next = this.#nextTag();
-    if (!this.memory.swap(this.memory.holder(cell), tag, next)) return 0;
     this.leases.set(cell, next, ttlMs);
-    return next;
+    return this.memory.swap(this.memory.holder(cell), tag, next) ? next : 0;
   }
 
   /** Enters the queue: the wait cell, which may have its outcome already, or 0 if there is no cell left. */

@@ -63,7 +63,8 @@ interface ThreadState {
 }
 
 interface State {
-  readonly words: Int32Array;
+  /** Of those touched so far; the others are as at the start. */
+  readonly words: readonly number[];
   readonly threads: readonly ThreadState[];
   readonly arrivals: readonly number[];
   readonly last: number;
@@ -72,7 +73,8 @@ interface State {
 
 const pause = { name: "pause" };
 const real = Atomics;
-const PATIENT = 1e9;
+/** Past every timeout, and before any renewed deadline. */
+const PATIENT = 1e6;
 
 export interface Explored {
   readonly states: number;
@@ -88,7 +90,8 @@ class Explorer {
   readonly #memory: Memory;
   readonly #words: Int32Array<SharedArrayBuffer>;
   readonly #proxy: Int32Array<SharedArrayBuffer>;
-  readonly #touched = new Set<number>();
+  /** The words written so far, in the order of their first writing, and what they were at the start. */
+  readonly #touched = new Map<number, number>();
   readonly #seen = new Set<string>();
   readonly #waitersAt: number;
   #ends = 0;
@@ -141,7 +144,7 @@ class Explorer {
     this.#seen.add(key);
     this.#checkLimit();
     const saved: State = {
-      words: this.#words.slice(),
+      words: Array.from(this.#touched.keys(), (word) => this.#words[word]!),
       threads: [...this.#threads],
       arrivals: [...this.#arrivals],
       last: this.#last,
@@ -152,13 +155,22 @@ class Explorer {
       hasMoved = true;
       move();
       this.#visit();
-      this.#words.set(saved.words);
+      this.#restore(saved.words);
       this.#threads = [...saved.threads];
       this.#arrivals = [...saved.arrivals];
       this.#last = saved.last;
       this.#preemptions = saved.preemptions;
     }
     if (!hasMoved) this.#end();
+  }
+
+  #restore(words: readonly number[]): void {
+    let index = 0;
+    for (const [word, atStart] of this.#touched) this.#words[word] = words[index++] ?? atStart;
+  }
+
+  #touch(word: number): void {
+    if (!this.#touched.has(word)) this.#touched.set(word, this.#words[word]!);
   }
 
   *#moves(): Generator<() => void> {
@@ -212,7 +224,7 @@ class Explorer {
       ...this.#threads[index]!,
       status: this.#threads[index]!.status === "sleeping" ? "sleeping" : status,
       history: this.#history,
-      hash: hashOf(this.#history),
+      hash: hashOf(thread.hash, this.#history, thread.history.length),
     };
   }
 
@@ -264,7 +276,8 @@ class Explorer {
       view === this.#proxy
         ? this.#access(word, () => this.#write(word, value as number))
         : this.#access(HOLDERS, () => {
-            this.#touched.add(word * 2).add(word * 2 + 1);
+            this.#touch(word * 2);
+            this.#touch(word * 2 + 1);
             return real.store(this.#memory.longs, word, value as bigint);
           }),
     add: (_: unknown, word: number, value: number) =>
@@ -285,7 +298,8 @@ class Explorer {
       if (this.#fed < this.#history.length) return this.#feed();
       if (this.#hasActed) throw pause;
       if (this.#words[word] !== value) return this.#access(word, () => "not-equal");
-      const mayTimeOut = timeoutMs !== Number.POSITIVE_INFINITY;
+      // Once per thread: its clock has moved past everything then.
+      const mayTimeOut = timeoutMs !== Number.POSITIVE_INFINITY && !this.#timedOut;
       this.#threads[this.#self] = { ...this.#threads[this.#self]!, status: "sleeping", sleepsOn: word, mayTimeOut };
       throw pause;
     },
@@ -305,7 +319,7 @@ class Explorer {
   }
 
   #write(word: number, value: number): number {
-    this.#touched.add(word);
+    this.#touch(word);
     this.#words[word] = value;
     if (word === GATE && value > 0) this.#arrivals = [...this.#arrivals.filter((cell) => cell !== value), value];
     const isState = word >= this.#waitersAt && (word - this.#waitersAt) % 8 === 0;
@@ -341,29 +355,29 @@ class Explorer {
   }
 
   #key(): string {
-    const words = [...this.#touched].sort((a, b) => a - b).map((word) => `${word}:${this.#words[word]}`);
+    // In the order in which they were first touched: the same for equal states, but for a few met twice.
+    let words = "";
+    for (const word of this.#touched.keys()) words += `${this.#words[word]},`;
     // Whoever has ended has no memory.
     const threads = this.#threads.map(({ status, history, hash, sleepsOn, woken }) =>
       status === "done" || status === "dead" ? status : `${status}${history.length}:${hash}${sleepsOn}${woken ?? ""}`,
     );
     const switches = this.#scenario.maxPreemptions === undefined ? "" : `${this.#last}/${this.#preemptions}`;
-    return `${words.join()}|${threads.join()}|${this.#arrivals.join()}|${switches}`;
+    return `${words}|${threads.join()}|${this.#arrivals.join()}|${switches}`;
   }
 }
 
 export const threadIdOf = (index: number): number => index + 100;
 
-function hashOf(history: readonly Result[]): number {
-  let a = 17;
-  let b = 31;
-  for (const result of history) {
-    const text = String(result);
-    for (let index = 0; index < text.length; index++) {
-      a = (Math.imul(a, 31) + text.charCodeAt(index)) | 0;
-      b = (Math.imul(b, 1_000_003) ^ text.charCodeAt(index)) | 0;
-    }
-    a = Math.imul(a, 131) | 0;
-    b = (b + 7) | 0;
+/** Goes on from the hash of the first `from` results. */
+function hashOf(hash: number, history: readonly Result[], from: number): number {
+  let low = hash % 2 ** 26;
+  let high = Math.floor(hash / 2 ** 26);
+  for (let index = from; index < history.length; index++) {
+    const result = history[index]!;
+    const value = typeof result === "number" ? result : typeof result === "string" ? -result.length : Number(result);
+    low = (Math.imul(low ^ value, 0x9e_37_79_b1) >>> 3) % 2 ** 26;
+    high = (Math.imul(high + value, 0x85_eb_ca_77) >>> 5) % 2 ** 26;
   }
-  return (a >>> 0) * 2 ** 20 + ((b >>> 0) & 0xf_ffff);
+  return high * 2 ** 26 + low;
 }
