@@ -1,30 +1,15 @@
 /**
  * The expected outcomes that are not a slot. Misuse is a `TypeError` or `RangeError`; cancellation is the signal's own
- * reason, untouched. `docs/reference/errors.md` lists the same table; a test compares the two.
+ * reason, untouched. `docs/reference/errors.md` lists them; a test compares the two.
  */
-
-/** Every code, and whether the same call may succeed later with nothing changed. */
-export const ERROR_CODES = {
-  ACQUIRE_TIMEOUT: { retryable: true },
-  CLOSED: { retryable: false },
-  QUEUE_FULL: { retryable: true },
-  SLOT_EXPIRED: { retryable: false },
-  CAPACITY_MISMATCH: { retryable: false },
-} as const satisfies Record<string, { retryable: boolean }>;
-
-export type ErrorCode = keyof typeof ERROR_CODES;
 
 /** Shared by all copies of the package in one process, so that `isSlotkeeperError` sees through them. */
 const brand = Symbol.for("slotkeeper.error");
 
 export abstract class SlotkeeperError extends Error {
-  abstract readonly code: string;
-  readonly retryable: boolean;
-
-  constructor(message: string, retryable: boolean, options?: ErrorOptions) {
-    super(message, options);
-    this.retryable = retryable;
-  }
+  declare readonly code: string;
+  /** The same call may succeed later with nothing changed. */
+  declare readonly retryable: boolean;
 
   get [brand](): true {
     return true;
@@ -32,81 +17,64 @@ export abstract class SlotkeeperError extends Error {
 }
 
 export function isSlotkeeperError(value: unknown): value is SlotkeeperError {
-  return typeof value === "object" && value !== null && (value as { [brand]?: unknown })[brand] === true;
+  return (value as { [brand]?: unknown } | null | undefined)?.[brand] === true;
+}
+
+type ErrorClass<Code, Fields> = new (
+  fields: Fields,
+  cause?: unknown,
+) => SlotkeeperError & { readonly code: Code; readonly retryable: boolean } & Readonly<Fields>;
+
+/** A class of errors with these fields. The message tells them, too, unless the cause is a message. */
+function errorClass<Fields, Code extends string>(name: string, code: Code, retryable: boolean, summary: string) {
+  return class extends SlotkeeperError {
+    override readonly name = name;
+    override readonly code = code;
+    override readonly retryable = retryable;
+
+    constructor(fields: Fields, cause?: unknown) {
+      super(typeof cause === "string" ? cause : `${summary} ${JSON.stringify(fields)}`, { cause });
+      Object.assign(this, fields);
+    }
+  } as unknown as ErrorClass<Code, Fields>;
+}
+
+/** Of which semaphore: its name, if it has one. */
+interface Named {
+  semaphore: string | undefined;
 }
 
 /** Nobody freed a slot in time. */
-export class AcquireTimeoutError extends SlotkeeperError {
-  override readonly name = "AcquireTimeoutError";
-  readonly code = "ACQUIRE_TIMEOUT";
-  /** The semaphore's name, if it has one. */
-  readonly semaphore: string | undefined;
-  readonly waitedMs: number;
-  /** How many others were still waiting. */
-  readonly waiting: number;
-
-  constructor(semaphore: string | undefined, waitedMs: number, waiting: number) {
-    super(`No slot${of(semaphore)} within ${Math.round(waitedMs)} ms (${waiting} others waiting)`, true);
-    this.semaphore = semaphore;
-    this.waitedMs = waitedMs;
-    this.waiting = waiting;
-  }
-}
+export class AcquireTimeoutError extends errorClass<
+  Named & {
+    waitedMs: number;
+    /** How many others were still waiting. */
+    waiting: number;
+  },
+  "ACQUIRE_TIMEOUT"
+>("AcquireTimeoutError", "ACQUIRE_TIMEOUT", true, "No slot in time") {}
 
 /** The semaphore was closed, before or during the wait. The reason given to `close` is the `cause`. */
-export class ClosedError extends SlotkeeperError {
-  override readonly name = "ClosedError";
-  readonly code = "CLOSED";
-
-  constructor(message: string, reason?: unknown) {
-    super(message, false, reason === undefined ? undefined : { cause: reason });
-  }
-}
+export class ClosedError extends errorClass<Named, "CLOSED">("ClosedError", "CLOSED", false, "Closed") {}
 
 /** `maxWaiters` others were waiting already. */
-export class QueueFullError extends SlotkeeperError {
-  override readonly name = "QueueFullError";
-  readonly code = "QUEUE_FULL";
-  readonly semaphore: string | undefined;
-  readonly waiting: number;
-
-  constructor(semaphore: string | undefined, waiting: number) {
-    super(`The queue${of(semaphore)} is full: ${waiting} are waiting`, true);
-    this.semaphore = semaphore;
-    this.waiting = waiting;
-  }
-}
+export class QueueFullError extends errorClass<Named & { waiting: number }, "QUEUE_FULL">(
+  "QueueFullError",
+  "QUEUE_FULL",
+  true,
+  "Too many waiting",
+) {}
 
 /** The slot was held for longer than its ttl and was taken back. */
-export class SlotExpiredError extends SlotkeeperError {
-  override readonly name = "SlotExpiredError";
-  readonly code = "SLOT_EXPIRED";
-  readonly semaphore: string | undefined;
-  readonly heldMs: number;
-
-  constructor(semaphore: string | undefined, heldMs: number) {
-    super(`A slot${of(semaphore)} was taken back after ${Math.round(heldMs)} ms`, false);
-    this.semaphore = semaphore;
-    this.heldMs = heldMs;
-  }
-}
+export class SlotExpiredError extends errorClass<Named & { heldMs: number }, "SLOT_EXPIRED">(
+  "SlotExpiredError",
+  "SLOT_EXPIRED",
+  false,
+  "Held too long",
+) {}
 
 /** The name is in use with another number of slots. */
-export class CapacityMismatchError extends SlotkeeperError {
-  override readonly name = "CapacityMismatchError";
-  readonly code = "CAPACITY_MISMATCH";
-  readonly semaphore: string;
-  readonly capacity: number;
-  readonly requested: number;
-
-  constructor(semaphore: string, capacity: number, requested: number) {
-    super(`Semaphore "${semaphore}" is in use with ${capacity} slots, asked for ${requested}`, false);
-    this.semaphore = semaphore;
-    this.capacity = capacity;
-    this.requested = requested;
-  }
-}
-
-function of(semaphore: string | undefined): string {
-  return semaphore === undefined ? "" : ` of "${semaphore}"`;
-}
+export class CapacityMismatchError extends errorClass<
+  Named & { capacity: number; requested: number },
+  "CAPACITY_MISMATCH"
+>("CapacityMismatchError", "CAPACITY_MISMATCH", false, "In use with another capacity") {}

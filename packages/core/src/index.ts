@@ -4,10 +4,24 @@ export {
   AcquireTimeoutError,
   CapacityMismatchError,
   ClosedError,
-  ERROR_CODES,
-  type ErrorCode,
   isSlotkeeperError,
   QueueFullError,
   SlotExpiredError,
   SlotkeeperError,
 } from "./errors.ts";
+export { type EventLogger, logEvents, type SemaphoreEvent, type SemaphoreEventType } from "./events.ts";
+export type { Counters } from "./gate-context.ts";
+export type { AcquireOptions, PolicyOptions } from "./policy.ts";
+export { defaultRegistry, type RegistryOptions, type RegistryStatsOptions, SemaphoreRegistry } from "./registry.ts";
+export type { Work } from "./run-with-slot.ts";
+export { Mutex, Semaphore, type SemaphoreOptions } from "./semaphore.ts";
+export type { Slot } from "./slot.ts";
+export {
+  type KeyedOptions,
+  KeyedSemaphore,
+  SlotPool,
+  type SlotPoolLimits,
+  type SlotPoolOptions,
+  type SlotPoolStats,
+} from "./slot-pool.ts";
+export type { SemaphoreStats } from "./stats.ts";

@@ -1,0 +1,48 @@
+/** What a semaphore tells about itself, and the log lines made of it. */
+import type { Gate } from "./gate.ts";
+import type { Policy } from "./policy.ts";
+
+export type SemaphoreEventType = "acquired" | "released" | "expired" | "timed-out" | "aborted" | "closed" | "resized";
+
+export interface SemaphoreEvent {
+  readonly type: SemaphoreEventType;
+  /** The semaphore's name, if it has one. */
+  readonly name: string | undefined;
+  /** Of the keyed kinds: whose queue it is about. The second stage of a `SlotPool` is nobody's. */
+  readonly key: unknown;
+  readonly at: number;
+  /** How long the waiter waited: for `acquired`, `timed-out` and `aborted`. */
+  readonly waitedMs: number | undefined;
+  /** The slot's number: for `acquired`, `released` and `expired`. */
+  readonly number: number | undefined;
+  readonly capacity: number;
+}
+
+/** `onEvent` is foreign code: whatever it throws, now or later, changes nothing. */
+export function emit(
+  { name, onEvent }: Policy,
+  { key, capacity, context }: Gate,
+  type: SemaphoreEventType,
+  waitedMs?: number,
+  number?: number,
+): void {
+  try {
+    const result: unknown = onEvent?.({ type, name, key, at: context.clock.now(), waitedMs, number, capacity });
+    if (result instanceof Promise) result.catch(() => {});
+  } catch {}
+}
+
+export interface EventLogger {
+  info(message: string): void;
+  warn(message: string): void;
+}
+
+/** An `onEvent` that writes a line for each slot acquired, released or (as a warning) expired. */
+export function logEvents(logger: EventLogger): (event: SemaphoreEvent) => void {
+  return ({ type, name, waitedMs, number, capacity }) => {
+    const line = `semaphore ${name ?? "(unnamed)"}: ${type} slot ${number} of ${capacity}`;
+    if (type === "acquired") logger.info(`${line} in ${Math.round(waitedMs ?? 0)} ms`);
+    if (type === "released") logger.info(line);
+    if (type === "expired") logger.warn(line);
+  };
+}

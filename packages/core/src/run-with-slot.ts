@@ -1,0 +1,32 @@
+/** The scope behind every `run`: work is done while a slot is held, and the slot goes back whatever happens. */
+import type { AcquireOptions, Policy } from "./policy.ts";
+import type { HeldSlot, Slot } from "./slot.ts";
+
+export type Work<T> = (slot: Slot) => T | Promise<T>;
+
+/** `entered` is what `Gate.enter` gave. Work on a slot that was free starts before this returns. */
+export async function runWithSlot<T>(
+  entered: HeldSlot | Promise<HeldSlot>,
+  policy: Policy,
+  work: Work<T>,
+  options: AcquireOptions | undefined,
+): Promise<Awaited<T>> {
+  const slot = entered instanceof Promise ? await entered : entered;
+  try {
+    // The hand-off may have come before the abort, the turn of this task after it.
+    options?.signal?.throwIfAborted();
+    return await (policy.abortOnExpiry ? untilExpired(slot, work) : work(slot));
+  } finally {
+    slot.release();
+  }
+}
+
+/** Rejects as soon as the slot expires; what becomes of the work after that is nobody's concern. */
+function untilExpired<T>(slot: Slot, work: Work<T>): Promise<T> {
+  // So may the expiry.
+  slot.signal.throwIfAborted();
+  return new Promise<T>((resolve, reject) => {
+    slot.signal.addEventListener("abort", () => reject(slot.signal.reason));
+    Promise.resolve(work(slot)).then(resolve, reject);
+  });
+}

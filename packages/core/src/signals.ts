@@ -1,0 +1,41 @@
+/**
+ * One listener per signal, however many waiters share it. Adding a listener costs a search through those already
+ * there, so 100,000 waiters with a listener each on one signal are quadratic; here they are members of a set.
+ *
+ * I1  A signal has our listener if and only if somebody waits with it.
+ * I2  When it aborts, its waiters are told in the order of their arrival, each exactly once.
+ */
+import type { Ticket } from "./ticket.ts";
+
+/** Those who wait with one signal; itself the listener, which saves a closure. */
+class SignalGroup extends Set<Ticket> {
+  handleEvent(): void {
+    for (const ticket of this) ticket.onAbort();
+  }
+}
+
+/** Only signals that somebody waits with: an entry goes when its last waiter does, so the map may hold them firmly. */
+const groups = new Map<AbortSignal, SignalGroup>();
+
+/** How many signals carry our listener. */
+export function watchedSignals(): number {
+  return groups.size;
+}
+
+export function watch(ticket: Ticket, signal: AbortSignal): void {
+  let group = groups.get(signal);
+  if (group === undefined) {
+    group = new SignalGroup();
+    groups.set(signal, group);
+    signal.addEventListener("abort", group);
+  }
+  group.add(ticket);
+}
+
+export function unwatch(ticket: Ticket, signal: AbortSignal): void {
+  const group = groups.get(signal);
+  if (group?.delete(ticket) && group.size === 0) {
+    groups.delete(signal);
+    signal.removeEventListener("abort", group);
+  }
+}

@@ -1,0 +1,58 @@
+/** Says after a test what it left behind: slots, waiters, timers, and listeners on signals. */
+import { watchedSignals } from "../signals.ts";
+import type { FakeClock } from "./fake-clock.ts";
+
+/** Every kind of semaphore is one. */
+export interface LeakTracked {
+  readonly inUse: number;
+  readonly waiting: number;
+  readonly name?: string | undefined;
+}
+
+/**
+ * Call `track` on what a test makes and `check` after it. What `check` has reported it does not report again, so one
+ * leaking test does not fail those that follow.
+ */
+export class LeakGuard {
+  readonly #clock: FakeClock | undefined;
+  readonly #tracked = new Set<LeakTracked>();
+  /** Signals that were watched before: those are somebody else's. */
+  #signalsBefore = watchedSignals();
+
+  /** With a clock, timers that are still set on it are leaks, too. */
+  constructor(clock?: FakeClock) {
+    this.#clock = clock;
+  }
+
+  track<T extends LeakTracked>(tracked: T): T {
+    this.#tracked.add(tracked);
+    return tracked;
+  }
+
+  /** Throws one error that lists everything that is left. */
+  check(): void {
+    const leaks = [...this.#semaphores(), ...this.#timers(), ...this.#signals()];
+    this.#tracked.clear();
+    this.#signalsBefore = watchedSignals();
+    if (leaks.length > 0) throw new Error(`Expected nothing to be left, got ${leaks.join("; ")}`);
+  }
+
+  #semaphores(): string[] {
+    return [...this.#tracked]
+      .filter(({ inUse, waiting }) => inUse > 0 || waiting > 0)
+      .map((left) => {
+        const name = left.name === undefined ? "" : ` "${left.name}"`;
+        return `${left.constructor.name}${name} with ${left.inUse} in use and ${left.waiting} waiting`;
+      });
+  }
+
+  #timers(): string[] {
+    const pending = this.#clock?.pending ?? 0;
+    return pending > 0 ? [`${pending} timers set`] : [];
+  }
+
+  #signals(): string[] {
+    const left = watchedSignals() - this.#signalsBefore;
+    return left > 0 ? [`${left} signals listened to`] : [];
+  }
+}
