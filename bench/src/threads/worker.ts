@@ -77,4 +77,5 @@ const jobs = {
 };
 const samples = await jobs[job]();
 // The start, before the compiler has seen the code, is not what is asked.
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port of Node has no origin
 parentPort?.postMessage(samples.slice(samples.length >> 2));

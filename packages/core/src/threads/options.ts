@@ -55,7 +55,7 @@ export function checkAttachOptions(options: AttachOptions): void {
 export function checkAcquireOptions(options: SharedAcquireOptions): void {
   const { timeoutMs, signal } = options;
   if (signal !== undefined && typeof signal.addEventListener !== "function") {
-    throw new TypeError(`Expected \`signal\` to be an AbortSignal, got ${String(signal)}`);
+    throw new TypeError(`Expected \`signal\` to be an AbortSignal, got ${typeof signal}`);
   }
   throwAll([...unknownKeys(options, ["signal", "timeoutMs"]), timeoutFault(timeoutMs)]);
 }

@@ -29,7 +29,7 @@ export interface SharedSemaphoreHandle {
 
 const HANDLE_TYPE = "slotkeeper.shared-semaphore";
 /** `now` is one for all threads, the timers are this thread's. */
-const threadClock: Clock & SharedTime = { ...realClock, now: sharedNow, wallNow: realClock.now };
+const threadClock: Clock & SharedTime = { ...realClock, now: sharedNow, wallNow: () => realClock.now() };
 
 /**
  * One semaphore for all threads of a process (or workers of a page), on one SharedArrayBuffer. Behaves as `Semaphore`:
@@ -62,7 +62,7 @@ export class SharedSemaphore {
   static attach(handle: SharedSemaphoreHandle, options: AttachOptions = {}): SharedSemaphore {
     checkAttachOptions(options);
     if (handle?.type !== HANDLE_TYPE || !(handle.buffer instanceof SharedArrayBuffer)) {
-      throw new TypeError(`Expected \`handle\` to be the \`handle\` of a SharedSemaphore, got ${String(handle)}`);
+      throw new TypeError(`Expected \`handle\` to be the \`handle\` of a SharedSemaphore, got ${typeof handle}`);
     }
     const memory = new Memory(handle.buffer);
     return new SharedSemaphore(memory, claimIdentity(memory, options.threadId), options.clock);
@@ -199,14 +199,15 @@ export class SharedSemaphore {
   }
 
   #closedError(): ClosedError {
-    return new ClosedError("The shared semaphore is closed", this.#closeReason);
+    return new ClosedError({ semaphore: undefined }, this.#closeReason);
   }
 
   #queueFullError(): QueueFullError {
-    return new QueueFullError(undefined, this.#attachment.queue.estimate());
+    return new QueueFullError({ semaphore: undefined, waiting: this.#attachment.queue.estimate() });
   }
 
   #timeoutError(startedAt: number): AcquireTimeoutError {
-    return new AcquireTimeoutError(undefined, this.#clock.now() - startedAt, this.#attachment.queue.estimate());
+    const waitedMs = this.#clock.now() - startedAt;
+    return new AcquireTimeoutError({ semaphore: undefined, waitedMs, waiting: this.#attachment.queue.estimate() });
   }
 }

@@ -71,7 +71,7 @@ interface State {
   readonly preemptions: number;
 }
 
-const pause = { name: "pause" };
+const pause = new Error("The thread is stopped here");
 const real = Atomics;
 /** Past every timeout, and before any renewed deadline. */
 const PATIENT = 1e6;
@@ -188,16 +188,23 @@ class Explorer {
   /** Dying at once, and in the middle of the next step after each of its accesses. */
   *#deaths(index: number, thread: ThreadState): Generator<() => void> {
     if (thread.status === "ready" || thread.status === "sleeping") yield () => this.#kill(index);
-    let isCutShort = thread.status === "ready";
-    for (let accesses = 1; isCutShort; accesses++) {
+    if (thread.status !== "ready") return;
+    const life = { isCutShort: true };
+    for (let accesses = 1; life.isCutShort; accesses++) {
       yield () => {
-        this.#toLive = accesses;
-        this.#step(index, thread.woken);
-        isCutShort = this.#toLive <= 0;
-        this.#toLive = Number.POSITIVE_INFINITY;
-        this.#kill(index);
+        life.isCutShort = this.#isCutShort(accesses, index, thread);
       };
     }
+  }
+
+  /** Lets it die after so many accesses; false if its step was over before. */
+  #isCutShort(accesses: number, index: number, thread: ThreadState): boolean {
+    this.#toLive = accesses;
+    this.#step(index, thread.woken);
+    const isCutShort = this.#toLive <= 0;
+    this.#toLive = Number.POSITIVE_INFINITY;
+    this.#kill(index);
+    return isCutShort;
   }
 
   #kill(index: number): void {
@@ -220,9 +227,10 @@ class Explorer {
     this.#timedOut = false;
     this.#threads[index] = { ...thread, status: "ready", woken: undefined, sleepsOn: -1, mayTimeOut: false };
     const status = this.#runProgram(index);
+    const after = this.#threads[index] ?? thread;
     this.#threads[index] = {
-      ...this.#threads[index]!,
-      status: this.#threads[index]!.status === "sleeping" ? "sleeping" : status,
+      ...after,
+      status: after.status === "sleeping" ? "sleeping" : status,
       history: this.#history,
       hash: hashOf(thread.hash, this.#history, thread.history.length),
     };

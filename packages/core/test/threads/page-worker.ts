@@ -2,17 +2,30 @@
 import { SharedSemaphore, type SharedSemaphoreHandle } from "slotkeeper/threads";
 import { type Board, INSIDE, TWO_INSIDE } from "./board.ts";
 
+interface Task {
+  readonly handle: SharedSemaphoreHandle;
+  readonly board: Board;
+  readonly rounds: number;
+}
+
 interface Scope {
-  onmessage: ((event: { data: { handle: SharedSemaphoreHandle; board: Board; rounds: number } }) => void) | null;
+  addEventListener(type: "message", listener: (event: { data: Task }) => void): void;
   postMessage(message: unknown): void;
 }
 const scope = globalThis as unknown as Scope;
 
-scope.onmessage = async ({ data: { handle, board, rounds } }) => {
+scope.addEventListener("message", ({ data }) => void work(data));
+
+function answer(value: unknown): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin to name
+  scope.postMessage(value);
+}
+
+async function work({ handle, board, rounds }: Task): Promise<void> {
   const semaphore = SharedSemaphore.attach(handle);
   if (rounds === 0) {
     await semaphore.acquire();
-    scope.postMessage(semaphore.threadId);
+    answer(semaphore.threadId);
     return;
   }
   for (let round = 0; round < rounds; round++) {
@@ -21,5 +34,5 @@ scope.onmessage = async ({ data: { handle, board, rounds } }) => {
     Atomics.sub(board, INSIDE, 1);
     slot.release();
   }
-  scope.postMessage("done");
-};
+  answer("done");
+}

@@ -3,7 +3,7 @@ import { SharedSemaphore } from "slotkeeper/threads";
 import { newBoard, TWO_INSIDE } from "./board.ts";
 
 interface PageWorker {
-  onmessage: ((event: { data: unknown }) => void) | null;
+  addEventListener(type: "message", listener: (event: { data: unknown }) => void): void;
   postMessage(message: unknown): void;
   terminate(): void;
 }
@@ -12,8 +12,9 @@ declare const Worker: new (url: string, options: { type: "module" }) => PageWork
 function start(message: unknown): { worker: PageWorker; answer: Promise<unknown> } {
   const worker = new Worker("/page-worker.mjs", { type: "module" });
   const answer = new Promise((resolve) => {
-    worker.onmessage = ({ data }) => resolve(data);
+    worker.addEventListener("message", ({ data }) => resolve(data));
   });
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin to name
   worker.postMessage(message);
   return { worker, answer };
 }
@@ -24,16 +25,11 @@ async function contend(rounds: number): Promise<{ twoInside: number | undefined;
   const board = newBoard();
   const workers = Array.from({ length: 4 }, () => start({ handle: semaphore.handle, board, rounds }));
   let mine = 0;
-  let isOver = false;
-  const over = Promise.all(workers.map(({ answer }) => answer)).then(() => {
-    isOver = true;
-  });
-  while (!isOver) {
+  const over = Promise.all(workers.map(({ answer }) => answer)).then(() => "over");
+  do {
     (await semaphore.acquire()).release();
     mine++;
-    await new Promise((resolve) => setTimeout(resolve));
-  }
-  await over;
+  } while ((await Promise.race([over, new Promise((resolve) => setTimeout(resolve))])) !== "over");
   for (const { worker } of workers) worker.terminate();
   return { twoInside: board[TWO_INSIDE], inUse: semaphore.inUse, mine };
 }

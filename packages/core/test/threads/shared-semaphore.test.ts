@@ -123,7 +123,7 @@ describe("waiting", () => {
 
   it("ends with AcquireTimeoutError at its timeout; 0 is now or never", async () => {
     const { a, b, clock } = pair(1);
-    await (await a.acquire({ timeoutMs: 0 })).release();
+    (await a.acquire({ timeoutMs: 0 })).release();
     const held = a.tryAcquire();
     await expect(b.acquire({ timeoutMs: 0 })).rejects.toThrow(AcquireTimeoutError);
     const asked = watched(b.acquire({ timeoutMs: 30 }));

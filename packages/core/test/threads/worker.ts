@@ -44,6 +44,7 @@ function random(seed: number): () => number {
 const nap = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function answer(value: unknown): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port of Node has no origin
   parentPort?.postMessage(value);
 }
 
