@@ -115,7 +115,7 @@ describe("in every interleaving", { timeout: 3_600_000 }, () => {
         impatient,
         ({ attachment }) => attachment.resize(2),
       ],
-      maxPreemptions: isLong ? 4 : 3,
+      maxPreemptions: isLong ? 4 : 2,
       atEnd: () => {},
     });
   });
@@ -124,7 +124,7 @@ describe("in every interleaving", { timeout: 3_600_000 }, () => {
     exploreAll({
       sizes: { ...sizes, slots: 2, maxHolders: 2 },
       programs: [patient, patient, ({ attachment }) => attachment.resize(1)],
-      maxPreemptions: isLong ? 4 : 3,
+      maxPreemptions: isLong ? 4 : 2,
     });
   });
 
@@ -152,6 +152,7 @@ describe("in every interleaving", { timeout: 3_600_000 }, () => {
       ],
       // The second thread's clock is far ahead of what the first has set, not of what it renews to.
       startAt: [0, 1000],
+      ...(isLong ? {} : { maxPreemptions: 3 }),
     });
   });
 });

@@ -191,7 +191,7 @@ describe("a worker that is terminated", () => {
   }, async () => {
     const semaphore = SharedSemaphore.create(2);
     const board = newBoard();
-    const deaths = isLong ? 300 : 25;
+    const deaths = isLong ? 300 : 15;
     const steady = await startWorker({ name: "hammer", handle: semaphore.handle, board, seed: 99 });
     await steady.next();
     for (let death = 0; death < deaths; death++) {
