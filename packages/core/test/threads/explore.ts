@@ -350,7 +350,8 @@ class Explorer {
     for (let cell = 0; cell < this.#memory.maxHolders; cell++) {
       if (isTag(this.#words[this.#memory.holder(cell)]!)) held++;
     }
-    if (held > this.#scenario.sizes.maxHolders) throw new Error(`${held} hold at one time`);
+    // A shrink evicts nobody, hence the larger of the two.
+    if (held > Math.max(this.#scenario.sizes.slots, this.#words[WANT]!)) throw new Error(`${held} hold at one time`);
   }
 
   #end(): void {
