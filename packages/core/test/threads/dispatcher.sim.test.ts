@@ -112,7 +112,7 @@ describe("in every interleaving", { timeout: 3_600_000 }, () => {
       programs: [
         // Never released: only the second slot can serve the other.
         ({ attachment }) => void attachment.take(),
-        impatient,
+        patient,
         ({ attachment }) => attachment.resize(2),
       ],
       maxPreemptions: isLong ? 4 : 2,
