@@ -15,7 +15,7 @@ const jobs: Job[] = Array.from({ length: 12 }, (_, index) => ({
   state: "waiting",
 }));
 const pool = new SlotPool({ name: "demo", max: 4, maxPerKey: 2, ttlMs: 1_200, abortOnExpiry: true });
-const isTerminal = process.stdout.isTTY === true;
+const isTerminal = process.stdout.isTTY;
 const marks: Record<State, string> = { waiting: "·", running: "▶", done: "✓", "lost its slot": "✗" };
 
 function draw(isFirst = false): void {
