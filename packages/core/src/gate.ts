@@ -28,6 +28,8 @@ import { SlotNumbers } from "./slot-numbers.ts";
 import { type Resolve, Ticket } from "./ticket.ts";
 import { WaiterQueue } from "./waiter-queue.ts";
 
+type Onward = (slot: HeldSlot) => HeldSlot | Promise<HeldSlot>;
+
 interface GateExtras {
   readonly byId: Map<string, HeldSlot>;
   readonly numbers: SlotNumbers;
@@ -61,34 +63,44 @@ export class Gate extends Link {
     this.key = key;
   }
 
-  /** A slot if one can be had now, else a promise of one, which may already be rejected. Never throws. */
-  enter(policy: Policy, options?: AcquireOptions, arrivedAt?: number): HeldSlot | Promise<HeldSlot> {
-    if (options === undefined && this.#isFree(1)) return this.take(policy);
+  /**
+   * A slot if one can be had now, else a promise of one, which may already be rejected. Never throws.
+   * `onward` is what comes of the slot instead, at the moment it is granted: the second stage of a `SlotPool`.
+   */
+  enter(policy: Policy, options?: AcquireOptions, onward?: Onward, arrivedAt?: number): HeldSlot | Promise<HeldSlot> {
+    if (options === undefined && onward === undefined && this.#isFree(1)) return this.take(policy);
     const { signal, timeoutMs = policy.acquireTimeoutMs, width = 1 } = options ?? NO_OPTIONS;
-    if (options !== undefined) {
-      const misuse = this.#misuse(width) ?? problem("timeoutMs", timeoutMs);
-      if (misuse !== undefined) return Promise.reject(new RangeError(misuse));
-    }
+    const misuse = options && this.#misuseOf(width, timeoutMs, signal);
+    if (misuse !== undefined) return Promise.reject(misuse);
     if (signal?.aborted) {
       this.#count("aborted", policy, 0);
       return Promise.reject(signal.reason);
     }
-    if (this.#isFree(width)) return this.take(policy, width);
+    if (this.#isFree(width)) {
+      const slot = this.take(policy, width);
+      return onward === undefined ? slot : onward(slot);
+    }
     const refusal = this.#refusal(policy, timeoutMs, arrivedAt);
     if (refusal !== undefined) return Promise.reject(refusal);
-    if (policy.isPlain && width === 1 && signal === undefined && timeoutMs === Infinity) return this.#wait(undefined);
+    const isPlain = policy.isPlain && width === 1 && signal === undefined && timeoutMs === Infinity && !onward;
+    if (isPlain) return this.#wait(undefined, undefined);
     const ticket = new Ticket(this, policy, width, arrivedAt);
     ticket.signal = signal;
     if (signal !== undefined) watch(ticket, signal);
     this.time(ticket, timeoutMs);
-    return this.#wait(ticket);
+    return this.#wait(ticket, onward);
   }
 
   /** Whether a slot of that width can be had now. */
   fits(width = 1): boolean {
-    const misuse = this.#misuse(width);
+    const misuse = this.tooWide(width);
     if (misuse !== undefined) throw new RangeError(misuse);
     return this.#isFree(width);
+  }
+
+  /** What is wrong with a width. */
+  tooWide(width: number): string | undefined {
+    return width === 1 ? undefined : problem("width", width, this.capacity);
   }
 
   /** Only for those whom it fits, and the head of the queue. */
@@ -139,7 +151,7 @@ export class Gate extends Link {
   resize(policy: Policy, capacity: number): void {
     this.capacity = capacity;
     for (const waiter of this.#waiters()) {
-      const misuse = typeof waiter === "object" && this.#misuse(waiter.width);
+      const misuse = typeof waiter === "object" && this.tooWide(waiter.width);
       if (misuse) this.#refuse(waiter, "rejected", new RangeError(misuse));
     }
     emit(policy, this, "resized");
@@ -169,8 +181,11 @@ export class Gate extends Link {
     return this.waiting === 0 && this.inUse + width <= this.capacity && this.closed === undefined;
   }
 
-  #misuse(width: number): string | undefined {
-    return width === 1 ? undefined : problem("width", width, this.capacity);
+  #misuseOf(width: number, timeoutMs: number, signal: AbortSignal | undefined): Error | undefined {
+    const range = this.tooWide(width) ?? problem("timeoutMs", timeoutMs);
+    if (range !== undefined) return new RangeError(range);
+    const isSignal = signal === undefined || typeof signal?.addEventListener === "function";
+    return isSignal ? undefined : new TypeError(`Expected \`signal\` to be an AbortSignal, got ${String(signal)}`);
   }
 
   /** Why whoever finds no slot free may not even wait. */
@@ -187,11 +202,12 @@ export class Gate extends Link {
     return closed ?? new QueueFullError({ semaphore, waiting });
   }
 
-  #wait(ticket: Ticket | undefined): Promise<HeldSlot> {
+  #wait(ticket: Ticket | undefined, onward: Onward | undefined): Promise<HeldSlot> {
     this.#queue ??= new WaiterQueue();
     const promise = new Promise<HeldSlot>(capture);
     if (ticket !== undefined) {
-      ticket.resolve = resolveNew;
+      const resolve = resolveNew;
+      ticket.resolve = onward === undefined ? resolve : (slot) => resolve(onward(slot as HeldSlot));
       ticket.reject = rejectNew;
     }
     this.#queue.push(ticket ?? resolveNew);

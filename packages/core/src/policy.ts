@@ -69,7 +69,13 @@ const LEAST: Record<string, number> = {
 };
 
 /** An example of what any other option has to be. */
-const LIKE: Record<string, unknown> = { name: "", abortOnExpiry: false, clock: {}, registry: {}, onEvent: problem };
+const LIKE: Record<string, unknown> = {
+  name: "",
+  abortOnExpiry: false,
+  clock: {},
+  registry: {},
+  onEvent: problem,
+};
 
 /** What is wrong with a field's value, as a sentence. */
 export function problem(field: string, value: unknown, most: number = Infinity): string | undefined {
@@ -78,7 +84,7 @@ export function problem(field: string, value: unknown, most: number = Infinity):
   if (least !== undefined) {
     if (isNumber(value, field) && value >= least && value <= most) return undefined;
     expectation = `${field.endsWith("Ms") ? "a number" : "an integer"} from ${least} to ${most}`;
-  } else if (typeof value === typeof LIKE[field]) return undefined;
+  } else if (typeof value === typeof LIKE[field] && value !== null) return undefined;
   return `Expected \`${field}\` to be ${expectation}, got ${typeof value === "string" ? `"${value}"` : String(value)}`;
 }
 
@@ -96,17 +102,23 @@ export function check(field: string, value: number): void {
 }
 
 /** Refuses what is wrong or unknown, all of it in one error. */
-export function resolvePolicy(options: PolicyOptions): Policy {
-  const policy = { ...PLAIN };
+export function checkOptions(options: object, ...known: string[]): void {
   const problems: string[] = [];
   let Kind: ErrorConstructor = RangeError;
   for (const [key, value] of Object.entries(options)) {
     if (value === undefined) continue;
-    const message = key in LEAST || key in LIKE ? problem(key, value) : `Unknown option \`${key}\``;
-    if (message !== undefined) problems.push(message);
-    if (message !== undefined && !(key in LEAST)) Kind = TypeError;
-    Object.assign(policy, { [key]: value });
+    const message = known.includes(key) ? problem(key, value) : `Unknown option \`${key}\``;
+    if (message === undefined) continue;
+    problems.push(message);
+    if (!(key in LEAST && known.includes(key))) Kind = TypeError;
   }
   if (problems.length > 0) throw new Kind(problems.join("; "));
+}
+
+/** `more` are the options beyond those of `PolicyOptions`. */
+export function resolvePolicy(options: PolicyOptions, ...more: string[]): Policy {
+  checkOptions(options, ...Object.keys(PLAIN), ...more);
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  const policy: Policy = { ...PLAIN, ...given };
   return { ...policy, isPlain: policy.ttlMs === Infinity && !policy.onEvent && !policy.abortOnExpiry };
 }

@@ -7,7 +7,7 @@ import { CapacityMismatchError } from "./errors.ts";
 import { Gate } from "./gate.ts";
 import { GateContext } from "./gate-context.ts";
 import { GateMap } from "./gate-map.ts";
-import { check, resolvePolicy } from "./policy.ts";
+import { check, checkOptions } from "./policy.ts";
 import { type SemaphoreStats, statsOf } from "./stats.ts";
 
 export interface RegistryOptions {
@@ -27,7 +27,7 @@ export class SemaphoreRegistry {
   readonly #map: GateMap<string>;
 
   constructor(options: RegistryOptions = {}) {
-    resolvePolicy(options);
+    checkOptions(options, "idleMs", "clock");
     this.#map = new GateMap(options.idleMs ?? 60_000, options.clock);
   }
 

@@ -27,7 +27,7 @@ export class Semaphore {
 
   constructor(slots: number, options: SemaphoreOptions = {}) {
     check("slots", slots);
-    this.#policy = resolvePolicy(options);
+    this.#policy = resolvePolicy(options, "registry");
     const { name, clock, registry = defaultRegistry } = options;
     if (name === undefined) {
       this.#gate = new Gate(slots, new GateContext(clock));

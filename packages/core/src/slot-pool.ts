@@ -60,7 +60,7 @@ export class SlotPool<K = string> {
   constructor(options: SlotPoolOptions) {
     const { max, maxPerKey = 0, idleMs = QUARTER_HOUR_MS, sweepEveryMs = QUARTER_HOUR_MS } = options;
     check("max", max);
-    const policy = resolvePolicy(options);
+    const policy = resolvePolicy(options, "max", "maxPerKey", "idleMs", "sweepEveryMs");
     const { clock, onEvent } = policy;
     this.#policy = policy;
     this.#tiedPolicy = { ...policy, ttlMs: Infinity, onEvent: onEvent && endsOfWaits(onEvent) };
@@ -109,7 +109,7 @@ export class SlotPool<K = string> {
     return runWithSlot(this.#enter(key, options), this.#policy, work, options);
   }
 
-  /** Growing serves waiters at once, shrinking evicts nobody. */
+  /** Growing serves waiters at once, shrinking evicts nobody. Who holds while keys have no limit counts for no key. */
   resize({ max = this.#global.capacity, maxPerKey = this.#maxPerKey }: SlotPoolLimits): void {
     check("max", max);
     check("maxPerKey", maxPerKey);
@@ -158,22 +158,23 @@ export class SlotPool<K = string> {
     const gate = this.#gateOf(key);
     if (!this.#isTied(gate)) return gate.enter(this.#policy, options);
     if (options === undefined && gate.fits() && this.#global.fits()) return this.#takeBoth(gate);
-    return this.#enterBoth(gate.enter(this.#tiedPolicy, options), options);
+    const misuse = this.#global.tooWide(options?.width ?? 1);
+    if (misuse !== undefined) return Promise.reject(new RangeError(misuse));
+    const arrivedAt = this.#global.context.clock.now();
+    return gate.enter(this.#tiedPolicy, options, (first) => this.#enterGlobal(first, options, arrivedAt));
   }
 
-  /** The second stage, once the first is passed, with what is left of the time. */
-  async #enterBoth(entered: HeldSlot | Promise<HeldSlot>, options: AcquireOptions | undefined): Promise<HeldSlot> {
-    const { clock } = this.#global.context;
-    const arrivedAt = clock.now();
-    const first = await entered;
-    try {
-      const timeoutMs = options?.timeoutMs ?? this.#policy.acquireTimeoutMs;
-      const left = { ...options, timeoutMs: Math.max(0, arrivedAt + timeoutMs - clock.now()) };
-      return tie(first, await this.#global.enter(this.#policy, left, arrivedAt));
-    } catch (error) {
+  /** The second stage, the moment the first is passed, with what is left of the time. */
+  #enterGlobal(first: HeldSlot, options: AcquireOptions | undefined, arrivedAt: number): HeldSlot | Promise<HeldSlot> {
+    const timeoutMs = options?.timeoutMs ?? this.#policy.acquireTimeoutMs;
+    const leftMs = Math.max(0, arrivedAt + timeoutMs - this.#global.context.clock.now());
+    const left = { ...options, timeoutMs: leftMs };
+    const entered = this.#global.enter(this.#policy, left, (slot) => tie(first, slot), arrivedAt);
+    if (!(entered instanceof Promise)) return entered;
+    return entered.catch((error: unknown) => {
       first.release();
       throw error;
-    }
+    });
   }
 
   #takeBoth(gate: Gate, width?: number): HeldSlot {
@@ -184,9 +185,9 @@ export class SlotPool<K = string> {
     return this.hasGlobal && gate !== this.#global;
   }
 
-  /** The first stage: the global gate, if there is no key. Once closed, a gate that is closed and that nobody keeps. */
+  /** The first stage: the global gate, if there is no key or no limit for it. Once closed, a gate that is closed and that nobody keeps. */
   #gateOf(key: K | undefined): Gate {
-    if (key === undefined && this.hasGlobal) return this.#global;
+    if (this.hasGlobal && (key === undefined || this.#maxPerKey === Infinity)) return this.#global;
     const known = this.#keys.gates.get(key as K);
     if (known !== undefined) return known;
     const gate = new Gate(this.#maxPerKey, this.#keys.context, key);
@@ -212,8 +213,9 @@ export class SlotPool<K = string> {
 
 /** Slots for every key. Keys are compared as in a `Map`, and any value is a key, `undefined` too. */
 export class KeyedSemaphore<K = string> extends SlotPool<K> {
-  constructor(slotsPerKey: number, options?: KeyedOptions) {
+  constructor(slotsPerKey: number, options: KeyedOptions = {}) {
     check("slotsPerKey", slotsPerKey);
+    resolvePolicy(options, "idleMs", "sweepEveryMs");
     super({ ...options, max: 0, maxPerKey: slotsPerKey });
   }
 
@@ -222,7 +224,7 @@ export class KeyedSemaphore<K = string> extends SlotPool<K> {
   }
 }
 
-/** Makes `first` go back with `slot`; at once if that one is already gone (expired before its owner's turn came). */
+/** Makes `first` go back with `slot`; at once if foreign code let it expire already. */
 function tie(first: HeldSlot, slot: HeldSlot): HeldSlot {
   if (slot.released) first.release();
   else slot.ticket.first = first;

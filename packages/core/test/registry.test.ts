@@ -50,7 +50,11 @@ describe("SemaphoreRegistry", () => {
 
   test("limit bounds the list after sorting", () => {
     const releases = [hold("c", 4, 1), hold("a", 4, 3), hold("b", 4, 2)];
-    expect(world().registry.stats({ limit: 2 }).map(({ name }) => name)).toEqual(["a", "b"]);
+    expect(
+      world()
+        .registry.stats({ limit: 2 })
+        .map(({ name }) => name),
+    ).toEqual(["a", "b"]);
     expect(world().registry.stats({ limit: 0 })).toEqual([]);
     for (const release of releases) release();
   });
@@ -88,7 +92,11 @@ describe("SemaphoreRegistry", () => {
     expect(world().registry.size).toBe(1);
     hold("new", 1, 0);
     expect(world().registry.size).toBe(1);
-    expect(world().registry.stats({ names: ["old", "new"] }).map(({ name }) => name)).toContain("new");
+    expect(
+      world()
+        .registry.stats({ names: ["old", "new"] })
+        .map(({ name }) => name),
+    ).toContain("new");
   });
 
   test("idleMs is the registry's own", () => {

@@ -37,7 +37,11 @@ describe("async context", () => {
       ),
     );
     storage.run("releaser", () => held.release());
-    expect(await Promise.all(seen)).toEqual([["a", "a"], ["b", "b"], ["c", "c"]]);
+    expect(await Promise.all(seen)).toEqual([
+      ["a", "a"],
+      ["b", "b"],
+      ["c", "c"],
+    ]);
   });
 
   test("a slot that comes by expiry keeps the asker's context, too", async () => {
@@ -70,7 +74,13 @@ describe("async context", () => {
     const held = [await sem.acquire(), await keyed.acquire("k"), await pool.acquire("k")];
     const see = () => storage.getStore();
     const seen = storage.run("asker", () =>
-      Promise.all([sem.map([1], see), sem.wrap(see)(), keyed.run("k", see), pool.run("k", see), pool.run("other", see)]),
+      Promise.all([
+        sem.map([1], see),
+        sem.wrap(see)(),
+        keyed.run("k", see),
+        pool.run("k", see),
+        pool.run("other", see),
+      ]),
     );
     storage.run("releaser", () => {
       for (const slot of held) slot.release();

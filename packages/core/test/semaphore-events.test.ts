@@ -8,7 +8,15 @@ const world = useWorld();
 
 function recorder() {
   const events: SemaphoreEvent[] = [];
-  return { events, onEvent: (event: SemaphoreEvent) => void events.push(event), types: () => events.map((e) => e.type) };
+  return {
+    events,
+    onEvent: (event: SemaphoreEvent) => void events.push(event),
+    types: () => events.map((e) => e.type),
+  };
+}
+
+function failing(): void {
+  throw new Error("listener");
 }
 
 describe("events", () => {
@@ -95,10 +103,7 @@ describe("events", () => {
   });
 
   test("a throwing onEvent changes nothing", async () => {
-    const onEvent = () => {
-      throw new Error("listener");
-    };
-    const sem = world().semaphore(1, { onEvent, ttlMs: 100 });
+    const sem = world().semaphore(1, { onEvent: failing, ttlMs: 100 });
     const held = await sem.acquire();
     const next = outcome(sem.acquire());
     const timed = outcome(sem.acquire({ timeoutMs: 10 }));
@@ -142,7 +147,10 @@ describe("events", () => {
 describe("logEvents", () => {
   test("a line for each acquire names the semaphore, the time it took, the slot's number and the number of slots", async () => {
     const lines: string[] = [];
-    const logger = { info: (line: string) => lines.push(`info ${line}`), warn: (line: string) => lines.push(`warn ${line}`) };
+    const logger = {
+      info: (line: string) => lines.push(`info ${line}`),
+      warn: (line: string) => lines.push(`warn ${line}`),
+    };
     const sem = world().semaphore(3, { name: "db", ttlMs: 100, onEvent: logEvents(logger) });
     const first = await sem.acquire({ width: 3 });
     const next = outcome(sem.acquire());

@@ -1,6 +1,7 @@
 import { ClosedError } from "slotkeeper";
 import { settled } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
+import { Deferred } from "./deferred.ts";
 import { outcome } from "./outcome.ts";
 import { useWorld } from "./world.ts";
 
@@ -84,12 +85,15 @@ describe("resize", () => {
     held.release();
   });
 
-  test.each([0, -1, 1.5, Number.NaN])("resizing to %s is a RangeError that names the value and changes nothing", (slots) => {
-    const sem = world().semaphore(2);
-    expect(() => sem.resize(slots)).toThrow(RangeError);
-    expect(() => sem.resize(slots)).toThrow(String(slots));
-    expect(sem.capacity).toBe(2);
-  });
+  test.each([0, -1, 1.5, Number.NaN])(
+    "resizing to %s is a RangeError that names the value and changes nothing",
+    (slots) => {
+      const sem = world().semaphore(2);
+      expect(() => sem.resize(slots)).toThrow(RangeError);
+      expect(() => sem.resize(slots)).toThrow(String(slots));
+      expect(sem.capacity).toBe(2);
+    },
+  );
 });
 
 describe("close", () => {
@@ -136,10 +140,10 @@ describe("close", () => {
 
   test("work that is running when it closes runs to its end", async () => {
     const sem = world().semaphore(1);
-    let finish: (value: string) => void = () => {};
-    const run = outcome(sem.run(() => new Promise<string>((resolve) => (finish = resolve))));
+    const work = new Deferred<string>();
+    const run = outcome(sem.run(() => work.promise));
     sem.close();
-    finish("done");
+    work.resolve("done");
     await settled();
     expect(run.value).toBe("done");
   });

@@ -50,12 +50,15 @@ describe("width", () => {
     waiter.value.release();
   });
 
-  test.each([0, -1, 1.5, Number.NaN, Infinity, "2" as unknown as number])("a width of %s is a RangeError", async (width) => {
-    const sem = world().semaphore(Infinity);
-    await expect(sem.acquire({ width })).rejects.toThrow(RangeError);
-    expect(() => sem.tryAcquire({ width })).toThrow(RangeError);
-    expect(sem.inUse).toBe(0);
-  });
+  test.each([0, -1, 1.5, Number.NaN, Infinity, "2" as unknown as number])(
+    "a width of %s is a RangeError",
+    async (width) => {
+      const sem = world().semaphore(Infinity);
+      await expect(sem.acquire({ width })).rejects.toThrow(RangeError);
+      expect(() => sem.tryAcquire({ width })).toThrow(RangeError);
+      expect(sem.inUse).toBe(0);
+    },
+  );
 
   test("run takes a width, too", async () => {
     const sem = world().semaphore(4);

@@ -1,5 +1,13 @@
 /** What most suites share: a clock that stands still, things made on it, and a guard that nothing is left of them. */
-import { KeyedSemaphore, type KeyedOptions, Semaphore, type SemaphoreOptions, SemaphoreRegistry, SlotPool, type SlotPoolOptions } from "slotkeeper";
+import {
+  type KeyedOptions,
+  KeyedSemaphore,
+  Semaphore,
+  type SemaphoreOptions,
+  SemaphoreRegistry,
+  SlotPool,
+  type SlotPoolOptions,
+} from "slotkeeper";
 import { FakeClock, LeakGuard } from "slotkeeper/testing";
 import { afterEach, beforeEach } from "vitest";
 

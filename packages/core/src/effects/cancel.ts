@@ -1,0 +1,52 @@
+/**
+ * Cancellation: the target gets its `TaskCancelledError` at its next resumption, which is at once if it is parked.
+ *
+ * I1  A parked acquirer leaves the queue and consumes no permit; one in flight to it goes to the next waiter, or back.
+ * I2  The first cancel counts; later ones, and those of a task that has ended, do nothing.
+ * I3  After it nothing is left behind: no waiter, no timer, no observer; a promise from outside is told to stop.
+ */
+import { TaskCancelledError } from "./errors.ts";
+import { Group } from "./group.ts";
+import { OutsideWait } from "./outside-wait.ts";
+import type { Scheduler } from "./scheduler.ts";
+import { SemaphoreState } from "./semaphore.ts";
+import { ENDED, READY, RUNNING, SLEEP, type TaskNode } from "./task.ts";
+
+export function cancelTask(scheduler: Scheduler, target: TaskNode, cause: unknown): void {
+  if (target.state === ENDED || target.cancelError !== undefined) return;
+  const error = new TaskCancelledError({ id: target.id, name: target.name }, cause);
+  target.cancelError = error;
+  if (target.state === RUNNING) {
+    target.isInterrupted = true;
+    return;
+  }
+  withdraw(scheduler, target, error);
+  if (target.state !== READY) scheduler.wake(target, error, true);
+  target.parkedOn = undefined;
+  target.result = error;
+  target.throws = true;
+}
+
+/** Takes a task out of whatever it is parked on. */
+export function withdraw(scheduler: Scheduler, task: TaskNode, reason: unknown): void {
+  const on = task.parkedOn;
+  if (on === undefined) return;
+  if (on instanceof SemaphoreState) withdrawAcquire(scheduler, task, on);
+  else if (on === SLEEP) scheduler.timers.remove(task);
+  else if (on instanceof Group) on.leave();
+  else if (on instanceof OutsideWait) {
+    scheduler.outsideCount--;
+    on.abandon(reason);
+  } else task.list?.remove(task);
+}
+
+function withdrawAcquire(scheduler: Scheduler, task: TaskNode, semaphore: SemaphoreState): void {
+  if (task.timer !== undefined) scheduler.timers.remove(task.timer);
+  task.timer = undefined;
+  if (task.state !== READY) {
+    semaphore.leave(task);
+    return;
+  }
+  const next = semaphore.returnFrom(task);
+  if (next !== undefined) scheduler.grant(next);
+}

@@ -1,0 +1,186 @@
+/**
+ * Runs a program under many interleavings and looks for one that fails.
+ *
+ * All `runs` seeds are tried, a failing one with the shortest log is kept and shrunk (`shrink.ts`), and the seed, the
+ * error and the shortest log found are printed. `simulate(program, { seed })` repeats the failing run, `simulate(program,
+ * { replay })` the shortest one. Finding nothing proves nothing, but says how hard it was looked for.
+ */
+import type { Program } from "./effect.ts";
+import { aCount, aFunction, anInteger, checkOptions } from "./options.ts";
+import type { Ending, FailedRun, SimulationResult } from "./outcome.ts";
+import type { Resolver } from "./outside-wait.ts";
+import { describe } from "./program.ts";
+import { type ChoiceSource, ReplayedChoices, SeededChoices } from "./random.ts";
+import type { LogEntry } from "./scheduler.ts";
+import { isBetter, shrink, withoutTail } from "./shrink.ts";
+import { simulateToEnd } from "./simulate.ts";
+import { type AsyncProgram, simulateAsyncToEnd } from "./simulate-async.ts";
+
+export interface ExploreOptions<T> {
+  /** How many seeds. Default 1,000. */
+  readonly runs?: number;
+  /** Looks at a run that ended well; it fails if this throws or returns `false`. */
+  readonly check?: (result: SimulationResult<T>) => unknown;
+  /** The first seed; the others follow it. Default 1. */
+  readonly seed?: number;
+  /** A run of more steps fails. Default 100,000. */
+  readonly maxSteps?: number;
+  readonly resolver?: Resolver;
+  /** Where the report goes. Default: the console. */
+  readonly print?: (report: string) => void;
+}
+
+/** A failing run. */
+export interface Failure {
+  /** Repeats the run that failed: `simulate(program, { seed })`. */
+  readonly seed: number;
+  readonly error: unknown;
+  /** The messages of the shortest failing run found. */
+  readonly log: readonly string[];
+  /** Repeats that shortest run: `simulate(program, { replay })`. */
+  readonly replay: readonly number[];
+  /** The report, as printed. */
+  readonly report: string;
+}
+
+export interface Exploration {
+  /** Nothing failed. */
+  readonly ok: boolean;
+  readonly runs: number;
+  /** How many of them failed. */
+  readonly failures: number;
+  readonly failure: Failure | undefined;
+  /** The failure's, if there is one. */
+  readonly seed: number | undefined;
+  readonly log: readonly string[] | undefined;
+  readonly error: unknown;
+}
+
+const rules = {
+  runs: aCount,
+  check: aFunction,
+  seed: anInteger,
+  maxSteps: aCount,
+  resolver: aFunction,
+  print: aFunction,
+};
+const { resolver: _, ...asyncRules } = rules;
+
+const SHRINKING_RUNS = 2_000;
+
+/** Runs a function's program under `runs` seeds. The function is called anew for each: state belongs inside it. */
+export function explore<T>(program: () => Program<T>, options: ExploreOptions<T> = {}): Exploration {
+  checkOptions("explore", options, rules);
+  const search = searchOf(program, options);
+  const runOptions = { maxSteps: maxStepsOf(options), ...(options.resolver && { resolver: options.resolver }) };
+  let step = search.next();
+  while (step.done !== true) step = search.next(simulateToEnd(program, runOptions, step.value));
+  return step.value;
+}
+
+/** As `explore`, for programs that wait for real promises (`simulateAsync`). */
+export async function exploreAsync<T>(
+  program: Extract<AsyncProgram<T>, (...args: never[]) => unknown>,
+  options: Omit<ExploreOptions<T>, "resolver"> = {},
+): Promise<Exploration> {
+  checkOptions("exploreAsync", options, asyncRules);
+  const search = searchOf(program, options);
+  const runOptions = { maxSteps: maxStepsOf(options) };
+  let step = search.next();
+  while (step.done !== true) step = search.next(await simulateAsyncToEnd(program, runOptions, step.value));
+  return step.value;
+}
+
+function maxStepsOf(options: { readonly maxSteps?: number }): number {
+  return options.maxSteps ?? 100_000;
+}
+
+interface FailingRun {
+  readonly seed: number;
+  readonly error: unknown;
+  readonly entries: readonly LogEntry[];
+  readonly choices: readonly number[];
+  readonly logLength: number;
+}
+
+/** The search itself, which asks its driver for runs: the same for the synchronous and the asynchronous one. */
+function* searchOf<T>(program: unknown, options: ExploreOptions<T>): Generator<ChoiceSource, Exploration, Ending<T>> {
+  if (typeof program !== "function") {
+    throw new TypeError(`Expected \`program\` to be a function that returns a generator, got ${describe(program)}`);
+  }
+  const { runs = 1_000, seed: first = 1, check } = options;
+  let best: FailingRun | undefined;
+  let failures = 0;
+  for (let seed = first; seed < first + runs; seed++) {
+    const choices = new SeededChoices(seed);
+    const found = failingRun(yield choices, seed, choices.made, check);
+    if (found === undefined) continue;
+    failures++;
+    if (best === undefined || isBetter(found, best)) best = found;
+  }
+  if (best === undefined) {
+    return { ok: true, runs, failures, failure: undefined, seed: undefined, log: undefined, error: undefined };
+  }
+  const failure = toFailure(yield* shortestOf(best, check), runs, failures);
+  (options.print ?? printToConsole)(failure.report);
+  return { ok: false, runs, failures, failure, seed: failure.seed, log: failure.log, error: failure.error };
+}
+
+function* shortestOf<T>(
+  start: FailingRun,
+  check: ExploreOptions<T>["check"],
+): Generator<ChoiceSource, FailingRun, Ending<T>> {
+  const shrinking = shrink(start, SHRINKING_RUNS);
+  let step = shrinking.next();
+  while (step.done !== true) {
+    const choices = step.value;
+    const found = failingRun(yield new ReplayedChoices(choices), start.seed, choices, check);
+    step = shrinking.next(found !== undefined && nameOf(found.error) === nameOf(start.error) ? found : undefined);
+  }
+  return step.value;
+}
+
+function failingRun<T>(
+  ending: Ending<T>,
+  seed: number,
+  choices: readonly number[],
+  check: ExploreOptions<T>["check"],
+): FailingRun | undefined {
+  const failed = ending.failed
+    ? { error: (ending.result as FailedRun).error }
+    : complaintOf(check, ending.result as SimulationResult<T>);
+  if (failed === undefined) return undefined;
+  const { entries } = ending;
+  return { seed, error: failed.error, entries, choices: withoutTail(choices), logLength: entries.length };
+}
+
+function complaintOf<T>(
+  check: ExploreOptions<T>["check"],
+  result: SimulationResult<T>,
+): { readonly error: unknown } | undefined {
+  try {
+    return check?.(result) === false ? { error: new Error("`check` returned false") } : undefined;
+  } catch (error) {
+    return { error };
+  }
+}
+
+function toFailure(run: FailingRun, runs: number, failures: number): Failure {
+  const replay = run.choices;
+  const lines = run.entries.map(({ at, task, message }) => `  ${at} ms  ${task.name}: ${message}`);
+  const report = [
+    `explore: ${failures} of ${runs} runs failed. Seed ${run.seed}: ${String(run.error)}`,
+    `The shortest failing log found, ${lines.length} lines:`,
+    ...lines,
+    `Repeat the failing run with { seed: ${run.seed} }, the shortest with { replay: ${JSON.stringify(replay)} }.`,
+  ].join("\n");
+  return { seed: run.seed, error: run.error, log: run.entries.map((entry) => entry.message), replay, report };
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : typeof error;
+}
+
+function printToConsole(report: string): void {
+  console.log(report);
+}

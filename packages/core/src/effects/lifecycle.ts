@@ -1,0 +1,105 @@
+/**
+ * How tasks and the run end.
+ *
+ * The run: **running** until its root ends, the run is aborted or nothing can run; then **unwinding**: every task that
+ * is not a daemon has been cancelled and runs its `finally` blocks, daemons still serve it; then **over**: daemons are
+ * dropped where they stand, and nothing is resumed again.
+ */
+import { cancelTask, withdraw } from "./cancel.ts";
+import { deadSetFrom } from "./deadlock.ts";
+import { deadSetError, refOf, standstillError } from "./deadlock-report.ts";
+import { bequeathHold, holdsOf, leakHold } from "./holds.ts";
+import { membersOf } from "./members.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { SemaphoreState } from "./semaphore.ts";
+import { FULFILLED, REJECTED } from "./settleable.ts";
+import { ENDED, PARKED, type TaskNode } from "./task.ts";
+
+export function endTask(scheduler: Scheduler, task: TaskNode, result: unknown, threw: boolean): void {
+  task.state = ENDED;
+  removeLive(scheduler, task);
+  const isFailure = threw && result !== task.cancelError;
+  if (isFailure && !task.isObserved && task !== scheduler.root) scheduler.unobserved.add(task);
+  const left = passOnHolds(scheduler, task, threw);
+  scheduler.settle(task, threw ? REJECTED : FULFILLED, result);
+  for (const semaphore of left) tellTheDead(scheduler, semaphore);
+  if (task === scheduler.root) unwind(scheduler, undefined);
+  if (scheduler.liveCount === 0) dropAll(scheduler);
+}
+
+function removeLive(scheduler: Scheduler, task: TaskNode): void {
+  if (task.livePrev === undefined) scheduler.liveHead = task.liveNext;
+  else task.livePrev.liveNext = task.liveNext;
+  if (task.liveNext === undefined) scheduler.liveTail = task.livePrev;
+  else task.liveNext.livePrev = task.livePrev;
+  task.livePrev = undefined;
+  task.liveNext = undefined;
+  if (!task.daemon) scheduler.liveCount--;
+}
+
+/** What an item of a group acquired is its parent's; what any other task still holds is leaked. */
+function passOnHolds(scheduler: Scheduler, task: TaskNode, threw: boolean): readonly SemaphoreState[] {
+  if (task.held === undefined && task.heldMore === undefined) return [];
+  const heir = threw || task.parent?.state === ENDED ? undefined : task.parent;
+  return holdsOf(task).map((hold) => {
+    if (heir !== undefined) bequeathHold(hold, heir);
+    else {
+      leakHold(hold);
+      scheduler.leaking.add(hold.semaphore);
+    }
+    return hold.semaphore;
+  });
+}
+
+/**
+ * The end of a task has closed a dead set, so there is no step of its own to throw at: the waiters are told one by one,
+ * those first who hold permits themselves, until what they may now release could save the rest.
+ */
+function tellTheDead(scheduler: Scheduler, semaphore: SemaphoreState): void {
+  let dead = semaphore.waiters.first === undefined ? undefined : deadSetFrom(semaphore);
+  if (dead === undefined) return;
+  const error = deadSetError(dead);
+  const stuck = membersOf(semaphore.waiters).filter((waiter) => waiter.timer === undefined);
+  const holders = stuck.filter((waiter) => holdsOf(waiter).length > 0);
+  for (const waiter of new Set([...holders, ...stuck])) {
+    semaphore.leave(waiter);
+    scheduler.wake(waiter, error, true);
+    dead = deadSetFrom(semaphore);
+    if (dead === undefined) return;
+  }
+}
+
+/** Cancels what is left. The root too, if it has not ended. */
+export function unwind(scheduler: Scheduler, cause: unknown): void {
+  if (scheduler.isUnwinding) return;
+  scheduler.isUnwinding = true;
+  for (const task of liveTasks(scheduler)) {
+    if (task.daemon) continue;
+    if (task !== scheduler.root && task.parent === undefined) scheduler.leftOver.push(refOf(task));
+    cancelTask(scheduler, task, cause);
+  }
+}
+
+/** Nothing is ready, no timer is set and nobody outside is awaited: the run cannot end any more. */
+export function standstill(scheduler: Scheduler): void {
+  scheduler.failure ??= standstillError(liveTasks(scheduler));
+  unwind(scheduler, scheduler.failure);
+  if (scheduler.ready.size === 0) dropAll(scheduler);
+}
+
+/** The run is over: whoever is still there is never resumed, and leaves no timer and no pending work outside. */
+export function dropAll(scheduler: Scheduler): void {
+  scheduler.isOver = true;
+  for (const task of liveTasks(scheduler)) {
+    if (task.state === PARKED) withdraw(scheduler, task, scheduler.failure);
+    task.state = ENDED;
+  }
+  scheduler.liveHead = undefined;
+  scheduler.liveTail = undefined;
+}
+
+function liveTasks(scheduler: Scheduler): TaskNode[] {
+  const tasks: TaskNode[] = [];
+  for (let task = scheduler.liveHead; task !== undefined; task = task.liveNext) tasks.push(task);
+  return tasks;
+}

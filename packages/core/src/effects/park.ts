@@ -1,0 +1,183 @@
+/** The operations that park the running task, or switch to another. */
+
+import { deadSetFrom } from "./deadlock.ts";
+import { deadSetError } from "./deadlock-report.ts";
+import {
+  ACQUIRE,
+  CALL,
+  DELAY,
+  EffectNode,
+  FROM_PROMISE,
+  GATHER,
+  type Parking,
+  type Program,
+  RACE,
+  type Runnable,
+  SPAWN,
+  WAIT,
+} from "./effect.ts";
+import { Group } from "./group.ts";
+import { checkDuration } from "./options.ts";
+import { OutsideWait, type PromiseSource, type Resolver } from "./outside-wait.ts";
+import { perform } from "./perform.ts";
+import { describe, isProgram, toProgram } from "./program.ts";
+import { settleableOf } from "./promise.ts";
+import type { Scheduler } from "./scheduler.ts";
+import { SemaphoreHandle } from "./semaphore.ts";
+import { PENDING, Settleable } from "./settleable.ts";
+import { PARKED, type ParkedOn, READY, SLEEP, type SpawnOptions, TaskNode, Timeout } from "./task.ts";
+
+/**
+ * True if the task goes on after all, with `result` and `throws` set. What it throws is thrown at the yield. It does not
+ * rely on `perform` having refused the effect for this task at this moment: one effect may be yielded by several tasks.
+ */
+export function parkOrGoOn(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
+  switch (effect.op as Parking) {
+    case ACQUIRE:
+      return parkOnSemaphore(scheduler, task, effect);
+    case DELAY:
+      return sleep(scheduler, task, effect.subject);
+    case SPAWN:
+      return giveWay(scheduler, task, effect);
+    case WAIT:
+      return parkOnResult(scheduler, task, effect);
+    case GATHER:
+      return parkOnGroup(scheduler, task, "gather", effect.subject as unknown[]);
+    case RACE:
+      return parkOnGroup(scheduler, task, "race", effect.subject as unknown[]);
+    case FROM_PROMISE:
+      return parkOutside(scheduler, task, effect);
+    case CALL:
+      break;
+  }
+  return call(task, effect.subject as () => Program<unknown>);
+}
+
+function park(task: TaskNode, on: ParkedOn): false {
+  task.parkedOn = on;
+  task.state = PARKED;
+  return false;
+}
+
+function goOn(task: TaskNode, result: unknown): true {
+  task.result = result;
+  return true;
+}
+
+function parkOnSemaphore(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
+  const semaphore = SemaphoreHandle.stateOf(effect.subject, scheduler);
+  if (semaphore.available > 0) return goOn(task, semaphore.take(task));
+  const timeoutMs = (effect.detail as { timeoutMs?: number } | undefined)?.timeoutMs;
+  semaphore.enqueue(task);
+  park(task, semaphore);
+  if (timeoutMs !== undefined) {
+    const now = scheduler.now();
+    task.timer = new Timeout(task, now);
+    scheduler.timers.add(task.timer, now + timeoutMs);
+    return false;
+  }
+  const dead = deadSetFrom(semaphore);
+  if (dead === undefined) return false;
+  const error = deadSetError(dead);
+  semaphore.leave(task);
+  task.parkedOn = undefined;
+  throw error;
+}
+
+function sleep(scheduler: Scheduler, task: TaskNode, ms: unknown): boolean {
+  if (ms === 0) {
+    task.state = READY;
+    scheduler.ready.pushLast(task);
+    return false;
+  }
+  scheduler.timers.add(task, scheduler.now() + checkDuration("ms", ms));
+  return park(task, SLEEP);
+}
+
+/** The child outranks its parent, which joins the end of the queue of its own priority. */
+function giveWay(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
+  const program = toProgram(effect.subject as Runnable<unknown>, "program");
+  const child = scheduler.spawn(program, effect.detail as SpawnOptions);
+  if (child.priority <= task.priority) return goOn(task, child);
+  task.result = child;
+  task.state = READY;
+  scheduler.ready.push(task);
+  return false;
+}
+
+function parkOnResult(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
+  const source = settleableOf(effect.subject, scheduler);
+  if (source === task) throw new TypeError(`Task "${task.name}" cannot wait for itself`);
+  if (source.settlement !== PENDING) return goOn(task, perform(scheduler, task, effect));
+  if (source instanceof TaskNode) source.isObserved = true;
+  source.observe(task);
+  return park(task, source);
+}
+
+function parkOnGroup(scheduler: Scheduler, task: TaskNode, kind: "gather" | "race", items: unknown[]): boolean {
+  if (kind === "race" && items.length === 0) throw new RangeError("Expected `race` to be given at least one item");
+  items.forEach((item, index) => checkItem(scheduler, kind, item, index));
+  const sources = items.map((item) => sourceOf(scheduler, task, item));
+  for (const source of sources) {
+    if (!(source instanceof TaskNode)) continue;
+    source.isObserved = true;
+    scheduler.unobserved.delete(source);
+  }
+  const group = new Group(task, kind, sources);
+  return group.join() || park(task, group);
+}
+
+/** All items are looked at before any is started: a bad one changes nothing. */
+function checkItem(scheduler: Scheduler, kind: string, item: unknown, index: number): void {
+  const handle = item instanceof EffectNode && item.op === WAIT ? item.subject : item;
+  if (handle instanceof Settleable) settleableOf(handle, scheduler);
+  else if (!(handle instanceof EffectNode)) {
+    throw new TypeError(`Expected item ${index} of ${kind} to be a task, a future or an effect, got ${describe(item)}`);
+  }
+}
+
+/** A task or future as it is; `wait(x)` as x; any other effect as a task of its own, whose permits are the caller's. */
+function sourceOf(scheduler: Scheduler, parent: TaskNode, item: unknown): Settleable {
+  if (item instanceof Settleable) return item;
+  const effect = item as EffectNode<unknown>;
+  if (effect.op === WAIT) return effect.subject as Settleable;
+  const name = `item of ${parent.name}`;
+  const task = scheduler.spawn(toProgram(effect, "item"), { name, priority: parent.priority });
+  task.parent = parent;
+  return task;
+}
+
+function parkOutside(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
+  const { outside, onWake } = scheduler.options;
+  if (outside === "refused") {
+    throw new TypeError("`fromPromise` cannot be simulated: give `simulate` a `resolver` that stands in for it");
+  }
+  if (outside !== "awaited") return standIn(scheduler, task, effect, outside);
+  const wait = new OutsideWait(task, effect.subject, (woken, result, throws) => {
+    scheduler.outsideCount--;
+    scheduler.wake(woken, result, throws);
+    onWake();
+  });
+  scheduler.outsideCount++;
+  return park(task, wait);
+}
+
+/** The simulation's answer in place of the promise's: a value, or a program that takes its (virtual) time. */
+function standIn(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>, resolver: Resolver): true {
+  const { label } = (effect.detail ?? {}) as { label?: string };
+  const ref = { id: task.id, name: task.name };
+  const answer = resolver({ source: effect.subject as PromiseSource<unknown>, label, task: ref, now: scheduler.now() });
+  if (isProgram(answer)) return call(task, () => answer);
+  if (typeof (answer as { then?: unknown } | undefined)?.then === "function") {
+    throw new TypeError("Expected `resolver` to return a value or a program, got a promise");
+  }
+  return goOn(task, answer);
+}
+
+/** A program effect yielded without a star: it runs in place, as part of this task. */
+function call(task: TaskNode, program: () => Program<unknown>): true {
+  const body = program();
+  (task.callers ??= []).push(task.body);
+  task.body = body;
+  return true;
+}

@@ -1,0 +1,141 @@
+/** The operations that need not park: done at once for the running task, or `PARK` with nothing changed. */
+import { AcquireTimeoutError } from "../errors.ts";
+import { cancelTask } from "./cancel.ts";
+import {
+  ACQUIRE,
+  CALL,
+  CANCEL,
+  COMPLETE_PROMISE,
+  CREATE_PROMISE,
+  CREATE_SEMAPHORE,
+  DELAY,
+  type EffectNode,
+  FAIL_PROMISE,
+  FROM_PROMISE,
+  GATHER,
+  LOG,
+  NOW,
+  PARK,
+  RACE,
+  RELEASE,
+  type Runnable,
+  SPAWN,
+  TRY_ACQUIRE,
+  WAIT,
+} from "./effect.ts";
+import { aBoolean, aDuration, anInteger, aString, checkOptions } from "./options.ts";
+import { describe, toProgram } from "./program.ts";
+import { PromiseNode, settleableOf, unsettled } from "./promise.ts";
+import { PRIORITY_NORMAL } from "./ready-queue.ts";
+import type { Scheduler } from "./scheduler.ts";
+import { handleOf, SemaphoreHandle, SemaphoreState } from "./semaphore.ts";
+import { FULFILLED, FutureNode, PENDING, REJECTED } from "./settleable.ts";
+import { type SpawnOptions, TaskNode } from "./task.ts";
+
+export function perform(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): unknown {
+  switch (effect.op) {
+    case ACQUIRE:
+      return acquire(scheduler, task, effect);
+    case RELEASE:
+      return release(scheduler, task, SemaphoreHandle.stateOf(effect.subject, scheduler));
+    case TRY_ACQUIRE:
+      return tryAcquire(task, SemaphoreHandle.stateOf(effect.subject, scheduler));
+    case NOW:
+      return scheduler.now();
+    case LOG:
+      return log(scheduler, task, effect.subject);
+    case SPAWN:
+      return spawn(scheduler, task, effect);
+    case WAIT:
+      return resultOf(scheduler, effect.subject);
+    case CANCEL:
+      return cancel(scheduler, effect.subject);
+    case CREATE_SEMAPHORE:
+      return createSemaphore(scheduler, effect);
+    case CREATE_PROMISE:
+      return new PromiseNode(new FutureNode(scheduler.nextPromiseId(), scheduler));
+    case COMPLETE_PROMISE:
+      return scheduler.settle(unsettled(effect.subject, scheduler), FULFILLED, effect.detail);
+    case FAIL_PROMISE:
+      return scheduler.settle(unsettled(effect.subject, scheduler), REJECTED, effect.detail);
+    case DELAY:
+    case GATHER:
+    case RACE:
+    case FROM_PROMISE:
+    case CALL:
+      break;
+  }
+  return PARK;
+}
+
+function acquire(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): unknown {
+  const semaphore = SemaphoreHandle.stateOf(effect.subject, scheduler);
+  if (effect.detail !== undefined) checkOptions("acquireSemaphore", effect.detail, { timeoutMs: aDuration });
+  if (semaphore.available > 0) return semaphore.take(task);
+  if ((effect.detail as { timeoutMs?: number } | undefined)?.timeoutMs !== 0) return PARK;
+  throw timeoutOf(semaphore, 0);
+}
+
+export function timeoutOf({ name, waiting }: SemaphoreState, waitedMs: number): AcquireTimeoutError {
+  return new AcquireTimeoutError({ semaphore: name, waitedMs, waiting });
+}
+
+/** Somebody waits only while nothing is available, so a free permit is never taken past a waiter. */
+function tryAcquire(task: TaskNode, semaphore: SemaphoreState): boolean {
+  if (semaphore.available === 0) return false;
+  semaphore.take(task);
+  return true;
+}
+
+function release(scheduler: Scheduler, task: TaskNode, semaphore: SemaphoreState): void {
+  const next = semaphore.release(task);
+  if (semaphore.isSignalled && semaphore.leaked.first === undefined) scheduler.leaking.delete(semaphore);
+  if (next !== undefined) scheduler.grant(next);
+}
+
+function log(scheduler: Scheduler, task: TaskNode, message: unknown): void {
+  if (typeof message !== "string") throw new TypeError(`Expected \`message\` to be a string, got ${describe(message)}`);
+  const { keepsLog, onLog } = scheduler.options;
+  if (!keepsLog && onLog === undefined) return;
+  const entry = { at: scheduler.now(), task: { id: task.id, name: task.name }, message };
+  if (keepsLog) scheduler.log.push(entry);
+  try {
+    onLog?.(message, entry);
+  } catch {
+    // An observer must not change what the program does.
+  }
+}
+
+const spawnRules = { name: aString, priority: anInteger, daemon: aBoolean };
+
+function spawn(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): unknown {
+  const options = effect.detail as SpawnOptions | undefined;
+  if (options !== undefined) checkOptions("spawn", options, spawnRules);
+  if ((options?.priority ?? PRIORITY_NORMAL) > task.priority) return PARK;
+  return scheduler.spawn(toProgram(effect.subject as Runnable<unknown>, "program"), options ?? {});
+}
+
+function resultOf(scheduler: Scheduler, subject: unknown): unknown {
+  const source = settleableOf(subject, scheduler);
+  if (source.settlement === PENDING) return PARK;
+  if (source.settlement === FULFILLED) return source.result;
+  if (source instanceof TaskNode) {
+    source.isObserved = true;
+    scheduler.unobserved.delete(source);
+  }
+  throw source.result;
+}
+
+function cancel(scheduler: Scheduler, subject: unknown): void {
+  const target = settleableOf(subject, scheduler);
+  if (!(target instanceof TaskNode)) throw new TypeError("Expected `task` to be a task, got a future");
+  cancelTask(scheduler, target, undefined);
+}
+
+function createSemaphore(scheduler: Scheduler, effect: EffectNode<unknown>): SemaphoreHandle {
+  const permits = effect.subject as number;
+  if (!Number.isSafeInteger(permits) || permits < 1) throw new RangeError("permits must be >= 1");
+  const options = effect.detail as { name?: string } | undefined;
+  checkOptions("createSemaphore", options, { name: aString });
+  return handleOf(new SemaphoreState(scheduler.nextSemaphoreId(), scheduler, permits, options?.name));
+}

@@ -1,0 +1,49 @@
+/** Promises of a run: made by `createPromise`, settled once by any task, waited for through their future. */
+import { PromiseSettledError } from "./errors.ts";
+import { describe } from "./program.ts";
+import { FULFILLED, FutureNode, PENDING, Settleable } from "./settleable.ts";
+
+declare const resultOf: unique symbol;
+
+/** What one waits for. */
+export interface Future<T> {
+  readonly id: number;
+  readonly [resultOf]?: T;
+}
+
+/** What one settles; `future` is for those who wait. */
+export interface PromiseHandle<T> {
+  readonly future: Future<T>;
+}
+
+export class PromiseNode implements PromiseHandle<unknown> {
+  readonly future: FutureNode;
+
+  constructor(future: FutureNode) {
+    this.future = future;
+  }
+}
+
+/** The future to settle; throws if it has its result. */
+export function unsettled(handle: unknown, owner: object): FutureNode {
+  const future = handle instanceof PromiseNode ? handle.future : handle;
+  if (!(future instanceof FutureNode)) {
+    throw new TypeError(`Expected a promise of \`createPromise\`, got ${describe(handle)}`);
+  }
+  checkOwner(future, owner, "Promise");
+  if (future.settlement === PENDING) return future;
+  throw new PromiseSettledError(future.id, future.settlement === FULFILLED ? "completed" : "failed");
+}
+
+/** The task or future behind a handle of the run `owner`. */
+export function settleableOf(handle: unknown, owner: object): Settleable {
+  if (!(handle instanceof Settleable)) {
+    throw new TypeError(`Expected a task or a future, got ${describe(handle)}`);
+  }
+  checkOwner(handle, owner, handle instanceof FutureNode ? "Promise" : "Task");
+  return handle;
+}
+
+function checkOwner(handle: Settleable, owner: object, kind: string): void {
+  if (handle.owner !== owner) throw new TypeError(`${kind} ${handle.id} belongs to another run`);
+}

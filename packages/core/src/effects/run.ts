@@ -1,0 +1,178 @@
+/**
+ * Runs a program in real time.
+ *
+ * I1  The program starts before `run` returns, and goes on inside the host's timer and promise callbacks.
+ * I2  One host timer at most is set, for the next instant at which something is due, and none once the run is over.
+ * I3  The host is not starved by tasks that are always ready: after a slice of time the loop goes on in a new timer,
+ *     after a number of turns in a new microtask. (A single task that never parks does starve it: it is cooperative.)
+ */
+import { type Clock, realClock } from "../clock.ts";
+import type { Runnable } from "./effect.ts";
+import type { TaskRef } from "./errors.ts";
+import { standstill, unwind } from "./lifecycle.ts";
+import { aFunction, anObject, aString, checkOptions } from "./options.ts";
+import { endingOf, type FailedRun, type SimulationResult } from "./outcome.ts";
+import { toProgram } from "./program.ts";
+import { type LogEntry, Scheduler } from "./scheduler.ts";
+
+export interface RunOptions<T> {
+  /** Aborting cancels every task; once they have unwound, `run` rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  readonly clock?: Clock;
+  readonly onLog?: (message: string, entry: LogEntry) => void;
+  /** Gets what `simulate` returns, when the run is over, however it ended. The log is kept only if this is given. */
+  readonly onEnd?: (result: SimulationResult<T> | FailedRun) => void;
+  /** Gets the failures of tasks nobody waited for, at the end. Default: the run rejects with them. */
+  readonly onUnhandled?: (error: unknown, task: TaskRef) => void;
+  /** The root task's name. */
+  readonly name?: string;
+}
+
+const runRules = {
+  signal: anObject,
+  clock: anObject,
+  onLog: aFunction,
+  onEnd: aFunction,
+  onUnhandled: aFunction,
+  name: aString,
+};
+
+/** The longest delay hosts keep; a longer sleep takes several timers. */
+const LONGEST_TIMER_MS = 2_147_483_647;
+const SLICE_MS = 10;
+const TURNS_PER_LOOK = 256;
+const TURNS_PER_MICROTASK = 16_384;
+
+export function run<T>(program: Runnable<T>, options: RunOptions<T> = {}): Promise<T> {
+  return new Promise((resolve, reject) => {
+    checkOptions("run", options, runRules);
+    const { signal } = options;
+    if (signal?.aborted === true) return reject(signal.reason);
+    const driver = new RealTimeDriver(program, options, resolve, reject);
+    if (signal !== undefined) driver.abortWith(signal);
+    driver.pump();
+  });
+}
+
+class RealTimeDriver<T> {
+  readonly #clock: Clock;
+  readonly #options: RunOptions<T>;
+  readonly #scheduler: Scheduler;
+  readonly #resolve: (value: T) => void;
+  readonly #reject: (reason: unknown) => void;
+  #isPumping = false;
+  #timer: unknown = undefined;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #stopListening = (): void => {};
+  #abortReason: { readonly reason: unknown } | undefined = undefined;
+
+  constructor(
+    program: Runnable<T>,
+    options: RunOptions<T>,
+    resolve: (value: T) => void,
+    reject: (reason: unknown) => void,
+  ) {
+    this.#options = options;
+    this.#clock = options.clock ?? realClock;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#scheduler = new Scheduler(
+      {
+        now: () => this.#clock.now(),
+        choices: undefined,
+        maxSteps: Number.POSITIVE_INFINITY,
+        keepsLog: options.onEnd !== undefined,
+        onLog: options.onLog,
+        onUnhandled: options.onUnhandled,
+        outside: "awaited",
+        onWake: () => this.pump(),
+      },
+      toProgram(program, "program"),
+      options.name ?? "root",
+    );
+  }
+
+  abortWith(signal: AbortSignal): void {
+    const onAbort = (): void => {
+      this.#abortReason = { reason: signal.reason };
+      unwind(this.#scheduler, signal.reason);
+      this.pump();
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#stopListening = () => signal.removeEventListener("abort", onAbort);
+  }
+
+  /** Runs what can run now, then sees to it that it is called again. */
+  readonly pump = (): void => {
+    // Called from inside a task (an abort, a fake clock): the loop below picks it up.
+    if (this.#isPumping || this.#scheduler.isOver) return;
+    this.#isPumping = true;
+    try {
+      this.#work();
+    } finally {
+      this.#isPumping = false;
+    }
+    if (this.#scheduler.isOver) this.#end();
+  };
+
+  #work(): void {
+    const scheduler = this.#scheduler;
+    const startedAt = this.#clock.now();
+    for (let turns = 0; !scheduler.isOver; turns += TURNS_PER_LOOK) {
+      const now = this.#clock.now();
+      scheduler.fireDue(now);
+      if (scheduler.ready.size === 0) {
+        if (this.#rest(now)) return;
+      } else if (now - startedAt > SLICE_MS) return this.#arm(now, now);
+      else if (turns > TURNS_PER_MICROTASK) return queueMicrotask(this.pump);
+      scheduler.turns(TURNS_PER_LOOK);
+    }
+  }
+
+  /** Nothing is ready. False if that woke somebody: a standstill cancels what is left. */
+  #rest(now: number): boolean {
+    const { timers, outsideCount } = this.#scheduler;
+    if (timers.nextAt !== undefined) this.#arm(timers.nextAt, now);
+    else if (outsideCount === 0) {
+      standstill(this.#scheduler);
+      return false;
+    } else this.#disarm();
+    return true;
+  }
+
+  #arm(at: number, now: number): void {
+    if (this.#timerAt === at) return;
+    this.#disarm();
+    this.#timerAt = at;
+    // Rounded up: a host that cuts off fractions would call a moment too early, again and again.
+    this.#timer = this.#clock.setTimer(this.#onTimer, Math.min(Math.ceil(at - now), LONGEST_TIMER_MS));
+  }
+
+  readonly #onTimer = (): void => {
+    this.#timer = undefined;
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    this.pump();
+  };
+
+  #disarm(): void {
+    if (this.#timerAt !== Number.POSITIVE_INFINITY) this.#clock.clearTimer(this.#timer);
+    this.#timer = undefined;
+    this.#timerAt = Number.POSITIVE_INFINITY;
+  }
+
+  #end(): void {
+    this.#disarm();
+    this.#stopListening();
+    const { failed, result } = endingOf<T>(this.#scheduler);
+    const { root } = this.#scheduler;
+    const wasAborted = this.#abortReason !== undefined && root.result === root.cancelError;
+    const ended = wasAborted && failed ? { ...result, error: this.#abortReason?.reason } : result;
+    if (failed) this.#reject((ended as FailedRun).error);
+    else this.#resolve(result.value as T);
+    try {
+      this.#options.onEnd?.(ended);
+    } catch {
+      // An observer must not change how the run ends.
+    }
+  }
+}

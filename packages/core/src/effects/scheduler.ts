@@ -1,0 +1,245 @@
+/**
+ * The scheduler: one thread, one ready queue, and the loop that resumes tasks.
+ *
+ * I1  A task runs until it parks, is outranked by a child it spawns, or ends; nothing else switches.
+ * I2  Parking and waking are O(1); sleeping costs O(log distinct instants) (`timer-queue.ts`).
+ * I3  A step that does not park allocates no promise, and none is allocated by the loop at all.
+ * I4  Nothing here reads a clock or starts a timer of the host: a driver (`run.ts`, `simulate.ts`) says what time it
+ *     is, calls `turns` while tasks are ready and `fireDue` when time has passed, and `standstill` when neither helps.
+ */
+import { activate, EffectNode, type Interpreter, PARK, type Program, RELEASE } from "./effect.ts";
+import { StepLimitError, type TaskRef } from "./errors.ts";
+import { Group } from "./group.ts";
+import { dropAll, endTask } from "./lifecycle.ts";
+import type { Resolver } from "./outside-wait.ts";
+import { parkOrGoOn } from "./park.ts";
+import { perform, timeoutOf } from "./perform.ts";
+import { describe, resumeThrowing, resumeWith } from "./program.ts";
+import type { ChoiceSource } from "./random.ts";
+import { PRIORITY_NORMAL, ReadyQueue } from "./ready-queue.ts";
+import type { SemaphoreState } from "./semaphore.ts";
+import type { Settleable, Settlement } from "./settleable.ts";
+import { Callback, READY, RUNNING, type SpawnOptions, TaskNode, type Timeout } from "./task.ts";
+import { TimerQueue } from "./timer-queue.ts";
+
+export interface LogEntry {
+  readonly at: number;
+  readonly task: TaskRef;
+  readonly message: string;
+}
+
+export interface SchedulerOptions {
+  readonly now: () => number;
+  readonly choices: ChoiceSource | undefined;
+  readonly maxSteps: number;
+  readonly keepsLog: boolean;
+  readonly onLog: ((message: string, entry: LogEntry) => void) | undefined;
+  readonly onUnhandled: ((error: unknown, task: TaskRef) => void) | undefined;
+  /** What serves `fromPromise`: the promise itself, a stand-in, or nobody. */
+  readonly outside: "awaited" | "refused" | Resolver;
+  /** A promise from outside has made a task ready. */
+  readonly onWake: () => void;
+}
+
+export class Scheduler implements Interpreter {
+  readonly options: SchedulerOptions;
+  readonly now: () => number;
+  readonly ready: ReadyQueue<TaskNode>;
+  readonly timers = new TimerQueue();
+  readonly log: LogEntry[] = [];
+  readonly root: TaskNode;
+  steps = 0;
+  running: TaskNode | undefined = undefined;
+  /** Tasks that have not ended, oldest first, daemons included. */
+  liveHead: TaskNode | undefined = undefined;
+  liveTail: TaskNode | undefined = undefined;
+  /** How many of them hold up the end of the run. */
+  liveCount = 0;
+  outsideCount = 0;
+  /** Failed, and nobody has asked for the result yet. */
+  readonly unobserved = new Set<TaskNode>();
+  /** Semaphores with permits of ended tasks: the only strong references to semaphores from here. */
+  readonly leaking = new Set<SemaphoreState>();
+  readonly leftOver: TaskRef[] = [];
+  isUnwinding = false;
+  isOver = false;
+  /** The run itself failed, whatever its root does: a standstill, or too many steps. */
+  failure: Error | undefined = undefined;
+  readonly #maxSteps: number;
+  #nextTaskId = 0;
+  #nextSemaphoreId = 1;
+  #nextPromiseId = 1;
+
+  constructor(options: SchedulerOptions, program: Program<unknown>, name: string) {
+    this.options = options;
+    this.now = options.now;
+    this.#maxSteps = options.maxSteps;
+    this.ready = new ReadyQueue<TaskNode>(options.choices);
+    this.root = this.spawn(program, { name });
+  }
+
+  spawn(body: Program<unknown>, options: SpawnOptions): TaskNode {
+    const task = new TaskNode(this.#nextTaskId++, this, body, options, options.priority ?? PRIORITY_NORMAL);
+    task.livePrev = this.liveTail;
+    if (this.liveTail === undefined) this.liveHead = task;
+    else this.liveTail.liveNext = task;
+    this.liveTail = task;
+    if (!task.daemon) this.liveCount++;
+    this.ready.push(task);
+    return task;
+  }
+
+  nextSemaphoreId(): number {
+    return this.#nextSemaphoreId++;
+  }
+
+  nextPromiseId(): number {
+    return this.#nextPromiseId++;
+  }
+
+  /** Resumes ready tasks, at most `limit` of them. */
+  turns(limit: number): void {
+    const outer = activate(this);
+    try {
+      for (let left = limit; left > 0 && !this.isOver; left--) {
+        const task = this.ready.take();
+        if (task === undefined) return;
+        this.#resume(task);
+      }
+    } finally {
+      this.running = undefined;
+      activate(outer);
+    }
+  }
+
+  attempt(effect: EffectNode<unknown>): unknown {
+    if (this.steps >= this.#maxSteps) return PARK;
+    const task = this.running as TaskNode;
+    this.steps++;
+    if (task.isInterrupted) throw this.#interrupt(task, effect);
+    const value = perform(this, task, effect);
+    if (value === PARK) this.steps--;
+    return value;
+  }
+
+  wake(task: TaskNode, result: unknown, throws: boolean): void {
+    task.parkedOn = undefined;
+    task.result = result;
+    task.throws = throws;
+    task.state = READY;
+    this.ready.push(task);
+  }
+
+  /** A permit is on its way to a waiter, which has left the queue; until it runs, cancelling it passes the permit on. */
+  grant(task: TaskNode): void {
+    if (task.timer !== undefined) {
+      this.timers.remove(task.timer);
+      task.timer = undefined;
+    }
+    task.state = READY;
+    this.ready.push(task);
+  }
+
+  settle(source: Settleable, settlement: Settlement, result: unknown): void {
+    source.settlement = settlement;
+    source.result = result;
+    const observers = source.observers;
+    if (observers === undefined) return;
+    source.observers = undefined;
+    for (let observer = observers.first; observer !== undefined; observer = observers.first) {
+      observers.remove(observer);
+      if (observer instanceof TaskNode) this.wake(observer, result, settlement === 2);
+      else this.#decided(Group.settled(observer));
+    }
+  }
+
+  /** Fires what is due at `now`, in order. */
+  fireDue(now: number): void {
+    for (let timer = this.timers.takeDue(now); timer !== undefined; timer = this.timers.takeDue(now)) {
+      if (timer instanceof TaskNode) this.wake(timer, undefined, false);
+      else if (timer instanceof Callback) timer.call();
+      else this.#timedOut(timer as Timeout, now);
+    }
+  }
+
+  #timedOut(timeout: Timeout, now: number): void {
+    const { task, startedAt } = timeout;
+    const semaphore = task.parkedOn as SemaphoreState;
+    semaphore.leave(task);
+    task.timer = undefined;
+    this.wake(task, timeoutOf(semaphore, now - startedAt), true);
+  }
+
+  #decided(group: Group | undefined): void {
+    if (group !== undefined) this.wake(group.task, group.task.result, group.task.throws);
+  }
+
+  #resume(task: TaskNode): void {
+    this.running = task;
+    task.state = RUNNING;
+    task.parkedOn = undefined;
+    while (this.#advance(task));
+  }
+
+  /** From a resumption to the next yield that reaches the scheduler. True if the task goes on at once. */
+  #advance(task: TaskNode): boolean {
+    const sent = task.result;
+    const throws = task.throws;
+    task.result = undefined;
+    task.throws = false;
+    let step: IteratorResult<unknown, unknown>;
+    try {
+      step = throws ? resumeThrowing(task.body, sent) : resumeWith(task.body, sent);
+    } catch (error) {
+      return this.#left(task, error, true);
+    }
+    return step.done === true ? this.#left(task, step.value, false) : this.#yielded(task, step.value);
+  }
+
+  #left(task: TaskNode, value: unknown, threw: boolean): boolean {
+    const caller = task.callers?.pop();
+    if (caller === undefined) {
+      endTask(this, task, value, threw);
+      return false;
+    }
+    task.body = caller;
+    task.result = value;
+    task.throws = threw;
+    return true;
+  }
+
+  #yielded(task: TaskNode, effect: unknown): boolean {
+    try {
+      if (!(effect instanceof EffectNode)) {
+        throw new TypeError(`Expected task "${task.name}" to yield an effect, got ${describe(effect)}`);
+      }
+      // What `yield*` was refused need not be tried again: the operations that park look for themselves.
+      const value = effect.value === effect && !task.isInterrupted ? PARK : this.attempt(effect);
+      if (value === PARK) return this.#park(task, effect);
+      task.result = value;
+    } catch (error) {
+      task.result = error;
+      task.throws = true;
+    }
+    return true;
+  }
+
+  #park(task: TaskNode, effect: EffectNode<unknown>): boolean {
+    if (this.steps >= this.#maxSteps) return this.#exhausted(task);
+    this.steps++;
+    return parkOrGoOn(this, task, effect);
+  }
+
+  /** A release is done all the same: a `finally` that gives a permit back must not leak it. */
+  #interrupt(task: TaskNode, effect: EffectNode<unknown>): Error {
+    task.isInterrupted = false;
+    if (effect.op === RELEASE) perform(this, task, effect);
+    return task.cancelError as Error;
+  }
+
+  #exhausted(task: TaskNode): false {
+    this.failure = new StepLimitError(this.options.maxSteps, { id: task.id, name: task.name });
+    dropAll(this);
+    return false;
+  }
+}

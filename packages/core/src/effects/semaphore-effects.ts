@@ -1,0 +1,66 @@
+/** The effects of the cooperative semaphore. */
+import {
+  ACQUIRE,
+  CallEffect,
+  CREATE_SEMAPHORE,
+  type Effect,
+  EffectNode,
+  type Program,
+  RELEASE,
+  type Runnable,
+  TRY_ACQUIRE,
+} from "./effect.ts";
+import { toProgram } from "./program.ts";
+import type { SemaphoreHandle } from "./semaphore.ts";
+
+export interface CreateSemaphoreOptions {
+  /** Shown in reports. */
+  readonly name?: string;
+}
+
+export interface AcquireSemaphoreOptions {
+  /** `AcquireTimeoutError` after this long; 0 means now or never. */
+  readonly timeoutMs?: number;
+}
+
+/** A new semaphore with that many permits, all free. */
+export function createSemaphore(permits: number, options?: CreateSemaphoreOptions): Effect<SemaphoreHandle> {
+  return new EffectNode(CREATE_SEMAPHORE, permits, options);
+}
+
+/** Takes a permit; waits for one, first come first served, if none is free. */
+export function acquireSemaphore(semaphore: SemaphoreHandle, options?: AcquireSemaphoreOptions): Effect<void> {
+  return new EffectNode(ACQUIRE, semaphore, options);
+}
+
+/** Takes a permit if one is free. Never waits, never overtakes a waiter. */
+export function tryAcquireSemaphore(semaphore: SemaphoreHandle): Effect<boolean> {
+  return new EffectNode(TRY_ACQUIRE, semaphore, undefined);
+}
+
+/** Gives a permit back: straight to the first waiter, if there is one. The caller goes on. */
+export function releaseSemaphore(semaphore: SemaphoreHandle): Effect<void> {
+  return new EffectNode(RELEASE, semaphore, undefined);
+}
+
+/** Runs the program with a permit, which is given back however it ends. */
+export function withSemaphore<T>(
+  semaphore: SemaphoreHandle,
+  program: Runnable<T>,
+  options?: AcquireSemaphoreOptions,
+): Effect<T> {
+  return new CallEffect(() => scoped(semaphore, program, options));
+}
+
+function* scoped<T>(
+  semaphore: SemaphoreHandle,
+  program: Runnable<T>,
+  options: AcquireSemaphoreOptions | undefined,
+): Program<T> {
+  yield* acquireSemaphore(semaphore, options);
+  try {
+    return yield* toProgram(program, "program");
+  } finally {
+    yield* releaseSemaphore(semaphore);
+  }
+}

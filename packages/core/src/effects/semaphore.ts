@@ -1,0 +1,118 @@
+/**
+ * The cooperative counting semaphore, after SPEC-EFF-014.
+ *
+ * I1  0 ≤ `available` ≤ `permits`, and `permits − available` = the permits of `holders` and `leaked` together.
+ * I2  Somebody waits only while `available` is 0: a permit given back goes to the first waiter, never past it.
+ * I3  Waiters are granted in the order of arrival, whatever their priority.
+ * I4  An ended task is never among the `holders`; its permits are in `leaked`.
+ *
+ * There is no ownership: any task may release. The records of who holds what serve the reports and the deadlock rule
+ * only. All operations are O(1). Nothing of the scheduler refers to a semaphore whose permits are all available, so an
+ * idle one without a handle is garbage.
+ */
+
+import { LinkedList } from "../linked-list.ts";
+import { OverReleaseError } from "./errors.ts";
+import { addHold, dropHold, findHold, type Hold, moveHold } from "./holds.ts";
+import { describe } from "./program.ts";
+import type { TaskNode } from "./task.ts";
+
+export class SemaphoreState {
+  readonly id: number;
+  readonly owner: object;
+  readonly permits: number;
+  readonly name: string | undefined;
+  available: number;
+  waiting = 0;
+  readonly waiters = new LinkedList<TaskNode>();
+  readonly holders = new LinkedList<Hold>();
+  readonly leaked = new LinkedList<Hold>();
+  /** Records of permits given back, linked by `next`. */
+  spareHold: Hold | undefined = undefined;
+  /** Somebody released it without holding it: it is used as a signal, so no set of holders can prove it dead. */
+  isSignalled = false;
+
+  constructor(id: number, owner: object, permits: number, name: string | undefined) {
+    this.id = id;
+    this.owner = owner;
+    this.permits = permits;
+    this.available = permits;
+    this.name = name;
+  }
+
+  /** The caller has seen a free permit. */
+  take(task: TaskNode): void {
+    this.available--;
+    addHold(task, this);
+  }
+
+  /** Gives back one permit in the name of `task`. Returns the waiter it went to, which now holds it. */
+  release(task: TaskNode): TaskNode | undefined {
+    if (this.available === this.permits) throw new OverReleaseError(this.id, this.permits);
+    return this.#pass(findHold(task, this) ?? this.#holdOfAnother());
+  }
+
+  /** Takes back a permit that was in flight to `task` and passes it on, unless a signal has given it back already. */
+  returnFrom(task: TaskNode): TaskNode | undefined {
+    const hold = findHold(task, this);
+    return hold === undefined ? undefined : this.#pass(hold);
+  }
+
+  enqueue(task: TaskNode): void {
+    this.waiters.add(task);
+    this.waiting++;
+  }
+
+  leave(task: TaskNode): void {
+    this.waiters.remove(task);
+    this.waiting--;
+  }
+
+  #pass(from: Hold): TaskNode | undefined {
+    const next = this.waiters.first;
+    if (next === undefined) {
+      dropHold(from);
+      this.available++;
+      return undefined;
+    }
+    this.leave(next);
+    moveHold(from, next);
+    return next;
+  }
+
+  /** A release by a task that holds nothing: a leaked permit is given back first, else the oldest one held. */
+  #holdOfAnother(): Hold {
+    this.isSignalled = true;
+    return (this.leaked.first ?? this.holders.first) as Hold;
+  }
+}
+
+const madeHere = Symbol("made by createSemaphore");
+
+/** Opaque: made by `createSemaphore`, taken by the semaphore effects of the same run. */
+export class SemaphoreHandle {
+  readonly #state: SemaphoreState;
+
+  constructor(key: symbol, state: SemaphoreState) {
+    if (key !== madeHere) throw new TypeError("A semaphore handle is made by `createSemaphore`, not by hand");
+    this.#state = state;
+  }
+
+  get id(): number {
+    return this.#state.id;
+  }
+
+  /** The state behind a handle of the run `owner`. */
+  static stateOf(handle: unknown, owner: object): SemaphoreState {
+    if (typeof handle !== "object" || handle === null || !(#state in handle)) {
+      throw new TypeError(`Expected a semaphore handle of \`createSemaphore\`, got ${describe(handle)}`);
+    }
+    const state = handle.#state;
+    if (state.owner !== owner) throw new TypeError(`Semaphore ${state.id} belongs to another run`);
+    return state;
+  }
+}
+
+export function handleOf(state: SemaphoreState): SemaphoreHandle {
+  return new SemaphoreHandle(madeHere, state);
+}

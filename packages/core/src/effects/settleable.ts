@@ -1,0 +1,40 @@
+/**
+ * What can be waited for: tasks and promises.
+ *
+ * | settlement | result | observers |
+ * |---|---|---|
+ * | `PENDING`   | for a task: what its next resumption delivers | parked tasks and members of groups |
+ * | `FULFILLED` | the value | none |
+ * | `REJECTED`  | the error | none |
+ *
+ * The settlement changes once.
+ */
+import { Link, LinkedList } from "../linked-list.ts";
+
+export const PENDING = 0;
+export const FULFILLED = 1;
+export const REJECTED = 2;
+export type Settlement = typeof PENDING | typeof FULFILLED | typeof REJECTED;
+
+export abstract class Settleable extends Link {
+  readonly id: number;
+  /** The run it belongs to: handles of another run are refused. */
+  readonly owner: object;
+  settlement: Settlement = PENDING;
+  result: unknown = undefined;
+  observers: LinkedList | undefined = undefined;
+
+  constructor(id: number, owner: object) {
+    super();
+    this.id = id;
+    this.owner = owner;
+  }
+
+  observe(observer: Link): void {
+    this.observers ??= new LinkedList();
+    this.observers.add(observer);
+  }
+}
+
+/** The waiting end of a promise of `createPromise`. */
+export class FutureNode extends Settleable {}

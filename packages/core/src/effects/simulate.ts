@@ -1,0 +1,72 @@
+/**
+ * The deterministic simulator: virtual time, synchronous.
+ *
+ * I1  Time stands still while anything can run, then jumps to the next timer; timers of one instant fire together, in
+ *     the order they were set.
+ * I2  Without a seed the run is the one `run` would make if running took no time. With one, the ready task of the
+ *     highest priority that runs next is chosen pseudo-randomly.
+ * I3  The same program, seed and options give the same run, to the step.
+ */
+import type { Runnable } from "./effect.ts";
+import type { TaskRef } from "./errors.ts";
+import { aCount, aFunction, anInteger, anObject, aString, checkOptions } from "./options.ts";
+import { type Ending, endingOf, type SimulationResult } from "./outcome.ts";
+import type { Resolver } from "./outside-wait.ts";
+import { type ChoiceSource, ReplayedChoices, SeededChoices } from "./random.ts";
+import type { LogEntry } from "./scheduler.ts";
+import { VirtualWorld } from "./virtual-world.ts";
+
+export interface SimulateOptions {
+  /** Chooses among the runnable tasks; without it the order is first in, first out. */
+  readonly seed?: number;
+  /** Repeats the choices of an earlier run, as `explore` reports them. Not together with `seed`. */
+  readonly replay?: readonly number[];
+  /** `StepLimitError` beyond this many. */
+  readonly maxSteps?: number;
+  /** Stands in for the promises of `fromPromise`. */
+  readonly resolver?: Resolver;
+  readonly onLog?: (message: string, entry: LogEntry) => void;
+  /** Gets the failures of tasks nobody waited for, at the end. Default: the run fails with them. */
+  readonly onUnhandled?: (error: unknown, task: TaskRef) => void;
+  /** The root task's name. */
+  readonly name?: string;
+}
+
+export const simulateRules = {
+  seed: anInteger,
+  replay: anObject,
+  maxSteps: aCount,
+  resolver: aFunction,
+  onLog: aFunction,
+  onUnhandled: aFunction,
+  name: aString,
+};
+
+/** Runs the program in virtual time, to its end, and returns what there is to know; throws what the program throws. */
+export function simulate<T>(program: Runnable<T>, options: SimulateOptions = {}): SimulationResult<T> {
+  checkOptions("simulate", options, simulateRules);
+  const ending = simulateToEnd(program, options, choicesOf(options));
+  if (ending.failed) throw (ending.result as { error?: unknown }).error;
+  return ending.result as SimulationResult<T>;
+}
+
+export function choicesOf(options: Pick<SimulateOptions, "seed" | "replay">): ChoiceSource | undefined {
+  if (options.seed !== undefined && options.replay !== undefined) {
+    throw new TypeError("Expected `seed` or `replay`, got both");
+  }
+  if (options.replay !== undefined) return new ReplayedChoices(options.replay);
+  return options.seed === undefined ? undefined : new SeededChoices(options.seed);
+}
+
+export function simulateToEnd<T>(
+  program: Runnable<T>,
+  options: SimulateOptions,
+  choices: ChoiceSource | undefined,
+): Ending<T> {
+  const world = new VirtualWorld(program, options, choices, options.resolver ?? "refused");
+  while (!world.scheduler.isOver) {
+    world.scheduler.turns(Number.POSITIVE_INFINITY);
+    if (!world.scheduler.isOver) world.moveOn();
+  }
+  return endingOf(world.scheduler);
+}

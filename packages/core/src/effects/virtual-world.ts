@@ -1,0 +1,74 @@
+/** A scheduler in virtual time: what `simulate` and `simulateAsync` have in common. */
+import type { Clock } from "../clock.ts";
+import type { Runnable } from "./effect.ts";
+import { standstill } from "./lifecycle.ts";
+import { toProgram } from "./program.ts";
+import type { ChoiceSource } from "./random.ts";
+import { Scheduler, type SchedulerOptions } from "./scheduler.ts";
+import { Callback } from "./task.ts";
+
+const DEFAULT_MAX_STEPS = 100_000_000;
+
+export interface WorldOptions {
+  readonly maxSteps?: number;
+  readonly onLog?: NonNullable<SchedulerOptions["onLog"]>;
+  readonly onUnhandled?: NonNullable<SchedulerOptions["onUnhandled"]>;
+  readonly name?: string;
+}
+
+/** The world's time, for code that takes a clock: its timers are due among the sleeps of the tasks. */
+class VirtualClock implements Clock {
+  time = 0;
+  scheduler: Scheduler | undefined = undefined;
+
+  now(): number {
+    return this.time;
+  }
+
+  setTimer(callback: () => void, delayMs: number): Callback {
+    const timer = new Callback(callback);
+    this.scheduler?.timers.add(timer, this.time + Math.max(0, delayMs));
+    return timer;
+  }
+
+  clearTimer(timer: unknown): void {
+    if (timer instanceof Callback) this.scheduler?.timers.remove(timer);
+  }
+}
+
+export class VirtualWorld {
+  readonly scheduler: Scheduler;
+  readonly #clock = new VirtualClock();
+
+  constructor(
+    program: Runnable<unknown> | ((clock: Clock) => Runnable<unknown>),
+    options: WorldOptions,
+    choices: ChoiceSource | undefined,
+    outside: SchedulerOptions["outside"],
+  ) {
+    const made = typeof program === "function" ? program(this.#clock) : program;
+    this.scheduler = new Scheduler(
+      {
+        now: () => this.#clock.time,
+        choices,
+        maxSteps: options.maxSteps ?? DEFAULT_MAX_STEPS,
+        keepsLog: true,
+        onLog: options.onLog,
+        onUnhandled: options.onUnhandled,
+        outside,
+        onWake: () => {},
+      },
+      toProgram(made, "program"),
+      options.name ?? "root",
+    );
+    this.#clock.scheduler = this.scheduler;
+  }
+
+  /** Nothing can run: on to the next instant at which something is due, or there is none, and the run is stuck. */
+  moveOn(): void {
+    const nextAt = this.scheduler.timers.nextAt;
+    if (nextAt === undefined) return standstill(this.scheduler);
+    this.#clock.time = nextAt;
+    this.scheduler.fireDue(nextAt);
+  }
+}

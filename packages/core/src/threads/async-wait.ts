@@ -1,0 +1,116 @@
+import { type Clock, keepAlive } from "../clock.ts";
+import type { Attachment } from "./attachment.ts";
+import { type FinalOutcome, readOutcome } from "./outcome.ts";
+
+/** The longest delay that hosts take for a timer. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+type WaitAsync = (
+  words: Int32Array<SharedArrayBuffer>,
+  index: number,
+  value: number,
+) => { readonly async: false } | { readonly async: true; readonly value: Promise<unknown> };
+
+/** Not in every engine that has SharedArrayBuffer; `acquire` says so. */
+export const waitAsync = (Atomics as { waitAsync?: WaitAsync }).waitAsync;
+
+export interface Wait {
+  readonly cell: number;
+  readonly tag: number;
+  readonly signal: AbortSignal | undefined;
+  readonly timeoutMs: number | undefined;
+  onOutcome(outcome: FinalOutcome): void;
+  onAbort(reason: unknown): void;
+  onTimeout(): void;
+}
+
+/** The waits of one thread that leave its event loop free. */
+export class AsyncWaits {
+  readonly #attachment: Attachment;
+  readonly #clock: Clock;
+  readonly #pending = new Map<number, { wait: Wait; stop: () => void }>();
+  /** Keeps the thread alive while anything is pending (a pending `waitAsync` does not), and comes back for the overdue. */
+  #pulse: unknown;
+
+  constructor(attachment: Attachment, clock: Clock) {
+    this.#attachment = attachment;
+    this.#clock = clock;
+    attachment.onSettled = (cell) => this.#look(cell);
+  }
+
+  add(wait: Wait): void {
+    this.#pending.set(wait.cell, { wait, stop: this.#arm(wait) });
+    if (this.#pending.size === 1) this.#setPulse();
+    this.#look(wait.cell);
+  }
+
+  /** Timer and listener; what it returns removes both. */
+  #arm(wait: Wait): () => void {
+    const { signal, timeoutMs } = wait;
+    const onAbort = () => this.#leave(wait, () => wait.onAbort(signal?.reason));
+    const timer =
+      timeoutMs === undefined || timeoutMs > LONGEST_MS
+        ? undefined
+        : this.#clock.setTimer(() => this.#leave(wait, () => wait.onTimeout()), timeoutMs);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    return () => {
+      if (timer !== undefined) this.#clock.clearTimer(timer);
+      signal?.removeEventListener("abort", onAbort);
+    };
+  }
+
+  /** Hand-off wins: whoever has been granted the slot gets it, abort or not (I6). */
+  #leave(wait: Wait, reject: () => void): void {
+    if (!this.#isPending(wait)) return;
+    if (!this.#attachment.cancel(wait.cell)) return this.#look(wait.cell);
+    this.#forget(wait);
+    // Ends our own `waitAsync`, which would otherwise stay registered for ever.
+    Atomics.notify(this.#attachment.memory.words, this.#attachment.memory.state(wait.cell));
+    reject();
+  }
+
+  #look(cell: number): void {
+    for (let wait = this.#pending.get(cell)?.wait; wait !== undefined; wait = this.#pending.get(cell)?.wait) {
+      const outcome = readOutcome(this.#attachment, cell, wait.tag);
+      // Calling the desk may settle this very wait.
+      if (outcome.kind === "asked") this.#attachment.call();
+      else if (outcome.kind !== "pending") {
+        this.#forget(wait);
+        wait.onOutcome(outcome);
+      } else if (this.#isListening(wait, outcome.asleep)) return;
+    }
+  }
+
+  /** False if the state has changed already. */
+  #isListening(wait: Wait, asleep: number): boolean {
+    const { memory } = this.#attachment;
+    const result = waitAsync?.(memory.words, memory.state(wait.cell), asleep);
+    if (result?.async !== true) return false;
+    void result.value.then(() => {
+      if (this.#isPending(wait)) this.#look(wait.cell);
+    });
+    return true;
+  }
+
+  #isPending(wait: Wait): boolean {
+    return this.#pending.get(wait.cell)?.wait === wait;
+  }
+
+  #forget(wait: Wait): void {
+    this.#pending.get(wait.cell)?.stop();
+    this.#pending.delete(wait.cell);
+    if (this.#pending.size === 0) this.#clock.clearTimer(this.#pulse);
+  }
+
+  #setPulse(): void {
+    const { memory, leases } = this.#attachment;
+    const delayMs = memory.ttlMs > 0 ? leases.nextMs() : LONGEST_MS;
+    this.#pulse = this.#clock.setTimer(() => this.#beat(), delayMs);
+    keepAlive(this.#pulse, true);
+  }
+
+  #beat(): void {
+    if (this.#attachment.memory.ttlMs > 0) this.#attachment.call();
+    if (this.#pending.size > 0) this.#setPulse();
+  }
+}

@@ -1,0 +1,25 @@
+import { nodeThreadId } from "./host.ts";
+import { MAX_ATTACHMENTS, type Memory, NEXT_THREAD, OWNERS } from "./memory.ts";
+
+/** Ids of threads that have no number of their own (browsers) begin here, far from Node's. */
+const FIRST_ALLOCATED_ID = 2 ** 30;
+
+/** Who this thread is to one semaphore: the id that `reap` knows, and a place of its own in the table of attachments. */
+export interface Identity {
+  readonly threadId: number;
+  readonly owner: number;
+}
+
+export function claimIdentity(memory: Memory, threadId = nodeThreadId ?? allocateId(memory)): Identity {
+  for (let owner = 1; owner <= MAX_ATTACHMENTS; owner++) {
+    if (memory.load(memory.thread(owner)) !== 0) continue;
+    // Before the claim: whoever looks for the dead looks no further.
+    memory.raise(OWNERS, owner);
+    if (memory.swap(memory.thread(owner), 0, threadId + 1)) return { threadId, owner };
+  }
+  throw new RangeError(`Expected at most ${MAX_ATTACHMENTS} attachments of one semaphore that were not reaped`);
+}
+
+function allocateId(memory: Memory): number {
+  return FIRST_ALLOCATED_ID + Atomics.add(memory.words, NEXT_THREAD, 1);
+}

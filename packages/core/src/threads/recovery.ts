@@ -1,0 +1,70 @@
+import {
+  CANCELLED,
+  DEAD,
+  FREE,
+  GRANTED,
+  HIGHEST,
+  isPending,
+  isTag,
+  kindOf,
+  type Memory,
+  OWNERS,
+  ownerOf,
+  ownerOfTag,
+  stateOf,
+  UNUSED,
+  USED,
+} from "./memory.ts";
+import type { WaitQueue } from "./wait-queue.ts";
+
+/**
+ * After somebody died at the desk: a holder word with the tag of a cell that has no outcome yet is a grant that stopped
+ * half way. The tag says whose it is, so it can be finished (or, if the waiter has gone, undone).
+ */
+export function finishGrants(memory: Memory, settle: (cell: number, outcome: number) => void): void {
+  const holders = new Map<number, number>();
+  for (let holder = 0; holder < memory.maxHolders; holder++) {
+    const word = memory.load(memory.holder(holder));
+    if (isTag(word)) holders.set(word, holder);
+  }
+  for (let cell = 1; cell <= memory.load(HIGHEST); cell++) {
+    const state = memory.load(memory.state(cell));
+    const kind = kindOf(state);
+    if (!isPending(kind) && kind !== CANCELLED) continue;
+    const holder = holders.get(memory.load(memory.tag(cell)));
+    if (holder !== undefined) settle(cell, stateOf(GRANTED, ownerOf(state), holder));
+  }
+}
+
+/** The attachments that were reported dead and are not buried yet. */
+export function findTheDead(memory: Memory): ReadonlySet<number> {
+  const dead = new Set<number>();
+  const owners = memory.load(OWNERS);
+  for (let owner = 1; owner <= owners; owner++) {
+    if (memory.load(memory.thread(owner)) === DEAD) dead.add(owner);
+  }
+  return dead;
+}
+
+/**
+ * Takes back what the dead held and waited in. Called by the owner of the desk, who found them dead **before** it
+ * admitted the arrivals: so none of their cells is in that stack any more. Can be repeated: thread words are cleared last.
+ */
+export function buryTheDead(memory: Memory, queue: WaitQueue, dead: ReadonlySet<number>): void {
+  const used = memory.load(USED);
+  for (let holder = 0; holder < used; holder++) {
+    const word = memory.load(memory.holder(holder));
+    if (isTag(word) && dead.has(ownerOfTag(word))) memory.swap(memory.holder(holder), word, FREE);
+  }
+  const highest = memory.load(HIGHEST);
+  for (let cell = 1; cell <= highest; cell++) {
+    const state = memory.load(memory.state(cell));
+    const kind = kindOf(state);
+    if (kind === UNUSED) continue;
+    // The dead may have changed this state and not come to the notification.
+    if (!dead.has(ownerOf(state))) Atomics.notify(memory.words, memory.state(cell));
+    else if ((isPending(kind) || kind === CANCELLED) && memory.load(memory.ticket(cell)) !== 0) queue.bury(cell);
+    else memory.store(memory.state(cell), UNUSED);
+  }
+  for (const owner of dead) memory.store(memory.thread(owner), 0);
+}

@@ -1,0 +1,213 @@
+import { type Clock, realClock } from "../clock.ts";
+import { AcquireTimeoutError, ClosedError, QueueFullError } from "../errors.ts";
+import { AsyncWaits, waitAsync } from "./async-wait.ts";
+import { Attachment } from "./attachment.ts";
+import { mayBlock, sharedNow } from "./host.ts";
+import { claimIdentity, type Identity } from "./identity.ts";
+import type { SharedTime } from "./leases.ts";
+import { CLOSED_AT, Memory, WANT } from "./memory.ts";
+import {
+  type AttachOptions,
+  checkAcquireOptions,
+  checkAttachOptions,
+  checkSlots,
+  checkThreadId,
+  checkTimeout,
+  resolveSizes,
+  type SharedAcquireOptions,
+  type SharedSemaphoreOptions,
+} from "./options.ts";
+import type { FinalOutcome } from "./outcome.ts";
+import { SharedSlot } from "./shared-slot.ts";
+import { type SyncOutcome, waitSync } from "./sync-wait.ts";
+
+/** What a thread needs to attach: send it with `postMessage` or `workerData`. */
+export interface SharedSemaphoreHandle {
+  readonly type: "slotkeeper.shared-semaphore";
+  readonly buffer: SharedArrayBuffer;
+}
+
+const HANDLE_TYPE = "slotkeeper.shared-semaphore";
+/** `now` is one for all threads, the timers are this thread's. */
+const threadClock: Clock & SharedTime = { ...realClock, now: sharedNow, wallNow: () => realClock.now() };
+
+/**
+ * One semaphore for all threads of a process (or workers of a page), on one SharedArrayBuffer. Behaves as `Semaphore`:
+ * first come, first served; a released slot goes straight to the next. How it works is in `dispatcher.ts`.
+ */
+export class SharedSemaphore {
+  readonly handle: SharedSemaphoreHandle;
+  readonly #attachment: Attachment;
+  readonly #clock: Clock;
+  readonly #waits: AsyncWaits;
+  /** What this thread gave to `close`; a reason does not cross threads. */
+  #closeReason: unknown;
+  #mayBlock: boolean | undefined;
+
+  private constructor(memory: Memory, identity: Identity, clock: Clock | undefined) {
+    this.handle = { type: HANDLE_TYPE, buffer: memory.buffer };
+    this.#clock = clock ?? threadClock;
+    const time = clock === undefined ? threadClock : { now: () => clock.now(), wallNow: () => clock.now() };
+    this.#attachment = new Attachment(memory, identity, time);
+    this.#waits = new AsyncWaits(this.#attachment, this.#clock);
+  }
+
+  static create(slots: number, options: SharedSemaphoreOptions = {}): SharedSemaphore {
+    const sizes = resolveSizes(slots, options);
+    const memory = Memory.allocate(sizes, (options.clock ?? threadClock).now());
+    return new SharedSemaphore(memory, claimIdentity(memory), options.clock);
+  }
+
+  /** The semaphore of this handle, for this thread. Attach once per thread, and keep it. */
+  static attach(handle: SharedSemaphoreHandle, options: AttachOptions = {}): SharedSemaphore {
+    checkAttachOptions(options);
+    if (handle?.type !== HANDLE_TYPE || !(handle.buffer instanceof SharedArrayBuffer)) {
+      throw new TypeError(`Expected \`handle\` to be the \`handle\` of a SharedSemaphore, got ${typeof handle}`);
+    }
+    const memory = new Memory(handle.buffer);
+    return new SharedSemaphore(memory, claimIdentity(memory, options.threadId), options.clock);
+  }
+
+  /** The id under which `reap` knows this thread. */
+  get threadId(): number {
+    return this.#attachment.identity.threadId;
+  }
+
+  get capacity(): number {
+    return this.#attachment.memory.load(WANT);
+  }
+
+  get inUse(): number {
+    return this.#attachment.inUse;
+  }
+
+  get available(): number {
+    return Math.max(0, this.capacity - this.inUse);
+  }
+
+  /** How many wait, in all threads. */
+  get waiting(): number {
+    return this.#attachment.queue.count();
+  }
+
+  get closed(): boolean {
+    return this.#attachment.memory.load(CLOSED_AT) !== 0;
+  }
+
+  /** A slot if one is free and nobody waits. */
+  tryAcquire(): SharedSlot | undefined {
+    const cell = this.#attachment.take();
+    return cell < 0 ? undefined : new SharedSlot(this.#attachment, cell, this.#attachment.tag);
+  }
+
+  /** Waits without blocking the event loop. Keeps the thread alive meanwhile. */
+  acquire(options?: SharedAcquireOptions): Promise<SharedSlot> {
+    try {
+      if (options !== undefined) checkAcquireOptions(options);
+      if (options?.signal?.aborted === true) return Promise.reject(options.signal.reason);
+      const slot = this.tryAcquire();
+      return slot === undefined ? this.#queueUp(options?.signal, options?.timeoutMs) : Promise.resolve(slot);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** Waits and blocks the thread: for workers. Where blocking is not allowed it gives a free slot, or throws. */
+  acquireSync(timeoutMs?: number): SharedSlot {
+    if (timeoutMs !== undefined) checkTimeout(timeoutMs);
+    return this.tryAcquire() ?? this.#block(timeoutMs);
+  }
+
+  /** Runs the work with a slot, and gives it back whatever happens. */
+  async run<T>(work: (slot: SharedSlot) => T | Promise<T>, options?: SharedAcquireOptions): Promise<Awaited<T>> {
+    const slot = await this.acquire(options);
+    try {
+      options?.signal?.throwIfAborted();
+      return await work(slot);
+    } finally {
+      slot.release();
+    }
+  }
+
+  /** Growing wakes waiters at once; shrinking evicts nobody. At most `maxHolders`. */
+  resize(slots: number): void {
+    checkSlots(slots, this.#attachment.memory.maxHolders);
+    this.#attachment.resize(slots);
+  }
+
+  /** Waiters and later acquires, in every thread, reject; holders may still release. */
+  close(reason?: unknown): void {
+    if (!this.closed) this.#closeReason = reason;
+    this.#attachment.close();
+  }
+
+  /**
+   * Takes back what a thread held and waited for, and puts right what it left half done. Only for threads that are
+   * gone: see `watch`. Gives the number of slots it held.
+   */
+  reap(threadId: number): number {
+    checkThreadId(threadId);
+    if (threadId === this.threadId) {
+      throw new TypeError(
+        `Expected \`threadId\` to be of another thread, one that is gone, got this one's: ${threadId}`,
+      );
+    }
+    return this.#attachment.reap(threadId);
+  }
+
+  #queueUp(signal: AbortSignal | undefined, timeoutMs: number | undefined): Promise<SharedSlot> {
+    const startedAt = this.#clock.now();
+    if (this.closed) throw this.#closedError();
+    if (timeoutMs === 0) throw this.#timeoutError(startedAt);
+    if (waitAsync === undefined)
+      throw new TypeError("Expected a host with Atomics.waitAsync; acquireSync works without");
+    const { cell, tag } = this.#attachment.enqueue();
+    if (cell === 0) throw this.#queueFullError();
+    return new Promise((resolve, reject) => {
+      this.#waits.add({
+        cell,
+        tag,
+        signal,
+        timeoutMs,
+        onOutcome: (outcome) => (outcome.kind === "granted" ? resolve(outcome.slot) : reject(this.#errorOf(outcome))),
+        onAbort: reject,
+        onTimeout: () => reject(this.#timeoutError(startedAt)),
+      });
+    });
+  }
+
+  #block(timeoutMs = Number.POSITIVE_INFINITY): SharedSlot {
+    const startedAt = this.#clock.now();
+    if (this.closed) throw this.#closedError();
+    if (timeoutMs === 0) throw this.#timeoutError(startedAt);
+    this.#mayBlock ??= mayBlock(this.#attachment.memory);
+    if (!this.#mayBlock) {
+      throw new TypeError(
+        "Expected `acquireSync` to wait in a worker only: the main thread may not block, use `acquire`",
+      );
+    }
+    const place = this.#attachment.enqueue();
+    if (place.cell === 0) throw this.#queueFullError();
+    const until = startedAt + timeoutMs;
+    const outcome: SyncOutcome = waitSync(this.#attachment, place, { until, now: () => this.#clock.now() });
+    if (outcome.kind === "granted") return outcome.slot;
+    throw outcome.kind === "timed-out" ? this.#timeoutError(startedAt) : this.#errorOf(outcome);
+  }
+
+  #errorOf(outcome: Exclude<FinalOutcome, { kind: "granted" }>): Error {
+    return outcome.kind === "closed" ? this.#closedError() : this.#queueFullError();
+  }
+
+  #closedError(): ClosedError {
+    return new ClosedError({ semaphore: undefined }, this.#closeReason);
+  }
+
+  #queueFullError(): QueueFullError {
+    return new QueueFullError({ semaphore: undefined, waiting: this.#attachment.queue.estimate() });
+  }
+
+  #timeoutError(startedAt: number): AcquireTimeoutError {
+    const waitedMs = this.#clock.now() - startedAt;
+    return new AcquireTimeoutError({ semaphore: undefined, waitedMs, waiting: this.#attachment.queue.estimate() });
+  }
+}

@@ -1,0 +1,238 @@
+import {
+  CANCELLED,
+  CLAIMED,
+  GATE,
+  GONE,
+  HEAD,
+  HIGHEST,
+  isPending,
+  kindOf,
+  LENGTH,
+  type Memory,
+  NUDGED,
+  ORDERED,
+  SHUT,
+  stateOf,
+  TAIL,
+  TICKETS,
+  UNUSED,
+  WAITING,
+} from "./memory.ts";
+
+/** A sweep is due when this many, and half of the queue, were cancelled: O(1) each, spread over the cancellations. */
+const SWEEP_FROM = 32;
+/** How many used cells to look at before a new one is taken. */
+const FEW = 8;
+
+export interface Cancellation {
+  readonly isCancelled: boolean;
+  readonly needsDesk: boolean;
+}
+
+/**
+ * Who waits, in order of arrival. Two parts: the **arrivals**, a stack that anybody pushes onto by one compare-and-swap
+ * of the gate word, and the **queue**, a linked list that only the owner of the desk touches.
+ *
+ * Q1 A push is the arrival: the queue has the order of the pushes.
+ * Q2 The gate is never OPEN while somebody is in either part.
+ * Q3 Nothing is taken out of the stack before all of it is in the queue, and a cell leaves the queue only after its
+ *    state is final: so whatever instant a thread dies at, a pending cell can be found, in order, by its ticket (in the
+ *    queue), by the stack, or it was never pushed.
+ * Q4 Cancelled cells are given back at the head, or by a sweep when half of the queue is cancelled: each costs O(1).
+ */
+export class WaitQueue {
+  readonly #memory: Memory;
+  readonly #owner: number;
+  /** Where to look first for an unused cell. */
+  #hint = 1;
+
+  constructor(memory: Memory, owner: number) {
+    this.#memory = memory;
+    this.#owner = owner;
+  }
+
+  // ---- anybody
+
+  /** A cell of one's own, or 0 if there is none left. Prefers cells that were used before: `count` looks at those only. */
+  claim(): number {
+    const memory = this.#memory;
+    return (
+      this.#claimFrom(this.#hint, memory.load(HIGHEST), FEW) ||
+      this.#claimFrom(memory.load(HIGHEST) + 1, memory.waitCells, memory.waitCells) ||
+      this.#claimFrom(1, memory.waitCells, memory.waitCells)
+    );
+  }
+
+  /** Arrives. The caller then calls the desk. */
+  push(cell: number, tag: number): void {
+    const memory = this.#memory;
+    memory.store(memory.tag(cell), tag);
+    // Before WAITING: a pending cell with a ticket is in the queue (Q3), and this may be the last tenant's ticket.
+    memory.store(memory.ticket(cell), 0);
+    memory.store(memory.state(cell), stateOf(WAITING, this.#owner));
+    for (;;) {
+      const top = memory.load(GATE);
+      memory.store(memory.below(cell), top);
+      if (memory.swap(GATE, top, cell)) return;
+    }
+  }
+
+  /** Gives back a cell whose outcome its owner has read. */
+  giveBack(cell: number): void {
+    this.#memory.store(this.#memory.state(cell), UNUSED);
+    this.#hint = cell;
+  }
+
+  /** Marks one's own cell as cancelled, unless its outcome came first. */
+  cancel(cell: number): Cancellation {
+    const memory = this.#memory;
+    for (;;) {
+      const seen = memory.load(memory.state(cell));
+      const kind = kindOf(seen);
+      if (!isPending(kind)) return { isCancelled: false, needsDesk: false };
+      if (memory.swap(memory.state(cell), seen, stateOf(CANCELLED, this.#owner))) {
+        const gone = Atomics.add(memory.words, GONE, 1) + 1;
+        // Asked to the desk (D3) and leaving: the errand must not be lost with us.
+        return { isCancelled: true, needsDesk: kind === NUDGED || this.#isSweepDue(gone) };
+      }
+    }
+  }
+
+  /** An order (resize, close) was written: no arrival may pass by it, and no desk may open before it has read it. */
+  shutForOrder(): void {
+    for (;;) {
+      const seen = this.#memory.load(GATE);
+      if (seen > 0 || this.#memory.swap(GATE, seen, ORDERED)) return;
+    }
+  }
+
+  /** How many are pending: a look at every cell that was ever used, for people and metrics. */
+  count(): number {
+    const memory = this.#memory;
+    const highest = memory.load(HIGHEST);
+    let pending = 0;
+    for (let cell = 1; cell <= highest; cell++) {
+      if (isPending(kindOf(memory.load(memory.state(cell))))) pending++;
+    }
+    return pending;
+  }
+
+  /** As `count`, in O(1), and not exact while others come and go. */
+  estimate(): number {
+    return Math.max(0, this.length - this.#memory.load(GONE));
+  }
+
+  // ---- the owner of the desk
+
+  get head(): number {
+    return this.#memory.load(HEAD);
+  }
+
+  get tail(): number {
+    return this.#memory.load(TAIL);
+  }
+
+  get length(): number {
+    return this.#memory.load(LENGTH);
+  }
+
+  /** Moves the arrivals into the queue, oldest first. */
+  admit(): void {
+    const memory = this.#memory;
+    memory.swap(GATE, ORDERED, SHUT);
+    for (let top = memory.load(GATE); top > 0; top = memory.load(GATE)) {
+      const fresh: number[] = [];
+      for (let cell = top; cell > 0 && memory.load(memory.ticket(cell)) === 0; cell = memory.load(memory.below(cell))) {
+        fresh.push(cell);
+      }
+      for (let cell = fresh.pop(); cell !== undefined; cell = fresh.pop()) this.#append(cell);
+      if (memory.swap(GATE, top, SHUT)) return;
+    }
+  }
+
+  /** Takes a cell whose state is final out of the queue. Its owner may use it again already: these words are ours. */
+  unlink(cell: number): void {
+    const memory = this.#memory;
+    const ahead = memory.load(memory.ahead(cell));
+    const behind = memory.load(memory.behind(cell));
+    memory.store(ahead === 0 ? HEAD : memory.behind(ahead), behind);
+    memory.store(behind === 0 ? TAIL : memory.ahead(behind), ahead);
+    memory.store(LENGTH, memory.load(LENGTH) - 1);
+  }
+
+  sweepIfDue(): void {
+    if (this.#isSweepDue(this.#memory.load(GONE))) this.sweep();
+  }
+
+  /** Takes out every cancelled cell. False if there cannot be one. */
+  sweep(): boolean {
+    const memory = this.#memory;
+    // First: whoever cancels behind our back counts itself again, and the next sweep finds it.
+    if (Atomics.exchange(memory.words, GONE, 0) === 0) return false;
+    for (let cell = this.head; cell !== 0; ) {
+      const behind = memory.load(memory.behind(cell));
+      if (kindOf(memory.load(memory.state(cell))) === CANCELLED) this.bury(cell);
+      cell = behind;
+    }
+    return true;
+  }
+
+  /** A cancelled cell, or one of a dead thread: unused, and out of the queue. */
+  bury(cell: number): void {
+    this.#memory.store(this.#memory.state(cell), UNUSED);
+    this.unlink(cell);
+  }
+
+  /** After a death in the middle of a change: the queue is whoever has a ticket, by ticket. */
+  relink(): void {
+    const memory = this.#memory;
+    const cells: number[] = [];
+    const highest = memory.load(HIGHEST);
+    for (let cell = 1; cell <= highest; cell++) {
+      const kind = kindOf(memory.load(memory.state(cell)));
+      const isQueued = isPending(kind) || kind === CANCELLED;
+      if (isQueued && memory.load(memory.ticket(cell)) !== 0) cells.push(cell);
+    }
+    // Tickets wrap: their difference tells the order.
+    cells.sort((a, b) => (memory.load(memory.ticket(a)) - memory.load(memory.ticket(b))) | 0);
+    cells.forEach((cell, index) => {
+      memory.store(memory.ahead(cell), cells[index - 1] ?? 0);
+      memory.store(memory.behind(cell), cells[index + 1] ?? 0);
+    });
+    memory.store(LENGTH, cells.length);
+    memory.store(TAIL, cells.at(-1) ?? 0);
+    memory.store(HEAD, cells[0] ?? 0);
+    memory.store(GONE, cells.length);
+  }
+
+  #append(cell: number): void {
+    const memory = this.#memory;
+    const tail = this.tail;
+    const ticket = (memory.load(TICKETS) + 1) | 0 || 1;
+    memory.store(TICKETS, ticket);
+    memory.store(memory.ahead(cell), tail);
+    memory.store(memory.behind(cell), 0);
+    memory.store(memory.ticket(cell), ticket);
+    memory.store(tail === 0 ? HEAD : memory.behind(tail), cell);
+    memory.store(TAIL, cell);
+    memory.store(LENGTH, this.length + 1);
+  }
+
+  #isSweepDue(gone: number): boolean {
+    return gone >= SWEEP_FROM && gone * 2 >= this.length;
+  }
+
+  #claimFrom(first: number, last: number, tries: number): number {
+    const memory = this.#memory;
+    for (let cell = first, tried = 0; cell <= last && tried < tries; cell++, tried++) {
+      if (memory.load(memory.state(cell)) !== UNUSED) continue;
+      // Before the claim: whoever buries the dead looks no further.
+      memory.raise(HIGHEST, cell);
+      if (!memory.swap(memory.state(cell), UNUSED, stateOf(CLAIMED, this.#owner))) continue;
+      this.#hint = cell + 1;
+      return cell;
+    }
+    this.#hint = 1;
+    return 0;
+  }
+}

@@ -1,0 +1,75 @@
+// What the README shows is what the example files hold, and they run.
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { build } from "esbuild";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../../../", import.meta.url));
+const readme = readFileSync(join(root, "README.md"), "utf8");
+const shown = [...readme.matchAll(/<!-- example: (\S+) -->\n```ts\n([\s\S]*?)```/g)].map(([, name, code]) => ({
+  name,
+  code,
+}));
+
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "slotkeeper-examples-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** Runs an example from the sources, as a program of its own. */
+async function runExample(name: string): Promise<string> {
+  const outfile = join(folder, `${name}.mjs`);
+  await build({
+    entryPoints: [join(root, "examples/src", `${name}.ts`)],
+    outfile,
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    target: "node20",
+    conditions: ["@slotkeeper/source"],
+    tsconfigRaw: {},
+  });
+  return (await promisify(execFile)(process.execPath, [outfile])).stdout;
+}
+
+test("the README shows an example for each use", () => {
+  expect(shown.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(["limit", "lease", "per-user", "using", "tasks", "threads"]),
+  );
+});
+
+test.each(shown)("the README's example $name is the example file", ({ name, code }) => {
+  expect(code).toBe(readFileSync(join(root, "examples/src", `${name}.ts`), "utf8"));
+});
+
+test.each(shown)("the README's example $name has about fifteen lines", ({ code }) => {
+  expect(code?.trim().split("\n").length).toBeLessThanOrEqual(32);
+});
+
+const outputs: Record<string, string> = {
+  limit: "a: done, b: done, c: done, d: done\n",
+  lease: "SLOT_EXPIRED\nprinted\n",
+  using: "alone, with slot 1\ntrue false\n",
+  tasks: "simulated: 400 ms\nfor real: 10 results\n",
+};
+test.each(Object.entries(outputs))("the example %s prints what it says", async (name, output) => {
+  expect(await runExample(name)).toBe(output);
+});
+
+test("the demonstration hands out every slot and takes one back", async () => {
+  expect(await runExample("demo")).toContain("12 slots handed out, 11 released, 1 taken back");
+});
+
+test("every example is shown in the README or a guide", () => {
+  const guides = readdirSync(join(root, "docs/guides")).map((file) =>
+    readFileSync(join(root, "docs/guides", file), "utf8"),
+  );
+  const texts = [readme, ...guides, "npm start runs demo"].join("\n");
+  for (const file of readdirSync(join(root, "examples/src"))) expect(texts).toContain(file.replace(/\.ts$/, ""));
+});

@@ -1,0 +1,218 @@
+import { ClosedError } from "slotkeeper";
+import { settled } from "slotkeeper/testing";
+import { describe, expect, test } from "vitest";
+import { outcome } from "./outcome.ts";
+import { useWorld } from "./world.ts";
+
+const world = useWorld();
+const quarterHour = 900_000;
+
+describe("KeyedSemaphore", () => {
+  test("every key has its own slots and its own queue", async () => {
+    const keyed = world().keyed(1);
+    const a = await keyed.acquire("a");
+    const b = await keyed.acquire("b");
+    const nextA = outcome(keyed.acquire("a"));
+    expect([keyed.tryAcquire("a"), keyed.tryAcquire("b")]).toEqual([undefined, undefined]);
+    b.release();
+    await settled();
+    expect(nextA.status).toBe("pending");
+    a.release();
+    await settled();
+    nextA.value.release();
+    keyed.close();
+  });
+
+  test("any key value is legal and a key of its own: the empty string, undefined, null, NaN, 0, objects, symbols", async () => {
+    const keyed = world().keyed<unknown>(1);
+    const keys = ["", undefined, null, Number.NaN, 0, false, {}, {}, Symbol("k"), "undefined"];
+    const slots = await Promise.all(keys.map((key) => keyed.acquire(key)));
+    expect(keyed.size).toBe(keys.length);
+    for (const key of keys) expect(keyed.tryAcquire(key)).toBeUndefined();
+    for (const slot of slots) slot.release();
+    for (const key of keys) keyed.tryAcquire(key)?.release();
+    expect(keyed.stats().acquired).toBe(2 * keys.length);
+    keyed.close();
+  });
+
+  test("a key is dropped only when idle for idleMs, with nothing held", async () => {
+    const keyed = world().keyed(1, { idleMs: 100 });
+    const held = await keyed.acquire("held");
+    (await keyed.acquire("idle")).release();
+    world().clock.advance(99);
+    expect(keyed.sweep()).toBe(0);
+    world().clock.advance(1);
+    expect([keyed.sweep(), keyed.size]).toEqual([1, 1]);
+    held.release();
+    expect(keyed.sweep()).toBe(0);
+    world().clock.advance(100);
+    expect([keyed.sweep(), keyed.size]).toEqual([1, 0]);
+  });
+
+  test("sweep takes another idle time for once", async () => {
+    const keyed = world().keyed(1);
+    (await keyed.acquire("a")).release();
+    expect([keyed.sweep(0), keyed.size]).toEqual([1, 0]);
+    expect(() => keyed.sweep(-1)).toThrow(/`idleMs`.*got -1/);
+  });
+
+  test("a key with a waiter is not dropped", async () => {
+    const keyed = world().keyed(1);
+    const held = await keyed.acquire("a");
+    const waiter = outcome(keyed.acquire("a"));
+    expect(keyed.sweep(0)).toBe(0);
+    held.release();
+    await settled();
+    waiter.value.release();
+    expect(keyed.sweep(0)).toBe(1);
+  });
+
+  test("a key with a grant in flight is not dropped: the hand-over counts as held", async () => {
+    const keyed = world().keyed(1);
+    const held = await keyed.acquire("a");
+    const waiter = outcome(keyed.acquire("a"));
+    held.release();
+    expect([keyed.sweep(0), keyed.tryAcquire("a")]).toEqual([0, undefined]);
+    await settled();
+    waiter.value.release();
+    keyed.close();
+  });
+
+  test("a grant that was free in flight is not dropped either", async () => {
+    const keyed = world().keyed(1);
+    const slot = outcome(keyed.acquire("a", { timeoutMs: 10 }));
+    expect([keyed.sweep(0), keyed.tryAcquire("a")]).toEqual([0, undefined]);
+    await settled();
+    slot.value.release();
+    keyed.close();
+  });
+
+  test("keys idle for idleMs go by themselves every sweepEveryMs", async () => {
+    const keyed = world().keyed(1, { idleMs: 100, sweepEveryMs: 1_000 });
+    (await keyed.acquire("a")).release();
+    world().clock.advance(999);
+    expect(keyed.size).toBe(1);
+    world().clock.advance(1);
+    expect(keyed.size).toBe(0);
+  });
+
+  test("idleMs and sweepEveryMs are a quarter of an hour unless said otherwise", async () => {
+    const keyed = world().keyed(1);
+    (await keyed.acquire("a")).release();
+    world().clock.advance(quarterHour - 1);
+    expect([keyed.sweep(), keyed.size]).toEqual([0, 1]);
+    world().clock.advance(1);
+    expect(keyed.size).toBe(0);
+  });
+
+  test("when no key is left there is no sweep timer, and a new key begins anew", async () => {
+    const keyed = world().keyed(1, { idleMs: 10, sweepEveryMs: 50 });
+    for (let round = 0; round < 3; round++) {
+      (await keyed.acquire("a")).release();
+      expect(world().clock.pending).toBe(1);
+      world().clock.advance(100);
+      expect([keyed.size, world().clock.pending]).toEqual([0, 0]);
+    }
+  });
+
+  test("dropping and looking up never split one key in two", async () => {
+    const keyed = world().keyed(1);
+    for (let round = 0; round < 20; round++) {
+      const slot = outcome(keyed.acquire("a", round % 2 ? { timeoutMs: 5 } : undefined));
+      keyed.sweep(0);
+      const rival = outcome(keyed.acquire("a", { timeoutMs: 0 }));
+      keyed.sweep(0);
+      await settled();
+      expect([slot.status, rival.status]).toEqual(["fulfilled", "rejected"]);
+      slot.value.release();
+      keyed.sweep(0);
+    }
+  });
+
+  test("run scopes, with a key", async () => {
+    const keyed = world().keyed(1);
+    expect(await keyed.run("a", (slot) => [slot.width, keyed.inUse])).toEqual([1, 1]);
+    await expect(keyed.run("a", () => Promise.reject(new Error("inside")))).rejects.toThrow("inside");
+    expect(keyed.inUse).toBe(0);
+    keyed.close();
+  });
+
+  test("options of acquire hold per key: width, timeoutMs, signal", async () => {
+    const keyed = world().keyed(2);
+    const wide = await keyed.acquire("a", { width: 2 });
+    const controller = new AbortController();
+    const waiters = [keyed.acquire("a", { timeoutMs: 10 }), keyed.acquire("a", { signal: controller.signal })].map(
+      outcome,
+    );
+    controller.abort("stop");
+    await world().clock.advanceAsync(10);
+    expect(waiters[0]?.reason).toMatchObject({ code: "ACQUIRE_TIMEOUT" });
+    expect(waiters[1]?.reason).toBe("stop");
+    await expect(keyed.acquire("a", { width: 3 })).rejects.toThrow(RangeError);
+    wide.release();
+    keyed.close();
+  });
+
+  test("options of the semaphore hold per key: ttlMs, maxWaiters, acquireTimeoutMs, onEvent", async () => {
+    const types: string[] = [];
+    const onEvent = ({ type, key }: { type: string; key: unknown }) => types.push(`${type} ${String(key)}`);
+    const keyed = world().keyed(1, { ttlMs: 50, maxWaiters: 1, acquireTimeoutMs: 10, onEvent });
+    await keyed.acquire("a");
+    const waiter = outcome(keyed.acquire("a"));
+    await expect(keyed.acquire("a")).rejects.toMatchObject({ code: "QUEUE_FULL" });
+    await world().clock.advanceAsync(50);
+    expect(waiter.reason).toMatchObject({ code: "ACQUIRE_TIMEOUT" });
+    expect(types).toEqual(["acquired a", "timed-out a", "expired a"]);
+    expect(keyed.stats()).toMatchObject({ acquired: 1, expired: 1, timedOut: 1, rejected: 1, inUse: 0, waiting: 0 });
+    keyed.close();
+  });
+
+  test("close rejects the waiters of every key and later acquires of any key, new ones too", async () => {
+    const keyed = world().keyed(1);
+    const held = await keyed.acquire("a");
+    const waiter = outcome(keyed.acquire("a"));
+    keyed.close("going down");
+    const late = [outcome(keyed.acquire("a")), outcome(keyed.acquire("new")), outcome(keyed.run("b", () => 0))];
+    await settled();
+    for (const { reason } of [waiter, ...late]) {
+      expect(reason).toBeInstanceOf(ClosedError);
+      expect(reason).toMatchObject({ message: "going down" });
+    }
+    expect([keyed.tryAcquire("a"), keyed.tryAcquire("x"), keyed.closed]).toEqual([undefined, undefined, true]);
+    expect([held.release(), keyed.inUse, keyed.size, world().clock.pending]).toEqual([true, 0, 0, 0]);
+  });
+
+  test("close is idempotent and one event", () => {
+    const types: string[] = [];
+    const keyed = world().keyed(1, { onEvent: ({ type }) => types.push(type) });
+    keyed.tryAcquire("a")?.release();
+    keyed.close();
+    keyed.close();
+    expect(types).toEqual(["acquired", "released", "closed"]);
+  });
+
+  test("a key with nothing held costs no memory after the sweep", async () => {
+    const keyed = world().keyed<object>(1, { idleMs: 10 });
+    const use = (index: number) => {
+      const key = { index };
+      keyed.tryAcquire(key)?.release();
+      return new WeakRef(key);
+    };
+    const keys = Array.from({ length: 100 }, (_, index) => use(index));
+    world().clock.advance(10);
+    expect([keyed.sweep(), keyed.size]).toEqual([100, 0]);
+    await new Promise((resolve) => setImmediate(resolve));
+    globalThis.gc?.();
+    expect(keys.filter((key) => key.deref() !== undefined)).toEqual([]);
+  });
+
+  test("stats counts over all keys, sweeps or not", async () => {
+    const keyed = world().keyed(1, { name: "users" });
+    const slots = await Promise.all(["a", "b", "c"].map((key) => keyed.acquire(key)));
+    slots[0]?.release();
+    keyed.sweep(0);
+    expect(keyed.stats()).toMatchObject({ name: "users", keys: 2, inUse: 2, waiting: 0, acquired: 3, released: 1 });
+    for (const slot of slots) slot.release();
+    keyed.close();
+  });
+});

@@ -1,0 +1,86 @@
+import { getEventListeners } from "node:events";
+import { settled } from "slotkeeper/testing";
+import { describe, expect, test } from "vitest";
+import { outcome } from "./outcome.ts";
+import { useWorld } from "./world.ts";
+
+const world = useWorld();
+const listeners = (signal: AbortSignal) => getEventListeners(signal, "abort").length;
+
+describe("listeners on the caller's signal", () => {
+  test("there is one listener per signal however many wait with it, in however many semaphores", async () => {
+    const { signal } = new AbortController();
+    const sems = [world().semaphore(1), world().semaphore(1)];
+    const held = await Promise.all(sems.map((sem) => sem.acquire()));
+    const waiters = sems.flatMap((sem) => Array.from({ length: 50 }, () => outcome(sem.acquire({ signal }))));
+    expect(listeners(signal)).toBe(1);
+    for (const slot of held) slot.release();
+    for (const waiter of waiters) {
+      await settled(3);
+      waiter.value.release();
+    }
+    expect(listeners(signal)).toBe(0);
+  });
+
+  test("whoever gets a slot at once adds no listener", async () => {
+    const { signal } = new AbortController();
+    const slot = await world().semaphore(1).acquire({ signal });
+    expect(listeners(signal)).toBe(0);
+    slot.release();
+  });
+
+  test("a signal that aborts has no listener afterwards", async () => {
+    const controller = new AbortController();
+    const sem = world().semaphore(1);
+    const held = await sem.acquire();
+    const waiters = Array.from({ length: 3 }, () => outcome(sem.acquire({ signal: controller.signal })));
+    controller.abort();
+    expect(listeners(controller.signal)).toBe(0);
+    await settled();
+    expect(waiters.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+    held.release();
+  });
+
+  test("closing, timing out, and a shrink that refuses take the listener off", async () => {
+    for (const how of ["close", "timeout", "shrink"]) {
+      const { signal } = new AbortController();
+      const sem = world().semaphore(2);
+      const held = await sem.acquire({ width: 2 });
+      const waiter = outcome(sem.acquire({ signal, width: 2, timeoutMs: 10 }));
+      expect(listeners(signal)).toBe(1);
+      if (how === "close") sem.close();
+      if (how === "timeout") world().clock.advance(10);
+      if (how === "shrink") sem.resize(1);
+      expect(listeners(signal), how).toBe(0);
+      await settled();
+      expect(waiter.status).toBe("rejected");
+      held.release();
+    }
+  });
+
+  test("both stages of a pool have one listener together and leave none", async () => {
+    const { signal } = new AbortController();
+    const pool = world().pool({ max: 1, maxPerKey: 1 });
+    const held = await pool.acquire("a");
+    const waiters = ["a", "b"].map((key) => outcome(pool.acquire(key, { signal })));
+    await settled();
+    expect(listeners(signal)).toBe(1);
+    held.release();
+    await settled();
+    waiters[1]?.value.release();
+    await settled();
+    waiters[0]?.value.release();
+    expect(listeners(signal)).toBe(0);
+    pool.close();
+  });
+
+  test("run takes its listener off before the work starts", async () => {
+    const { signal } = new AbortController();
+    const sem = world().semaphore(1);
+    const held = await sem.acquire();
+    const run = sem.run(() => listeners(signal), { signal });
+    expect(listeners(signal)).toBe(1);
+    held.release();
+    expect(await run).toBe(0);
+  });
+});
