@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { FakeClock, settled } from "slotkeeper/testing";
 import { type GovernorEvent, type MediaEvent, MediaSlots } from "slotkeeper/transfers";
 import { describe, expect, test } from "vitest";
-import { runs } from "../long-mode.ts";
+import { patience, runs } from "../long-mode.ts";
 import { outcome } from "../outcome.ts";
 import { FakeMemory, GB, MB } from "./fake-memory.ts";
 import { useTransferWorld } from "./transfer-world.ts";
@@ -213,39 +213,45 @@ describe("the governor's timer", () => {
   });
 });
 
-test("G1, G2, V1: on any curve, limits stay in their bounds and change once a period at most, by half or by one step", () => {
-  const curve = fc.array(fc.record({ load: fc.double({ min: 0, max: 1.5, noNaN: true }), ms: fc.nat({ max: 2500 }) }));
-  const gb = fc.double({ min: 0.5, max: 20, noNaN: true });
-  const property = fc.property(curve, gb, (curve, availableGb) => {
-    const clock = new FakeClock();
-    const probe = new FakeMemory({ rssBytes: 0 });
-    const changes: GovernorEvent[] = [];
-    const onEvent = (event: MediaEvent) => {
-      if (isGoverned(event) && event.from.globalChunks !== event.to.globalChunks) changes.push(event);
-    };
-    const slots = new MediaSlots({ availableGb, governor: { everyMs: EVERY_MS }, probe, clock, onEvent });
-    const { globalUploads, globalChunks } = slots.config().limits;
-    for (const { load, ms } of curve) {
-      probe.rssBytes = load * availableGb * GB;
-      clock.advance(ms);
-    }
-    slots.close();
-    changes.forEach(({ at, from, to, governor: { load = 0 } }, i) => {
-      expect(at - (changes[i - 1]?.at ?? 0)).toBeGreaterThanOrEqual(EVERY_MS);
-      const isHigh = load > 0.85;
-      expect(isHigh || load < 0.7).toBe(true);
-      expect(to.globalUploads).toBe(
-        isHigh ? Math.max(2, Math.floor(from.globalUploads / 2)) : Math.min(globalUploads, from.globalUploads + 1),
-      );
-      expect(to.globalChunks).toBe(
-        isHigh ? Math.max(4, Math.floor(from.globalChunks / 2)) : Math.min(globalChunks, from.globalChunks + 2),
-      );
-      expect(to.perUserUploads).toBeLessThanOrEqual(to.globalUploads);
-      expect(to.perUserUploads).toBeGreaterThanOrEqual(1);
+test(
+  "G1, G2, V1: on any curve, limits stay in their bounds and change once a period at most, by half or by one step",
+  patience,
+  () => {
+    const curve = fc.array(
+      fc.record({ load: fc.double({ min: 0, max: 1.5, noNaN: true }), ms: fc.nat({ max: 2500 }) }),
+    );
+    const gb = fc.double({ min: 0.5, max: 20, noNaN: true });
+    const property = fc.property(curve, gb, (curve, availableGb) => {
+      const clock = new FakeClock();
+      const probe = new FakeMemory({ rssBytes: 0 });
+      const changes: GovernorEvent[] = [];
+      const onEvent = (event: MediaEvent) => {
+        if (isGoverned(event) && event.from.globalChunks !== event.to.globalChunks) changes.push(event);
+      };
+      const slots = new MediaSlots({ availableGb, governor: { everyMs: EVERY_MS }, probe, clock, onEvent });
+      const { globalUploads, globalChunks } = slots.config().limits;
+      for (const { load, ms } of curve) {
+        probe.rssBytes = load * availableGb * GB;
+        clock.advance(ms);
+      }
+      slots.close();
+      changes.forEach(({ at, from, to, governor: { load = 0 } }, i) => {
+        expect(at - (changes[i - 1]?.at ?? 0)).toBeGreaterThanOrEqual(EVERY_MS);
+        const isHigh = load > 0.85;
+        expect(isHigh || load < 0.7).toBe(true);
+        expect(to.globalUploads).toBe(
+          isHigh ? Math.max(2, Math.floor(from.globalUploads / 2)) : Math.min(globalUploads, from.globalUploads + 1),
+        );
+        expect(to.globalChunks).toBe(
+          isHigh ? Math.max(4, Math.floor(from.globalChunks / 2)) : Math.min(globalChunks, from.globalChunks + 2),
+        );
+        expect(to.perUserUploads).toBeLessThanOrEqual(to.globalUploads);
+        expect(to.perUserUploads).toBeGreaterThanOrEqual(1);
+      });
     });
-  });
-  fc.assert(property, { numRuns: runs(300) });
-});
+    fc.assert(property, runs(300));
+  },
+);
 
 /** A process whose memory follows from what it does: uploads of 20 MB each, and another part that grows and shrinks. */
 async function simulate(hasGovernor: boolean) {

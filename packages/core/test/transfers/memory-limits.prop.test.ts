@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { type MediaLimits, memoryLimits } from "slotkeeper/transfers";
 import { expect, test } from "vitest";
-import { runs } from "../long-mode.ts";
+import { patience, runs } from "../long-mode.ts";
 
 const SLOTS = ["globalUploads", "globalChunks", "perUserUploads", "perUserChunks"] as const;
 
@@ -19,12 +19,12 @@ const percent = fc.oneof(fc.integer({ min: 0, max: 99 }), fc.double({ min: 0, ma
 const mb = fc.oneof(fc.integer({ min: 1, max: 500 }), fc.double({ min: 0.1, max: 5000, noNaN: true }));
 const setting = fc.record({ availableGb: gb, reservationPercent: percent, maxChunkMb: mb, directUploadMb: mb });
 
-test("I1: less memory never gives more slots, over the whole range", () => {
+test("I1: less memory never gives more slots, over the whole range", patience, () => {
   const property = fc.property(setting, gb, (config, otherGb) => {
     const [less, more] = [config.availableGb, otherGb].sort((a, b) => a - b) as [number, number];
     expectNoMoreSlots(memoryLimits({ ...config, availableGb: less }), memoryLimits({ ...config, availableGb: more }));
   });
-  fc.assert(property, { numRuns: runs(2000) });
+  fc.assert(property, runs(2000));
 });
 
 test("I1: nor in small steps, from the least limits up to the most", () => {
@@ -37,7 +37,7 @@ test("I1: nor in small steps, from the least limits up to the most", () => {
   expect(before.globalUploads).toBe(50);
 });
 
-test("I1: a larger reservation, chunk or direct upload never gives more slots", () => {
+test("I1: a larger reservation, chunk or direct upload never gives more slots", patience, () => {
   const property = fc.property(setting, percent, mb, mb, (config, reserve, chunkMb, directMb) => {
     const more = memoryLimits(config);
     expectNoMoreSlots(
@@ -47,10 +47,10 @@ test("I1: a larger reservation, chunk or direct upload never gives more slots", 
     expectNoMoreSlots(memoryLimits({ ...config, maxChunkMb: Math.max(chunkMb, config.maxChunkMb) }), more);
     expectNoMoreSlots(memoryLimits({ ...config, directUploadMb: Math.max(directMb, config.directUploadMb) }), more);
   });
-  fc.assert(property, { numRuns: runs(1000) });
+  fc.assert(property, runs(1000));
 });
 
-test("I2: limits are whole numbers within their bounds, and no user has more than there are in all", () => {
+test("I2: limits are whole numbers within their bounds, and no user has more than there are in all", patience, () => {
   const property = fc.property(setting, (config) => {
     const limits = memoryLimits(config);
     for (const name of SLOTS) expect(Number.isInteger(limits[name])).toBe(true);
@@ -63,5 +63,5 @@ test("I2: limits are whole numbers within their bounds, and no user has more tha
     expect(limits.perUserChunks).toBeGreaterThanOrEqual(3);
     expect(limits.perUserChunks).toBeLessThanOrEqual(limits.globalChunks);
   });
-  fc.assert(property, { numRuns: runs(1000) });
+  fc.assert(property, runs(1000));
 });

@@ -2,11 +2,11 @@ import * as fc from "fast-check";
 import { FakeClock, settled } from "slotkeeper/testing";
 import { TransferSlots } from "slotkeeper/transfers";
 import { describe, expect, test } from "vitest";
-import { runs } from "../long-mode.ts";
+import { patience, runs } from "../long-mode.ts";
 import { NaiveUploads, steps, UploadLife } from "./upload-world.ts";
 
 describe("I1, I2, I3: whoever asks, gives up, releases and sweeps, in whatever order and between whatever turns", () => {
-  test("one user never has two uploads, and there are never more than the maximum", async () => {
+  test("one user never has two uploads, and there are never more than the maximum", patience, async () => {
     const life = fc.asyncProperty(steps, fc.integer({ min: 1, max: 3 }), async (steps, maxUploads) => {
       const clock = new FakeClock();
       const slots = new TransferSlots({ maxUploads, clock, idleMs: 10, sweepEveryMs: 7 });
@@ -15,10 +15,10 @@ describe("I1, I2, I3: whoever asks, gives up, releases and sweeps, in whatever o
       slots.sweep(0);
       expect([slots.stats().userSlots, clock.pending]).toEqual([0, 0]);
     });
-    await fc.assert(life, { numRuns: runs(500) });
+    await fc.assert(life, runs(500));
   });
 
-  test("nor do several uploads per user become more, nor is there a limit where there is none", async () => {
+  test("nor do several uploads per user become more, nor is there a limit where there is none", patience, async () => {
     const life = fc.asyncProperty(steps, fc.integer({ min: 2, max: 3 }), async (steps, uploadsPerUser) => {
       const clock = new FakeClock();
       const slots = new TransferSlots({ maxUploads: 0, uploadsPerUser, clock });
@@ -27,7 +27,7 @@ describe("I1, I2, I3: whoever asks, gives up, releases and sweeps, in whatever o
       slots.close();
       expect(clock.pending).toBe(0);
     });
-    await fc.assert(life, { numRuns: runs(200) });
+    await fc.assert(life, runs(200));
   });
 
   test("control: slots that are swept by the time of last use are caught giving one user two uploads", async () => {
@@ -70,35 +70,39 @@ test("a sweep in any single turn between look-up and release never gives a user 
   for (let sweepAt = 0; sweepAt <= turns; sweepAt++) await uploadsWithSweepAt(sweepAt);
 });
 
-test("under stress there are never more than the maximum, the maximum is reached, and everybody is served", async () => {
-  const task = fc.record({ user: fc.nat({ max: 30 }), turns: fc.nat({ max: 4 }), isUpload: fc.boolean() });
-  const stress = fc.asyncProperty(fc.array(task, { minLength: 400, maxLength: 800 }), async (tasks) => {
-    const limits = { uploads: 7, downloads: 5 };
-    const slots = new TransferSlots({ maxUploads: 7, maxDownloads: 5, clock: new FakeClock() });
-    const active = { uploads: 0, downloads: 0 };
-    const most = { uploads: 0, downloads: 0 };
-    const users = new Set<string>();
-    const work = async (kind: keyof typeof limits, turns: number) => {
-      most[kind] = Math.max(most[kind], ++active[kind]);
-      await settled(turns);
-      active[kind]--;
-      if (turns === 0) slots.sweep(0);
-    };
-    const upload = (user: string, turns: number) =>
-      slots.runUpload(user, async () => {
-        if (users.has(user)) throw new Error(`Two uploads of ${user}`);
-        users.add(user);
-        await work("uploads", turns);
-        users.delete(user);
-      });
-    await Promise.all(
-      tasks.map(({ user, turns, isUpload }) =>
-        isUpload ? upload(`user ${user}`, turns) : slots.runDownload(() => work("downloads", turns)),
-      ),
-    );
-    expect(most).toEqual(limits);
-    expect(slots.stats()).toMatchObject({ downloadsActive: 0, uploadsActive: 0 });
-    slots.close();
-  });
-  await fc.assert(stress, { numRuns: runs(30) });
-});
+test(
+  "under stress there are never more than the maximum, the maximum is reached, and everybody is served",
+  patience,
+  async () => {
+    const task = fc.record({ user: fc.nat({ max: 30 }), turns: fc.nat({ max: 4 }), isUpload: fc.boolean() });
+    const stress = fc.asyncProperty(fc.array(task, { minLength: 400, maxLength: 800 }), async (tasks) => {
+      const limits = { uploads: 7, downloads: 5 };
+      const slots = new TransferSlots({ maxUploads: 7, maxDownloads: 5, clock: new FakeClock() });
+      const active = { uploads: 0, downloads: 0 };
+      const most = { uploads: 0, downloads: 0 };
+      const users = new Set<string>();
+      const work = async (kind: keyof typeof limits, turns: number) => {
+        most[kind] = Math.max(most[kind], ++active[kind]);
+        await settled(turns);
+        active[kind]--;
+        if (turns === 0) slots.sweep(0);
+      };
+      const upload = (user: string, turns: number) =>
+        slots.runUpload(user, async () => {
+          if (users.has(user)) throw new Error(`Two uploads of ${user}`);
+          users.add(user);
+          await work("uploads", turns);
+          users.delete(user);
+        });
+      await Promise.all(
+        tasks.map(({ user, turns, isUpload }) =>
+          isUpload ? upload(`user ${user}`, turns) : slots.runDownload(() => work("downloads", turns)),
+        ),
+      );
+      expect(most).toEqual(limits);
+      expect(slots.stats()).toMatchObject({ downloadsActive: 0, uploadsActive: 0 });
+      slots.close();
+    });
+    await fc.assert(stress, runs(30));
+  },
+);
