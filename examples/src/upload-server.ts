@@ -44,16 +44,22 @@ async function observe(kind: string, durationMs: number): Promise<{ samples: Sam
 
 const mostMb = (samples: readonly Sample[]): number => Math.round(Math.max(...samples.map(({ rssMb }) => rssMb)));
 
+const mostAtOnce = (samples: readonly Sample[]): number => Math.max(...samples.map(({ inUse }) => inUse));
+
 async function main(): Promise<void> {
-  const durationMs = values.short ? 3000 : 9000;
+  const durationMs = values.short ? 3500 : 9000;
   const limited = await observe("limited", durationMs);
   const unlimited = await observe("unlimited", durationMs);
   const limits = limited.samples.map(({ limit }) => limit);
   writeFileSync(values.chart, drawChart(limited.samples, unlimited.samples, BUDGET_MB));
   const summary = {
     budgetMb: BUDGET_MB,
-    limited: { mostMb: mostMb(limited.samples), uploads: limited.uploads },
-    unlimited: { mostMb: mostMb(unlimited.samples), uploads: unlimited.uploads },
+    limited: { mostMb: mostMb(limited.samples), mostAtOnce: mostAtOnce(limited.samples), uploads: limited.uploads },
+    unlimited: {
+      mostMb: mostMb(unlimited.samples),
+      mostAtOnce: mostAtOnce(unlimited.samples),
+      uploads: unlimited.uploads,
+    },
     limits: { least: Math.min(...limits), most: Math.max(...limits) },
     chart: values.chart,
   };

@@ -88,6 +88,15 @@ describe("a curve of memory", () => {
     expect(perUser()).toEqual([3, 6]);
   });
 
+  test("holds a user to the lowered limit, not only on paper", () => {
+    const { slots, period } = governed(new FakeMemory({ rssBytes: 0 }));
+    period(0.9);
+    const held = [slots.tryAcquireUpload("ann"), slots.tryAcquireUpload("ann")];
+    expect(slots.tryAcquireUpload("ann")).toBeUndefined();
+    const other = slots.tryAcquireUpload("bob");
+    for (const slot of [...held, other]) expect(slot?.release()).toBe(true);
+  });
+
   test("leaves fallbacks that are below the minimum where they are", () => {
     const probe = new FakeMemory({ rssBytes: 8 * GB });
     const fallbacks = { fallbackGlobalUploads: 1, fallbackGlobalChunks: 3 };

@@ -83,6 +83,8 @@ describe("a malformed variable", () => {
     ["MEDIA__MEMORY_RESERVATION_PERCENT", "100", "a number from 0 to less than 100"],
     ["MEDIA__MEMORY_RESERVATION_PERCENT", "-1", "a number from 0 to less than 100"],
     ["MEDIA__MEMORY_RESERVATION_PERCENT", "40%", "a number from 0 to less than 100"],
+    ["MEDIA__MEMORY_RESERVATION_PERCENT", "", "a number from 0 to less than 100"],
+    ["MEDIA__MAX_CHUNK_MB", "0x10", "a finite number above 0"],
     ["MEDIA__MAX_CHUNK_MB", "0", "a finite number above 0"],
     ["MEDIA__MAX_CHUNK_MB", "", "a finite number above 0"],
     ["MEDIA__DIRECT_UPLOAD_MB", "-1", "a finite number from 0 up"],

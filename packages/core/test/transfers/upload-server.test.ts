@@ -8,12 +8,14 @@ const file = fileURLToPath(new URL("../../../../examples/src/upload-server.ts", 
 
 interface Summary {
   readonly budgetMb: number;
-  readonly limited: { readonly mostMb: number; readonly uploads: number };
-  readonly unlimited: { readonly mostMb: number; readonly uploads: number };
+  readonly limited: { readonly mostMb: number; readonly mostAtOnce: number; readonly uploads: number };
+  readonly unlimited: { readonly mostMb: number; readonly mostAtOnce: number; readonly uploads: number };
   readonly limits: { readonly least: number; readonly most: number };
 }
 
-test("the example's server stays under its budget while clients flood it, and draws its chart", async () => {
+test("the example's server stays under its budget while clients flood it, and draws its chart", {
+  timeout: 120_000,
+}, async () => {
   const { summary, chart } = await withBundle({ file }, async (program, folder) => {
     const path = join(folder, "chart.svg");
     const out = await outputOf(program, ["--short", "--chart", path]);
@@ -21,7 +23,9 @@ test("the example's server stays under its budget while clients flood it, and dr
   });
   const { budgetMb, limited, unlimited, limits } = summary;
   expect(limited.mostMb).toBeLessThan(budgetMb);
-  expect(limited.mostMb).toBeLessThan(unlimited.mostMb);
+  // How far the other gets beyond it depends on the machine; that it takes in more than the limit does not.
+  expect(limited.mostAtOnce).toBeLessThanOrEqual(12);
+  expect(unlimited.mostAtOnce).toBeGreaterThan(12);
   expect(limited.uploads).toBeGreaterThan(0);
   expect(limits.most).toBe(12);
   expect(limits.least).toBeGreaterThanOrEqual(2);
