@@ -1,4 +1,9 @@
-/** How often a property is tried: `SLOTKEEPER_LONG=1` tries fifty times as hard. */
-export function runs(count: number): number {
-  return process.env["SLOTKEEPER_LONG"] === "1" ? count * 50 : count;
+/** How hard properties are tried: `SLOTKEEPER_LONG=1` tries fifty times as hard. */
+const factor = process.env["SLOTKEEPER_LONG"] === "1" ? 50 : 1;
+
+export function runs(count: number): { numRuns: number } {
+  return { numRuns: count * factor };
 }
+
+/** For the test around it. */
+export const patience = { timeout: 60_000 * factor };

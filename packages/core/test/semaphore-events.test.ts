@@ -15,6 +15,10 @@ function recorder() {
   };
 }
 
+function failing(): void {
+  throw new Error("listener");
+}
+
 describe("events", () => {
   test("an acquired event carries type, name, at, waitedMs, number and capacity", async () => {
     const { events, onEvent } = recorder();
@@ -99,10 +103,7 @@ describe("events", () => {
   });
 
   test("a throwing onEvent changes nothing", async () => {
-    const onEvent = () => {
-      throw new Error("listener");
-    };
-    const sem = world().semaphore(1, { onEvent, ttlMs: 100 });
+    const sem = world().semaphore(1, { onEvent: failing, ttlMs: 100 });
     const held = await sem.acquire();
     const next = outcome(sem.acquire());
     const timed = outcome(sem.acquire({ timeoutMs: 10 }));

@@ -1,6 +1,7 @@
 import { isSlotkeeperError, type SemaphoreEvent, SlotExpiredError } from "slotkeeper";
 import { settled } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
+import { Deferred } from "./deferred.ts";
 import { outcome } from "./outcome.ts";
 import { useWorld } from "./world.ts";
 
@@ -244,10 +245,10 @@ describe("run with a ttl", () => {
     const unhandled: unknown[] = [];
     const listener = (reason: unknown) => unhandled.push(reason);
     process.on("unhandledRejection", listener);
-    let fail: (error: Error) => void = () => {};
-    const run = outcome(sem.run(() => new Promise<void>((_, reject) => (fail = reject))));
+    const work = new Deferred();
+    const run = outcome(sem.run(() => work.promise));
     await world().clock.advanceAsync(100);
-    fail(new Error("too late to matter"));
+    work.reject(new Error("too late to matter"));
     await new Promise((resolve) => setImmediate(resolve));
     process.off("unhandledRejection", listener);
     expect(run.reason).toBeInstanceOf(SlotExpiredError);
@@ -256,11 +257,11 @@ describe("run with a ttl", () => {
 
   test("without abortOnExpiry the work goes on and its result counts, though the slot is gone", async () => {
     const sem = world().semaphore(1, { ttlMs: 100 });
-    let finish: (value: string) => void = () => {};
-    const run = outcome(sem.run(() => new Promise<string>((resolve) => (finish = resolve))));
+    const work = new Deferred<string>();
+    const run = outcome(sem.run(() => work.promise));
     await world().clock.advanceAsync(100);
     expect([run.status, sem.inUse]).toEqual(["pending", 0]);
-    finish("done");
+    work.resolve("done");
     await settled();
     expect(run.value).toBe("done");
     expect(sem.stats()).toMatchObject({ expired: 1, released: 0 });

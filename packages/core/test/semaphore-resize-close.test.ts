@@ -1,6 +1,7 @@
 import { ClosedError } from "slotkeeper";
 import { settled } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
+import { Deferred } from "./deferred.ts";
 import { outcome } from "./outcome.ts";
 import { useWorld } from "./world.ts";
 
@@ -139,10 +140,10 @@ describe("close", () => {
 
   test("work that is running when it closes runs to its end", async () => {
     const sem = world().semaphore(1);
-    let finish: (value: string) => void = () => {};
-    const run = outcome(sem.run(() => new Promise<string>((resolve) => (finish = resolve))));
+    const work = new Deferred<string>();
+    const run = outcome(sem.run(() => work.promise));
     sem.close();
-    finish("done");
+    work.resolve("done");
     await settled();
     expect(run.value).toBe("done");
   });

@@ -1,5 +1,6 @@
 import { settled } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
+import { Deferred } from "./deferred.ts";
 import { outcome } from "./outcome.ts";
 import { useWorld } from "./world.ts";
 
@@ -42,14 +43,14 @@ describe("run", () => {
 
   test("work may release its slot early; run does not release another's", async () => {
     const sem = world().semaphore(1);
-    let next: ReturnType<typeof outcome<unknown>> | undefined;
-    await sem.run(async (slot) => {
-      next = outcome(sem.acquire());
+    const next = await sem.run(async (slot) => {
+      const waiter = outcome(sem.acquire());
       slot.release();
       await settled();
+      return waiter;
     });
-    expect([next?.status, sem.inUse]).toEqual(["fulfilled", 1]);
-    (next?.value as { release(): boolean }).release();
+    expect([next.status, sem.inUse]).toEqual(["fulfilled", 1]);
+    next.value.release();
   });
 
   test("run re-checks the signal before it starts the work, and gives the slot back", async () => {
@@ -79,14 +80,13 @@ describe("run", () => {
   test("an abort while the work runs does not take the slot away: the work decides", async () => {
     const sem = world().semaphore(1);
     const controller = new AbortController();
-    let finish: (value: string) => void = () => {};
-    const work = () => new Promise<string>((resolve) => (finish = resolve));
-    const run = outcome(sem.run(work, { signal: controller.signal }));
+    const work = new Deferred<string>();
+    const run = outcome(sem.run(() => work.promise, { signal: controller.signal }));
     await settled();
     controller.abort();
     await settled();
     expect([run.status, sem.inUse]).toEqual(["pending", 1]);
-    finish("done");
+    work.resolve("done");
     await settled();
     expect(run.value).toBe("done");
   });

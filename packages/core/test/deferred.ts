@@ -1,0 +1,9 @@
+/** A promise that a test settles when it likes. */
+export class Deferred<T = void> {
+  resolve!: (value: T) => void;
+  reject!: (reason: unknown) => void;
+  readonly promise = new Promise<T>((resolve, reject) => {
+    this.resolve = resolve;
+    this.reject = reject;
+  });
+}
