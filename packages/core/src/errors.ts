@@ -28,13 +28,9 @@ type ErrorClass<Code, Fields> = new (
 /** A class of errors with these fields. The message tells them, too, unless the cause is a message. */
 function errorClass<Fields, Code extends string>(name: string, code: Code, retryable: boolean, summary: string) {
   return class extends SlotkeeperError {
-    override readonly name = name;
-    override readonly code = code;
-    override readonly retryable = retryable;
-
     constructor(fields: Fields, cause?: unknown) {
       super(typeof cause === "string" ? cause : `${summary} ${JSON.stringify(fields)}`, { cause });
-      Object.assign(this, fields);
+      Object.assign(this, { name, code, retryable }, fields);
     }
   } as unknown as ErrorClass<Code, Fields>;
 }
