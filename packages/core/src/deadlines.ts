@@ -19,13 +19,8 @@ export interface Deadline extends Link {
 }
 
 class DurationList extends LinkedList<Deadline> {
-  readonly durationMs: number;
-  timer: unknown = undefined;
-
-  constructor(durationMs: number) {
-    super();
-    this.durationMs = durationMs;
-  }
+  durationMs = 0;
+  timer: unknown;
 }
 
 export class Deadlines {
@@ -45,7 +40,7 @@ export class Deadlines {
     // Moving to the end of its own list leaves the timer alone: it fires early, finds nothing due, and is set anew.
     if (before?.durationMs !== durationMs) before?.remove(deadline);
     if (durationMs < Infinity) this.#list(durationMs).add(deadline);
-    if (before !== undefined && before.first === undefined) {
+    if (before && !before.first) {
       this.clock.clearTimer(before.timer);
       this.#lists.delete(before.durationMs);
     }
@@ -59,8 +54,9 @@ export class Deadlines {
 
   #list(durationMs: number): DurationList {
     let list = this.#lists.get(durationMs);
-    if (list === undefined) {
-      list = new DurationList(durationMs);
+    if (!list) {
+      list = new DurationList();
+      list.durationMs = durationMs;
       this.#lists.set(durationMs, list);
       this.#arm(list, durationMs);
     }
@@ -74,8 +70,8 @@ export class Deadlines {
   #fire(list: DurationList): void {
     const now = this.clock.now();
     let { first } = list;
-    for (; first !== undefined && first.dueAt <= now; first = list.first) first.due(now);
+    for (; first && first.dueAt <= now; first = list.first) first.due(now);
     // If the list ran empty it was forgotten, and `due` may have begun a new one for the same duration.
-    if (first !== undefined) this.#arm(list, first.dueAt - now);
+    if (first) this.#arm(list, first.dueAt - now);
   }
 }

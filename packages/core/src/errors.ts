@@ -26,8 +26,10 @@ type ErrorClass<Code, Fields> = new (
 ) => SlotkeeperError & { readonly code: Code; readonly retryable: boolean } & Readonly<Fields>;
 
 /** A class of errors with these fields. The message tells them, too, unless the cause is a message. */
-function errorClass<Fields, Code extends string>(name: string, code: Code, retryable: boolean, summary: string) {
+function errorClass<Fields, Code extends string>(name: string, code: Code, summary: string, retryable = false) {
   return class extends SlotkeeperError {
+    static override readonly name = name;
+
     constructor(fields: Fields, cause?: unknown) {
       super(typeof cause === "string" ? cause : `${summary} ${JSON.stringify(fields)}`, { cause });
       Object.assign(this, { name, code, retryable }, fields);
@@ -40,37 +42,42 @@ interface Named {
   semaphore: string | undefined;
 }
 
+/** `waiting`: how many others were still waiting. */
+type TimeoutFields = Named & { waitedMs: number; waiting: number };
+
 /** Nobody freed a slot in time. */
-export class AcquireTimeoutError extends errorClass<
-  Named & {
-    waitedMs: number;
-    /** How many others were still waiting. */
-    waiting: number;
-  },
-  "ACQUIRE_TIMEOUT"
->("AcquireTimeoutError", "ACQUIRE_TIMEOUT", true, "No slot in time") {}
+export type AcquireTimeoutError = InstanceType<typeof AcquireTimeoutError>;
+export const AcquireTimeoutError: ErrorClass<"ACQUIRE_TIMEOUT", TimeoutFields> = errorClass(
+  "AcquireTimeoutError",
+  "ACQUIRE_TIMEOUT",
+  "No slot in time",
+  true,
+);
 
 /** The semaphore was closed, before or during the wait. The reason given to `close` is the `cause`. */
-export class ClosedError extends errorClass<Named, "CLOSED">("ClosedError", "CLOSED", false, "Closed") {}
+export type ClosedError = InstanceType<typeof ClosedError>;
+export const ClosedError: ErrorClass<"CLOSED", Named> = errorClass("ClosedError", "CLOSED", "Closed");
 
 /** `maxWaiters` others were waiting already. */
-export class QueueFullError extends errorClass<Named & { waiting: number }, "QUEUE_FULL">(
+export type QueueFullError = InstanceType<typeof QueueFullError>;
+export const QueueFullError: ErrorClass<"QUEUE_FULL", Named & { waiting: number }> = errorClass(
   "QueueFullError",
   "QUEUE_FULL",
-  true,
   "Too many waiting",
-) {}
+  true,
+);
 
 /** The slot was held for longer than its ttl and was taken back. */
-export class SlotExpiredError extends errorClass<Named & { heldMs: number }, "SLOT_EXPIRED">(
+export type SlotExpiredError = InstanceType<typeof SlotExpiredError>;
+export const SlotExpiredError: ErrorClass<"SLOT_EXPIRED", Named & { heldMs: number }> = errorClass(
   "SlotExpiredError",
   "SLOT_EXPIRED",
-  false,
   "Held too long",
-) {}
+);
 
 /** The name is in use with another number of slots. */
-export class CapacityMismatchError extends errorClass<
-  Named & { capacity: number; requested: number },
-  "CAPACITY_MISMATCH"
->("CapacityMismatchError", "CAPACITY_MISMATCH", false, "In use with another capacity") {}
+export type CapacityMismatchError = InstanceType<typeof CapacityMismatchError>;
+export const CapacityMismatchError: ErrorClass<
+  "CAPACITY_MISMATCH",
+  Named & { capacity: number; requested: number }
+> = errorClass("CapacityMismatchError", "CAPACITY_MISMATCH", "In use with another capacity");

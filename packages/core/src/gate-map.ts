@@ -15,7 +15,7 @@ export abstract class GateMap<K> {
   /** @internal */
   readonly gates: Map<K, Gate> = new Map();
   /** Where those who got through a gate of this map have to get through, too. @internal */
-  parent: Gate | undefined = undefined;
+  parent: Gate | undefined;
   readonly #idle = new LinkedList<Gate>();
   readonly #idleMs: number;
   protected readonly clock: Clock;
@@ -35,7 +35,7 @@ export abstract class GateMap<K> {
     check("idleMs", idleMs);
     const { size } = this;
     const sinceAt = this.clock.now() - idleMs;
-    for (let gate = this.#idle.first; gate !== undefined && gate.idleSinceAt <= sinceAt; gate = this.#idle.first) {
+    for (let gate = this.#idle.first; gate && gate.idleSinceAt <= sinceAt; gate = this.#idle.first) {
       this.#drop(gate);
     }
     return size - this.size;
@@ -52,12 +52,7 @@ export abstract class GateMap<K> {
   becameIdle(gate: Gate): void {
     gate.idleSinceAt = this.clock.now();
     this.#idle.add(gate);
-    if (gate.context.closed !== undefined) this.#drop(gate);
-  }
-
-  /** @internal */
-  becameBusy(gate: Gate): void {
-    this.#idle.remove(gate);
+    if (gate.context.closed) this.#drop(gate);
   }
 
   #drop(gate: Gate): void {

@@ -41,8 +41,8 @@ export class Gate extends Link {
   idleSinceAt = 0;
   #isServing = false;
   /** Made when somebody first waits. */
-  #queue: WaiterQueue<Resolve | Ticket> | undefined = undefined;
-  #numbers: SlotNumbers | undefined = undefined;
+  #queue: WaiterQueue<Resolve | Ticket> | undefined;
+  #numbers: SlotNumbers | undefined;
 
   constructor(capacity: number, context: GateContext, home?: GateMap<any>, key?: unknown) {
     super();
@@ -74,9 +74,9 @@ export class Gate extends Link {
     }
     return new Promise((resolve, reject) => {
       const { signal, timeoutMs = policy.acquireTimeoutMs, width = 1 } = options ?? {};
-      this.#checkWidth(width);
+      if (width !== 1) check("width", width, this.#widest);
       check("timeoutMs", timeoutMs);
-      if (signal !== undefined && typeof signal?.addEventListener !== "function") {
+      if (signal !== undefined && !signal?.addEventListener) {
         throw new TypeError(expected("signal", "an AbortSignal", signal));
       }
       const ticket = new Ticket(this, policy, width);
@@ -90,16 +90,14 @@ export class Gate extends Link {
 
   /** A slot if one can be had now. */
   tryEnter(policy: Policy, width = 1): HeldSlot | undefined {
-    this.#checkWidth(width);
+    if (width !== 1) check("width", width, this.#widest);
     return this.#isFree(width) ? this.#take(policy, width) : undefined;
   }
 
   /** A slot was given back by its holder, or taken back. */
   free(slot: HeldSlot, width: number, how: "released" | "expired"): void {
     this.context.counters[how]++;
-    if (slot.dueAt !== undefined || slot.knownNumber !== undefined || slot.knownId !== undefined) {
-      this.#forget(slot, how);
-    }
+    if (slot.dueAt || slot.knownNumber || slot.knownId) this.#forget(slot, how);
     // Both are free before either is handed on: its key's next waiter may need the parent's, too.
     this.inUse -= width;
     this.parent?.vacate(width);
@@ -125,20 +123,19 @@ export class Gate extends Link {
 
   resize(capacity: number, policy?: Policy): void {
     this.capacity = capacity;
+    const most = this.#widest;
     for (const waiter of this.#queue?.all() ?? []) {
-      try {
-        if (typeof waiter === "object") this.#checkWidth(waiter.width);
-      } catch (error) {
-        this.refuse(waiter as Ticket, "rejected", error);
-      }
+      const ticket = waiter as Ticket;
+      const { width } = ticket;
+      if (width > most) this.refuse(ticket, "rejected", new RangeError(expected("width", `at most ${most}`, width)));
     }
-    if (policy !== undefined) emit(policy, this, "resized");
+    if (policy) emit(policy, this, "resized");
     this.serve();
   }
 
   close(policy: Policy, reason: unknown): void {
     const { context } = this;
-    if (context.closed !== undefined) return;
+    if (context.closed) return;
     context.closed = new ClosedError({ semaphore: policy.name }, reason);
     this.serve();
     emit(policy, this, "closed");
@@ -162,10 +159,10 @@ export class Gate extends Link {
   #forget(slot: HeldSlot, how: "released" | "expired"): void {
     const { context } = this;
     const { knownId, knownNumber, policy } = slot;
-    if (knownId !== undefined) context.byId.delete(knownId);
-    if (knownNumber !== undefined) this.numbering.numbers.giveBack(knownNumber);
+    if (knownId) context.byId.delete(knownId);
+    if (knownNumber) this.numbering.numbers.giveBack(knownNumber);
     context.time(slot, Infinity, 0);
-    if (policy !== undefined) emit(policy, this, how, undefined, knownNumber);
+    if (policy) emit(policy, this, how, undefined, knownNumber);
   }
 
   #serveAll(): void {
@@ -178,13 +175,10 @@ export class Gate extends Link {
     const { closed, counters } = this.context;
     const waiter = this.#queue?.first() as Resolve | Ticket;
     if (typeof waiter === "object") return this.#settle(waiter);
-    if (closed === undefined && this.inUse >= this.capacity) return false;
+    if (!closed && this.inUse >= this.capacity) return false;
     this.#pop(undefined);
-    if (closed === undefined) waiter(this.#issue(1));
-    else {
-      counters.rejected++;
-      waiter(Promise.reject(closed));
-    }
+    if (closed) counters.rejected++;
+    waiter(closed ? Promise.reject(closed) : this.#take(undefined, 1));
     return true;
   }
 
@@ -199,9 +193,9 @@ export class Gate extends Link {
       this.refuse(ticket, "rejected", new QueueFullError({ semaphore: policy.name, waiting }));
     } else {
       this.#push(ticket);
-      if (waitSignal !== undefined) watch(ticket, waitSignal);
+      if (waitSignal) watch(ticket, waitSignal);
       // It has one timeout for both stages.
-      if (ticket.list === undefined) this.context.time(ticket, timeoutMs, ticket.sinceAt);
+      if (!ticket.list) this.context.time(ticket, timeoutMs, ticket.sinceAt);
     }
   }
 
@@ -211,32 +205,33 @@ export class Gate extends Link {
     const { closed } = this.context;
     // Our listener may not have run yet, but whoever freed the slot ran after the abort.
     if (waitSignal?.aborted) this.refuse(ticket, "aborted", waitSignal.reason);
-    else if (closed !== undefined) this.refuse(ticket, "rejected", closed);
+    else if (closed) this.refuse(ticket, "rejected", closed);
     else if (this.inUse + width > this.capacity) return false;
     else {
       this.#pop(ticket);
       this.occupy(width);
-      if (this.parent === undefined) this.#grant(ticket, this.context.clock.now());
-      else this.parent.#arrive(ticket);
+      if (this.parent) this.parent.#arrive(ticket);
+      else this.#grant(ticket, this.context.clock.now());
     }
     return true;
   }
 
-  #grant(ticket: Ticket, now: number): void {
+  #grant(ticket: Ticket, now: number = ticket.sinceAt): Ticket {
     const { policy, gate, sinceAt } = ticket;
     const { context } = this;
     this.#endWait(ticket);
     ticket.sinceAt = now;
     context.counters.acquired++;
     context.time(ticket, policy.ttlMs, now);
-    if (policy.onEvent !== undefined) emit(policy, gate, "acquired", now - sinceAt, ticket.number);
+    if (policy.onEvent) emit(policy, gate, "acquired", now - sinceAt, ticket.number);
     ticket.resolve?.(ticket);
+    return ticket;
   }
 
   #endWait(ticket: Ticket): void {
     this.#pop(ticket);
     ticket.at = undefined;
-    if (ticket.waitSignal !== undefined) unwatch(ticket, ticket.waitSignal);
+    if (ticket.waitSignal) unwatch(ticket, ticket.waitSignal);
   }
 
   #push(waiter: Resolve | Ticket): void {
@@ -247,34 +242,24 @@ export class Gate extends Link {
 
   /** Takes it out of the queue, if it is in; the first, if none is named. */
   #pop(ticket: Ticket | undefined): void {
-    if (ticket !== undefined && ticket.position === undefined) return;
+    if (ticket && ticket.position === undefined) return;
     this.#queue?.remove(ticket?.position);
     this.waiting--;
-    if (ticket !== undefined) ticket.position = undefined;
+    if (ticket) ticket.position = undefined;
     this.context.await(-1);
   }
 
   /** Only for those whom it fits. */
-  #take(policy: Policy, width: number): HeldSlot {
-    if (policy.isPlain) {
-      this.parent?.occupy(width);
-      return this.#issue(width);
-    }
-    const ticket = new Ticket(this, policy, width);
+  #take(policy: Policy | undefined, width: number): HeldSlot {
     this.occupy(width);
     this.parent?.occupy(width);
-    this.#grant(ticket, ticket.sinceAt);
-    return ticket;
-  }
-
-  #issue(width: number): HeldSlot {
-    this.occupy(width);
+    if (policy?.isPlain === false) return this.#grant(new Ticket(this, policy, width));
     this.context.counters.acquired++;
     return new HeldSlot(this, width);
   }
 
   occupy(width: number): void {
-    if (this.inUse === 0) this.home?.becameBusy(this);
+    if (this.inUse === 0) this.list?.remove(this);
     this.inUse += width;
   }
 
@@ -285,7 +270,7 @@ export class Gate extends Link {
 
   /** Whether whoever asks for that much can have it now. */
   #isFree(width: number): boolean {
-    return this.context.closed === undefined && this.fits(width) && this.parent?.fits(width) !== false;
+    return !this.context.closed && this.fits(width) && this.parent?.fits(width) !== false;
   }
 
   fits(width: number): boolean {
@@ -294,11 +279,11 @@ export class Gate extends Link {
 
   /** Whether a waiter with these options needs no ticket. */
   #isPlain({ isPlain, acquireTimeoutMs, maxWaiters }: Policy): boolean {
-    const isPlainHere = this.context.closed === undefined && this.parent === undefined;
+    const isPlainHere = !this.context.closed && !this.parent;
     return isPlain && isPlainHere && acquireTimeoutMs === Infinity && this.waiting < maxWaiters;
   }
 
-  #checkWidth(width: number): void {
-    if (width !== 1) check("width", width, Math.min(this.capacity, this.numbering.capacity));
+  get #widest(): number {
+    return Math.min(this.capacity, this.numbering.capacity);
   }
 }

@@ -89,7 +89,7 @@ export function expected(field: string, expectation: string, value: unknown): st
 /** Refuses a number that is out of range. */
 export function check(field: string, value: number, most?: number): void {
   const message = problem(field, value, LIKE[field], most);
-  if (message !== undefined) throw new RangeError(message);
+  if (message) throw new RangeError(message);
 }
 
 /**
@@ -104,13 +104,13 @@ export function resolveOptions<T extends object>(defaults: T, options: { [K in k
     if (value === undefined) continue;
     const like = Object.hasOwn(defaults, key) ? LIKE[key] : undefined;
     const message = problem(key, value, like);
-    if (message !== undefined) {
+    if (message) {
       problems.push(message);
       if (typeof like !== "number") Kind = TypeError;
     }
     resolved[key as keyof T] = value as T[keyof T];
   }
-  if (problems.length > 0) throw new Kind(problems.join("; "));
+  if (problems[0]) throw new Kind(problems.join("; "));
   return resolved;
 }
 

@@ -50,7 +50,7 @@ export class SemaphoreRegistry extends GateMap<string> {
       context.clock = clock;
     } else if (capacity !== requested) throw new CapacityMismatchError({ semaphore, capacity, requested });
     // Behind a closed one a new one has to wait until the name is free: see `current`.
-    return context.closed === undefined ? known : made;
+    return context.closed ? made : known;
   }
 
   /** For `Semaphore`: the gate that has the name of this one now; this one again if none has. @internal */

@@ -62,7 +62,7 @@ export class Semaphore {
   }
 
   get closed(): boolean {
-    return this.#current.context.closed !== undefined;
+    return Boolean(this.#current.context.closed);
   }
 
   /** Waits for a slot. */
@@ -122,9 +122,9 @@ export class Semaphore {
    */
   get #current(): Gate {
     const { home, context } = this.#gate;
-    if (home === undefined || context.closed !== undefined) return this.#gate;
+    if (!home || context.closed) return this.#gate;
     const gate = this.#policy.registry.current(this.#gate);
-    if (gate.context.closed === undefined) this.#gate = gate;
+    if (!gate.context.closed) this.#gate = gate;
     return gate;
   }
 }

@@ -50,7 +50,7 @@ export class SlotPool<K = string> extends GateMap<K> {
   readonly #policy: Policy & typeof KEYED;
   readonly #global: Gate;
   #maxPerKey: number;
-  #sweepTimer: unknown = undefined;
+  #sweepTimer: unknown;
 
   constructor(options: SlotPoolOptions) {
     check("max", options.max);
@@ -64,7 +64,7 @@ export class SlotPool<K = string> extends GateMap<K> {
 
   get inUse(): number {
     let { inUse } = this.#global;
-    if (this.parent === undefined) for (const gate of this.gates.values()) inUse += gate.inUse;
+    if (!this.parent) for (const gate of this.gates.values()) inUse += gate.inUse;
     return inUse;
   }
 
@@ -74,7 +74,7 @@ export class SlotPool<K = string> extends GateMap<K> {
   }
 
   get closed(): boolean {
-    return this.#global.context.closed !== undefined;
+    return Boolean(this.#global.context.closed);
   }
 
   /** A slot for that key; without a key only the global limit counts. `timeoutMs` and `signal` cover both stages. */
@@ -123,26 +123,27 @@ export class SlotPool<K = string> extends GateMap<K> {
 
   /** The first stage: the global gate, if there is no key or no limit for it. */
   #gateOf(key: K | undefined): Gate {
-    if (this.parent !== undefined && (key === undefined || this.#maxPerKey === Infinity)) return this.parent;
-    const known = this.gates.get(key as K);
-    if (known !== undefined) return known;
-    const gate = this.add(new Gate(this.#maxPerKey, this.#global.context, this, key));
-    this.#sweepLater();
+    if (this.parent && (key === undefined || this.#maxPerKey === Infinity)) return this.parent;
+    let gate = this.gates.get(key as K);
+    if (!gate) {
+      gate = this.add(new Gate(this.#maxPerKey, this.#global.context, this, key));
+      this.#sweepLater();
+    }
     return gate;
   }
 
   #sweepLater(): void {
     const { clock, sweepEveryMs } = this.#policy;
-    if (this.size > 0 && !this.closed) this.#sweepTimer ??= startTimer(clock, () => this.#sweepAgain(), sweepEveryMs, false);
-    else {
+    const stop = () => {
       clock.clearTimer(this.#sweepTimer);
       this.#sweepTimer = undefined;
-    }
-  }
-
-  #sweepAgain(): void {
-    this.#sweepTimer = undefined;
-    this.sweep();
+    };
+    const again = () => {
+      stop();
+      this.sweep();
+    };
+    if (this.size === 0 || this.closed) stop();
+    else this.#sweepTimer ??= startTimer(clock, again, sweepEveryMs, false);
   }
 }
 

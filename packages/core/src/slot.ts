@@ -54,10 +54,6 @@ export class HeldSlot implements Slot, Deadline {
     this.#width = width;
   }
 
-  get ttlMs(): number {
-    return Infinity;
-  }
-
   get width(): number {
     return Math.abs(this.#width);
   }
@@ -68,7 +64,7 @@ export class HeldSlot implements Slot, Deadline {
 
   /** 128 random bits. */
   get id(): string {
-    if (this.knownId === undefined) {
+    if (!this.knownId) {
       this.knownId = crypto.getRandomValues(new Uint32Array(4)).join("-");
       if (!this.released) this.gate.context.byId.set(this.knownId, this);
     }
@@ -94,7 +90,7 @@ export class HeldSlot implements Slot, Deadline {
     return this.list && this.dueAt;
   }
 
-  renew(ttlMs: number = this.ttlMs): boolean {
+  renew(ttlMs: number = this.policy?.ttlMs ?? Infinity): boolean {
     check("ttlMs", ttlMs);
     const { context } = this.gate;
     if (!this.released) context.time(this, ttlMs, context.clock.now());

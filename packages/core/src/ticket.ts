@@ -35,21 +35,10 @@ export class Ticket extends HeldSlot {
     super(gate, width);
     this.policy = policy;
     this.sinceAt = gate.context.clock.now();
-    this.list = undefined;
-    this.previous = undefined;
-    this.next = undefined;
-  }
-
-  override get ttlMs(): number {
-    return this.policy.ttlMs;
-  }
-
-  onAbort(): void {
-    this.at?.refuse(this, "aborted", this.waitSignal?.reason);
   }
 
   override due(now: number): void {
-    if (this.at !== undefined) return this.at.refuse(this, "timedOut");
+    if (this.at) return this.at.refuse(this, "timedOut");
     super.due(now);
     const { name: semaphore, abortOnExpiry } = this.policy;
     if (abortOnExpiry) this.aborter.abort(new SlotExpiredError({ semaphore, heldMs: now - this.sinceAt }));
