@@ -25,13 +25,11 @@ type ErrorClass<Code, Fields> = new (
   cause?: unknown,
 ) => SlotkeeperError & { readonly code: Code; readonly retryable: boolean } & Readonly<Fields>;
 
-/** A class of errors with these fields. The message tells them, too, unless the cause is a message. */
-function errorClass<Fields, Code extends string>(name: string, code: Code, summary: string, retryable = false) {
+/** A class of errors with these fields. The message is the code and the fields, or the cause if that is a message. */
+function errorClass<Fields, Code extends string>(name: string, code: Code, retryable: boolean) {
   return class extends SlotkeeperError {
-    static override readonly name = name;
-
     constructor(fields: Fields, cause?: unknown) {
-      super(typeof cause === "string" ? cause : `${summary} ${JSON.stringify(fields)}`, { cause });
+      super(typeof cause === "string" ? cause : `${code} ${JSON.stringify(fields)}`, { cause });
       Object.assign(this, { name, code, retryable }, fields);
     }
   } as unknown as ErrorClass<Code, Fields>;
@@ -42,42 +40,35 @@ interface Named {
   semaphore: string | undefined;
 }
 
-/** `waiting`: how many others were still waiting. */
-type TimeoutFields = Named & { waitedMs: number; waiting: number };
-
 /** Nobody freed a slot in time. */
-export type AcquireTimeoutError = InstanceType<typeof AcquireTimeoutError>;
-export const AcquireTimeoutError: ErrorClass<"ACQUIRE_TIMEOUT", TimeoutFields> = errorClass(
-  "AcquireTimeoutError",
-  "ACQUIRE_TIMEOUT",
-  "No slot in time",
-  true,
-);
+export class AcquireTimeoutError extends errorClass<
+  Named & {
+    waitedMs: number;
+    /** How many others were still waiting. */
+    waiting: number;
+  },
+  "ACQUIRE_TIMEOUT"
+>("AcquireTimeoutError", "ACQUIRE_TIMEOUT", true) {}
 
 /** The semaphore was closed, before or during the wait. The reason given to `close` is the `cause`. */
-export type ClosedError = InstanceType<typeof ClosedError>;
-export const ClosedError: ErrorClass<"CLOSED", Named> = errorClass("ClosedError", "CLOSED", "Closed");
+export class ClosedError extends errorClass<Named, "CLOSED">("ClosedError", "CLOSED", false) {}
 
 /** `maxWaiters` others were waiting already. */
-export type QueueFullError = InstanceType<typeof QueueFullError>;
-export const QueueFullError: ErrorClass<"QUEUE_FULL", Named & { waiting: number }> = errorClass(
+export class QueueFullError extends errorClass<Named & { waiting: number }, "QUEUE_FULL">(
   "QueueFullError",
   "QUEUE_FULL",
-  "Too many waiting",
   true,
-);
+) {}
 
 /** The slot was held for longer than its ttl and was taken back. */
-export type SlotExpiredError = InstanceType<typeof SlotExpiredError>;
-export const SlotExpiredError: ErrorClass<"SLOT_EXPIRED", Named & { heldMs: number }> = errorClass(
+export class SlotExpiredError extends errorClass<Named & { heldMs: number }, "SLOT_EXPIRED">(
   "SlotExpiredError",
   "SLOT_EXPIRED",
-  "Held too long",
-);
+  false,
+) {}
 
 /** The name is in use with another number of slots. */
-export type CapacityMismatchError = InstanceType<typeof CapacityMismatchError>;
-export const CapacityMismatchError: ErrorClass<
-  "CAPACITY_MISMATCH",
-  Named & { capacity: number; requested: number }
-> = errorClass("CapacityMismatchError", "CAPACITY_MISMATCH", "In use with another capacity");
+export class CapacityMismatchError extends errorClass<
+  Named & { capacity: number; requested: number },
+  "CAPACITY_MISMATCH"
+>("CapacityMismatchError", "CAPACITY_MISMATCH", false) {}
