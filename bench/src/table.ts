@@ -124,7 +124,9 @@ export function summaryLine(report: Report): string {
 }
 
 export function renderTable(report: Report): string {
-  const mode = report.isShort ? "\nshort mode: a smoke run at a tenth of the sizes over 1,000, not a measurement" : "";
+  const mode = report.isShort
+    ? "\nshort mode: a smoke run at a twentieth of the sizes over 1,000, not a measurement"
+    : "";
   return [
     `Node ${report.node}, medians of ${report.rounds} interleaved rounds in fresh processes${mode}`,
     "* full peer: owner-safe release, timeout or abort",

@@ -1,4 +1,10 @@
-/** How one process turns a loop into one figure. The harness takes the median over processes. */
+/**
+ * How one process turns a loop into one figure. The harness takes the median over processes.
+ *
+ * Other programs can only add to what a batch takes, so the figure is the lower quartile of the batches; a batch is long
+ * enough to hold its share of garbage collection. Time spent waiting for a processor is left out where the system tells.
+ */
+import { readFileSync } from "node:fs";
 
 export type Loop = (count: number) => Promise<unknown> | void;
 
@@ -25,8 +31,11 @@ export const median = (values: readonly number[]): number => {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
 };
 
-/** Median over batches of `count` operations each: nanoseconds per operation, by the given stopwatch. */
-async function medianCost(loop: Loop, count: number, pace: Pace, stopwatch: () => () => number): Promise<number> {
+const lowerQuartile = (values: readonly number[]): number =>
+  [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) / 4)] ?? Number.NaN;
+
+/** Lower quartile of batches of `count` operations each: nanoseconds per operation, by the given stopwatch. */
+async function quartileCost(loop: Loop, count: number, pace: Pace, stopwatch: () => () => number): Promise<number> {
   const batches = async (forMs: number, least: number): Promise<number[]> => {
     const figures: number[] = [];
     const startedAt = performance.now();
@@ -41,32 +50,50 @@ async function medianCost(loop: Loop, count: number, pace: Pace, stopwatch: () =
   const warmUp = await batches(pace.warmUpMs, 1);
   const [first = Number.NaN] = warmUp;
   if (first * count > SLOW_BATCH_MS * 1e6) return first;
-  return median(await batches(pace.measureMs, pace.leastBatches));
+  return lowerQuartile(await batches(pace.measureMs, pace.leastBatches));
 }
 
-const wallClock = () => {
+/** Nanoseconds that this thread has stood in line for a processor so far; 0 where the system does not tell. */
+function queuedNs(): number {
+  try {
+    return Number(readFileSync("/proc/self/schedstat", "utf8").split(" ")[1] ?? 0);
+  } catch {
+    return 0;
+  }
+}
+
+/** Starts a stopwatch: nanoseconds since now, without the time spent waiting for a processor. */
+export const wallClock = (): (() => number) => {
+  const queuedBefore = queuedNs();
   const startedAt = process.hrtime.bigint();
-  return () => Number(process.hrtime.bigint() - startedAt);
+  return () => {
+    const elapsed = Number(process.hrtime.bigint() - startedAt);
+    return Math.max(1, elapsed - (queuedNs() - queuedBefore));
+  };
 };
 
 /** Time the event loop was busy: without the waiting for timers that have yet to fire. */
 const busyClock = () => {
+  const queuedBefore = queuedNs();
   const before = performance.eventLoopUtilization();
-  return () => performance.eventLoopUtilization(before).active * 1e6;
+  return () => {
+    const active = performance.eventLoopUtilization(before).active * 1e6;
+    return Math.max(1, active - (queuedNs() - queuedBefore));
+  };
 };
 
 /** Nanoseconds per operation in batches of a size that takes a fair time, up to `most` operations. */
 export async function cost(loop: Loop, most: number, isShort: boolean): Promise<number> {
   const pace = paceOf(isShort);
-  const trial = Math.max(1, Math.round(most / 1000));
+  const trial = Math.max(1, Math.round(most / 10_000));
   await loop(trial);
   const elapsed = wallClock();
   await loop(trial);
   const perOperation = elapsed() / trial;
-  const count = Math.round(Math.min(most, Math.max(trial, (pace.batchMs * 1e6) / perOperation)));
+  const count = Math.round(Math.min(most, Math.max(1, (pace.batchMs * 1e6) / perOperation)));
   // The trial ran cold code: where it asked for less than `most`, the warmed loop may well fit more.
   const settled = count === most ? count : await warmedCount(loop, count, most, pace);
-  return medianCost(loop, settled, pace, wallClock);
+  return quartileCost(loop, settled, pace, wallClock);
 }
 
 async function warmedCount(loop: Loop, count: number, most: number, pace: Pace): Promise<number> {
@@ -78,11 +105,11 @@ async function warmedCount(loop: Loop, count: number, most: number, pace: Pace):
 
 /** Nanoseconds per operation in batches of exactly `count` operations. */
 export const costOfBatch = (loop: Loop, count: number, isShort: boolean): Promise<number> =>
-  medianCost(loop, count, paceOf(isShort), wallClock);
+  quartileCost(loop, count, paceOf(isShort), wallClock);
 
 /** As `costOfBatch`, counting only the time in which the event loop was busy. */
 export const busyCostOfBatch = (loop: Loop, count: number, isShort: boolean): Promise<number> =>
-  medianCost(loop, count, paceOf(isShort), busyClock);
+  quartileCost(loop, count, paceOf(isShort), busyClock);
 
 /** Bytes on the heap that something still refers to. Needs `--expose-gc`. */
 export function liveHeapBytes(): number {
@@ -92,4 +119,4 @@ export function liveHeapBytes(): number {
 }
 
 /** Sizes over 1,000 in short mode. */
-export const sized = (count: number, isShort: boolean): number => (isShort && count > 1000 ? count / 10 : count);
+export const sized = (count: number, isShort: boolean): number => (isShort && count > 1000 ? count / 20 : count);

@@ -24,7 +24,7 @@ export class Attempt {
     return this.#outcome.status === "fulfilled" ? this.#outcome.value : undefined;
   }
 
-  get fate(): Fate | string {
+  get fate(): string {
     if (this.#outcome.status === "pending") return "waiting";
     if (this.#outcome.status === "fulfilled") return this.#fateOfSlot(this.#outcome.value);
     const { reason } = this.#outcome;

@@ -75,6 +75,32 @@ describe("which timers would keep a process alive", () => {
     waiter.value.release();
   });
 
+  // BUG: B17: the lease is the global gate's, the waiter the key's.
+  test.fails("the ttl of a pool's slot keeps alive while somebody waits for that slot's key", async () => {
+    const pool = world().pool({ max: 2, maxPerKey: 1, ttlMs: 10 });
+    const held = await pool.acquire("a");
+    expect(world().clock.keepingAlive).toBe(0);
+    const waiter = outcome(pool.acquire("a"));
+    const { keepingAlive } = world().clock;
+    held.release();
+    await settled();
+    waiter.value.release();
+    pool.close();
+    expect(keepingAlive).toBe(1);
+  });
+
+  test("the ttl of a pool's slot keeps alive while somebody waits for the global limit", async () => {
+    const pool = world().pool({ max: 1, maxPerKey: 1, ttlMs: 10 });
+    const held = await pool.acquire("a");
+    const waiter = outcome(pool.acquire("b"));
+    expect(world().clock.keepingAlive).toBe(1);
+    held.release();
+    await settled();
+    expect(world().clock.keepingAlive).toBe(0);
+    waiter.value.release();
+    pool.close();
+  });
+
   test("sweep timers never do", async () => {
     const keyed = world().keyed(1, { idleMs: 10, sweepEveryMs: 10 });
     const held = await keyed.acquire("a");

@@ -86,7 +86,7 @@ class Life {
       case "sweepAfter":
         return this.#sweepAfter(step.seconds * 1_000);
       case "otherName":
-        new Semaphore(1, { name: `other ${this.others++}`, registry: this.registry });
+        this.guard.track(new Semaphore(1, { name: `other ${this.others++}`, registry: this.registry }));
         return;
       case "resize":
         this.at(step.instance).resize(step.capacity);

@@ -13,7 +13,7 @@ import { FakeClock, LeakGuard, settled } from "slotkeeper/testing";
 import { describe, test } from "vitest";
 import { Attempt, aborted } from "./fate.ts";
 import { patience, runs } from "./long-mode.ts";
-import { type Fate, NaiveSemaphore } from "./naive-semaphore.ts";
+import { NaiveSemaphore } from "./naive-semaphore.ts";
 
 const index = fc.nat(20);
 const step = fc.oneof(
@@ -176,9 +176,8 @@ class Life {
   /** Lets promises settle, then compares who got what. */
   async turn(): Promise<void> {
     await settled(8);
-    const fates: (Fate | string | undefined)[] = this.attempts.map(({ fate }) => fate);
     same(
-      fates,
+      this.attempts.map(({ fate }) => fate),
       this.attempts.map(({ id }) => this.naive.fates.get(id)),
     );
     same(this.grants, this.naive.grants);

@@ -1,21 +1,21 @@
 /** Compiled, never run: what the types promise. */
 import {
   type AcquireOptions,
-  AcquireTimeoutError,
-  CapacityMismatchError,
+  type AcquireTimeoutError,
+  type CapacityMismatchError,
   type Clock,
-  ClosedError,
+  type ClosedError,
   isSlotkeeperError,
   KeyedSemaphore,
   Mutex,
-  QueueFullError,
+  type QueueFullError,
   realClock,
   Semaphore,
   type SemaphoreEvent,
   type SemaphoreOptions,
   type SemaphoreStats,
   type Slot,
-  SlotExpiredError,
+  type SlotExpiredError,
   type SlotkeeperError,
   SlotPool,
 } from "slotkeeper";
@@ -50,8 +50,8 @@ test("using works with a slot", async () => {
   using slot = await sem.acquire();
   expectTypeOf(slot).toExtend<Disposable>();
   expectTypeOf(slot.expiresAt).toEqualTypeOf<number | undefined>();
-  expectTypeOf(slot.renew).toEqualTypeOf<(ttlMs?: number) => boolean>();
-  expectTypeOf(slot.release).toEqualTypeOf<() => boolean>();
+  expectTypeOf<Slot["renew"]>().toEqualTypeOf<(ttlMs?: number) => boolean>();
+  expectTypeOf<Slot["release"]>().toEqualTypeOf<() => boolean>();
   // @ts-expect-error A slot's properties are its own to change.
   slot.released = true;
 });
@@ -61,11 +61,11 @@ test("options may be left out or be undefined, under exactOptionalPropertyTypes 
   expectTypeOf<{ ttlMs: undefined; name: undefined; clock: undefined }>().toExtend<SemaphoreOptions>();
   expectTypeOf<{ signal: AbortSignal | undefined; timeoutMs: number | undefined }>().toExtend<AcquireOptions>();
   // @ts-expect-error An unknown option.
-  new Semaphore(1, { timeout: 5 });
+  void new Semaphore(1, { timeout: 5 });
   // @ts-expect-error A number, not text.
-  new Semaphore("1");
+  void new Semaphore("1");
   // @ts-expect-error A pool needs its limit.
-  new SlotPool({});
+  void new SlotPool({});
   // @ts-expect-error Not an option of acquire.
   void sem.acquire({ ttlMs: 5 });
 });
