@@ -13,12 +13,14 @@ export interface Clock {
   clearTimer(timer: unknown): void;
 }
 
+const origin = performance.timeOrigin;
+
 /**
  * Real time. `performance` and not `Date`: a lease must not last an hour longer because somebody set the wall clock
  * back, and the origin makes the numbers comparable with `Date.now()` all the same.
  */
 export const realClock: Clock = {
-  now: () => performance.timeOrigin + performance.now(),
+  now: () => origin + performance.now(),
   setTimer: (callback, delayMs) => setTimeout(callback, delayMs),
   clearTimer: (timer) => clearTimeout(timer as number),
 };

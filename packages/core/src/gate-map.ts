@@ -57,6 +57,7 @@ export abstract class GateMap<K> {
 
   #drop(gate: Gate): void {
     this.#idle.remove(gate);
-    this.gates.delete(gate.key as K);
+    // A closed gate may have a successor by now.
+    if (this.gates.get(gate.key as K) === gate) this.gates.delete(gate.key as K);
   }
 }

@@ -20,7 +20,6 @@
 import { AcquireTimeoutError, ClosedError, QueueFullError } from "./errors.ts";
 import { emit } from "./events.ts";
 import type { GateContext } from "./gate-context.ts";
-import type { GateMap } from "./gate-map.ts";
 import { Link } from "./linked-list.ts";
 import { type AcquireOptions, check, expected, type Policy } from "./policy.ts";
 import { unwatch, watch } from "./signals.ts";
@@ -29,10 +28,17 @@ import { SlotNumbers } from "./slot-numbers.ts";
 import { type Resolve, Ticket } from "./ticket.ts";
 import { WaiterQueue } from "./waiter-queue.ts";
 
+/** Who keeps gates and finds them by their keys. */
+interface Home {
+  /** Where those who got through one of them have to get through, too. */
+  readonly parent: Gate | undefined;
+  becameIdle(gate: Gate): void;
+}
+
 export class Gate extends Link {
   readonly context: GateContext;
   /** Who finds it by its key, if somebody does. */
-  readonly home: GateMap<any> | undefined;
+  readonly home: Home | undefined;
   readonly key: unknown;
   capacity: number;
   inUse = 0;
@@ -44,7 +50,7 @@ export class Gate extends Link {
   #queue: WaiterQueue<Resolve | Ticket> | undefined;
   #numbers: SlotNumbers | undefined;
 
-  constructor(capacity: number, context: GateContext, home?: GateMap<any>, key?: unknown) {
+  constructor(capacity: number, context: GateContext, home?: Home, key?: unknown) {
     super();
     this.capacity = capacity;
     this.context = context;
@@ -113,9 +119,7 @@ export class Gate extends Link {
     context.time(ticket, Infinity, 0);
     context.counters[how]++;
     const { waiting } = this;
-    ticket.reject(
-      how === "timedOut" ? new AcquireTimeoutError({ semaphore: policy.name, waitedMs, waiting }) : error,
-    );
+    ticket.reject(how === "timedOut" ? new AcquireTimeoutError({ semaphore: policy.name, waitedMs, waiting }) : error);
     if (how !== "rejected") emit(policy, gate, how === "aborted" ? how : "timed-out", waitedMs);
     if (gate !== this) gate.vacate(width);
     this.serve();
@@ -211,7 +215,10 @@ export class Gate extends Link {
       this.#pop(ticket);
       this.occupy(width);
       if (this.parent) this.parent.#arrive(ticket);
-      else this.#grant(ticket, this.context.clock.now());
+      else {
+        this.#endWait(ticket);
+        this.#grant(ticket, this.context.clock.now());
+      }
     }
     return true;
   }
@@ -219,7 +226,6 @@ export class Gate extends Link {
   #grant(ticket: Ticket, now: number = ticket.sinceAt): Ticket {
     const { policy, gate, sinceAt } = ticket;
     const { context } = this;
-    this.#endWait(ticket);
     ticket.sinceAt = now;
     context.counters.acquired++;
     context.time(ticket, policy.ttlMs, now);

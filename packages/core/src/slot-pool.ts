@@ -11,7 +11,15 @@ import { startTimer } from "./clock.ts";
 import { Gate } from "./gate.ts";
 import { type Counters, GateContext } from "./gate-context.ts";
 import { GateMap } from "./gate-map.ts";
-import { type AcquireOptions, check, PLAIN, type Policy, type PolicyOptions, resolveOptions, resolvePolicy } from "./policy.ts";
+import {
+  type AcquireOptions,
+  check,
+  PLAIN,
+  type Policy,
+  type PolicyOptions,
+  resolveOptions,
+  resolvePolicy,
+} from "./policy.ts";
 import { runWithSlot, type Work } from "./run-with-slot.ts";
 import type { Slot } from "./slot.ts";
 
