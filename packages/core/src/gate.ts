@@ -76,7 +76,8 @@ export class Gate extends Link {
   enter(policy: Policy, options?: AcquireOptions): HeldSlot | Promise<HeldSlot> {
     if (options === undefined) {
       if (this.#isFree(1)) return this.#take(policy, 1);
-      if (this.#isPlain(policy)) return new Promise((resolve) => this.#push(resolve));
+      const isPlain = policy.isPlain && policy.acquireTimeoutMs === Infinity && this.waiting < policy.maxWaiters;
+      if (isPlain && !this.parent && !this.context.closed) return new Promise((resolve) => this.#push(resolve));
     }
     return new Promise((resolve, reject) => {
       const { signal, timeoutMs = policy.acquireTimeoutMs, width = 1 } = options ?? {};
@@ -103,7 +104,7 @@ export class Gate extends Link {
   /** A slot was given back by its holder, or taken back. */
   free(slot: HeldSlot, width: number, how: "released" | "expired"): void {
     this.context.counters[how]++;
-    if (slot.dueAt || slot.knownNumber || slot.knownId) this.#forget(slot, how);
+    if (slot.policy || slot.list || slot.knownNumber || slot.knownId) this.#forget(slot, how);
     // Both are free before either is handed on: its key's next waiter may need the parent's, too.
     this.inUse -= width;
     this.parent?.vacate(width);
@@ -151,12 +152,12 @@ export class Gate extends Link {
    */
   serve(): void {
     if (this.waiting > 0 && !this.#isServing) this.#serveAll();
-    if (this.inUse === 0) this.#becameIdle();
+    if (this.inUse + this.waiting === 0) this.#becameIdle();
   }
 
   #becameIdle(): void {
     const { onIdle } = this.context;
-    while (onIdle.length > 0) onIdle.pop()?.();
+    if (onIdle.length > 0) for (const callback of onIdle.splice(0)) callback();
     this.home?.becameIdle(this);
   }
 
@@ -281,12 +282,6 @@ export class Gate extends Link {
 
   fits(width: number): boolean {
     return this.inUse + width <= this.capacity && this.waiting === 0;
-  }
-
-  /** Whether a waiter with these options needs no ticket. */
-  #isPlain({ isPlain, acquireTimeoutMs, maxWaiters }: Policy): boolean {
-    const isPlainHere = !this.context.closed && !this.parent;
-    return isPlain && isPlainHere && acquireTimeoutMs === Infinity && this.waiting < maxWaiters;
   }
 
   get #widest(): number {

@@ -142,16 +142,15 @@ export class SlotPool<K = string> extends GateMap<K> {
 
   #sweepLater(): void {
     const { clock, sweepEveryMs } = this.#policy;
-    const stop = () => {
-      clock.clearTimer(this.#sweepTimer);
-      this.#sweepTimer = undefined;
-    };
     const again = () => {
-      stop();
+      this.#sweepTimer = undefined;
       this.sweep();
     };
-    if (this.size === 0 || this.closed) stop();
-    else this.#sweepTimer ??= startTimer(clock, again, sweepEveryMs, false);
+    if (this.size > 0 && !this.closed) this.#sweepTimer ??= startTimer(clock, again, sweepEveryMs, false);
+    else {
+      clock.clearTimer(this.#sweepTimer);
+      this.#sweepTimer = undefined;
+    }
   }
 }
 
