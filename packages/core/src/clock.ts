@@ -25,9 +25,17 @@ export const realClock: Clock = {
   clearTimer: (timer) => clearTimeout(timer as number),
 };
 
+/** The longest delay that hosts take; a longer one must be waited for in steps. */
+const LONGEST_DELAY_MS = 2 ** 31 - 1;
+
+/** Sets a timer that may fire early if the delay is longer than hosts take. */
+export function startTimer(clock: Clock, callback: () => void, delayMs: number, isAwaited: boolean): unknown {
+  const timer = clock.setTimer(callback, Math.min(Math.ceil(delayMs), LONGEST_DELAY_MS));
+  keepAlive(timer, isAwaited);
+  return timer;
+}
+
 /** Says whether a timer may keep the process alive; does nothing where the host has no such notion. */
 export function keepAlive(timer: unknown, alive: boolean): void {
-  const handle = timer as { ref?(): void; unref?(): void } | undefined;
-  if (alive) handle?.ref?.();
-  else handle?.unref?.();
+  (timer as { ref?(): void; unref?(): void } | undefined)?.[alive ? "ref" : "unref"]?.();
 }

@@ -6,89 +6,72 @@
  *
  * I1  A deadline comes due at most once, never before its time by the clock, and never after it was dropped.
  * I2  A list with nothing in it has no timer and is forgotten.
- * I3  The timers keep the process alive if and only if somebody awaits what one of them will bring (`pin`).
+ * I3  The timers keep the process alive if and only if somebody waits, for a timeout or for what a ttl will take back.
  */
-import { type Clock, keepAlive } from "./clock.ts";
-import { Link, LinkedList } from "./linked-list.ts";
+import { type Clock, keepAlive, startTimer } from "./clock.ts";
+import { type Link, LinkedList } from "./linked-list.ts";
 
-/** The longest delay that hosts take; longer ones are waited for in steps. */
-const LONGEST_DELAY_MS = 2 ** 31 - 1;
-
-/** Whatever has a deadline extends this. */
-export abstract class Deadline extends Link {
-  durationMs = 0;
-  dueAt = 0;
+/** Whatever has a deadline. */
+export interface Deadline extends Link {
+  dueAt: number;
   /** Must drop it. */
-  abstract due(now: number): void;
+  due(now: number): void;
 }
 
 class DurationList extends LinkedList<Deadline> {
-  timer: unknown = undefined;
+  durationMs = 0;
+  timer: unknown;
 }
 
 export class Deadlines {
-  readonly #clock: Clock;
+  clock: Clock;
+  /** How many wait. */
+  waiting = 0;
   readonly #lists = new Map<number, DurationList>();
-  #pins = 0;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.clock = clock;
   }
 
-  /** How many timers are running. */
-  get timers(): number {
-    return this.#lists.size;
-  }
-
-  /** Sets it, or sets it anew. */
-  set(deadline: Deadline, durationMs: number, now: number): void {
-    // Moving to the end of its own list leaves the timer alone: it fires early, finds nothing due, and is set anew.
-    if (deadline.durationMs !== durationMs) this.drop(deadline);
-    deadline.durationMs = durationMs;
+  /** Sets it, or sets it anew; `Infinity` drops it. */
+  time(deadline: Deadline, durationMs: number, now: number): void {
+    const before = deadline.list as DurationList | undefined;
     deadline.dueAt = now + durationMs;
+    // Moving to the end of its own list leaves the timer alone: it fires early, finds nothing due, and is set anew.
+    if (before?.durationMs !== durationMs) before?.remove(deadline);
+    if (durationMs < Infinity) this.#list(durationMs).add(deadline);
+    if (before && !before.first) {
+      this.clock.clearTimer(before.timer);
+      this.#lists.delete(before.durationMs);
+    }
+  }
+
+  /** So many more wait. */
+  await(more: 1 | -1): void {
+    this.waiting += more;
+    if (this.waiting < 2) for (const { timer } of this.#lists.values()) keepAlive(timer, this.waiting > 0);
+  }
+
+  #list(durationMs: number): DurationList {
     let list = this.#lists.get(durationMs);
-    if (list === undefined) {
+    if (!list) {
       list = new DurationList();
+      list.durationMs = durationMs;
       this.#lists.set(durationMs, list);
       this.#arm(list, durationMs);
     }
-    list.add(deadline);
-  }
-
-  drop(deadline: Deadline): void {
-    const { list, durationMs } = deadline;
-    list?.remove(deadline);
-    if (list !== undefined && list.first === undefined) {
-      this.#clock.clearTimer((list as unknown as DurationList).timer);
-      this.#lists.delete(durationMs);
-    }
-  }
-
-  /** Somebody more (1) or somebody fewer (-1) awaits a deadline. */
-  pin(change: 1 | -1): void {
-    this.#pins += change;
-    if (this.#pins < 2) for (const { timer } of this.#lists.values()) keepAlive(timer, this.#pins > 0);
+    return list;
   }
 
   #arm(list: DurationList, delayMs: number): void {
-    list.timer = this.#clock.setTimer(() => this.#fire(list), Math.min(Math.ceil(delayMs), LONGEST_DELAY_MS));
-    keepAlive(list.timer, this.#pins > 0);
+    list.timer = startTimer(this.clock, () => this.#fire(list), delayMs, this.waiting > 0);
   }
 
   #fire(list: DurationList): void {
-    const now = this.#clock.now();
-    let first = list.first;
-    for (; first !== undefined && first.dueAt <= now; first = list.first) first.due(now);
+    const now = this.clock.now();
+    let { first } = list;
+    for (; first && first.dueAt <= now; first = list.first) first.due(now);
     // If the list ran empty it was forgotten, and `due` may have begun a new one for the same duration.
-    if (first !== undefined) this.#arm(list, first.dueAt - now);
+    if (first) this.#arm(list, first.dueAt - now);
   }
-}
-
-const byClock = new WeakMap<Clock, Deadlines>();
-
-/** All semaphores on one clock share their timers. */
-export function deadlinesOf(clock: Clock): Deadlines {
-  let deadlines = byClock.get(clock);
-  if (deadlines === undefined) byClock.set(clock, (deadlines = new Deadlines(clock)));
-  return deadlines;
 }

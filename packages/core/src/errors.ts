@@ -25,16 +25,12 @@ type ErrorClass<Code, Fields> = new (
   cause?: unknown,
 ) => SlotkeeperError & { readonly code: Code; readonly retryable: boolean } & Readonly<Fields>;
 
-/** A class of errors with these fields. The message tells them, too, unless the cause is a message. */
-function errorClass<Fields, Code extends string>(name: string, code: Code, retryable: boolean, summary: string) {
+/** A class of errors with these fields. The message is the code and the fields, or the cause if that is a message. */
+function errorClass<Fields, Code extends string>(name: string, code: Code, retryable: boolean) {
   return class extends SlotkeeperError {
-    override readonly name = name;
-    override readonly code = code;
-    override readonly retryable = retryable;
-
     constructor(fields: Fields, cause?: unknown) {
-      super(typeof cause === "string" ? cause : `${summary} ${JSON.stringify(fields)}`, { cause });
-      Object.assign(this, fields);
+      super(typeof cause === "string" ? cause : `${code} ${JSON.stringify(fields)}`, { cause });
+      Object.assign(this, { name, code, retryable }, fields);
     }
   } as unknown as ErrorClass<Code, Fields>;
 }
@@ -52,17 +48,16 @@ export class AcquireTimeoutError extends errorClass<
     waiting: number;
   },
   "ACQUIRE_TIMEOUT"
->("AcquireTimeoutError", "ACQUIRE_TIMEOUT", true, "No slot in time") {}
+>("AcquireTimeoutError", "ACQUIRE_TIMEOUT", true) {}
 
 /** The semaphore was closed, before or during the wait. The reason given to `close` is the `cause`. */
-export class ClosedError extends errorClass<Named, "CLOSED">("ClosedError", "CLOSED", false, "Closed") {}
+export class ClosedError extends errorClass<Named, "CLOSED">("ClosedError", "CLOSED", false) {}
 
 /** `maxWaiters` others were waiting already. */
 export class QueueFullError extends errorClass<Named & { waiting: number }, "QUEUE_FULL">(
   "QueueFullError",
   "QUEUE_FULL",
   true,
-  "Too many waiting",
 ) {}
 
 /** The slot was held for longer than its ttl and was taken back. */
@@ -70,11 +65,10 @@ export class SlotExpiredError extends errorClass<Named & { heldMs: number }, "SL
   "SlotExpiredError",
   "SLOT_EXPIRED",
   false,
-  "Held too long",
 ) {}
 
 /** The name is in use with another number of slots. */
 export class CapacityMismatchError extends errorClass<
   Named & { capacity: number; requested: number },
   "CAPACITY_MISMATCH"
->("CapacityMismatchError", "CAPACITY_MISMATCH", false, "In use with another capacity") {}
+>("CapacityMismatchError", "CAPACITY_MISMATCH", false) {}

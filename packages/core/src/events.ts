@@ -8,25 +8,27 @@ export interface SemaphoreEvent {
   readonly type: SemaphoreEventType;
   /** The semaphore's name, if it has one. */
   readonly name: string | undefined;
-  /** Of the keyed kinds: whose queue it is about. The second stage of a `SlotPool` is nobody's. */
+  /** Of the keyed kinds: whose slot or wait it is about. */
   readonly key: unknown;
   readonly at: number;
   /** How long the waiter waited: for `acquired`, `timed-out` and `aborted`. */
   readonly waitedMs: number | undefined;
   /** The slot's number: for `acquired`, `released` and `expired`. */
   readonly number: number | undefined;
+  /** Of the semaphore, the key or, in a `SlotPool`, the pool: what bounds the number. */
   readonly capacity: number;
 }
 
 /** `onEvent` is foreign code: whatever it throws, now or later, changes nothing. */
 export function emit(
   { name, onEvent }: Policy,
-  { key, capacity, context }: Gate,
+  { key, numbering, context }: Gate,
   type: SemaphoreEventType,
   waitedMs?: number,
   number?: number,
 ): void {
   try {
+    const { capacity } = numbering;
     const result: unknown = onEvent?.({ type, name, key, at: context.clock.now(), waitedMs, number, capacity });
     if (result instanceof Promise) result.catch(() => {});
   } catch {}

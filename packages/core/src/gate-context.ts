@@ -1,7 +1,7 @@
-/** What the gates of one owner share: the clock, its timers, the counters, and whoever keeps track of idle gates. */
-import { type Clock, realClock } from "./clock.ts";
-import { type Deadlines, deadlinesOf } from "./deadlines.ts";
-import type { GateMap } from "./gate-map.ts";
+/** What the gates of one owner share. */
+import { Deadlines } from "./deadlines.ts";
+import type { ClosedError } from "./errors.ts";
+import type { HeldSlot } from "./slot.ts";
 
 /** Since the beginning, sweeps or not. */
 export interface Counters {
@@ -14,17 +14,12 @@ export interface Counters {
   rejected: number;
 }
 
-export class GateContext {
-  readonly clock: Clock;
-  readonly deadlines: Deadlines;
-  readonly home: GateMap<unknown> | undefined;
+export class GateContext extends Deadlines {
   readonly counters: Counters = { acquired: 0, released: 0, expired: 0, timedOut: 0, aborted: 0, rejected: 0 };
-  /** In all the queues together. */
-  waiting = 0;
-
-  constructor(clock: Clock = realClock, home?: GateMap<unknown>) {
-    this.clock = clock;
-    this.deadlines = deadlinesOf(clock);
-    this.home = home;
-  }
+  /** What everybody gets once it is closed. */
+  closed: ClosedError | undefined;
+  /** The slots held whose id was asked for. */
+  readonly byId = new Map<string, HeldSlot>();
+  /** To be called when nothing is held. */
+  readonly onIdle: (() => void)[] = [];
 }

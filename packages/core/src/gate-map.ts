@@ -8,52 +8,56 @@
  */
 import type { Clock } from "./clock.ts";
 import type { Gate } from "./gate.ts";
-import { GateContext } from "./gate-context.ts";
 import { LinkedList } from "./linked-list.ts";
 import { check } from "./policy.ts";
 
-export class GateMap<K> {
-  readonly gates = new Map<K, Gate>();
+export abstract class GateMap<K> {
+  /** @internal */
+  readonly gates: Map<K, Gate> = new Map();
+  /** Where those who got through a gate of this map have to get through, too. @internal */
+  parent: Gate | undefined;
   readonly #idle = new LinkedList<Gate>();
   readonly #idleMs: number;
-  readonly context: GateContext;
+  protected readonly clock: Clock;
 
-  constructor(idleMs: number, clock: Clock | undefined) {
+  constructor(idleMs: number, clock: Clock) {
     this.#idleMs = idleMs;
-    this.context = new GateContext(clock, this);
+    this.clock = clock;
   }
 
+  /** How many are kept, idle ones included. */
+  get size(): number {
+    return this.gates.size;
+  }
+
+  /** Drops those that have been idle for so long; says how many. */
+  sweep(idleMs: number = this.#idleMs): number {
+    check("idleMs", idleMs);
+    const { size } = this;
+    const sinceAt = this.clock.now() - idleMs;
+    for (let gate = this.#idle.first; gate && gate.idleSinceAt <= sinceAt; gate = this.#idle.first) {
+      this.#drop(gate);
+    }
+    return size - this.size;
+  }
+
+  /** @internal */
   add(gate: Gate): Gate {
     this.gates.set(gate.key as K, gate);
     this.becameIdle(gate);
     return gate;
   }
 
-  /** A closed gate is forgotten at once. */
+  /** A closed gate is forgotten at once. @internal */
   becameIdle(gate: Gate): void {
-    if (gate.inUse > 0) return;
-    gate.idleSinceAt = this.context.clock.now();
+    gate.idleSinceAt = this.clock.now();
     this.#idle.add(gate);
-    if (gate.closed !== undefined) this.#drop(gate);
-  }
-
-  becameBusy(gate: Gate): void {
-    this.#idle.remove(gate);
-  }
-
-  /** Drops those that have been idle for so long; says how many. */
-  sweep(idleMs: number = this.#idleMs): number {
-    check("idleMs", idleMs);
-    const sizeBefore = this.gates.size;
-    const sinceAt = this.context.clock.now() - idleMs;
-    for (let gate = this.#idle.first; gate !== undefined && gate.idleSinceAt <= sinceAt; gate = this.#idle.first) {
-      this.#drop(gate);
-    }
-    return sizeBefore - this.gates.size;
+    if (gate.context.closed) this.#drop(gate);
   }
 
   #drop(gate: Gate): void {
     this.#idle.remove(gate);
-    this.gates.delete(gate.key as K);
+    // A closed gate may have a successor by now.
+    if (this.gates.get(gate.key as K) === gate) this.gates.delete(gate.key as K);
   }
 }

@@ -19,300 +19,272 @@
  */
 import { AcquireTimeoutError, ClosedError, QueueFullError } from "./errors.ts";
 import { emit } from "./events.ts";
-import type { Counters, GateContext } from "./gate-context.ts";
+import type { GateContext } from "./gate-context.ts";
 import { Link } from "./linked-list.ts";
-import { type AcquireOptions, PLAIN, type Policy, problem } from "./policy.ts";
+import { type AcquireOptions, check, expected, type Policy } from "./policy.ts";
 import { unwatch, watch } from "./signals.ts";
 import { HeldSlot } from "./slot.ts";
 import { SlotNumbers } from "./slot-numbers.ts";
 import { type Resolve, Ticket } from "./ticket.ts";
 import { WaiterQueue } from "./waiter-queue.ts";
 
-type Onward = (slot: HeldSlot) => HeldSlot | Promise<HeldSlot>;
-
-interface GateExtras {
-  readonly byId: Map<string, HeldSlot>;
-  readonly numbers: SlotNumbers;
-  readonly onIdle: (() => void)[];
+/** Who keeps gates and finds them by their keys. */
+interface Home {
+  /** Where those who got through one of them have to get through, too. */
+  readonly parent: Gate | undefined;
+  becameIdle(gate: Gate): void;
 }
-
-const NO_OPTIONS: AcquireOptions = {};
 
 export class Gate extends Link {
   readonly context: GateContext;
-  /** What its owner finds it by, if it has one. */
+  /** Who finds it by its key, if somebody does. */
+  readonly home: Home | undefined;
   readonly key: unknown;
   capacity: number;
   inUse = 0;
   waiting = 0;
-  /** Tickets with a deadline, waiting or held. */
-  #timed = 0;
-  /** What everybody gets once it is closed. */
-  closed: ClosedError | undefined = undefined;
-  /** Made when somebody first waits. */
-  #queue: WaiterQueue<Resolve | Ticket> | undefined = undefined;
-  /** Made when somebody first asks for an id, a number or to be told of idleness: few gates are asked. */
-  #extras: GateExtras | undefined = undefined;
-  /** For its owner's list of idle gates. */
+  /** For its home. */
   idleSinceAt = 0;
+  #isServing = false;
+  /** Made when somebody first waits. */
+  #queue: WaiterQueue<Resolve | Ticket> | undefined;
+  #numbers: SlotNumbers | undefined;
 
-  constructor(capacity: number, context: GateContext, key?: unknown) {
+  constructor(capacity: number, context: GateContext, home?: Home, key?: unknown) {
     super();
     this.capacity = capacity;
     this.context = context;
+    this.home = home;
     this.key = key;
   }
 
-  /**
-   * A slot if one can be had now, else a promise of one, which may already be rejected. Never throws.
-   * `onward` is what comes of the slot instead, at the moment it is granted: the second stage of a `SlotPool`.
-   */
-  enter(policy: Policy, options?: AcquireOptions, onward?: Onward, arrivedAt?: number): HeldSlot | Promise<HeldSlot> {
-    if (options === undefined && onward === undefined && this.#isFree(1)) return this.take(policy);
-    const { signal, timeoutMs = policy.acquireTimeoutMs, width = 1 } = options ?? NO_OPTIONS;
-    const misuse = options && this.#misuseOf(width, timeoutMs, signal);
-    if (misuse !== undefined) return Promise.reject(misuse);
-    if (signal?.aborted) {
-      this.#count("aborted", policy, 0);
-      return Promise.reject(signal.reason);
+  get parent(): Gate | undefined {
+    return this.home?.parent;
+  }
+
+  /** Whose capacity bounds the numbers of its slots. */
+  get numbering(): Gate {
+    return this.parent ?? this;
+  }
+
+  get numbers(): SlotNumbers {
+    this.#numbers ??= new SlotNumbers();
+    return this.#numbers;
+  }
+
+  /** A slot if one can be had now and nothing special is asked, else a promise of one. Never throws. */
+  enter(policy: Policy, options?: AcquireOptions): HeldSlot | Promise<HeldSlot> {
+    if (options === undefined) {
+      if (this.#isFree(1)) return this.#take(policy, 1);
+      const isPlain = policy.isPlain && policy.acquireTimeoutMs === Infinity && this.waiting < policy.maxWaiters;
+      if (isPlain && !this.parent && !this.context.closed) return new Promise((resolve) => this.#push(resolve));
     }
-    if (this.#isFree(width)) {
-      const slot = this.take(policy, width);
-      return onward === undefined ? slot : onward(slot);
-    }
-    const refusal = this.#refusal(policy, timeoutMs, arrivedAt);
-    if (refusal !== undefined) return Promise.reject(refusal);
-    const isPlain = policy.isPlain && width === 1 && signal === undefined && timeoutMs === Infinity && !onward;
-    if (isPlain) return this.#wait(undefined, undefined);
-    const ticket = new Ticket(this, policy, width, arrivedAt);
-    ticket.signal = signal;
-    if (signal !== undefined) watch(ticket, signal);
-    this.time(ticket, timeoutMs);
-    return this.#wait(ticket, onward);
+    return new Promise((resolve, reject) => {
+      const { signal, timeoutMs = policy.acquireTimeoutMs, width = 1 } = options ?? {};
+      if (width !== 1) check("width", width, this.#widest);
+      check("timeoutMs", timeoutMs);
+      if (signal !== undefined && !signal?.addEventListener) {
+        throw new TypeError(expected("signal", "an AbortSignal", signal));
+      }
+      const ticket = new Ticket(this, policy, width);
+      ticket.waitSignal = signal;
+      ticket.timeoutMs = timeoutMs;
+      ticket.resolve = resolve;
+      ticket.reject = reject;
+      this.#arrive(ticket);
+    });
   }
 
-  /** Whether a slot of that width can be had now. */
-  fits(width = 1): boolean {
-    const misuse = this.tooWide(width);
-    if (misuse !== undefined) throw new RangeError(misuse);
-    return this.#isFree(width);
-  }
-
-  /** What is wrong with a width. */
-  tooWide(width: number): string | undefined {
-    return width === 1 ? undefined : problem("width", width, this.capacity);
-  }
-
-  /** Only for those whom it fits, and the head of the queue. */
-  take(policy: Policy, width = 1): HeldSlot {
-    if (!policy.isPlain) return this.#hold(new Ticket(this, policy, width), 0);
-    return this.#issue(width, undefined);
+  /** A slot if one can be had now. */
+  tryEnter(policy: Policy, width = 1): HeldSlot | undefined {
+    if (width !== 1) check("width", width, this.#widest);
+    return this.#isFree(width) ? this.#take(policy, width) : undefined;
   }
 
   /** A slot was given back by its holder, or taken back. */
-  free(width: number, ticket: Ticket | undefined, how: "released" | "expired"): void {
-    this.inUse -= width;
+  free(slot: HeldSlot, width: number, how: "released" | "expired"): void {
     this.context.counters[how]++;
-    if (ticket !== undefined) this.#forget(ticket, how);
-    if (this.waiting > 0) this.#handOff();
-    if (this.inUse === 0) this.#becameIdle();
+    if (slot.policy || slot.list || slot.knownNumber || slot.knownId) this.#forget(slot, how);
+    // Both are free before either is handed on: its key's next waiter may need the parent's, too.
+    this.inUse -= width;
+    this.parent?.vacate(width);
+    this.serve();
   }
 
   /** A wait is over without a slot. */
-  leave(waiter: Ticket, how: "aborted" | "timedOut", error: unknown): void {
-    this.#refuse(waiter, how, error);
-    this.#handOff();
+  refuse(ticket: Ticket, how: "aborted" | "timedOut" | "rejected", error?: unknown): void {
+    const { context } = this;
+    const { policy, gate, width } = ticket;
+    const waitedMs = context.clock.now() - ticket.sinceAt;
+    this.#endWait(ticket);
+    context.time(ticket, Infinity, 0);
+    context.counters[how]++;
+    const { waiting } = this;
+    ticket.reject(how === "timedOut" ? new AcquireTimeoutError({ semaphore: policy.name, waitedMs, waiting }) : error);
+    if (how !== "rejected") emit(policy, gate, how === "aborted" ? how : "timed-out", waitedMs);
+    if (gate !== this) gate.vacate(width);
+    this.serve();
   }
 
-  /** Sets the timeout of a waiting or the ttl of a held ticket, or sets it anew; `Infinity` for none. */
-  time(ticket: Ticket, durationMs: number, now: number = this.context.clock.now()): void {
-    const { deadlines } = this.context;
-    const before = ticket.list;
-    if (durationMs === Infinity) deadlines.drop(ticket);
-    else deadlines.set(ticket, durationMs, now);
-    this.#tally(0, Number(ticket.list !== undefined) - Number(before !== undefined));
-  }
-
-  nextNumber(): number {
-    return this.#asked.numbers.take(this.capacity);
-  }
-
-  /** A new id, 128 random bits. `find` knows it while the slot is held. */
-  identify(slot: HeldSlot): string {
-    const id = crypto.getRandomValues(new Uint32Array(4)).join("-");
-    if (!slot.released) this.#asked.byId.set(id, slot);
-    return id;
-  }
-
-  find(id: string): HeldSlot | undefined {
-    return this.#extras?.byId.get(id);
-  }
-
-  resize(policy: Policy, capacity: number): void {
+  resize(capacity: number, policy?: Policy): void {
     this.capacity = capacity;
-    for (const waiter of this.#waiters()) {
-      const misuse = typeof waiter === "object" && this.tooWide(waiter.width);
-      if (misuse) this.#refuse(waiter, "rejected", new RangeError(misuse));
+    const most = this.#widest;
+    for (const waiter of this.#queue?.all() ?? []) {
+      const ticket = waiter as Ticket;
+      const { width } = ticket;
+      if (width > most) this.refuse(ticket, "rejected", new RangeError(expected("width", `at most ${most}`, width)));
     }
-    emit(policy, this, "resized");
-    this.#handOff();
+    if (policy) emit(policy, this, "resized");
+    this.serve();
   }
 
   close(policy: Policy, reason: unknown): void {
-    if (this.closed !== undefined) return;
-    this.closed = new ClosedError({ semaphore: policy.name }, reason);
-    for (const waiter of this.#waiters()) this.#refuse(waiter, "rejected", this.closed);
+    const { context } = this;
+    if (context.closed) return;
+    context.closed = new ClosedError({ semaphore: policy.name }, reason);
+    this.serve();
     emit(policy, this, "closed");
-    this.context.home?.becameIdle(this);
   }
 
-  /** Calls back when nothing is held, at once if nothing is. */
-  whenIdle(callback: () => void): void {
-    this.#asked.onIdle.push(callback);
-    if (this.inUse === 0) this.#becameIdle();
-  }
-
-  get #asked(): GateExtras {
-    this.#extras ??= { byId: new Map(), numbers: new SlotNumbers(), onIdle: [] };
-    return this.#extras;
-  }
-
-  #isFree(width: number): boolean {
-    return this.waiting === 0 && this.inUse + width <= this.capacity && this.closed === undefined;
-  }
-
-  #misuseOf(width: number, timeoutMs: number, signal: AbortSignal | undefined): Error | undefined {
-    const range = this.tooWide(width) ?? problem("timeoutMs", timeoutMs);
-    if (range !== undefined) return new RangeError(range);
-    const isSignal = signal === undefined || typeof signal?.addEventListener === "function";
-    return isSignal ? undefined : new TypeError(`Expected \`signal\` to be an AbortSignal, got ${String(signal)}`);
-  }
-
-  /** Why whoever finds no slot free may not even wait. */
-  #refusal(policy: Policy, timeoutMs: number, arrivedAt: number | undefined): Error | undefined {
-    const { waiting, closed } = this;
-    const { name: semaphore, maxWaiters } = policy;
-    if (closed === undefined && timeoutMs === 0) {
-      const waitedMs = arrivedAt === undefined ? 0 : this.context.clock.now() - arrivedAt;
-      this.#count("timedOut", policy, waitedMs);
-      return new AcquireTimeoutError({ semaphore, waitedMs, waiting });
-    }
-    if (closed === undefined && waiting < maxWaiters) return undefined;
-    this.#count("rejected", policy, 0);
-    return closed ?? new QueueFullError({ semaphore, waiting });
-  }
-
-  #wait(ticket: Ticket | undefined, onward: Onward | undefined): Promise<HeldSlot> {
-    this.#queue ??= new WaiterQueue();
-    const promise = new Promise<HeldSlot>(capture);
-    if (ticket !== undefined) {
-      const resolve = resolveNew;
-      ticket.resolve = onward === undefined ? resolve : (slot) => resolve(onward(slot as HeldSlot));
-      ticket.reject = rejectNew;
-    }
-    this.#queue.push(ticket ?? resolveNew);
-    this.#tally(1, 0);
-    return promise;
-  }
-
-  #waiters(): (Resolve | Ticket)[] {
-    return this.#queue?.all() ?? [];
-  }
-
-  /** Serves the head of the queue for as long as it fits. A loop, never recursion: 100,000 may leave in one turn. */
-  #handOff(): void {
-    while (this.waiting > 0) {
-      const waiter = this.#queue?.first() as Resolve | Ticket;
-      if (typeof waiter === "function") {
-        if (this.inUse >= this.capacity) return;
-        this.#remove(waiter);
-        waiter(this.#issue(1, undefined));
-      } else if (waiter.signal?.aborted) {
-        // Our listener has not run yet, but whoever freed the slot ran after the abort.
-        this.#refuse(waiter, "aborted", waiter.signal.reason);
-      } else {
-        if (this.inUse + waiter.width > this.capacity) return;
-        this.#remove(waiter);
-        waiter.resolve?.(this.#hold(waiter, this.context.clock.now() - waiter.sinceAt));
-      }
-    }
-  }
-
-  #refuse(waiter: Resolve | Ticket, how: "aborted" | "timedOut" | "rejected", error: unknown): void {
-    this.#remove(waiter);
-    if (typeof waiter === "function") {
-      // Only `close` gets here, which is not worth keeping a second function for.
-      waiter(Promise.reject(error));
-      this.#count(how, PLAIN, 0);
-    } else {
-      this.time(waiter, Infinity, 0);
-      waiter.reject?.(error);
-      this.#count(how, waiter.policy, this.context.clock.now() - waiter.sinceAt);
-    }
-  }
-
-  /** Out of the queue, and off its signal. */
-  #remove(waiter: Resolve | Ticket): void {
-    this.#queue?.remove(typeof waiter === "function" ? undefined : waiter.position);
-    if (typeof waiter === "object" && waiter.signal !== undefined) unwatch(waiter, waiter.signal);
-    this.#tally(-1, 0);
-  }
-
-  #issue(width: number, ticket: Ticket | undefined): HeldSlot {
-    const { home, counters } = this.context;
-    if (this.inUse === 0) home?.becameBusy(this);
-    this.inUse += width;
-    counters.acquired++;
-    return new HeldSlot(this, width, ticket);
-  }
-
-  /** Issues the slot of a ticket that is held from now on. */
-  #hold(ticket: Ticket, waitedMs: number): HeldSlot {
-    const { policy, width } = ticket;
-    const slot = this.#issue(width, ticket);
-    ticket.slot = slot;
-    ticket.sinceAt += waitedMs;
-    this.time(ticket, policy.ttlMs, ticket.sinceAt);
-    if (policy.onEvent !== undefined) emit(policy, this, "acquired", waitedMs, slot.number);
-    return slot;
-  }
-
-  #forget(ticket: Ticket, how: "released" | "expired"): void {
-    // In a pool the key's slot goes back before the global one.
-    ticket.first?.release();
-    this.time(ticket, Infinity, 0);
-    if (ticket.id !== undefined) this.#asked.byId.delete(ticket.id);
-    if (ticket.number !== undefined) this.#asked.numbers.giveBack(ticket.number);
-    emit(ticket.policy, this, how, undefined, ticket.number);
-  }
-
-  /** A deadline keeps the process alive while somebody waits who may gain by it; one that nobody waits for does not. */
-  #tally(waiters: number, timed: number): void {
-    const wasAwaited = this.#timed > 0 && this.waiting > 0;
-    this.waiting += waiters;
-    this.context.waiting += waiters;
-    this.#timed += timed;
-    const isAwaited = this.#timed > 0 && this.waiting > 0;
-    if (isAwaited !== wasAwaited) this.context.deadlines.pin(isAwaited ? 1 : -1);
-  }
-
-  /** An acquire that got no slot. */
-  #count(how: keyof Counters & ("aborted" | "timedOut" | "rejected"), policy: Policy, waitedMs: number): void {
-    this.context.counters[how]++;
-    if (how !== "rejected") emit(policy, this, how === "aborted" ? how : "timed-out", waitedMs);
+  /**
+   * Serves the head of the queue for as long as it fits, and tells those who want to know that nothing is held. A loop,
+   * never recursion: 100,000 may leave in one turn, each leaving calls this, and the outermost call does it all.
+   */
+  serve(): void {
+    if (this.waiting > 0 && !this.#isServing) this.#serveAll();
+    if (this.inUse + this.waiting === 0) this.#becameIdle();
   }
 
   #becameIdle(): void {
-    if (this.#extras !== undefined) for (const callback of this.#extras.onIdle.splice(0)) callback();
-    this.context.home?.becameIdle(this);
+    const { onIdle } = this.context;
+    if (onIdle.length > 0) for (const callback of onIdle.splice(0)) callback();
+    this.home?.becameIdle(this);
   }
-}
 
-let resolveNew: Resolve;
-let rejectNew: (reason: unknown) => void;
+  #forget(slot: HeldSlot, how: "released" | "expired"): void {
+    const { context } = this;
+    const { knownId, knownNumber, policy } = slot;
+    if (knownId) context.byId.delete(knownId);
+    if (knownNumber) this.numbering.numbers.giveBack(knownNumber);
+    context.time(slot, Infinity, 0);
+    if (policy) emit(policy, this, how, undefined, knownNumber);
+  }
 
-/** One executor for all promises: a closure for each would be a fifth of what a waiter costs. */
-function capture(resolve: Resolve, reject: (reason: unknown) => void): void {
-  resolveNew = resolve;
-  rejectNew = reject;
+  #serveAll(): void {
+    this.#isServing = true;
+    while (this.waiting > 0 && this.#serveFirst());
+    this.#isServing = false;
+  }
+
+  #serveFirst(): boolean {
+    const { closed, counters } = this.context;
+    const waiter = this.#queue?.first() as Resolve | Ticket;
+    if (typeof waiter === "object") return this.#settle(waiter);
+    if (!closed && this.inUse >= this.capacity) return false;
+    this.#pop(undefined);
+    if (closed) counters.rejected++;
+    waiter(closed ? Promise.reject(closed) : this.#take(undefined, 1));
+    return true;
+  }
+
+  /** Here comes one who may have to wait. */
+  #arrive(ticket: Ticket): void {
+    ticket.at = this;
+    const { policy, waitSignal, timeoutMs } = ticket;
+    const { waiting } = this;
+    if ((waiting === 0 || waitSignal?.aborted) && this.#settle(ticket)) return;
+    if (timeoutMs === 0) this.refuse(ticket, "timedOut");
+    else if (waiting >= policy.maxWaiters) {
+      this.refuse(ticket, "rejected", new QueueFullError({ semaphore: policy.name, waiting }));
+    } else {
+      this.#push(ticket);
+      if (waitSignal) watch(ticket, waitSignal);
+      // It has one timeout for both stages.
+      if (!ticket.list) this.context.time(ticket, timeoutMs, ticket.sinceAt);
+    }
+  }
+
+  /** Ends the wait here if it can end now. */
+  #settle(ticket: Ticket): boolean {
+    const { waitSignal, width } = ticket;
+    const { closed } = this.context;
+    // Our listener may not have run yet, but whoever freed the slot ran after the abort.
+    if (waitSignal?.aborted) this.refuse(ticket, "aborted", waitSignal.reason);
+    else if (closed) this.refuse(ticket, "rejected", closed);
+    else if (this.inUse + width > this.capacity) return false;
+    else {
+      this.#pop(ticket);
+      this.occupy(width);
+      if (this.parent) this.parent.#arrive(ticket);
+      else {
+        this.#endWait(ticket);
+        this.#grant(ticket, this.context.clock.now());
+      }
+    }
+    return true;
+  }
+
+  #grant(ticket: Ticket, now: number = ticket.sinceAt): Ticket {
+    const { policy, gate, sinceAt } = ticket;
+    const { context } = this;
+    ticket.sinceAt = now;
+    context.counters.acquired++;
+    context.time(ticket, policy.ttlMs, now);
+    if (policy.onEvent) emit(policy, gate, "acquired", now - sinceAt, ticket.number);
+    ticket.resolve?.(ticket);
+    return ticket;
+  }
+
+  #endWait(ticket: Ticket): void {
+    this.#pop(ticket);
+    ticket.at = undefined;
+    if (ticket.waitSignal) unwatch(ticket, ticket.waitSignal);
+  }
+
+  #push(waiter: Resolve | Ticket): void {
+    this.#queue ??= new WaiterQueue();
+    this.#queue.push(waiter, this.waiting++);
+    this.context.await(1);
+  }
+
+  /** Takes it out of the queue, if it is in; the first, if none is named. */
+  #pop(ticket: Ticket | undefined): void {
+    if (ticket && ticket.position === undefined) return;
+    this.#queue?.remove(ticket?.position);
+    this.waiting--;
+    if (ticket) ticket.position = undefined;
+    this.context.await(-1);
+  }
+
+  /** Only for those whom it fits. */
+  #take(policy: Policy | undefined, width: number): HeldSlot {
+    this.occupy(width);
+    this.parent?.occupy(width);
+    if (policy?.isPlain === false) return this.#grant(new Ticket(this, policy, width));
+    this.context.counters.acquired++;
+    return new HeldSlot(this, width);
+  }
+
+  occupy(width: number): void {
+    if (this.inUse === 0) this.list?.remove(this);
+    this.inUse += width;
+  }
+
+  vacate(width: number): void {
+    this.inUse -= width;
+    this.serve();
+  }
+
+  /** Whether whoever asks for that much can have it now. */
+  #isFree(width: number): boolean {
+    return !this.context.closed && this.fits(width) && this.parent?.fits(width) !== false;
+  }
+
+  fits(width: number): boolean {
+    return this.inUse + width <= this.capacity && this.waiting === 0;
+  }
+
+  get #widest(): number {
+    return Math.min(this.capacity, this.numbering.capacity);
+  }
 }

@@ -1,22 +1,22 @@
 /** A doubly linked list whose members carry their own links, so that each can leave in O(1) without being looked for. */
 export class Link {
   /** The list that it is in. */
-  list: LinkedList | undefined = undefined;
-  previous: Link | undefined = undefined;
-  next: Link | undefined = undefined;
+  list: LinkedList | undefined;
+  previous: Link | undefined;
+  next: Link | undefined;
 }
 
 export class LinkedList<T extends Link = Link> {
-  first: T | undefined = undefined;
-  last: T | undefined = undefined;
+  first: T | undefined;
+  last: T | undefined;
 
   /** Puts it last, wherever in this list it was before. */
   add(member: T): void {
     this.remove(member);
     member.list = this as unknown as LinkedList;
     member.previous = this.last;
-    if (this.last === undefined) this.first = member;
-    else this.last.next = member;
+    if (this.last) this.last.next = member;
+    else this.first = member;
     this.last = member;
   }
 
@@ -25,10 +25,10 @@ export class LinkedList<T extends Link = Link> {
     if (member.list !== (this as unknown)) return;
     const previous = member.previous as T | undefined;
     const next = member.next as T | undefined;
-    if (previous === undefined) this.first = next;
-    else previous.next = next;
-    if (next === undefined) this.last = previous;
-    else next.previous = previous;
+    if (previous) previous.next = next;
+    else this.first = next;
+    if (next) next.previous = previous;
+    else this.last = previous;
     member.list = undefined;
     member.previous = undefined;
     member.next = undefined;

@@ -1,5 +1,5 @@
 /** Options as the user gives them, what they are checked for, and what they come to. */
-import type { Clock } from "./clock.ts";
+import { type Clock, realClock } from "./clock.ts";
 import type { SemaphoreEvent } from "./events.ts";
 
 /** What every kind of semaphore can be told. */
@@ -29,31 +29,27 @@ export interface AcquireOptions {
 }
 
 /** `PolicyOptions`, checked and with nothing left open. */
-export interface Policy {
-  readonly name: string | undefined;
+export interface Policy extends Required<PolicyOptions> {
   readonly ttlMs: number;
   readonly acquireTimeoutMs: number;
-  readonly abortOnExpiry: boolean;
   readonly maxWaiters: number;
-  readonly clock: Clock | undefined;
-  readonly onEvent: ((event: SemaphoreEvent) => void) | undefined;
+  readonly clock: Clock;
   /** No ttl, and nobody to tell: taking and returning a slot is counting, and nothing else. */
   readonly isPlain: boolean;
 }
 
-export const PLAIN: Policy = {
+export const PLAIN: Omit<Policy, "isPlain"> = {
   name: undefined,
   ttlMs: Infinity,
   acquireTimeoutMs: Infinity,
   abortOnExpiry: false,
   maxWaiters: Infinity,
-  clock: undefined,
+  clock: realClock,
   onEvent: undefined,
-  isPlain: true,
 };
 
-/** The least that a number may be. Those in milliseconds may be fractions, all but a width may be `Infinity`. */
-const LEAST: Record<string, number> = {
+/** An example of what each field has to be; of a number, the least. Numbers but those in milliseconds are integers. */
+const LIKE: Record<string, unknown> = {
   slots: 1,
   slotsPerKey: 1,
   width: 1,
@@ -66,10 +62,6 @@ const LEAST: Record<string, number> = {
   idleMs: 0,
   ttlMs: 1,
   sweepEveryMs: 1,
-};
-
-/** An example of what any other option has to be. */
-const LIKE: Record<string, unknown> = {
   name: "",
   abortOnExpiry: false,
   clock: {},
@@ -77,48 +69,56 @@ const LIKE: Record<string, unknown> = {
   onEvent: problem,
 };
 
-/** What is wrong with a field's value, as a sentence. */
-export function problem(field: string, value: unknown, most: number = Infinity): string | undefined {
-  const least = LEAST[field];
-  let expectation = `of type ${typeof LIKE[field]}`;
-  if (least !== undefined) {
-    if (isNumber(value, field) && value >= least && value <= most) return undefined;
-    expectation = `${field.endsWith("Ms") ? "a number" : "an integer"} from ${least} to ${most}`;
-  } else if (typeof value === typeof LIKE[field] && value !== null) return undefined;
+/** What is wrong with a field's value, as a sentence. All numbers but a width may be `Infinity`. */
+function problem(field: string, value: unknown, like: unknown, most: number = Infinity): string | undefined {
+  let expectation: string = typeof like;
+  let isFine = typeof value === expectation && value !== null;
+  if (typeof like === "number") {
+    const isWhole = !field.endsWith("Ms");
+    expectation = `${isWhole ? "an integer" : "a number"} from ${like} to ${most}`;
+    isFine &&= (value as number) >= like && (value as number) <= most;
+    if (isWhole) isFine &&= Number.isInteger(value) || (value === Infinity && field !== "width");
+  }
+  return isFine ? undefined : expected(field, expectation, value);
+}
+
+export function expected(field: string, expectation: string, value: unknown): string {
   return `Expected \`${field}\` to be ${expectation}, got ${typeof value === "string" ? `"${value}"` : String(value)}`;
 }
 
-function isNumber(value: unknown, field: string): value is number {
-  return (
-    typeof value === "number" &&
-    (field.endsWith("Ms") || Number.isInteger(value) || (value === Infinity && field !== "width"))
-  );
-}
-
 /** Refuses a number that is out of range. */
-export function check(field: string, value: number): void {
-  const message = problem(field, value);
-  if (message !== undefined) throw new RangeError(message);
+export function check(field: string, value: number, most?: number): void {
+  const message = problem(field, value, LIKE[field], most);
+  if (message) throw new RangeError(message);
 }
 
-/** Refuses what is wrong or unknown, all of it in one error. */
-export function checkOptions(options: object, ...known: string[]): void {
+/**
+ * The defaults and what is given instead. Refuses what is wrong, all of it in one error, a `RangeError` if all of it is
+ * about numbers. An option that has no default is unknown, and expected to be undefined.
+ */
+export function resolveOptions<T extends object>(defaults: T, options: { [K in keyof T]?: T[K] | undefined }): T {
   const problems: string[] = [];
   let Kind: ErrorConstructor = RangeError;
+  const resolved = { ...defaults };
   for (const [key, value] of Object.entries(options)) {
     if (value === undefined) continue;
-    const message = known.includes(key) ? problem(key, value) : `Unknown option \`${key}\``;
-    if (message === undefined) continue;
-    problems.push(message);
-    if (!(key in LEAST && known.includes(key))) Kind = TypeError;
+    const like = Object.hasOwn(defaults, key) ? LIKE[key] : undefined;
+    const message = problem(key, value, like);
+    if (message) {
+      problems.push(message);
+      if (typeof like !== "number") Kind = TypeError;
+    }
+    resolved[key as keyof T] = value as T[keyof T];
   }
-  if (problems.length > 0) throw new Kind(problems.join("; "));
+  if (problems[0]) throw new Kind(problems.join("; "));
+  return resolved;
 }
 
-/** `more` are the options beyond those of `PolicyOptions`. */
-export function resolvePolicy(options: PolicyOptions, ...more: string[]): Policy {
-  checkOptions(options, ...Object.keys(PLAIN), ...more);
-  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-  const policy: Policy = { ...PLAIN, ...given };
+/** As `resolveOptions`, for those who hand out slots. */
+export function resolvePolicy<T extends Omit<Policy, "isPlain">>(
+  defaults: T,
+  options: { [K in keyof T]?: T[K] | undefined },
+): T & Policy {
+  const policy = resolveOptions(defaults, options);
   return { ...policy, isPlain: policy.ttlMs === Infinity && !policy.onEvent && !policy.abortOnExpiry };
 }

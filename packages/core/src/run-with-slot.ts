@@ -7,26 +7,23 @@ export type Work<T> = (slot: Slot) => T | Promise<T>;
 /** `entered` is what `Gate.enter` gave. Work on a slot that was free starts before this returns. */
 export async function runWithSlot<T>(
   entered: HeldSlot | Promise<HeldSlot>,
-  policy: Policy,
+  { abortOnExpiry }: Policy,
   work: Work<T>,
-  options: AcquireOptions | undefined,
+  options?: AcquireOptions,
 ): Promise<Awaited<T>> {
   const slot = entered instanceof Promise ? await entered : entered;
   try {
     // The hand-off may have come before the abort, the turn of this task after it.
     options?.signal?.throwIfAborted();
-    return await (policy.abortOnExpiry ? untilExpired(slot, work) : work(slot));
+    return await (abortOnExpiry ? Promise.race([expiryOf(slot), work(slot)]) : work(slot));
   } finally {
     slot.release();
   }
 }
 
 /** Rejects as soon as the slot expires; what becomes of the work after that is nobody's concern. */
-function untilExpired<T>(slot: Slot, work: Work<T>): Promise<T> {
-  // So may the expiry.
-  slot.signal.throwIfAborted();
-  return new Promise<T>((resolve, reject) => {
-    slot.signal.addEventListener("abort", () => reject(slot.signal.reason));
-    Promise.resolve(work(slot)).then(resolve, reject);
-  });
+function expiryOf({ signal }: Slot): Promise<never> {
+  // It may have come already.
+  signal.throwIfAborted();
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 }

@@ -2,7 +2,7 @@
 /** The primitive that users meet: a `Gate`, found by name or its own, and the options of this instance. */
 import { Gate } from "./gate.ts";
 import { GateContext } from "./gate-context.ts";
-import { type AcquireOptions, check, type Policy, type PolicyOptions, resolvePolicy } from "./policy.ts";
+import { type AcquireOptions, check, PLAIN, type Policy, type PolicyOptions, resolvePolicy } from "./policy.ts";
 import { defaultRegistry, type SemaphoreRegistry } from "./registry.ts";
 import { runWithSlot, type Work } from "./run-with-slot.ts";
 import type { Slot } from "./slot.ts";
@@ -21,20 +21,16 @@ export interface SemaphoreOptions extends PolicyOptions {
  * never overtaken by narrow ones.
  */
 export class Semaphore {
-  readonly #policy: Policy;
-  readonly #registry: SemaphoreRegistry | undefined;
+  readonly #policy: Policy & { registry: SemaphoreRegistry };
   #gate: Gate;
 
   constructor(slots: number, options: SemaphoreOptions = {}) {
     check("slots", slots);
-    this.#policy = resolvePolicy(options, "registry");
-    const { name, clock, registry = defaultRegistry } = options;
-    if (name === undefined) {
-      this.#gate = new Gate(slots, new GateContext(clock));
-    } else {
-      this.#registry = registry;
-      this.#gate = registry.open(name, slots, clock);
-    }
+    const policy = resolvePolicy({ ...PLAIN, registry: defaultRegistry }, options);
+    const { name, clock, registry } = policy;
+    this.#policy = policy;
+    this.#gate =
+      name === undefined ? new Gate(slots, new GateContext(clock)) : registry.open(name, slots, options.clock);
   }
 
   get name(): string | undefined {
@@ -66,7 +62,7 @@ export class Semaphore {
   }
 
   get closed(): boolean {
-    return this.#current.closed !== undefined;
+    return Boolean(this.#current.context.closed);
   }
 
   /** Waits for a slot. */
@@ -76,9 +72,7 @@ export class Semaphore {
 
   /** A slot now, or `undefined`: also while others wait, and when closed. */
   tryAcquire(options?: { width?: number | undefined }): Slot | undefined {
-    const gate = this.#current;
-    const width = options?.width;
-    return gate.fits(width) ? gate.take(this.#policy, width) : undefined;
+    return this.#current.tryEnter(this.#policy, options?.width);
   }
 
   /** Does the work while holding a slot. If one is free, the work starts before this returns. */
@@ -98,13 +92,13 @@ export class Semaphore {
 
   /** Releases by `slot.id`. `true` only if that id held a slot. */
   release(id: string): boolean {
-    return this.#current.find(id)?.release() ?? false;
+    return this.#current.context.byId.get(id)?.release() ?? false;
   }
 
   /** Growing serves waiters at once. Shrinking evicts nobody, but refuses waiters that have become too wide. */
   resize(slots: number): void {
     check("slots", slots);
-    this.#current.resize(this.#policy, slots);
+    this.#current.resize(slots, this.#policy);
   }
 
   /** Waiters and later acquires reject with `ClosedError`; holders may still release. A string is its message. */
@@ -114,7 +108,8 @@ export class Semaphore {
 
   /** Resolves when nothing is held. */
   idle(): Promise<void> {
-    return new Promise((resolve) => this.#current.whenIdle(resolve));
+    const { inUse, context } = this.#current;
+    return new Promise((resolve) => (inUse > 0 ? context.onIdle.push(resolve) : resolve()));
   }
 
   stats(): SemaphoreStats {
@@ -126,10 +121,10 @@ export class Semaphore {
    * while it was ours stays ours, so that closed means closed; one that was closed before is only asked.
    */
   get #current(): Gate {
-    const registry = this.#registry;
-    if (registry === undefined || this.#gate.closed !== undefined) return this.#gate;
-    const gate = registry.current(this.#gate);
-    if (gate.closed === undefined) this.#gate = gate;
+    const { home, context } = this.#gate;
+    if (!home || context.closed) return this.#gate;
+    const gate = this.#policy.registry.current(this.#gate);
+    if (!gate.context.closed) this.#gate = gate;
     return gate;
   }
 }

@@ -10,7 +10,7 @@ import type { Ticket } from "./ticket.ts";
 /** Those who wait with one signal; itself the listener, which saves a closure. */
 class SignalGroup extends Set<Ticket> {
   handleEvent(): void {
-    for (const ticket of this) ticket.onAbort();
+    for (const ticket of this) ticket.at?.refuse(ticket, "aborted", ticket.waitSignal?.reason);
   }
 }
 
@@ -24,7 +24,7 @@ export function watchedSignals(): number {
 
 export function watch(ticket: Ticket, signal: AbortSignal): void {
   let group = groups.get(signal);
-  if (group === undefined) {
+  if (!group) {
     group = new SignalGroup();
     groups.set(signal, group);
     signal.addEventListener("abort", group);

@@ -7,14 +7,21 @@
  * I3  The slot that the caller gets is the global one with the key's slot tied to it: both go back together, the
  *     key's first, whether released or expired. Where one of the limits is off, its stage is left out.
  */
-import { keepAlive } from "./clock.ts";
-import type { SemaphoreEvent } from "./events.ts";
+import { startTimer } from "./clock.ts";
 import { Gate } from "./gate.ts";
 import { type Counters, GateContext } from "./gate-context.ts";
 import { GateMap } from "./gate-map.ts";
-import { type AcquireOptions, check, type Policy, type PolicyOptions, resolvePolicy } from "./policy.ts";
+import {
+  type AcquireOptions,
+  check,
+  PLAIN,
+  type Policy,
+  type PolicyOptions,
+  resolveOptions,
+  resolvePolicy,
+} from "./policy.ts";
 import { runWithSlot, type Work } from "./run-with-slot.ts";
-import type { HeldSlot, Slot } from "./slot.ts";
+import type { Slot } from "./slot.ts";
 
 export interface KeyedOptions extends PolicyOptions {
   /** A key with nothing held for this long is dropped by the next sweep. Default 15 minutes. */
@@ -45,68 +52,52 @@ export interface SlotPoolStats extends Counters {
 /** What a pool is resized to; what is left out stays. */
 export type SlotPoolLimits = Pick<SlotPoolOptions, "maxPerKey"> & Partial<Pick<SlotPoolOptions, "max">>;
 
-const QUARTER_HOUR_MS = 900_000;
+const KEYED = { ...PLAIN, idleMs: 900_000, sweepEveryMs: 900_000 };
 
-export class SlotPool<K = string> {
-  readonly #policy: Policy;
-  /** Of a key's slot that is tied to a global one: it lives and dies with that. */
-  readonly #tiedPolicy: Policy;
+export class SlotPool<K = string> extends GateMap<K> {
+  readonly #policy: Policy & typeof KEYED;
   readonly #global: Gate;
-  readonly #keys: GateMap<K>;
-  readonly #sweepEveryMs: number;
   #maxPerKey: number;
-  #sweepTimer: unknown = undefined;
+  #sweepTimer: unknown;
 
   constructor(options: SlotPoolOptions) {
-    const { max, maxPerKey = 0, idleMs = QUARTER_HOUR_MS, sweepEveryMs = QUARTER_HOUR_MS } = options;
-    check("max", max);
-    const policy = resolvePolicy(options, "max", "maxPerKey", "idleMs", "sweepEveryMs");
-    const { clock, onEvent } = policy;
+    check("max", options.max);
+    const policy = resolvePolicy({ ...KEYED, max: 0, maxPerKey: 0 }, options);
+    super(policy.idleMs, policy.clock);
     this.#policy = policy;
-    this.#tiedPolicy = { ...policy, ttlMs: Infinity, onEvent: onEvent && endsOfWaits(onEvent) };
-    this.#global = new Gate(max || Infinity, new GateContext(clock));
-    this.#keys = new GateMap(idleMs, clock);
-    this.#maxPerKey = maxPerKey || Infinity;
-    this.#sweepEveryMs = sweepEveryMs;
-  }
-
-  /** How many keys are kept, idle ones included. */
-  get size(): number {
-    return this.#keys.gates.size;
+    this.#global = new Gate(policy.max || Infinity, new GateContext(policy.clock));
+    this.#maxPerKey = policy.maxPerKey || Infinity;
+    this.parent = this.#global;
   }
 
   get inUse(): number {
     let { inUse } = this.#global;
-    if (!this.hasGlobal) for (const gate of this.#keys.gates.values()) inUse += gate.inUse;
+    if (!this.parent) for (const gate of this.gates.values()) inUse += gate.inUse;
     return inUse;
   }
 
   /** For their key or for the global limit. */
   get waiting(): number {
-    return this.#keys.context.waiting + this.#global.waiting;
+    return this.#global.context.waiting;
   }
 
   get closed(): boolean {
-    return this.#global.closed !== undefined;
+    return Boolean(this.#global.context.closed);
   }
 
   /** A slot for that key; without a key only the global limit counts. `timeoutMs` and `signal` cover both stages. */
   acquire(key?: K, options?: AcquireOptions): Promise<Slot> {
-    return Promise.resolve(this.#enter(key, options));
+    return Promise.resolve(this.#gateOf(key).enter(this.#policy, options));
   }
 
   /** A slot now, or `undefined`: also while others wait for the same, and when closed. */
   tryAcquire(key?: K, options?: { width?: number | undefined }): Slot | undefined {
-    const width = options?.width;
-    const gate = this.#gateOf(key);
-    if (!gate.fits(width)) return undefined;
-    if (!this.#isTied(gate)) return gate.take(this.#policy, width);
-    return this.#global.fits(width) ? this.#takeBoth(gate, width) : undefined;
+    return this.#gateOf(key).tryEnter(this.#policy, options?.width);
   }
 
   /** Does the work while holding a slot. If one is free, the work starts before this returns. */
   run<T>(key: K | undefined, work: Work<T>, options?: AcquireOptions): Promise<Awaited<T>> {
-    return runWithSlot(this.#enter(key, options), this.#policy, work, options);
+    return runWithSlot(this.#gateOf(key).enter(this.#policy, options), this.#policy, work, options);
   }
 
   /** Growing serves waiters at once, shrinking evicts nobody. Who holds while keys have no limit counts for no key. */
@@ -114,100 +105,52 @@ export class SlotPool<K = string> {
     check("max", max);
     check("maxPerKey", maxPerKey);
     this.#maxPerKey = maxPerKey || Infinity;
-    for (const gate of this.#keys.gates.values()) gate.resize(this.#tiedPolicy, this.#maxPerKey);
-    this.#global.resize(this.#policy, max || Infinity);
+    this.#global.resize(max || Infinity, this.#policy);
+    for (const gate of this.gates.values()) gate.resize(this.#maxPerKey);
   }
 
   /** Drops the keys that have been idle for `idleMs`; says how many. */
-  sweep(idleMs?: number): number {
-    const dropped = this.#keys.sweep(idleMs);
-    if (this.size === 0) this.#stopSweeping();
+  override sweep(idleMs?: number): number {
+    const dropped = super.sweep(idleMs);
+    this.#sweepLater();
     return dropped;
   }
 
   stats(): SlotPoolStats {
-    const [global, keyed] = [this.#global.context.counters, this.#keys.context.counters];
-    return {
-      name: this.#policy.name,
-      max: this.#global.capacity,
-      maxPerKey: this.#maxPerKey,
-      inUse: this.inUse,
-      waiting: this.waiting,
-      keys: this.size,
-      // A key's slot that is tied to a global one is the same slot: but waits may end in either stage.
-      ...(this.hasGlobal ? global : keyed),
-      timedOut: global.timedOut + keyed.timedOut,
-      aborted: global.aborted + keyed.aborted,
-      rejected: global.rejected + keyed.rejected,
-    };
+    const { inUse, waiting, size: keys } = this;
+    const { capacity: max, context } = this.#global;
+    return { name: this.#policy.name, max, maxPerKey: this.#maxPerKey, inUse, waiting, keys, ...context.counters };
   }
 
   /** As `Semaphore.close`, for all keys, those to come included. */
   close(reason?: unknown): void {
     this.#global.close(this.#policy, reason);
-    for (const gate of this.#keys.gates.values()) gate.close(this.#tiedPolicy, reason);
-    this.#stopSweeping();
+    for (const gate of this.gates.values()) gate.serve();
+    this.#sweepLater();
   }
 
-  /** Whether there is a second stage; if not, every value is a key. */
-  protected get hasGlobal(): boolean {
-    return true;
-  }
-
-  #enter(key: K | undefined, options: AcquireOptions | undefined): HeldSlot | Promise<HeldSlot> {
-    const gate = this.#gateOf(key);
-    if (!this.#isTied(gate)) return gate.enter(this.#policy, options);
-    if (options === undefined && gate.fits() && this.#global.fits()) return this.#takeBoth(gate);
-    const misuse = this.#global.tooWide(options?.width ?? 1);
-    if (misuse !== undefined) return Promise.reject(new RangeError(misuse));
-    const arrivedAt = this.#global.context.clock.now();
-    return gate.enter(this.#tiedPolicy, options, (first) => this.#enterGlobal(first, options, arrivedAt));
-  }
-
-  /** The second stage, the moment the first is passed, with what is left of the time. */
-  #enterGlobal(first: HeldSlot, options: AcquireOptions | undefined, arrivedAt: number): HeldSlot | Promise<HeldSlot> {
-    const timeoutMs = options?.timeoutMs ?? this.#policy.acquireTimeoutMs;
-    const leftMs = Math.max(0, arrivedAt + timeoutMs - this.#global.context.clock.now());
-    const left = { ...options, timeoutMs: leftMs };
-    const entered = this.#global.enter(this.#policy, left, (slot) => tie(first, slot), arrivedAt);
-    if (!(entered instanceof Promise)) return entered;
-    return entered.catch((error: unknown) => {
-      first.release();
-      throw error;
-    });
-  }
-
-  #takeBoth(gate: Gate, width?: number): HeldSlot {
-    return tie(gate.take(this.#tiedPolicy, width), this.#global.take(this.#policy, width));
-  }
-
-  #isTied(gate: Gate): boolean {
-    return this.hasGlobal && gate !== this.#global;
-  }
-
-  /** The first stage: the global gate, if there is no key or no limit for it. Once closed, a gate that is closed and that nobody keeps. */
+  /** The first stage: the global gate, if there is no key or no limit for it. */
   #gateOf(key: K | undefined): Gate {
-    if (this.hasGlobal && (key === undefined || this.#maxPerKey === Infinity)) return this.#global;
-    const known = this.#keys.gates.get(key as K);
-    if (known !== undefined) return known;
-    const gate = new Gate(this.#maxPerKey, this.#keys.context, key);
-    gate.closed = this.#global.closed;
-    if (this.#sweepTimer === undefined && !this.closed) this.#startSweeping();
-    return this.#keys.add(gate);
+    if (this.parent && (key === undefined || this.#maxPerKey === Infinity)) return this.parent;
+    let gate = this.gates.get(key as K);
+    if (!gate) {
+      gate = this.add(new Gate(this.#maxPerKey, this.#global.context, this, key));
+      this.#sweepLater();
+    }
+    return gate;
   }
 
-  #startSweeping(): void {
-    const sweep = () => {
-      this.#startSweeping();
+  #sweepLater(): void {
+    const { clock, sweepEveryMs } = this.#policy;
+    const again = () => {
+      this.#sweepTimer = undefined;
       this.sweep();
     };
-    this.#sweepTimer = this.#keys.context.clock.setTimer(sweep, this.#sweepEveryMs);
-    keepAlive(this.#sweepTimer, false);
-  }
-
-  #stopSweeping(): void {
-    this.#keys.context.clock.clearTimer(this.#sweepTimer);
-    this.#sweepTimer = undefined;
+    if (this.size > 0 && !this.closed) this.#sweepTimer ??= startTimer(clock, again, sweepEveryMs, false);
+    else {
+      clock.clearTimer(this.#sweepTimer);
+      this.#sweepTimer = undefined;
+    }
   }
 }
 
@@ -215,25 +158,7 @@ export class SlotPool<K = string> {
 export class KeyedSemaphore<K = string> extends SlotPool<K> {
   constructor(slotsPerKey: number, options: KeyedOptions = {}) {
     check("slotsPerKey", slotsPerKey);
-    resolvePolicy(options, "idleMs", "sweepEveryMs");
-    super({ ...options, max: 0, maxPerKey: slotsPerKey });
+    super({ ...resolveOptions(KEYED, options), max: 0, maxPerKey: slotsPerKey });
+    this.parent = undefined;
   }
-
-  protected override get hasGlobal(): boolean {
-    return false;
-  }
-}
-
-/** Makes `first` go back with `slot`; at once if foreign code let it expire already. */
-function tie(first: HeldSlot, slot: HeldSlot): HeldSlot {
-  if (slot.released) first.release();
-  else slot.ticket.first = first;
-  return slot;
-}
-
-/** Of the first stage only the waits that end there are news: the rest the second stage tells. */
-function endsOfWaits(onEvent: (event: SemaphoreEvent) => void): (event: SemaphoreEvent) => void {
-  return (event) => {
-    if (event.type === "timed-out" || event.type === "aborted") onEvent(event);
-  };
 }

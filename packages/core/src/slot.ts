@@ -5,12 +5,13 @@
  * I1  A slot is held from its making until it is released or expires, whichever comes first; it ends exactly once.
  * I2  After that `release` and `renew` are `false` and touch nothing.
  *
- * Most slots are taken and given back and nobody asks them anything, so a slot is three words (each more is paid for
- * by everybody: W5); what few ask for (an id, a number, a signal, a ttl) is kept apart, in a `Ticket`.
+ * Most slots are taken and given back and nobody asks them anything, so a slot is two words (each more is paid for
+ * by everybody: W5).
  */
+import type { Deadline } from "./deadlines.ts";
 import type { Gate } from "./gate.ts";
-import { check, PLAIN } from "./policy.ts";
-import { Ticket } from "./ticket.ts";
+import type { Link, LinkedList } from "./linked-list.ts";
+import { check, type Policy } from "./policy.ts";
 
 export interface Slot extends Disposable {
   /** Unique and unguessable. */
@@ -32,16 +33,25 @@ export interface Slot extends Disposable {
 /** `Symbol.dispose`, for hosts that have none yet: a polyfill that comes later will use the same. */
 const dispose: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symbol.dispose") as typeof Symbol.dispose);
 
-export class HeldSlot implements Slot {
-  readonly #gate: Gate;
+export class HeldSlot implements Slot, Deadline {
+  /** For the library only, as is all else that the type `Slot` does not have. */
+  readonly gate: Gate;
   /** Negative once the slot has ended. */
   #width: number;
-  #ticket: Ticket | undefined;
 
-  constructor(gate: Gate, width: number, ticket: Ticket | undefined) {
-    this.#gate = gate;
+  // Few slots are asked for the following, so none is there until set.
+  declare knownId: string | undefined;
+  declare knownNumber: number | undefined;
+  declare controller: AbortController | undefined;
+  declare list: LinkedList | undefined;
+  declare previous: Link | undefined;
+  declare next: Link | undefined;
+  declare dueAt: number;
+  declare readonly policy: Policy | undefined;
+
+  constructor(gate: Gate, width: number) {
+    this.gate = gate;
     this.#width = width;
-    this.#ticket = ticket;
   }
 
   get width(): number {
@@ -52,6 +62,41 @@ export class HeldSlot implements Slot {
     return this.#width < 0;
   }
 
+  /** 128 random bits. */
+  get id(): string {
+    if (!this.knownId) {
+      this.knownId = crypto.getRandomValues(new Uint32Array(4)).join("-");
+      if (!this.released) this.gate.context.byId.set(this.knownId, this);
+    }
+    return this.knownId;
+  }
+
+  get number(): number {
+    const { numbering } = this.gate;
+    if (!this.released) this.knownNumber ??= numbering.numbers.take(numbering.capacity);
+    return this.knownNumber ?? 0;
+  }
+
+  get signal(): AbortSignal {
+    return this.aborter.signal;
+  }
+
+  get aborter(): AbortController {
+    this.controller ??= new AbortController();
+    return this.controller;
+  }
+
+  get expiresAt(): number | undefined {
+    return this.list && this.dueAt;
+  }
+
+  renew(ttlMs: number = this.policy?.ttlMs ?? Infinity): boolean {
+    check("ttlMs", ttlMs);
+    const { context } = this.gate;
+    if (!this.released) context.time(this, ttlMs, context.clock.now());
+    return !this.released;
+  }
+
   release(): boolean {
     return this.end("released");
   }
@@ -60,53 +105,15 @@ export class HeldSlot implements Slot {
     this.release();
   }
 
-  get id(): string {
-    const { ticket } = this;
-    ticket.id ??= this.#gate.identify(this);
-    return ticket.id;
+  due(_now: number): void {
+    this.end("expired");
   }
 
-  get number(): number {
-    const { ticket } = this;
-    if (!this.released) ticket.number ??= this.#gate.nextNumber();
-    return ticket.number ?? 0;
-  }
-
-  get signal(): AbortSignal {
-    const { ticket } = this;
-    if (ticket.controller === undefined) {
-      ticket.controller = new AbortController();
-      if (ticket.policy.abortOnExpiry && ticket.expired) ticket.controller.abort(ticket.expired);
-    }
-    return ticket.controller.signal;
-  }
-
-  get expiresAt(): number | undefined {
-    return this.#ticket?.list && this.#ticket.dueAt;
-  }
-
-  renew(ttlMs: number = this.ticket.policy.ttlMs): boolean {
-    check("ttlMs", ttlMs);
-    if (this.released) return false;
-    this.#gate.time(this.ticket, ttlMs);
-    return true;
-  }
-
-  /** For the library only: the type `Slot` does not have it. */
-  get ticket(): Ticket {
-    if (this.#ticket === undefined) {
-      this.#ticket = new Ticket(this.#gate, PLAIN, this.#width);
-      this.#ticket.slot = this;
-    }
-    return this.#ticket;
-  }
-
-  /** For the library only, too. */
   end(how: "released" | "expired"): boolean {
     const width = this.#width;
     if (width < 0) return false;
     this.#width = -width;
-    this.#gate.free(width, this.#ticket, how);
+    this.gate.free(this, width, how);
     return true;
   }
 }

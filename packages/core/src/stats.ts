@@ -10,7 +10,6 @@ export interface SemaphoreStats extends Counters {
   readonly percent: number;
 }
 
-export function statsOf(gate: Gate, name: string | undefined): SemaphoreStats {
-  const { capacity, inUse, waiting } = gate;
-  return { name, capacity, inUse, waiting, percent: (inUse / capacity) * 100, ...gate.context.counters };
+export function statsOf({ capacity, inUse, waiting, context }: Gate, name: string | undefined): SemaphoreStats {
+  return { name, capacity, inUse, waiting, percent: (inUse / capacity) * 100, ...context.counters };
 }
