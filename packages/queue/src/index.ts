@@ -1,0 +1,1 @@
+export { MemoryStore } from "./store/memory-store.ts";
