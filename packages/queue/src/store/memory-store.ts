@@ -43,9 +43,10 @@ export class MemoryStore implements Port.SlotStore {
     this.#clock = clock;
     this.#newToken = newToken;
     this.heartbeatMs = waiterTtlMs === undefined ? undefined : waiterTtlMs / 3;
-    this.#books = new HostBooks(waiterTtlMs ?? Number.POSITIVE_INFINITY, idleMs ?? 90_000, (lease) =>
-      this.#leases.delete(lease.slotToken),
-    );
+    this.#books = new HostBooks(waiterTtlMs ?? Number.POSITIVE_INFINITY, idleMs ?? 90_000, (lease) => {
+      this.#leases.delete(lease.slotToken);
+      this.#tell(lease.host, lease.account.bucket);
+    });
     this.#fence = Math.floor(clock.now()) * 1000;
   }
 
@@ -83,7 +84,7 @@ export class MemoryStore implements Port.SlotStore {
       lease.endsAt = now;
     }
     const endsInMs = lease.endsAt - now;
-    if (endsInMs <= 0) this.#free(book, lease, now);
+    if (endsInMs <= 0) book.endLease(lease, now);
     return { isReleased: true, host: lease.host, bucket: lease.account.bucket, endsInMs };
   }
 
@@ -168,7 +169,7 @@ export class MemoryStore implements Port.SlotStore {
     if (isElsewhere && end !== "canceled") return;
     if (waiter !== undefined) book.removeWaiter(waiter);
     this.#records.end(session, end, now + ttlMs);
-    if (found !== undefined) this.#free(book, found, now);
+    if (found !== undefined) book.endLease(found, now);
   }
 
   /** The lease a token still owns: not released, not run out. */
@@ -193,16 +194,11 @@ export class MemoryStore implements Port.SlotStore {
     if (cooldownMs > 0 && bucket !== SHARED_BUCKET) book.startCooldown(bucket, lease.endsAt + cooldownMs);
   }
 
-  #free(book: HostBook, lease: Lease, now: number): void {
-    book.endLease(lease, now);
-    this.#tell(book.host, lease.account.bucket);
-  }
-
   #revoke(slot: number, now: number): boolean {
     const lease = [...this.#leases.values()].find(({ fence }) => fence === slot);
     const held = lease === undefined ? undefined : this.#held(lease.slotToken, now);
     if (held === undefined) return false;
-    this.#free(held.book, held.lease, now);
+    held.book.endLease(held.lease, now);
     return true;
   }
 
