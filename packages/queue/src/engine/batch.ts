@@ -17,7 +17,7 @@ const MAX_BATCH = 64;
 
 /**
  * Layers 2 to 6 of the funnel: picks the sessions of the next batch, in O(batch · log n). Newcomers and those of a lost
- * answer go always; of those in the pool the best-ranked go, at a cold host as many as there are slots, at a hot one as
+ * answer go always; of those in the pool the best-ranked go, at a cold host as many as may find a slot, at a hot one as
  * many as the quota leaves.
  */
 export function select(host: HostQueue, engine: EngineContext, now: number): Selection {
@@ -102,8 +102,12 @@ function newcomer(session: Session, { tries, registers, isWeighted }: Selection)
   (isTried ? tries : registers).push(session);
 }
 
+/**
+ * As many as there are slots to expect, and one for each newcomer, so that a newcomer never has a slot to himself that
+ * somebody better-ranked waits for. More would be refused; should more be free than expected, the cycle goes round.
+ */
 function takeBest(host: HostQueue, selection: Selection, now: number): void {
-  const wanted = Math.min(Math.max(host.policy.slots, 1), MAX_BATCH);
+  const wanted = Math.min(Math.max(host.knownFree, selection.tries.length, 1), host.policy.slots, MAX_BATCH);
   for (let taken = 0; taken < wanted; taken++) {
     const bucket = host.order.best(host.level, now);
     if (bucket === undefined) return;

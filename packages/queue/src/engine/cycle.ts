@@ -49,6 +49,7 @@ export class Cycle implements Due {
       return;
     }
     this.#host.offers = Math.max(this.#host.offers, 1);
+    this.#host.knownFree = Math.max(this.#host.knownFree, this.#host.policy.slots);
     this.#retryAt = Number.NEGATIVE_INFINITY;
     if (this.#host.pending > 0) this.wake();
     else this.#schedule();

@@ -44,7 +44,10 @@ export class HostQueue {
   /** The longest window any session brought: past it the breaker is open for nobody. */
   longestOpenMs = 0;
   level = 0;
+  /** Slots to be had, as far as known: by the store's last answer, and one for each that was freed since. */
   knownFree = 0;
+  /** When a slot was last known to be freed. */
+  freedAt = Number.NEGATIVE_INFINITY;
   freeAt: number | undefined;
   breaker: BreakerView = { phase: "closed" };
   breakerAt = Number.NEGATIVE_INFINITY;
@@ -107,6 +110,7 @@ export class HostQueue {
       this.refresh(bucket);
     }
     this.offers++;
+    this.knownFree = this.policy.slots;
   }
 
   /** A caller with the plain name came after one with the hash alone: from now on the host's own limits hold. */
@@ -205,6 +209,7 @@ export class HostQueue {
   /** A slot of the bucket is free again: its account is one lighter, and the reason to deny it may be gone. */
   freed(name: string | undefined, now: number): void {
     this.knownFree++;
+    this.freedAt = now;
     const bucket = name === undefined ? undefined : this.buckets.get(name);
     if (bucket === undefined) return;
     bucket.freed(this.calls, now);

@@ -53,7 +53,8 @@ export class Hosts {
     const endsAt = this.#engine.clock.now() + endsInMs;
     host.denied.endBy(bucket, endsAt);
     host.freeAt = Math.min(host.freeAt ?? endsAt, endsAt);
-    if (host.pending > 0) this.wake(host);
+    // Where the store has pushed the news already, the cycle is under way.
+    if (host.pending > 0 && host.freedAt !== this.#engine.clock.now()) this.wake(host);
   }
 
   reconfigure(): void {

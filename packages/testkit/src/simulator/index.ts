@@ -1,0 +1,2 @@
+export { Random } from "./random.ts";
+export { drained, VirtualClock } from "./virtual-clock.ts";
