@@ -207,27 +207,34 @@ export class Sessions {
       session: session.claims.id,
       slot: fence,
     });
+    let isRefused = false;
     outbox.post({
       operation: "release",
       host: host.key,
       giveUpAt: clock.now() + host.policy.leaseMs,
       send: async () => {
-        await store.release({
-          slotToken,
-          host: host.key,
-          policy: host.policy,
-          hitAgoMs: undefined,
-          status: undefined,
-          uncollectedBy: instance,
-        });
+        const request = { slotToken, host: host.key, policy: host.policy, hitAgoMs: undefined, status: undefined };
+        const reply = await store.release({ ...request, uncollectedBy: instance });
+        isRefused = !reply.isReleased;
       },
-      done: () => {
-        if (!session.isPending || session.place !== "returning") return;
-        host.makeFresh(session);
-        this.#engine.wake(host);
-      },
+      done: () => this.#gaveBack(session, isRefused),
     });
     this.#reschedule(session);
+  }
+
+  /** Refused: another instance has delivered the slot, or it is over. Whoever asks here again is told by the store. */
+  #gaveBack(session: Session, isRefused: boolean): void {
+    if (!session.isPending || session.place !== "returning") return;
+    if (isRefused && !session.isAwake) {
+      const { host, claims } = session;
+      this.#leave(session, this.#engine.clock.now());
+      this.#engine.agenda.cancel(session);
+      this.#drop(session);
+      this.#engine.emit({ type: "moved", host: host.key, bucket: claims.bucket, session: claims.id });
+      return;
+    }
+    session.host.makeFresh(session);
+    this.#engine.wake(session.host);
   }
 
   /** A client that comes back may have a free slot waiting; one that never left changes nothing. */
