@@ -12,7 +12,7 @@ export function answerOf(session: Session, engine: EngineContext): PollAnswer {
     case "pending":
       return pendingAnswer(session, engine, now);
     case "granted": {
-      const leaseMs = state.slot.leaseMs - (now - state.grantedAt);
+      const leaseMs = state.leaseUntil - now;
       if (leaseMs <= 0) return { result: "timeout", reason: "released" };
       return { result: "granted", session: claims, slotToken: state.slot.slotToken, fence: state.slot.fence, leaseMs };
     }

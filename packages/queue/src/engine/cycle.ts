@@ -40,6 +40,11 @@ export class Cycle implements Due {
     void Promise.resolve().then(() => this.#run());
   }
 
+  /** A moment has become known at which it should run. */
+  reschedule(): void {
+    if (!this.#isRunning) this.#schedule();
+  }
+
   /** The backstop: also looks whether a place in the pool was freed elsewhere. */
   onDue(): void {
     if (this.#isRunning) return;
@@ -86,6 +91,7 @@ export class Cycle implements Due {
         reply,
         isTry,
         isWeighted: selection.isWeighted,
+        askedAt: now,
       });
     } catch (error) {
       this.#failed(selection, isTry ? "tryAcquire" : "register", error);

@@ -149,10 +149,14 @@ export class FairQueue {
 
   /** Undefined: the lease is lost. */
   async renew(slotToken: string): Promise<RenewReply | undefined> {
-    const reply = await this.#engine.store.renew({ slotToken });
+    const { store, clock } = this.#engine;
+    const askedAt = clock.now();
+    const reply = await store.renew({ slotToken });
     const session = this.#sessions.findToken(slotToken);
-    if (session !== undefined) this.#sessions.setLease(session, reply?.leaseMs ?? 0);
-    return reply;
+    const leaseUntil = reply === undefined ? 0 : askedAt + reply.leaseMs;
+    if (session !== undefined) this.#sessions.setLease(session, leaseUntil);
+    const leaseMs = leaseUntil - clock.now();
+    return leaseMs > 0 ? { leaseMs } : undefined;
   }
 
   /** An upstream's answer that came without a slot. */

@@ -45,16 +45,18 @@ export class Hosts {
     if (entry.host.pending > 0) entry.cycle.wake();
   }
 
-  /** A slot was released here and ends then: its bucket is denied no longer than that. */
+  /** A slot was released here and ends then: the cycle runs at that moment, and its bucket is denied no longer. */
   endsIn(key: string, name: string, endsInMs: number): void {
-    const host = this.#hosts.get(key)?.host;
-    const bucket = host?.buckets.get(name);
-    if (host === undefined || bucket === undefined) return;
-    const endsAt = this.#engine.clock.now() + endsInMs;
-    host.denied.endBy(bucket, endsAt);
-    host.freeAt = Math.min(host.freeAt ?? endsAt, endsAt);
+    const entry = this.#hosts.get(key);
+    if (entry === undefined) return;
+    const { host, cycle } = entry;
+    const now = this.#engine.clock.now();
+    const bucket = host.buckets.get(name);
+    if (bucket !== undefined) host.denied.endBy(bucket, now + endsInMs);
+    host.freeAt = Math.min(host.freeAt ?? Number.POSITIVE_INFINITY, now + endsInMs);
     // Where the store has pushed the news already, the cycle is under way.
-    if (host.pending > 0 && host.freedAt !== this.#engine.clock.now()) this.wake(host);
+    if (endsInMs <= 0 && host.freedAt !== now && host.pending > 0) cycle.wake();
+    else cycle.reschedule();
   }
 
   reconfigure(): void {

@@ -92,17 +92,18 @@ export class Sessions {
     this.#closed(session);
   }
 
-  /** The store granted. Asks again whether the client is there: the decision took time. */
-  grant(session: Session, slot: GrantedSlot): void {
+  /** The store granted. Asks again whether the client is there, and whether the lease is: the decision took time. */
+  grant(session: Session, slot: GrantedSlot, askedAt: number): void {
     if (!session.isPending) return;
     const grantedAt = this.#engine.clock.now();
+    const leaseUntil = askedAt + slot.leaseMs;
     session.isAdopted = false;
-    if (!session.isAwake) {
+    if (!session.isAwake || leaseUntil <= grantedAt) {
       this.#giveBack(session, slot);
       return;
     }
     this.#leave(session, grantedAt);
-    session.state = { kind: "granted", slot, grantedAt, isFetched: false };
+    session.state = { kind: "granted", slot, grantedAt, leaseUntil, isFetched: false };
     this.#byToken.set(slot.slotToken, session);
     if (session.polls.size > 0) this.#answerPolls(session);
     else this.#engine.agenda.schedule(session, grantedAt + this.#engine.options.collectMs);
@@ -122,10 +123,9 @@ export class Sessions {
     this.#engine.emit({ type: "granted", host: host.key, bucket, session: id, slot: state.slot.fence, waitedMs });
   }
 
-  /** The lease was renewed, or is over (`leaseMs` 0): what a repeated poll is told. */
-  setLease(session: Session, leaseMs: number): void {
-    if (session.state.kind !== "granted") return;
-    session.state = { ...session.state, slot: { ...session.state.slot, leaseMs }, grantedAt: this.#engine.clock.now() };
+  /** The lease was renewed, or is over (0): what a repeated poll is told. */
+  setLease(session: Session, leaseUntil: number): void {
+    if (session.state.kind === "granted") session.state = { ...session.state, leaseUntil };
   }
 
   throttle(session: Session, code: number, retryInMs: number): void {
@@ -175,7 +175,7 @@ export class Sessions {
 
   #end(session: Session, state: SessionState, end: SessionEnd | undefined): boolean {
     const now = this.#engine.clock.now();
-    const isHeld = session.state.kind === "granted" && session.state.slot.leaseMs > 0;
+    const isHeld = session.state.kind === "granted" && session.state.leaseUntil > now;
     if (session.state.kind === "granted" && isHeld && state.kind === "canceled") {
       this.#byToken.delete(session.state.slot.slotToken);
     } else if (!session.isPending) return false;
