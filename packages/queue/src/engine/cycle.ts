@@ -121,6 +121,14 @@ export class Cycle implements Due {
     }
   }
 
+  /** It becomes half open after one window, and closes after two without an error. */
+  #breakerMovesAt(now: number): number | undefined {
+    const { breaker, breakerAt, policy } = this.#host;
+    if (breaker.phase === "closed") return undefined;
+    const openedAt = breakerAt - breaker.openForMs;
+    return [openedAt + policy.breaker.openMs, openedAt + 2 * policy.breaker.openMs].find((at) => at > now);
+  }
+
   #schedule(): void {
     const { options, clock, agenda } = this.#engine;
     const now = clock.now();
@@ -128,7 +136,12 @@ export class Cycle implements Due {
       agenda.schedule(this, now + options.idleMs);
       return;
     }
-    const soon = [this.#host.freeAt, this.#host.denied.nextEndAt, now + options.pollIntervalMs];
+    const soon = [
+      this.#host.freeAt,
+      this.#host.denied.nextEndAt,
+      this.#breakerMovesAt(now),
+      now + options.pollIntervalMs,
+    ];
     const next = Math.min(...soon.filter((at) => at !== undefined));
     agenda.schedule(this, Math.max(next, this.#retryAt, now + SHORTEST_PAUSE_MS));
   }
