@@ -45,7 +45,7 @@ export class Cycle implements Due {
     if (!this.#isRunning) this.#schedule();
   }
 
-  /** The backstop: also looks whether a place in the pool was freed elsewhere. */
+  /** The backstop: looks for slots and places that were freed without this instance hearing of it. */
   onDue(): void {
     if (this.#isRunning) return;
     this.#host.forgetIdle(this.#engine.clock.now());
@@ -54,7 +54,7 @@ export class Cycle implements Due {
       return;
     }
     this.#host.offers = Math.max(this.#host.offers, 1);
-    this.#host.knownFree = Math.max(this.#host.knownFree, this.#host.policy.slots);
+    this.#host.lookFor = this.#host.policy.slots;
     this.#retryAt = Number.NEGATIVE_INFINITY;
     if (this.#host.pending > 0) this.wake();
     else this.#schedule();
