@@ -76,7 +76,6 @@ export class FairQueue {
     this.#newSessionId = init.newSessionId;
     this.#observe = init.observe ?? (() => {});
     const agenda = new Agenda(clock);
-    const queue = this;
     this.#engine = {
       store,
       clock,
@@ -89,9 +88,7 @@ export class FairQueue {
         () => this.#options.pollIntervalMs,
         ({ operation, host }, error) => this.#emit({ type: "store-error", host, operation, error }),
       ),
-      get options() {
-        return queue.#options;
-      },
+      options: () => this.#options,
       emit: (event) => this.#emit(event),
       wake: (host) => this.#hosts.wake(host),
     };
