@@ -268,7 +268,12 @@ export class FairQueue {
 
   #emit(event: QueueEvent): void {
     count(this.counts, event);
-    this.#observe(event);
+    try {
+      this.#observe(event);
+    } catch (error) {
+      // A fault of the listener is reported as one, and is not the queue's.
+      void Promise.reject(error);
+    }
   }
 }
 
