@@ -26,7 +26,7 @@ class Bench {
         maxWaitersPerHost: 0,
         maxSlotPerHost: 1,
         maxSlotPerIp: 0,
-        maxWaitMs: 1e8,
+        maxWaitMs: 20_000,
         sessionIdleSeconds: 90,
       },
     });

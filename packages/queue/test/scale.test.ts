@@ -5,7 +5,8 @@ import { Bench } from "./bench-of-one.ts";
 const MANY = {
   globalMaxWaiters: 0,
   maxWaitersPerHost: 0,
-  maxWaitMs: 600_000,
+  maxWaitMs: 20_000,
+  sessionIdleSeconds: 5,
   maxSlotPerHost: 1,
   maxSlotPerIp: 0,
 } as const;
