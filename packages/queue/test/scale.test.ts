@@ -51,24 +51,25 @@ describe("nothing grows that should not (the old service's maps were never prune
   });
 });
 
-describe("what a hand-over asks of the store", () => {
-  async function handOverCalls(waiters: number, otherHosts: number) {
-    const bench = new Bench(MANY);
-    for (let index = 0; index < otherHosts; index++) {
-      await bench.take("z", { host: `other-${index}` });
-      await bench.begin("a", { host: `other-${index}` });
-    }
-    const token = await bench.take("z");
-    const first = await bench.want("first");
-    for (let index = 0; index < waiters; index++) await bench.ask(`bucket-${index}`);
-    await drained();
-    bench.calls.length = 0;
-    bench.tries.length = 0;
-    await bench.release(token);
-    expect(first.isGranted).toBe(true);
-    return { calls: bench.calls.length, tried: bench.tries.reduce((sum, { batch }) => sum + batch.waiters.length, 0) };
+/** Calls to the store, and sessions tried, when one slot is released and goes to the next. */
+async function handOverCalls(waiters: number, otherHosts: number) {
+  const bench = new Bench(MANY);
+  for (let index = 0; index < otherHosts; index++) {
+    await bench.take("z", { host: `other-${index}` });
+    await bench.begin("a", { host: `other-${index}` });
   }
+  const token = await bench.take("z");
+  const first = await bench.want("first");
+  for (let index = 0; index < waiters; index++) await bench.ask(`bucket-${index}`);
+  await drained();
+  bench.calls.length = 0;
+  bench.tries.length = 0;
+  await bench.release(token);
+  expect(first.isGranted).toBe(true);
+  return { calls: bench.calls.length, tried: bench.tries.reduce((sum, { batch }) => sum + batch.waiters.length, 0) };
+}
 
+describe("what a hand-over asks of the store", () => {
   test("is the same for ten waiters and a thousand, for no other host and five hundred", async () => {
     const small = await handOverCalls(10, 0);
     expect(await handOverCalls(1_000, 0)).toEqual(small);
