@@ -25,7 +25,6 @@ export function checkRequest(request: BeginRequest): void {
   const expect = (isRight: boolean, field: string, expected: string, got: unknown) => {
     if (!isRight) problems.push(`Expected \`${field}\` to be ${expected}, got ${JSON.stringify(got)}`);
   };
-  const isText = (value: string, most: number) => typeof value === "string" && value.length <= most;
   const { hostnameLength, bucketLength, requestIdLength } = LIMITS;
   expect(isText(host, hostnameLength) && host.length > 0, "host", `a name of 1 to ${hostnameLength} characters`, host);
   expect(isText(bucket ?? "", bucketLength), "bucket", `a string of at most ${bucketLength} characters`, bucket);
@@ -42,4 +41,8 @@ export function checkRequest(request: BeginRequest): void {
   const isLimit = limit === undefined || (isSemaphore && Number.isInteger(limit) && limit >= 1);
   expect(isLimit, "limit", `a whole number from 1 up, for a host named "${SEMAPHORE_PREFIX}…"`, limit);
   if (problems.length > 0) throw new TypeError(problems.join("\n"));
+}
+
+function isText(value: unknown, most: number): boolean {
+  return typeof value === "string" && value.length <= most;
 }
