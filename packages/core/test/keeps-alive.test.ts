@@ -75,8 +75,7 @@ describe("which timers would keep a process alive", () => {
     waiter.value.release();
   });
 
-  // BUG: B17: the lease is the global gate's, the waiter the key's.
-  test.fails("the ttl of a pool's slot keeps alive while somebody waits for that slot's key", async () => {
+  test("the ttl of a pool's slot keeps alive while somebody waits for that slot's key", async () => {
     const pool = world().pool({ max: 2, maxPerKey: 1, ttlMs: 10 });
     const held = await pool.acquire("a");
     expect(world().clock.keepingAlive).toBe(0);

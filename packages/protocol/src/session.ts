@@ -1,0 +1,63 @@
+/** What a caller is told. The wire adds `queryToken` and rounds durations to seconds; the meaning is the same. */
+
+/** Who a session is: what a signed `queryToken` carries, so that any instance can take the session over. */
+export interface SessionClaims {
+  readonly id: string;
+  /** The host's key: `hostnameHash`, else the hash of `hostname`. */
+  readonly host: string;
+  readonly bucket: string;
+  readonly arrivedAt: number;
+  readonly deadlineAt: number;
+  /** The plain name, where the caller gave one: it selects the host's overrides. */
+  readonly hostname?: string;
+  /** `throttleTimeWindowSeconds` of the first call: how long an open breaker counts as open for this session. */
+  readonly throttleWindowMs?: number;
+}
+
+/** What stands between a pending session and its slot. */
+export type BlockedBy = "host-limit" | "ip-limit" | "cooldown" | "waiter-pool" | "breaker" | "store";
+
+export interface PendingAnswer {
+  readonly result: "pending";
+  readonly session: SessionClaims;
+  /** 1 is next: the pool in its order, then those outside it. */
+  readonly position: number;
+  /** Sessions waiting for this host at this instance. */
+  readonly waiters: number;
+  readonly estimatedWaitMs: number | undefined;
+  readonly blockedBy: BlockedBy | undefined;
+}
+
+export interface GrantedAnswer {
+  readonly result: "granted";
+  readonly session: SessionClaims;
+  readonly slotToken: string;
+  /** Only grows, per host: what a guarded resource compares to refuse the holder of a lost lease. */
+  readonly fence: number;
+  readonly leaseMs: number;
+}
+
+export interface ThrottledAnswer {
+  readonly result: "throttled";
+  /** The status code that opened the breaker; 0 when an operator did. */
+  readonly throttleCode: number;
+  readonly retryAfterMs: number;
+  readonly reason: string;
+}
+
+export interface TimeoutAnswer {
+  readonly result: "timeout";
+  /** `deadline`, `idle`, `canceled`, `released` (the slot was granted and is over), `closed`. */
+  readonly reason: string;
+}
+
+export interface OverloadedAnswer {
+  readonly result: "overloaded";
+  readonly retryAfterMs: number;
+}
+
+export type PollAnswer = PendingAnswer | GrantedAnswer | ThrottledAnswer | TimeoutAnswer;
+export type BeginAnswer = PollAnswer | OverloadedAnswer;
+
+/** `gone`: not known here any more (the store is told all the same); `noop`: it had ended already. */
+export type CancelResult = "canceled" | "gone" | "noop";

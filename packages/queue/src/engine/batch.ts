@@ -1,0 +1,139 @@
+import type { Waiter, WaiterBatch } from "../store/slot-store.ts";
+import type { EngineContext } from "./context.ts";
+import type { HostQueue } from "./host-queue.ts";
+import type { Session } from "./session.ts";
+
+/** Whom one call to the store is about. */
+export interface Selection {
+  /** To be admitted and tried. */
+  readonly tries: Session[];
+  /** To be admitted only: the client is away, the bucket is denied, or the host is hot and others are first. */
+  readonly registers: Session[];
+  readonly isWeighted: boolean;
+}
+
+/** A batch is bounded, so that a call costs the same however many wait. */
+const MAX_BATCH = 64;
+
+/**
+ * Layers 2 to 6 of the funnel: picks the sessions of the next batch, in O(batch · log n). Newcomers and those of a lost
+ * answer go always; of those in the pool the best-ranked go, at a cold host as many as may find a slot, at a hot one as
+ * many as the quota leaves.
+ */
+export function select(host: HostQueue, engine: EngineContext, now: number): Selection {
+  const { scheduler, pollIntervalMs } = engine.options();
+  const settings = { scheduler, pollIntervalMs, minHoldMs: host.policy.minHoldMs };
+  const isWeighted = scheduler.isEnabled && host.heat.isHot(host.pending, host.policy.slots, settings);
+  const selection: Selection = { tries: [], registers: [], isWeighted };
+  takeUnsure(host, selection);
+  takeFresh(host, selection);
+  if (selection.registers.length > 0) return selection;
+  if (isWeighted) takeTurns(host, engine, selection, now);
+  else takeBest(host, selection, now);
+  return selection;
+}
+
+/** Puts the sessions of a failed call back, to be asked about first. */
+export function takeBack(host: HostQueue, selection: Selection, now: number): void {
+  for (const session of [...selection.tries, ...selection.registers]) {
+    if (!session.isPending || session.place !== "trying") continue;
+    host.unsure.push(session);
+  }
+  for (const session of selection.tries) {
+    if (session.isPooled) session.bucket.changeInFlight(-1, now);
+    host.refresh(session.bucket);
+  }
+}
+
+export function batchOf(
+  host: HostQueue,
+  engine: EngineContext,
+  sessions: readonly Session[],
+  isWeighted: boolean,
+): WaiterBatch {
+  const now = engine.clock.now();
+  return {
+    host: host.key,
+    instance: engine.instance,
+    policy: isWeighted ? host.weightedPolicy : host.policy,
+    isSemaphore: host.isSemaphore,
+    waiters: sessions.map((session) => waiterOf(session, now)),
+  };
+}
+
+function waiterOf(session: Session, now: number): Waiter {
+  const { id, bucket, arrivedAt, deadlineAt } = session.claims;
+  return {
+    session: id,
+    bucket,
+    weight: session.bucket.weight,
+    arrivedAt,
+    ttlMs: Math.max(0, deadlineAt - now),
+    openMs: session.openMs,
+    isGrantable: session.isAwake,
+  };
+}
+
+function takeUnsure(host: HostQueue, selection: Selection): void {
+  const unsure = host.unsure.splice(0, MAX_BATCH);
+  for (const session of unsure) if (session.isPending && session.place === "trying") selection.tries.push(session);
+}
+
+/** Newcomers in order of arrival; then, for places that may be free, those outside. */
+function takeFresh(host: HostQueue, selection: Selection): void {
+  let taken = 0;
+  for (; taken < host.fresh.length && selection.tries.length + selection.registers.length < MAX_BATCH; taken++) {
+    const session = host.fresh[taken] as Session;
+    if (session.isPending && session.place === "fresh") newcomer(session, selection);
+  }
+  host.fresh.splice(0, taken);
+  for (; host.offers > 0 && selection.tries.length + selection.registers.length < MAX_BATCH; host.offers--) {
+    const session = host.takeOffer();
+    if (session === undefined) break;
+    session.isOffered = true;
+    newcomer(session, selection);
+  }
+  host.offers = 0;
+}
+
+function newcomer(session: Session, { tries, registers, isWeighted }: Selection): void {
+  const isTried = session.isAwake && !session.bucket.isDenied && !isWeighted;
+  session.place = "trying";
+  (isTried ? tries : registers).push(session);
+}
+
+/**
+ * As many as there are slots to expect, and one for each newcomer, so that a newcomer never has a slot to himself that
+ * somebody better-ranked waits for. More would be refused; should more be free than expected, the cycle goes round.
+ */
+function takeBest(host: HostQueue, selection: Selection, now: number): void {
+  const expected = Math.max(host.knownFree, host.lookFor, selection.tries.length, 1);
+  const wanted = Math.min(expected, host.policy.slots, MAX_BATCH);
+  host.lookFor = 0;
+  for (let taken = 0; taken < wanted; taken++) {
+    const bucket = host.order.best(host.level, now);
+    if (bucket === undefined) return;
+    takeHead(host, bucket, selection, now);
+  }
+}
+
+function takeTurns(host: HostQueue, engine: EngineContext, selection: Selection, now: number): void {
+  const { scheduler, pollIntervalMs } = engine.options();
+  const quota = scheduler.maxProbesPerCycle ?? host.policy.slots;
+  const wanted = Math.min(host.quota.left(quota, host.knownFree, now, pollIntervalMs), MAX_BATCH);
+  for (let taken = 0; taken < wanted; taken++) {
+    const bucket = host.turns.take(scheduler);
+    if (bucket === undefined) return;
+    takeHead(host, bucket, selection, now);
+  }
+}
+
+/** As if it were granted: the next choice counts it, and the store's answer puts the account right. */
+function takeHead(host: HostQueue, bucket: Session["bucket"], selection: Selection, now: number): void {
+  const session = bucket.ready.pop();
+  if (session === undefined) return;
+  session.place = "trying";
+  bucket.changeInFlight(1, now);
+  host.refresh(bucket);
+  selection.tries.push(session);
+}

@@ -1,0 +1,86 @@
+import type { CancelResult } from "@slotkeeper/protocol";
+
+/** What happened, for logs, metrics and history. No token is ever in it. */
+export type QueueEvent =
+  | {
+      readonly type: "session-created";
+      readonly host: string;
+      readonly bucket: string;
+      readonly session: string;
+      readonly isAdopted: boolean;
+    }
+  | {
+      readonly type: "granted";
+      readonly host: string;
+      readonly bucket: string;
+      readonly session: string;
+      readonly slot: number;
+      readonly waitedMs: number;
+    }
+  | {
+      readonly type: "uncollected";
+      readonly host: string;
+      readonly bucket: string;
+      readonly session: string;
+      readonly slot: number;
+    }
+  /** Another instance has it now. */
+  | { readonly type: "moved"; readonly host: string; readonly bucket: string; readonly session: string }
+  | {
+      readonly type: "throttled";
+      readonly host: string;
+      readonly bucket: string;
+      readonly session: string | undefined;
+      readonly code: number;
+    }
+  | {
+      readonly type: "timeout";
+      readonly host: string;
+      readonly bucket: string;
+      readonly session: string;
+      readonly reason: string;
+      readonly waitedMs: number;
+    }
+  | {
+      readonly type: "canceled";
+      readonly host: string;
+      readonly bucket: string;
+      readonly session: string;
+      readonly result: CancelResult;
+    }
+  | { readonly type: "released"; readonly host: string; readonly bucket: string; readonly endsInMs: number }
+  | { readonly type: "overloaded"; readonly host: string; readonly bucket: string }
+  | {
+      readonly type: "probe-decision";
+      readonly host: string;
+      readonly bucket: string;
+      readonly isAllowed: false;
+      readonly reason: "ip_deny_window";
+    }
+  | {
+      readonly type: "store-error";
+      readonly host: string | undefined;
+      readonly operation: string;
+      readonly error: unknown;
+    };
+
+/** Names as the control plane's snapshot has them. Each session is counted once in `session_created` and once at its end. */
+export interface QueueCounts {
+  session_created: number;
+  granted: number;
+  throttled: number;
+  timeout: number;
+  released: number;
+  overloaded: number;
+  canceled: number;
+}
+
+export function newCounts(): QueueCounts {
+  return { session_created: 0, granted: 0, throttled: 0, timeout: 0, released: 0, overloaded: 0, canceled: 0 };
+}
+
+/** Counts what is counted; the other events are for the log alone. */
+export function count(counts: QueueCounts, event: QueueEvent): void {
+  if (event.type === "session-created") counts.session_created++;
+  else if (event.type in counts) counts[event.type as keyof QueueCounts]++;
+}

@@ -1,0 +1,265 @@
+import type { BeginAnswer, CancelResult, FairQueueConfig, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
+import type { Clock } from "slotkeeper";
+import { Agenda } from "../agenda.ts";
+import { type QueueOptions, resolveOptions } from "../options.ts";
+import { phaseFor } from "../store/breaker.ts";
+import type { CleanupReply, ReleaseReply, RenewReply, SlotStore } from "../store/slot-store.ts";
+import { answerOf, throttledAnswer } from "./answers.ts";
+import { type BeginRequest, checkRequest } from "./begin-request.ts";
+import { checkBreaker } from "./breaker-check.ts";
+import type { EngineContext } from "./context.ts";
+import { dumpOf, type QueueDump } from "./dump.ts";
+import { count, newCounts, type QueueCounts, type QueueEvent } from "./events.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import type { HostQueue } from "./host-queue.ts";
+import { Hosts } from "./hosts.ts";
+import { Outbox } from "./outbox.ts";
+import { type ReleaseInput, Releases } from "./releases.ts";
+import type { Session } from "./session.ts";
+import { Sessions } from "./sessions.ts";
+
+export interface FairQueueInit {
+  readonly store: SlotStore;
+  readonly clock: Clock;
+  /** In [0, 1): jitter only, nothing secret. */
+  readonly random: () => number;
+  /** Names for sessions, unguessable and unique. */
+  readonly newSessionId: () => string;
+  /** The name of this instance, its own in the fleet. */
+  readonly instance: string;
+  readonly config?: FairQueueConfig;
+  readonly observe?: (event: QueueEvent) => void;
+}
+
+/**
+ * The fair queue of one instance: what an HTTP layer, or a program that embeds the service, calls.
+ *
+ * Q1 nothing here waits for another session, and no call holds anything another call needs: cancel, sweep and polls go
+ * through while the store is slow. Q2 a store that fails costs time, never a session. Q3 every call may be repeated.
+ * The way of a request: `begin`/`poll` → the host's cycle → `store.tryAcquire(batch)` → verdicts → sessions → answers.
+ */
+export class FairQueue {
+  readonly counts: QueueCounts = newCounts();
+  readonly #engine: EngineContext;
+  readonly #sessions: Sessions;
+  readonly #hosts: Hosts;
+  readonly #releases: Releases;
+  readonly #heartbeat: Heartbeat;
+  readonly #newSessionId: () => string;
+  readonly #observe: (event: QueueEvent) => void;
+  readonly #stopListening: () => void;
+  readonly #beginning = new Map<string, Promise<BeginAnswer>>();
+  #options: QueueOptions;
+  #lastArrivedAt = 0;
+  #isClosed = false;
+
+  constructor(init: FairQueueInit) {
+    const { store, clock, random, instance } = init;
+    this.#options = resolveOptions(init.config);
+    this.#newSessionId = init.newSessionId;
+    this.#observe = init.observe ?? (() => {});
+    const agenda = new Agenda(clock);
+    this.#engine = {
+      store,
+      clock,
+      random,
+      instance,
+      agenda,
+      outbox: new Outbox(
+        agenda,
+        () => clock.now(),
+        () => this.#options.pollIntervalMs,
+        ({ operation, host }, error) => this.#emit({ type: "store-error", host, operation, error }),
+      ),
+      options: () => this.#options,
+      emit: (event) => this.#emit(event),
+      wake: (host) => this.#hosts.wake(host),
+    };
+    this.#sessions = new Sessions(this.#engine, (session) => answerOf(session, this.#engine));
+    this.#hosts = new Hosts(this.#engine, this.#sessions);
+    this.#releases = new Releases(this.#engine, this.#sessions, this.#hosts);
+    this.#heartbeat = new Heartbeat(this.#engine, this.#hosts);
+    this.#stopListening = store.onFreed(({ host, bucket }) => this.#hosts.freed(host, bucket));
+  }
+
+  /** The first call. Never `granted` without `waitMs`, as callers of the old service expect. */
+  async begin(request: BeginRequest): Promise<BeginAnswer> {
+    checkRequest(request);
+    const { requestId, host } = request;
+    if (requestId === undefined) return this.#begin(request, undefined);
+    const key = `${host} ${requestId}`;
+    const known = this.#sessions.findRequest(key);
+    if (known !== undefined) return this.#firstAnswer(known, request);
+    let beginning = this.#beginning.get(key);
+    if (beginning === undefined) {
+      beginning = this.#begin(request, key).finally(() => this.#beginning.delete(key));
+      this.#beginning.set(key, beginning);
+    }
+    return beginning;
+  }
+
+  /** Waits for a change, at most `pollWindowMs`. Any number of polls of one session may be open. */
+  async poll(
+    claims: SessionClaims,
+    { waitMs, signal }: { waitMs?: number; signal?: AbortSignal } = {},
+  ): Promise<PollAnswer> {
+    signal?.throwIfAborted();
+    const session = this.#sessions.find(claims.id) ?? this.#adopt(claims);
+    if (session === undefined) return { result: "timeout", reason: "deadline" };
+    return this.#wait(session, waitMs ?? this.#options.pollWindowMs, signal);
+  }
+
+  /** Gives back the place and the slot. Never waits: the store is told in the background. */
+  cancel(claims: SessionClaims): CancelResult {
+    const session = this.#sessions.find(claims.id);
+    if (session !== undefined) return this.#sessions.cancel(session);
+    if (this.#engine.clock.now() < claims.deadlineAt)
+      this.#sessions.withdrawUnknown(this.#hosts.hostOf(claims), claims);
+    return "gone";
+  }
+
+  /** Answers at once; the store is told in the background, until it has heard or the lease is over anyway. */
+  release(input: ReleaseInput): void {
+    void this.#releases.release(input);
+  }
+
+  /** As `release`, for a caller that wants to know what became of it: undefined when the store never heard. */
+  releaseAndWait(input: ReleaseInput): Promise<ReleaseReply | undefined> {
+    return this.#releases.release(input);
+  }
+
+  /** Undefined: the lease is lost. */
+  async renew(slotToken: string): Promise<RenewReply | undefined> {
+    const { store, clock } = this.#engine;
+    const askedAt = clock.now();
+    const reply = await store.renew({ slotToken });
+    const session = this.#sessions.findToken(slotToken);
+    const leaseUntil = reply === undefined ? 0 : askedAt + reply.leaseMs;
+    if (session !== undefined) this.#sessions.setLease(session, leaseUntil);
+    const leaseMs = leaseUntil - clock.now();
+    return leaseMs > 0 ? { leaseMs } : undefined;
+  }
+
+  /** An upstream's answer that came without a slot. */
+  async report({ host, hostname, status }: { host: string; hostname?: string; status: number }): Promise<void> {
+    const queue = this.#hosts.hostOf({ host, hostname });
+    const view = await this.#engine.store.report({ host, policy: queue.policy, status });
+    queue.hear(view, this.#engine.clock.now());
+    this.#sessions.throttleAll(queue, this.#engine.clock.now());
+    this.#hosts.wake(queue);
+  }
+
+  /** What an operator asks for by `flush`: everything that time has ended, ended now. */
+  sweep(): Promise<CleanupReply> {
+    return this.#engine.store.cleanup({ waiterTtlMs: this.#options.waiterRowTtlMs });
+  }
+
+  /** New settings, live: sessions keep their places, their polls and their deadlines. */
+  async reconfigure(config: FairQueueConfig): Promise<void> {
+    this.#options = resolveOptions(config);
+    this.#hosts.reconfigure();
+    await this.#engine.store.cleanup({ waiterTtlMs: this.#options.waiterRowTtlMs, resetSmoothing: true });
+  }
+
+  /** For the person on call. */
+  dump(): QueueDump {
+    return dumpOf(this.#engine, this.#hosts, this.#sessions, this.counts);
+  }
+
+  /** Answers every held poll and stops. Slots stay with their holders; sessions live on in the store and their tokens. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#stopListening();
+    this.#sessions.answerAll();
+    this.#engine.agenda.close();
+  }
+
+  async #begin(request: BeginRequest, requestKey: string | undefined): Promise<BeginAnswer> {
+    const bucket = request.bucket ?? "";
+    if (this.#sessions.pending >= this.#options.maxSessions) {
+      this.#emit({ type: "overloaded", host: request.host, bucket });
+      return { result: "overloaded", retryAfterMs: this.#retryAfterMs() };
+    }
+    const host = this.#hosts.hostOf(request, request.limit);
+    const openMs = request.throttleWindowMs ?? host.policy.breaker.openMs;
+    const view = await checkBreaker(host, this.#engine, request.limit);
+    if (view.phase === "open" && phaseFor(view, openMs) === "open") {
+      this.#emit({ type: "throttled", host: host.key, bucket, session: undefined, code: view.code });
+      return throttledAnswer(view.code, openMs - view.openForMs);
+    }
+    const claims = this.#newClaims(request, bucket);
+    const session = this.#create(claims, this.#hosts.hostOf(request, request.limit), requestKey, false);
+    return this.#firstAnswer(session, request);
+  }
+
+  #newClaims(request: BeginRequest, bucket: string): SessionClaims {
+    // No two arrive at once: the order inside a bucket is one order, everywhere.
+    this.#lastArrivedAt = Math.max(this.#engine.clock.now(), this.#lastArrivedAt + ARRIVAL_STEP_MS);
+    return {
+      id: request.sessionId ?? this.#newSessionId(),
+      host: request.host,
+      bucket,
+      arrivedAt: this.#lastArrivedAt,
+      deadlineAt: this.#engine.clock.now() + (request.maxWaitMs ?? this.#options.maxWaitMs),
+      ...(request.hostname === undefined ? {} : { hostname: request.hostname }),
+      ...(request.throttleWindowMs === undefined ? {} : { throttleWindowMs: request.throttleWindowMs }),
+    };
+  }
+
+  #create(claims: SessionClaims, host: HostQueue, requestKey: string | undefined, isAdopted: boolean): Session {
+    const now = this.#engine.clock.now();
+    const bucket = host.bucketFor(claims.bucket, now);
+    const openMs = claims.throttleWindowMs ?? host.policy.breaker.openMs;
+    const session = this.#sessions.create({ claims, host, bucket, openMs, requestKey, isAdopted, now });
+    this.#hosts.wake(host);
+    this.#heartbeat.start();
+    return session;
+  }
+
+  /** A session of another instance, or of this one before it was restarted. Past its deadline it is dead. */
+  #adopt(claims: SessionClaims): Session | undefined {
+    if (this.#engine.clock.now() >= claims.deadlineAt) return undefined;
+    return this.#create(claims, this.#hosts.hostOf(claims), undefined, true);
+  }
+
+  #firstAnswer(session: Session, { waitMs, signal }: BeginRequest): Promise<PollAnswer> {
+    if (waitMs !== undefined && waitMs > 0) return this.#wait(session, waitMs, signal);
+    if (session.state.kind !== "granted") return this.#wait(session, 0, signal);
+    return Promise.resolve({
+      result: "pending",
+      session: session.claims,
+      position: 1,
+      waiters: session.host.pending,
+      estimatedWaitMs: undefined,
+      blockedBy: undefined,
+    });
+  }
+
+  #wait(session: Session, waitMs: number, signal: AbortSignal | undefined): Promise<PollAnswer> {
+    this.#sessions.fetch(session);
+    if (session.isPending && waitMs > 0 && !this.#isClosed) {
+      const now = this.#engine.clock.now();
+      return this.#sessions.hold(session, now + Math.min(waitMs, this.#options.pollWindowMs), signal);
+    }
+    this.#sessions.touch(session);
+    return Promise.resolve(answerOf(session, this.#engine));
+  }
+
+  #retryAfterMs(): number {
+    return Math.min(MAX_RETRY_AFTER_MS, Math.max(1000, this.#sessions.drain.intervalMs ?? 0));
+  }
+
+  #emit(event: QueueEvent): void {
+    count(this.counts, event);
+    try {
+      this.#observe(event);
+    } catch (error) {
+      // A fault of the listener is reported as one, and is not the queue's.
+      void Promise.reject(error);
+    }
+  }
+}
+
+const ARRIVAL_STEP_MS = 1 / 1024;
+const MAX_RETRY_AFTER_MS = 30_000;

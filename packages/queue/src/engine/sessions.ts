@@ -1,0 +1,302 @@
+import type { CancelResult, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
+import { phaseFor } from "../store/breaker.ts";
+import type { GrantedSlot, SessionEnd } from "../store/slot-store.ts";
+import type { EngineContext } from "./context.ts";
+import { DrainMeter } from "./drain-meter.ts";
+import type { HostQueue } from "./host-queue.ts";
+import { Poll } from "./poll.ts";
+import { PENDING, Session, type SessionInit, type SessionState } from "./session.ts";
+import { Withdrawals } from "./withdrawals.ts";
+
+/**
+ * The lives of sessions: every transition of the table in `session.ts` is a method here.
+ *
+ * L1 a session ends once: `#end` is the only way out, and moves only what has not ended. L2 it is counted in its host
+ * exactly while pending. L3 a held poll is answered in the same turn in which its session leaves `pending`. L4 whatever
+ * ends here without a fetched slot is withdrawn from the store, so that a grant on its way is given back.
+ */
+export class Sessions {
+  readonly #engine: EngineContext;
+  readonly #answer: (session: Session) => PollAnswer;
+  readonly #withdrawals: Withdrawals;
+  readonly #byId = new Map<string, Session>();
+  readonly #byRequest = new Map<string, Session>();
+  readonly #byToken = new Map<string, Session>();
+  /** How fast sessions of this instance stop waiting. */
+  readonly drain = new DrainMeter();
+  pending = 0;
+
+  constructor(engine: EngineContext, answer: (session: Session) => PollAnswer) {
+    this.#engine = engine;
+    this.#answer = answer;
+    this.#withdrawals = new Withdrawals(engine);
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  values(): Iterable<Session> {
+    return this.#byId.values();
+  }
+
+  find(id: string): Session | undefined {
+    return this.#byId.get(id);
+  }
+
+  findRequest(key: string): Session | undefined {
+    return this.#byRequest.get(key);
+  }
+
+  findToken(slotToken: string): Session | undefined {
+    return this.#byToken.get(slotToken);
+  }
+
+  create(init: Omit<SessionInit, "whenDue">): Session {
+    const session = new Session({ ...init, whenDue: this.#onDue });
+    const { id, bucket } = session.claims;
+    this.#byId.set(id, session);
+    if (session.requestKey !== undefined) this.#byRequest.set(session.requestKey, session);
+    const { host } = session;
+    if (host.pending === 0) host.heat.becameBusy(init.now, this.#engine.options().pollIntervalMs);
+    this.pending++;
+    host.arrive(session);
+    host.longestOpenMs = Math.max(host.longestOpenMs, init.openMs);
+    this.#reschedule(session);
+    this.#engine.emit({ type: "session-created", host: host.key, bucket, session: id, isAdopted: init.isAdopted });
+    return session;
+  }
+
+  /** Holds a call until the session's state changes, at most until `until`. */
+  hold(session: Session, until: number, signal: AbortSignal | undefined): Promise<PollAnswer> {
+    const poll = new Poll({
+      session,
+      agenda: this.#engine.agenda,
+      signal,
+      until,
+      onWindowEnd: (ended) => {
+        const answer = this.#answer(ended.session);
+        ended.answer(answer);
+        this.#closed(ended.session);
+      },
+      onLeft: (left) => this.#closed(left),
+    });
+    this.#wakeUp(session);
+    this.#reschedule(session);
+    return poll.answered;
+  }
+
+  /** The client was here and got its answer at once. */
+  touch(session: Session): void {
+    this.#wakeUp(session);
+    this.#closed(session);
+  }
+
+  /** The store granted. Asks again whether the client is there, and whether the lease is: the decision took time. */
+  grant(session: Session, slot: GrantedSlot, askedAt: number): void {
+    if (!session.isPending) return;
+    const grantedAt = this.#engine.clock.now();
+    const leaseUntil = askedAt + slot.leaseMs;
+    session.isAdopted = false;
+    if (!session.isAwake || leaseUntil <= grantedAt) {
+      this.#giveBack(session, slot);
+      return;
+    }
+    this.#leave(session, grantedAt);
+    session.state = { kind: "granted", slot, grantedAt, leaseUntil, isFetched: false };
+    this.#byToken.set(slot.slotToken, session);
+    if (session.polls.size > 0) this.#answerPolls(session);
+    else this.#engine.agenda.schedule(session, grantedAt + this.#engine.options().collectMs);
+  }
+
+  /** A granted session's slot reaches its client. */
+  fetch(session: Session): void {
+    if (session.state.kind !== "granted" || session.state.isFetched) return;
+    const now = this.#engine.clock.now();
+    session.state = { ...session.state, isFetched: true };
+    this.#engine.agenda.schedule(session, now + this.#engine.options().grantedKeepMs);
+    const { host, claims, state } = session;
+    const waitedMs = Math.max(0, state.grantedAt - claims.arrivedAt);
+    host.heat.addWait(waitedMs);
+    host.drain.left(now);
+    const { id, bucket } = claims;
+    this.#engine.emit({ type: "granted", host: host.key, bucket, session: id, slot: state.slot.fence, waitedMs });
+  }
+
+  /** The lease was renewed, or is over (0): what a repeated poll is told. */
+  setLease(session: Session, leaseUntil: number): void {
+    if (session.state.kind === "granted") session.state = { ...session.state, leaseUntil };
+  }
+
+  throttle(session: Session, code: number, retryInMs: number): void {
+    const now = this.#engine.clock.now();
+    if (!this.#end(session, { kind: "throttled", code, retryAt: now + retryInMs }, "throttled")) return;
+    const { id, bucket } = session.claims;
+    this.#engine.emit({ type: "throttled", host: session.host.key, bucket, session: id, code });
+  }
+
+  /** Everybody at the host for whom the breaker is open. Those the store must be asked about first stay. */
+  throttleAll(host: HostQueue, now: number): void {
+    const { breaker } = host;
+    if (breaker.phase === "closed") return;
+    const view = { ...breaker, openForMs: breaker.openForMs + now - host.breakerAt };
+    if (view.openForMs >= host.longestOpenMs) return;
+    for (const session of host.waiting) {
+      if (session.isAdopted) continue;
+      if (phaseFor(view, session.openMs) === "open") this.throttle(session, view.code, session.openMs - view.openForMs);
+    }
+  }
+
+  timeout(session: Session, reason: string, end: SessionEnd | undefined = "timeout"): void {
+    const waitedMs = Math.max(0, this.#engine.clock.now() - session.claims.arrivedAt);
+    if (!this.#end(session, { kind: "timeout", reason }, end)) return;
+    session.host.heat.addWait(waitedMs);
+    const { id, bucket } = session.claims;
+    this.#engine.emit({ type: "timeout", host: session.host.key, bucket, session: id, reason, waitedMs });
+  }
+
+  cancel(session: Session): CancelResult {
+    const isEnded = !this.#end(session, { kind: "canceled" }, "canceled");
+    if (isEnded) return "noop";
+    const { id, bucket } = session.claims;
+    this.#engine.emit({ type: "canceled", host: session.host.key, bucket, session: id, result: "canceled" });
+    return "canceled";
+  }
+
+  /** A session not known here: another instance may have it, and the store tells it. */
+  withdrawUnknown(host: HostQueue, claims: SessionClaims): void {
+    this.#withdrawals.add({ host, claims }, "canceled");
+  }
+
+  /** Every held poll is answered with what is so now. */
+  answerAll(): void {
+    for (const session of this.#byId.values()) if (session.polls.size > 0) this.#answerPolls(session);
+  }
+
+  #end(session: Session, state: SessionState, end: SessionEnd | undefined): boolean {
+    const now = this.#engine.clock.now();
+    const isHeld = session.state.kind === "granted" && session.state.leaseUntil > now;
+    if (session.state.kind === "granted" && isHeld && state.kind === "canceled") {
+      this.#byToken.delete(session.state.slot.slotToken);
+    } else if (!session.isPending) return false;
+    else this.#leave(session, now);
+    session.state = state;
+    if (end !== undefined) this.#withdrawals.add(session, end);
+    this.#engine.agenda.schedule(session, now + this.#engine.options().grantedKeepMs);
+    this.#answerPolls(session);
+    return true;
+  }
+
+  #answerPolls(session: Session): void {
+    if (session.polls.size === 0) return;
+    this.fetch(session);
+    const answer = this.#answer(session);
+    for (const poll of session.polls) poll.answer(answer);
+    session.lastAnswerAt = this.#engine.clock.now();
+  }
+
+  /** The slot goes to the next waiter, the session back to its place. */
+  #giveBack(session: Session, { slotToken, fence }: GrantedSlot): void {
+    const { store, instance, outbox, clock } = this.#engine;
+    const { host } = session;
+    host.settleReturning(session);
+    this.#engine.emit({
+      type: "uncollected",
+      host: host.key,
+      bucket: session.bucket.name,
+      session: session.claims.id,
+      slot: fence,
+    });
+    let isRefused = false;
+    outbox.post({
+      operation: "release",
+      host: host.key,
+      giveUpAt: clock.now() + host.policy.leaseMs,
+      send: async () => {
+        const request = { slotToken, host: host.key, policy: host.policy, hitAgoMs: undefined, status: undefined };
+        const reply = await store.release({ ...request, uncollectedBy: instance });
+        isRefused = !reply.isReleased;
+      },
+      done: () => this.#gaveBack(session, isRefused),
+    });
+    this.#reschedule(session);
+  }
+
+  /** Refused: another instance has delivered the slot, or it is over. Whoever asks here again is told by the store. */
+  #gaveBack(session: Session, isRefused: boolean): void {
+    if (!session.isPending || session.place !== "returning") return;
+    if (isRefused && !session.isAwake) {
+      const { host, claims } = session;
+      this.#leave(session, this.#engine.clock.now());
+      this.#engine.agenda.cancel(session);
+      this.#drop(session);
+      this.#engine.emit({ type: "moved", host: host.key, bucket: claims.bucket, session: claims.id });
+      return;
+    }
+    session.host.makeFresh(session);
+    this.#engine.wake(session.host);
+  }
+
+  /** A client that comes back may have a free slot waiting; one that never left changes nothing. */
+  #wakeUp(session: Session): void {
+    if (session.isAwake) return;
+    session.host.setAwake(session, true);
+    this.#engine.wake(session.host);
+  }
+
+  #closed(session: Session): void {
+    session.lastAnswerAt = this.#engine.clock.now();
+    if (session.polls.size === 0 && session.isPending) this.#reschedule(session);
+  }
+
+  /** A pending session's next moment: its deadline, the end of its client's presence, the end of patience with silence. */
+  #reschedule(session: Session): void {
+    if (!session.isPending) return;
+    const { collectMs, idleMs } = this.#engine.options();
+    let dueAt = session.claims.deadlineAt;
+    if (session.polls.size === 0)
+      dueAt = Math.min(dueAt, session.lastAnswerAt + (session.isAwake ? collectMs : idleMs));
+    this.#engine.agenda.schedule(session, dueAt);
+  }
+
+  readonly #onDue = (session: Session): void => {
+    const now = this.#engine.clock.now();
+    if (session.state.kind === "granted" && !session.state.isFetched)
+      this.#uncollected(session, session.state.slot, now);
+    else if (!session.isPending) this.#drop(session);
+    else if (now >= session.claims.deadlineAt) this.timeout(session, "deadline");
+    else if (session.polls.size === 0 && now >= session.lastAnswerAt + this.#engine.options().idleMs)
+      this.timeout(session, "idle");
+    else {
+      if (session.polls.size === 0) session.host.setAwake(session, false);
+      this.#reschedule(session);
+    }
+  };
+
+  #uncollected(session: Session, slot: GrantedSlot, now: number): void {
+    this.#byToken.delete(slot.slotToken);
+    session.state = PENDING;
+    session.bucket = session.host.bucketFor(session.claims.bucket, now);
+    session.isAwake = false;
+    session.host.comeBack(session);
+    this.pending++;
+    this.#giveBack(session, slot);
+  }
+
+  #leave(session: Session, now: number): void {
+    const { host } = session;
+    host.leave(session, now, this.#engine.options().idleMs);
+    this.pending--;
+    this.drain.left(now);
+    if (host.pending > 0) return;
+    host.heat.becameIdle(now);
+    host.positions.forget();
+  }
+
+  #drop(session: Session): void {
+    this.#byId.delete(session.claims.id);
+    if (session.requestKey !== undefined) this.#byRequest.delete(session.requestKey);
+    if (session.state.kind === "granted") this.#byToken.delete(session.state.slot.slotToken);
+    session.host.sessions--;
+  }
+}

@@ -1,0 +1,119 @@
+import { type HostConfig, SEMAPHORE_PREFIX, SHARED_BUCKET } from "@slotkeeper/protocol";
+import {
+  BREAKER_DEFAULTS,
+  type BreakerPolicy,
+  defined,
+  HOST_DEFAULTS,
+  orUnlimited,
+  type QueueOptions,
+} from "./options.ts";
+
+/** The order the store grants a batch in: by the host's setting, or as given when the weighted scheduler chose. */
+type BatchOrder = "slot-seconds" | "fifo" | "given";
+
+/**
+ * The limits of one host. They travel with every call to the store, so that a store needs no configuration; a live
+ * limit kept in the store wins over what travels. Infinity means no limit.
+ */
+export interface HostPolicy {
+  readonly slots: number;
+  readonly slotsPerBucket: number;
+  readonly waiters: number;
+  readonly waitersPerBucket: number;
+  readonly leaseMs: number;
+  readonly maxHoldMs: number;
+  readonly cooldownMs: number;
+  readonly minHoldMs: number;
+  readonly smoothMs: number;
+  readonly order: BatchOrder;
+  readonly breaker: BreakerPolicy;
+}
+
+/** Limits, and the weights of its buckets. */
+export interface ResolvedHost {
+  readonly policy: HostPolicy;
+  /** The same limits, for a batch the weighted scheduler chose. */
+  readonly weighted: HostPolicy;
+  weightOf(bucket: string): number;
+}
+
+/** Hosts without anything of their own share one object: there may be a hundred thousand of them. */
+const plainHosts = new WeakMap<QueueOptions, ResolvedHost>();
+
+/** `capacity` is what the caller of a named semaphore asked for. */
+export function resolveHost(options: QueueOptions, hostname: string | undefined, capacity?: number): ResolvedHost {
+  const override = hostname === undefined ? undefined : mostSpecific(options.hosts, hostname);
+  if (override !== undefined || hostname?.startsWith(SEMAPHORE_PREFIX) === true) {
+    return resolveOwn(options, override ?? {}, hostname, capacity);
+  }
+  let plain = plainHosts.get(options);
+  if (plain === undefined) {
+    plain = resolveOwn(options, {}, undefined, undefined);
+    plainHosts.set(options, plain);
+  }
+  return plain;
+}
+
+function resolveOwn(
+  options: QueueOptions,
+  override: HostConfig,
+  hostname: string | undefined,
+  capacity: number | undefined,
+): ResolvedHost {
+  const host = { ...options.defaults, ...defined(override) };
+  const policy = policyOf(host, { ...options.defaults.breaker, ...override.breaker });
+  const weights = new Map(Object.entries(override.weights ?? {}));
+  const weightOf = (bucket: string) => weights.get(bucket) ?? 1;
+  if (hostname?.startsWith(SEMAPHORE_PREFIX) !== true) return withWeighted(policy, weightOf);
+  const semaphore = { slotsPerBucket: Number.POSITIVE_INFINITY, cooldownMs: 0, slots: capacity ?? policy.slots };
+  return withWeighted({ ...policy, ...semaphore }, weightOf);
+}
+
+function withWeighted(policy: HostPolicy, weightOf: (bucket: string) => number): ResolvedHost {
+  return { policy, weighted: { ...policy, order: "given" }, weightOf };
+}
+
+function policyOf(host: HostConfig, breaker: HostConfig["breaker"]): HostPolicy {
+  const limits = { ...HOST_DEFAULTS, ...host };
+  const smoothMs = limits.smoothReleaseIntervalMs ?? limits.minSlotHoldMs / limits.maxSlotPerHost;
+  return {
+    slots: limits.maxSlotPerHost,
+    slotsPerBucket: orUnlimited(limits.maxSlotPerIp),
+    waiters: orUnlimited(limits.maxWaitersPerHost),
+    waitersPerBucket: orUnlimited(limits.maxWaitersPerIp),
+    leaseMs: limits.zombieTimeoutSeconds * 1000,
+    maxHoldMs: limits.maxHoldSeconds * 1000,
+    cooldownMs: limits.ipCooldownSeconds * 1000,
+    minHoldMs: limits.minSlotHoldMs,
+    smoothMs: Math.max(0, smoothMs),
+    order: limits.order,
+    breaker: breakerOf({ ...BREAKER_DEFAULTS, ...defined(breaker ?? {}) }),
+  };
+}
+
+function breakerOf(config: Required<NonNullable<HostConfig["breaker"]>>): BreakerPolicy {
+  const { windowSeconds, openSeconds, ...same } = config;
+  return { ...same, windowMs: windowSeconds * 1000, openMs: openSeconds * 1000 };
+}
+
+/** The shared bucket of callers without a name has neither limit nor cooldown of its own. */
+export function bucketLimit(policy: HostPolicy, bucket: string): number {
+  return bucket === SHARED_BUCKET ? Number.POSITIVE_INFINITY : policy.slotsPerBucket;
+}
+
+/** An exact name beats any pattern; of patterns the longest wins; `*` alone is the least. */
+function mostSpecific(hosts: QueueOptions["hosts"], hostname: string): HostConfig | undefined {
+  const name = hostname.toLowerCase();
+  let best: { pattern: string; config: HostConfig } | undefined;
+  for (const [pattern, config] of Object.entries(hosts)) {
+    const key = pattern.toLowerCase();
+    if (key === name) return config;
+    if (matches(key, name) && (best === undefined || key.length > best.pattern.length)) best = { pattern: key, config };
+  }
+  return best?.config;
+}
+
+function matches(pattern: string, name: string): boolean {
+  if (pattern === "*") return true;
+  return pattern.startsWith("*.") && (name === pattern.slice(2) || name.endsWith(pattern.slice(1)));
+}

@@ -1,0 +1,99 @@
+/**
+ * A binary heap whose items know their place, so that any of them leaves or moves in O(log n).
+ *
+ * I1 `peek` is an item before which no other is. I2 `item[key]` is its index, −1 outside. The key is a property of the
+ * item and not a map beside it: a map would cost more than the heap. One item may stand in several heaps, under
+ * several keys. An item whose rank changed must be told to the heap by `update` before anything else is asked.
+ */
+export class IndexedHeap<K extends string, T extends { [key in K]: number }> {
+  readonly #key: K;
+  readonly #before: (a: T, b: T) => boolean;
+  readonly #items: T[] = [];
+
+  constructor(key: K, before: (a: T, b: T) => boolean) {
+    this.#key = key;
+    this.#before = before;
+  }
+
+  get size(): number {
+    return this.#items.length;
+  }
+
+  peek(): T | undefined {
+    return this.#items[0];
+  }
+
+  has(item: T): boolean {
+    return item[this.#key] !== -1;
+  }
+
+  /** In no particular order. */
+  values(): IterableIterator<T> {
+    return this.#items.values();
+  }
+
+  push(item: T): void {
+    this.#items.push(item);
+    this.#rise(item, this.#items.length - 1);
+  }
+
+  pop(): T | undefined {
+    const top = this.#items[0];
+    if (top !== undefined) this.remove(top);
+    return top;
+  }
+
+  /** Removing what is not there is no fault: endings race. */
+  remove(item: T): void {
+    const index = item[this.#key];
+    if (index === -1) return;
+    this.#place(item, -1);
+    const last = this.#items.pop() as T;
+    if (last !== item) this.#settle(last, index);
+  }
+
+  update(item: T): void {
+    this.#settle(item, item[this.#key]);
+  }
+
+  #settle(item: T, index: number): void {
+    const parent = this.#items[(index - 1) >> 1];
+    if (index > 0 && parent !== undefined && this.#before(item, parent)) this.#rise(item, index);
+    else this.#sink(item, index);
+  }
+
+  #rise(item: T, from: number): void {
+    let index = from;
+    while (index > 0) {
+      const above = (index - 1) >> 1;
+      const parent = this.#items[above] as T;
+      if (!this.#before(item, parent)) break;
+      this.#put(parent, index);
+      index = above;
+    }
+    this.#put(item, index);
+  }
+
+  #sink(item: T, from: number): void {
+    let index = from;
+    for (let child = 2 * index + 1; child < this.#items.length; child = 2 * index + 1) {
+      const left = this.#items[child] as T;
+      const right = this.#items[child + 1];
+      const better = right !== undefined && this.#before(right, left) ? right : left;
+      if (!this.#before(better, item)) break;
+      if (better === right) child++;
+      this.#put(better, index);
+      index = child;
+    }
+    this.#put(item, index);
+  }
+
+  #put(item: T, index: number): void {
+    this.#items[index] = item;
+    this.#place(item, index);
+  }
+
+  #place(item: T, index: number): void {
+    (item as { [key in K]: number })[this.#key] = index;
+  }
+}

@@ -1,0 +1,82 @@
+import { IndexedHeap } from "../indexed-heap.ts";
+import type { Rank } from "./contract.ts";
+import { ranksBefore } from "./order.ts";
+
+/** A bucket that can stand in a `BucketOrder`. The two fields belong to the index. */
+export interface Ranked extends Rank {
+  orderIndex: number;
+  orderClass: OrderClass | undefined;
+}
+
+/** Buckets with the same `inFlight` and weight accrue use at the same rate: what is before stays before, at any time. */
+export interface OrderClass {
+  readonly key: string;
+  readonly heap: IndexedHeap<"orderIndex", Ranked>;
+}
+
+/**
+ * Finds the best-ranked bucket without looking at the others. Use grows with time, so one heap over all would go stale
+ * by itself; inside a class it cannot. The best is the best of the classes' heads.
+ *
+ * Cost: add, remove, update O(log n); best O(classes). Classes differ in slots held, so for one weight there are at most
+ * √(2·slots) of them: 5 slots make 3, 1,000 make 45.
+ */
+export class BucketOrder<T extends Ranked> {
+  readonly #isFifo: boolean;
+  readonly #classes = new Map<string, OrderClass>();
+  #size = 0;
+
+  constructor(isFifo = false) {
+    this.#isFifo = isFifo;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  add(bucket: T): void {
+    const key = this.#isFifo ? "" : `${bucket.inFlight}/${bucket.weight}`;
+    let found = this.#classes.get(key);
+    if (found === undefined) {
+      const before = this.#isFifo ? headBefore : startsBefore;
+      found = { key, heap: new IndexedHeap<"orderIndex", Ranked>("orderIndex", before) };
+      this.#classes.set(key, found);
+    }
+    bucket.orderClass = found;
+    found.heap.push(bucket);
+    this.#size++;
+  }
+
+  remove(bucket: T): void {
+    const home = bucket.orderClass;
+    if (home === undefined) return;
+    home.heap.remove(bucket);
+    bucket.orderClass = undefined;
+    if (home.heap.size === 0) this.#classes.delete(home.key);
+    this.#size--;
+  }
+
+  has(bucket: T): boolean {
+    return bucket.orderClass !== undefined;
+  }
+
+  best(level: number, now: number): T | undefined {
+    let best: Ranked | undefined;
+    for (const { heap } of this.#classes.values()) {
+      const head = heap.peek() as Ranked;
+      if (best === undefined || ranksBefore(head, best, level, now)) best = head;
+    }
+    return best as T | undefined;
+  }
+}
+
+/** Where the line of use began, were it drawn back to time 0: static, and ordered as use is inside a class. */
+function startsBefore(a: Rank, b: Rank): boolean {
+  const startA = a.usedMs - a.inFlight * a.asOf;
+  const startB = b.usedMs - b.inFlight * b.asOf;
+  return startA === startB ? a.headAt < b.headAt : startA < startB;
+}
+
+function headBefore(a: Rank, b: Rank): boolean {
+  return a.headAt < b.headAt;
+}

@@ -1,0 +1,130 @@
+import { levelIn } from "../order/transitions.ts";
+import { phaseFor } from "./breaker.ts";
+import { GrantRound, type Standing, viewOf } from "./grant-round.ts";
+import type { HostBook } from "./host-book.ts";
+import type { Lease } from "./lease.ts";
+import type { SessionRecords } from "./session-records.ts";
+import type { BatchReply, Verdict, Waiter, WaiterBatch } from "./slot-store.ts";
+
+/** What a decision needs of the store beside the host's book. */
+export interface DecisionContext {
+  readonly records: SessionRecords;
+  readonly now: number;
+  issue(lease: Omit<Lease, "slotToken" | "fence">): Lease;
+}
+
+/** One batch of one host: answer what is known, admit to the pool, and, for `tryAcquire`, hand out the free slots. */
+export class BatchDecision {
+  readonly #book: HostBook;
+  readonly #batch: WaiterBatch;
+  readonly #context: DecisionContext;
+  readonly #verdicts: Verdict[] = [];
+  readonly #displaced: string[] = [];
+
+  constructor(book: HostBook, batch: WaiterBatch, context: DecisionContext) {
+    this.#book = book;
+    this.#batch = batch;
+    this.#context = context;
+  }
+
+  decide(mayGrant: boolean): BatchReply {
+    const standing = this.#admitAll(mayGrant);
+    const grant = (waiter: Waiter, isProbe: boolean) => this.#grant(waiter, isProbe);
+    new GrantRound(this.#book, this.#context.now, this.#verdicts, grant).run(standing);
+    return this.#reply();
+  }
+
+  #admitAll(mayGrant: boolean): Standing[] {
+    const standing: Standing[] = [];
+    this.#batch.waiters.forEach((waiter, at) => {
+      const verdict = this.#known(waiter) ?? this.#admit(waiter);
+      if (verdict !== undefined) this.#verdicts[at] = verdict;
+      else if (mayGrant && waiter.isGrantable) standing.push({ waiter, at });
+      else this.#verdicts[at] = { status: "WAIT", blockedBy: undefined };
+    });
+    // A later newcomer of the same batch may have taken an earlier one's place.
+    return standing.filter(({ waiter, at }) => {
+      if (this.#book.pool.get(waiter.session) !== undefined) return true;
+      this.#verdicts[at] = { status: "QUEUE_FULL" };
+      return false;
+    });
+  }
+
+  /** A session that was granted or has ended gets the same answer again. */
+  #known({ session }: Waiter): Verdict | undefined {
+    const found = this.#context.records.find(session);
+    if (found === undefined) return undefined;
+    if (typeof found === "string") return { status: "ENDED", end: found };
+    if (found.instance !== this.#batch.instance) found.isShared = true;
+    return this.#acquired(found);
+  }
+
+  /** Undefined: it is in the pool. */
+  #admit(waiter: Waiter): Verdict | undefined {
+    const { pool, breaker, policy } = this.#book;
+    const { now } = this.#context;
+    const view = breaker.view(now, policy.breaker);
+    if (view.phase === "open" && phaseFor(view, waiter.openMs) === "open") {
+      return { status: "THROTTLED", code: view.code, retryInMs: waiter.openMs - view.openForMs };
+    }
+    const pooled = pool.get(waiter.session);
+    if (pooled !== undefined) {
+      pool.refresh(pooled, this.#batch.instance, now);
+      return undefined;
+    }
+    const { isAdmitted, displaces } = pool.admits(waiter.bucket, policy);
+    if (!isAdmitted) return { status: "QUEUE_FULL" };
+    if (displaces !== undefined) {
+      this.#displaced.push(displaces.session);
+      this.#book.removeWaiter(displaces);
+    }
+    const { session, bucket, weight, arrivedAt } = waiter;
+    this.#book.addWaiter(session, bucket, weight, arrivedAt, this.#batch.instance, now);
+    return undefined;
+  }
+
+  #grant({ session, bucket, weight, ttlMs }: Waiter, isProbe: boolean): Verdict {
+    const { now } = this.#context;
+    const { leaseMs, maxHoldMs } = this.#book.policy;
+    // Hold first, then leave the pool: a bucket must not look idle in between and be forgotten.
+    const account = this.#book.startHold(bucket, weight);
+    const pooled = this.#book.pool.get(session);
+    if (pooled !== undefined) this.#book.removeWaiter(pooled);
+    const lease = this.#context.issue({
+      session,
+      host: this.#book.host,
+      account,
+      grantedAt: now,
+      isProbe,
+      instance: this.#batch.instance,
+      isShared: false,
+      endsAt: now + Math.min(leaseMs, maxHoldMs),
+      isReleased: false,
+      isOver: false,
+      leaseIndex: -1,
+    });
+    this.#book.addLease(lease);
+    this.#context.records.grant(session, lease, now + ttlMs);
+    return this.#acquired(lease);
+  }
+
+  #acquired({ slotToken, fence, endsAt }: Lease): Verdict {
+    return { status: "ACQUIRED", slot: { slotToken, fence, leaseMs: endsAt - this.#context.now } };
+  }
+
+  #reply(): BatchReply {
+    const book = this.#book;
+    const { now } = this.#context;
+    const weights = new Map(this.#batch.waiters.map(({ bucket, weight }) => [bucket, weight]));
+    const next = book.leases.peek();
+    return {
+      verdicts: this.#verdicts,
+      displaced: this.#displaced,
+      accounts: Array.from(weights, ([bucket, weight]) => viewOf(book, bucket, weight, now)),
+      level: levelIn(book.ledger),
+      free: book.free,
+      freeInMs: next === undefined ? undefined : next.endsAt - now,
+      breaker: book.breaker.view(now, book.policy.breaker),
+    };
+  }
+}

@@ -1,0 +1,51 @@
+import { maxMin, type Outcome, runScenario, SCENARIOS, type Scenario } from "@slotkeeper/testkit/fairness";
+import { describe, expect, test } from "vitest";
+
+/** The one assertion: the engine must pass it, the controls must not. */
+function isFair({ cap }: Scenario, { worstError }: Outcome): boolean {
+  return worstError <= (cap === undefined ? 0.01 : 0.03);
+}
+
+describe("slot-seconds against the max-min oracle (order I1, I3, I4)", () => {
+  test.each(SCENARIOS)("$name: every bucket gets its share", async (scenario) => {
+    const outcome = await runScenario(scenario, "slot-seconds");
+    expect(outcome.holds).toBeGreaterThanOrEqual(1_000);
+    expect(outcome.idleMoments, "a slot was idle beside somebody who could have had it").toBe(0);
+    expect(isFair(scenario, outcome), describeOutcome(outcome)).toBe(true);
+  });
+});
+
+describe("controls that must fail the same assertion", () => {
+  const controls = SCENARIOS.flatMap((scenario) =>
+    scenario.fails.map((control) => ({ scenario, control, name: scenario.name })),
+  );
+
+  test.each(controls)("$control is unfair where $name", async ({ scenario, control }) => {
+    expect(isFair(scenario, await runScenario(scenario, control))).toBe(false);
+  });
+});
+
+test.each(SCENARIOS)("$name: the weighted scheduler leaves no slot idle either", async (scenario) => {
+  const outcome = await runScenario(
+    { ...scenario, phasesMs: scenario.phasesMs.map((ms) => ms / 4) },
+    "weighted-scheduler",
+  );
+  expect(outcome.idleMoments).toBe(0);
+});
+
+describe("the oracle", () => {
+  test("fills by weight, and passes on what somebody does not want", () => {
+    const claims = [
+      { weight: 1, demand: 1 },
+      { weight: 1, demand: 10 },
+      { weight: 2, demand: 10 },
+    ];
+    expect(maxMin(10, claims)).toEqual([1, 3, 6]);
+    expect(maxMin(30, claims)).toEqual([1, 10, 10]);
+    expect(maxMin(4, claims)).toEqual([1, 1, 2]);
+  });
+});
+
+function describeOutcome({ phases, worstError }: Outcome): string {
+  return `${(100 * worstError).toFixed(2)} % off: ${JSON.stringify(phases)}`;
+}
