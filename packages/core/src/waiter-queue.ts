@@ -16,6 +16,8 @@ type Queued = ((...args: never[]) => void) | { position: number | undefined };
 
 /** Not worth closing. */
 const FEW_GAPS = 32;
+/** Not worth keeping once nobody waits. */
+const MANY_GAPS = 4096;
 
 export class WaiterQueue<W extends Queued> {
   #cells: (W | undefined)[] = [];
@@ -37,6 +39,11 @@ export class WaiterQueue<W extends Queued> {
   /** Removes the waiter at that position, or the first. */
   remove(position: number = this.#head): void {
     this.#cells[position] = undefined;
+  }
+
+  /** Nobody is inside: whatever a crowd needed is given back. */
+  emptied(): void {
+    if (this.#cells.length > MANY_GAPS) this.#closeGaps();
   }
 
   /** Everybody, in order; a copy. */
