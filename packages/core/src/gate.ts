@@ -74,7 +74,8 @@ export class Gate extends Link {
   /** A slot if one can be had now and nothing special is asked, else a promise of one. Never throws. */
   enter(policy: Policy, options?: AcquireOptions): HeldSlot | Promise<HeldSlot> {
     if (options === undefined) {
-      if (this.#isFree(1)) return this.#take(policy, 1);
+      const slot = this.tryEnter(policy);
+      if (slot !== undefined) return slot;
       const isPlain = policy.isPlain && policy.acquireTimeoutMs === Infinity && this.waiting < policy.maxWaiters;
       if (isPlain && !this.parent && !this.context.closed) {
         const promise = new Promise<HeldSlot>(capture);
@@ -98,20 +99,26 @@ export class Gate extends Link {
     });
   }
 
-  /** A slot if one can be had now. */
+  /**
+   * A slot if one can be had now. What most ask for, one plain slot of a semaphore without keys, takes the short way:
+   * it must stay small enough for the engine to inline (W1, W5).
+   */
   tryEnter(policy: Policy, width = 1): HeldSlot | undefined {
-    if (width !== 1) check("width", width, this.#widest);
-    return this.#isFree(width) ? this.#take(policy, width) : undefined;
+    if (width !== 1 || !policy.isPlain || this.home !== undefined) return this.#tryEnter(policy, width);
+    if (this.inUse >= this.capacity || this.waiting > 0 || this.context.closed !== undefined) return undefined;
+    this.inUse++;
+    this.context.counters.acquired++;
+    return new HeldSlot(this, 1);
   }
 
   /** A slot was given back by its holder, or taken back. */
   free(slot: HeldSlot, width: number, how: "released" | "expired"): void {
     this.context.counters[how]++;
-    if (slot.policy || slot.list || slot.knownNumber || slot.knownId) this.#forget(slot, how);
-    // Both are free before either is handed on: its key's next waiter may need the parent's, too.
+    if (slot.isMarked) this.#forget(slot, how);
     this.inUse -= width;
-    this.parent?.vacate(width);
-    this.serve();
+    // Both are free before either is handed on: its key's next waiter may need the parent's, too.
+    if (this.parent !== undefined) this.parent.vacate(width);
+    if (this.waiting > 0 || this.home !== undefined || this.context.onIdle.length > 0) this.serve();
   }
 
   /** A wait is over without a slot. */
@@ -257,6 +264,11 @@ export class Gate extends Link {
     if (--this.waiting === 0) this.#queue?.emptied();
     if (ticket) ticket.position = undefined;
     this.context.await(-1);
+  }
+
+  #tryEnter(policy: Policy, width: number): HeldSlot | undefined {
+    if (width !== 1) check("width", width, this.#widest);
+    return this.#isFree(width) ? this.#take(policy, width) : undefined;
   }
 
   /** Only for those whom it fits. */

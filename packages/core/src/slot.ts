@@ -40,6 +40,8 @@ export class HeldSlot implements Slot, Deadline {
   #width: number;
 
   // Few slots are asked for the following, so none is there until set.
+  /** One of them is. */
+  declare isMarked: boolean | undefined;
   declare knownId: string | undefined;
   declare knownNumber: number | undefined;
   declare controller: AbortController | undefined;
@@ -65,6 +67,7 @@ export class HeldSlot implements Slot, Deadline {
   /** 128 random bits. */
   get id(): string {
     if (!this.knownId) {
+      this.isMarked = true;
       this.knownId = crypto.getRandomValues(new Uint32Array(4)).join("-");
       if (!this.released) this.gate.context.byId.set(this.knownId, this);
     }
@@ -73,6 +76,7 @@ export class HeldSlot implements Slot, Deadline {
 
   get number(): number {
     const { numbering } = this.gate;
+    this.isMarked = true;
     if (!this.released) this.knownNumber ??= numbering.numbers.take(numbering.capacity);
     return this.knownNumber ?? 0;
   }
@@ -93,6 +97,7 @@ export class HeldSlot implements Slot, Deadline {
   renew(ttlMs: number = this.policy?.ttlMs ?? Infinity): boolean {
     check("ttlMs", ttlMs);
     const { context } = this.gate;
+    this.isMarked = true;
     if (!this.released) context.time(this, ttlMs, context.clock.now());
     return !this.released;
   }

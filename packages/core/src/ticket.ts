@@ -17,6 +17,7 @@ import { HeldSlot } from "./slot.ts";
 export type Resolve = (slot: HeldSlot | PromiseLike<HeldSlot>) => void;
 
 export class Ticket extends HeldSlot {
+  override readonly isMarked = true;
   override readonly policy: Policy;
   /** When the wait began, then when the holding did. */
   sinceAt: number;
