@@ -111,7 +111,7 @@ export class EffectNode<T> implements Effect<T> {
       return this;
     }
     // What acquires and releases is spelled out here, so that it is compiled into the program's own code: by way of
-    // `attempt`, the two take twice as long. A change here belongs into `perform.ts` too.
+    // `attempt`, the two take half as long again. A change here belongs into `perform.ts` too.
     const scheduler = active;
     if (this.op > RELEASE || this.detail !== undefined || scheduler === undefined) return attempt(this);
     const task = scheduler.running;
@@ -134,7 +134,6 @@ export class EffectNode<T> implements Effect<T> {
   }
 }
 
-/** Not a private method, which would cost every effect a field. */
 function attempt<T>(effect: EffectNode<T>): EffectNode<T> {
   if (active === undefined) throw new TypeError(OUTSIDE);
   const value = effect.op >= DELAY ? PARK : active.attempt(effect);
