@@ -1,4 +1,4 @@
-/** One subject, one workload, in this process: prints one number. `node --expose-gc subject.js <subject> <workload>`. */
+/** One subject, one workload, in this process: prints a `Sample`. `node --expose-gc subject.js <subject> <workload> <length> <budgetMs>`. */
 import { effectFibers } from "./effect-fibers.ts";
 import { plainPromises } from "./plain-promises.ts";
 import { slotkeeper } from "./slotkeeper.ts";
@@ -10,35 +10,51 @@ const subjects: Readonly<Record<string, Subject>> = {
   promises: plainPromises,
 };
 
-/** Long enough for the compiler's own threads to have done their work, on a busy machine too. */
-const WARM_UP_MS = 1_500;
-const MEASURED = 5;
+/** The least of shorter samples would be the error of the clock: processor time may be counted in coarse ticks. */
+const SHORTEST_SAMPLE_MS = 10;
+
+/** What one process has to say: minima over the passes, for noise only ever adds. */
+export interface Sample {
+  /** Processor time of the whole process, the compiler's and the collector's threads included; or bytes. */
+  readonly cpu: number;
+  readonly wall: number;
+}
 
 async function main(): Promise<void> {
-  const [subjectName = "", workloadName, length] = process.argv.slice(2);
+  const [subjectName = "", workloadName, length, budgetMs] = process.argv.slice(2);
   const subject = subjects[subjectName];
   const workload = workloads(length === "short").find(({ name }) => name === workloadName);
   if (subject === undefined || workload === undefined) throw new RangeError(`No such row: ${process.argv.join(" ")}`);
-  const figure = await (workload.program === "parked" ? bytesPerTask(subject, workload) : nsPerStep(subject, workload));
-  console.log(JSON.stringify(figure));
+  const isMemory = workload.program === "parked";
+  const sample = isMemory
+    ? await bytesPerTask(subject, workload)
+    : await nsPerStep(subject, workload, Number(budgetMs));
+  console.log(JSON.stringify(sample));
 }
 
-async function nsPerStep(subject: Subject, workload: Workload): Promise<number> {
+async function nsPerStep(subject: Subject, workload: Workload, budgetMs: number): Promise<Sample> {
   const program = subject[workload.program as "rounds" | "helpers" | "crowd"];
   // A crowd is measured cold: nobody starts a million tasks twice.
   const isCold = workload.program === "crowd";
-  const startedAt = performance.now();
-  while (!isCold && performance.now() - startedAt < WARM_UP_MS) await program(workload);
-  const figures: number[] = [];
-  for (let i = 0; i < (isCold ? 1 : MEASURED); i++) {
-    const roundStartedAt = performance.now();
-    await program(workload);
-    figures.push(((performance.now() - roundStartedAt) * 1e6) / workload.steps);
-  }
-  return figures.sort((a, b) => a - b)[Math.floor(figures.length / 2)] as number;
+  const endsAt = performance.now() + budgetMs;
+  let cpu = Number.POSITIVE_INFINITY;
+  let wall = Number.POSITIVE_INFINITY;
+  do {
+    const startedAt = performance.now();
+    const before = process.cpuUsage();
+    let steps = 0;
+    do {
+      await program(workload);
+      steps += workload.steps;
+    } while (!isCold && performance.now() - startedAt < SHORTEST_SAMPLE_MS);
+    const { user, system } = process.cpuUsage(before);
+    cpu = Math.min(cpu, ((user + system) * 1e3) / steps);
+    wall = Math.min(wall, ((performance.now() - startedAt) * 1e6) / steps);
+  } while (!isCold && performance.now() < endsAt);
+  return { cpu, wall };
 }
 
-async function bytesPerTask(subject: Subject, workload: Workload): Promise<number> {
+async function bytesPerTask(subject: Subject, workload: Workload): Promise<Sample> {
   const heap = (): number => {
     (globalThis as { gc?: () => void }).gc?.();
     return process.memoryUsage().heapUsed;
@@ -49,7 +65,8 @@ async function bytesPerTask(subject: Subject, workload: Workload): Promise<numbe
   await subject.parked(workload, () => {
     after = heap();
   });
-  return (after - before) / workload.tasks;
+  const bytes = (after - before) / workload.tasks;
+  return { cpu: bytes, wall: bytes };
 }
 
 await main();

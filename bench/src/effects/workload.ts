@@ -25,7 +25,7 @@ export interface Subject {
 }
 
 export function workloads(isShort: boolean): readonly Workload[] {
-  const rounds = isShort ? 200 : 2_000;
+  const rounds = isShort ? 50 : 500;
   const crowd = isShort ? 100_000 : 1_000_000;
   const parked = isShort ? 20_000 : 100_000;
   return [

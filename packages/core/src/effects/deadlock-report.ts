@@ -67,8 +67,8 @@ function toError(what: string, semaphores: readonly SemaphoreState[], tasks: rea
 function reportOf(semaphore: SemaphoreState): SemaphoreReport {
   const { id, name, permits, available } = semaphore;
   const holders = [
-    ...membersOf(semaphore.holders).map((hold) => holderReport(hold, false)),
-    ...membersOf(semaphore.leaked).map((hold) => holderReport(hold, true)),
+    ...semaphore.holders.toArray().map((hold) => holderReport(hold, false)),
+    ...semaphore.leaked.toArray().map((hold) => holderReport(hold, true)),
   ];
   return { id, name, permits, available, holders, waiters: membersOf(semaphore.waiters).map(refOf) };
 }
@@ -118,7 +118,7 @@ function findCircle(tasks: readonly TaskNode[]): TaskNode[] | undefined {
 }
 
 function waitedFor(on: ParkedOn | undefined): TaskNode[] {
-  if (on instanceof SemaphoreState) return membersOf(on.holders).map((hold) => hold.task);
+  if (on instanceof SemaphoreState) return on.holders.toArray().map((hold) => hold.task);
   if (on instanceof TaskNode) return [on];
   if (on instanceof Group) return on.pending.filter((source) => source instanceof TaskNode);
   return [];

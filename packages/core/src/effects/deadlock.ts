@@ -13,7 +13,6 @@
  * Cost: O(1) if the first holder is not itself waiting for a semaphore, else the length of the chain of semaphores in
  * front of it. It proves nothing about tasks that wait for tasks or promises: those are found when nothing can run.
  */
-import type { Hold } from "./holds.ts";
 import { SemaphoreState } from "./semaphore.ts";
 import { PARKED, type TaskNode } from "./task.ts";
 
@@ -23,7 +22,7 @@ export function deadSetFrom(start: SemaphoreState): Set<SemaphoreState> | undefi
   const dead = new Set([start]);
   for (const semaphore of dead) {
     if (semaphore.isSignalled || semaphore.available > 0) return undefined;
-    for (let hold = semaphore.holders.first; hold !== undefined; hold = hold.next as Hold | undefined) {
+    for (const hold of semaphore.holders.toArray()) {
       const next = semaphoreStuckOn(hold.task);
       if (next === undefined) return undefined;
       dead.add(next);

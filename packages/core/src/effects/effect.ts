@@ -5,6 +5,8 @@
  * effect to the interpreter of the running task, and only if that must park is the effect yielded. A step that does not
  * park therefore costs the same at any depth of nested programs, and no generator is suspended for it.
  */
+import type { SemaphoreState } from "./semaphore.ts";
+import type { TaskNode } from "./task.ts";
 
 /** Something a program can ask of its scheduler; `yield*` gives a `T`. The same effect may be yielded many times. */
 export interface Effect<T> {
@@ -52,9 +54,15 @@ export type Operation = Parking | 1 | 2 | 5 | 6 | 7 | 8 | 9 | 10 | 11;
 /** What `attempt` answers when the operation cannot be done at once. */
 export const PARK: unique symbol = Symbol("park");
 
+/** What an effect needs of the scheduler whose task yields it. */
 export interface Interpreter {
+  steps: number;
+  readonly maxSteps: number;
+  readonly running: TaskNode | undefined;
   /** Does the operation for the running task if it need not park, and changes nothing (`PARK`) if it must. */
   attempt(effect: EffectNode<unknown>): unknown;
+  semaphoreOf(handle: unknown): SemaphoreState;
+  release(semaphore: SemaphoreState, task: TaskNode): void;
 }
 
 /** The interpreter of the task that runs at this moment, if one does: everything here is single-threaded. */
@@ -66,6 +74,9 @@ export function activate(interpreter: Interpreter | undefined): Interpreter | un
   active = interpreter;
   return before;
 }
+
+const OUTSIDE =
+  "Expected an effect to be yielded by a running task, got one outside of any: start its program by `run`, `simulate` or `spawn`";
 
 /**
  * All effects have this one shape, which keeps the interpreter's accesses monomorphic. An effect is also the iterator of
@@ -93,15 +104,27 @@ export class EffectNode<T> implements Effect<T> {
   }
 
   /** First asks, then, only if that had to park (`done` is false), hands on the answer the task was resumed with. */
-  next(sent: unknown): this {
+  next(sent: unknown): EffectNode<T> {
     if (this.done === false) {
       this.done = true;
       this.value = sent;
       return this;
     }
-    const value = this.op >= DELAY || active === undefined ? PARK : active.attempt(this);
-    this.done = value !== PARK;
-    this.value = value === PARK ? this : value;
+    // What acquires and releases is spelled out here, so that it is compiled into the program's own code: by way of
+    // `attempt`, the two take half as long again. A change here belongs into `perform.ts` too.
+    const scheduler = active;
+    if (this.op > RELEASE || this.detail !== undefined || scheduler === undefined) return attempt(this);
+    const task = scheduler.running;
+    if (task === undefined || task.isInterrupted || scheduler.steps >= scheduler.maxSteps) return attempt(this);
+    scheduler.steps++;
+    const semaphore = scheduler.semaphoreOf(this.subject);
+    if (this.op === RELEASE) scheduler.release(semaphore, task);
+    else if (semaphore.available > 0) semaphore.take(task);
+    else {
+      scheduler.steps--;
+      this.done = false;
+      this.value = this;
+    }
     return this;
   }
 
@@ -109,6 +132,14 @@ export class EffectNode<T> implements Effect<T> {
   throw(error: unknown): never {
     throw error;
   }
+}
+
+function attempt<T>(effect: EffectNode<T>): EffectNode<T> {
+  if (active === undefined) throw new TypeError(OUTSIDE);
+  const value = effect.op >= DELAY ? PARK : active.attempt(effect);
+  effect.done = value !== PARK;
+  effect.value = value === PARK ? effect : value;
+  return effect;
 }
 
 /** An effect that stands for a whole program, run in place. `yield*` goes straight into the program. */

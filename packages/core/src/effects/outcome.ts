@@ -1,7 +1,6 @@
 /** What a run that is over has to say. */
 import { refOf } from "./deadlock-report.ts";
 import type { TaskRef } from "./errors.ts";
-import { membersOf } from "./members.ts";
 import type { LogEntry, Scheduler } from "./scheduler.ts";
 import { FULFILLED } from "./settleable.ts";
 
@@ -79,7 +78,7 @@ function severalFailed(errors: readonly unknown[]): AggregateError {
 
 function leakedPermits(scheduler: Scheduler): LeakedPermits[] {
   return [...scheduler.leaking].flatMap((semaphore) =>
-    membersOf(semaphore.leaked).map((hold) => ({
+    semaphore.leaked.toArray().map((hold) => ({
       semaphore: { id: semaphore.id, name: semaphore.name },
       task: refOf(hold.task),
       permits: hold.permits,

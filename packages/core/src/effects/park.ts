@@ -23,7 +23,6 @@ import { perform } from "./perform.ts";
 import { describe, isProgram, toProgram } from "./program.ts";
 import { settleableOf } from "./promise.ts";
 import type { Scheduler } from "./scheduler.ts";
-import { SemaphoreHandle } from "./semaphore.ts";
 import { PENDING, Settleable } from "./settleable.ts";
 import { PARKED, type ParkedOn, READY, SLEEP, type SpawnOptions, TaskNode, Timeout } from "./task.ts";
 
@@ -65,7 +64,7 @@ function goOn(task: TaskNode, result: unknown): true {
 }
 
 function parkOnSemaphore(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
-  const semaphore = SemaphoreHandle.stateOf(effect.subject, scheduler);
+  const semaphore = scheduler.semaphoreOf(effect.subject);
   if (semaphore.available > 0) return goOn(task, semaphore.take(task));
   const timeoutMs = (effect.detail as { timeoutMs?: number } | undefined)?.timeoutMs;
   semaphore.enqueue(task);

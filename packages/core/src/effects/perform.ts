@@ -28,7 +28,7 @@ import { describe, toProgram } from "./program.ts";
 import { PromiseNode, settleableOf, unsettled } from "./promise.ts";
 import { PRIORITY_NORMAL } from "./ready-queue.ts";
 import type { Scheduler } from "./scheduler.ts";
-import { handleOf, SemaphoreHandle, SemaphoreState } from "./semaphore.ts";
+import { handleOf, type SemaphoreHandle, SemaphoreState } from "./semaphore.ts";
 import { FULFILLED, FutureNode, PENDING, REJECTED } from "./settleable.ts";
 import { type SpawnOptions, TaskNode } from "./task.ts";
 
@@ -37,9 +37,9 @@ export function perform(scheduler: Scheduler, task: TaskNode, effect: EffectNode
     case ACQUIRE:
       return acquire(scheduler, task, effect);
     case RELEASE:
-      return release(scheduler, task, SemaphoreHandle.stateOf(effect.subject, scheduler));
+      return scheduler.release(scheduler.semaphoreOf(effect.subject), task);
     case TRY_ACQUIRE:
-      return tryAcquire(task, SemaphoreHandle.stateOf(effect.subject, scheduler));
+      return tryAcquire(task, scheduler.semaphoreOf(effect.subject));
     case NOW:
       return scheduler.now();
     case LOG:
@@ -69,7 +69,7 @@ export function perform(scheduler: Scheduler, task: TaskNode, effect: EffectNode
 }
 
 function acquire(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): unknown {
-  const semaphore = SemaphoreHandle.stateOf(effect.subject, scheduler);
+  const semaphore = scheduler.semaphoreOf(effect.subject);
   if (effect.detail !== undefined) checkOptions("acquireSemaphore", effect.detail, { timeoutMs: aDuration });
   if (semaphore.available > 0) return semaphore.take(task);
   if ((effect.detail as { timeoutMs?: number } | undefined)?.timeoutMs !== 0) return PARK;
@@ -85,12 +85,6 @@ function tryAcquire(task: TaskNode, semaphore: SemaphoreState): boolean {
   if (semaphore.available === 0) return false;
   semaphore.take(task);
   return true;
-}
-
-function release(scheduler: Scheduler, task: TaskNode, semaphore: SemaphoreState): void {
-  const next = semaphore.release(task);
-  if (semaphore.isSignalled && semaphore.leaked.first === undefined) scheduler.leaking.delete(semaphore);
-  if (next !== undefined) scheduler.grant(next);
 }
 
 function log(scheduler: Scheduler, task: TaskNode, message: unknown): void {

@@ -35,6 +35,17 @@ class Level<T> {
     this.count++;
   }
 
+  /** `take(0)`. */
+  shift(): T {
+    const ring = this.#ring;
+    const item = ring[this.#first] as T;
+    ring[this.#first] = undefined;
+    this.#first = (this.#first + 1) & (ring.length - 1);
+    this.count--;
+    if (this.count === 0 && ring.length > LARGEST_KEPT_RING) this.#reset();
+    return item;
+  }
+
   /** Takes the item `offset` places behind the first; the first moves into its place. */
   take(offset: number): T {
     const mask = this.#ring.length - 1;
@@ -68,16 +79,22 @@ export class ReadyQueue<T extends { readonly priority: number }> {
   /** Highest priority first. A priority once used stays: there are few. */
   readonly #levels: Level<T>[] = [new Level<T>(PRIORITY_NORMAL)];
 
+  /** The usual case, spared the search: there is only one level. */
+  #only: Level<T> | undefined = this.#levels[0];
+
   constructor(choices: ChoiceSource | undefined) {
     this.#choices = choices;
   }
 
   push(item: T): void {
-    this.#level(item.priority).push(item);
+    const only = this.#only;
+    if (only !== undefined && only.priority === item.priority) only.push(item);
+    else this.#level(item.priority).push(item);
     this.size++;
   }
 
   pushLast(item: T): void {
+    if (this.#only?.priority === item.priority) return this.push(item);
     const own = this.#level(item.priority);
     const lowest =
       this.#levels.at(-1) === own ? own : this.#levels.findLast((level) => level === own || level.count > 0);
@@ -86,6 +103,12 @@ export class ReadyQueue<T extends { readonly priority: number }> {
   }
 
   take(): T | undefined {
+    const only = this.#only;
+    if (only !== undefined && this.#choices === undefined) {
+      if (only.count === 0) return undefined;
+      this.size--;
+      return only.shift();
+    }
     const levels = this.#levels;
     for (let i = 0; i < levels.length; i++) {
       const level = levels[i] as Level<T>;
@@ -102,6 +125,7 @@ export class ReadyQueue<T extends { readonly priority: number }> {
       if ((levels[i] as Level<T>).priority === priority) return levels[i] as Level<T>;
     const level = new Level<T>(priority);
     const below = this.#levels.findIndex((other) => other.priority < priority);
+    this.#only = undefined;
     this.#levels.splice(below < 0 ? this.#levels.length : below, 0, level);
     return level;
   }

@@ -7,7 +7,7 @@
  * I4  Nothing here reads a clock or starts a timer of the host: a driver (`run.ts`, `simulate.ts`) says what time it
  *     is, calls `turns` while tasks are ready and `fireDue` when time has passed, and `standstill` when neither helps.
  */
-import { activate, EffectNode, type Interpreter, PARK, type Program, RELEASE } from "./effect.ts";
+import { activate, DELAY, EffectNode, type Interpreter, PARK, type Program, RELEASE } from "./effect.ts";
 import { StepLimitError, type TaskRef } from "./errors.ts";
 import { Group } from "./group.ts";
 import { dropAll, endTask } from "./lifecycle.ts";
@@ -17,7 +17,7 @@ import { perform, timeoutOf } from "./perform.ts";
 import { describe, resumeThrowing, resumeWith } from "./program.ts";
 import type { ChoiceSource } from "./random.ts";
 import { PRIORITY_NORMAL, ReadyQueue } from "./ready-queue.ts";
-import type { SemaphoreState } from "./semaphore.ts";
+import { SemaphoreHandle, type SemaphoreState } from "./semaphore.ts";
 import type { Settleable, Settlement } from "./settleable.ts";
 import { Callback, READY, RUNNING, type SpawnOptions, TaskNode, type Timeout } from "./task.ts";
 import { TimerQueue } from "./timer-queue.ts";
@@ -49,6 +49,7 @@ export class Scheduler implements Interpreter {
   readonly log: LogEntry[] = [];
   readonly root: TaskNode;
   steps = 0;
+  readonly maxSteps: number;
   running: TaskNode | undefined = undefined;
   /** Tasks that have not ended, oldest first, daemons included. */
   liveHead: TaskNode | undefined = undefined;
@@ -65,7 +66,6 @@ export class Scheduler implements Interpreter {
   isOver = false;
   /** The run itself failed, whatever its root does: a standstill, or too many steps. */
   failure: Error | undefined = undefined;
-  readonly #maxSteps: number;
   #nextTaskId = 0;
   #nextSemaphoreId = 1;
   #nextPromiseId = 1;
@@ -73,7 +73,7 @@ export class Scheduler implements Interpreter {
   constructor(options: SchedulerOptions, program: Program<unknown>, name: string) {
     this.options = options;
     this.now = options.now;
-    this.#maxSteps = options.maxSteps;
+    this.maxSteps = options.maxSteps;
     this.ready = new ReadyQueue<TaskNode>(options.choices);
     this.root = this.spawn(program, { name });
   }
@@ -113,13 +113,23 @@ export class Scheduler implements Interpreter {
   }
 
   attempt(effect: EffectNode<unknown>): unknown {
-    if (this.steps >= this.#maxSteps) return PARK;
+    if (this.steps >= this.maxSteps) return PARK;
     const task = this.running as TaskNode;
     this.steps++;
     if (task.isInterrupted) throw this.#interrupt(task, effect);
     const value = perform(this, task, effect);
     if (value === PARK) this.steps--;
     return value;
+  }
+
+  semaphoreOf(handle: unknown): SemaphoreState {
+    return SemaphoreHandle.stateOf(handle, this);
+  }
+
+  release(semaphore: SemaphoreState, task: TaskNode): void {
+    const next = semaphore.release(task);
+    if (semaphore.isSignalled && semaphore.leaked.count === 0) this.leaking.delete(semaphore);
+    if (next !== undefined) this.grant(next);
   }
 
   wake(task: TaskNode, result: unknown, throws: boolean): void {
@@ -193,6 +203,7 @@ export class Scheduler implements Interpreter {
     } catch (error) {
       return this.#left(task, error, true);
     }
+    if (step instanceof EffectNode && step.value === step && !task.isInterrupted) return this.#refused(task, step);
     return step.done === true ? this.#left(task, step.value, false) : this.#yielded(task, step.value);
   }
 
@@ -208,13 +219,32 @@ export class Scheduler implements Interpreter {
     return true;
   }
 
+  /**
+   * What reached the scheduler is the effect itself as an iterator's result: `yield*` was refused it. It need not be tried
+   * again, since the operations that park look for themselves. Letting others run is the commonest, and cannot throw.
+   */
+  #refused(task: TaskNode, effect: EffectNode<unknown>): boolean {
+    if (effect.op === DELAY && effect.subject === 0 && this.steps < this.maxSteps) {
+      this.steps++;
+      task.state = READY;
+      this.ready.pushLast(task);
+      return false;
+    }
+    try {
+      return this.#park(task, effect);
+    } catch (error) {
+      task.result = error;
+      task.throws = true;
+      return true;
+    }
+  }
+
   #yielded(task: TaskNode, effect: unknown): boolean {
     try {
       if (!(effect instanceof EffectNode)) {
         throw new TypeError(`Expected task "${task.name}" to yield an effect, got ${describe(effect)}`);
       }
-      // What `yield*` was refused need not be tried again: the operations that park look for themselves.
-      const value = effect.value === effect && !task.isInterrupted ? PARK : this.attempt(effect);
+      const value = this.attempt(effect);
       if (value === PARK) return this.#park(task, effect);
       task.result = value;
     } catch (error) {
@@ -225,7 +255,7 @@ export class Scheduler implements Interpreter {
   }
 
   #park(task: TaskNode, effect: EffectNode<unknown>): boolean {
-    if (this.steps >= this.#maxSteps) return this.#exhausted(task);
+    if (this.steps >= this.maxSteps) return this.#exhausted(task);
     this.steps++;
     return parkOrGoOn(this, task, effect);
   }
@@ -238,7 +268,7 @@ export class Scheduler implements Interpreter {
   }
 
   #exhausted(task: TaskNode): false {
-    this.failure = new StepLimitError(this.options.maxSteps, { id: task.id, name: task.name });
+    this.failure = new StepLimitError(this.maxSteps, { id: task.id, name: task.name });
     dropAll(this);
     return false;
   }

@@ -13,7 +13,7 @@
 
 import { LinkedList } from "../linked-list.ts";
 import { OverReleaseError } from "./errors.ts";
-import { addHold, dropHold, findHold, type Hold, moveHold } from "./holds.ts";
+import { addHold, dropHold, findHold, type Hold, HoldTable, moveHold } from "./holds.ts";
 import { describe } from "./program.ts";
 import type { TaskNode } from "./task.ts";
 
@@ -25,10 +25,8 @@ export class SemaphoreState {
   available: number;
   waiting = 0;
   readonly waiters = new LinkedList<TaskNode>();
-  readonly holders = new LinkedList<Hold>();
-  readonly leaked = new LinkedList<Hold>();
-  /** Records of permits given back, linked by `next`. */
-  spareHold: Hold | undefined = undefined;
+  readonly holders = new HoldTable(this, false);
+  readonly leaked = new HoldTable(this, true);
   /** Somebody released it without holding it: it is used as a signal, so no set of holders can prove it dead. */
   isSignalled = false;
 
@@ -80,7 +78,7 @@ export class SemaphoreState {
     return next;
   }
 
-  /** A release by a task that holds nothing: a leaked permit is given back first, else the oldest one held. */
+  /** A release by a task that holds nothing: a leaked permit is given back first, else anybody's. */
   #holdOfAnother(): Hold {
     this.isSignalled = true;
     return (this.leaked.first ?? this.holders.first) as Hold;

@@ -21,6 +21,8 @@ import type { SpawnOptions, Task } from "./task.ts";
 /** What can be waited for: a task, a future, or, in `gather` and `race`, an effect. */
 export type Waitable<T> = Task<T> | Future<T>;
 export type GroupItem<T> = Waitable<T> | Effect<T>;
+/** Not any iterable: an effect is one too, and an item itself. */
+type Items<I> = readonly I[] | ReadonlySet<I>;
 type ResultOf<I> = I extends Effect<infer T> ? T : I extends Task<infer T> ? T : I extends Future<infer T> ? T : never;
 
 /** Starts a task. The caller goes on, unless the child outranks it. */
@@ -33,16 +35,28 @@ export function wait<T>(source: Waitable<T>): Effect<T> {
   return new EffectNode(WAIT, source, undefined);
 }
 
-/** All results in input order, or the first failure; the others go on either way. */
+/**
+ * All results in input order, or the first failure; the others go on either way. Takes the items as arguments, or one
+ * array or set of them: an engine puts arguments on its stack, and overflows it (a `RangeError`) at about 120,000.
+ */
+export function gather<I extends GroupItem<unknown>>(items: Items<I>): Effect<ResultOf<I>[]>;
 export function gather<const I extends readonly GroupItem<unknown>[]>(
   ...items: I
-): Effect<{ -readonly [K in keyof I]: ResultOf<I[K]> }> {
-  return new EffectNode(GATHER, items, undefined);
+): Effect<{ -readonly [K in keyof I]: ResultOf<I[K]> }>;
+export function gather(...items: readonly unknown[]): Effect<unknown> {
+  return new EffectNode(GATHER, itemsOf(items), undefined);
 }
 
-/** The value or error of whatever ends first; the others go on. */
-export function race<const I extends readonly GroupItem<unknown>[]>(...items: I): Effect<ResultOf<I[number]>> {
-  return new EffectNode(RACE, items, undefined);
+/** The value or error of whatever ends first; the others go on. Takes its items as `gather` does. */
+export function race<I extends GroupItem<unknown>>(items: Items<I>): Effect<ResultOf<I>>;
+export function race<const I extends readonly GroupItem<unknown>[]>(...items: I): Effect<ResultOf<I[number]>>;
+export function race(...items: readonly unknown[]): Effect<unknown> {
+  return new EffectNode(RACE, itemsOf(items), undefined);
+}
+
+function itemsOf(given: readonly unknown[]): readonly unknown[] {
+  const only = given.length === 1 ? given[0] : undefined;
+  return Array.isArray(only) || only instanceof Set ? [...(only as Iterable<unknown>)] : given;
 }
 
 /** Throws `TaskCancelledError` into the task at its next resumption, so that its `finally` blocks run. */

@@ -85,6 +85,19 @@ describe("gather", () => {
     expect(simulate(gather()).value).toEqual([]);
   });
 
+  it("takes an array or a set in place of arguments, and more items than arguments can be", () => {
+    const count = 200_000;
+    const { value } = simulate(function* () {
+      const promise = yield* createPromise<number>();
+      const waits = Array.from({ length: count }, () => wait(promise.future));
+      yield* completePromise(promise, 7);
+      const many = yield* gather(waits);
+      const task = yield* spawn(after(5, "task"));
+      return [many.length, many.at(-1), yield* gather(new Set([task])), yield* gather([]), yield* race([task])];
+    });
+    expect(value).toEqual([count, 7, ["task"], [], "task"]);
+  });
+
   it("takes tasks, futures, wait(t) and other effects, settled or not", () => {
     const { value } = simulate(function* () {
       const ended = yield* spawn(after(0, "ended"));
