@@ -1,5 +1,6 @@
 import { levelIn } from "../order/transitions.ts";
 import { phaseFor } from "./breaker.ts";
+import type { FactLog } from "./fact-log.ts";
 import { GrantRound, type Standing, viewOf } from "./grant-round.ts";
 import type { HostBook } from "./host-book.ts";
 import type { Lease } from "./lease.ts";
@@ -10,6 +11,7 @@ import type { BatchReply, Verdict, Waiter, WaiterBatch } from "./slot-store.ts";
 export interface DecisionContext {
   readonly records: SessionRecords;
   readonly now: number;
+  readonly facts: FactLog | undefined;
   issue(lease: Omit<Lease, "slotToken" | "fence">): Lease;
 }
 
@@ -105,6 +107,7 @@ export class BatchDecision {
     });
     this.#book.addLease(lease);
     this.#context.records.grant(session, lease, now + ttlMs);
+    this.#context.facts?.granted(this.#book, lease, now + ttlMs);
     return this.#acquired(lease);
   }
 
