@@ -88,10 +88,7 @@ export class BatchDecision {
   #grant({ session, bucket, weight, ttlMs }: Waiter, isProbe: boolean): Verdict {
     const { now } = this.#context;
     const { leaseMs, maxHoldMs } = this.#book.policy;
-    // Hold first, then leave the pool: a bucket must not look idle in between and be forgotten.
     const account = this.#book.startHold(bucket, weight);
-    const pooled = this.#book.pool.get(session);
-    if (pooled !== undefined) this.#book.removeWaiter(pooled);
     const lease = this.#context.issue({
       session,
       host: this.#book.host,
@@ -106,6 +103,9 @@ export class BatchDecision {
       leaseIndex: -1,
     });
     this.#book.addLease(lease);
+    // Hold first, then leave the pool: in between neither the bucket nor a semaphore must look idle and be forgotten.
+    const pooled = this.#book.pool.get(session);
+    if (pooled !== undefined) this.#book.removeWaiter(pooled);
     this.#context.records.grant(session, lease, now + ttlMs);
     this.#context.facts?.granted(this.#book, lease, now + ttlMs);
     return this.#acquired(lease);
