@@ -107,7 +107,9 @@ function newcomer(session: Session, { tries, registers, isWeighted }: Selection)
  * somebody better-ranked waits for. More would be refused; should more be free than expected, the cycle goes round.
  */
 function takeBest(host: HostQueue, selection: Selection, now: number): void {
-  const wanted = Math.min(Math.max(host.knownFree, selection.tries.length, 1), host.policy.slots, MAX_BATCH);
+  const expected = Math.max(host.knownFree, host.lookFor, selection.tries.length, 1);
+  const wanted = Math.min(expected, host.policy.slots, MAX_BATCH);
+  host.lookFor = 0;
   for (let taken = 0; taken < wanted; taken++) {
     const bucket = host.order.best(host.level, now);
     if (bucket === undefined) return;

@@ -45,7 +45,7 @@ export class Cycle implements Due {
     if (!this.#isRunning) this.#schedule();
   }
 
-  /** The backstop: also looks whether a place in the pool was freed elsewhere. */
+  /** The backstop: looks for slots and places that were freed without this instance hearing of it. */
   onDue(): void {
     if (this.#isRunning) return;
     this.#host.forgetIdle(this.#engine.clock.now());
@@ -54,7 +54,7 @@ export class Cycle implements Due {
       return;
     }
     this.#host.offers = Math.max(this.#host.offers, 1);
-    this.#host.knownFree = Math.max(this.#host.knownFree, this.#host.policy.slots);
+    this.#host.lookFor = this.#host.policy.slots;
     this.#retryAt = Number.NEGATIVE_INFINITY;
     if (this.#host.pending > 0) this.wake();
     else this.#schedule();
@@ -121,6 +121,14 @@ export class Cycle implements Due {
     }
   }
 
+  /** It becomes half open after one window, and closes after two without an error. */
+  #breakerMovesAt(now: number): number | undefined {
+    const { breaker, breakerAt, policy } = this.#host;
+    if (breaker.phase === "closed") return undefined;
+    const openedAt = breakerAt - breaker.openForMs;
+    return [openedAt + policy.breaker.openMs, openedAt + 2 * policy.breaker.openMs].find((at) => at > now);
+  }
+
   #schedule(): void {
     const { options, clock, agenda } = this.#engine;
     const now = clock.now();
@@ -128,7 +136,12 @@ export class Cycle implements Due {
       agenda.schedule(this, now + options.idleMs);
       return;
     }
-    const soon = [this.#host.freeAt, this.#host.denied.nextEndAt, now + options.pollIntervalMs];
+    const soon = [
+      this.#host.freeAt,
+      this.#host.denied.nextEndAt,
+      this.#breakerMovesAt(now),
+      now + options.pollIntervalMs,
+    ];
     const next = Math.min(...soon.filter((at) => at !== undefined));
     agenda.schedule(this, Math.max(next, this.#retryAt, now + SHORTEST_PAUSE_MS));
   }

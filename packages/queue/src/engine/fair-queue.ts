@@ -165,6 +165,7 @@ export class FairQueue {
     const view = await this.#engine.store.report({ host, policy: queue.policy, status });
     queue.hear(view, this.#engine.clock.now());
     this.#sessions.throttleAll(queue, this.#engine.clock.now());
+    this.#hosts.wake(queue);
   }
 
   /** What an operator asks for by `flush`: everything that time has ended, ended now. */

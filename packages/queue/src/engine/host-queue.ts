@@ -46,6 +46,8 @@ export class HostQueue {
   level = 0;
   /** Slots to be had, as far as known: by the store's last answer, and one for each that was freed since. */
   knownFree = 0;
+  /** How many to look for though none is known. */
+  lookFor = 0;
   /** When a slot was last known to be freed. */
   freedAt = Number.NEGATIVE_INFINITY;
   freeAt: number | undefined;

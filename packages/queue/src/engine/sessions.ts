@@ -116,7 +116,7 @@ export class Sessions {
     session.state = { ...session.state, isFetched: true };
     this.#engine.agenda.schedule(session, now + this.#engine.options.grantedKeepMs);
     const { host, claims, state } = session;
-    const waitedMs = state.grantedAt - claims.arrivedAt;
+    const waitedMs = Math.max(0, state.grantedAt - claims.arrivedAt);
     host.heat.addWait(waitedMs);
     host.drain.left(now);
     const { id, bucket } = claims;
@@ -148,7 +148,7 @@ export class Sessions {
   }
 
   timeout(session: Session, reason: string, end: SessionEnd | undefined = "timeout"): void {
-    const waitedMs = this.#engine.clock.now() - session.claims.arrivedAt;
+    const waitedMs = Math.max(0, this.#engine.clock.now() - session.claims.arrivedAt);
     if (!this.#end(session, { kind: "timeout", reason }, end)) return;
     session.host.heat.addWait(waitedMs);
     const { id, bucket } = session.claims;

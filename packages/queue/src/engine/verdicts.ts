@@ -26,10 +26,10 @@ export function applyReply(host: HostQueue, engine: EngineContext, sessions: Ses
   let moved = 0;
   decided.sessions.forEach((session, at) => {
     const verdict = reply.verdicts[at] as Verdict;
-    if (!session.isPending || session.place !== "trying") return;
-    applyVerdict(host, engine, sessions, session, verdict, decided);
     if (verdict.status !== "WAIT") moved++;
     if (verdict.status === "WAIT" || verdict.status === "IP_TOO_MANY") failed++;
+    if (session.isPending && session.place === "trying")
+      applyVerdict(host, engine, sessions, session, verdict, decided);
   });
   for (const id of reply.displaced) displace(host, sessions.find(id));
   if (isWeighted && isTry) host.quota.addFailed(failed);

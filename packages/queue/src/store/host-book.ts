@@ -177,7 +177,7 @@ export class HostBook {
   }
 
   #forgetCapacity(): void {
-    if (this.#capacity === undefined || this.leases.size > 0 || this.pool.size > 0) return;
+    if (this.#capacity === undefined || this.ledger.inFlight > 0 || this.pool.size > 0) return;
     this.#capacity = undefined;
     this.#given = undefined;
   }
