@@ -1,7 +1,11 @@
-export { JournalCorruptError, JournalLockedError, StoreUnwritableError } from "./journal/errors.ts";
-export type { JournalEvent, JournalHealth } from "./journal/journal.ts";
+/** `@slotkeeper/server`: the service over HTTP. */
 export {
+  JournalCorruptError,
+  type JournalEvent,
   type JournaledMemoryStore,
   type JournaledStoreOptions,
+  type JournalHealth,
+  JournalLockedError,
   openJournaledMemoryStore,
-} from "./journal/open-journal.ts";
+  StoreUnwritableError,
+} from "./journal/index.ts";

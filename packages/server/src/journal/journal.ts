@@ -35,10 +35,18 @@ type State =
   | { readonly kind: "closed"; readonly reason: string; readonly since: number };
 
 /** Entries that go out together, and those who wait for them. */
-interface Batch {
-  readonly lines: string[];
+class Batch {
+  readonly lines: string[] = [];
   readonly kept: Promise<void>;
-  readonly settle: (error?: unknown) => void;
+  settle!: (failure: StoreUnwritableError | undefined) => void;
+
+  constructor() {
+    this.kept = new Promise((resolve, reject) => {
+      this.settle = (failure) => (failure === undefined ? resolve() : reject(failure));
+    });
+    // Nobody need be waiting: a failure shows in the journal's health as well.
+    this.kept.catch(() => {});
+  }
 }
 
 /**
@@ -98,7 +106,7 @@ export class Journal {
   }
 
   append(entry: JournalEntry): void {
-    this.#next ??= newBatch();
+    this.#next ??= new Batch();
     this.#next.lines.push(encodeEntry(entry));
     if (this.#current === undefined && this.#next.lines.length === 1) this.#running = this.#run();
   }
@@ -118,7 +126,7 @@ export class Journal {
   async abandon(reason: string): Promise<void> {
     const before = this.#state;
     if (before.kind === "closed") return;
-    this.#init.clock.clearTimer(this.#retryTimer);
+    if (before.kind === "unwritable") this.#init.clock.clearTimer(this.#retryTimer);
     this.#state = { kind: "closed", reason, since: this.#init.clock.now() };
     if (before.kind === "writable") await before.file.close().catch(() => {});
   }
@@ -186,18 +194,18 @@ export class Journal {
     return true;
   }
 
-  #fail(error: unknown): void {
+  #fail(cause: unknown): void {
     const before = this.#state;
     if (before.kind === "closed") return;
     const { clock, retryMs, onEvent } = this.#init;
     if (before.kind === "writable") void before.file.close().catch(() => {});
     const since = before.kind === "unwritable" ? before.since : clock.now();
-    this.#state = { kind: "unwritable", error, since };
-    onEvent({ type: "unwritable", error });
+    this.#state = { kind: "unwritable", error: cause, since };
+    onEvent({ type: "unwritable", error: cause });
     this.#retryTimer = clock.setTimer(() => {
       this.#running = this.#retry();
     }, retryMs);
-    (this.#retryTimer as { unref?(): void }).unref?.();
+    (this.#retryTimer as { unref?(): void } | undefined)?.unref?.();
   }
 
   async #retry(): Promise<void> {
@@ -207,16 +215,6 @@ export class Journal {
       this.#fail(error);
     }
   }
-}
-
-function newBatch(): Batch {
-  let settle: Batch["settle"] = () => {};
-  const kept = new Promise<void>((resolve, reject) => {
-    settle = (error) => (error === undefined ? resolve() : reject(error));
-  });
-  // Nobody need be waiting: a failure shows in the journal's health as well.
-  kept.catch(() => {});
-  return { lines: [], kept, settle };
 }
 
 function unwritable(reason: string): StoreUnwritableError {

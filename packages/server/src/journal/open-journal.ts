@@ -30,9 +30,9 @@ export interface JournaledMemoryStore {
   /** Made once and kept; the first signs. */
   readonly tokenKeys: readonly string[];
   /** Whether anything can be granted: what `/readyz` tells. */
-  health(): JournalHealth;
+  readonly health: () => JournalHealth;
   /** Keeps what is under way, and lets another process have the journal. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /**
@@ -42,16 +42,17 @@ export interface JournaledMemoryStore {
  */
 export async function openJournaledMemoryStore(options: JournaledStoreOptions): Promise<JournaledMemoryStore> {
   const path = await trueName(options.path);
-  let lose = (): void => {};
-  const lock = options.disk === undefined ? await ProcessLock.take({ path, onLost: () => lose() }) : undefined;
+  let guarded: Journal | undefined;
+  const onLost = () => {
+    options.onEvent?.({ type: "lock-lost" });
+    void guarded?.abandon("another process has taken it over");
+  };
+  const lock = options.disk === undefined ? await ProcessLock.take({ path, onLost }) : undefined;
   try {
     const disk = options.disk ?? new NodeDisk(path);
     const content = framesOf(path, await disk.read());
     const { store, journal, tokenKeys } = await replay(options, disk, content);
-    lose = () => {
-      options.onEvent?.({ type: "lock-lost" });
-      void journal.abandon("another process has taken it over");
-    };
+    guarded = journal;
     const close = async () => {
       await journal.close();
       await lock?.release();

@@ -1,4 +1,5 @@
-import { link, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { JournalLockedError } from "./errors.ts";
 import { isAlive, type ProcessIdentity, thisProcess } from "./process-identity.ts";
@@ -7,28 +8,29 @@ export interface ProcessLockOptions {
   /** What is guarded; the lock is a file beside it. */
   readonly path: string;
   readonly beatMs?: number;
-  /** Called once, when another process has the lock after all. */
+  /** Called once, when another process took this one for dead. */
   readonly onLost: () => void;
 }
 
 /**
- * One process at a time, without a lock of the operating system (Node has none to offer).
+ * One process at a time, without a lock of the operating system (Node has none to offer). Each puts up a sign of its own,
+ * then looks for others; with another living one there, it takes its own down.
  *
- * K1 the lock is a file that appears whole (a link) or not at all, and names its process. K2 a crash leaves it behind, but
+ * K1 two never hold it: the one that put its sign up later sees the other's. Signs appear whole (a rename) and have names
+ * that are never used again, so taking down a dead one's cannot hit a living one's. K2 a crash leaves a sign behind, but
  * not in the way: a process that is gone, or whose number was given to another, holds nothing. K3 where the number cannot
- * be looked up (another container, another machine) the holder is alive while it touches the file: it is watched for three
- * beats. K4 a holder looks at every beat whether the lock is its own still.
- * Not promised: a holder elsewhere that stands still for three beats is taken for dead, and may answer until its next beat.
+ * be looked up (another container, another machine) the holder is alive while it touches its sign: it is watched for three
+ * beats. K4 a holder looks at every beat whether its sign still stands.
+ * Not promised: two that start at once may both step back; they try again some times. A holder elsewhere that stands still
+ * for three beats is taken for dead, and may answer until its next beat.
  */
 export class ProcessLock {
-  readonly #file: string;
-  readonly #self: ProcessIdentity;
+  readonly #sign: string;
   readonly #onLost: () => void;
   readonly #timer: NodeJS.Timeout;
 
-  private constructor(file: string, self: ProcessIdentity, beatMs: number, onLost: () => void) {
-    this.#file = file;
-    this.#self = self;
+  private constructor(sign: string, beatMs: number, onLost: () => void) {
+    this.#sign = sign;
     this.#onLost = onLost;
     this.#timer = setInterval(() => void this.#beat(), beatMs);
     this.#timer.unref();
@@ -36,71 +38,73 @@ export class ProcessLock {
 
   /** Throws `JournalLockedError`. */
   static async take({ path, beatMs = 1000, onLost }: ProcessLockOptions): Promise<ProcessLock> {
-    const file = `${path}.lock`;
     const self = await thisProcess();
-    const own = `${file}.${self.id}`;
-    try {
-      await writeFile(own, JSON.stringify(self), { mode: 0o600 });
-      while (!(await isLinked(own, file))) await clearStale(path, file, self, beatMs);
-    } finally {
-      await rm(own, { force: true });
+    let other = await putUpUnlessHeld(path, self, beatMs);
+    for (let tries = 1; other !== undefined && tries < MOST_TRIES; tries++) {
+      await pause(Math.random() * tries * LONGEST_STEP_BACK_MS);
+      other = await putUpUnlessHeld(path, self, beatMs);
     }
-    return new ProcessLock(file, self, beatMs, onLost);
+    if (other === undefined) return new ProcessLock(signOf(path, self), beatMs, onLost);
+    throw new JournalLockedError(path, `process ${other.pid}${other.host === self.host ? "" : ` on ${other.host}`}`);
   }
 
   async release(): Promise<void> {
     clearInterval(this.#timer);
-    if ((await readHolder(this.#file))?.id === this.#self.id) await rm(this.#file, { force: true });
+    await rm(this.#sign, { force: true });
   }
 
   async #beat(): Promise<void> {
-    const holder = await readHolder(this.#file).catch(() => this.#self);
-    if (holder?.id === this.#self.id) {
-      const now = new Date();
-      await utimes(this.#file, now, now).catch(() => {});
-      return;
-    }
+    const now = new Date();
+    const error = await utimes(this.#sign, now, now).catch((failure: NodeJS.ErrnoException) => failure);
+    if (error?.code !== "ENOENT") return;
     clearInterval(this.#timer);
     this.#onLost();
   }
 }
 
-async function isLinked(own: string, file: string): Promise<boolean> {
+const MOST_TRIES = 5;
+const LONGEST_STEP_BACK_MS = 20;
+
+function signOf(path: string, { id }: ProcessIdentity): string {
+  return `${path}.lock.${id}`;
+}
+
+/** Undefined: this process has it. Otherwise who does. */
+async function putUpUnlessHeld(
+  path: string,
+  self: ProcessIdentity,
+  beatMs: number,
+): Promise<ProcessIdentity | undefined> {
+  const sign = signOf(path, self);
+  let isHeld = false;
   try {
-    await link(own, file);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw error;
+    await writeFile(`${sign}.new`, JSON.stringify(self), { mode: 0o600 });
+    await rename(`${sign}.new`, sign);
+    const other = await livingHolder(path, self, beatMs);
+    isHeld = other === undefined;
+    return other;
+  } finally {
+    if (!isHeld) await Promise.all([sign, `${sign}.new`].map((file) => rm(file, { force: true })));
   }
 }
 
-/** Returns when the lock may be tried for again. */
-async function clearStale(path: string, file: string, self: ProcessIdentity, beatMs: number): Promise<void> {
-  const holder = await readHolder(file);
-  if (holder === undefined) return;
-  if ((await isAlive(holder, self)) ?? (await isTouched(file, 3 * beatMs))) {
-    const where = holder.host === self.host ? "" : ` on ${holder.host}`;
-    throw new JournalLockedError(path, `process ${holder.pid}${where}`);
+async function livingHolder(path: string, self: ProcessIdentity, beatMs: number): Promise<ProcessIdentity | undefined> {
+  const own = signOf(path, self);
+  const signs = (await readdir(dirname(path)))
+    .filter((name) => name.startsWith(`${basename(path)}.lock.`) && !name.endsWith(".new"))
+    .map((name) => join(dirname(path), name))
+    .filter((sign) => sign !== own);
+  for (const sign of signs) {
+    const other = await readSign(sign);
+    if (other === undefined) continue;
+    if ((await isAlive(other, self)) ?? (await isTouched(sign, 3 * beatMs))) return other;
+    await rm(sign, { force: true });
   }
-  await takeAway(file, holder, self);
+  return undefined;
 }
 
-/** Of several that found it stale one moves it; who moved a fresh one instead puts it back. */
-async function takeAway(file: string, stale: ProcessIdentity, self: ProcessIdentity): Promise<void> {
-  const aside = `${file}.${self.id}.stale`;
-  try {
-    await rename(file, aside);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
-    throw error;
-  }
-  if ((await readHolder(aside))?.id !== stale.id) await isLinked(aside, file);
-  await rm(aside, { force: true });
-}
-
-/** Undefined: there is none. One that cannot be read as a lock is not ours to judge. */
-async function readHolder(file: string): Promise<ProcessIdentity | undefined> {
+/** Undefined: it was taken down meanwhile. */
+async function readSign(file: string): Promise<ProcessIdentity | undefined> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
     throw error;

@@ -1,6 +1,6 @@
+import { encodeFirstLine, encodeFrame, FrameDamage, readFrames } from "@slotkeeper/server/journal";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { encodeFirstLine, encodeFrame, FrameDamage, readFrames } from "../../src/journal/frame.ts";
 
 const bodies = fc.array(
   fc
@@ -48,7 +48,7 @@ describe("the format of the journal", () => {
         changed[at] = (changed[at] as number) ^ (1 << bit);
         fc.pre(changed[at] !== 0);
         const starts = [encodeFirstLine().length, ...ends];
-        const damaged = starts.filter((start) => start <= at).at(-1) ?? 0;
+        const damaged = starts.findLast((start) => start <= at) ?? 0;
         expect(() => readFrames(changed)).toThrow(expect.objectContaining({ offset: damaged }));
       }),
       { numRuns: 500 },

@@ -1,9 +1,13 @@
 import { FairQueue } from "@slotkeeper/queue";
+import {
+  type JournalEvent,
+  openJournaledMemoryStore,
+  readFrames,
+  StoreUnwritableError,
+} from "@slotkeeper/server/journal";
 import { FakeClock, settled } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
-import { type JournalEvent, openJournaledMemoryStore, StoreUnwritableError } from "../../src/index.ts";
-import { readFrames } from "../../src/journal/frame.ts";
-import { MemoryDisk, noSpace } from "./memory-disk.ts";
+import { type DiskStep, MemoryDisk, noSpace } from "./memory-disk.ts";
 import { Calls, policyOf } from "./store-calls.ts";
 
 const POLICY = policyOf({ maxSlotPerHost: 50, maxSlotPerIp: 0, maxWaitersPerHost: 0 });
@@ -24,14 +28,16 @@ async function open(disk: MemoryDisk, { clock = new FakeClock(1e12), compactAfte
   return { ...opened, calls: new Calls(opened.store, POLICY), clock, events };
 }
 
-/** A step that waits until it is let through. */
-function gate(disk: MemoryDisk, step: string) {
-  let letThrough = (): void => {};
-  const passed = new Promise<void>((resolve) => {
-    letThrough = resolve;
-  });
-  disk.onStep = (at) => (at === step ? passed : undefined);
-  return letThrough;
+/** Keeps a step of the disk waiting until it is let through. */
+class Gate {
+  letThrough!: () => void;
+
+  constructor(disk: MemoryDisk, step: DiskStep) {
+    const passed = new Promise<void>((resolve) => {
+      this.letThrough = resolve;
+    });
+    disk.onStep = (at) => (at === step ? passed : undefined);
+  }
 }
 
 const frames = (disk: MemoryDisk) => readFrames(disk.content as Uint8Array).frames.length;
@@ -40,7 +46,7 @@ describe("group commit", () => {
   test("no answer leaves before the sync it depends on (J1)", async () => {
     const disk = new MemoryDisk();
     const { calls, store, close } = await open(disk);
-    const letThrough = gate(disk, "append");
+    const gate = new Gate(disk, "append");
     const answers: string[] = [];
     const granted = calls.grant("a-1").then(() => answers.push("granted"));
     await settled();
@@ -49,7 +55,7 @@ describe("group commit", () => {
     const looked = store.checkThrottle({ host: "host.example", policy: POLICY }).then(() => answers.push("looked"));
     await settled();
     expect(answers).toEqual([]);
-    letThrough();
+    gate.letThrough();
     await Promise.all([granted, again, looked]);
     expect(answers.sort()).toEqual(["again", "granted", "looked"]);
     await close();
@@ -59,12 +65,12 @@ describe("group commit", () => {
     const disk = new MemoryDisk();
     const { calls, close } = await open(disk);
     const before = disk.steps.length;
-    const letThrough = gate(disk, "append");
+    const gate = new Gate(disk, "append");
     const first = calls.grant("a-0");
     await settled();
     const others = Array.from({ length: 40 }, (_, n) => calls.grant(`a-${n + 1}`));
     await settled();
-    letThrough();
+    gate.letThrough();
     await Promise.all([first, ...others]);
     expect(disk.steps.slice(before)).toEqual(["append", "append"]);
     await close();
@@ -202,13 +208,13 @@ describe("compaction", () => {
     const disk = new MemoryDisk();
     const { calls, close } = await open(disk, { compactAfterBytes: 1 });
     for (let n = 0; n < 8; n++) await calls.grant(`a-${n}`);
-    const letThrough = gate(disk, "commit");
+    const gate = new Gate(disk, "commit");
     const granted = ["b-1", "b-2", "b-3"].map((session) => calls.grant(session));
     for (let turn = 0; turn < 5; turn++) {
       await settled();
       granted.push(calls.grant(`c-${turn}`));
     }
-    letThrough();
+    gate.letThrough();
     expect((await Promise.all(granted)).every((slot) => slot !== undefined)).toBe(true);
     await close();
     const after = await open(new MemoryDisk(disk.content));

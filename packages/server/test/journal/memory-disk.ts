@@ -1,4 +1,4 @@
-import type { AppendFile, JournalDisk, PreparedFile } from "../../src/journal/disk.ts";
+import type { AppendFile, JournalDisk, PreparedFile } from "@slotkeeper/server/journal";
 
 /** What may go wrong, or wait, at each step. */
 export type DiskStep = "prepare" | "commit" | "append";

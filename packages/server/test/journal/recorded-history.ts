@@ -1,5 +1,5 @@
+import { openJournaledMemoryStore } from "@slotkeeper/server/journal";
 import type { FakeClock } from "slotkeeper/testing";
-import { openJournaledMemoryStore } from "../../src/index.ts";
 import type { MemoryDisk } from "./memory-disk.ts";
 import { Calls, policyOf } from "./store-calls.ts";
 
@@ -7,7 +7,7 @@ export const POLICY = policyOf({ maxSlotPerHost: 4, maxSlotPerIp: 2, maxWaitersP
 const BUCKETS = ["a", "b", "c"];
 
 /** What a client was told or asked, and how long the file was when that was so. */
-export type Event =
+type Event =
   | { readonly kind: "granted"; readonly session: string; readonly slotToken: string; readonly fence: number }
   | { readonly kind: "end-asked"; readonly session: string }
   | { readonly kind: "released" | "withdrawn" | "undone"; readonly session: string };

@@ -1,7 +1,7 @@
 import type { HostPolicy } from "@slotkeeper/queue";
+import { JournalCorruptError, openJournaledMemoryStore } from "@slotkeeper/server/journal";
 import { FakeClock } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
-import { JournalCorruptError, openJournaledMemoryStore } from "../../src/index.ts";
 import { MemoryDisk } from "./memory-disk.ts";
 import { Calls, HOST, policyOf } from "./store-calls.ts";
 

@@ -2,6 +2,9 @@ import { type HostPolicy, resolveHost, resolveOptions, type SlotStore, type Verd
 
 export const HOST = "host.example";
 
+/** What the processes of the crash test enforce. */
+export const LIMITS = { maxSlotPerHost: 8, maxSlotPerIp: 2, maxWaitersPerHost: 0, zombieTimeoutSeconds: 600 };
+
 export function policyOf(config: Parameters<typeof resolveOptions>[0] = {}): HostPolicy {
   return resolveHost(resolveOptions(config), HOST).policy;
 }
@@ -62,6 +65,6 @@ export class Calls {
 }
 
 /** Session `a-1` is of bucket `a`. */
-export function bucketOf(session: string): string {
+function bucketOf(session: string): string {
   return session.split("-")[0] as string;
 }
