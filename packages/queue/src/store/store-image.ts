@@ -3,8 +3,7 @@ import type { BreakerState } from "./breaker.ts";
 import type { LeaseFact, StoreFact } from "./facts.ts";
 import type { LiveLimits, SessionEnd } from "./slot-store.ts";
 
-type Instants<T> = { -readonly [key in keyof T]: T[key] };
-export type LeaseImage = Instants<LeaseFact>;
+export type LeaseImage = { -readonly [key in keyof LeaseFact]: LeaseFact[key] };
 
 export interface HostImage {
   policy: HostPolicy;
@@ -52,7 +51,10 @@ export class StoreImage {
       case "fence":
         this.fence = Math.max(this.fence, fact.fence);
         return;
-      default:
+      case "spacing":
+      case "cooldown":
+      case "breaker":
+      case "limits":
         this.#ofHost(fact, backMs);
     }
   }

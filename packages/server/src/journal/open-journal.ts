@@ -43,9 +43,11 @@ export interface JournaledMemoryStore {
 export async function openJournaledMemoryStore(options: JournaledStoreOptions): Promise<JournaledMemoryStore> {
   const path = await trueName(options.path);
   let guarded: Journal | undefined;
+  let isLost = false;
   const onLost = () => {
+    isLost = true;
     options.onEvent?.({ type: "lock-lost" });
-    void guarded?.abandon("another process has taken it over");
+    void guarded?.abandon(LOST);
   };
   const lock = options.disk === undefined ? await ProcessLock.take({ path, onLost }) : undefined;
   try {
@@ -53,6 +55,7 @@ export async function openJournaledMemoryStore(options: JournaledStoreOptions): 
     const content = framesOf(path, await disk.read());
     const { store, journal, tokenKeys } = await replay(options, disk, content);
     guarded = journal;
+    if (isLost) await journal.abandon(LOST);
     const close = async () => {
       await journal.close();
       await lock?.release();
@@ -63,6 +66,8 @@ export async function openJournaledMemoryStore(options: JournaledStoreOptions): 
     throw error;
   }
 }
+
+const LOST = "another process has taken it over";
 
 async function replay(options: JournaledStoreOptions, disk: JournalDisk, { frames, tornBytes }: Frames) {
   const { clock, newToken, newTokenKey, idleMs, waiterTtlMs, retryMs, compactAfterBytes, onEvent } = options;
