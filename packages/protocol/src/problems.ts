@@ -1,5 +1,6 @@
 /** Every way a request can be refused: the code in the problem document, its HTTP status and its title. */
 export const PROBLEMS = {
+  BAD_REQUEST: { status: 400, title: "This is not an HTTP request the service can read" },
   BAD_JSON: { status: 400, title: "The body is not a JSON object" },
   BAD_FIELDS: { status: 400, title: "Some fields are not as expected" },
   BAD_TOKEN: { status: 400, title: "The query token's signature is wrong" },

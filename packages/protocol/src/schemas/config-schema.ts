@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { FairQueueSchema } from "./fair-queue-schema.ts";
+import { PATTERNS } from "./patterns.ts";
 
 /** `config.json`. `writeOnly` marks secrets: they are never shown, logged or echoed. */
 
@@ -8,19 +9,33 @@ const secret = (description: string) => Type.String({ minLength: 1, writeOnly: t
 const secrets = (description: string) =>
   Type.Array(Type.String({ minLength: 1 }), { minItems: 1, writeOnly: true, description });
 
-const functionName = (fallback: string) =>
-  Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_$]{0,62}$", default: fallback, description: "an SQL function's name" });
+const functionName = (fallback: string | undefined) =>
+  Type.String({
+    pattern: PATTERNS.sqlName.source,
+    ...(fallback === undefined ? {} : { default: fallback }),
+    description: "an SQL function's name",
+  });
 
-const RpcSchema = Type.Object(
-  {
-    throttleCheckFunc: Type.Optional(functionName("download_check_throttle_protection")),
-    registerWaiterFunc: Type.Optional(functionName("download_register_fq_waiter")),
-    releaseWaiterFunc: Type.Optional(functionName("download_release_fq_waiter")),
-    tryAcquireFunc: Type.Optional(functionName("download_try_acquire_slot")),
-    releaseFunc: Type.Optional(functionName("download_release_slot")),
-  },
-  { additionalProperties: false, description: "names of the SQL functions, here or under `fairQueue`" },
-);
+const RPC_NAMES = {
+  throttleCheckFunc: "download_check_throttle_protection",
+  registerWaiterFunc: "download_register_fq_waiter",
+  releaseWaiterFunc: "download_release_fq_waiter",
+  tryAcquireFunc: "download_try_acquire_slot",
+  releaseFunc: "download_release_slot",
+} as const;
+
+/** The names may stand in two places; only one of them has the defaults, so that what is given is never hidden. */
+const rpcSchema = (names: { readonly [K in keyof typeof RPC_NAMES]?: string }) =>
+  Type.Object(
+    {
+      throttleCheckFunc: Type.Optional(functionName(names.throttleCheckFunc)),
+      registerWaiterFunc: Type.Optional(functionName(names.registerWaiterFunc)),
+      releaseWaiterFunc: Type.Optional(functionName(names.releaseWaiterFunc)),
+      tryAcquireFunc: Type.Optional(functionName(names.tryAcquireFunc)),
+      releaseFunc: Type.Optional(functionName(names.releaseFunc)),
+    },
+    { additionalProperties: false, description: "names of the SQL functions, here or under `fairQueue`" },
+  );
 
 const closed = { additionalProperties: false } as const;
 
@@ -29,7 +44,7 @@ export const ConfigSchema = Type.Object(
     $schema: Type.Optional(Type.String({ description: "for editors" })),
     listen: Type.Optional(
       Type.String({
-        pattern: "^(?:\\[[0-9A-Fa-f:.]+\\]|[^\\s:/\\[\\]]*):\\d{1,5}$",
+        pattern: PATTERNS.listen.source,
         default: ":8080",
         description: "`host:port` or `:port`; with no file `127.0.0.1:8080`; port 0 takes a free one",
       }),
@@ -42,7 +57,7 @@ export const ConfigSchema = Type.Object(
         {
           enabled: Type.Optional(Type.Boolean({ default: false, description: "whether callers need the shared key" })),
           header: Type.Optional(
-            text("the header that carries it", { pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", default: "X-FQ-Auth" }),
+            text("the header that carries it", { pattern: PATTERNS.headerName.source, default: "X-FQ-Auth" }),
           ),
           token: Type.Optional(secret("the shared key")),
           tokens: Type.Optional(secrets("several, for rotation: each is accepted")),
@@ -80,7 +95,7 @@ export const ConfigSchema = Type.Object(
           postgrest: Type.Optional(
             Type.Object(
               {
-                baseUrl: Type.Optional(text("RPC is `POST {baseUrl}/rpc/{function}`", { pattern: "^https?://" })),
+                baseUrl: Type.Optional(text("RPC is `POST {baseUrl}/rpc/{function}`", { pattern: PATTERNS.httpUrl.source })),
                 authHeader: Type.Optional(secret("goes out verbatim as `Authorization`")),
               },
               closed,
@@ -105,7 +120,7 @@ export const ConfigSchema = Type.Object(
     controller: Type.Optional(
       Type.Object(
         {
-          url: Type.Optional(text("address of the control plane", { pattern: "^https?://" })),
+          url: Type.Optional(text("address of the control plane", { pattern: PATTERNS.httpUrl.source })),
           apiToken: Type.Optional(secret("bearer for it")),
           env: Type.Optional(text("environment, told in `X-Env`")),
           role: Type.Optional(text("told in `X-Role`", { default: "slot-handler" })),
@@ -118,9 +133,9 @@ export const ConfigSchema = Type.Object(
       ),
     ),
     fairQueue: Type.Optional(
-      Type.Object({ ...FairQueueSchema.properties, rpc: Type.Optional(RpcSchema) }, { additionalProperties: false }),
+      Type.Object({ ...FairQueueSchema.properties, rpc: Type.Optional(rpcSchema({})) }, { additionalProperties: false }),
     ),
-    rpc: Type.Optional(RpcSchema),
+    rpc: Type.Optional(rpcSchema(RPC_NAMES)),
   },
   { additionalProperties: false, title: "Slotkeeper configuration" },
 );

@@ -1,20 +1,27 @@
 import { Type } from "typebox";
 import { LIMITS } from "../limits.ts";
+import { PATTERNS } from "./patterns.ts";
 
 /**
  * What callers send. Fields not named here are ignored, `null` counts as absent, and so do empty names: callers of the
  * older service send both.
  */
 
-const PRINTABLE = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
-const name = (maxLength: number, description: string) => Type.String({ maxLength, pattern: PRINTABLE, description });
+const name = (maxLength: number, description: string) => Type.String({ maxLength, pattern: PATTERNS.printable.source, description });
 
 const hostname = name(LIMITS.hostnameLength, "the upstream's name; `sem:…` is a named semaphore");
 const hostnameHash = name(LIMITS.hostnameHashLength, "its key, where the caller hashes: SHA-256 hex of the lower-cased name");
 const ipBucket = name(LIMITS.bucketLength, "groups clients; absent or empty: one shared bucket without limit of its own");
 const now = Type.Number({ description: "the caller's clock, milliseconds since the epoch" });
 const status = Type.Integer({ minimum: 100, maximum: 599, description: "the upstream's answer, for the breaker" });
-const queryToken = Type.String({ minLength: 1, maxLength: LIMITS.tokenLength, description: "names the session" });
+// `writeOnly`: tokens are secrets of their owners, and are never echoed in a problem.
+const queryToken = Type.String({
+  minLength: 1,
+  maxLength: LIMITS.tokenLength,
+  writeOnly: true,
+  description: "names the session",
+});
+const slotToken = Type.String({ writeOnly: true, description: "what `granted` carried" });
 
 export const FirstCallSchema = Type.Object(
   {
@@ -51,7 +58,7 @@ export const PollSchema = Type.Object({ queryToken, now: Type.Optional(now) }, {
 
 export const ReleaseSchema = Type.Object(
   {
-    slotToken: Type.String({ description: "what `granted` carried" }),
+    slotToken,
     hitUpstreamAtMs: Type.Optional(Type.Number({ description: "when the upstream was hit, by the caller's clock" })),
     status: Type.Optional(status),
     hostname: Type.Optional(hostname),
@@ -62,7 +69,7 @@ export const ReleaseSchema = Type.Object(
   { description: "Only `slotToken` must be right: a field that is not is left out of account, and the slot goes back." },
 );
 
-export const RenewSchema = Type.Object({ slotToken: Type.String() });
+export const RenewSchema = Type.Object({ slotToken });
 export const CancelSchema = Type.Object({ queryToken });
 export const ReportSchema = Type.Object(
   { hostname: Type.Optional(hostname), hostnameHash: Type.Optional(hostnameHash), status },
