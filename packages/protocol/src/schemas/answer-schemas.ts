@@ -23,7 +23,7 @@ export const GrantedSchema = Type.Object({
   queryToken,
   slotToken: Type.String({ minLength: 22, description: "at least 128 random bits; needed to release and to renew" }),
   fence: Type.Integer({ minimum: 1, description: "only grows, per host" }),
-  leaseMs: Type.Number({ exclusiveMinimum: 0, description: "the slot is lost after this, unless renewed" }),
+  leaseMs: Type.Integer({ minimum: 1, description: "the slot is lost after this, unless renewed" }),
 });
 
 export const ThrottledSchema = Type.Object({
@@ -52,7 +52,7 @@ export const AcquireAnswerSchema = Type.Union([
 ]);
 
 export const OkSchema = Type.Object({ result: Type.Literal("ok") });
-export const RenewedSchema = Type.Object({ result: Type.Literal("ok"), leaseMs: Type.Number({ minimum: 0 }) });
+export const RenewedSchema = Type.Object({ result: Type.Literal("ok"), leaseMs: Type.Integer({ minimum: 0 }) });
 export const CanceledSchema = Type.Object({
   result: Type.Enum(["canceled", "gone", "noop"], {
     description: "`gone`: not known here any more, the store is told; `noop`: it had ended already",

@@ -19,7 +19,9 @@ export function wireAnswer(answer: BeginAnswer, tokens: QueryTokens): { body: Ac
       };
     }
     case "granted": {
-      const { slotToken, fence, leaseMs } = answer;
+      const { slotToken, fence } = answer;
+      // Rounded down: a holder must never believe in more time than it has.
+      const leaseMs = Math.max(1, Math.floor(answer.leaseMs));
       return { body: { result: "granted", queryToken: tokens.sign(answer.session), slotToken, fence, leaseMs } };
     }
     case "throttled": {

@@ -37,7 +37,7 @@ export const renew: BodyHandler = async (exchange, body, { queue, log }) => {
   try {
     const reply = await queue.renew(checked.value.slotToken);
     if (reply === undefined) exchange.problem("SLOT_LOST");
-    else exchange.json({ result: "ok", leaseMs: reply.leaseMs });
+    else exchange.json({ result: "ok", leaseMs: Math.floor(reply.leaseMs) });
   } catch (error) {
     log.warn("renew failed", { requestId: exchange.id, error });
     exchange.problem("UNAVAILABLE", undefined, { headers: { "Retry-After": 1 } });
