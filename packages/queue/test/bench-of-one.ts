@@ -1,47 +1,59 @@
-import type { FairQueueConfig, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
-import type { SlotStore } from "@slotkeeper/queue";
-import { FairQueue, MemoryStore, type QueueEvent } from "@slotkeeper/queue";
+import type { BeginAnswer, FairQueueConfig, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
+import {
+  type BatchReply,
+  type BeginRequest,
+  FairQueue,
+  MemoryStore,
+  type QueueEvent,
+  type SlotStore,
+  type WaiterBatch,
+} from "@slotkeeper/queue";
 import { drained, Random, VirtualClock } from "@slotkeeper/testkit/simulator";
 
-/** One instance, one store, virtual time. */
+type More = Partial<BeginRequest>;
+
+/** One instance, one store, virtual time. Every try at the store is recorded; the store can be made to fail or to stall. */
 export class Bench {
-  readonly clock = new VirtualClock();
+  readonly clock: VirtualClock;
   readonly events: QueueEvent[] = [];
-  readonly store: SlotStore;
+  readonly tries: { readonly batch: WaiterBatch; readonly reply: BatchReply }[] = [];
+  readonly calls: string[] = [];
+  readonly memory: MemoryStore;
   readonly queue: FairQueue;
+  isStoreDown = false;
+  stalled: (() => void)[] | undefined;
   #ids = 0;
 
-  constructor(config: FairQueueConfig = {}, wrap: (store: SlotStore) => SlotStore = (store) => store) {
+  constructor(config: FairQueueConfig = {}, shared?: Bench) {
     const random = new Random(1);
-    this.store = wrap(new MemoryStore({ clock: this.clock, newToken: () => `token-${this.#ids++}` }));
+    this.clock = shared?.clock ?? new VirtualClock();
+    this.memory = shared?.memory ?? new MemoryStore({ clock: this.clock, newToken: () => `token-${this.#ids++}` });
     this.queue = new FairQueue({
-      store: this.store,
+      store: this.#recorded(),
       clock: this.clock,
       random: () => random.next(),
-      newSessionId: () => `session-${this.#ids++}`,
-      instance: "one",
+      newSessionId: () => `${shared === undefined ? "one" : "two"}-${this.#ids++}`,
+      instance: shared === undefined ? "one" : "two",
       config,
       observe: (event) => this.events.push(event),
     });
   }
 
+  ask(bucket: string, more: More = {}): Promise<BeginAnswer> {
+    return this.queue.begin({ host: "h", hostname: "h", bucket, ...more });
+  }
+
   /** First call; the session it made. */
-  async begin(bucket = "a", more: Partial<Parameters<FairQueue["begin"]>[0]> = {}): Promise<SessionClaims> {
-    const answer = await this.queue.begin({ host: "h", hostname: "h", bucket, ...more });
-    if (answer.result !== "pending") throw new Error(`expected pending, got ${JSON.stringify(answer)}`);
+  async begin(bucket = "a", more: More = {}): Promise<SessionClaims> {
+    const answer = await this.ask(bucket, more);
+    if (answer.result !== "pending") throw new Error(`Expected pending, got ${JSON.stringify(answer)}`);
     await drained();
     return answer.session;
   }
 
-  /** Polls and keeps polling; the last answer that was not pending, or the latest pending one. */
-  follow(session: SessionClaims): { last: PollAnswer | undefined; stop(): void } {
-    const followed: { last: PollAnswer | undefined; isStopped: boolean; stop(): void } = {
-      last: undefined,
-      isStopped: false,
-      stop() {
-        this.isStopped = true;
-      },
-    };
+  /** Polls, and polls again while pending. */
+  follow(session: SessionClaims): Followed {
+    const followed = new Followed(session);
     const loop = async () => {
       while (!followed.isStopped) {
         followed.last = await this.queue.poll(session);
@@ -52,28 +64,69 @@ export class Bench {
     return followed;
   }
 
-  /** Begins and follows at once. */
-  async want(bucket = "a", more: Partial<Parameters<FairQueue["begin"]>[0]> = {}) {
-    const session = await this.begin(bucket, more);
-    const followed = this.follow(session);
+  async want(bucket = "a", more: More = {}): Promise<Followed> {
+    const followed = this.follow(await this.begin(bucket, more));
     await drained();
-    return { session, followed };
+    return followed;
   }
 
-  /** A slot, now; fails if there is none. */
-  async take(bucket = "a", more: Partial<Parameters<FairQueue["begin"]>[0]> = {}) {
-    const answer = await this.queue.begin({ host: "h", hostname: "h", bucket, waitMs: 1, ...more });
-    if (answer.result !== "granted") throw new Error(`expected granted, got ${JSON.stringify(answer)}`);
-    return answer;
+  /** A slot, now. */
+  async take(bucket = "a", more: More = {}): Promise<string> {
+    const answer = await this.ask(bucket, { waitMs: 1, ...more });
+    if (answer.result !== "granted") throw new Error(`Expected a slot, got ${JSON.stringify(answer)}`);
+    return answer.slotToken;
   }
 
   async release(slotToken: string, more: object = {}): Promise<void> {
     this.queue.release({ slotToken, ...more });
     await drained();
   }
+
+  async held(host = "h"): Promise<number> {
+    const { hosts } = await this.memory.snapshot();
+    return hosts.find((one) => one.host === host)?.inFlight ?? 0;
+  }
+
+  ofType<T extends QueueEvent["type"]>(type: T): Extract<QueueEvent, { type: T }>[] {
+    return this.events.filter((event): event is Extract<QueueEvent, { type: T }> => event.type === type);
+  }
+
+  #recorded(): SlotStore {
+    const { memory } = this;
+    return new Proxy<SlotStore>(memory, {
+      get: (_, key) => {
+        const value: unknown = Reflect.get(memory, key);
+        if (typeof value !== "function" || key === "onFreed")
+          return typeof value === "function" ? value.bind(memory) : value;
+        return async (argument: never) => {
+          this.calls.push(String(key));
+          if (this.stalled !== undefined) await new Promise<void>((resolve) => this.stalled?.push(resolve));
+          if (this.isStoreDown) throw new Error("the store is down");
+          const result: unknown = await value.call(memory, argument);
+          if (key === "tryAcquire") this.tries.push({ batch: argument, reply: result as BatchReply });
+          return result;
+        };
+      },
+    });
+  }
 }
 
-export function tokenOf(followed: { last: PollAnswer | undefined }): string {
-  if (followed.last?.result !== "granted") throw new Error(`expected granted, got ${JSON.stringify(followed.last)}`);
-  return followed.last.slotToken;
+/** A client that keeps polling. */
+export class Followed {
+  readonly session: SessionClaims;
+  last: PollAnswer | undefined;
+  isStopped = false;
+
+  constructor(session: SessionClaims) {
+    this.session = session;
+  }
+
+  get isGranted(): boolean {
+    return this.last?.result === "granted";
+  }
+
+  get slotToken(): string {
+    if (this.last?.result !== "granted") throw new Error(`Expected granted, got ${JSON.stringify(this.last)}`);
+    return this.last.slotToken;
+  }
 }

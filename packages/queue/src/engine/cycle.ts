@@ -40,7 +40,12 @@ export class Cycle implements Due {
     void Promise.resolve().then(() => this.#run());
   }
 
-  /** The backstop: also looks whether a place in the pool was freed elsewhere. */
+  /** A moment has become known at which it should run. */
+  reschedule(): void {
+    if (!this.#isRunning) this.#schedule();
+  }
+
+  /** The backstop: looks for slots and places that were freed without this instance hearing of it. */
   onDue(): void {
     if (this.#isRunning) return;
     this.#host.forgetIdle(this.#engine.clock.now());
@@ -49,7 +54,7 @@ export class Cycle implements Due {
       return;
     }
     this.#host.offers = Math.max(this.#host.offers, 1);
-    this.#host.knownFree = Math.max(this.#host.knownFree, this.#host.policy.slots);
+    this.#host.lookFor = this.#host.policy.slots;
     this.#retryAt = Number.NEGATIVE_INFINITY;
     if (this.#host.pending > 0) this.wake();
     else this.#schedule();
@@ -86,6 +91,7 @@ export class Cycle implements Due {
         reply,
         isTry,
         isWeighted: selection.isWeighted,
+        askedAt: now,
       });
     } catch (error) {
       this.#failed(selection, isTry ? "tryAcquire" : "register", error);
@@ -96,7 +102,7 @@ export class Cycle implements Due {
   #failed(selection: Selection, operation: string, error: unknown): void {
     const now = this.#engine.clock.now();
     this.#host.isStoreDown = true;
-    this.#retryAt = now + this.#engine.options.pollIntervalMs;
+    this.#retryAt = now + this.#engine.options().pollIntervalMs;
     takeBack(this.#host, selection, now);
     this.#engine.emit({ type: "store-error", host: this.#host.key, operation, error });
   }
@@ -115,14 +121,23 @@ export class Cycle implements Due {
     }
   }
 
+  /** It becomes half open after one window, and closes after two without an error. */
+  #breakerMovesAt(now: number): number | undefined {
+    const { breaker, breakerAt, policy } = this.#host;
+    if (breaker.phase === "closed") return undefined;
+    const openedAt = breakerAt - breaker.openForMs;
+    return [openedAt + policy.breaker.openMs, openedAt + 2 * policy.breaker.openMs].find((at) => at > now);
+  }
+
   #schedule(): void {
-    const { options, clock, agenda } = this.#engine;
+    const { clock, agenda } = this.#engine;
+    const { idleMs, pollIntervalMs } = this.#engine.options();
     const now = clock.now();
     if (this.#host.pending === 0) {
-      agenda.schedule(this, now + options.idleMs);
+      agenda.schedule(this, now + idleMs);
       return;
     }
-    const soon = [this.#host.freeAt, this.#host.denied.nextEndAt, now + options.pollIntervalMs];
+    const soon = [this.#host.freeAt, this.#host.denied.nextEndAt, this.#breakerMovesAt(now), now + pollIntervalMs];
     const next = Math.min(...soon.filter((at) => at !== undefined));
     agenda.schedule(this, Math.max(next, this.#retryAt, now + SHORTEST_PAUSE_MS));
   }

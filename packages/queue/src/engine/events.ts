@@ -24,6 +24,8 @@ export type QueueEvent =
       readonly session: string;
       readonly slot: number;
     }
+  /** Another instance has it now. */
+  | { readonly type: "moved"; readonly host: string; readonly bucket: string; readonly session: string }
   | {
       readonly type: "throttled";
       readonly host: string;

@@ -76,7 +76,6 @@ export class FairQueue {
     this.#newSessionId = init.newSessionId;
     this.#observe = init.observe ?? (() => {});
     const agenda = new Agenda(clock);
-    const queue = this;
     this.#engine = {
       store,
       clock,
@@ -89,9 +88,7 @@ export class FairQueue {
         () => this.#options.pollIntervalMs,
         ({ operation, host }, error) => this.#emit({ type: "store-error", host, operation, error }),
       ),
-      get options() {
-        return queue.#options;
-      },
+      options: () => this.#options,
       emit: (event) => this.#emit(event),
       wake: (host) => this.#hosts.wake(host),
     };
@@ -149,10 +146,14 @@ export class FairQueue {
 
   /** Undefined: the lease is lost. */
   async renew(slotToken: string): Promise<RenewReply | undefined> {
-    const reply = await this.#engine.store.renew({ slotToken });
+    const { store, clock } = this.#engine;
+    const askedAt = clock.now();
+    const reply = await store.renew({ slotToken });
     const session = this.#sessions.findToken(slotToken);
-    if (session !== undefined) this.#sessions.setLease(session, reply?.leaseMs ?? 0);
-    return reply;
+    const leaseUntil = reply === undefined ? 0 : askedAt + reply.leaseMs;
+    if (session !== undefined) this.#sessions.setLease(session, leaseUntil);
+    const leaseMs = leaseUntil - clock.now();
+    return leaseMs > 0 ? { leaseMs } : undefined;
   }
 
   /** An upstream's answer that came without a slot. */
@@ -161,6 +162,7 @@ export class FairQueue {
     const view = await this.#engine.store.report({ host, policy: queue.policy, status });
     queue.hear(view, this.#engine.clock.now());
     this.#sessions.throttleAll(queue, this.#engine.clock.now());
+    this.#hosts.wake(queue);
   }
 
   /** What an operator asks for by `flush`: everything that time has ended, ended now. */

@@ -25,10 +25,10 @@ export class Hosts {
   /** `limit`: what the caller of a named semaphore asks for; it counts while nobody else uses it. */
   hostOf({ host: key, hostname }: { host: string; hostname?: string | undefined }, limit?: number): HostQueue {
     const known = this.#hosts.get(key)?.host;
-    if (known === undefined) return this.#add(new HostQueue(key, hostname, this.#engine.options, limit));
-    known.learnName(hostname, this.#engine.options);
+    if (known === undefined) return this.#add(new HostQueue(key, hostname, this.#engine.options(), limit));
+    known.learnName(hostname, this.#engine.options());
     if (limit !== undefined && known.pending === 0 && known.capacity !== limit) {
-      known.reconfigure(this.#engine.options, limit);
+      known.reconfigure(this.#engine.options(), limit);
     }
     return known;
   }
@@ -45,21 +45,23 @@ export class Hosts {
     if (entry.host.pending > 0) entry.cycle.wake();
   }
 
-  /** A slot was released here and ends then: its bucket is denied no longer than that. */
+  /** A slot was released here and ends then: the cycle runs at that moment, and its bucket is denied no longer. */
   endsIn(key: string, name: string, endsInMs: number): void {
-    const host = this.#hosts.get(key)?.host;
-    const bucket = host?.buckets.get(name);
-    if (host === undefined || bucket === undefined) return;
-    const endsAt = this.#engine.clock.now() + endsInMs;
-    host.denied.endBy(bucket, endsAt);
-    host.freeAt = Math.min(host.freeAt ?? endsAt, endsAt);
+    const entry = this.#hosts.get(key);
+    if (entry === undefined) return;
+    const { host, cycle } = entry;
+    const now = this.#engine.clock.now();
+    const bucket = host.buckets.get(name);
+    if (bucket !== undefined) host.denied.endBy(bucket, now + endsInMs);
+    host.freeAt = Math.min(host.freeAt ?? Number.POSITIVE_INFINITY, now + endsInMs);
     // Where the store has pushed the news already, the cycle is under way.
-    if (host.pending > 0 && host.freedAt !== this.#engine.clock.now()) this.wake(host);
+    if (endsInMs <= 0 && host.freedAt !== now && host.pending > 0) cycle.wake();
+    else cycle.reschedule();
   }
 
   reconfigure(): void {
     for (const { host, cycle } of this.#hosts.values()) {
-      host.reconfigure(this.#engine.options);
+      host.reconfigure(this.#engine.options());
       if (host.pending > 0) cycle.wake();
     }
   }
@@ -67,7 +69,7 @@ export class Hosts {
   #add(host: HostQueue): HostQueue {
     const cycle = new Cycle(host, this.#engine, this.#sessions, () => this.#hosts.delete(host.key));
     this.#hosts.set(host.key, { host, cycle });
-    this.#engine.agenda.schedule(cycle, this.#engine.clock.now() + this.#engine.options.idleMs);
+    this.#engine.agenda.schedule(cycle, this.#engine.clock.now() + this.#engine.options().idleMs);
     return host;
   }
 }

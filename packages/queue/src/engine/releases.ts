@@ -56,6 +56,8 @@ export class Releases {
         },
         done: () => {
           if (reply?.isReleased === true) this.#freed(reply);
+          // The answer may have closed the breaker for those who wait.
+          if (status !== undefined && host?.breaker.phase === "open") this.#engine.wake(host);
           resolve(reply);
         },
       });

@@ -19,7 +19,14 @@ import type { Poll } from "./poll.ts";
  */
 export type SessionState =
   | { readonly kind: "pending" }
-  | { readonly kind: "granted"; readonly slot: GrantedSlot; readonly grantedAt: number; readonly isFetched: boolean }
+  | {
+      readonly kind: "granted";
+      readonly slot: GrantedSlot;
+      readonly grantedAt: number;
+      /** By this instance's clock, and never later than by the store's. */
+      readonly leaseUntil: number;
+      readonly isFetched: boolean;
+    }
   | { readonly kind: "throttled"; readonly code: number; readonly retryAt: number }
   | { readonly kind: "timeout"; readonly reason: string }
   | { readonly kind: "canceled" };

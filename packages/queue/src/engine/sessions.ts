@@ -58,7 +58,7 @@ export class Sessions {
     this.#byId.set(id, session);
     if (session.requestKey !== undefined) this.#byRequest.set(session.requestKey, session);
     const { host } = session;
-    if (host.pending === 0) host.heat.becameBusy(init.now, this.#engine.options.pollIntervalMs);
+    if (host.pending === 0) host.heat.becameBusy(init.now, this.#engine.options().pollIntervalMs);
     this.pending++;
     host.arrive(session);
     host.longestOpenMs = Math.max(host.longestOpenMs, init.openMs);
@@ -92,20 +92,21 @@ export class Sessions {
     this.#closed(session);
   }
 
-  /** The store granted. Asks again whether the client is there: the decision took time. */
-  grant(session: Session, slot: GrantedSlot): void {
+  /** The store granted. Asks again whether the client is there, and whether the lease is: the decision took time. */
+  grant(session: Session, slot: GrantedSlot, askedAt: number): void {
     if (!session.isPending) return;
     const grantedAt = this.#engine.clock.now();
+    const leaseUntil = askedAt + slot.leaseMs;
     session.isAdopted = false;
-    if (!session.isAwake) {
+    if (!session.isAwake || leaseUntil <= grantedAt) {
       this.#giveBack(session, slot);
       return;
     }
     this.#leave(session, grantedAt);
-    session.state = { kind: "granted", slot, grantedAt, isFetched: false };
+    session.state = { kind: "granted", slot, grantedAt, leaseUntil, isFetched: false };
     this.#byToken.set(slot.slotToken, session);
     if (session.polls.size > 0) this.#answerPolls(session);
-    else this.#engine.agenda.schedule(session, grantedAt + this.#engine.options.collectMs);
+    else this.#engine.agenda.schedule(session, grantedAt + this.#engine.options().collectMs);
   }
 
   /** A granted session's slot reaches its client. */
@@ -113,19 +114,18 @@ export class Sessions {
     if (session.state.kind !== "granted" || session.state.isFetched) return;
     const now = this.#engine.clock.now();
     session.state = { ...session.state, isFetched: true };
-    this.#engine.agenda.schedule(session, now + this.#engine.options.grantedKeepMs);
+    this.#engine.agenda.schedule(session, now + this.#engine.options().grantedKeepMs);
     const { host, claims, state } = session;
-    const waitedMs = state.grantedAt - claims.arrivedAt;
+    const waitedMs = Math.max(0, state.grantedAt - claims.arrivedAt);
     host.heat.addWait(waitedMs);
     host.drain.left(now);
     const { id, bucket } = claims;
     this.#engine.emit({ type: "granted", host: host.key, bucket, session: id, slot: state.slot.fence, waitedMs });
   }
 
-  /** The lease was renewed, or is over (`leaseMs` 0): what a repeated poll is told. */
-  setLease(session: Session, leaseMs: number): void {
-    if (session.state.kind !== "granted") return;
-    session.state = { ...session.state, slot: { ...session.state.slot, leaseMs }, grantedAt: this.#engine.clock.now() };
+  /** The lease was renewed, or is over (0): what a repeated poll is told. */
+  setLease(session: Session, leaseUntil: number): void {
+    if (session.state.kind === "granted") session.state = { ...session.state, leaseUntil };
   }
 
   throttle(session: Session, code: number, retryInMs: number): void {
@@ -148,7 +148,7 @@ export class Sessions {
   }
 
   timeout(session: Session, reason: string, end: SessionEnd | undefined = "timeout"): void {
-    const waitedMs = this.#engine.clock.now() - session.claims.arrivedAt;
+    const waitedMs = Math.max(0, this.#engine.clock.now() - session.claims.arrivedAt);
     if (!this.#end(session, { kind: "timeout", reason }, end)) return;
     session.host.heat.addWait(waitedMs);
     const { id, bucket } = session.claims;
@@ -175,14 +175,14 @@ export class Sessions {
 
   #end(session: Session, state: SessionState, end: SessionEnd | undefined): boolean {
     const now = this.#engine.clock.now();
-    const isHeld = session.state.kind === "granted" && session.state.slot.leaseMs > 0;
+    const isHeld = session.state.kind === "granted" && session.state.leaseUntil > now;
     if (session.state.kind === "granted" && isHeld && state.kind === "canceled") {
       this.#byToken.delete(session.state.slot.slotToken);
     } else if (!session.isPending) return false;
     else this.#leave(session, now);
     session.state = state;
     if (end !== undefined) this.#withdrawals.add(session, end);
-    this.#engine.agenda.schedule(session, now + this.#engine.options.grantedKeepMs);
+    this.#engine.agenda.schedule(session, now + this.#engine.options().grantedKeepMs);
     this.#answerPolls(session);
     return true;
   }
@@ -207,27 +207,34 @@ export class Sessions {
       session: session.claims.id,
       slot: fence,
     });
+    let isRefused = false;
     outbox.post({
       operation: "release",
       host: host.key,
       giveUpAt: clock.now() + host.policy.leaseMs,
       send: async () => {
-        await store.release({
-          slotToken,
-          host: host.key,
-          policy: host.policy,
-          hitAgoMs: undefined,
-          status: undefined,
-          uncollectedBy: instance,
-        });
+        const request = { slotToken, host: host.key, policy: host.policy, hitAgoMs: undefined, status: undefined };
+        const reply = await store.release({ ...request, uncollectedBy: instance });
+        isRefused = !reply.isReleased;
       },
-      done: () => {
-        if (!session.isPending || session.place !== "returning") return;
-        host.makeFresh(session);
-        this.#engine.wake(host);
-      },
+      done: () => this.#gaveBack(session, isRefused),
     });
     this.#reschedule(session);
+  }
+
+  /** Refused: another instance has delivered the slot, or it is over. Whoever asks here again is told by the store. */
+  #gaveBack(session: Session, isRefused: boolean): void {
+    if (!session.isPending || session.place !== "returning") return;
+    if (isRefused && !session.isAwake) {
+      const { host, claims } = session;
+      this.#leave(session, this.#engine.clock.now());
+      this.#engine.agenda.cancel(session);
+      this.#drop(session);
+      this.#engine.emit({ type: "moved", host: host.key, bucket: claims.bucket, session: claims.id });
+      return;
+    }
+    session.host.makeFresh(session);
+    this.#engine.wake(session.host);
   }
 
   /** A client that comes back may have a free slot waiting; one that never left changes nothing. */
@@ -245,7 +252,7 @@ export class Sessions {
   /** A pending session's next moment: its deadline, the end of its client's presence, the end of patience with silence. */
   #reschedule(session: Session): void {
     if (!session.isPending) return;
-    const { collectMs, idleMs } = this.#engine.options;
+    const { collectMs, idleMs } = this.#engine.options();
     let dueAt = session.claims.deadlineAt;
     if (session.polls.size === 0)
       dueAt = Math.min(dueAt, session.lastAnswerAt + (session.isAwake ? collectMs : idleMs));
@@ -258,7 +265,7 @@ export class Sessions {
       this.#uncollected(session, session.state.slot, now);
     else if (!session.isPending) this.#drop(session);
     else if (now >= session.claims.deadlineAt) this.timeout(session, "deadline");
-    else if (session.polls.size === 0 && now >= session.lastAnswerAt + this.#engine.options.idleMs)
+    else if (session.polls.size === 0 && now >= session.lastAnswerAt + this.#engine.options().idleMs)
       this.timeout(session, "idle");
     else {
       if (session.polls.size === 0) session.host.setAwake(session, false);
@@ -278,10 +285,12 @@ export class Sessions {
 
   #leave(session: Session, now: number): void {
     const { host } = session;
-    host.leave(session, now, this.#engine.options.idleMs);
+    host.leave(session, now, this.#engine.options().idleMs);
     this.pending--;
     this.drain.left(now);
-    if (host.pending === 0) host.heat.becameIdle(now);
+    if (host.pending > 0) return;
+    host.heat.becameIdle(now);
+    host.positions.forget();
   }
 
   #drop(session: Session): void {

@@ -10,6 +10,8 @@ export interface Decided {
   readonly reply: BatchReply;
   readonly isTry: boolean;
   readonly isWeighted: boolean;
+  /** Leases are reckoned from here: the answer may have been long on its way. */
+  readonly askedAt: number;
 }
 
 /**
@@ -24,10 +26,10 @@ export function applyReply(host: HostQueue, engine: EngineContext, sessions: Ses
   let moved = 0;
   decided.sessions.forEach((session, at) => {
     const verdict = reply.verdicts[at] as Verdict;
-    if (!session.isPending || session.place !== "trying") return;
-    applyVerdict(host, engine, sessions, session, verdict, isTry);
     if (verdict.status !== "WAIT") moved++;
     if (verdict.status === "WAIT" || verdict.status === "IP_TOO_MANY") failed++;
+    if (session.isPending && session.place === "trying")
+      applyVerdict(host, engine, sessions, session, verdict, decided);
   });
   for (const id of reply.displaced) displace(host, sessions.find(id));
   if (isWeighted && isTry) host.quota.addFailed(failed);
@@ -59,7 +61,7 @@ function applyVerdict(
   sessions: Sessions,
   session: Session,
   verdict: Verdict,
-  isTry: boolean,
+  { isTry, askedAt }: Decided,
 ): void {
   const { bucket } = session;
   if (session.isOffered && verdict.status !== "QUEUE_FULL") host.offers++;
@@ -67,7 +69,7 @@ function applyVerdict(
   switch (verdict.status) {
     case "ACQUIRED":
       halveWait(bucket);
-      sessions.grant(session, verdict.slot);
+      sessions.grant(session, verdict.slot, askedAt);
       return;
     case "THROTTLED":
       sessions.throttle(session, verdict.code, verdict.retryInMs);
@@ -86,7 +88,7 @@ function applyVerdict(
       break;
     case "WAIT":
       session.blockedBy = verdict.blockedBy ?? session.blockedBy;
-      if (isTry) countWait(bucket, engine.clock.now(), engine.options.pollIntervalMs);
+      if (isTry) countWait(bucket, engine.clock.now(), engine.options().pollIntervalMs);
       host.settleInside(session);
   }
   session.isAdopted = false;

@@ -122,7 +122,6 @@ export class MemoryStore implements Port.SlotStore {
 
   async snapshot(): Promise<Port.StoreSnapshot> {
     const now = this.#clock.now();
-    this.#books.settleAll(now);
     return { hosts: Array.from(this.#books.all(), (book) => snapshotOf(book, now)), sessions: this.#records.size };
   }
 

@@ -1,2 +1,4 @@
 export { Random } from "./random.ts";
+export { type SimulationResult, simulate } from "./simulate.ts";
 export { drained, VirtualClock } from "./virtual-clock.ts";
+export type { Plant } from "./world.ts";

@@ -1,0 +1,358 @@
+import { drained } from "@slotkeeper/testkit/simulator";
+import { describe, expect, test } from "vitest";
+import { Bench, type Followed } from "./bench-of-one.ts";
+
+const NO_POOL = { maxWaitersPerHost: 0, globalMaxWaiters: 0, maxWaitMs: 600_000 } as const;
+
+/** Buckets b0…bn−1, each with one session that polls. */
+function crowd(bench: Bench, count: number): Promise<Followed[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => bench.want(`b${index}`)));
+}
+
+/** A batch that the weighted scheduler chose is granted as given. */
+const isHot = (bench: Bench) => bench.tries.at(-1)?.batch.policy.order === "given";
+
+/** Makes a host hot by the seed's numbers: a crowd, and an average wait above 3 × pollInterval. */
+async function hotHost(config: object = {}): Promise<{ bench: Bench; waiting: Followed[]; held: string[] }> {
+  const bench = new Bench({
+    ...NO_POOL,
+    maxSlotPerHost: 4,
+    maxSlotPerIp: 1,
+    weightedScheduler: { enabled: true },
+    ...config,
+  });
+  let held = await Promise.all(["z0", "z1", "z2", "z3"].map((bucket) => bench.take(bucket)));
+  const waiting = await crowd(bench, 40);
+  await bench.clock.run(12_000);
+  for (const token of held) await bench.release(token);
+  const granted = waiting.filter(({ isGranted }) => isGranted);
+  held = granted.map(({ slotToken }) => slotToken);
+  return { bench, waiting: waiting.filter(({ isGranted }) => !isGranted), held };
+}
+
+describe.each([{ enabled: false }, { enabled: true }])(
+  "with the weighted scheduler enabled: $enabled",
+  (weightedScheduler) => {
+    test("layer 1: an open breaker throttles without queueing, from the cache", async () => {
+      const bench = new Bench({ weightedScheduler });
+      for (let count = 0; count < 4; count++) await bench.queue.report({ host: "h", status: 503 });
+      bench.calls.length = 0;
+      expect(await bench.ask("a")).toMatchObject({ result: "throttled", throttleCode: 503, retryAfterMs: 60_000 });
+      expect(bench.calls).toEqual([]);
+      expect(bench.queue.dump().sessions.total).toBe(0);
+      expect(bench.queue.counts).toMatchObject({ throttled: 1, session_created: 0 });
+    });
+
+    test("layer 1: the breaker throttles those who wait already", async () => {
+      const bench = new Bench({ weightedScheduler, maxSlotPerHost: 1 });
+      const token = await bench.take("z");
+      const waiting = await crowd(bench, 3);
+      for (let count = 0; count < 3; count++) await bench.queue.report({ host: "h", status: 429 });
+      await bench.release(token, { status: 429 });
+      expect(waiting.map(({ last }) => last)).toMatchObject(
+        Array.from({ length: 3 }, () => ({ result: "throttled", throttleCode: 429 })),
+      );
+      expect((await bench.memory.snapshot()).hosts[0]?.waiting).toBe(0);
+    });
+
+    test("layer 1: half open, one probes and the rest wait, blocked by the breaker", async () => {
+      const bench = new Bench({ weightedScheduler, maxSlotPerHost: 3, breaker: { openSeconds: 2 } });
+      for (let count = 0; count < 4; count++) await bench.queue.report({ host: "h", status: 503 });
+      await bench.clock.run(2_000);
+      const [probe, other] = await crowd(bench, 2);
+      expect(probe?.isGranted).toBe(true);
+      expect(other && (await bench.queue.poll(other.session, { waitMs: 0 }))).toMatchObject({
+        result: "pending",
+        blockedBy: "breaker",
+      });
+      await bench.release(probe?.slotToken ?? "", { status: 200 });
+      expect(other?.isGranted).toBe(true);
+    });
+
+    test("layer 1: throttleTimeWindowSeconds is the session's own reading of an open breaker", async () => {
+      const bench = new Bench({ weightedScheduler });
+      for (let count = 0; count < 4; count++) await bench.queue.report({ host: "h", status: 503 });
+      await bench.clock.run(6_000);
+      expect(await bench.ask("a", { throttleWindowMs: 10_000 })).toMatchObject({
+        result: "throttled",
+        retryAfterMs: 4_000,
+      });
+      expect(await bench.ask("a", { throttleWindowMs: 5_000, waitMs: 1 })).toMatchObject({ result: "granted" });
+    });
+
+    test("layer 2: the pool is full; the rest stay pending outside, and come in as places free", async () => {
+      const bench = new Bench({
+        weightedScheduler,
+        maxSlotPerHost: 1,
+        maxSlotPerIp: 0,
+        maxWaitersPerHost: 2,
+        maxWaitMs: 60_000,
+      });
+      let token = await bench.take("z");
+      const waiting = await crowd(bench, 4);
+      const outside = waiting[3] as Followed;
+      expect(await bench.queue.poll(outside.session, { waitMs: 0 })).toMatchObject({
+        position: 4,
+        waiters: 4,
+        blockedBy: "waiter-pool",
+      });
+      for (const next of waiting) {
+        await bench.release(token);
+        token = next.slotToken;
+      }
+    });
+
+    test("layer 2: maxWaitersPerIp alone bounds a bucket's places", async () => {
+      const bench = new Bench({ weightedScheduler, maxSlotPerHost: 1, maxWaitersPerHost: 0, maxWaitersPerIp: 2 });
+      await bench.take("z");
+      for (let count = 0; count < 5; count++) await bench.want("a");
+      await bench.want("b");
+      expect((await bench.memory.snapshot()).hosts[0]).toMatchObject({ waiting: 3 });
+    });
+
+    test("layer 2: no bucket owns the pool: a newcomer displaces the youngest of the largest bucket", async () => {
+      const bench = new Bench({
+        weightedScheduler,
+        maxSlotPerHost: 1,
+        maxSlotPerIp: 0,
+        maxWaitersPerHost: 5,
+        globalMaxWaiters: 0,
+      });
+      const token = await bench.take("z");
+      const greedy = [];
+      for (let count = 0; count < 30; count++) greedy.push(await bench.want("greedy"));
+      const small = await bench.want("small");
+      const places = bench.queue.dump().hosts[0]?.buckets.map(({ bucket, places }) => [bucket, places]);
+      expect(places).toEqual([
+        ["greedy", 4],
+        ["small", 1],
+      ]);
+      await bench.release(token);
+      await bench.clock.run(100);
+      const winner = small.isGranted ? small : greedy[0];
+      await bench.release(winner?.slotToken ?? "");
+      expect(small.isGranted).toBe(true);
+    });
+
+    test("layer 2: a place that frees goes to the waiting bucket with the fewest places, oldest first", async () => {
+      const bench = new Bench({
+        weightedScheduler,
+        maxSlotPerHost: 1,
+        maxSlotPerIp: 0,
+        maxWaitersPerHost: 4,
+        globalMaxWaiters: 0,
+      });
+      const token = await bench.take("z");
+      for (const bucket of ["a", "a", "b", "b", "a", "c"]) await bench.want(bucket);
+      const places = () =>
+        Object.fromEntries(bench.queue.dump().hosts[0]?.buckets.map(({ bucket, places }) => [bucket, places]) ?? []);
+      expect(places()).toEqual({ a: 1, b: 2, c: 1 });
+      await bench.release(token);
+      const sum = Object.values(places()).reduce((total, count) => total + count, 0);
+      expect(sum).toBe(4);
+    });
+
+    test("layer 3: IP_TOO_MANY denies the bucket for 3 s and up to a third more, and is logged once", async () => {
+      const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 3, maxSlotPerIp: 1 });
+      await bench.take("a");
+      const second = await bench.want("a");
+      const deniedForMs = bench.queue.dump().hosts[0]?.buckets[0]?.deniedForMs ?? 0;
+      expect(deniedForMs).toBeGreaterThanOrEqual(3_000);
+      expect(deniedForMs).toBeLessThanOrEqual(4_000);
+      bench.tries.length = 0;
+      await bench.clock.run(2_900);
+      expect(bench.tries.flatMap(({ batch }) => batch.waiters)).toEqual([]);
+      expect(bench.ofType("probe-decision")).toEqual([
+        { type: "probe-decision", host: "h", bucket: "a", isAllowed: false, reason: "ip_deny_window" },
+      ]);
+      expect(await bench.queue.poll(second.session, { waitMs: 0 })).toMatchObject({ blockedBy: "ip-limit" });
+      await bench.clock.run(1_200);
+      expect(bench.tries.flatMap(({ batch }) => batch.waiters).length).toBeGreaterThan(0);
+    });
+
+    test("layer 3: the window ends early when the bucket's slot is released here", async () => {
+      const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 3, maxSlotPerIp: 1 });
+      const token = await bench.take("a");
+      const second = await bench.want("a");
+      await bench.release(token);
+      expect(second.isGranted).toBe(true);
+    });
+
+    test("layer 3: with a cooldown the window is the cooldown and up to a third more", async () => {
+      const bench = new Bench({
+        ...NO_POOL,
+        weightedScheduler,
+        maxSlotPerHost: 3,
+        maxSlotPerIp: 1,
+        ipCooldownSeconds: 9,
+      });
+      await bench.release(await bench.take("a"));
+      const second = await bench.want("a");
+      const deniedForMs = bench.queue.dump().hosts[0]?.buckets[0]?.deniedForMs ?? 0;
+      expect(deniedForMs).toBeGreaterThanOrEqual(9_000);
+      expect(deniedForMs).toBeLessThanOrEqual(12_000);
+      expect(await bench.queue.poll(second.session, { waitMs: 0 })).toMatchObject({ blockedBy: "cooldown" });
+      await bench.clock.run(8_999);
+      expect(second.isGranted).toBe(false);
+      await bench.clock.run(3_001);
+      expect(second.isGranted).toBe(true);
+    });
+
+    test("layer 7: everything in one batched call for the host", async () => {
+      const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 4 });
+      await bench.want("warm-up");
+      bench.calls.length = 0;
+      bench.tries.length = 0;
+      await Promise.all(["a", "b", "c"].map((bucket) => bench.ask(bucket)));
+      await drained();
+      expect(bench.calls).toEqual(["tryAcquire"]);
+      expect(bench.tries[0]?.batch.waiters.map(({ bucket }) => bucket)).toEqual(["a", "b", "c"]);
+    });
+  },
+);
+
+describe("layer 4: heat, with the seed's defaults (factor 4, at least 16, cold ≤ 500 ms, hot ≥ 1,500 ms + hold)", () => {
+  test("a crowd with short waits is cold: every session may be tried, by the order", async () => {
+    const bench = new Bench({ ...NO_POOL, maxSlotPerHost: 4, weightedScheduler: { enabled: true } });
+    await Promise.all(["z0", "z1", "z2", "z3"].map((bucket) => bench.take(bucket)));
+    await crowd(bench, 40);
+    await bench.clock.run(1_000);
+    expect(isHot(bench)).toBe(false);
+  });
+
+  test("long waits of a few are not hot either", async () => {
+    const bench = new Bench({ ...NO_POOL, maxSlotPerHost: 1, weightedScheduler: { enabled: true } });
+    const token = await bench.take("z");
+    await crowd(bench, 15);
+    await bench.clock.run(20_000);
+    await bench.release(token);
+    expect(bench.queue.dump().hosts[0]?.avgWaitMs).toBeGreaterThan(1_500);
+    await bench.clock.run(1_000);
+    expect(isHot(bench)).toBe(false);
+  });
+
+  test("a crowd with long waits is hot", async () => {
+    const { bench } = await hotHost();
+    await bench.clock.run(1_000);
+    expect(bench.queue.dump().hosts[0]).toMatchObject({ pending: 36 });
+    expect(bench.queue.dump().hosts[0]?.avgWaitMs).toBeGreaterThan(1_500);
+    expect(isHot(bench)).toBe(true);
+  });
+
+  test("between the two a host stays what it was", async () => {
+    const { bench, waiting } = await hotHost();
+    await bench.clock.run(600);
+    for (const { session } of waiting.slice(0, 30)) bench.queue.cancel(session);
+    await bench.clock.run(600);
+    expect(bench.queue.dump().hosts[0]?.pending).toBe(6);
+    expect(isHot(bench)).toBe(true);
+  });
+
+  test("with the scheduler off no host is hot", async () => {
+    const { bench } = await hotHost({ weightedScheduler: { enabled: false } });
+    await bench.clock.run(1_000);
+    expect(isHot(bench)).toBe(false);
+  });
+
+  test("the average is an EWMA of 0.8, and decays while nobody waits", async () => {
+    const bench = new Bench({ ...NO_POOL, maxSlotPerHost: 1 });
+    const token = await bench.take("z");
+    const next = await bench.want("a");
+    await bench.clock.run(10_000);
+    await bench.release(token);
+    expect(bench.queue.dump().hosts[0]?.avgWaitMs).toBeCloseTo(2_000, 0);
+    await bench.clock.run(5_000);
+    await bench.release(next.slotToken);
+    await bench.want("b");
+    expect(bench.queue.dump().hosts[0]?.avgWaitMs).toBeLessThan(200);
+  });
+});
+
+describe("layer 5: the quota of a hot host", () => {
+  test("at most maxProbesPerCycle failed tries in a poll interval", async () => {
+    const { bench } = await hotHost({ weightedScheduler: { enabled: true, maxProbesPerCycle: 3 } });
+    await bench.clock.run(600);
+    bench.tries.length = 0;
+    await bench.clock.run(5_000);
+    const failed = bench.tries.flatMap(({ reply }) => reply.verdicts).filter(({ status }) => status === "WAIT");
+    expect(failed.length).toBeGreaterThanOrEqual(27);
+    expect(failed.length).toBeLessThanOrEqual(33);
+  });
+
+  test("by default it is the number of slots", async () => {
+    const { bench } = await hotHost();
+    await bench.clock.run(600);
+    bench.tries.length = 0;
+    await bench.clock.run(500);
+    expect(bench.tries.flatMap(({ batch }) => batch.waiters)).toHaveLength(4);
+  });
+
+  test("a freed slot is never left idle by the quota", async () => {
+    const { bench, held } = await hotHost({ weightedScheduler: { enabled: true, maxProbesPerCycle: 1 } });
+    await bench.clock.run(700);
+    for (const token of held) {
+      await bench.release(token);
+      expect(await bench.held()).toBe(4);
+    }
+  });
+
+  test("nor by tries that fail for the bucket's own reasons", async () => {
+    const { bench, waiting, held } = await hotHost({ weightedScheduler: { enabled: true, maxProbesPerCycle: 1 } });
+    // Each holder's bucket asks for more than its one slot: tries that must fail come first.
+    const holders = bench
+      .ofType("granted")
+      .slice(-4)
+      .map(({ bucket }) => bucket);
+    for (const bucket of holders) await bench.want(bucket);
+    await bench.clock.run(700);
+    await bench.release(held[0] as string);
+    expect(await bench.held()).toBe(4);
+    expect(waiting.length).toBe(36);
+  });
+});
+
+describe("layer 6: weighted turns at a hot host", () => {
+  test("a bucket that waited n tries weighs n + 1: it is tried more often", async () => {
+    const { bench } = await hotHost({ weightedScheduler: { enabled: true, maxProbesPerCycle: 4 } });
+    await bench.clock.run(10_000);
+    const { buckets } = bench.queue.dump().hosts[0] ?? { buckets: [] };
+    const counts = buckets.map(({ waitCount }) => waitCount);
+    expect(Math.max(...counts)).toBeGreaterThan(1);
+    const times = buckets.filter(({ pending }) => pending > 0).map(({ virtualTime }) => virtualTime);
+    expect(Math.max(...times) - Math.min(...times)).toBeLessThanOrEqual(1);
+  });
+
+  test("a new bucket joins at the current minimum", async () => {
+    const { bench } = await hotHost();
+    await bench.clock.run(10_000);
+    const times = () =>
+      new Map(bench.queue.dump().hosts[0]?.buckets.map(({ bucket, virtualTime }) => [bucket, virtualTime]));
+    const minimum = Math.min(...times().values());
+    await bench.begin("newcomer");
+    expect(times().get("newcomer")).toBeGreaterThanOrEqual(minimum);
+  });
+
+  test("WaitCount is halved by a grant and by IP_TOO_MANY", async () => {
+    const { bench, held, waiting } = await hotHost();
+    await bench.clock.run(15_000);
+    const counts = () =>
+      new Map(bench.queue.dump().hosts[0]?.buckets.map(({ bucket, waitCount }) => [bucket, waitCount]));
+    for (const { session } of waiting) void bench.begin(session.bucket);
+    await bench.clock.run(1_000);
+    const before = counts();
+    await bench.release(held[0] as string);
+    const bucket = bench.ofType("granted").at(-1)?.bucket ?? "";
+    expect(counts().get(bucket)).toBe(Math.floor((before.get(bucket) ?? 0) / 2));
+  });
+
+  test("a silent bucket, and a denied one, block nobody: the host does not freeze", async () => {
+    const { bench, held } = await hotHost();
+    const silent = await bench.begin("silent");
+    await bench.clock.run(1_500);
+    for (const token of held) {
+      await bench.release(token);
+      expect(await bench.held()).toBe(4);
+    }
+    expect(silent.bucket).toBe("silent");
+  });
+});

@@ -1,0 +1,70 @@
+import { resolveHost, resolveOptions } from "@slotkeeper/queue";
+import { expect, test } from "vitest";
+
+test("the defaults are those of the specification", () => {
+  const { policy } = resolveHost(resolveOptions(), "example.com");
+  expect(resolveOptions()).toMatchObject({
+    maxWaitMs: 20_000,
+    pollIntervalMs: 500,
+    pollWindowMs: 6_000,
+    idleMs: 90_000,
+    collectMs: 1_000,
+    maxSessions: 500,
+    grantedKeepMs: 5_000,
+    scheduler: { isEnabled: false, hotPendingFactor: 4, hotPendingMin: 16, baseWeight: 1, weightPerWait: 1 },
+  });
+  expect(policy).toMatchObject({ slots: 5, slotsPerBucket: 1, waiters: 50, leaseMs: 30_000, maxHoldMs: 3_600_000 });
+  expect(policy).toMatchObject({
+    waitersPerBucket: Number.POSITIVE_INFINITY,
+    cooldownMs: 0,
+    smoothMs: 0,
+    order: "slot-seconds",
+  });
+  expect(policy.breaker).toMatchObject({ windowMs: 60_000, openMs: 60_000, consecutiveErrors: 4, halfOpenProbes: 1 });
+});
+
+test("all problems are listed at once, by path", () => {
+  const config = {
+    maxSlotPerHost: 0,
+    pollIntervalMs: "soon",
+    typo: 1,
+    breaker: { openSeconds: -1, halfOpenProbe: 1 },
+    hosts: { "*.example.com": { maxSlotPerIp: 1.5, weights: { a: 0 } } },
+    weightedScheduler: { coldAvgWaitMs: 10, hotAvgWaitMs: 5 },
+  };
+  const lines = () => resolveOptions(config as never);
+  for (const part of [
+    "`fairQueue.maxSlotPerHost` to be a whole number from 1 up, got 0",
+    '`fairQueue.pollIntervalMs` to be a number from 1 up, got "soon"',
+    "Unknown key `fairQueue.typo`",
+    "`fairQueue.breaker.openSeconds` to be a number above 0, got -1",
+    "Unknown key `fairQueue.breaker.halfOpenProbe`",
+    '`fairQueue.hosts["*.example.com"].maxSlotPerIp` to be a whole number, got 1.5',
+    '`fairQueue.hosts["*.example.com"].weights` to be an object of numbers above 0',
+    "`fairQueue.weightedScheduler.hotAvgWaitMs` to be above `coldAvgWaitMs` (10), got 5",
+  ]) {
+    expect(lines).toThrow(part);
+  }
+});
+
+test("null is absent and hides no default", () => {
+  expect(resolveOptions({ pollIntervalMs: null } as never).pollIntervalMs).toBe(500);
+});
+
+test("the most specific pattern wins, and *.x matches x too", () => {
+  const options = resolveOptions({
+    maxSlotPerHost: 1,
+    hosts: {
+      "*": { maxSlotPerHost: 2 },
+      "*.example.com": { maxSlotPerHost: 3, breaker: { openSeconds: 7 } },
+      "*.eu.example.com": { maxSlotPerHost: 4 },
+      "a.eu.example.com": { maxSlotPerHost: 5, weights: { vip: 3 } },
+    },
+  });
+  const slots = (name: string | undefined) => resolveHost(options, name).policy.slots;
+  expect(
+    [undefined, "other", "example.com", "X.Example.com", "b.eu.example.com", "a.eu.example.com"].map(slots),
+  ).toEqual([1, 2, 3, 3, 4, 5]);
+  expect(resolveHost(options, "example.com").policy.breaker).toMatchObject({ openMs: 7_000, windowMs: 60_000 });
+  expect(resolveHost(options, "a.eu.example.com").weightOf("vip")).toBe(3);
+});

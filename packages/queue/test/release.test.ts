@@ -1,0 +1,181 @@
+import { drained } from "@slotkeeper/testkit/simulator";
+import { describe, expect, test } from "vitest";
+import { Bench } from "./bench-of-one.ts";
+
+const sem = (bench: Bench, limit: number) =>
+  bench.queue.begin({ host: "sem:x", hostname: "sem:x", bucket: "a", limit, waitMs: 1 });
+
+const ends = (bench: Bench) => bench.ofType("released").map(({ endsInMs }) => endsInMs);
+
+describe("when a released slot ends: max(hit + minSlotHoldMs, last end + spacing, now), at most a lease from now", () => {
+  test("the shortest hold counts from the hit", async () => {
+    const bench = new Bench({ minSlotHoldMs: 1_000, smoothReleaseIntervalMs: 0 });
+    const token = await bench.take();
+    const now = bench.clock.now();
+    await bench.release(token, { hitUpstreamAtMs: now - 400, callerNow: now });
+    expect(ends(bench)).toEqual([600]);
+  });
+
+  test("without a hit there is nothing to hold for", async () => {
+    const bench = new Bench({ minSlotHoldMs: 1_000, smoothReleaseIntervalMs: 0 });
+    await bench.release(await bench.take());
+    expect(ends(bench)).toEqual([0]);
+  });
+
+  test("a caller's wrong clock does no harm: only the distance to its own now counts", async () => {
+    const bench = new Bench({ minSlotHoldMs: 1_000, smoothReleaseIntervalMs: 0 });
+    await bench.release(await bench.take(), { hitUpstreamAtMs: 9_000_000_000_000, callerNow: 9_000_000_000_700 });
+    expect(ends(bench)).toEqual([300]);
+  });
+
+  test.each([
+    { name: "in the future", hitAgoMs: -5_000 },
+    { name: "longer ago than a lease", hitAgoMs: 31_000 },
+  ])("a hit $name counts as now", async ({ hitAgoMs }) => {
+    const bench = new Bench({ minSlotHoldMs: 1_000, smoothReleaseIntervalMs: 0 });
+    const token = await bench.take();
+    await bench.release(token, { hitUpstreamAtMs: bench.clock.now() - hitAgoMs });
+    expect(ends(bench)).toEqual([1_000]);
+  });
+
+  test("releases are spaced by minSlotHoldMs / maxSlotPerHost where nothing else is set", async () => {
+    const bench = new Bench({ minSlotHoldMs: 1_000, maxSlotPerHost: 4 });
+    const tokens = await Promise.all(["a", "b", "c"].map((bucket) => bench.take(bucket)));
+    for (const token of tokens) await bench.release(token);
+    expect(ends(bench)).toEqual([0, 250, 500]);
+  });
+
+  test("a spacing of zero or less is off", async () => {
+    const bench = new Bench({ minSlotHoldMs: 1_000, smoothReleaseIntervalMs: -1 });
+    const tokens = await Promise.all(["a", "b"].map((bucket) => bench.take(bucket)));
+    for (const token of tokens) await bench.release(token);
+    expect(ends(bench)).toEqual([0, 0]);
+  });
+
+  test("never later than a lease from now", async () => {
+    const bench = new Bench({ smoothReleaseIntervalMs: 25_000, zombieTimeoutSeconds: 30, maxSlotPerHost: 3 });
+    const tokens = await Promise.all(["a", "b", "c"].map((bucket) => bench.take(bucket)));
+    for (const token of tokens) await bench.release(token);
+    expect(ends(bench)).toEqual([0, 25_000, 30_000]);
+  });
+
+  test("at its end the slot is granted in the same turn, though nobody said a word", async () => {
+    const bench = new Bench({ minSlotHoldMs: 1_000, maxSlotPerHost: 1 });
+    const token = await bench.take("a");
+    const next = await bench.want("b");
+    await bench.release(token, { hitUpstreamAtMs: bench.clock.now() });
+    await bench.clock.run(999);
+    expect(next.isGranted).toBe(false);
+    await bench.clock.run(1);
+    expect(next.isGranted).toBe(true);
+  });
+
+  test("a refresh of the configuration starts the spacing afresh", async () => {
+    const config = { smoothReleaseIntervalMs: 5_000, maxSlotPerHost: 3 };
+    const bench = new Bench(config);
+    const tokens = await Promise.all(["a", "b"].map((bucket) => bench.take(bucket)));
+    await bench.release(tokens[0] as string);
+    await bench.queue.reconfigure(config);
+    await bench.release(tokens[1] as string);
+    expect(ends(bench)).toEqual([0, 0]);
+  });
+});
+
+describe("release and renew", () => {
+  test("twice, late, or with a stranger's token frees nothing of anybody's", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1, zombieTimeoutSeconds: 2 });
+    const token = await bench.take("a");
+    await bench.clock.run(2_000);
+    const other = await bench.take("b");
+    await bench.release(token);
+    await bench.release("anything");
+    expect(await bench.held()).toBe(1);
+    await bench.release(other);
+    await bench.release(other);
+    expect(bench.queue.counts.released).toBe(1);
+  });
+
+  test("a failed release is tried again in the background until it is heard", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1 });
+    const token = await bench.take("a");
+    bench.isStoreDown = true;
+    bench.queue.release({ slotToken: token });
+    await bench.clock.run(2_000);
+    expect(bench.queue.dump().unsent).toBe(1);
+    bench.isStoreDown = false;
+    await bench.clock.run(500);
+    expect(await bench.held()).toBe(0);
+    expect(bench.queue.dump().unsent).toBe(0);
+  });
+
+  test("and is given up once the lease is over anyway", async () => {
+    const bench = new Bench({ zombieTimeoutSeconds: 3 });
+    const token = await bench.take("a");
+    bench.isStoreDown = true;
+    const outcome = bench.queue.releaseAndWait({ slotToken: token });
+    await bench.clock.run(4_000);
+    expect(await outcome).toBeUndefined();
+    expect(bench.queue.dump().unsent).toBe(0);
+  });
+
+  test("a retried release keeps the moment of the hit", async () => {
+    const bench = new Bench({ minSlotHoldMs: 1_000, smoothReleaseIntervalMs: 0 });
+    const token = await bench.take("a");
+    bench.isStoreDown = true;
+    bench.queue.release({ slotToken: token, hitUpstreamAtMs: bench.clock.now() });
+    await drained();
+    bench.isStoreDown = false;
+    await bench.clock.run(500);
+    expect(ends(bench)).toEqual([500]);
+  });
+
+  test("renewing keeps the slot; a lost lease stays lost", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1, zombieTimeoutSeconds: 2, maxHoldSeconds: 5 });
+    const token = await bench.take("a");
+    for (let round = 0; round < 3; round++) {
+      await bench.clock.run(1_500);
+      expect(await bench.queue.renew(token)).toEqual({ leaseMs: Math.min(2_000, 5_000 - 1_500 * (round + 1)) });
+    }
+    await bench.clock.run(1_500);
+    expect(await bench.queue.renew(token)).toBeUndefined();
+    expect(await bench.held()).toBe(0);
+  });
+});
+
+describe("named semaphores", () => {
+  test("the first live user fixes the capacity; another value is refused while there are users", async () => {
+    const bench = new Bench({ maxSlotPerHost: 5, maxSlotPerIp: 1 });
+    const one = await sem(bench, 2);
+    expect(one.result).toBe("granted");
+    await expect(sem(bench, 3)).rejects.toMatchObject({ code: "CAPACITY_MISMATCH", capacity: 2, requested: 3 });
+    expect((await sem(bench, 2)).result).toBe("granted");
+    const third = sem(bench, 2);
+    await bench.clock.run(10);
+    expect((await third).result).toBe("pending");
+  });
+
+  test("and when the last has gone the name is free for another", async () => {
+    const bench = new Bench();
+    const one = await sem(bench, 2);
+    if (one.result === "granted") await bench.release(one.slotToken);
+    expect((await sem(bench, 3)).result).toBe("granted");
+  });
+});
+
+describe("live reconfiguration", () => {
+  test("sessions, their places and their polls survive, and a raised limit is used at once", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1 });
+    await bench.take("z");
+    const waiting = await Promise.all(["a", "b"].map((bucket) => bench.want(bucket)));
+    await bench.queue.reconfigure({ maxSlotPerHost: 3 });
+    await drained();
+    expect(waiting.map(({ isGranted }) => isGranted)).toEqual([true, true]);
+  });
+
+  test("a bad configuration changes nothing", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1 });
+    await expect(bench.queue.reconfigure({ maxSlotPerHost: 0 })).rejects.toThrow(RangeError);
+    await bench.take("z");
+    expect((await bench.want("a")).isGranted).toBe(false);
+  });
+});

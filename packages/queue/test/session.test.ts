@@ -1,0 +1,311 @@
+import { drained } from "@slotkeeper/testkit/simulator";
+import { describe, expect, test } from "vitest";
+import { Bench } from "./bench-of-one.ts";
+
+describe("the first call", () => {
+  test("is pending without waitMs even where a slot is free, and the next poll has it at once", async () => {
+    const bench = new Bench();
+    const session = await bench.begin();
+    expect(await bench.queue.poll(session)).toMatchObject({ result: "granted", leaseMs: 30_000 });
+  });
+
+  test("with waitMs may be granted itself: one call to the breaker, one try", async () => {
+    const bench = new Bench();
+    await bench.take();
+    expect(bench.calls).toEqual(["checkThrottle", "tryAcquire"]);
+  });
+
+  test("with the same requestId gives the same session, also while the first is under way", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1 });
+    await bench.take("z");
+    const [one, two] = await Promise.all([bench.ask("a", { requestId: "r" }), bench.ask("a", { requestId: "r" })]);
+    const three = await bench.ask("a", { requestId: "r" });
+    const ids = [one, two, three].map((answer) => (answer.result === "pending" ? answer.session.id : answer.result));
+    expect(new Set(ids).size).toBe(1);
+    expect(bench.queue.dump().sessions.pending).toBe(1);
+    expect(bench.queue.counts.session_created).toBe(2);
+  });
+
+  test("is refused as overloaded beyond globalMaxWaiters, with a time from the drain rate and at most 30 s", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1, globalMaxWaiters: 1 });
+    await bench.take("z");
+    await bench.begin("a");
+    expect(await bench.ask("b")).toEqual({ result: "overloaded", retryAfterMs: 1000 });
+    expect(bench.queue.counts.overloaded).toBe(1);
+    expect(bench.queue.dump().sessions.pending).toBe(1);
+  });
+});
+
+describe("a poll", () => {
+  test("is held up to its window and then says where the session stands", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1, pollWindowMs: 6000 });
+    await bench.take("z");
+    await bench.want("a");
+    const session = await bench.begin("b");
+    const poll = bench.queue.poll(session);
+    await bench.clock.run(5_999);
+    await bench.clock.run(1);
+    expect(await poll).toMatchObject({ result: "pending", position: 2, waiters: 2, blockedBy: "host-limit" });
+  });
+
+  test("is answered the moment the state changes, and so is every other open poll of the session", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1 });
+    const token = await bench.take("z");
+    const session = await bench.begin("a");
+    const polls = [bench.queue.poll(session), bench.queue.poll(session)];
+    await bench.release(token);
+    const [one, two] = await Promise.all(polls);
+    expect(one).toMatchObject({ result: "granted" });
+    expect(two).toEqual(one);
+  });
+
+  test("after a lost granted answer returns the same slot", async () => {
+    const bench = new Bench();
+    const session = await bench.begin();
+    const first = await bench.queue.poll(session);
+    await bench.clock.run(1_000);
+    expect(await bench.queue.poll(session)).toEqual({ ...first, leaseMs: 29_000 });
+  });
+
+  test("of a session that has ended repeats its end, here and from the store", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1, defaultGrantedCleanupDelay: 1 });
+    await bench.take("z");
+    const session = await bench.begin("a");
+    expect(bench.queue.cancel(session)).toBe("canceled");
+    const ended = { result: "timeout", reason: "canceled" };
+    expect(await bench.queue.poll(session)).toEqual(ended);
+    await bench.clock.run(2_000);
+    expect(bench.queue.dump().sessions.pending).toBe(0);
+    expect(await bench.queue.poll(session)).toEqual(ended);
+  });
+
+  test("after its slot was released never hands the slot out again", async () => {
+    const bench = new Bench();
+    const session = await bench.begin();
+    const answer = await bench.queue.poll(session);
+    if (answer.result === "granted") await bench.release(answer.slotToken);
+    expect(await bench.queue.poll(session)).toEqual({ result: "timeout", reason: "released" });
+  });
+
+  test("whose caller leaves rejects with the caller's reason and leaves nothing behind", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1 });
+    await bench.take("z");
+    const session = await bench.begin("a");
+    const gone = new AbortController();
+    const poll = bench.queue.poll(session, { signal: gone.signal });
+    gone.abort("gone");
+    await expect(poll).rejects.toBe("gone");
+    expect(bench.queue.dump().hosts[0]?.waiting[0]?.polls).toBe(0);
+  });
+
+  test("after the deadline is a timeout, whatever the token says", async () => {
+    const bench = new Bench({ maxWaitMs: 5_000 });
+    const session = await bench.begin();
+    await bench.clock.run(10_000);
+    expect(await bench.queue.poll(session)).toMatchObject({ result: "timeout" });
+  });
+});
+
+describe("timeouts", () => {
+  test("maxWaitMs ends a session inside its held poll", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1, maxWaitMs: 2_500 });
+    await bench.take("z");
+    const followed = await bench.want("a");
+    await bench.clock.run(2_499);
+    expect(followed.last).toBeUndefined();
+    await bench.clock.run(1);
+    expect(followed.last).toEqual({ result: "timeout", reason: "deadline" });
+    expect(bench.queue.counts.timeout).toBe(1);
+  });
+
+  test("sessionIdleSeconds without a poll end a session and free its place", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1, sessionIdleSeconds: 3, maxWaitMs: 60_000, zombieTimeoutSeconds: 60 });
+    await bench.take("z");
+    const session = await bench.begin("a");
+    await bench.clock.run(3_001);
+    expect(bench.queue.dump().sessions.pending).toBe(0);
+    expect(await bench.queue.poll(session)).toEqual({ result: "timeout", reason: "idle" });
+    expect((await bench.memory.snapshot()).hosts[0]?.waiting).toBe(0);
+  });
+});
+
+describe("collecting a grant", () => {
+  test("a session whose client is not there is not granted, and keeps its place", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1, collectMs: 1_000 });
+    const token = await bench.take("z");
+    const away = await bench.begin("a");
+    const present = await bench.want("b");
+    await bench.clock.run(1_500);
+    await bench.release(token);
+    expect(present.isGranted).toBe(true);
+    const back = bench.follow(away);
+    await drained();
+    await bench.release(present.slotToken);
+    expect(back.isGranted).toBe(true);
+  });
+
+  test("a grant not fetched within collectMs goes to the next, and the session back to its place", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1, collectMs: 1_000 });
+    const token = await bench.take("z");
+    const vanished = await bench.begin("a");
+    const next = await bench.want("b");
+    await bench.release(token);
+    expect(next.isGranted).toBe(false);
+    await bench.clock.run(1_000);
+    expect(next.isGranted).toBe(true);
+    expect(bench.ofType("uncollected")).toHaveLength(1);
+    const back = bench.follow(vanished);
+    await bench.release(next.slotToken);
+    expect(back.isGranted).toBe(true);
+    expect(bench.queue.counts.granted).toBe(3);
+  });
+
+  test("a client that vanished costs the host one collectMs, not a lease", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1, collectMs: 1_000, zombieTimeoutSeconds: 30 });
+    await bench.begin("ghost");
+    await bench.clock.run(1_000);
+    expect(await bench.held()).toBe(0);
+  });
+});
+
+describe("cancel", () => {
+  test("gives back the place of one who waits", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1 });
+    const token = await bench.take("z");
+    const first = await bench.want("a");
+    const second = await bench.want("b");
+    expect(bench.queue.cancel(first.session)).toBe("canceled");
+    expect(bench.queue.cancel(first.session)).toBe("noop");
+    await bench.release(token);
+    expect(first.last).toEqual({ result: "timeout", reason: "canceled" });
+    expect(second.isGranted).toBe(true);
+  });
+
+  test("gives back the slot of one who was granted, while that is kept", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1 });
+    const granted = await bench.want("a");
+    expect(bench.queue.cancel(granted.session)).toBe("canceled");
+    await drained();
+    expect(await bench.held()).toBe(0);
+    await bench.clock.run(6_000);
+    expect(bench.queue.cancel(granted.session)).toBe("gone");
+  });
+
+  test("of a session of another instance reaches it through the store", async () => {
+    const one = new Bench({ maxSlotPerHost: 1 });
+    const two = new Bench({ maxSlotPerHost: 1 }, one);
+    await one.take("z");
+    const followed = await one.want("a");
+    expect(two.queue.cancel(followed.session)).toBe("gone");
+    await one.clock.run(600);
+    expect(followed.last).toEqual({ result: "timeout", reason: "canceled" });
+  });
+
+  test("does not wait while the store decides, and what is granted meanwhile goes back", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1 });
+    await bench.release(await bench.take("z"));
+    bench.stalled = [];
+    const session = await bench.begin("a");
+    expect(bench.stalled).toHaveLength(1);
+    expect(bench.queue.cancel(session)).toBe("canceled");
+    await drained();
+    const resume = bench.stalled;
+    bench.stalled = undefined;
+    for (const go of resume) go();
+    await drained();
+    expect(await bench.held()).toBe(0);
+    expect(bench.queue.dump()).toMatchObject({ unsent: 0, sessions: { pending: 0 } });
+  });
+});
+
+describe("moving between instances", () => {
+  test("a session keeps its place when its instance is restarted", async () => {
+    const one = new Bench({ maxSlotPerHost: 1 });
+    const token = await one.take("z");
+    const first = await one.begin("a");
+    one.queue.close();
+    await one.clock.run(100);
+    const two = new Bench({ maxSlotPerHost: 1 }, one);
+    const second = await two.want("b");
+    const moved = two.follow(first);
+    await drained();
+    await two.release(token, { host: "h" });
+    expect(moved.isGranted).toBe(true);
+    expect(second.isGranted).toBe(false);
+  });
+
+  test("a session granted elsewhere gets that very slot, and neither instance takes it for uncollected", async () => {
+    const one = new Bench({ maxSlotPerHost: 1 });
+    const two = new Bench({ maxSlotPerHost: 1 }, one);
+    const session = await one.begin("a");
+    const answer = await two.queue.poll(session);
+    expect(answer).toMatchObject({ result: "granted" });
+    await one.clock.run(5_000);
+    expect(await one.held()).toBe(1);
+    expect(one.queue.dump().sessions.pending).toBe(0);
+  });
+});
+
+describe("a store that fails", () => {
+  test("keeps sessions pending, the first call included, and says so", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1 });
+    bench.isStoreDown = true;
+    const followed = await bench.want("a");
+    await bench.clock.run(6_000);
+    expect(followed.last).toMatchObject({ result: "pending", blockedBy: "store" });
+    bench.isStoreDown = false;
+    await bench.clock.run(500);
+    expect(followed.isGranted).toBe(true);
+  });
+
+  test("is asked again at the next interval, not at the next event", async () => {
+    const bench = new Bench();
+    bench.isStoreDown = true;
+    for (let count = 0; count < 10; count++) await bench.begin(`b${count}`);
+    expect(bench.calls.filter((call) => call === "tryAcquire")).toHaveLength(1);
+    await bench.clock.run(500);
+    expect(bench.calls.filter((call) => call === "tryAcquire")).toHaveLength(2);
+  });
+
+  test("that stalls holds up nobody's first call for longer than an interval", async () => {
+    const bench = new Bench();
+    bench.stalled = [];
+    const asked = bench.ask("a");
+    await bench.clock.run(500);
+    expect(await asked).toMatchObject({ result: "pending" });
+  });
+});
+
+test("when everybody has gone nothing is left: no session, host, timer, listener", async () => {
+  const bench = new Bench({ maxSlotPerHost: 1 });
+  const token = await bench.take("z");
+  for (const bucket of ["a", "b", "c"]) await bench.want(bucket);
+  await bench.release(token);
+  await bench.clock.run(300_000);
+  expect(bench.queue.dump()).toMatchObject({ sessions: { total: 0 }, hosts: [], unsent: 0 });
+  expect(bench.clock.pending).toBe(0);
+});
+
+test("closing answers every held poll and stops the clock", async () => {
+  const bench = new Bench({ maxSlotPerHost: 1 });
+  await bench.take("z");
+  const poll = bench.queue.poll(await bench.begin("a"));
+  bench.queue.close();
+  expect(await poll).toMatchObject({ result: "pending" });
+  expect(bench.clock.pending).toBe(0);
+});
+
+test("counters add up: whoever came is waiting or has ended, once", async () => {
+  const bench = new Bench({ maxSlotPerHost: 1, maxWaitMs: 3_000 });
+  await bench.take("z");
+  const followed = await Promise.all(["a", "b", "c"].map((bucket) => bench.want(bucket)));
+  for (let round = 0; round < 20; round++)
+    await bench.queue.poll(followed[0]?.session ?? (await bench.begin()), { waitMs: 0 });
+  await bench.queue.reconfigure({ maxSlotPerHost: 1 });
+  if (followed[1] !== undefined) bench.queue.cancel(followed[1].session);
+  await bench.clock.run(5_000);
+  const { session_created, granted, timeout, canceled, throttled } = bench.queue.counts;
+  expect(session_created).toBe(4);
+  expect(granted + timeout + canceled + throttled).toBe(4);
+  expect(bench.queue.dump().sessions.pending).toBe(0);
+});

@@ -1,0 +1,39 @@
+import type { Random } from "./random.ts";
+import type { VirtualClock } from "./virtual-clock.ts";
+import type { WorldPlan } from "./world-plan.ts";
+
+/** Carries calls between clients and instances: late, out of order, twice, or not at all. */
+export class Network {
+  readonly #clock: VirtualClock;
+  readonly #random: Random;
+  readonly #plan: WorldPlan;
+  isHealed = false;
+
+  constructor(clock: VirtualClock, random: Random, plan: WorldPlan) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#plan = plan;
+  }
+
+  /** Undefined: no answer within the time. A call that threw, or never came back, gives none. */
+  call<T>(act: () => Promise<T> | T, timeoutMs: number): Promise<T | undefined> {
+    return new Promise((resolve) => {
+      const timer = this.#clock.setTimer(() => resolve(undefined), timeoutMs);
+      const deliver = async () => {
+        const result = await act();
+        this.#send(() => {
+          this.#clock.clearTimer(timer);
+          resolve(result);
+        });
+      };
+      const attempt = () => void deliver().catch(() => undefined);
+      this.#send(attempt);
+      if (!this.isHealed && this.#random.chance(this.#plan.duplication)) this.#send(attempt);
+    });
+  }
+
+  #send(arrive: () => void): void {
+    if (!this.isHealed && this.#random.chance(this.#plan.loss)) return;
+    this.#clock.setTimer(arrive, this.isHealed ? 1 : this.#random.int(0, this.#plan.latencyMs));
+  }
+}

@@ -1,0 +1,114 @@
+import type { GrantedAnswer, SessionClaims } from "@slotkeeper/protocol";
+import type { FairQueue } from "@slotkeeper/queue";
+import type { World } from "./world.ts";
+
+/**
+ * A caller: asks, polls, uses the slot while its lease lasts, gives it back. It tries again when an answer does not come,
+ * mostly elsewhere; it may cancel, and it may vanish at any point. It reckons its lease from the moment it asked, so it
+ * never uses a slot that a correct service has taken back.
+ */
+export class SimClient {
+  readonly #world: World;
+  readonly #host: string;
+  readonly #bucket: string;
+  #isGone = false;
+
+  constructor(world: World, host: string, bucket: string) {
+    this.#world = world;
+    this.#host = host;
+    this.#bucket = bucket;
+  }
+
+  async live(): Promise<void> {
+    const { random } = this.#world;
+    while (!this.#world.isClosing && !this.#isGone) {
+      await this.#world.pause(random.int(0, 1500));
+      await this.#once();
+    }
+  }
+
+  async #once(): Promise<void> {
+    const session = await this.#begin();
+    if (session === undefined) return;
+    const granted = await this.#wait(session);
+    if (granted === undefined || this.#vanishes()) return;
+    await this.#use(granted.answer, granted.askedAt);
+    if (!this.#vanishes()) await this.#release(granted.answer);
+  }
+
+  async #begin(): Promise<SessionClaims | undefined> {
+    const request = { host: this.#host, hostname: this.#host, bucket: this.#bucket, requestId: this.#world.newId() };
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const answer = await this.#call((queue) => queue.begin(request));
+      if (this.#vanishes()) return undefined;
+      if (answer?.result === "pending") return answer.session;
+      if (answer !== undefined) return undefined;
+    }
+    return undefined;
+  }
+
+  async #wait(session: SessionClaims): Promise<{ answer: GrantedAnswer; askedAt: number } | undefined> {
+    const { random, plan, clock } = this.#world;
+    for (let lost = 0; lost < 8; ) {
+      if (random.chance(plan.cancels)) {
+        await this.#call((queue) => queue.cancel(session));
+        return undefined;
+      }
+      const askedAt = clock.now();
+      const answer = await this.#call((queue) => queue.poll(session));
+      if (this.#vanishes()) return undefined;
+      if (answer?.result === "granted") return { answer, askedAt };
+      if (answer !== undefined && answer.result !== "pending") return undefined;
+      if (answer === undefined) lost++;
+      if (random.chance(0.1)) await this.#world.pause(random.int(0, 3_000));
+    }
+    return undefined;
+  }
+
+  /** Holds on for a while, renewing a lease that would not last. */
+  async #use(answer: GrantedAnswer, askedAt: number): Promise<void> {
+    const { random, clock } = this.#world;
+    const stopAt = clock.now() + random.pick([0, 50, 300, 1_000, 6_000]);
+    let leaseUntil = askedAt + answer.leaseMs;
+    const held = this.#world.holds.start(answer, this.#host, this.#bucket);
+    while (clock.now() < Math.min(stopAt, leaseUntil)) {
+      held.until = leaseUntil;
+      await this.#world.pause(Math.max(1, Math.min(stopAt, leaseUntil) - clock.now()) / 2);
+      if (leaseUntil - clock.now() > answer.leaseMs / 2 || clock.now() >= leaseUntil) continue;
+      const renewedAt = clock.now();
+      const renewed = await this.#call((queue) => queue.renew(answer.slotToken), 500);
+      if (renewed !== undefined) leaseUntil = renewedAt + renewed.leaseMs;
+    }
+    this.#world.holds.stop(held);
+  }
+
+  async #release({ slotToken }: GrantedAnswer): Promise<void> {
+    const { random, plan, clock } = this.#world;
+    const status = random.chance(plan.upstreamErrors) ? 503 : 200;
+    const hitUpstreamAtMs = clock.now() - random.int(-500, 2_000);
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const input = {
+        slotToken,
+        host: this.#host,
+        hostname: this.#host,
+        status,
+        hitUpstreamAtMs,
+        callerNow: clock.now(),
+      };
+      const answer = await this.#call((queue) => {
+        queue.release(input);
+        return "ok";
+      }, 1_000);
+      if (answer !== undefined) return;
+    }
+  }
+
+  #vanishes(): boolean {
+    this.#isGone ||= this.#world.random.chance(this.#world.plan.clientCrashes / 4);
+    return this.#isGone;
+  }
+
+  #call<T>(act: (queue: FairQueue) => Promise<T> | T, timeoutMs = 8_000): Promise<T | undefined> {
+    return this.#world.network.call(() => act(this.#world.anyInstance().queue), timeoutMs);
+  }
+}

@@ -1,0 +1,82 @@
+import type { FairQueueConfig } from "@slotkeeper/protocol";
+import type { Random } from "./random.ts";
+
+/** What a seed decides before anything runs. */
+export interface WorldPlan {
+  readonly config: FairQueueConfig;
+  readonly hosts: readonly string[];
+  readonly buckets: readonly string[];
+  readonly instances: number;
+  readonly clients: number;
+  readonly durationMs: number;
+  readonly loss: number;
+  readonly duplication: number;
+  readonly latencyMs: number;
+  /** A store that answers at once and never fails: then a free slot beside a waiter is a fault at once. */
+  readonly isStoreCalm: boolean;
+  readonly storeErrors: number;
+  readonly storeStalls: number;
+  readonly lostPushes: number;
+  readonly crashes: number;
+  readonly instanceJumps: number;
+  readonly storeJumps: number;
+  readonly upstreamErrors: number;
+  readonly clientCrashes: number;
+  readonly cancels: number;
+}
+
+export function planWorld(random: Random): WorldPlan {
+  const isStoreCalm = random.chance(0.5);
+  const isQuiet = random.chance(0.2);
+  const upTo = (most: number) => (isQuiet ? 0 : random.next() * most);
+  return {
+    config: planConfig(random),
+    hosts: Array.from({ length: random.int(1, 2) }, (_, index) => `host-${index}`),
+    buckets: ["", "a", "b", "c", "d"].slice(0, random.int(2, 5)),
+    instances: random.pick([1, 1, 2, 3]),
+    clients: random.int(3, 14),
+    durationMs: random.int(8, 25) * 1000,
+    loss: upTo(0.15),
+    duplication: upTo(0.15),
+    latencyMs: random.pick([1, 20, 80]),
+    isStoreCalm,
+    storeErrors: isStoreCalm ? 0 : upTo(0.2),
+    storeStalls: isStoreCalm ? 0 : upTo(0.05),
+    lostPushes: isStoreCalm ? 0 : upTo(0.3),
+    crashes: isQuiet ? 0 : random.int(0, 3),
+    instanceJumps: isQuiet ? 0 : random.int(0, 2),
+    storeJumps: random.chance(0.2) ? random.int(1, 2) : 0,
+    upstreamErrors: random.pick([0, 0, 0.1, 0.5]),
+    clientCrashes: upTo(0.1),
+    cancels: upTo(0.1),
+  };
+}
+
+function planConfig(random: Random): FairQueueConfig {
+  const minSlotHoldMs = random.pick([0, 0, 200]);
+  return {
+    maxSlotPerHost: random.int(1, 4),
+    maxSlotPerIp: random.pick([0, 1, 1, 2]),
+    maxWaitersPerHost: random.pick([0, 2, 4, 50]),
+    maxWaitersPerIp: random.pick([0, 0, 2]),
+    maxWaitMs: random.pick([3_000, 8_000, 20_000]),
+    pollIntervalMs: random.pick([100, 500]),
+    pollWindowMs: random.pick([300, 2_000, 6_000]),
+    collectMs: random.pick([300, 1_000]),
+    sessionIdleSeconds: random.pick([2, 10]),
+    zombieTimeoutSeconds: random.pick([2, 5]),
+    maxHoldSeconds: random.pick([4, 60]),
+    ipCooldownSeconds: random.pick([0, 0, 0, 1]),
+    minSlotHoldMs,
+    defaultGrantedCleanupDelay: random.pick([0, 1, 5]),
+    order: random.pick(["slot-seconds", "slot-seconds", "fifo"]),
+    weightedScheduler: {
+      enabled: random.chance(0.4),
+      hotPendingMin: 2,
+      hotPendingFactor: 0.5,
+      hotAvgWaitMs: 200,
+      coldAvgWaitMs: 20,
+    },
+    breaker: { windowSeconds: 5, openSeconds: random.pick([1, 3]), consecutiveErrors: 3 },
+  };
+}

@@ -1,0 +1,59 @@
+// The long mode of the whole-system simulation: ten thousand seeds by default, in a few processes.
+//   npm run simulate                                   10,000 seeds
+//   npm run simulate -- --seeds 500 --from 1           some
+//   npm run simulate -- --seed 1234                    one, with its violations: the replay of a failure
+import { fork } from "node:child_process";
+import { parseArgs } from "node:util";
+import { simulate } from "@slotkeeper/testkit/simulator";
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: "string" },
+    seeds: { type: "string", default: process.env.SLOTKEEPER_SEEDS ?? "10000" },
+    from: { type: "string", default: "1" },
+    workers: { type: "string", default: "2" },
+    worker: { type: "string" },
+  },
+});
+
+if (values.seed !== undefined) await replay(Number(values.seed));
+else if (values.worker !== undefined) await work(Number(values.worker));
+else await runAll();
+
+async function replay(seed) {
+  const { violations } = await simulate(seed);
+  for (const violation of violations) console.log(violation);
+  console.log(violations.length === 0 ? `seed ${seed}: clean` : `seed ${seed}: ${violations.length} violations`);
+  process.exit(violations.length === 0 ? 0 : 1);
+}
+
+async function work(first) {
+  const end = Number(values.from) + Number(values.seeds);
+  for (let seed = Number(values.from) + first; seed < end; seed += Number(values.workers)) {
+    process.send(await simulate(seed));
+  }
+  process.exit(0);
+}
+
+async function runAll() {
+  const startedAt = performance.now();
+  const failed = [];
+  let done = 0;
+  const workers = Array.from({ length: Number(values.workers) }, (_, index) => {
+    const args = ["--from", values.from, "--seeds", values.seeds, "--workers", values.workers, "--worker", `${index}`];
+    const worker = fork(import.meta.filename, args);
+    worker.on("message", ({ seed, violations }) => {
+      done++;
+      if (violations.length > 0) {
+        failed.push(seed);
+        console.log(`seed ${seed}: ${violations[0]}  (replay: npm run simulate -- --seed ${seed})`);
+      }
+      if (done % 1000 === 0) console.log(`${done} seeds, ${failed.length} with violations`);
+    });
+    return new Promise((resolve) => worker.on("exit", resolve));
+  });
+  const codes = await Promise.all(workers);
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
+  console.log(`${done} of ${values.seeds} seeds in ${seconds} s: ${failed.length} with violations`);
+  process.exit(failed.length === 0 && done === Number(values.seeds) && codes.every((code) => code === 0) ? 0 : 1);
+}
