@@ -9,7 +9,7 @@ import {
 } from "./options.ts";
 
 /** The order the store grants a batch in: by the host's setting, or as given when the weighted scheduler chose. */
-export type BatchOrder = "slot-seconds" | "fifo" | "given";
+type BatchOrder = "slot-seconds" | "fifo" | "given";
 
 /**
  * The limits of one host. They travel with every call to the store, so that a store needs no configuration; a live
@@ -32,19 +32,45 @@ export interface HostPolicy {
 /** Limits, and the weights of its buckets. */
 export interface ResolvedHost {
   readonly policy: HostPolicy;
+  /** The same limits, for a batch the weighted scheduler chose. */
+  readonly weighted: HostPolicy;
   weightOf(bucket: string): number;
 }
 
+/** Hosts without anything of their own share one object: there may be a hundred thousand of them. */
+const plainHosts = new WeakMap<QueueOptions, ResolvedHost>();
+
 /** `capacity` is what the caller of a named semaphore asked for. */
 export function resolveHost(options: QueueOptions, hostname: string | undefined, capacity?: number): ResolvedHost {
-  const override = hostname === undefined ? {} : (mostSpecific(options.hosts, hostname) ?? {});
+  const override = hostname === undefined ? undefined : mostSpecific(options.hosts, hostname);
+  if (override !== undefined || hostname?.startsWith(SEMAPHORE_PREFIX) === true) {
+    return resolveOwn(options, override ?? {}, hostname, capacity);
+  }
+  let plain = plainHosts.get(options);
+  if (plain === undefined) {
+    plain = resolveOwn(options, {}, undefined, undefined);
+    plainHosts.set(options, plain);
+  }
+  return plain;
+}
+
+function resolveOwn(
+  options: QueueOptions,
+  override: HostConfig,
+  hostname: string | undefined,
+  capacity: number | undefined,
+): ResolvedHost {
   const host = { ...options.defaults, ...defined(override) };
   const policy = policyOf(host, { ...options.defaults.breaker, ...override.breaker });
   const weights = new Map(Object.entries(override.weights ?? {}));
   const weightOf = (bucket: string) => weights.get(bucket) ?? 1;
-  if (hostname?.startsWith(SEMAPHORE_PREFIX) !== true) return { policy, weightOf };
+  if (hostname?.startsWith(SEMAPHORE_PREFIX) !== true) return withWeighted(policy, weightOf);
   const semaphore = { slotsPerBucket: Number.POSITIVE_INFINITY, cooldownMs: 0, slots: capacity ?? policy.slots };
-  return { policy: { ...policy, ...semaphore }, weightOf };
+  return withWeighted({ ...policy, ...semaphore }, weightOf);
+}
+
+function withWeighted(policy: HostPolicy, weightOf: (bucket: string) => number): ResolvedHost {
+  return { policy, weighted: { ...policy, order: "given" }, weightOf };
 }
 
 function policyOf(host: HostConfig, breaker: HostConfig["breaker"]): HostPolicy {

@@ -94,6 +94,6 @@ export class IndexedHeap<K extends string, T extends { [key in K]: number }> {
   }
 
   #place(item: T, index: number): void {
-    (item as { [key in K]: number })[this.#key] = index as T[K];
+    (item as { [key in K]: number })[this.#key] = index;
   }
 }

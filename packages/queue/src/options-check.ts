@@ -82,7 +82,7 @@ export function checkConfig(config: FairQueueConfig): void {
   if (isRecord(hosts)) {
     for (const [host, limits] of Object.entries(hosts)) check(limits, HOST, `fairQueue.hosts["${host}"]`, problems);
   } else if (hosts !== undefined && hosts !== null) {
-    problems.push(`Expected \`fairQueue.hosts\` to be an object, got ${String(hosts)}`);
+    problems.push(`Expected \`fairQueue.hosts\` to be an object, got ${JSON.stringify(hosts)}`);
   }
   checkScheduler(config, problems);
   if (problems.length > 0) throw new RangeError(problems.join("\n"));
@@ -90,7 +90,7 @@ export function checkConfig(config: FairQueueConfig): void {
 
 function check(value: unknown, rules: Rules, path: string, problems: string[]): void {
   if (!isRecord(value)) {
-    problems.push(`Expected \`${path}\` to be an object, got ${String(value)}`);
+    problems.push(`Expected \`${path}\` to be an object, got ${JSON.stringify(value)}`);
     return;
   }
   for (const [key, item] of Object.entries(value)) {

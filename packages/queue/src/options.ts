@@ -127,6 +127,6 @@ export function defined<T extends object>(values: T): { [K in keyof T]: NonNulla
 }
 
 function hostKeysOf(flat: FairQueueConfig): HostConfig {
-  const keys = [...Object.keys(HOST_DEFAULTS), "smoothReleaseIntervalMs", "breaker"];
-  return Object.fromEntries(Object.entries(flat).filter(([key]) => keys.includes(key)));
+  const keys = new Set([...Object.keys(HOST_DEFAULTS), "smoothReleaseIntervalMs", "breaker"]);
+  return Object.fromEntries(Object.entries(flat).filter(([key]) => keys.has(key)));
 }

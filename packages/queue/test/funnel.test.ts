@@ -9,6 +9,9 @@ function crowd(bench: Bench, count: number): Promise<Followed[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => bench.want(`b${index}`)));
 }
 
+/** A batch that the weighted scheduler chose is granted as given. */
+const isHot = (bench: Bench) => bench.tries.at(-1)?.batch.policy.order === "given";
+
 /** Makes a host hot by the seed's numbers: a crowd, and an average wait above 3 × pollInterval. */
 async function hotHost(config: object = {}): Promise<{ bench: Bench; waiting: Followed[]; held: string[] }> {
   const bench = new Bench({
@@ -209,8 +212,6 @@ describe.each([{ enabled: false }, { enabled: true }])(
 );
 
 describe("layer 4: heat, with the seed's defaults (factor 4, at least 16, cold ≤ 500 ms, hot ≥ 1,500 ms + hold)", () => {
-  const isHot = (bench: Bench) => bench.tries.at(-1)?.batch.policy.order === "given";
-
   test("a crowd with short waits is cold: every session may be tried, by the order", async () => {
     const bench = new Bench({ ...NO_POOL, maxSlotPerHost: 4, weightedScheduler: { enabled: true } });
     await Promise.all(["z0", "z1", "z2", "z3"].map((bucket) => bench.take(bucket)));

@@ -2,6 +2,9 @@ import { drained } from "@slotkeeper/testkit/simulator";
 import { describe, expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
 
+const sem = (bench: Bench, limit: number) =>
+  bench.queue.begin({ host: "sem:x", hostname: "sem:x", bucket: "a", limit, waitMs: 1 });
+
 const ends = (bench: Bench) => bench.ofType("released").map(({ endsInMs }) => endsInMs);
 
 describe("when a released slot ends: max(hit + minSlotHoldMs, last end + spacing, now), at most a lease from now", () => {
@@ -140,9 +143,6 @@ describe("release and renew", () => {
 });
 
 describe("named semaphores", () => {
-  const sem = (bench: Bench, limit: number | undefined, bucket = "a") =>
-    bench.queue.begin({ host: "sem:x", hostname: "sem:x", bucket, limit, waitMs: 1 });
-
   test("the first live user fixes the capacity; another value is refused while there are users", async () => {
     const bench = new Bench({ maxSlotPerHost: 5, maxSlotPerIp: 1 });
     const one = await sem(bench, 2);

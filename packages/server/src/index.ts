@@ -1,11 +1,6 @@
 /** `@slotkeeper/server`: the service over HTTP. */
-export {
-  JournalCorruptError,
-  type JournalEvent,
-  type JournaledMemoryStore,
-  type JournaledStoreOptions,
-  type JournalHealth,
-  JournalLockedError,
-  openJournaledMemoryStore,
-  StoreUnwritableError,
-} from "./journal/index.ts";
+export { ConfigError } from "./config/config-error.ts";
+export { type ConfigSources, type LoadedConfig, loadConfig } from "./config/load-config.ts";
+export { formatPrinted, type PrintedKey, printedKeys } from "./config/print-config.ts";
+export { Service, type ServiceInit, type StopTimes } from "./service.ts";
+export { VERSION } from "./version.ts";

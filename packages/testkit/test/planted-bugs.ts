@@ -2,8 +2,8 @@ import type { SlotStore } from "@slotkeeper/queue";
 import type { Plant } from "@slotkeeper/testkit/simulator";
 
 /** The store with some of its methods replaced. */
-function patched(store: SlotStore, patch: (store: SlotStore) => Partial<SlotStore>): SlotStore {
-  const overrides = patch(store);
+function patched(store: SlotStore, patch: () => Partial<SlotStore>): SlotStore {
+  const overrides = patch();
   return new Proxy(store, {
     get(target, key) {
       const value: unknown = Reflect.get(key in overrides ? overrides : target, key);
@@ -19,9 +19,9 @@ export const PLANTED_BUGS: readonly { readonly name: string; readonly rule: stri
     rule: "V1",
     plant: {
       store: (store) =>
-        patched(store, ({ tryAcquire }) => ({
+        patched(store, () => ({
           tryAcquire: (batch) =>
-            tryAcquire.call(store, { ...batch, policy: { ...batch.policy, slots: batch.policy.slots + 1 } }),
+            store.tryAcquire({ ...batch, policy: { ...batch.policy, slots: batch.policy.slots + 1 } }),
         })),
     },
   },
@@ -41,10 +41,10 @@ export const PLANTED_BUGS: readonly { readonly name: string; readonly rule: stri
     plant: {
       store: (store) => {
         let tries = 0;
-        return patched(store, ({ tryAcquire }) => ({
+        return patched(store, () => ({
           tryAcquire: (batch) =>
-            tryAcquire
-              .call(store, {
+            store
+              .tryAcquire({
                 ...batch,
                 waiters: batch.waiters.map((waiter) => ({ ...waiter, session: `${waiter.session}#${tries++}` })),
               })
@@ -67,9 +67,9 @@ export const PLANTED_BUGS: readonly { readonly name: string; readonly rule: stri
     plant: {
       store: (store) => {
         let grants = 0;
-        return patched(store, ({ tryAcquire }) => ({
+        return patched(store, () => ({
           tryAcquire: async (batch) => {
-            const reply = await tryAcquire.call(store, batch);
+            const reply = await store.tryAcquire(batch);
             const verdicts = reply.verdicts.map((verdict) => {
               if (verdict.status !== "ACQUIRED" || ++grants % 10 !== 0) return verdict;
               return { ...verdict, slot: { ...verdict.slot, fence: verdict.slot.fence - 5_000 } };
@@ -85,11 +85,11 @@ export const PLANTED_BUGS: readonly { readonly name: string; readonly rule: stri
     rule: "V5",
     plant: {
       store: (store) =>
-        patched(store, ({ tryAcquire, release }) => ({
+        patched(store, () => ({
           onFreed: () => () => {},
-          tryAcquire: async (batch) => ({ ...(await tryAcquire.call(store, batch)), freeInMs: undefined }),
+          tryAcquire: async (batch) => ({ ...(await store.tryAcquire(batch)), freeInMs: undefined }),
           release: async (request) => {
-            await release.call(store, request);
+            await store.release(request);
             return { isReleased: false };
           },
         })),
@@ -112,9 +112,9 @@ export const PLANTED_BUGS: readonly { readonly name: string; readonly rule: stri
     rule: "V1",
     plant: {
       store: (store) =>
-        patched(store, ({ release }) => ({
+        patched(store, () => ({
           release: (request) =>
-            release.call(store, { ...request, hitAgoMs: undefined, policy: undefined, uncollectedBy: undefined }),
+            store.release({ ...request, hitAgoMs: undefined, policy: undefined, uncollectedBy: undefined }),
         })),
     },
   },

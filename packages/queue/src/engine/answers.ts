@@ -19,9 +19,9 @@ export function answerOf(session: Session, engine: EngineContext): PollAnswer {
     case "throttled":
       return throttledAnswer(state.code, Math.max(0, state.retryAt - now));
     case "timeout":
-      return { result: "timeout", reason: state.reason };
     case "canceled":
-      return { result: "timeout", reason: "canceled" };
+    default:
+      return { result: "timeout", reason: state.kind === "timeout" ? state.reason : "canceled" };
   }
 }
 
@@ -32,7 +32,7 @@ export function throttledAnswer(code: number, retryAfterMs: number): PollAnswer 
 
 function pendingAnswer(session: Session, engine: EngineContext, now: number): PollAnswer {
   const { host, claims } = session;
-  const position = host.positions.of(session, now, engine.options.pollIntervalMs);
+  const position = host.positions.of(session, now, engine.options().pollIntervalMs);
   const intervalMs = host.drain.intervalMs;
   return {
     result: "pending",

@@ -21,7 +21,7 @@ const MAX_BATCH = 64;
  * many as the quota leaves.
  */
 export function select(host: HostQueue, engine: EngineContext, now: number): Selection {
-  const { scheduler, pollIntervalMs } = engine.options;
+  const { scheduler, pollIntervalMs } = engine.options();
   const settings = { scheduler, pollIntervalMs, minHoldMs: host.policy.minHoldMs };
   const isWeighted = scheduler.isEnabled && host.heat.isHot(host.pending, host.policy.slots, settings);
   const selection: Selection = { tries: [], registers: [], isWeighted };
@@ -118,7 +118,7 @@ function takeBest(host: HostQueue, selection: Selection, now: number): void {
 }
 
 function takeTurns(host: HostQueue, engine: EngineContext, selection: Selection, now: number): void {
-  const { scheduler, pollIntervalMs } = engine.options;
+  const { scheduler, pollIntervalMs } = engine.options();
   const quota = scheduler.maxProbesPerCycle ?? host.policy.slots;
   const wanted = Math.min(host.quota.left(quota, host.knownFree, now, pollIntervalMs), MAX_BATCH);
   for (let taken = 0; taken < wanted; taken++) {

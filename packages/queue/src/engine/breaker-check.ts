@@ -14,13 +14,14 @@ export async function checkBreaker(
   engine: EngineContext,
   limit: number | undefined,
 ): Promise<BreakerView> {
-  const { clock, options } = engine;
-  const isKnown = clock.now() - host.breakerAt < options.pollIntervalMs && limit === undefined;
+  const { clock } = engine;
+  const { pollIntervalMs } = engine.options();
+  const isKnown = clock.now() - host.breakerAt < pollIntervalMs && limit === undefined;
   if (!isKnown) {
     host.checking ??= ask(host, engine).finally(() => {
       host.checking = undefined;
     });
-    await firstOf(host.checking, engine, options.pollIntervalMs);
+    await firstOf(host.checking, engine, pollIntervalMs);
   }
   const capacity = host.pending > 0 ? host.capacity : host.storedCapacity;
   if (limit !== undefined && capacity !== undefined && capacity !== limit) {
@@ -34,14 +35,15 @@ export function breakerNow({ breaker, breakerAt }: HostQueue, now: number): Brea
   return breaker.phase === "closed" ? breaker : { ...breaker, openForMs: breaker.openForMs + now - breakerAt };
 }
 
-async function ask(host: HostQueue, { store, clock, emit }: EngineContext): Promise<void> {
+async function ask(host: HostQueue, engine: EngineContext): Promise<void> {
+  const { store, clock } = engine;
   try {
     const { breaker, capacity } = await store.checkThrottle({ host: host.key, policy: host.policy });
     host.hear(breaker, clock.now());
     host.storedCapacity = capacity;
   } catch (error) {
     host.isStoreDown = true;
-    emit({ type: "store-error", host: host.key, operation: "checkThrottle", error });
+    engine.emit({ type: "store-error", host: host.key, operation: "checkThrottle", error });
   }
 }
 

@@ -16,7 +16,8 @@ export interface EngineContext {
   readonly random: () => number;
   readonly agenda: Agenda;
   readonly outbox: Outbox;
-  readonly options: QueueOptions;
+  /** As they are now: they change live. */
+  options(): QueueOptions;
   emit(event: QueueEvent): void;
   /** Something happened at the host: its cycle runs. */
   wake(host: HostQueue): void;

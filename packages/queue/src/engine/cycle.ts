@@ -102,7 +102,7 @@ export class Cycle implements Due {
   #failed(selection: Selection, operation: string, error: unknown): void {
     const now = this.#engine.clock.now();
     this.#host.isStoreDown = true;
-    this.#retryAt = now + this.#engine.options.pollIntervalMs;
+    this.#retryAt = now + this.#engine.options().pollIntervalMs;
     takeBack(this.#host, selection, now);
     this.#engine.emit({ type: "store-error", host: this.#host.key, operation, error });
   }
@@ -130,18 +130,14 @@ export class Cycle implements Due {
   }
 
   #schedule(): void {
-    const { options, clock, agenda } = this.#engine;
+    const { clock, agenda } = this.#engine;
+    const { idleMs, pollIntervalMs } = this.#engine.options();
     const now = clock.now();
     if (this.#host.pending === 0) {
-      agenda.schedule(this, now + options.idleMs);
+      agenda.schedule(this, now + idleMs);
       return;
     }
-    const soon = [
-      this.#host.freeAt,
-      this.#host.denied.nextEndAt,
-      this.#breakerMovesAt(now),
-      now + options.pollIntervalMs,
-    ];
+    const soon = [this.#host.freeAt, this.#host.denied.nextEndAt, this.#breakerMovesAt(now), now + pollIntervalMs];
     const next = Math.min(...soon.filter((at) => at !== undefined));
     agenda.schedule(this, Math.max(next, this.#retryAt, now + SHORTEST_PAUSE_MS));
   }

@@ -76,7 +76,6 @@ export class FairQueue {
     this.#newSessionId = init.newSessionId;
     this.#observe = init.observe ?? (() => {});
     const agenda = new Agenda(clock);
-    const queue = this;
     this.#engine = {
       store,
       clock,
@@ -89,9 +88,7 @@ export class FairQueue {
         () => this.#options.pollIntervalMs,
         ({ operation, host }, error) => this.#emit({ type: "store-error", host, operation, error }),
       ),
-      get options() {
-        return queue.#options;
-      },
+      options: () => this.#options,
       emit: (event) => this.#emit(event),
       wake: (host) => this.#hosts.wake(host),
     };
@@ -223,6 +220,7 @@ export class FairQueue {
       deadlineAt: this.#engine.clock.now() + (request.maxWaitMs ?? this.#options.maxWaitMs),
       ...(request.hostname === undefined ? {} : { hostname: request.hostname }),
       ...(request.throttleWindowMs === undefined ? {} : { throttleWindowMs: request.throttleWindowMs }),
+      ...(request.limit === undefined ? {} : { limit: request.limit }),
     };
   }
 
@@ -239,7 +237,7 @@ export class FairQueue {
   /** A session of another instance, or of this one before it was restarted. Past its deadline it is dead. */
   #adopt(claims: SessionClaims): Session | undefined {
     if (this.#engine.clock.now() >= claims.deadlineAt) return undefined;
-    return this.#create(claims, this.#hosts.hostOf(claims), undefined, true);
+    return this.#create(claims, this.#hosts.hostOf(claims, claims.limit), undefined, true);
   }
 
   #firstAnswer(session: Session, { waitMs, signal }: BeginRequest): Promise<PollAnswer> {

@@ -62,7 +62,6 @@ export class HostQueue {
   /** Moves with every change that can change a rank. */
   version = 0;
   #resolved: ResolvedHost;
-  #weighted: HostPolicy;
   #isScheduled = false;
   #capacity: number | undefined;
   readonly #offerable = new IndexedHeap<"offerIndex", BucketQueue>("offerIndex", offerBefore);
@@ -73,7 +72,6 @@ export class HostQueue {
     this.hostname = hostname;
     this.#capacity = capacity;
     this.#resolved = resolveHost(options, hostname, capacity);
-    this.#weighted = { ...this.#resolved.policy, order: "given" };
     this.#isScheduled = options.scheduler.isEnabled;
     this.order = new BucketOrder(this.#resolved.policy.order === "fifo");
   }
@@ -88,7 +86,7 @@ export class HostQueue {
 
   /** The same limits, for a batch the weighted scheduler chose. */
   get weightedPolicy(): HostPolicy {
-    return this.#weighted;
+    return this.#resolved.weighted;
   }
 
   get isSemaphore(): boolean {
@@ -103,7 +101,6 @@ export class HostQueue {
   reconfigure(options: QueueOptions, capacity = this.#capacity): void {
     this.#capacity = capacity;
     this.#resolved = resolveHost(options, this.hostname, capacity);
-    this.#weighted = { ...this.#resolved.policy, order: "given" };
     this.#isScheduled = options.scheduler.isEnabled;
     for (const bucket of this.buckets.values()) this.order.remove(bucket);
     this.order = new BucketOrder(this.#resolved.policy.order === "fifo");

@@ -25,10 +25,10 @@ export class Hosts {
   /** `limit`: what the caller of a named semaphore asks for; it counts while nobody else uses it. */
   hostOf({ host: key, hostname }: { host: string; hostname?: string | undefined }, limit?: number): HostQueue {
     const known = this.#hosts.get(key)?.host;
-    if (known === undefined) return this.#add(new HostQueue(key, hostname, this.#engine.options, limit));
-    known.learnName(hostname, this.#engine.options);
+    if (known === undefined) return this.#add(new HostQueue(key, hostname, this.#engine.options(), limit));
+    known.learnName(hostname, this.#engine.options());
     if (limit !== undefined && known.pending === 0 && known.capacity !== limit) {
-      known.reconfigure(this.#engine.options, limit);
+      known.reconfigure(this.#engine.options(), limit);
     }
     return known;
   }
@@ -61,7 +61,7 @@ export class Hosts {
 
   reconfigure(): void {
     for (const { host, cycle } of this.#hosts.values()) {
-      host.reconfigure(this.#engine.options);
+      host.reconfigure(this.#engine.options());
       if (host.pending > 0) cycle.wake();
     }
   }
@@ -69,7 +69,7 @@ export class Hosts {
   #add(host: HostQueue): HostQueue {
     const cycle = new Cycle(host, this.#engine, this.#sessions, () => this.#hosts.delete(host.key));
     this.#hosts.set(host.key, { host, cycle });
-    this.#engine.agenda.schedule(cycle, this.#engine.clock.now() + this.#engine.options.idleMs);
+    this.#engine.agenda.schedule(cycle, this.#engine.clock.now() + this.#engine.options().idleMs);
     return host;
   }
 }

@@ -11,7 +11,7 @@ const EXACT_UP_TO = 256;
  * arrival. Worked out for the whole host at once, O(n log n), and only when somebody is told a position.
  */
 export class Positions {
-  #ranks = new Map<Session, number>();
+  #ranks: Map<Session, number> | undefined;
   #version = -1;
   #at = Number.NEGATIVE_INFINITY;
 
@@ -23,7 +23,13 @@ export class Positions {
       this.#version = host.version;
       this.#at = now;
     }
-    return this.#ranks.get(session) ?? host.pending;
+    return this.#ranks?.get(session) ?? host.pending;
+  }
+
+  /** Nobody waits: what was worked out would only keep the gone alive. */
+  forget(): void {
+    this.#ranks = undefined;
+    this.#version = -1;
   }
 }
 

@@ -58,7 +58,7 @@ export class Sessions {
     this.#byId.set(id, session);
     if (session.requestKey !== undefined) this.#byRequest.set(session.requestKey, session);
     const { host } = session;
-    if (host.pending === 0) host.heat.becameBusy(init.now, this.#engine.options.pollIntervalMs);
+    if (host.pending === 0) host.heat.becameBusy(init.now, this.#engine.options().pollIntervalMs);
     this.pending++;
     host.arrive(session);
     host.longestOpenMs = Math.max(host.longestOpenMs, init.openMs);
@@ -106,7 +106,7 @@ export class Sessions {
     session.state = { kind: "granted", slot, grantedAt, leaseUntil, isFetched: false };
     this.#byToken.set(slot.slotToken, session);
     if (session.polls.size > 0) this.#answerPolls(session);
-    else this.#engine.agenda.schedule(session, grantedAt + this.#engine.options.collectMs);
+    else this.#engine.agenda.schedule(session, grantedAt + this.#engine.options().collectMs);
   }
 
   /** A granted session's slot reaches its client. */
@@ -114,7 +114,7 @@ export class Sessions {
     if (session.state.kind !== "granted" || session.state.isFetched) return;
     const now = this.#engine.clock.now();
     session.state = { ...session.state, isFetched: true };
-    this.#engine.agenda.schedule(session, now + this.#engine.options.grantedKeepMs);
+    this.#engine.agenda.schedule(session, now + this.#engine.options().grantedKeepMs);
     const { host, claims, state } = session;
     const waitedMs = Math.max(0, state.grantedAt - claims.arrivedAt);
     host.heat.addWait(waitedMs);
@@ -182,7 +182,7 @@ export class Sessions {
     else this.#leave(session, now);
     session.state = state;
     if (end !== undefined) this.#withdrawals.add(session, end);
-    this.#engine.agenda.schedule(session, now + this.#engine.options.grantedKeepMs);
+    this.#engine.agenda.schedule(session, now + this.#engine.options().grantedKeepMs);
     this.#answerPolls(session);
     return true;
   }
@@ -252,7 +252,7 @@ export class Sessions {
   /** A pending session's next moment: its deadline, the end of its client's presence, the end of patience with silence. */
   #reschedule(session: Session): void {
     if (!session.isPending) return;
-    const { collectMs, idleMs } = this.#engine.options;
+    const { collectMs, idleMs } = this.#engine.options();
     let dueAt = session.claims.deadlineAt;
     if (session.polls.size === 0)
       dueAt = Math.min(dueAt, session.lastAnswerAt + (session.isAwake ? collectMs : idleMs));
@@ -265,7 +265,7 @@ export class Sessions {
       this.#uncollected(session, session.state.slot, now);
     else if (!session.isPending) this.#drop(session);
     else if (now >= session.claims.deadlineAt) this.timeout(session, "deadline");
-    else if (session.polls.size === 0 && now >= session.lastAnswerAt + this.#engine.options.idleMs)
+    else if (session.polls.size === 0 && now >= session.lastAnswerAt + this.#engine.options().idleMs)
       this.timeout(session, "idle");
     else {
       if (session.polls.size === 0) session.host.setAwake(session, false);
@@ -285,10 +285,12 @@ export class Sessions {
 
   #leave(session: Session, now: number): void {
     const { host } = session;
-    host.leave(session, now, this.#engine.options.idleMs);
+    host.leave(session, now, this.#engine.options().idleMs);
     this.pending--;
     this.drain.left(now);
-    if (host.pending === 0) host.heat.becameIdle(now);
+    if (host.pending > 0) return;
+    host.heat.becameIdle(now);
+    host.positions.forget();
   }
 
   #drop(session: Session): void {

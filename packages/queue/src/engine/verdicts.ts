@@ -88,7 +88,7 @@ function applyVerdict(
       break;
     case "WAIT":
       session.blockedBy = verdict.blockedBy ?? session.blockedBy;
-      if (isTry) countWait(bucket, engine.clock.now(), engine.options.pollIntervalMs);
+      if (isTry) countWait(bucket, engine.clock.now(), engine.options().pollIntervalMs);
       host.settleInside(session);
   }
   session.isAdopted = false;

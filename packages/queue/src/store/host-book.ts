@@ -7,6 +7,8 @@ import type { Lease } from "./lease.ts";
 import type { LiveLimits } from "./slot-store.ts";
 import { type PooledWaiter, WaiterPool } from "./waiter-pool.ts";
 
+const endsBefore = (a: Lease, b: Lease) => a.endsAt < b.endsAt;
+
 interface Cooldown {
   readonly bucket: string;
   until: number;
@@ -25,7 +27,7 @@ export class HostBook {
   readonly ledger: Ledger;
   readonly pool = new WaiterPool();
   readonly breaker = new Breaker();
-  readonly leases = new IndexedHeap<"leaseIndex", Lease>("leaseIndex", (a, b) => a.endsAt < b.endsAt);
+  readonly leases = new IndexedHeap<"leaseIndex", Lease>("leaseIndex", endsBefore);
   /** When the last released slot ended or will end: what the next release is spaced from. */
   lastEndAt = Number.NEGATIVE_INFINITY;
   probes = 0;

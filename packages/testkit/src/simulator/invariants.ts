@@ -57,21 +57,16 @@ export class Invariants {
     if (!("session" in event) || event.session === undefined) return;
     const key = `${instance} ${event.session}`;
     const life = this.#lives.get(key);
-    switch (event.type) {
-      case "session-created":
-        if (life === "pending") this.#fault("V6", `${key} begins while it lives`);
-        this.#lives.set(key, "pending");
-        return;
-      case "uncollected":
-        return;
-      case "canceled":
-        if (life !== "pending" && life !== "granted") this.#fault("V6", `${key} was canceled after it had ended`);
-        this.#lives.set(key, "ended");
-        return;
-      default:
-        if (life !== "pending") this.#fault("V6", `${key} ended twice, the second time ${event.type}`);
-        this.#lives.set(key, event.type === "granted" ? "granted" : "ended");
+    if (event.type === "uncollected") return;
+    if (event.type === "session-created") {
+      if (life === "pending") this.#fault("V6", `${key} begins while it lives`);
+      this.#lives.set(key, "pending");
+      return;
     }
+    // A slot that was delivered may still be given back by its client.
+    const mayEnd = life === "pending" || (life === "granted" && event.type === "canceled");
+    if (!mayEnd) this.#fault("V6", `${key} ended twice, the second time ${event.type}`);
+    this.#lives.set(key, event.type === "granted" ? "granted" : "ended");
   }
 
   async check(): Promise<void> {

@@ -11,7 +11,7 @@ import {
 export interface StoreUnderTest {
   readonly store: SlotStore;
   /** Lets so much time pass by the store's clock: virtual, or really waited for. Never asked for more than a second. */
-  pass(ms: number): Promise<void>;
+  readonly pass: (ms: number) => Promise<void>;
   close(): Promise<void>;
 }
 

@@ -1,0 +1,28 @@
+/**
+ * The last line of defence: nothing that is written anywhere holds a token or a key. Code does not log secrets in the
+ * first place; this catches what slips through by way of an error's message, a stack, or a path somebody called.
+ */
+export class Scrubber {
+  #secrets: readonly string[] = [];
+
+  /** The secrets in force. Those of an earlier configuration stay secret. */
+  learn(secrets: Iterable<string>): void {
+    const all = new Set([...this.#secrets, ...secrets].filter((secret) => secret !== ""));
+    // The longest first: one may be part of another.
+    this.#secrets = [...all].sort((a, b) => b.length - a.length);
+  }
+
+  scrub(text: string): string {
+    let clean = text.replaceAll(TOKENS, REDACTED);
+    for (const secret of this.#secrets) {
+      clean = clean.replaceAll(secret, REDACTED);
+      const escaped = JSON.stringify(secret).slice(1, -1);
+      if (escaped !== secret) clean = clean.replaceAll(escaped, REDACTED);
+    }
+    return clean;
+  }
+}
+
+const REDACTED = "[redacted]";
+/** What `query-tokens.ts` and `random-names.ts` make. */
+const TOKENS = /\b(?:fq1\.[\w-]+\.[\w-]+(?:\.[\w-]+)?|slot_[\w-]{16,})/g;
