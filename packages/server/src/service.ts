@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { type QueueDump, FairQueue } from "@slotkeeper/queue";
+import { FairQueue, type QueueDump } from "@slotkeeper/queue";
 import { ConfigError } from "./config/config-error.ts";
 import { type ConfigSources, type LoadedConfig, loadConfig } from "./config/load-config.ts";
 import { secretsOf } from "./config/print-config.ts";
@@ -11,11 +11,11 @@ import { logEvent } from "./log/log-events.ts";
 import { LineLogger } from "./log/logger.ts";
 import { Scrubber } from "./log/scrubber.ts";
 import { ServiceClock } from "./service-clock.ts";
+import { startWarnings } from "./start-warnings.ts";
 import { type OpenStore, openStore } from "./store/open-store.ts";
 import { QueryTokens } from "./tokens/query-tokens.ts";
 import { newSessionId, newTokenKey } from "./tokens/random-names.ts";
 import { VERSION } from "./version.ts";
-import { startWarnings } from "./start-warnings.ts";
 
 export interface ServiceInit extends ConfigSources {
   readonly log: { readonly write: (line: string) => void; readonly isJson: boolean; readonly hasColours: boolean };
@@ -28,14 +28,21 @@ export interface StopTimes {
   readonly deadlineMs: number;
 }
 
+interface ServiceParts {
+  readonly clock: ServiceClock;
+  readonly scrubber: Scrubber;
+  readonly log: LineLogger;
+  readonly opened: OpenStore;
+}
+
 /**
  * The service: configuration, store, queue and HTTP put together. The way of a request is HTTP route → validated message
  * → `FairQueue` → the host's cycle → the store; nothing here stands in it.
  */
 export class Service {
   readonly #sources: ConfigSources;
-  readonly #scrubber = new Scrubber();
-  readonly #clock = new ServiceClock();
+  readonly #scrubber: Scrubber;
+  readonly #clock: ServiceClock;
   readonly #held = new HeldCalls();
   readonly #log: LineLogger;
   readonly #opened: OpenStore;
@@ -48,16 +55,30 @@ export class Service {
   #url = "";
 
   static async start(init: ServiceInit): Promise<Service> {
-    const service = new Service(init, loadConfig(init));
-    await service.#listen();
-    return service;
+    const { log: lines, ...sources } = init;
+    const config = loadConfig(sources);
+    const clock = new ServiceClock();
+    const scrubber = new Scrubber();
+    const log = new LineLogger({ ...lines, scrubber, now: Date.now });
+    log.level = config.settings.logLevel;
+    const opened = await openStore(config.settings.backend, clock, log);
+    try {
+      const service = new Service(sources, config, { clock, scrubber, log, opened });
+      await service.#listen();
+      return service;
+    } catch (error) {
+      await opened.close();
+      throw error;
+    }
   }
 
-  private constructor({ log, ...sources }: ServiceInit, config: LoadedConfig) {
+  private constructor(sources: ConfigSources, config: LoadedConfig, parts: ServiceParts) {
     const { settings } = config;
     this.#sources = sources;
-    this.#log = new LineLogger({ ...log, scrubber: this.#scrubber, now: Date.now });
-    this.#opened = openStore(settings.backend, this.#clock);
+    this.#clock = parts.clock;
+    this.#scrubber = parts.scrubber;
+    this.#log = parts.log;
+    this.#opened = parts.opened;
     this.#tokenKeys = this.#opened.tokenKeys ?? [newTokenKey()];
     this.#live = this.#liveOf(config);
     const instance = settings.identity.instanceId ?? `${hostname()}-${process.pid}-${newSessionId().slice(0, 6)}`;
@@ -102,7 +123,8 @@ export class Service {
     try {
       config = loadConfig(this.#sources);
     } catch (error) {
-      if (error instanceof ConfigError) this.#log.error("refresh refused, the old configuration stays", { problems: error.problems });
+      if (error instanceof ConfigError)
+        this.#log.error("refresh refused, the old configuration stays", { problems: error.problems });
       throw error;
     }
     const { settings } = config;
