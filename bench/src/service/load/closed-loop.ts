@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { LoadContext } from "../scenario.ts";
 import { Audit } from "./audit.ts";
 import { cpuMs } from "./server-usage.ts";
@@ -13,6 +14,8 @@ export interface LoopPlan {
   readonly clients: readonly ClientPlan[];
   readonly limits: { readonly slots: number; readonly slotsPerBucket: number };
   readonly warmUpMs: number;
+  /** Warming up goes on until so many cycles are done: young code is slow, and on a busy machine it stays young for long. */
+  readonly warmUpCycles?: number;
   readonly measureMs: number;
 }
 
@@ -27,8 +30,7 @@ export interface LoopResult {
 export async function closedLoop(context: LoadContext, plan: LoopPlan): Promise<LoopResult> {
   const audit = new Audit(plan.limits);
   const clients = await Promise.all(plan.clients.map(() => SlotClient.open(context.url, context.waiting)));
-  const from = performance.now() + plan.warmUpMs;
-  const to = from + plan.measureMs;
+  let to = Number.POSITIVE_INFINITY;
   const isOver = () => performance.now() >= to;
   const loop = async (client: SlotClient, { bucket, holdMs }: ClientPlan) => {
     while (!isOver()) {
@@ -42,9 +44,12 @@ export async function closedLoop(context: LoadContext, plan: LoopPlan): Promise<
     }
   };
   const running = clients.map((client, at) => loop(client, plan.clients[at] as ClientPlan).catch(() => {}));
-  await until(from);
+  await pause(plan.warmUpMs);
+  while (audit.holds.length < (plan.warmUpCycles ?? 0)) await pause(100);
+  const from = performance.now();
+  to = from + plan.measureMs;
   const cpuBefore = cpuMs(context.serverPid);
-  await until(to);
+  await pause(plan.measureMs);
   const serverCpuMs = cpuMs(context.serverPid) - cpuBefore;
   // Calls that the server still holds are hung up on.
   for (const client of clients) client.close();
@@ -57,8 +62,4 @@ async function holdFor(ms: number): Promise<void> {
   const end = performance.now() + ms;
   await new Promise((resolve) => setTimeout(resolve, ms - 2));
   while (performance.now() < end) await new Promise((resolve) => setImmediate(resolve));
-}
-
-function until(at: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, at - performance.now()));
 }

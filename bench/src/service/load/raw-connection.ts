@@ -47,6 +47,7 @@ export class RawConnection {
     const head = `POST ${path} HTTP/1.1\r\nHost: ${this.#host}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
     return new Promise((resolve, reject) => {
       if (this.#asked !== undefined) throw new Error("Expected one request at a time");
+      if (this.#socket.destroyed) throw new Error("the connection is closed");
       this.#asked = { resolve, reject };
       this.#socket.write(head + body);
     });

@@ -15,7 +15,8 @@ export const s1: Scenario = {
       host: "s1.example",
       clients: Array.from({ length: 64 }, (_, n) => ({ bucket: `b${n % 32}`, holdMs: 0 })),
       limits: { slots: isBare ? Number.POSITIVE_INFINITY : SLOTS, slotsPerBucket: Number.POSITIVE_INFINITY },
-      warmUpMs: context.isShort ? 1000 : 2000,
+      warmUpMs: 1000,
+      warmUpCycles: context.isShort || context.subject === "seed" ? 0 : 10_000,
       measureMs: context.isShort ? 2000 : 5000,
     });
     const done = audit.holds.filter(({ endedAt }) => endedAt >= from && endedAt < to);
