@@ -34,7 +34,7 @@ export interface StopTimes {
  */
 export class Service {
   readonly #sources: ConfigSources;
-  readonly #scrubber = new Scrubber();
+  readonly #scrubber: Scrubber;
   readonly #clock = new ServiceClock();
   readonly #held = new HeldCalls();
   readonly #log: LineLogger;
@@ -48,15 +48,25 @@ export class Service {
   #url = "";
 
   static async start(init: ServiceInit): Promise<Service> {
-    const service = new Service(init, loadConfig(init));
-    await service.#listen();
-    return service;
+    const config = loadConfig(init);
+    const scrubber = new Scrubber();
+    scrubber.learn(secretsOf(config));
+    try {
+      const service = new Service(init, config, scrubber);
+      await service.#listen();
+      return service;
+    } catch (error) {
+      // Nobody logs this one: it is printed as it is.
+      if (error instanceof Error) error.message = scrubber.scrub(error.message);
+      throw error;
+    }
   }
 
-  private constructor({ log, ...sources }: ServiceInit, config: LoadedConfig) {
+  private constructor({ log, ...sources }: ServiceInit, config: LoadedConfig, scrubber: Scrubber) {
     const { settings } = config;
+    this.#scrubber = scrubber;
     this.#sources = sources;
-    this.#log = new LineLogger({ ...log, scrubber: this.#scrubber, now: Date.now });
+    this.#log = new LineLogger({ ...log, scrubber, now: Date.now });
     this.#opened = openStore(settings.backend, this.#clock);
     this.#tokenKeys = this.#opened.tokenKeys ?? [newTokenKey()];
     this.#live = this.#liveOf(config);

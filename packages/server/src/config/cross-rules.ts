@@ -1,4 +1,5 @@
 import type { HostLimitsConfig, ServiceConfig } from "@slotkeeper/protocol";
+import { fieldName } from "../validation/field-problem.ts";
 import { backendMode, parseListen, sharedKeys } from "./settings.ts";
 
 /** What each key alone allows and the keys together do not. Each problem is a sentence with the paths. */
@@ -47,7 +48,7 @@ function queueProblems({ fairQueue = {} }: ServiceConfig): string[] {
   problems.push(...holdProblems("fairQueue", fairQueue));
   for (const [host, limits] of Object.entries(fairQueue.hosts ?? {})) {
     if (limits.maxHoldSeconds === undefined && limits.zombieTimeoutSeconds === undefined) continue;
-    problems.push(...holdProblems(`fairQueue.hosts[${JSON.stringify(host)}]`, { ...fairQueue, ...limits }));
+    problems.push(...holdProblems(fieldName(["fairQueue", "hosts", host]), { ...fairQueue, ...limits }));
   }
   return problems;
 }
