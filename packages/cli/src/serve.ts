@@ -115,7 +115,9 @@ function failed(error: unknown): ExitCode {
     return EXIT.listen;
   }
   if (code === "EACCES" || code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
-    process.stderr.write(`Cannot listen on ${address ?? "the address given"}: ${code}. Choose another with --listen.\n`);
+    process.stderr.write(
+      `Cannot listen on ${address ?? "the address given"}: ${code}. Choose another with --listen.\n`,
+    );
     return EXIT.listen;
   }
   process.stderr.write(`slotkeeper failed: ${(error as Error).message}\n`);

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { type QueueDump, FairQueue } from "@slotkeeper/queue";
+import { FairQueue, type QueueDump } from "@slotkeeper/queue";
 import { ConfigError } from "./config/config-error.ts";
 import { type ConfigSources, type LoadedConfig, loadConfig } from "./config/load-config.ts";
 import { secretsOf } from "./config/print-config.ts";
@@ -11,11 +11,11 @@ import { logEvent } from "./log/log-events.ts";
 import { LineLogger } from "./log/logger.ts";
 import { Scrubber } from "./log/scrubber.ts";
 import { ServiceClock } from "./service-clock.ts";
+import { startWarnings } from "./start-warnings.ts";
 import { type OpenStore, openStore } from "./store/open-store.ts";
 import { QueryTokens } from "./tokens/query-tokens.ts";
 import { newSessionId, newTokenKey } from "./tokens/random-names.ts";
 import { VERSION } from "./version.ts";
-import { startWarnings } from "./start-warnings.ts";
 
 export interface ServiceInit extends ConfigSources {
   readonly log: { readonly write: (line: string) => void; readonly isJson: boolean; readonly hasColours: boolean };
@@ -112,7 +112,8 @@ export class Service {
     try {
       config = loadConfig(this.#sources);
     } catch (error) {
-      if (error instanceof ConfigError) this.#log.error("refresh refused, the old configuration stays", { problems: error.problems });
+      if (error instanceof ConfigError)
+        this.#log.error("refresh refused, the old configuration stays", { problems: error.problems });
       throw error;
     }
     const { settings } = config;

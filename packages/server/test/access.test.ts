@@ -17,12 +17,15 @@ describe("the shared key", () => {
       }
     }
     expect((await fixture.acquire({}, auth("the shared key"))).status).toBe(200);
-    for (const path of ["/", "/livez", "/readyz", "/openapi.json"]) expect((await fixture.request("GET", path)).status).toBe(200);
+    for (const path of ["/", "/livez", "/readyz", "/openapi.json"])
+      expect((await fixture.request("GET", path)).status).toBe(200);
     expect(fixture.service.dump().counts.session_created).toBe(1);
   });
 
   it("may be one of several, in a header of its own", async () => {
-    const fixture = await startFixture({ config: { auth: { enabled: true, header: "X-Key", token: KEYS[0], tokens: [KEYS[1]] } } });
+    const fixture = await startFixture({
+      config: { auth: { enabled: true, header: "X-Key", token: KEYS[0], tokens: [KEYS[1]] } },
+    });
     for (const key of KEYS) expect((await fixture.acquire({}, { headers: { "x-key": key } })).status).toBe(200);
     expect((await fixture.acquire({}, auth("the shared key"))).status).toBe(401);
     const document = JSON.parse((await fixture.request("GET", "/openapi.json")).text) as {
@@ -50,28 +53,41 @@ describe("the internal API", () => {
     ["POST", "/api/v0/flush"],
   ] as const;
 
-  it.each(ROUTES)("%s %s is 404 with no token set, and with a missing or wrong one; 204 with the right one", async (method, path) => {
-    const open = await startFixture();
-    expect((await open.request(method, path, bearer(BEARER))).status).toBe(404);
-    const fixture = await startFixture({ config: { internalApiToken: BEARER } });
-    const wrong = [{}, bearer("wrong"), bearer(""), { headers: { authorization: `Basic ${BEARER}` } }, { headers: { authorization: BEARER } }];
-    for (const init of wrong) {
-      const reply = await fixture.request(method, path, init);
-      expect([reply.status, reply.body.code]).toEqual([404, "NOT_FOUND"]);
-    }
-    expect((await fixture.request("DELETE", path)).status).toBe(404);
-    expect((await fixture.request("DELETE", path, bearer(BEARER))).status).toBe(405);
-    expect((await fixture.request(method, path, bearer(BEARER))).status).toBe(204);
-  });
+  it.each(ROUTES)(
+    "%s %s is 404 with no token set, and with a missing or wrong one; 204 with the right one",
+    async (method, path) => {
+      const open = await startFixture();
+      expect((await open.request(method, path, bearer(BEARER))).status).toBe(404);
+      const fixture = await startFixture({ config: { internalApiToken: BEARER } });
+      const wrong = [
+        {},
+        bearer("wrong"),
+        bearer(""),
+        { headers: { authorization: `Basic ${BEARER}` } },
+        { headers: { authorization: BEARER } },
+      ];
+      for (const init of wrong) {
+        const reply = await fixture.request(method, path, init);
+        expect([reply.status, reply.body.code]).toEqual([404, "NOT_FOUND"]);
+      }
+      expect((await fixture.request("DELETE", path)).status).toBe(404);
+      expect((await fixture.request("DELETE", path, bearer(BEARER))).status).toBe(405);
+      expect((await fixture.request(method, path, bearer(BEARER))).status).toBe(204);
+    },
+  );
 
   it("health says who this is", async () => {
     const controller = { appName: "app", appVersion: "1.2", env: "test", role: "slot-handler", instanceId: "i-1" };
     const fixture = await startFixture({ config: { internalApiToken: BEARER, controller } });
     const { headers } = await fixture.request("GET", "/api/v0/health", bearer(BEARER));
     const told = ["name", "version"].map((key) => headers.get(`x-app-${key}`));
-    expect([...told, headers.get("x-env"), headers.get("x-role"), headers.get("x-instance-id")]).toEqual(
-      ["app", "1.2", "test", "slot-handler", "i-1"],
-    );
+    expect([...told, headers.get("x-env"), headers.get("x-role"), headers.get("x-instance-id")]).toEqual([
+      "app",
+      "1.2",
+      "test",
+      "slot-handler",
+      "i-1",
+    ]);
     expect(headers.get("x-config-version")).toBe("default");
   });
 
@@ -82,7 +98,9 @@ describe("the internal API", () => {
   });
 
   it("the bearer does not open callers' routes, nor the shared key the internal ones", async () => {
-    const fixture = await startFixture({ config: { internalApiToken: BEARER, auth: { enabled: true, token: KEYS[0] } } });
+    const fixture = await startFixture({
+      config: { internalApiToken: BEARER, auth: { enabled: true, token: KEYS[0] } },
+    });
     expect((await fixture.acquire({}, bearer(BEARER))).status).toBe(401);
     expect((await fixture.request("GET", "/api/v0/health", bearer("the shared key"))).status).toBe(404);
   });
@@ -90,7 +108,11 @@ describe("the internal API", () => {
 
 describe("browsers", () => {
   const preflight = (origin: string) => ({
-    headers: { origin, "access-control-request-method": "POST", "access-control-request-headers": "content-type,x-fq-auth" },
+    headers: {
+      origin,
+      "access-control-request-method": "POST",
+      "access-control-request-headers": "content-type,x-fq-auth",
+    },
   });
 
   it("of a listed origin may call, without the key for the preflight", async () => {
@@ -119,7 +141,9 @@ describe("browsers", () => {
 
   it("get no permission for the internal API, whatever is listed", async () => {
     const fixture = await startFixture({ config: { cors: { origins: ["*"] }, internalApiToken: BEARER } });
-    const reply = await fixture.request("GET", "/api/v0/health", { headers: { origin: "https://a.example", ...bearer(BEARER).headers } });
+    const reply = await fixture.request("GET", "/api/v0/health", {
+      headers: { origin: "https://a.example", ...bearer(BEARER).headers },
+    });
     expect([reply.status, reply.headers.get("access-control-allow-origin")]).toEqual([204, null]);
   });
 });

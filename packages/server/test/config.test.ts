@@ -27,8 +27,16 @@ describe("layers", () => {
   });
 
   it("flags beat the environment, the environment the file, the file the defaults: key by key", () => {
-    const file = configFile({ listen: ":1", logLevel: "warn", fairQueue: { maxWaitMs: 1, pollWindowMs: 1, collectMs: 1 } });
-    const environment = { SLOTKEEPER_LISTEN: ":2", SLOTKEEPER_FAIR_QUEUE__MAX_WAIT_MS: "2", SLOTKEEPER_FAIR_QUEUE__POLL_WINDOW_MS: "2" };
+    const file = configFile({
+      listen: ":1",
+      logLevel: "warn",
+      fairQueue: { maxWaitMs: 1, pollWindowMs: 1, collectMs: 1 },
+    });
+    const environment = {
+      SLOTKEEPER_LISTEN: ":2",
+      SLOTKEEPER_FAIR_QUEUE__MAX_WAIT_MS: "2",
+      SLOTKEEPER_FAIR_QUEUE__POLL_WINDOW_MS: "2",
+    };
     const flags = { listen: ":3", fairQueue: { maxWaitMs: 3 } };
     const { settings } = loadConfig({ file, environment, flags });
     expect(settings.listen.port).toBe(3);
@@ -41,7 +49,11 @@ describe("layers", () => {
   });
 
   it("null is absent, in every layer and at every depth", () => {
-    const file = configFile({ listen: null, auth: null, fairQueue: { maxWaitMs: null, breaker: { openSeconds: null }, hosts: { a: { maxSlotPerHost: null } } } });
+    const file = configFile({
+      listen: null,
+      auth: null,
+      fairQueue: { maxWaitMs: null, breaker: { openSeconds: null }, hosts: { a: { maxSlotPerHost: null } } },
+    });
     const { settings } = loadConfig({ file, flags: { fairQueue: { pollWindowMs: null } } });
     expect(settings.fairQueue).toMatchObject({ maxWaitMs: 20_000, pollWindowMs: 6_000, breaker: { openSeconds: 60 } });
   });
@@ -51,7 +63,9 @@ describe("layers", () => {
     const environment = { SLOTKEEPER_FAIR_QUEUE__HOSTS: '{"*.example.com":{"maxSlotPerHost":3}}' };
     const { settings } = loadConfig({ file, environment });
     expect(settings.fairQueue.hosts).toEqual({ "*.example.com": { maxSlotPerHost: 3, maxSlotPerIp: 2 } });
-    expect(originOf({ file, environment }, 'fairQueue.hosts["*.example.com"].maxSlotPerIp')?.origin).toBe("file config.json");
+    expect(originOf({ file, environment }, 'fairQueue.hosts["*.example.com"].maxSlotPerIp')?.origin).toBe(
+      "file config.json",
+    );
   });
 });
 
@@ -95,21 +109,28 @@ describe("problems", () => {
       listen: "8080",
       colour: "blue",
       logLevel: "loud",
-      fairQueue: { maxWaitMs: "1", maxSlotPerHost: 0, hosts: { "*.x": { maxSlots: 1 } }, breaker: { protectHttpCodes: [42] } },
+      fairQueue: {
+        maxWaitMs: "1",
+        maxSlotPerHost: 0,
+        hosts: { "*.x": { maxSlots: 1 } },
+        breaker: { protectHttpCodes: [42] },
+      },
       rpc: { releaseFunc: "drop table;" },
     });
     const problems = problemsOf({ file, flags: { tokenKeys: [] } });
-    expect(problems.toSorted()).toEqual([
-      "Expected `fairQueue.breaker.protectHttpCodes[0]` to be at least 100, got 42 (file config.json)",
-      'Expected `fairQueue.maxWaitMs` to be a number, got "1" (file config.json)',
-      "Expected `fairQueue.maxSlotPerHost` to be at least 1, got 0 (file config.json)",
-      'Expected `listen` to be `host:port` or `:port`, got "8080" (file config.json)',
-      'Expected `logLevel` to be one of "debug", "info", "warn", "error", got "loud" (file config.json)',
-      'Expected `rpc.releaseFunc` to be a valid SQL identifier, got "drop table;" (file config.json)',
-      "Expected `tokenKeys` to be not empty (flag)",
-      'Unknown key `colour` (file config.json)',
-      'Unknown key `fairQueue.hosts["*.x"].maxSlots` (file config.json)',
-    ].toSorted());
+    expect(problems.toSorted()).toEqual(
+      [
+        "Expected `fairQueue.breaker.protectHttpCodes[0]` to be at least 100, got 42 (file config.json)",
+        'Expected `fairQueue.maxWaitMs` to be a number, got "1" (file config.json)',
+        "Expected `fairQueue.maxSlotPerHost` to be at least 1, got 0 (file config.json)",
+        'Expected `listen` to be `host:port` or `:port`, got "8080" (file config.json)',
+        'Expected `logLevel` to be one of "debug", "info", "warn", "error", got "loud" (file config.json)',
+        'Expected `rpc.releaseFunc` to be a valid SQL identifier, got "drop table;" (file config.json)',
+        "Expected `tokenKeys` to be not empty (flag)",
+        "Unknown key `colour` (file config.json)",
+        'Unknown key `fairQueue.hosts["*.x"].maxSlots` (file config.json)',
+      ].toSorted(),
+    );
   });
 
   it("more than a handful are listed too", () => {
@@ -120,13 +141,31 @@ describe("problems", () => {
   it.each([
     [{ auth: { enabled: true } }, "`auth.token` or `auth.tokens` is required because `auth.enabled` is true"],
     [{ backend: { mode: "postgres" } }, '`backend.postgres.dsn` is required because `backend.mode` is "postgres"'],
-    [{ backend: { mode: "postgrest" } }, '`backend.postgrest.baseUrl` is required because `backend.mode` is "postgrest"'],
-    [{ backend: { postgres: { dsn: "x" }, memory: { journal: "j" } } }, '`backend.memory.journal` (`--data`) goes with the memory store, but `backend.mode` is "postgres"'],
+    [
+      { backend: { mode: "postgrest" } },
+      '`backend.postgrest.baseUrl` is required because `backend.mode` is "postgrest"',
+    ],
+    [
+      { backend: { postgres: { dsn: "x" }, memory: { journal: "j" } } },
+      '`backend.memory.journal` (`--data`) goes with the memory store, but `backend.mode` is "postgres"',
+    ],
     [{ listen: ":70000" }, "Expected the port of `listen` to be at most 65535, got 70000"],
-    [{ fairQueue: { zombieTimeoutSeconds: 60, maxHoldSeconds: 30 } }, "Expected `fairQueue.maxHoldSeconds` to be at least `zombieTimeoutSeconds` (60), got 30"],
-    [{ fairQueue: { hosts: { a: { zombieTimeoutSeconds: 7200 } } } }, 'Expected `fairQueue.hosts.a.maxHoldSeconds` to be at least `zombieTimeoutSeconds` (7200), got 3600'],
-    [{ fairQueue: { weightedScheduler: { coldAvgWaitMs: 9, hotAvgWaitMs: 9 } } }, "Expected `fairQueue.weightedScheduler.hotAvgWaitMs` to be above `coldAvgWaitMs` (9), got 9"],
-    [{ rpc: { releaseFunc: "a" }, fairQueue: { rpc: { releaseFunc: "b" } } }, '`rpc.releaseFunc` is "a", but `fairQueue.rpc.releaseFunc` is "b"'],
+    [
+      { fairQueue: { zombieTimeoutSeconds: 60, maxHoldSeconds: 30 } },
+      "Expected `fairQueue.maxHoldSeconds` to be at least `zombieTimeoutSeconds` (60), got 30",
+    ],
+    [
+      { fairQueue: { hosts: { a: { zombieTimeoutSeconds: 7200 } } } },
+      "Expected `fairQueue.hosts.a.maxHoldSeconds` to be at least `zombieTimeoutSeconds` (7200), got 3600",
+    ],
+    [
+      { fairQueue: { weightedScheduler: { coldAvgWaitMs: 9, hotAvgWaitMs: 9 } } },
+      "Expected `fairQueue.weightedScheduler.hotAvgWaitMs` to be above `coldAvgWaitMs` (9), got 9",
+    ],
+    [
+      { rpc: { releaseFunc: "a" }, fairQueue: { rpc: { releaseFunc: "b" } } },
+      '`rpc.releaseFunc` is "a", but `fairQueue.rpc.releaseFunc` is "b"',
+    ],
   ])("%j cannot be", (config, problem) => {
     expect(problemsOf({ file: configFile(config) })).toEqual([problem]);
   });
@@ -140,7 +179,11 @@ describe("problems", () => {
   });
 
   it("never show a secret", () => {
-    const file = configFile({ auth: { token: 12345678, tokens: ["", 98765432] }, internalApiToken: ["hush"], backend: { postgres: { dsn: 5555555 } } });
+    const file = configFile({
+      auth: { token: 12345678, tokens: ["", 98765432] },
+      internalApiToken: ["hush"],
+      backend: { postgres: { dsn: 5555555 } },
+    });
     const text = problemsOf({ file }).join("\n");
     expect(text.split("\n")).toHaveLength(5);
     for (const secret of ["12345678", "98765432", "hush", "5555555"]) expect(text).not.toContain(secret);
@@ -169,7 +212,16 @@ describe("choices", () => {
 
 describe("printing", () => {
   it("shows every key with its origin, and no secret", () => {
-    const secrets = ["key-one", "key-two", "signing-key", "bearer-key", "dsn-key", "controller-key", "rest-key", "listen-key"];
+    const secrets = [
+      "key-one",
+      "key-two",
+      "signing-key",
+      "bearer-key",
+      "dsn-key",
+      "controller-key",
+      "rest-key",
+      "listen-key",
+    ];
     const file = configFile({
       auth: { enabled: true, token: secrets[0], tokens: [secrets[1]] },
       tokenKeys: [secrets[2]],

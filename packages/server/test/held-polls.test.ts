@@ -6,7 +6,10 @@ import { type Fixture, startFixture } from "./service-fixture.ts";
 const EVENTS_ONLY = { maxSlotPerHost: 1, pollWindowMs: 3_600_000, pollIntervalMs: 3_600_000, maxWaitMs: 3_600_000 };
 
 const openPolls = (fixture: Fixture) =>
-  fixture.service.dump().hosts.flatMap(({ waiting }) => waiting.map(({ polls }) => polls)).reduce((a, b) => a + b, 0);
+  fixture.service
+    .dump()
+    .hosts.flatMap(({ waiting }) => waiting.map(({ polls }) => polls))
+    .reduce((a, b) => a + b, 0);
 
 describe("a held poll", () => {
   it("is answered by the release that frees its slot, not by a timer", async () => {
@@ -39,7 +42,12 @@ describe("a held poll", () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, pollWindowMs: 20 } } });
     await fixture.take({ ipBucket: "a" });
     const { queryToken } = (await fixture.acquire({ ipBucket: "b" })).body;
-    expect((await fixture.poll(queryToken)).body).toMatchObject({ result: "pending", queryToken, position: 1, waiters: 1 });
+    expect((await fixture.poll(queryToken)).body).toMatchObject({
+      result: "pending",
+      queryToken,
+      position: 1,
+      waiters: 1,
+    });
   });
 
   it("of the same token may be open many times: all get the same slot", async () => {

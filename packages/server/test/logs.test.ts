@@ -12,7 +12,8 @@ const SECRETS = {
 async function everything(fixture: Fixture): Promise<string[]> {
   const key = { headers: { "X-FQ-Auth": SECRETS.shared } };
   const bearer = { headers: { authorization: `Bearer ${SECRETS.bearer}` } };
-  const call = (name: string, body: unknown, headers = {}) => fixture.call(name, body, { headers: { ...key.headers, ...headers } });
+  const call = (name: string, body: unknown, headers = {}) =>
+    fixture.call(name, body, { headers: { ...key.headers, ...headers } });
   const slot = (await call("acquire", { hostname: "h", ipBucket: "a", waitMs: 1000 })).body;
   const pending = (await call("acquire", { hostname: "h", ipBucket: "a", requestId: "r" })).body;
   const tokens = [slot.slotToken, slot.queryToken, pending.queryToken];
@@ -22,13 +23,17 @@ async function everything(fixture: Fixture): Promise<string[]> {
     const path = encodeURIComponent(token);
     await fixture.request("GET", `/${path}`);
     await fixture.request("GET", `/livez?token=${path}`);
-    await fixture.request("GET", `/api/v0/slots/${token.replaceAll(/[^\w.-]/g, "")}`, { headers: { "x-request-id": token.replaceAll(/[^\w.-]/g, "").slice(0, 64) } });
+    await fixture.request("GET", `/api/v0/slots/${token.replaceAll(/[^\w.-]/g, "")}`, {
+      headers: { "x-request-id": token.replaceAll(/[^\w.-]/g, "").slice(0, 64) },
+    });
     await fixture.request("POST", "/api/v0/fairqueue/release", { ...key, body: `{"slotToken":"${token}` });
     await call("acquire", { queryToken: `${token}x` });
     await call("acquire", { queryToken: [token] });
     await call("renew", { slotToken: `${token}x` });
     await fixture.call("acquire", { hostname: "h" }, { headers: { "X-FQ-Auth": `${encodeURIComponent(token)}x` } });
-    await fixture.request("GET", "/api/v0/health", { headers: { authorization: `Bearer ${encodeURIComponent(token)}x` } });
+    await fixture.request("GET", "/api/v0/health", {
+      headers: { authorization: `Bearer ${encodeURIComponent(token)}x` },
+    });
   }
   await fixture.request("POST", "/api/v0/refresh", bearer);
   await fixture.request("POST", "/api/v0/flush", bearer);
@@ -64,7 +69,8 @@ describe("the log", () => {
     await fixture.take();
     await stopFixture(fixture);
     const lines = fixture.logged.map((line) => JSON.parse(line) as Record<string, unknown>);
-    for (const line of lines) expect(line).toMatchObject({ time: expect.any(String), level: expect.any(String), msg: expect.any(String) });
+    for (const line of lines)
+      expect(line).toMatchObject({ time: expect.any(String), level: expect.any(String), msg: expect.any(String) });
     const requests = lines.filter(({ msg }) => msg === "request");
     expect(requests.length).toBeGreaterThan(0);
     for (const request of requests) expect(request["requestId"]).toMatch(/^[\w-]{12}$/);
@@ -75,7 +81,9 @@ describe("the log", () => {
     await fixture.take({ ipBucket: "a" });
     await fixture.acquire({ ipBucket: "a", waitMs: 50 });
     await fixture.acquire({ ipBucket: "a", waitMs: 50 });
-    const told = fixture.logged.filter((line) => line.includes("probe decision")).map((line) => JSON.parse(line) as object);
+    const told = fixture.logged
+      .filter((line) => line.includes("probe decision"))
+      .map((line) => JSON.parse(line) as object);
     expect(told).toHaveLength(1);
     expect(told[0]).toMatchObject({ level: "info", ip: "a", allowed: false, reason: "ip_deny_window" });
   });
@@ -83,7 +91,9 @@ describe("the log", () => {
   it("warns loudly of a service that is open to everybody, and only then", async () => {
     const isWarned = (fixture: Fixture) => fixture.logged.some((line) => line.includes("OPEN TO EVERYBODY"));
     expect(isWarned(await startFixture({ config: { listen: ":0" } }))).toBe(true);
-    expect(isWarned(await startFixture({ config: { listen: "0.0.0.0:0", auth: { enabled: true, token: "k" } } }))).toBe(false);
+    expect(isWarned(await startFixture({ config: { listen: "0.0.0.0:0", auth: { enabled: true, token: "k" } } }))).toBe(
+      false,
+    );
     expect(isWarned(await startFixture())).toBe(false);
   });
 });

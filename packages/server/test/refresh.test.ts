@@ -8,7 +8,10 @@ const base = { internalApiToken: "internal", listen: "127.0.0.1:0" };
 async function start(config: object): Promise<{ fixture: Fixture; write: (config: object | string) => void }> {
   const file = configFile({ ...base, ...config });
   const fixture = await startFixture({ file });
-  return { fixture, write: (next) => writeFileSync(file, typeof next === "string" ? next : JSON.stringify({ ...base, ...next })) };
+  return {
+    fixture,
+    write: (next) => writeFileSync(file, typeof next === "string" ? next : JSON.stringify({ ...base, ...next })),
+  };
 }
 
 const refresh = (fixture: Fixture) => fixture.request("POST", "/api/v0/refresh", BEARER);
@@ -51,11 +54,17 @@ describe("a refresh", () => {
   );
 
   it("rotates the shared key and the signing keys: old tokens live on while their key is listed", async () => {
-    const { fixture, write } = await start({ auth: { enabled: true, token: "one" }, tokenKeys: ["signing key number one"] });
+    const { fixture, write } = await start({
+      auth: { enabled: true, token: "one" },
+      tokenKeys: ["signing key number one"],
+    });
     const one = { headers: { "X-FQ-Auth": "one" } };
     const two = { headers: { "X-FQ-Auth": "two" } };
     const { queryToken } = (await fixture.acquire({}, one)).body;
-    write({ auth: { enabled: true, tokens: ["two"] }, tokenKeys: ["signing key number two", "signing key number one"] });
+    write({
+      auth: { enabled: true, tokens: ["two"] },
+      tokenKeys: ["signing key number two", "signing key number one"],
+    });
     await refresh(fixture);
     expect((await fixture.acquire({}, one)).status).toBe(401);
     const { body } = await fixture.call("acquire", { queryToken }, two);

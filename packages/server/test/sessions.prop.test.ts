@@ -50,7 +50,8 @@ class Ledger {
   readonly ended: string[] = [];
 
   granted(who: { host: string; bucket: string }, { slotToken, queryToken, leaseMs }: Answer, askedAt: number): void {
-    const session = (JSON.parse(Buffer.from(queryToken.split(".")[2] ?? "", "base64url").toString()) as string[])[0] ?? "";
+    const session =
+      (JSON.parse(Buffer.from(queryToken.split(".")[2] ?? "", "base64url").toString()) as string[])[0] ?? "";
     expect(this.#slotOf.get(session) ?? slotToken).toBe(slotToken);
     this.#slotOf.set(session, slotToken);
     if (this.ended.includes(slotToken)) return;
@@ -102,7 +103,12 @@ class Caller {
   async #acquire(step: Step): Promise<void> {
     if (this.#queryToken !== undefined) return;
     const requestId = `${this.#name}-${this.#requests++}`;
-    const body = { hostname: this.#who.host, ipBucket: this.#who.bucket, requestId, waitMs: step === "acquire" ? 0 : 40 };
+    const body = {
+      hostname: this.#who.host,
+      ipBucket: this.#who.bucket,
+      requestId,
+      waitMs: step === "acquire" ? 0 : 40,
+    };
     if (step === "acquire-hang-up") {
       await this.#hangUp((signal) => this.#fixture.call("acquire", body, { signal }));
       return;
@@ -195,12 +201,16 @@ const callers = fc.array(
 );
 
 describe("sessions over real HTTP", () => {
-  it("end exactly once whatever callers do, break no limit and leave nothing (P1–P4)", { timeout: 120_000 }, async () => {
+  it("end exactly once whatever callers do, break no limit and leave nothing (P1–P4)", {
+    timeout: 120_000,
+  }, async () => {
     const property = fc.asyncProperty(callers, async (plan) => {
       const fixture = await startFixture({ config: { fairQueue: QUEUE } });
       const ledger = new Ledger();
       await Promise.all(
-        plan.map(({ host, bucket, steps }, index) => new Caller(fixture, ledger, { host, bucket }, `c${index}`).run(steps)),
+        plan.map(({ host, bucket, steps }, index) =>
+          new Caller(fixture, ledger, { host, bucket }, `c${index}`).run(steps),
+        ),
       );
       await expect.poll(() => leftovers(fixture), { timeout: 20_000, interval: 20 }).toEqual(ZERO);
       const { counts } = await stateOf(fixture);

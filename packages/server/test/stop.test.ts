@@ -8,7 +8,11 @@ describe("a graceful stop", () => {
     const fixture = await startFixture({ config: { fairQueue: LONG, tokenKeys: ["a key that outlives the process"] } });
     await fixture.take({ ipBucket: "a" });
     const { queryToken } = (await fixture.acquire({ ipBucket: "b" })).body;
-    const held = [fixture.poll(queryToken), fixture.poll(queryToken), fixture.acquire({ ipBucket: "c", waitMs: 3_600_000 })];
+    const held = [
+      fixture.poll(queryToken),
+      fixture.poll(queryToken),
+      fixture.acquire({ ipBucket: "c", waitMs: 3_600_000 }),
+    ];
     await expect.poll(() => fixture.service.dump().hosts[0]?.waiting.map(({ polls }) => polls)).toEqual([2, 1]);
     expect((await fixture.request("GET", "/readyz")).status).toBe(200);
 

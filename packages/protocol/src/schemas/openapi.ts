@@ -81,7 +81,9 @@ function responses({ answer, problems = [], audience, request }: Route): Json {
   const byStatus: { [status: string]: Json } = {
     [answer.status]: {
       description: answer.status === 204 ? "Done" : "The result",
-      ...(answer.type === undefined ? {} : { content: { [answer.type]: content === undefined ? {} : { schema: content } } }),
+      ...(answer.type === undefined
+        ? {}
+        : { content: { [answer.type]: content === undefined ? {} : { schema: content } } }),
     },
   };
   for (const code of all) {

@@ -4,12 +4,7 @@ import { backendMode, parseListen, sharedKeys } from "./settings.ts";
 
 /** What each key alone allows and the keys together do not. Each problem is a sentence with the paths. */
 export function crossProblems(config: ServiceConfig): string[] {
-  return [
-    ...listenProblems(config),
-    ...authProblems(config),
-    ...backendProblems(config),
-    ...queueProblems(config),
-  ];
+  return [...listenProblems(config), ...authProblems(config), ...backendProblems(config), ...queueProblems(config)];
 }
 
 function listenProblems({ listen }: ServiceConfig): string[] {
@@ -33,7 +28,9 @@ function backendProblems(config: ServiceConfig): string[] {
     problems.push('`backend.postgrest.baseUrl` is required because `backend.mode` is "postgrest"');
   }
   if (mode !== "memory" && backend?.memory?.journal !== undefined) {
-    problems.push(`\`backend.memory.journal\` (\`--data\`) goes with the memory store, but \`backend.mode\` is "${mode}"`);
+    problems.push(
+      `\`backend.memory.journal\` (\`--data\`) goes with the memory store, but \`backend.mode\` is "${mode}"`,
+    );
   }
   return problems;
 }
@@ -67,5 +64,8 @@ export function doubleProblems({ rpc = {}, fairQueue }: ServiceConfig): string[]
   const inner: { readonly [key: string]: string | undefined } = fairQueue?.rpc ?? {};
   return Object.entries(rpc)
     .filter(([key, name]) => inner[key] !== undefined && inner[key] !== name)
-    .map(([key, name]) => `\`rpc.${key}\` is ${JSON.stringify(name)}, but \`fairQueue.rpc.${key}\` is ${JSON.stringify(inner[key])}`);
+    .map(
+      ([key, name]) =>
+        `\`rpc.${key}\` is ${JSON.stringify(name)}, but \`fairQueue.rpc.${key}\` is ${JSON.stringify(inner[key])}`,
+    );
 }

@@ -48,7 +48,10 @@ export function loadConfig({ file, environment = {}, flags = {} }: ConfigSources
 
   const bottom: Layer[] = [{ origin: "default", tree: defaultTree() }, ...(file === undefined ? [EMBEDDED] : [])];
   const { tree, origins } = mergeLayers([...bottom, ...given]);
-  const crossed = [...crossProblems(tree as ServiceConfig), ...doubleProblems(mergeLayers(given).tree as ServiceConfig)];
+  const crossed = [
+    ...crossProblems(tree as ServiceConfig),
+    ...doubleProblems(mergeLayers(given).tree as ServiceConfig),
+  ];
   if (crossed.length > 0) throw new ConfigError(crossed);
   return {
     settings: settingsOf(tree as ServiceConfig),

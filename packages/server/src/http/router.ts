@@ -3,8 +3,8 @@ import type { BodyHandler, Handler } from "./handler.ts";
 import { acquire } from "./routes/acquire.ts";
 import { flush, health, refresh } from "./routes/internal.ts";
 import { home, livez, openapi, readyz } from "./routes/root.ts";
-import { state } from "./routes/state.ts";
 import { cancel, release, renew, report } from "./routes/slots.ts";
+import { state } from "./routes/state.ts";
 
 /** A route with what serves it; `body` where the route has a request. */
 export type BoundRoute = { readonly route: Route } & ({ readonly body: BodyHandler } | { readonly plain: Handler });

@@ -19,7 +19,9 @@ export interface OpenStore {
 /** The only place where a store is made. */
 export function openStore(backend: Backend, clock: Clock): OpenStore {
   if (backend.mode !== "memory") {
-    throw new ConfigError([`\`backend.mode\` ${JSON.stringify(backend.mode)} is not part of this version: it has "memory"`]);
+    throw new ConfigError([
+      `\`backend.mode\` ${JSON.stringify(backend.mode)} is not part of this version: it has "memory"`,
+    ]);
   }
   if (backend.journal !== undefined) {
     throw new ConfigError(["`backend.memory.journal` (`--data`) is not part of this version"]);

@@ -20,7 +20,15 @@ export const state: Handler = async (exchange, { queue, opened, instance, log })
     const [byKey, storedByKey] = [mapOf(known), mapOf(stored)];
     const keys = [...new Set([...storedByKey.keys(), ...byKey.keys()])].sort();
     const hosts = keys.slice(offset, offset + limit).map((key) => hostState(key, byKey.get(key), storedByKey.get(key)));
-    exchange.json({ at, instance, sessions, counts: { ...counts }, unsent, total: keys.length, hosts } satisfies ServiceState);
+    exchange.json({
+      at,
+      instance,
+      sessions,
+      counts: { ...counts },
+      unsent,
+      total: keys.length,
+      hosts,
+    } satisfies ServiceState);
   } catch (error) {
     log.warn("state failed", { requestId: exchange.id, error });
     exchange.problem("UNAVAILABLE");
@@ -68,6 +76,9 @@ function wholeNumber(
   if (text === null) return fallback;
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= least && value <= most) return value;
-  errors.push({ field, message: `Expected \`${field}\` to be a whole number from ${least} to ${most}, got ${JSON.stringify(text)}` });
+  errors.push({
+    field,
+    message: `Expected \`${field}\` to be a whole number from ${least} to ${most}, got ${JSON.stringify(text)}`,
+  });
   return fallback;
 }
