@@ -89,7 +89,7 @@ function print(sources: ConfigSources, isJson: boolean): ExitCode {
 }
 
 async function start(sources: ConfigSources, isJson: boolean): Promise<ExitCode> {
-  const isTerminal = process.stderr.isTTY === true;
+  const isTerminal = process.stderr.isTTY;
   const service = await Service.start({
     ...sources,
     log: {

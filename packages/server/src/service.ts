@@ -156,6 +156,7 @@ export class Service {
     const isAny = address === "::" || address === "0.0.0.0";
     const host = isAny ? "127.0.0.1" : address.includes(":") ? `[${address}]` : address;
     this.#url = `http://${host}:${port}`;
+    this.#log.info("listening", { url: this.#url, store: this.storeDescription, config: this.config.version });
     for (const warning of startWarnings(this.#live.config, address)) this.#log.warn(warning);
   }
 
@@ -168,7 +169,7 @@ export class Service {
   }
 
   #context(instance: string): ServiceContext {
-    const service = this;
+    const live = () => this.#live;
     return {
       queue: this.#queue,
       opened: this.#opened,
@@ -177,7 +178,7 @@ export class Service {
       instance,
       version: VERSION,
       get live() {
-        return service.#live;
+        return live();
       },
       refresh: () => this.refresh(),
     };

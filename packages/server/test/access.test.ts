@@ -1,3 +1,5 @@
+import { get } from "node:http";
+import type { ServiceState } from "@slotkeeper/protocol";
 import { describe, expect, it } from "vitest";
 import { startFixture } from "./service-fixture.ts";
 
@@ -103,6 +105,70 @@ describe("the internal API", () => {
     });
     expect((await fixture.acquire({}, bearer(BEARER))).status).toBe(401);
     expect((await fixture.request("GET", "/api/v0/health", bearer("the shared key"))).status).toBe(404);
+  });
+});
+
+describe("what operators may see", () => {
+  /** `fetch` does not let anybody choose a Host. */
+  function statusWith(url: string, headers: Record<string, string>): Promise<number | undefined> {
+    return new Promise((resolve, reject) => {
+      const asked = get(`${url}/api/v0/state`, { headers }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      asked.on("error", reject);
+    });
+  }
+
+  it("with no token set is for this machine only: not by another name, not through a proxy", async () => {
+    const fixture = await startFixture();
+    const { port } = new URL(fixture.url);
+    for (const host of ["localhost", "LOCALHOST", "127.0.0.1", "[::1]", `localhost:${port}`]) {
+      expect([host, await statusWith(fixture.url, { host })]).toEqual([host, 200]);
+    }
+    const strangers = [
+      { host: "evil.example" },
+      { host: "localhost.evil.example" },
+      { host: `127.0.0.1.evil.example:${port}` },
+      { forwarded: "for=127.0.0.1" },
+      { "x-forwarded-for": "127.0.0.1" },
+      { "X-Forwarded-Proto": "https" },
+    ];
+    for (const headers of strangers) expect([headers, await statusWith(fixture.url, headers)]).toEqual([headers, 404]);
+  });
+
+  it("with a token set needs it, from this machine too", async () => {
+    const fixture = await startFixture({ config: { internalApiToken: BEARER } });
+    expect(await statusWith(fixture.url, {})).toBe(404);
+    expect(
+      await statusWith(fixture.url, { ...bearer(BEARER).headers, host: "service.example", forwarded: "for=1" }),
+    ).toBe(200);
+  });
+
+  it("is hosts by pages, with buckets, slots and sessions", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
+    for (const hostname of ["a", "b", "c"]) await fixture.take({ hostname, ipBucket: "x" });
+    await fixture.acquire({ hostname: "a", ipBucket: "y" });
+    const pages = [];
+    for (const offset of [0, 2, 4]) {
+      const { text } = await fixture.request("GET", `/api/v0/state?offset=${offset}&limit=2`);
+      pages.push(JSON.parse(text) as ServiceState);
+    }
+    expect(pages.map(({ hosts, total }) => [hosts.length, total])).toEqual([
+      [2, 3],
+      [1, 3],
+      [0, 3],
+    ]);
+    const host = pages.flatMap(({ hosts }) => hosts).find(({ hostname }) => hostname === "a");
+    expect(host).toMatchObject({ limit: 1, inFlight: 1, pending: 1, breaker: "closed" });
+    expect(host?.slots).toHaveLength(1);
+    expect(host?.sessions).toHaveLength(1);
+    expect(JSON.stringify(pages)).not.toMatch(/slot_|fq1/);
+  });
+
+  it.each(["offset=-1", "limit=0", "limit=1001", "limit=x", "offset=1.5"])("?%s is 400", async (query) => {
+    const fixture = await startFixture();
+    expect((await fixture.request("GET", `/api/v0/state?${query}`)).body.code).toBe("BAD_FIELDS");
   });
 });
 

@@ -16,7 +16,7 @@ export function configReference(): string {
   const { $schema: _editor, fairQueue, ...service } = (ConfigSchema as Item).properties ?? {};
   return `# Configuration
 
-<!-- Made from the schema: \`npx vitest run packages/server/test/documents.test.ts -u\` writes it anew. -->
+<!-- Made from the schema: \`WRITE_DOCUMENTS=1 npx vitest run packages/server/test/documents.test.ts\` writes it anew. -->
 
 \`slotkeeper serve -c config.json\` reads a JSON file. Without one the embedded default runs: memory store, \`127.0.0.1:8080\`.
 Editors complete and check the file with \`"$schema": "./node_modules/@slotkeeper/protocol/schema/config.schema.json"\`.

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { PROBLEMS } from "@slotkeeper/protocol";
 import { ConfigSchema, configDocument, openApiDocument, ROUTES, type Route } from "@slotkeeper/protocol/schemas";
 import { resolveHost, resolveOptions } from "@slotkeeper/queue";
@@ -8,17 +8,32 @@ import { describe, expect, it } from "vitest";
 import { configReference } from "./config-reference.ts";
 import { configFile } from "./service-fixture.ts";
 
-const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8");
+const fileOf = (path: string) => new URL(`../../../${path}`, import.meta.url);
+const read = (path: string) => readFileSync(fileOf(path), "utf8");
 
-/** `npx vitest run packages/server/test/documents.test.ts -u` writes the files anew. */
+/**
+ * `WRITE_DOCUMENTS=1 npx vitest run packages/server/test/documents.test.ts`, then the formatter, writes the files anew.
+ * How the formatter lays out a table or a list is not compared.
+ */
+function expectCurrent(path: string, text: string): void {
+  if (process.env["WRITE_DOCUMENTS"] !== undefined) writeFileSync(fileOf(path), text);
+  expect(withoutLayout(read(path))).toEqual(withoutLayout(text));
+}
+
+function withoutLayout(text: string): string[] {
+  return text
+    .replaceAll(/\s+/g, " ")
+    .replaceAll(/-{3,}/g, "---")
+    .split(/ ?(?:\||[[\]{},]) ?/);
+}
+
 describe("files made from the schemas are current:", () => {
-  it("the $schema of config.json", async () => {
-    const text = `${JSON.stringify(configDocument(), undefined, 2)}\n`;
-    await expect(text).toMatchFileSnapshot("../../protocol/schema/config.schema.json");
+  it("the $schema of config.json", () => {
+    expectCurrent("packages/protocol/schema/config.schema.json", JSON.stringify(configDocument(), undefined, 2));
   });
 
-  it("the reference of configuration", async () => {
-    await expect(configReference()).toMatchFileSnapshot("../../../docs/reference/config.md");
+  it("the reference of configuration", () => {
+    expectCurrent("docs/reference/config.md", configReference());
   });
 });
 
@@ -121,11 +136,9 @@ describe("docs/reference/http.md", () => {
   });
 
   it("has every problem with its status, and no other", () => {
-    const documented = [...text.matchAll(/^\| `([A-Z_]+)` \| (\d+) \| (.+) \|$/gm)].map(([, code, status, title]) => [
-      code,
-      Number(status),
-      title,
-    ]);
+    const documented = [...text.matchAll(/^\| `([A-Z_]+)` +\| +(\d+) +\| (.+?) +\|$/gm)].map(
+      ([, code, status, title]) => [code, Number(status), title],
+    );
     expect(documented).toEqual(Object.entries(PROBLEMS).map(([code, { status, title }]) => [code, status, title]));
   });
 });

@@ -1,5 +1,5 @@
 import type { ServiceState } from "@slotkeeper/protocol";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Answer, type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
 
