@@ -4,7 +4,8 @@ import { type Service, VERSION } from "@slotkeeper/server";
 export function announce(service: Service, isJson: boolean): string {
   const { url, storeDescription: store, config } = service;
   const tryIt = firstRequest(service);
-  if (isJson) return `${JSON.stringify({ event: "listening", version: VERSION, url, store, config: config.version, tryIt })}\n`;
+  if (isJson)
+    return `${JSON.stringify({ event: "listening", version: VERSION, url, store, config: config.version, tryIt })}\n`;
   return `slotkeeper ${VERSION}
   listening  ${url}
   store      ${store}

@@ -10,18 +10,23 @@ const STOP_TIMES = {
 
 type StopSignal = keyof typeof STOP_TIMES;
 
+/** Logged, and so scrubbed, before anything else can print it. */
+function crasher({ log }: Service): (error: unknown) => void {
+  return (error) => {
+    log.error("crashed", { error });
+    process.exit(EXIT.failed);
+  };
+}
+
 /** Runs until a signal says stop; a second one does not wait. A crash is logged, scrubbed, and ends the process. */
 export function runUntilStopped(service: Service): Promise<ExitCode> {
   return new Promise((resolve) => {
     let isStopping = false;
+    const crash = crasher(service);
     const stop = (signal: StopSignal) => {
       if (isStopping) process.exit(128 + constants.signals[signal]);
       isStopping = true;
       service.stop(STOP_TIMES[signal]).then(() => resolve(EXIT.ok), crash);
-    };
-    const crash = (error: unknown) => {
-      service.log.error("crashed", { error });
-      process.exit(EXIT.failed);
     };
     process.on("uncaughtException", crash);
     process.on("unhandledRejection", crash);

@@ -89,7 +89,7 @@ function print(sources: ConfigSources, isJson: boolean): ExitCode {
 }
 
 async function start(sources: ConfigSources, isJson: boolean): Promise<ExitCode> {
-  const isTerminal = process.stderr.isTTY === true;
+  const isTerminal = process.stderr.isTTY;
   const service = await Service.start({
     ...sources,
     log: {
@@ -115,7 +115,9 @@ function failed(error: unknown): ExitCode {
     return EXIT.listen;
   }
   if (code === "EACCES" || code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
-    process.stderr.write(`Cannot listen on ${address ?? "the address given"}: ${code}. Choose another with --listen.\n`);
+    process.stderr.write(
+      `Cannot listen on ${address ?? "the address given"}: ${code}. Choose another with --listen.\n`,
+    );
     return EXIT.listen;
   }
   process.stderr.write(`slotkeeper failed: ${(error as Error).message}\n`);

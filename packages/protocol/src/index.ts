@@ -34,4 +34,5 @@ export type {
   RenewCall,
   RenewReply,
   ReportCall,
+  ServiceState,
 } from "./wire.ts";

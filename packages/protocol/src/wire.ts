@@ -1,6 +1,7 @@
 import type { Static } from "typebox";
 import type * as Answers from "./schemas/answer-schemas.ts";
 import type * as Requests from "./schemas/request-schemas.ts";
+import type { StateSchema } from "./schemas/state-schema.ts";
 
 /** The messages of the wire, from their schemas. */
 
@@ -14,3 +15,4 @@ export type AcquireReply = Static<typeof Answers.AcquireAnswerSchema>;
 export type RenewReply = Static<typeof Answers.RenewedSchema>;
 export type CancelReply = Static<typeof Answers.CanceledSchema>;
 export type Problem = Static<typeof Answers.ProblemSchema>;
+export type ServiceState = Static<typeof StateSchema>;

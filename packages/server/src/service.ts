@@ -54,20 +54,23 @@ export class Service {
   #stopping: Promise<void> | undefined;
   #url = "";
 
-  static async start(init: ServiceInit): Promise<Service> {
-    const { log: lines, ...sources } = init;
+  static async start({ log: lines, ...sources }: ServiceInit): Promise<Service> {
     const config = loadConfig(sources);
-    const clock = new ServiceClock();
     const scrubber = new Scrubber();
+    scrubber.learn(secretsOf(config));
+    const clock = new ServiceClock();
     const log = new LineLogger({ ...lines, scrubber, now: Date.now });
     log.level = config.settings.logLevel;
-    const opened = await openStore(config.settings.backend, clock, log);
+    let opened: OpenStore | undefined;
     try {
+      opened = await openStore(config.settings.backend, clock, log);
       const service = new Service(sources, config, { clock, scrubber, log, opened });
       await service.#listen();
       return service;
     } catch (error) {
-      await opened.close();
+      await opened?.close();
+      // Nobody logs this one: it is printed as it is.
+      if (error instanceof Error) error.message = scrubber.scrub(error.message);
       throw error;
     }
   }
@@ -167,6 +170,7 @@ export class Service {
     const isAny = address === "::" || address === "0.0.0.0";
     const host = isAny ? "127.0.0.1" : address.includes(":") ? `[${address}]` : address;
     this.#url = `http://${host}:${port}`;
+    this.#log.info("listening", { url: this.#url, store: this.storeDescription, config: this.config.version });
     for (const warning of startWarnings(this.#live.config, address)) this.#log.warn(warning);
   }
 
@@ -179,7 +183,7 @@ export class Service {
   }
 
   #context(instance: string): ServiceContext {
-    const service = this;
+    const live = () => this.#live;
     return {
       queue: this.#queue,
       opened: this.#opened,
@@ -188,7 +192,7 @@ export class Service {
       instance,
       version: VERSION,
       get live() {
-        return service.#live;
+        return live();
       },
       refresh: () => this.refresh(),
     };

@@ -10,9 +10,12 @@ export function startWarnings({ settings, tree }: LoadedConfig, address: string)
     );
   }
   const short = (settings.tokenKeys ?? []).filter((key) => key.length < SHORT_KEY).length;
-  if (short > 0) warnings.push(`${short} of \`tokenKeys\` shorter than ${SHORT_KEY} characters: such a key can be guessed`);
+  if (short > 0)
+    warnings.push(`${short} of \`tokenKeys\` shorter than ${SHORT_KEY} characters: such a key can be guessed`);
   if ((tree["controller"] as { url?: string } | undefined)?.url !== undefined) {
-    warnings.push("`controller.url` is set, but the control plane is not part of this version: running from the file alone");
+    warnings.push(
+      "`controller.url` is set, but the control plane is not part of this version: running from the file alone",
+    );
   }
   return warnings;
 }

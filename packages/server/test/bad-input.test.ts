@@ -57,7 +57,12 @@ describe("bad fields", () => {
 
   it("the longest allowed names are allowed", async () => {
     const fixture = await startFixture();
-    const more = { hostname: "h".repeat(255), hostnameHash: "f".repeat(128), ipBucket: "😀".repeat(255), requestId: "r".repeat(64) };
+    const more = {
+      hostname: "h".repeat(255),
+      hostnameHash: "f".repeat(128),
+      ipBucket: "😀".repeat(255),
+      requestId: "r".repeat(64),
+    };
     const { body } = await fixture.acquire(more);
     expect((await fixture.poll(body.queryToken)).body.result).toBe("granted");
   });
@@ -210,10 +215,13 @@ describe("what is not HTTP", () => {
     const { port, hostname } = new URL(fixture.url);
     await new Promise<void>((resolve) => {
       const socket = connect(Number(port), hostname, () => {
-        socket.write('POST /api/v0/fairqueue/acquire HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"hostname"', () => {
-          socket.destroy();
-          resolve();
-        });
+        socket.write(
+          'POST /api/v0/fairqueue/acquire HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"hostname"',
+          () => {
+            socket.destroy();
+            resolve();
+          },
+        );
       });
     });
     await unharmed(fixture);

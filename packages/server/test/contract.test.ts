@@ -121,7 +121,14 @@ describe("release", () => {
   it("takes the slot back though its other fields are nonsense", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
     const slot = await fixture.take();
-    const nonsense = { hitUpstreamAtMs: "soon", status: "fine", hostname: 5, hostnameHash: [], ipBucket: {}, now: "now" };
+    const nonsense = {
+      hitUpstreamAtMs: "soon",
+      status: "fine",
+      hostname: 5,
+      hostnameHash: [],
+      ipBucket: {},
+      now: "now",
+    };
     expect((await fixture.release(slot.slotToken, nonsense)).body).toEqual({ result: "ok" });
     await fixture.take();
   });

@@ -1,7 +1,10 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 
 interface Document {
-  paths: Record<string, Record<string, { responses: Record<string, { content?: Record<string, { schema?: object }> }> }>>;
+  paths: Record<
+    string,
+    Record<string, { responses: Record<string, { content?: Record<string, { schema?: object }> }> }>
+  >;
   components: { schemas: Record<string, object> };
 }
 
@@ -35,7 +38,8 @@ export async function checkedAgainstDocument(url: string, { method, path, respon
     return;
   }
   const documented = operation.responses[response.status];
-  if (documented === undefined) throw new Error(`${method} ${path} answered ${response.status}, which is not documented: ${text}`);
+  if (documented === undefined)
+    throw new Error(`${method} ${path} answered ${response.status}, which is not documented: ${text}`);
   const content = documented.content?.[type];
   if (documented.content !== undefined && content === undefined) {
     throw new Error(`${method} ${path} answered ${type}, which is not documented for ${response.status}`);
@@ -49,7 +53,8 @@ export async function checkedAgainstDocument(url: string, { method, path, respon
 }
 
 function validate(check: ValidateFunction, text: string, what: string): void {
-  if (!check(JSON.parse(text))) throw new Error(`${what} does not fit the document: ${JSON.stringify(check.errors)}\n${text}`);
+  if (!check(JSON.parse(text)))
+    throw new Error(`${what} does not fit the document: ${JSON.stringify(check.errors)}\n${text}`);
 }
 
 function problemOf(ajv: Ajv2020): ValidateFunction {

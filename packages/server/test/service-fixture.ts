@@ -34,7 +34,12 @@ export class Fixture {
     const text = await response.text();
     await checkedAgainstDocument(this.url, { method, path, response, text });
     const isJson = /json/.test(response.headers.get("content-type") ?? "");
-    return { status: response.status, headers: response.headers, text, body: (isJson ? JSON.parse(text) : {}) as Answer };
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: (isJson ? JSON.parse(text) : {}) as Answer,
+    };
   }
 
   /** The first call. */

@@ -115,7 +115,10 @@ describe("a query token", () => {
     const fixture = await startFixture({ config: { ...QUEUE, tokenKeys: [NEW] } });
     const slot = await fixture.take({ ipBucket: "a" });
     for (let replay = 0; replay < 3; replay++) {
-      expect((await fixture.poll(slot.queryToken)).body).toMatchObject({ result: "granted", slotToken: slot.slotToken });
+      expect((await fixture.poll(slot.queryToken)).body).toMatchObject({
+        result: "granted",
+        slotToken: slot.slotToken,
+      });
     }
     await fixture.release(slot.slotToken);
     expect((await fixture.poll(slot.queryToken)).body).toEqual({ result: "timeout", reason: "released" });
@@ -138,11 +141,15 @@ describe("requestId", () => {
     const fixture = await startFixture({ config: QUEUE });
     const first = await fixture.acquire({ requestId: "r1", ipBucket: "a" });
     const again = await fixture.acquire({ requestId: "r1", ipBucket: "a" });
-    const many = await Promise.all(Array.from({ length: 10 }, () => fixture.acquire({ requestId: "r1", ipBucket: "a" })));
+    const many = await Promise.all(
+      Array.from({ length: 10 }, () => fixture.acquire({ requestId: "r1", ipBucket: "a" })),
+    );
     expect(new Set([first, again, ...many].map(({ body }) => body.queryToken)).size).toBe(1);
     expect(fixture.service.dump().counts.session_created).toBe(1);
     expect((await fixture.acquire({ requestId: "r2", ipBucket: "a" })).body.queryToken).not.toBe(first.body.queryToken);
-    expect((await fixture.acquire({ requestId: "r1", hostname: "other" })).body.queryToken).not.toBe(first.body.queryToken);
+    expect((await fixture.acquire({ requestId: "r1", hostname: "other" })).body.queryToken).not.toBe(
+      first.body.queryToken,
+    );
   });
 
   it("makes no ghost when the answer to a granted first call is lost", async () => {

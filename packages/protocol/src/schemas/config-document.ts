@@ -23,5 +23,7 @@ function nullable(schema: TSchema, isRequired: boolean): unknown {
 }
 
 function each(schemas: unknown): Json {
-  return Object.fromEntries(Object.entries(schemas as Json).map(([key, item]) => [key, nullable(item as TSchema, false)]));
+  return Object.fromEntries(
+    Object.entries(schemas as Json).map(([key, item]) => [key, nullable(item as TSchema, false)]),
+  );
 }

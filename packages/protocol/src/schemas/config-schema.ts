@@ -95,7 +95,9 @@ export const ConfigSchema = Type.Object(
           postgrest: Type.Optional(
             Type.Object(
               {
-                baseUrl: Type.Optional(text("RPC is `POST {baseUrl}/rpc/{function}`", { pattern: PATTERNS.httpUrl.source })),
+                baseUrl: Type.Optional(
+                  text("RPC is `POST {baseUrl}/rpc/{function}`", { pattern: PATTERNS.httpUrl.source }),
+                ),
                 authHeader: Type.Optional(secret("goes out verbatim as `Authorization`")),
               },
               closed,
@@ -133,7 +135,10 @@ export const ConfigSchema = Type.Object(
       ),
     ),
     fairQueue: Type.Optional(
-      Type.Object({ ...FairQueueSchema.properties, rpc: Type.Optional(rpcSchema({})) }, { additionalProperties: false }),
+      Type.Object(
+        { ...FairQueueSchema.properties, rpc: Type.Optional(rpcSchema({})) },
+        { additionalProperties: false },
+      ),
     ),
     rpc: Type.Optional(rpcSchema(RPC_NAMES)),
   },

@@ -39,7 +39,9 @@ const limits = {
   maxSlotPerIp: Type.Optional(limit(1, "slots of one bucket at a host; ≤ 0 unlimited")),
   maxWaitersPerIp: Type.Optional(limit(0, "places of one bucket in a host's waiter pool; ≤ 0 off")),
   maxWaitersPerHost: Type.Optional(limit(50, "places in a host's waiter pool; ≤ 0 off")),
-  zombieTimeoutSeconds: Type.Optional(above0(30, "the lease: a slot not renewed or released for so long is taken back")),
+  zombieTimeoutSeconds: Type.Optional(
+    above0(30, "the lease: a slot not renewed or released for so long is taken back"),
+  ),
   maxHoldSeconds: Type.Optional(above0(3600, "the end of all renewing")),
   ipCooldownSeconds: Type.Optional(atLeast(0, 0, "after a release its bucket waits so long, whatever its limit")),
   order: Type.Optional(

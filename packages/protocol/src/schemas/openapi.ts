@@ -3,6 +3,7 @@ import { PROBLEMS, type ProblemCode } from "../problems.ts";
 import * as Answers from "./answer-schemas.ts";
 import * as Requests from "./request-schemas.ts";
 import { ROUTES, type Route } from "./routes.ts";
+import { StateSchema } from "./state-schema.ts";
 
 const COMPONENTS = {
   FirstCall: Requests.FirstCallSchema,
@@ -20,6 +21,7 @@ const COMPONENTS = {
   Renewed: Answers.RenewedSchema,
   Canceled: Answers.CanceledSchema,
   Alive: Answers.AliveSchema,
+  State: StateSchema,
   Problem: Answers.ProblemSchema,
 } satisfies Record<string, TSchema>;
 
@@ -52,11 +54,17 @@ export function openApiDocument({ version, header = "X-FQ-Auth" }: { version: st
 }
 
 function operation(name: string, route: Route): Json {
-  const { request, summary, audience } = route;
+  const { request, summary, audience, query = {} } = route;
   return {
     operationId: name,
     summary,
     security: audience === "public" ? [] : [audience === "caller" ? { sharedKey: [] } : { internal: [] }, {}],
+    parameters: Object.entries(query).map(([name, description]) => ({
+      name,
+      in: "query",
+      description,
+      schema: { type: "integer", minimum: 0 },
+    })),
     ...(request === undefined
       ? {}
       : { requestBody: { required: true, content: { "application/json": { schema: reference(request) } } } }),
@@ -73,7 +81,9 @@ function responses({ answer, problems = [], audience, request }: Route): Json {
   const byStatus: { [status: string]: Json } = {
     [answer.status]: {
       description: answer.status === 204 ? "Done" : "The result",
-      ...(answer.type === undefined ? {} : { content: { [answer.type]: content === undefined ? {} : { schema: content } } }),
+      ...(answer.type === undefined
+        ? {}
+        : { content: { [answer.type]: content === undefined ? {} : { schema: content } } }),
     },
   };
   for (const code of all) {

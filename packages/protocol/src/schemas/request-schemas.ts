@@ -7,11 +7,18 @@ import { PATTERNS } from "./patterns.ts";
  * older service send both.
  */
 
-const name = (maxLength: number, description: string) => Type.String({ maxLength, pattern: PATTERNS.printable.source, description });
+const name = (maxLength: number, description: string) =>
+  Type.String({ maxLength, pattern: PATTERNS.printable.source, description });
 
 const hostname = name(LIMITS.hostnameLength, "the upstream's name; `sem:…` is a named semaphore");
-const hostnameHash = name(LIMITS.hostnameHashLength, "its key, where the caller hashes: SHA-256 hex of the lower-cased name");
-const ipBucket = name(LIMITS.bucketLength, "groups clients; absent or empty: one shared bucket without limit of its own");
+const hostnameHash = name(
+  LIMITS.hostnameHashLength,
+  "its key, where the caller hashes: SHA-256 hex of the lower-cased name",
+);
+const ipBucket = name(
+  LIMITS.bucketLength,
+  "groups clients; absent or empty: one shared bucket without limit of its own",
+);
 const now = Type.Number({ description: "the caller's clock, milliseconds since the epoch" });
 const status = Type.Integer({ minimum: 100, maximum: 599, description: "the upstream's answer, for the breaker" });
 // `writeOnly`: tokens are secrets of their owners, and are never echoed in a problem.
@@ -66,7 +73,9 @@ export const ReleaseSchema = Type.Object(
     ipBucket: Type.Optional(ipBucket),
     now: Type.Optional(now),
   },
-  { description: "Only `slotToken` must be right: a field that is not is left out of account, and the slot goes back." },
+  {
+    description: "Only `slotToken` must be right: a field that is not is left out of account, and the slot goes back.",
+  },
 );
 
 export const RenewSchema = Type.Object({ slotToken });

@@ -3,6 +3,7 @@ import { API_PREFIX } from "../limits.ts";
 import type { ProblemCode } from "../problems.ts";
 import * as Answers from "./answer-schemas.ts";
 import * as Requests from "./request-schemas.ts";
+import { StateSchema } from "./state-schema.ts";
 
 /**
  * Who may call a route.
@@ -19,6 +20,8 @@ export interface Route {
   readonly audience: Audience;
   readonly summary: string;
   readonly request?: TSchema;
+  /** Numbers in the query, all optional. */
+  readonly query?: { readonly [name: string]: string };
   readonly answer: { readonly status: 200 | 204; readonly type?: string; readonly schema?: TSchema };
   /** Beyond those every route of its kind may give. */
   readonly problems?: readonly ProblemCode[];
@@ -86,6 +89,15 @@ export const ROUTES = {
     summary: "Sweep now what time has ended",
     answer: done,
     problems: ["UNAVAILABLE"],
+  },
+  state: {
+    method: "GET",
+    path: `${API_PREFIX}/state`,
+    audience: "operator",
+    summary: "Hosts, buckets, sessions and slots, by pages of hosts",
+    query: { offset: "hosts to skip", limit: "hosts to show: 1 to 1000, else 100" },
+    answer: json(StateSchema),
+    problems: ["BAD_FIELDS", "UNAVAILABLE"],
   },
   livez: {
     method: "GET",

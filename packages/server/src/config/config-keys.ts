@@ -24,7 +24,7 @@ export const CONFIG_KEYS: readonly ConfigKey[] = keysOf(ConfigSchema, []);
 function keysOf(schema: TSchema, path: readonly string[]): ConfigKey[] {
   const { properties } = schema as { properties?: Record<string, TSchema> };
   if (properties === undefined) {
-    return [{ path, schema: schema as ConfigKeySchema, variable: variableOf(path) }];
+    return [{ path, schema, variable: variableOf(path) }];
   }
   return Object.entries(properties)
     .filter(([key]) => key !== "$schema")

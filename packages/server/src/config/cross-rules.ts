@@ -1,14 +1,10 @@
 import type { HostLimitsConfig, ServiceConfig } from "@slotkeeper/protocol";
+import { fieldName } from "../validation/field-problem.ts";
 import { backendMode, parseListen, sharedKeys } from "./settings.ts";
 
 /** What each key alone allows and the keys together do not. Each problem is a sentence with the paths. */
 export function crossProblems(config: ServiceConfig): string[] {
-  return [
-    ...listenProblems(config),
-    ...authProblems(config),
-    ...backendProblems(config),
-    ...queueProblems(config),
-  ];
+  return [...listenProblems(config), ...authProblems(config), ...backendProblems(config), ...queueProblems(config)];
 }
 
 function listenProblems({ listen }: ServiceConfig): string[] {
@@ -32,7 +28,9 @@ function backendProblems(config: ServiceConfig): string[] {
     problems.push('`backend.postgrest.baseUrl` is required because `backend.mode` is "postgrest"');
   }
   if (mode !== "memory" && backend?.memory?.journal !== undefined) {
-    problems.push(`\`backend.memory.journal\` (\`--data\`) goes with the memory store, but \`backend.mode\` is "${mode}"`);
+    problems.push(
+      `\`backend.memory.journal\` (\`--data\`) goes with the memory store, but \`backend.mode\` is "${mode}"`,
+    );
   }
   return problems;
 }
@@ -47,7 +45,7 @@ function queueProblems({ fairQueue = {} }: ServiceConfig): string[] {
   problems.push(...holdProblems("fairQueue", fairQueue));
   for (const [host, limits] of Object.entries(fairQueue.hosts ?? {})) {
     if (limits.maxHoldSeconds === undefined && limits.zombieTimeoutSeconds === undefined) continue;
-    problems.push(...holdProblems(`fairQueue.hosts[${JSON.stringify(host)}]`, { ...fairQueue, ...limits }));
+    problems.push(...holdProblems(fieldName(["fairQueue", "hosts", host]), { ...fairQueue, ...limits }));
   }
   return problems;
 }
@@ -66,5 +64,8 @@ export function doubleProblems({ rpc = {}, fairQueue }: ServiceConfig): string[]
   const inner: { readonly [key: string]: string | undefined } = fairQueue?.rpc ?? {};
   return Object.entries(rpc)
     .filter(([key, name]) => inner[key] !== undefined && inner[key] !== name)
-    .map(([key, name]) => `\`rpc.${key}\` is ${JSON.stringify(name)}, but \`fairQueue.rpc.${key}\` is ${JSON.stringify(inner[key])}`);
+    .map(
+      ([key, name]) =>
+        `\`rpc.${key}\` is ${JSON.stringify(name)}, but \`fairQueue.rpc.${key}\` is ${JSON.stringify(inner[key])}`,
+    );
 }

@@ -35,6 +35,7 @@ function parse(text: string, schema: ConfigKeySchema): unknown {
       return text.trimStart().startsWith("[") ? fromJson(text) : parseList(text, schema.items ?? {});
     case "object":
       return fromJson(text);
+    case undefined:
     default:
       return text;
   }

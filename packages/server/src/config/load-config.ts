@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
-import type { ServiceConfig } from "@slotkeeper/protocol";
 import { ConfigSchema } from "@slotkeeper/protocol/schemas";
 import { validator } from "../validation/validator.ts";
 import { ConfigError } from "./config-error.ts";
@@ -48,10 +47,10 @@ export function loadConfig({ file, environment = {}, flags = {} }: ConfigSources
 
   const bottom: Layer[] = [{ origin: "default", tree: defaultTree() }, ...(file === undefined ? [EMBEDDED] : [])];
   const { tree, origins } = mergeLayers([...bottom, ...given]);
-  const crossed = [...crossProblems(tree as ServiceConfig), ...doubleProblems(mergeLayers(given).tree as ServiceConfig)];
+  const crossed = [...crossProblems(tree), ...doubleProblems(mergeLayers(given).tree)];
   if (crossed.length > 0) throw new ConfigError(crossed);
   return {
-    settings: settingsOf(tree as ServiceConfig),
+    settings: settingsOf(tree),
     tree,
     origins,
     version: file === undefined ? "default" : `file:${basename(file)}`,

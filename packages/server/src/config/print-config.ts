@@ -33,7 +33,9 @@ function printed(path: readonly string[], value: unknown, origins: ReadonlyMap<s
 export function formatPrinted(keys: readonly PrintedKey[]): string {
   const text = keys.map(({ key, value, origin }) => [key, value === undefined ? "–" : JSON.stringify(value), origin]);
   const widths = [0, 1].map((column) => Math.max(...text.map((row) => (row[column] as string).length)));
-  return text.map(([key, value, origin]) => `${key?.padEnd(widths[0] ?? 0)}  ${value?.padEnd(widths[1] ?? 0)}  ${origin}`).join("\n");
+  return text
+    .map(([key, value, origin]) => `${key?.padEnd(widths[0] ?? 0)}  ${value?.padEnd(widths[1] ?? 0)}  ${origin}`)
+    .join("\n");
 }
 
 function valueAt(tree: Tree, path: readonly string[]): unknown {

@@ -30,7 +30,7 @@ export type Backend =
   | { readonly mode: "memory"; readonly journal: string | undefined }
   | { readonly mode: "postgres" | "postgrest" };
 
-export interface Identity {
+interface Identity {
   readonly appName: string;
   readonly appVersion: string | undefined;
   readonly env: string | undefined;

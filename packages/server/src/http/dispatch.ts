@@ -2,13 +2,17 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { newRequestId } from "../tokens/random-names.ts";
 import { applyCors } from "./cors.ts";
 import { Exchange } from "./exchange.ts";
-import { readBody } from "./read-body.ts";
 import type { BodyHandler } from "./handler.ts";
+import { readBody } from "./read-body.ts";
 import { allowedMethods, findRoute, takesMethod } from "./router.ts";
 import type { ServiceContext } from "./service-context.ts";
 
 /** One request: found, admitted, read, handled, logged. Nothing a request does reaches beyond it. */
-export async function dispatch(request: IncomingMessage, response: ServerResponse, context: ServiceContext): Promise<void> {
+export async function dispatch(
+  request: IncomingMessage,
+  response: ServerResponse,
+  context: ServiceContext,
+): Promise<void> {
   const exchange = new Exchange(request, response, requestIdOf(request), pathOf(request));
   if (context.held.isDraining) response.setHeader("Connection", "close");
   logWhenDone(exchange, context);
@@ -37,7 +41,9 @@ async function serve(exchange: Exchange, context: ServiceContext): Promise<void>
     return exchange.problem("METHOD_NOT_ALLOWED", undefined, { headers: { Allow: allowedMethods(route) } });
   }
   if (!isAdmitted) {
-    return exchange.problem("UNAUTHORIZED", undefined, { headers: { "WWW-Authenticate": `SharedKey header="${authHeader}"` } });
+    return exchange.problem("UNAUTHORIZED", undefined, {
+      headers: { "WWW-Authenticate": `SharedKey header="${authHeader}"` },
+    });
   }
   if ("plain" in bound) await bound.plain(exchange, context);
   else await serveBody(exchange, bound.body, context);

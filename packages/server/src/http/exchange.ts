@@ -35,7 +35,12 @@ export class Exchange {
     const { status, title } = PROBLEMS[code];
     this.problemCode = code;
     const type = `urn:slotkeeper:problem:${code.toLowerCase().replaceAll("_", "-")}`;
-    this.send(status, "application/problem+json", JSON.stringify({ type, title, status, code, detail, errors }), headers);
+    this.send(
+      status,
+      "application/problem+json",
+      JSON.stringify({ type, title, status, code, detail, errors }),
+      headers,
+    );
   }
 
   send(status: number, type: string, text: string, headers?: Headers): void {

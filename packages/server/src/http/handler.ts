@@ -8,4 +8,3 @@ export type BodyHandler = (
   body: { readonly [key: string]: unknown },
   context: ServiceContext,
 ) => void | Promise<void>;
-

@@ -9,6 +9,7 @@ export interface NamedHost {
 export function namedHost(call: { hostname?: string; hostnameHash?: string }): NamedHost | undefined {
   const hostname = call.hostname === "" ? undefined : call.hostname;
   const hash = call.hostnameHash === "" ? undefined : call.hostnameHash;
-  const host = hash ?? (hostname === undefined ? undefined : createHash("sha256").update(hostname.toLowerCase()).digest("hex"));
+  const host =
+    hash ?? (hostname === undefined ? undefined : createHash("sha256").update(hostname.toLowerCase()).digest("hex"));
   return host === undefined ? undefined : { host, hostname: hostname?.toLowerCase() };
 }

@@ -52,7 +52,11 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   }
   const isTooLarge = error.code === "HPE_HEADER_OVERFLOW";
   const isTooSlow = error.code === "ERR_HTTP_REQUEST_TIMEOUT";
-  const status = isTooLarge ? "431 Request Header Fields Too Large" : isTooSlow ? "408 Request Timeout" : "400 Bad Request";
+  const status = isTooLarge
+    ? "431 Request Header Fields Too Large"
+    : isTooSlow
+      ? "408 Request Timeout"
+      : "400 Bad Request";
   const problem = { ...PROBLEMS.BAD_REQUEST, status: Number(status.slice(0, 3)) };
   const body = JSON.stringify({ type: "urn:slotkeeper:problem:bad-request", ...problem, code: "BAD_REQUEST" });
   socket.end(

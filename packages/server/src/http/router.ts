@@ -4,6 +4,7 @@ import { acquire } from "./routes/acquire.ts";
 import { flush, health, refresh } from "./routes/internal.ts";
 import { home, livez, openapi, readyz } from "./routes/root.ts";
 import { cancel, release, renew, report } from "./routes/slots.ts";
+import { state } from "./routes/state.ts";
 
 /** A route with what serves it; `body` where the route has a request. */
 export type BoundRoute = { readonly route: Route } & ({ readonly body: BodyHandler } | { readonly plain: Handler });
@@ -17,6 +18,7 @@ const HANDLERS = {
   health: { plain: health },
   refresh: { plain: refresh },
   flush: { plain: flush },
+  state: { plain: state },
   livez: { plain: livez },
   readyz: { plain: readyz },
   openapi: { plain: openapi },

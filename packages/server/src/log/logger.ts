@@ -66,7 +66,9 @@ export class LineLogger implements Logger {
   #forPeople(time: string, level: LogLevel, message: string, fields: LogFields): string {
     const { stack, ...rest } = fields;
     const [colour, plain] = this.#init.hasColours ? [COLOURS[level], PLAIN] : ["", ""];
-    const details = Object.entries(rest).map(([key, value]) => `${key}=${typeof value === "string" ? quoted(value) : JSON.stringify(value)}`);
+    const details = Object.entries(rest).map(
+      ([key, value]) => `${key}=${typeof value === "string" ? quoted(value) : JSON.stringify(value)}`,
+    );
     const head = `${time.slice(11, 23)} ${colour}${level.toUpperCase().padEnd(5)}${plain} ${message}`;
     return [head, ...details].join("  ") + (stack === undefined ? "" : `\n${String(stack)}`);
   }

@@ -3,24 +3,25 @@
  * first place; this catches what slips through by way of an error's message, a stack, or a path somebody called.
  */
 export class Scrubber {
-  #secrets: readonly string[] = [];
+  #spellings: readonly string[] = [];
 
   /** The secrets in force. Those of an earlier configuration stay secret. */
   learn(secrets: Iterable<string>): void {
-    const all = new Set([...this.#secrets, ...secrets].filter((secret) => secret !== ""));
+    const spelled = [...secrets].filter((secret) => secret !== "").flatMap(spellingsOf);
     // The longest first: one may be part of another.
-    this.#secrets = [...all].sort((a, b) => b.length - a.length);
+    this.#spellings = [...new Set([...this.#spellings, ...spelled])].sort((a, b) => b.length - a.length);
   }
 
   scrub(text: string): string {
     let clean = text.replaceAll(TOKENS, REDACTED);
-    for (const secret of this.#secrets) {
-      clean = clean.replaceAll(secret, REDACTED);
-      const escaped = JSON.stringify(secret).slice(1, -1);
-      if (escaped !== secret) clean = clean.replaceAll(escaped, REDACTED);
-    }
+    for (const secret of this.#spellings) clean = clean.replaceAll(secret, REDACTED);
     return clean;
   }
+}
+
+/** As it is, inside JSON, and inside an address. */
+function spellingsOf(secret: string): string[] {
+  return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)];
 }
 
 const REDACTED = "[redacted]";

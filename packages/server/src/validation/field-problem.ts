@@ -32,17 +32,25 @@ const EXPECTATIONS: { readonly [keyword: string]: (params: Json) => string } = {
   minLength: ({ limit }) => (limit === 1 ? "not empty" : `at least ${String(limit)} characters long`),
   maxLength: ({ limit }) => `at most ${String(limit)} characters long`,
   minItems: () => "not empty",
-  enum: ({ allowedValues }) => `one of ${(allowedValues as unknown[]).map((value) => JSON.stringify(value)).join(", ")}`,
+  enum: ({ allowedValues }) =>
+    `one of ${(allowedValues as unknown[]).map((value) => JSON.stringify(value)).join(", ")}`,
   pattern: ({ pattern }) => meaningOf(String(pattern)),
 };
 
 /** What the library found, in our words. Nothing for what another finding says better. */
-export function problemOf(schema: TSchema, root: unknown, { keyword, instancePath, params }: SchemaError): FieldProblem[] {
+export function problemOf(
+  schema: TSchema,
+  root: unknown,
+  { keyword, instancePath, params }: SchemaError,
+): FieldProblem[] {
   const path = instancePath.split("/").slice(1).map(unescapePointer);
   const given = params as Json;
   if (keyword === "required") {
     const missing = given["requiredProperties"] as string[];
-    return missing.map((key) => ({ field: fieldName([...path, key]), message: `\`${fieldName([...path, key])}\` is required` }));
+    return missing.map((key) => ({
+      field: fieldName([...path, key]),
+      message: `\`${fieldName([...path, key])}\` is required`,
+    }));
   }
   if (keyword === "boolean") return [{ field: fieldName(path), message: `Unknown key \`${fieldName(path)}\`` }];
   const expectation = EXPECTATIONS[keyword];

@@ -6,7 +6,7 @@ import { type FieldProblem, problemOf } from "./field-problem.ts";
 // All problems are listed at once; the library stops at eight unless told otherwise.
 Settings.Set({ maxErrors: 1000 });
 
-export type Checked<T> = { readonly value: T } | { readonly problems: readonly FieldProblem[] };
+type Checked<T> = { readonly value: T } | { readonly problems: readonly FieldProblem[] };
 
 export interface Validator<T> {
   check(value: unknown): Checked<T>;
@@ -17,7 +17,7 @@ export function validator<S extends TSchema>(schema: S): Validator<Static<S>> {
   const compiled = Compile(schema);
   return {
     check(value) {
-      if (compiled.Check(value)) return { value: value as Static<S> };
+      if (compiled.Check(value)) return { value };
       const problems = new Map<string, FieldProblem>();
       for (const error of compiled.Errors(value)) {
         for (const problem of problemOf(schema, value, error)) {

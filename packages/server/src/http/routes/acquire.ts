@@ -6,8 +6,8 @@ import { newSessionId } from "../../tokens/random-names.ts";
 import type { FieldProblem } from "../../validation/field-problem.ts";
 import { validator } from "../../validation/validator.ts";
 import type { Exchange } from "../exchange.ts";
-import { namedHost } from "../host-key.ts";
 import type { BodyHandler } from "../handler.ts";
+import { namedHost } from "../host-key.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { wireAnswer } from "../wire-answer.ts";
 

@@ -1,8 +1,8 @@
 import type { ReleaseCall } from "@slotkeeper/protocol";
 import { CancelSchema, ReleaseSchema, RenewSchema, ReportSchema } from "@slotkeeper/protocol/schemas";
 import { validator } from "../../validation/validator.ts";
-import { namedHost } from "../host-key.ts";
 import type { BodyHandler } from "../handler.ts";
+import { namedHost } from "../host-key.ts";
 
 const releaseCall = validator(ReleaseSchema);
 const renewCall = validator(RenewSchema);
