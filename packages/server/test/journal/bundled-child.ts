@@ -1,17 +1,20 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp } from "node:fs/promises";
+import { copyFile, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
-/** The sources of `journal-child.ts` as one file that Node runs without a build of the workspace. */
-export async function bundleChild(): Promise<string> {
-  const outfile = join(await mkdtemp(join(tmpdir(), "slotkeeper-child-")), "child.mjs");
+/** A program of this folder as one file that Node runs without a build of the workspace. */
+export async function bundleChild(program: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "slotkeeper-child-"));
+  const outfile = join(folder, "dist", "child.mjs");
+  // The server reads its version there.
+  await copyFile(new URL("../../package.json", import.meta.url), join(folder, "package.json"));
   await build({
-    entryPoints: [fileURLToPath(new URL("journal-child.ts", import.meta.url))],
+    entryPoints: [fileURLToPath(new URL(program, import.meta.url))],
     bundle: true,
     platform: "node",
     format: "esm",

@@ -20,10 +20,10 @@ let folder: string;
 let path: string;
 
 beforeAll(async () => {
-  child = await bundleChild();
+  child = await bundleChild("journal-child.ts");
 });
 afterAll(async () => {
-  await rm(join(child, ".."), { recursive: true });
+  await rm(join(child, "..", ".."), { recursive: true });
 });
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "slotkeeper-journal-"));
