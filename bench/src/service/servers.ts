@@ -16,7 +16,7 @@ export interface RunningServer {
 }
 
 const CLI = fileURLToPath(new URL("../../../packages/cli/bin/slotkeeper.mjs", import.meta.url));
-const own = (name: string): string => fileURLToPath(new URL(`servers/${name}.js`, import.meta.url));
+const own = (name: "bare" | "seed"): string => fileURLToPath(new URL(`servers/${name}/main.js`, import.meta.url));
 
 /** A hot host by the seed's rules: many pending, and waits longer than these. */
 const WEIGHTED = { enabled: true, coldAvgWaitMs: 100, hotAvgWaitMs: 500 };
@@ -41,10 +41,10 @@ export async function startServer(subject: SubjectId, scenario: Scenario): Promi
 }
 
 function commandOf(subject: SubjectId, scenario: Scenario, folder: string): string[] {
-  if (subject === "bare") return [own("bare-server")];
+  if (subject === "bare") return [own("bare")];
   if (subject === "seed") {
     const { slots, slotsPerBucket } = resolveHost(resolveOptions(scenario.fairQueue), undefined).policy;
-    return [own("seed-server"), String(slots), String(slotsPerBucket)];
+    return [own("seed"), String(slots), String(slotsPerBucket)];
   }
   const file = join(folder, "config.json");
   const weightedScheduler = subject === "weighted" ? { weightedScheduler: WEIGHTED } : {};

@@ -80,7 +80,7 @@ export class Journal {
 
   constructor(init: JournalInit) {
     this.#init = init;
-    this.#state = { kind: "unwritable", error: new Error("it was not opened"), since: init.clock.now() };
+    this.#state = { kind: "unwritable", error: NOT_OPENED, since: init.clock.now() };
   }
 
   get health(): JournalHealth {
@@ -201,7 +201,8 @@ export class Journal {
     if (before.kind === "writable") void before.file.close().catch(() => {});
     const since = before.kind === "unwritable" ? before.since : clock.now();
     this.#state = { kind: "unwritable", error: cause, since };
-    onEvent({ type: "unwritable", error: cause });
+    // Told once: that it is still so a second later is no news.
+    if (before.kind === "writable" || before.error === NOT_OPENED) onEvent({ type: "unwritable", error: cause });
     this.#retryTimer = clock.setTimer(() => {
       this.#running = this.#retry();
     }, retryMs);
@@ -216,6 +217,8 @@ export class Journal {
     }
   }
 }
+
+const NOT_OPENED = new Error("it was not opened");
 
 function unwritable(reason: string): StoreUnwritableError {
   return new StoreUnwritableError(`Nothing can be granted: the journal cannot be written (${reason})`);

@@ -1,6 +1,6 @@
 /**
  * The seed's way without its database: every call tries once, under the same limits, and nobody is told when a slot is
- * freed; callers ask again every 500 ms. `seed-server.js SLOTS SLOTS_PER_BUCKET`.
+ * freed; callers ask again every 500 ms. `servers/seed/main.js SLOTS SLOTS_PER_BUCKET`.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
