@@ -17,7 +17,7 @@ export interface LoadContext {
 }
 
 /** Figures of all subjects, medians over the rounds. */
-export type Figures = (subject: SubjectId, metric: string) => number;
+type Figures = (subject: SubjectId, metric: string) => number;
 
 /** `measured` is held against `bound`: at least or at most. */
 export interface Goal {

@@ -4,7 +4,7 @@ import { Audit } from "./audit.ts";
 import { cpuMs } from "./server-usage.ts";
 import { SlotClient } from "./slot-client.ts";
 
-export interface ClientPlan {
+interface ClientPlan {
   readonly bucket: string;
   readonly holdMs: number;
 }

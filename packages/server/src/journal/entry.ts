@@ -10,7 +10,7 @@ export function encodeEntry(entry: JournalEntry): string {
 
 /** Lines come from frames whose checksum is right: they are what `encodeEntry` wrote. */
 export function decodeEntries(body: string): JournalEntry[] {
-  return body.split("\n", body.length).slice(0, -1).map(decodeEntry);
+  return body.split("\n").slice(0, -1).map(decodeEntry);
 }
 
 function decodeEntry(line: string): JournalEntry {

@@ -37,10 +37,20 @@ export interface JournaledMemoryStore {
 
 /**
  * Opens the journal at `path`, or begins one, and the store it describes. Throws `JournalLockedError`,
- * `JournalCorruptError`, and the system's error when the file cannot be read or its lock not be made. A disk without room
- * for the file is no error: the store opens, grants nothing, and recovers by itself.
+ * `JournalCorruptError`, and an error with the system's as `cause` when the file cannot be read or its lock not be made.
+ * A disk without room for the file is no error: the store opens, grants nothing, and recovers by itself.
  */
 export async function openJournaledMemoryStore(options: JournaledStoreOptions): Promise<JournaledMemoryStore> {
+  try {
+    return await open(options);
+  } catch (error) {
+    // A bare `EACCES` does not say what could not be reached.
+    if (!(error instanceof Error) || !("syscall" in error)) throw error;
+    throw new Error(`The journal ${options.path} cannot be opened: ${error.message}`, { cause: error });
+  }
+}
+
+async function open(options: JournaledStoreOptions): Promise<JournaledMemoryStore> {
   const path = await trueName(options.path);
   let guarded: Journal | undefined;
   let isLost = false;
