@@ -1,67 +1,25 @@
-/** `fairQueue` of `config.json`, as a caller writes it: names, units and meaning of the service's specification. */
+import type { Static } from "typebox";
+import type { ConfigSchema } from "./schemas/config-schema.ts";
+import type {
+  BreakerSchema,
+  CleanupSchema,
+  FairQueueSchema,
+  HostLimitsSchema,
+  HostSchema,
+  WeightedSchedulerSchema,
+} from "./schemas/fair-queue-schema.ts";
 
-export interface BreakerConfig {
-  readonly windowSeconds?: number;
-  readonly protectHttpCodes?: readonly number[];
-  readonly errorRatioPercent?: number;
-  readonly minSamples?: number;
-  readonly fastErrorRatioPercent?: number;
-  readonly fastMinSamples?: number;
-  readonly consecutiveErrors?: number;
-  readonly openSeconds?: number;
-  readonly halfOpenProbes?: number;
-}
+/** `config.json` as a caller writes it: names, units and meaning of the service's specification, from its schema. */
 
-export interface WeightedSchedulerConfig {
-  readonly enabled?: boolean;
-  readonly hotPendingFactor?: number;
-  readonly hotPendingMin?: number;
-  readonly coldAvgWaitMs?: number;
-  readonly hotAvgWaitMs?: number;
-  readonly maxProbesPerCycle?: number;
-  readonly baseWeight?: number;
-  readonly weightPerWait?: number;
-}
+type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T;
 
-/** How buckets are ranked when the weighted scheduler does not decide. */
-export type OrderName = "slot-seconds" | "fifo";
-
+export type ServiceConfig = DeepReadonly<Static<typeof ConfigSchema>>;
+export type FairQueueConfig = DeepReadonly<Static<typeof FairQueueSchema>>;
+export type BreakerConfig = DeepReadonly<Static<typeof BreakerSchema>>;
+export type WeightedSchedulerConfig = DeepReadonly<Static<typeof WeightedSchedulerSchema>>;
+export type CleanupConfig = DeepReadonly<Static<typeof CleanupSchema>>;
 /** The keys of `fairQueue` that may differ by host. */
-export interface HostLimitsConfig {
-  readonly minSlotHoldMs?: number;
-  readonly smoothReleaseIntervalMs?: number;
-  readonly maxSlotPerHost?: number;
-  readonly maxSlotPerIp?: number;
-  readonly maxWaitersPerIp?: number;
-  readonly maxWaitersPerHost?: number;
-  readonly zombieTimeoutSeconds?: number;
-  readonly maxHoldSeconds?: number;
-  readonly ipCooldownSeconds?: number;
-  readonly order?: OrderName;
-  readonly breaker?: BreakerConfig;
-}
-
-export interface HostConfig extends HostLimitsConfig {
-  /** Shares of buckets, by bucket; 1 where none is given. */
-  readonly weights?: Readonly<Record<string, number>>;
-}
-
-export interface CleanupConfig {
-  readonly enabled?: boolean;
-  readonly intervalSeconds?: number;
-  readonly queueDepthZombieTtlSeconds?: number;
-}
-
-export interface FairQueueConfig extends HostLimitsConfig {
-  readonly maxWaitMs?: number;
-  readonly pollIntervalMs?: number;
-  readonly pollWindowMs?: number;
-  readonly sessionIdleSeconds?: number;
-  readonly collectMs?: number;
-  readonly globalMaxWaiters?: number;
-  readonly defaultGrantedCleanupDelay?: number;
-  readonly cleanup?: CleanupConfig;
-  readonly weightedScheduler?: WeightedSchedulerConfig;
-  /** By host name; `*.example.com` matches `example.com` too; the most specific pattern wins. */
-  readonly hosts?: Readonly<Record<string, HostConfig>>;
-}
+export type HostLimitsConfig = DeepReadonly<Static<typeof HostLimitsSchema>>;
+export type HostConfig = DeepReadonly<Static<typeof HostSchema>>;
+/** How buckets are ranked when the weighted scheduler does not decide. */
+export type OrderName = NonNullable<HostLimitsConfig["order"]>;

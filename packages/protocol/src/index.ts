@@ -1,4 +1,4 @@
-/** `@slotkeeper/protocol`: the words of the service. Types and constants only; the schemas join them later. */
+/** `@slotkeeper/protocol`: the words of the service. Types and constants; the schemas are at `./schemas`. */
 export type {
   BreakerConfig,
   CleanupConfig,
@@ -6,9 +6,11 @@ export type {
   HostConfig,
   HostLimitsConfig,
   OrderName,
+  ServiceConfig,
   WeightedSchedulerConfig,
 } from "./config.ts";
-export { LIMITS, SEMAPHORE_PREFIX, SHARED_BUCKET } from "./limits.ts";
+export { API_PREFIX, LIMITS, SEMAPHORE_PREFIX, SHARED_BUCKET } from "./limits.ts";
+export { PROBLEMS, type ProblemCode } from "./problems.ts";
 export type {
   BeginAnswer,
   BlockedBy,
@@ -21,3 +23,16 @@ export type {
   ThrottledAnswer,
   TimeoutAnswer,
 } from "./session.ts";
+export type {
+  AcquireReply,
+  CancelCall,
+  CancelReply,
+  FirstCall,
+  PollCall,
+  Problem,
+  ReleaseCall,
+  RenewCall,
+  RenewReply,
+  ReportCall,
+  ServiceState,
+} from "./wire.ts";

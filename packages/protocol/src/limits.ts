@@ -1,9 +1,15 @@
-/** Lengths and prefixes every part of the service agrees on. */
+/** Lengths, bounds and prefixes every part of the service agrees on. */
 export const LIMITS = {
   hostnameLength: 255,
   bucketLength: 255,
   hostnameHashLength: 128,
   requestIdLength: 64,
+  /** A signed token carries names of up to the lengths above; four bytes a character and base64 on top. */
+  tokenLength: 8192,
+  bodyBytes: 64 * 1024,
+  /** Of what a caller may ask for itself: a day. */
+  durationMs: 86_400_000,
+  slots: 1_000_000,
 } as const;
 
 /** Hosts named so are named semaphores: the first live user fixes their capacity, per-bucket limits do not apply. */
@@ -11,3 +17,6 @@ export const SEMAPHORE_PREFIX = "sem:";
 
 /** The bucket of callers that name none: shared by all of them, without per-bucket limit or cooldown. */
 export const SHARED_BUCKET = "";
+
+/** Where the service's API lives. */
+export const API_PREFIX = "/api/v0";

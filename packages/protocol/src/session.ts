@@ -12,6 +12,8 @@ export interface SessionClaims {
   readonly hostname?: string;
   /** `throttleTimeWindowSeconds` of the first call: how long an open breaker counts as open for this session. */
   readonly throttleWindowMs?: number;
+  /** Slots of a named semaphore, as the first call asked: whoever takes the session over must not make it wider. */
+  readonly limit?: number;
 }
 
 /** What stands between a pending session and its slot. */

@@ -9,6 +9,7 @@ export { type BreakerPolicy, type QueueOptions, resolveOptions } from "./options
 export { BucketOrder, type Ranked } from "./order/bucket-order.ts";
 export type { AccountView, Rank } from "./order/contract.ts";
 export { ranksBefore, usedPerWeight } from "./order/order.ts";
+export type { StoreFact } from "./store/facts.ts";
 export { MemoryStore, type MemoryStoreOptions } from "./store/memory-store.ts";
 export type {
   BatchReply,
@@ -35,3 +36,4 @@ export type {
   WaiterBatch,
   WithdrawBatch,
 } from "./store/slot-store.ts";
+export { StoreImage } from "./store/store-image.ts";

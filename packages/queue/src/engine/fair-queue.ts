@@ -204,6 +204,7 @@ export class FairQueue {
       deadlineAt: this.#engine.clock.now() + (request.maxWaitMs ?? this.#options.maxWaitMs),
       ...(request.hostname === undefined ? {} : { hostname: request.hostname }),
       ...(request.throttleWindowMs === undefined ? {} : { throttleWindowMs: request.throttleWindowMs }),
+      ...(request.limit === undefined ? {} : { limit: request.limit }),
     };
   }
 
@@ -220,7 +221,7 @@ export class FairQueue {
   /** A session of another instance, or of this one before it was restarted. Past its deadline it is dead. */
   #adopt(claims: SessionClaims): Session | undefined {
     if (this.#engine.clock.now() >= claims.deadlineAt) return undefined;
-    return this.#create(claims, this.#hosts.hostOf(claims), undefined, true);
+    return this.#create(claims, this.#hosts.hostOf(claims, claims.limit), undefined, true);
   }
 
   #firstAnswer(session: Session, { waitMs, signal }: BeginRequest): Promise<PollAnswer> {

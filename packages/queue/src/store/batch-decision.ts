@@ -1,5 +1,6 @@
 import { levelIn } from "../order/transitions.ts";
 import { phaseFor } from "./breaker.ts";
+import type { FactLog } from "./fact-log.ts";
 import { GrantRound, type Standing, viewOf } from "./grant-round.ts";
 import type { HostBook } from "./host-book.ts";
 import type { Lease } from "./lease.ts";
@@ -10,6 +11,7 @@ import type { BatchReply, Verdict, Waiter, WaiterBatch } from "./slot-store.ts";
 export interface DecisionContext {
   readonly records: SessionRecords;
   readonly now: number;
+  readonly facts: FactLog | undefined;
   issue(lease: Omit<Lease, "slotToken" | "fence">): Lease;
 }
 
@@ -86,10 +88,7 @@ export class BatchDecision {
   #grant({ session, bucket, weight, ttlMs }: Waiter, isProbe: boolean): Verdict {
     const { now } = this.#context;
     const { leaseMs, maxHoldMs } = this.#book.policy;
-    // Hold first, then leave the pool: a bucket must not look idle in between and be forgotten.
     const account = this.#book.startHold(bucket, weight);
-    const pooled = this.#book.pool.get(session);
-    if (pooled !== undefined) this.#book.removeWaiter(pooled);
     const lease = this.#context.issue({
       session,
       host: this.#book.host,
@@ -104,7 +103,11 @@ export class BatchDecision {
       leaseIndex: -1,
     });
     this.#book.addLease(lease);
+    // Hold first, then leave the pool: in between neither the bucket nor a semaphore must look idle and be forgotten.
+    const pooled = this.#book.pool.get(session);
+    if (pooled !== undefined) this.#book.removeWaiter(pooled);
     this.#context.records.grant(session, lease, now + ttlMs);
+    this.#context.facts?.granted(this.#book, lease, now + ttlMs);
     return this.#acquired(lease);
   }
 

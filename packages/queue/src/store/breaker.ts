@@ -1,6 +1,16 @@
 import type { BreakerPolicy } from "../options.ts";
 import type { BreakerView } from "./slot-store.ts";
 
+/** Everything a breaker knows, by value. */
+export interface BreakerState {
+  readonly openedAt?: number;
+  readonly code: number;
+  readonly windowStartAt?: number;
+  readonly errors: number;
+  readonly successes: number;
+  readonly consecutive: number;
+}
+
 /**
  * Stops asking a host that answers with errors.
  *
@@ -25,6 +35,26 @@ export class Breaker {
   #successes = 0;
   #consecutive = 0;
 
+  get state(): BreakerState {
+    return {
+      ...(this.#openedAt === undefined ? {} : { openedAt: this.#openedAt }),
+      ...(this.#windowStartAt === Number.NEGATIVE_INFINITY ? {} : { windowStartAt: this.#windowStartAt }),
+      code: this.#code,
+      errors: this.#errors,
+      successes: this.#successes,
+      consecutive: this.#consecutive,
+    };
+  }
+
+  restore(state: BreakerState): void {
+    this.#openedAt = state.openedAt;
+    this.#code = state.code;
+    this.#windowStartAt = state.windowStartAt ?? Number.NEGATIVE_INFINITY;
+    this.#errors = state.errors;
+    this.#successes = state.successes;
+    this.#consecutive = state.consecutive;
+  }
+
   /** Nothing would be lost by forgetting it. */
   isPristine(now: number, policy: BreakerPolicy): boolean {
     this.#settle(now, policy);
@@ -37,16 +67,20 @@ export class Breaker {
     return { phase: "open", code: this.#code, openForMs: now - this.#openedAt };
   }
 
-  /** `isProbe`: the answer of a probe counts as one of a half-open breaker whatever the reader's window was. */
-  report(status: number, now: number, policy: BreakerPolicy, isProbe: boolean): void {
+  /**
+   * `isProbe`: the answer of a probe counts as one of a half-open breaker whatever the reader's window was. Returns
+   * whether the status is one that counts.
+   */
+  report(status: number, now: number, policy: BreakerPolicy, isProbe: boolean): boolean {
     const isError = policy.protectHttpCodes.includes(status);
-    if (!isError && !(status >= 200 && status <= 399)) return;
+    if (!isError && !(status >= 200 && status <= 399)) return false;
     this.#settle(now, policy);
     if (this.#openedAt === undefined) this.#observe(isError, status, now, policy);
     else if (isProbe || now - this.#openedAt >= policy.openMs) {
       if (isError) this.open(status, now);
       else this.close();
     }
+    return true;
   }
 
   open(code: number, now: number): void {

@@ -126,16 +126,20 @@ export class HostBook {
     this.#forgetCapacity();
   }
 
-  startCooldown(bucket: string, until: number): void {
+  /** Returns when it ends: a longer one that runs is not cut short. */
+  startCooldown(bucket: string, until: number): number {
     const cooldown = this.#cooldowns.get(bucket);
     if (cooldown === undefined) {
       const fresh = { bucket, until, coolIndex: -1 };
       this.#cooldowns.set(bucket, fresh);
       this.#coolest.push(fresh);
-    } else if (cooldown.until < until) {
+      return until;
+    }
+    if (cooldown.until < until) {
       cooldown.until = until;
       this.#coolest.update(cooldown);
     }
+    return cooldown.until;
   }
 
   cooldownMs(bucket: string, now: number): number {
@@ -150,6 +154,11 @@ export class HostBook {
       dropped++;
     }
     return dropped;
+  }
+
+  /** Buckets that cool down still, and until when. */
+  *cooldowns(now: number): Iterable<readonly [bucket: string, until: number]> {
+    for (const { bucket, until } of this.#cooldowns.values()) if (until > now) yield [bucket, until];
   }
 
   /** Forgetting it changes no answer, but for fairness towards a bucket that was ahead before everybody left. */

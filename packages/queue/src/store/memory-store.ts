@@ -1,11 +1,16 @@
 import { SHARED_BUCKET } from "@slotkeeper/protocol";
 import type { Clock } from "slotkeeper";
 import { BatchDecision } from "./batch-decision.ts";
+import { FactLog } from "./fact-log.ts";
+import type { StoreFact } from "./facts.ts";
 import type { HostBook } from "./host-book.ts";
 import { HostBooks } from "./host-books.ts";
 import type { Lease } from "./lease.ts";
+import { restoreImage } from "./restore-image.ts";
 import { SessionRecords } from "./session-records.ts";
 import type * as Port from "./slot-store.ts";
+import { factsOf } from "./store-facts.ts";
+import type { StoreImage } from "./store-image.ts";
 import { snapshotOf } from "./store-snapshot.ts";
 
 export interface MemoryStoreOptions {
@@ -19,6 +24,13 @@ export interface MemoryStoreOptions {
   readonly waiterTtlMs?: number;
   /** How long a host without users is remembered. */
   readonly idleMs?: number;
+  /** What an earlier life left behind. Its leases may be in any hands: none of them is taken for uncollected. */
+  readonly image?: StoreImage;
+  /**
+   * Told of every change that must outlive the process, in the turn of the call that made it, before the call returns.
+   * Whoever keeps the facts holds the call's answer back until it has.
+   */
+  readonly onFact?: (fact: StoreFact) => void;
 }
 
 /**
@@ -37,9 +49,10 @@ export class MemoryStore implements Port.SlotStore {
   readonly #records = new SessionRecords();
   readonly #leases = new Map<string, Lease>();
   readonly #listeners = new Set<(freed: Port.FreedEvent) => void>();
+  readonly #facts: FactLog | undefined;
   #fence: number;
 
-  constructor({ clock, newToken, waiterTtlMs, idleMs }: MemoryStoreOptions) {
+  constructor({ clock, newToken, waiterTtlMs, idleMs, image, onFact }: MemoryStoreOptions) {
     this.#clock = clock;
     this.#newToken = newToken;
     this.heartbeatMs = waiterTtlMs === undefined ? undefined : waiterTtlMs / 3;
@@ -47,7 +60,18 @@ export class MemoryStore implements Port.SlotStore {
       this.#leases.delete(lease.slotToken);
       this.#tell(lease.host, lease.account.bucket);
     });
-    this.#fence = Math.floor(clock.now()) * 1000;
+    this.#facts = onFact === undefined ? undefined : new FactLog(onFact);
+    this.#fence = Math.max(Math.floor(clock.now()) * 1000, image?.fence ?? 0);
+    if (image === undefined) return;
+    for (const lease of restoreImage(image, this.#books, this.#records, clock.now())) {
+      this.#leases.set(lease.slotToken, lease);
+    }
+  }
+
+  /** The whole store, as facts. What `onFact` was told before need not be kept any longer. */
+  facts(): StoreFact[] {
+    this.#facts?.forget();
+    return factsOf(this.#books.all(), this.#records, this.#fence, this.#clock.now());
   }
 
   async checkThrottle({ host, policy }: Port.ThrottleQuery): Promise<Port.ThrottleState> {
@@ -82,6 +106,7 @@ export class MemoryStore implements Port.SlotStore {
     else {
       this.#records.forget(lease.session);
       lease.endsAt = now;
+      this.#facts?.undone(lease);
     }
     const endsInMs = lease.endsAt - now;
     if (endsInMs <= 0) book.endLease(lease, now);
@@ -96,14 +121,15 @@ export class MemoryStore implements Port.SlotStore {
     const { leaseMs, maxHoldMs } = book.policy;
     lease.endsAt = Math.max(lease.endsAt, Math.min(now + leaseMs, lease.grantedAt + maxHoldMs));
     book.leases.update(lease);
+    this.#facts?.renewed(lease);
     return { leaseMs: lease.endsAt - now };
   }
 
   async report({ host, policy, status }: Port.StatusReport): Promise<Port.BreakerView> {
     const now = this.#clock.now();
-    const { breaker } = this.#books.open(host, policy, now);
-    breaker.report(status, now, policy.breaker, false);
-    return breaker.view(now, policy.breaker);
+    const book = this.#books.open(host, policy, now);
+    if (book.breaker.report(status, now, policy.breaker, false)) this.#facts?.breaker(book);
+    return book.breaker.view(now, policy.breaker);
   }
 
   async cleanup({ resetSmoothing }: Port.CleanupRequest): Promise<Port.CleanupReply> {
@@ -113,7 +139,9 @@ export class MemoryStore implements Port.SlotStore {
     let cooldowns = 0;
     for (const book of this.#books.all()) {
       cooldowns += book.dropCooldowns(now);
-      if (resetSmoothing === true) book.lastEndAt = Number.NEGATIVE_INFINITY;
+      if (resetSmoothing !== true) continue;
+      book.lastEndAt = Number.NEGATIVE_INFINITY;
+      this.#facts?.unspaced(book);
     }
     this.#books.prune(now);
     const sessions = this.#records.prune(now);
@@ -129,9 +157,14 @@ export class MemoryStore implements Port.SlotStore {
     const now = this.#clock.now();
     if (action.kind === "revoke") return this.#revoke(action.slot, now);
     const book = this.#books.open(action.host, action.policy, now);
-    if (action.kind === "limits") book.setLive(action.limits);
-    else if (action.isOpen) book.breaker.open(0, now);
-    else book.breaker.close();
+    if (action.kind === "limits") {
+      book.setLive(action.limits);
+      this.#facts?.limits(book);
+    } else {
+      if (action.isOpen) book.breaker.open(0, now);
+      else book.breaker.close();
+      this.#facts?.breaker(book);
+    }
     this.#tell(book.host, undefined);
     return true;
   }
@@ -150,7 +183,8 @@ export class MemoryStore implements Port.SlotStore {
       this.#leases.set(issued.slotToken, issued);
       return issued;
     };
-    return new BatchDecision(book, batch, { records: this.#records, now, issue }).decide(mayGrant);
+    const context = { records: this.#records, now, issue, facts: this.#facts };
+    return new BatchDecision(book, batch, context).decide(mayGrant);
   }
 
   #end(
@@ -168,6 +202,7 @@ export class MemoryStore implements Port.SlotStore {
     if (isElsewhere && end !== "canceled") return;
     if (waiter !== undefined) book.removeWaiter(waiter);
     this.#records.end(session, end, now + ttlMs);
+    this.#facts?.ended(session, end, now + ttlMs);
     if (found !== undefined) book.endLease(found, now);
   }
 
@@ -189,8 +224,11 @@ export class MemoryStore implements Port.SlotStore {
     lease.isReleased = true;
     book.leases.update(lease);
     book.lastEndAt = Math.max(book.lastEndAt, lease.endsAt);
+    this.#facts?.released(lease);
     const { bucket } = lease.account;
-    if (cooldownMs > 0 && bucket !== SHARED_BUCKET) book.startCooldown(bucket, lease.endsAt + cooldownMs);
+    if (cooldownMs <= 0 || bucket === SHARED_BUCKET) return;
+    const until = book.startCooldown(bucket, lease.endsAt + cooldownMs);
+    this.#facts?.cooled(book, bucket, until);
   }
 
   #revoke(slot: number, now: number): boolean {
@@ -198,6 +236,7 @@ export class MemoryStore implements Port.SlotStore {
     const held = lease === undefined ? undefined : this.#held(lease.slotToken, now);
     if (held === undefined) return false;
     held.book.endLease(held.lease, now);
+    this.#facts?.revoked(held.lease);
     return true;
   }
 
@@ -210,7 +249,8 @@ export class MemoryStore implements Port.SlotStore {
   ): void {
     const book =
       held?.book ?? (host !== undefined && policy !== undefined ? this.#books.open(host, policy, now) : undefined);
-    book?.breaker.report(status, now, book.policy.breaker, held?.lease.isProbe ?? false);
+    if (book?.breaker.report(status, now, book.policy.breaker, held?.lease.isProbe ?? false) === true)
+      this.#facts?.breaker(book);
   }
 
   #tell(host: string, bucket: string | undefined): void {

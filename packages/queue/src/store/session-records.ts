@@ -3,7 +3,7 @@ import type { Lease } from "./lease.ts";
 import type { SessionEnd } from "./slot-store.ts";
 
 /** What became of a session: the lease it was granted, or how it ended. */
-interface SessionRecord {
+export interface SessionRecord {
   readonly session: string;
   readonly lease: Lease | undefined;
   readonly end: SessionEnd | undefined;
@@ -18,6 +18,10 @@ export class SessionRecords {
 
   get size(): number {
     return this.#records.size;
+  }
+
+  values(): Iterable<SessionRecord> {
+    return this.#records.values();
   }
 
   /** The lease while it lasts; afterwards, and without one, the end. */

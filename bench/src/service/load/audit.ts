@@ -1,0 +1,90 @@
+import { jain, percentile } from "./statistics.ts";
+
+/** One slot in a client's hands, by the client's clock: from the answer's arrival to the release's departure. */
+export interface Hold {
+  readonly host: string;
+  readonly bucket: string;
+  readonly waitedMs: number;
+  readonly grantedAt: number;
+  endedAt: number;
+}
+
+/**
+ * What the clients see of the limits. A hold is counted from when its answer arrived until its release left, which lies
+ * inside the time in which the server must count it: whatever exceeds a limit here is a violation.
+ */
+export class Audit {
+  readonly holds: Hold[] = [];
+  violations = 0;
+  readonly #slots: number;
+  readonly #slotsPerBucket: number;
+  readonly #held = new Map<string, number>();
+  readonly #fences = new Set<number>();
+
+  constructor(limits: { readonly slots: number; readonly slotsPerBucket: number }) {
+    this.#slots = limits.slots;
+    this.#slotsPerBucket = limits.slotsPerBucket;
+  }
+
+  granted(host: string, bucket: string, fence: number, waitedMs: number): Hold {
+    const isOver = this.#count(host, 1) > this.#slots || this.#count(`${host} ${bucket}`, 1) > this.#slotsPerBucket;
+    if (isOver || this.#fences.has(fence)) this.violations++;
+    this.#fences.add(fence);
+    const hold = { host, bucket, waitedMs, grantedAt: performance.now(), endedAt: Number.POSITIVE_INFINITY };
+    this.holds.push(hold);
+    return hold;
+  }
+
+  releasing(hold: Hold): void {
+    hold.endedAt = performance.now();
+    this.#count(hold.host, -1);
+    this.#count(`${hold.host} ${hold.bucket}`, -1);
+  }
+
+  #count(key: string, by: 1 | -1): number {
+    const held = (this.#held.get(key) ?? 0) + by;
+    if (held === 0) this.#held.delete(key);
+    else this.#held.set(key, held);
+    return held;
+  }
+}
+
+/** Slot-milliseconds of each bucket in the window, running holds counted up to its end. */
+export function slotTime(holds: readonly Hold[], buckets: readonly string[], from: number, to: number): number[] {
+  const used = new Map(buckets.map((bucket) => [bucket, 0]));
+  for (const { bucket, grantedAt, endedAt } of holds) {
+    const inside = Math.min(endedAt, to) - Math.max(grantedAt, from);
+    if (inside > 0) used.set(bucket, (used.get(bucket) ?? 0) + inside);
+  }
+  return [...used.values()];
+}
+
+/** The least fair of the windows that begin at each second. */
+export function worstWindow(
+  holds: readonly Hold[],
+  buckets: readonly string[],
+  { from, to, windowMs }: { readonly from: number; readonly to: number; readonly windowMs: number },
+): number {
+  let worst = 1;
+  for (let start = from; start + windowMs <= to; start += 1000) {
+    worst = Math.min(worst, jain(slotTime(holds, buckets, start, start + windowMs)));
+  }
+  return worst;
+}
+
+/**
+ * How long freed slots stood idle at a host that was never without waiters: the n-th release makes room for the n-th grant
+ * after the slots were filled.
+ */
+export function idleP99(holds: readonly Hold[], slots: number, until: number): number {
+  const freed = holds
+    .map(({ endedAt }) => endedAt)
+    .filter((at) => at < until)
+    .sort((a, b) => a - b);
+  const taken = holds
+    .map(({ grantedAt }) => grantedAt)
+    .sort((a, b) => a - b)
+    .slice(slots);
+  const idle = freed.flatMap((at, n) => (taken[n] === undefined ? [] : [Math.max(0, taken[n] - at)]));
+  return percentile(idle, 99);
+}

@@ -1,0 +1,38 @@
+import { closedLoop } from "../load/closed-loop.ts";
+import { percentile } from "../load/statistics.ts";
+import { atLeastTimes, atMost, type Scenario } from "../scenario.ts";
+
+const SLOTS = 16;
+
+export const s1: Scenario = {
+  id: "S1",
+  title: "64 closed-loop clients, 32 buckets, 16 slots, hold 0: acquire → granted → release",
+  subjects: ["bare", "slotkeeper", "journal", "seed"],
+  fairQueue: { maxSlotPerHost: SLOTS, maxSlotPerIp: 0, maxWaitersPerHost: 0 },
+  async load(context) {
+    const isBare = context.subject === "bare";
+    const { audit, from, to, serverCpuMs } = await closedLoop(context, {
+      host: "s1.example",
+      clients: Array.from({ length: 64 }, (_, n) => ({ bucket: `b${n % 32}`, holdMs: 0 })),
+      limits: { slots: isBare ? Number.POSITIVE_INFINITY : SLOTS, slotsPerBucket: Number.POSITIVE_INFINITY },
+      warmUpMs: 1000,
+      warmUpCycles: context.isShort || context.subject === "seed" ? 0 : 10_000,
+      measureMs: context.isShort ? 2000 : 5000,
+    });
+    const done = audit.holds.filter(({ endedAt }) => endedAt >= from && endedAt < to);
+    return {
+      "cycles/s": (done.length * 1000) / (to - from),
+      "server CPU µs/cycle": (serverCpuMs * 1000) / done.length,
+      "wait p99 ms": percentile(
+        done.map(({ waitedMs }) => waitedMs),
+        99,
+      ),
+      violations: audit.violations,
+    };
+  },
+  goals: [
+    atLeastTimes("slotkeeper", "cycles/s", 0.5, "bare"),
+    atMost("slotkeeper", "violations", 0),
+    atMost("journal", "violations", 0),
+  ],
+};

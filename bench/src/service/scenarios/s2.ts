@@ -1,0 +1,52 @@
+import { idleP99 } from "../load/audit.ts";
+import { closedLoop } from "../load/closed-loop.ts";
+import { jain, percentile } from "../load/statistics.ts";
+import { atLeast, atMost, type Goal, type Scenario, type SubjectId } from "../scenario.ts";
+
+const SLOTS = 4;
+const HOLD_MS = 100;
+const BUCKETS = 50;
+const SESSIONS = 200;
+const IDEAL_WAIT_MS = (SESSIONS / SLOTS - 1) * HOLD_MS;
+
+const goalsOf = (subject: SubjectId): Goal[] => [
+  atLeast(subject, "utilisation", 0.97),
+  atMost(subject, "wait p99 ÷ ideal", 1.25),
+  atLeast(subject, "Jain of grants", 0.99),
+  atMost(subject, "idle p99 ms", 15),
+  atMost(subject, "violations", 0),
+];
+
+/** The weighted scheduler's thresholds are set so that the host counts as hot. */
+export const s2: Scenario = {
+  id: "S2",
+  title: "hot host: 200 closed-loop sessions, 50 buckets, 4 slots, one per bucket, hold 100 ms, waiter caps off",
+  subjects: ["slotkeeper", "weighted", "seed"],
+  fairQueue: { maxSlotPerHost: SLOTS, maxSlotPerIp: 1, maxWaitersPerHost: 0 },
+  async load(context) {
+    const { audit, from, to } = await closedLoop(context, {
+      host: "s2.example",
+      clients: Array.from({ length: SESSIONS }, (_, n) => ({ bucket: `b${n % BUCKETS}`, holdMs: HOLD_MS })),
+      limits: { slots: SLOTS, slotsPerBucket: 1 },
+      warmUpMs: context.isShort ? 1000 : IDEAL_WAIT_MS,
+      measureMs: context.isShort ? 6000 : 20_000,
+    });
+    const granted = audit.holds.filter(({ grantedAt }) => grantedAt >= from && grantedAt < to);
+    const buckets = Array.from(
+      { length: BUCKETS },
+      (_, n) => granted.filter(({ bucket }) => bucket === `b${n}`).length,
+    );
+    return {
+      utilisation: (granted.length * HOLD_MS) / (SLOTS * (to - from)),
+      "wait p99 ÷ ideal":
+        percentile(
+          granted.map(({ waitedMs }) => waitedMs),
+          99,
+        ) / IDEAL_WAIT_MS,
+      "Jain of grants": jain(buckets),
+      "idle p99 ms": idleP99(audit.holds, SLOTS, to),
+      violations: audit.violations,
+    };
+  },
+  goals: [...goalsOf("slotkeeper"), ...goalsOf("weighted")],
+};

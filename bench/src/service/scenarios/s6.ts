@@ -1,0 +1,25 @@
+import { SlotClient } from "../load/slot-client.ts";
+import { median, percentile } from "../load/statistics.ts";
+import { atMostTimes, type Scenario } from "../scenario.ts";
+
+export const s6: Scenario = {
+  id: "S6",
+  title: "idle host, one client: from asking to the slot, one round trip",
+  subjects: ["bare", "slotkeeper", "journal"],
+  fairQueue: {},
+  async load(context) {
+    const client = await SlotClient.open(context.url, context.waiting);
+    const times: number[] = [];
+    const rounds = context.isShort ? 1000 : 4000;
+    for (let n = 0; n < rounds; n++) {
+      const askedAt = performance.now();
+      const slot = await client.acquire("s6.example", "b", () => false);
+      times.push((performance.now() - askedAt) * 1000);
+      await client.release(slot?.slotToken ?? "");
+    }
+    client.close();
+    const warm = times.slice(rounds / 4);
+    return { "acquire µs": median(warm), "acquire p99 µs": percentile(warm, 99) };
+  },
+  goals: [atMostTimes("slotkeeper", "acquire µs", 1.5, "bare")],
+};

@@ -1,0 +1,65 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { resolveHost, resolveOptions } from "@slotkeeper/queue";
+import type { Waiting } from "./load/slot-client.ts";
+import type { Scenario, SubjectId } from "./scenario.ts";
+
+export interface RunningServer {
+  readonly url: string;
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+const CLI = fileURLToPath(new URL("../../../packages/cli/bin/slotkeeper.mjs", import.meta.url));
+const own = (name: "bare" | "seed"): string => fileURLToPath(new URL(`servers/${name}/main.js`, import.meta.url));
+
+/** A hot host by the seed's rules: many pending, and waits longer than these. */
+const WEIGHTED = { enabled: true, coldAvgWaitMs: 100, hotAvgWaitMs: 500 };
+
+export function waitingOf(subject: SubjectId): Waiting {
+  return subject === "seed" ? { kind: "polling", everyMs: 500 } : { kind: "held", waitMs: 600_000 };
+}
+
+/** The subject's server with the scenario's limits, in a process of its own. */
+export async function startServer(subject: SubjectId, scenario: Scenario): Promise<RunningServer> {
+  const folder = mkdtempSync(join(tmpdir(), "slotkeeper-bench-"));
+  const child = spawn(process.execPath, commandOf(subject, scenario, folder), { stdio: ["ignore", "pipe", "pipe"] });
+  let errors = "";
+  child.stderr.on("data", (chunk: Buffer) => (errors += chunk.toString()));
+  const url = await addressOf(child, () => errors);
+  const stop = async () => {
+    child.kill("SIGKILL");
+    await once(child, "close");
+    rmSync(folder, { recursive: true });
+  };
+  return { url, pid: child.pid as number, stop };
+}
+
+function commandOf(subject: SubjectId, scenario: Scenario, folder: string): string[] {
+  if (subject === "bare") return [own("bare")];
+  if (subject === "seed") {
+    const { slots, slotsPerBucket } = resolveHost(resolveOptions(scenario.fairQueue), undefined).policy;
+    return [own("seed"), String(slots), String(slotsPerBucket)];
+  }
+  const file = join(folder, "config.json");
+  const weightedScheduler = subject === "weighted" ? { weightedScheduler: WEIGHTED } : {};
+  const fairQueue = { ...scenario.fairQueue, ...weightedScheduler };
+  writeFileSync(file, JSON.stringify({ listen: "127.0.0.1:0", logLevel: "warn", fairQueue }));
+  const data = subject === "journal" ? ["--data", join(folder, "journal")] : [];
+  return [CLI, "serve", "-c", file, "--json", ...data];
+}
+
+/** The first line that tells an address. */
+async function addressOf(child: ChildProcess, errors: () => string): Promise<string> {
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
+  for await (const line of lines) {
+    const { url } = JSON.parse(line) as { url?: string };
+    if (url !== undefined) return url;
+  }
+  throw new Error(`The server did not start: ${errors()}`);
+}

@@ -1,0 +1,30 @@
+/** The limit: reads a request and answers at once, with an answer as long as the service's. Calls for `held.example` are never answered. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+let fence = 0;
+const queryToken = `fq1.${"x".repeat(300)}`;
+const granted = () =>
+  JSON.stringify({
+    result: "granted",
+    queryToken,
+    slotToken: `slot_${"x".repeat(32)}`,
+    fence: ++fence,
+    leaseMs: 30_000,
+  });
+
+const server = createServer((request, response) => {
+  let body = "";
+  request.setEncoding("utf8");
+  request.on("data", (chunk: string) => (body += chunk));
+  request.on("end", () => {
+    if (body.includes("held.example")) return;
+    const text = request.url?.endsWith("/release") === true ? '{"result":"ok"}' : granted();
+    response.writeHead(200, { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(text) });
+    response.end(text);
+  });
+});
+server.listen(0, "127.0.0.1", () => {
+  const { port } = server.address() as AddressInfo;
+  console.log(JSON.stringify({ event: "listening", url: `http://127.0.0.1:${port}` }));
+});

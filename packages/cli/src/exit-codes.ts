@@ -1,0 +1,14 @@
+/** What a script can tell from the exit code. `docs/guides/serve.md` has the same table. */
+export const EXIT = {
+  ok: 0,
+  /** Something failed that is nobody's mistake here. */
+  failed: 1,
+  /** The command line makes no sense. */
+  usage: 2,
+  /** The configuration has problems; they were listed. */
+  config: 3,
+  /** The address cannot be listened on. */
+  listen: 4,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

@@ -1,0 +1,38 @@
+import { VERSION } from "@slotkeeper/server";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { serve } from "./serve.ts";
+
+const HELP = `slotkeeper ${VERSION}: decides who may run now.
+
+Usage
+  slotkeeper serve [options]     serve slots over HTTP
+  slotkeeper --help | --version
+
+Examples
+  slotkeeper serve                           embedded default: memory, 127.0.0.1:8080
+  slotkeeper serve -c config.json            with a configuration
+  slotkeeper serve --listen :9000 --json     for machines
+  slotkeeper serve --help                    all options
+
+Exit codes
+  0 done   1 failed   2 wrong usage   3 bad configuration   4 cannot listen
+`;
+
+const COMMANDS: { readonly [name: string]: (args: readonly string[]) => Promise<ExitCode> } = { serve };
+
+/** Runs one command line and says with which code to exit. */
+export async function main(args: readonly string[]): Promise<ExitCode> {
+  const [name, ...rest] = args;
+  if (name === "--version" || name === "-v") {
+    process.stdout.write(`${VERSION}\n`);
+    return EXIT.ok;
+  }
+  if (name === "--help" || name === "-h" || name === "help") {
+    process.stdout.write(HELP);
+    return EXIT.ok;
+  }
+  const command = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (command !== undefined) return command(rest);
+  process.stderr.write(`${name === undefined ? "Which command?" : `Unknown command \`${name}\`.`}\n\n${HELP}`);
+  return EXIT.usage;
+}

@@ -1,0 +1,125 @@
+import { parseArgs } from "node:util";
+import { ConfigError, type ConfigSources, formatPrinted, loadConfig, printedKeys, Service } from "@slotkeeper/server";
+import { announce } from "./announce.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { runUntilStopped } from "./run-until-stopped.ts";
+
+const HELP = `slotkeeper serve: serves slots over HTTP.
+
+Usage
+  slotkeeper serve [-c config.json] [--data FILE] [--listen ADDRESS] [--print-config] [--json]
+
+Options
+  -c, --config FILE   configuration; without one: memory store, 127.0.0.1:8080
+      --data FILE     keep leases, ends and keys in a journal, so that a restart loses nothing
+      --listen ADDR   host:port or :port; port 0 takes a free one
+      --print-config  show every value and where it comes from, then exit; secrets are not shown
+      --json          logs and messages as JSON lines, also on a terminal
+  -h, --help          this
+
+Values come from flags, then SLOTKEEPER_… variables (SLOTKEEPER_FAIR_QUEUE__MAX_WAIT_MS), then the file, then defaults.
+
+Examples
+  slotkeeper serve
+  slotkeeper serve -c config.json --data /var/lib/slotkeeper/journal
+  SLOTKEEPER_AUTH__ENABLED=true SLOTKEEPER_AUTH__TOKEN=… slotkeeper serve --listen :8080
+  slotkeeper serve -c config.json --print-config
+
+Signals
+  SIGHUP reads the configuration again; SIGTERM and SIGINT stop gracefully, a second one at once.
+`;
+
+const OPTIONS = {
+  config: { type: "string", short: "c" },
+  data: { type: "string" },
+  listen: { type: "string" },
+  "print-config": { type: "boolean" },
+  json: { type: "boolean" },
+  help: { type: "boolean", short: "h" },
+} as const;
+
+export async function serve(args: readonly string[]): Promise<ExitCode> {
+  const flags = parse(args);
+  if (typeof flags === "string") {
+    process.stderr.write(`${flags}\n\n${HELP}`);
+    return EXIT.usage;
+  }
+  if (flags.help === true) {
+    process.stdout.write(HELP);
+    return EXIT.ok;
+  }
+  const sources = sourcesOf(flags);
+  try {
+    if (flags["print-config"] === true) return print(sources, flags.json === true);
+    return await start(sources, flags.json === true || process.env["NODE_ENV"] === "production");
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+type Flags = ReturnType<typeof parseStrictly>;
+
+function parseStrictly(args: readonly string[]) {
+  return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: false }).values;
+}
+
+function parse(args: readonly string[]): Flags | string {
+  try {
+    return parseStrictly(args);
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+function sourcesOf({ config, data, listen }: Flags): ConfigSources {
+  return {
+    file: config,
+    environment: process.env,
+    flags: {
+      ...(listen === undefined ? {} : { listen }),
+      ...(data === undefined ? {} : { backend: { memory: { journal: data } } }),
+    },
+  };
+}
+
+function print(sources: ConfigSources, isJson: boolean): ExitCode {
+  const keys = printedKeys(loadConfig(sources));
+  process.stdout.write(isJson ? `${JSON.stringify(keys)}\n` : `${formatPrinted(keys)}\n`);
+  return EXIT.ok;
+}
+
+async function start(sources: ConfigSources, isJson: boolean): Promise<ExitCode> {
+  const isTerminal = process.stderr.isTTY;
+  const service = await Service.start({
+    ...sources,
+    log: {
+      write: (line) => process.stderr.write(line),
+      isJson: isJson || !isTerminal,
+      hasColours: isTerminal && process.env["NO_COLOR"] === undefined,
+    },
+  });
+  process.stdout.write(announce(service, isJson));
+  return runUntilStopped(service);
+}
+
+function failed(error: unknown): ExitCode {
+  if (error instanceof ConfigError) {
+    process.stderr.write(`${error.message}\n`);
+    return EXIT.config;
+  }
+  const { code, address, port } = error as { code?: string; address?: string; port?: number };
+  if (code === "EADDRINUSE") {
+    process.stderr.write(
+      `Port ${port} on ${address} is taken: another program, perhaps another slotkeeper, listens there. Stop it, or choose another with --listen.\n`,
+    );
+    return EXIT.listen;
+  }
+  if (code === "EACCES" || code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
+    process.stderr.write(
+      `Cannot listen on ${address ?? "the address given"}: ${code}. Choose another with --listen.\n`,
+    );
+    return EXIT.listen;
+  }
+  process.stderr.write(`slotkeeper failed: ${(error as Error).message}\n`);
+  return EXIT.failed;
+}

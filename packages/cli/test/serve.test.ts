@@ -1,0 +1,190 @@
+import { spawnSync } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { build, Command, slotkeeper } from "./command.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "slotkeeper-cli-"));
+beforeAll(build, 120_000);
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const FREE = ["--listen", "127.0.0.1:0"];
+const serve = (...more: string[]) => slotkeeper(["serve", ...FREE, ...more]);
+
+function configFile(config: object, name = "config.json"): string {
+  const file = join(directory, name);
+  writeFileSync(file, JSON.stringify(config));
+  return file;
+}
+
+async function post(url: string, path: string, body: object): Promise<{ result: string; queryToken: string }> {
+  const response = await fetch(`${url}/api/v0/fairqueue/${path}`, { method: "POST", body: JSON.stringify(body) });
+  return (await response.json()) as { result: string; queryToken: string };
+}
+
+describe("start-up", () => {
+  it("prints where it listens, which store, and a first request that works", async () => {
+    const command = serve();
+    const [, line = ""] = await command.said(/try it\s+(curl .*)\n/);
+    expect(command.out).toMatch(/listening {2}http:\/\/127\.0\.0\.1:\d+\n {2}store {6}memory/);
+    const { stdout } = spawnSync("sh", ["-c", line], { encoding: "utf8" });
+    expect(JSON.parse(stdout)).toMatchObject({ result: "granted" });
+  });
+
+  it("takes the key of its first request from the environment, and never prints it", async () => {
+    const environment = { SLOTKEEPER_AUTH__ENABLED: "true", SLOTKEEPER_AUTH__TOKEN: "hush-hush" };
+    const command = slotkeeper(["serve", ...FREE], environment);
+    const [, line = ""] = await command.said(/try it\s+(curl .*)\n/);
+    const { stdout } = spawnSync("sh", ["-c", line], { encoding: "utf8", env: { ...process.env, ...environment } });
+    expect(JSON.parse(stdout)).toMatchObject({ result: "granted" });
+    expect(command.out + command.err).not.toContain("hush-hush");
+  });
+
+  it("with --json says it in one line of JSON", async () => {
+    const command = serve("--json");
+    const [line] = await command.said(/\{.*"event":"listening".*\}/);
+    expect(JSON.parse(line)).toMatchObject({
+      event: "listening",
+      url: expect.stringMatching(/^http/),
+      store: expect.any(String),
+    });
+  });
+
+  it("says clearly that the port is taken, and exits 4", async () => {
+    const url = await serve().url();
+    const second = slotkeeper(["serve", "--listen", new URL(url).host]);
+    expect(await second.exited).toBe(4);
+    expect(second.err).toContain(`Port ${new URL(url).port} on 127.0.0.1 is taken`);
+  });
+
+  it("lists every problem of its configuration, and exits 3", async () => {
+    const command = slotkeeper(["serve", "-c", configFile({ colour: 1, fairQueue: { maxWaitMs: "x" } })]);
+    expect(await command.exited).toBe(3);
+    expect(command.err).toContain("2 problems");
+    expect(command.err).toContain("Unknown key `colour`");
+    expect(command.err).toContain("`fairQueue.maxWaitMs`");
+  });
+});
+
+describe("the command line", () => {
+  it.each([
+    [[], 2, /Which command/],
+    [["dance"], 2, /Unknown command `dance`/],
+    [["serve", "--colour"], 2, /--colour/],
+    [["serve", "extra"], 2, /extra/],
+    [["--help"], 0, /Usage[\s\S]*Examples[\s\S]*Exit codes/],
+    [["serve", "--help"], 0, /Usage[\s\S]*Examples/],
+    [["--version"], 0, /^\d+\.\d+\.\d+\n$/],
+  ])("%j exits %i", async (args, code, text) => {
+    const command = slotkeeper(args);
+    expect(await command.exited).toBe(code);
+    expect(code === 0 ? command.out : command.err).toMatch(text);
+  });
+
+  it("--print-config shows values, origins and no secret; --json for machines", async () => {
+    const args = [
+      "serve",
+      "-c",
+      configFile({ auth: { enabled: true, token: "hush" } }),
+      "--listen",
+      ":1",
+      "--print-config",
+    ];
+    const command = slotkeeper(args, { SLOTKEEPER_LOG_LEVEL: "warn" });
+    expect(await command.exited).toBe(0);
+    expect(command.out).toMatch(/^listen +":1" +flag$/m);
+    expect(command.out).toMatch(/^logLevel +"warn" +environment$/m);
+    expect(command.out).toMatch(/^auth\.enabled +true +file config\.json$/m);
+    expect(command.out).not.toContain("hush");
+    const machine = slotkeeper([...args, "--json"]);
+    await machine.exited;
+    expect(JSON.parse(machine.out)).toContainEqual({ key: "listen", value: ":1", origin: "flag" });
+  });
+
+  it("says what to do when nothing has been built", () => {
+    const bin = join(directory, "package", "bin");
+    mkdirSync(bin, { recursive: true });
+    copyFileSync(fileURLToPath(new URL("../bin/slotkeeper.mjs", import.meta.url)), join(bin, "slotkeeper.mjs"));
+    const { status, stderr } = spawnSync(process.execPath, [join(bin, "slotkeeper.mjs")], { encoding: "utf8" });
+    expect([status, stderr]).toEqual([1, expect.stringContaining("npm run build")]);
+  });
+});
+
+describe("signals", () => {
+  const LONG = { fairQueue: { maxSlotPerHost: 1, pollWindowMs: 3_600_000, maxWaitMs: 3_600_000 } };
+
+  it("SIGTERM turns /readyz to 503, answers held polls with pending, and exits 0", async () => {
+    const command = serve("-c", configFile(LONG));
+    const url = await command.url();
+    expect((await post(url, "acquire", { hostname: "h", ipBucket: "a", waitMs: 1000 })).result).toBe("granted");
+    const { queryToken } = await post(url, "acquire", { hostname: "h", ipBucket: "b" });
+    const held = post(url, "acquire", { queryToken });
+    await fetch(`${url}/livez`);
+    command.kill("SIGTERM");
+    await command.said(/"msg":"stopping"/);
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+    expect((await held).result).toBe("pending");
+    expect(await command.exited).toBe(0);
+  });
+
+  it("SIGINT stops gracefully too", async () => {
+    const command = serve();
+    await command.url();
+    command.kill("SIGINT");
+    expect(await command.exited).toBe(0);
+  });
+
+  it("a second signal exits at once", async () => {
+    const command = serve();
+    await command.url();
+    command.kill("SIGTERM");
+    await command.said(/"msg":"stopping"/);
+    command.kill("SIGTERM");
+    expect(await command.exited).toBe(143);
+    expect(command.err).not.toContain('"msg":"stopped"');
+  });
+
+  it("SIGHUP reads the file again; a bad one is refused and the service goes on", async () => {
+    const file = configFile(LONG, "live.json");
+    const command = serve("-c", file);
+    const url = await command.url();
+    await post(url, "acquire", { hostname: "h", ipBucket: "a", waitMs: 1000 });
+    const waiting = post(url, "acquire", { hostname: "h", ipBucket: "b", waitMs: 3_600_000 });
+    await fetch(`${url}/livez`);
+    configFile({ fairQueue: { maxSlotPerHost: "many" } }, "live.json");
+    command.kill("SIGHUP");
+    await command.said(/refresh refused/);
+    configFile({ fairQueue: { ...LONG.fairQueue, maxSlotPerHost: 2 } }, "live.json");
+    command.kill("SIGHUP");
+    expect((await waiting).result).toBe("granted");
+  });
+});
+
+describe("a crash", () => {
+  it("is logged without the tokens and keys in it, and exits 1", async () => {
+    const script = `
+      const { main } = await import(${JSON.stringify(new URL("../dist/main.js", import.meta.url).href)});
+      void main(["serve", "--listen", "127.0.0.1:0"]);
+      setTimeout(() => { throw new Error("boom: slot_abcdefghijklmnopqrstuvwxyz012345 hush-hush", { cause: new Error("hush-hush") }); }, 500);
+    `;
+    const environment = { SLOTKEEPER_INTERNAL_API_TOKEN: "hush-hush" };
+    const command = new Command(process.execPath, ["--input-type=module", "-e", script], environment);
+    expect(await command.exited).toBe(1);
+    expect(command.err).toContain("boom");
+    expect(command.out + command.err).not.toMatch(/abcdefghijklmnop|hush/);
+  });
+});
+
+describe("npm start", () => {
+  it("serves, and a SIGTERM to npm reaches the server", { timeout: 120_000 }, async () => {
+    const command = new Command("npm", ["start"], { SLOTKEEPER_LISTEN: "127.0.0.1:0" });
+    const url = await command.url();
+    expect((await fetch(url)).status).toBe(200);
+    command.kill("SIGTERM");
+    await command.said(/"msg":"stopped"/);
+    await command.exited;
+    await expect(fetch(`${url}/livez`)).rejects.toThrow();
+  });
+});

@@ -1,0 +1,75 @@
+import { Type } from "typebox";
+
+/** What callers get. More fields may come; none of these will go. */
+
+const wholeSeconds = Type.Integer({ minimum: 1, description: "whole seconds, also in the `Retry-After` header" });
+const queryToken = Type.String({ minLength: 1, description: "for the next call; any instance understands it" });
+
+export const PendingSchema = Type.Object({
+  result: Type.Literal("pending"),
+  queryToken,
+  position: Type.Integer({ minimum: 1, description: "1 is next" }),
+  waiters: Type.Integer({ minimum: 0, description: "sessions waiting for this host here" }),
+  estimatedWaitMs: Type.Optional(Type.Number({ minimum: 0, description: "absent until there is something to go by" })),
+  blockedBy: Type.Optional(
+    Type.Enum(["host-limit", "ip-limit", "cooldown", "waiter-pool", "breaker", "store"], {
+      description: "what stands between the session and its slot; absent while that is not known",
+    }),
+  ),
+});
+
+export const GrantedSchema = Type.Object({
+  result: Type.Literal("granted"),
+  queryToken,
+  slotToken: Type.String({ minLength: 22, description: "at least 128 random bits; needed to release and to renew" }),
+  fence: Type.Integer({ minimum: 1, description: "only grows, per host" }),
+  leaseMs: Type.Integer({ minimum: 1, description: "the slot is lost after this, unless renewed" }),
+});
+
+export const ThrottledSchema = Type.Object({
+  result: Type.Literal("throttled"),
+  throttleCode: Type.Integer({ minimum: 0, description: "what opened the breaker; 0: an operator" }),
+  throttleRetryAfter: wholeSeconds,
+  reason: Type.String(),
+});
+
+export const TimeoutSchema = Type.Object({
+  result: Type.Literal("timeout"),
+  reason: Type.String({ description: "`deadline`, `idle`, `canceled`, `released`, `unknown-token`, …" }),
+});
+
+export const OverloadedSchema = Type.Object({
+  result: Type.Literal("overloaded"),
+  retryAfter: Type.Integer({ minimum: 1, maximum: 30, description: "whole seconds, also in the `Retry-After` header" }),
+});
+
+export const AcquireAnswerSchema = Type.Union([
+  PendingSchema,
+  GrantedSchema,
+  ThrottledSchema,
+  TimeoutSchema,
+  OverloadedSchema,
+]);
+
+export const OkSchema = Type.Object({ result: Type.Literal("ok") });
+export const RenewedSchema = Type.Object({ result: Type.Literal("ok"), leaseMs: Type.Integer({ minimum: 0 }) });
+export const CanceledSchema = Type.Object({
+  result: Type.Enum(["canceled", "gone", "noop"], {
+    description: "`gone`: not known here any more, the store is told; `noop`: it had ended already",
+  }),
+});
+export const AliveSchema = Type.Object({ status: Type.Literal("ok") });
+
+export const ProblemSchema = Type.Object(
+  {
+    type: Type.String(),
+    title: Type.String(),
+    status: Type.Integer({ minimum: 400, maximum: 599 }),
+    code: Type.String(),
+    detail: Type.Optional(Type.String()),
+    errors: Type.Optional(
+      Type.Array(Type.Object({ field: Type.String(), message: Type.String() }), { description: "one for each field" }),
+    ),
+  },
+  { description: "A problem document (RFC 9457)." },
+);

@@ -1,0 +1,29 @@
+import type { TSchema } from "typebox";
+import { ConfigSchema } from "./config-schema.ts";
+
+type Json = { [key: string]: unknown };
+
+/** The `$schema` file for editors. There `null` is allowed wherever a key may be absent, because it means just that. */
+export function configDocument(): Json {
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    ...(nullable(ConfigSchema, true) as Json),
+  };
+}
+
+function nullable(schema: TSchema, isRequired: boolean): unknown {
+  const { type, enum: values, properties, patternProperties, ...rest } = schema as unknown as Json;
+  return {
+    ...(type === undefined ? {} : { type: isRequired ? type : [type, "null"] }),
+    ...(values === undefined ? {} : { enum: isRequired ? values : [...(values as unknown[]), null] }),
+    ...rest,
+    ...(properties === undefined ? {} : { properties: each(properties) }),
+    ...(patternProperties === undefined ? {} : { patternProperties: each(patternProperties) }),
+  };
+}
+
+function each(schemas: unknown): Json {
+  return Object.fromEntries(
+    Object.entries(schemas as Json).map(([key, item]) => [key, nullable(item as TSchema, false)]),
+  );
+}

@@ -1,0 +1,16 @@
+/** `@slotkeeper/protocol/schemas`: the schemas themselves, and the documents made from them. */
+export * from "./answer-schemas.ts";
+export { configDocument } from "./config-document.ts";
+export { ConfigSchema } from "./config-schema.ts";
+export { openApiDocument } from "./openapi.ts";
+export { PATTERNS } from "./patterns.ts";
+export {
+  CancelSchema,
+  FirstCallSchema,
+  PollSchema,
+  ReleaseSchema,
+  RenewSchema,
+  ReportSchema,
+} from "./request-schemas.ts";
+export { type Audience, ROUTES, type Route, type RouteName } from "./routes.ts";
+export { StateSchema } from "./state-schema.ts";

@@ -1,0 +1,107 @@
+import type { TSchema } from "typebox";
+import { PROBLEMS, type ProblemCode } from "../problems.ts";
+import * as Answers from "./answer-schemas.ts";
+import * as Requests from "./request-schemas.ts";
+import { ROUTES, type Route } from "./routes.ts";
+import { StateSchema } from "./state-schema.ts";
+
+const COMPONENTS = {
+  FirstCall: Requests.FirstCallSchema,
+  Poll: Requests.PollSchema,
+  Release: Requests.ReleaseSchema,
+  Renew: Requests.RenewSchema,
+  Cancel: Requests.CancelSchema,
+  Report: Requests.ReportSchema,
+  Pending: Answers.PendingSchema,
+  Granted: Answers.GrantedSchema,
+  Throttled: Answers.ThrottledSchema,
+  Timeout: Answers.TimeoutSchema,
+  Overloaded: Answers.OverloadedSchema,
+  Ok: Answers.OkSchema,
+  Renewed: Answers.RenewedSchema,
+  Canceled: Answers.CanceledSchema,
+  Alive: Answers.AliveSchema,
+  State: StateSchema,
+  Problem: Answers.ProblemSchema,
+} satisfies Record<string, TSchema>;
+
+type Json = { [key: string]: unknown };
+
+/** The OpenAPI 3.1 document, from the schemas the server checks with. `header` carries the shared key. */
+export function openApiDocument({ version, header = "X-FQ-Auth" }: { version: string; header?: string }): Json {
+  const paths: { [path: string]: Json } = {};
+  for (const [name, route] of Object.entries<Route>(ROUTES)) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(name, route) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Slotkeeper",
+      version,
+      description: "Who may run now: slots on upstream hosts, queued fairly.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "/" }],
+    paths,
+    components: {
+      schemas: COMPONENTS,
+      securitySchemes: {
+        sharedKey: { type: "apiKey", in: "header", name: header },
+        internal: { type: "http", scheme: "bearer" },
+      },
+    },
+  };
+}
+
+function operation(name: string, route: Route): Json {
+  const { request, summary, audience, query = {} } = route;
+  return {
+    operationId: name,
+    summary,
+    security: audience === "public" ? [] : [audience === "caller" ? { sharedKey: [] } : { internal: [] }, {}],
+    parameters: Object.entries(query).map(([name, description]) => ({
+      name,
+      in: "query",
+      description,
+      schema: { type: "integer", minimum: 0 },
+    })),
+    ...(request === undefined
+      ? {}
+      : { requestBody: { required: true, content: { "application/json": { schema: reference(request) } } } }),
+    responses: responses(route),
+  };
+}
+
+function responses({ answer, problems = [], audience, request }: Route): Json {
+  const content = answer.schema === undefined ? undefined : reference(answer.schema);
+  const all: ProblemCode[] = [...problems, "INTERNAL"];
+  if (request !== undefined) all.push("BAD_JSON", "BAD_FIELDS", "BODY_TOO_LARGE");
+  if (audience === "caller") all.push("UNAUTHORIZED");
+  if (audience === "internal" || audience === "operator") all.push("NOT_FOUND");
+  const byStatus: { [status: string]: Json } = {
+    [answer.status]: {
+      description: answer.status === 204 ? "Done" : "The result",
+      ...(answer.type === undefined
+        ? {}
+        : { content: { [answer.type]: content === undefined ? {} : { schema: content } } }),
+    },
+  };
+  for (const code of all) {
+    const { status, title } = PROBLEMS[code];
+    const known = byStatus[status]?.["description"];
+    byStatus[status] = {
+      description: known === undefined ? `${code}: ${title}` : `${String(known)}. ${code}: ${title}`,
+      content: { "application/problem+json": { schema: reference(Answers.ProblemSchema) } },
+    };
+  }
+  return byStatus;
+}
+
+/** A named schema is referred to by its name, also inside a union. */
+function reference(schema: TSchema): unknown {
+  for (const [name, component] of Object.entries(COMPONENTS)) {
+    if (component === schema) return { $ref: `#/components/schemas/${name}` };
+  }
+  const { anyOf } = schema as { anyOf?: TSchema[] };
+  return anyOf === undefined ? schema : { anyOf: anyOf.map(reference) };
+}

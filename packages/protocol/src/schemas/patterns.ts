@@ -1,0 +1,8 @@
+/** The patterns of the schemas, each with what it means for a person. */
+export const PATTERNS = {
+  printable: { source: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$", means: "free of control characters" },
+  listen: { source: "^(?:\\[[0-9A-Fa-f:.]+\\]|[^\\s:/\\[\\]]*):\\d{1,5}$", means: "`host:port` or `:port`" },
+  headerName: { source: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", means: "a header's name" },
+  httpUrl: { source: "^https?://[^\\s]+$", means: "an address that begins with http:// or https://" },
+  sqlName: { source: "^[A-Za-z_][A-Za-z0-9_$]{0,62}$", means: "a valid SQL identifier" },
+} as const;

@@ -1,0 +1,133 @@
+import { type TSchema, Type } from "typebox";
+import { API_PREFIX } from "../limits.ts";
+import type { ProblemCode } from "../problems.ts";
+import * as Answers from "./answer-schemas.ts";
+import * as Requests from "./request-schemas.ts";
+import { StateSchema } from "./state-schema.ts";
+
+/**
+ * Who may call a route.
+ *   public    anybody
+ *   caller    holders of the shared key, where one is set
+ *   internal  holders of the internal bearer; for all others the route does not exist
+ *   operator  as internal; with no bearer set, callers on this machine
+ */
+export type Audience = "public" | "caller" | "internal" | "operator";
+
+export interface Route {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly audience: Audience;
+  readonly summary: string;
+  readonly request?: TSchema;
+  /** Numbers in the query, all optional. */
+  readonly query?: { readonly [name: string]: string };
+  readonly answer: { readonly status: 200 | 204; readonly type?: string; readonly schema?: TSchema };
+  /** Beyond those every route of its kind may give. */
+  readonly problems?: readonly ProblemCode[];
+}
+
+const json = (schema: TSchema) => ({ status: 200, type: "application/json", schema }) as const;
+const done = { status: 204 } as const;
+const caller = (path: string, more: Pick<Route, "summary" | "request" | "answer" | "problems">): Route => ({
+  method: "POST",
+  path: `${API_PREFIX}/fairqueue/${path}`,
+  audience: "caller",
+  ...more,
+});
+
+/** The HTTP contract: the server serves exactly these, and the OpenAPI document lists exactly these. */
+export const ROUTES = {
+  acquire: caller("acquire", {
+    summary: "Ask for a slot, or wait on for one",
+    request: Type.Union([Requests.FirstCallSchema, Requests.PollSchema]),
+    answer: json(Answers.AcquireAnswerSchema),
+    problems: ["BAD_TOKEN", "CAPACITY_MISMATCH"],
+  }),
+  release: caller("release", {
+    summary: "Give a slot back",
+    request: Requests.ReleaseSchema,
+    answer: json(Answers.OkSchema),
+  }),
+  renew: caller("renew", {
+    summary: "Keep a slot for another lease",
+    request: Requests.RenewSchema,
+    answer: json(Answers.RenewedSchema),
+    problems: ["SLOT_LOST", "UNAVAILABLE"],
+  }),
+  cancel: caller("cancel", {
+    summary: "Give up waiting; gives back the place and the slot",
+    request: Requests.CancelSchema,
+    answer: json(Answers.CanceledSchema),
+    problems: ["BAD_TOKEN"],
+  }),
+  report: caller("report", {
+    summary: "Tell the breaker of an upstream's answer",
+    request: Requests.ReportSchema,
+    answer: json(Answers.OkSchema),
+    problems: ["UNAVAILABLE"],
+  }),
+  health: {
+    method: "GET",
+    path: `${API_PREFIX}/health`,
+    audience: "internal",
+    summary: "Who this is, in headers",
+    answer: done,
+  },
+  refresh: {
+    method: "POST",
+    path: `${API_PREFIX}/refresh`,
+    audience: "internal",
+    summary: "Read the configuration again; sessions survive",
+    answer: done,
+    problems: ["BAD_CONFIG"],
+  },
+  flush: {
+    method: "POST",
+    path: `${API_PREFIX}/flush`,
+    audience: "internal",
+    summary: "Sweep now what time has ended",
+    answer: done,
+    problems: ["UNAVAILABLE"],
+  },
+  state: {
+    method: "GET",
+    path: `${API_PREFIX}/state`,
+    audience: "operator",
+    summary: "Hosts, buckets, sessions and slots, by pages of hosts",
+    query: { offset: "hosts to skip", limit: "hosts to show: 1 to 1000, else 100" },
+    answer: json(StateSchema),
+    problems: ["BAD_FIELDS", "UNAVAILABLE"],
+  },
+  livez: {
+    method: "GET",
+    path: "/livez",
+    audience: "public",
+    summary: "The process runs",
+    answer: json(Answers.AliveSchema),
+  },
+  readyz: {
+    method: "GET",
+    path: "/readyz",
+    audience: "public",
+    summary: "The store answers, and the service is not stopping",
+    answer: json(Answers.AliveSchema),
+    problems: ["NOT_READY"],
+  },
+  openapi: {
+    method: "GET",
+    path: "/openapi.json",
+    audience: "public",
+    summary: "This document",
+    answer: json(Type.Object({ openapi: Type.String() })),
+  },
+  home: {
+    method: "GET",
+    path: "/",
+    audience: "public",
+    summary: "A page for people",
+    answer: { status: 200, type: "text/html" },
+  },
+} as const satisfies Record<string, Route>;
+
+export type RouteName = keyof typeof ROUTES;

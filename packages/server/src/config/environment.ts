@@ -1,0 +1,54 @@
+import { CONFIG_KEYS, type ConfigKeySchema, setAt } from "./config-keys.ts";
+import type { Tree } from "./layers.ts";
+
+export interface Environment {
+  readonly [name: string]: string | undefined;
+}
+
+const PREFIX = "SLOTKEEPER_";
+
+/**
+ * The layer of `SLOTKEEPER_…` variables. An empty one is absent: that is how an unset value reaches a container. A value
+ * that does not read as its key's type stays a string, and the schema says so with its path.
+ */
+export function readEnvironment(environment: Environment): { readonly tree: Tree; readonly problems: string[] } {
+  const tree: { [key: string]: unknown } = {};
+  const problems: string[] = [];
+  const known = new Map(CONFIG_KEYS.map((key) => [key.variable, key]));
+  for (const [name, value] of Object.entries(environment)) {
+    if (!name.startsWith(PREFIX) || value === undefined || value === "") continue;
+    const key = known.get(name);
+    if (key === undefined) problems.push(`Unknown variable \`${name}\` (environment)`);
+    else setAt(tree, key.path, parse(value, key.schema));
+  }
+  return { tree, problems };
+}
+
+function parse(text: string, schema: ConfigKeySchema): unknown {
+  switch (schema.type) {
+    case "number":
+    case "integer":
+      return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
+    case "boolean":
+      return text === "true" ? true : text === "false" ? false : text;
+    case "array":
+      return text.trimStart().startsWith("[") ? fromJson(text) : parseList(text, schema.items ?? {});
+    case "object":
+      return fromJson(text);
+    case undefined:
+    default:
+      return text;
+  }
+}
+
+function parseList(text: string, items: ConfigKeySchema): unknown[] {
+  return text.split(",").map((item) => parse(item.trim(), items));
+}
+
+function fromJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,50 @@
+import { fieldName } from "../validation/field-problem.ts";
+import { CONFIG_KEYS } from "./config-keys.ts";
+import { isTree, PATH_SEPARATOR, type Tree } from "./layers.ts";
+import type { LoadedConfig } from "./load-config.ts";
+
+export interface PrintedKey {
+  readonly key: string;
+  /** Undefined: not set, and without a default. */
+  readonly value: unknown;
+  readonly origin: string;
+}
+
+const REDACTED = "[redacted]";
+const SECRET_KEYS = new Set(
+  CONFIG_KEYS.filter(({ schema }) => schema.writeOnly === true).map(({ path }) => path.join(PATH_SEPARATOR)),
+);
+
+/** Every key with its value and where it comes from, in the order of the schema; secrets are not shown. */
+export function printedKeys({ tree, origins }: LoadedConfig): PrintedKey[] {
+  return CONFIG_KEYS.flatMap(({ path }) => printed(path, valueAt(tree, path), origins));
+}
+
+function printed(path: readonly string[], value: unknown, origins: ReadonlyMap<string, string>): PrintedKey[] {
+  if (isTree(value) && Object.keys(value).length > 0) {
+    return Object.entries(value).flatMap(([key, item]) => printed([...path, key], item, origins));
+  }
+  const id = path.join(PATH_SEPARATOR);
+  const origin = value === undefined ? "not set" : (origins.get(id) ?? "default");
+  const shown = value !== undefined && SECRET_KEYS.has(id) ? REDACTED : value;
+  return [{ key: fieldName(path), value: shown, origin }];
+}
+
+export function formatPrinted(keys: readonly PrintedKey[]): string {
+  const text = keys.map(({ key, value, origin }) => [key, value === undefined ? "–" : JSON.stringify(value), origin]);
+  const widths = [0, 1].map((column) => Math.max(...text.map((row) => (row[column] as string).length)));
+  return text
+    .map(([key, value, origin]) => `${key?.padEnd(widths[0] ?? 0)}  ${value?.padEnd(widths[1] ?? 0)}  ${origin}`)
+    .join("\n");
+}
+
+function valueAt(tree: Tree, path: readonly string[]): unknown {
+  return path.reduce<unknown>((value, key) => (isTree(value) ? value[key] : undefined), tree);
+}
+
+/** Every secret of a configuration, for the scrubber. */
+export function secretsOf({ tree }: LoadedConfig): string[] {
+  return CONFIG_KEYS.filter(({ schema }) => schema.writeOnly === true)
+    .flatMap(({ path }) => valueAt(tree, path) as string | string[] | undefined)
+    .filter((secret) => secret !== undefined);
+}

@@ -1,0 +1,88 @@
+import type { FairQueueConfig, ServiceConfig } from "@slotkeeper/protocol";
+
+/** The configuration as the service uses it: every default filled in, choices made. */
+export interface Settings {
+  readonly listen: ListenAddress;
+  readonly logLevel: LogLevel;
+  /** Undefined: anybody may call. */
+  readonly auth: { readonly header: string; readonly keys: readonly string[] } | undefined;
+  readonly authHeader: string;
+  /** Undefined: made once and kept with the store. */
+  readonly tokenKeys: readonly string[] | undefined;
+  readonly corsOrigins: readonly string[];
+  readonly backend: Backend;
+  readonly internalApiToken: string | undefined;
+  readonly identity: Identity;
+  readonly fairQueue: FairQueueConfig;
+  /** Undefined: never. */
+  readonly cleanupEveryMs: number | undefined;
+}
+
+export type LogLevel = NonNullable<ServiceConfig["logLevel"]>;
+
+export interface ListenAddress {
+  /** Undefined: every address of the machine. */
+  readonly host: string | undefined;
+  readonly port: number;
+}
+
+export type Backend =
+  | { readonly mode: "memory"; readonly journal: string | undefined }
+  | { readonly mode: "postgres" | "postgrest" };
+
+interface Identity {
+  readonly appName: string;
+  readonly appVersion: string | undefined;
+  readonly env: string | undefined;
+  readonly role: string;
+  readonly instanceId: string | undefined;
+}
+
+/** From a configuration that has been checked, defaults included. */
+export function settingsOf(config: ServiceConfig): Settings {
+  const { auth, fairQueue, controller } = config;
+  const { rpc: _names, ...engine } = fairQueue ?? {};
+  const header = auth?.header ?? "X-FQ-Auth";
+  const cleanup = engine.cleanup;
+  return {
+    listen: parseListen(config.listen ?? ":8080"),
+    logLevel: config.logLevel ?? "info",
+    auth: auth?.enabled === true ? { header, keys: sharedKeys(config) } : undefined,
+    authHeader: header,
+    tokenKeys: config.tokenKeys,
+    corsOrigins: config.cors?.origins ?? [],
+    backend: backendOf(config),
+    internalApiToken: config.internalApiToken,
+    identity: {
+      appName: controller?.appName ?? "slotkeeper",
+      appVersion: controller?.appVersion,
+      env: controller?.env,
+      role: controller?.role ?? "slot-handler",
+      instanceId: controller?.instanceId,
+    },
+    fairQueue: engine,
+    cleanupEveryMs: cleanup?.enabled === false ? undefined : (cleanup?.intervalSeconds ?? 1800) * 1000,
+  };
+}
+
+export function sharedKeys({ auth }: ServiceConfig): string[] {
+  return [...(auth?.token === undefined ? [] : [auth.token]), ...(auth?.tokens ?? [])];
+}
+
+/** `postgrest` if its address is set, `postgres` if one is, else `memory`; unless said. */
+export function backendMode({ backend }: ServiceConfig): Backend["mode"] {
+  if (backend?.mode !== undefined) return backend.mode;
+  if (backend?.postgrest?.baseUrl !== undefined) return "postgrest";
+  return backend?.postgres?.dsn === undefined ? "memory" : "postgres";
+}
+
+export function parseListen(listen: string): ListenAddress {
+  const colon = listen.lastIndexOf(":");
+  const host = listen.slice(0, colon).replaceAll(/^\[|\]$/g, "");
+  return { host: host === "" ? undefined : host, port: Number(listen.slice(colon + 1)) };
+}
+
+function backendOf(config: ServiceConfig): Backend {
+  const mode = backendMode(config);
+  return mode === "memory" ? { mode, journal: config.backend?.memory?.journal } : { mode };
+}

@@ -1,0 +1,91 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { newRequestId } from "../tokens/random-names.ts";
+import { applyCors } from "./cors.ts";
+import { Exchange } from "./exchange.ts";
+import type { BodyHandler } from "./handler.ts";
+import { readBody } from "./read-body.ts";
+import { allowedMethods, findRoute, takesMethod } from "./router.ts";
+import type { ServiceContext } from "./service-context.ts";
+
+/** One request: found, admitted, read, handled, logged. Nothing a request does reaches beyond it. */
+export async function dispatch(
+  request: IncomingMessage,
+  response: ServerResponse,
+  context: ServiceContext,
+): Promise<void> {
+  const exchange = new Exchange(request, response, requestIdOf(request), pathOf(request));
+  if (context.held.isDraining) response.setHeader("Connection", "close");
+  logWhenDone(exchange, context);
+  try {
+    await serve(exchange, context);
+  } catch (error) {
+    context.log.error("request failed", { requestId: exchange.id, path: exchange.path, error });
+    if (response.headersSent) response.destroy();
+    else exchange.problem("INTERNAL");
+  }
+}
+
+async function serve(exchange: Exchange, context: ServiceContext): Promise<void> {
+  const { request } = exchange;
+  const { guards, config } = context.live;
+  const bound = findRoute(exchange.path);
+  if (bound === undefined) return exchange.problem("NOT_FOUND");
+  const { route } = bound;
+  const { corsOrigins, authHeader } = config.settings;
+  if (route.audience === "caller" && applyCors(exchange, corsOrigins, authHeader)) return;
+  // To those it is not for, an internal route does not exist; that is said before anything else about it.
+  const isHidden = route.audience === "internal" || route.audience === "operator";
+  const isAdmitted = guards.admits(route.audience, request);
+  if (isHidden && !isAdmitted) return exchange.problem("NOT_FOUND");
+  if (!takesMethod(route, request.method)) {
+    return exchange.problem("METHOD_NOT_ALLOWED", undefined, { headers: { Allow: allowedMethods(route) } });
+  }
+  if (!isAdmitted) {
+    return exchange.problem("UNAUTHORIZED", undefined, {
+      headers: { "WWW-Authenticate": `SharedKey header="${authHeader}"` },
+    });
+  }
+  if ("plain" in bound) await bound.plain(exchange, context);
+  else await serveBody(exchange, bound.body, context);
+}
+
+async function serveBody(exchange: Exchange, handler: BodyHandler, context: ServiceContext): Promise<void> {
+  const body = await readBody(exchange.request);
+  switch (body.kind) {
+    case "object":
+      await handler(exchange, body.value, context);
+      return;
+    case "bad-json":
+      exchange.problem("BAD_JSON", body.detail);
+      return;
+    case "too-large":
+      exchange.problem("BODY_TOO_LARGE", undefined, body.isDrained ? {} : { headers: { Connection: "close" } });
+      return;
+    case "gone":
+  }
+}
+
+/** A caller's own id is kept if it is harmless, so that both sides' logs can be laid beside each other. */
+function requestIdOf({ headers }: IncomingMessage): string {
+  const given = headers["x-request-id"];
+  return typeof given === "string" && /^[\w.:-]{1,64}$/.test(given) ? given : newRequestId();
+}
+
+function pathOf({ url = "/" }: IncomingMessage): string {
+  const query = url.indexOf("?");
+  return query === -1 ? url : url.slice(0, query);
+}
+
+/** Refusals are logged at info, failures at warn, all else at debug: a busy service must not be a busy log. */
+function logWhenDone(exchange: Exchange, { log }: ServiceContext): void {
+  const { request, response, id, path } = exchange;
+  const startedAt = performance.now();
+  response.once("close", () => {
+    const status = response.writableFinished ? response.statusCode : 0;
+    const level = status >= 500 ? "warn" : status >= 400 ? "info" : "debug";
+    if (!log.isOn(level)) return;
+    const durationMs = Math.round(performance.now() - startedAt);
+    const outcome = status === 0 ? { hungUp: true } : { status, code: exchange.problemCode };
+    log[level]("request", { requestId: id, method: request.method, path, ...outcome, durationMs });
+  });
+}

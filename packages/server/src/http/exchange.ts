@@ -1,0 +1,61 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { PROBLEMS, type ProblemCode } from "@slotkeeper/protocol";
+import type { FieldProblem } from "../validation/field-problem.ts";
+
+export type Headers = { readonly [name: string]: string | number };
+
+/** One request and its answer. */
+export class Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** In the answer's `X-Request-Id` and in every log line about it. */
+  readonly id: string;
+  /** Without the query. */
+  readonly path: string;
+  /** Of the problem document, where the answer was one. */
+  problemCode: ProblemCode | undefined;
+
+  constructor(request: IncomingMessage, response: ServerResponse, id: string, path: string) {
+    this.request = request;
+    this.response = response;
+    this.id = id;
+    this.path = path;
+  }
+
+  json(body: object, headers?: Headers): void {
+    this.send(200, "application/json", JSON.stringify(body), headers);
+  }
+
+  noContent(headers?: Headers): void {
+    this.response.writeHead(204, { "X-Request-Id": this.id, ...headers });
+    this.response.end();
+  }
+
+  problem(code: ProblemCode, detail?: string, { errors, headers }: ProblemMore = {}): void {
+    const { status, title } = PROBLEMS[code];
+    this.problemCode = code;
+    const type = `urn:slotkeeper:problem:${code.toLowerCase().replaceAll("_", "-")}`;
+    this.send(
+      status,
+      "application/problem+json",
+      JSON.stringify({ type, title, status, code, detail, errors }),
+      headers,
+    );
+  }
+
+  send(status: number, type: string, text: string, headers?: Headers): void {
+    this.response.writeHead(status, {
+      "Content-Type": type,
+      "Content-Length": Buffer.byteLength(text),
+      "Cache-Control": "no-store",
+      "X-Request-Id": this.id,
+      ...headers,
+    });
+    this.response.end(this.request.method === "HEAD" ? undefined : text);
+  }
+}
+
+interface ProblemMore {
+  readonly errors?: readonly FieldProblem[];
+  readonly headers?: Headers;
+}

@@ -1,0 +1,52 @@
+import { isUtf8 } from "node:buffer";
+import type { IncomingMessage } from "node:http";
+import { LIMITS } from "@slotkeeper/protocol";
+
+export type Body =
+  | { readonly kind: "object"; readonly value: { readonly [key: string]: unknown } }
+  | { readonly kind: "too-large"; readonly isDrained: boolean }
+  | { readonly kind: "bad-json"; readonly detail: string }
+  /** The caller left before it had said everything. */
+  | { readonly kind: "gone" };
+
+/** Of a body that is too large so much is read and thrown away, so that the caller gets to read why it was refused. */
+const DRAINED_BYTES = 1024 * 1024;
+
+export function readBody(request: IncomingMessage): Promise<Body> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    request.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= LIMITS.bodyBytes) chunks.push(chunk);
+      else if (size > DRAINED_BYTES) resolve({ kind: "too-large", isDrained: false });
+    });
+    request.on("end", () => {
+      if (size > LIMITS.bodyBytes) resolve({ kind: "too-large", isDrained: true });
+      else resolve(parse(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    });
+    request.on("close", () => resolve({ kind: "gone" }));
+  });
+}
+
+/** The parser's own message is not passed on: it quotes the body, and a body may hold a token. */
+function parse(bytes: Buffer): Body {
+  if (!isUtf8(bytes)) return { kind: "bad-json", detail: "The body is not valid UTF-8" };
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString());
+  } catch {
+    return { kind: "bad-json", detail: bytes.length === 0 ? "The body is empty" : "The body is not valid JSON" };
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    const kind = value === null ? "null" : Array.isArray(value) ? "a list" : `a ${typeof value}`;
+    return { kind: "bad-json", detail: `Expected the body to be a JSON object, got ${kind}` };
+  }
+  return { kind: "object", value: withoutNulls(value as { readonly [key: string]: unknown }) };
+}
+
+function withoutNulls(value: { readonly [key: string]: unknown }): { readonly [key: string]: unknown } {
+  const entries = Object.entries(value);
+  const kept = entries.filter(([, item]) => item !== null);
+  return kept.length === entries.length ? value : Object.fromEntries(kept);
+}

@@ -1,0 +1,110 @@
+import { type BeginAnswer, type FirstCall, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
+import { FirstCallSchema, PollSchema } from "@slotkeeper/protocol/schemas";
+import type { BeginRequest } from "@slotkeeper/queue";
+import { CapacityMismatchError } from "slotkeeper";
+import { newSessionId } from "../../tokens/random-names.ts";
+import type { FieldProblem } from "../../validation/field-problem.ts";
+import { validator } from "../../validation/validator.ts";
+import type { Exchange } from "../exchange.ts";
+import type { BodyHandler } from "../handler.ts";
+import { namedHost } from "../host-key.ts";
+import type { ServiceContext } from "../service-context.ts";
+import { wireAnswer } from "../wire-answer.ts";
+
+const firstCall = validator(FirstCallSchema);
+const poll = validator(PollSchema);
+
+/** The first call makes a session, or finds it by its `requestId`; every later one waits for it on. */
+export const acquire: BodyHandler = async (exchange, body, context) => {
+  const { queryToken } = body;
+  const isFirst = queryToken === undefined || queryToken === "";
+  const answer = await (isFirst ? begin(exchange, body, context) : pollOn(exchange, body, context));
+  if (answer === undefined) return;
+  const { body: reply, headers } = wireAnswer(answer, context.live.tokens);
+  // A stopping service answers at once; without this a caller would ask again at once.
+  exchange.json(reply, context.held.isDraining && reply.result === "pending" ? { "Retry-After": 1 } : headers);
+};
+
+async function pollOn(exchange: Exchange, body: object, context: ServiceContext): Promise<BeginAnswer | undefined> {
+  const checked = poll.check(body);
+  if ("problems" in checked) {
+    exchange.problem("BAD_FIELDS", undefined, { errors: checked.problems });
+    return undefined;
+  }
+  const verified = context.live.tokens.verify(checked.value.queryToken);
+  if (verified.kind === "unknown") return { result: "timeout", reason: "unknown-token" };
+  if (verified.kind === "forged") {
+    exchange.problem("BAD_TOKEN");
+    return undefined;
+  }
+  const { claims } = verified;
+  return context.held.hold(
+    exchange,
+    (signal) => context.queue.poll(claims, { signal }),
+    () => context.queue.poll(claims, { waitMs: 0 }),
+  );
+}
+
+async function begin(exchange: Exchange, body: object, context: ServiceContext): Promise<BeginAnswer | undefined> {
+  const request = beginRequest(body, context);
+  if ("errors" in request) {
+    exchange.problem("BAD_FIELDS", undefined, request);
+    return undefined;
+  }
+  try {
+    if (request.waitMs === undefined) return await context.queue.begin(request);
+    const { waitMs: _held, ...atOnce } = request;
+    return await context.held.hold(
+      exchange,
+      (signal) => context.queue.begin({ ...request, signal }),
+      () => context.queue.begin(atOnce),
+    );
+  } catch (error) {
+    if (!(error instanceof CapacityMismatchError)) throw error;
+    exchange.problem("CAPACITY_MISMATCH", error.message);
+    return undefined;
+  }
+}
+
+function beginRequest(body: object, { live }: ServiceContext): BeginRequest | { errors: readonly FieldProblem[] } {
+  const checked = firstCall.check(body);
+  const errors = "problems" in checked ? [...checked.problems] : [];
+  const call = ("value" in checked ? checked.value : body) as FirstCall;
+  errors.push(...ruleProblems(call, errors));
+  const named = errors.length === 0 ? namedHost(call) : undefined;
+  if (named === undefined) return { errors };
+  const { ipBucket, throttleTimeWindowSeconds, waitMs, limit, maxWaitMs } = call;
+  const requestId = call.requestId === "" ? undefined : call.requestId;
+  const sessionId = requestId === undefined ? newSessionId() : live.tokens.sessionIdOf(named.host, requestId);
+  return {
+    ...named,
+    bucket: ipBucket,
+    sessionId,
+    // A call that waits can be asked for a second time, when the service stops: it must find its session again.
+    requestId: requestId ?? (isPositive(waitMs) ? sessionId : undefined),
+    waitMs: isPositive(waitMs) ? waitMs : undefined,
+    throttleWindowMs: isPositive(throttleTimeWindowSeconds) ? throttleTimeWindowSeconds * 1000 : undefined,
+    limit,
+    maxWaitMs,
+  };
+}
+
+/** What the schema cannot say: a host is named, and only named semaphores choose their size. */
+function ruleProblems(call: FirstCall, known: readonly FieldProblem[]): FieldProblem[] {
+  const isBad = (field: string) => known.some((problem) => problem.field === field);
+  const problems: FieldProblem[] = [];
+  const isNamed = (call.hostname ?? "") !== "" || (call.hostnameHash ?? "") !== "";
+  if (!isNamed && !isBad("hostname") && !isBad("hostnameHash")) {
+    problems.push({ field: "hostname", message: "`hostname` or `hostnameHash` is required" });
+  }
+  if (typeof call.hostname === "string" && call.hostname.toLowerCase().startsWith(SEMAPHORE_PREFIX)) return problems;
+  for (const field of ["limit", "maxWaitMs"] as const) {
+    if (call[field] === undefined || isBad(field)) continue;
+    problems.push({ field, message: `\`${field}\` goes with a \`hostname\` that begins with \`${SEMAPHORE_PREFIX}\`` });
+  }
+  return problems;
+}
+
+function isPositive(value: number | undefined): value is number {
+  return value !== undefined && value > 0;
+}

@@ -1,0 +1,46 @@
+import type { AcquireReply, BeginAnswer } from "@slotkeeper/protocol";
+import type { QueryTokens } from "../tokens/query-tokens.ts";
+import type { Headers } from "./exchange.ts";
+
+/** What the engine says, as the wire says it: sessions become tokens, retry times whole seconds and a header. */
+export function wireAnswer(answer: BeginAnswer, tokens: QueryTokens): { body: AcquireReply; headers?: Headers } {
+  switch (answer.result) {
+    case "pending": {
+      const { position, waiters, estimatedWaitMs, blockedBy } = answer;
+      return {
+        body: {
+          result: "pending",
+          queryToken: tokens.sign(answer.session),
+          position,
+          waiters,
+          ...(estimatedWaitMs === undefined ? {} : { estimatedWaitMs }),
+          ...(blockedBy === undefined ? {} : { blockedBy }),
+        },
+      };
+    }
+    case "granted": {
+      const { slotToken, fence } = answer;
+      // Rounded down: a holder must never believe in more time than it has.
+      const leaseMs = Math.max(1, Math.floor(answer.leaseMs));
+      return { body: { result: "granted", queryToken: tokens.sign(answer.session), slotToken, fence, leaseMs } };
+    }
+    case "throttled": {
+      const throttleRetryAfter = wholeSeconds(answer.retryAfterMs);
+      const { throttleCode, reason } = answer;
+      return {
+        body: { result: "throttled", throttleCode, throttleRetryAfter, reason },
+        headers: { "Retry-After": throttleRetryAfter },
+      };
+    }
+    case "timeout":
+      return { body: { result: "timeout", reason: answer.reason } };
+    case "overloaded": {
+      const retryAfter = Math.min(30, wholeSeconds(answer.retryAfterMs));
+      return { body: { result: "overloaded", retryAfter }, headers: { "Retry-After": retryAfter } };
+    }
+  }
+}
+
+function wholeSeconds(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1000));
+}

@@ -1,0 +1,18 @@
+/** What the journal asks of a disk: one file, replaced as a whole or appended to. Every promise here survives a crash. */
+export interface JournalDisk {
+  /** Undefined: there is no such file. */
+  read(): Promise<Uint8Array | undefined>;
+  /** Writes a successor beside the file. A failure leaves the file as it is, and no successor. */
+  prepare(content: Uint8Array): Promise<PreparedFile>;
+}
+
+export interface PreparedFile {
+  /** Puts it in the file's place. After a failure either may be there. */
+  commit(): Promise<AppendFile>;
+}
+
+export interface AppendFile {
+  /** After a failure any part of it may be there: nothing more may be appended. */
+  append(bytes: Uint8Array): Promise<void>;
+  close(): Promise<void>;
+}

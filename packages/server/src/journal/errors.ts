@@ -1,0 +1,36 @@
+/** What can be wrong with a journal. The first two refuse the start; the third passes by itself when the disk does. */
+
+export class JournalCorruptError extends Error {
+  override readonly name = "JournalCorruptError";
+  readonly code = "JOURNAL_CORRUPT";
+  readonly path: string;
+  /** Where the damage begins: everything before it is sound. */
+  readonly offset: number;
+
+  constructor(path: string, offset: number, damage: string) {
+    super(
+      `The journal ${path} is damaged at byte ${offset}: ${damage}. Nothing was changed. Bring back a sound copy; or, ` +
+        `if leases and session ends recorded from there on may be forgotten, cut the file to ${offset} bytes (0: move it away).`,
+    );
+    this.path = path;
+    this.offset = offset;
+  }
+}
+
+export class JournalLockedError extends Error {
+  override readonly name = "JournalLockedError";
+  readonly code = "JOURNAL_LOCKED";
+  readonly path: string;
+
+  constructor(path: string, holder: string) {
+    super(`The journal ${path} is in use by ${holder}. Two processes must not share one: each would grant every slot.`);
+    this.path = path;
+  }
+}
+
+/** The call was not carried out, or may have been and cannot be answered for. Repeat it when the journal is writable. */
+export class StoreUnwritableError extends Error {
+  override readonly name = "StoreUnwritableError";
+  readonly code = "STORE_UNWRITABLE";
+  readonly retryable = true;
+}

@@ -1,0 +1,126 @@
+import { crc32 } from "node:zlib";
+
+/**
+ * The format of the journal file: a first line, then frames. A frame is what one write and one sync put there: a header
+ * line with its number, the time, the length and the checksum of what follows, and its own checksum; then the entries, a
+ * line of JSON each. Text, so that a person can read it; without NUL, so that a sector that never reached the disk shows.
+ *
+ * F1 `readFrames(prefix)` of what was written gives exactly the frames that lie in the prefix whole (any cut but inside
+ * the first frame, which is never half there: the file appears by a rename). F2 a changed byte gives an error, not other
+ * frames. F3 frames come out in the order written, none missing in between: they are numbered from 1.
+ *
+ * Torn or damaged? A frame is written when the one before it is safe, and answers wait for it. So only the last may be
+ * torn, and nobody was told of it: it is dropped. It is torn if the file ends in it, or if a whole sector of it, or what it
+ * has of one, is NUL (sizes may reach the disk before contents). Everything else is damage to something that was promised.
+ * Cost: O(bytes). Source of the sector rule: the write-ahead log of etcd.
+ */
+export interface Frame {
+  readonly number: number;
+  /** The writer's clock. */
+  readonly at: number;
+  /** Lines, each with its end. */
+  readonly body: string;
+}
+
+export interface Frames {
+  readonly frames: readonly Frame[];
+  /** How much of a last frame was dropped. */
+  readonly tornBytes: number;
+}
+
+/** Where and how a file is damaged. */
+export class FrameDamage extends Error {
+  readonly offset: number;
+
+  constructor(offset: number, damage: string) {
+    super(damage);
+    this.offset = offset;
+  }
+}
+
+const FIRST_LINE = "slotkeeper-journal 1\n";
+const HEADER = /^=(\d{1,15}) (\d{1,15}) (\d{1,15}) ([0-9a-f]{8}) ([0-9a-f]{8})$/;
+const LONGEST_HEADER = 70;
+const SECTOR = 512;
+
+export function encodeFirstLine(): Buffer {
+  return Buffer.from(FIRST_LINE);
+}
+
+export function encodeFrame({ number, at, body }: Frame): Buffer {
+  const bytes = Buffer.from(body);
+  const head = `=${number} ${Math.max(0, Math.floor(at))} ${bytes.length} ${checksum(bytes)}`;
+  return Buffer.concat([Buffer.from(`${head} ${checksum(head)}\n`), bytes]);
+}
+
+/** Throws `FrameDamage`. */
+export function readFrames(file: Uint8Array): Frames {
+  const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
+  if (bytes.length === 0) return { frames: [], tornBytes: 0 };
+  if (bytes.toString("latin1", 0, FIRST_LINE.length) !== FIRST_LINE) {
+    throw new FrameDamage(0, `it does not begin with ${JSON.stringify(FIRST_LINE.trim())}`);
+  }
+  const frames: Frame[] = [];
+  let offset = FIRST_LINE.length;
+  while (offset < bytes.length) {
+    const found = readFrame(bytes, offset, frames.length + 1);
+    if (found === undefined) break;
+    frames.push(found.frame);
+    offset = found.end;
+  }
+  if (frames.length === 0) throw new FrameDamage(0, "its first frame is not whole");
+  return { frames, tornBytes: bytes.length - offset };
+}
+
+/** Undefined: torn. */
+function readFrame(bytes: Buffer, offset: number, number: number): { frame: Frame; end: number } | undefined {
+  const header = readHeader(bytes, offset);
+  if (header === undefined) {
+    const isCut = bytes.length - offset < LONGEST_HEADER && bytes.indexOf("\n", offset) === -1;
+    return tornOr(bytes, offset, bytes.length, isCut, "the header of a frame is broken");
+  }
+  const end = header.bodyAt + header.length;
+  if (end > bytes.length) return tornOr(bytes, offset, bytes.length, true, "");
+  const body = bytes.subarray(header.bodyAt, end);
+  if (checksum(body) !== header.sum) return tornOr(bytes, offset, end, false, "the checksum of a frame is wrong");
+  if (header.number !== number) {
+    throw new FrameDamage(offset, `frame ${header.number} stands where frame ${number} should`);
+  }
+  return { frame: { number, at: header.at, body: body.toString() }, end };
+}
+
+function readHeader(bytes: Buffer, offset: number) {
+  const lineEnd = bytes.indexOf("\n", offset);
+  if (lineEnd === -1 || lineEnd - offset > LONGEST_HEADER) return undefined;
+  const line = bytes.toString("latin1", offset, lineEnd);
+  const match = HEADER.exec(line);
+  if (match === null || checksum(line.slice(0, -9)) !== match[5]) return undefined;
+  const [number = 0, at = 0, length = 0] = match.slice(1, 4).map(Number);
+  return { number, at, length, sum: match[4], bodyAt: lineEnd + 1 };
+}
+
+function tornOr(bytes: Buffer, from: number, to: number, isCut: boolean, damage: string): undefined {
+  const isTorn = isCut || (hasEmptySector(bytes, from, to) && !isFollowed(bytes, from));
+  if (!isTorn) throw new FrameDamage(from, damage);
+}
+
+/** Whether another frame comes later: then this one was safe once. Entries are JSON: none of their lines looks like a header. */
+function isFollowed(bytes: Buffer, from: number): boolean {
+  for (let at = bytes.indexOf("\n=", from); at !== -1; at = bytes.indexOf("\n=", at + 1)) {
+    if (readHeader(bytes, at + 1) !== undefined) return true;
+  }
+  return false;
+}
+
+function hasEmptySector(bytes: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; ) {
+    const next = Math.min(to, (Math.floor(at / SECTOR) + 1) * SECTOR);
+    if (bytes.subarray(at, next).every((byte) => byte === 0)) return true;
+    at = next;
+  }
+  return false;
+}
+
+function checksum(data: string | Uint8Array): string {
+  return crc32(data).toString(16).padStart(8, "0");
+}

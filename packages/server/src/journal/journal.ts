@@ -1,0 +1,229 @@
+import type { Clock } from "slotkeeper";
+import type { AppendFile, JournalDisk } from "./disk.ts";
+import { encodeEntry, type JournalEntry } from "./entry.ts";
+import { StoreUnwritableError } from "./errors.ts";
+import { encodeFirstLine, encodeFrame } from "./frame.ts";
+
+export interface JournalInit {
+  readonly disk: JournalDisk;
+  readonly clock: Clock;
+  /** Everything that must be known again, as of now: replaces all entries before. */
+  readonly snapshot: () => Iterable<JournalEntry>;
+  readonly retryMs: number;
+  /** How large the file may grow before it is written anew; at least, since it is four times the last snapshot. */
+  readonly compactAfterBytes: number;
+  readonly onEvent: (event: JournalEvent) => void;
+}
+
+export type JournalEvent =
+  | { readonly type: "opened"; readonly entries: number; readonly tornBytes: number }
+  | { readonly type: "compacted"; readonly fromBytes: number; readonly toBytes: number }
+  /** There was no room for the successor; the file goes on growing. */
+  | { readonly type: "compaction-failed"; readonly error: unknown }
+  | { readonly type: "unwritable"; readonly error: unknown }
+  | { readonly type: "writable" }
+  /** Another process took the lock: this one must stop. */
+  | { readonly type: "lock-lost" };
+
+export type JournalHealth =
+  | { readonly isWritable: true }
+  | { readonly isWritable: false; readonly reason: string; readonly since: number };
+
+type State =
+  | { readonly kind: "writable"; readonly file: AppendFile }
+  | { readonly kind: "unwritable"; readonly error: unknown; readonly since: number }
+  | { readonly kind: "closed"; readonly reason: string; readonly since: number };
+
+/** Entries that go out together, and those who wait for them. */
+class Batch {
+  readonly lines: string[] = [];
+  readonly kept: Promise<void>;
+  settle!: (failure: StoreUnwritableError | undefined) => void;
+
+  constructor() {
+    this.kept = new Promise((resolve, reject) => {
+      this.settle = (failure) => (failure === undefined ? resolve() : reject(failure));
+    });
+    // Nobody need be waiting: a failure shows in the journal's health as well.
+    this.kept.catch(() => {});
+  }
+}
+
+/**
+ * A log of entries with group commit: while one write and sync is under way, entries gather for the next.
+ *
+ * | state      | event                            | next                                                            |
+ * |------------|----------------------------------|-----------------------------------------------------------------|
+ * | writable   | the file has grown               | writable: a snapshot takes its place                            |
+ * | writable   | no room for that                 | writable: the old file goes on                                  |
+ * | writable   | a write, sync or rename failed   | unwritable: nothing more is written to that file                |
+ * | unwritable | `retryMs` passed, snapshot fails | unwritable                                                      |
+ * | unwritable | `retryMs` passed, snapshot goes  | writable, with everything that happened, answered or not        |
+ * | any        | `close`, lock lost               | closed                                                          |
+ *
+ * J1 `kept()` resolves only when every entry appended before it is on the disk. J2 entries reach the disk in the order
+ * appended; what is there after a crash is a prefix. J3 while it is not writable `admit` throws, so that nothing is
+ * decided that could not be kept. J4 a file that failed is never written to again: after a failed sync the system may
+ * believe that the pages are clean, and a second sync would succeed for nothing.
+ * Cost: one write and one sync for all entries that came meanwhile.
+ */
+export class Journal {
+  readonly #init: JournalInit;
+  #state: State;
+  #next: Batch | undefined;
+  #current: Batch | undefined;
+  #number = 0;
+  #bytes = 0;
+  #compactAt = 0;
+  #retryTimer: unknown;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(init: JournalInit) {
+    this.#init = init;
+    this.#state = { kind: "unwritable", error: NOT_OPENED, since: init.clock.now() };
+  }
+
+  get health(): JournalHealth {
+    const state = this.#state;
+    if (state.kind === "writable") return { isWritable: true };
+    const reason = state.kind === "closed" ? state.reason : messageOf(state.error);
+    return { isWritable: false, reason, since: state.since };
+  }
+
+  /** Writes the file anew, as every start does: a torn end is gone, and a process that lost the lock writes elsewhere. */
+  async open(): Promise<void> {
+    try {
+      await this.#replace();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** Throws `StoreUnwritableError` when nothing may be decided. */
+  admit(): void {
+    const { health } = this;
+    if (!health.isWritable) throw unwritable(health.reason);
+  }
+
+  append(entry: JournalEntry): void {
+    this.#next ??= new Batch();
+    this.#next.lines.push(encodeEntry(entry));
+    if (this.#current === undefined && this.#next.lines.length === 1) this.#running = this.#run();
+  }
+
+  /** Undefined: it is kept already. */
+  kept(): Promise<void> | undefined {
+    return (this.#next ?? this.#current)?.kept;
+  }
+
+  /** Keeps what was appended, then stops. */
+  async close(): Promise<void> {
+    await this.#running;
+    await this.abandon("it is closed");
+  }
+
+  /** Stops at once: what is not kept yet is not answered either. */
+  async abandon(reason: string): Promise<void> {
+    const before = this.#state;
+    if (before.kind === "closed") return;
+    if (before.kind === "unwritable") this.#init.clock.clearTimer(this.#retryTimer);
+    this.#state = { kind: "closed", reason, since: this.#init.clock.now() };
+    if (before.kind === "writable") await before.file.close().catch(() => {});
+  }
+
+  /** Starts when the current turn's promise reactions have had their say: what they append goes out together. */
+  async #run(): Promise<void> {
+    await Promise.resolve();
+    for (let batch = this.#next; batch !== undefined; batch = this.#next) {
+      this.#next = undefined;
+      this.#current = batch;
+      batch.settle(await this.#keep(batch));
+    }
+    this.#current = undefined;
+  }
+
+  /** Undefined: kept. Otherwise why not. */
+  async #keep(batch: Batch): Promise<StoreUnwritableError | undefined> {
+    const state = this.#state;
+    if (state.kind === "writable") {
+      await this.#write(batch, state.file).catch((error: unknown) => this.#fail(error));
+    }
+    const { health } = this;
+    return health.isWritable ? undefined : unwritable(health.reason);
+  }
+
+  /** A snapshot contains the batch: entries are appended in the turn in which they become true. */
+  async #write(batch: Batch, file: AppendFile): Promise<void> {
+    if (this.#bytes >= this.#compactAt && (await this.#compact(file))) return;
+    const frame = encodeFrame({ number: ++this.#number, at: this.#init.clock.now(), body: batch.lines.join("") });
+    await file.append(frame);
+    this.#bytes += frame.length;
+  }
+
+  async #compact(before: AppendFile): Promise<boolean> {
+    const fromBytes = this.#bytes;
+    const isDone = await this.#replace((error) => {
+      this.#compactAt *= 2;
+      this.#init.onEvent({ type: "compaction-failed", error });
+    });
+    if (!isDone) return false;
+    await before.close().catch(() => {});
+    this.#init.onEvent({ type: "compacted", fromBytes, toBytes: this.#bytes });
+    return true;
+  }
+
+  /** `onNoRoom`: the successor could not be written, and the file stands as it did. */
+  async #replace(onNoRoom?: (error: unknown) => void): Promise<boolean> {
+    const { disk, clock, snapshot, compactAfterBytes } = this.#init;
+    const body = Array.from(snapshot(), encodeEntry).join("");
+    const content = Buffer.concat([encodeFirstLine(), encodeFrame({ number: 1, at: clock.now(), body })]);
+    const prepared = await disk.prepare(content).catch((error: unknown) => {
+      if (onNoRoom === undefined) throw error;
+      onNoRoom(error);
+    });
+    if (prepared === undefined) return false;
+    const file = await prepared.commit();
+    if (this.#state.kind === "closed") {
+      await file.close();
+      return false;
+    }
+    this.#state = { kind: "writable", file };
+    this.#number = 1;
+    this.#bytes = content.length;
+    this.#compactAt = Math.max(compactAfterBytes, 4 * content.length);
+    return true;
+  }
+
+  #fail(cause: unknown): void {
+    const before = this.#state;
+    if (before.kind === "closed") return;
+    const { clock, retryMs, onEvent } = this.#init;
+    if (before.kind === "writable") void before.file.close().catch(() => {});
+    const since = before.kind === "unwritable" ? before.since : clock.now();
+    this.#state = { kind: "unwritable", error: cause, since };
+    // Told once: that it is still so a second later is no news.
+    if (before.kind === "writable" || before.error === NOT_OPENED) onEvent({ type: "unwritable", error: cause });
+    this.#retryTimer = clock.setTimer(() => {
+      this.#running = this.#retry();
+    }, retryMs);
+    (this.#retryTimer as { unref?(): void } | undefined)?.unref?.();
+  }
+
+  async #retry(): Promise<void> {
+    try {
+      if (await this.#replace()) this.#init.onEvent({ type: "writable" });
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+}
+
+const NOT_OPENED = new Error("it was not opened");
+
+function unwritable(reason: string): StoreUnwritableError {
+  return new StoreUnwritableError(`Nothing can be granted: the journal cannot be written (${reason})`);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,129 @@
+import { realpath } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { MemoryStore, type MemoryStoreOptions, type SlotStore, StoreImage } from "@slotkeeper/queue";
+import type { Clock } from "slotkeeper";
+import type { JournalDisk } from "./disk.ts";
+import { decodeEntries } from "./entry.ts";
+import { JournalCorruptError } from "./errors.ts";
+import { FrameDamage, type Frames, readFrames } from "./frame.ts";
+import { Journal, type JournalEvent, type JournalHealth } from "./journal.ts";
+import { JournaledStore } from "./journaled-store.ts";
+import { NodeDisk } from "./node-disk.ts";
+import { ProcessLock } from "./process-lock.ts";
+
+export interface JournaledStoreOptions extends Pick<MemoryStoreOptions, "newToken" | "idleMs" | "waiterTtlMs"> {
+  readonly path: string;
+  readonly clock: Clock;
+  /** Makes a key that signs session tokens; called once in the life of a journal. */
+  readonly newTokenKey: () => string;
+  readonly onEvent?: (event: JournalEvent) => void;
+  /** How long to wait before the disk is tried again. */
+  readonly retryMs?: number;
+  /** The least size at which the file is written anew. */
+  readonly compactAfterBytes?: number;
+  /** In place of a file and its lock: for tests. */
+  readonly disk?: JournalDisk;
+}
+
+export interface JournaledMemoryStore {
+  readonly store: SlotStore;
+  /** Made once and kept; the first signs. */
+  readonly tokenKeys: readonly string[];
+  /** Whether anything can be granted: what `/readyz` tells. */
+  readonly health: () => JournalHealth;
+  /** Keeps what is under way, and lets another process have the journal. */
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Opens the journal at `path`, or begins one, and the store it describes. Throws `JournalLockedError`,
+ * `JournalCorruptError`, and an error with the system's as `cause` when the file cannot be read or its lock not be made.
+ * A disk without room for the file is no error: the store opens, grants nothing, and recovers by itself.
+ */
+export async function openJournaledMemoryStore(options: JournaledStoreOptions): Promise<JournaledMemoryStore> {
+  try {
+    return await open(options);
+  } catch (error) {
+    // A bare `EACCES` does not say what could not be reached.
+    if (!(error instanceof Error) || !("syscall" in error)) throw error;
+    throw new Error(`The journal ${options.path} cannot be opened: ${error.message}`, { cause: error });
+  }
+}
+
+async function open(options: JournaledStoreOptions): Promise<JournaledMemoryStore> {
+  const path = await trueName(options.path);
+  let guarded: Journal | undefined;
+  let isLost = false;
+  const onLost = () => {
+    isLost = true;
+    options.onEvent?.({ type: "lock-lost" });
+    void guarded?.abandon(LOST);
+  };
+  const lock = options.disk === undefined ? await ProcessLock.take({ path, onLost }) : undefined;
+  try {
+    const disk = options.disk ?? new NodeDisk(path);
+    const content = framesOf(path, await disk.read());
+    const { store, journal, tokenKeys } = await replay(options, disk, content);
+    guarded = journal;
+    if (isLost) await journal.abandon(LOST);
+    const close = async () => {
+      await journal.close();
+      await lock?.release();
+    };
+    return { store: new JournaledStore(store, journal), tokenKeys, health: () => journal.health, close };
+  } catch (error) {
+    await lock?.release();
+    throw error;
+  }
+}
+
+const LOST = "another process has taken it over";
+
+async function replay(options: JournaledStoreOptions, disk: JournalDisk, { frames, tornBytes }: Frames) {
+  const { clock, newToken, newTokenKey, idleMs, waiterTtlMs, retryMs, compactAfterBytes, onEvent } = options;
+  const image = new StoreImage();
+  let keys: readonly string[] | undefined;
+  let entries = 0;
+  for (const { at, body } of frames) {
+    const backMs = Math.max(0, at - clock.now());
+    for (const entry of decodeEntries(body)) {
+      if (entry.kind === "keys") keys = entry.keys;
+      else image.apply(entry, backMs);
+      entries++;
+    }
+  }
+  const tokenKeys = keys ?? [newTokenKey()];
+  const journal: Journal = new Journal({
+    disk,
+    clock,
+    snapshot: () => [{ kind: "keys", keys: tokenKeys }, ...store.facts()],
+    retryMs: retryMs ?? 1000,
+    compactAfterBytes: compactAfterBytes ?? 4 * 1024 * 1024,
+    onEvent: onEvent ?? (() => {}),
+  });
+  const store: MemoryStore = new MemoryStore({
+    clock,
+    newToken,
+    image,
+    onFact: (fact) => journal.append(fact),
+    ...(idleMs === undefined ? {} : { idleMs }),
+    ...(waiterTtlMs === undefined ? {} : { waiterTtlMs }),
+  });
+  onEvent?.({ type: "opened", entries, tornBytes });
+  await journal.open();
+  return { store, journal, tokenKeys };
+}
+
+function framesOf(path: string, content: Uint8Array | undefined): Frames {
+  try {
+    return readFrames(content ?? new Uint8Array());
+  } catch (error) {
+    if (error instanceof FrameDamage) throw new JournalCorruptError(path, error.offset, error.message);
+    throw error;
+  }
+}
+
+/** Two names of one file have one lock. */
+async function trueName(path: string): Promise<string> {
+  return realpath(path).catch(async () => join(await realpath(dirname(path)), basename(path)));
+}

@@ -1,0 +1,88 @@
+import type { LogLevel } from "../config/settings.ts";
+import type { Scrubber } from "./scrubber.ts";
+
+export type LogFields = { readonly [key: string]: unknown };
+
+export interface Logger {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+  isOn(level: LogLevel): boolean;
+}
+
+export interface LineLoggerInit {
+  readonly write: (line: string) => void;
+  readonly scrubber: Scrubber;
+  readonly now: () => number;
+  /** JSON lines for machines, else lines for people. */
+  readonly isJson: boolean;
+  readonly hasColours: boolean;
+}
+
+const RANK = { debug: 0, info: 1, warn: 2, error: 3 } as const satisfies Record<LogLevel, number>;
+const COLOURS = { debug: "\u001b[90m", info: "\u001b[36m", warn: "\u001b[33m", error: "\u001b[31m" } as const;
+const PLAIN = "\u001b[0m";
+
+/** One event, one line. Every line goes through the scrubber, whatever it was made of. */
+export class LineLogger implements Logger {
+  readonly #init: LineLoggerInit;
+  level: LogLevel = "info";
+
+  constructor(init: LineLoggerInit) {
+    this.#init = init;
+  }
+
+  isOn(level: LogLevel): boolean {
+    return RANK[level] >= RANK[this.level];
+  }
+
+  debug(message: string, fields: LogFields = {}): void {
+    this.#log("debug", message, fields);
+  }
+
+  info(message: string, fields: LogFields = {}): void {
+    this.#log("info", message, fields);
+  }
+
+  warn(message: string, fields: LogFields = {}): void {
+    this.#log("warn", message, fields);
+  }
+
+  error(message: string, fields: LogFields = {}): void {
+    this.#log("error", message, fields);
+  }
+
+  #log(level: LogLevel, message: string, fields: LogFields): void {
+    if (!this.isOn(level)) return;
+    const { write, scrubber, isJson, now } = this.#init;
+    const time = new Date(now()).toISOString();
+    const line = isJson
+      ? JSON.stringify({ time, level, msg: message, ...plainFields(fields) })
+      : this.#forPeople(time, level, message, plainFields(fields));
+    write(`${scrubber.scrub(line)}\n`);
+  }
+
+  #forPeople(time: string, level: LogLevel, message: string, fields: LogFields): string {
+    const { stack, ...rest } = fields;
+    const [colour, plain] = this.#init.hasColours ? [COLOURS[level], PLAIN] : ["", ""];
+    const details = Object.entries(rest).map(
+      ([key, value]) => `${key}=${typeof value === "string" ? quoted(value) : JSON.stringify(value)}`,
+    );
+    const head = `${time.slice(11, 23)} ${colour}${level.toUpperCase().padEnd(5)}${plain} ${message}`;
+    return [head, ...details].join("  ") + (stack === undefined ? "" : `\n${String(stack)}`);
+  }
+}
+
+/** Errors do not survive JSON by themselves. A cause is part of the story. */
+function plainFields(fields: LogFields): LogFields {
+  const { error, ...rest } = fields;
+  if (error === undefined) return rest;
+  if (!(error instanceof Error)) return { ...rest, error: String(error) };
+  const cause = error.cause instanceof Error ? { cause: `${error.cause.name}: ${error.cause.message}` } : {};
+  return { ...rest, error: `${error.name}: ${error.message}`, ...cause, stack: error.stack };
+}
+
+function quoted(text: string): string {
+  return /^[\w.:/@+-]+$/.test(text) ? text : JSON.stringify(text);
+}

@@ -1,0 +1,36 @@
+import { type Clock, realClock } from "slotkeeper";
+
+/** The longest delay the host's timers know; asked for more they fire at once. */
+const LONGEST_DELAY_MS = 2 ** 31 - 1;
+
+/** Real time until it is stopped; then no timer fires any more, and none is set. */
+export class ServiceClock implements Clock {
+  readonly #timers = new Set<unknown>();
+  #isStopped = false;
+
+  now(): number {
+    return realClock.now();
+  }
+
+  setTimer(callback: () => void, delayMs: number): unknown {
+    if (this.#isStopped) return undefined;
+    const fire = () => {
+      this.#timers.delete(timer);
+      callback();
+    };
+    const timer = realClock.setTimer(fire, Math.min(delayMs, LONGEST_DELAY_MS));
+    this.#timers.add(timer);
+    return timer;
+  }
+
+  clearTimer(timer: unknown): void {
+    this.#timers.delete(timer);
+    realClock.clearTimer(timer);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    for (const timer of this.#timers) realClock.clearTimer(timer);
+    this.#timers.clear();
+  }
+}

@@ -1,0 +1,25 @@
+import type { JournalEvent } from "../journal/journal.ts";
+import type { Logger } from "../log/logger.ts";
+
+export function logJournalEvent(log: Logger, path: string, event: JournalEvent): void {
+  const { type, ...fields } = event;
+  switch (type) {
+    case "opened":
+      log.info("journal opened", { path, ...fields });
+      return;
+    case "compacted":
+      log.debug("journal compacted", { path, ...fields });
+      return;
+    case "compaction-failed":
+      log.warn("no room to write the journal anew: it goes on growing", { path, ...fields });
+      return;
+    case "unwritable":
+      log.error("the journal cannot be written: nothing is granted until it can", { path, ...fields });
+      return;
+    case "writable":
+      log.info("the journal can be written again", { path });
+      return;
+    case "lock-lost":
+      log.error("another process has taken the journal over: nothing is granted here any more", { path });
+  }
+}

@@ -1,0 +1,49 @@
+import { MemoryStore, type SlotStore } from "@slotkeeper/queue";
+import type { Clock } from "slotkeeper";
+import { ConfigError } from "../config/config-error.ts";
+import type { Backend } from "../config/settings.ts";
+import { openJournaledMemoryStore } from "../journal/open-journal.ts";
+import type { Logger } from "../log/logger.ts";
+import { newSlotToken, newTokenKey } from "../tokens/random-names.ts";
+import { logJournalEvent } from "./log-journal-event.ts";
+
+/** A store with what belongs to it. */
+export interface OpenStore {
+  readonly store: SlotStore;
+  /** For people: `memory`, `memory, journal /var/lib/slots.journal`. */
+  readonly description: string;
+  /** Keys that sign session tokens and outlive the process; undefined: the store keeps none. */
+  readonly tokenKeys: readonly string[] | undefined;
+  /** Whether it can grant now. */
+  isReady(): boolean | Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** The only place where a store is made. Throws what `openJournaledMemoryStore` does. */
+export async function openStore(backend: Backend, clock: Clock, log: Logger): Promise<OpenStore> {
+  if (backend.mode !== "memory") {
+    throw new ConfigError([
+      `\`backend.mode\` ${JSON.stringify(backend.mode)} is not part of this version: it has "memory"`,
+    ]);
+  }
+  if (backend.journal !== undefined) return openJournal(backend.journal, clock, log);
+  return {
+    store: new MemoryStore({ clock, newToken: newSlotToken }),
+    description: "memory (forgotten at exit)",
+    tokenKeys: undefined,
+    isReady: () => true,
+    close: async () => {},
+  };
+}
+
+async function openJournal(path: string, clock: Clock, log: Logger): Promise<OpenStore> {
+  const { store, tokenKeys, health, close } = await openJournaledMemoryStore({
+    path,
+    clock,
+    newToken: newSlotToken,
+    newTokenKey,
+    onEvent: (event) => logJournalEvent(log, path, event),
+  });
+  const description = `memory, journal ${path}`;
+  return { store, description, tokenKeys, isReady: () => health().isWritable, close };
+}

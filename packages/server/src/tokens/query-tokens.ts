@@ -1,0 +1,113 @@
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import type { SessionClaims } from "@slotkeeper/protocol";
+
+/**
+ * Signed names of sessions: `fq1.<key id>.<claims>.<signature>`, so that a session survives a restart and moves between
+ * instances.
+ *
+ * T1 only a holder of a key makes a token that verifies; the comparison takes the same time wherever they differ. T2 the
+ * first key signs, all verify. T3 a signature covers every byte before it, version and key id included. T4 nothing of a
+ * token is believed, or looked up anywhere, before its signature holds. The claims are readable by their holder: nothing
+ * secret is in them.
+ */
+
+export type Verified =
+  | { readonly kind: "valid"; readonly claims: SessionClaims }
+  /** Not ours: of another fleet, of a key long gone, or no token at all. */
+  | { readonly kind: "unknown" }
+  /** Of a key of ours, but not as we signed it. */
+  | { readonly kind: "forged" };
+
+interface Key {
+  readonly id: string;
+  readonly secret: string;
+}
+
+const VERSION = "fq1";
+
+export class QueryTokens {
+  readonly #keys: readonly Key[];
+  readonly #signed = new WeakMap<SessionClaims, string>();
+
+  constructor(secrets: readonly string[]) {
+    this.#keys = secrets.map((secret) => ({ id: keyId(secret), secret }));
+  }
+
+  /** The same claims object gives the same string without signing again: a session is told its token at every poll. */
+  sign(claims: SessionClaims): string {
+    const known = this.#signed.get(claims);
+    if (known !== undefined) return known;
+    const { id, secret } = this.#signer;
+    const text = `${VERSION}.${id}.${Buffer.from(JSON.stringify(pack(claims))).toString("base64url")}`;
+    const token = `${text}.${signature(text, secret).toString("base64url")}`;
+    this.#signed.set(claims, token);
+    return token;
+  }
+
+  verify(token: string): Verified {
+    const [version, id, payload, mac, ...more] = token.split(".");
+    const key = this.#keys.find((known) => known.id === id);
+    if (version !== VERSION || key === undefined) return { kind: "unknown" };
+    if (payload === undefined || mac === undefined || more.length > 0) return { kind: "forged" };
+    const expected = signature(`${version}.${id}.${payload}`, key.secret);
+    // Compared as text, not as bytes: base64 has several spellings of the same bytes, and we wrote only one.
+    const isOurs = constantTimeEqual(mac, expected.toString("base64url"));
+    return isOurs ? { kind: "valid", claims: unpack(payload) } : { kind: "forged" };
+  }
+
+  /** The id every instance gives to the session of a request, so that a repeated request is the same session anywhere. */
+  sessionIdOf(host: string, requestId: string): string {
+    const text = JSON.stringify(["session", host, requestId]);
+    return createHmac("sha256", this.#signer.secret).update(text).digest("base64url").slice(0, 27);
+  }
+
+  get #signer(): Key {
+    const [first] = this.#keys;
+    if (first === undefined) throw new RangeError("Expected at least one token key, got none");
+    return first;
+  }
+}
+
+function signature(text: string, secret: string): Buffer {
+  return createHmac("sha256", secret).update(text).digest();
+}
+
+function constantTimeEqual(given: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** Names a key without telling anything of it. */
+function keyId(secret: string): string {
+  return createHash("sha256").update(`slotkeeper token key ${secret}`).digest("base64url").slice(0, 8);
+}
+
+type Packed = readonly [
+  id: string,
+  host: string,
+  bucket: string,
+  arrivedAt: number,
+  deadlineAt: number,
+  hostname: string | null,
+  throttleWindowMs: number | null,
+  limit: number | null,
+];
+
+function pack({ id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit }: SessionClaims): Packed {
+  return [id, host, bucket, arrivedAt, deadlineAt, hostname ?? null, throttleWindowMs ?? null, limit ?? null];
+}
+
+function unpack(payload: string): SessionClaims {
+  const packed = JSON.parse(Buffer.from(payload, "base64url").toString()) as Packed;
+  const [id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit] = packed;
+  return {
+    id,
+    host,
+    bucket,
+    arrivedAt,
+    deadlineAt,
+    ...(hostname === null ? {} : { hostname }),
+    ...(throttleWindowMs === null ? {} : { throttleWindowMs }),
+    ...(limit === null ? {} : { limit }),
+  };
+}

@@ -1,0 +1,229 @@
+import { get } from "node:http";
+import type { ServiceState } from "@slotkeeper/protocol";
+import { describe, expect, it } from "vitest";
+import { startFixture } from "./service-fixture.ts";
+
+const KEYS = ["the shared key", "the next shared key"];
+const BEARER = "internal-token";
+const auth = (token: string) => ({ headers: { "X-FQ-Auth": token } });
+const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
+
+describe("the shared key", () => {
+  it("is needed on every caller's route, and only there", async () => {
+    const fixture = await startFixture({ config: { auth: { enabled: true, token: KEYS[0] } } });
+    for (const name of ["acquire", "release", "renew", "cancel", "report"]) {
+      for (const init of [{}, auth(""), auth("wrong"), auth(`${KEYS[0]} `.repeat(2)), auth("The shared key")]) {
+        const reply = await fixture.call(name, { hostname: "h", slotToken: "s" }, init);
+        expect([reply.status, reply.body.code]).toEqual([401, "UNAUTHORIZED"]);
+        expect(reply.headers.get("www-authenticate")).toContain("X-FQ-Auth");
+      }
+    }
+    expect((await fixture.acquire({}, auth("the shared key"))).status).toBe(200);
+    for (const path of ["/", "/livez", "/readyz", "/openapi.json"])
+      expect((await fixture.request("GET", path)).status).toBe(200);
+    expect(fixture.service.dump().counts.session_created).toBe(1);
+  });
+
+  it("may be one of several, in a header of its own", async () => {
+    const fixture = await startFixture({
+      config: { auth: { enabled: true, header: "X-Key", token: KEYS[0], tokens: [KEYS[1]] } },
+    });
+    for (const key of KEYS) expect((await fixture.acquire({}, { headers: { "x-key": key } })).status).toBe(200);
+    expect((await fixture.acquire({}, auth("the shared key"))).status).toBe(401);
+    const document = JSON.parse((await fixture.request("GET", "/openapi.json")).text) as {
+      components: { securitySchemes: { sharedKey: { name: string } } };
+    };
+    expect(document.components.securitySchemes.sharedKey.name).toBe("X-Key");
+  });
+
+  it("is looked at before the body: a stranger's mistakes are not discussed", async () => {
+    const fixture = await startFixture({ config: { auth: { enabled: true, token: KEYS[0] } } });
+    expect((await fixture.request("POST", "/api/v0/fairqueue/acquire", { body: "nonsense" })).status).toBe(401);
+    expect((await fixture.request("GET", "/api/v0/fairqueue/acquire")).status).toBe(405);
+  });
+
+  it("set but not enabled is not needed", async () => {
+    const fixture = await startFixture({ config: { auth: { enabled: false, token: KEYS[0] } } });
+    expect((await fixture.acquire()).status).toBe(200);
+  });
+});
+
+describe("the internal API", () => {
+  const ROUTES = [
+    ["GET", "/api/v0/health"],
+    ["POST", "/api/v0/refresh"],
+    ["POST", "/api/v0/flush"],
+  ] as const;
+
+  it.each(ROUTES)(
+    "%s %s is 404 with no token set, and with a missing or wrong one; 204 with the right one",
+    async (method, path) => {
+      const open = await startFixture();
+      expect((await open.request(method, path, bearer(BEARER))).status).toBe(404);
+      const fixture = await startFixture({ config: { internalApiToken: BEARER } });
+      const wrong = [
+        {},
+        bearer("wrong"),
+        bearer(""),
+        { headers: { authorization: `Basic ${BEARER}` } },
+        { headers: { authorization: BEARER } },
+      ];
+      for (const init of wrong) {
+        const reply = await fixture.request(method, path, init);
+        expect([reply.status, reply.body.code]).toEqual([404, "NOT_FOUND"]);
+      }
+      expect((await fixture.request("DELETE", path)).status).toBe(404);
+      expect((await fixture.request("DELETE", path, bearer(BEARER))).status).toBe(405);
+      expect((await fixture.request(method, path, bearer(BEARER))).status).toBe(204);
+    },
+  );
+
+  it("health says who this is", async () => {
+    const controller = { appName: "app", appVersion: "1.2", env: "test", role: "slot-handler", instanceId: "i-1" };
+    const fixture = await startFixture({ config: { internalApiToken: BEARER, controller } });
+    const { headers } = await fixture.request("GET", "/api/v0/health", bearer(BEARER));
+    const told = ["name", "version"].map((key) => headers.get(`x-app-${key}`));
+    expect([...told, headers.get("x-env"), headers.get("x-role"), headers.get("x-instance-id")]).toEqual([
+      "app",
+      "1.2",
+      "test",
+      "slot-handler",
+      "i-1",
+    ]);
+    expect(headers.get("x-config-version")).toBe("default");
+  });
+
+  it("actions are logged as audit records", async () => {
+    const fixture = await startFixture({ config: { internalApiToken: BEARER } });
+    await fixture.request("POST", "/api/v0/flush", bearer(BEARER));
+    expect(fixture.logged.join("")).toContain('"msg":"audit: flush"');
+  });
+
+  it("the bearer does not open callers' routes, nor the shared key the internal ones", async () => {
+    const fixture = await startFixture({
+      config: { internalApiToken: BEARER, auth: { enabled: true, token: KEYS[0] } },
+    });
+    expect((await fixture.acquire({}, bearer(BEARER))).status).toBe(401);
+    expect((await fixture.request("GET", "/api/v0/health", bearer("the shared key"))).status).toBe(404);
+  });
+});
+
+describe("what operators may see", () => {
+  /** `fetch` does not let anybody choose a Host. */
+  function statusWith(url: string, headers: Record<string, string>): Promise<number | undefined> {
+    return new Promise((resolve, reject) => {
+      const asked = get(`${url}/api/v0/state`, { headers }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      asked.on("error", reject);
+    });
+  }
+
+  it("with no token set is for this machine only: not by another name, not through a proxy", async () => {
+    const fixture = await startFixture();
+    const { port } = new URL(fixture.url);
+    for (const host of ["localhost", "LOCALHOST", "127.0.0.1", "[::1]", `localhost:${port}`]) {
+      expect([host, await statusWith(fixture.url, { host })]).toEqual([host, 200]);
+    }
+    const strangers = [
+      { host: "evil.example" },
+      { host: "localhost.evil.example" },
+      { host: `127.0.0.1.evil.example:${port}` },
+      { forwarded: "for=127.0.0.1" },
+      { "x-forwarded-for": "127.0.0.1" },
+      { "X-Forwarded-Proto": "https" },
+    ];
+    for (const headers of strangers) expect([headers, await statusWith(fixture.url, headers)]).toEqual([headers, 404]);
+  });
+
+  it("with a token set needs it, from this machine too", async () => {
+    const fixture = await startFixture({ config: { internalApiToken: BEARER } });
+    expect(await statusWith(fixture.url, {})).toBe(404);
+    expect(
+      await statusWith(fixture.url, { ...bearer(BEARER).headers, host: "service.example", forwarded: "for=1" }),
+    ).toBe(200);
+  });
+
+  it("is hosts by pages, with buckets, slots and sessions", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
+    for (const hostname of ["a", "b", "c"]) await fixture.take({ hostname, ipBucket: "x" });
+    await fixture.acquire({ hostname: "a", ipBucket: "y" });
+    const pages = [];
+    for (const offset of [0, 2, 4]) {
+      const { text } = await fixture.request("GET", `/api/v0/state?offset=${offset}&limit=2`);
+      pages.push(JSON.parse(text) as ServiceState);
+    }
+    expect(pages.map(({ hosts, total }) => [hosts.length, total])).toEqual([
+      [2, 3],
+      [1, 3],
+      [0, 3],
+    ]);
+    const host = pages.flatMap(({ hosts }) => hosts).find(({ hostname }) => hostname === "a");
+    expect(host).toMatchObject({ limit: 1, inFlight: 1, pending: 1, breaker: "closed" });
+    expect(host?.slots).toHaveLength(1);
+    expect(host?.sessions).toHaveLength(1);
+    expect(JSON.stringify(pages)).not.toMatch(/slot_|fq1/);
+  });
+
+  it.each(["offset=-1", "limit=0", "limit=1001", "limit=x", "offset=1.5"])("?%s is 400", async (query) => {
+    const fixture = await startFixture();
+    expect((await fixture.request("GET", `/api/v0/state?${query}`)).body.code).toBe("BAD_FIELDS");
+  });
+});
+
+describe("browsers", () => {
+  const preflight = (origin: string) => ({
+    headers: {
+      origin,
+      "access-control-request-method": "POST",
+      "access-control-request-headers": "content-type,x-fq-auth",
+    },
+  });
+
+  it("of a listed origin may call, without the key for the preflight", async () => {
+    const config = { cors: { origins: ["https://app.example"] }, auth: { enabled: true, token: KEYS[0] } };
+    const fixture = await startFixture({ config });
+    const asked = await fixture.request("OPTIONS", "/api/v0/fairqueue/acquire", preflight("https://app.example"));
+    expect(asked.status).toBe(204);
+    expect(asked.headers.get("access-control-allow-origin")).toBe("https://app.example");
+    expect(asked.headers.get("access-control-allow-headers")).toContain("X-FQ-Auth");
+    const headers = { origin: "https://app.example", "X-FQ-Auth": "the shared key" };
+    const answered = await fixture.acquire({}, { headers });
+    expect(answered.headers.get("access-control-allow-origin")).toBe("https://app.example");
+    expect(answered.headers.get("access-control-expose-headers")).toContain("Retry-After");
+    const refused = await fixture.acquire({}, { headers: { origin: "https://app.example" } });
+    expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, "https://app.example"]);
+  });
+
+  it("of another origin, or with none listed, get no permission", async () => {
+    const listed = await startFixture({ config: { cors: { origins: ["https://app.example"] } } });
+    const closed = await startFixture();
+    for (const fixture of [listed, closed]) {
+      const asked = await fixture.request("OPTIONS", "/api/v0/fairqueue/acquire", preflight("https://evil.example"));
+      expect([asked.status, asked.headers.get("access-control-allow-origin")]).toEqual([405, null]);
+    }
+  });
+
+  it("get no permission for the internal API, whatever is listed", async () => {
+    const fixture = await startFixture({ config: { cors: { origins: ["*"] }, internalApiToken: BEARER } });
+    const reply = await fixture.request("GET", "/api/v0/health", {
+      headers: { origin: "https://a.example", ...bearer(BEARER).headers },
+    });
+    expect([reply.status, reply.headers.get("access-control-allow-origin")]).toEqual([204, null]);
+  });
+});
+
+describe("request ids", () => {
+  it("are made, or taken over where harmless, and come back in the answer and in the log", async () => {
+    const fixture = await startFixture();
+    const own = await fixture.request("GET", "/nowhere", { headers: { "x-request-id": "mine-1" } });
+    expect(own.headers.get("x-request-id")).toBe("mine-1");
+    const made = await fixture.request("GET", "/nowhere", { headers: { "x-request-id": "no good: {}" } });
+    const id = made.headers.get("x-request-id") ?? "";
+    expect(id).toMatch(/^[\w-]{12}$/);
+    await expect.poll(() => fixture.logged.filter((line) => line.includes('"msg":"request"')).length).toBe(2);
+    expect(fixture.logged.join("")).toContain('"requestId":"mine-1"');
+    expect(fixture.logged.join("")).toContain(`"requestId":"${id}"`);
+  });
+});

@@ -1,0 +1,205 @@
+import { createHash } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { startFixture } from "./service-fixture.ts";
+
+const BUCKET = "203.0.113.4/32";
+
+describe("acquire", () => {
+  it("answers the seed's first call with pending and a queryToken, and its poll with granted and a slotToken", async () => {
+    const fixture = await startFixture();
+    const hostnameHash = createHash("sha256").update("example.com").digest("hex");
+    const first = await fixture.acquire({ hostnameHash, ipBucket: BUCKET, now: 1_732_170_000_000 });
+    expect(first.status).toBe(200);
+    expect(first.body).toMatchObject({ result: "pending", queryToken: expect.any(String) });
+    const second = await fixture.call("acquire", { queryToken: first.body.queryToken, now: 1_732_170_008_000 });
+    expect(second.body).toMatchObject({ result: "granted", slotToken: expect.stringMatching(/^slot_[\w-]{32}$/) });
+    expect(second.body.leaseMs).toBeGreaterThan(0);
+    expect(second.body.leaseMs).toBeLessThanOrEqual(30_000);
+    expect(Number.isSafeInteger(second.body.fence)).toBe(true);
+  });
+
+  it("never answers a first call without waitMs with granted, however long the host has been idle", async () => {
+    const fixture = await startFixture();
+    for (const more of [{}, { waitMs: 0 }, { waitMs: null }]) {
+      expect((await fixture.acquire({ ipBucket: `b${JSON.stringify(more)}`, ...more })).body.result).toBe("pending");
+    }
+  });
+
+  it("grants an idle host's slot in one round trip when the first call waits", async () => {
+    const fixture = await startFixture();
+    expect((await fixture.acquire({ ipBucket: BUCKET, waitMs: 1 })).body.result).toBe("granted");
+  });
+
+  it("lets a hashing client and a plain one meet in one pool, whatever the case of the name", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0 } } });
+    const hostnameHash = createHash("sha256").update("example.com").digest("hex");
+    const slot = await fixture.take({ hostname: "EXAMPLE.com" });
+    const waiting = await fixture.call("acquire", { hostnameHash, waitMs: 20 });
+    expect(waiting.body).toMatchObject({ result: "pending", position: 1, waiters: 1, blockedBy: "host-limit" });
+    const held = fixture.poll(waiting.body.queryToken);
+    await fixture.release(slot.slotToken);
+    expect((await held).body.result).toBe("granted");
+  });
+
+  it("limits a bucket, and says that the bucket is what blocks", async () => {
+    const fixture = await startFixture();
+    await fixture.take({ ipBucket: BUCKET });
+    const second = await fixture.acquire({ ipBucket: BUCKET, waitMs: 30 });
+    expect(second.body).toMatchObject({ result: "pending", blockedBy: "ip-limit" });
+    await fixture.take({ ipBucket: "another" });
+  });
+
+  it("treats an absent, a null and an empty bucket as one shared bucket without a limit of its own", async () => {
+    const fixture = await startFixture();
+    for (const more of [{}, { ipBucket: "" }, { ipBucket: null }]) await fixture.take(more);
+  });
+
+  it("answers overloaded with whole seconds and Retry-After when the process has no room", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { globalMaxWaiters: 1, maxSlotPerHost: 1 } } });
+    await fixture.take({ ipBucket: "a" });
+    await fixture.acquire({ ipBucket: "b", waitMs: 10 });
+    const refused = await fixture.acquire({ ipBucket: "c" });
+    expect(refused.status).toBe(200);
+    expect(refused.body.result).toBe("overloaded");
+    expect(refused.headers.get("retry-after")).toBe(String(refused.body.retryAfter));
+  });
+
+  it("answers timeout when the session's whole wait is over, also inside a held poll", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, maxWaitMs: 60 } } });
+    await fixture.take({ ipBucket: "a" });
+    const { body } = await fixture.acquire({ ipBucket: "b" });
+    expect((await fixture.poll(body.queryToken)).body).toEqual({ result: "timeout", reason: "deadline" });
+    expect((await fixture.poll(body.queryToken)).body.result).toBe("timeout");
+  });
+});
+
+describe("the breaker", () => {
+  it("throttles first calls and waiting sessions with the code, whole seconds and Retry-After", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, breaker: { openSeconds: 20 } } } });
+    const slot = await fixture.take({ ipBucket: "a" });
+    const waiting = await fixture.acquire({ ipBucket: "b", waitMs: 10 });
+    const held = fixture.poll(waiting.body.queryToken);
+    for (let errors = 0; errors < 3; errors++) await fixture.call("report", { hostname: "example.com", status: 503 });
+    await fixture.release(slot.slotToken, { status: 503 });
+    expect((await held).body).toMatchObject({ result: "throttled", throttleCode: 503, reason: expect.any(String) });
+    const fresh = await fixture.acquire({ ipBucket: "c" });
+    expect(fresh.status).toBe(200);
+    expect(fresh.body.result).toBe("throttled");
+    expect(fresh.body.throttleRetryAfter).toBeLessThanOrEqual(20);
+    expect(fresh.headers.get("retry-after")).toBe(String(fresh.body.throttleRetryAfter));
+  });
+
+  it("reads an open breaker by the caller's own window", async () => {
+    const fixture = await startFixture();
+    for (let errors = 0; errors < 4; errors++) await fixture.call("report", { hostname: "example.com", status: 429 });
+    expect((await fixture.acquire({ throttleTimeWindowSeconds: 3 })).body.throttleRetryAfter).toBeLessThanOrEqual(3);
+    expect((await fixture.acquire({ throttleTimeWindowSeconds: 0.001 })).body.result).toBe("pending");
+  });
+});
+
+describe("release", () => {
+  it("answers ok at once for any string, and frees nothing of anybody else's", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
+    const slot = await fixture.take({ ipBucket: "a" });
+    for (const slotToken of ["", "x", "slot_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "💥", "a".repeat(60_000)]) {
+      expect((await fixture.release(slotToken)).body).toEqual({ result: "ok" });
+    }
+    expect((await fixture.call("renew", { slotToken: slot.slotToken })).body.result).toBe("ok");
+  });
+
+  it("twice, or after the slot went to another, takes nothing from the new holder", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0 } } });
+    const first = await fixture.take();
+    await fixture.release(first.slotToken);
+    const second = await fixture.take();
+    await fixture.release(first.slotToken);
+    expect((await fixture.call("renew", { slotToken: second.slotToken })).status).toBe(200);
+    expect((await fixture.acquire({ waitMs: 20 })).body.result).toBe("pending");
+    expect(second.fence).toBeGreaterThan(first.fence);
+  });
+
+  it("takes the slot back though its other fields are nonsense", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
+    const slot = await fixture.take();
+    const nonsense = {
+      hitUpstreamAtMs: "soon",
+      status: "fine",
+      hostname: 5,
+      hostnameHash: [],
+      ipBucket: {},
+      now: "now",
+    };
+    expect((await fixture.release(slot.slotToken, nonsense)).body).toEqual({ result: "ok" });
+    await fixture.take();
+  });
+
+  it("a hitUpstreamAtMs from the future does not poison the host", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, minSlotHoldMs: 1 } } });
+    const slot = await fixture.take();
+    await fixture.release(slot.slotToken, { hitUpstreamAtMs: Date.now() + 86_400_000 });
+    await fixture.take();
+  });
+});
+
+describe("renew and cancel", () => {
+  it("renews a held lease, and answers 410 once it is lost", async () => {
+    const fixture = await startFixture();
+    const { slotToken } = await fixture.take();
+    expect((await fixture.call("renew", { slotToken })).body).toEqual({ result: "ok", leaseMs: 30_000 });
+    await fixture.release(slotToken);
+    const lost = await fixture.call("renew", { slotToken });
+    expect([lost.status, lost.body.code]).toEqual([410, "SLOT_LOST"]);
+    expect((await fixture.call("renew", { slotToken: "never" })).status).toBe(410);
+  });
+
+  it("cancels a waiting session, then says noop; a poll of it repeats its end", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
+    await fixture.take({ ipBucket: "a" });
+    const { queryToken } = (await fixture.acquire({ ipBucket: "b" })).body;
+    const held = fixture.poll(queryToken);
+    expect((await fixture.call("cancel", { queryToken })).body.result).toBe("canceled");
+    expect((await fixture.call("cancel", { queryToken })).body.result).toBe("noop");
+    expect((await held).body).toEqual({ result: "timeout", reason: "canceled" });
+    expect((await fixture.poll(queryToken)).body).toEqual({ result: "timeout", reason: "canceled" });
+  });
+
+  it("cancelling a granted session gives its slot to the next", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
+    const { queryToken } = await fixture.take({ ipBucket: "a" });
+    const next = fixture.acquire({ ipBucket: "b", waitMs: 5_000 });
+    expect((await fixture.call("cancel", { queryToken })).body.result).toBe("canceled");
+    expect((await next).body.result).toBe("granted");
+  });
+});
+
+describe("named semaphores", () => {
+  it("the first live user fixes the capacity; another value is 409 until everybody has left", async () => {
+    const fixture = await startFixture();
+    const held = [await fixture.take({ hostname: "sem:jobs", limit: 2, ipBucket: "a" })];
+    held.push(await fixture.take({ hostname: "sem:jobs", limit: 2, ipBucket: "a" }));
+    expect((await fixture.acquire({ hostname: "sem:jobs", limit: 2, waitMs: 20 })).body.result).toBe("pending");
+    const other = await fixture.acquire({ hostname: "sem:jobs", limit: 3 });
+    expect([other.status, other.body.code]).toEqual([409, "CAPACITY_MISMATCH"]);
+  });
+
+  it("waits as long as the call says", async () => {
+    const fixture = await startFixture();
+    await fixture.take({ hostname: "sem:one", limit: 1 });
+    const { body } = await fixture.acquire({ hostname: "sem:one", limit: 1, maxWaitMs: 30, waitMs: 5_000 });
+    expect(body).toEqual({ result: "timeout", reason: "deadline" });
+  });
+});
+
+describe("at the root", () => {
+  it("serves a page, the document, and whether it lives and is ready; HEAD like GET", async () => {
+    const fixture = await startFixture();
+    const home = await fixture.request("GET", "/");
+    expect(home.status).toBe(200);
+    expect(home.text).toContain("Slotkeeper");
+    expect((await fixture.request("GET", "/livez")).body).toEqual({ status: "ok" });
+    expect((await fixture.request("GET", "/readyz?verbose")).body).toEqual({ status: "ok" });
+    expect(JSON.parse((await fixture.request("GET", "/openapi.json")).text)).toMatchObject({ openapi: "3.1.0" });
+    const head = await fixture.request("HEAD", "/");
+    expect([head.status, head.text]).toEqual([200, ""]);
+  });
+});

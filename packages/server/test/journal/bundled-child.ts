@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFile, mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+/** A program of this folder as one file that Node runs without a build of the workspace. */
+export async function bundleChild(program: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "slotkeeper-child-"));
+  const outfile = join(folder, "dist", "child.mjs");
+  // The server reads its version there.
+  await copyFile(new URL("../../package.json", import.meta.url), join(folder, "package.json"));
+  await build({
+    entryPoints: [fileURLToPath(new URL(program, import.meta.url))],
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    conditions: ["@slotkeeper/source"],
+    outfile,
+    logLevel: "error",
+  });
+  return outfile;
+}
+
+/** A process that says one JSON value a line. */
+export class Child {
+  readonly lines: Record<string, unknown>[] = [];
+  readonly process: ChildProcess;
+  readonly #closed: Promise<unknown>;
+  #errors = "";
+
+  constructor(command: readonly string[]) {
+    const [program = "", ...rest] = command;
+    this.process = spawn(program, rest, { stdio: ["ignore", "pipe", "pipe"] });
+    this.#closed = once(this.process, "close");
+    this.process.stderr?.on("data", (chunk: Buffer) => (this.#errors += chunk.toString()));
+    createInterface({ input: this.process.stdout as NodeJS.ReadableStream }).on("line", (line) => this.#hear(line));
+  }
+
+  /** Resolves when so many lines have come, or the process is gone. */
+  async heard(count: number): Promise<void> {
+    while (this.lines.length < count && this.process.exitCode === null && this.process.signalCode === null) {
+      await Promise.race([once(this.process.stdout as NodeJS.ReadableStream, "data"), this.#closed]);
+    }
+  }
+
+  async kill(): Promise<void> {
+    this.process.kill("SIGKILL");
+    await this.#closed;
+  }
+
+  async ended(): Promise<string> {
+    await this.#closed;
+    return this.#errors;
+  }
+
+  /** What a dying process did not say to its end was not said. */
+  #hear(line: string): void {
+    try {
+      this.lines.push(JSON.parse(line) as Record<string, unknown>);
+    } catch {}
+  }
+}

@@ -1,0 +1,131 @@
+import * as fc from "fast-check";
+import { FakeClock } from "slotkeeper/testing";
+import { describe, expect, test } from "vitest";
+import { MemoryDisk } from "./memory-disk.ts";
+import { openOn, type Plan, POLICY, record, type Step, type Told } from "./recorded-history.ts";
+
+const START = 1_700_000_000_000;
+
+/** What must be so in a store opened on the first `cut` bytes, whoever was told what by then. */
+async function check(content: Uint8Array, cut: number, told: readonly Told[], now: number): Promise<void> {
+  const clock = new FakeClock(now);
+  const { calls, store, close } = await openOn(new MemoryDisk(content.slice(0, cut)), clock, "second");
+  const known = told.filter(({ length }) => length <= cut).map(({ event }) => event);
+  // An end that was asked for by then may be there or not; one asked for later cannot be.
+  const isEndAsked = (session: string) =>
+    known.some((event) => event.kind === "end-asked" && event.session === session);
+  const endOf = (session: string) =>
+    known.find((event) => event.session === session && event.kind !== "granted" && event.kind !== "end-asked")?.kind;
+  let lastFence = 0;
+  for (const event of known) {
+    if (event.kind !== "granted") continue;
+    const { session, slotToken, fence } = event;
+    lastFence = Math.max(lastFence, fence);
+    const end = endOf(session);
+    if (end !== undefined) expect(await store.renew({ slotToken }), "an ended slot is nobody's").toBeUndefined();
+    if (end === "released" || end === "withdrawn") {
+      expect(await calls.tryAcquire(session), "an ended session is granted nothing").toMatchObject([
+        { status: "ENDED" },
+      ]);
+    }
+    if (!isEndAsked(session)) expect(await calls.grant(session)).toMatchObject({ slotToken, fence });
+  }
+  for (const bucket of ["a", "b", "c", "d"]) {
+    for (let n = 0; n < 3; n++) {
+      const fresh = await calls.grant(`${bucket}-fresh${n}`);
+      if (fresh !== undefined) expect(fresh.fence).toBeGreaterThan(lastFence);
+    }
+  }
+  const [host] = (await store.snapshot()).hosts;
+  expect(host?.inFlight).toBe(POLICY.slots);
+  for (const { inFlight } of host?.buckets ?? []) expect(inFlight).toBeLessThanOrEqual(POLICY.slotsPerBucket);
+  await close();
+  expect(clock.pending).toBe(0);
+}
+
+const steps = fc.record({
+  step: fc.constantFrom<Step>("acquire", "acquire", "acquire", "release", "withdraw", "renew", "undo", "time"),
+  pick: fc.nat({ max: 11 }),
+});
+const plans = fc.array(fc.array(steps, { minLength: 1, maxLength: 4 }), { minLength: 4, maxLength: 24 });
+
+async function recorded(plan: Plan, compactAfterBytes?: number) {
+  const disk = new MemoryDisk();
+  const clock = new FakeClock(START);
+  const told = await record(disk, clock, plan, compactAfterBytes);
+  return { content: disk.content as Uint8Array, told, now: clock.now() };
+}
+
+function firstFrameEnd(content: Uint8Array): number {
+  const text = Buffer.from(content).toString("latin1");
+  const second = text.indexOf("\n=", text.indexOf("\n=") + 1);
+  return second === -1 ? text.length : second + 1;
+}
+
+describe("a process that dies", () => {
+  test("at any byte of the journal: nothing is granted twice, nothing answered is lost, fences grow", async () => {
+    const plan: Plan = [
+      [
+        { step: "acquire", pick: 0 },
+        { step: "acquire", pick: 1 },
+      ],
+      [
+        { step: "acquire", pick: 1 },
+        { step: "acquire", pick: 2 },
+        { step: "acquire", pick: 2 },
+      ],
+      [
+        { step: "time", pick: 40 },
+        { step: "renew", pick: 1 },
+        { step: "release", pick: 0 },
+      ],
+      [
+        { step: "acquire", pick: 0 },
+        { step: "withdraw", pick: 0 },
+      ],
+      [
+        { step: "undo", pick: 1 },
+        { step: "acquire", pick: 2 },
+      ],
+      [
+        { step: "release", pick: 0 },
+        { step: "release", pick: 0 },
+        { step: "acquire", pick: 1 },
+      ],
+    ];
+    const { content, told, now } = await recorded(plan);
+    expect(told.filter(({ event }) => event.kind === "granted").length).toBeGreaterThan(5);
+    for (let cut = firstFrameEnd(content); cut <= content.length; cut++) await check(content, cut, told, now);
+  });
+
+  test("after any history, at any byte", async () => {
+    await fc.assert(
+      fc.asyncProperty(plans, fc.array(fc.nat(), { minLength: 8, maxLength: 8 }), async (plan, cuts) => {
+        const { content, told, now } = await recorded(plan);
+        const from = firstFrameEnd(content);
+        for (const cut of [...cuts.map((any) => from + (any % (content.length - from + 1))), content.length]) {
+          await check(content, cut, told, now);
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("after any history with compactions in between", async () => {
+    await fc.assert(
+      fc.asyncProperty(plans, async (plan) => {
+        const { content, told, now } = await recorded(plan, 1);
+        // The file shrinks now and then: its length tells no longer when something was said.
+        const known = told.map((one) => ({ ...one, length: 0 }));
+        await check(content, content.length, known, now);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("the check itself notices an answer that was given too early", async () => {
+    const { content, told, now } = await recorded([[{ step: "acquire", pick: 0 }]]);
+    const early = told.map((one) => ({ ...one, length: firstFrameEnd(content) }));
+    await expect(check(content, firstFrameEnd(content), early, now)).rejects.toThrow();
+  });
+});

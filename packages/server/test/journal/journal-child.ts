@@ -1,0 +1,48 @@
+/**
+ * `node child.mjs PATH GENERATION [COMPACT_AFTER]`: clients in a closed loop on a journaled store, until the process is
+ * killed. What a client was told is written out at once, before it does anything with it.
+ */
+import { randomUUID } from "node:crypto";
+import { writeSync } from "node:fs";
+import { openJournaledMemoryStore } from "@slotkeeper/server/journal";
+import { realClock } from "slotkeeper";
+import { Calls, LIMITS, policyOf } from "./store-calls.ts";
+
+const [path = "", generation = "", compactAfter = "20000"] = process.argv.slice(2);
+const say = (line: unknown): void => void writeSync(1, `${JSON.stringify(line)}\n`);
+const { store } = await openJournaledMemoryStore({
+  path,
+  clock: realClock,
+  newToken: randomUUID,
+  newTokenKey: randomUUID,
+  retryMs: 20,
+  compactAfterBytes: Number(compactAfter),
+  onEvent: (event) => say({ event: event.type }),
+});
+say({ ready: true });
+
+const calls = new Calls(store, policyOf(LIMITS));
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** Until a slot is given; the disk may fail meanwhile. */
+async function granted(session: string) {
+  for (;;) {
+    const slot = await calls.grant(session).catch(() => undefined);
+    if (slot !== undefined) return slot;
+    await turn();
+  }
+}
+
+async function client(bucket: string): Promise<void> {
+  for (let n = 0; ; n++) {
+    const session = `${bucket}-${generation}-${n}`;
+    const { slotToken, fence } = await granted(session);
+    say({ granted: session, fence });
+    if (n % 3 === 0) await store.renew({ slotToken }).catch(() => undefined);
+    say({ asked: session });
+    const released = await calls.release(slotToken, { status: 200 }).catch(() => undefined);
+    if (released !== undefined) say({ released: session });
+  }
+}
+
+await Promise.all(["a1", "a1", "b1", "b1", "c1", "c1", "d1", "d1", "e1", "e1"].map((bucket) => client(bucket)));

@@ -1,0 +1,251 @@
+import { FairQueue } from "@slotkeeper/queue";
+import {
+  type JournalEvent,
+  openJournaledMemoryStore,
+  readFrames,
+  StoreUnwritableError,
+} from "@slotkeeper/server/journal";
+import { FakeClock, settled } from "slotkeeper/testing";
+import { describe, expect, test } from "vitest";
+import { type DiskStep, MemoryDisk, noSpace } from "./memory-disk.ts";
+import { Calls, policyOf } from "./store-calls.ts";
+
+const POLICY = policyOf({ maxSlotPerHost: 50, maxSlotPerIp: 0, maxWaitersPerHost: 0 });
+
+async function open(disk: MemoryDisk, { clock = new FakeClock(1e12), compactAfterBytes = 1e9 } = {}) {
+  const events: JournalEvent[] = [];
+  let made = 0;
+  const opened = await openJournaledMemoryStore({
+    path: "journal",
+    disk,
+    clock,
+    newToken: () => `token-${made++}`,
+    newTokenKey: () => `key-${made++}`,
+    retryMs: 1000,
+    compactAfterBytes,
+    onEvent: (event) => events.push(event),
+  });
+  return { ...opened, calls: new Calls(opened.store, POLICY), clock, events };
+}
+
+/** Keeps a step of the disk waiting until it is let through. */
+class Gate {
+  letThrough!: () => void;
+
+  constructor(disk: MemoryDisk, step: DiskStep) {
+    const passed = new Promise<void>((resolve) => {
+      this.letThrough = resolve;
+    });
+    disk.onStep = (at) => (at === step ? passed : undefined);
+  }
+}
+
+const frames = (disk: MemoryDisk) => readFrames(disk.content as Uint8Array).frames.length;
+
+describe("group commit", () => {
+  test("no answer leaves before the sync it depends on (J1)", async () => {
+    const disk = new MemoryDisk();
+    const { calls, store, close } = await open(disk);
+    const gate = new Gate(disk, "append");
+    const answers: string[] = [];
+    const granted = calls.grant("a-1").then(() => answers.push("granted"));
+    await settled();
+    // The same session again, and a look at the breaker: both were decided by what is not kept yet.
+    const again = calls.grant("a-1").then(() => answers.push("again"));
+    const looked = store.checkThrottle({ host: "host.example", policy: POLICY }).then(() => answers.push("looked"));
+    await settled();
+    expect(answers).toEqual([]);
+    gate.letThrough();
+    await Promise.all([granted, again, looked]);
+    expect(answers.sort()).toEqual(["again", "granted", "looked"]);
+    await close();
+  });
+
+  test("all that came during one sync go out with the next", async () => {
+    const disk = new MemoryDisk();
+    const { calls, close } = await open(disk);
+    const before = disk.steps.length;
+    const gate = new Gate(disk, "append");
+    const first = calls.grant("a-0");
+    await settled();
+    const others = Array.from({ length: 40 }, (_, n) => calls.grant(`a-${n + 1}`));
+    await settled();
+    gate.letThrough();
+    await Promise.all([first, ...others]);
+    expect(disk.steps.slice(before)).toEqual(["append", "append"]);
+    await close();
+  });
+
+  test("a call that changes nothing waits for nothing", async () => {
+    const disk = new MemoryDisk();
+    const { store, close } = await open(disk);
+    disk.onStep = () => Promise.reject(new Error("no write was due"));
+    await store.checkThrottle({ host: "host.example", policy: POLICY });
+    await expect(store.renew({ slotToken: "nobody's" })).resolves.toBeUndefined();
+    await close();
+  });
+});
+
+describe("a disk that cannot be written", () => {
+  test("refuses the call that failed and all that follow, tells its health, and recovers with nothing lost", async () => {
+    const disk = new MemoryDisk();
+    const { calls, clock, health, events, close } = await open(disk);
+    const before = await calls.grant("a-1");
+    disk.onStep = () => Promise.reject(noSpace());
+    const failing = [calls.grant("a-2"), calls.grant("a-3")];
+    for (const call of failing) await expect(call).rejects.toThrow(StoreUnwritableError);
+    expect(health()).toEqual({ isWritable: false, reason: noSpace().message, since: clock.now() });
+    await expect(calls.grant("a-4")).rejects.toThrow(/journal cannot be written \(ENOSPC/);
+    await expect(calls.release(before?.slotToken ?? "")).rejects.toThrow(StoreUnwritableError);
+    await clock.advanceAsync(3500);
+    expect(health().isWritable).toBe(false);
+    disk.onStep = () => {};
+    await clock.advanceAsync(1000);
+    expect(health()).toEqual({ isWritable: true });
+    expect(events.map(({ type }) => type)).toEqual(["opened", "unwritable", "writable"]);
+    // The failed calls may have happened: repeated they give one slot each, and the file knows all of it.
+    const slots = [await calls.grant("a-1"), await calls.grant("a-2"), await calls.grant("a-3")];
+    await close();
+    const after = await open(new MemoryDisk(disk.content), { clock });
+    for (const [at, slot] of slots.entries()) {
+      expect(await after.calls.grant(`a-${at + 1}`)).toMatchObject({ fence: slot?.fence });
+    }
+    await after.close();
+    expect(disk.isOpen).toBe(0);
+    expect(clock.pending).toBe(0);
+  });
+
+  test("leaves a journal that a crash at that moment can be recovered from", async () => {
+    const disk = new MemoryDisk();
+    const { calls, clock, close } = await open(disk);
+    const kept = await calls.grant("a-1");
+    disk.onStep = () => Promise.reject(noSpace());
+    await expect(calls.grant("a-2")).rejects.toThrow(StoreUnwritableError);
+    const after = await open(new MemoryDisk(disk.content), { clock });
+    expect(after.events[0]).toMatchObject({ type: "opened", tornBytes: expect.any(Number) });
+    expect(await after.calls.grant("a-1")).toEqual(kept);
+    await after.close();
+    await close();
+  });
+
+  test("at the start opens a store that grants nothing, and recovers", async () => {
+    const disk = new MemoryDisk();
+    disk.onStep = () => Promise.reject(noSpace());
+    const { calls, clock, health, close } = await open(disk);
+    expect(health().isWritable).toBe(false);
+    await expect(calls.grant("a-1")).rejects.toThrow(StoreUnwritableError);
+    disk.onStep = () => {};
+    await clock.advanceAsync(1000);
+    expect(await calls.grant("a-1")).toBeDefined();
+    await close();
+  });
+
+  test("keeps sessions pending, blocked by the store, and grants when it is back", async () => {
+    const disk = new MemoryDisk();
+    const { store, clock, close } = await open(disk);
+    let made = 0;
+    const queue = new FairQueue({
+      store,
+      clock,
+      random: () => 0.5,
+      newSessionId: () => `session-${made++}`,
+      instance: "test",
+      config: { maxSlotPerHost: 2 },
+    });
+    disk.onStep = () => Promise.reject(noSpace());
+    const first = await queue.begin({ host: "h", bucket: "a" });
+    if (first.result !== "pending") throw new Error(`Expected pending, got ${first.result}`);
+    await clock.advanceAsync(10);
+    expect(await queue.poll(first.session, { waitMs: 0 })).toMatchObject({ result: "pending", blockedBy: "store" });
+    const polled = queue.poll(first.session);
+    disk.onStep = () => {};
+    await clock.advanceAsync(2000);
+    expect(await polled).toMatchObject({ result: "granted" });
+    queue.close();
+    await close();
+  });
+
+  test("a closed journal refuses every call, and keeps what was under way", async () => {
+    const disk = new MemoryDisk();
+    const { calls, close, clock } = await open(disk);
+    const granted = calls.grant("a-1");
+    await close();
+    expect(await granted).toBeDefined();
+    await expect(calls.grant("a-2")).rejects.toThrow(/it is closed/);
+    expect([disk.isOpen, clock.pending]).toEqual([0, 0]);
+  });
+});
+
+describe("compaction", () => {
+  test("under load keeps every answer, and the file near the size of what is live", async () => {
+    const disk = new MemoryDisk();
+    const clock = new FakeClock(1e12);
+    const { calls, events, close } = await open(disk, { clock, compactAfterBytes: 20_000 });
+    let largest = 0;
+    const client = async (name: string) => {
+      for (let n = 0; n < 60; n++) {
+        const slot = await calls.grant(`${name}-${n}`);
+        if (slot === undefined) throw new Error("Expected a slot");
+        largest = Math.max(largest, disk.content?.length ?? 0);
+        if (n < 59) await calls.release(slot.slotToken, { status: 200 });
+        if (n % 10 === 0) clock.advance(5000);
+      }
+    };
+    await Promise.all(Array.from({ length: 20 }, (_, n) => client(`c${n}`)));
+    const compactions = events.filter(({ type }) => type === "compacted");
+    expect(compactions.length).toBeGreaterThan(3);
+    expect(largest).toBeLessThan(600_000);
+    await close();
+    const after = await open(new MemoryDisk(disk.content), { clock });
+    const [host] = (await after.store.snapshot()).hosts;
+    expect(host?.leases.map(({ session }) => session).sort()).toEqual(
+      Array.from({ length: 20 }, (_, n) => `c${n}-59`).sort(),
+    );
+    await after.close();
+  });
+
+  test("answers that come during a compaction wait for the frame after it", async () => {
+    const disk = new MemoryDisk();
+    const { calls, close } = await open(disk, { compactAfterBytes: 1 });
+    for (let n = 0; n < 8; n++) await calls.grant(`a-${n}`);
+    const gate = new Gate(disk, "commit");
+    const granted = ["b-1", "b-2", "b-3"].map((session) => calls.grant(session));
+    for (let turn = 0; turn < 5; turn++) {
+      await settled();
+      granted.push(calls.grant(`c-${turn}`));
+    }
+    gate.letThrough();
+    expect((await Promise.all(granted)).every((slot) => slot !== undefined)).toBe(true);
+    await close();
+    const after = await open(new MemoryDisk(disk.content));
+    expect((await after.store.snapshot()).hosts[0]?.inFlight).toBe(16);
+    await after.close();
+  });
+
+  test("without room for a successor the old file goes on", async () => {
+    const disk = new MemoryDisk();
+    const { calls, health, events, close } = await open(disk, { compactAfterBytes: 1 });
+    disk.onStep = (step) => (step === "prepare" ? Promise.reject(noSpace()) : undefined);
+    for (let n = 0; n < 20; n++) expect(await calls.grant(`a-${n}`)).toBeDefined();
+    expect(health()).toEqual({ isWritable: true });
+    expect(events.map(({ type }) => type)).toContain("compaction-failed");
+    expect(frames(disk)).toBe(21);
+    await close();
+  });
+
+  test("a successor that could not be put in place makes it unwritable until one can", async () => {
+    const disk = new MemoryDisk();
+    const { calls, clock, health, close } = await open(disk, { compactAfterBytes: 1 });
+    for (let n = 0; n < 3; n++) await calls.grant(`a-${n}`);
+    disk.onStep = (step) => (step === "commit" ? Promise.reject(new Error("EIO: i/o error, fsync")) : undefined);
+    const calling = Array.from({ length: 20 }, (_, n) => calls.grant(`b-${n}`).catch(() => undefined));
+    await Promise.all(calling);
+    for (let n = 0; n < 20 && health().isWritable; n++) await calls.grant(`c-${n}`).catch(() => undefined);
+    expect(health()).toMatchObject({ isWritable: false, reason: "EIO: i/o error, fsync" });
+    disk.onStep = () => {};
+    await clock.advanceAsync(1000);
+    expect(await calls.grant("d-1")).toBeDefined();
+    await close();
+    expect(disk.isOpen).toBe(0);
+  });
+});

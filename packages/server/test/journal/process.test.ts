@@ -1,0 +1,191 @@
+import { randomUUID } from "node:crypto";
+import { utimesSync } from "node:fs";
+import { mkdtemp, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  type JournalEvent,
+  JournalLockedError,
+  openJournaledMemoryStore,
+  ProcessLock,
+  thisProcess,
+} from "@slotkeeper/server/journal";
+import { realClock } from "slotkeeper";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { bundleChild, Child } from "./bundled-child.ts";
+import { Calls, LIMITS, policyOf } from "./store-calls.ts";
+
+let child: string;
+let folder: string;
+let path: string;
+
+beforeAll(async () => {
+  child = await bundleChild("journal-child.ts");
+});
+afterAll(async () => {
+  await rm(join(child, "..", ".."), { recursive: true });
+});
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "slotkeeper-journal-"));
+  path = join(folder, "journal");
+  return () => rm(folder, { recursive: true });
+});
+
+function open(onEvent: (event: JournalEvent) => void = () => {}) {
+  return openJournaledMemoryStore({ path, clock: realClock, newToken: randomUUID, newTokenKey: randomUUID, onEvent });
+}
+
+const run = (generation: string, ...more: string[]) => new Child([process.execPath, child, path, generation, ...more]);
+
+/** The sign of a process as this one would leave it, but for what is changed. */
+const leaveSign = async (change: Record<string, unknown>) => {
+  const self = await thisProcess();
+  const file = `${path}.lock.${self.id}`;
+  await writeFile(file, JSON.stringify({ ...self, ...change }));
+  return file;
+};
+
+describe("a process killed under load", () => {
+  test("again and again: nothing is granted twice, nothing answered is lost, fences grow", {
+    timeout: 120_000,
+  }, async () => {
+    const policy = policyOf(LIMITS);
+    let lastFence = 0;
+    let keys: readonly string[] | undefined;
+    let answered = 0;
+    for (let life = 0; life < 12; life++) {
+      const alive = run(String(life));
+      await alive.heard(20 + 97 * life);
+      await alive.kill();
+      const told = (kind: string) => alive.lines.filter((line) => kind in line);
+      const asked = new Set(told("asked").map((line) => line["asked"]));
+      const opened = await open();
+      const calls = new Calls(opened.store, policy);
+      const [host] = (await opened.store.snapshot()).hosts;
+      expect(host?.inFlight ?? 0).toBeLessThanOrEqual(policy.slots);
+      for (const bucket of host?.buckets ?? []) expect(bucket.inFlight).toBeLessThanOrEqual(policy.slotsPerBucket);
+      for (const line of told("granted")) {
+        answered++;
+        expect(line["fence"]).toBeGreaterThan(life === 0 ? 0 : lastFence);
+        const isReleased = told("released").some(({ released }) => released === line["granted"]);
+        const again = await calls.tryAcquire(line["granted"] as string);
+        if (isReleased) expect(again).toMatchObject([{ status: "ENDED", end: "released" }]);
+        else if (!asked.has(line["granted"])) expect(again).toMatchObject([{ slot: { fence: line["fence"] } }]);
+      }
+      lastFence = Math.max(lastFence, ...told("granted").map((line) => line["fence"] as number));
+      expect(opened.tokenKeys).toEqual(keys ?? opened.tokenKeys);
+      keys = opened.tokenKeys;
+      for (const { slot } of host?.leases ?? []) await opened.store.operate({ kind: "revoke", slot });
+      await opened.close();
+    }
+    expect(answered).toBeGreaterThan(200);
+    expect(await readdir(folder)).toEqual(["journal"]);
+  });
+});
+
+describe("a file that may not grow (a real limit of the system)", () => {
+  test("refuses and recovers by itself, and nothing answered is lost", { timeout: 60_000 }, async () => {
+    // In blocks of 1,024 bytes. Compaction is put off, so that the limit is met by an append.
+    const limited = new Child([
+      "bash",
+      "-c",
+      'ulimit -f 40; exec "$@"',
+      "bash",
+      process.execPath,
+      child,
+      path,
+      "0",
+      "1000000000",
+    ]);
+    await limited.heard(1500);
+    await limited.kill();
+    const told = (kind: string) => limited.lines.filter((line) => kind in line);
+    const events = told("event").map((line) => line["event"]);
+    expect(events).toContain("unwritable");
+    expect(events).toContain("writable");
+    const { store, close } = await open();
+    const calls = new Calls(store, policyOf(LIMITS));
+    const asked = new Set(told("asked").map((line) => line["asked"]));
+    for (const line of told("granted").filter(({ granted }) => !asked.has(granted))) {
+      expect(await calls.tryAcquire(line["granted"] as string)).toMatchObject([{ slot: { fence: line["fence"] } }]);
+    }
+    expect((await store.snapshot()).hosts[0]?.inFlight).toBeLessThanOrEqual(LIMITS.maxSlotPerHost);
+    await close();
+    expect((await stat(path)).size).toBeLessThan(40 * 1024);
+  });
+});
+
+describe("the lock", () => {
+  test("a second process is refused, with the first one's number", async () => {
+    const first = run("0");
+    await first.heard(2);
+    await expect(open()).rejects.toThrow(new RegExp(`journal is in use by process ${first.process.pid}\\.`));
+    const second = run("1");
+    expect(await second.ended()).toContain("JournalLockedError");
+    await first.kill();
+    await (await open()).close();
+  });
+
+  test("a second store in the same process is refused, by any name of the file", async () => {
+    const first = await open();
+    await symlink(path, join(folder, "alias"));
+    const alias = { path: join(folder, "alias"), clock: realClock, newToken: randomUUID, newTokenKey: randomUUID };
+    await expect(openJournaledMemoryStore(alias)).rejects.toThrow(JournalLockedError);
+    await first.close();
+    const second = await openJournaledMemoryStore(alias);
+    await second.close();
+    expect((await readdir(folder)).sort()).toEqual(["alias", "journal"]);
+  });
+
+  test("a number that was given to another process since holds nothing", async () => {
+    await leaveSign({ startedAt: "1" });
+    await (await ProcessLock.take({ path, onLost: () => {} })).release();
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test("of many that find a stale lock at once, one at most gets it, and the next one does", async () => {
+    await leaveSign({ startedAt: "1" });
+    const takers = await Promise.allSettled(
+      Array.from({ length: 8 }, () => ProcessLock.take({ path, onLost: () => {} })),
+    );
+    const taken = takers.filter((taker) => taker.status === "fulfilled");
+    expect(taken.length).toBeLessThanOrEqual(1);
+    for (const { value } of taken) await value.release();
+    await (await ProcessLock.take({ path, onLost: () => {} })).release();
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test("a holder in another container is watched: silent, it is gone; touching the file, it is alive", async () => {
+    const file = await leaveSign({ place: "elsewhere", host: "far", pid: 7 });
+    const beat = setInterval(() => utimesSync(file, new Date(), new Date()), 10);
+    try {
+      await expect(ProcessLock.take({ path, beatMs: 100, onLost: () => {} })).rejects.toThrow(/process 7 on far/);
+    } finally {
+      clearInterval(beat);
+    }
+    await (await ProcessLock.take({ path, beatMs: 100, onLost: () => {} })).release();
+  });
+
+  test("a holder whose lock was taken stops at once", async () => {
+    const events: string[] = [];
+    const { store, health, close } = await open(({ type }) => events.push(type));
+    const sign = (await readdir(folder)).find((name) => name.includes(".lock."));
+    await rm(join(folder, sign ?? ""));
+    await expect.poll(() => health().isWritable, { timeout: 10_000 }).toBe(false);
+    expect(events).toEqual(["opened", "lock-lost"]);
+    await expect(new Calls(store, policyOf()).grant("a-1")).rejects.toThrow(/another process has taken it over/);
+    await close();
+  });
+
+  test("a file that is no lock is not removed", async () => {
+    await writeFile(`${path}.lock.mine`, "mine");
+    await expect(open()).rejects.toThrow(/is no lock; remove it/);
+  });
+});
+
+test("only its owner may read the journal, and a folder that is not there is an error", async () => {
+  await (await open()).close();
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  path = join(folder, "missing", "journal");
+  await expect(open()).rejects.toThrow(/The journal .*missing\/journal cannot be opened: ENOENT/);
+});

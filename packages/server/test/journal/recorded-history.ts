@@ -1,0 +1,76 @@
+import { openJournaledMemoryStore } from "@slotkeeper/server/journal";
+import type { FakeClock } from "slotkeeper/testing";
+import type { MemoryDisk } from "./memory-disk.ts";
+import { Calls, policyOf } from "./store-calls.ts";
+
+export const POLICY = policyOf({ maxSlotPerHost: 4, maxSlotPerIp: 2, maxWaitersPerHost: 0 });
+const BUCKETS = ["a", "b", "c"];
+
+/** What a client was told or asked, and how long the file was when that was so. */
+type Event =
+  | { readonly kind: "granted"; readonly session: string; readonly slotToken: string; readonly fence: number }
+  | { readonly kind: "end-asked"; readonly session: string }
+  | { readonly kind: "released" | "withdrawn" | "undone"; readonly session: string };
+
+export interface Told {
+  readonly event: Event;
+  readonly length: number;
+}
+
+export type Step = "acquire" | "release" | "withdraw" | "renew" | "undo" | "time";
+export type Plan = readonly (readonly { readonly step: Step; readonly pick: number }[])[];
+
+export async function openOn(disk: MemoryDisk, clock: FakeClock, tag: string, compactAfterBytes = 1e9) {
+  let made = 0;
+  const opened = await openJournaledMemoryStore({
+    path: "journal",
+    disk,
+    clock,
+    newToken: () => `token-${tag}-${made++}`,
+    newTokenKey: () => `key-${tag}`,
+    compactAfterBytes,
+  });
+  return { ...opened, calls: new Calls(opened.store, POLICY) };
+}
+
+/** Clients that do as the plan says, several at once, each step of a group in flight together. */
+export async function record(
+  disk: MemoryDisk,
+  clock: FakeClock,
+  plan: Plan,
+  compactAfterBytes?: number,
+): Promise<Told[]> {
+  const told: Told[] = [];
+  const { store, calls, close } = await openOn(disk, clock, "first", compactAfterBytes);
+  const held: { session: string; slotToken: string }[] = [];
+  let sessions = 0;
+  const tell = (event: Event) => told.push({ event, length: disk.content?.length ?? 0 });
+  const acquire = async (pick: number) => {
+    const session = `${BUCKETS[pick % BUCKETS.length]}-${sessions++}`;
+    const slot = await calls.grant(session);
+    if (slot === undefined) return;
+    tell({ kind: "granted", session, slotToken: slot.slotToken, fence: slot.fence });
+    held.push({ session, slotToken: slot.slotToken });
+  };
+  const end = async (pick: number, kind: "released" | "withdrawn" | "undone") => {
+    const [one] = held.splice(pick % Math.max(1, held.length), 1);
+    if (one === undefined) return;
+    tell({ kind: "end-asked", session: one.session });
+    if (kind === "withdrawn") await calls.withdraw(one.session);
+    else await calls.release(one.slotToken, kind === "undone" ? { uncollectedBy: "test" } : { status: 200 });
+    tell({ kind, session: one.session });
+  };
+  for (const group of plan) {
+    await Promise.all(
+      group.map(async ({ step, pick }) => {
+        if (step === "acquire") await acquire(pick);
+        else if (step === "time") clock.advance(pick % 100);
+        else if (step === "renew")
+          await store.renew({ slotToken: held[pick % Math.max(1, held.length)]?.slotToken ?? "" });
+        else await end(pick, step === "release" ? "released" : step === "withdraw" ? "withdrawn" : "undone");
+      }),
+    );
+  }
+  await close();
+  return told;
+}

@@ -1,0 +1,84 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { bundleChild, Child } from "./bundled-child.ts";
+
+let program: string;
+let journal: string;
+
+beforeAll(async () => {
+  program = await bundleChild("service-child.ts");
+});
+afterAll(async () => {
+  await rm(join(program, "..", ".."), { recursive: true });
+});
+beforeEach(async () => {
+  const folder = await mkdtemp(join(tmpdir(), "slotkeeper-journal-"));
+  journal = join(folder, "journal");
+  return () => rm(folder, { recursive: true });
+});
+
+interface Answer {
+  readonly result: string;
+  readonly queryToken: string;
+  readonly slotToken?: string;
+  readonly fence?: number;
+  readonly blockedBy?: string;
+}
+
+/** A service in a process that can be killed. `before`: a command that starts it in its place. */
+async function serve(before: readonly string[] = []) {
+  const child = new Child([...before, process.execPath, program, journal]);
+  await child.heard(1);
+  const url = child.lines[0]?.["url"] as string | undefined;
+  if (url === undefined) throw new Error(await child.ended());
+  const call = async (name: string, body: object): Promise<Answer> => {
+    const response = await fetch(`${url}/api/v0/fairqueue/${name}`, { method: "POST", body: JSON.stringify(body) });
+    return (await response.json()) as Answer;
+  };
+  const readyz = async () => (await fetch(`${url}/readyz`)).status;
+  return { call, readyz, kill: () => child.kill() };
+}
+
+describe("the service with a journal", () => {
+  test("killed, it comes back with its sessions, slots, ends and keys", async () => {
+    const one = await serve();
+    const first = { hostname: "h.example", waitMs: 400 };
+    const held = await one.call("acquire", { ...first, ipBucket: "a" });
+    const over = await one.call("acquire", { ...first, ipBucket: "b" });
+    await one.call("release", { slotToken: over.slotToken });
+    await one.call("acquire", { ...first, ipBucket: "b", requestId: "after the release" });
+    const waiting = await one.call("acquire", { ...first, ipBucket: "a" });
+    expect([held.result, over.result, waiting.result]).toEqual(["granted", "granted", "pending"]);
+    await one.kill();
+    const two = await serve();
+    expect(await two.call("acquire", { queryToken: held.queryToken })).toMatchObject({
+      result: "granted",
+      slotToken: held.slotToken,
+      fence: held.fence,
+    });
+    expect(await two.call("acquire", { queryToken: over.queryToken })).toMatchObject({ result: "timeout" });
+    expect(await two.call("acquire", { queryToken: waiting.queryToken })).toMatchObject({ result: "pending" });
+    await two.call("release", { slotToken: held.slotToken });
+    const next = await two.call("acquire", { queryToken: waiting.queryToken });
+    expect(next.result).toBe("granted");
+    expect(next.fence).toBeGreaterThan(held.fence ?? 0);
+    await two.kill();
+  });
+
+  test("on a disk that is full it grants nothing, says so, and is not ready", async () => {
+    // One block of 1,024 bytes: room for an empty journal, not for a lease.
+    const full = await serve(["bash", "-c", 'ulimit -f 1; exec "$@"', "bash"]);
+    expect(await full.readyz()).toBe(200);
+    const asked = await full.call("acquire", { hostname: "h.example", ipBucket: "a", waitMs: 400 });
+    expect(asked).toMatchObject({ result: "pending", blockedBy: "store" });
+    expect(await full.readyz()).toBe(503);
+    await full.kill();
+    // With room again: the session is where it was.
+    const roomy = await serve();
+    expect(await roomy.readyz()).toBe(200);
+    expect(await roomy.call("acquire", { queryToken: asked.queryToken })).toMatchObject({ result: "granted" });
+    await roomy.kill();
+  });
+});

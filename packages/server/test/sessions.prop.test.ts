@@ -1,0 +1,225 @@
+import type { ServiceState } from "@slotkeeper/protocol";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Answer, type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
+
+/**
+ * Whatever callers do, in whatever order and at once:
+ *   P1 no host has more slots out than its limit, no bucket more than its own
+ *   P2 a session is granted one slot at most, whoever asks for it and how often
+ *   P3 when everybody has left, every counter is back at zero, here and in the store
+ *   P4 every session that was created has ended, and was counted where it did
+ */
+
+const LIMITS = { maxSlotPerHost: 2, maxSlotPerIp: 1 };
+// Tiny times: what a caller that vanished leaves behind ends by itself before a test's patience does.
+const QUEUE = {
+  ...LIMITS,
+  maxWaitersPerHost: 3,
+  pollIntervalMs: 20,
+  pollWindowMs: 60,
+  collectMs: 15,
+  maxWaitMs: 600,
+  sessionIdleSeconds: 0.2,
+  zombieTimeoutSeconds: 0.5,
+  defaultGrantedCleanupDelay: 0.05,
+};
+
+const STEPS = [
+  "acquire",
+  "acquire-waiting",
+  "acquire-repeated",
+  "acquire-hang-up",
+  "poll",
+  "poll-twice",
+  "poll-parallel",
+  "poll-hang-up",
+  "cancel",
+  "release",
+  "release-twice",
+  "release-at-once",
+  "release-anothers-end",
+  "pause",
+] as const;
+type Step = (typeof STEPS)[number];
+
+/** The slots callers believe in. A lease is counted from its answer for as long as it is sure to last, not longer. */
+class Ledger {
+  readonly #held = new Map<string, { host: string; bucket: string; sureUntil: number }>();
+  readonly #slotOf = new Map<string, string>();
+  readonly ended: string[] = [];
+
+  granted(who: { host: string; bucket: string }, { slotToken, queryToken, leaseMs }: Answer, askedAt: number): void {
+    const session =
+      (JSON.parse(Buffer.from(queryToken.split(".")[2] ?? "", "base64url").toString()) as string[])[0] ?? "";
+    expect(this.#slotOf.get(session) ?? slotToken).toBe(slotToken);
+    this.#slotOf.set(session, slotToken);
+    if (this.ended.includes(slotToken)) return;
+    // A grant that was not fetched in time is granted again later: only what a caller got counts.
+    this.#held.set(slotToken, { ...who, sureUntil: askedAt + leaseMs });
+    const now = performance.now();
+    const live = [...this.#held.values()].filter(({ host, sureUntil }) => host === who.host && sureUntil > now);
+    expect(live.length).toBeLessThanOrEqual(LIMITS.maxSlotPerHost);
+    const own = live.filter(({ bucket }) => bucket === who.bucket);
+    expect(own.length).toBeLessThanOrEqual(LIMITS.maxSlotPerIp);
+  }
+
+  releasing(slotToken: string): void {
+    this.#held.delete(slotToken);
+    this.ended.push(slotToken);
+  }
+}
+
+class Caller {
+  readonly #fixture: Fixture;
+  readonly #ledger: Ledger;
+  readonly #who: { host: string; bucket: string };
+  readonly #name: string;
+  #queryToken: string | undefined;
+  #slotToken: string | undefined;
+  #requests = 0;
+
+  constructor(fixture: Fixture, ledger: Ledger, who: { host: string; bucket: string }, name: string) {
+    this.#fixture = fixture;
+    this.#ledger = ledger;
+    this.#who = who;
+    this.#name = name;
+  }
+
+  async run(steps: readonly Step[]): Promise<void> {
+    for (const step of steps) await this.#step(step);
+    if (this.#queryToken !== undefined) await this.#cancel(this.#queryToken);
+  }
+
+  async #step(step: Step): Promise<void> {
+    const [query, slot] = [this.#queryToken, this.#slotToken];
+    if (step.startsWith("acquire")) return this.#acquire(step);
+    if (step === "pause") return new Promise((resolve) => setTimeout(resolve, 5));
+    if (step.startsWith("poll") && query !== undefined) return this.#poll(step, query);
+    if (step === "cancel" && query !== undefined) return this.#cancel(query);
+    if (step.startsWith("release") && slot !== undefined) return this.#release(step, slot);
+  }
+
+  async #acquire(step: Step): Promise<void> {
+    if (this.#queryToken !== undefined) return;
+    const requestId = `${this.#name}-${this.#requests++}`;
+    const body = {
+      hostname: this.#who.host,
+      ipBucket: this.#who.bucket,
+      requestId,
+      waitMs: step === "acquire" ? 0 : 40,
+    };
+    if (step === "acquire-hang-up") {
+      await this.#hangUp((signal) => this.#fixture.call("acquire", body, { signal }));
+      return;
+    }
+    const times = step === "acquire-repeated" ? 3 : 1;
+    await Promise.all(Array.from({ length: times }, () => this.#ask(body)));
+  }
+
+  async #poll(step: Step, queryToken: string): Promise<void> {
+    if (step === "poll-hang-up") return this.#hangUp((signal) => this.#fixture.poll(queryToken, { signal }));
+    if (step === "poll-parallel") await Promise.all([1, 2, 3].map(() => this.#ask({ queryToken })));
+    else await this.#ask({ queryToken });
+    if (step === "poll-twice") await this.#ask({ queryToken });
+  }
+
+  async #ask(body: object): Promise<void> {
+    const askedAt = performance.now();
+    const { body: answer, status } = await this.#fixture.call("acquire", body);
+    expect(status).toBe(200);
+    if (answer.result === "granted") {
+      this.#ledger.granted(this.#who, answer, askedAt);
+      this.#slotToken = answer.slotToken;
+    }
+    this.#queryToken = answer.result === "pending" || answer.result === "granted" ? answer.queryToken : undefined;
+  }
+
+  async #hangUp(call: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
+    const leaving = new AbortController();
+    const left = call(leaving.signal).catch(() => {});
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    leaving.abort();
+    await left;
+  }
+
+  async #cancel(queryToken: string): Promise<void> {
+    if (this.#slotToken !== undefined) this.#ledger.releasing(this.#slotToken);
+    const { body } = await this.#fixture.call("cancel", { queryToken });
+    expect(["canceled", "gone", "noop"]).toContain(body.result);
+    this.#queryToken = undefined;
+    this.#slotToken = undefined;
+  }
+
+  async #release(step: Step, slotToken: string): Promise<void> {
+    const stale = step === "release-anothers-end" ? this.#ledger.ended.at(-1) : undefined;
+    if (stale !== undefined) await this.#fixture.release(stale);
+    this.#ledger.releasing(slotToken);
+    const times = step === "release" ? 1 : 2;
+    if (step === "release-at-once") await Promise.all([1, 2].map(() => this.#fixture.release(slotToken)));
+    else for (let time = 0; time < times; time++) await this.#fixture.release(slotToken);
+    this.#slotToken = undefined;
+    this.#queryToken = undefined;
+  }
+}
+
+async function stateOf(fixture: Fixture): Promise<ServiceState> {
+  return JSON.parse((await fixture.request("GET", "/api/v0/state")).text) as ServiceState;
+}
+
+/** All of it at zero; what is not, by name. */
+async function leftovers(fixture: Fixture): Promise<object> {
+  const { sessions, unsent, hosts } = await stateOf(fixture);
+  const left = hosts.map(({ inFlight, pending, slots, sessions: waiting, buckets }) => ({
+    inFlight,
+    pending,
+    slots: slots.length,
+    waiting: waiting.length,
+    buckets: buckets.filter((bucket) => bucket.inFlight > 0 || bucket.waiting > 0).length,
+  }));
+  const sum = (key: keyof (typeof left)[number]) => left.reduce((total, host) => total + host[key], 0);
+  return {
+    sessions: sessions["total"],
+    unsent,
+    inFlight: sum("inFlight"),
+    pending: sum("pending"),
+    slots: sum("slots"),
+    waiting: sum("waiting"),
+    buckets: sum("buckets"),
+  };
+}
+
+const ZERO = { sessions: 0, unsent: 0, inFlight: 0, pending: 0, slots: 0, waiting: 0, buckets: 0 };
+
+const callers = fc.array(
+  fc.record({
+    host: fc.constantFrom("one.example", "two.example"),
+    bucket: fc.constantFrom("a", "b", "c"),
+    steps: fc.array(fc.constantFrom(...STEPS), { minLength: 3, maxLength: 12 }),
+  }),
+  { minLength: 2, maxLength: 7 },
+);
+
+describe("sessions over real HTTP", () => {
+  it("end exactly once whatever callers do, break no limit and leave nothing (P1–P4)", {
+    timeout: 120_000,
+  }, async () => {
+    const property = fc.asyncProperty(callers, async (plan) => {
+      const fixture = await startFixture({ config: { fairQueue: QUEUE } });
+      const ledger = new Ledger();
+      await Promise.all(
+        plan.map(({ host, bucket, steps }, index) =>
+          new Caller(fixture, ledger, { host, bucket }, `c${index}`).run(steps),
+        ),
+      );
+      await expect.poll(() => leftovers(fixture), { timeout: 20_000, interval: 20 }).toEqual(ZERO);
+      const { counts } = await stateOf(fixture);
+      const { session_created: created = 0, granted = 0, timeout = 0, canceled = 0, throttled = 0 } = counts;
+      // A session granted and then cancelled is counted as both.
+      expect(granted + timeout + canceled + throttled).toBeGreaterThanOrEqual(created);
+      expect(Math.max(granted, timeout, canceled)).toBeLessThanOrEqual(created);
+      await stopFixture(fixture);
+    });
+    await fc.assert(property, { numRuns: 25, seed: 5, endOnFailure: true });
+  });
+});
