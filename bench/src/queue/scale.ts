@@ -26,7 +26,7 @@ class Bench {
         maxWaitersPerHost: 0,
         maxSlotPerHost: 1,
         maxSlotPerIp: 0,
-        maxWaitMs: 1e8,
+        maxWaitMs: 20_000,
         sessionIdleSeconds: 90,
       },
     });
@@ -61,7 +61,7 @@ async function memory(): Promise<void> {
   await bench.clock.run(20_001);
   await bench.queue.sweep();
   const idle = heapBytes();
-  console.log(`idle host, within its ${90} s of grace: ${Math.round((idle - empty) / SIZE)} B`);
+  console.log(`idle host, within its 90 s of grace: ${Math.round((idle - empty) / SIZE)} B`);
   await bench.clock.run(200_000);
   await bench.queue.sweep();
   const after = heapBytes();

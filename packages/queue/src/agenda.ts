@@ -18,6 +18,7 @@ export class Agenda {
   readonly #due = new IndexedHeap<"agendaIndex", Due>("agendaIndex", (a, b) => a.dueAt < b.dueAt);
   #timer: unknown;
   #armedAt = Number.POSITIVE_INFINITY;
+  #isFiring = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -33,7 +34,8 @@ export class Agenda {
     item.dueAt = at;
     if (this.#due.has(item)) this.#due.update(item);
     else this.#due.push(item);
-    if (at < this.#armedAt) this.#arm();
+    // A timer overdue by the clock means that the clock was set ahead: what is scheduled now must not wait for it.
+    if (!this.#isFiring && (at < this.#armedAt || this.#armedAt < this.#clock.now())) this.#arm();
   }
 
   cancel(item: Due): void {
@@ -63,12 +65,13 @@ export class Agenda {
   /** A timer may come early or late; only what is due by the clock fires, and the rest is armed again. */
   #fire(): void {
     this.#timer = undefined;
-    this.#armedAt = Number.NEGATIVE_INFINITY;
+    this.#isFiring = true;
     const now = this.#clock.now();
     for (let item = this.#due.peek(); item !== undefined && item.dueAt <= now; item = this.#due.peek()) {
       this.#due.remove(item);
       item.onDue();
     }
+    this.#isFiring = false;
     this.#arm();
   }
 }

@@ -1,7 +1,8 @@
 /** `@slotkeeper/queue`: the fair queue as a pure engine. No I/O, no clock of its own: everything is given. */
+export type { BeginRequest } from "./engine/begin-request.ts";
 export type { HostDump, QueueDump } from "./engine/dump.ts";
 export type { QueueCounts, QueueEvent } from "./engine/events.ts";
-export { type BeginRequest, FairQueue, type FairQueueInit } from "./engine/fair-queue.ts";
+export { FairQueue, type FairQueueInit } from "./engine/fair-queue.ts";
 export type { ReleaseInput } from "./engine/releases.ts";
 export { type HostPolicy, type ResolvedHost, resolveHost } from "./host-policy.ts";
 export { type BreakerPolicy, type QueueOptions, resolveOptions } from "./options.ts";

@@ -296,6 +296,21 @@ describe("layer 5: the quota of a hot host", () => {
     }
   });
 
+  test("nor when the slot ends by itself, with the quota spent", async () => {
+    const { bench, held } = await hotHost({
+      minSlotHoldMs: 250,
+      smoothReleaseIntervalMs: 0,
+      weightedScheduler: { enabled: true, maxProbesPerCycle: 1 },
+    });
+    await bench.clock.run(700);
+    const granted = bench.ofType("granted").length;
+    await bench.release(held[0] as string, { hitUpstreamAtMs: bench.clock.now() });
+    await bench.clock.run(249);
+    expect(bench.ofType("granted")).toHaveLength(granted);
+    await bench.clock.run(1);
+    expect(bench.ofType("granted")).toHaveLength(granted + 1);
+  });
+
   test("nor by tries that fail for the bucket's own reasons", async () => {
     const { bench, waiting, held } = await hotHost({ weightedScheduler: { enabled: true, maxProbesPerCycle: 1 } });
     // Each holder's bucket asks for more than its one slot: tries that must fail come first.

@@ -1,4 +1,4 @@
-import { MemoryStore } from "@slotkeeper/queue";
+import { MemoryStore, resolveHost, resolveOptions } from "@slotkeeper/queue";
 import { VirtualClock } from "@slotkeeper/testkit/simulator";
 import { describeSlotStore } from "@slotkeeper/testkit/store-conformance";
 import { expect, test } from "vitest";
@@ -12,9 +12,33 @@ describeSlotStore("MemoryStore", {
   },
 });
 
-test("fences of a memory store start at its start-time in milliseconds × 1000", async () => {
+function batchOf(session: string, instance: string) {
+  const { policy } = resolveHost(
+    resolveOptions({ maxSlotPerHost: 1, maxSlotPerIp: 0, maxWaitersPerHost: 1 }),
+    undefined,
+  );
+  const waiter = { session, bucket: session, weight: 1, arrivedAt: 1, ttlMs: 60_000, openMs: 1, isGrantable: true };
+  return { host: "h", instance, policy, isSemaphore: false, waiters: [waiter] };
+}
+
+test("S3: fences of a memory store start at its start-time in milliseconds × 1000", async () => {
   const clock = new VirtualClock(1_732_170_000_000);
   const store = new MemoryStore({ clock, newToken: () => "t" });
-  expect(store.heartbeatMs).toBeUndefined();
-  expect((await store.snapshot()).hosts).toEqual([]);
+  const { verdicts } = await store.tryAcquire(batchOf("a", "one"));
+  expect(verdicts[0]).toMatchObject({ slot: { fence: 1_732_170_000_000_001 } });
+});
+
+test("S6: shared by several engines, waiters of one that fell silent leave the pool; those registered again stay", async () => {
+  const clock = new VirtualClock();
+  let tokens = 0;
+  const store = new MemoryStore({ clock, newToken: () => `t${tokens++}`, waiterTtlMs: 5_000 });
+  await store.tryAcquire(batchOf("holder", "one"));
+  await store.tryAcquire(batchOf("waiter", "two"));
+  for (let beat = 0; beat < 3; beat++) {
+    await clock.run(4_000);
+    await store.register(batchOf("waiter", "two"));
+  }
+  expect((await store.tryAcquire(batchOf("other", "one"))).verdicts[0]).toEqual({ status: "QUEUE_FULL" });
+  await clock.run(5_001);
+  expect((await store.tryAcquire(batchOf("other", "one"))).verdicts[0]).toMatchObject({ status: "WAIT" });
 });

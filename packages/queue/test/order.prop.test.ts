@@ -9,7 +9,7 @@ import {
   usedPerWeight,
 } from "@slotkeeper/queue";
 import { VirtualClock } from "@slotkeeper/testkit/simulator";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
 const ranked = fc.record({

@@ -26,6 +26,15 @@ describe("the first call", () => {
     expect(bench.queue.counts.session_created).toBe(2);
   });
 
+  test("with bad fields is refused, all of them named, and changes nothing", async () => {
+    const bench = new Bench();
+    const bad = { host: "", bucket: "b".repeat(256), requestId: "r".repeat(65), waitMs: -1, limit: 2 };
+    const refused = bench.queue.begin(bad);
+    await expect(refused).rejects.toThrow(TypeError);
+    for (const field of Object.keys(bad)) await expect(refused).rejects.toThrow(`Expected \`${field}\` to be`);
+    expect(bench.queue.dump()).toMatchObject({ hosts: [], sessions: { total: 0 } });
+  });
+
   test("is refused as overloaded beyond globalMaxWaiters, with a time from the drain rate and at most 30 s", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, globalMaxWaiters: 1 });
     await bench.take("z");

@@ -74,6 +74,7 @@ export class Cycle implements Due {
     const host = this.#host;
     const now = this.#engine.clock.now();
     this.#endDenials(now);
+    host.passEnd(now);
     this.#sessions.throttleAll(host, now);
     if (host.pending === 0) return false;
     const selection = select(host, this.#engine, now);

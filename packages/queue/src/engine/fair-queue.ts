@@ -5,6 +5,7 @@ import { type QueueOptions, resolveOptions } from "../options.ts";
 import { phaseFor } from "../store/breaker.ts";
 import type { CleanupReply, ReleaseReply, RenewReply, SlotStore } from "../store/slot-store.ts";
 import { answerOf, throttledAnswer } from "./answers.ts";
+import { type BeginRequest, checkRequest } from "./begin-request.ts";
 import { checkBreaker } from "./breaker-check.ts";
 import type { EngineContext } from "./context.ts";
 import { dumpOf, type QueueDump } from "./dump.ts";
@@ -28,24 +29,6 @@ export interface FairQueueInit {
   readonly instance: string;
   readonly config?: FairQueueConfig;
   readonly observe?: (event: QueueEvent) => void;
-}
-
-export interface BeginRequest {
-  /** The host's key. */
-  readonly host: string;
-  readonly hostname?: string | undefined;
-  readonly bucket?: string | undefined;
-  /** The same id gives the same session. */
-  readonly requestId?: string | undefined;
-  /** A name for the session chosen by the caller, so that every instance gives it the same. */
-  readonly sessionId?: string | undefined;
-  /** Above 0 the call waits so long, and may be granted at once. */
-  readonly waitMs?: number | undefined;
-  readonly maxWaitMs?: number | undefined;
-  readonly throttleWindowMs?: number | undefined;
-  /** Slots of a named semaphore. */
-  readonly limit?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -100,7 +83,8 @@ export class FairQueue {
   }
 
   /** The first call. Never `granted` without `waitMs`, as callers of the old service expect. */
-  begin(request: BeginRequest): Promise<BeginAnswer> {
+  async begin(request: BeginRequest): Promise<BeginAnswer> {
+    checkRequest(request);
     const { requestId, host } = request;
     if (requestId === undefined) return this.#begin(request, undefined);
     const key = `${host} ${requestId}`;
@@ -269,7 +253,12 @@ export class FairQueue {
 
   #emit(event: QueueEvent): void {
     count(this.counts, event);
-    this.#observe(event);
+    try {
+      this.#observe(event);
+    } catch (error) {
+      // A fault of the listener is reported as one, and is not the queue's.
+      void Promise.reject(error);
+    }
   }
 }
 

@@ -195,6 +195,13 @@ export class HostQueue {
     this.version++;
   }
 
+  /** A slot whose end was known has ended by itself: it is there to be had, though nobody said so. */
+  passEnd(now: number): void {
+    if (this.freeAt === undefined || this.freeAt > now) return;
+    this.freeAt = undefined;
+    this.knownFree++;
+  }
+
   /** Its client is there again, or no longer. */
   setAwake(session: Session, isAwake: boolean): void {
     if (session.isAwake === isAwake) return;
