@@ -1,4 +1,4 @@
-// `npm start` until the service exists: twelve jobs of three users over four slots, two per user, drawn live.
+// `npm run demo`: twelve jobs of three users over four slots, two per user, drawn live.
 // One job hangs; its lease ends and the slot goes on to whoever is next.
 import { isSlotkeeperError, SlotPool } from "slotkeeper";
 
