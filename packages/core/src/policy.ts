@@ -94,7 +94,7 @@ export function check(field: string, value: number, most?: number): void {
 
 /**
  * The defaults and what is given instead. Refuses what is wrong, all of it in one error, a `RangeError` if all of it is
- * about numbers. An option that has no default is unknown, and expected to be undefined.
+ * about numbers. An option that has no default is unknown.
  */
 export function resolveOptions<T extends object>(defaults: T, options: { [K in keyof T]?: T[K] | undefined }): T {
   const problems: string[] = [];
@@ -102,11 +102,11 @@ export function resolveOptions<T extends object>(defaults: T, options: { [K in k
   const resolved = { ...defaults };
   for (const [key, value] of Object.entries(options)) {
     if (value === undefined) continue;
-    const like = Object.hasOwn(defaults, key) ? LIKE[key] : undefined;
-    const message = problem(key, value, like);
+    const like = LIKE[key];
+    const message = Object.hasOwn(defaults, key) ? problem(key, value, like) : `Unknown option \`${key}\``;
     if (message) {
       problems.push(message);
-      if (typeof like !== "number") Kind = TypeError;
+      if (typeof like !== "number" || !Object.hasOwn(defaults, key)) Kind = TypeError;
     }
     resolved[key as keyof T] = value as T[keyof T];
   }

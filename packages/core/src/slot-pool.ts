@@ -4,8 +4,8 @@
  * I1  Per key first, then global: whoever waits for its key holds no global slot, so a key's backlog, however long,
  *     takes nothing from the others.
  * I2  If the second stage fails in any way, the first is undone before the caller learns of it.
- * I3  The slot that the caller gets is the global one with the key's slot tied to it: both go back together, the
- *     key's first, whether released or expired. Where one of the limits is off, its stage is left out.
+ * I3  A slot counts at its key's gate and at the global one, the parent of that: both go back together, the key's
+ *     first, whether released or expired, and before either is handed on. Without a limit per key that stage is left out.
  */
 import { startTimer } from "./clock.ts";
 import { Gate } from "./gate.ts";
