@@ -136,6 +136,18 @@ describe("signals", () => {
     expect(await command.exited).toBe(0);
   });
 
+  it("after the stop nothing keeps the process, however far its deadline is", async () => {
+    const script = `
+      const { Service } = await import(${JSON.stringify(new URL("../../server/dist/index.js", import.meta.url).href)});
+      const log = { write: () => {}, isJson: true, hasColours: false };
+      const service = await Service.start({ flags: { listen: "127.0.0.1:0" }, log });
+      await fetch(service.url + "/api/v0/fairqueue/acquire", { method: "POST", body: '{"hostname":"h"}' });
+      await service.stop({ graceMs: 0, deadlineMs: 3_600_000 });
+    `;
+    const command = new Command(process.execPath, ["--input-type=module", "-e", script]);
+    expect(await command.exited).toBe(0);
+  });
+
   it("a second signal exits at once", async () => {
     const command = serve();
     await command.url();

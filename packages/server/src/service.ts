@@ -153,8 +153,10 @@ export class Service {
     this.#held.drain();
     await pause(graceMs);
     const closed = this.#http.close();
-    await Promise.race([closed, pause(Math.max(0, deadline - Date.now()))]);
-    this.#http.closeAllConnections();
+    // Cleared, not forgotten: a timer that is left would keep the process for the whole of the deadline.
+    const cutOff = setTimeout(() => this.#http.closeAllConnections(), Math.max(0, deadline - Date.now()));
+    await closed;
+    clearTimeout(cutOff);
     // What the store has not heard yet, releases above all, gets the rest of the time.
     while (this.#queue.dump().unsent > 0 && Date.now() < deadline) await pause(20);
     clearInterval(this.#sweeping);

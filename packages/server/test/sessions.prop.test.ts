@@ -50,8 +50,9 @@ class Ledger {
   readonly ended: string[] = [];
 
   granted(who: { host: string; bucket: string }, { slotToken, queryToken, leaseMs }: Answer, askedAt: number): void {
-    const session =
-      (JSON.parse(Buffer.from(queryToken.split(".")[2] ?? "", "base64url").toString()) as string[])[0] ?? "";
+    const claims = JSON.parse(Buffer.from(queryToken.split(".")[2] ?? "", "base64url").toString()) as unknown[];
+    // Its id and its arrival: a `requestId` that comes back after the deadline of its session begins another.
+    const session = JSON.stringify([claims[0], claims[3]]);
     expect(this.#slotOf.get(session) ?? slotToken).toBe(slotToken);
     this.#slotOf.set(session, slotToken);
     if (this.ended.includes(slotToken)) return;
@@ -220,6 +221,6 @@ describe("sessions over real HTTP", () => {
       expect(Math.max(granted, timeout, canceled)).toBeLessThanOrEqual(created);
       await stopFixture(fixture);
     });
-    await fc.assert(property, { numRuns: 25, seed: 5, endOnFailure: true });
+    await fc.assert(property, { numRuns: 12, seed: 5, endOnFailure: true });
   });
 });

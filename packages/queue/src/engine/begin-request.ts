@@ -43,6 +43,7 @@ export function checkRequest(request: BeginRequest): void {
   if (problems.length > 0) throw new TypeError(problems.join("\n"));
 }
 
+/** Characters as the wire's schema counts them: code points. */
 function isText(value: unknown, most: number): boolean {
-  return typeof value === "string" && value.length <= most;
+  return typeof value === "string" && (value.length <= most || Array.from(value).length <= most);
 }

@@ -53,11 +53,13 @@ export class BatchDecision {
   }
 
   /** A session that was granted or has ended gets the same answer again. */
-  #known({ session }: Waiter): Verdict | undefined {
+  #known({ session, ttlMs }: Waiter): Verdict | undefined {
     const found = this.#context.records.find(session);
     if (found === undefined) return undefined;
+    this.#context.records.keep(session, this.#context.now + ttlMs);
     if (typeof found === "string") return { status: "ENDED", end: found };
-    if (found.instance !== this.#batch.instance) found.isShared = true;
+    // Somebody may have been told of it already: that nobody fetched this answer is no reason to take it back.
+    found.isShared = true;
     return this.#acquired(found);
   }
 

@@ -19,7 +19,7 @@ export interface Lease {
   readonly isProbe: boolean;
   /** The instance it was granted to. */
   readonly instance: string;
-  /** Another instance was told of it as well, and may have delivered it: neither may take it for uncollected. */
+  /** It was told of more than once, and may have been delivered: nobody may take it for uncollected. */
   isShared: boolean;
   endsAt: number;
   isReleased: boolean;

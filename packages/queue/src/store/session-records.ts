@@ -39,6 +39,17 @@ export class SessionRecords {
     this.#put({ session, lease: undefined, end, keepUntil, keepIndex: -1 });
   }
 
+  /**
+   * A first call repeated by its `requestId` is the same session with a later deadline: it is remembered until then, or it
+   * could be granted a second time between the two.
+   */
+  keep(session: string, keepUntil: number): void {
+    const record = this.#records.get(session);
+    if (record === undefined || record.keepUntil >= keepUntil) return;
+    record.keepUntil = keepUntil;
+    this.#byAge.update(record);
+  }
+
   /** As if it had never been granted: it may be granted again. */
   forget(session: string): void {
     const record = this.#records.get(session);

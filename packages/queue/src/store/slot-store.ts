@@ -9,7 +9,8 @@ import type { AccountView } from "../order/contract.ts";
  *   S1 at no moment are more than `slots` leases of a host alive, nor more than `slotsPerBucket` of a bucket
  *   S2 a lease has one owner: its token. What was released, revoked or has run out is nobody's, and stays so
  *   S3 fences of a host only grow
- *   S4 a session holds at most one lease, and once it has ended it is granted nothing; ends are kept to the deadline
+ *   S4 a session holds at most one lease, and once it has ended it is granted nothing; ends are kept to the
+ *      latest deadline the session was presented with
  *   S5 a lease ends by the store's clock, whoever is alive
  *   S6 the pool never holds more waiters than its limits; an instance that falls silent leaves it
  *   S7 a batch is decided as a whole, in the host's order, each grant counted before the next

@@ -9,7 +9,19 @@ export interface NamedHost {
 export function namedHost(call: { hostname?: string; hostnameHash?: string }): NamedHost | undefined {
   const hostname = call.hostname === "" ? undefined : call.hostname;
   const hash = call.hostnameHash === "" ? undefined : call.hostnameHash;
-  const host =
-    hash ?? (hostname === undefined ? undefined : createHash("sha256").update(hostname.toLowerCase()).digest("hex"));
+  const host = hash ?? (hostname === undefined ? undefined : hashOf(hostname.toLowerCase()));
   return host === undefined ? undefined : { host, hostname: hostname?.toLowerCase() };
+}
+
+/** Hosts are few and called often; the bound is for callers that make names up. */
+const hashes = new Map<string, string>();
+const MOST_HASHES = 1000;
+
+function hashOf(name: string): string {
+  const known = hashes.get(name);
+  if (known !== undefined) return known;
+  if (hashes.size >= MOST_HASHES) hashes.clear();
+  const hash = createHash("sha256").update(name).digest("hex");
+  hashes.set(name, hash);
+  return hash;
 }

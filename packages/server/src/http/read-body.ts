@@ -16,16 +16,22 @@ export function readBody(request: IncomingMessage): Promise<Body> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let size = 0;
-    request.on("data", (chunk: Buffer) => {
+    // The request outlives its body, by as long as the call is held: nothing of the body may hang on it.
+    const settle = (body: Body) => {
+      request.off("data", onData).off("end", onEnd).off("close", onClose);
+      resolve(body);
+    };
+    const onData = (chunk: Buffer) => {
       size += chunk.length;
       if (size <= LIMITS.bodyBytes) chunks.push(chunk);
-      else if (size > DRAINED_BYTES) resolve({ kind: "too-large", isDrained: false });
-    });
-    request.on("end", () => {
-      if (size > LIMITS.bodyBytes) resolve({ kind: "too-large", isDrained: true });
-      else resolve(parse(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
-    });
-    request.on("close", () => resolve({ kind: "gone" }));
+      else if (size > DRAINED_BYTES) settle({ kind: "too-large", isDrained: false });
+    };
+    const onEnd = () => {
+      if (size > LIMITS.bodyBytes) settle({ kind: "too-large", isDrained: true });
+      else settle(parse(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    };
+    const onClose = () => settle({ kind: "gone" });
+    request.on("data", onData).on("end", onEnd).on("close", onClose);
   });
 }
 

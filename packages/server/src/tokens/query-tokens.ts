@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { SessionClaims } from "@slotkeeper/protocol";
 
 /**
@@ -20,7 +20,7 @@ export type Verified =
 
 interface Key {
   readonly id: string;
-  readonly secret: string;
+  readonly secret: KeyObject;
 }
 
 const VERSION = "fq1";
@@ -30,7 +30,7 @@ export class QueryTokens {
   readonly #signed = new WeakMap<SessionClaims, string>();
 
   constructor(secrets: readonly string[]) {
-    this.#keys = secrets.map((secret) => ({ id: keyId(secret), secret }));
+    this.#keys = secrets.map((secret) => ({ id: keyId(secret), secret: createSecretKey(secret, "utf8") }));
   }
 
   /** The same claims object gives the same string without signing again: a session is told its token at every poll. */
@@ -68,7 +68,7 @@ export class QueryTokens {
   }
 }
 
-function signature(text: string, secret: string): Buffer {
+function signature(text: string, secret: KeyObject): Buffer {
   return createHmac("sha256", secret).update(text).digest();
 }
 

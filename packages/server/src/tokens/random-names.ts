@@ -1,8 +1,23 @@
-import { randomBytes } from "node:crypto";
+import { randomFillSync } from "node:crypto";
 
 /** Names nobody can guess. The prefix of a slot's token is what the scrubber knows it by. */
 
-export const newSlotToken = (): string => `slot_${randomBytes(24).toString("base64url")}`;
-export const newSessionId = (): string => randomBytes(18).toString("base64url");
-export const newTokenKey = (): string => randomBytes(32).toString("base64url");
-export const newRequestId = (): string => randomBytes(9).toString("base64url");
+export const newSlotToken = (): string => `slot_${randomText(24)}`;
+export const newSessionId = (): string => randomText(18);
+export const newTokenKey = (): string => randomText(32);
+export const newRequestId = (): string => randomText(9);
+
+/** Asking the system for random bytes costs more than all else a name takes: they are fetched in advance, used once, wiped. */
+const pool = Buffer.alloc(4096);
+let used = pool.length;
+
+function randomText(bytes: number): string {
+  if (used + bytes > pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  const text = pool.toString("base64url", used, used + bytes);
+  pool.fill(0, used, used + bytes);
+  used += bytes;
+  return text;
+}

@@ -1,0 +1,34 @@
+import type { BeginAnswer } from "@slotkeeper/protocol";
+import { describe, expect, test } from "vitest";
+import { Bench } from "./bench-of-one.ts";
+
+const SAME = { requestId: "r", sessionId: "s" };
+
+function granted(answer: BeginAnswer) {
+  if (answer.result !== "granted") throw new Error(`Expected a slot, got ${JSON.stringify(answer)}`);
+  return answer;
+}
+
+describe("a first call repeated after its session was forgotten here", () => {
+  test("takes the slot from nobody, though nobody fetches the second answer, and asks the store no more than a poll would", async () => {
+    const bench = new Bench();
+    const slotToken = await bench.take("a", SAME);
+    await bench.clock.run(6_000);
+    await bench.ask("a", SAME);
+    const calls = bench.calls.length;
+    await bench.clock.run(3_000);
+    expect(await bench.queue.renew(slotToken)).toBeDefined();
+    expect(bench.calls.length - calls).toBeLessThan(20);
+  });
+
+  test("is not granted a second slot between the deadlines of the two", async () => {
+    const bench = new Bench({ maxWaitMs: 10_000 });
+    const first = granted(await bench.ask("a", { ...SAME, waitMs: 1 }));
+    await bench.clock.run(6_000);
+    const again = granted(await bench.ask("a", { ...SAME, waitMs: 1 }));
+    expect(again.slotToken).toBe(first.slotToken);
+    await bench.release(first.slotToken);
+    await bench.clock.run(7_000);
+    expect(await bench.queue.poll(again.session)).toEqual({ result: "timeout", reason: "released" });
+  });
+});
