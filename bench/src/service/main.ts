@@ -62,10 +62,13 @@ async function measureAll(scenario: Scenario): Promise<ScenarioReport> {
 }
 
 const reports: ScenarioReport[] = [];
-for (const scenario of chosen) reports.push(await measureAll(scenario));
 const report: Report = { node: process.version, rounds, isShort, scenarios: reports };
+for (const scenario of chosen) {
+  reports.push(await measureAll(scenario));
+  // After each: a run of half an hour that is cut short has measured something.
+  if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, undefined, 2)}\n`);
+}
 console.log(renderReport(report));
-if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, undefined, 2)}\n`);
 const isViolated = reports.some(({ verdicts }) =>
   verdicts.some((one) => /violations/.test(one.text) && one.measured > 0),
 );
