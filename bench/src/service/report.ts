@@ -36,11 +36,14 @@ function verdict({ text, bound, isLeast }: Goal, measured: number): Verdict {
   return { text, measured, outcome: (isLeast ? measured >= bound : measured <= bound) ? "reached" : "missed" };
 }
 
+/** JSON has no NaN: a round in which nobody was granted anything has no waits, and comes as null. */
 function valuesOf(samples: readonly Metrics[] | undefined, metric: string): number[] {
-  return (samples ?? []).map((sample) => sample[metric] ?? Number.NaN);
+  const values = (samples ?? []).map((sample) => sample[metric] ?? Number.NaN);
+  return values.every((value) => Number.isNaN(value)) ? values : values.filter((value) => !Number.isNaN(value));
 }
 
-const shown = (value: number): string => (Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toFixed(3))));
+const shown = (value: number): string =>
+  Number.isNaN(value) ? "–" : Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toFixed(3)));
 
 /** A table for each scenario: subjects down, metrics across, median with the spread under it in brackets. */
 export function renderReport({ node, rounds, isShort, scenarios }: Report): string {
