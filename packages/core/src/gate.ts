@@ -20,7 +20,7 @@
 import { AcquireTimeoutError, ClosedError, QueueFullError } from "./errors.ts";
 import { emit } from "./events.ts";
 import type { GateContext } from "./gate-context.ts";
-import { Link } from "./linked-list.ts";
+import type { Link, LinkedList } from "./linked-list.ts";
 import { type AcquireOptions, check, expected, type Policy } from "./policy.ts";
 import { unwatch, watch } from "./signals.ts";
 import { HeldSlot } from "./slot.ts";
@@ -35,7 +35,7 @@ interface Home {
   becameIdle(gate: Gate): void;
 }
 
-export class Gate extends Link {
+export class Gate implements Link {
   readonly context: GateContext;
   /** Who finds it by its key, if somebody does. */
   readonly home: Home | undefined;
@@ -45,15 +45,17 @@ export class Gate extends Link {
   capacity: number;
   inUse = 0;
   waiting = 0;
-  /** For its home. */
+  // For its home.
   idleSinceAt = 0;
+  declare list: LinkedList | undefined;
+  declare previous: Link | undefined;
+  declare next: Link | undefined;
   #isServing = false;
   /** Made when somebody first waits. */
   #queue: WaiterQueue<Resolve | Ticket> | undefined;
   #numbers: SlotNumbers | undefined;
 
   constructor(capacity: number, context: GateContext, home?: Home, key?: unknown) {
-    super();
     this.capacity = capacity;
     this.context = context;
     this.home = home;
