@@ -58,6 +58,6 @@ export abstract class GateMap<K> {
   #drop(gate: Gate): void {
     this.#idle.remove(gate);
     // A closed gate may have a successor by now.
-    if (!gate.context.closed || this.gates.get(gate.key as K) === gate) this.gates.delete(gate.key as K);
+    if (this.gates.get(gate.key as K) === gate) this.gates.delete(gate.key as K);
   }
 }
