@@ -180,7 +180,7 @@ export class Gate implements Link {
     if (knownId) context.byId.delete(knownId);
     if (knownNumber) this.numbering.numbers.giveBack(knownNumber);
     context.time(slot, Infinity, 0);
-    if (policy) emit(policy, this, how, undefined, knownNumber);
+    if (policy?.onEvent) emit(policy, this, how, undefined, knownNumber);
   }
 
   /**
