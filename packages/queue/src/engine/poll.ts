@@ -39,13 +39,17 @@ export class Poll implements Due {
     this.#resolve(answer);
   }
 
+  fail(reason: unknown): void {
+    this.#close();
+    this.#reject(reason);
+  }
+
   onDue(): void {
     this.#onWindowEnd(this);
   }
 
   readonly #leave = (): void => {
-    this.#close();
-    this.#reject(this.#signal?.reason);
+    this.fail(this.#signal?.reason);
     this.#onLeft(this.#session);
   };
 

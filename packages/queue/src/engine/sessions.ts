@@ -1,8 +1,10 @@
 import type { CancelResult, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
+import { CapacityMismatchError } from "slotkeeper";
 import { phaseFor } from "../store/breaker.ts";
 import type { GrantedSlot, SessionEnd } from "../store/slot-store.ts";
 import type { EngineContext } from "./context.ts";
 import { DrainMeter } from "./drain-meter.ts";
+import { FirstNews } from "./first-news.ts";
 import type { HostQueue } from "./host-queue.ts";
 import { Poll } from "./poll.ts";
 import { PENDING, Session, type SessionInit, type SessionState } from "./session.ts";
@@ -130,7 +132,8 @@ export class Sessions {
 
   throttle(session: Session, code: number, retryInMs: number): void {
     const now = this.#engine.clock.now();
-    if (!this.#end(session, { kind: "throttled", code, retryAt: now + retryInMs }, "throttled")) return;
+    const end = session.mayBeStored ? "throttled" : undefined;
+    if (!this.#end(session, { kind: "throttled", code, retryAt: now + retryInMs }, end)) return;
     const { id, bucket } = session.claims;
     this.#engine.emit({ type: "throttled", host: session.host.key, bucket, session: id, code });
   }
@@ -163,6 +166,38 @@ export class Sessions {
     return "canceled";
   }
 
+  /** The named semaphore it asked for has another capacity: it never was. */
+  refuse(session: Session, capacity: number): void {
+    const { host, claims } = session;
+    const semaphore = host.hostname ?? host.key;
+    session.refusal = new CapacityMismatchError({ semaphore, capacity, requested: claims.limit ?? capacity });
+    this.#leave(session, this.#engine.clock.now());
+    this.#engine.agenda.cancel(session);
+    this.#drop(session);
+    session.state = { kind: "canceled" };
+    for (const poll of session.polls) poll.fail(session.refusal);
+    const { id, bucket } = claims;
+    this.#engine.emit({ type: "canceled", host: host.key, bucket, session: id, result: "canceled" });
+  }
+
+  /** Settles when the store has said anything of the session, has failed to, or has been silent for an interval. */
+  firstNews(session: Session): Promise<void> {
+    if (session.news === undefined) {
+      session.news = new FirstNews();
+      const { agenda, clock } = this.#engine;
+      agenda.schedule(session.news, clock.now() + this.#engine.options().pollIntervalMs);
+    }
+    return session.news.arrived;
+  }
+
+  heard(session: Session): void {
+    session.isHeard = true;
+    if (session.news === undefined) return;
+    this.#engine.agenda.cancel(session.news);
+    session.news.onDue();
+    session.news = undefined;
+  }
+
   /** A session not known here: another instance may have it, and the store tells it. */
   withdrawUnknown(host: HostQueue, claims: SessionClaims): void {
     this.#withdrawals.add({ host, claims }, "canceled");
@@ -170,7 +205,10 @@ export class Sessions {
 
   /** Every held poll is answered with what is so now. */
   answerAll(): void {
-    for (const session of this.#byId.values()) if (session.polls.size > 0) this.#answerPolls(session);
+    for (const session of this.#byId.values()) {
+      this.#answerPolls(session);
+      this.heard(session);
+    }
   }
 
   #end(session: Session, state: SessionState, end: SessionEnd | undefined): boolean {
@@ -184,6 +222,7 @@ export class Sessions {
     if (end !== undefined) this.#withdrawals.add(session, end);
     this.#engine.agenda.schedule(session, now + this.#engine.options().grantedKeepMs);
     this.#answerPolls(session);
+    this.heard(session);
     return true;
   }
 

@@ -76,6 +76,9 @@ export class BatchDecision {
       pool.refresh(pooled, this.#batch.instance, now);
       return undefined;
     }
+    if (this.#batch.isSemaphore && !this.#book.joinCapacity(waiter.limit)) {
+      return { status: "CAPACITY_MISMATCH", capacity: this.#book.policy.slots };
+    }
     const { isAdmitted, displaces } = pool.admits(waiter.bucket, policy);
     if (!isAdmitted) return { status: "QUEUE_FULL" };
     if (displaces !== undefined) {

@@ -177,7 +177,7 @@ export class MemoryStore implements Port.SlotStore {
   #decide(batch: Port.WaiterBatch, mayGrant: boolean): Port.BatchReply {
     const now = this.#clock.now();
     this.#records.prune(now);
-    const book = this.#books.open(batch.host, batch.policy, now, batch.isSemaphore);
+    const book = this.#books.open(batch.host, batch.policy, now);
     const issue = (lease: Omit<Lease, "slotToken" | "fence">) => {
       const issued: Lease = { ...lease, slotToken: this.#newToken(), fence: ++this.#fence };
       this.#leases.set(issued.slotToken, issued);
@@ -203,7 +203,9 @@ export class MemoryStore implements Port.SlotStore {
     if (waiter !== undefined) book.removeWaiter(waiter);
     this.#records.end(session, end, now + ttlMs);
     this.#facts?.ended(session, end, now + ttlMs);
-    if (found !== undefined) book.endLease(found, now);
+    // In its own host's book, whatever host the caller believes it to be at.
+    const held = found === undefined ? undefined : this.#held(found.slotToken, now);
+    held?.book.endLease(held.lease, now);
   }
 
   /** The lease a token still owns: not released, not run out. */
@@ -216,7 +218,7 @@ export class MemoryStore implements Port.SlotStore {
 
   /** max(hit + shortest hold, last end + spacing, now), at most one lease from now. */
   #setEnd(book: HostBook, lease: Lease, { hitAgoMs, policy }: Port.ReleaseRequest, now: number): void {
-    if (policy !== undefined) book.use(policy, false);
+    if (policy !== undefined) book.use(policy);
     const { minHoldMs, smoothMs, leaseMs, cooldownMs } = book.policy;
     const heldUntil = hitAgoMs === undefined ? now : now - hitAgoMs + minHoldMs;
     const spacedUntil = smoothMs > 0 ? book.lastEndAt + smoothMs : now;

@@ -18,7 +18,13 @@ const poll = validator(PollSchema);
 export const acquire: BodyHandler = async (exchange, body, context) => {
   const { queryToken } = body;
   const isFirst = queryToken === undefined || queryToken === "";
-  const answer = await (isFirst ? begin(exchange, body, context) : pollOn(exchange, body, context));
+  let answer: BeginAnswer | undefined;
+  try {
+    answer = await (isFirst ? begin(exchange, body, context) : pollOn(exchange, body, context));
+  } catch (error) {
+    if (!(error instanceof CapacityMismatchError)) throw error;
+    exchange.problem("CAPACITY_MISMATCH", error.message);
+  }
   if (answer === undefined) return;
   const { body: reply, headers } = wireAnswer(answer, context.live.tokens);
   // A stopping service answers at once; without this a caller would ask again at once.
@@ -51,19 +57,13 @@ async function begin(exchange: Exchange, body: object, context: ServiceContext):
     exchange.problem("BAD_FIELDS", undefined, request);
     return undefined;
   }
-  try {
-    if (request.waitMs === undefined) return await context.queue.begin(request);
-    const { waitMs: _held, ...atOnce } = request;
-    return await context.held.hold(
-      exchange,
-      (signal) => context.queue.begin({ ...request, signal }),
-      () => context.queue.begin(atOnce),
-    );
-  } catch (error) {
-    if (!(error instanceof CapacityMismatchError)) throw error;
-    exchange.problem("CAPACITY_MISMATCH", error.message);
-    return undefined;
-  }
+  if (request.waitMs === undefined) return context.queue.begin(request);
+  const { waitMs: _held, ...atOnce } = request;
+  return context.held.hold(
+    exchange,
+    (signal) => context.queue.begin({ ...request, signal }),
+    () => context.queue.begin(atOnce),
+  );
 }
 
 function beginRequest(body: object, { live }: ServiceContext): BeginRequest | { errors: readonly FieldProblem[] } {
