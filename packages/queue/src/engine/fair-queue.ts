@@ -13,6 +13,7 @@ import { Heartbeat } from "./heartbeat.ts";
 import type { HostQueue } from "./host-queue.ts";
 import { Hosts } from "./hosts.ts";
 import { Outbox } from "./outbox.ts";
+import type { CallSignal } from "./poll.ts";
 import { type ReleaseInput, Releases } from "./releases.ts";
 import type { Session } from "./session.ts";
 import { Sessions } from "./sessions.ts";
@@ -89,10 +90,11 @@ export class FairQueue {
   /** The first call. Never `granted` without `waitMs`, as callers of the old service expect. */
   async begin(request: BeginRequest): Promise<BeginAnswer> {
     checkRequest(request);
-    request.signal?.throwIfAborted();
-    const { requestId, host } = request;
+    throwIfLeft(request.signal);
+    const { requestId, sessionId, host } = request;
     const key = requestId === undefined ? undefined : `${host} ${requestId}`;
-    const known = key === undefined ? undefined : this.#sessions.findRequest(key);
+    const named = sessionId === undefined ? undefined : this.#sessions.find(sessionId);
+    const known = named ?? (key === undefined ? undefined : this.#sessions.findRequest(key));
     const begun = known ?? this.#begin(request, key);
     return "result" in begun ? begun : this.#firstAnswer(begun, request);
   }
@@ -100,9 +102,9 @@ export class FairQueue {
   /** Waits for a change, at most `pollWindowMs`. Any number of polls of one session may be open. */
   async poll(
     claims: SessionClaims,
-    { waitMs, signal }: { waitMs?: number; signal?: AbortSignal } = {},
+    { waitMs, signal }: { waitMs?: number; signal?: CallSignal } = {},
   ): Promise<PollAnswer> {
-    signal?.throwIfAborted();
+    throwIfLeft(signal);
     const session = this.#sessions.find(claims.id) ?? this.#adopt(claims);
     if (session === undefined) return { result: "timeout", reason: "deadline" };
     return this.#wait(session, waitMs ?? this.#options.pollWindowMs, signal);
@@ -244,7 +246,7 @@ export class FairQueue {
     return claims.limit !== undefined || !isBreakerKnown;
   }
 
-  #wait(session: Session, waitMs: number, signal: AbortSignal | undefined): Promise<PollAnswer> {
+  #wait(session: Session, waitMs: number, signal: CallSignal | undefined): Promise<PollAnswer> {
     this.#sessions.fetch(session);
     if (session.isPending && waitMs > 0 && !this.#isClosed) {
       const now = this.#engine.clock.now();
@@ -267,6 +269,10 @@ export class FairQueue {
       void Promise.reject(error);
     }
   }
+}
+
+function throwIfLeft(signal: CallSignal | undefined): void {
+  if (signal?.aborted === true) throw signal.reason;
 }
 
 const ARRIVAL_STEP_MS = 1 / 1024;

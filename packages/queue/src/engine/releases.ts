@@ -59,7 +59,10 @@ export class Releases {
           reply = await asked;
         },
         done: () => {
-          if (reply?.isReleased === true) this.#freed(reply, isTold);
+          if (reply?.isReleased === true) {
+            if (session !== undefined) this.#sessions.forget(session);
+            this.#freed(reply, isTold);
+          }
           // The answer may have closed the breaker for those who wait.
           if (status !== undefined && host?.breaker.phase === "open") this.#engine.wake(host);
           resolve(reply);

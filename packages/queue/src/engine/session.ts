@@ -45,6 +45,7 @@ export type SessionState =
 export type Place = "fresh" | "trying" | "inside" | "outside" | "returning";
 
 export const PENDING: SessionState = { kind: "pending" };
+const NO_POLLS: readonly Poll[] = [];
 
 export class Session implements Due {
   readonly claims: SessionClaims;
@@ -74,13 +75,14 @@ export class Session implements Due {
   isOffered = false;
   blockedBy: BlockedBy | undefined;
   lastAnswerAt: number;
-  readonly polls = new Set<Poll>();
+  /** Held calls. One, mostly: an array that is replaced is smaller than any collection that changes. */
+  polls: readonly Poll[] = NO_POLLS;
   dueAt = 0;
   agendaIndex = -1;
   readyIndex = -1;
   outsideIndex = -1;
 
-  constructor(init: SessionInit) {
+  constructor(init: SessionInit, whenDue: (session: Session) => void) {
     this.claims = init.claims;
     this.host = init.host;
     this.bucket = init.bucket;
@@ -89,11 +91,19 @@ export class Session implements Due {
     this.isAdopted = init.isAdopted;
     this.mayBeStored = init.isAdopted;
     this.lastAnswerAt = init.now;
-    this.#whenDue = init.whenDue;
+    this.#whenDue = whenDue;
   }
 
   get isPending(): boolean {
     return this.state.kind === "pending";
+  }
+
+  addPoll(poll: Poll): void {
+    this.polls = this.polls.length === 0 ? [poll] : [...this.polls, poll];
+  }
+
+  removePoll(poll: Poll): void {
+    this.polls = this.polls.length === 1 ? NO_POLLS : this.polls.filter((other) => other !== poll);
   }
 
   onDue(): void {
@@ -109,5 +119,4 @@ export interface SessionInit {
   readonly requestKey: string | undefined;
   readonly isAdopted: boolean;
   readonly now: number;
-  readonly whenDue: (session: Session) => void;
 }

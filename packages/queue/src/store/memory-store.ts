@@ -1,6 +1,6 @@
 import { SHARED_BUCKET } from "@slotkeeper/protocol";
 import type { Clock } from "slotkeeper";
-import { BatchDecision } from "./batch-decision.ts";
+import { BatchDecision, type SlotNames } from "./batch-decision.ts";
 import { FactLog } from "./fact-log.ts";
 import type { StoreFact } from "./facts.ts";
 import type { HostBook } from "./host-book.ts";
@@ -44,24 +44,23 @@ export interface MemoryStoreOptions {
 export class MemoryStore implements Port.SlotStore {
   readonly heartbeatMs: number | undefined;
   readonly #clock: Clock;
-  readonly #newToken: () => string;
+  readonly #names: SlotNames;
   readonly #books: HostBooks;
   readonly #records = new SessionRecords();
   readonly #leases = new Map<string, Lease>();
   readonly #listeners = new Set<(freed: Port.FreedEvent) => void>();
   readonly #facts: FactLog | undefined;
-  #fence: number;
 
   constructor({ clock, newToken, waiterTtlMs, idleMs, image, onFact }: MemoryStoreOptions) {
     this.#clock = clock;
-    this.#newToken = newToken;
+    this.#names = { newToken, fence: Math.max(Math.floor(clock.now()) * 1000, image?.fence ?? 0) };
     this.heartbeatMs = waiterTtlMs === undefined ? undefined : waiterTtlMs / 3;
     this.#books = new HostBooks(waiterTtlMs ?? Number.POSITIVE_INFINITY, idleMs ?? 90_000, (lease) => {
       this.#leases.delete(lease.slotToken);
+      this.#records.leaseEnded(lease);
       this.#tell(lease.host, lease.account.bucket);
     });
     this.#facts = onFact === undefined ? undefined : new FactLog(onFact);
-    this.#fence = Math.max(Math.floor(clock.now()) * 1000, image?.fence ?? 0);
     if (image === undefined) return;
     for (const lease of restoreImage(image, this.#books, this.#records, clock.now())) {
       this.#leases.set(lease.slotToken, lease);
@@ -71,7 +70,7 @@ export class MemoryStore implements Port.SlotStore {
   /** The whole store, as facts. What `onFact` was told before need not be kept any longer. */
   facts(): StoreFact[] {
     this.#facts?.forget();
-    return factsOf(this.#books.all(), this.#records, this.#fence, this.#clock.now());
+    return factsOf(this.#books.all(), this.#records, this.#names.fence, this.#clock.now());
   }
 
   async checkThrottle({ host, policy }: Port.ThrottleQuery): Promise<Port.ThrottleState> {
@@ -178,12 +177,7 @@ export class MemoryStore implements Port.SlotStore {
     const now = this.#clock.now();
     this.#records.prune(now);
     const book = this.#books.open(batch.host, batch.policy, now);
-    const issue = (lease: Omit<Lease, "slotToken" | "fence">) => {
-      const issued: Lease = { ...lease, slotToken: this.#newToken(), fence: ++this.#fence };
-      this.#leases.set(issued.slotToken, issued);
-      return issued;
-    };
-    const context = { records: this.#records, now, issue, facts: this.#facts };
+    const context = { records: this.#records, leases: this.#leases, names: this.#names, now, facts: this.#facts };
     return new BatchDecision(book, batch, context).decide(mayGrant);
   }
 
@@ -193,7 +187,7 @@ export class MemoryStore implements Port.SlotStore {
     instance: string,
     now: number,
   ): void {
-    const found = this.#records.find(session);
+    const found = this.#records.find(session, now);
     if (typeof found === "string") return;
     const waiter = book.pool.get(session);
     const isElsewhere =
