@@ -106,12 +106,12 @@ function newcomer(session: Session, { tries, registers, isWeighted }: Selection)
 }
 
 /**
- * As many as there are slots to expect, and one for each newcomer, so that a newcomer never has a slot to himself that
- * somebody better-ranked waits for. More would be refused: with no slot to expect, nobody is sent in vain. Should more be
+ * As many as there are slots to expect; beside newcomers one at least, so that a slot freed unheard goes to the best-ranked
+ * and not to whoever came last. More would be refused: with no slot to expect, nobody is sent in vain. Should more be
  * free than expected, the cycle goes round.
  */
 function takeBest(host: HostQueue, selection: Selection, now: number): void {
-  const expected = Math.max(host.knownFree, host.lookFor, selection.tries.length);
+  const expected = Math.max(host.knownFree, host.lookFor, Math.min(selection.tries.length, 1));
   const wanted = Math.min(expected, host.policy.slots, MAX_BATCH);
   host.lookFor = 0;
   for (let taken = 0; taken < wanted; taken++) {

@@ -21,52 +21,29 @@ export interface BeginRequest {
 
 /** Misuse, all of it at once. What comes over a wire has been checked by its schema before it gets here. */
 export function checkRequest(request: BeginRequest): void {
-  if (RULES.every(({ holds }) => holds(request))) return;
-  const broken = RULES.filter(({ holds }) => !holds(request));
-  const problems = broken.map(
-    ({ field, means }) => `Expected \`${field}\` to be ${means}, got ${JSON.stringify(request[field])}`,
+  const { host, hostname, bucket, requestId, waitMs, maxWaitMs, throttleWindowMs, limit } = request;
+  const wrong: [field: keyof BeginRequest, expected: string][] = [];
+  if (!isText(host, hostnameLength) || host === "") wrong.push(["host", `a name of 1 to ${hostnameLength} characters`]);
+  if (!isText(bucket ?? "", bucketLength)) wrong.push(["bucket", `a string of at most ${bucketLength} characters`]);
+  if (!isText(requestId ?? "", requestIdLength))
+    wrong.push(["requestId", `a string of at most ${requestIdLength} characters`]);
+  if (!isDuration(waitMs)) wrong.push(["waitMs", "a number from 0 up"]);
+  if (!isDuration(maxWaitMs)) wrong.push(["maxWaitMs", "a number from 0 up"]);
+  if (!isDuration(throttleWindowMs)) wrong.push(["throttleWindowMs", "a number from 0 up"]);
+  if (limit !== undefined && !(hostname?.startsWith(SEMAPHORE_PREFIX) === true && isCapacity(limit)))
+    wrong.push(["limit", `a whole number from 1 up, for a host named "${SEMAPHORE_PREFIX}…"`]);
+  if (wrong.length === 0) return;
+  const problems = wrong.map(
+    ([field, expected]) => `Expected \`${field}\` to be ${expected}, got ${JSON.stringify(request[field])}`,
   );
   throw new TypeError(problems.join("\n"));
 }
 
-interface Rule {
-  readonly field: keyof BeginRequest;
-  readonly means: string;
-  readonly holds: (request: BeginRequest) => boolean;
-}
-
 const { hostnameLength, bucketLength, requestIdLength } = LIMITS;
 
-const RULES: readonly Rule[] = [
-  {
-    field: "host",
-    means: `a name of 1 to ${hostnameLength} characters`,
-    holds: ({ host }) => isText(host, hostnameLength) && host.length > 0,
-  },
-  {
-    field: "bucket",
-    means: `a string of at most ${bucketLength} characters`,
-    holds: ({ bucket }) => isText(bucket ?? "", bucketLength),
-  },
-  {
-    field: "requestId",
-    means: `a string of at most ${requestIdLength} characters`,
-    holds: ({ requestId }) => isText(requestId ?? "", requestIdLength),
-  },
-  { field: "waitMs", means: "a number from 0 up", holds: ({ waitMs }) => isDuration(waitMs) },
-  { field: "maxWaitMs", means: "a number from 0 up", holds: ({ maxWaitMs }) => isDuration(maxWaitMs) },
-  {
-    field: "throttleWindowMs",
-    means: "a number from 0 up",
-    holds: ({ throttleWindowMs }) => isDuration(throttleWindowMs),
-  },
-  {
-    field: "limit",
-    means: `a whole number from 1 up, for a host named "${SEMAPHORE_PREFIX}…"`,
-    holds: ({ limit, hostname }) =>
-      limit === undefined || (hostname?.startsWith(SEMAPHORE_PREFIX) === true && Number.isInteger(limit) && limit >= 1),
-  },
-];
+function isCapacity(limit: number): boolean {
+  return Number.isInteger(limit) && limit >= 1;
+}
 
 function isDuration(value: number | undefined): boolean {
   return value === undefined || value >= 0;

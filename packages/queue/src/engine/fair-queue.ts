@@ -96,7 +96,9 @@ export class FairQueue {
     const named = sessionId === undefined ? undefined : this.#sessions.find(sessionId);
     const known = named ?? (key === undefined ? undefined : this.#sessions.findRequest(key));
     const begun = known ?? this.#begin(request, key);
-    return "result" in begun ? begun : this.#firstAnswer(begun, request);
+    if ("result" in begun) return begun;
+    const { waitMs = 0, signal } = request;
+    return waitMs > 0 ? this.#wait(begun, waitMs, signal) : this.#firstAnswer(begun);
   }
 
   /** Waits for a change, at most `pollWindowMs`. Any number of polls of one session may be open. */
@@ -224,11 +226,10 @@ export class FairQueue {
     return this.#create(claims, this.#hosts.hostOf(claims, claims.limit), undefined, true);
   }
 
-  async #firstAnswer(session: Session, { waitMs, signal }: BeginRequest): Promise<PollAnswer> {
-    if (waitMs !== undefined && waitMs > 0) return this.#wait(session, waitMs, signal);
+  async #firstAnswer(session: Session): Promise<PollAnswer> {
     if (this.#needsNews(session)) await this.#sessions.firstNews(session);
     if (session.refusal !== undefined) throw session.refusal;
-    if (session.state.kind !== "granted") return this.#wait(session, 0, signal);
+    if (session.state.kind !== "granted") return this.#wait(session, 0, undefined);
     return {
       result: "pending",
       session: session.claims,

@@ -194,11 +194,12 @@ export class HostQueue {
     this.version++;
   }
 
-  /** A slot whose end was known has ended by itself: it is there to be had, though nobody said so. */
+  /** A slot whose end was known has ended by itself, though nobody said so; others may have with it, and are looked for. */
   passEnd(now: number): void {
     if (this.freeAt === undefined || this.freeAt > now) return;
     this.freeAt = undefined;
     this.knownFree++;
+    this.lookFor = this.policy.slots;
   }
 
   /** Its client is there again, or no longer. */

@@ -1,5 +1,6 @@
 import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { SessionClaims } from "@slotkeeper/protocol";
+import { hostKey } from "../http/host-key.ts";
 
 /**
  * Signed names of sessions: `fq1.<key id>.<claims>.<signature>`, so that a session survives a restart and moves between
@@ -77,9 +78,10 @@ function keyId(secret: string): string {
   return createHash("sha256").update(`slotkeeper token key ${secret}`).digest("base64url").slice(0, 8);
 }
 
+/** A host that is named need not be spelled by its hash as well. */
 type Packed = readonly [
   id: string,
-  host: string,
+  host: string | null,
   bucket: string,
   arrivedAt: number,
   deadlineAt: number,
@@ -89,7 +91,9 @@ type Packed = readonly [
 ];
 
 function pack({ id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit }: SessionClaims): Packed {
-  return [id, host, bucket, arrivedAt, deadlineAt, hostname ?? null, throttleWindowMs ?? null, limit ?? null];
+  const isNamed = hostname !== undefined && hostKey(hostname) === host;
+  const key = isNamed ? null : host;
+  return [id, key, bucket, arrivedAt, deadlineAt, hostname ?? null, throttleWindowMs ?? null, limit ?? null];
 }
 
 function unpack(payload: string): SessionClaims {
@@ -97,7 +101,7 @@ function unpack(payload: string): SessionClaims {
   const [id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit] = packed;
   return {
     id,
-    host,
+    host: host ?? hostKey(hostname ?? ""),
     bucket,
     arrivedAt,
     deadlineAt,
