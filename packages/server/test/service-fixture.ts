@@ -123,11 +123,16 @@ export async function stopFixture(fixture: Fixture, times?: StopTimes): Promise<
 
 /** A `config.json` of its own. */
 export function configFile(config: object | string, name = "config.json"): string {
-  const directory = mkdtempSync(join(tmpdir(), "slotkeeper-"));
-  directories.add(directory);
-  const file = join(directory, name);
+  const file = join(newFolder(), name);
   writeFileSync(file, typeof config === "string" ? config : JSON.stringify(config));
   return file;
+}
+
+/** Gone after the test. */
+export function newFolder(): string {
+  const directory = mkdtempSync(join(tmpdir(), "slotkeeper-"));
+  directories.add(directory);
+  return directory;
 }
 
 afterEach(async () => {

@@ -1,10 +1,19 @@
+import { join } from "node:path";
 import type { ServiceState } from "@slotkeeper/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Answer, type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
+import {
+  type Answer,
+  type CallInit,
+  type Fixture,
+  newFolder,
+  type Reply,
+  startFixture,
+  stopFixture,
+} from "./service-fixture.ts";
 
 /**
- * Whatever callers do, in whatever order and at once:
+ * Whatever callers do, in whatever order and at once, and however often the service is restarted on its journal meanwhile:
  *   P1 no host has more slots out than its limit, no bucket more than its own
  *   P2 a session is granted one slot at most, whoever asks for it and how often
  *   P3 when everybody has left, every counter is back at zero, here and in the store
@@ -41,7 +50,62 @@ const STEPS = [
   "release-anothers-end",
   "pause",
 ] as const;
-type Step = (typeof STEPS)[number];
+const RESTARTS = ["restart", "restart-cut-off"] as const;
+type Step = (typeof STEPS)[number] | (typeof RESTARTS)[number];
+
+/** The service and its later lives on the same journal. Without a journal there are none. */
+class Lives {
+  readonly #journal: string | undefined;
+  #fixture: Fixture;
+  #restarting: Promise<void> | undefined;
+  restarts = 0;
+
+  private constructor(fixture: Fixture, journal: string | undefined) {
+    this.#fixture = fixture;
+    this.#journal = journal;
+  }
+
+  static async start(journal?: string): Promise<Lives> {
+    return new Lives(await startFixture({ config: configOf(journal) }), journal);
+  }
+
+  get fixture(): Fixture {
+    return this.#fixture;
+  }
+
+  /** Gracefully, or with every connection cut. */
+  restart(isCutOff: boolean): Promise<void> {
+    this.#restarting ??= this.#restart(isCutOff).finally(() => {
+      this.#restarting = undefined;
+    });
+    return this.#restarting;
+  }
+
+  /** An answer lost in a restart is asked for again: every call may be repeated. */
+  async call(name: string, body: object, init?: CallInit): Promise<Reply> {
+    for (;;) {
+      await this.#restarting;
+      const { restarts } = this;
+      try {
+        return await this.#fixture.call(name, body, init);
+      } catch (error) {
+        if (init?.signal?.aborted === true || (this.#restarting === undefined && this.restarts === restarts))
+          throw error;
+      }
+    }
+  }
+
+  async #restart(isCutOff: boolean): Promise<void> {
+    if (this.#journal === undefined) throw new Error("Expected a journal to restart on");
+    await stopFixture(this.#fixture, { graceMs: 0, deadlineMs: isCutOff ? 0 : 2_000 });
+    this.#fixture = await startFixture({ config: configOf(this.#journal) });
+    this.restarts++;
+  }
+}
+
+function configOf(journal: string | undefined): object {
+  return { fairQueue: QUEUE, ...(journal === undefined ? {} : { backend: { memory: { journal } } }) };
+}
 
 /** The slots callers believe in. A lease is counted from its answer for as long as it is sure to last, not longer. */
 class Ledger {
@@ -72,7 +136,7 @@ class Ledger {
 }
 
 class Caller {
-  readonly #fixture: Fixture;
+  readonly #lives: Lives;
   readonly #ledger: Ledger;
   readonly #who: { host: string; bucket: string };
   readonly #name: string;
@@ -80,8 +144,8 @@ class Caller {
   #slotToken: string | undefined;
   #requests = 0;
 
-  constructor(fixture: Fixture, ledger: Ledger, who: { host: string; bucket: string }, name: string) {
-    this.#fixture = fixture;
+  constructor(lives: Lives, ledger: Ledger, who: { host: string; bucket: string }, name: string) {
+    this.#lives = lives;
     this.#ledger = ledger;
     this.#who = who;
     this.#name = name;
@@ -95,6 +159,7 @@ class Caller {
   async #step(step: Step): Promise<void> {
     const [query, slot] = [this.#queryToken, this.#slotToken];
     if (step.startsWith("acquire")) return this.#acquire(step);
+    if (step === "restart" || step === "restart-cut-off") return this.#lives.restart(step === "restart-cut-off");
     if (step === "pause") return new Promise((resolve) => setTimeout(resolve, 5));
     if (step.startsWith("poll") && query !== undefined) return this.#poll(step, query);
     if (step === "cancel" && query !== undefined) return this.#cancel(query);
@@ -111,7 +176,7 @@ class Caller {
       waitMs: step === "acquire" ? 0 : 40,
     };
     if (step === "acquire-hang-up") {
-      await this.#hangUp((signal) => this.#fixture.call("acquire", body, { signal }));
+      await this.#hangUp((signal) => this.#lives.call("acquire", body, { signal }));
       return;
     }
     const times = step === "acquire-repeated" ? 3 : 1;
@@ -119,7 +184,8 @@ class Caller {
   }
 
   async #poll(step: Step, queryToken: string): Promise<void> {
-    if (step === "poll-hang-up") return this.#hangUp((signal) => this.#fixture.poll(queryToken, { signal }));
+    if (step === "poll-hang-up")
+      return this.#hangUp((signal) => this.#lives.call("acquire", { queryToken }, { signal }));
     if (step === "poll-parallel") await Promise.all([1, 2, 3].map(() => this.#ask({ queryToken })));
     else await this.#ask({ queryToken });
     if (step === "poll-twice") await this.#ask({ queryToken });
@@ -127,7 +193,7 @@ class Caller {
 
   async #ask(body: object): Promise<void> {
     const askedAt = performance.now();
-    const { body: answer, status } = await this.#fixture.call("acquire", body);
+    const { body: answer, status } = await this.#lives.call("acquire", body);
     expect(status).toBe(200);
     if (answer.result === "granted") {
       this.#ledger.granted(this.#who, answer, askedAt);
@@ -146,7 +212,7 @@ class Caller {
 
   async #cancel(queryToken: string): Promise<void> {
     if (this.#slotToken !== undefined) this.#ledger.releasing(this.#slotToken);
-    const { body } = await this.#fixture.call("cancel", { queryToken });
+    const { body } = await this.#lives.call("cancel", { queryToken });
     expect(["canceled", "gone", "noop"]).toContain(body.result);
     this.#queryToken = undefined;
     this.#slotToken = undefined;
@@ -154,13 +220,17 @@ class Caller {
 
   async #release(step: Step, slotToken: string): Promise<void> {
     const stale = step === "release-anothers-end" ? this.#ledger.ended.at(-1) : undefined;
-    if (stale !== undefined) await this.#fixture.release(stale);
+    if (stale !== undefined) await this.#giveBack(stale);
     this.#ledger.releasing(slotToken);
     const times = step === "release" ? 1 : 2;
-    if (step === "release-at-once") await Promise.all([1, 2].map(() => this.#fixture.release(slotToken)));
-    else for (let time = 0; time < times; time++) await this.#fixture.release(slotToken);
+    if (step === "release-at-once") await Promise.all([1, 2].map(() => this.#giveBack(slotToken)));
+    else for (let time = 0; time < times; time++) await this.#giveBack(slotToken);
     this.#slotToken = undefined;
     this.#queryToken = undefined;
+  }
+
+  #giveBack(slotToken: string): Promise<Reply> {
+    return this.#lives.call("release", { slotToken });
   }
 }
 
@@ -192,35 +262,49 @@ async function leftovers(fixture: Fixture): Promise<object> {
 
 const ZERO = { sessions: 0, unsent: 0, inFlight: 0, pending: 0, slots: 0, waiting: 0, buckets: 0 };
 
-const callers = fc.array(
-  fc.record({
-    host: fc.constantFrom("one.example", "two.example"),
-    bucket: fc.constantFrom("a", "b", "c"),
-    steps: fc.array(fc.constantFrom(...STEPS), { minLength: 3, maxLength: 12 }),
-  }),
-  { minLength: 2, maxLength: 7 },
-);
+const callersWho = (steps: readonly Step[]) =>
+  fc.array(
+    fc.record({
+      host: fc.constantFrom("one.example", "two.example"),
+      bucket: fc.constantFrom("a", "b", "c"),
+      steps: fc.array(fc.constantFrom(...steps), { minLength: 3, maxLength: 12 }),
+    }),
+    { minLength: 2, maxLength: 7 },
+  );
+
+type Plan = ReturnType<typeof callersWho> extends fc.Arbitrary<infer T> ? T : never;
+
+async function live(lives: Lives, plan: Plan): Promise<void> {
+  const ledger = new Ledger();
+  await Promise.all(
+    plan.map(({ host, bucket, steps }, index) => new Caller(lives, ledger, { host, bucket }, `c${index}`).run(steps)),
+  );
+  await expect.poll(() => leftovers(lives.fixture), { timeout: 20_000, interval: 20 }).toEqual(ZERO);
+  const { counts } = await stateOf(lives.fixture);
+  const { session_created: created = 0, granted = 0, timeout = 0, canceled = 0, throttled = 0 } = counts;
+  // A session granted and then cancelled is counted as both.
+  expect(granted + timeout + canceled + throttled).toBeGreaterThanOrEqual(created);
+  expect(Math.max(granted, timeout, canceled)).toBeLessThanOrEqual(created);
+  await stopFixture(lives.fixture);
+}
 
 describe("sessions over real HTTP", () => {
   it("end exactly once whatever callers do, break no limit and leave nothing (P1–P4)", {
     timeout: 120_000,
   }, async () => {
-    const property = fc.asyncProperty(callers, async (plan) => {
-      const fixture = await startFixture({ config: { fairQueue: QUEUE } });
-      const ledger = new Ledger();
-      await Promise.all(
-        plan.map(({ host, bucket, steps }, index) =>
-          new Caller(fixture, ledger, { host, bucket }, `c${index}`).run(steps),
-        ),
-      );
-      await expect.poll(() => leftovers(fixture), { timeout: 20_000, interval: 20 }).toEqual(ZERO);
-      const { counts } = await stateOf(fixture);
-      const { session_created: created = 0, granted = 0, timeout = 0, canceled = 0, throttled = 0 } = counts;
-      // A session granted and then cancelled is counted as both.
-      expect(granted + timeout + canceled + throttled).toBeGreaterThanOrEqual(created);
-      expect(Math.max(granted, timeout, canceled)).toBeLessThanOrEqual(created);
-      await stopFixture(fixture);
-    });
+    const property = fc.asyncProperty(callersWho(STEPS), async (plan) => live(await Lives.start(), plan));
     await fc.assert(property, { numRuns: 12, seed: 5, endOnFailure: true });
+  });
+
+  it("do so too through restarts on the journal, graceful and not (P1–P4)", { timeout: 120_000 }, async () => {
+    let restarts = 0;
+    const steps = [...STEPS, ...STEPS, ...RESTARTS];
+    const property = fc.asyncProperty(callersWho(steps), async (plan) => {
+      const lives = await Lives.start(join(newFolder(), "journal"));
+      await live(lives, plan);
+      restarts += lives.restarts;
+    });
+    await fc.assert(property, { numRuns: 12, seed: 6, endOnFailure: true });
+    expect(restarts).toBeGreaterThan(10);
   });
 });

@@ -1,4 +1,5 @@
 import { LIMITS, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
+import type { CallSignal } from "./poll.ts";
 
 export interface BeginRequest {
   /** The host's key. */
@@ -7,7 +8,7 @@ export interface BeginRequest {
   readonly bucket?: string | undefined;
   /** The same id gives the same session. */
   readonly requestId?: string | undefined;
-  /** A name for the session chosen by the caller, so that every instance gives it the same. */
+  /** A name for the session chosen by the caller, so that every instance gives it the same. The same name is the same session. */
   readonly sessionId?: string | undefined;
   /** Above 0 the call waits so long, and may be granted at once. */
   readonly waitMs?: number | undefined;
@@ -15,32 +16,37 @@ export interface BeginRequest {
   readonly throttleWindowMs?: number | undefined;
   /** Slots of a named semaphore. */
   readonly limit?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: CallSignal | undefined;
 }
 
 /** Misuse, all of it at once. What comes over a wire has been checked by its schema before it gets here. */
 export function checkRequest(request: BeginRequest): void {
   const { host, hostname, bucket, requestId, waitMs, maxWaitMs, throttleWindowMs, limit } = request;
-  const problems: string[] = [];
-  const expect = (isRight: boolean, field: string, expected: string, got: unknown) => {
-    if (!isRight) problems.push(`Expected \`${field}\` to be ${expected}, got ${JSON.stringify(got)}`);
-  };
-  const { hostnameLength, bucketLength, requestIdLength } = LIMITS;
-  expect(isText(host, hostnameLength) && host.length > 0, "host", `a name of 1 to ${hostnameLength} characters`, host);
-  expect(isText(bucket ?? "", bucketLength), "bucket", `a string of at most ${bucketLength} characters`, bucket);
-  expect(
-    isText(requestId ?? "", requestIdLength),
-    "requestId",
-    `a string of at most ${requestIdLength} characters`,
-    requestId,
+  const wrong: [field: keyof BeginRequest, expected: string][] = [];
+  if (!isText(host, hostnameLength) || host === "") wrong.push(["host", `a name of 1 to ${hostnameLength} characters`]);
+  if (!isText(bucket ?? "", bucketLength)) wrong.push(["bucket", `a string of at most ${bucketLength} characters`]);
+  if (!isText(requestId ?? "", requestIdLength))
+    wrong.push(["requestId", `a string of at most ${requestIdLength} characters`]);
+  if (!isDuration(waitMs)) wrong.push(["waitMs", "a number from 0 up"]);
+  if (!isDuration(maxWaitMs)) wrong.push(["maxWaitMs", "a number from 0 up"]);
+  if (!isDuration(throttleWindowMs)) wrong.push(["throttleWindowMs", "a number from 0 up"]);
+  if (limit !== undefined && !(hostname?.startsWith(SEMAPHORE_PREFIX) === true && isCapacity(limit)))
+    wrong.push(["limit", `a whole number from 1 up, for a host named "${SEMAPHORE_PREFIX}…"`]);
+  if (wrong.length === 0) return;
+  const problems = wrong.map(
+    ([field, expected]) => `Expected \`${field}\` to be ${expected}, got ${JSON.stringify(request[field])}`,
   );
-  for (const [field, value] of Object.entries({ waitMs, maxWaitMs, throttleWindowMs })) {
-    expect(value === undefined || value >= 0, field, "a number from 0 up", value);
-  }
-  const isSemaphore = hostname?.startsWith(SEMAPHORE_PREFIX) === true;
-  const isLimit = limit === undefined || (isSemaphore && Number.isInteger(limit) && limit >= 1);
-  expect(isLimit, "limit", `a whole number from 1 up, for a host named "${SEMAPHORE_PREFIX}…"`, limit);
-  if (problems.length > 0) throw new TypeError(problems.join("\n"));
+  throw new TypeError(problems.join("\n"));
+}
+
+const { hostnameLength, bucketLength, requestIdLength } = LIMITS;
+
+function isCapacity(limit: number): boolean {
+  return Number.isInteger(limit) && limit >= 1;
+}
+
+function isDuration(value: number | undefined): boolean {
+  return value === undefined || value >= 0;
 }
 
 /** Characters as the wire's schema counts them: code points. */

@@ -9,7 +9,7 @@ export interface NamedHost {
 export function namedHost(call: { hostname?: string; hostnameHash?: string }): NamedHost | undefined {
   const hostname = call.hostname === "" ? undefined : call.hostname;
   const hash = call.hostnameHash === "" ? undefined : call.hostnameHash;
-  const host = hash ?? (hostname === undefined ? undefined : hashOf(hostname.toLowerCase()));
+  const host = hash ?? (hostname === undefined ? undefined : hostKey(hostname.toLowerCase()));
   return host === undefined ? undefined : { host, hostname: hostname?.toLowerCase() };
 }
 
@@ -17,7 +17,8 @@ export function namedHost(call: { hostname?: string; hostnameHash?: string }): N
 const hashes = new Map<string, string>();
 const MOST_HASHES = 1000;
 
-function hashOf(name: string): string {
+/** `name` in lower case. */
+export function hostKey(name: string): string {
   const known = hashes.get(name);
   if (known !== undefined) return known;
   if (hashes.size >= MOST_HASHES) hashes.clear();

@@ -1,5 +1,6 @@
 import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { SessionClaims } from "@slotkeeper/protocol";
+import { hostKey } from "../http/host-key.ts";
 
 /**
  * Signed names of sessions: `fq1.<key id>.<claims>.<signature>`, so that a session survives a restart and moves between
@@ -27,21 +28,16 @@ const VERSION = "fq1";
 
 export class QueryTokens {
   readonly #keys: readonly Key[];
-  readonly #signed = new WeakMap<SessionClaims, string>();
 
   constructor(secrets: readonly string[]) {
     this.#keys = secrets.map((secret) => ({ id: keyId(secret), secret: createSecretKey(secret, "utf8") }));
   }
 
-  /** The same claims object gives the same string without signing again: a session is told its token at every poll. */
-  sign(claims: SessionClaims): string {
-    const known = this.#signed.get(claims);
-    if (known !== undefined) return known;
+  /** `verified`: a token that held. If it says the same by the same key it need not be signed again. */
+  sign(claims: SessionClaims, verified?: string): string {
     const { id, secret } = this.#signer;
     const text = `${VERSION}.${id}.${Buffer.from(JSON.stringify(pack(claims))).toString("base64url")}`;
-    const token = `${text}.${signature(text, secret).toString("base64url")}`;
-    this.#signed.set(claims, token);
-    return token;
+    return verified?.startsWith(`${text}.`) === true ? verified : `${text}.${signature(text, secret)}`;
   }
 
   verify(token: string): Verified {
@@ -51,7 +47,7 @@ export class QueryTokens {
     if (payload === undefined || mac === undefined || more.length > 0) return { kind: "forged" };
     const expected = signature(`${version}.${id}.${payload}`, key.secret);
     // Compared as text, not as bytes: base64 has several spellings of the same bytes, and we wrote only one.
-    const isOurs = constantTimeEqual(mac, expected.toString("base64url"));
+    const isOurs = constantTimeEqual(mac, expected);
     return isOurs ? { kind: "valid", claims: unpack(payload) } : { kind: "forged" };
   }
 
@@ -68,8 +64,8 @@ export class QueryTokens {
   }
 }
 
-function signature(text: string, secret: KeyObject): Buffer {
-  return createHmac("sha256", secret).update(text).digest();
+function signature(text: string, secret: KeyObject): string {
+  return createHmac("sha256", secret).update(text).digest("base64url");
 }
 
 function constantTimeEqual(given: string, expected: string): boolean {
@@ -82,9 +78,10 @@ function keyId(secret: string): string {
   return createHash("sha256").update(`slotkeeper token key ${secret}`).digest("base64url").slice(0, 8);
 }
 
+/** A host that is named need not be spelled by its hash as well. */
 type Packed = readonly [
   id: string,
-  host: string,
+  host: string | null,
   bucket: string,
   arrivedAt: number,
   deadlineAt: number,
@@ -94,7 +91,9 @@ type Packed = readonly [
 ];
 
 function pack({ id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit }: SessionClaims): Packed {
-  return [id, host, bucket, arrivedAt, deadlineAt, hostname ?? null, throttleWindowMs ?? null, limit ?? null];
+  const isNamed = hostname !== undefined && hostKey(hostname) === host;
+  const key = isNamed ? null : host;
+  return [id, key, bucket, arrivedAt, deadlineAt, hostname ?? null, throttleWindowMs ?? null, limit ?? null];
 }
 
 function unpack(payload: string): SessionClaims {
@@ -102,7 +101,7 @@ function unpack(payload: string): SessionClaims {
   const [id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit] = packed;
   return {
     id,
-    host,
+    host: host ?? hostKey(hostname ?? ""),
     bucket,
     arrivedAt,
     deadlineAt,

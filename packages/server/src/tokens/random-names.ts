@@ -5,11 +5,14 @@ import { randomFillSync } from "node:crypto";
 export const newSlotToken = (): string => `slot_${randomText(24)}`;
 export const newSessionId = (): string => randomText(18);
 export const newTokenKey = (): string => randomText(32);
-export const newRequestId = (): string => randomText(9);
 
 /** Asking the system for random bytes costs more than all else a name takes: they are fetched in advance, used once, wiped. */
 const pool = Buffer.alloc(4096);
 let used = pool.length;
+
+/** Nothing secret: it is told apart from others by its process and its number. */
+export const newRequestId = (): string => requestsOf + (requests++).toString(36).padStart(6, "0");
+let requests = 0;
 
 function randomText(bytes: number): string {
   if (used + bytes > pool.length) {
@@ -21,3 +24,5 @@ function randomText(bytes: number): string {
   used += bytes;
   return text;
 }
+
+const requestsOf = randomText(4);
