@@ -56,6 +56,7 @@ export class Releases {
         },
         done: () => {
           if (reply?.isReleased === true) this.#freed(reply);
+          else if (reply !== undefined) this.#engine.emit({ type: "late-release", host: host?.key });
           // The answer may have closed the breaker for those who wait.
           if (status !== undefined && host?.breaker.phase === "open") this.#engine.wake(host);
           resolve(reply);
@@ -64,8 +65,8 @@ export class Releases {
     });
   }
 
-  #freed({ host, bucket, endsInMs }: ReleaseReply & { isReleased: true }): void {
-    this.#engine.emit({ type: "released", host, bucket, endsInMs });
+  #freed({ host, bucket, endsInMs, heldMs }: ReleaseReply & { isReleased: true }): void {
+    this.#engine.emit({ type: "released", host, bucket, endsInMs, heldMs });
     this.#hosts.endsIn(host, bucket, endsInMs);
   }
 }

@@ -128,6 +128,13 @@ export class Sessions {
     if (session.state.kind === "granted") session.state = { ...session.state, leaseUntil };
   }
 
+  /** The slot was taken away: a repeated poll must not promise it again. */
+  forgetLease(slot: number): void {
+    for (const session of this.#byToken.values()) {
+      if (session.state.kind === "granted" && session.state.slot.fence === slot) this.setLease(session, 0);
+    }
+  }
+
   throttle(session: Session, code: number, retryInMs: number): void {
     const now = this.#engine.clock.now();
     if (!this.#end(session, { kind: "throttled", code, retryAt: now + retryInMs }, "throttled")) return;
