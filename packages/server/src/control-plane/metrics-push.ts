@@ -25,9 +25,9 @@ interface Letter {
  *
  * M1 every count goes into exactly one event: the next event starts where the last one that was taken ends. M2 an event
  * whose fate is not known (no answer, a gateway's 5xx) is sent again as it was, byte by byte, with the `ts` it had,
- * before anything newer; one that was refused (4xx) was not taken, and its counts go into the next. M3 `ts` only grows.
- * So nothing is lost while the process lives, and a controller that takes an (`instance_id`, `ts`) once counts nothing
- * twice. Not promised, because nobody can: that a controller without such a check counts once what it took and answered
+ * before anything newer, until it is taken or known to be (409); one that was refused (4xx) at its first sending was not
+ * taken, and its counts go into the next. A refusal of a second sending says nothing of the first. M3 `ts` only grows. So
+ * nothing is lost while the process lives, and a controller that takes an (`instance_id`, `ts`) once counts nothing twice. Not promised, because nobody can: that a controller without such a check counts once what it took and answered
  * into the void. A crash loses what was counted since the last push. Memory: one event.
  */
 export class MetricsPush {
@@ -49,19 +49,20 @@ export class MetricsPush {
   }
 
   async #push(context: () => Promise<PushContext>): Promise<void> {
-    if (this.#unsure !== undefined) await this.#send((await context()).address, this.#unsure);
+    if (this.#unsure !== undefined) await this.#send((await context()).address, this.#unsure, true);
     const now = await context();
-    await this.#send(now.address, this.#letter(now));
+    await this.#send(now.address, this.#letter(now), false);
   }
 
-  async #send(address: ControllerAddress, letter: Letter): Promise<void> {
+  async #send(address: ControllerAddress, letter: Letter, isAgain: boolean): Promise<void> {
     this.#unsure = letter;
     try {
       // A 2xx says that it was taken, whatever else the answer says or fails to say.
       dismiss(await postToController(address, "metrics", letter.body, this.#timeoutMs));
     } catch (error) {
-      if (error instanceof ControllerError && error.kind === "refused") this.#unsure = undefined;
-      throw error;
+      if (!(error instanceof ControllerError) || error.kind !== "refused") throw error;
+      if (!isAgain) this.#unsure = undefined;
+      if (!isAgain || error.status !== 409) throw error;
     }
     this.#unsure = undefined;
     this.#taken = letter.upTo;
