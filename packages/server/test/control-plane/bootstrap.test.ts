@@ -5,7 +5,7 @@ import { configFile, type Fixture, type FixtureInit, startFixture } from "../ser
 import { FakeController } from "./fake-controller.ts";
 
 const BEARER = { headers: { authorization: "Bearer internal" } };
-const QUICK = { attempts: 3, retryMs: 1, timeoutMs: 300 };
+const QUICK = { attempts: 3, retryMs: 1, timeoutMs: 5_000 };
 const refresh = (fixture: Fixture) => fixture.request("POST", "/api/v0/refresh", BEARER);
 const version = async (fixture: Fixture) =>
   (await fixture.request("GET", "/api/v0/health", BEARER)).headers.get("x-config-version");
@@ -133,7 +133,8 @@ describe("a controller that is not there", () => {
     const controller = await new FakeController().up();
     controller.answer = { configVersion: "v1", slotHandler: {} };
     controller.mishaps.bootstrap.push(mishap, mishap);
-    const { fixture } = await start(controller);
+    const patience = mishap.kind === "hang" ? { ...QUICK, attempts: 20, timeoutMs: 250 } : QUICK;
+    const { fixture } = await start(controller, {}, { controlTimes: patience });
     expect(await version(fixture)).toBe("v1");
   });
 

@@ -4,7 +4,9 @@ import { type Fixture, type FixtureInit, startFixture, stopFixture } from "../se
 import { FakeController, type Mishap } from "./fake-controller.ts";
 
 const BEARER = { headers: { authorization: "Bearer internal" } };
-const QUICK = { attempts: 1, retryMs: 1, timeoutMs: 150 };
+const QUICK = { attempts: 1, retryMs: 1, timeoutMs: 5_000 };
+/** Where the controller hangs. On a busy machine more than what is meant to fail may: what is shown does not depend on it. */
+const IMPATIENT = { ...QUICK, attempts: 20, timeoutMs: 250 };
 const flush = (fixture: Fixture) => fixture.request("POST", "/api/v0/flush", BEARER);
 
 async function start(controller: FakeController, more: FixtureInit = {}, config: object = {}): Promise<Fixture> {
@@ -134,7 +136,7 @@ describe("the metrics push", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 6 }), async (steps) => {
         const controller = await new FakeController().up();
-        const fixture = await start(controller);
+        const fixture = await start(controller, { controlTimes: IMPATIENT });
         let hosts = 0;
         for (const { grants, mishap } of steps) {
           for (let grant = 0; grant < grants; grant++) await fixture.take({ hostname: `h${hosts++}` });
@@ -142,7 +144,7 @@ describe("the metrics push", () => {
           await flush(fixture);
         }
         controller.mishaps.metrics.splice(0);
-        await flush(fixture);
+        while ((await flush(fixture)).status !== 204);
         const counted = controller.counted();
         expect(counted).toEqual({ ...fixture.service.dump().counts });
         expect(counted["granted"]).toBe(hosts);
@@ -156,7 +158,8 @@ describe("the metrics push", () => {
   it("without a dedupe at the controller only a lost answer counts twice", async () => {
     const controller = await new FakeController().up();
     const fixture = await start(controller);
-    for (const [at, mishap] of mishaps.filter(({ kind }) => kind !== "lose").entries()) {
+    const answered = mishaps.filter(({ kind }) => kind !== "lose" && kind !== "hang");
+    for (const [at, mishap] of answered.entries()) {
       await fixture.take({ hostname: `h${at}` });
       controller.mishaps.metrics.push(mishap);
       await flush(fixture);
@@ -165,7 +168,7 @@ describe("the metrics push", () => {
     const sum = controller.taken
       .flatMap(({ events }) => events)
       .reduce((all, { counts }) => all + (counts["granted"] ?? 0), 0);
-    expect(sum).toBe(mishaps.length - 1);
+    expect(sum).toBe(answered.length);
   });
 });
 
