@@ -76,8 +76,7 @@ export class LiveHub {
 
   close(): void {
     this.#isClosed = true;
-    this.#init.clock.clearTimer(this.#timer);
-    this.#timer = undefined;
+    this.#disarm();
     for (const response of this.#listeners) response.end();
     this.#listeners.clear();
   }
@@ -89,6 +88,11 @@ export class LiveHub {
       this.#tick();
       this.#arm();
     }, TICK_MS);
+  }
+
+  #disarm(): void {
+    if (this.#timer !== undefined) this.#init.clock.clearTimer(this.#timer);
+    this.#timer = undefined;
   }
 
   #tick(): void {
@@ -133,8 +137,7 @@ export class LiveHub {
   #remove(response: ServerResponse): void {
     this.#listeners.delete(response);
     if (this.#listeners.size > 0) return;
-    this.#init.clock.clearTimer(this.#timer);
-    this.#timer = undefined;
+    this.#disarm();
     this.#stirred = new Set();
     this.#uncounted = 0;
   }

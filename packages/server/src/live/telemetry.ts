@@ -15,7 +15,7 @@ export interface TelemetryInit {
   readonly clock: Clock;
   readonly log: Logger;
   readonly instance: string;
-  readonly live: () => Live;
+  readonly live: () => Pick<Live, "hosts"> & { readonly config: { readonly version: string } };
 }
 
 /** All that watches the service: it sees events and reads the store, and nothing waits for it. */

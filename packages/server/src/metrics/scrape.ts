@@ -1,9 +1,16 @@
 import { type HostGlance, type HostSnapshot, phaseFor, type StoreTotals } from "@slotkeeper/queue";
-import type { ServiceContext } from "../http/service-context.ts";
+import type { Live, ServiceContext } from "../http/service-context.ts";
 import type { HostActivity } from "../live/activity.ts";
 import { type MetricId, OTHER_HOSTS } from "./catalogue.ts";
 import { Exposition } from "./exposition.ts";
 import type { Instruments } from "./instruments.ts";
+
+/** What the page is made from. */
+export interface ScrapeContext
+  extends Pick<ServiceContext, "queue" | "telemetry" | "log" | "version" | "isOnFallback"> {
+  readonly held: { readonly size: number };
+  readonly live: Pick<Live, "hosts"> & { readonly config: { readonly version: string } };
+}
 
 interface Shown {
   readonly label: string;
@@ -15,7 +22,7 @@ interface Shown {
 const PHASES = { closed: 0, "half-open": 1, open: 2 } as const;
 
 /** The page of metrics. A store that does not answer leaves its own numbers out, and no others. */
-export async function scrape(context: ServiceContext): Promise<string> {
+export async function scrape(context: ScrapeContext): Promise<string> {
   const page = new Exposition();
   const { queue, telemetry } = context;
   const entries = [...telemetry.activity.hosts.entries()];
@@ -38,7 +45,7 @@ export async function scrape(context: ServiceContext): Promise<string> {
 }
 
 async function storeSide(
-  { telemetry, log }: ServiceContext,
+  { telemetry, log }: ScrapeContext,
   keys: readonly string[],
 ): Promise<[StoreTotals | undefined, ReadonlyMap<string, HostSnapshot>]> {
   try {
@@ -60,7 +67,7 @@ function labeller(): (hostname: string | undefined, key: string) => string {
   };
 }
 
-function addStored(page: Exposition, hosts: readonly Shown[], totals: StoreTotals, { live }: ServiceContext): void {
+function addStored(page: Exposition, hosts: readonly Shown[], totals: StoreTotals, { live }: ScrapeContext): void {
   const perHost = (id: MetricId, all: number, valueOf: (stored: HostSnapshot) => number) => {
     let rest = all;
     for (const { label, stored } of hosts) {
@@ -91,7 +98,7 @@ function fairShareLag(stored: HostSnapshot | undefined): number {
   return worst;
 }
 
-function addWaiting(page: Exposition, hosts: readonly Shown[], { queue }: ServiceContext): void {
+function addWaiting(page: Exposition, hosts: readonly Shown[], { queue }: ScrapeContext): void {
   const { at, sessions, oldestArrivedAt } = queue.overview();
   let rest = sessions.pending;
   for (const { label, here } of hosts) {
@@ -110,7 +117,7 @@ function addWaiting(page: Exposition, hosts: readonly Shown[], { queue }: Servic
   page.add("oldestWait", isShown ? 0 : Math.max(0, at - oldest) / 1000, { host: OTHER_HOSTS });
 }
 
-function addHostCounts(page: Exposition, hosts: readonly Shown[], { telemetry }: ServiceContext): void {
+function addHostCounts(page: Exposition, hosts: readonly Shown[], { telemetry }: ScrapeContext): void {
   const { rest } = telemetry.activity;
   for (const { label, activity } of hosts) page.add("hostGrants", activity.grants, { host: label });
   page.add("hostGrants", rest.grants, { host: OTHER_HOSTS });
@@ -136,7 +143,7 @@ function addCounters(page: Exposition, instruments: Instruments): void {
   page.add("pushFailures", instruments.controllerFailures);
 }
 
-function addService(page: Exposition, { queue, held, telemetry, version, live, isOnFallback }: ServiceContext): void {
+function addService(page: Exposition, { queue, held, telemetry, version, live, isOnFallback }: ScrapeContext): void {
   page.add("unsent", queue.overview().unsent);
   page.add("heldPolls", held.size);
   page.add("listeners", telemetry.hub.size);
