@@ -17,8 +17,8 @@ export function hostRow(
     inFlight: stored?.inFlight ?? 0,
     waiting: stored?.waiting ?? 0,
     pending: here?.pending ?? 0,
-    oldestWaitMs: here?.oldestArrivedAt === undefined ? 0 : Math.max(0, now - here.oldestArrivedAt),
-    avgWaitMs: here?.avgWaitMs ?? 0,
+    oldestWaitMs: here?.oldestArrivedAt === undefined ? 0 : Math.max(0, Math.round(now - here.oldestArrivedAt)),
+    avgWaitMs: Math.round(here?.avgWaitMs ?? 0),
     isHot: here?.isHot ?? false,
     ...breakerOf(stored, openMs),
   };
