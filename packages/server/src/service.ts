@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { FairQueue, type QueueDump } from "@slotkeeper/queue";
 import { ConfigError } from "./config/config-error.ts";
@@ -14,6 +13,7 @@ import { HttpServer } from "./http/http-server.ts";
 import type { Flushed, Live, ServiceContext } from "./http/service-context.ts";
 import { flush } from "./live/flush.ts";
 import { HostSettings } from "./live/host-settings.ts";
+import { limitsHash } from "./live/limits-hash.ts";
 import { Presence } from "./live/presence.ts";
 import { Telemetry } from "./live/telemetry.ts";
 import { logEvent } from "./log/log-events.ts";
@@ -268,13 +268,11 @@ export class Service {
 
   #about() {
     const { config } = this.#live;
-    // Of the limits alone: secrets and addresses may well differ.
-    const limits = JSON.stringify(config.settings.fairQueue);
     return {
       address: this.#url,
       version: VERSION,
       configVersion: config.version,
-      configHash: createHash("sha256").update(limits).digest("hex").slice(0, 12),
+      configHash: limitsHash(config.settings.fairQueue),
       upMs: Math.round(performance.now()),
       heldPolls: this.#held.size,
       sessions: this.#queue.overview().sessions.pending,

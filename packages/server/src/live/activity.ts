@@ -108,10 +108,10 @@ export class Activity {
     const activity = also === undefined ? this.hosts.get(host) : this.#stir(host);
     if (activity !== undefined && also === undefined) activity.isStirred = true;
     if (also !== undefined) (activity ?? this.rest)[also]++;
-    for (const ring of [this.#all, activity?.ring]) {
-      if (ring === undefined) continue;
-      ring.count(what, now);
-      if (waitedMs !== undefined) ring.addWait(waitedMs, now);
-    }
+    this.#all.count(what, now);
+    activity?.ring.count(what, now);
+    if (waitedMs === undefined) return;
+    this.#all.addWait(waitedMs, now);
+    activity?.ring.addWait(waitedMs, now);
   }
 }
