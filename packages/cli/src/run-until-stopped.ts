@@ -18,6 +18,15 @@ function crasher({ log }: Service): (error: unknown) => void {
   };
 }
 
+/** An operator's action like any other. A bad configuration has been logged by then, and the old one stays. */
+async function refreshBySignal(service: Service): Promise<void> {
+  const outcome = await service.refresh().then(
+    () => "done",
+    () => "refused",
+  );
+  service.log.audit("refresh", { signal: "SIGHUP", outcome });
+}
+
 /** Runs until a signal says stop; a second one does not wait. A crash is logged, scrubbed, and ends the process. */
 export function runUntilStopped(service: Service): Promise<ExitCode> {
   return new Promise((resolve) => {
@@ -31,7 +40,6 @@ export function runUntilStopped(service: Service): Promise<ExitCode> {
     process.on("uncaughtException", crash);
     process.on("unhandledRejection", crash);
     for (const signal of Object.keys(STOP_TIMES) as StopSignal[]) process.on(signal, () => stop(signal));
-    // A bad configuration has been logged by then, and the old one stays.
-    process.on("SIGHUP", () => void service.refresh().catch(() => {}));
+    process.on("SIGHUP", () => void refreshBySignal(service));
   });
 }

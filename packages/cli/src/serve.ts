@@ -1,5 +1,12 @@
 import { parseArgs } from "node:util";
-import { ConfigError, type ConfigSources, formatPrinted, loadConfig, printedKeys, Service } from "@slotkeeper/server";
+import {
+  ConfigError,
+  type ConfigSources,
+  effectiveConfig,
+  formatPrinted,
+  printedKeys,
+  Service,
+} from "@slotkeeper/server";
 import { announce } from "./announce.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { runUntilStopped } from "./run-until-stopped.ts";
@@ -17,7 +24,8 @@ Options
       --json          logs and messages as JSON lines, also on a terminal
   -h, --help          this
 
-Values come from flags, then SLOTKEEPER_… variables (SLOTKEEPER_FAIR_QUEUE__MAX_WAIT_MS), then the file, then defaults.
+Values come from flags, then SLOTKEEPER_… variables (SLOTKEEPER_FAIR_QUEUE__MAX_WAIT_MS), then the controller where one is
+configured, then the file, then defaults.
 
 Examples
   slotkeeper serve
@@ -50,7 +58,7 @@ export async function serve(args: readonly string[]): Promise<ExitCode> {
   }
   const sources = sourcesOf(flags);
   try {
-    if (flags["print-config"] === true) return print(sources, flags.json === true);
+    if (flags["print-config"] === true) return await print(sources, flags.json === true);
     return await start(sources, flags.json === true || process.env["NODE_ENV"] === "production");
   } catch (error) {
     return failed(error);
@@ -82,8 +90,8 @@ function sourcesOf({ config, data, listen }: Flags): ConfigSources {
   };
 }
 
-function print(sources: ConfigSources, isJson: boolean): ExitCode {
-  const keys = printedKeys(loadConfig(sources));
+async function print(sources: ConfigSources, isJson: boolean): Promise<ExitCode> {
+  const keys = printedKeys(await effectiveConfig(sources, (line) => process.stderr.write(line)));
   process.stdout.write(isJson ? `${JSON.stringify(keys)}\n` : `${formatPrinted(keys)}\n`);
   return EXIT.ok;
 }

@@ -12,6 +12,7 @@ export const PROBLEMS = {
   BODY_TOO_LARGE: { status: 413, title: "The body is over 64 KiB" },
   INTERNAL: { status: 500, title: "The service failed" },
   BAD_CONFIG: { status: 502, title: "The new configuration was refused; the old one stays" },
+  CONTROLLER_UNREACHABLE: { status: 502, title: "The control plane did not answer as it should; nothing was changed" },
   UNAVAILABLE: { status: 503, title: "The store does not answer" },
   NOT_READY: { status: 503, title: "Not ready" },
 } as const satisfies Record<string, { readonly status: number; readonly title: string }>;

@@ -1,5 +1,6 @@
 import type { Static } from "typebox";
 import type * as Answers from "./schemas/answer-schemas.ts";
+import type { HistorySchema, InstancesSchema, LiveStateSchema } from "./schemas/live-schemas.ts";
 import type * as Requests from "./schemas/request-schemas.ts";
 import type { StateSchema } from "./schemas/state-schema.ts";
 
@@ -16,3 +17,6 @@ export type RenewReply = Static<typeof Answers.RenewedSchema>;
 export type CancelReply = Static<typeof Answers.CanceledSchema>;
 export type Problem = Static<typeof Answers.ProblemSchema>;
 export type ServiceState = Static<typeof StateSchema>;
+export type LiveState = Static<typeof LiveStateSchema>;
+export type ServiceHistory = Static<typeof HistorySchema>;
+export type ServiceInstances = Static<typeof InstancesSchema>;

@@ -43,6 +43,13 @@ export class Agenda {
     if (this.#due.size === 0) this.#disarm();
   }
 
+  /** Does now what is due by the clock, whatever became of the timer. */
+  catchUp(): void {
+    if (this.#isFiring) return;
+    this.#disarm();
+    this.#fire();
+  }
+
   close(): void {
     while (this.#due.pop() !== undefined);
     this.#disarm();

@@ -42,7 +42,7 @@ const plainHosts = new WeakMap<QueueOptions, ResolvedHost>();
 
 /** `capacity` is what the caller of a named semaphore asked for. */
 export function resolveHost(options: QueueOptions, hostname: string | undefined, capacity?: number): ResolvedHost {
-  const override = hostname === undefined ? undefined : mostSpecific(options.hosts, hostname);
+  const override = hostname === undefined ? undefined : overrideOf(options.hosts, hostname)?.config;
   if (override !== undefined || hostname?.startsWith(SEMAPHORE_PREFIX) === true) {
     return resolveOwn(options, override ?? {}, hostname, capacity);
   }
@@ -101,16 +101,19 @@ export function bucketLimit(policy: HostPolicy, bucket: string): number {
   return bucket === SHARED_BUCKET ? Number.POSITIVE_INFINITY : policy.slotsPerBucket;
 }
 
-/** An exact name beats any pattern; of patterns the longest wins; `*` alone is the least. */
-function mostSpecific(hosts: QueueOptions["hosts"], hostname: string): HostConfig | undefined {
+/** The entry of `hosts` for this host. An exact name beats any pattern; the longest pattern wins; `*` alone is the least. */
+export function overrideOf(
+  hosts: QueueOptions["hosts"],
+  hostname: string,
+): { readonly pattern: string; readonly config: HostConfig } | undefined {
   const name = hostname.toLowerCase();
   let best: { pattern: string; config: HostConfig } | undefined;
   for (const [pattern, config] of Object.entries(hosts)) {
     const key = pattern.toLowerCase();
-    if (key === name) return config;
-    if (matches(key, name) && (best === undefined || key.length > best.pattern.length)) best = { pattern: key, config };
+    if (key === name) return { pattern, config };
+    if (matches(key, name) && (best === undefined || key.length > best.pattern.length)) best = { pattern, config };
   }
-  return best?.config;
+  return best;
 }
 
 function matches(pattern: string, name: string): boolean {

@@ -2,6 +2,8 @@
 export { ConfigError } from "./config/config-error.ts";
 export { type ConfigSources, type LoadedConfig, loadConfig } from "./config/load-config.ts";
 export { formatPrinted, type PrintedKey, printedKeys } from "./config/print-config.ts";
+export { ControllerError } from "./control-plane/controller-error.ts";
+export { effectiveConfig } from "./control-plane/effective-config.ts";
 export { JournalCorruptError, JournalLockedError } from "./journal/errors.ts";
 export { Service, type ServiceInit, type StopTimes } from "./service.ts";
 export { VERSION } from "./version.ts";

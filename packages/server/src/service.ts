@@ -1,12 +1,21 @@
 import { hostname } from "node:os";
 import { FairQueue, type QueueDump } from "@slotkeeper/queue";
 import { ConfigError } from "./config/config-error.ts";
-import { type ConfigSources, type LoadedConfig, loadConfig } from "./config/load-config.ts";
+import { type ConfigSources, type LoadedConfig, localSettings } from "./config/load-config.ts";
 import { secretsOf } from "./config/print-config.ts";
+import { CONTROL_TIMES, ConfigSource, type ControlTimes } from "./control-plane/config-source.ts";
+import { ControlPlane } from "./control-plane/control-plane.ts";
+import { ControllerError } from "./control-plane/controller-error.ts";
+import type { PushContext } from "./control-plane/metrics-push.ts";
 import { Guards } from "./http/guards.ts";
 import { HeldCalls } from "./http/held-calls.ts";
 import { HttpServer } from "./http/http-server.ts";
-import type { Live, ServiceContext } from "./http/service-context.ts";
+import type { Flushed, Live, ServiceContext } from "./http/service-context.ts";
+import { flush } from "./live/flush.ts";
+import { HostSettings } from "./live/host-settings.ts";
+import { limitsHash } from "./live/limits-hash.ts";
+import { Presence } from "./live/presence.ts";
+import { Telemetry } from "./live/telemetry.ts";
 import { logEvent } from "./log/log-events.ts";
 import { LineLogger } from "./log/logger.ts";
 import { Scrubber } from "./log/scrubber.ts";
@@ -19,6 +28,9 @@ import { VERSION } from "./version.ts";
 
 export interface ServiceInit extends ConfigSources {
   readonly log: { readonly write: (line: string) => void; readonly isJson: boolean; readonly hasColours: boolean };
+  readonly controlTimes?: Partial<ControlTimes>;
+  /** Opens the store in place of the configured one: for programs that embed the service, and for tests. */
+  readonly open?: typeof openStore;
 }
 
 export interface StopTimes {
@@ -33,6 +45,9 @@ interface ServiceParts {
   readonly scrubber: Scrubber;
   readonly log: LineLogger;
   readonly opened: OpenStore;
+  readonly source: ConfigSource;
+  readonly instance: string;
+  readonly times: ControlTimes;
 }
 
 /**
@@ -40,31 +55,41 @@ interface ServiceParts {
  * → `FairQueue` → the host's cycle → the store; nothing here stands in it.
  */
 export class Service {
-  readonly #sources: ConfigSources;
   readonly #scrubber: Scrubber;
   readonly #clock: ServiceClock;
   readonly #held = new HeldCalls();
   readonly #log: LineLogger;
   readonly #opened: OpenStore;
+  readonly #source: ConfigSource;
+  readonly #instance: string;
+  readonly #telemetry: Telemetry;
+  readonly #presence: Presence;
+  readonly #control: ControlPlane;
   readonly #queue: FairQueue;
   readonly #http: HttpServer;
   readonly #tokenKeys: readonly string[];
   #live: Live;
+  #refreshing: Promise<void> = Promise.resolve();
   #sweeping: NodeJS.Timeout | undefined;
   #stopping: Promise<void> | undefined;
   #url = "";
 
-  static async start({ log: lines, ...sources }: ServiceInit): Promise<Service> {
-    const config = loadConfig(sources);
+  static async start({ log: lines, controlTimes, open = openStore, ...sources }: ServiceInit): Promise<Service> {
     const scrubber = new Scrubber();
-    scrubber.learn(secretsOf(config));
-    const clock = new ServiceClock();
-    const log = new LineLogger({ ...lines, scrubber, now: Date.now });
-    log.level = config.settings.logLevel;
     let opened: OpenStore | undefined;
     try {
-      opened = await openStore(config.settings.backend, clock, log);
-      const service = new Service(sources, config, { clock, scrubber, log, opened });
+      const { settings, tree } = localSettings(sources);
+      scrubber.learn(secretsOf({ tree }));
+      const clock = new ServiceClock();
+      const log = new LineLogger({ ...lines, scrubber, now: Date.now });
+      log.level = settings.logLevel;
+      const instance = settings.identity.instanceId ?? `${hostname()}-${process.pid}-${newSessionId().slice(0, 6)}`;
+      const times = { ...CONTROL_TIMES, ...controlTimes };
+      const learnSecrets = (secrets: Iterable<string>) => scrubber.learn(secrets);
+      const source = new ConfigSource({ sources, instance, times, log, learnSecrets, pause });
+      const config = await source.first();
+      opened = await open(config.settings.backend, clock, log);
+      const service = new Service(config, { clock, scrubber, log, opened, source, instance, times });
       await service.#listen();
       return service;
     } catch (error) {
@@ -75,28 +100,48 @@ export class Service {
     }
   }
 
-  private constructor(sources: ConfigSources, config: LoadedConfig, parts: ServiceParts) {
+  private constructor(config: LoadedConfig, parts: ServiceParts) {
     const { settings } = config;
-    this.#sources = sources;
     this.#clock = parts.clock;
     this.#scrubber = parts.scrubber;
     this.#log = parts.log;
     this.#opened = parts.opened;
+    this.#source = parts.source;
+    this.#instance = parts.instance;
     this.#tokenKeys = this.#opened.tokenKeys ?? [newTokenKey()];
     this.#live = this.#liveOf(config);
-    const instance = settings.identity.instanceId ?? `${hostname()}-${process.pid}-${newSessionId().slice(0, 6)}`;
+    const { store } = this.#opened;
+    const shared = { store, clock: this.#clock, log: this.#log, instance: this.#instance };
+    this.#telemetry = new Telemetry({ ...shared, live: () => this.#live });
     this.#queue = new FairQueue({
-      store: this.#opened.store,
+      store: this.#telemetry.store,
       clock: this.#clock,
       random: Math.random,
       newSessionId,
-      instance,
+      instance: this.#instance,
       config: settings.fairQueue,
-      observe: (event) => logEvent(this.#log, event),
+      observe: (event) => {
+        this.#telemetry.observe(event);
+        logEvent(this.#log, event);
+      },
       // What the sockets brought in one turn of the event loop is decided together, in one call to the store.
       soon: setImmediate,
     });
-    this.#http = new HttpServer(this.#context(instance));
+    this.#presence = new Presence({
+      ...shared,
+      reader: this.#telemetry.reader,
+      about: () => this.#about(),
+      onError: (error) => this.#log.warn("the fleet could not be told that this instance lives", { error }),
+    });
+    this.#control = new ControlPlane({
+      ...shared,
+      source: parts.source,
+      times: parts.times,
+      context: () => this.#pushContext(),
+      refresh: () => this.refresh(),
+      onFailure: () => this.#telemetry.instruments.controllerFailures++,
+    });
+    this.#http = new HttpServer(this.#context());
     this.#sweepEvery(settings.cleanupEveryMs);
   }
 
@@ -121,15 +166,26 @@ export class Service {
     return this.#queue.dump();
   }
 
-  /** Reads the configuration again. Sessions survive; a bad configuration throws a `ConfigError` and changes nothing. */
-  async refresh(): Promise<void> {
+  /**
+   * Asks for the configuration again. Sessions survive. A bad one throws a `ConfigError`, a controller that does not
+   * answer a `ControllerError`, and then nothing has changed. One after the other: the last one asked for is the last.
+   */
+  refresh(): Promise<void> {
+    const refreshed = this.#refreshing.then(() => this.#refresh());
+    this.#refreshing = refreshed.catch(() => {});
+    return refreshed;
+  }
+
+  async #refresh(): Promise<void> {
     const before = this.#live.config.settings;
     let config: LoadedConfig;
     try {
-      config = loadConfig(this.#sources);
+      config = await this.#source.next();
     } catch (error) {
-      if (error instanceof ConfigError)
-        this.#log.error("refresh refused, the old configuration stays", { problems: error.problems });
+      const message = "refresh refused, the old configuration stays";
+      if (error instanceof ConfigError) this.#log.error(message, { problems: error.problems });
+      else this.#log.error(message, { error });
+      if (error instanceof ControllerError) this.#telemetry.instruments.controllerFailures++;
       throw error;
     }
     const { settings } = config;
@@ -154,18 +210,20 @@ export class Service {
     this.#log.info("stopping", { held: this.#held.size });
     this.#held.drain();
     await pause(graceMs);
+    this.#telemetry.hub.close();
     const closed = this.#http.close();
     // Cleared, not forgotten: a timer that is left would keep the process for the whole of the deadline.
     const cutOff = setTimeout(() => this.#http.closeAllConnections(), Math.max(0, deadline - Date.now()));
     await closed;
     clearTimeout(cutOff);
     // What the store has not heard yet, releases above all, gets the rest of the time.
-    while (this.#queue.dump().unsent > 0 && Date.now() < deadline) await pause(20);
+    while (this.#queue.overview().unsent > 0 && Date.now() < deadline) await pause(20);
     clearInterval(this.#sweeping);
+    await Promise.all([this.#presence.stop(), this.#control.stop()]);
     this.#queue.close();
     this.#clock.stop();
     await this.#opened.close();
-    this.#log.info("stopped", { unsent: this.#queue.dump().unsent });
+    this.#log.info("stopped", { unsent: this.#queue.overview().unsent });
   }
 
   async #listen(): Promise<void> {
@@ -176,6 +234,9 @@ export class Service {
     this.#url = `http://${host}:${port}`;
     this.#log.info("listening", { url: this.#url, store: this.storeDescription, config: this.config.version });
     for (const warning of startWarnings(this.#live.config, address)) this.#log.warn(warning);
+    this.#telemetry.start(this.#queue);
+    this.#presence.start();
+    this.#control.start();
   }
 
   #liveOf(config: LoadedConfig): Live {
@@ -183,23 +244,54 @@ export class Service {
     const keys = settings.tokenKeys ?? this.#tokenKeys;
     this.#scrubber.learn([...secretsOf(config), ...keys]);
     this.#log.level = settings.logLevel;
-    return { config, guards: new Guards(settings), tokens: new QueryTokens(keys) };
+    return { config, guards: new Guards(settings), tokens: new QueryTokens(keys), hosts: new HostSettings(config) };
   }
 
-  #context(instance: string): ServiceContext {
+  #context(): ServiceContext {
     const live = () => this.#live;
     return {
       queue: this.#queue,
       opened: this.#opened,
       held: this.#held,
       log: this.#log,
-      instance,
+      instance: this.#instance,
       version: VERSION,
+      telemetry: this.#telemetry,
+      presence: this.#presence,
       get live() {
         return live();
       },
+      now: () => this.#clock.now(),
+      isOnFallback: () => this.#source.isOnFallback,
       refresh: () => this.refresh(),
+      flush: (): Promise<Flushed> => flush(this.#queue, this.#control),
     };
+  }
+
+  #about() {
+    const { config } = this.#live;
+    return {
+      address: this.#url,
+      version: VERSION,
+      configVersion: config.version,
+      configHash: limitsHash(config.settings.fairQueue),
+      upMs: Math.round(performance.now()),
+      heldPolls: this.#held.size,
+      sessions: this.#queue.overview().sessions.pending,
+    };
+  }
+
+  async #pushContext(): Promise<PushContext | undefined> {
+    const { settings, version: configVersion } = this.#live.config;
+    const { controller: address, identity } = settings;
+    if (address === undefined) return undefined;
+    // A store that does not answer is no reason to keep the counts back.
+    const smoothHosts = await this.#telemetry.reader.totals().then(
+      ({ spaced }) => spaced,
+      () => 0,
+    );
+    const overview = this.#queue.overview();
+    return { address, identity, instance: this.#instance, version: VERSION, configVersion, overview, smoothHosts };
   }
 
   #sweepEvery(intervalMs: number | undefined): void {

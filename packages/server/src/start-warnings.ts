@@ -1,7 +1,7 @@
 import type { LoadedConfig } from "./config/load-config.ts";
 
 /** What a person should hear loudly before trusting this configuration. */
-export function startWarnings({ settings, tree }: LoadedConfig, address: string): string[] {
+export function startWarnings({ settings }: LoadedConfig, address: string): string[] {
   const warnings: string[] = [];
   const isLoopback = address === "::1" || address.startsWith("127.");
   if (settings.auth === undefined && !isLoopback) {
@@ -12,12 +12,15 @@ export function startWarnings({ settings, tree }: LoadedConfig, address: string)
   const short = (settings.tokenKeys ?? []).filter((key) => key.length < SHORT_KEY).length;
   if (short > 0)
     warnings.push(`${short} of \`tokenKeys\` shorter than ${SHORT_KEY} characters: such a key can be guessed`);
-  if ((tree["controller"] as { url?: string } | undefined)?.url !== undefined) {
-    warnings.push(
-      "`controller.url` is set, but the control plane is not part of this version: running from the file alone",
-    );
+  if (settings.controller?.base.startsWith("http://") === true && !isOnLoopback(settings.controller.base)) {
+    warnings.push("`controller.url` is not https: its token and the configuration cross the network in the clear");
   }
   return warnings;
 }
 
 const SHORT_KEY = 16;
+
+function isOnLoopback(url: string): boolean {
+  const { hostname } = new URL(url);
+  return hostname === "localhost" || hostname === "[::1]" || hostname.startsWith("127.");
+}

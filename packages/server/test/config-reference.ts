@@ -21,13 +21,13 @@ export function configReference(): string {
 \`slotkeeper serve -c config.json\` reads a JSON file. Without one the embedded default runs: memory store, \`127.0.0.1:8080\`.
 Editors complete and check the file with \`"$schema": "./node_modules/@slotkeeper/protocol/schema/config.schema.json"\`.
 
-- **Precedence**, key by key: flags, then environment, then file, then defaults. \`slotkeeper serve --print-config\` shows every
-  value with its origin; secrets are not shown.
+- **Precedence**, key by key: flags, then environment, then the [controller](../guides/control-plane.md), then file, then defaults.
+  \`slotkeeper serve --print-config\` shows every value with its origin; secrets are not shown.
 - **Environment**: the key's path in upper snake case, \`__\` between levels: \`fairQueue.maxWaitMs\` is
   \`SLOTKEEPER_FAIR_QUEUE__MAX_WAIT_MS\`. Lists are comma-separated or JSON; \`fairQueue.hosts\` is JSON. An empty variable is absent;
   an unknown one is refused.
 - **\`null\` is absent.** Unknown keys, wrong types and impossible combinations are refused at start, all problems at once.
-- **Live**: \`SIGHUP\` or \`POST /api/v0/refresh\` reads it again. Limits, keys, CORS and log level change at once and sessions survive;
+- **Live**: \`SIGHUP\` or \`POST /api/v0/refresh\` asks the controller, or reads the file, again. Limits, keys, CORS and log level change at once and sessions survive;
   a file with a problem changes nothing. \`listen\` and \`backend\` take a restart.
 
 ## The service
@@ -50,7 +50,7 @@ send only a hash get the values above.
 
 ## What cannot be
 
-- \`auth.enabled\` without a key; a \`backend.mode\` without its address; a journal with another store than memory
+- \`auth.enabled\` without a key; \`controller.url\` without \`controller.apiToken\`; a \`backend.mode\` without its address; a journal with another store than memory
 - \`maxHoldSeconds\` below \`zombieTimeoutSeconds\`, also where an override makes it so
 - \`weightedScheduler.hotAvgWaitMs\` not above \`coldAvgWaitMs\`
 - an \`rpc\` name given at the top and under \`fairQueue\`, differently

@@ -30,7 +30,9 @@ const compiled = new Map<string, Compiled>();
 export async function checkedAgainstDocument(url: string, { method, path, response, text }: Answered): Promise<void> {
   const { document, ajv, checks } = await documentOf(url);
   const [plainPath = ""] = path.split("?");
-  const operation = document.paths[plainPath]?.[method === "HEAD" ? "get" : method.toLowerCase()];
+  const item =
+    document.paths[plainPath] ?? Object.entries(document.paths).find(([known]) => fits(known, plainPath))?.[1];
+  const operation = item?.[method === "HEAD" ? "get" : method.toLowerCase()];
   const type = (response.headers.get("content-type") ?? "").split(";")[0] ?? "";
   if (operation === undefined) {
     // Not in the document: a refusal, in the shape of all refusals; or a preflight.
@@ -50,6 +52,10 @@ export async function checkedAgainstDocument(url: string, { method, path, respon
     checks.set(what, check);
     validate(check, text, what);
   }
+}
+
+function fits(template: string, path: string): boolean {
+  return new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(path);
 }
 
 function validate(check: ValidateFunction, text: string, what: string): void {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Service, type StopTimes } from "@slotkeeper/server";
+import { Service, type ServiceInit, type StopTimes } from "@slotkeeper/server";
 import { afterEach } from "vitest";
 import { checkedAgainstDocument } from "./openapi-check.ts";
 
@@ -99,6 +99,8 @@ export interface FixtureInit {
   config?: object;
   file?: string;
   environment?: Record<string, string>;
+  controlTimes?: NonNullable<ServiceInit["controlTimes"]>;
+  open?: NonNullable<ServiceInit["open"]>;
 }
 
 const running = new Set<Fixture>();

@@ -2,11 +2,14 @@
 export * from "./answer-schemas.ts";
 export { configDocument } from "./config-document.ts";
 export { ConfigSchema } from "./config-schema.ts";
+export { HistorySchema, InstancesSchema, LiveStateSchema } from "./live-schemas.ts";
 export { openApiDocument } from "./openapi.ts";
 export { PATTERNS } from "./patterns.ts";
 export {
+  BreakerCallSchema,
   CancelSchema,
   FirstCallSchema,
+  LiveLimitsSchema,
   PollSchema,
   ReleaseSchema,
   RenewSchema,

@@ -1,6 +1,7 @@
 import type { TSchema } from "typebox";
 import { PROBLEMS, type ProblemCode } from "../problems.ts";
 import * as Answers from "./answer-schemas.ts";
+import { HistorySchema, InstancesSchema, LiveStateSchema } from "./live-schemas.ts";
 import * as Requests from "./request-schemas.ts";
 import { ROUTES, type Route } from "./routes.ts";
 import { StateSchema } from "./state-schema.ts";
@@ -22,6 +23,11 @@ const COMPONENTS = {
   Canceled: Answers.CanceledSchema,
   Alive: Answers.AliveSchema,
   State: StateSchema,
+  LiveState: LiveStateSchema,
+  History: HistorySchema,
+  Instances: InstancesSchema,
+  LiveLimits: Requests.LiveLimitsSchema,
+  BreakerCall: Requests.BreakerCallSchema,
   Problem: Answers.ProblemSchema,
 } satisfies Record<string, TSchema>;
 
@@ -54,17 +60,12 @@ export function openApiDocument({ version, header = "X-FQ-Auth" }: { version: st
 }
 
 function operation(name: string, route: Route): Json {
-  const { request, summary, audience, query = {} } = route;
+  const { request, summary, audience } = route;
   return {
     operationId: name,
     summary,
     security: audience === "public" ? [] : [audience === "caller" ? { sharedKey: [] } : { internal: [] }, {}],
-    parameters: Object.entries(query).map(([name, description]) => ({
-      name,
-      in: "query",
-      description,
-      schema: { type: "integer", minimum: 0 },
-    })),
+    parameters: parameters(route),
     ...(request === undefined
       ? {}
       : { requestBody: { required: true, content: { "application/json": { schema: reference(request) } } } }),
@@ -72,12 +73,29 @@ function operation(name: string, route: Route): Json {
   };
 }
 
+const PATH_PARAMETERS: { readonly [name: string]: Json } = {
+  host: { description: "a host's name, or its key as the state tells it", schema: { type: "string", minLength: 1 } },
+  id: { description: "a slot's number: its fence", schema: { type: "integer", minimum: 1 } },
+};
+
+function parameters({ path, query = {}, texts = {} }: Route): Json[] {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({
+    name,
+    in: "path",
+    required: true,
+    ...PATH_PARAMETERS[name],
+  }));
+  const inQuery = (names: { readonly [name: string]: string }, schema: Json) =>
+    Object.entries(names).map(([name, description]) => ({ name, in: "query", description, schema }));
+  return [...inPath, ...inQuery(query, { type: "integer", minimum: 0 }), ...inQuery(texts, { type: "string" })];
+}
+
 function responses({ answer, problems = [], audience, request }: Route): Json {
   const content = answer.schema === undefined ? undefined : reference(answer.schema);
   const all: ProblemCode[] = [...problems, "INTERNAL"];
   if (request !== undefined) all.push("BAD_JSON", "BAD_FIELDS", "BODY_TOO_LARGE");
   if (audience === "caller") all.push("UNAUTHORIZED");
-  if (audience === "internal" || audience === "operator") all.push("NOT_FOUND");
+  if (audience === "internal" || audience === "operator" || audience === "scraper") all.push("NOT_FOUND");
   const byStatus: { [status: string]: Json } = {
     [answer.status]: {
       description: answer.status === 204 ? "Done" : "The result",

@@ -2,6 +2,7 @@ import { type TSchema, Type } from "typebox";
 import { API_PREFIX } from "../limits.ts";
 import type { ProblemCode } from "../problems.ts";
 import * as Answers from "./answer-schemas.ts";
+import { HistorySchema, InstancesSchema, LiveStateSchema } from "./live-schemas.ts";
 import * as Requests from "./request-schemas.ts";
 import { StateSchema } from "./state-schema.ts";
 
@@ -11,17 +12,21 @@ import { StateSchema } from "./state-schema.ts";
  *   caller    holders of the shared key, where one is set
  *   internal  holders of the internal bearer; for all others the route does not exist
  *   operator  as internal; with no bearer set, callers on this machine
+ *   scraper   as internal; with no bearer set, anybody
  */
-export type Audience = "public" | "caller" | "internal" | "operator";
+export type Audience = "public" | "caller" | "internal" | "operator" | "scraper";
 
 export interface Route {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "DELETE";
+  /** `{name}` stands for one segment. */
   readonly path: string;
   readonly audience: Audience;
   readonly summary: string;
   readonly request?: TSchema;
   /** Numbers in the query, all optional. */
   readonly query?: { readonly [name: string]: string };
+  /** Texts in the query, all optional. */
+  readonly texts?: { readonly [name: string]: string };
   readonly answer: { readonly status: 200 | 204; readonly type?: string; readonly schema?: TSchema };
   /** Beyond those every route of its kind may give. */
   readonly problems?: readonly ProblemCode[];
@@ -29,6 +34,7 @@ export interface Route {
 
 const json = (schema: TSchema) => ({ status: 200, type: "application/json", schema }) as const;
 const done = { status: 204 } as const;
+const BY_KEY = { by: "`key`: the host is named by its key, whatever it looks like" } as const;
 const caller = (path: string, more: Pick<Route, "summary" | "request" | "answer" | "problems">): Route => ({
   method: "POST",
   path: `${API_PREFIX}/fairqueue/${path}`,
@@ -80,15 +86,15 @@ export const ROUTES = {
     audience: "internal",
     summary: "Read the configuration again; sessions survive",
     answer: done,
-    problems: ["BAD_CONFIG"],
+    problems: ["BAD_CONFIG", "CONTROLLER_UNREACHABLE"],
   },
   flush: {
     method: "POST",
     path: `${API_PREFIX}/flush`,
     audience: "internal",
-    summary: "Sweep now what time has ended",
+    summary: "Sweep sessions and store now, and push the metrics",
     answer: done,
-    problems: ["UNAVAILABLE"],
+    problems: ["UNAVAILABLE", "CONTROLLER_UNREACHABLE"],
   },
   state: {
     method: "GET",
@@ -96,7 +102,61 @@ export const ROUTES = {
     audience: "operator",
     summary: "Hosts, buckets, sessions and slots, by pages of hosts",
     query: { offset: "hosts to skip", limit: "hosts to show: 1 to 1000, else 100" },
+    texts: { host: "only this one: its name, or its key", ...BY_KEY },
     answer: json(StateSchema),
+    problems: ["BAD_FIELDS", "UNAVAILABLE"],
+  },
+  history: {
+    method: "GET",
+    path: `${API_PREFIX}/history`,
+    audience: "operator",
+    summary: "The last 15 minutes, of all hosts or of one",
+    texts: { host: "its name, or its key; absent: all hosts", ...BY_KEY },
+    answer: json(HistorySchema),
+    problems: ["BAD_FIELDS"],
+  },
+  instances: {
+    method: "GET",
+    path: `${API_PREFIX}/instances`,
+    audience: "operator",
+    summary: "Who is alive",
+    answer: json(InstancesSchema),
+    problems: ["UNAVAILABLE"],
+  },
+  events: {
+    method: "GET",
+    path: `${API_PREFIX}/events`,
+    audience: "operator",
+    summary: "What changes, as server-sent events",
+    answer: { status: 200, type: "text/event-stream", schema: LiveStateSchema },
+    problems: ["NOT_READY"],
+  },
+  limits: {
+    method: "POST",
+    path: `${API_PREFIX}/hosts/{host}`,
+    audience: "operator",
+    summary: "Set a host's limits, live and in the whole fleet",
+    texts: BY_KEY,
+    request: Requests.LiveLimitsSchema,
+    answer: done,
+    problems: ["UNAVAILABLE"],
+  },
+  breaker: {
+    method: "POST",
+    path: `${API_PREFIX}/hosts/{host}/breaker`,
+    audience: "operator",
+    summary: "Open or close a host's breaker",
+    texts: BY_KEY,
+    request: Requests.BreakerCallSchema,
+    answer: done,
+    problems: ["UNAVAILABLE"],
+  },
+  revoke: {
+    method: "DELETE",
+    path: `${API_PREFIX}/slots/{id}`,
+    audience: "operator",
+    summary: "Take a slot away; its holder learns when it renews",
+    answer: done,
     problems: ["BAD_FIELDS", "UNAVAILABLE"],
   },
   livez: {
@@ -113,6 +173,13 @@ export const ROUTES = {
     summary: "The store answers, and the service is not stopping",
     answer: json(Answers.AliveSchema),
     problems: ["NOT_READY"],
+  },
+  metrics: {
+    method: "GET",
+    path: "/metrics",
+    audience: "scraper",
+    summary: "Metrics, in the Prometheus text format",
+    answer: { status: 200, type: "text/plain" },
   },
   openapi: {
     method: "GET",

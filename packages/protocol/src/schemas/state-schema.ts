@@ -9,14 +9,15 @@ const BucketStateSchema = Type.Object({
   weight: Type.Number(),
   inFlight: count,
   waiting: Type.Integer({ minimum: 0, description: "places in the store's pool" }),
-  usedMs: Type.Number({ description: "slot time used" }),
+  usedMs: Type.Number({ description: "slot time used; `usedMs / weight` against `progressMs` is its share" }),
 });
 
 const SlotStateSchema = Type.Object({
   slot: Type.Integer({ description: "its fence: what `DELETE /slots/{id}` takes" }),
   session: Type.String(),
   bucket: Type.String(),
-  endsInMs: Type.Number(),
+  heldMs: Type.Optional(Type.Number({ description: "since the grant" })),
+  endsInMs: Type.Number({ description: "what is left of the lease" }),
   isReleased: Type.Boolean({ description: "given back, and running out the shortest hold or the spacing" }),
   isProbe: Type.Boolean({ description: "the trial request of a half-open breaker" }),
 });
@@ -26,17 +27,50 @@ const SessionStateSchema = Type.Object({
   bucket: Type.String(),
   place: Type.String(),
   arrivedAt: Type.Number(),
+  position: Type.Integer({ minimum: 1, description: "1 is next" }),
+  blockedBy: Type.Optional(Type.String({ description: "what stands between it and a slot, as callers are told" })),
+  isAwake: Type.Boolean({ description: "its client is there; else it keeps its place and is granted nothing" }),
   polls: Type.Integer({ minimum: 0, description: "held open for it" }),
 });
 
-const HostStateSchema = Type.Object({
+const limit = (what: string) =>
+  Type.Object({
+    value: Type.Integer({ description: `${what}; 0: no limit` }),
+    origin: Type.String({
+      description:
+        "`live`: an operator set it; `semaphore`: its users did; else where the configuration has it from: `default`, `file config.json`, `controller`, `environment`, `flag`",
+    }),
+  });
+
+export const HostLimitsStateSchema = Type.Object({
+  maxSlotPerHost: limit("slots"),
+  maxSlotPerIp: limit("slots of one bucket"),
+});
+
+/** What a table of hosts shows; `/events` sends the same. */
+const hostRow = {
   host: Type.String({ description: "its key" }),
-  hostname: Type.Optional(Type.String()),
+  hostname: Type.Optional(Type.String({ description: "where a caller has named it" })),
   limit: Type.Optional(Type.Integer({ description: "slots; absent where only this instance knows the host" })),
-  inFlight: count,
-  pending: Type.Integer({ minimum: 0, description: "sessions waiting here" }),
-  avgWaitMs: Type.Number(),
-  breaker: Type.String(),
+  inFlight: Type.Integer({ minimum: 0, description: "slots in use, in the fleet" }),
+  waiting: Type.Integer({ minimum: 0, description: "places taken in the pool of waiters, in the fleet" }),
+  pending: Type.Integer({ minimum: 0, description: "sessions waiting at this instance" }),
+  oldestWaitMs: Type.Number({ minimum: 0, description: "of those" }),
+  avgWaitMs: Type.Number({ description: "moving average of the last waits here" }),
+  isHot: Type.Boolean({ description: "crowded, by the weighted scheduler's measure" }),
+  breaker: Type.Enum(["closed", "open", "half-open"]),
+  breakerCode: Type.Optional(Type.Integer({ description: "what opened it; 0: an operator" })),
+  breakerEndsInMs: Type.Optional(Type.Number({ description: "until it is half open" })),
+};
+
+export const HostRowSchema = Type.Object(hostRow);
+
+const HostStateSchema = Type.Object({
+  ...hostRow,
+  limits: HostLimitsStateSchema,
+  progressMs: Type.Optional(
+    Type.Number({ description: "the fair meter: slot time per weight a bucket that always waited would have used" }),
+  ),
   buckets: Type.Array(BucketStateSchema),
   slots: Type.Array(SlotStateSchema),
   sessions: Type.Array(SessionStateSchema, { description: "at most 200; `pending` counts all" }),
@@ -45,6 +79,7 @@ const HostStateSchema = Type.Object({
 export const StateSchema = Type.Object({
   at: Type.Number(),
   instance: Type.String(),
+  configVersion: Type.String(),
   sessions: Type.Record(Type.String(), count, { description: "by state" }),
   counts: Type.Record(Type.String(), count, { description: "since the start" }),
   unsent: Type.Integer({ minimum: 0, description: "calls the store has not heard yet" }),

@@ -44,7 +44,8 @@ function pendingAnswer(session: Session, engine: EngineContext, now: number): Po
   };
 }
 
-function blockedBy(session: Session, now: number): BlockedBy | undefined {
+/** What stands between a pending session and its slot, as far as is known here. */
+export function blockedBy(session: Session, now: number): BlockedBy | undefined {
   const { host, bucket } = session;
   if (host.isStoreDown) return "store";
   if (session.place === "outside") return "waiter-pool";

@@ -64,12 +64,18 @@ export class Cycle implements Due {
   readonly #start = (): void => void this.#run();
 
   async #run(): Promise<void> {
+    const { clock } = this.#engine;
+    const startedAt = clock.now();
+    const callsBefore = this.#host.calls;
     while (this.#isWanted && this.#engine.clock.now() >= this.#retryAt) {
       this.#isWanted = false;
       while (await this.#once());
     }
     this.#isRunning = false;
     this.#schedule();
+    const calls = this.#host.calls - callsBefore;
+    if (calls === 0) return;
+    this.#engine.emit({ type: "cycle", host: this.#host.key, calls, tookMs: clock.now() - startedAt });
   }
 
   /** One call to the store. True: another is worth making now. */

@@ -48,7 +48,19 @@ export type QueueEvent =
       readonly session: string;
       readonly result: CancelResult;
     }
-  | { readonly type: "released"; readonly host: string; readonly bucket: string; readonly endsInMs: number }
+  | {
+      readonly type: "released";
+      readonly host: string;
+      readonly bucket: string;
+      readonly endsInMs: number;
+      readonly heldMs: number | undefined;
+    }
+  /** A release that found nothing: given back before, revoked, or run out. `host` where the caller named it. */
+  | { readonly type: "late-release"; readonly host: string | undefined }
+  /** Leases that ran out unreleased; the store may have found them at any host. */
+  | { readonly type: "reclaimed"; readonly slots: number }
+  /** A host's cycle, from being woken to having nothing more to ask. */
+  | { readonly type: "cycle"; readonly host: string; readonly calls: number; readonly tookMs: number }
   | { readonly type: "overloaded"; readonly host: string; readonly bucket: string }
   | {
       readonly type: "probe-decision";

@@ -7,11 +7,21 @@ import { answerOf, throttledAnswer } from "./answers.ts";
 import { type BeginRequest, checkRequest } from "./begin-request.ts";
 import { knownThrottle } from "./breaker-check.ts";
 import type { EngineContext } from "./context.ts";
-import { dumpOf, type QueueDump } from "./dump.ts";
+import {
+  dumpOf,
+  glance,
+  type HostGlance,
+  type HostInspection,
+  inspect,
+  overviewOf,
+  type QueueDump,
+  type QueueOverview,
+} from "./dump.ts";
 import { count, newCounts, type QueueCounts, type QueueEvent } from "./events.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { HostQueue } from "./host-queue.ts";
 import { Hosts } from "./hosts.ts";
+import { type Operation, operate } from "./operations.ts";
 import { Outbox } from "./outbox.ts";
 import type { CallSignal } from "./poll.ts";
 import { type ReleaseInput, Releases } from "./releases.ts";
@@ -152,9 +162,23 @@ export class FairQueue {
     this.#hosts.wake(queue);
   }
 
-  /** What an operator asks for by `flush`: everything that time has ended, ended now. */
-  sweep(): Promise<CleanupReply> {
-    return this.#engine.store.cleanup({ waiterTtlMs: this.#options.waiterRowTtlMs });
+  /** What an operator asks for by `flush`: everything in the store that time has ended, ended now. */
+  async sweep(): Promise<CleanupReply> {
+    const swept = await this.#engine.store.cleanup({ waiterTtlMs: this.#options.waiterRowTtlMs });
+    if (swept.reclaimed !== undefined && swept.reclaimed > 0) this.#emit({ type: "reclaimed", slots: swept.reclaimed });
+    return swept;
+  }
+
+  /** The same for what this instance keeps: sessions past their deadline or idle for too long. Says how many went. */
+  sweepSessions(): number {
+    const before = this.#sessions.size;
+    this.#engine.agenda.catchUp();
+    return before - this.#sessions.size;
+  }
+
+  /** An operator's action; see `operations.ts` for when it is in force where. */
+  operate(operation: Operation): Promise<boolean> {
+    return operate(operation, this.#engine, this.#hosts, this.#sessions);
   }
 
   /** New settings, live: sessions keep their places, their polls and their deadlines. */
@@ -167,6 +191,28 @@ export class FairQueue {
   /** For the person on call. */
   dump(): QueueDump {
     return dumpOf(this.#engine, this.#hosts, this.#sessions, this.counts);
+  }
+
+  /** The same without its hosts: cheap however many there are. */
+  overview(): QueueOverview {
+    return overviewOf(this.#engine, this.#sessions, this.counts);
+  }
+
+  /** The hosts this instance knows, by key. */
+  hostKeys(): Iterable<string> {
+    return this.#hosts.keys();
+  }
+
+  /** One host as a row of a table; undefined: not known here. */
+  glance(host: string): HostGlance | undefined {
+    const known = this.#hosts.find(host);
+    return known === undefined ? undefined : glance(known, this.#engine);
+  }
+
+  /** One host looked at closely, with everybody's position and what each waits for; undefined: not known here. */
+  inspect(host: string): HostInspection | undefined {
+    const known = this.#hosts.find(host);
+    return known === undefined ? undefined : inspect(known, this.#engine);
   }
 
   /** Answers every held poll and stops. Slots stay with their holders; sessions live on in the store and their tokens. */

@@ -21,6 +21,14 @@ export class Hosts {
     return this.#hosts.size;
   }
 
+  keys(): Iterable<string> {
+    return this.#hosts.keys();
+  }
+
+  find(key: string): HostQueue | undefined {
+    return this.#hosts.get(key)?.host;
+  }
+
   *values(): Iterable<HostQueue> {
     for (const { host } of this.#hosts.values()) yield host;
   }

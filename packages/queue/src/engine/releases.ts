@@ -62,7 +62,7 @@ export class Releases {
           if (reply?.isReleased === true) {
             if (session !== undefined) this.#sessions.forget(session);
             this.#freed(reply, isTold);
-          }
+          } else if (reply !== undefined) this.#engine.emit({ type: "late-release", host: host?.key });
           // The answer may have closed the breaker for those who wait.
           if (status !== undefined && host?.breaker.phase === "open") this.#engine.wake(host);
           resolve(reply);
@@ -72,8 +72,8 @@ export class Releases {
   }
 
   /** `isTold`: the store has said so itself, in the midst of the call; counted twice, the slot would be tried for twice. */
-  #freed({ host, bucket, endsInMs }: ReleaseReply & { isReleased: true }, isTold: boolean): void {
-    this.#engine.emit({ type: "released", host, bucket, endsInMs });
+  #freed({ host, bucket, endsInMs, heldMs }: ReleaseReply & { isReleased: true }, isTold: boolean): void {
+    this.#engine.emit({ type: "released", host, bucket, endsInMs, heldMs });
     if (endsInMs > 0 || !isTold) this.#hosts.endsIn(host, bucket, endsInMs);
   }
 }

@@ -127,6 +127,13 @@ export class Sessions {
     this.#drop(session);
   }
 
+  /** The slot was taken away: a repeated poll must not promise it again. */
+  forgetLease(slot: number): void {
+    for (const session of this.#byToken.values()) {
+      if (session.state.kind === "granted" && session.state.slot.fence === slot) this.setLease(session, 0);
+    }
+  }
+
   throttle(session: Session, code: number, retryInMs: number): void {
     const now = this.#engine.clock.now();
     const end = session.mayBeStored ? "throttled" : undefined;

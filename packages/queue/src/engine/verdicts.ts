@@ -22,6 +22,7 @@ export function applyReply(host: HostQueue, engine: EngineContext, sessions: Ses
   const { reply, isTry, isWeighted } = decided;
   const now = engine.clock.now();
   takeNews(host, reply, now);
+  if (reply.reclaimed !== undefined) engine.emit({ type: "reclaimed", slots: reply.reclaimed });
   let failed = 0;
   let moved = 0;
   decided.sessions.forEach((session, at) => {

@@ -26,13 +26,18 @@ export class Heat {
   }
 
   isHot(pending: number, slots: number, settings: HeatSettings): boolean {
+    this.#isHot = this.wouldBeHot(pending, slots, settings);
+    return this.#isHot;
+  }
+
+  /** The same verdict, for whoever only looks: nothing is remembered. */
+  wouldBeHot(pending: number, slots: number, settings: HeatSettings): boolean {
     const { scheduler, pollIntervalMs, minHoldMs } = settings;
     const coldMs = scheduler.coldAvgWaitMs ?? pollIntervalMs;
     const hotMs = scheduler.hotAvgWaitMs ?? 3 * pollIntervalMs + minHoldMs;
     const crowd = Math.max(scheduler.hotPendingFactor * slots, scheduler.hotPendingMin);
-    if (pending === 0 || this.#avgWaitMs <= coldMs) this.#isHot = false;
-    else if (pending >= crowd && this.#avgWaitMs >= hotMs) this.#isHot = true;
-    return this.#isHot;
+    if (pending === 0 || this.#avgWaitMs <= coldMs) return false;
+    return this.#isHot || (pending >= crowd && this.#avgWaitMs >= hotMs);
   }
 
   becameIdle(now: number): void {

@@ -9,6 +9,9 @@ import { type PooledWaiter, WaiterPool } from "./waiter-pool.ts";
 
 const endsBefore = (a: Lease, b: Lease) => a.endsAt < b.endsAt;
 
+/** `isReclaimed`: it ran out, and nobody had given it back. */
+export type LeaseEnded = (lease: Lease, isReclaimed: boolean) => void;
+
 interface Cooldown {
   readonly bucket: string;
   until: number;
@@ -41,9 +44,9 @@ export class HostBook {
   readonly #cooldowns = new Map<string, Cooldown>();
   readonly #coolest = new IndexedHeap<"coolIndex", Cooldown>("coolIndex", (a, b) => a.until < b.until);
 
-  readonly #onEnded: (lease: Lease) => void;
+  readonly #onEnded: LeaseEnded;
 
-  constructor(host: string, policy: HostPolicy, now: number, onEnded: (lease: Lease) => void) {
+  constructor(host: string, policy: HostPolicy, now: number, onEnded: LeaseEnded) {
     this.host = host;
     this.#onEnded = onEnded;
     this.ledger = newLedger(now);
@@ -90,7 +93,7 @@ export class HostBook {
   /** Ends what time has ended, each at its moment. Returns how many silent waiters that dropped. */
   settle(now: number, waiterTtlMs: number): number {
     for (let next = this.leases.peek(); next !== undefined && next.endsAt <= now; next = this.leases.peek()) {
-      this.endLease(next, next.endsAt);
+      this.endLease(next, next.endsAt, !next.isReleased);
     }
     advance(this.ledger, now);
     const before = this.pool.size;
@@ -122,11 +125,11 @@ export class HostBook {
   }
 
   /** `at` is now, or the lease's own end while settling. */
-  endLease(lease: Lease, at: number): void {
+  endLease(lease: Lease, at: number, isReclaimed = false): void {
     advance(this.ledger, at);
     this.leases.remove(lease);
     lease.isOver = true;
-    this.#onEnded(lease);
+    this.#onEnded(lease, isReclaimed);
     if (lease.isProbe) this.probes--;
     endHold(this.ledger, lease.account, bucketLimit(this.#policy, lease.account.bucket));
     this.#forgetCapacity();

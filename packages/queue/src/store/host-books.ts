@@ -1,17 +1,16 @@
 import type { HostPolicy } from "../host-policy.ts";
 import { IndexedHeap } from "../indexed-heap.ts";
-import { HostBook } from "./host-book.ts";
-import type { Lease } from "./lease.ts";
+import { HostBook, type LeaseEnded } from "./host-book.ts";
 
 /** The books of all hosts. A host without users is forgotten after `idleMs`: looked at once in that time, not swept. */
 export class HostBooks {
   readonly #waiterTtlMs: number;
   readonly #idleMs: number;
-  readonly #onEnded: (lease: Lease) => void;
+  readonly #onEnded: LeaseEnded;
   readonly #books = new Map<string, HostBook>();
   readonly #oldestFirst = new IndexedHeap<"pruneIndex", HostBook>("pruneIndex", (a, b) => a.pruneAt < b.pruneAt);
 
-  constructor(waiterTtlMs: number, idleMs: number, onEnded: (lease: Lease) => void) {
+  constructor(waiterTtlMs: number, idleMs: number, onEnded: LeaseEnded) {
     this.#waiterTtlMs = waiterTtlMs;
     this.#idleMs = idleMs;
     this.#onEnded = onEnded;
@@ -36,6 +35,15 @@ export class HostBooks {
     book.touchedAt = now;
     book.use(policy);
     return book;
+  }
+
+  keys(): Iterable<string> {
+    return this.#books.keys();
+  }
+
+  /** As it was left: whoever only looks must not end anything. */
+  peek(host: string): HostBook | undefined {
+    return this.#books.get(host);
   }
 
   all(): Iterable<HostBook> {

@@ -5,13 +5,14 @@ import { FactLog } from "./fact-log.ts";
 import type { StoreFact } from "./facts.ts";
 import type { HostBook } from "./host-book.ts";
 import { HostBooks } from "./host-books.ts";
+import { InstanceBoard } from "./instance-board.ts";
 import type { Lease } from "./lease.ts";
 import { restoreImage } from "./restore-image.ts";
 import { SessionRecords } from "./session-records.ts";
 import type * as Port from "./slot-store.ts";
 import { factsOf } from "./store-facts.ts";
 import type { StoreImage } from "./store-image.ts";
-import { snapshotOf } from "./store-snapshot.ts";
+import { snapshotOf, totalsOf } from "./store-snapshot.ts";
 
 export interface MemoryStoreOptions {
   readonly clock: Clock;
@@ -50,14 +51,18 @@ export class MemoryStore implements Port.SlotStore {
   readonly #leases = new Map<string, Lease>();
   readonly #listeners = new Set<(freed: Port.FreedEvent) => void>();
   readonly #facts: FactLog | undefined;
+  readonly #board = new InstanceBoard();
+  /** Not told yet. */
+  #reclaimed = 0;
 
   constructor({ clock, newToken, waiterTtlMs, idleMs, image, onFact }: MemoryStoreOptions) {
     this.#clock = clock;
     this.#names = { newToken, fence: Math.max(Math.floor(clock.now()) * 1000, image?.fence ?? 0) };
     this.heartbeatMs = waiterTtlMs === undefined ? undefined : waiterTtlMs / 3;
-    this.#books = new HostBooks(waiterTtlMs ?? Number.POSITIVE_INFINITY, idleMs ?? 90_000, (lease) => {
+    this.#books = new HostBooks(waiterTtlMs ?? Number.POSITIVE_INFINITY, idleMs ?? 90_000, (lease, isReclaimed) => {
       this.#leases.delete(lease.slotToken);
       this.#records.leaseEnded(lease);
+      if (isReclaimed) this.#reclaimed++;
       this.#tell(lease.host, lease.account.bucket);
     });
     this.#facts = onFact === undefined ? undefined : new FactLog(onFact);
@@ -109,7 +114,8 @@ export class MemoryStore implements Port.SlotStore {
     }
     const endsInMs = lease.endsAt - now;
     if (endsInMs <= 0) book.endLease(lease, now);
-    return { isReleased: true, host: lease.host, bucket: lease.account.bucket, endsInMs };
+    const heldMs = now - lease.grantedAt;
+    return { isReleased: true, host: lease.host, bucket: lease.account.bucket, endsInMs, heldMs };
   }
 
   async renew({ slotToken }: { readonly slotToken: string }): Promise<Port.RenewReply | undefined> {
@@ -144,12 +150,30 @@ export class MemoryStore implements Port.SlotStore {
     }
     this.#books.prune(now);
     const sessions = this.#records.prune(now);
-    return { slots: before - this.#leases.size, cooldowns, waiters, sessions, failures: [] };
+    const reclaimed = this.#takeReclaimed();
+    return { slots: before - this.#leases.size, cooldowns, waiters, sessions, reclaimed, failures: [] };
   }
 
-  async snapshot(): Promise<Port.StoreSnapshot> {
+  async snapshot({ hosts }: Port.SnapshotQuery = {}): Promise<Port.StoreSnapshot> {
     const now = this.#clock.now();
-    return { hosts: Array.from(this.#books.all(), (book) => snapshotOf(book, now)), sessions: this.#records.size };
+    const books = hosts === undefined ? this.#books.all() : hosts.flatMap((host) => this.#books.peek(host) ?? []);
+    return { hosts: Array.from(books, (book) => snapshotOf(book, now)), sessions: this.#records.size };
+  }
+
+  async hostKeys(): Promise<readonly string[]> {
+    return [...this.#books.keys()];
+  }
+
+  async totals(): Promise<Port.StoreTotals> {
+    return totalsOf(this.#books.all(), this.#clock.now());
+  }
+
+  async announce(notice: Port.InstanceNotice): Promise<void> {
+    this.#board.put(notice, this.#clock.now());
+  }
+
+  async instances(): Promise<readonly Port.InstanceView[]> {
+    return this.#board.read(this.#clock.now());
   }
 
   async operate(action: Port.OperatorAction): Promise<boolean> {
@@ -178,7 +202,14 @@ export class MemoryStore implements Port.SlotStore {
     this.#records.prune(now);
     const book = this.#books.open(batch.host, batch.policy, now);
     const context = { records: this.#records, leases: this.#leases, names: this.#names, now, facts: this.#facts };
-    return new BatchDecision(book, batch, context).decide(mayGrant);
+    const reply = new BatchDecision(book, batch, context).decide(mayGrant);
+    return this.#reclaimed === 0 ? reply : { ...reply, reclaimed: this.#takeReclaimed() };
+  }
+
+  #takeReclaimed(): number {
+    const taken = this.#reclaimed;
+    this.#reclaimed = 0;
+    return taken;
   }
 
   #end(

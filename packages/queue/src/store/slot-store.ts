@@ -39,7 +39,16 @@ export interface SlotStore {
   report(report: StatusReport): Promise<BreakerView>;
   /** Takes away what time has ended: slots, cooldowns, waiters, sessions. Each step runs even if another failed. */
   cleanup(request: CleanupRequest): Promise<CleanupReply>;
-  snapshot(): Promise<StoreSnapshot>;
+  /** Reads, and makes nothing happen. A store may tell of more hosts than asked for, never of fewer that it knows. */
+  snapshot(query?: SnapshotQuery): Promise<StoreSnapshot>;
+  /** The names of all hosts it knows. Absent: they are read from a whole snapshot. */
+  hostKeys?(): Promise<readonly string[]>;
+  /** Sums over all hosts. Absent: they are made from a whole snapshot. */
+  totals?(): Promise<StoreTotals>;
+  /** Says that an instance lives, for `ttlMs`; 0 takes its notice away. Absent: every instance knows itself alone. */
+  announce?(notice: InstanceNotice): Promise<void>;
+  /** The instances whose last notice is not over. */
+  instances?(): Promise<readonly InstanceView[]>;
   /** What an operator changed by hand; reaches every instance. */
   operate(action: OperatorAction): Promise<boolean>;
   /**
@@ -125,6 +134,8 @@ export interface BatchReply {
   /** When the next slot ends by itself. */
   readonly freeInMs: number | undefined;
   readonly breaker: BreakerView;
+  /** Leases that ran out unreleased and were found so since the last answer that told; each is told once in the fleet. */
+  readonly reclaimed?: number;
 }
 
 export interface WithdrawBatch {
@@ -148,7 +159,14 @@ export interface ReleaseRequest {
 
 export type ReleaseReply =
   | { readonly isReleased: false }
-  | { readonly isReleased: true; readonly host: string; readonly bucket: string; readonly endsInMs: number };
+  | {
+      readonly isReleased: true;
+      readonly host: string;
+      readonly bucket: string;
+      readonly endsInMs: number;
+      /** From the grant to this release; absent where the store does not tell. */
+      readonly heldMs?: number;
+    };
 
 export interface RenewReply {
   readonly leaseMs: number;
@@ -176,6 +194,8 @@ export interface CleanupReply {
   readonly cooldowns: number;
   readonly waiters: number;
   readonly sessions: number;
+  /** As in a batch's reply. */
+  readonly reclaimed?: number;
   readonly failures: readonly unknown[];
 }
 
@@ -203,6 +223,40 @@ export interface FreedEvent {
   readonly reservedFor: string | undefined;
 }
 
+export interface SnapshotQuery {
+  /** Only these; absent: all. */
+  readonly hosts?: readonly string[];
+}
+
+/** How the store stands in all. */
+export interface StoreTotals {
+  readonly hosts: number;
+  /** Limits, summed. */
+  readonly slots: number;
+  readonly inFlight: number;
+  readonly waiting: number;
+  /** Hosts whose breaker is not closed. */
+  readonly open: number;
+  /** Hosts whose next release would be spaced from the last. */
+  readonly spaced: number;
+}
+
+export interface InstanceNotice {
+  readonly instance: string;
+  readonly ttlMs: number;
+  /** A JSON object the store keeps and does not read. */
+  readonly about: InstanceAbout;
+}
+
+export type InstanceAbout = { readonly [key: string]: string | number | boolean };
+
+export interface InstanceView {
+  readonly instance: string;
+  /** By the store's clock. */
+  readonly seenAgoMs: number;
+  readonly about: InstanceAbout;
+}
+
 /** For the person on call: no token in it. */
 export interface StoreSnapshot {
   readonly hosts: readonly HostSnapshot[];
@@ -226,6 +280,8 @@ export interface LeaseSnapshot {
   readonly session: string;
   readonly bucket: string;
   readonly endsInMs: number;
+  /** Since the grant; absent where the store does not tell. */
+  readonly heldMs?: number;
   /** Given back, and running out the shortest hold or the spacing. */
   readonly isReleased: boolean;
   readonly isProbe: boolean;

@@ -4,7 +4,18 @@ import { backendMode, parseListen, sharedKeys } from "./settings.ts";
 
 /** What each key alone allows and the keys together do not. Each problem is a sentence with the paths. */
 export function crossProblems(config: ServiceConfig): string[] {
-  return [...listenProblems(config), ...authProblems(config), ...backendProblems(config), ...queueProblems(config)];
+  return [
+    ...listenProblems(config),
+    ...authProblems(config),
+    ...backendProblems(config),
+    ...controllerProblems(config),
+    ...queueProblems(config),
+  ];
+}
+
+function controllerProblems({ controller }: ServiceConfig): string[] {
+  const isMute = controller?.url !== undefined && controller.apiToken === undefined;
+  return isMute ? ["`controller.apiToken` is required because `controller.url` is set"] : [];
 }
 
 function listenProblems({ listen }: ServiceConfig): string[] {

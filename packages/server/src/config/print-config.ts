@@ -43,7 +43,7 @@ function valueAt(tree: Tree, path: readonly string[]): unknown {
 }
 
 /** Every secret of a configuration, for the scrubber. */
-export function secretsOf({ tree }: LoadedConfig): string[] {
+export function secretsOf({ tree }: Pick<LoadedConfig, "tree">): string[] {
   return CONFIG_KEYS.filter(({ schema }) => schema.writeOnly === true)
     .flatMap(({ path }) => valueAt(tree, path) as string | string[] | undefined)
     .filter((secret) => secret !== undefined);

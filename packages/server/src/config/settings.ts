@@ -13,6 +13,8 @@ export interface Settings {
   readonly backend: Backend;
   readonly internalApiToken: string | undefined;
   readonly identity: Identity;
+  /** Undefined: there is no control plane. */
+  readonly controller: ControllerAddress | undefined;
   readonly fairQueue: FairQueueConfig;
   /** Undefined: never. */
   readonly cleanupEveryMs: number | undefined;
@@ -30,7 +32,13 @@ export type Backend =
   | { readonly mode: "memory"; readonly journal: string | undefined }
   | { readonly mode: "postgres" | "postgrest" };
 
-interface Identity {
+export interface ControllerAddress {
+  /** With its prefix, without a slash at the end. */
+  readonly base: string;
+  readonly apiToken: string;
+}
+
+export interface Identity {
   readonly appName: string;
   readonly appVersion: string | undefined;
   readonly env: string | undefined;
@@ -60,9 +68,17 @@ export function settingsOf(config: ServiceConfig): Settings {
       role: controller?.role ?? "slot-handler",
       instanceId: controller?.instanceId,
     },
+    controller: controllerOf(config),
     fairQueue: engine,
     cleanupEveryMs: cleanup?.enabled === false ? undefined : (cleanup?.intervalSeconds ?? 1800) * 1000,
   };
+}
+
+function controllerOf({ controller }: ServiceConfig): ControllerAddress | undefined {
+  if (controller?.url === undefined || controller.apiToken === undefined) return undefined;
+  const prefix = (controller.apiPrefix ?? "/api/v0").replaceAll(/^\/+|\/+$/g, "");
+  const base = controller.url.replaceAll(/\/+$/g, "");
+  return { base: prefix === "" ? base : `${base}/${prefix}`, apiToken: controller.apiToken };
 }
 
 export function sharedKeys({ auth }: ServiceConfig): string[] {

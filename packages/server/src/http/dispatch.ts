@@ -35,7 +35,7 @@ function serve(exchange: Exchange, context: ServiceContext): void | Promise<void
   const { corsOrigins, authHeader } = config.settings;
   if (route.audience === "caller" && applyCors(exchange, corsOrigins, authHeader)) return;
   // To those it is not for, an internal route does not exist; that is said before anything else about it.
-  const isHidden = route.audience === "internal" || route.audience === "operator";
+  const isHidden = route.audience !== "public" && route.audience !== "caller";
   const isAdmitted = guards.admits(route.audience, request);
   if (isHidden && !isAdmitted) return exchange.problem("NOT_FOUND");
   if (!takesMethod(route, request.method)) {

@@ -25,6 +25,8 @@ export class Guards {
         return this.#hasBearer(request);
       case "operator":
         return this.#internal === undefined ? isOnThisMachine(request) : this.#hasBearer(request);
+      case "scraper":
+        return this.#internal === undefined || this.#hasBearer(request);
     }
   }
 
@@ -41,11 +43,12 @@ function headerOf({ headers }: IncomingMessage, name: string): string {
 
 /**
  * A person at this machine, and nobody a proxy on this machine speaks for; nor a browser that a page elsewhere has sent
- * here under a name of its own.
+ * here, be it under a name of its own or under ours.
  */
 function isOnThisMachine({ socket, headers }: IncomingMessage): boolean {
   const peer = (socket.remoteAddress ?? "").replace(/^::ffff:/, "");
   if (peer !== "::1" && !peer.startsWith("127.")) return false;
   if (!/^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i.test(headers.host ?? "")) return false;
+  if (headers.origin !== undefined && headers.origin.replace(/^https?:\/\//, "") !== headers.host) return false;
   return !Object.keys(headers).some((name) => name === "forwarded" || name.startsWith("x-forwarded-"));
 }

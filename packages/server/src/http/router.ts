@@ -2,6 +2,8 @@ import { ROUTES, type Route, type RouteName } from "@slotkeeper/protocol/schemas
 import type { BodyHandler, Handler } from "./handler.ts";
 import { acquire } from "./routes/acquire.ts";
 import { flush, health, refresh } from "./routes/internal.ts";
+import { events, history, instances, metrics } from "./routes/live.ts";
+import { breaker, limits, revoke } from "./routes/operate.ts";
 import { home, livez, openapi, readyz } from "./routes/root.ts";
 import { cancel, release, renew, report } from "./routes/slots.ts";
 import { state } from "./routes/state.ts";
@@ -19,6 +21,13 @@ const HANDLERS = {
   refresh: { plain: refresh },
   flush: { plain: flush },
   state: { plain: state },
+  history: { plain: history },
+  instances: { plain: instances },
+  events: { plain: events },
+  limits: { body: limits },
+  breaker: { body: breaker },
+  revoke: { plain: revoke },
+  metrics: { plain: metrics },
   livez: { plain: livez },
   readyz: { plain: readyz },
   openapi: { plain: openapi },
@@ -29,9 +38,14 @@ const BY_PATH = new Map<string, BoundRoute>(
   (Object.keys(HANDLERS) as RouteName[]).map((name) => [ROUTES[name].path, { route: ROUTES[name], ...HANDLERS[name] }]),
 );
 
+/** Those with a `{parameter}`: few, and looked at only when no path fits. */
+const BY_PATTERN = [...BY_PATH.values()]
+  .filter(({ route }) => route.path.includes("{"))
+  .map((bound) => ({ bound, pattern: new RegExp(`^${bound.route.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`) }));
+
 /** Every path has one method; asking for another is the caller's mistake, not another route. */
 export function findRoute(path: string): BoundRoute | undefined {
-  return BY_PATH.get(path);
+  return BY_PATH.get(path) ?? BY_PATTERN.find(({ pattern }) => pattern.test(path))?.bound;
 }
 
 export function takesMethod({ method }: Route, asked: string | undefined): boolean {

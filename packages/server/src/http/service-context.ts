@@ -1,5 +1,8 @@
 import type { FairQueue } from "@slotkeeper/queue";
 import type { LoadedConfig } from "../config/load-config.ts";
+import type { HostSettings } from "../live/host-settings.ts";
+import type { Presence } from "../live/presence.ts";
+import type { Telemetry } from "../live/telemetry.ts";
 import type { Logger } from "../log/logger.ts";
 import type { OpenStore } from "../store/open-store.ts";
 import type { QueryTokens } from "../tokens/query-tokens.ts";
@@ -11,6 +14,13 @@ export interface Live {
   readonly config: LoadedConfig;
   readonly guards: Guards;
   readonly tokens: QueryTokens;
+  readonly hosts: HostSettings;
+}
+
+/** What a flush did, and which of its steps failed. */
+export interface Flushed {
+  readonly swept: { readonly [what: string]: number };
+  readonly failures: readonly { readonly step: string; readonly error: unknown }[];
 }
 
 /** What the routes work with. */
@@ -22,5 +32,10 @@ export interface ServiceContext {
   readonly instance: string;
   readonly version: string;
   readonly live: Live;
+  readonly telemetry: Telemetry;
+  readonly presence: Presence;
+  now(): number;
+  isOnFallback(): boolean;
   refresh(): Promise<void>;
+  flush(): Promise<Flushed>;
 }

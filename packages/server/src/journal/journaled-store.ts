@@ -58,8 +58,24 @@ export class JournaledStore implements SlotStore {
   }
 
   /** For the person on call, above all while nothing can be written. */
-  snapshot(): ReturnType<SlotStore["snapshot"]> {
-    return this.#store.snapshot();
+  snapshot(...query: Parameters<SlotStore["snapshot"]>): ReturnType<SlotStore["snapshot"]> {
+    return this.#store.snapshot(...query);
+  }
+
+  hostKeys(): ReturnType<MemoryStore["hostKeys"]> {
+    return this.#store.hostKeys();
+  }
+
+  totals(): ReturnType<MemoryStore["totals"]> {
+    return this.#store.totals();
+  }
+
+  announce(...notice: Parameters<MemoryStore["announce"]>): ReturnType<MemoryStore["announce"]> {
+    return this.#store.announce(...notice);
+  }
+
+  instances(): ReturnType<MemoryStore["instances"]> {
+    return this.#store.instances();
   }
 
   onFreed(listener: (freed: FreedEvent) => void): () => void {

@@ -8,7 +8,9 @@ export function logEvent(log: Logger, event: QueueEvent): void {
     log.warn("store call failed", { host: event.host, operation: event.operation, error: event.error });
   } else if (type === "probe-decision") {
     log.info("probe decision", { host: event.host, ip: event.bucket, allowed: event.isAllowed, reason: event.reason });
-  } else if (log.isOn("debug")) {
+  } else if (type === "reclaimed") {
+    log.info("leases ran out unreleased", { slots: event.slots });
+  } else if (type !== "cycle" && log.isOn("debug")) {
     const { type: _type, ...fields } = event;
     log.debug(type.replaceAll("-", " "), fields);
   }

@@ -8,6 +8,8 @@ export interface Logger {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
+  /** What an operator did: written whatever the level is. */
+  audit(action: string, fields?: LogFields): void;
   isOn(level: LogLevel): boolean;
 }
 
@@ -53,8 +55,15 @@ export class LineLogger implements Logger {
     this.#log("error", message, fields);
   }
 
+  audit(action: string, fields: LogFields = {}): void {
+    this.#write("info", `audit: ${action}`, fields);
+  }
+
   #log(level: LogLevel, message: string, fields: LogFields): void {
-    if (!this.isOn(level)) return;
+    if (this.isOn(level)) this.#write(level, message, fields);
+  }
+
+  #write(level: LogLevel, message: string, fields: LogFields): void {
     const { write, scrubber, isJson, now } = this.#init;
     const time = new Date(now()).toISOString();
     const line = isJson

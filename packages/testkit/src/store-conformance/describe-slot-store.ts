@@ -4,6 +4,7 @@ import { breakerCases } from "./breaker-cases.ts";
 import { leaseCases } from "./lease-cases.ts";
 import { orderCases } from "./order-cases.ts";
 import { poolCases } from "./pool-cases.ts";
+import { readingCases } from "./reading-cases.ts";
 import { sessionCases } from "./session-cases.ts";
 import { type ConformanceOptions, HostUnderTest, type StoreUnderTest } from "./store-under-test.ts";
 
@@ -26,5 +27,6 @@ export function describeSlotStore(name: string, options: ConformanceOptions): vo
     poolCases(newHost);
     orderCases(newHost);
     breakerCases(newHost, options.skip ?? {});
+    readingCases(newHost);
   });
 }

@@ -1,4 +1,6 @@
+import { audit } from "../../audit/audit.ts";
 import { ConfigError } from "../../config/config-error.ts";
+import { ControllerError } from "../../control-plane/controller-error.ts";
 import type { Handler } from "../handler.ts";
 
 export const health: Handler = (exchange, { live, instance, version }) => {
@@ -14,25 +16,31 @@ export const health: Handler = (exchange, { live, instance, version }) => {
 };
 
 export const refresh: Handler = async (exchange, context) => {
-  context.log.info("audit: refresh", { requestId: exchange.id });
   try {
     await context.refresh();
+    audit(context, exchange, "refresh", { outcome: "done", version: context.live.config.version });
     exchange.noContent();
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    exchange.problem("BAD_CONFIG", error.message);
+    const isRefused = error instanceof ConfigError || error instanceof ControllerError;
+    audit(context, exchange, "refresh", { outcome: isRefused ? "refused" : "failed" });
+    if (!isRefused) throw error;
+    exchange.problem(error instanceof ConfigError ? "BAD_CONFIG" : "CONTROLLER_UNREACHABLE", error.message);
   }
 };
 
-export const flush: Handler = async (exchange, { queue, log }) => {
-  log.info("audit: flush", { requestId: exchange.id });
-  try {
-    const { failures, ...swept } = await queue.sweep();
-    for (const error of failures) log.warn("cleanup step failed", { requestId: exchange.id, error });
-    log.info("swept", { requestId: exchange.id, ...swept });
-    exchange.noContent();
-  } catch (error) {
-    log.warn("flush failed", { requestId: exchange.id, error });
-    exchange.problem("UNAVAILABLE");
+/** Each step is taken whatever became of the others; the answer names those that failed. */
+export const flush: Handler = async (exchange, context) => {
+  const { log } = context;
+  const { swept, failures } = await context.flush();
+  for (const { step, error } of failures) log.warn("flush: a step failed", { requestId: exchange.id, step, error });
+  const steps = failures.map(({ step }) => step);
+  audit(context, exchange, "flush", { outcome: steps.length === 0 ? "done" : "failed", ...swept, failed: steps });
+  if (steps.length === 0) exchange.noContent();
+  else {
+    const isOnlyPush = steps.every((step) => step === "metrics push");
+    exchange.problem(
+      isOnlyPush ? "CONTROLLER_UNREACHABLE" : "UNAVAILABLE",
+      `Failed: ${steps.join(", ")}. The rest was done.`,
+    );
   }
 };

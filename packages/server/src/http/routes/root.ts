@@ -31,6 +31,7 @@ function page(version: string): string {
 <ul>
 <li><a href="/readyz">/readyz</a>: whether it can grant</li>
 <li><a href="/livez">/livez</a>: whether it runs</li>
+<li><a href="/metrics">/metrics</a>: how it is doing, where no token guards it</li>
 <li><a href="/openapi.json">/openapi.json</a>: how to call it</li>
 </ul>
 </body>

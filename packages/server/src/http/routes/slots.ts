@@ -56,7 +56,7 @@ export const cancel: BodyHandler = (exchange, body, { queue, live }) => {
   else exchange.json({ result: verified.kind === "valid" ? queue.cancel(verified.claims) : "gone" });
 };
 
-export const report: BodyHandler = async (exchange, body, { queue, log }) => {
+export const report: BodyHandler = async (exchange, body, { queue, log, telemetry }) => {
   const checked = reportCall.check(body);
   const errors = "problems" in checked ? [...checked.problems] : [];
   const named = errors.length === 0 ? namedHost(body) : undefined;
@@ -68,6 +68,7 @@ export const report: BodyHandler = async (exchange, body, { queue, log }) => {
   const { host, hostname } = named;
   try {
     await queue.report({ host, ...(hostname === undefined ? {} : { hostname }), status: checked.value.status });
+    telemetry.hub.stir(host);
     exchange.json({ result: "ok" });
   } catch (error) {
     log.warn("report failed", { requestId: exchange.id, error });

@@ -1,33 +1,41 @@
 import type { ServiceState } from "@slotkeeper/protocol";
-import type { HostDump, HostSnapshot } from "@slotkeeper/queue";
+import type { HostSnapshot } from "@slotkeeper/queue";
+import { hostRow } from "../../live/host-row.ts";
 import type { FieldProblem } from "../../validation/field-problem.ts";
 import type { Handler } from "../handler.ts";
+import { operatorsHost, queryOf } from "../path-host.ts";
+import type { ServiceContext } from "../service-context.ts";
 
 type HostState = ServiceState["hosts"][number];
 
 const SESSIONS_SHOWN = 200;
 
-/** What this instance and the store know, laid together by host. */
-export const state: Handler = async (exchange, { queue, opened, instance, log }) => {
-  const query = new URL(exchange.request.url ?? "/", "http://service").searchParams;
+/** What this instance and the store know, laid together by host. Only the hosts of the page are looked at closely. */
+export const state: Handler = async (exchange, context) => {
+  const { queue, instance, log, live, telemetry } = context;
+  const query = queryOf(exchange);
   const errors: FieldProblem[] = [];
   const offset = wholeNumber(query, "offset", { least: 0, most: Number.MAX_SAFE_INTEGER, fallback: 0 }, errors);
   const limit = wholeNumber(query, "limit", { least: 1, most: 1000, fallback: 100 }, errors);
+  const text = query.get("host");
+  const only = text === null ? undefined : operatorsHost(exchange, text, context);
+  if (only !== undefined && "errors" in only) errors.push(...only.errors);
   if (errors.length > 0) return exchange.problem("BAD_FIELDS", undefined, { errors });
   try {
-    const { hosts: stored } = await opened.store.snapshot();
-    const { hosts: known, at, sessions, counts, unsent } = queue.dump();
-    const [byKey, storedByKey] = [mapOf(known), mapOf(stored)];
-    const keys = [...new Set([...storedByKey.keys(), ...byKey.keys()])].sort();
-    const hosts = keys.slice(offset, offset + limit).map((key) => hostState(key, byKey.get(key), storedByKey.get(key)));
+    const { reader } = telemetry;
+    const known = only !== undefined && "host" in only ? await present(only.host, context) : await allKeys(context);
+    const keys = known.slice(offset, offset + limit);
+    const stored = await reader.hosts(keys);
+    const { at, sessions, counts, unsent } = queue.overview();
     exchange.json({
       at,
       instance,
+      configVersion: live.config.version,
       sessions,
       counts: { ...counts },
       unsent,
-      total: keys.length,
-      hosts,
+      total: known.length,
+      hosts: keys.map((key) => hostState(key, stored.get(key), at, context)),
     } satisfies ServiceState);
   } catch (error) {
     log.warn("state failed", { requestId: exchange.id, error });
@@ -35,19 +43,27 @@ export const state: Handler = async (exchange, { queue, opened, instance, log })
   }
 };
 
-function mapOf<T extends { readonly host: string }>(items: readonly T[]): Map<string, T> {
-  return new Map(items.map((item) => [item.host, item]));
+async function allKeys({ queue, telemetry }: ServiceContext): Promise<string[]> {
+  return [...new Set([...(await telemetry.reader.keys()), ...queue.hostKeys()])].sort();
 }
 
-function hostState(host: string, here: HostDump | undefined, stored: HostSnapshot | undefined): HostState {
+async function present(host: string, { queue, telemetry }: ServiceContext): Promise<string[]> {
+  const isKnown = queue.glance(host) !== undefined || (await telemetry.reader.hosts([host])).size > 0;
+  return isKnown ? [host] : [];
+}
+
+function hostState(
+  host: string,
+  stored: HostSnapshot | undefined,
+  now: number,
+  { queue, live }: ServiceContext,
+): HostState {
+  const here = queue.inspect(host);
+  const { openMs } = live.hosts.policyOf(here?.hostname).breaker;
   return {
-    host,
-    ...(here?.hostname === undefined ? {} : { hostname: here.hostname }),
-    ...(stored === undefined ? {} : { limit: stored.slots }),
-    inFlight: stored?.inFlight ?? 0,
-    pending: here?.pending ?? 0,
-    avgWaitMs: here?.avgWaitMs ?? 0,
-    breaker: stored?.breaker.phase ?? here?.breaker ?? "closed",
+    ...hostRow(host, here, stored, { now, openMs }),
+    limits: live.hosts.limitsOf(here?.hostname, stored),
+    ...(stored === undefined ? {} : { progressMs: stored.progress }),
     buckets: (stored?.buckets ?? []).map(({ bucket, weight, inFlight, waiting, usedMs }) => ({
       bucket,
       weight,
@@ -56,12 +72,9 @@ function hostState(host: string, here: HostDump | undefined, stored: HostSnapsho
       usedMs,
     })),
     slots: [...(stored?.leases ?? [])],
-    sessions: (here?.waiting ?? []).slice(0, SESSIONS_SHOWN).map(({ session, bucket, place, arrivedAt, polls }) => ({
-      session,
-      bucket,
-      place,
-      arrivedAt,
-      polls,
+    sessions: (here?.waiting ?? []).slice(0, SESSIONS_SHOWN).map(({ blockedBy, ...session }) => ({
+      ...session,
+      ...(blockedBy === undefined ? {} : { blockedBy }),
     })),
   };
 }

@@ -1,0 +1,25 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+const CHILD = fileURLToPath(new URL("child.js", import.meta.url));
+
+/** Listeners of a service's events that cost this process nothing. */
+export class Listeners {
+  readonly #child: ChildProcess;
+
+  constructor(url: string) {
+    this.#child = fork(CHILD, [url]);
+  }
+
+  /** Has so many from now on; what all of them have been sent so far. */
+  async set(count: number): Promise<{ readonly bytes: number }> {
+    this.#child.send(count);
+    const [told] = (await once(this.#child, "message")) as [{ bytes: number }];
+    return told;
+  }
+
+  close(): void {
+    this.#child.kill();
+  }
+}

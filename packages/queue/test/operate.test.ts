@@ -1,0 +1,99 @@
+import { drained } from "@slotkeeper/testkit/simulator";
+import { describe, expect, it } from "vitest";
+import { Bench } from "./bench-of-one.ts";
+
+/** Two instances on one store. */
+function fleet(config = {}): [Bench, Bench] {
+  const one = new Bench(config);
+  return [one, new Bench(config, one)];
+}
+
+const HOST = { host: "h", hostname: "h" };
+
+describe("an operator's action", () => {
+  it("on limits at one instance lets those in who wait at another, at once", async () => {
+    const [one, two] = fleet({ maxSlotPerHost: 1 });
+    await one.want("a");
+    const waiting = two.follow(await two.begin("b"));
+    await drained();
+    expect(waiting.last?.result).not.toBe("granted");
+    await one.queue.operate({ kind: "limits", ...HOST, limits: { slots: 2 } });
+    await drained();
+    expect(waiting.last?.result).toBe("granted");
+    await one.queue.operate({ kind: "limits", ...HOST, limits: undefined });
+    expect((await one.memory.snapshot()).hosts[0]).toMatchObject({ slots: 1, live: undefined, inFlight: 2 });
+  });
+
+  it("on the breaker throttles those who wait at every instance, and newcomers at once where it was done", async () => {
+    const [one, two] = fleet({ maxSlotPerHost: 1 });
+    await one.want("a");
+    const waiting = two.follow(await two.begin("b"));
+    await one.queue.operate({ kind: "breaker", ...HOST, isOpen: true });
+    await drained();
+    expect(waiting.last).toMatchObject({ result: "throttled", throttleCode: 0 });
+    expect(await one.ask("c")).toMatchObject({ result: "throttled", throttleCode: 0 });
+    await one.queue.operate({ kind: "breaker", ...HOST, isOpen: false });
+    expect(await one.ask("c")).toMatchObject({ result: "pending" });
+  });
+
+  it("that revokes takes the slot for the next, and a repeated poll promises it no more", async () => {
+    const [one, two] = fleet({ maxSlotPerHost: 1 });
+    const { session, last: held } = await one.want("a");
+    if (held?.result !== "granted") throw new Error("expected a slot");
+    const waiting = two.follow(await two.begin("b"));
+    expect(await two.queue.operate({ kind: "revoke", slot: held.fence })).toBe(true);
+    await drained();
+    expect(waiting.last?.result).toBe("granted");
+    expect(await one.queue.renew(held.slotToken)).toBeUndefined();
+    expect(await one.queue.poll(session)).toMatchObject({ result: "timeout", reason: "released" });
+    expect(await two.queue.operate({ kind: "revoke", slot: held.fence })).toBe(false);
+  });
+});
+
+describe("what the engine tells of itself", () => {
+  it("a host looked at closely says who is next and what each waits for", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1, maxWaitersPerHost: 2 });
+    await bench.want("a");
+    for (const bucket of ["b", "c", "d"]) bench.follow(await bench.begin(bucket));
+    await drained();
+    const { waiting, pending, oldestArrivedAt } = bench.queue.inspect("h") ?? {};
+    expect(waiting?.map(({ bucket, position, blockedBy }) => [bucket, position, blockedBy])).toEqual([
+      ["b", 1, "host-limit"],
+      ["c", 2, "host-limit"],
+      ["d", 3, "waiter-pool"],
+    ]);
+    expect([pending, oldestArrivedAt]).toEqual([3, waiting?.[0]?.arrivedAt]);
+    expect(bench.queue.overview()).toMatchObject({ sessions: { pending: 3, granted: 1 }, oldestArrivedAt });
+    expect(bench.queue.glance("h")).toMatchObject({ pending: 3, hostname: "h", isHot: false });
+    expect([bench.queue.inspect("nobody"), bench.queue.glance("nobody")]).toEqual([undefined, undefined]);
+    expect([...bench.queue.hostKeys()]).toEqual(["h"]);
+  });
+
+  it("a release tells how long the slot was held; one that found nothing says so; a lease that ran out is told", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1, zombieTimeoutSeconds: 5 });
+    const { last: held } = await bench.want("a");
+    if (held?.result !== "granted") throw new Error("expected a slot");
+    await bench.clock.run(1_000);
+    await bench.queue.releaseAndWait({ slotToken: held.slotToken });
+    await bench.queue.releaseAndWait({ slotToken: held.slotToken });
+    await bench.want("b");
+    const next = bench.follow(await bench.begin("c"));
+    await bench.clock.run(6_000);
+    expect(next.last?.result).toBe("granted");
+    const told = bench.events.filter(({ type }) => ["released", "late-release", "reclaimed"].includes(type));
+    expect(told).toMatchObject([
+      { type: "released", heldMs: 1_000 },
+      { type: "late-release" },
+      { type: "reclaimed", slots: 1 },
+    ]);
+  });
+
+  it("a sweep ends what time has ended, and reports the leases it found", async () => {
+    const bench = new Bench({ maxSlotPerHost: 1, zombieTimeoutSeconds: 1, maxWaitMs: 3_000 });
+    await bench.want("a");
+    await bench.clock.run(2_000);
+    await bench.queue.sweep();
+    expect(bench.events.at(-1)).toEqual({ type: "reclaimed", slots: 1 });
+    expect(bench.queue.sweepSessions()).toBe(0);
+  });
+});

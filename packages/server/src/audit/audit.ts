@@ -1,0 +1,21 @@
+import type { Exchange } from "../http/exchange.ts";
+import type { ServiceContext } from "../http/service-context.ts";
+import type { LogFields } from "../log/logger.ts";
+
+/** What an operator can do. */
+export type AuditedAction = "refresh" | "flush" | "limits" | "breaker" | "revoke";
+
+/**
+ * The record of an operator's action: who asked (as far as a connection tells), what for, and what became of it. It is
+ * written whatever the log level is, and told to everybody who watches. One record for each action, after it.
+ */
+export function audit(
+  { log, telemetry, instance }: ServiceContext,
+  { request, id }: Exchange,
+  action: AuditedAction,
+  fields: LogFields & { readonly outcome: "done" | "refused" | "failed" },
+): void {
+  const peer = request.socket.remoteAddress ?? "unknown";
+  log.audit(action, { requestId: id, peer, ...fields });
+  telemetry.hub.say("audit", { at: Date.now(), instance, action, peer, ...fields });
+}

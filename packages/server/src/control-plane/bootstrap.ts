@@ -1,0 +1,49 @@
+import { ConfigError } from "../config/config-error.ts";
+import { isTree } from "../config/layers.ts";
+import type { ControllerLayer } from "../config/load-config.ts";
+import type { ControllerAddress, Identity } from "../config/settings.ts";
+import { jsonOf, postToController } from "./controller-client.ts";
+import { ControllerError } from "./controller-error.ts";
+
+export interface BootstrapRequest {
+  readonly address: ControllerAddress;
+  /** Tried in turn while the controller knows none of them: the one in force, and the one that was written here. */
+  readonly tokens: readonly string[];
+  readonly identity: Identity;
+  readonly instance: string;
+  readonly timeoutMs: number;
+}
+
+/** Asks for the configuration. Throws a `ControllerError`, or a `ConfigError` where the answer has no shape. */
+export async function bootstrap(request: BootstrapRequest): Promise<ControllerLayer> {
+  const { tokens } = request;
+  for (const [at, apiToken] of tokens.entries()) {
+    try {
+      return layerOf(await ask(request, apiToken));
+    } catch (error) {
+      const isUnknown = error instanceof ControllerError && (error.status === 401 || error.status === 403);
+      if (!isUnknown || at === tokens.length - 1) throw error;
+    }
+  }
+  throw new RangeError("Expected at least one token to ask the controller with, got none");
+}
+
+async function ask({ address, identity, instance, timeoutMs }: BootstrapRequest, apiToken: string): Promise<unknown> {
+  const body = { role: identity.role, env: identity.env ?? "", instance_id: instance };
+  const response = await postToController({ ...address, apiToken }, "bootstrap", body, timeoutMs);
+  return jsonOf(response, "bootstrap", timeoutMs);
+}
+
+/** `null` is absent, here as everywhere. What is inside `slotHandler` is checked with the other layers. */
+function layerOf(answer: unknown): ControllerLayer {
+  if (!isTree(answer)) throw new ConfigError(["Expected the answer to be a JSON object (controller)"]);
+  const { configVersion: version = null, slotHandler: tree = null } = answer;
+  const problems: string[] = [];
+  const isVersion = typeof version === "number" || (typeof version === "string" && version !== "");
+  if (version !== null && !isVersion) problems.push("Expected `configVersion` to be a string or a number (controller)");
+  if (tree !== null && !isTree(tree)) problems.push("Expected `slotHandler` to be an object (controller)");
+  if (problems.length > 0) throw new ConfigError(problems);
+  // It is told in a header: what cannot stand in one is not a version.
+  const told = version === null ? "controller" : String(version).replaceAll(/[^\x20-\x7e]/g, "?");
+  return { version: told, tree: isTree(tree) ? tree : {} };
+}

@@ -1,0 +1,116 @@
+import { ConfigError } from "../config/config-error.ts";
+import {
+  type ConfigSources,
+  type ControllerLayer,
+  type LoadedConfig,
+  loadConfig,
+  localSettings,
+} from "../config/load-config.ts";
+import { secretsOf } from "../config/print-config.ts";
+import type { Logger } from "../log/logger.ts";
+import { bootstrap } from "./bootstrap.ts";
+import { ControllerError } from "./controller-error.ts";
+
+export interface ControlTimes {
+  /** For one answer of the controller. */
+  readonly timeoutMs: number;
+  /** How often it is asked at start, and the first pause between two; each next one is twice as long. */
+  readonly attempts: number;
+  readonly retryMs: number;
+  readonly pushEveryMs: number;
+}
+
+/** At worst a start waits 4 × 2 s and 1.75 s for a controller that swallows everything. */
+export const CONTROL_TIMES: ControlTimes = { timeoutMs: 2_000, attempts: 4, retryMs: 250, pushEveryMs: 60_000 };
+
+export interface ConfigSourceInit {
+  readonly sources: ConfigSources;
+  readonly instance: string;
+  readonly times: ControlTimes;
+  readonly log: Logger;
+  readonly learnSecrets: (secrets: Iterable<string>) => void;
+  readonly pause: (ms: number) => Promise<void>;
+}
+
+/**
+ * Where the configuration comes from: the control plane, if there is one, over what is written here.
+ *
+ * G1 a configuration is used whole or not at all: one with a problem changes nothing. G2 at start the service comes up
+ * without its controller, from what is written here, and says so loudly; later it keeps what it has. G3 whoever was
+ * heard last counts: what the controller said once is not remembered over a restart.
+ */
+export class ConfigSource {
+  readonly #init: ConfigSourceInit;
+  #heard: ControllerLayer | undefined;
+  #isOnFallback = false;
+
+  constructor(init: ConfigSourceInit) {
+    this.#init = init;
+  }
+
+  /** The controller was to be asked and is not being followed. */
+  get isOnFallback(): boolean {
+    return this.#isOnFallback;
+  }
+
+  /** For the start: never without a configuration, unless what is written here is bad. */
+  async first(): Promise<LoadedConfig> {
+    const { attempts, retryMs } = this.#init.times;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.next();
+      } catch (error) {
+        const isFinal = attempt >= attempts || !(error instanceof ControllerError);
+        if (!isFinal) {
+          this.#init.log.warn("the controller cannot be asked for the configuration, trying again", { attempt, error });
+          await this.#init.pause(retryMs * 2 ** (attempt - 1));
+          continue;
+        }
+        return this.#fallBack(error);
+      }
+    }
+  }
+
+  /** Asks once. Throws a `ConfigError` or a `ControllerError`, and then nothing has changed. */
+  async next(): Promise<LoadedConfig> {
+    const { sources, instance, times, learnSecrets } = this.#init;
+    const { settings, tree } = localSettings(sources);
+    learnSecrets(secretsOf({ tree }));
+    if (settings.controller === undefined) {
+      this.#heard = undefined;
+      this.#isOnFallback = false;
+      return loadConfig(sources);
+    }
+    const { apiToken } = settings.controller;
+    const current = this.#heard === undefined ? apiToken : (tokenIn(sources, this.#heard) ?? apiToken);
+    const tokens = [...new Set([current, apiToken])];
+    const { identity, controller: address } = settings;
+    const heard = await bootstrap({ address, tokens, identity, instance, timeoutMs: times.timeoutMs });
+    const config = loadConfig(sources, heard);
+    learnSecrets(secretsOf(config));
+    this.#heard = heard;
+    this.#isOnFallback = false;
+    return config;
+  }
+
+  #fallBack(error: unknown): LoadedConfig {
+    const { log, sources } = this.#init;
+    const isOurs = error instanceof ControllerError || error instanceof ConfigError;
+    if (!isOurs) throw error;
+    // Throws where the fault is not the controller's but what is written here.
+    const config = loadConfig(sources);
+    const problems = error instanceof ConfigError ? { problems: error.problems } : { error };
+    log.error(`NO CONFIGURATION FROM THE CONTROLLER: running from ${config.version} until it can be had`, problems);
+    this.#isOnFallback = true;
+    return config;
+  }
+}
+
+function tokenIn(sources: ConfigSources, heard: ControllerLayer): string | undefined {
+  try {
+    return loadConfig(sources, heard).settings.controller?.apiToken;
+  } catch {
+    // What was heard before no longer goes with what is written here: it is asked anew anyway.
+    return undefined;
+  }
+}

@@ -1,0 +1,74 @@
+import type { Clock } from "slotkeeper";
+import type { Logger } from "../log/logger.ts";
+import type { ConfigSource, ControlTimes } from "./config-source.ts";
+import { ControllerError } from "./controller-error.ts";
+import { MetricsPush, type PushContext } from "./metrics-push.ts";
+
+export interface ControlPlaneInit {
+  readonly source: ConfigSource;
+  readonly times: ControlTimes;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Undefined: there is no control plane now. */
+  readonly context: () => Promise<PushContext | undefined>;
+  /** Takes the controller's configuration over. */
+  readonly refresh: () => Promise<void>;
+  readonly onFailure: () => void;
+}
+
+/**
+ * The service's regular talk with its control plane: the metrics every minute, and, while the service runs from the file
+ * because the controller was not to be had, the configuration too. A controller that fails costs a line in the log.
+ */
+export class ControlPlane {
+  readonly #init: ControlPlaneInit;
+  readonly #metrics: MetricsPush;
+  #timer: unknown;
+
+  constructor(init: ControlPlaneInit) {
+    this.#init = init;
+    this.#metrics = new MetricsPush(init.times.timeoutMs);
+  }
+
+  start(): void {
+    const { clock, times } = this.#init;
+    this.#timer = clock.setTimer(() => {
+      void this.#turn().finally(() => this.start());
+    }, times.pushEveryMs);
+  }
+
+  /** Resolves where there is no controller; rejects with a `ControllerError`, and then nothing of the counts is lost. */
+  async push(): Promise<void> {
+    if ((await this.#init.context()) === undefined) return;
+    try {
+      await this.#metrics.push(async () => {
+        const context = await this.#init.context();
+        if (context === undefined) throw new ControllerError("refused", "there is no controller any more");
+        return context;
+      });
+    } catch (error) {
+      this.#init.onFailure();
+      throw error;
+    }
+  }
+
+  /** Says what was counted since the last push: nobody else will. */
+  async stop(): Promise<void> {
+    this.#init.clock.clearTimer(this.#timer);
+    await this.#pushQuietly();
+  }
+
+  async #turn(): Promise<void> {
+    // Whatever goes wrong is logged where it does.
+    if (this.#init.source.isOnFallback) await this.#init.refresh().catch(() => {});
+    await this.#pushQuietly();
+  }
+
+  async #pushQuietly(): Promise<void> {
+    try {
+      await this.push();
+    } catch (error) {
+      this.#init.log.warn("the controller did not take the metrics: they go with the next push", { error });
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import type { ControllerAddress } from "../config/settings.ts";
+import { ControllerError } from "./controller-error.ts";
+
+/** Of an answer so much is read; a configuration of a thousand hosts has a tenth of it. */
+const ANSWER_BYTES = 4 * 1024 * 1024;
+
+/**
+ * `POST {base}/{path}` with the bearer; the answer, if it is a 2xx, with its body unread. Throws a `ControllerError`, in
+ * whose words are neither the token nor the address: what an address holds is not always for a log. A redirect is not
+ * followed: it would carry the token to somebody else.
+ */
+export async function postToController(
+  { base, apiToken }: ControllerAddress,
+  path: "bootstrap" | "metrics",
+  body: object,
+  timeoutMs: number,
+): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(`${base}/${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${apiToken}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+      redirect: "error",
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+  } catch (error) {
+    throw unanswered(path, error, timeoutMs);
+  }
+  if (response.ok) return response;
+  const { status } = response;
+  dismiss(response);
+  const kind = status >= 400 && status < 500 ? "refused" : "unanswered";
+  throw new ControllerError(kind, `the controller answered ${path} with ${status}`, status);
+}
+
+/** What nobody will read must not keep the connection; that it breaks meanwhile is nobody's concern. */
+export function dismiss({ body }: Response): void {
+  body?.cancel().catch(() => {});
+}
+
+export async function jsonOf(response: Response, path: string, timeoutMs: number): Promise<unknown> {
+  let text: string;
+  try {
+    text = await boundedText(response, path);
+  } catch (error) {
+    throw error instanceof ControllerError ? error : unanswered(path, error, timeoutMs);
+  }
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new ControllerError("unanswered", `the controller's answer to ${path} is not JSON`);
+  }
+}
+
+async function boundedText(response: Response, path: string): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  // Leaving the loop early cancels the body.
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > ANSWER_BYTES) throw new ControllerError("unanswered", `the controller's answer to ${path} is too long`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function unanswered(path: string, error: unknown, timeoutMs: number): ControllerError {
+  const { name, cause } = error as Error;
+  const { code = "the connection failed" } = (cause ?? {}) as { code?: string };
+  const reason = name === "TimeoutError" ? `not within ${timeoutMs} ms` : code;
+  return new ControllerError("unanswered", `the controller did not answer ${path}: ${reason}`);
+}

@@ -1,0 +1,20 @@
+import { type ConfigSources, type LoadedConfig, localSettings } from "../config/load-config.ts";
+import { LineLogger } from "../log/logger.ts";
+import { Scrubber } from "../log/scrubber.ts";
+import { CONTROL_TIMES, ConfigSource } from "./config-source.ts";
+
+/** What a service started now would run with, the controller's word included. What goes wrong on the way is written. */
+export function effectiveConfig(sources: ConfigSources, write: (line: string) => void): Promise<LoadedConfig> {
+  const scrubber = new Scrubber();
+  const { settings } = localSettings(sources);
+  const source = new ConfigSource({
+    sources,
+    instance: settings.identity.instanceId ?? "print-config",
+    // A person waits for this one.
+    times: { ...CONTROL_TIMES, attempts: 1 },
+    log: new LineLogger({ write, scrubber, now: Date.now, isJson: false, hasColours: false }),
+    learnSecrets: (secrets) => scrubber.learn(secrets),
+    pause: async () => {},
+  });
+  return source.first();
+}

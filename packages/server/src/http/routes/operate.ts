@@ -1,0 +1,87 @@
+import { SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
+import { BreakerCallSchema, LiveLimitsSchema } from "@slotkeeper/protocol/schemas";
+import type { LiveLimits, Operation } from "@slotkeeper/queue";
+import { type AuditedAction, audit } from "../../audit/audit.ts";
+import { NO_LIMIT } from "../../live/host-settings.ts";
+import type { LogFields } from "../../log/logger.ts";
+import type { FieldProblem } from "../../validation/field-problem.ts";
+import { validator } from "../../validation/validator.ts";
+import type { Exchange } from "../exchange.ts";
+import type { BodyHandler, Handler } from "../handler.ts";
+import type { NamedHost } from "../host-key.ts";
+import { operatorsHost, segmentOf } from "../path-host.ts";
+import type { ServiceContext } from "../service-context.ts";
+
+const limitsCall = validator(LiveLimitsSchema);
+const breakerCall = validator(BreakerCallSchema);
+
+export const limits: BodyHandler = async (exchange, body, context) => {
+  const checked = limitsCall.check(body);
+  const errors = "problems" in checked ? checked.problems : [];
+  const named = hostIn(exchange, context, errors);
+  if (named === undefined || "problems" in checked) return;
+  if (named.hostname?.startsWith(SEMAPHORE_PREFIX) === true) {
+    const message = "A named semaphore has as many slots as its users say: it takes no live limits";
+    exchange.problem("BAD_FIELDS", undefined, { errors: [{ field: "host", message }] });
+    return;
+  }
+  const { maxSlotPerHost, maxSlotPerIp } = checked.value;
+  const live: LiveLimits = {
+    ...(maxSlotPerHost === undefined ? {} : { slots: maxSlotPerHost }),
+    ...(maxSlotPerIp === undefined ? {} : { slotsPerBucket: maxSlotPerIp === 0 ? NO_LIMIT : maxSlotPerIp }),
+  };
+  const isNone = Object.keys(live).length === 0;
+  const operation: Operation = { kind: "limits", ...named, limits: isNone ? undefined : live };
+  await act(exchange, context, "limits", operation, { ...named, limits: { ...checked.value } });
+};
+
+export const breaker: BodyHandler = async (exchange, body, context) => {
+  const checked = breakerCall.check(body);
+  const named = hostIn(exchange, context, "problems" in checked ? checked.problems : []);
+  if (named === undefined || "problems" in checked) return;
+  const { state } = checked.value;
+  const operation: Operation = { kind: "breaker", ...named, isOpen: state === "open" };
+  await act(exchange, context, "breaker", operation, { ...named, state });
+};
+
+export const revoke: Handler = async (exchange, context) => {
+  const text = segmentOf(exchange, 1) ?? "";
+  const slot = Number(text);
+  if (!/^[1-9]\d{0,15}$/.test(text) || !Number.isSafeInteger(slot)) {
+    const message = `Expected \`id\` to be the number of a slot, got ${JSON.stringify(text)}`;
+    exchange.problem("BAD_FIELDS", undefined, { errors: [{ field: "id", message }] });
+    return;
+  }
+  await act(exchange, context, "revoke", { kind: "revoke", slot }, { slot });
+};
+
+/** The host of the path; undefined: all that is wrong has been answered. */
+function hostIn(exchange: Exchange, context: ServiceContext, known: readonly FieldProblem[]): NamedHost | undefined {
+  const found = operatorsHost(exchange, segmentOf(exchange, 1) ?? "", context);
+  const errors = [...known, ...("errors" in found ? found.errors : [])];
+  if (errors.length === 0 && !("errors" in found)) return found;
+  exchange.problem("BAD_FIELDS", undefined, { errors });
+  return undefined;
+}
+
+async function act(
+  exchange: Exchange,
+  context: ServiceContext,
+  action: AuditedAction,
+  operation: Operation,
+  fields: LogFields,
+): Promise<void> {
+  let isDone: boolean;
+  try {
+    isDone = await context.queue.operate(operation);
+  } catch (error) {
+    audit(context, exchange, action, { ...fields, outcome: "failed" });
+    context.log.warn("an operator's action failed", { requestId: exchange.id, action, error });
+    exchange.problem("UNAVAILABLE", "The store did not answer: the action may have been taken all the same");
+    return;
+  }
+  audit(context, exchange, action, { ...fields, outcome: isDone ? "done" : "refused" });
+  if (operation.kind !== "revoke") context.telemetry.hub.stir(operation.host);
+  if (isDone) exchange.noContent();
+  else exchange.problem("NOT_FOUND", "No such slot is held: it may just have been given back");
+}

@@ -1,0 +1,123 @@
+/**
+ * The hosts used most, of any number of hosts, in bounded memory.
+ *
+ * U1 at most `most` hosts are tracked and at most `candidates` counted, however many there are. U2 while there is room a
+ * host is tracked from its first use. U3 a host with more than one in `candidates` + 1 of all uses since the last
+ * election is among the counted (Misra and Gries, "Finding repeated elements", 1982), and the `most` largest counts are
+ * elected. U4 a tracked host gives way only to one that was used half as much again, so that two alike do not take turns.
+ * U5 one that nobody used for `PATIENCE` elections is let go. Cost: O(1) for a use, amortised; O(candidates · log) for an
+ * election.
+ */
+export class BusiestHosts<T> {
+  readonly #most: number;
+  readonly #candidates: number;
+  readonly #create: (host: string) => T;
+  readonly #tracked = new Map<string, Tracked<T>>();
+  #counts = new Map<string, number>();
+
+  constructor({ most, candidates, create }: BusiestHostsInit<T>) {
+    this.#most = most;
+    this.#candidates = candidates;
+    this.#create = create;
+  }
+
+  /** Counts a use. What is kept for the host; undefined: it is one of the rest. */
+  use(host: string): T | undefined {
+    this.#count(host);
+    const tracked = this.#tracked.get(host);
+    if (tracked !== undefined) return tracked.kept;
+    return this.#tracked.size < this.#most ? this.#track(host) : undefined;
+  }
+
+  /** Without counting it. */
+  get(host: string): T | undefined {
+    return this.#tracked.get(host)?.kept;
+  }
+
+  /** Somebody looks at this host: it is tracked until the next election at least, in place of the least used. */
+  watch(host: string): T {
+    const known = this.#tracked.get(host);
+    if (known !== undefined) {
+      known.isWatched = true;
+      return known.kept;
+    }
+    if (this.#tracked.size >= this.#most) this.#dropLeast();
+    const kept = this.#track(host);
+    (this.#tracked.get(host) as Tracked<T>).isWatched = true;
+    return kept;
+  }
+
+  *entries(): Iterable<readonly [host: string, kept: T]> {
+    for (const [host, { kept }] of this.#tracked) yield [host, kept];
+  }
+
+  get size(): number {
+    return this.#tracked.size;
+  }
+
+  elect(): void {
+    const merit = (host: string) => {
+      const tracked = this.#tracked.get(host);
+      if (tracked?.isWatched === true) return Number.POSITIVE_INFINITY;
+      return (this.#counts.get(host) ?? 0) * (tracked === undefined ? 1 : INCUMBENT);
+    };
+    for (const [host, tracked] of this.#tracked) {
+      tracked.idle = tracked.isWatched || this.#counts.has(host) ? 0 : tracked.idle + 1;
+      if (tracked.idle >= PATIENCE) this.#tracked.delete(host);
+    }
+    const standing = [...new Set([...this.#tracked.keys(), ...this.#counts.keys()])];
+    const elected = standing.sort((a, b) => merit(b) - merit(a)).slice(0, this.#most);
+    const isElected = new Set(elected);
+    for (const host of this.#tracked.keys()) if (!isElected.has(host)) this.#tracked.delete(host);
+    for (const host of elected) if (!this.#tracked.has(host)) this.#track(host);
+    for (const tracked of this.#tracked.values()) tracked.isWatched = false;
+    this.#counts = new Map();
+  }
+
+  #track(host: string): T {
+    const kept = this.#create(host);
+    this.#tracked.set(host, { kept, isWatched: false, idle: 0 });
+    return kept;
+  }
+
+  #dropLeast(): void {
+    let least: { host: string; count: number } | undefined;
+    for (const [host, { isWatched }] of this.#tracked) {
+      const count = isWatched ? Number.POSITIVE_INFINITY : (this.#counts.get(host) ?? 0);
+      if (least === undefined || count < least.count) least = { host, count };
+    }
+    if (least !== undefined) this.#tracked.delete(least.host);
+  }
+
+  #count(host: string): void {
+    const count = this.#counts.get(host);
+    if (count !== undefined) this.#counts.set(host, count + 1);
+    else if (this.#counts.size < this.#candidates) this.#counts.set(host, 1);
+    else this.#takeOneFromAll();
+  }
+
+  /** Pays for itself: each step takes back a step that an earlier use has put in. */
+  #takeOneFromAll(): void {
+    for (const [host, count] of this.#counts) {
+      if (count === 1) this.#counts.delete(host);
+      else this.#counts.set(host, count - 1);
+    }
+  }
+}
+
+export interface BusiestHostsInit<T> {
+  readonly most: number;
+  readonly candidates: number;
+  /** Makes what is kept for a tracked host. */
+  readonly create: (host: string) => T;
+}
+
+interface Tracked<T> {
+  readonly kept: T;
+  isWatched: boolean;
+  /** Elections without a use. */
+  idle: number;
+}
+
+const INCUMBENT = 1.5;
+const PATIENCE = 15;

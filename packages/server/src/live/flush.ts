@@ -1,0 +1,26 @@
+import type { FairQueue } from "@slotkeeper/queue";
+import type { ControlPlane } from "../control-plane/control-plane.ts";
+import type { Flushed } from "../http/service-context.ts";
+
+/** Three things, each whatever becomes of the others: sessions swept, store cleaned, metrics pushed. */
+export async function flush(queue: FairQueue, control: ControlPlane): Promise<Flushed> {
+  const swept: { [what: string]: number } = {};
+  const failures: { step: string; error: unknown }[] = [];
+  const step = async (name: string, work: () => Promise<void> | void) => {
+    try {
+      await work();
+    } catch (error) {
+      failures.push({ step: name, error });
+    }
+  };
+  await step("session sweep", () => {
+    swept["endedHere"] = queue.sweepSessions();
+  });
+  await step("store cleanup", async () => {
+    const { failures: failed, slots, cooldowns, waiters, sessions } = await queue.sweep();
+    Object.assign(swept, { slots, cooldowns, waiters, sessions });
+    failures.push(...failed.map((error) => ({ step: "store cleanup", error })));
+  });
+  await step("metrics push", () => control.push());
+  return { swept, failures };
+}

@@ -1,0 +1,36 @@
+import type { LiveState } from "@slotkeeper/protocol";
+import { type HostGlance, type HostSnapshot, phaseFor } from "@slotkeeper/queue";
+
+export type HostRow = LiveState["hosts"][number];
+
+/** What this instance and the store know of a host, as one row. `openMs`: how long its breaker stays open. */
+export function hostRow(
+  host: string,
+  here: HostGlance | undefined,
+  stored: HostSnapshot | undefined,
+  { now, openMs }: { readonly now: number; readonly openMs: number },
+): HostRow {
+  return {
+    host,
+    ...(here?.hostname === undefined ? {} : { hostname: here.hostname }),
+    ...(stored === undefined ? {} : { limit: stored.slots }),
+    inFlight: stored?.inFlight ?? 0,
+    waiting: stored?.waiting ?? 0,
+    pending: here?.pending ?? 0,
+    oldestWaitMs: here?.oldestArrivedAt === undefined ? 0 : Math.max(0, Math.round(now - here.oldestArrivedAt)),
+    avgWaitMs: Math.round(here?.avgWaitMs ?? 0),
+    isHot: here?.isHot ?? false,
+    ...breakerOf(stored, openMs),
+  };
+}
+
+function breakerOf(
+  stored: HostSnapshot | undefined,
+  openMs: number,
+): Pick<HostRow, "breaker" | "breakerCode" | "breakerEndsInMs"> {
+  const view = stored?.breaker;
+  if (view === undefined || view.phase === "closed") return { breaker: "closed" };
+  const breaker = phaseFor(view, openMs);
+  const left = openMs - view.openForMs;
+  return { breaker, breakerCode: view.code, ...(left > 0 ? { breakerEndsInMs: left } : {}) };
+}

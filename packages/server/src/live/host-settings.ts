@@ -1,0 +1,59 @@
+import { LIMITS, SEMAPHORE_PREFIX, type ServiceState } from "@slotkeeper/protocol";
+import {
+  type HostPolicy,
+  type HostSnapshot,
+  overrideOf,
+  type QueueOptions,
+  resolveHost,
+  resolveOptions,
+} from "@slotkeeper/queue";
+import { PATH_SEPARATOR } from "../config/layers.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
+
+type HostLimits = ServiceState["hosts"][number]["limits"];
+type LimitKey = keyof HostLimits;
+
+/** A live "no limit": stores keep limits as numbers, and JSON has no infinity. */
+export const NO_LIMIT = LIMITS.slots;
+
+/** What is in force for a host, and who said so. Of one configuration. */
+export class HostSettings {
+  readonly #options: QueueOptions;
+  readonly #origins: ReadonlyMap<string, string>;
+
+  constructor({ settings, origins }: LoadedConfig) {
+    this.#options = resolveOptions(settings.fairQueue);
+    this.#origins = origins;
+  }
+
+  policyOf(hostname: string | undefined): HostPolicy {
+    return resolveHost(this.#options, hostname).policy;
+  }
+
+  limitsOf(hostname: string | undefined, stored: HostSnapshot | undefined): HostLimits {
+    const policy = this.policyOf(hostname);
+    const { live } = stored ?? {};
+    const slots = stored?.slots ?? policy.slots;
+    const isSemaphore = hostname?.startsWith(SEMAPHORE_PREFIX) === true;
+    const slotsOrigin = live?.slots === undefined ? this.#originOf("maxSlotPerHost", hostname) : "live";
+    const perBucketOrigin = live?.slotsPerBucket === undefined ? this.#originOf("maxSlotPerIp", hostname) : "live";
+    return {
+      maxSlotPerHost: { value: slots, origin: isSemaphore ? "semaphore" : slotsOrigin },
+      maxSlotPerIp: {
+        value: shown(live?.slotsPerBucket ?? policy.slotsPerBucket),
+        origin: isSemaphore ? "semaphore" : perBucketOrigin,
+      },
+    };
+  }
+
+  #originOf(key: LimitKey, hostname: string | undefined): string {
+    const override = hostname === undefined ? undefined : overrideOf(this.#options.hosts, hostname);
+    const isOwn = override?.config[key] !== undefined;
+    const path = isOwn ? ["fairQueue", "hosts", override.pattern, key] : ["fairQueue", key];
+    return this.#origins.get(path.join(PATH_SEPARATOR)) ?? "default";
+  }
+}
+
+function shown(limit: number): number {
+  return limit >= NO_LIMIT ? 0 : limit;
+}

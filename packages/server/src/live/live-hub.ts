@@ -1,0 +1,148 @@
+import type { ServerResponse } from "node:http";
+import type { LiveState } from "@slotkeeper/protocol";
+import type { Clock } from "slotkeeper";
+
+/** How often listeners hear of changes: twice a second looks live, and costs the same at any rate of changes. */
+const TICK_MS = 500;
+/** Every so many ticks something is sent although nothing changed: numbers age, and dead connections are found. */
+const TICKS_PER_BEAT = 10;
+const HOSTS_PER_TICK = 100;
+/** Hosts waiting for their turn; more are only counted. */
+const MOST_STIRRED = 5_000;
+const MOST_LISTENERS = 256;
+/** What may lie unsent at a listener: some messages. Beyond, it does not read. */
+const MOST_UNREAD_BYTES = 256 * 1024;
+
+export interface LiveHubInit {
+  readonly clock: Clock;
+  /** What is so now, with the rows of these hosts. */
+  readonly frame: (hosts: readonly string[], more: number) => Promise<LiveState>;
+  readonly onDropped: () => void;
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Those who watch. Changes are collected and told together.
+ *
+ * E1 without a listener a change costs nothing. E2 a change costs an entry in a set, however many listen; a tick costs one
+ * message, made once, and one write for each listener. E3 nothing is kept for a listener that does not read: beyond
+ * `MOST_UNREAD_BYTES` it is cut off. E4 a host that changed is told within a tick for each `HOSTS_PER_TICK` that wait
+ * before it, as it is then: what lay between is not told. Nothing is promised over a reconnection: the state is there to
+ * be asked for.
+ */
+export class LiveHub {
+  readonly #init: LiveHubInit;
+  readonly #listeners = new Set<ServerResponse>();
+  #stirred = new Set<string>();
+  #uncounted = 0;
+  #ticks = 0;
+  #timer: unknown;
+  #isBusy = false;
+  #isClosed = false;
+
+  constructor(init: LiveHubInit) {
+    this.#init = init;
+  }
+
+  get size(): number {
+    return this.#listeners.size;
+  }
+
+  get isFull(): boolean {
+    return this.#isClosed || this.#listeners.size >= MOST_LISTENERS;
+  }
+
+  /** The host changed. */
+  stir(host: string): void {
+    if (this.#listeners.size === 0) return;
+    if (this.#stirred.size < MOST_STIRRED) this.#stirred.add(host);
+    else if (!this.#stirred.has(host)) this.#uncounted++;
+  }
+
+  /** Takes over a response whose head has been written. */
+  add(response: ServerResponse, hello: object): void {
+    this.#listeners.add(response);
+    response.once("close", () => this.#remove(response));
+    this.#write(response, Buffer.from(`retry: 2000\n${eventText("hello", hello)}`));
+    // The first frame is due at once: a listener must not look at nothing.
+    this.#ticks = 0;
+    this.#arm();
+  }
+
+  /** Tells all at once; for what is rare. */
+  say(event: string, data: object): void {
+    if (this.#listeners.size > 0) this.#broadcast(event, data);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#disarm();
+    for (const response of this.#listeners) response.end();
+    this.#listeners.clear();
+  }
+
+  #arm(): void {
+    if (this.#timer !== undefined || this.#isClosed || this.#listeners.size === 0) return;
+    this.#timer = this.#init.clock.setTimer(() => {
+      this.#timer = undefined;
+      this.#tick();
+      this.#arm();
+    }, TICK_MS);
+  }
+
+  #disarm(): void {
+    if (this.#timer !== undefined) this.#init.clock.clearTimer(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #tick(): void {
+    const isBeat = this.#ticks % TICKS_PER_BEAT === 0;
+    this.#ticks++;
+    if (this.#isBusy || (!isBeat && this.#stirred.size === 0 && this.#uncounted === 0)) return;
+    this.#isBusy = true;
+    this.#tell()
+      .catch(this.#init.onError)
+      .finally(() => {
+        this.#isBusy = false;
+      });
+  }
+
+  async #tell(): Promise<void> {
+    const hosts: string[] = [];
+    for (const host of this.#stirred) {
+      if (hosts.length >= HOSTS_PER_TICK) break;
+      this.#stirred.delete(host);
+      hosts.push(host);
+    }
+    const more = this.#stirred.size + this.#uncounted;
+    this.#uncounted = 0;
+    this.#broadcast("state", await this.#init.frame(hosts, more));
+  }
+
+  #broadcast(event: string, data: object): void {
+    const message = Buffer.from(eventText(event, data));
+    for (const response of this.#listeners) this.#write(response, message);
+  }
+
+  #write(response: ServerResponse, message: Buffer): void {
+    if (response.writableLength <= MOST_UNREAD_BYTES) {
+      response.write(message);
+      return;
+    }
+    this.#remove(response);
+    this.#init.onDropped();
+    response.destroy();
+  }
+
+  #remove(response: ServerResponse): void {
+    this.#listeners.delete(response);
+    if (this.#listeners.size > 0) return;
+    this.#disarm();
+    this.#stirred = new Set();
+    this.#uncounted = 0;
+  }
+}
+
+function eventText(event: string, data: object): string {
+  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}

@@ -1,0 +1,98 @@
+import type { LiveState } from "@slotkeeper/protocol";
+import type { FairQueue, QueueEvent, SlotStore } from "@slotkeeper/queue";
+import type { Clock } from "slotkeeper";
+import type { Live } from "../http/service-context.ts";
+import type { Logger } from "../log/logger.ts";
+import { Instruments } from "../metrics/instruments.ts";
+import { MeteredStore } from "../metrics/metered-store.ts";
+import { Activity } from "./activity.ts";
+import { hostRow } from "./host-row.ts";
+import { LiveHub } from "./live-hub.ts";
+import { StoreReader } from "./store-reader.ts";
+
+export interface TelemetryInit {
+  readonly store: SlotStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly instance: string;
+  readonly live: () => Pick<Live, "hosts"> & { readonly config: { readonly version: string } };
+}
+
+/** All that watches the service: it sees events and reads the store, and nothing waits for it. */
+export class Telemetry {
+  readonly instruments = new Instruments();
+  readonly reader: StoreReader;
+  readonly activity: Activity;
+  readonly hub: LiveHub;
+  /** What the engine is to call: the store, timed. */
+  readonly store: SlotStore;
+  readonly #init: TelemetryInit;
+  #queue: FairQueue | undefined;
+  #isStoreSilent = false;
+
+  constructor(init: TelemetryInit) {
+    this.#init = init;
+    const { store, clock, log } = init;
+    this.reader = new StoreReader(store);
+    this.store = new MeteredStore(store, this.instruments);
+    this.activity = new Activity(() => clock.now());
+    this.hub = new LiveHub({
+      clock,
+      frame: (hosts, more) => this.#frame(hosts, more),
+      onDropped: () => {
+        this.instruments.listenersDropped++;
+        log.info("a listener of the events did not read, and was cut off");
+      },
+      onError: (error) => log.warn("events could not be told", { error }),
+    });
+  }
+
+  observe(event: QueueEvent): void {
+    this.instruments.observe(event);
+    this.activity.observe(event);
+    if (event.type !== "cycle" && "host" in event && event.host !== undefined) this.hub.stir(event.host);
+  }
+
+  /** Begins to take samples. */
+  start(queue: FairQueue): void {
+    this.#queue = queue;
+    const { clock } = this.#init;
+    clock.setTimer(() => {
+      void this.#sample(queue);
+      this.start(queue);
+    }, this.activity.stepMs);
+  }
+
+  async #sample(queue: FairQueue): Promise<void> {
+    try {
+      await this.activity.sample(queue, this.reader);
+      this.#isStoreSilent = false;
+    } catch (error) {
+      // Once, not every five seconds: the store's failure is told by those who need it.
+      if (!this.#isStoreSilent) this.#init.log.warn("the history has a gap: the store could not be read", { error });
+      this.#isStoreSilent = true;
+    }
+  }
+
+  async #frame(keys: readonly string[], more: number): Promise<LiveState> {
+    const { instance, live } = this.#init;
+    const queue = this.#queue as FairQueue;
+    const [totals, stored] = await Promise.all([this.reader.totals(), this.reader.hosts(keys)]);
+    const { at, sessions, counts } = queue.overview();
+    const { config, hosts: settings } = live();
+    return {
+      at,
+      instance,
+      configVersion: config.version,
+      sessions,
+      counts: { ...counts },
+      slots: { inFlight: totals.inFlight, limit: totals.slots, waiting: totals.waiting },
+      hosts: keys.map((key) => {
+        const here = queue.glance(key);
+        const { openMs } = settings.policyOf(here?.hostname).breaker;
+        return hostRow(key, here, stored.get(key), { now: at, openMs });
+      }),
+      more,
+    };
+  }
+}

@@ -1,0 +1,95 @@
+import type { QueueEvent } from "@slotkeeper/queue";
+import { boundsOf } from "./catalogue.ts";
+import { Histogram } from "./histogram.ts";
+
+/** The calls of the port, as label values. */
+export type StoreOperation =
+  | "checkThrottle"
+  | "register"
+  | "withdraw"
+  | "tryAcquire"
+  | "release"
+  | "renew"
+  | "report"
+  | "cleanup"
+  | "operate"
+  | "snapshot";
+
+/** What is counted as it happens. Observing an event costs a few additions and makes nothing. */
+export class Instruments {
+  readonly wait = new Histogram(boundsOf("wait"));
+  readonly hold = new Histogram(boundsOf("hold"));
+  readonly cycle = new Histogram(boundsOf("cycle"));
+  readonly batch = new Histogram(boundsOf("batch"));
+  readonly store = new Map<StoreOperation, Histogram>();
+  readonly storeErrors = new Map<StoreOperation, number>();
+  readonly ended = { granted: 0, throttled: 0, timeout: 0, canceled: 0 };
+  readonly rejects = { overloaded: 0, breaker: 0, deadline: 0, idle: 0, other: 0 };
+  started = 0;
+  released = 0;
+  reclaimed = 0;
+  lateReleases = 0;
+  uncollected = 0;
+  notifications = 0;
+  listenersDropped = 0;
+  controllerFailures = 0;
+
+  observe(event: QueueEvent): void {
+    switch (event.type) {
+      case "session-created":
+        this.started++;
+        return;
+      case "granted":
+        this.ended.granted++;
+        this.wait.observe(event.waitedMs / 1000);
+        return;
+      case "released":
+        this.released++;
+        if (event.heldMs !== undefined) this.hold.observe(event.heldMs / 1000);
+        return;
+      case "cycle":
+        this.cycle.observe(event.tookMs / 1000);
+        return;
+      case "throttled":
+        // One who was turned away at the door was never a session.
+        if (event.session !== undefined) this.ended.throttled++;
+        this.rejects.breaker++;
+        return;
+      case "timeout":
+        this.ended.timeout++;
+        this.rejects[event.reason === "deadline" || event.reason === "idle" ? event.reason : "other"]++;
+        return;
+      case "canceled":
+        this.ended.canceled++;
+        return;
+      case "overloaded":
+        this.rejects.overloaded++;
+        return;
+      case "reclaimed":
+        this.reclaimed += event.slots;
+        return;
+      case "late-release":
+        this.lateReleases++;
+        return;
+      case "uncollected":
+        this.uncollected++;
+        return;
+      case "moved":
+      case "probe-decision":
+      case "store-error":
+    }
+  }
+
+  storeCall(operation: StoreOperation, tookMs: number): void {
+    let histogram = this.store.get(operation);
+    if (histogram === undefined) {
+      histogram = new Histogram(boundsOf("store"));
+      this.store.set(operation, histogram);
+    }
+    histogram.observe(tookMs / 1000);
+  }
+
+  storeError(operation: StoreOperation): void {
+    this.storeErrors.set(operation, (this.storeErrors.get(operation) ?? 0) + 1);
+  }
+}

@@ -1,0 +1,218 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Fixture, type FixtureInit, startFixture, stopFixture } from "../service-fixture.ts";
+import { FakeController, type Mishap } from "./fake-controller.ts";
+
+const BEARER = { headers: { authorization: "Bearer internal" } };
+const QUICK = { attempts: 1, retryMs: 1, timeoutMs: 5_000 };
+/** Where the controller hangs. On a busy machine more than what is meant to fail may: what is shown does not depend on it. */
+const IMPATIENT = { ...QUICK, attempts: 20, timeoutMs: 250 };
+const flush = (fixture: Fixture) => fixture.request("POST", "/api/v0/flush", BEARER);
+
+async function start(controller: FakeController, more: FixtureInit = {}, config: object = {}): Promise<Fixture> {
+  return startFixture({
+    controlTimes: QUICK,
+    ...more,
+    config: {
+      internalApiToken: "internal",
+      controller: {
+        url: controller.url,
+        apiToken: "controller-token-1",
+        env: "test",
+        instanceId: "i-1",
+        appName: "app",
+      },
+      ...config,
+    },
+  });
+}
+
+describe("the metrics push", () => {
+  it("on flush sends exactly what the control plane expects", async () => {
+    const controller = await new FakeController().up();
+    const fixture = await start(controller);
+    const slot = await fixture.take({ ipBucket: "a" });
+    await fixture.acquire({ ipBucket: "a" });
+    await fixture.release(slot.slotToken);
+    expect((await flush(fixture)).status).toBe(204);
+    const [body] = controller.taken;
+    expect(body).toEqual({
+      source: "slot-handler",
+      env: "test",
+      instance_id: "i-1",
+      events: [
+        {
+          type: "slot_handler.snapshot",
+          ts: expect.any(Number),
+          configVersion: "v1",
+          counts: {
+            session_created: 2,
+            granted: expect.any(Number),
+            throttled: 0,
+            timeout: 0,
+            released: 1,
+            overloaded: 0,
+            canceled: 0,
+          },
+          sessions: {
+            total: 2,
+            pending: expect.any(Number),
+            granted: expect.any(Number),
+            throttled: 0,
+            timeout: 0,
+          },
+          smoothHosts: 0,
+          appName: "app",
+          appVersion: "0.1.0",
+          role: "slot-handler",
+          instanceId: "i-1",
+        },
+      ],
+    });
+    expect(Math.abs((body?.events[0]?.ts ?? 0) - Date.now())).toBeLessThan(60_000);
+  });
+
+  it("comes by itself at every interval, and once more at the stop", async () => {
+    const controller = await new FakeController().up();
+    const fixture = await start(controller, { controlTimes: { ...QUICK, pushEveryMs: 10 } });
+    await expect.poll(() => controller.taken.length).toBeGreaterThan(2);
+    await fixture.release((await fixture.take()).slotToken);
+    await stopFixture(fixture);
+    expect(controller.counted()).toMatchObject({ session_created: 1, granted: 1, released: 1 });
+  });
+
+  it("sends differences: what was taken is not sent again", async () => {
+    const controller = await new FakeController().up();
+    const fixture = await start(controller);
+    for (const expected of [1, 1, 0]) {
+      if (expected > 0) await fixture.take({ hostname: `h${controller.taken.length}` });
+      await flush(fixture);
+      expect(controller.taken.at(-1)?.events[0]?.counts["granted"]).toBe(expected);
+    }
+  });
+
+  it("resends an event whose answer was lost as it was, before anything newer", async () => {
+    const controller = await new FakeController().up();
+    const fixture = await start(controller);
+    await fixture.take({ hostname: "a" });
+    controller.mishaps.metrics.push({ kind: "lose" });
+    expect((await flush(fixture)).body.code).toBe("CONTROLLER_UNREACHABLE");
+    await fixture.take({ hostname: "b" });
+    await flush(fixture);
+    const [first, again, next] = controller.taken;
+    expect(again).toEqual(first);
+    expect(next?.events[0]?.counts["granted"]).toBe(1);
+    expect(next?.events[0]?.ts ?? 0).toBeGreaterThan(first?.events[0]?.ts ?? 0);
+    expect(controller.counted()).toMatchObject({ granted: 2 });
+  });
+
+  it("a controller that says it has an event already (409) is believed, of a second sending only", async () => {
+    const controller = await new FakeController().up();
+    const fixture = await start(controller);
+    await fixture.take({ hostname: "a" });
+    controller.mishaps.metrics.push({ kind: "lose" }, { kind: "status", status: 409 });
+    await flush(fixture);
+    expect((await flush(fixture)).status).toBe(204);
+    controller.mishaps.metrics.push({ kind: "status", status: 409 });
+    await fixture.take({ hostname: "b" });
+    expect((await flush(fixture)).status).toBe(502);
+    await flush(fixture);
+    expect(controller.counted()).toMatchObject({ granted: 2 });
+  });
+
+  const mishaps: Mishap[] = [
+    { kind: "refuse" },
+    { kind: "lose" },
+    { kind: "hang" },
+    { kind: "status", status: 500 },
+    { kind: "status", status: 504 },
+    { kind: "status", status: 400 },
+    { kind: "status", status: 429 },
+    { kind: "text", text: "not JSON, but taken" },
+  ];
+
+  it("loses nothing and counts nothing twice, whatever fails at whichever step", async () => {
+    const step = fc.record({ grants: fc.nat(2), mishap: fc.option(fc.constantFrom(...mishaps)) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 6 }), async (steps) => {
+        const controller = await new FakeController().up();
+        const fixture = await start(controller, { controlTimes: IMPATIENT });
+        let hosts = 0;
+        for (const { grants, mishap } of steps) {
+          for (let grant = 0; grant < grants; grant++) await fixture.take({ hostname: `h${hosts++}` });
+          if (mishap !== null) controller.mishaps.metrics.push(mishap);
+          await flush(fixture);
+        }
+        controller.mishaps.metrics.splice(0);
+        while ((await flush(fixture)).status !== 204);
+        const counted = controller.counted();
+        expect(counted).toEqual({ ...fixture.service.dump().counts });
+        expect(counted["granted"]).toBe(hosts);
+        await stopFixture(fixture);
+        await controller.down();
+      }),
+      { numRuns: 25, seed: 7 },
+    );
+  }, 60_000);
+
+  it("without a dedupe at the controller only a lost answer counts twice", async () => {
+    const controller = await new FakeController().up();
+    const fixture = await start(controller);
+    const answered = mishaps.filter(({ kind }) => kind !== "lose" && kind !== "hang");
+    for (const [at, mishap] of answered.entries()) {
+      await fixture.take({ hostname: `h${at}` });
+      controller.mishaps.metrics.push(mishap);
+      await flush(fixture);
+    }
+    await flush(fixture);
+    const sum = controller.taken
+      .flatMap(({ events }) => events)
+      .reduce((all, { counts }) => all + (counts["granted"] ?? 0), 0);
+    expect(sum).toBe(answered.length);
+  });
+});
+
+describe("flush", () => {
+  it("with the controller down sweeps sessions and store all the same, and says what failed", async () => {
+    const controller = await new FakeController().up();
+    const fixture = await start(controller);
+    await controller.down();
+    const reply = await flush(fixture);
+    expect([reply.status, reply.body.code]).toEqual([502, "CONTROLLER_UNREACHABLE"]);
+    expect(reply.body.detail).toContain("metrics push");
+    const record = fixture.logged.find((line) => line.includes("audit: flush"));
+    expect(JSON.parse(record ?? "")).toMatchObject({
+      outcome: "failed",
+      slots: 0,
+      endedHere: 0,
+      failed: ["metrics push"],
+    });
+  });
+
+  it("with the store down pushes the metrics all the same, and says what failed", async () => {
+    const controller = await new FakeController().up();
+    const { MemoryStore } = await import("@slotkeeper/queue");
+    class Broken extends MemoryStore {
+      override cleanup(): Promise<never> {
+        return Promise.reject(new Error("the store is down"));
+      }
+    }
+    const open: FixtureInit["open"] = async (_backend, clock) => ({
+      store: new Broken({ clock, newToken: () => "slot_0123456789abcdefghij" }),
+      description: "broken",
+      tokenKeys: undefined,
+      isReady: () => true,
+      close: async () => {},
+    });
+    const fixture = await start(controller, { open });
+    const reply = await flush(fixture);
+    expect([reply.status, reply.body.code]).toEqual([503, "UNAVAILABLE"]);
+    expect(reply.body.detail).toContain("store cleanup");
+    expect(controller.taken).toHaveLength(1);
+  });
+
+  it("without a controller has nobody to tell, and succeeds", async () => {
+    const fixture = await startFixture({ config: { internalApiToken: "internal" } });
+    expect((await flush(fixture)).status).toBe(204);
+  });
+});

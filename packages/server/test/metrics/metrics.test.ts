@@ -1,0 +1,273 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { FairQueue, MemoryStore, resolveHost, resolveOptions } from "@slotkeeper/queue";
+import { loadConfig } from "@slotkeeper/server";
+import { HostSettings, METRICS, type Metric, type ScrapeContext, scrape, Telemetry } from "@slotkeeper/server/live";
+import { VirtualClock } from "@slotkeeper/testkit/simulator";
+import { describe, expect, it } from "vitest";
+import { type Fixture, type FixtureInit, startFixture } from "../service-fixture.ts";
+import { metricsReference } from "./metrics-reference.ts";
+import { type Page, parsePage } from "./parse-page.ts";
+
+const fileOf = (path: string) => new URL(`../../../../${path}`, import.meta.url);
+const read = (path: string) => readFileSync(fileOf(path), "utf8");
+const page = async (fixture: Fixture): Promise<Page> => parsePage((await fixture.request("GET", "/metrics")).text);
+const CATALOGUE: Metric[] = Object.values(METRICS);
+
+describe("GET /metrics", () => {
+  it("has every metric of the catalogue and no other, with its help and kind, in well-formed text", async () => {
+    const fixture = await startFixture();
+    const slot = await fixture.take();
+    await fixture.release(slot.slotToken);
+    const reply = await fixture.request("GET", "/metrics");
+    expect(reply.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+    const { families } = parsePage(reply.text);
+    const told = [...families.values()].map(({ name, kind, help }) => ({ name, kind, help }));
+    const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
+    expect(told.sort(byName)).toEqual(CATALOGUE.map(({ name, kind, help }) => ({ name, kind, help })).sort(byName));
+    for (const { labels = [], name, kind } of CATALOGUE) {
+      for (const series of families.get(name)?.series ?? []) {
+        const own = Object.keys(series.labels).filter((label) => !(kind === "histogram" && label === "le"));
+        expect([name, own]).toEqual([name, [...labels]]);
+      }
+    }
+  });
+
+  it("counts a session's way: waits, holds, ends, rejects, late releases, reclaimed leases", async () => {
+    const hosts = { "dies.example": { zombieTimeoutSeconds: 0.05 } };
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0, hosts } } });
+    const slot = await fixture.take();
+    await fixture.release(slot.slotToken);
+    await fixture.release(slot.slotToken);
+    // The first one's lease runs out, and the second finds that.
+    for (let time = 0; time < 2; time++) await fixture.take({ hostname: "dies.example" });
+    await fixture.call("cancel", { queryToken: (await fixture.acquire({ hostname: "b" })).body.queryToken });
+    const { value } = await page(fixture);
+    expect(value("slotkeeper_sessions_ended_total", { end: "granted" })).toBe(3);
+    expect(value("slotkeeper_wait_seconds_count")).toBe(3);
+    expect(value("slotkeeper_slots_released_total")).toBe(1);
+    expect(value("slotkeeper_hold_seconds_count")).toBe(1);
+    expect(value("slotkeeper_late_releases_total")).toBe(1);
+    expect(value("slotkeeper_slots_reclaimed_total")).toBeGreaterThan(0);
+    expect(value("slotkeeper_sessions_ended_total", { end: "canceled" })).toBe(1);
+    expect(value("slotkeeper_cycle_seconds_count")).toBeGreaterThan(0);
+    expect(value("slotkeeper_batch_size_sum")).toBeGreaterThan(0);
+    expect(value("slotkeeper_store_seconds_count", { operation: "release" })).toBeGreaterThan(1);
+    expect(value("slotkeeper_store_notifications_total")).toBeGreaterThan(0);
+    const ends = ["granted", "throttled", "timeout", "canceled"].map((end) =>
+      value("slotkeeper_sessions_ended_total", { end }),
+    );
+    const { started, waiting } = {
+      started: value("slotkeeper_sessions_started_total"),
+      waiting: sumOf(await page(fixture), "slotkeeper_waiters"),
+    };
+    expect(ends.reduce((all, count) => all + count, 0) + waiting).toBe(started);
+  });
+
+  it("tells slots, limits, waiters, the oldest wait and the breaker by host, and rejects by reason", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, globalMaxWaiters: 1 } } });
+    await fixture.take({ ipBucket: "a" });
+    await fixture.acquire({ ipBucket: "b" });
+    await fixture.acquire({ ipBucket: "c" });
+    await fixture.request("POST", "/api/v0/hosts/shut.example/breaker", { body: '{"state":"open"}' });
+    const { value } = await page(fixture);
+    const host = { host: "example.com" };
+    expect(value("slotkeeper_slots_in_use", host)).toBe(1);
+    expect(value("slotkeeper_slots_limit", host)).toBe(1);
+    expect(value("slotkeeper_waiters", host)).toBe(1);
+    expect(value("slotkeeper_oldest_wait_seconds", host)).toBeGreaterThan(0);
+    expect(value("slotkeeper_breaker_state", host)).toBe(0);
+    expect(value("slotkeeper_breakers_open")).toBe(1);
+    expect(value("slotkeeper_rejects_total", { reason: "overloaded" })).toBe(1);
+    expect(value("slotkeeper_host_rejects_total", host)).toBe(1);
+  });
+
+  it("serves what it has while the store cannot be read, and counts the store's errors", async () => {
+    class Broken extends MemoryStore {
+      override totals(): Promise<never> {
+        return Promise.reject(new Error("the store is down"));
+      }
+
+      override renew(): Promise<never> {
+        return Promise.reject(new Error("the store is down"));
+      }
+    }
+    const open: FixtureInit["open"] = async (_backend, clock) => ({
+      store: new Broken({ clock, newToken: () => "slot_0123456789abcdefghij" }),
+      description: "broken",
+      tokenKeys: undefined,
+      isReady: () => true,
+      close: async () => {},
+    });
+    const fixture = await startFixture({ open });
+    const slot = await fixture.take();
+    await fixture.call("renew", { slotToken: slot.slotToken });
+    await fixture.release(slot.slotToken);
+    const { value, families } = await page(fixture);
+    expect(value("slotkeeper_sessions_started_total")).toBe(1);
+    expect(families.has("slotkeeper_slots_in_use")).toBe(false);
+  });
+
+  it("escapes names, and keeps hosts of one name apart", async () => {
+    const fixture = await startFixture();
+    for (const hostname of ['quote"d', "back\\slash", "other hosts"]) await fixture.take({ hostname });
+    await fixture.take({ hostname: "twin", hostnameHash: "k1" });
+    await fixture.take({ hostname: "twin", hostnameHash: "k2" });
+    const { families } = await page(fixture);
+    const labels = families.get("slotkeeper_host_grants_total")?.series.map(({ labels }) => labels["host"]) ?? [];
+    expect(new Set(labels).size).toBe(labels.length);
+    expect(labels).toEqual(expect.arrayContaining(['quote"d', "back\\slash", "twin", "twin (k2)", "other hosts"]));
+  });
+});
+
+describe("with 100,000 hosts", () => {
+  it("the page has as many series as with a hundred and one, and every sum is right", async () => {
+    const sizes: number[] = [];
+    for (const hosts of [101, 100_000]) {
+      const { text, held } = await pageOfMany(hosts);
+      const parsed = parsePage(text);
+      sizes.push([...parsed.families.values()].reduce((all, { series }) => all + series.length, 0));
+      expect(sumOf(parsed, "slotkeeper_slots_in_use")).toBe(held);
+      expect(sumOf(parsed, "slotkeeper_host_grants_total")).toBe(held);
+      expect(parsed.value("slotkeeper_hosts")).toBe(hosts);
+      expect(parsed.families.get("slotkeeper_slots_in_use")?.series).toHaveLength(101);
+    }
+    expect(sizes[1]).toBe(sizes[0]);
+  }, 60_000);
+
+  async function pageOfMany(hosts: number): Promise<{ text: string; held: number }> {
+    const clock = new VirtualClock();
+    const log = { debug() {}, info() {}, warn() {}, error() {}, audit() {}, isOn: () => false };
+    const live = { hosts: new HostSettings(loadConfig({})), config: { version: "default" } };
+    let ids = 0;
+    const store = new MemoryStore({ clock, newToken: () => `t${ids++}` });
+    const telemetry = new Telemetry({ store, clock, log, instance: "one", live: () => live });
+    const queue = new FairQueue({
+      store: telemetry.store,
+      clock,
+      random: () => 0,
+      newSessionId: () => `s${ids++}`,
+      instance: "one",
+      config: { globalMaxWaiters: 0 },
+      observe: (event) => telemetry.observe(event),
+    });
+    const { policy } = resolveHost(resolveOptions(), undefined);
+    const waiter = { bucket: "b", weight: 1, arrivedAt: 1, ttlMs: 1_000, openMs: 1, isGrantable: true };
+    for (let at = 0; at < hosts; at++) {
+      const host = `h${at}`;
+      await store.tryAcquire({
+        host,
+        instance: "one",
+        policy,
+        isSemaphore: false,
+        waiters: [{ ...waiter, session: host }],
+      });
+      telemetry.observe({ type: "granted", host, bucket: "b", session: host, slot: at, waitedMs: 1 });
+    }
+    const context: ScrapeContext = {
+      queue,
+      telemetry,
+      log,
+      live,
+      version: "0.0.0",
+      held: { size: 0 },
+      isOnFallback: () => false,
+    };
+    const text = await scrape(context);
+    queue.close();
+    return { text, held: hosts };
+  }
+});
+
+describe("documents that name metrics", () => {
+  it("docs/reference/metrics.md is what the catalogue says", () => {
+    const path = "docs/reference/metrics.md";
+    if (process.env["WRITE_DOCUMENTS"] !== undefined) writeFileSync(fileOf(path), metricsReference());
+    const layout = (text: string) =>
+      text
+        .replaceAll(/\s+/g, " ")
+        .replaceAll(/-{3,}/g, "---")
+        .split(/ ?\| ?/);
+    expect(layout(read(path))).toEqual(layout(metricsReference()));
+  });
+
+  const known = new Set(
+    CATALOGUE.flatMap(({ name, kind }) =>
+      kind === "histogram" ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+    ),
+  );
+
+  it.each(["deploy/grafana/slotkeeper.json", "deploy/prometheus/alerts.yml"])("%s names only what exists", (path) => {
+    const used = namesIn(read(path));
+    expect(used.size).toBeGreaterThan(5);
+    expect([...used].filter((name) => !known.has(name))).toEqual([]);
+    expect(namesIn("rate(slotkeeper_colour_total[5m])")).toEqual(new Set(["slotkeeper_colour_total"]));
+  });
+
+  it("the dashboard shows every metric but those that are for alerts and joins", () => {
+    const shown = new Set([
+      ...namesIn(read("deploy/grafana/slotkeeper.json")),
+      ...namesIn(read("deploy/prometheus/alerts.yml")),
+    ]);
+    const unshown = CATALOGUE.filter(
+      ({ name }) => ![name, `${name}_bucket`, `${name}_count`].some((one) => shown.has(one)),
+    );
+    expect(unshown.map(({ name }) => name)).toEqual([]);
+  });
+
+  it("the dashboard is one Grafana would take: panels with targets, no two in one place", () => {
+    const { panels, uid } = JSON.parse(read("deploy/grafana/slotkeeper.json")) as {
+      uid: string;
+      panels: {
+        id: number;
+        title: string;
+        type: string;
+        gridPos: Record<string, number>;
+        targets?: { expr: string }[];
+      }[];
+    };
+    expect(uid).toBe("slotkeeper");
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    expect(new Set(panels.map(({ gridPos: { x, y } }) => `${x},${y}`)).size).toBe(panels.length);
+    for (const { title, type, targets = [] } of panels) {
+      if (type !== "row")
+        expect([title, targets.every(({ expr }) => balanced(expr)), targets.length > 0]).toEqual([title, true, true]);
+    }
+  });
+
+  it("every alert has an expression, a severity and what to do", () => {
+    const alerts = read("deploy/prometheus/alerts.yml")
+      .split(/^ {6}- alert: /m)
+      .slice(1);
+    expect(alerts.length).toBeGreaterThan(5);
+    for (const alert of alerts) {
+      for (const part of [
+        /^ {8}expr: \S/m,
+        /^ {10}severity: (page|ticket)$/m,
+        /^ {10}summary: \S/m,
+        /^ {10}runbook: docs\/guides\/operate\.md#\S/m,
+      ]) {
+        expect([alert.split("\n")[0], part.test(alert)]).toEqual([alert.split("\n")[0], true]);
+      }
+      const anchor = /runbook: docs\/guides\/operate\.md#(\S+)/.exec(alert)?.[1] ?? "";
+      const headings = [...read("docs/guides/operate.md").matchAll(/^#+ (.+)$/gm)].map(([, text = ""]) =>
+        text
+          .toLowerCase()
+          .replaceAll(/[^\w\- ]/g, "")
+          .replaceAll(" ", "-"),
+      );
+      expect(headings).toContain(anchor);
+    }
+  });
+});
+
+function namesIn(text: string): Set<string> {
+  return new Set([...text.matchAll(/\b(?:slotkeeper|process)_[a-z_]+\b/g)].map(([name]) => name));
+}
+
+function balanced(text: string): boolean {
+  return text.split("(").length === text.split(")").length && text.split("{").length === text.split("}").length;
+}
+
+function sumOf({ families }: Page, name: string): number {
+  return (families.get(name)?.series ?? []).reduce((all, { value }) => all + value, 0);
+}

@@ -1,0 +1,256 @@
+import { createHash } from "node:crypto";
+import type { ServiceState } from "@slotkeeper/protocol";
+import { describe, expect, it } from "vitest";
+import { startFleet } from "./fleet-fixture.ts";
+import { configFile, type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
+
+const KEY = createHash("sha256").update("example.com").digest("hex");
+const audits = (fixture: Fixture) =>
+  fixture.logged.filter((line) => line.includes('"msg":"audit: ')).map((line) => JSON.parse(line) as { msg: string });
+
+async function hostState(fixture: Fixture, host = "example.com") {
+  const { text } = await fixture.request("GET", `/api/v0/state?host=${encodeURIComponent(host)}`);
+  return (JSON.parse(text) as ServiceState).hosts[0];
+}
+
+const post = (fixture: Fixture, path: string, body: object, init = {}) =>
+  fixture.request("POST", `/api/v0/hosts/${path}`, { body: JSON.stringify(body), ...init });
+
+describe("live limits", () => {
+  it("set at one instance hold at all of them, and those who wait there are granted", async () => {
+    const [one, two] = (await startFleet(2, { fairQueue: { maxSlotPerHost: 1 } })) as [Fixture, Fixture];
+    await one.take({ ipBucket: "a" });
+    const { queryToken } = (await two.acquire({ ipBucket: "b" })).body;
+    const held = two.poll(queryToken);
+    expect((await post(one, "example.com", { maxSlotPerHost: 2 })).status).toBe(204);
+    expect((await held).body.result).toBe("granted");
+    expect((await two.acquire({ ipBucket: "c", waitMs: 20 })).body.result).toBe("pending");
+    for (const fixture of [one, two]) {
+      expect(await hostState(fixture)).toMatchObject({
+        limit: 2,
+        limits: { maxSlotPerHost: { value: 2, origin: "live" }, maxSlotPerIp: { value: 1, origin: "default" } },
+      });
+    }
+  });
+
+  it("of a bucket hold in the whole fleet too; 0 is no limit", async () => {
+    const [one, two] = (await startFleet(2, { fairQueue: { maxSlotPerHost: 5 } })) as [Fixture, Fixture];
+    await one.take({ ipBucket: "a" });
+    expect((await two.acquire({ ipBucket: "a", waitMs: 20 })).body.result).toBe("pending");
+    await post(two, "example.com", { maxSlotPerIp: 0 });
+    expect((await one.take({ ipBucket: "a" })).result).toBe("granted");
+    expect((await hostState(one))?.limits).toEqual({
+      maxSlotPerHost: { value: 5, origin: "flag" },
+      maxSlotPerIp: { value: 0, origin: "live" },
+    });
+  });
+
+  it("are all that the call names: what it does not name is as configured again, with the origin it had", async () => {
+    const file = configFile({
+      listen: "127.0.0.1:0",
+      fairQueue: { maxSlotPerIp: 3, hosts: { "*.example": { maxSlotPerHost: 4 } } },
+    });
+    const fixture = await startFixture({ file });
+    await fixture.take({ hostname: "api.example" });
+    const limits = async () => (await hostState(fixture, "api.example"))?.limits;
+    const configured = {
+      maxSlotPerHost: { value: 4, origin: "file config.json" },
+      maxSlotPerIp: { value: 3, origin: "file config.json" },
+    };
+    expect(await limits()).toEqual(configured);
+    await post(fixture, "api.example", { maxSlotPerHost: 9 });
+    await post(fixture, "API.example", { maxSlotPerIp: 8 });
+    expect(await limits()).toEqual({ ...configured, maxSlotPerIp: { value: 8, origin: "live" } });
+    await post(fixture, "api.example", {});
+    expect(await limits()).toEqual(configured);
+  });
+
+  it("survive a refresh and a restart with a journal", async () => {
+    const journal = configFile("", "journal");
+    const config = { backend: { memory: { journal: `${journal}.data` } }, fairQueue: { maxSlotPerHost: 1 } };
+    const fixture = await startFixture({ config });
+    await post(fixture, "example.com", { maxSlotPerHost: 2, maxSlotPerIp: 0 });
+    await fixture.service.refresh();
+    await stopFixture(fixture);
+    const again = await startFixture({ config });
+    await again.take({ ipBucket: "a" });
+    await again.take({ ipBucket: "a" });
+    expect((await hostState(again))?.limits.maxSlotPerHost).toEqual({ value: 2, origin: "live" });
+  });
+
+  it("may be set for a host nobody has asked for yet, by name or by key", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 5 } } });
+    expect((await post(fixture, KEY, { maxSlotPerHost: 1 })).status).toBe(204);
+    await fixture.take({ ipBucket: "a" });
+    expect((await fixture.acquire({ ipBucket: "b", waitMs: 20 })).body.result).toBe("pending");
+    expect((await post(fixture, "custom-key?by=key", { maxSlotPerHost: 1 })).status).toBe(204);
+    await fixture.take({ hostnameHash: "custom-key", ipBucket: "a" });
+    const asked = await fixture.acquire({ hostname: undefined, hostnameHash: "custom-key", ipBucket: "b", waitMs: 20 });
+    expect(asked.body.result).toBe("pending");
+  });
+
+  it.each([
+    ["example.com", { maxSlotPerHost: 0 }, "maxSlotPerHost"],
+    ["example.com", { maxSlotsPerHost: 3 }, "maxSlotsPerHost"],
+    ["example.com", { maxSlotPerIp: -1 }, "maxSlotPerIp"],
+    ["example.com", { maxSlotPerHost: "3" }, "maxSlotPerHost"],
+    ["example.com?by=colour", { maxSlotPerHost: 3 }, "by"],
+    ["%00", { maxSlotPerHost: 3 }, "host"],
+    ["%ff", { maxSlotPerHost: 3 }, "host"],
+    ["sem:jobs", { maxSlotPerHost: 3 }, "host"],
+    ["x".repeat(256), { maxSlotPerHost: 3 }, "host"],
+  ])("%s %j is 400 naming the field, and changes nothing", async (path, body, field) => {
+    const fixture = await startFixture();
+    const reply = await post(fixture, path, body);
+    expect([reply.status, reply.body.errors.map((problem) => problem.field)]).toEqual([400, [field]]);
+    expect(fixture.service.dump().hosts).toEqual([]);
+    expect(audits(fixture)).toEqual([]);
+  });
+});
+
+describe("the breaker by hand", () => {
+  it("opened at one instance turns callers away at all, those who wait too; closed, it lets them in", async () => {
+    const [one, two] = (await startFleet(2, { fairQueue: { maxSlotPerHost: 1, pollIntervalMs: 50 } })) as [
+      Fixture,
+      Fixture,
+    ];
+    const slot = await one.take({ ipBucket: "a" });
+    const { queryToken } = (await two.acquire({ ipBucket: "b" })).body;
+    const held = two.poll(queryToken);
+    expect((await post(one, "example.com/breaker", { state: "open" })).status).toBe(204);
+    expect((await held).body).toMatchObject({ result: "throttled", throttleCode: 0 });
+    expect((await one.acquire({ ipBucket: "c" })).body.result).toBe("throttled");
+    expect(await hostState(two)).toMatchObject({
+      breaker: "open",
+      breakerCode: 0,
+      breakerEndsInMs: expect.any(Number),
+    });
+    expect((await post(two, "example.com/breaker", { state: "closed" })).status).toBe(204);
+    await one.release(slot.slotToken);
+    expect((await two.take({ ipBucket: "b" })).result).toBe("granted");
+    await expect.poll(async () => (await one.acquire({ ipBucket: "c" })).body.result).toBe("pending");
+    expect(await hostState(one)).toMatchObject({ breaker: "closed" });
+  });
+
+  it.each([{}, { state: "half-open" }, { isOpen: true }])("%j is 400", async (body) => {
+    const fixture = await startFixture();
+    expect((await post(fixture, "example.com/breaker", body)).body.code).toBe("BAD_FIELDS");
+  });
+});
+
+describe("a revoked slot", () => {
+  it("goes to the next; its holder learns at its next renew, wherever it renews; its release frees nobody's", async () => {
+    const [one, two] = (await startFleet(2, { fairQueue: { maxSlotPerHost: 1 } })) as [Fixture, Fixture];
+    const lost = await one.take({ ipBucket: "a" });
+    const { queryToken } = (await two.acquire({ ipBucket: "b" })).body;
+    const held = two.poll(queryToken);
+    const id = (await hostState(two))?.slots[0]?.slot;
+    expect(id).toBe(lost.fence);
+    expect((await two.request("DELETE", `/api/v0/slots/${id}`)).status).toBe(204);
+    const next = (await held).body;
+    expect(next.result).toBe("granted");
+    for (const fixture of [one, two]) {
+      const renewed = await fixture.call("renew", { slotToken: lost.slotToken });
+      expect([renewed.status, renewed.body.code]).toEqual([410, "SLOT_LOST"]);
+    }
+    await one.release(lost.slotToken);
+    expect((await two.call("renew", { slotToken: next.slotToken })).status).toBe(200);
+  });
+
+  it("is not promised again to a poll that is repeated here", async () => {
+    const fixture = await startFixture();
+    const slot = await fixture.take();
+    await fixture.request("DELETE", `/api/v0/slots/${slot.fence}`);
+    expect((await fixture.poll(slot.queryToken)).body).toEqual({ result: "timeout", reason: "released" });
+  });
+
+  it("that is not held is 404, and what is no number 400; both change nothing", async () => {
+    const fixture = await startFixture();
+    const slot = await fixture.take();
+    expect((await fixture.request("DELETE", "/api/v0/slots/17")).status).toBe(404);
+    for (const id of ["0", "-1", "x", "1.5", "99999999999999999999", slot.slotToken]) {
+      expect([id, (await fixture.request("DELETE", `/api/v0/slots/${id}`)).status]).toEqual([id, 400]);
+    }
+    expect((await fixture.call("renew", { slotToken: slot.slotToken })).status).toBe(200);
+  });
+});
+
+describe("every action of an operator", () => {
+  it("is an audit record, whatever the log level and whatever became of it", async () => {
+    const fixture = await startFixture({ config: { logLevel: "error", internalApiToken: "internal" } });
+    const bearer = { headers: { authorization: "Bearer internal", "x-request-id": "by-hand-1" } };
+    const slot = await fixture.take();
+    await post(fixture, "example.com", { maxSlotPerHost: 3 }, bearer);
+    await post(fixture, "example.com/breaker", { state: "open" }, bearer);
+    await fixture.request("DELETE", `/api/v0/slots/${slot.fence}`, bearer);
+    await fixture.request("DELETE", `/api/v0/slots/${slot.fence}`, bearer);
+    await fixture.request("POST", "/api/v0/refresh", bearer);
+    await fixture.request("POST", "/api/v0/flush", bearer);
+    const who = { level: "info", requestId: "by-hand-1", peer: "127.0.0.1" };
+    const host = { host: KEY, hostname: "example.com" };
+    expect(audits(fixture)).toMatchObject([
+      { ...who, ...host, msg: "audit: limits", limits: { maxSlotPerHost: 3 }, outcome: "done" },
+      { ...who, ...host, msg: "audit: breaker", state: "open", outcome: "done" },
+      { ...who, msg: "audit: revoke", slot: slot.fence, outcome: "done" },
+      { ...who, msg: "audit: revoke", slot: slot.fence, outcome: "refused" },
+      { ...who, msg: "audit: refresh", outcome: "done" },
+      { ...who, msg: "audit: flush", outcome: "done" },
+    ]);
+    expect(fixture.logged.join("")).not.toMatch(/Bearer|"internal"|slot_/);
+  });
+
+  it("needs the bearer where one is set: without it there is nothing here", async () => {
+    const fixture = await startFixture({ config: { internalApiToken: "internal" } });
+    const slot = await fixture.take();
+    const calls = [
+      ["POST", "/api/v0/hosts/example.com"],
+      ["POST", "/api/v0/hosts/example.com/breaker"],
+      ["DELETE", `/api/v0/slots/${slot.fence}`],
+      ["GET", "/api/v0/state"],
+      ["GET", "/api/v0/history"],
+      ["GET", "/api/v0/instances"],
+      ["GET", "/api/v0/events"],
+      ["GET", "/metrics"],
+    ] as const;
+    for (const [method, path] of calls) {
+      for (const authorization of ["", "Bearer wrong", "Basic internal"]) {
+        const body = method === "POST" ? { body: '{"maxSlotPerHost":1,"state":"open"}' } : {};
+        const reply = await fixture.request(method, path, { headers: { authorization }, ...body });
+        expect([path, reply.status, reply.body.code]).toEqual([path, 404, "NOT_FOUND"]);
+      }
+    }
+    expect((await fixture.call("renew", { slotToken: slot.slotToken })).status).toBe(200);
+    expect(audits(fixture)).toEqual([]);
+  });
+
+  it("with no bearer set is not taken from a page that a browser of this machine happens to show", async () => {
+    const fixture = await startFixture();
+    const body = JSON.stringify({ maxSlotPerHost: 1 });
+    for (const origin of ["https://evil.example", "null", "http://127.0.0.1:1"]) {
+      const headers = { origin, "content-type": "text/plain" };
+      expect((await fixture.request("POST", "/api/v0/hosts/example.com", { headers, body })).status).toBe(404);
+    }
+    const headers = { origin: fixture.url };
+    expect((await fixture.request("POST", "/api/v0/hosts/example.com", { headers, body })).status).toBe(204);
+  });
+
+  it("fails as such when the store does not answer, and says that it may have happened", async () => {
+    const { MemoryStore } = await import("@slotkeeper/queue");
+    class Broken extends MemoryStore {
+      override operate(): Promise<never> {
+        return Promise.reject(new Error("the store is down"));
+      }
+    }
+    const fixture = await startFixture({
+      open: async (_backend, clock) => ({
+        store: new Broken({ clock, newToken: () => "slot_0123456789abcdefghij" }),
+        description: "broken",
+        tokenKeys: undefined,
+        isReady: () => true,
+        close: async () => {},
+      }),
+    });
+    expect((await post(fixture, "example.com", { maxSlotPerHost: 1 })).body.code).toBe("UNAVAILABLE");
+    expect(audits(fixture)).toMatchObject([{ msg: "audit: limits", outcome: "failed" }]);
+  });
+});
