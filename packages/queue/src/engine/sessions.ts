@@ -142,10 +142,13 @@ export class Sessions {
     this.#engine.emit({ type: "throttled", host: session.host.key, bucket, session: id, code });
   }
 
-  /** Everybody at the host for whom the breaker is open. Those the store must be asked about first stay. */
+  /**
+   * Everybody at the host for whom the breaker is open. Those the store must be asked about first stay; as do all once a
+   * poll interval has passed since it was heard of: it may have been closed elsewhere.
+   */
   throttleAll(host: HostQueue, now: number): void {
     const { breaker } = host;
-    if (breaker.phase === "closed") return;
+    if (breaker.phase === "closed" || now - host.breakerAt >= this.#engine.options().pollIntervalMs) return;
     const view = { ...breaker, openForMs: breaker.openForMs + now - host.breakerAt };
     if (view.openForMs >= host.longestOpenMs) return;
     for (const session of host.waiting) {
