@@ -1,0 +1,6 @@
+/** `@slotkeeper/postgres`: Slotkeeper on PostgreSQL. */
+export { parseDsn } from "./connection/parse-dsn.ts";
+export { assertSchema, type MigrateOptions, migrate, migrationScript, migrationStates } from "./migrate/migrate.ts";
+export { type Migration, readMigrations } from "./migrate/migration-files.ts";
+export { SchemaError, type SchemaProblem } from "./migrate/schema-error.ts";
+export type { MigrationState } from "./migrate/schema-state.ts";

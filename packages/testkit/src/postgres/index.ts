@@ -1,0 +1,4 @@
+/** `@slotkeeper/testkit/postgres`: a real PostgreSQL for tests and benchmarks, with nothing installed. */
+export { type PostgresServer, startPostgres } from "./postgres-server.ts";
+export { dsnOf, openCluster, type TestCluster } from "./test-cluster.ts";
+export { TestDatabase, type TestDatabaseOptions } from "./test-database.ts";
