@@ -131,8 +131,9 @@ BEGIN
     v_rank.used_ms := a.used_ms + a.in_flight * (h.touched_at - a.as_of);
     v_rank.head_at := e.arrived_at;
     v_rank.zone := slotkeeper_zone(a.in_flight, e.weight, v_level);
-    IF v_best IS NULL OR CASE WHEN v_is_fifo THEN v_rank.head_at < v_best_rank.head_at
-      ELSE slotkeeper_ranks_before(v_rank, v_best_rank, h.touched_at) END
+    IF v_best IS NULL
+      OR (v_is_fifo AND v_rank.head_at < v_best_rank.head_at)
+      OR (NOT v_is_fifo AND slotkeeper_ranks_before(v_rank, v_best_rank, h.touched_at))
     THEN
       v_best := v_heads[n];
       v_best_rank := v_rank;

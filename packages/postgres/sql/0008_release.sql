@@ -118,26 +118,31 @@ BEGIN
   RETURN CASE WHEN v_slot.id IS NOT NULL THEN v_ends_at - h.touched_at END;
 END $$;
 
--- Ends one session: its place, and the lease it was granted meanwhile. Only the client's own word ('canceled') ends a
--- session that another instance has by now. p_freed: names of buckets whose slot that freed.
+CREATE TYPE slotkeeper_ended AS (h slotkeeper_host, freed text[]);
+
+-- Ends one session: its place, and the lease it was granted meanwhile, whose bucket is added to what was freed. Only the
+-- client's own word ('canceled') ends a session that another instance has by now.
 CREATE FUNCTION slotkeeper_end_session(
-  INOUT h slotkeeper_host, INOUT p_freed text[], p_session text, p_instance text, p_ending text, p_ttl_ms double precision
-)
+  p slotkeeper_ended, p_session text, p_instance text, p_ending text, p_ttl_ms double precision
+) RETURNS slotkeeper_ended
 LANGUAGE plpgsql AS $$
 DECLARE
+  h slotkeeper_host := p.h;
   v_record slotkeeper_session;
   v_slot upstream_slot_pool;
   v_waiter slotkeeper_waiter;
+  v_is_elsewhere boolean;
 BEGIN
   SELECT * INTO v_record FROM slotkeeper_session WHERE host = h.host AND session = p_session;
   IF FOUND THEN
     SELECT * INTO v_slot FROM upstream_slot_pool p
     WHERE p.id = v_record.slot_id AND p.fence = v_record.fence AND NOT p.is_released;
-    IF NOT FOUND THEN RETURN; END IF;
+    IF NOT FOUND THEN RETURN p; END IF;
   END IF;
   SELECT * INTO v_waiter FROM slotkeeper_waiter WHERE host = h.host AND session = p_session;
-  IF p_ending <> 'canceled' AND CASE WHEN v_slot.id IS NULL THEN v_waiter.instance <> p_instance
-    ELSE v_slot.is_shared OR v_slot.instance <> p_instance END THEN RETURN; END IF;
+  v_is_elsewhere := CASE WHEN v_slot.id IS NULL THEN v_waiter.instance <> p_instance
+    ELSE v_slot.is_shared OR v_slot.instance <> p_instance END;
+  IF v_is_elsewhere AND p_ending <> 'canceled' THEN RETURN p; END IF;
   IF v_waiter.session IS NOT NULL THEN
     DELETE FROM slotkeeper_waiter WHERE host = h.host AND session = p_session;
     h := slotkeeper_move(h, v_waiter.bucket, NULL, -1, 0);
@@ -147,22 +152,25 @@ BEGIN
   ON CONFLICT (host, session) DO UPDATE SET slot_id = NULL, fence = NULL, ending = excluded.ending, keep_until = excluded.keep_until;
   IF v_slot.id IS NOT NULL THEN
     h := slotkeeper_end_lease(h, v_slot, h.touched_at);
-    p_freed := p_freed || v_slot.ip_hash;
+    p.freed := p.freed || v_slot.ip_hash;
   END IF;
+  p.h := h;
+  RETURN p;
 END $$;
 
 -- Ends sessions of one host. Returns the buckets whose slots that freed.
 CREATE FUNCTION slotkeeper_withdraw(p_batch jsonb) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
-  h slotkeeper_host := slotkeeper_open(p_batch ->> 'host', jsonb_populate_record(NULL::slotkeeper_policy, p_batch -> 'policy'));
-  v_freed text[] := '{}';
+  v_ended slotkeeper_ended;
   r record;
 BEGIN
+  v_ended.h := slotkeeper_open(p_batch ->> 'host', jsonb_populate_record(NULL::slotkeeper_policy, p_batch -> 'policy'));
+  v_ended.freed := '{}';
   FOR r IN SELECT * FROM jsonb_to_recordset(p_batch -> 'sessions') AS t (session text, ending text, ttl_ms double precision)
   LOOP
-    SELECT * INTO h, v_freed FROM slotkeeper_end_session(h, v_freed, r.session, p_batch ->> 'instance', r.ending, r.ttl_ms);
+    v_ended := slotkeeper_end_session(v_ended, r.session, p_batch ->> 'instance', r.ending, r.ttl_ms);
   END LOOP;
-  PERFORM slotkeeper_close(h);
-  RETURN to_jsonb(v_freed);
+  PERFORM slotkeeper_close(v_ended.h);
+  RETURN to_jsonb(v_ended.freed);
 END $$;
