@@ -384,13 +384,13 @@ BEGIN
 END $$;
 
 CREATE FUNCTION slotkeeper_register(p_batch jsonb) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' AS $$
 BEGIN
   RETURN slotkeeper_decide(p_batch, false);
 END $$;
 
 CREATE FUNCTION slotkeeper_try_acquire(p_batch jsonb) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' AS $$
 BEGIN
   RETURN slotkeeper_decide(p_batch, true);
 END $$;

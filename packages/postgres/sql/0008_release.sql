@@ -54,7 +54,7 @@ END $$;
 -- answered {"elsewhere": host} and left alone: this statement has not locked that host.
 -- p_releases: [{token, hit_ago_ms, status, uncollected_by}]; p_policy NULL: the limits the host had last.
 CREATE FUNCTION slotkeeper_release(p_host text, p_policy jsonb, p_releases jsonb) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' AS $$
 DECLARE
   h slotkeeper_host;
   v_host text := coalesce(p_host, (
@@ -103,7 +103,7 @@ END $$;
 
 -- How long the lease lasts now; NULL once it is lost.
 CREATE FUNCTION slotkeeper_renew(p_token text) RETURNS double precision
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' AS $$
 DECLARE
   h slotkeeper_host := slotkeeper_find((SELECT hostname_pattern FROM upstream_slot_pool WHERE id = slotkeeper_token_row(p_token)));
   v_slot upstream_slot_pool;
@@ -123,11 +123,11 @@ CREATE TYPE slotkeeper_ended AS (h slotkeeper_host, freed text[]);
 -- Ends one session: its place, and the lease it was granted meanwhile, whose bucket is added to what was freed. Only the
 -- client's own word ('canceled') ends a session that another instance has by now.
 CREATE FUNCTION slotkeeper_end_session(
-  p slotkeeper_ended, p_session text, p_instance text, p_ending text, p_ttl_ms double precision
+  p_so_far slotkeeper_ended, p_session text, p_instance text, p_ending text, p_ttl_ms double precision
 ) RETURNS slotkeeper_ended
 LANGUAGE plpgsql AS $$
 DECLARE
-  h slotkeeper_host := p.h;
+  h slotkeeper_host := p_so_far.h;
   v_record slotkeeper_session;
   v_slot upstream_slot_pool;
   v_waiter slotkeeper_waiter;
@@ -137,12 +137,12 @@ BEGIN
   IF FOUND THEN
     SELECT * INTO v_slot FROM upstream_slot_pool p
     WHERE p.id = v_record.slot_id AND p.fence = v_record.fence AND NOT p.is_released;
-    IF NOT FOUND THEN RETURN p; END IF;
+    IF NOT FOUND THEN RETURN p_so_far; END IF;
   END IF;
   SELECT * INTO v_waiter FROM slotkeeper_waiter WHERE host = h.host AND session = p_session;
   v_is_elsewhere := CASE WHEN v_slot.id IS NULL THEN v_waiter.instance <> p_instance
     ELSE v_slot.is_shared OR v_slot.instance <> p_instance END;
-  IF v_is_elsewhere AND p_ending <> 'canceled' THEN RETURN p; END IF;
+  IF v_is_elsewhere AND p_ending <> 'canceled' THEN RETURN p_so_far; END IF;
   IF v_waiter.session IS NOT NULL THEN
     DELETE FROM slotkeeper_waiter WHERE host = h.host AND session = p_session;
     h := slotkeeper_move(h, v_waiter.bucket, NULL, -1, 0);
@@ -152,15 +152,15 @@ BEGIN
   ON CONFLICT (host, session) DO UPDATE SET slot_id = NULL, fence = NULL, ending = excluded.ending, keep_until = excluded.keep_until;
   IF v_slot.id IS NOT NULL THEN
     h := slotkeeper_end_lease(h, v_slot, h.touched_at);
-    p.freed := p.freed || v_slot.ip_hash;
+    p_so_far.freed := p_so_far.freed || v_slot.ip_hash;
   END IF;
-  p.h := h;
-  RETURN p;
+  p_so_far.h := h;
+  RETURN p_so_far;
 END $$;
 
 -- Ends sessions of one host. Returns the buckets whose slots that freed.
 CREATE FUNCTION slotkeeper_withdraw(p_batch jsonb) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' AS $$
 DECLARE
   v_ended slotkeeper_ended;
   r record;

@@ -4,3 +4,5 @@ export { assertSchema, type MigrateOptions, migrate, migrationScript, migrationS
 export { type Migration, readMigrations } from "./migrate/migration-files.ts";
 export { SchemaError, type SchemaProblem } from "./migrate/schema-error.ts";
 export type { MigrationState } from "./migrate/schema-state.ts";
+export { DatabaseError } from "./store/database-error.ts";
+export { PostgresStore, type PostgresStoreOptions } from "./store/postgres-store.ts";
