@@ -88,6 +88,7 @@ COMMENT ON COLUMN slotkeeper_host.capacity IS 'What the live users of a named se
 COMMENT ON COLUMN slotkeeper_host.probes IS 'Leases that are half-open probes.';
 COMMENT ON COLUMN slotkeeper_host.next_end_at IS 'No lease ends before it. A lower bound: settling looks only when it has come.';
 COMMENT ON COLUMN slotkeeper_host.next_silent_at IS 'No waiter falls silent before it. A lower bound.';
+COMMENT ON COLUMN slotkeeper_host.touched_at IS 'The moment of the last call, by the clock as read under its lock.';
 COMMENT ON COLUMN slotkeeper_host.direct_waiting IS
   'Above 0: upstream_ip_queue_depth may have live rows of this host, and is asked. 0: it has none.';
 
@@ -157,6 +158,7 @@ ALTER TABLE upstream_slot_pool
   ADD COLUMN is_released boolean NOT NULL DEFAULT false,
   ADD COLUMN is_probe boolean NOT NULL DEFAULT false,
   ADD COLUMN is_shared boolean NOT NULL DEFAULT false;
+CREATE UNIQUE INDEX IF NOT EXISTS upstream_slot_pool_slot ON upstream_slot_pool (hostname_pattern, slot_index);
 ALTER TABLE upstream_slot_pool SET (fillfactor = 40, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 
 -- NULL: only the release is known, of a direct caller; a try counts its own cooldown from last_release_at.
