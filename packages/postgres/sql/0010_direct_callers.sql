@@ -159,6 +159,7 @@ CREATE TYPE slotkeeper_direct_answer AS (
   code integer,
   retry_in_ms double precision
 );
+CREATE TYPE slotkeeper_direct_round AS (h slotkeeper_host, a slotkeeper_direct_answer);
 
 -- Rows that func_try_acquire_slot gives out get a new id each time: a bare id, kept too long, must not free a stranger's
 -- slot. Of numbers that the sequence will not reach, nine digits as in every token.
@@ -177,11 +178,12 @@ END $$;
 
 -- Gives a free slot to a direct caller. p_by: 'token' or 'id'.
 CREATE FUNCTION slotkeeper_grant_direct(
-  INOUT h slotkeeper_host, INOUT a slotkeeper_direct_answer,
-  p_bucket text, p_lease_ms double precision, p_is_probe boolean, p_by text
-)
+  r slotkeeper_direct_round, p_bucket text, p_lease_ms double precision, p_is_probe boolean, p_by text
+) RETURNS slotkeeper_direct_round
 LANGUAGE plpgsql AS $$
 DECLARE
+  h slotkeeper_host := r.h;
+  a slotkeeper_direct_answer := r.a;
   v_now double precision := h.touched_at;
 BEGIN
   a.status := 'ACQUIRED';
@@ -195,6 +197,7 @@ BEGIN
   WHERE id = a.slot_id;
   h := slotkeeper_move(h, p_bucket, NULL, 0, 1);
   h.next_end_at := least(h.next_end_at, v_now + p_lease_ms);
+  RETURN ROW(h, a)::slotkeeper_direct_round;
 END $$;
 
 -- One try. p_policy: the caller's limits, lease and window; p_by: how the slot will be given back.
@@ -205,9 +208,11 @@ LANGUAGE plpgsql AS $$
 DECLARE
   h slotkeeper_host := slotkeeper_open_direct(p_host, p_policy);
   a slotkeeper_direct_answer;
+  r slotkeeper_direct_round;
   v_slots double precision := coalesce(h.capacity, h.live_slots, p_policy.slots);
   v_per_bucket double precision := coalesce(h.live_slots_per_bucket, p_policy.slots_per_bucket);
-  v_open_ms double precision := coalesce(p_policy.breaker_open_ms, (h.policy).breaker_open_ms);
+  -- func_try_acquire_slot brings no window of its own.
+  v_open_ms double precision := CASE p_by WHEN 'id' THEN (h.policy).breaker_open_ms ELSE p_policy.breaker_open_ms END;
   v_now double precision := h.touched_at;
   v_held integer;
   v_opened_at double precision;
@@ -231,7 +236,9 @@ BEGIN
   ELSIF (h.ledger).in_flight >= v_slots OR (v_is_probe AND h.probes >= (h.policy).breaker_probes) THEN
     a.status := 'QUEUE_FULL';
   ELSE
-    SELECT * INTO h, a FROM slotkeeper_grant_direct(h, a, p_bucket, p_policy.lease_ms, v_is_probe, p_by);
+    r := slotkeeper_grant_direct(ROW(h, a)::slotkeeper_direct_round, p_bucket, p_policy.lease_ms, v_is_probe, p_by);
+    h := r.h;
+    a := r.a;
   END IF;
   PERFORM slotkeeper_close(h);
   RETURN a;
@@ -242,6 +249,7 @@ END $$;
 CREATE FUNCTION slotkeeper_release_direct(h slotkeeper_host, p_slot upstream_slot_pool, p_cools boolean) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
+  v_policy slotkeeper_policy := h.policy;
   p slotkeeper_policy := h.policy;
 BEGIN
   IF NOT p_cools THEN
@@ -253,5 +261,6 @@ BEGIN
     ON CONFLICT (hostname_pattern, ip_hash) DO UPDATE SET last_release_at = greatest(c.last_release_at, excluded.last_release_at);
   END IF;
   h := slotkeeper_give_back(h, p_slot, NULL);
+  h.policy := v_policy;
   PERFORM slotkeeper_close(h);
 END $$;

@@ -1,6 +1,6 @@
 import { Client, type ClientBase, escapeIdentifier } from "pg";
-import { DatabaseError, explainFailure } from "../connection/database-error.ts";
 import { parseDsn } from "../connection/parse-dsn.ts";
+import { explainFailure, MigrateError } from "./migrate-error.ts";
 import { type Migration, readMigrations } from "./migration-files.ts";
 import { createLedger, migrationStep } from "./migration-step.ts";
 import { SchemaError } from "./schema-error.ts";
@@ -21,7 +21,7 @@ export interface MigrateOptions {
   readonly migrations?: readonly Migration[] | undefined;
 }
 
-/** Returns what was applied now. Throws a `DatabaseError` or a `SchemaError`. */
+/** Returns what was applied now. Throws a `MigrateError` or a `SchemaError`. */
 export function migrate(options: MigrateOptions): Promise<readonly Migration[]> {
   return onDatabase(options, async (client, schema, migrations) => {
     const applied: Migration[] = [];
@@ -56,7 +56,7 @@ async function onDatabase<T>(
     await client.connect();
     return await work(client, schema, migrations);
   } catch (error) {
-    throw error instanceof SchemaError || error instanceof DatabaseError ? error : explainFailure(error, config);
+    throw error instanceof SchemaError || error instanceof MigrateError ? error : explainFailure(error, config);
   } finally {
     await client.end().catch(() => {});
   }

@@ -1,8 +1,8 @@
 import type { ClientConfig } from "pg";
 
 /** The database could not be used. The message says why and what to do, and never holds the password. */
-export class DatabaseError extends Error {
-  override readonly name = "DatabaseError";
+export class MigrateError extends Error {
+  override readonly name = "MigrateError";
   /** An SQLSTATE, or what the system said (`ECONNREFUSED`); undefined where neither is known. */
   readonly code: string | undefined;
 
@@ -45,17 +45,17 @@ const ADVICE: { readonly [code: string]: string } = {
 };
 
 /** Makes of whatever the driver threw something that a person can act on. */
-export function explainFailure(error: unknown, { host = "localhost", port = 5432 }: ClientConfig): DatabaseError {
+export function explainFailure(error: unknown, { host = "localhost", port = 5432 }: ClientConfig): MigrateError {
   const { code, message, hint, severity } = error as Failure;
   if (severity !== undefined) {
     const advice = (code === undefined ? undefined : ADVICE[code]) ?? hint;
-    return new DatabaseError(code, `The database refused: ${message}.${advice === undefined ? "" : ` ${advice}`}`);
+    return new MigrateError(code, `The database refused: ${message}.${advice === undefined ? "" : ` ${advice}`}`);
   }
   const reason = code === undefined ? undefined : UNREACHABLE[code];
   const place = host.startsWith("/") ? host : `${host}:${port}`;
-  if (reason !== undefined) return new DatabaseError(code, `Cannot reach the database at ${place}: ${reason}.`);
+  if (reason !== undefined) return new MigrateError(code, `Cannot reach the database at ${place}: ${reason}.`);
   if (message === "timeout expired") {
-    return new DatabaseError("ETIMEDOUT", `Cannot reach the database at ${place}: it does not answer.`);
+    return new MigrateError("ETIMEDOUT", `Cannot reach the database at ${place}: it does not answer.`);
   }
-  return new DatabaseError(code, `The connection to the database at ${place} failed: ${message}.`);
+  return new MigrateError(code, `The connection to the database at ${place} failed: ${message}.`);
 }
