@@ -124,7 +124,8 @@ BEGIN
     'token'
   );
   RETURN QUERY SELECT a.status, a.token, (a.depths).host, (a.depths).bucket,
-    CASE WHEN a.status = 'THROTTLED' THEN a.code END, greatest(1, ceil(a.retry_in_ms / 1000))::integer;
+    CASE WHEN a.status = 'THROTTLED' THEN a.code END,
+    CASE WHEN a.status = 'THROTTLED' THEN greatest(1, ceil(a.retry_in_ms / 1000))::integer END;
 END $$;
 
 -- Gives a slot back. What is nobody's any more, or never was, is let pass: releasing twice is no error.
