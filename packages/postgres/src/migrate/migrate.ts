@@ -2,7 +2,7 @@ import { Client, type ClientBase, escapeIdentifier } from "pg";
 import { parseDsn } from "../connection/parse-dsn.ts";
 import { explainFailure, MigrateError } from "./migrate-error.ts";
 import { type Migration, readMigrations } from "./migration-files.ts";
-import { createLedger, migrationStep } from "./migration-step.ts";
+import { createLedger, migrationStep, refuseBadName } from "./migration-step.ts";
 import { SchemaError } from "./schema-error.ts";
 import { type MigrationState, readSchemaState, refuseForeignSchema, refuseOtherSchema } from "./schema-state.ts";
 
@@ -19,6 +19,8 @@ export interface MigrateOptions {
   readonly schema?: string | undefined;
   /** Those of this package, unless a test brings its own. */
   readonly migrations?: readonly Migration[] | undefined;
+  /** Told of each as soon as it is committed. */
+  readonly onApplied?: ((migration: Migration) => void) | undefined;
 }
 
 /** Returns what was applied now. Throws a `MigrateError` or a `SchemaError`. */
@@ -29,6 +31,7 @@ export function migrate(options: MigrateOptions): Promise<readonly Migration[]> 
       const next = await applyNext(client, schema, migrations);
       if (next === undefined) return applied;
       applied.push(next);
+      options.onApplied?.(next);
     }
   });
 }
@@ -60,12 +63,6 @@ async function onDatabase<T>(
   } finally {
     await client.end().catch(() => {});
   }
-}
-
-/** PostgreSQL would cut a longer name short, silently. */
-export function refuseBadName(schema: string): void {
-  if (schema !== "" && Buffer.byteLength(schema) <= 63 && !schema.includes("\0")) return;
-  throw new TypeError(`Expected \`schema\` to be a name of 1 to 63 bytes, got ${JSON.stringify(schema)}`);
 }
 
 async function applyNext(

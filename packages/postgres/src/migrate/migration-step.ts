@@ -5,6 +5,12 @@ import { ledgerOf } from "./schema-state.ts";
 /** How long a change may wait for others' locks: whatever comes behind it waits as well. */
 const LOCK_TIMEOUT = "15s";
 
+/** PostgreSQL would cut a longer name short, silently. */
+export function refuseBadName(schema: string): void {
+  if (schema !== "" && Buffer.byteLength(schema) <= 63 && !schema.includes("\0")) return;
+  throw new TypeError(`Expected \`schema\` to be a name of 1 to 63 bytes, got ${JSON.stringify(schema)}`);
+}
+
 export function createLedger(schema: string): string {
   return `CREATE TABLE IF NOT EXISTS ${ledgerOf(schema)} (
   number int PRIMARY KEY,
@@ -33,6 +39,7 @@ ${sql}`;
  * `migrate` then finds nothing to do.
  */
 export function migrationScript(schema = "public", migrations: readonly Migration[] = readMigrations()): string {
+  refuseBadName(schema);
   const steps = migrations.map((migration) => `BEGIN;\n${migrationStep(schema, migration)}\nCOMMIT;\n`);
   return [`CREATE SCHEMA IF NOT EXISTS ${escapeIdentifier(schema)};\n${createLedger(schema)}\n`, ...steps].join("\n");
 }
