@@ -1,7 +1,7 @@
 -- register and tryAcquire of the port: packages/queue/src/store/{batch-decision,grant-round,waiter-pool}.ts.
 --
 --   S1 under the host's lock, counted after settling: never more leases than slots, nor of a bucket than its limit
---   S4 a session that was granted or has ended gets the same answer again; slotkeeper_session's key refuses a second grant
+--   S4 a session that was granted or has ended gets the same answer again; the record is looked up under the lock
 --   S6 never more waiters than the limits, those that direct callers counted included
 --   S7 decided as a whole, in the host's order, each grant counted before the next
 --   S8 one statement: it happened, or nothing did; repeated, it finds what it did
@@ -57,7 +57,7 @@ BEGIN
       w.session, w.bucket, w.weight, w.arrived_at, w.ttl_ms, w.open_ms, w.is_grantable,
       a, coalesce(c.cool_until, extract(epoch FROM c.last_release_at) * 1000 + (h.policy).cooldown_ms),
       q.seen_at, q.instance, q.is_grantable,
-      CASE WHEN s.session IS NOT NULL AND p.id IS NULL THEN coalesce(s.ending, 'released') END,
+      CASE WHEN s.keep_until > h.touched_at AND p.id IS NULL THEN coalesce(s.ending, 'released') END,
       p.id, p.token, p.fence, p.ends_at,
       NULL, q.session IS NOT NULL, false, false, NULL, NULL, NULL
     )::slotkeeper_entry
@@ -302,7 +302,10 @@ BEGIN
     granted_at = v_now, ends_at = g.ends_at, is_released = false, is_probe = g.is_probe, is_shared = false
   FROM unnest(r.entries) g WHERE g.is_granted AND p.id = g.slot_id;
   INSERT INTO slotkeeper_session (host, session, slot_id, fence, keep_until)
-  SELECT v_host, g.session, g.slot_id, g.fence, v_now + g.ttl_ms FROM unnest(r.entries) g WHERE g.is_granted;
+  SELECT v_host, g.session, g.slot_id, g.fence, v_now + g.ttl_ms FROM unnest(r.entries) g WHERE g.is_granted
+  -- Only a record that is past its deadline can be in the way. The same session twice in one batch is an error here.
+  ON CONFLICT (host, session) DO UPDATE SET slot_id = excluded.slot_id, fence = excluded.fence, ending = NULL,
+    keep_until = excluded.keep_until;
   -- Now and then, what is past its deadline goes; the sweep gets the rest.
   IF (r.h).fence % 16 < v_granted THEN PERFORM slotkeeper_forget_sessions(v_host, v_now, 64); END IF;
 END $$;
@@ -384,13 +387,15 @@ BEGIN
 END $$;
 
 CREATE FUNCTION slotkeeper_register(p_batch jsonb) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
   RETURN slotkeeper_decide(p_batch, false);
 END $$;
 
 CREATE FUNCTION slotkeeper_try_acquire(p_batch jsonb) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
   RETURN slotkeeper_decide(p_batch, true);
 END $$;

@@ -10,6 +10,14 @@ LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN p_token ~ '^[1-9][0-9]{0,8}\.[0-9a-f]{64}$' THEN split_part(p_token, '.', 1)::integer END
 $$;
 
+-- Where a token's lease is, or was until somebody settles it; NULL for a token that is nobody's. Locks nothing: a lease was
+-- committed before its token was known, and a token that is gone stays gone.
+CREATE FUNCTION slotkeeper_token_host(p_token text) RETURNS text
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT hostname_pattern FROM upstream_slot_pool WHERE id = slotkeeper_token_row(p_token) AND token = p_token);
+END $$;
+
 -- The lease a token still owns, of a host that is locked and settled.
 CREATE FUNCTION slotkeeper_held(p_host text, p_token text) RETURNS upstream_slot_pool
 LANGUAGE plpgsql STABLE AS $$
@@ -22,90 +30,111 @@ BEGIN
   RETURN v_slot;
 END $$;
 
--- max(hit + shortest hold, last end + spacing, now), at most one lease from now; then the bucket cools down. Frees the slot
--- if that is now. p_hit_ago_ms NULL: the upstream was not hit.
-CREATE FUNCTION slotkeeper_give_back(h slotkeeper_host, p_slot upstream_slot_pool, p_hit_ago_ms double precision)
+-- When a released slot ends: max(hit + shortest hold, last end + spacing, now), at most one lease from now.
+-- p_hit_ago_ms NULL: the upstream was not hit.
+CREATE FUNCTION slotkeeper_end_of(h slotkeeper_host, p_hit_ago_ms double precision) RETURNS double precision
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  p slotkeeper_policy := h.policy;
+BEGIN
+  RETURN least(h.touched_at + p.lease_ms, greatest(
+    h.touched_at,
+    h.touched_at - p_hit_ago_ms + p.min_hold_ms,
+    CASE WHEN p.smooth_ms > 0 THEN h.last_end_at + p.smooth_ms END
+  ));
+END $$;
+
+-- Releases a slot as of an instant, now or later, and lets its bucket cool down from there. Frees it if that is now.
+CREATE FUNCTION slotkeeper_give_back(h slotkeeper_host, p_slot upstream_slot_pool, p_ends_at double precision)
 RETURNS slotkeeper_host
 LANGUAGE plpgsql AS $$
 DECLARE
-  p slotkeeper_policy := h.policy;
-  v_now double precision := h.touched_at;
-  v_ends_at double precision := least(v_now + p.lease_ms, greatest(
-    v_now,
-    v_now - p_hit_ago_ms + p.min_hold_ms,
-    CASE WHEN p.smooth_ms > 0 THEN h.last_end_at + p.smooth_ms END
-  ));
+  v_cooldown_ms double precision := (h.policy).cooldown_ms;
 BEGIN
-  h.last_end_at := greatest(h.last_end_at, v_ends_at);
-  IF p.cooldown_ms > 0 AND p_slot.ip_hash <> '' THEN
+  h.last_end_at := greatest(h.last_end_at, p_ends_at);
+  IF v_cooldown_ms > 0 AND p_slot.ip_hash <> '' THEN
     INSERT INTO upstream_ip_cooldown AS c (hostname_pattern, ip_hash, last_release_at, cool_until)
-    VALUES (h.host, p_slot.ip_hash, to_timestamp(v_ends_at / 1000), v_ends_at + p.cooldown_ms)
+    VALUES (h.host, p_slot.ip_hash, to_timestamp(p_ends_at / 1000), p_ends_at + v_cooldown_ms)
     ON CONFLICT (hostname_pattern, ip_hash) DO UPDATE SET
       last_release_at = greatest(c.last_release_at, excluded.last_release_at),
       cool_until = greatest(c.cool_until, excluded.cool_until);
   END IF;
-  IF v_ends_at <= v_now THEN RETURN slotkeeper_end_lease(h, p_slot, v_now); END IF;
-  UPDATE upstream_slot_pool SET is_released = true, ends_at = v_ends_at WHERE id = p_slot.id;
-  h.next_end_at := least(h.next_end_at, v_ends_at);
+  IF p_ends_at <= h.touched_at THEN RETURN slotkeeper_end_lease(h, p_slot, h.touched_at); END IF;
+  UPDATE upstream_slot_pool SET is_released = true, ends_at = p_ends_at WHERE id = p_slot.id;
+  h.next_end_at := least(h.next_end_at, p_ends_at);
   RETURN h;
+END $$;
+
+-- One release of a host that is locked and settled, and its answer.
+CREATE TYPE slotkeeper_released AS (h slotkeeper_host, reply jsonb);
+CREATE FUNCTION slotkeeper_release_one(
+  h slotkeeper_host, p_token text, p_hit_ago_ms double precision, p_status integer, p_uncollected_by text
+) RETURNS slotkeeper_released
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_slot upstream_slot_pool := slotkeeper_held(h.host, p_token);
+  v_ends_at double precision := h.touched_at;
+BEGIN
+  -- News of the upstream, even when the slot it came with is lost.
+  IF p_status IS NOT NULL THEN
+    PERFORM slotkeeper_breaker_report(h.host, h.policy, p_status, coalesce(v_slot.is_probe, false), h.touched_at);
+  END IF;
+  -- Uncollected: as if it had never been granted, unless somebody else was told of it.
+  IF v_slot.id IS NULL OR (p_uncollected_by IS NOT NULL AND (v_slot.is_shared OR v_slot.instance <> p_uncollected_by)) THEN
+    RETURN ROW(h, '{"isReleased": false}'::jsonb)::slotkeeper_released;
+  END IF;
+  IF p_uncollected_by IS NULL THEN
+    v_ends_at := slotkeeper_end_of(h, p_hit_ago_ms);
+    h := slotkeeper_give_back(h, v_slot, v_ends_at);
+  ELSE
+    DELETE FROM slotkeeper_session WHERE host = h.host AND session = v_slot.session;
+    h := slotkeeper_end_lease(h, v_slot, h.touched_at);
+  END IF;
+  RETURN ROW(h, jsonb_build_object(
+    'isReleased', true, 'host', h.host, 'bucket', v_slot.ip_hash, 'endsInMs', v_ends_at - h.touched_at
+  ))::slotkeeper_released;
 END $$;
 
 -- Several releases of one host. p_host NULL: one release, whose host is the token's. A token of another host than p_host is
 -- answered {"elsewhere": host} and left alone: this statement has not locked that host.
 -- p_releases: [{token, hit_ago_ms, status, uncollected_by}]; p_policy NULL: the limits the host had last.
 CREATE FUNCTION slotkeeper_release(p_host text, p_policy jsonb, p_releases jsonb) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-  h slotkeeper_host;
-  v_host text := coalesce(p_host, (
-    SELECT hostname_pattern FROM upstream_slot_pool WHERE id = slotkeeper_token_row(p_releases -> 0 ->> 'token')
-  ));
-  v_replies jsonb := '[]';
-  r record;
+  v_host text := coalesce(p_host, slotkeeper_token_host(p_releases -> 0 ->> 'token'));
+  v_released slotkeeper_released;
+  v_replies jsonb[];
   v_other text;
-  v_slot upstream_slot_pool;
+  r record;
 BEGIN
-  h := CASE WHEN p_policy IS NULL THEN slotkeeper_find(v_host)
-    ELSE slotkeeper_open(v_host, jsonb_populate_record(NULL::slotkeeper_policy, p_policy)) END;
-  IF h.host IS NULL THEN RETURN (SELECT jsonb_agg('{"isReleased": false}'::jsonb) FROM jsonb_array_elements(p_releases)); END IF;
   FOR r IN SELECT * FROM jsonb_to_recordset(p_releases)
     AS t (token text, hit_ago_ms double precision, status integer, uncollected_by text)
   LOOP
-    v_slot := slotkeeper_held(h.host, r.token);
-    IF v_slot.id IS NULL THEN
-      SELECT hostname_pattern INTO v_other FROM upstream_slot_pool
-      WHERE id = slotkeeper_token_row(r.token) AND token = r.token AND hostname_pattern <> h.host;
-      IF FOUND THEN
-        v_replies := v_replies || jsonb_build_object('elsewhere', v_other);
-        CONTINUE;
-      END IF;
-    END IF;
-    -- News of the upstream, even when the slot it came with is lost.
-    IF r.status IS NOT NULL THEN
-      PERFORM slotkeeper_breaker_report(h.host, h.policy, r.status, coalesce(v_slot.is_probe, false), h.touched_at);
-    END IF;
-    IF v_slot.id IS NULL OR (r.uncollected_by IS NOT NULL AND (v_slot.is_shared OR v_slot.instance <> r.uncollected_by)) THEN
-      v_replies := v_replies || '{"isReleased": false}'::jsonb;
-      CONTINUE;
-    END IF;
-    IF r.uncollected_by IS NULL THEN
-      h := slotkeeper_give_back(h, v_slot, r.hit_ago_ms);
+    v_other := slotkeeper_token_host(r.token);
+    IF v_other <> v_host THEN
+      v_released.reply := jsonb_build_object('elsewhere', v_other);
+    ELSIF v_host IS NULL OR (v_other IS NULL AND (r.status IS NULL OR p_policy IS NULL)) THEN
+      v_released.reply := '{"isReleased": false}';
     ELSE
-      DELETE FROM slotkeeper_session WHERE host = h.host AND session = v_slot.session;
-      h := slotkeeper_end_lease(h, v_slot, h.touched_at);
+      IF v_released.h IS NULL THEN
+        v_released.h := CASE WHEN p_policy IS NULL THEN slotkeeper_find(v_host)
+          ELSE slotkeeper_open(v_host, jsonb_populate_record(NULL::slotkeeper_policy, p_policy)) END;
+      END IF;
+      v_released := slotkeeper_release_one(v_released.h, r.token, r.hit_ago_ms, r.status, r.uncollected_by);
     END IF;
-    v_replies := v_replies || jsonb_build_object('isReleased', true, 'host', h.host, 'bucket', v_slot.ip_hash, 'endsInMs',
-      coalesce((SELECT ends_at - h.touched_at FROM upstream_slot_pool WHERE id = v_slot.id AND is_released), 0));
+    v_replies := v_replies || v_released.reply;
   END LOOP;
-  PERFORM slotkeeper_close(h);
-  RETURN v_replies;
+  IF (v_released.h).host IS NOT NULL THEN PERFORM slotkeeper_close(v_released.h); END IF;
+  RETURN to_jsonb(v_replies);
 END $$;
 
 -- How long the lease lasts now; NULL once it is lost.
 CREATE FUNCTION slotkeeper_renew(p_token text) RETURNS double precision
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-  h slotkeeper_host := slotkeeper_find((SELECT hostname_pattern FROM upstream_slot_pool WHERE id = slotkeeper_token_row(p_token)));
+  h slotkeeper_host := slotkeeper_find(slotkeeper_token_host(p_token));
   v_slot upstream_slot_pool;
   v_ends_at double precision;
 BEGIN
@@ -160,7 +189,8 @@ END $$;
 
 -- Ends sessions of one host. Returns the buckets whose slots that freed.
 CREATE FUNCTION slotkeeper_withdraw(p_batch jsonb) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
   v_ended slotkeeper_ended;
   r record;
