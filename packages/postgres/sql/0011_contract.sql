@@ -8,7 +8,7 @@ LOCK TABLE upstream_slot_pool, upstream_ip_cooldown, upstream_ip_queue_depth, "T
 CREATE TEMP TABLE original_grant ON COMMIT DROP AS
   SELECT DISTINCT p.proname, a.grantee::regrole AS role
   FROM pg_proc p, aclexplode(p.proacl) a
-  WHERE p.pronamespace = current_schema()::regnamespace AND p.proname ~ '^(download|func)_' AND a.privilege_type = 'EXECUTE'
+  WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND p.proname ~ '^(download|func)_' AND a.privilege_type = 'EXECUTE'
     AND a.grantee NOT IN (0, p.proowner);
 
 DO $$
@@ -16,7 +16,7 @@ DECLARE
   v_function regprocedure;
 BEGIN
   FOR v_function IN
-    SELECT oid FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname IN (
+    SELECT oid FROM pg_proc WHERE pronamespace = quote_ident(current_schema())::regnamespace AND proname IN (
       'download_try_acquire_slot', 'download_release_slot', 'download_register_fq_waiter', 'download_release_fq_waiter',
       'download_check_throttle_protection', 'download_upsert_throttle_protection', 'func_try_acquire_slot',
       'func_release_fair_slot', 'func_cleanup_zombie_slots', 'func_cleanup_ip_cooldown', 'func_cleanup_queue_depth')
@@ -369,14 +369,14 @@ DECLARE
 BEGIN
   FOR r IN
     SELECT p.oid::regprocedure AS function, g.role FROM pg_proc p LEFT JOIN original_grant g ON g.proname = p.proname
-    WHERE p.pronamespace = current_schema()::regnamespace AND p.proname ~ '^(slotkeeper|download|func)_'
+    WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND p.proname ~ '^(slotkeeper|download|func)_'
   LOOP
     EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', r.function);
     IF r.role IS NOT NULL THEN EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s', r.function, r.role); END IF;
   END LOOP;
   FOR r IN
     SELECT t.oid::regtype AS type FROM pg_type t JOIN pg_class c ON c.oid = t.typrelid
-    WHERE t.typnamespace = current_schema()::regnamespace AND t.typname LIKE 'slotkeeper\_%' AND c.relkind = 'c'
+    WHERE t.typnamespace = quote_ident(current_schema())::regnamespace AND t.typname LIKE 'slotkeeper\_%' AND c.relkind = 'c'
   LOOP
     EXECUTE format('REVOKE ALL ON TYPE %s FROM PUBLIC', r.type);
   END LOOP;

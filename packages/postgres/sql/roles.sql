@@ -31,7 +31,7 @@ BEGIN
   -- The functions that are meant to be called are the owner's (SECURITY DEFINER); all others are their inner parts.
   FOR r IN
     SELECT p.oid::regprocedure AS function, p.proname, p.prosecdef FROM pg_proc p
-    WHERE p.pronamespace = v_schema::regnamespace AND p.proname ~ '^(slotkeeper|download|func)_'
+    WHERE p.pronamespace = quote_ident(v_schema)::regnamespace AND p.proname ~ '^(slotkeeper|download|func)_'
   LOOP
     EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC, slotkeeper_service, slotkeeper_reader, slotkeeper_postgrest', r.function);
     CONTINUE WHEN NOT r.prosecdef;
@@ -43,7 +43,7 @@ BEGIN
   FOR r IN
     SELECT c.oid::regclass AS name, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) AS columns
     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-    WHERE c.relnamespace = v_schema::regnamespace AND c.relkind = 'r' AND c.relname ~ '^(slotkeeper|upstream)_|^THROTTLE_PROTECTION$'
+    WHERE c.relnamespace = quote_ident(v_schema)::regnamespace AND c.relkind = 'r' AND c.relname ~ '^(slotkeeper|upstream)_|^THROTTLE_PROTECTION$'
       -- Who knows a slot's token owns the slot; who knows the key makes sessions.
       AND c.relname <> 'slotkeeper_token_key' AND NOT (c.relname = 'upstream_slot_pool' AND a.attname = 'token')
     GROUP BY c.oid
