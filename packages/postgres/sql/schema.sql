@@ -260,9 +260,9 @@ CREATE TABLE upstream_slot_pool (
   CONSTRAINT upstream_slot_pool_pkey PRIMARY KEY (id)
 ) WITH (fillfactor=40, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 
-CREATE INDEX slotkeeper_session_keep ON public.slotkeeper_session USING btree (host, keep_until);
+CREATE INDEX slotkeeper_session_keep ON slotkeeper_session USING btree (host, keep_until);
 
-CREATE UNIQUE INDEX upstream_slot_pool_slot ON public.upstream_slot_pool USING btree (hostname_pattern, slot_index);
+CREATE UNIQUE INDEX upstream_slot_pool_slot ON upstream_slot_pool USING btree (hostname_pattern, slot_index);
 
 COMMENT ON TABLE slotkeeper_account IS 'Account in packages/queue/src/order/state.ts. waiting counts slotkeeper_waiter only. An idle row that the meter has passed counts as none.';
 
