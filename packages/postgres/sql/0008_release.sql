@@ -70,6 +70,21 @@ BEGIN
     cool_until = greatest(c.cool_until, excluded.cool_until);
 END $$;
 
+-- Gives back one slot, as a direct caller does: sets its end, and frees it if that is now.
+CREATE FUNCTION slotkeeper_give_back(h slotkeeper_host, p_slot upstream_slot_pool, p_hit_ago_ms double precision)
+RETURNS slotkeeper_host
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_ends_at double precision := slotkeeper_end_of(h, p_hit_ago_ms);
+BEGIN
+  h.last_end_at := greatest(h.last_end_at, v_ends_at);
+  PERFORM slotkeeper_cool_down(h, p_slot.ip_hash, v_ends_at);
+  IF v_ends_at <= h.touched_at THEN RETURN slotkeeper_end_lease(h, p_slot, h.touched_at); END IF;
+  UPDATE upstream_slot_pool SET is_released = true, ends_at = v_ends_at WHERE id = p_slot.id;
+  h.next_end_at := least(h.next_end_at, v_ends_at);
+  RETURN h;
+END $$;
+
 -- Several releases of a host: the slots their tokens own, the accounts those are on, what is freed, and the answers.
 CREATE TYPE slotkeeper_returns AS (
   h slotkeeper_host,
