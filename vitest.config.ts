@@ -6,6 +6,8 @@ const conditions = ["@slotkeeper/source", "module", "node", "default"];
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
+  // Where the global set-up runs.
+  environments: { __vitest__: { resolve: { conditions } } },
   test: {
     // Only a socket, until a test asks it for a database.
     globalSetup: ["packages/testkit/src/postgres/global-setup.ts"],

@@ -1,7 +1,7 @@
-import { parseArgs } from "node:util";
 import { ConfigError, type ConfigSources, formatPrinted, loadConfig, printedKeys, Service } from "@slotkeeper/server";
 import { announce } from "./announce.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { readFlags } from "./read-flags.ts";
 import { runUntilStopped } from "./run-until-stopped.ts";
 
 const HELP = `slotkeeper serve: serves slots over HTTP.
@@ -39,15 +39,8 @@ const OPTIONS = {
 } as const;
 
 export async function serve(args: readonly string[]): Promise<ExitCode> {
-  const flags = parse(args);
-  if (typeof flags === "string") {
-    process.stderr.write(`${flags}\n\n${HELP}`);
-    return EXIT.usage;
-  }
-  if (flags.help === true) {
-    process.stdout.write(HELP);
-    return EXIT.ok;
-  }
+  const flags = readFlags(args, OPTIONS, HELP);
+  if (typeof flags === "number") return flags;
   const sources = sourcesOf(flags);
   try {
     if (flags["print-config"] === true) return print(sources, flags.json === true);
@@ -57,19 +50,7 @@ export async function serve(args: readonly string[]): Promise<ExitCode> {
   }
 }
 
-type Flags = ReturnType<typeof parseStrictly>;
-
-function parseStrictly(args: readonly string[]) {
-  return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: false }).values;
-}
-
-function parse(args: readonly string[]): Flags | string {
-  try {
-    return parseStrictly(args);
-  } catch (error) {
-    return (error as Error).message;
-  }
-}
+type Flags = Exclude<ReturnType<typeof readFlags<typeof OPTIONS>>, number>;
 
 function sourcesOf({ config, data, listen }: Flags): ConfigSources {
   return {

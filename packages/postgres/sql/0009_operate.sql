@@ -225,7 +225,7 @@ DO $$
 DECLARE
   v_function regprocedure;
 BEGIN
-  FOR v_function IN SELECT oid FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname LIKE 'slotkeeper\_%' LOOP
+  FOR v_function IN SELECT oid FROM pg_proc WHERE pronamespace = quote_ident(current_schema())::regnamespace AND proname LIKE 'slotkeeper\_%' LOOP
     EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', v_function);
   END LOOP;
 END $$;

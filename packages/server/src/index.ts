@@ -1,7 +1,17 @@
 /** `@slotkeeper/server`: the service over HTTP. */
+
+export {
+  MigrateError,
+  type MigrationState,
+  migrate,
+  migrationScript,
+  migrationStates,
+  SchemaError,
+} from "@slotkeeper/postgres";
 export { ConfigError } from "./config/config-error.ts";
 export { type ConfigSources, type LoadedConfig, loadConfig } from "./config/load-config.ts";
 export { formatPrinted, type PrintedKey, printedKeys } from "./config/print-config.ts";
 export { JournalCorruptError, JournalLockedError } from "./journal/errors.ts";
 export { Service, type ServiceInit, type StopTimes } from "./service.ts";
+export { type MigrationTarget, migrationSchema, migrationTarget } from "./store/migration-target.ts";
 export { VERSION } from "./version.ts";

@@ -1,4 +1,5 @@
 // Runs a PostgreSQL server for tests: `node postgres-keeper.mjs`, one line of JSON on stdout once it is ready.
+// The server is the one that npm brought along, or another version's: POSTGRES_BIN=/usr/lib/postgresql/15/bin.
 //
 // It is a process of its own so that nothing is left behind however the tests end: the server and its folder live until
 // this process's standard input closes, and the parent's death, kill -9 included, closes it.
@@ -104,14 +105,20 @@ async function isUp(data, hasEnded) {
   }
 }
 
-async function start(home) {
-  if (isRoot) chownSync(home, NOBODY, NOBODY);
+/** The folder of the programs, and what they need to find their libraries. */
+function programs(home) {
+  const env = { ...process.env, LC_ALL: "C", TZ: "UTC" };
+  if (process.env.POSTGRES_BIN) return { bin: process.env.POSTGRES_BIN, env };
   const native = executableFolder(nativeFolder(), home);
   const links = join(home, "lib");
   linkLibraries(native, links);
   const libraries = [links, join(native, "lib")].join(":");
-  const env = { ...process.env, LD_LIBRARY_PATH: libraries, DYLD_LIBRARY_PATH: libraries, LC_ALL: "C", TZ: "UTC" };
-  const bin = join(native, "bin");
+  return { bin: join(native, "bin"), env: { ...env, LD_LIBRARY_PATH: libraries, DYLD_LIBRARY_PATH: libraries } };
+}
+
+async function start(home) {
+  if (isRoot) chownSync(home, NOBODY, NOBODY);
+  const { bin, env } = programs(home);
   const data = join(home, "data");
   const password = randomBytes(16).toString("hex");
   const passwordFile = join(home, "password");

@@ -1,55 +1,42 @@
 import type { ClientConfig } from "pg";
+import { parse, toClientConfig } from "pg-connection-string";
 
-/** libpq's names for what the driver calls otherwise. */
-const KEYWORDS: { readonly [keyword: string]: keyof ClientConfig } = {
-  host: "host",
-  hostaddr: "host",
-  port: "port",
-  user: "user",
-  password: "password",
-  dbname: "database",
-  application_name: "application_name",
-  options: "options",
-};
-const PAIR = /\s*(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s'\\]|\\.)*))(?=\s|$)/gy;
+const PAIR = /(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s'\\]|\\.)*))(?:\s+|$)/gy;
+const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
- * A connection string in either of the forms that PostgreSQL's own tools take: `postgres://user:password@host/database`
- * or `host=… dbname=…`. Throws a `TypeError` that never quotes it: a password is in there.
+ * A connection string in either of the forms that PostgreSQL's own tools take, `postgres://user:password@host/database`
+ * or `host=… dbname=…`, with `sslmode` as they read it. Throws a `TypeError` that never quotes it: a password is in it.
  */
 export function parseDsn(dsn: string): ClientConfig {
-  if (/^postgres(?:ql)?:\/\//.test(dsn)) {
-    if (!URL.canParse(dsn.replace(/@\//, "@localhost/"))) throw badDsn("it is not a valid URL");
-    return { connectionString: dsn };
+  const url = /^postgres(?:ql)?:\/\//.test(dsn) ? dsn : urlOf(dsn.trim());
+  try {
+    const { connect_timeout: seconds, ...options } = parse(url, { useLibpqCompat: true });
+    const connectionTimeoutMillis = seconds === undefined ? CONNECT_TIMEOUT_MS : Number(seconds) * 1000;
+    return { connectionTimeoutMillis, ...toClientConfig(options) };
+  } catch (error) {
+    throw badDsn((error as Error).message);
   }
-  const config: Record<string, unknown> = {};
+}
+
+/** libpq takes each keyword as a parameter of a URL, too, and so does the driver. */
+function urlOf(text: string): string {
+  const parameters: string[] = [];
+  let database = "";
   let end = 0;
-  for (const match of dsn.trim().matchAll(PAIR)) {
-    const [text, keyword = "", quoted, bare] = match;
-    end = match.index + text.length;
-    Object.assign(config, setting(keyword, (quoted ?? bare ?? "").replaceAll(/\\(.)/g, "$1")));
+  for (const match of text.matchAll(PAIR)) {
+    const [pair, keyword = "", quoted, bare = ""] = match;
+    end = match.index + pair.length;
+    const value = encodeURIComponent((quoted ?? bare).replaceAll(/\\(.)/g, "$1"));
+    if (keyword === "dbname") database = value;
+    else parameters.push(`${keyword}=${value}`);
   }
-  if (end === 0 || end < dsn.trim().length) throw badDsn("it is neither a URL nor a list of keyword=value");
-  return config;
-}
-
-function setting(keyword: string, value: string): ClientConfig {
-  if (keyword === "sslmode") return sslOf(value);
-  if (keyword === "connect_timeout") return { connectionTimeoutMillis: Number(value) * 1000 };
-  const name = KEYWORDS[keyword];
-  if (name === undefined) throw badDsn(`the keyword ${keyword} is not known`);
-  return { [name]: name === "port" ? Number(value) : value };
-}
-
-/** As libpq reads them, but that `prefer` and `allow` do not try twice. */
-function sslOf(mode: string): ClientConfig {
-  if (mode === "disable" || mode === "allow" || mode === "prefer") return { ssl: false };
-  if (mode === "require") return { ssl: { rejectUnauthorized: false } };
-  return { ssl: true };
+  if (end === 0 || end < text.length) throw badDsn("it is neither a URL nor a list of keyword=value");
+  return `postgres:///${database}?${parameters.join("&")}`;
 }
 
 function badDsn(problem: string): TypeError {
   return new TypeError(
-    `Expected the dsn to be like postgres://user:password@host:5432/database, but ${problem} (not shown: it may hold a password)`,
+    `Expected the dsn to be like postgres://user:password@host:5432/database, but: ${problem} (it is not shown, because it may hold a password)`,
   );
 }

@@ -1,13 +1,10 @@
 import { Client, type ClientBase, escapeIdentifier } from "pg";
 import { parseDsn } from "../connection/parse-dsn.ts";
+import { explainFailure, MigrateError } from "./migrate-error.ts";
 import { type Migration, readMigrations } from "./migration-files.ts";
-import {
-  ledgerOf,
-  type MigrationState,
-  readSchemaState,
-  refuseForeignSchema,
-  refuseOtherSchema,
-} from "./schema-state.ts";
+import { createLedger, migrationStep, refuseBadName } from "./migration-step.ts";
+import { SchemaError } from "./schema-error.ts";
+import { type MigrationState, readSchemaState, refuseForeignSchema, refuseOtherSchema } from "./schema-state.ts";
 
 /**
  * Brings a schema to this version.
@@ -15,59 +12,54 @@ import {
  * M1 in order, each migration once, each in a transaction with its entry in the ledger: a failure leaves the ones before
  *    it applied and nothing of its own. M2 runs at the same time take turns, and the second finds nothing to do.
  * M3 a schema of a newer version, or with an applied migration that reads otherwise, is refused and not touched.
- * M4 needs one connection and only locks that end with a transaction: it works through a transaction pooler.
+ * M4 one connection, and only locks that end with a transaction: it works through a transaction pooler.
  */
 export interface MigrateOptions {
   readonly dsn: string;
   readonly schema?: string | undefined;
   /** Those of this package, unless a test brings its own. */
   readonly migrations?: readonly Migration[] | undefined;
+  /** Told of each as soon as it is committed. */
+  readonly onApplied?: ((migration: Migration) => void) | undefined;
 }
 
-/** Returns what was applied now. */
+/** Returns what was applied now. Throws a `MigrateError` or a `SchemaError`. */
 export function migrate(options: MigrateOptions): Promise<readonly Migration[]> {
-  const { schema, migrations } = resolved(options);
-  return withClient(options.dsn, async (client) => {
+  return onDatabase(options, async (client, schema, migrations) => {
     const applied: Migration[] = [];
     for (;;) {
       const next = await applyNext(client, schema, migrations);
       if (next === undefined) return applied;
       applied.push(next);
+      options.onApplied?.(next);
     }
   });
 }
 
+/** What each migration is to the database, in order; changes nothing. */
 export function migrationStates(options: MigrateOptions): Promise<readonly MigrationState[]> {
-  const { schema, migrations } = resolved(options);
-  return withClient(options.dsn, (client) => readSchemaState(client, schema, migrations));
+  return onDatabase(options, readSchemaState);
 }
 
-/** Throws a `SchemaError` unless the schema is exactly this version's. */
+/** Throws a `SchemaError` unless the schema is exactly this version's: what a server asks before it serves. */
 export async function assertSchema(client: ClientBase, schema = "public"): Promise<void> {
   refuseOtherSchema(schema, await readSchemaState(client, schema, readMigrations()));
 }
 
-/** Everything `migrate` runs on an empty database, for a person to read or to run; an applied migration refuses to run again. */
-export function migrationScript({
-  schema = "public",
-  migrations = readMigrations(),
-}: Omit<MigrateOptions, "dsn">): string {
-  const steps = migrations.map((migration) => `BEGIN;\n${stepOf(schema, migration)}\nCOMMIT;\n`);
-  return [createLedger(schema), ...steps].join("\n");
-}
-
-function resolved({ schema = "public", migrations = readMigrations() }: MigrateOptions) {
-  if (schema === "" || schema.length > 63 || schema.includes("\0")) {
-    throw new TypeError(`Expected \`schema\` to be an identifier of 1 to 63 characters, got ${JSON.stringify(schema)}`);
-  }
-  return { schema, migrations };
-}
-
-async function withClient<T>(dsn: string, work: (client: ClientBase) => Promise<T>): Promise<T> {
-  const client = new Client({ application_name: "slotkeeper migrate", ...parseDsn(dsn) });
+async function onDatabase<T>(
+  { dsn, schema = "public", migrations = readMigrations() }: MigrateOptions,
+  work: (client: ClientBase, schema: string, migrations: readonly Migration[]) => Promise<T>,
+): Promise<T> {
+  refuseBadName(schema);
+  const config = { application_name: "slotkeeper migrate", ...parseDsn(dsn) };
+  const client = new Client(config);
+  // A connection that breaks while a query runs rejects that query; the event would end the process.
+  client.on("error", () => {});
   try {
     await client.connect();
-    return await work(client);
+    return await work(client, schema, migrations);
+  } catch (error) {
+    throw error instanceof SchemaError || error instanceof MigrateError ? error : explainFailure(error, config);
   } finally {
     await client.end().catch(() => {});
   }
@@ -85,7 +77,7 @@ async function applyNext(
     refuseForeignSchema(schema, states);
     const number = states.find(({ state }) => state === "pending")?.number;
     const next = migrations.find((migration) => migration.number === number);
-    if (next !== undefined) await client.query(`${createLedger(schema)}\n${stepOf(schema, next)}`);
+    if (next !== undefined) await apply(client, schema, next);
     await client.query("COMMIT");
     return next;
   } catch (error) {
@@ -94,21 +86,14 @@ async function applyNext(
   }
 }
 
-function createLedger(schema: string): string {
-  return `CREATE SCHEMA IF NOT EXISTS ${escapeIdentifier(schema)};
-CREATE TABLE IF NOT EXISTS ${ledgerOf(schema)} (
-  number int PRIMARY KEY,
-  name text NOT NULL,
-  checksum text NOT NULL,
-  applied_at timestamptz NOT NULL DEFAULT now()
-);`;
-}
-
-/** The search path is part of the step: functions keep it with SET search_path FROM CURRENT. */
-function stepOf(schema: string, { number, name, checksum, sql }: Migration): string {
-  return `-- ${String(number).padStart(4, "0")}_${name}
-SET LOCAL search_path = ${escapeIdentifier(schema)}, pg_temp;
-SET LOCAL client_min_messages = warning;
-INSERT INTO ${ledgerOf(schema)} (number, name, checksum) VALUES (${number}, '${name}', '${checksum}');
-${sql}`;
+async function apply(client: ClientBase, schema: string, migration: Migration): Promise<void> {
+  // Not IF NOT EXISTS: that asks for the right to create schemas even where there is nothing to create.
+  const { rows } = await client.query("SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
+  if (rows.length === 0) await client.query(`CREATE SCHEMA ${escapeIdentifier(schema)}`);
+  try {
+    await client.query(`${createLedger(schema)}\n${migrationStep(schema, migration)}`);
+  } catch (error) {
+    (error as Error).message = `in ${migration.file}: ${(error as Error).message}`;
+    throw error;
+  }
 }

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 export interface Migration {
   readonly number: number;
   readonly name: string;
+  readonly file: string;
   readonly sql: string;
   /** Of the text as it was written: a migration that was applied must not change afterwards. */
   readonly checksum: string;
@@ -30,5 +31,5 @@ function readMigration(folder: URL, file: string): Migration {
     throw new RangeError(`Expected a migration to be named NNNN_name.sql, got ${file}`);
   }
   const sql = readFileSync(new URL(file, folder), "utf8").replaceAll("\r\n", "\n");
-  return { number: Number(digits), name, sql, checksum: createHash("sha256").update(sql).digest("hex") };
+  return { number: Number(digits), name, file, sql, checksum: createHash("sha256").update(sql).digest("hex") };
 }

@@ -1,4 +1,4 @@
-import type { ClientBase } from "pg";
+import { type ClientBase, escapeIdentifier } from "pg";
 import type { Migration } from "./migration-files.ts";
 import { SchemaError } from "./schema-error.ts";
 
@@ -17,11 +17,9 @@ interface AppliedRow {
   readonly applied_at: Date;
 }
 
-const quoted = (identifier: string) => `"${identifier.replaceAll('"', '""')}"`;
-
 /** The ledger of what was applied, qualified. */
 export function ledgerOf(schema: string): string {
-  return `${quoted(schema)}.slotkeeper_migration`;
+  return `${escapeIdentifier(schema)}.slotkeeper_migration`;
 }
 
 /** What each migration is to this database; read only. */
@@ -61,7 +59,7 @@ export function refuseForeignSchema(schema: string, states: readonly MigrationSt
     throw new SchemaError(
       "SCHEMA_NEW",
       schema,
-      `The schema ${quoted(schema)} was migrated by a newer version of slotkeeper (it has ${list(unknown)}). Nothing was changed. Use that version, or a later one.`,
+      `The schema ${escapeIdentifier(schema)} was migrated by a newer version of slotkeeper (it has ${list(unknown)}). Nothing was changed. Use that version, or a later one.`,
     );
   }
   const changed = states.filter(({ state }) => state === "changed");
@@ -69,7 +67,15 @@ export function refuseForeignSchema(schema: string, states: readonly MigrationSt
     throw new SchemaError(
       "SCHEMA_CHANGED",
       schema,
-      `The schema ${quoted(schema)} holds other texts of ${list(changed)} than this version has. Nothing was changed. Use the version that applied them.`,
+      `The schema ${escapeIdentifier(schema)} holds other texts of ${list(changed)} than this version has. Nothing was changed. Use the version that applied them.`,
+    );
+  }
+  const skipped = states.filter((state, index) => state.state === "pending" && hasAppliedAfter(states, index));
+  if (skipped.length > 0) {
+    throw new SchemaError(
+      "SCHEMA_CHANGED",
+      schema,
+      `The schema ${escapeIdentifier(schema)} lacks ${list(skipped)}, though later ones were applied. Nothing was changed. Use the version that applied them.`,
     );
   }
 }
@@ -83,8 +89,12 @@ export function refuseOtherSchema(schema: string, states: readonly MigrationStat
   throw new SchemaError(
     isMissing ? "SCHEMA_MISSING" : "SCHEMA_OLD",
     schema,
-    `The schema ${quoted(schema)} ${isMissing ? "is not set up" : `lacks ${list(pending)}`}. Run: slotkeeper migrate -c config.json`,
+    `The schema ${escapeIdentifier(schema)} ${isMissing ? "is not set up" : `lacks ${list(pending)}`}. Run: slotkeeper migrate -c config.json`,
   );
+}
+
+function hasAppliedAfter(states: readonly MigrationState[], index: number): boolean {
+  return states.slice(index).some(({ state }) => state === "applied");
 }
 
 function list(states: readonly MigrationState[]): string {

@@ -100,7 +100,11 @@ export class PostgresStore implements Port.SlotStore {
     const given = { p_host: action.host, p_policy: policyRecord(action.policy) };
     if (action.kind === "limits") {
       const { slots = null, slotsPerBucket = null } = action.limits ?? {};
-      await this.#database.call("slotkeeper_set_limits", { ...given, p_slots: slots, p_slots_per_bucket: slotsPerBucket });
+      await this.#database.call("slotkeeper_set_limits", {
+        ...given,
+        p_slots: slots,
+        p_slots_per_bucket: slotsPerBucket,
+      });
     } else await this.#database.call("slotkeeper_set_breaker", { ...given, p_is_open: action.isOpen });
     this.#tell(action.host, undefined);
     return true;
