@@ -204,7 +204,7 @@ DECLARE
   r slotkeeper_returns;
   one record;
 BEGIN
-  IF v_host IS NULL OR NOT (v_is_news OR v_host = ANY (v_hosts)) THEN
+  IF v_host IS NULL OR (v_is_news OR v_host = ANY (v_hosts)) IS NOT TRUE THEN
     RETURN slotkeeper_answer_elsewhere(v_hosts, NULL);
   END IF;
   h := CASE WHEN p_policy IS NULL THEN slotkeeper_find(v_host)
