@@ -20,6 +20,7 @@
 --   L1 The host row is locked first (slotkeeper_open, slotkeeper_find), then the clock is read (slotkeeper_now), then what
 --      time has ended is settled, then anything is counted. No statement locks two hosts, but for the sweep, which skips
 --      hosts that are locked.
+--      What reads tables is VOLATILE, because a STABLE function reads them as they were before its caller waited.
 --   L2 Only the holder of a host's lock writes rows of that host, in any of the tables.
 --   L3 No indexed column is ever updated, so that updates stay HOT. The old tables keep their primary keys and
 --      UNIQUE (hostname_pattern, slot_index), and no other index.
@@ -130,7 +131,9 @@ CREATE TABLE slotkeeper_session (
   CHECK ((slot_id IS NULL) = (fence IS NULL) AND (slot_id IS NULL) <> (ending IS NULL))
 ) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500,
         autovacuum_vacuum_insert_threshold = -1);
-CREATE INDEX slotkeeper_session_keep ON slotkeeper_session (host, keep_until);
+-- On an expression, so that only slotkeeper_forget_sessions can use it: with (host, keep_until) the planner, knowing nothing of
+-- a new table, took this index to find one session, and read all of the host's (2.3 ms instead of 0.1 for sixteen).
+CREATE INDEX slotkeeper_session_keep ON slotkeeper_session ((host || ''), keep_until);
 COMMENT ON TABLE slotkeeper_session IS
   'Its lease, which is over unless the slot still has this fence; or its end. Asked for by session: granted once in its life.';
 

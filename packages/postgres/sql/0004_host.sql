@@ -34,16 +34,23 @@ BEGIN
   RETURN h;
 END $$;
 
+-- Rows of slots that nobody has any more.
+CREATE FUNCTION slotkeeper_free_rows(p_ids integer[]) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE upstream_slot_pool SET status = 'available', ip_hash = NULL, locked_at = NULL, token = NULL, fence = NULL,
+    session = NULL, instance = NULL, granted_by = NULL, granted_at = NULL, ends_at = NULL,
+    is_released = false, is_probe = false, is_shared = false
+  WHERE id = ANY (p_ids);
+END $$;
+
 -- Frees a slot at an instant: now, or the lease's own end.
 CREATE FUNCTION slotkeeper_end_lease(h slotkeeper_host, p_slot upstream_slot_pool, p_at double precision)
 RETURNS slotkeeper_host
 LANGUAGE plpgsql AS $$
 BEGIN
   h.ledger := slotkeeper_advance(h.ledger, p_at);
-  UPDATE upstream_slot_pool SET status = 'available', ip_hash = NULL, locked_at = NULL, token = NULL, fence = NULL,
-    session = NULL, instance = NULL, granted_by = NULL, granted_at = NULL, ends_at = NULL,
-    is_released = false, is_probe = false, is_shared = false
-  WHERE id = p_slot.id;
+  PERFORM slotkeeper_free_rows(ARRAY[p_slot.id]);
   IF p_slot.is_probe THEN h.probes := h.probes - 1; END IF;
   RETURN slotkeeper_move(h, coalesce(p_slot.ip_hash, ''), NULL, 0, -1);
 END $$;
@@ -80,7 +87,7 @@ END $$;
 
 -- When the first lease ends, of the host or of one of its buckets; Infinity without any.
 CREATE FUNCTION slotkeeper_first_end(p_host text, p_bucket text) RETURNS double precision
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
   RETURN coalesce((
     SELECT min(ends_at) FROM upstream_slot_pool
@@ -148,7 +155,7 @@ END $$;
 
 -- Waiters that direct callers counted and that count still, of the host or of one of its buckets.
 CREATE FUNCTION slotkeeper_direct_waiting(h slotkeeper_host, p_bucket text DEFAULT NULL) RETURNS integer
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
   IF h.direct_waiting <= 0 THEN RETURN 0; END IF;
   RETURN (

@@ -16,7 +16,7 @@ LANGUAGE sql IMMUTABLE AS $$ SELECT ROW(NULL, 0, NULL, 0, 0, 0)::slotkeeper_brea
 -- As it stands: without an error for as long again as it was open, it has closed.
 CREATE FUNCTION slotkeeper_breaker_read(p_host text, p_now double precision, p_open_ms double precision)
 RETURNS slotkeeper_breaker
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
   b slotkeeper_breaker;
 BEGIN

@@ -46,11 +46,13 @@ CREATE TYPE slotkeeper_round AS (
   entries slotkeeper_entry[],
   accounts slotkeeper_account[],
   buckets text[],
-  displaced text[]
+  displaced text[],
+  slots integer[],
+  granted integer
 );
 
 CREATE FUNCTION slotkeeper_load(h slotkeeper_host, p_waiters jsonb) RETURNS slotkeeper_entry[]
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
   RETURN ARRAY(
     SELECT ROW(
@@ -74,6 +76,29 @@ BEGIN
   );
 END $$;
 
+-- The accounts of the batch's buckets, each once, numbered as the entries name them.
+CREATE FUNCTION slotkeeper_load_accounts(r slotkeeper_round) RETURNS slotkeeper_round
+LANGUAGE plpgsql AS $$
+DECLARE
+  e slotkeeper_entry;
+  v_no integer;
+BEGIN
+  FOR i IN 1 .. cardinality(r.entries) LOOP
+    e := r.entries[i];
+    v_no := array_position(r.buckets, e.bucket);
+    IF v_no IS NULL THEN
+      v_no := cardinality(r.buckets) + 1;
+      r.buckets[v_no] := e.bucket;
+      r.accounts[v_no] := CASE WHEN (e.account).host IS NOT NULL THEN e.account
+        ELSE slotkeeper_new_account((r.h).host, e.bucket, e.weight, (r.h).touched_at) END;
+    END IF;
+    e.account := NULL;
+    e.account_no := v_no;
+    r.entries[i] := e;
+  END LOOP;
+  RETURN r;
+END $$;
+
 -- Admits newcomers to the pool, in the order of the batch, and answers those of whom something is known.
 CREATE FUNCTION slotkeeper_admit(r slotkeeper_round, p_may_grant boolean) RETURNS slotkeeper_round
 LANGUAGE plpgsql AS $$
@@ -85,13 +110,6 @@ DECLARE
 BEGIN
   FOR i IN 1 .. cardinality(r.entries) LOOP
     e := r.entries[i];
-    e.account_no := array_position(r.buckets, e.bucket);
-    IF e.account_no IS NULL THEN
-      e.account_no := cardinality(r.buckets) + 1;
-      r.buckets[e.account_no] := e.bucket;
-      IF (e.account).host IS NULL THEN e.account := slotkeeper_new_account(h.host, e.bucket, e.weight, v_now); END IF;
-      r.accounts[e.account_no] := e.account;
-    END IF;
     IF e.ending IS NOT NULL THEN
       e.status := 'ENDED';
     ELSIF e.slot_id IS NOT NULL THEN
@@ -285,18 +303,15 @@ DECLARE
   v_now double precision := (r.h).touched_at;
   v_host text := (r.h).host;
   e slotkeeper_entry;
-  v_granted integer := 0;
 BEGIN
   FOREACH e IN ARRAY r.entries LOOP
-    IF e.is_granted THEN
-      v_granted := v_granted + 1;
-    ELSIF e.status IN ('ACQUIRED', 'ENDED') THEN
+    IF e.status IN ('ACQUIRED', 'ENDED') AND NOT e.is_granted THEN
       UPDATE slotkeeper_session SET keep_until = v_now + e.ttl_ms
       WHERE host = v_host AND session = e.session AND keep_until < v_now + e.ttl_ms;
       UPDATE upstream_slot_pool SET is_shared = true WHERE id = e.slot_id AND NOT is_shared;
     END IF;
   END LOOP;
-  IF v_granted = 0 THEN RETURN; END IF;
+  IF r.granted = 0 THEN RETURN; END IF;
   UPDATE upstream_slot_pool p SET status = 'locked', ip_hash = g.bucket, locked_at = to_timestamp(v_now / 1000),
     token = g.token, fence = g.fence, session = g.session, instance = r.instance, granted_by = 'service',
     granted_at = v_now, ends_at = g.ends_at, is_released = false, is_probe = g.is_probe, is_shared = false
@@ -307,7 +322,7 @@ BEGIN
   ON CONFLICT (host, session) DO UPDATE SET slot_id = excluded.slot_id, fence = excluded.fence, ending = NULL,
     keep_until = excluded.keep_until;
   -- Now and then, what is past its deadline goes; the sweep gets the rest.
-  IF (r.h).fence % 16 < v_granted THEN PERFORM slotkeeper_forget_sessions(v_host, v_now, 64); END IF;
+  IF (r.h).fence % 16 < r.granted THEN PERFORM slotkeeper_forget_sessions(v_host, v_now, 64); END IF;
 END $$;
 
 -- A record outlives its deadline while its lease lasts. Returns how many went.
@@ -318,7 +333,7 @@ DECLARE
 BEGIN
   DELETE FROM slotkeeper_session d WHERE (d.host, d.session) IN (
     SELECT s.host, s.session FROM slotkeeper_session s
-    WHERE s.host = p_host AND s.keep_until <= p_now AND NOT EXISTS (
+    WHERE s.host || '' = p_host AND s.keep_until <= p_now AND NOT EXISTS (
       SELECT FROM upstream_slot_pool p WHERE p.id = s.slot_id AND p.fence = s.fence AND p.ends_at > p_now
     ) ORDER BY s.keep_until LIMIT p_most
   );
@@ -326,7 +341,7 @@ BEGIN
   RETURN v_gone;
 END $$;
 
--- The pool: who left, who came, who was spoken for. A word that is half a second old is as good as a new one.
+-- The pool: who left, who came, who was spoken for (who is throttled keeps his place, and his instance). A word that is half a second old is as good as a new one.
 CREATE FUNCTION slotkeeper_write_waiters(r slotkeeper_round) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -340,7 +355,7 @@ BEGIN
   FOREACH e IN ARRAY r.entries LOOP
     IF e.is_granted THEN
       IF e.seen_at IS NOT NULL THEN v_left := v_left + 1; END IF;
-    ELSIF e.is_pooled THEN
+    ELSIF e.is_pooled AND e.status IN ('WAIT', 'IP_TOO_MANY') THEN
       IF e.seen_at IS NULL THEN
         v_new := v_new + 1;
       ELSIF e.seen_at < v_now - 500 OR e.owner <> r.instance OR e.was_grantable <> e.is_grantable THEN
@@ -360,7 +375,8 @@ BEGIN
   IF v_stale > 0 THEN
     UPDATE slotkeeper_waiter w SET seen_at = v_now, instance = r.instance, is_grantable = s.is_grantable
     FROM unnest(r.entries) s
-    WHERE s.is_pooled AND NOT s.is_granted AND s.seen_at IS NOT NULL AND w.host = h.host AND w.session = s.session;
+    WHERE s.is_pooled AND s.status IN ('WAIT', 'IP_TOO_MANY') AND s.seen_at IS NOT NULL
+      AND w.host = h.host AND w.session = s.session;
   END IF;
 END $$;
 
@@ -381,6 +397,8 @@ BEGIN
   r.accounts := '{}';
   r.buckets := '{}';
   r.displaced := '{}';
+  r.granted := 0;
+  r := slotkeeper_load_accounts(r);
   r := slotkeeper_admit(r, p_may_grant);
   IF p_may_grant THEN r := slotkeeper_grant(r); END IF;
   RETURN slotkeeper_conclude(r);

@@ -59,8 +59,8 @@ BEGIN
   RETURN e;
 END $$;
 
--- Decides about waiter i, and gives it the slot if it may have one. p_slots: rows to take from.
-CREATE FUNCTION slotkeeper_serve(r slotkeeper_round, i integer, p_slots integer[]) RETURNS slotkeeper_round
+-- Decides about waiter i, and gives it the slot if it may have one.
+CREATE FUNCTION slotkeeper_serve(r slotkeeper_round, i integer) RETURNS slotkeeper_round
 LANGUAGE plpgsql AS $$
 DECLARE
   h slotkeeper_host;
@@ -79,7 +79,8 @@ BEGIN
     h.fence := h.fence + 1;
     IF e.is_probe THEN h.probes := h.probes + 1; END IF;
     e.is_granted := true;
-    e.slot_id := p_slots[1 + (SELECT count(*) FROM unnest(r.entries) g WHERE g.is_granted)];
+    r.granted := r.granted + 1;
+    e.slot_id := r.slots[r.granted];
     e.token := slotkeeper_new_token(e.slot_id);
     e.fence := h.fence;
     e.ends_at := h.touched_at + least((h.policy).lease_ms, (h.policy).max_hold_ms);
@@ -90,12 +91,12 @@ BEGIN
 END $$;
 
 -- As given: the weighted scheduler of the instance has chosen.
-CREATE FUNCTION slotkeeper_grant_given(r slotkeeper_round, p_slots integer[]) RETURNS slotkeeper_round
+CREATE FUNCTION slotkeeper_grant_given(r slotkeeper_round) RETURNS slotkeeper_round
 LANGUAGE plpgsql AS $$
 BEGIN
   FOR i IN 1 .. cardinality(r.entries) LOOP
     EXIT WHEN ((r.h).policy).slots <= ((r.h).ledger).in_flight;
-    IF (r.entries[i]).status IS NULL THEN r := slotkeeper_serve(r, i, p_slots); END IF;
+    IF (r.entries[i]).status IS NULL THEN r := slotkeeper_serve(r, i); END IF;
   END LOOP;
   RETURN r;
 END $$;
@@ -142,7 +143,7 @@ BEGIN
   RETURN v_best;
 END $$;
 
-CREATE FUNCTION slotkeeper_grant_ranked(r slotkeeper_round, p_slots integer[]) RETURNS slotkeeper_round
+CREATE FUNCTION slotkeeper_grant_ranked(r slotkeeper_round) RETURNS slotkeeper_round
 LANGUAGE plpgsql AS $$
 DECLARE
   v_best integer;
@@ -151,13 +152,13 @@ BEGIN
   WHILE ((r.h).policy).slots > ((r.h).ledger).in_flight LOOP
     v_best := slotkeeper_best(r);
     EXIT WHEN v_best IS NULL;
-    r := slotkeeper_serve(r, v_best, p_slots);
+    r := slotkeeper_serve(r, v_best);
     IF (r.entries[v_best]).status = 'IP_TOO_MANY' THEN
       -- What refuses the oldest of a bucket refuses the others.
       v_refused := (r.entries[v_best]).bucket;
       FOR i IN 1 .. cardinality(r.entries) LOOP
         IF (r.entries[i]).status IS NULL AND (r.entries[i]).bucket = v_refused THEN
-          r := slotkeeper_serve(r, i, p_slots);
+          r := slotkeeper_serve(r, i);
         END IF;
       END LOOP;
     END IF;
@@ -169,16 +170,19 @@ CREATE FUNCTION slotkeeper_grant(r slotkeeper_round) RETURNS slotkeeper_round
 LANGUAGE plpgsql AS $$
 DECLARE
   h slotkeeper_host := r.h;
-  v_standing integer := (SELECT count(*) FROM unnest(r.entries) e WHERE e.status IS NULL);
-  v_free integer := least(v_standing, greatest(0, (h.policy).slots - (h.ledger).in_flight))::integer;
-  v_slots integer[];
+  v_standing integer := 0;
+  v_free integer;
 BEGIN
+  FOR i IN 1 .. cardinality(r.entries) LOOP
+    IF (r.entries[i]).status IS NULL THEN v_standing := v_standing + 1; END IF;
+  END LOOP;
+  v_free := least(v_standing, greatest(0, (h.policy).slots - (h.ledger).in_flight));
   IF v_free > 0 THEN
-    v_slots := slotkeeper_free_slots(h.host, v_free);
+    r.slots := slotkeeper_free_slots(h.host, v_free);
     IF (h.policy).sequence = 'given' THEN
-      r := slotkeeper_grant_given(r, v_slots);
+      r := slotkeeper_grant_given(r);
     ELSE
-      r := slotkeeper_grant_ranked(r, v_slots);
+      r := slotkeeper_grant_ranked(r);
     END IF;
   END IF;
   FOR i IN 1 .. cardinality(r.entries) LOOP
