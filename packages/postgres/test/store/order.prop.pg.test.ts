@@ -71,7 +71,9 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
 
 const isLong = process.env["SLOTKEEPER_LONG"] === "1";
 
-test("the same history gives the same answers in memory and in PostgreSQL, to the last bit", { timeout: 1_200_000 }, async () => {
+test("the same history gives the same answers in memory and in PostgreSQL, to the last bit", {
+  timeout: 1_200_000,
+}, async () => {
   let decided = 0;
   const history = fc.array(steps, { minLength: 10, maxLength: 45, size: "max" });
   await fc.assert(

@@ -14,7 +14,12 @@ export type Step =
       readonly uncollectedBy?: string | undefined;
     }
   | { readonly kind: "renew"; readonly session: number }
-  | { readonly kind: "withdraw"; readonly session: number; readonly end: "canceled" | "timeout"; readonly instance: string }
+  | {
+      readonly kind: "withdraw";
+      readonly session: number;
+      readonly end: "canceled" | "timeout";
+      readonly instance: string;
+    }
   | { readonly kind: "report"; readonly status: number }
   | { readonly kind: "limits"; readonly slots: number | undefined }
   | { readonly kind: "breaker"; readonly isOpen: boolean };
@@ -78,9 +83,7 @@ export class TwoStores {
       case "withdraw": {
         const sessions = [{ session: this.#name(step.session), end: step.end, ttlMs: 60_000 }];
         const { instance } = step;
-        return this.#both((store) =>
-          store.withdraw({ host: this.#host, instance, policy: this.#policy, sessions }),
-        );
+        return this.#both((store) => store.withdraw({ host: this.#host, instance, policy: this.#policy, sessions }));
       }
       case "report":
         return this.#both((store) => store.report({ host: this.#host, policy: this.#policy, status: step.status }));
