@@ -263,6 +263,7 @@ CREATE TABLE upstream_slot_pool (
   slot_index integer NOT NULL,
   status text NOT NULL DEFAULT 'available'::text,
   token text,
+  CONSTRAINT upstream_slot_pool_books CHECK (((status = 'locked'::text) = (ends_at IS NOT NULL))),
   CONSTRAINT upstream_slot_pool_pkey PRIMARY KEY (id)
 ) WITH (fillfactor=40, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 
