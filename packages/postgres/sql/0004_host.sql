@@ -66,7 +66,7 @@ BEGIN
   IF h.next_end_at <= p_now THEN
     FOR r_slot IN
       SELECT * FROM upstream_slot_pool
-      WHERE hostname_pattern = h.host AND status = 'locked' AND ends_at <= p_now ORDER BY ends_at, id
+      WHERE hostname_pattern = h.host AND status = 'locked' AND ends_at <= p_now ORDER BY ends_at, fence
     LOOP
       h := slotkeeper_end_lease(h, r_slot, r_slot.ends_at);
     END LOOP;
