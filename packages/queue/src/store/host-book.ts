@@ -69,12 +69,18 @@ export class HostBook {
     return Math.max(0, this.#policy.slots - this.leases.size);
   }
 
-  use(policy: HostPolicy, isSemaphore: boolean): void {
-    if (isSemaphore && this.#capacity === undefined) {
-      this.#capacity = policy.slots;
-      this.#given = undefined;
-    }
+  use(policy: HostPolicy): void {
     if (policy !== this.#given) this.#adopt(policy);
+  }
+
+  /** A user of a named semaphore joins: the first fixes the capacity. False: it asks for another than is fixed. */
+  joinCapacity(limit: number | undefined): boolean {
+    if (this.#capacity === undefined) {
+      const given = this.#given ?? this.#policy;
+      this.#capacity = limit ?? given.slots;
+      this.#adopt(given);
+    }
+    return limit === undefined || limit === this.#capacity;
   }
 
   setLive(limits: LiveLimits | undefined): void {
