@@ -40,7 +40,7 @@ DECLARE
 BEGIN
   h.live_slots := p_slots;
   h.live_slots_per_bucket := p_slots_per_bucket;
-  PERFORM slotkeeper_close(slotkeeper_adopt(h, v_policy, false));
+  PERFORM slotkeeper_close(slotkeeper_adopt(h, v_policy));
 END $$;
 
 CREATE FUNCTION slotkeeper_set_breaker(p_host text, p_policy jsonb, p_is_open boolean) RETURNS void
