@@ -108,9 +108,13 @@ CREATE TYPE slotkeeper_rank AS (
   zone integer
 );
 
-CREATE TYPE slotkeeper_released AS (
+CREATE TYPE slotkeeper_returns AS (
   h slotkeeper_host,
-  reply jsonb
+  slots upstream_slot_pool[],
+  buckets text[],
+  accounts slotkeeper_account[],
+  freed integer[],
+  replies jsonb[]
 );
 
 CREATE TYPE slotkeeper_round AS (
@@ -120,7 +124,9 @@ CREATE TYPE slotkeeper_round AS (
   entries slotkeeper_entry[],
   accounts slotkeeper_account[],
   buckets text[],
-  displaced text[]
+  displaced text[],
+  slots integer[],
+  granted integer
 );
 
 CREATE SEQUENCE upstream_slot_pool_id_seq AS integer INCREMENT 1;
@@ -260,9 +266,9 @@ CREATE TABLE upstream_slot_pool (
   CONSTRAINT upstream_slot_pool_pkey PRIMARY KEY (id)
 ) WITH (fillfactor=40, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 
-CREATE INDEX slotkeeper_session_keep ON public.slotkeeper_session USING btree (host, keep_until);
+CREATE INDEX slotkeeper_session_keep ON slotkeeper_session USING btree (((host || ''::text)), keep_until);
 
-CREATE UNIQUE INDEX upstream_slot_pool_slot ON public.upstream_slot_pool USING btree (hostname_pattern, slot_index);
+CREATE UNIQUE INDEX upstream_slot_pool_slot ON upstream_slot_pool USING btree (hostname_pattern, slot_index);
 
 COMMENT ON TABLE slotkeeper_account IS 'Account in packages/queue/src/order/state.ts. waiting counts slotkeeper_waiter only. An idle row that the meter has passed counts as none.';
 
@@ -587,13 +593,6 @@ DECLARE
 BEGIN
   FOR i IN 1 .. cardinality(r.entries) LOOP
     e := r.entries[i];
-    e.account_no := array_position(r.buckets, e.bucket);
-    IF e.account_no IS NULL THEN
-      e.account_no := cardinality(r.buckets) + 1;
-      r.buckets[e.account_no] := e.bucket;
-      IF (e.account).host IS NULL THEN e.account := slotkeeper_new_account(h.host, e.bucket, e.weight, v_now); END IF;
-      r.accounts[e.account_no] := e.account;
-    END IF;
     IF e.ending IS NOT NULL THEN
       e.status := 'ENDED';
     ELSIF e.slot_id IS NOT NULL THEN
@@ -678,6 +677,17 @@ BEGIN
 END $function$
 ;
 
+CREATE OR REPLACE FUNCTION slotkeeper_answer_elsewhere(p_hosts text[], p_replies jsonb[])
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT jsonb_agg(coalesce(p_replies[at], CASE WHEN host IS NULL THEN '{"isReleased": false}'::jsonb
+    ELSE jsonb_build_object('elsewhere', host) END) ORDER BY at)
+  FROM unnest(p_hosts) WITH ORDINALITY AS t (host, at)
+$function$
+;
+
 CREATE OR REPLACE FUNCTION slotkeeper_best(r slotkeeper_round)
  RETURNS integer
  LANGUAGE plpgsql
@@ -757,7 +767,6 @@ AS $function$ SELECT ROW(p_now, p_code, NULL, 0, 0, 0)::slotkeeper_breaker $func
 CREATE OR REPLACE FUNCTION slotkeeper_breaker_read(p_host text, p_now double precision, p_open_ms double precision)
  RETURNS slotkeeper_breaker
  LANGUAGE plpgsql
- STABLE
 AS $function$
 DECLARE
   b slotkeeper_breaker;
@@ -928,6 +937,22 @@ BEGIN
 END $function$
 ;
 
+CREATE OR REPLACE FUNCTION slotkeeper_cool_down(h slotkeeper_host, p_bucket text, p_from double precision)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  v_cooldown_ms double precision := (h.policy).cooldown_ms;
+BEGIN
+  IF v_cooldown_ms <= 0 OR p_bucket = '' THEN RETURN; END IF;
+  INSERT INTO upstream_ip_cooldown AS c (hostname_pattern, ip_hash, last_release_at, cool_until)
+  VALUES (h.host, p_bucket, to_timestamp(p_from / 1000), p_from + v_cooldown_ms)
+  ON CONFLICT (hostname_pattern, ip_hash) DO UPDATE SET
+    last_release_at = greatest(c.last_release_at, excluded.last_release_at),
+    cool_until = greatest(c.cool_until, excluded.cool_until);
+END $function$
+;
+
 CREATE OR REPLACE FUNCTION slotkeeper_cools_until(p_host text, p_bucket text, p_cooldown_ms double precision)
  RETURNS double precision
  LANGUAGE plpgsql
@@ -980,6 +1005,8 @@ BEGIN
   r.accounts := '{}';
   r.buckets := '{}';
   r.displaced := '{}';
+  r.granted := 0;
+  r := slotkeeper_load_accounts(r);
   r := slotkeeper_admit(r, p_may_grant);
   IF p_may_grant THEN r := slotkeeper_grant(r); END IF;
   RETURN slotkeeper_conclude(r);
@@ -1079,10 +1106,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_end_lease(h slotkeeper_host, p_slot upstre
 AS $function$
 BEGIN
   h.ledger := slotkeeper_advance(h.ledger, p_at);
-  UPDATE upstream_slot_pool SET status = 'available', ip_hash = NULL, locked_at = NULL, token = NULL, fence = NULL,
-    session = NULL, instance = NULL, granted_by = NULL, granted_at = NULL, ends_at = NULL,
-    is_released = false, is_probe = false, is_shared = false
-  WHERE id = p_slot.id;
+  PERFORM slotkeeper_free_rows(ARRAY[p_slot.id]);
   IF p_slot.is_probe THEN h.probes := h.probes - 1; END IF;
   RETURN slotkeeper_move(h, coalesce(p_slot.ip_hash, ''), NULL, 0, -1);
 END $function$
@@ -1158,7 +1182,6 @@ END $function$
 CREATE OR REPLACE FUNCTION slotkeeper_first_end(p_host text, p_bucket text)
  RETURNS double precision
  LANGUAGE plpgsql
- STABLE
 AS $function$
 BEGIN
   RETURN coalesce((
@@ -1190,12 +1213,24 @@ DECLARE
 BEGIN
   DELETE FROM slotkeeper_session d WHERE (d.host, d.session) IN (
     SELECT s.host, s.session FROM slotkeeper_session s
-    WHERE s.host = p_host AND s.keep_until <= p_now AND NOT EXISTS (
+    WHERE s.host || '' = p_host AND s.keep_until <= p_now AND NOT EXISTS (
       SELECT FROM upstream_slot_pool p WHERE p.id = s.slot_id AND p.fence = s.fence AND p.ends_at > p_now
     ) ORDER BY s.keep_until LIMIT p_most
   );
   GET DIAGNOSTICS v_gone = ROW_COUNT;
   RETURN v_gone;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION slotkeeper_free_rows(p_ids integer[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  UPDATE upstream_slot_pool SET status = 'available', ip_hash = NULL, locked_at = NULL, token = NULL, fence = NULL,
+    session = NULL, instance = NULL, granted_by = NULL, granted_at = NULL, ends_at = NULL,
+    is_released = false, is_probe = false, is_shared = false
+  WHERE id = ANY (p_ids);
 END $function$
 ;
 
@@ -1224,24 +1259,18 @@ BEGIN
 END $function$
 ;
 
-CREATE OR REPLACE FUNCTION slotkeeper_give_back(h slotkeeper_host, p_slot upstream_slot_pool, p_ends_at double precision)
+CREATE OR REPLACE FUNCTION slotkeeper_give_back(h slotkeeper_host, p_slot upstream_slot_pool, p_hit_ago_ms double precision)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-  v_cooldown_ms double precision := (h.policy).cooldown_ms;
+  v_ends_at double precision := slotkeeper_end_of(h, p_hit_ago_ms);
 BEGIN
-  h.last_end_at := greatest(h.last_end_at, p_ends_at);
-  IF v_cooldown_ms > 0 AND p_slot.ip_hash <> '' THEN
-    INSERT INTO upstream_ip_cooldown AS c (hostname_pattern, ip_hash, last_release_at, cool_until)
-    VALUES (h.host, p_slot.ip_hash, to_timestamp(p_ends_at / 1000), p_ends_at + v_cooldown_ms)
-    ON CONFLICT (hostname_pattern, ip_hash) DO UPDATE SET
-      last_release_at = greatest(c.last_release_at, excluded.last_release_at),
-      cool_until = greatest(c.cool_until, excluded.cool_until);
-  END IF;
-  IF p_ends_at <= h.touched_at THEN RETURN slotkeeper_end_lease(h, p_slot, h.touched_at); END IF;
-  UPDATE upstream_slot_pool SET is_released = true, ends_at = p_ends_at WHERE id = p_slot.id;
-  h.next_end_at := least(h.next_end_at, p_ends_at);
+  h.last_end_at := greatest(h.last_end_at, v_ends_at);
+  PERFORM slotkeeper_cool_down(h, p_slot.ip_hash, v_ends_at);
+  IF v_ends_at <= h.touched_at THEN RETURN slotkeeper_end_lease(h, p_slot, h.touched_at); END IF;
+  UPDATE upstream_slot_pool SET is_released = true, ends_at = v_ends_at WHERE id = p_slot.id;
+  h.next_end_at := least(h.next_end_at, v_ends_at);
   RETURN h;
 END $function$
 ;
@@ -1252,16 +1281,19 @@ CREATE OR REPLACE FUNCTION slotkeeper_grant(r slotkeeper_round)
 AS $function$
 DECLARE
   h slotkeeper_host := r.h;
-  v_standing integer := (SELECT count(*) FROM unnest(r.entries) e WHERE e.status IS NULL);
-  v_free integer := least(v_standing, greatest(0, (h.policy).slots - (h.ledger).in_flight))::integer;
-  v_slots integer[];
+  v_standing integer := 0;
+  v_free integer;
 BEGIN
+  FOR i IN 1 .. cardinality(r.entries) LOOP
+    IF (r.entries[i]).status IS NULL THEN v_standing := v_standing + 1; END IF;
+  END LOOP;
+  v_free := least(v_standing, greatest(0, (h.policy).slots - (h.ledger).in_flight));
   IF v_free > 0 THEN
-    v_slots := slotkeeper_free_slots(h.host, v_free);
+    r.slots := slotkeeper_free_slots(h.host, v_free);
     IF (h.policy).sequence = 'given' THEN
-      r := slotkeeper_grant_given(r, v_slots);
+      r := slotkeeper_grant_given(r);
     ELSE
-      r := slotkeeper_grant_ranked(r, v_slots);
+      r := slotkeeper_grant_ranked(r);
     END IF;
   END IF;
   FOR i IN 1 .. cardinality(r.entries) LOOP
@@ -1298,20 +1330,20 @@ BEGIN
 END $function$
 ;
 
-CREATE OR REPLACE FUNCTION slotkeeper_grant_given(r slotkeeper_round, p_slots integer[])
+CREATE OR REPLACE FUNCTION slotkeeper_grant_given(r slotkeeper_round)
  RETURNS slotkeeper_round
  LANGUAGE plpgsql
 AS $function$
 BEGIN
   FOR i IN 1 .. cardinality(r.entries) LOOP
     EXIT WHEN ((r.h).policy).slots <= ((r.h).ledger).in_flight;
-    IF (r.entries[i]).status IS NULL THEN r := slotkeeper_serve(r, i, p_slots); END IF;
+    IF (r.entries[i]).status IS NULL THEN r := slotkeeper_serve(r, i); END IF;
   END LOOP;
   RETURN r;
 END $function$
 ;
 
-CREATE OR REPLACE FUNCTION slotkeeper_grant_ranked(r slotkeeper_round, p_slots integer[])
+CREATE OR REPLACE FUNCTION slotkeeper_grant_ranked(r slotkeeper_round)
  RETURNS slotkeeper_round
  LANGUAGE plpgsql
 AS $function$
@@ -1322,13 +1354,13 @@ BEGIN
   WHILE ((r.h).policy).slots > ((r.h).ledger).in_flight LOOP
     v_best := slotkeeper_best(r);
     EXIT WHEN v_best IS NULL;
-    r := slotkeeper_serve(r, v_best, p_slots);
+    r := slotkeeper_serve(r, v_best);
     IF (r.entries[v_best]).status = 'IP_TOO_MANY' THEN
       -- What refuses the oldest of a bucket refuses the others.
       v_refused := (r.entries[v_best]).bucket;
       FOR i IN 1 .. cardinality(r.entries) LOOP
         IF (r.entries[i]).status IS NULL AND (r.entries[i]).bucket = v_refused THEN
-          r := slotkeeper_serve(r, i, p_slots);
+          r := slotkeeper_serve(r, i);
         END IF;
       END LOOP;
     END IF;
@@ -1340,7 +1372,6 @@ END $function$
 CREATE OR REPLACE FUNCTION slotkeeper_held(p_host text, p_token text)
  RETURNS upstream_slot_pool
  LANGUAGE plpgsql
- STABLE
 AS $function$
 DECLARE
   v_slot upstream_slot_pool;
@@ -1444,7 +1475,6 @@ $function$
 CREATE OR REPLACE FUNCTION slotkeeper_load(h slotkeeper_host, p_waiters jsonb)
  RETURNS slotkeeper_entry[]
  LANGUAGE plpgsql
- STABLE
 AS $function$
 BEGIN
   RETURN ARRAY(
@@ -1467,6 +1497,31 @@ BEGIN
     LEFT JOIN upstream_ip_cooldown c ON c.hostname_pattern = h.host AND c.ip_hash = w.bucket
     ORDER BY w.at
   );
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION slotkeeper_load_accounts(r slotkeeper_round)
+ RETURNS slotkeeper_round
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  e slotkeeper_entry;
+  v_no integer;
+BEGIN
+  FOR i IN 1 .. cardinality(r.entries) LOOP
+    e := r.entries[i];
+    v_no := array_position(r.buckets, e.bucket);
+    IF v_no IS NULL THEN
+      v_no := cardinality(r.buckets) + 1;
+      r.buckets[v_no] := e.bucket;
+      r.accounts[v_no] := CASE WHEN (e.account).host IS NOT NULL THEN e.account
+        ELSE slotkeeper_new_account((r.h).host, e.bucket, e.weight, (r.h).touched_at) END;
+    END IF;
+    e.account := NULL;
+    e.account_no := v_no;
+    r.entries[i] := e;
+  END LOOP;
+  RETURN r;
 END $function$
 ;
 
@@ -1681,31 +1736,28 @@ CREATE OR REPLACE FUNCTION slotkeeper_release(p_host text, p_policy jsonb, p_rel
  SET enable_mergejoin TO 'off'
 AS $function$
 DECLARE
-  v_host text := coalesce(p_host, slotkeeper_token_host(p_releases -> 0 ->> 'token'));
-  v_released slotkeeper_released;
-  v_replies jsonb[];
-  v_other text;
-  r record;
+  v_hosts text[] := slotkeeper_token_hosts(p_releases);
+  v_host text := coalesce(p_host, v_hosts[1]);
+  v_is_news boolean := p_policy IS NOT NULL AND jsonb_path_exists(p_releases, '$[*].status');
+  h slotkeeper_host;
+  r slotkeeper_returns;
+  one record;
 BEGIN
-  FOR r IN SELECT * FROM jsonb_to_recordset(p_releases)
-    AS t (token text, hit_ago_ms double precision, status integer, uncollected_by text)
+  IF v_host IS NULL OR (v_is_news OR v_host = ANY (v_hosts)) IS NOT TRUE THEN
+    RETURN slotkeeper_answer_elsewhere(v_hosts, NULL);
+  END IF;
+  h := CASE WHEN p_policy IS NULL THEN slotkeeper_find(v_host)
+    ELSE slotkeeper_open(v_host, jsonb_populate_record(NULL::slotkeeper_policy, p_policy)) END;
+  r := slotkeeper_returns_load(h, p_releases);
+  FOR one IN SELECT * FROM ROWS FROM (jsonb_to_recordset(p_releases) AS (
+    hit_ago_ms double precision, status integer, uncollected_by text
+  )) WITH ORDINALITY AS t (hit_ago_ms, status, uncollected_by, at)
   LOOP
-    v_other := slotkeeper_token_host(r.token);
-    IF v_other <> v_host THEN
-      v_released.reply := jsonb_build_object('elsewhere', v_other);
-    ELSIF v_host IS NULL OR (v_other IS NULL AND (r.status IS NULL OR p_policy IS NULL)) THEN
-      v_released.reply := '{"isReleased": false}';
-    ELSE
-      IF v_released.h IS NULL THEN
-        v_released.h := CASE WHEN p_policy IS NULL THEN slotkeeper_find(v_host)
-          ELSE slotkeeper_open(v_host, jsonb_populate_record(NULL::slotkeeper_policy, p_policy)) END;
-      END IF;
-      v_released := slotkeeper_release_one(v_released.h, r.token, r.hit_ago_ms, r.status, r.uncollected_by);
-    END IF;
-    v_replies := v_replies || v_released.reply;
+    CONTINUE WHEN v_hosts[one.at] <> v_host;
+    r := slotkeeper_returns_one(r, one.at::integer, one.hit_ago_ms, one.status, one.uncollected_by);
   END LOOP;
-  IF (v_released.h).host IS NOT NULL THEN PERFORM slotkeeper_close(v_released.h); END IF;
-  RETURN to_jsonb(v_replies);
+  PERFORM slotkeeper_returns_write(r);
+  RETURN slotkeeper_answer_elsewhere(v_hosts, r.replies);
 END $function$
 ;
 
@@ -1728,35 +1780,6 @@ BEGIN
   h := slotkeeper_give_back(h, p_slot, NULL);
   h.policy := v_policy;
   PERFORM slotkeeper_close(h);
-END $function$
-;
-
-CREATE OR REPLACE FUNCTION slotkeeper_release_one(h slotkeeper_host, p_token text, p_hit_ago_ms double precision, p_status integer, p_uncollected_by text)
- RETURNS slotkeeper_released
- LANGUAGE plpgsql
-AS $function$
-DECLARE
-  v_slot upstream_slot_pool := slotkeeper_held(h.host, p_token);
-  v_ends_at double precision := h.touched_at;
-BEGIN
-  -- News of the upstream, even when the slot it came with is lost.
-  IF p_status IS NOT NULL THEN
-    PERFORM slotkeeper_breaker_report(h.host, h.policy, p_status, coalesce(v_slot.is_probe, false), h.touched_at);
-  END IF;
-  -- Uncollected: as if it had never been granted, unless somebody else was told of it.
-  IF v_slot.id IS NULL OR (p_uncollected_by IS NOT NULL AND (v_slot.is_shared OR v_slot.instance <> p_uncollected_by)) THEN
-    RETURN ROW(h, '{"isReleased": false}'::jsonb)::slotkeeper_released;
-  END IF;
-  IF p_uncollected_by IS NULL THEN
-    v_ends_at := slotkeeper_end_of(h, p_hit_ago_ms);
-    h := slotkeeper_give_back(h, v_slot, v_ends_at);
-  ELSE
-    DELETE FROM slotkeeper_session WHERE host = h.host AND session = v_slot.session;
-    h := slotkeeper_end_lease(h, v_slot, h.touched_at);
-  END IF;
-  RETURN ROW(h, jsonb_build_object(
-    'isReleased', true, 'host', h.host, 'bucket', v_slot.ip_hash, 'endsInMs', v_ends_at - h.touched_at
-  ))::slotkeeper_released;
 END $function$
 ;
 
@@ -1838,6 +1861,109 @@ BEGIN
 END $function$
 ;
 
+CREATE OR REPLACE FUNCTION slotkeeper_returns_free(r slotkeeper_returns, p_slot upstream_slot_pool)
+ RETURNS slotkeeper_returns
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  h slotkeeper_host := r.h;
+  v_no integer := array_position(r.buckets, p_slot.ip_hash);
+  s slotkeeper_books := ROW(h.ledger, r.accounts[v_no])::slotkeeper_books;
+BEGIN
+  s := slotkeeper_shift(s, 0, -1, 0, slotkeeper_bucket_limit(h.policy, p_slot.ip_hash));
+  r.accounts[v_no] := s.account;
+  h.ledger := s.ledger;
+  IF p_slot.is_probe THEN h.probes := h.probes - 1; END IF;
+  IF (h.ledger).in_flight = 0 AND (h.ledger).waiting = 0 THEN h.capacity := NULL; END IF;
+  r.h := h;
+  r.freed := r.freed || p_slot.id;
+  RETURN r;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION slotkeeper_returns_load(h slotkeeper_host, p_releases jsonb)
+ RETURNS slotkeeper_returns
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  r slotkeeper_returns;
+BEGIN
+  r.h := h;
+  r.slots := ARRAY(
+    SELECT p FROM ROWS FROM (jsonb_to_recordset(p_releases) AS (token text)) WITH ORDINALITY AS t (token, at)
+    LEFT JOIN upstream_slot_pool p ON p.id = slotkeeper_token_row(t.token) AND p.token = t.token
+      AND p.hostname_pattern = h.host AND p.status = 'locked' AND NOT p.is_released
+    ORDER BY t.at
+  );
+  r.accounts := ARRAY(
+    SELECT a FROM slotkeeper_account a WHERE a.host = h.host
+      AND a.bucket = ANY (ARRAY(SELECT p.ip_hash FROM unnest(r.slots) p WHERE p.id IS NOT NULL))
+  );
+  r.buckets := ARRAY(SELECT a.bucket FROM unnest(r.accounts) a);
+  r.freed := '{}';
+  r.replies := '{}';
+  RETURN r;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION slotkeeper_returns_one(r slotkeeper_returns, i integer, p_hit_ago_ms double precision, p_status integer, p_uncollected_by text)
+ RETURNS slotkeeper_returns
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  h slotkeeper_host := r.h;
+  v_slot upstream_slot_pool := r.slots[i];
+  v_ends_at double precision := h.touched_at;
+BEGIN
+  FOR n IN 1 .. i - 1 LOOP
+    IF (r.slots[n]).id = v_slot.id THEN v_slot := NULL; END IF;
+  END LOOP;
+  -- News of the upstream, even when the slot it came with is lost.
+  IF p_status IS NOT NULL THEN
+    PERFORM slotkeeper_breaker_report(h.host, h.policy, p_status, coalesce(v_slot.is_probe, false), h.touched_at);
+  END IF;
+  -- Uncollected: as if it had never been granted, unless somebody else was told of it.
+  IF v_slot.id IS NULL OR (p_uncollected_by IS NOT NULL AND (v_slot.is_shared OR v_slot.instance <> p_uncollected_by)) THEN
+    r.slots[i] := NULL;
+    r.replies[i] := '{"isReleased": false}';
+    RETURN r;
+  END IF;
+  IF p_uncollected_by IS NULL THEN
+    v_ends_at := slotkeeper_end_of(h, p_hit_ago_ms);
+    h.last_end_at := greatest(h.last_end_at, v_ends_at);
+    PERFORM slotkeeper_cool_down(h, v_slot.ip_hash, v_ends_at);
+  ELSE
+    DELETE FROM slotkeeper_session WHERE host = h.host AND session = v_slot.session;
+  END IF;
+  IF v_ends_at > h.touched_at THEN
+    UPDATE upstream_slot_pool SET is_released = true, ends_at = v_ends_at WHERE id = v_slot.id;
+    h.next_end_at := least(h.next_end_at, v_ends_at);
+    r.h := h;
+  ELSE
+    r.h := h;
+    r := slotkeeper_returns_free(r, v_slot);
+  END IF;
+  r.replies[i] := jsonb_build_object(
+    'isReleased', true, 'host', h.host, 'bucket', v_slot.ip_hash, 'endsInMs', v_ends_at - h.touched_at);
+  RETURN r;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION slotkeeper_returns_write(r slotkeeper_returns)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF cardinality(r.freed) > 0 THEN
+    PERFORM slotkeeper_free_rows(r.freed);
+    UPDATE slotkeeper_account a SET in_flight = n.in_flight, used_ms = n.used_ms, as_of = n.as_of, demand = n.demand,
+      contends = n.contends
+    FROM unnest(r.accounts) n WHERE a.host = n.host AND a.bucket = n.bucket;
+  END IF;
+  PERFORM slotkeeper_close(r.h);
+END $function$
+;
+
 CREATE OR REPLACE FUNCTION slotkeeper_revoke(p_fence bigint)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -1865,7 +1991,7 @@ BEGIN
 END $function$
 ;
 
-CREATE OR REPLACE FUNCTION slotkeeper_serve(r slotkeeper_round, i integer, p_slots integer[])
+CREATE OR REPLACE FUNCTION slotkeeper_serve(r slotkeeper_round, i integer)
  RETURNS slotkeeper_round
  LANGUAGE plpgsql
 AS $function$
@@ -1886,7 +2012,8 @@ BEGIN
     h.fence := h.fence + 1;
     IF e.is_probe THEN h.probes := h.probes + 1; END IF;
     e.is_granted := true;
-    e.slot_id := p_slots[1 + (SELECT count(*) FROM unnest(r.entries) g WHERE g.is_granted)];
+    r.granted := r.granted + 1;
+    e.slot_id := r.slots[r.granted];
     e.token := slotkeeper_new_token(e.slot_id);
     e.fence := h.fence;
     e.ends_at := h.touched_at + least((h.policy).lease_ms, (h.policy).max_hold_ms);
@@ -2185,10 +2312,23 @@ END $function$
 CREATE OR REPLACE FUNCTION slotkeeper_token_host(p_token text)
  RETURNS text
  LANGUAGE plpgsql
- STABLE
 AS $function$
 BEGIN
   RETURN (SELECT hostname_pattern FROM upstream_slot_pool WHERE id = slotkeeper_token_row(p_token) AND token = p_token);
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION slotkeeper_token_hosts(p_releases jsonb)
+ RETURNS text[]
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RETURN ARRAY(
+    SELECT p.hostname_pattern
+    FROM ROWS FROM (jsonb_to_recordset(p_releases) AS (token text)) WITH ORDINALITY AS t (token, at)
+    LEFT JOIN upstream_slot_pool p ON p.id = slotkeeper_token_row(t.token) AND p.token = t.token
+    ORDER BY t.at
+  );
 END $function$
 ;
 
@@ -2350,18 +2490,15 @@ DECLARE
   v_now double precision := (r.h).touched_at;
   v_host text := (r.h).host;
   e slotkeeper_entry;
-  v_granted integer := 0;
 BEGIN
   FOREACH e IN ARRAY r.entries LOOP
-    IF e.is_granted THEN
-      v_granted := v_granted + 1;
-    ELSIF e.status IN ('ACQUIRED', 'ENDED') THEN
+    IF e.status IN ('ACQUIRED', 'ENDED') AND NOT e.is_granted THEN
       UPDATE slotkeeper_session SET keep_until = v_now + e.ttl_ms
       WHERE host = v_host AND session = e.session AND keep_until < v_now + e.ttl_ms;
       UPDATE upstream_slot_pool SET is_shared = true WHERE id = e.slot_id AND NOT is_shared;
     END IF;
   END LOOP;
-  IF v_granted = 0 THEN RETURN; END IF;
+  IF r.granted = 0 THEN RETURN; END IF;
   UPDATE upstream_slot_pool p SET status = 'locked', ip_hash = g.bucket, locked_at = to_timestamp(v_now / 1000),
     token = g.token, fence = g.fence, session = g.session, instance = r.instance, granted_by = 'service',
     granted_at = v_now, ends_at = g.ends_at, is_released = false, is_probe = g.is_probe, is_shared = false
@@ -2372,7 +2509,7 @@ BEGIN
   ON CONFLICT (host, session) DO UPDATE SET slot_id = excluded.slot_id, fence = excluded.fence, ending = NULL,
     keep_until = excluded.keep_until;
   -- Now and then, what is past its deadline goes; the sweep gets the rest.
-  IF (r.h).fence % 16 < v_granted THEN PERFORM slotkeeper_forget_sessions(v_host, v_now, 64); END IF;
+  IF (r.h).fence % 16 < r.granted THEN PERFORM slotkeeper_forget_sessions(v_host, v_now, 64); END IF;
 END $function$
 ;
 
@@ -2411,7 +2548,7 @@ BEGIN
   FOREACH e IN ARRAY r.entries LOOP
     IF e.is_granted THEN
       IF e.seen_at IS NOT NULL THEN v_left := v_left + 1; END IF;
-    ELSIF e.is_pooled THEN
+    ELSIF e.is_pooled AND e.status IN ('WAIT', 'IP_TOO_MANY') THEN
       IF e.seen_at IS NULL THEN
         v_new := v_new + 1;
       ELSIF e.seen_at < v_now - 500 OR e.owner <> r.instance OR e.was_grantable <> e.is_grantable THEN
@@ -2431,7 +2568,8 @@ BEGIN
   IF v_stale > 0 THEN
     UPDATE slotkeeper_waiter w SET seen_at = v_now, instance = r.instance, is_grantable = s.is_grantable
     FROM unnest(r.entries) s
-    WHERE s.is_pooled AND NOT s.is_granted AND s.seen_at IS NOT NULL AND w.host = h.host AND w.session = s.session;
+    WHERE s.is_pooled AND s.status IN ('WAIT', 'IP_TOO_MANY') AND s.seen_at IS NOT NULL
+      AND w.host = h.host AND w.session = s.session;
   END IF;
 END $function$
 ;

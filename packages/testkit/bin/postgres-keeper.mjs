@@ -14,6 +14,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -39,7 +40,6 @@ const SETTINGS = {
   full_page_writes: "off",
   wal_level: "minimal",
   max_wal_senders: "0",
-  log_min_messages: "fatal",
 };
 
 function nativeFolder() {
@@ -88,9 +88,13 @@ function initialise(bin, data, env, passwordFile) {
   if (initdb.status !== 0) throw new Error(`initdb failed: ${initdb.error?.message ?? initdb.stdout + initdb.stderr}`);
 }
 
-function launch(bin, data, env, port) {
+function launch(bin, data, env, port, log) {
   const settings = Object.entries({ ...SETTINGS, port }).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  const server = spawn(join(bin, "postgres"), ["-D", data, ...settings], { ...asUser, env, stdio: ["ignore", 2, 2] });
+  const server = spawn(join(bin, "postgres"), ["-D", data, ...settings], {
+    ...asUser,
+    env,
+    stdio: ["ignore", log, log],
+  });
   const hasEnded = new Promise((resolve) => server.once("exit", resolve).once("error", resolve));
   return { server, hasEnded };
 }
@@ -125,14 +129,16 @@ async function start(home) {
   writeFileSync(passwordFile, password, { mode: 0o600 });
   if (isRoot) chownSync(passwordFile, NOBODY, NOBODY);
   initialise(bin, data, env, passwordFile);
+  const logFile = join(home, "log");
+  const log = openSync(logFile, "a");
   for (let tries = 0; tries < 5; tries++) {
     const port = await freePort();
-    const running = launch(bin, data, env, port);
+    const running = launch(bin, data, env, port, log);
     if (await isUp(data, running.hasEnded)) {
       return { ...running, dsn: `postgres://postgres:${password}@127.0.0.1:${port}/postgres` };
     }
   }
-  throw new Error("The server did not start; its messages are above.");
+  throw new Error(`The server did not start:\n${readFileSync(logFile, "utf8")}`);
 }
 
 const home = mkdtempSync(join(tmpdir(), "slotkeeper-postgres-"));

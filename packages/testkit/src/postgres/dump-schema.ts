@@ -47,7 +47,7 @@ const TABLES = `
   FROM pg_class c WHERE c.relnamespace = ${IN_SCHEMA} AND c.relkind = 'r' ORDER BY c.relname COLLATE "C"`;
 
 const INDEXES = `
-  SELECT pg_get_indexdef(i.indexrelid) || ';' AS definition
+  SELECT replace(pg_get_indexdef(i.indexrelid), format(' ON %I.', $1::text), ' ON ') || ';' AS definition
   FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
   WHERE c.relnamespace = ${IN_SCHEMA} AND NOT EXISTS (SELECT FROM pg_constraint n WHERE n.conindid = i.indexrelid)
   ORDER BY c.relname COLLATE "C"`;
