@@ -136,7 +136,7 @@ BEGIN
     INSERT INTO slotkeeper_host (host, ledger, policy, fence, touched_at)
     SELECT p_host, ROW(p_policy.slots, 0, v_now, 0, 0, 0, 0, 0, 0)::slotkeeper_ledger, p_policy,
       greatest(floor(v_now * 1000)::bigint, f.fence), v_now
-    FROM slotkeeper_fence_floor f
+    FROM slotkeeper_fence_floor f WHERE f.id = 1
     ON CONFLICT DO NOTHING;
     h := slotkeeper_find(p_host);
   END LOOP;
