@@ -66,7 +66,7 @@ BEGIN
   IF h.next_end_at <= p_now THEN
     FOR r_slot IN
       SELECT * FROM upstream_slot_pool
-      WHERE hostname_pattern = h.host AND status = 'locked' AND ends_at <= p_now ORDER BY ends_at, id
+      WHERE hostname_pattern = h.host AND status = 'locked' AND ends_at <= p_now ORDER BY ends_at, fence
     LOOP
       h := slotkeeper_end_lease(h, r_slot, r_slot.ends_at);
     END LOOP;
@@ -75,10 +75,12 @@ BEGIN
   h.ledger := slotkeeper_advance(h.ledger, p_now);
   IF h.next_silent_at <= p_now THEN
     FOR v_bucket IN
-      DELETE FROM slotkeeper_waiter WHERE host = h.host AND seen_at < p_now - slotkeeper_silence_ms() RETURNING bucket
+      SELECT bucket FROM slotkeeper_waiter
+      WHERE host = h.host AND seen_at < p_now - slotkeeper_silence_ms() ORDER BY seen_at, arrived_at
     LOOP
       h := slotkeeper_move(h, v_bucket, NULL, -1, 0);
     END LOOP;
+    DELETE FROM slotkeeper_waiter WHERE host = h.host AND seen_at < p_now - slotkeeper_silence_ms();
     SELECT coalesce(min(seen_at) + slotkeeper_silence_ms(), 'Infinity') INTO h.next_silent_at
     FROM slotkeeper_waiter WHERE host = h.host;
   END IF;
@@ -96,12 +98,11 @@ BEGIN
 END $$;
 
 -- What users fixed wins over what an operator set, and that over what the instance brought.
-CREATE FUNCTION slotkeeper_adopt(h slotkeeper_host, p slotkeeper_policy, p_is_semaphore boolean) RETURNS slotkeeper_host
+CREATE FUNCTION slotkeeper_adopt(h slotkeeper_host, p slotkeeper_policy) RETURNS slotkeeper_host
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   l slotkeeper_ledger := h.ledger;
 BEGIN
-  IF p_is_semaphore AND h.capacity IS NULL THEN h.capacity := p.slots; END IF;
   p.slots := coalesce(h.capacity, h.live_slots, p.slots);
   p.slots_per_bucket := coalesce(h.live_slots_per_bucket, p.slots_per_bucket);
   h.policy := p;
@@ -124,8 +125,7 @@ END $$;
 
 -- A host, locked and settled, with these limits in force; made if there is none. A new host's fences start at the time, in
 -- microseconds, and above those of any host that was forgotten, should the clock have been set back since.
-CREATE FUNCTION slotkeeper_open(p_host text, p_policy slotkeeper_policy, p_is_semaphore boolean DEFAULT false)
-RETURNS slotkeeper_host
+CREATE FUNCTION slotkeeper_open(p_host text, p_policy slotkeeper_policy) RETURNS slotkeeper_host
 LANGUAGE plpgsql AS $$
 DECLARE
   h slotkeeper_host := slotkeeper_find(p_host);
@@ -136,11 +136,11 @@ BEGIN
     INSERT INTO slotkeeper_host (host, ledger, policy, fence, touched_at)
     SELECT p_host, ROW(p_policy.slots, 0, v_now, 0, 0, 0, 0, 0, 0)::slotkeeper_ledger, p_policy,
       greatest(floor(v_now * 1000)::bigint, f.fence), v_now
-    FROM slotkeeper_fence_floor f
+    FROM slotkeeper_fence_floor f WHERE f.id = 1
     ON CONFLICT DO NOTHING;
     h := slotkeeper_find(p_host);
   END LOOP;
-  RETURN slotkeeper_adopt(h, p_policy, p_is_semaphore);
+  RETURN slotkeeper_adopt(h, p_policy);
 END $$;
 
 CREATE FUNCTION slotkeeper_close(h slotkeeper_host) RETURNS void

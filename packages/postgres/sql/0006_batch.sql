@@ -10,8 +10,8 @@
 -- the end, a fixed number of statements whatever the batch; in between everything happens in memory. A newcomer who is
 -- granted at once never becomes a row of the pool.
 
--- A waiter of the batch. Given: session … is_grantable. Found in the tables: account, cool_until, seen_at and owner of its
--- place, ending, slot_id … of its grant. The rest is decided.
+-- A waiter of the batch. Given: session … is_grantable. Found in the tables: account, cool_until, seen_at of its place,
+-- ending, slot_id … of its grant. The rest is decided.
 CREATE TYPE slotkeeper_entry AS (
   session text,
   bucket text,
@@ -19,12 +19,11 @@ CREATE TYPE slotkeeper_entry AS (
   arrived_at double precision,
   ttl_ms double precision,
   open_ms double precision,
+  capacity double precision,
   is_grantable boolean,
   account slotkeeper_account,
   cool_until double precision,
   seen_at double precision,
-  owner text,
-  was_grantable boolean,
   ending text,
   slot_id integer,
   token text,
@@ -41,6 +40,8 @@ CREATE TYPE slotkeeper_entry AS (
 
 CREATE TYPE slotkeeper_round AS (
   h slotkeeper_host,
+  given slotkeeper_policy,
+  is_semaphore boolean,
   instance text,
   breaker slotkeeper_breaker,
   entries slotkeeper_entry[],
@@ -56,17 +57,17 @@ LANGUAGE plpgsql AS $$
 BEGIN
   RETURN ARRAY(
     SELECT ROW(
-      w.session, w.bucket, w.weight, w.arrived_at, w.ttl_ms, w.open_ms, w.is_grantable,
+      w.session, w.bucket, w.weight, w.arrived_at, w.ttl_ms, w.open_ms, w.capacity, w.is_grantable,
       a, coalesce(c.cool_until, extract(epoch FROM c.last_release_at) * 1000 + (h.policy).cooldown_ms),
-      q.seen_at, q.instance, q.is_grantable,
+      q.seen_at,
       CASE WHEN s.keep_until > h.touched_at AND p.id IS NULL THEN coalesce(s.ending, 'released') END,
       p.id, p.token, p.fence, p.ends_at,
       NULL, q.session IS NOT NULL, false, false, NULL, NULL, NULL
     )::slotkeeper_entry
     FROM ROWS FROM (jsonb_to_recordset(p_waiters) AS (
       session text, bucket text, weight double precision, arrived_at double precision, ttl_ms double precision,
-      open_ms double precision, is_grantable boolean
-    )) WITH ORDINALITY AS w (session, bucket, weight, arrived_at, ttl_ms, open_ms, is_grantable, at)
+      open_ms double precision, capacity double precision, is_grantable boolean
+    )) WITH ORDINALITY AS w (session, bucket, weight, arrived_at, ttl_ms, open_ms, capacity, is_grantable, at)
     LEFT JOIN slotkeeper_session s ON s.host = h.host AND s.session = w.session
     LEFT JOIN upstream_slot_pool p ON p.id = s.slot_id AND p.fence = s.fence AND NOT p.is_released
     LEFT JOIN slotkeeper_waiter q ON q.host = h.host AND q.session = w.session
@@ -128,22 +129,31 @@ BEGIN
   RETURN r;
 END $$;
 
--- A newcomer. A pool that is full makes room for a bucket at least two places poorer than the richest.
+-- A newcomer. The first user of a named semaphore fixes its capacity, and who asks for another is refused. A pool that is
+-- full makes room for a bucket at least two places poorer than the richest.
 CREATE FUNCTION slotkeeper_join(r slotkeeper_round, i integer) RETURNS slotkeeper_round
 LANGUAGE plpgsql AS $$
 DECLARE
   h slotkeeper_host := r.h;
   e slotkeeper_entry := r.entries[i];
   s slotkeeper_books;
-  p slotkeeper_policy := h.policy;
+  p slotkeeper_policy;
   v_places integer := (r.accounts[e.account_no]).waiting;
   v_waiting integer := (h.ledger).waiting;
 BEGIN
+  IF r.is_semaphore AND h.capacity IS NULL THEN
+    h.capacity := coalesce(e.capacity, (r.given).slots);
+    h := slotkeeper_adopt(h, r.given);
+    r.h := h;
+  END IF;
+  p := h.policy;
   IF h.direct_waiting > 0 THEN
     v_places := v_places + slotkeeper_direct_waiting(h, e.bucket);
     v_waiting := v_waiting + slotkeeper_direct_waiting(h);
   END IF;
-  IF v_places >= p.waiters_per_bucket THEN
+  IF r.is_semaphore AND e.capacity <> h.capacity THEN
+    e.status := 'CAPACITY_MISMATCH';
+  ELSIF v_places >= p.waiters_per_bucket THEN
     e.status := 'QUEUE_FULL';
   ELSIF v_waiting >= p.waiters THEN
     r := slotkeeper_displace(r, i, v_places);
@@ -268,15 +278,16 @@ BEGIN
       WHEN 'THROTTLED' THEN
         jsonb_build_object('status', e.status, 'code', (r.breaker).code, 'retryInMs', e.retry_in_ms)
       WHEN 'ENDED' THEN jsonb_build_object('status', e.status, 'end', e.ending)
+      WHEN 'CAPACITY_MISMATCH' THEN jsonb_build_object('status', e.status, 'capacity', ((r.h).policy).slots)
       ELSE jsonb_build_object('status', e.status)
     END ORDER BY at), '[]')
-    FROM unnest(r.entries) WITH ORDINALITY AS e (session, bucket, weight, arrived_at, ttl_ms, open_ms, is_grantable,
-      account, cool_until, seen_at, owner, was_grantable, ending, slot_id, token, fence, ends_at, account_no, is_pooled,
-      is_granted, is_probe, status, blocked_by, retry_in_ms, at)
+    FROM unnest(r.entries) WITH ORDINALITY AS e (session, bucket, weight, arrived_at, ttl_ms, open_ms, capacity,
+      is_grantable, account, cool_until, seen_at, ending, slot_id, token, fence, ends_at, account_no, is_pooled, is_granted,
+      is_probe, status, blocked_by, retry_in_ms, at)
   );
 END $$;
 
--- The accounts of the batch's buckets; one that has none would join at the meter, with the weight it was last named with.
+-- The accounts of the batch's buckets; one that has none would join at the meter, with the weight it was first named with.
 CREATE FUNCTION slotkeeper_account_views(r slotkeeper_round) RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -286,7 +297,7 @@ DECLARE
   a slotkeeper_account;
 BEGIN
   FOREACH e IN ARRAY r.entries LOOP
-    v_weights[e.account_no] := e.weight;
+    v_weights[e.account_no] := coalesce(v_weights[e.account_no], e.weight);
   END LOOP;
   FOR n IN 1 .. coalesce(cardinality(r.accounts), 0) LOOP
     a := r.accounts[n];
@@ -341,7 +352,7 @@ BEGIN
   RETURN v_gone;
 END $$;
 
--- The pool: who left, who came, who was spoken for (who is throttled keeps his place, and his instance). A word that is half a second old is as good as a new one.
+-- The pool: who left, who came, who was spoken for (who is throttled keeps his place, and his instance).
 CREATE FUNCTION slotkeeper_write_waiters(r slotkeeper_round) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -350,7 +361,7 @@ DECLARE
   e slotkeeper_entry;
   v_new integer := 0;
   v_left integer := 0;
-  v_stale integer := 0;
+  v_alive integer := 0;
 BEGIN
   FOREACH e IN ARRAY r.entries LOOP
     IF e.is_granted THEN
@@ -358,8 +369,8 @@ BEGIN
     ELSIF e.is_pooled AND e.status IN ('WAIT', 'IP_TOO_MANY') THEN
       IF e.seen_at IS NULL THEN
         v_new := v_new + 1;
-      ELSIF e.seen_at < v_now - 500 OR e.owner <> r.instance OR e.was_grantable <> e.is_grantable THEN
-        v_stale := v_stale + 1;
+      ELSE
+        v_alive := v_alive + 1;
       END IF;
     END IF;
   END LOOP;
@@ -372,7 +383,7 @@ BEGIN
     SELECT h.host, n.session, n.bucket, n.arrived_at, r.instance, v_now, n.is_grantable
     FROM unnest(r.entries) n WHERE n.is_pooled AND NOT n.is_granted AND n.seen_at IS NULL;
   END IF;
-  IF v_stale > 0 THEN
+  IF v_alive > 0 THEN
     UPDATE slotkeeper_waiter w SET seen_at = v_now, instance = r.instance, is_grantable = s.is_grantable
     FROM unnest(r.entries) s
     WHERE s.is_pooled AND s.status IN ('WAIT', 'IP_TOO_MANY') AND s.seen_at IS NOT NULL
@@ -384,13 +395,12 @@ CREATE FUNCTION slotkeeper_decide(p_batch jsonb, p_may_grant boolean) RETURNS js
 LANGUAGE plpgsql AS $$
 DECLARE
   r slotkeeper_round;
-  h slotkeeper_host := slotkeeper_open(
-    p_batch ->> 'host',
-    jsonb_populate_record(NULL::slotkeeper_policy, p_batch -> 'policy'),
-    (p_batch -> 'is_semaphore')::boolean
-  );
+  v_given slotkeeper_policy := jsonb_populate_record(NULL::slotkeeper_policy, p_batch -> 'policy');
+  h slotkeeper_host := slotkeeper_open(p_batch ->> 'host', v_given);
 BEGIN
   r.h := h;
+  r.given := v_given;
+  r.is_semaphore := (p_batch -> 'is_semaphore')::boolean;
   r.instance := p_batch ->> 'instance';
   r.breaker := slotkeeper_breaker_read(h.host, h.touched_at, (h.policy).breaker_open_ms);
   r.entries := slotkeeper_load(h, p_batch -> 'waiters');

@@ -40,7 +40,7 @@ DECLARE
 BEGIN
   h.live_slots := p_slots;
   h.live_slots_per_bucket := p_slots_per_bucket;
-  PERFORM slotkeeper_close(slotkeeper_adopt(h, v_policy, false));
+  PERFORM slotkeeper_close(slotkeeper_adopt(h, v_policy));
 END $$;
 
 CREATE FUNCTION slotkeeper_set_breaker(p_host text, p_policy jsonb, p_is_open boolean) RETURNS void
@@ -139,7 +139,7 @@ BEGIN
   DELETE FROM upstream_slot_pool WHERE hostname_pattern = p_host;
   DELETE FROM "THROTTLE_PROTECTION" WHERE "HOSTNAME_HASH" = p_host;
   DELETE FROM slotkeeper_host WHERE host = p_host;
-  UPDATE slotkeeper_fence_floor SET fence = p_fence WHERE fence < p_fence;
+  UPDATE slotkeeper_fence_floor SET fence = p_fence WHERE id = 1 AND fence < p_fence;
 END $$;
 
 -- Settles the next p_count hosts after p_after, forgets what nobody needs, and tells how far it got. A host that is locked

@@ -95,7 +95,7 @@ DECLARE
   h slotkeeper_host := slotkeeper_find(p_host);
 BEGIN
   IF h.host IS NULL THEN RETURN slotkeeper_open(p_host, p_policy); END IF;
-  IF (h.policy).sequence = 'direct' THEN RETURN slotkeeper_adopt(h, p_policy, false); END IF;
+  IF (h.policy).sequence = 'direct' THEN RETURN slotkeeper_adopt(h, p_policy); END IF;
   RETURN h;
 END $$;
 

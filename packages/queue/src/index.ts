@@ -3,6 +3,7 @@ export type { BeginRequest } from "./engine/begin-request.ts";
 export type { HostDump, QueueDump } from "./engine/dump.ts";
 export type { QueueCounts, QueueEvent } from "./engine/events.ts";
 export { FairQueue, type FairQueueInit } from "./engine/fair-queue.ts";
+export type { CallSignal } from "./engine/poll.ts";
 export type { ReleaseInput } from "./engine/releases.ts";
 export { type HostPolicy, type ResolvedHost, resolveHost } from "./host-policy.ts";
 export { type BreakerPolicy, type QueueOptions, resolveOptions } from "./options.ts";

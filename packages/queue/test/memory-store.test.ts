@@ -12,13 +12,13 @@ describeSlotStore("MemoryStore", {
   },
 });
 
-function batchOf(session: string, instance: string) {
+function batchOf(session: string, instance: string, host = "h") {
   const { policy } = resolveHost(
     resolveOptions({ maxSlotPerHost: 1, maxSlotPerIp: 0, maxWaitersPerHost: 1 }),
     undefined,
   );
   const waiter = { session, bucket: session, weight: 1, arrivedAt: 1, ttlMs: 60_000, openMs: 1, isGrantable: true };
-  return { host: "h", instance, policy, isSemaphore: false, waiters: [waiter] };
+  return { host, instance, policy, isSemaphore: false, waiters: [waiter] };
 }
 
 test("S3: fences of a memory store start at its start-time in milliseconds × 1000", async () => {
@@ -41,4 +41,16 @@ test("S6: shared by several engines, waiters of one that fell silent leave the p
   expect((await store.tryAcquire(batchOf("other", "one"))).verdicts[0]).toEqual({ status: "QUEUE_FULL" });
   await clock.run(5_001);
   expect((await store.tryAcquire(batchOf("other", "one"))).verdicts[0]).toMatchObject({ status: "WAIT" });
+});
+
+test("S8: withdrawing a granted session under another host's name frees its slot, and none of that host's", async () => {
+  let tokens = 0;
+  const store = new MemoryStore({ clock: new VirtualClock(), newToken: () => `t${tokens++}` });
+  await store.tryAcquire(batchOf("mine", "one", "h"));
+  const { policy } = batchOf("theirs", "one", "other");
+  await store.tryAcquire(batchOf("theirs", "one", "other"));
+  const sessions = [{ session: "mine", end: "canceled", ttlMs: 20_000 } as const];
+  await store.withdraw({ host: "other", instance: "one", policy, sessions });
+  expect((await store.tryAcquire(batchOf("next", "one", "h"))).verdicts[0]).toMatchObject({ status: "ACQUIRED" });
+  expect((await store.tryAcquire(batchOf("last", "one", "other"))).verdicts[0]).toMatchObject({ status: "WAIT" });
 });

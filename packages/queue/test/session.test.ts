@@ -9,10 +9,10 @@ describe("the first call", () => {
     expect(await bench.queue.poll(session)).toMatchObject({ result: "granted", leaseMs: 30_000 });
   });
 
-  test("with waitMs may be granted itself: one call to the breaker, one try", async () => {
+  test("with waitMs may be granted itself, by one call to the store", async () => {
     const bench = new Bench();
     await bench.take();
-    expect(bench.calls).toEqual(["checkThrottle", "tryAcquire"]);
+    expect(bench.calls).toEqual(["tryAcquire"]);
   });
 
   test("with the same requestId gives the same session, also while the first is under way", async () => {
@@ -224,6 +224,28 @@ describe("cancel", () => {
     await drained();
     expect(await bench.held()).toBe(0);
     expect(bench.queue.dump()).toMatchObject({ unsent: 0, sessions: { pending: 0 } });
+  });
+});
+
+describe("a caller that leaves", () => {
+  test("during its first try at the store is let go, with its own reason", async () => {
+    const bench = new Bench();
+    bench.stalled = [];
+    const leaving = new AbortController();
+    const asked = bench.ask("a", { waitMs: 5_000, signal: leaving.signal });
+    await drained();
+    leaving.abort("gone home");
+    const resume = bench.stalled;
+    bench.stalled = undefined;
+    for (const go of resume) go();
+    await expect(asked).rejects.toBe("gone home");
+  });
+
+  test("before it asks is not asked for anything", async () => {
+    const bench = new Bench();
+    const asked = bench.ask("a", { waitMs: 5_000, signal: AbortSignal.abort("gone home") });
+    await expect(asked).rejects.toBe("gone home");
+    expect(bench.queue.dump()).toMatchObject({ hosts: [], sessions: { total: 0 } });
   });
 });
 

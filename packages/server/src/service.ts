@@ -93,6 +93,8 @@ export class Service {
       instance,
       config: settings.fairQueue,
       observe: (event) => logEvent(this.#log, event),
+      // What the sockets brought in one turn of the event loop is decided together, in one call to the store.
+      soon: setImmediate,
     });
     this.#http = new HttpServer(this.#context(instance));
     this.#sweepEvery(settings.cleanupEveryMs);

@@ -23,7 +23,7 @@ const HEARTBEAT_MS = 1_500;
  * instances and direct callers share one truth (docs/explanation/postgres.md).
  *
  * Each call is one statement and one transaction, by the database's clock. Without a push: `onFreed` tells of slots that
- * were freed through this instance, the others are found by the engine's poll.
+ * this instance's withdrawals and operators freed; of a release its own answer tells; the others' are found by the poll.
  */
 export class PostgresStore implements Port.SlotStore {
   readonly heartbeatMs = HEARTBEAT_MS;
@@ -71,10 +71,8 @@ export class PostgresStore implements Port.SlotStore {
     for (const bucket of freed as string[]) this.#tell(batch.host, bucket);
   }
 
-  async release(request: Port.ReleaseRequest): Promise<Port.ReleaseReply> {
-    const reply = await this.#releases.release(request);
-    if (reply.isReleased && reply.endsInMs <= 0) this.#tell(reply.host, reply.bucket);
-    return reply;
+  release(request: Port.ReleaseRequest): Promise<Port.ReleaseReply> {
+    return this.#releases.release(request);
   }
 
   async renew({ slotToken }: { readonly slotToken: string }): Promise<Port.RenewReply | undefined> {

@@ -22,13 +22,14 @@ export function batchRecord({ host, instance, policy, isSemaphore, waiters }: Wa
     instance,
     is_semaphore: isSemaphore,
     policy: policyRecord(policy),
-    waiters: waiters.map(({ session, bucket, weight, arrivedAt, ttlMs, openMs, isGrantable }) => ({
+    waiters: waiters.map(({ session, bucket, weight, arrivedAt, ttlMs, openMs, limit, isGrantable }) => ({
       session,
       bucket,
       weight,
       arrived_at: arrivedAt,
       ttl_ms: ttlMs,
       open_ms: finite(openMs),
+      capacity: limit,
       is_grantable: isGrantable,
     })),
   };

@@ -4,6 +4,7 @@ import { TestDatabase } from "@slotkeeper/testkit/postgres";
 import { describeSlotStore } from "@slotkeeper/testkit/store-conformance";
 
 describeSlotStore("PostgresStore", {
+  skip: { push: "nothing is pushed yet: of its own release an instance is told by the answer, of others' by the poll" },
   open: async () => {
     const database = await TestDatabase.open();
     const store = await PostgresStore.open({ dsn: database.dsn, poolSize: 16 });

@@ -143,6 +143,7 @@ export class TwoStores {
       weight,
       arrivedAt: session,
       ttlMs: 60_000,
+      limit: this.#isSemaphore && session % 3 === 0 ? 1 + (session % 2) : undefined,
       openMs: session % 5 === 0 ? 150 : this.#policy.breaker.openMs,
       isGrantable,
     };

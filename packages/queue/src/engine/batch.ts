@@ -37,6 +37,7 @@ export function select(host: HostQueue, engine: EngineContext, now: number): Sel
 export function takeBack(host: HostQueue, selection: Selection, now: number): void {
   for (const session of [...selection.tries, ...selection.registers]) {
     if (!session.isPending || session.place !== "trying") continue;
+    session.mayBeStored = true;
     host.unsure.push(session);
   }
   for (const session of selection.tries) {
@@ -62,7 +63,7 @@ export function batchOf(
 }
 
 function waiterOf(session: Session, now: number): Waiter {
-  const { id, bucket, arrivedAt, deadlineAt } = session.claims;
+  const { id, bucket, arrivedAt, deadlineAt, limit } = session.claims;
   return {
     session: id,
     bucket,
@@ -70,6 +71,8 @@ function waiterOf(session: Session, now: number): Waiter {
     arrivedAt,
     ttlMs: Math.max(0, deadlineAt - now),
     openMs: session.openMs,
+    // Only a newcomer can be refused: whoever was let in has a say in what the capacity is.
+    limit: session.isHeard || session.isAdopted ? undefined : limit,
     isGrantable: session.isAwake,
   };
 }
@@ -104,10 +107,11 @@ function newcomer(session: Session, { tries, registers, isWeighted }: Selection)
 
 /**
  * As many as there are slots to expect, and one for each newcomer, so that a newcomer never has a slot to himself that
- * somebody better-ranked waits for. More would be refused; should more be free than expected, the cycle goes round.
+ * somebody better-ranked waits for. More would be refused: with no slot to expect, nobody is sent in vain. Should more be
+ * free than expected, the cycle goes round.
  */
 function takeBest(host: HostQueue, selection: Selection, now: number): void {
-  const expected = Math.max(host.knownFree, host.lookFor, selection.tries.length, 1);
+  const expected = Math.max(host.knownFree, host.lookFor, selection.tries.length);
   const wanted = Math.min(expected, host.policy.slots, MAX_BATCH);
   host.lookFor = 0;
   for (let taken = 0; taken < wanted; taken++) {
@@ -117,10 +121,16 @@ function takeBest(host: HostQueue, selection: Selection, now: number): void {
   }
 }
 
+/**
+ * The same at a hot host, in turns. A turn that finds no slot costs its bucket the turn and adds to its weight, so turns
+ * taken in vain would not only burden the store but shuffle the buckets.
+ */
 function takeTurns(host: HostQueue, engine: EngineContext, selection: Selection, now: number): void {
   const { scheduler, pollIntervalMs } = engine.options();
   const quota = scheduler.maxProbesPerCycle ?? host.policy.slots;
-  const wanted = Math.min(host.quota.left(quota, host.knownFree, now, pollIntervalMs), MAX_BATCH);
+  const expected = Math.max(host.knownFree, host.lookFor);
+  const wanted = Math.min(host.quota.left(quota, host.knownFree, now, pollIntervalMs), expected, MAX_BATCH);
+  host.lookFor = 0;
   for (let taken = 0; taken < wanted; taken++) {
     const bucket = host.turns.take(scheduler);
     if (bucket === undefined) return;

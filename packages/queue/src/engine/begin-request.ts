@@ -1,4 +1,5 @@
 import { LIMITS, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
+import type { CallSignal } from "./poll.ts";
 
 export interface BeginRequest {
   /** The host's key. */
@@ -7,7 +8,7 @@ export interface BeginRequest {
   readonly bucket?: string | undefined;
   /** The same id gives the same session. */
   readonly requestId?: string | undefined;
-  /** A name for the session chosen by the caller, so that every instance gives it the same. */
+  /** A name for the session chosen by the caller, so that every instance gives it the same. The same name is the same session. */
   readonly sessionId?: string | undefined;
   /** Above 0 the call waits so long, and may be granted at once. */
   readonly waitMs?: number | undefined;
@@ -15,32 +16,60 @@ export interface BeginRequest {
   readonly throttleWindowMs?: number | undefined;
   /** Slots of a named semaphore. */
   readonly limit?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: CallSignal | undefined;
 }
 
 /** Misuse, all of it at once. What comes over a wire has been checked by its schema before it gets here. */
 export function checkRequest(request: BeginRequest): void {
-  const { host, hostname, bucket, requestId, waitMs, maxWaitMs, throttleWindowMs, limit } = request;
-  const problems: string[] = [];
-  const expect = (isRight: boolean, field: string, expected: string, got: unknown) => {
-    if (!isRight) problems.push(`Expected \`${field}\` to be ${expected}, got ${JSON.stringify(got)}`);
-  };
-  const { hostnameLength, bucketLength, requestIdLength } = LIMITS;
-  expect(isText(host, hostnameLength) && host.length > 0, "host", `a name of 1 to ${hostnameLength} characters`, host);
-  expect(isText(bucket ?? "", bucketLength), "bucket", `a string of at most ${bucketLength} characters`, bucket);
-  expect(
-    isText(requestId ?? "", requestIdLength),
-    "requestId",
-    `a string of at most ${requestIdLength} characters`,
-    requestId,
+  if (RULES.every(({ holds }) => holds(request))) return;
+  const broken = RULES.filter(({ holds }) => !holds(request));
+  const problems = broken.map(
+    ({ field, means }) => `Expected \`${field}\` to be ${means}, got ${JSON.stringify(request[field])}`,
   );
-  for (const [field, value] of Object.entries({ waitMs, maxWaitMs, throttleWindowMs })) {
-    expect(value === undefined || value >= 0, field, "a number from 0 up", value);
-  }
-  const isSemaphore = hostname?.startsWith(SEMAPHORE_PREFIX) === true;
-  const isLimit = limit === undefined || (isSemaphore && Number.isInteger(limit) && limit >= 1);
-  expect(isLimit, "limit", `a whole number from 1 up, for a host named "${SEMAPHORE_PREFIX}…"`, limit);
-  if (problems.length > 0) throw new TypeError(problems.join("\n"));
+  throw new TypeError(problems.join("\n"));
+}
+
+interface Rule {
+  readonly field: keyof BeginRequest;
+  readonly means: string;
+  readonly holds: (request: BeginRequest) => boolean;
+}
+
+const { hostnameLength, bucketLength, requestIdLength } = LIMITS;
+
+const RULES: readonly Rule[] = [
+  {
+    field: "host",
+    means: `a name of 1 to ${hostnameLength} characters`,
+    holds: ({ host }) => isText(host, hostnameLength) && host.length > 0,
+  },
+  {
+    field: "bucket",
+    means: `a string of at most ${bucketLength} characters`,
+    holds: ({ bucket }) => isText(bucket ?? "", bucketLength),
+  },
+  {
+    field: "requestId",
+    means: `a string of at most ${requestIdLength} characters`,
+    holds: ({ requestId }) => isText(requestId ?? "", requestIdLength),
+  },
+  { field: "waitMs", means: "a number from 0 up", holds: ({ waitMs }) => isDuration(waitMs) },
+  { field: "maxWaitMs", means: "a number from 0 up", holds: ({ maxWaitMs }) => isDuration(maxWaitMs) },
+  {
+    field: "throttleWindowMs",
+    means: "a number from 0 up",
+    holds: ({ throttleWindowMs }) => isDuration(throttleWindowMs),
+  },
+  {
+    field: "limit",
+    means: `a whole number from 1 up, for a host named "${SEMAPHORE_PREFIX}…"`,
+    holds: ({ limit, hostname }) =>
+      limit === undefined || (hostname?.startsWith(SEMAPHORE_PREFIX) === true && Number.isInteger(limit) && limit >= 1),
+  },
+];
+
+function isDuration(value: number | undefined): boolean {
+  return value === undefined || value >= 0;
 }
 
 /** Characters as the wire's schema counts them: code points. */

@@ -19,6 +19,8 @@ export interface EngineContext {
   /** As they are now: they change live. */
   options(): QueueOptions;
   emit(event: QueueEvent): void;
+  /** Runs the task after what is at hand now. */
+  soon(task: () => void): void;
   /** Something happened at the host: its cycle runs. */
   wake(host: HostQueue): void;
 }

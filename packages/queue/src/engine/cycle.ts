@@ -1,4 +1,5 @@
 import type { Due } from "../agenda.ts";
+import type { BatchReply, WaiterBatch } from "../store/slot-store.ts";
 import { batchOf, type Selection, select, takeBack } from "./batch.ts";
 import type { EngineContext } from "./context.ts";
 import type { HostQueue } from "./host-queue.ts";
@@ -32,12 +33,12 @@ export class Cycle implements Due {
     this.#onIdle = onIdle;
   }
 
-  /** Runs after the current turn, so that what arrives together is decided together. */
+  /** Runs soon and not now, so that what arrives together is decided together. */
   wake(): void {
     this.#isWanted = true;
     if (this.#isRunning || this.#engine.clock.now() < this.#retryAt) return;
     this.#isRunning = true;
-    void Promise.resolve().then(() => this.#run());
+    this.#engine.soon(this.#start);
   }
 
   /** A moment has become known at which it should run. */
@@ -59,6 +60,8 @@ export class Cycle implements Due {
     if (this.#host.pending > 0) this.wake();
     else this.#schedule();
   }
+
+  readonly #start = (): void => void this.#run();
 
   async #run(): Promise<void> {
     while (this.#isWanted && this.#engine.clock.now() >= this.#retryAt) {
@@ -82,10 +85,9 @@ export class Cycle implements Due {
     const sessions = isTry ? selection.tries : selection.registers;
     if (sessions.length === 0) return false;
     if (!isTry) host.unsure.unshift(...selection.tries.splice(0));
-    host.calls++;
     const batch = batchOf(host, this.#engine, sessions, selection.isWeighted);
     try {
-      const reply = await (isTry ? this.#engine.store.tryAcquire(batch) : this.#engine.store.register(batch));
+      const reply = await this.#ask(batch, isTry);
       host.isStoreDown = false;
       return applyReply(host, this.#engine, this.#sessions, {
         sessions,
@@ -100,11 +102,25 @@ export class Cycle implements Due {
     }
   }
 
+  #ask(batch: WaiterBatch, isTry: boolean): Promise<BatchReply> {
+    const host = this.#host;
+    const { store } = this.#engine;
+    host.calls++;
+    host.freedMeanwhile = 0;
+    host.isCalling = true;
+    try {
+      return isTry ? store.tryAcquire(batch) : store.register(batch);
+    } finally {
+      host.isCalling = false;
+    }
+  }
+
   #failed(selection: Selection, operation: string, error: unknown): void {
     const now = this.#engine.clock.now();
     this.#host.isStoreDown = true;
     this.#retryAt = now + this.#engine.options().pollIntervalMs;
     takeBack(this.#host, selection, now);
+    for (const session of [...selection.tries, ...selection.registers]) this.#sessions.heard(session);
     this.#engine.emit({ type: "store-error", host: this.#host.key, operation, error });
   }
 

@@ -90,7 +90,7 @@ function dumpHost(host: HostQueue, now: number): HostDump {
       place,
       isAwake,
       arrivedAt: claims.arrivedAt,
-      polls: polls.size,
+      polls: polls.length,
     })),
   };
 }

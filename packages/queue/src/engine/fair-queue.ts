@@ -2,11 +2,10 @@ import type { BeginAnswer, CancelResult, FairQueueConfig, PollAnswer, SessionCla
 import type { Clock } from "slotkeeper";
 import { Agenda } from "../agenda.ts";
 import { type QueueOptions, resolveOptions } from "../options.ts";
-import { phaseFor } from "../store/breaker.ts";
 import type { CleanupReply, ReleaseReply, RenewReply, SlotStore } from "../store/slot-store.ts";
 import { answerOf, throttledAnswer } from "./answers.ts";
 import { type BeginRequest, checkRequest } from "./begin-request.ts";
-import { checkBreaker } from "./breaker-check.ts";
+import { knownThrottle } from "./breaker-check.ts";
 import type { EngineContext } from "./context.ts";
 import { dumpOf, type QueueDump } from "./dump.ts";
 import { count, newCounts, type QueueCounts, type QueueEvent } from "./events.ts";
@@ -14,6 +13,7 @@ import { Heartbeat } from "./heartbeat.ts";
 import type { HostQueue } from "./host-queue.ts";
 import { Hosts } from "./hosts.ts";
 import { Outbox } from "./outbox.ts";
+import type { CallSignal } from "./poll.ts";
 import { type ReleaseInput, Releases } from "./releases.ts";
 import type { Session } from "./session.ts";
 import { Sessions } from "./sessions.ts";
@@ -28,6 +28,11 @@ export interface FairQueueInit {
   /** The name of this instance, its own in the fleet. */
   readonly instance: string;
   readonly config?: FairQueueConfig;
+  /**
+   * Runs a task after what is at hand now; by default after the current turn. Where many callers speak in one turn of the
+   * event loop, after that turn: what they ask for is then decided in one call to the store.
+   */
+  readonly soon?: (task: () => void) => void;
   readonly observe?: (event: QueueEvent) => void;
 }
 
@@ -48,7 +53,6 @@ export class FairQueue {
   readonly #newSessionId: () => string;
   readonly #observe: (event: QueueEvent) => void;
   readonly #stopListening: () => void;
-  readonly #beginning = new Map<string, Promise<BeginAnswer>>();
   #options: QueueOptions;
   #lastArrivedAt = 0;
   #isClosed = false;
@@ -73,6 +77,7 @@ export class FairQueue {
       ),
       options: () => this.#options,
       emit: (event) => this.#emit(event),
+      soon: init.soon ?? ((task) => void Promise.resolve().then(task)),
       wake: (host) => this.#hosts.wake(host),
     };
     this.#sessions = new Sessions(this.#engine, (session) => answerOf(session, this.#engine));
@@ -85,25 +90,21 @@ export class FairQueue {
   /** The first call. Never `granted` without `waitMs`, as callers of the old service expect. */
   async begin(request: BeginRequest): Promise<BeginAnswer> {
     checkRequest(request);
-    const { requestId, host } = request;
-    if (requestId === undefined) return this.#begin(request, undefined);
-    const key = `${host} ${requestId}`;
-    const known = this.#sessions.findRequest(key);
-    if (known !== undefined) return this.#firstAnswer(known, request);
-    let beginning = this.#beginning.get(key);
-    if (beginning === undefined) {
-      beginning = this.#begin(request, key).finally(() => this.#beginning.delete(key));
-      this.#beginning.set(key, beginning);
-    }
-    return beginning;
+    throwIfLeft(request.signal);
+    const { requestId, sessionId, host } = request;
+    const key = requestId === undefined ? undefined : `${host} ${requestId}`;
+    const named = sessionId === undefined ? undefined : this.#sessions.find(sessionId);
+    const known = named ?? (key === undefined ? undefined : this.#sessions.findRequest(key));
+    const begun = known ?? this.#begin(request, key);
+    return "result" in begun ? begun : this.#firstAnswer(begun, request);
   }
 
   /** Waits for a change, at most `pollWindowMs`. Any number of polls of one session may be open. */
   async poll(
     claims: SessionClaims,
-    { waitMs, signal }: { waitMs?: number; signal?: AbortSignal } = {},
+    { waitMs, signal }: { waitMs?: number; signal?: CallSignal } = {},
   ): Promise<PollAnswer> {
-    signal?.throwIfAborted();
+    throwIfLeft(signal);
     const session = this.#sessions.find(claims.id) ?? this.#adopt(claims);
     if (session === undefined) return { result: "timeout", reason: "deadline" };
     return this.#wait(session, waitMs ?? this.#options.pollWindowMs, signal);
@@ -175,7 +176,8 @@ export class FairQueue {
     this.#engine.agenda.close();
   }
 
-  async #begin(request: BeginRequest, requestKey: string | undefined): Promise<BeginAnswer> {
+  /** A session, or the answer that there will be none. */
+  #begin(request: BeginRequest, requestKey: string | undefined): Session | BeginAnswer {
     const bucket = request.bucket ?? "";
     if (this.#sessions.pending >= this.#options.maxSessions) {
       this.#emit({ type: "overloaded", host: request.host, bucket });
@@ -183,14 +185,12 @@ export class FairQueue {
     }
     const host = this.#hosts.hostOf(request, request.limit);
     const openMs = request.throttleWindowMs ?? host.policy.breaker.openMs;
-    const view = await checkBreaker(host, this.#engine, request.limit);
-    if (view.phase === "open" && phaseFor(view, openMs) === "open") {
-      this.#emit({ type: "throttled", host: host.key, bucket, session: undefined, code: view.code });
-      return throttledAnswer(view.code, openMs - view.openForMs);
+    const throttle = knownThrottle(host, openMs, this.#engine.clock.now(), this.#options.pollIntervalMs);
+    if (throttle !== undefined) {
+      this.#emit({ type: "throttled", host: host.key, bucket, session: undefined, code: throttle.code });
+      return throttledAnswer(throttle.code, throttle.retryInMs);
     }
-    const claims = this.#newClaims(request, bucket);
-    const session = this.#create(claims, this.#hosts.hostOf(request, request.limit), requestKey, false);
-    return this.#firstAnswer(session, request);
+    return this.#create(this.#newClaims(request, bucket), host, requestKey, false);
   }
 
   #newClaims(request: BeginRequest, bucket: string): SessionClaims {
@@ -224,20 +224,29 @@ export class FairQueue {
     return this.#create(claims, this.#hosts.hostOf(claims, claims.limit), undefined, true);
   }
 
-  #firstAnswer(session: Session, { waitMs, signal }: BeginRequest): Promise<PollAnswer> {
+  async #firstAnswer(session: Session, { waitMs, signal }: BeginRequest): Promise<PollAnswer> {
     if (waitMs !== undefined && waitMs > 0) return this.#wait(session, waitMs, signal);
+    if (this.#needsNews(session)) await this.#sessions.firstNews(session);
+    if (session.refusal !== undefined) throw session.refusal;
     if (session.state.kind !== "granted") return this.#wait(session, 0, signal);
-    return Promise.resolve({
+    return {
       result: "pending",
       session: session.claims,
       position: 1,
       waiters: session.host.pending,
       estimatedWaitMs: undefined,
       blockedBy: undefined,
-    });
+    };
   }
 
-  #wait(session: Session, waitMs: number, signal: AbortSignal | undefined): Promise<PollAnswer> {
+  /** Whether the store must be heard before a first call is answered: the answer may be `throttled`, or a refusal. */
+  #needsNews({ host, claims, isHeard }: Session): boolean {
+    if (isHeard || host.isStoreDown || this.#isClosed) return false;
+    const isBreakerKnown = this.#engine.clock.now() - host.breakerAt < this.#options.pollIntervalMs;
+    return claims.limit !== undefined || !isBreakerKnown;
+  }
+
+  #wait(session: Session, waitMs: number, signal: CallSignal | undefined): Promise<PollAnswer> {
     this.#sessions.fetch(session);
     if (session.isPending && waitMs > 0 && !this.#isClosed) {
       const now = this.#engine.clock.now();
@@ -260,6 +269,10 @@ export class FairQueue {
       void Promise.reject(error);
     }
   }
+}
+
+function throwIfLeft(signal: CallSignal | undefined): void {
+  if (signal?.aborted === true) throw signal.reason;
 }
 
 const ARRIVAL_STEP_MS = 1 / 1024;

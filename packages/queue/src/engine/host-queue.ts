@@ -48,16 +48,14 @@ export class HostQueue {
   knownFree = 0;
   /** How many to look for though none is known. */
   lookFor = 0;
-  /** When a slot was last known to be freed. */
-  freedAt = Number.NEGATIVE_INFINITY;
+  /** Slots freed while the store decides: its answer may not count them. */
+  freedMeanwhile = 0;
+  /** The store is being called, this very moment. */
+  isCalling = false;
   freeAt: number | undefined;
   breaker: BreakerView = { phase: "closed" };
   breakerAt = Number.NEGATIVE_INFINITY;
   isStoreDown = false;
-  /** The question about the breaker that is under way. */
-  checking: Promise<void> | undefined;
-  /** The capacity of a named semaphore, as the store has it. */
-  storedCapacity: number | undefined;
   readonly positions = new Positions();
   /** Moves with every change that can change a rank. */
   version = 0;
@@ -157,6 +155,7 @@ export class HostQueue {
     session.place = "inside";
     if (!session.isPooled) {
       session.isPooled = true;
+      session.mayBeStored = true;
       session.bucket.places++;
     }
     if (session.isAwake) session.bucket.ready.push(session);
@@ -214,11 +213,14 @@ export class HostQueue {
 
   /** A slot of the bucket is free again: its account is one lighter, and the reason to deny it may be gone. */
   freed(name: string | undefined, now: number): void {
-    this.knownFree++;
-    this.freedAt = now;
     const bucket = name === undefined ? undefined : this.buckets.get(name);
+    // What the store tells in the midst of being asked is in its answer.
+    if (!this.isCalling) {
+      this.knownFree++;
+      this.freedMeanwhile++;
+      bucket?.freed(this.calls, now);
+    }
     if (bucket === undefined) return;
-    bucket.freed(this.calls, now);
     this.denied.close(bucket);
     this.refresh(bucket);
   }

@@ -9,6 +9,9 @@ export class Hosts {
   readonly #sessions: Sessions;
   readonly #hosts = new Map<string, { readonly host: HostQueue; readonly cycle: Cycle }>();
 
+  /** How often the store has said that a slot was freed. */
+  freedTold = 0;
+
   constructor(engine: EngineContext, sessions: Sessions) {
     this.#engine = engine;
     this.#sessions = sessions;
@@ -39,6 +42,7 @@ export class Hosts {
 
   /** The store says that trying again is worth it. */
   freed(key: string, bucket: string | undefined): void {
+    this.freedTold++;
     const entry = this.#hosts.get(key);
     if (entry === undefined) return;
     entry.host.freed(bucket, this.#engine.clock.now());
@@ -49,14 +53,16 @@ export class Hosts {
   endsIn(key: string, name: string, endsInMs: number): void {
     const entry = this.#hosts.get(key);
     if (entry === undefined) return;
+    if (endsInMs <= 0) {
+      this.freed(key, name);
+      return;
+    }
     const { host, cycle } = entry;
     const now = this.#engine.clock.now();
     const bucket = host.buckets.get(name);
     if (bucket !== undefined) host.denied.endBy(bucket, now + endsInMs);
     host.freeAt = Math.min(host.freeAt ?? Number.POSITIVE_INFINITY, now + endsInMs);
-    // Where the store has pushed the news already, the cycle is under way.
-    if (endsInMs <= 0 && host.freedAt !== now && host.pending > 0) cycle.wake();
-    else cycle.reschedule();
+    cycle.reschedule();
   }
 
   reconfigure(): void {

@@ -1,37 +1,39 @@
 import type { PollAnswer } from "@slotkeeper/protocol";
-import type { Agenda, Due } from "../agenda.ts";
 import type { Session } from "./session.ts";
 
+/**
+ * How a caller says that it has left: an `AbortSignal`, or what a server has of its own that is smaller than one. Ten
+ * thousand held calls are ten thousand of these.
+ */
+export interface CallSignal {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  addEventListener(type: "abort", listener: () => void): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
 /** One held call. It is answered once: by a change of its session, by the end of its window, or by its caller leaving. */
-export class Poll implements Due {
+export class Poll {
   readonly #session: Session;
-  readonly #agenda: Agenda;
-  readonly #signal: AbortSignal | undefined;
-  readonly #onWindowEnd: (poll: Poll) => void;
+  readonly #signal: CallSignal | undefined;
   readonly #onLeft: (session: Session) => void;
   #resolve!: (answer: PollAnswer) => void;
   #reject!: (reason: unknown) => void;
-  dueAt = 0;
-  agendaIndex = -1;
+  /** When its window ends. The session's own moment covers it: a held call costs no entry in the agenda. */
+  readonly until: number;
   readonly answered: Promise<PollAnswer>;
 
-  constructor(init: PollInit) {
-    this.#session = init.session;
-    this.#agenda = init.agenda;
-    this.#signal = init.signal;
-    this.#onWindowEnd = init.onWindowEnd;
-    this.#onLeft = init.onLeft;
+  constructor(session: Session, until: number, signal: CallSignal | undefined, onLeft: (session: Session) => void) {
+    this.#session = session;
+    this.#signal = signal;
+    this.#onLeft = onLeft;
+    this.until = until;
     this.answered = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    init.session.polls.add(this);
-    init.agenda.schedule(this, init.until);
-    init.signal?.addEventListener("abort", this.#leave, { once: true });
-  }
-
-  get session(): Session {
-    return this.#session;
+    session.addPoll(this);
+    signal?.addEventListener("abort", this.#leave);
   }
 
   answer(answer: PollAnswer): void {
@@ -39,28 +41,18 @@ export class Poll implements Due {
     this.#resolve(answer);
   }
 
-  onDue(): void {
-    this.#onWindowEnd(this);
+  fail(reason: unknown): void {
+    this.#close();
+    this.#reject(reason);
   }
 
   readonly #leave = (): void => {
-    this.#close();
-    this.#reject(this.#signal?.reason);
+    this.fail(this.#signal?.reason);
     this.#onLeft(this.#session);
   };
 
   #close(): void {
-    this.#session.polls.delete(this);
-    this.#agenda.cancel(this);
+    this.#session.removePoll(this);
     this.#signal?.removeEventListener("abort", this.#leave);
   }
-}
-
-interface PollInit {
-  readonly session: Session;
-  readonly agenda: Agenda;
-  readonly signal: AbortSignal | undefined;
-  readonly until: number;
-  readonly onWindowEnd: (poll: Poll) => void;
-  readonly onLeft: (session: Session) => void;
 }

@@ -38,6 +38,7 @@ export class Releases {
     const policy = host?.policy;
     const hitAt = hitAtOf(input, clock.now(), policy);
     let reply: ReleaseReply | undefined;
+    let isTold = false;
     return new Promise((resolve) => {
       outbox.post({
         operation: "release",
@@ -45,7 +46,8 @@ export class Releases {
         giveUpAt: clock.now() + (policy?.leaseMs ?? DEFAULT_LEASE_MS),
         send: async () => {
           const hitAgoMs = hitAt === undefined ? undefined : clock.now() - hitAt;
-          reply = await store.release({
+          const { freedTold } = this.#hosts;
+          const asked = store.release({
             slotToken,
             host: host?.key,
             policy,
@@ -53,9 +55,14 @@ export class Releases {
             status,
             uncollectedBy: undefined,
           });
+          isTold = this.#hosts.freedTold !== freedTold;
+          reply = await asked;
         },
         done: () => {
-          if (reply?.isReleased === true) this.#freed(reply);
+          if (reply?.isReleased === true) {
+            if (session !== undefined) this.#sessions.forget(session);
+            this.#freed(reply, isTold);
+          }
           // The answer may have closed the breaker for those who wait.
           if (status !== undefined && host?.breaker.phase === "open") this.#engine.wake(host);
           resolve(reply);
@@ -64,9 +71,10 @@ export class Releases {
     });
   }
 
-  #freed({ host, bucket, endsInMs }: ReleaseReply & { isReleased: true }): void {
+  /** `isTold`: the store has said so itself, in the midst of the call; counted twice, the slot would be tried for twice. */
+  #freed({ host, bucket, endsInMs }: ReleaseReply & { isReleased: true }, isTold: boolean): void {
     this.#engine.emit({ type: "released", host, bucket, endsInMs });
-    this.#hosts.endsIn(host, bucket, endsInMs);
+    if (endsInMs > 0 || !isTold) this.#hosts.endsIn(host, bucket, endsInMs);
   }
 }
 

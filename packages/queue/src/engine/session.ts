@@ -1,7 +1,9 @@
 import type { BlockedBy, SessionClaims } from "@slotkeeper/protocol";
+import type { CapacityMismatchError } from "slotkeeper";
 import type { Due } from "../agenda.ts";
 import type { GrantedSlot } from "../store/slot-store.ts";
 import type { BucketQueue } from "./bucket-queue.ts";
+import type { FirstNews } from "./first-news.ts";
 import type { HostQueue } from "./host-queue.ts";
 import type { Poll } from "./poll.ts";
 
@@ -15,6 +17,7 @@ import type { Poll } from "./poll.ts";
  * | granted, unfetched | a poll is open or comes within `collectMs`              | granted, fetched  |
  * | granted, unfetched | `collectMs` passed: the slot goes to the next           | pending           |
  * | pending           | breaker open / deadline or idle / cancel                | throttled / timeout / canceled |
+ * | pending           | the named semaphore has another capacity                | canceled, and forgotten: its first call fails |
  * | granted           | cancel while it is still kept                           | canceled          |
  */
 export type SessionState =
@@ -42,6 +45,7 @@ export type SessionState =
 export type Place = "fresh" | "trying" | "inside" | "outside" | "returning";
 
 export const PENDING: SessionState = { kind: "pending" };
+const NO_POLLS: readonly Poll[] = [];
 
 export class Session implements Due {
   readonly claims: SessionClaims;
@@ -55,6 +59,14 @@ export class Session implements Due {
   place: Place = "fresh";
   /** Came by token: the store may know more of it, and is asked before anything here decides about it. */
   isAdopted: boolean;
+  /** The store has answered about it, or failed to: before that nobody knows whether the host takes callers at all. */
+  isHeard = false;
+  /** First calls that wait for that. */
+  news: FirstNews | undefined;
+  /** Why it was not let in: what its first calls fail with. */
+  refusal: CapacityMismatchError | undefined;
+  /** The store may know of it: it has a place there, or an answer was lost. Otherwise its end need not be told. */
+  mayBeStored: boolean;
   /** Holds a place in the store's pool. */
   isPooled = false;
   /** Its client is there, or was within `collectMs`. */
@@ -63,25 +75,35 @@ export class Session implements Due {
   isOffered = false;
   blockedBy: BlockedBy | undefined;
   lastAnswerAt: number;
-  readonly polls = new Set<Poll>();
+  /** Held calls. One, mostly: an array that is replaced is smaller than any collection that changes. */
+  polls: readonly Poll[] = NO_POLLS;
   dueAt = 0;
   agendaIndex = -1;
   readyIndex = -1;
   outsideIndex = -1;
 
-  constructor(init: SessionInit) {
+  constructor(init: SessionInit, whenDue: (session: Session) => void) {
     this.claims = init.claims;
     this.host = init.host;
     this.bucket = init.bucket;
     this.openMs = init.openMs;
     this.requestKey = init.requestKey;
     this.isAdopted = init.isAdopted;
+    this.mayBeStored = init.isAdopted;
     this.lastAnswerAt = init.now;
-    this.#whenDue = init.whenDue;
+    this.#whenDue = whenDue;
   }
 
   get isPending(): boolean {
     return this.state.kind === "pending";
+  }
+
+  addPoll(poll: Poll): void {
+    this.polls = this.polls.length === 0 ? [poll] : [...this.polls, poll];
+  }
+
+  removePoll(poll: Poll): void {
+    this.polls = this.polls.length === 1 ? NO_POLLS : this.polls.filter((other) => other !== poll);
   }
 
   onDue(): void {
@@ -97,5 +119,4 @@ export interface SessionInit {
   readonly requestKey: string | undefined;
   readonly isAdopted: boolean;
   readonly now: number;
-  readonly whenDue: (session: Session) => void;
 }

@@ -1,10 +1,12 @@
 import type { CancelResult, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
+import { CapacityMismatchError } from "slotkeeper";
 import { phaseFor } from "../store/breaker.ts";
 import type { GrantedSlot, SessionEnd } from "../store/slot-store.ts";
 import type { EngineContext } from "./context.ts";
 import { DrainMeter } from "./drain-meter.ts";
+import { FirstNews } from "./first-news.ts";
 import type { HostQueue } from "./host-queue.ts";
-import { Poll } from "./poll.ts";
+import { type CallSignal, Poll } from "./poll.ts";
 import { PENDING, Session, type SessionInit, type SessionState } from "./session.ts";
 import { Withdrawals } from "./withdrawals.ts";
 
@@ -52,8 +54,9 @@ export class Sessions {
     return this.#byToken.get(slotToken);
   }
 
-  create(init: Omit<SessionInit, "whenDue">): Session {
-    const session = new Session({ ...init, whenDue: this.#onDue });
+  /** The caller holds it, touches it, or has it wait for news: that gives it its first moment. */
+  create(init: SessionInit): Session {
+    const session = new Session(init, this.#onDue);
     const { id, bucket } = session.claims;
     this.#byId.set(id, session);
     if (session.requestKey !== undefined) this.#byRequest.set(session.requestKey, session);
@@ -62,25 +65,13 @@ export class Sessions {
     this.pending++;
     host.arrive(session);
     host.longestOpenMs = Math.max(host.longestOpenMs, init.openMs);
-    this.#reschedule(session);
     this.#engine.emit({ type: "session-created", host: host.key, bucket, session: id, isAdopted: init.isAdopted });
     return session;
   }
 
   /** Holds a call until the session's state changes, at most until `until`. */
-  hold(session: Session, until: number, signal: AbortSignal | undefined): Promise<PollAnswer> {
-    const poll = new Poll({
-      session,
-      agenda: this.#engine.agenda,
-      signal,
-      until,
-      onWindowEnd: (ended) => {
-        const answer = this.#answer(ended.session);
-        ended.answer(answer);
-        this.#closed(ended.session);
-      },
-      onLeft: (left) => this.#closed(left),
-    });
+  hold(session: Session, until: number, signal: CallSignal | undefined): Promise<PollAnswer> {
+    const poll = new Poll(session, until, signal, this.#closed);
     this.#wakeUp(session);
     this.#reschedule(session);
     return poll.answered;
@@ -105,7 +96,7 @@ export class Sessions {
     this.#leave(session, grantedAt);
     session.state = { kind: "granted", slot, grantedAt, leaseUntil, isFetched: false };
     this.#byToken.set(slot.slotToken, session);
-    if (session.polls.size > 0) this.#answerPolls(session);
+    if (session.polls.length > 0) this.#answerPolls(session);
     else this.#engine.agenda.schedule(session, grantedAt + this.#engine.options().collectMs);
   }
 
@@ -128,9 +119,18 @@ export class Sessions {
     if (session.state.kind === "granted") session.state = { ...session.state, leaseUntil };
   }
 
+  /** Its slot is over and the store knows: whoever asks for it again is told by the store. */
+  forget(session: Session): void {
+    const isKept = this.#byId.get(session.claims.id) === session;
+    if (!isKept || session.state.kind !== "granted" || !session.state.isFetched) return;
+    this.#engine.agenda.cancel(session);
+    this.#drop(session);
+  }
+
   throttle(session: Session, code: number, retryInMs: number): void {
     const now = this.#engine.clock.now();
-    if (!this.#end(session, { kind: "throttled", code, retryAt: now + retryInMs }, "throttled")) return;
+    const end = session.mayBeStored ? "throttled" : undefined;
+    if (!this.#end(session, { kind: "throttled", code, retryAt: now + retryInMs }, end)) return;
     const { id, bucket } = session.claims;
     this.#engine.emit({ type: "throttled", host: session.host.key, bucket, session: id, code });
   }
@@ -163,6 +163,39 @@ export class Sessions {
     return "canceled";
   }
 
+  /** The named semaphore it asked for has another capacity: it never was. */
+  refuse(session: Session, capacity: number): void {
+    const { host, claims } = session;
+    const semaphore = host.hostname ?? host.key;
+    session.refusal = new CapacityMismatchError({ semaphore, capacity, requested: claims.limit ?? capacity });
+    this.#leave(session, this.#engine.clock.now());
+    this.#engine.agenda.cancel(session);
+    this.#drop(session);
+    session.state = { kind: "canceled" };
+    for (const poll of session.polls) poll.fail(session.refusal);
+    const { id, bucket } = claims;
+    this.#engine.emit({ type: "canceled", host: host.key, bucket, session: id, result: "canceled" });
+  }
+
+  /** Settles when the store has said anything of the session, has failed to, or has been silent for an interval. */
+  firstNews(session: Session): Promise<void> {
+    this.touch(session);
+    if (session.news === undefined) {
+      session.news = new FirstNews();
+      const { agenda, clock } = this.#engine;
+      agenda.schedule(session.news, clock.now() + this.#engine.options().pollIntervalMs);
+    }
+    return session.news.arrived;
+  }
+
+  heard(session: Session): void {
+    session.isHeard = true;
+    if (session.news === undefined) return;
+    this.#engine.agenda.cancel(session.news);
+    session.news.onDue();
+    session.news = undefined;
+  }
+
   /** A session not known here: another instance may have it, and the store tells it. */
   withdrawUnknown(host: HostQueue, claims: SessionClaims): void {
     this.#withdrawals.add({ host, claims }, "canceled");
@@ -170,7 +203,10 @@ export class Sessions {
 
   /** Every held poll is answered with what is so now. */
   answerAll(): void {
-    for (const session of this.#byId.values()) if (session.polls.size > 0) this.#answerPolls(session);
+    for (const session of this.#byId.values()) {
+      this.#answerPolls(session);
+      this.heard(session);
+    }
   }
 
   #end(session: Session, state: SessionState, end: SessionEnd | undefined): boolean {
@@ -184,11 +220,12 @@ export class Sessions {
     if (end !== undefined) this.#withdrawals.add(session, end);
     this.#engine.agenda.schedule(session, now + this.#engine.options().grantedKeepMs);
     this.#answerPolls(session);
+    this.heard(session);
     return true;
   }
 
   #answerPolls(session: Session): void {
-    if (session.polls.size === 0) return;
+    if (session.polls.length === 0) return;
     this.fetch(session);
     const answer = this.#answer(session);
     for (const poll of session.polls) poll.answer(answer);
@@ -244,17 +281,21 @@ export class Sessions {
     this.#engine.wake(session.host);
   }
 
-  #closed(session: Session): void {
+  readonly #closed = (session: Session): void => {
     session.lastAnswerAt = this.#engine.clock.now();
-    if (session.polls.size === 0 && session.isPending) this.#reschedule(session);
-  }
+    if (session.polls.length === 0) this.#reschedule(session);
+  };
 
-  /** A pending session's next moment: its deadline, the end of its client's presence, the end of patience with silence. */
+  /**
+   * A pending session's next moment: its deadline, the end of a held call's window, or without one the end of its client's
+   * presence, then the end of patience with its silence.
+   */
   #reschedule(session: Session): void {
     if (!session.isPending) return;
     const { collectMs, idleMs } = this.#engine.options();
     let dueAt = session.claims.deadlineAt;
-    if (session.polls.size === 0)
+    for (const { until } of session.polls) dueAt = Math.min(dueAt, until);
+    if (session.polls.length === 0)
       dueAt = Math.min(dueAt, session.lastAnswerAt + (session.isAwake ? collectMs : idleMs));
     this.#engine.agenda.schedule(session, dueAt);
   }
@@ -265,13 +306,22 @@ export class Sessions {
       this.#uncollected(session, session.state.slot, now);
     else if (!session.isPending) this.#drop(session);
     else if (now >= session.claims.deadlineAt) this.timeout(session, "deadline");
-    else if (session.polls.size === 0 && now >= session.lastAnswerAt + this.#engine.options().idleMs)
+    else if (session.polls.length === 0 && now >= session.lastAnswerAt + this.#engine.options().idleMs)
       this.timeout(session, "idle");
-    else {
-      if (session.polls.size === 0) session.host.setAwake(session, false);
+    else if (session.polls.length === 0) {
+      session.host.setAwake(session, false);
       this.#reschedule(session);
-    }
+    } else this.#endWindows(session, now);
   };
+
+  #endWindows(session: Session, now: number): void {
+    for (const poll of session.polls) {
+      if (poll.until > now) continue;
+      poll.answer(this.#answer(session));
+      session.lastAnswerAt = now;
+    }
+    this.#reschedule(session);
+  }
 
   #uncollected(session: Session, slot: GrantedSlot, now: number): void {
     this.#byToken.delete(slot.slotToken);

@@ -30,6 +30,7 @@ export function applyReply(host: HostQueue, engine: EngineContext, sessions: Ses
     if (verdict.status === "WAIT" || verdict.status === "IP_TOO_MANY") failed++;
     if (session.isPending && session.place === "trying")
       applyVerdict(host, engine, sessions, session, verdict, decided);
+    sessions.heard(session);
   });
   for (const id of reply.displaced) displace(host, sessions.find(id));
   if (isWeighted && isTry) host.quota.addFailed(failed);
@@ -40,7 +41,7 @@ export function applyReply(host: HostQueue, engine: EngineContext, sessions: Ses
 
 function takeNews(host: HostQueue, reply: BatchReply, now: number): void {
   host.level = reply.level;
-  host.knownFree = reply.free;
+  host.knownFree = reply.free + host.freedMeanwhile;
   host.freeAt = reply.freeInMs === undefined ? undefined : now + reply.freeInMs;
   host.hear(reply.breaker, now);
   takeAccounts(host, reply.accounts, now);
@@ -73,6 +74,9 @@ function applyVerdict(
       return;
     case "THROTTLED":
       sessions.throttle(session, verdict.code, verdict.retryInMs);
+      return;
+    case "CAPACITY_MISMATCH":
+      sessions.refuse(session, verdict.capacity);
       return;
     case "ENDED":
       endAsStored(sessions, session, verdict.end);

@@ -10,7 +10,8 @@ export interface Ranked extends Rank {
 
 /** Buckets with the same `inFlight` and weight accrue use at the same rate: what is before stays before, at any time. */
 export interface OrderClass {
-  readonly key: string;
+  readonly inFlight: number;
+  readonly weight: number;
   readonly heap: IndexedHeap<"orderIndex", Ranked>;
 }
 
@@ -18,12 +19,14 @@ export interface OrderClass {
  * Finds the best-ranked bucket without looking at the others. Use grows with time, so one heap over all would go stale
  * by itself; inside a class it cannot. The best is the best of the classes' heads.
  *
- * Cost: add, remove, update O(log n); best O(classes). Classes differ in slots held, so for one weight there are at most
+ * Cost: add, remove O(log n + classes); best O(classes). Classes differ in slots held, so for one weight there are at most
  * √(2·slots) of them: 5 slots make 3, 1,000 make 45.
  */
 export class BucketOrder<T extends Ranked> {
   readonly #isFifo: boolean;
-  readonly #classes = new Map<string, OrderClass>();
+  /** Few, and none of them empty. The class that emptied last is kept at hand: it is, mostly, the next one needed. */
+  readonly #classes: OrderClass[] = [];
+  #spare: OrderClass | undefined;
   #size = 0;
 
   constructor(isFifo = false) {
@@ -35,12 +38,11 @@ export class BucketOrder<T extends Ranked> {
   }
 
   add(bucket: T): void {
-    const key = this.#isFifo ? "" : `${bucket.inFlight}/${bucket.weight}`;
-    let found = this.#classes.get(key);
+    const { inFlight, weight } = this.#isFifo ? ONE_CLASS : bucket;
+    let found = this.#classes.find((one) => one.inFlight === inFlight && one.weight === weight);
     if (found === undefined) {
-      const before = this.#isFifo ? headBefore : startsBefore;
-      found = { key, heap: new IndexedHeap<"orderIndex", Ranked>("orderIndex", before) };
-      this.#classes.set(key, found);
+      found = this.#newClass(inFlight, weight);
+      this.#classes.push(found);
     }
     bucket.orderClass = found;
     found.heap.push(bucket);
@@ -52,8 +54,10 @@ export class BucketOrder<T extends Ranked> {
     if (home === undefined) return;
     home.heap.remove(bucket);
     bucket.orderClass = undefined;
-    if (home.heap.size === 0) this.#classes.delete(home.key);
     this.#size--;
+    if (home.heap.size > 0) return;
+    this.#classes.splice(this.#classes.indexOf(home), 1);
+    this.#spare = home;
   }
 
   has(bucket: T): boolean {
@@ -62,13 +66,21 @@ export class BucketOrder<T extends Ranked> {
 
   best(level: number, now: number): T | undefined {
     let best: Ranked | undefined;
-    for (const { heap } of this.#classes.values()) {
+    for (const { heap } of this.#classes) {
       const head = heap.peek() as Ranked;
       if (best === undefined || ranksBefore(head, best, level, now)) best = head;
     }
     return best as T | undefined;
   }
+
+  #newClass(inFlight: number, weight: number): OrderClass {
+    if (this.#spare?.inFlight === inFlight && this.#spare.weight === weight) return this.#spare;
+    const before = this.#isFifo ? headBefore : startsBefore;
+    return { inFlight, weight, heap: new IndexedHeap<"orderIndex", Ranked>("orderIndex", before) };
+  }
 }
+
+const ONE_CLASS = { inFlight: 0, weight: 1 };
 
 /** Where the line of use began, were it drawn back to time 0: static, and ordered as use is inside a class. */
 function startsBefore(a: Rank, b: Rank): boolean {

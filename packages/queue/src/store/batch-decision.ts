@@ -1,3 +1,4 @@
+import type { AccountView } from "../order/contract.ts";
 import { levelIn } from "../order/transitions.ts";
 import { phaseFor } from "./breaker.ts";
 import type { FactLog } from "./fact-log.ts";
@@ -12,7 +13,16 @@ export interface DecisionContext {
   readonly records: SessionRecords;
   readonly now: number;
   readonly facts: FactLog | undefined;
-  issue(lease: Omit<Lease, "slotToken" | "fence">): Lease;
+  /** By token. */
+  readonly leases: Map<string, Lease>;
+  readonly names: SlotNames;
+}
+
+/** Where the names of slots come from: tokens from outside, fences by counting. */
+export interface SlotNames {
+  readonly newToken: () => string;
+  /** The last one given. */
+  fence: number;
 }
 
 /** One batch of one host: answer what is known, admit to the pool, and, for `tryAcquire`, hand out the free slots. */
@@ -54,7 +64,7 @@ export class BatchDecision {
 
   /** A session that was granted or has ended gets the same answer again. */
   #known({ session, ttlMs }: Waiter): Verdict | undefined {
-    const found = this.#context.records.find(session);
+    const found = this.#context.records.find(session, this.#context.now);
     if (found === undefined) return undefined;
     this.#context.records.keep(session, this.#context.now + ttlMs);
     if (typeof found === "string") return { status: "ENDED", end: found };
@@ -76,6 +86,9 @@ export class BatchDecision {
       pool.refresh(pooled, this.#batch.instance, now);
       return undefined;
     }
+    if (this.#batch.isSemaphore && !this.#book.joinCapacity(waiter.limit)) {
+      return { status: "CAPACITY_MISMATCH", capacity: this.#book.policy.slots };
+    }
     const { isAdmitted, displaces } = pool.admits(waiter.bucket, policy);
     if (!isAdmitted) return { status: "QUEUE_FULL" };
     if (displaces !== undefined) {
@@ -88,10 +101,12 @@ export class BatchDecision {
   }
 
   #grant({ session, bucket, weight, ttlMs }: Waiter, isProbe: boolean): Verdict {
-    const { now } = this.#context;
+    const { now, names } = this.#context;
     const { leaseMs, maxHoldMs } = this.#book.policy;
     const account = this.#book.startHold(bucket, weight);
-    const lease = this.#context.issue({
+    const lease: Lease = {
+      slotToken: names.newToken(),
+      fence: ++names.fence,
       session,
       host: this.#book.host,
       account,
@@ -103,7 +118,8 @@ export class BatchDecision {
       isReleased: false,
       isOver: false,
       leaseIndex: -1,
-    });
+    };
+    this.#context.leases.set(lease.slotToken, lease);
     this.#book.addLease(lease);
     // Hold first, then leave the pool: in between neither the bucket nor a semaphore must look idle and be forgotten.
     const pooled = this.#book.pool.get(session);
@@ -120,12 +136,15 @@ export class BatchDecision {
   #reply(): BatchReply {
     const book = this.#book;
     const { now } = this.#context;
-    const weights = new Map(this.#batch.waiters.map(({ bucket, weight }) => [bucket, weight]));
+    const accounts = new Map<string, AccountView>();
+    for (const { bucket, weight } of this.#batch.waiters) {
+      if (!accounts.has(bucket)) accounts.set(bucket, viewOf(book, bucket, weight, now));
+    }
     const next = book.leases.peek();
     return {
       verdicts: this.#verdicts,
       displaced: this.#displaced,
-      accounts: Array.from(weights, ([bucket, weight]) => viewOf(book, bucket, weight, now)),
+      accounts: [...accounts.values()],
       level: levelIn(book.ledger),
       free: book.free,
       freeInMs: next === undefined ? undefined : next.endsAt - now,

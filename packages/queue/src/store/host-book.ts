@@ -7,7 +7,8 @@ import type { Lease } from "./lease.ts";
 import type { LiveLimits } from "./slot-store.ts";
 import { type PooledWaiter, WaiterPool } from "./waiter-pool.ts";
 
-const endsBefore = (a: Lease, b: Lease) => a.endsAt < b.endsAt;
+/** Those that end at the same moment end in the order they were granted: sums of fractions depend on it, in any store. */
+const endsBefore = (a: Lease, b: Lease) => (a.endsAt === b.endsAt ? a.fence < b.fence : a.endsAt < b.endsAt);
 
 interface Cooldown {
   readonly bucket: string;
@@ -68,12 +69,18 @@ export class HostBook {
     return Math.max(0, this.#policy.slots - this.leases.size);
   }
 
-  use(policy: HostPolicy, isSemaphore: boolean): void {
-    if (isSemaphore && this.#capacity === undefined) {
-      this.#capacity = policy.slots;
-      this.#given = undefined;
-    }
+  use(policy: HostPolicy): void {
     if (policy !== this.#given) this.#adopt(policy);
+  }
+
+  /** A user of a named semaphore joins: the first fixes the capacity. False: it asks for another than is fixed. */
+  joinCapacity(limit: number | undefined): boolean {
+    if (this.#capacity === undefined) {
+      const given = this.#given ?? this.#policy;
+      this.#capacity = limit ?? given.slots;
+      this.#adopt(given);
+    }
+    return limit === undefined || limit === this.#capacity;
   }
 
   setLive(limits: LiveLimits | undefined): void {

@@ -24,7 +24,7 @@ export class HostBooks {
     return book;
   }
 
-  open(host: string, policy: HostPolicy, now: number, isSemaphore = false): HostBook {
+  open(host: string, policy: HostPolicy, now: number): HostBook {
     this.prune(now);
     let book = this.find(host, now);
     if (book === undefined) {
@@ -34,7 +34,7 @@ export class HostBooks {
       this.#oldestFirst.push(book);
     }
     book.touchedAt = now;
-    book.use(policy, isSemaphore);
+    book.use(policy);
     return book;
   }
 

@@ -1,6 +1,6 @@
 import { SHARED_BUCKET } from "@slotkeeper/protocol";
 import type { Clock } from "slotkeeper";
-import { BatchDecision } from "./batch-decision.ts";
+import { BatchDecision, type SlotNames } from "./batch-decision.ts";
 import { FactLog } from "./fact-log.ts";
 import type { StoreFact } from "./facts.ts";
 import type { HostBook } from "./host-book.ts";
@@ -44,24 +44,23 @@ export interface MemoryStoreOptions {
 export class MemoryStore implements Port.SlotStore {
   readonly heartbeatMs: number | undefined;
   readonly #clock: Clock;
-  readonly #newToken: () => string;
+  readonly #names: SlotNames;
   readonly #books: HostBooks;
   readonly #records = new SessionRecords();
   readonly #leases = new Map<string, Lease>();
   readonly #listeners = new Set<(freed: Port.FreedEvent) => void>();
   readonly #facts: FactLog | undefined;
-  #fence: number;
 
   constructor({ clock, newToken, waiterTtlMs, idleMs, image, onFact }: MemoryStoreOptions) {
     this.#clock = clock;
-    this.#newToken = newToken;
+    this.#names = { newToken, fence: Math.max(Math.floor(clock.now()) * 1000, image?.fence ?? 0) };
     this.heartbeatMs = waiterTtlMs === undefined ? undefined : waiterTtlMs / 3;
     this.#books = new HostBooks(waiterTtlMs ?? Number.POSITIVE_INFINITY, idleMs ?? 90_000, (lease) => {
       this.#leases.delete(lease.slotToken);
+      this.#records.leaseEnded(lease);
       this.#tell(lease.host, lease.account.bucket);
     });
     this.#facts = onFact === undefined ? undefined : new FactLog(onFact);
-    this.#fence = Math.max(Math.floor(clock.now()) * 1000, image?.fence ?? 0);
     if (image === undefined) return;
     for (const lease of restoreImage(image, this.#books, this.#records, clock.now())) {
       this.#leases.set(lease.slotToken, lease);
@@ -71,7 +70,7 @@ export class MemoryStore implements Port.SlotStore {
   /** The whole store, as facts. What `onFact` was told before need not be kept any longer. */
   facts(): StoreFact[] {
     this.#facts?.forget();
-    return factsOf(this.#books.all(), this.#records, this.#fence, this.#clock.now());
+    return factsOf(this.#books.all(), this.#records, this.#names.fence, this.#clock.now());
   }
 
   async checkThrottle({ host, policy }: Port.ThrottleQuery): Promise<Port.ThrottleState> {
@@ -177,13 +176,8 @@ export class MemoryStore implements Port.SlotStore {
   #decide(batch: Port.WaiterBatch, mayGrant: boolean): Port.BatchReply {
     const now = this.#clock.now();
     this.#records.prune(now);
-    const book = this.#books.open(batch.host, batch.policy, now, batch.isSemaphore);
-    const issue = (lease: Omit<Lease, "slotToken" | "fence">) => {
-      const issued: Lease = { ...lease, slotToken: this.#newToken(), fence: ++this.#fence };
-      this.#leases.set(issued.slotToken, issued);
-      return issued;
-    };
-    const context = { records: this.#records, now, issue, facts: this.#facts };
+    const book = this.#books.open(batch.host, batch.policy, now);
+    const context = { records: this.#records, leases: this.#leases, names: this.#names, now, facts: this.#facts };
     return new BatchDecision(book, batch, context).decide(mayGrant);
   }
 
@@ -193,7 +187,7 @@ export class MemoryStore implements Port.SlotStore {
     instance: string,
     now: number,
   ): void {
-    const found = this.#records.find(session);
+    const found = this.#records.find(session, now);
     if (typeof found === "string") return;
     const waiter = book.pool.get(session);
     const isElsewhere =
@@ -203,7 +197,9 @@ export class MemoryStore implements Port.SlotStore {
     if (waiter !== undefined) book.removeWaiter(waiter);
     this.#records.end(session, end, now + ttlMs);
     this.#facts?.ended(session, end, now + ttlMs);
-    if (found !== undefined) book.endLease(found, now);
+    // In its own host's book, whatever host the caller believes it to be at.
+    const held = found === undefined ? undefined : this.#held(found.slotToken, now);
+    held?.book.endLease(held.lease, now);
   }
 
   /** The lease a token still owns: not released, not run out. */
@@ -216,7 +212,7 @@ export class MemoryStore implements Port.SlotStore {
 
   /** max(hit + shortest hold, last end + spacing, now), at most one lease from now. */
   #setEnd(book: HostBook, lease: Lease, { hitAgoMs, policy }: Port.ReleaseRequest, now: number): void {
-    if (policy !== undefined) book.use(policy, false);
+    if (policy !== undefined) book.use(policy);
     const { minHoldMs, smoothMs, leaseMs, cooldownMs } = book.policy;
     const heldUntil = hitAgoMs === undefined ? now : now - hitAgoMs + minHoldMs;
     const spacedUntil = smoothMs > 0 ? book.lastEndAt + smoothMs : now;

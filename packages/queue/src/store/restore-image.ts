@@ -37,8 +37,8 @@ function restoreLease(
   now: number,
 ): Lease {
   const { policy, capacity } = image.hosts.get(one.host) as HostImage;
-  const fixed = capacity === undefined ? policy : { ...policy, slots: capacity };
-  const book = books.open(one.host, fixed, now, capacity !== undefined);
+  const book = books.open(one.host, policy, now);
+  if (capacity !== undefined) book.joinCapacity(capacity);
   const { slotToken, session, host, grantedAt, endsAt, isProbe, isReleased } = one;
   const lease: Lease = {
     slotToken,

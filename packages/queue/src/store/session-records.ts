@@ -1,20 +1,24 @@
-import { IndexedHeap } from "../indexed-heap.ts";
 import type { Lease } from "./lease.ts";
 import type { SessionEnd } from "./slot-store.ts";
 
 /** What became of a session: the lease it was granted, or how it ended. */
 export interface SessionRecord {
   readonly session: string;
-  readonly lease: Lease | undefined;
-  readonly end: SessionEnd | undefined;
+  /** Until it is over: a record outlives its lease by far, and keeps no more of it than that it was. */
+  lease: Lease | undefined;
+  end: SessionEnd | undefined;
   keepUntil: number;
-  keepIndex: number;
 }
+
+/** Records go once in a second, all that are due: each costs two moves in its life, however many there are. */
+const SPAN_MS = 1000;
 
 /** Remembers every grant and end until the session's deadline, so that repeating any call gives the same answer. */
 export class SessionRecords {
   readonly #records = new Map<string, SessionRecord>();
-  readonly #byAge = new IndexedHeap<"keepIndex", SessionRecord>("keepIndex", (a, b) => a.keepUntil < b.keepUntil);
+  /** Sessions by the span of time in which they were due when they were put there; some are due later by now. */
+  readonly #bySpan = new Map<number, string[]>();
+  #firstSpan = Number.POSITIVE_INFINITY;
 
   get size(): number {
     return this.#records.size;
@@ -25,18 +29,28 @@ export class SessionRecords {
   }
 
   /** The lease while it lasts; afterwards, and without one, the end. */
-  find(session: string): Lease | SessionEnd | undefined {
+  find(session: string, now: number): Lease | SessionEnd | undefined {
     const record = this.#records.get(session);
-    if (record?.lease === undefined) return record?.end;
-    return record.lease.isOver || record.lease.isReleased ? "released" : record.lease;
+    if (record === undefined) return undefined;
+    const { lease, end, keepUntil } = record;
+    if (lease !== undefined && !lease.isOver && !lease.isReleased) return lease;
+    return keepUntil <= now ? undefined : (end ?? "released");
   }
 
   grant(session: string, lease: Lease, keepUntil: number): void {
-    this.#put({ session, lease, end: undefined, keepUntil, keepIndex: -1 });
+    this.#put({ session, lease, end: undefined, keepUntil });
   }
 
   end(session: string, end: SessionEnd, keepUntil: number): void {
-    this.#put({ session, lease: undefined, end, keepUntil, keepIndex: -1 });
+    this.#put({ session, lease: undefined, end, keepUntil });
+  }
+
+  /** The lease of a session is over: that it was is all that is remembered. */
+  leaseEnded({ session }: Lease): void {
+    const record = this.#records.get(session);
+    if (record?.lease === undefined) return;
+    record.lease = undefined;
+    record.end = "released";
   }
 
   /**
@@ -45,37 +59,44 @@ export class SessionRecords {
    */
   keep(session: string, keepUntil: number): void {
     const record = this.#records.get(session);
-    if (record === undefined || record.keepUntil >= keepUntil) return;
-    record.keepUntil = keepUntil;
-    this.#byAge.update(record);
+    if (record !== undefined) record.keepUntil = Math.max(record.keepUntil, keepUntil);
   }
 
   /** As if it had never been granted: it may be granted again. */
   forget(session: string): void {
-    const record = this.#records.get(session);
-    if (record === undefined) return;
     this.#records.delete(session);
-    this.#byAge.remove(record);
   }
 
   /** Returns how many were dropped. A record outlives its deadline while its lease lasts. */
   prune(now: number): number {
-    let dropped = 0;
-    for (let first = this.#byAge.peek(); first !== undefined && first.keepUntil <= now; first = this.#byAge.peek()) {
-      if (first.lease !== undefined && !first.lease.isOver && first.lease.endsAt > now) {
-        first.keepUntil = first.lease.endsAt;
-        this.#byAge.update(first);
-      } else {
-        this.forget(first.session);
-        dropped++;
-      }
-    }
-    return dropped;
+    if (now < this.#firstSpan * SPAN_MS) return 0;
+    const before = this.#records.size;
+    const due = [...this.#bySpan.keys()].filter((span) => span * SPAN_MS <= now);
+    const sessions = due.flatMap((span) => this.#bySpan.get(span) ?? []);
+    for (const span of due) this.#bySpan.delete(span);
+    for (const session of sessions) this.#review(session, now);
+    this.#firstSpan = Math.min(...this.#bySpan.keys());
+    return before - this.#records.size;
+  }
+
+  #review(session: string, now: number): void {
+    const record = this.#records.get(session);
+    if (record === undefined) return;
+    if (record.lease !== undefined) record.keepUntil = Math.max(record.keepUntil, record.lease.endsAt);
+    if (record.keepUntil <= now) this.#records.delete(session);
+    else this.#file(record);
   }
 
   #put(record: SessionRecord): void {
-    this.forget(record.session);
     this.#records.set(record.session, record);
-    this.#byAge.push(record);
+    this.#file(record);
+  }
+
+  #file({ session, keepUntil }: SessionRecord): void {
+    const span = Math.ceil(keepUntil / SPAN_MS);
+    const filed = this.#bySpan.get(span);
+    if (filed === undefined) this.#bySpan.set(span, [session]);
+    else filed.push(session);
+    this.#firstSpan = Math.min(this.#firstSpan, span);
   }
 }

@@ -24,7 +24,7 @@ export interface SlotStore {
    * instances.
    */
   readonly heartbeatMs: number | undefined;
-  /** The breaker's state, before a session is made; and the capacity in force, where users fixed one. */
+  /** How the breaker stands, for whoever has no session; and the capacity in force, where users fixed one. */
   checkThrottle(query: ThrottleQuery): Promise<ThrottleState>;
   /** Admits waiters to the pool without trying for a slot, or says that they live; tells what became of sessions. */
   register(batch: WaiterBatch): Promise<BatchReply>;
@@ -42,7 +42,11 @@ export interface SlotStore {
   snapshot(): Promise<StoreSnapshot>;
   /** What an operator changed by hand; reaches every instance. */
   operate(action: OperatorAction): Promise<boolean>;
-  /** A hint that trying again is worth it. Returns how to stop listening. */
+  /**
+   * A hint that trying again is worth it. Returns how to stop listening. The engine counts a slot by the answer to its own
+   * `release`, and by a hint that comes while `release` is being called, once: a store that pushes from elsewhere spares
+   * it a futile try by not telling an instance of that instance's own releases.
+   */
   onFreed(listener: (freed: FreedEvent) => void): () => void;
 }
 
@@ -67,6 +71,11 @@ export interface Waiter {
   readonly ttlMs: number;
   /** Its own reading of how long the breaker stays open. */
   readonly openMs: number;
+  /**
+   * The capacity a newcomer to a named semaphore asks for. If the live users fixed another, it is refused; undefined
+   * takes what is in force.
+   */
+  readonly limit?: number | undefined;
   /** False keeps the place without standing for a slot: its client is not there to fetch one. */
   readonly isGrantable: boolean;
 }
@@ -75,7 +84,7 @@ export interface WaiterBatch {
   readonly host: string;
   readonly instance: string;
   readonly policy: HostPolicy;
-  /** A named semaphore: the first live user fixes `policy.slots`. */
+  /** A named semaphore: the first live user fixes its slots, by `limit` or else by `policy.slots`. */
   readonly isSemaphore: boolean;
   readonly waiters: readonly Waiter[];
 }
@@ -98,6 +107,8 @@ export type Verdict =
   | { readonly status: "THROTTLED"; readonly code: number; readonly retryInMs: number }
   /** No place in the pool of waiters. */
   | { readonly status: "QUEUE_FULL" }
+  /** The live users of the named semaphore fixed another capacity. The store keeps nothing of the session. */
+  | { readonly status: "CAPACITY_MISMATCH"; readonly capacity: number }
   | { readonly status: "ENDED"; readonly end: SessionEnd };
 
 export interface BatchReply {

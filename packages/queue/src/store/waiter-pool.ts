@@ -32,7 +32,7 @@ export class WaiterPool {
   readonly #waiters = new Map<string, PooledWaiter>();
   readonly #buckets = new Map<string, BucketPlaces>();
   readonly #largestFirst = new IndexedHeap<"largestIndex", BucketPlaces>("largestIndex", losesBefore);
-  readonly #silentFirst = new IndexedHeap<"silentIndex", PooledWaiter>("silentIndex", (a, b) => a.seenAt < b.seenAt);
+  readonly #silentFirst = new IndexedHeap<"silentIndex", PooledWaiter>("silentIndex", silentBefore);
 
   get size(): number {
     return this.#waiters.size;
@@ -122,4 +122,9 @@ export class WaiterPool {
 function losesBefore(a: BucketPlaces, b: BucketPlaces): boolean {
   if (a.youngestFirst.size !== b.youngestFirst.size) return a.youngestFirst.size > b.youngestFirst.size;
   return (a.youngestFirst.peek()?.arrivedAt ?? 0) > (b.youngestFirst.peek()?.arrivedAt ?? 0);
+}
+
+/** Who came first goes first: sums of fractions depend on the order, in any store. */
+function silentBefore(a: PooledWaiter, b: PooledWaiter): boolean {
+  return a.seenAt === b.seenAt ? a.arrivedAt < b.arrivedAt : a.seenAt < b.seenAt;
 }

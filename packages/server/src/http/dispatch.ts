@@ -13,9 +13,9 @@ export async function dispatch(
   response: ServerResponse,
   context: ServiceContext,
 ): Promise<void> {
+  const startedAt = performance.now();
   const exchange = new Exchange(request, response, requestIdOf(request), pathOf(request));
   if (context.held.isDraining) response.setHeader("Connection", "close");
-  logWhenDone(exchange, context);
   try {
     await serve(exchange, context);
   } catch (error) {
@@ -23,9 +23,10 @@ export async function dispatch(
     if (response.headersSent) response.destroy();
     else exchange.problem("INTERNAL");
   }
+  logDone(exchange, startedAt, context);
 }
 
-async function serve(exchange: Exchange, context: ServiceContext): Promise<void> {
+function serve(exchange: Exchange, context: ServiceContext): void | Promise<void> {
   const { request } = exchange;
   const { guards, config } = context.live;
   const bound = findRoute(exchange.path);
@@ -45,23 +46,19 @@ async function serve(exchange: Exchange, context: ServiceContext): Promise<void>
       headers: { "WWW-Authenticate": `SharedKey header="${authHeader}"` },
     });
   }
-  if ("plain" in bound) await bound.plain(exchange, context);
-  else await serveBody(exchange, bound.body, context);
+  return "plain" in bound ? bound.plain(exchange, context) : serveBody(exchange, bound.body, context);
 }
 
 async function serveBody(exchange: Exchange, handler: BodyHandler, context: ServiceContext): Promise<void> {
   const body = await readBody(exchange.request);
   switch (body.kind) {
     case "object":
-      await handler(exchange, body.value, context);
-      return;
+      return handler(exchange, body.value, context);
     case "bad-json":
       exchange.problem("BAD_JSON", body.detail);
       return;
     case "too-large":
       exchange.problem("BODY_TOO_LARGE", undefined, body.isDrained ? {} : { headers: { Connection: "close" } });
-      return;
-    case "gone":
   }
 }
 
@@ -77,15 +74,15 @@ function pathOf({ url = "/" }: IncomingMessage): string {
 }
 
 /** Refusals are logged at info, failures at warn, all else at debug: a busy service must not be a busy log. */
-function logWhenDone(exchange: Exchange, { log }: ServiceContext): void {
-  const { request, response, id, path } = exchange;
-  const startedAt = performance.now();
-  response.once("close", () => {
-    const status = response.writableFinished ? response.statusCode : 0;
-    const level = status >= 500 ? "warn" : status >= 400 ? "info" : "debug";
-    if (!log.isOn(level)) return;
-    const durationMs = Math.round(performance.now() - startedAt);
-    const outcome = status === 0 ? { hungUp: true } : { status, code: exchange.problemCode };
-    log[level]("request", { requestId: id, method: request.method, path, ...outcome, durationMs });
-  });
+function logDone(
+  { request, response, id, path, problemCode }: Exchange,
+  startedAt: number,
+  { log }: ServiceContext,
+): void {
+  const status = response.writableEnded ? response.statusCode : 0;
+  const level = status >= 500 ? "warn" : status >= 400 ? "info" : "debug";
+  if (!log.isOn(level)) return;
+  const durationMs = Math.round(performance.now() - startedAt);
+  const outcome = status === 0 ? { hungUp: true } : { status, code: problemCode };
+  log[level]("request", { requestId: id, method: request.method, path, ...outcome, durationMs });
 }

@@ -1,3 +1,5 @@
+import type { ServerResponse } from "node:http";
+import type { CallSignal } from "@slotkeeper/queue";
 import type { Exchange } from "./exchange.ts";
 
 /**
@@ -7,7 +9,7 @@ import type { Exchange } from "./exchange.ts";
  * stops, every held call is answered with what is so now, and none is held any more.
  */
 export class HeldCalls {
-  readonly #open = new Set<AbortController>();
+  readonly #open = new Set<HeldCall>();
   #isDraining = false;
 
   get size(): number {
@@ -21,43 +23,59 @@ export class HeldCalls {
   /** `atOnce` asks the same without waiting. Undefined: the caller left. */
   async hold<T>(
     { response }: Exchange,
-    call: (signal: AbortSignal) => Promise<T>,
+    call: (signal: CallSignal) => Promise<T>,
     atOnce: () => Promise<T>,
   ): Promise<T | undefined> {
     if (response.destroyed) return undefined;
     if (this.#isDraining) return atOnce();
-    const controller = new AbortController();
-    const leave = () => controller.abort(LEFT);
-    response.once("close", leave);
-    this.#open.add(controller);
+    const held = new HeldCall(response);
+    this.#open.add(held);
     try {
-      return await untilOwn(call, controller.signal);
+      return await call(held);
     } catch (error) {
       if (error === LEFT) return undefined;
       if (error === DRAINING) return await atOnce();
       throw error;
     } finally {
-      this.#open.delete(controller);
-      response.removeListener("close", leave);
+      this.#open.delete(held);
     }
   }
 
   drain(): void {
     this.#isDraining = true;
-    for (const controller of this.#open) controller.abort(DRAINING);
+    for (const held of this.#open) held.abort(DRAINING);
+  }
+}
+
+/**
+ * An `AbortSignal` as far as a held call needs one: with one listener, and no more to it. The real one, with its
+ * controller, weighs a kilobyte and takes as long to make as the queue takes to grant a slot.
+ */
+class HeldCall implements CallSignal {
+  #listener: (() => void) | undefined;
+  reason: Error | undefined;
+
+  constructor(response: ServerResponse) {
+    response.on("close", () => this.abort(LEFT));
+  }
+
+  get aborted(): boolean {
+    return this.reason !== undefined;
+  }
+
+  abort(reason: Error): void {
+    this.reason ??= reason;
+    this.#listener?.();
+  }
+
+  addEventListener(_type: "abort", listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  removeEventListener(): void {
+    this.#listener = undefined;
   }
 }
 
 const LEFT = new Error("the caller hung up");
 const DRAINING = new Error("the service is stopping");
-
-/** Two calls with one `requestId` share their answer, but not their fate: the other's caller leaving is not ours. */
-async function untilOwn<T>(call: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
-  for (;;) {
-    try {
-      return await call(signal);
-    } catch (error) {
-      if (error !== LEFT || signal.aborted) throw error;
-    }
-  }
-}

@@ -5,33 +5,32 @@ import { LIMITS } from "@slotkeeper/protocol";
 export type Body =
   | { readonly kind: "object"; readonly value: { readonly [key: string]: unknown } }
   | { readonly kind: "too-large"; readonly isDrained: boolean }
-  | { readonly kind: "bad-json"; readonly detail: string }
-  /** The caller left before it had said everything. */
-  | { readonly kind: "gone" };
+  | { readonly kind: "bad-json"; readonly detail: string };
 
 /** Of a body that is too large so much is read and thrown away, so that the caller gets to read why it was refused. */
 const DRAINED_BYTES = 1024 * 1024;
 
+/** Of a caller that leaves before it has said everything nothing is ever heard: there is nobody to answer. */
 export function readBody(request: IncomingMessage): Promise<Body> {
   return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
+    let chunks: Buffer[] = [];
     let size = 0;
-    // The request outlives its body, by as long as the call is held: nothing of the body may hang on it.
-    const settle = (body: Body) => {
-      request.off("data", onData).off("end", onEnd).off("close", onClose);
-      resolve(body);
+    // The request outlives its body, by as long as the call is held: nothing of the body may hang on its listeners.
+    let settle: ((body: Body) => void) | undefined = resolve;
+    const done = (body: Body) => {
+      settle?.(body);
+      settle = undefined;
+      chunks = [];
     };
-    const onData = (chunk: Buffer) => {
+    request.on("data", (chunk: Buffer) => {
       size += chunk.length;
       if (size <= LIMITS.bodyBytes) chunks.push(chunk);
-      else if (size > DRAINED_BYTES) settle({ kind: "too-large", isDrained: false });
-    };
-    const onEnd = () => {
-      if (size > LIMITS.bodyBytes) settle({ kind: "too-large", isDrained: true });
-      else settle(parse(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
-    };
-    const onClose = () => settle({ kind: "gone" });
-    request.on("data", onData).on("end", onEnd).on("close", onClose);
+      else if (size > DRAINED_BYTES) done({ kind: "too-large", isDrained: false });
+    });
+    request.on("end", () => {
+      if (size > LIMITS.bodyBytes) done({ kind: "too-large", isDrained: true });
+      else done(parse(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    });
   });
 }
 
@@ -52,7 +51,6 @@ function parse(bytes: Buffer): Body {
 }
 
 function withoutNulls(value: { readonly [key: string]: unknown }): { readonly [key: string]: unknown } {
-  const entries = Object.entries(value);
-  const kept = entries.filter(([, item]) => item !== null);
-  return kept.length === entries.length ? value : Object.fromEntries(kept);
+  if (!Object.values(value).includes(null)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null));
 }

@@ -1,16 +1,18 @@
-import type { AcquireReply, BeginAnswer } from "@slotkeeper/protocol";
-import type { QueryTokens } from "../tokens/query-tokens.ts";
+import type { AcquireReply, BeginAnswer, SessionClaims } from "@slotkeeper/protocol";
 import type { Headers } from "./exchange.ts";
 
 /** What the engine says, as the wire says it: sessions become tokens, retry times whole seconds and a header. */
-export function wireAnswer(answer: BeginAnswer, tokens: QueryTokens): { body: AcquireReply; headers?: Headers } {
+export function wireAnswer(
+  answer: BeginAnswer,
+  tokenOf: (session: SessionClaims) => string,
+): { body: AcquireReply; headers?: Headers } {
   switch (answer.result) {
     case "pending": {
       const { position, waiters, estimatedWaitMs, blockedBy } = answer;
       return {
         body: {
           result: "pending",
-          queryToken: tokens.sign(answer.session),
+          queryToken: tokenOf(answer.session),
           position,
           waiters,
           ...(estimatedWaitMs === undefined ? {} : { estimatedWaitMs }),
@@ -22,7 +24,7 @@ export function wireAnswer(answer: BeginAnswer, tokens: QueryTokens): { body: Ac
       const { slotToken, fence } = answer;
       // Rounded down: a holder must never believe in more time than it has.
       const leaseMs = Math.max(1, Math.floor(answer.leaseMs));
-      return { body: { result: "granted", queryToken: tokens.sign(answer.session), slotToken, fence, leaseMs } };
+      return { body: { result: "granted", queryToken: tokenOf(answer.session), slotToken, fence, leaseMs } };
     }
     case "throttled": {
       const throttleRetryAfter = wholeSeconds(answer.retryAfterMs);

@@ -1,3 +1,4 @@
+import type { Waiter } from "@slotkeeper/queue";
 import { expect, test } from "vitest";
 import type { NewHost } from "./describe-slot-store.ts";
 
@@ -31,6 +32,23 @@ export function sessionCases(newHost: NewHost): void {
       expect((await host.register([waiter], "two")).verdicts).toEqual([{ status: "ENDED", end }]);
     },
   );
+
+  test("a named semaphore has the capacity its first live user asked for; who asks for another is refused and leaves nothing", async () => {
+    const host = newHost({ slots: 5 });
+    host.isSemaphore = true;
+    const { slotToken } = await host.take(host.waiter("a-1", { limit: 2 }));
+    const [fits, other, whatever] = ["b-1", "c-1", "d-1"].map((name, at) => host.waiter(name, { limit: [2, 3][at] }));
+    const reply = await host.try([fits as Waiter, other as Waiter, whatever as Waiter]);
+    expect(reply.verdicts).toMatchObject([
+      { status: "ACQUIRED" },
+      { status: "CAPACITY_MISMATCH", capacity: 2 },
+      { status: "WAIT" },
+    ]);
+    await host.withdraw("d-1", "canceled");
+    await host.release(slotToken);
+    await host.withdraw("b-1", "canceled");
+    expect(await host.statuses([host.waiter("e-1", { limit: 3 })])).toEqual(["ACQUIRED"]);
+  });
 
   test("S8: withdrawing gives back the slot that was granted meanwhile", async () => {
     const host = newHost({ slots: 1 });

@@ -28,6 +28,7 @@ export class HostUnderTest {
   readonly store: SlotStore;
   readonly pass: (ms: number) => Promise<void>;
   policy: HostPolicy;
+  isSemaphore = false;
   #arrivals = 0;
 
   constructor({ store, pass }: StoreUnderTest, limits: Partial<HostPolicy> = {}) {
@@ -87,7 +88,7 @@ export class HostUnderTest {
 
   #batch(waiters: readonly (string | Waiter)[], instance: string) {
     const asked = waiters.map((waiter) => (typeof waiter === "string" ? this.waiter(waiter) : waiter));
-    return { host: this.host, instance, policy: this.policy, isSemaphore: false, waiters: asked };
+    return { host: this.host, instance, policy: this.policy, isSemaphore: this.isSemaphore, waiters: asked };
   }
 }
 

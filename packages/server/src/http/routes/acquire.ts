@@ -14,18 +14,29 @@ import { wireAnswer } from "../wire-answer.ts";
 const firstCall = validator(FirstCallSchema);
 const poll = validator(PollSchema);
 
+/** Undefined: the exchange has been answered, or its caller has left. */
+type Answered = Promise<BeginAnswer | undefined> | BeginAnswer | undefined;
+
 /** The first call makes a session, or finds it by its `requestId`; every later one waits for it on. */
 export const acquire: BodyHandler = async (exchange, body, context) => {
   const { queryToken } = body;
   const isFirst = queryToken === undefined || queryToken === "";
-  const answer = await (isFirst ? begin(exchange, body, context) : pollOn(exchange, body, context));
+  let answer: BeginAnswer | undefined;
+  try {
+    answer = await (isFirst ? begin(exchange, body, context) : pollOn(exchange, body, context));
+  } catch (error) {
+    if (!(error instanceof CapacityMismatchError)) throw error;
+    exchange.problem("CAPACITY_MISMATCH", error.message);
+  }
   if (answer === undefined) return;
-  const { body: reply, headers } = wireAnswer(answer, context.live.tokens);
+  const { body: reply, headers } = wireAnswer(answer, (session) =>
+    context.live.tokens.sign(session, isFirst ? undefined : (queryToken as string)),
+  );
   // A stopping service answers at once; without this a caller would ask again at once.
   exchange.json(reply, context.held.isDraining && reply.result === "pending" ? { "Retry-After": 1 } : headers);
 };
 
-async function pollOn(exchange: Exchange, body: object, context: ServiceContext): Promise<BeginAnswer | undefined> {
+function pollOn(exchange: Exchange, body: object, context: ServiceContext): Answered {
   const checked = poll.check(body);
   if ("problems" in checked) {
     exchange.problem("BAD_FIELDS", undefined, { errors: checked.problems });
@@ -45,43 +56,36 @@ async function pollOn(exchange: Exchange, body: object, context: ServiceContext)
   );
 }
 
-async function begin(exchange: Exchange, body: object, context: ServiceContext): Promise<BeginAnswer | undefined> {
+function begin(exchange: Exchange, body: object, context: ServiceContext): Answered {
   const request = beginRequest(body, context);
   if ("errors" in request) {
     exchange.problem("BAD_FIELDS", undefined, request);
     return undefined;
   }
-  try {
-    if (request.waitMs === undefined) return await context.queue.begin(request);
-    const { waitMs: _held, ...atOnce } = request;
-    return await context.held.hold(
-      exchange,
-      (signal) => context.queue.begin({ ...request, signal }),
-      () => context.queue.begin(atOnce),
-    );
-  } catch (error) {
-    if (!(error instanceof CapacityMismatchError)) throw error;
-    exchange.problem("CAPACITY_MISMATCH", error.message);
-    return undefined;
-  }
+  if (request.waitMs === undefined) return context.queue.begin(request);
+  return context.held.hold(
+    exchange,
+    (signal) => context.queue.begin({ ...request, signal }),
+    () => context.queue.begin({ ...request, waitMs: undefined }),
+  );
 }
 
 function beginRequest(body: object, { live }: ServiceContext): BeginRequest | { errors: readonly FieldProblem[] } {
   const checked = firstCall.check(body);
-  const errors = "problems" in checked ? [...checked.problems] : [];
-  const call = ("value" in checked ? checked.value : body) as FirstCall;
-  errors.push(...ruleProblems(call, errors));
-  const named = errors.length === 0 ? namedHost(call) : undefined;
-  if (named === undefined) return { errors };
+  const problems = "problems" in checked ? checked.problems : [];
+  const call = body as FirstCall;
+  const broken = ruleProblems(call, problems);
+  const named = problems.length === 0 ? namedHost(call) : undefined;
+  if (named === undefined || broken.length > 0) return { errors: [...problems, ...broken] };
   const { ipBucket, throttleTimeWindowSeconds, waitMs, limit, maxWaitMs } = call;
   const requestId = call.requestId === "" ? undefined : call.requestId;
   const sessionId = requestId === undefined ? newSessionId() : live.tokens.sessionIdOf(named.host, requestId);
   return {
-    ...named,
+    host: named.host,
+    hostname: named.hostname,
     bucket: ipBucket,
+    // Its name finds it again: when the request is repeated, and when a call that waits is asked again at a stop.
     sessionId,
-    // A call that waits can be asked for a second time, when the service stops: it must find its session again.
-    requestId: requestId ?? (isPositive(waitMs) ? sessionId : undefined),
     waitMs: isPositive(waitMs) ? waitMs : undefined,
     throttleWindowMs: isPositive(throttleTimeWindowSeconds) ? throttleTimeWindowSeconds * 1000 : undefined,
     limit,

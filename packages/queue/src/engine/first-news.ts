@@ -1,0 +1,20 @@
+import type { Due } from "../agenda.ts";
+
+/** What a first call that does not wait for a slot waits for: that the store has said anything about its session. */
+export class FirstNews implements Due {
+  #resolve!: () => void;
+  dueAt = 0;
+  agendaIndex = -1;
+  readonly arrived: Promise<void>;
+
+  constructor() {
+    this.arrived = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  /** The store has not answered within an interval: the caller is told what is known. */
+  onDue(): void {
+    this.#resolve();
+  }
+}
