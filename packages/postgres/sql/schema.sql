@@ -46,12 +46,11 @@ CREATE TYPE slotkeeper_entry AS (
   arrived_at double precision,
   ttl_ms double precision,
   open_ms double precision,
+  capacity double precision,
   is_grantable boolean,
   account slotkeeper_account,
   cool_until double precision,
   seen_at double precision,
-  owner text,
-  was_grantable boolean,
   ending text,
   slot_id integer,
   token text,
@@ -119,6 +118,8 @@ CREATE TYPE slotkeeper_returns AS (
 
 CREATE TYPE slotkeeper_round AS (
   h slotkeeper_host,
+  given slotkeeper_policy,
+  is_semaphore boolean,
   instance text,
   breaker slotkeeper_breaker,
   entries slotkeeper_entry[],
@@ -231,6 +232,7 @@ CREATE TABLE upstream_ip_cooldown (
   cool_until double precision,
   hostname_pattern text NOT NULL,
   ip_hash text NOT NULL,
+  is_direct boolean NOT NULL DEFAULT false,
   last_release_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT upstream_ip_cooldown_pkey PRIMARY KEY (hostname_pattern, ip_hash)
 ) WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
@@ -298,6 +300,12 @@ CREATE OR REPLACE FUNCTION download_check_throttle_protection(p_hostname_hash te
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET lock_timeout TO '3s'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 -- text: md5 bae8ba7900fa7455a56b4c1307de8920
 
 CREATE OR REPLACE FUNCTION download_register_fq_waiter(p_hostname_hash text, p_hostname text, p_ip_bucket text, p_max_waiters_per_ip integer DEFAULT 0, p_zombie_timeout_seconds integer DEFAULT 20, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth'::text, p_max_waiters_per_host integer DEFAULT 0)
@@ -305,6 +313,12 @@ CREATE OR REPLACE FUNCTION download_register_fq_waiter(p_hostname_hash text, p_h
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET lock_timeout TO '3s'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 -- text: md5 9878db324223f7304523979f04916590
 
 CREATE OR REPLACE FUNCTION download_release_fq_waiter(p_hostname text, p_ip_bucket text, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth'::text)
@@ -312,6 +326,12 @@ CREATE OR REPLACE FUNCTION download_release_fq_waiter(p_hostname text, p_ip_buck
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET lock_timeout TO '3s'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 -- text: md5 05349a11cc2338edb38177d03b704a6d
 
 CREATE OR REPLACE FUNCTION download_release_slot(p_hostname_hash text, p_ip_bucket text, p_slot_token text, p_now_ms bigint)
@@ -319,6 +339,12 @@ CREATE OR REPLACE FUNCTION download_release_slot(p_hostname_hash text, p_ip_buck
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET lock_timeout TO '3s'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 -- text: md5 e4923e53527443b0d92d6d5b41cfdec4
 
 CREATE OR REPLACE FUNCTION download_try_acquire_slot(p_hostname_hash text, p_hostname text, p_ip_bucket text, p_now_ms bigint, p_max_slot_per_host integer, p_max_slot_per_ip integer, p_max_waiters_per_ip integer DEFAULT 0, p_zombie_timeout integer DEFAULT 30, p_cooldown_seconds integer DEFAULT 0, p_throttle_time_window integer DEFAULT 60, p_throttle_table_name text DEFAULT 'THROTTLE_PROTECTION'::text, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth'::text)
@@ -326,6 +352,12 @@ CREATE OR REPLACE FUNCTION download_try_acquire_slot(p_hostname_hash text, p_hos
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET lock_timeout TO '3s'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 -- text: md5 253148a164477433f018107c5b710b9c
 
 CREATE OR REPLACE FUNCTION download_upsert_throttle_protection(p_hostname_hash text, p_hostname text, p_now integer, p_is_error boolean, p_status_code integer, p_throttle_time_window integer, p_observe_window_seconds integer, p_error_ratio_percent integer, p_consecutive_threshold integer, p_min_sample_count integer, p_fast_error_ratio_percent integer DEFAULT NULL::integer, p_fast_min_sample_count integer DEFAULT NULL::integer, p_table_name text DEFAULT 'THROTTLE_PROTECTION'::text)
@@ -333,6 +365,12 @@ CREATE OR REPLACE FUNCTION download_upsert_throttle_protection(p_hostname_hash t
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET lock_timeout TO '3s'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 -- text: md5 bed6fc61180d4ba4df8dd119adfef44d
 
 CREATE OR REPLACE FUNCTION func_cleanup_ip_cooldown(p_ttl_seconds integer)
@@ -340,14 +378,14 @@ CREATE OR REPLACE FUNCTION func_cleanup_ip_cooldown(p_ttl_seconds integer)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
--- text: md5 aebd5a64d0a2cc06164d3857efb1224a
+-- text: md5 44b88071911bf81336f014b4241cfd45
 
 CREATE OR REPLACE FUNCTION func_cleanup_queue_depth(p_ttl_seconds integer)
  RETURNS integer
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
--- text: md5 3ed37623159a4f0eacf9c832199266cf
+-- text: md5 dc82f7d73b4e85cc03c784de10b1ca34
 
 CREATE OR REPLACE FUNCTION func_cleanup_zombie_slots(p_zombie_timeout_seconds integer)
  RETURNS integer
@@ -361,6 +399,12 @@ CREATE OR REPLACE FUNCTION func_release_fair_slot(p_slot_id integer, p_enable_co
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET lock_timeout TO '3s'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 -- text: md5 faef8966a4970a84cfb26af7e84e2bbd
 
 CREATE OR REPLACE FUNCTION func_try_acquire_slot(p_hostname_pattern text, p_ip_hash text, p_global_limit integer, p_per_ip_limit integer, p_zombie_timeout_seconds integer, p_cooldown_seconds integer)
@@ -368,24 +412,30 @@ CREATE OR REPLACE FUNCTION func_try_acquire_slot(p_hostname_pattern text, p_ip_h
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET lock_timeout TO '3s'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 -- text: md5 1445490a044292ed83428d0ba4bca3de
 
 CREATE OR REPLACE FUNCTION slotkeeper_account_views(r slotkeeper_round)
  RETURNS jsonb
  LANGUAGE plpgsql
  IMMUTABLE
--- text: md5 b216462dc67fbbbb8f5a7b1cc75ae910
+-- text: md5 1c36a4cf6813eeec3c2ec6ab648f794c
 
 CREATE OR REPLACE FUNCTION slotkeeper_admit(r slotkeeper_round, p_may_grant boolean)
  RETURNS slotkeeper_round
  LANGUAGE plpgsql
 -- text: md5 89ad28dbeff8d9fd23fec28f12c65927
 
-CREATE OR REPLACE FUNCTION slotkeeper_adopt(h slotkeeper_host, p slotkeeper_policy, p_is_semaphore boolean)
+CREATE OR REPLACE FUNCTION slotkeeper_adopt(h slotkeeper_host, p slotkeeper_policy)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
  IMMUTABLE
--- text: md5 d2846c0ddd916b5914e8186364576812
+-- text: md5 6da811c1b7727087dc29077c9e982a27
 
 CREATE OR REPLACE FUNCTION slotkeeper_advance(l slotkeeper_ledger, p_at double precision)
  RETURNS slotkeeper_ledger
@@ -492,7 +542,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_cools_until(p_host text, p_bucket text, p_
  RETURNS double precision
  LANGUAGE plpgsql
  STABLE
--- text: md5 d35ccdfc32fb9fad4a1d73f03102b5ee
+-- text: md5 07de8bfcc6c1d2e943aef7e7390e62d3
 
 CREATE OR REPLACE FUNCTION slotkeeper_count_waiter(h slotkeeper_host, p_bucket text, p_lasts_ms double precision)
  RETURNS slotkeeper_depths
@@ -502,7 +552,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_count_waiter(h slotkeeper_host, p_bucket t
 CREATE OR REPLACE FUNCTION slotkeeper_decide(p_batch jsonb, p_may_grant boolean)
  RETURNS jsonb
  LANGUAGE plpgsql
--- text: md5 b738705ed7960043ad478906338843b9
+-- text: md5 58dbe36574c870606261ec57827a3ad8
 
 CREATE OR REPLACE FUNCTION slotkeeper_depths(h slotkeeper_host, p_bucket text)
  RETURNS slotkeeper_depths
@@ -556,7 +606,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_first_end(p_host text, p_bucket text)
 CREATE OR REPLACE FUNCTION slotkeeper_forget_host(p_host text, p_fence bigint)
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 525da0863280a471cde8b3e232d80bc0
+-- text: md5 490a68fe0ff68ac7e02878c2eac6eb0f
 
 CREATE OR REPLACE FUNCTION slotkeeper_forget_sessions(p_host text, p_now double precision, p_most integer)
  RETURNS integer
@@ -624,7 +674,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_is_passed(l slotkeeper_ledger, a slotkeepe
 CREATE OR REPLACE FUNCTION slotkeeper_join(r slotkeeper_round, i integer)
  RETURNS slotkeeper_round
  LANGUAGE plpgsql
--- text: md5 5049f1c3856406bc15d13f687b41bb8d
+-- text: md5 8de9eeacda42f19296edb6ed7b88e56d
 
 CREATE OR REPLACE FUNCTION slotkeeper_level(l slotkeeper_ledger)
  RETURNS double precision
@@ -635,7 +685,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_level(l slotkeeper_ledger)
 CREATE OR REPLACE FUNCTION slotkeeper_load(h slotkeeper_host, p_waiters jsonb)
  RETURNS slotkeeper_entry[]
  LANGUAGE plpgsql
--- text: md5 68666ceb6c6e3bbfee2f98c595ee308e
+-- text: md5 5a8269da590e4593493ee35fbb16d48b
 
 CREATE OR REPLACE FUNCTION slotkeeper_load_accounts(r slotkeeper_round)
  RETURNS slotkeeper_round
@@ -669,15 +719,15 @@ CREATE OR REPLACE FUNCTION slotkeeper_now()
  LANGUAGE sql
 -- text: md5 67d0ddae9da78b9e455588ed55eca9fc
 
-CREATE OR REPLACE FUNCTION slotkeeper_open(p_host text, p_policy slotkeeper_policy, p_is_semaphore boolean DEFAULT false)
+CREATE OR REPLACE FUNCTION slotkeeper_open(p_host text, p_policy slotkeeper_policy)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 f0354f4feb48d6fb9b2ec6d6607b6d1b
+-- text: md5 1c4ff0d4639fdc1d7374e2a7a9aab632
 
 CREATE OR REPLACE FUNCTION slotkeeper_open_direct(p_host text, p_policy slotkeeper_policy)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 3a58327cb4d194a37b6deecc65856edf
+-- text: md5 815d5dcaea2a9794ee294600c98e0e1a
 
 CREATE OR REPLACE FUNCTION slotkeeper_or_unlimited(p_limit integer)
  RETURNS double precision
@@ -750,7 +800,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_release(p_host text, p_policy jsonb, p_rel
 CREATE OR REPLACE FUNCTION slotkeeper_release_direct(h slotkeeper_host, p_slot upstream_slot_pool, p_cools boolean)
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 0fc6d443769b020fc78f28cc66a68079
+-- text: md5 53ed1b07ac5f923c3bf8cb423c70d861
 
 CREATE OR REPLACE FUNCTION slotkeeper_renew(p_token text)
  RETURNS double precision
@@ -851,12 +901,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_set_limits(p_host text, p_policy jsonb, p_
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
--- text: md5 6eda860dc3a79eb30cd57332e68c31b4
+-- text: md5 51a2a7119083f369bdbbd5ebb7da1fea
 
 CREATE OR REPLACE FUNCTION slotkeeper_settle(h slotkeeper_host, p_now double precision)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 6882aa96e73191390955d080ce791972
+-- text: md5 3b5baadda3124467b18326c8af81e0c7
 
 CREATE OR REPLACE FUNCTION slotkeeper_shift(s slotkeeper_books, p_waiting integer, p_held integer, p_weight double precision, p_limit double precision)
  RETURNS slotkeeper_books
@@ -908,12 +958,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_sweep_cooldowns()
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
  SET lock_timeout TO '3s'
- SET plan_cache_mode TO 'force_generic_plan'
- SET enable_seqscan TO 'off'
- SET enable_bitmapscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
--- text: md5 b4771858899fd3a1bf574d35ee3ed2ca
+-- text: md5 06ce24c758714bedffa266cb6f072370
 
 CREATE OR REPLACE FUNCTION slotkeeper_sweep_depth(p_ttl_ms double precision)
  RETURNS integer
@@ -985,7 +1030,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_verdicts(r slotkeeper_round)
  RETURNS jsonb
  LANGUAGE plpgsql
  IMMUTABLE
--- text: md5 bf76754e420c544a5f87ff3b0363ff46
+-- text: md5 c038ebd45122dbefba9de3a6e4b59598
 
 CREATE OR REPLACE FUNCTION slotkeeper_withdraw(p_batch jsonb)
  RETURNS jsonb
@@ -1013,7 +1058,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_write_joins(r slotkeeper_round, p_upto int
 CREATE OR REPLACE FUNCTION slotkeeper_write_waiters(r slotkeeper_round)
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 b417a2e9ed4cec9167bb181edc897d07
+-- text: md5 966c25d386c2e7f09ad0393abe606439
 
 CREATE OR REPLACE FUNCTION slotkeeper_zone(p_held integer, p_weight double precision, p_level double precision)
  RETURNS integer
