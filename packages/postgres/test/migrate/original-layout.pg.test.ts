@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { migrate } from "@slotkeeper/postgres";
 import { dumpSchema, TestDatabase } from "@slotkeeper/testkit/postgres";
 import type { Client } from "pg";
-import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { DirectCaller } from "../contract/direct-caller.ts";
 
 const ORIGINAL = readFileSync(new URL("original-layout.sql", import.meta.url), "utf8");
@@ -98,6 +98,26 @@ describe("a database with the original layout and live rows", () => {
     expect(await caller.call("func_cleanup_zombie_slots", { p_zombie_timeout_seconds: 30 })).toEqual([
       { func_cleanup_zombie_slots: 4 },
     ]);
+  });
+});
+
+describe("an original in use while it is migrated", () => {
+  it("is waited for: what a caller commits half-way is counted", async () => {
+    const { client, target } = await newSchema();
+    await client.query(ORIGINAL);
+    await client.query("BEGIN");
+    await client.query(
+      "UPDATE upstream_slot_pool SET status = 'locked', ip_hash = 'late', locked_at = now() WHERE id = 3",
+    );
+    const migrated = migrate(target);
+    const waiting = "pg_stat_activity WHERE application_name = 'slotkeeper migrate' AND wait_event_type = 'Lock'";
+    const watcher = new DirectCaller(await database.connect());
+    await vi.waitFor(async () => expect(await watcher.count(waiting)).toBe(1), { timeout: 10_000 });
+    await client.query("COMMIT");
+    await migrated;
+    const caller = new DirectCaller(client);
+    expect((await caller.tryAcquire("example.com", "late", { p_max_slot_per_host: 9 })).status).toBe("IP_TOO_MANY");
+    expect((await caller.tryAcquire("example.com", "b9", { p_max_slot_per_host: 4 })).status).toBe("QUEUE_FULL");
   });
 });
 

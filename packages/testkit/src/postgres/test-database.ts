@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Client, type ClientConfig } from "pg";
-import { askForCluster } from "./cluster-socket.ts";
+import { askForCluster } from "./ask-for-cluster.ts";
 import { dsnOf, onServer, type TestCluster } from "./test-cluster.ts";
 
 export interface TestDatabaseOptions {
