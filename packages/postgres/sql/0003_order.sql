@@ -114,36 +114,3 @@ CREATE FUNCTION slotkeeper_zone(p_held integer, p_weight double precision, p_lev
 LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN p_held + 1 <= p_level * p_weight + 1e-9 THEN 0 WHEN p_held < p_level * p_weight - 1e-9 THEN 1 ELSE 2 END
 $$;
-
-CREATE TYPE slotkeeper_rank AS (
-  held integer,
-  weight double precision,
-  used_ms double precision,
-  head_at double precision,
-  zone integer
-);
-
--- Whether bucket a goes before bucket b. Inside a class (same slots in hand, same weight) use is compared as the
--- TypeScript index compares it, by where its line began; p_now is part of that, because it is part of the rounding.
-CREATE FUNCTION slotkeeper_ranks_before(a slotkeeper_rank, b slotkeeper_rank, p_now double precision) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE AS $$
-DECLARE
-  v_a double precision;
-  v_b double precision;
-BEGIN
-  IF a.held = b.held AND a.weight = b.weight THEN
-    v_a := a.used_ms - a.held * p_now;
-    v_b := b.used_ms - b.held * p_now;
-  ELSE
-    IF a.zone <> b.zone THEN RETURN a.zone < b.zone; END IF;
-    IF a.zone <> 1 THEN
-      v_a := (a.held + 1) / a.weight;
-      v_b := (b.held + 1) / b.weight;
-      IF abs(v_a - v_b) > 1e-9 THEN RETURN v_a < v_b; END IF;
-    END IF;
-    v_a := a.used_ms / a.weight;
-    v_b := b.used_ms / b.weight;
-  END IF;
-  IF v_a <> v_b THEN RETURN v_a < v_b; END IF;
-  RETURN a.head_at < b.head_at;
-END $$;

@@ -52,13 +52,14 @@ CREATE TYPE slotkeeper_round AS (
   granted integer
 );
 
+-- LIMIT 1 keeps the planner from joining whole tables: each row is looked up by its key, however many the host has.
 CREATE FUNCTION slotkeeper_load(h slotkeeper_host, p_waiters jsonb) RETURNS slotkeeper_entry[]
 LANGUAGE plpgsql AS $$
 BEGIN
   RETURN ARRAY(
     SELECT ROW(
       w.session, w.bucket, w.weight, w.arrived_at, w.ttl_ms, w.open_ms, w.capacity, w.is_grantable,
-      a, coalesce(c.cool_until, extract(epoch FROM c.last_release_at) * 1000 + (h.policy).cooldown_ms),
+      a.account, coalesce(c.cool_until, extract(epoch FROM c.last_release_at) * 1000 + (h.policy).cooldown_ms),
       q.seen_at,
       CASE WHEN s.keep_until > h.touched_at AND p.id IS NULL THEN coalesce(s.ending, 'released') END,
       p.id, p.token, p.fence, p.ends_at,
@@ -68,11 +69,17 @@ BEGIN
       session text, bucket text, weight double precision, arrived_at double precision, ttl_ms double precision,
       open_ms double precision, capacity double precision, is_grantable boolean
     )) WITH ORDINALITY AS w (session, bucket, weight, arrived_at, ttl_ms, open_ms, capacity, is_grantable, at)
-    LEFT JOIN slotkeeper_session s ON s.host = h.host AND s.session = w.session
-    LEFT JOIN upstream_slot_pool p ON p.id = s.slot_id AND p.fence = s.fence AND NOT p.is_released
-    LEFT JOIN slotkeeper_waiter q ON q.host = h.host AND q.session = w.session
-    LEFT JOIN slotkeeper_account a ON a.host = h.host AND a.bucket = w.bucket
-    LEFT JOIN upstream_ip_cooldown c ON c.hostname_pattern = h.host AND c.ip_hash = w.bucket
+    LEFT JOIN LATERAL (SELECT * FROM slotkeeper_session t WHERE t.host = h.host AND t.session = w.session LIMIT 1) s ON true
+    LEFT JOIN LATERAL (
+      SELECT * FROM upstream_slot_pool t WHERE t.id = s.slot_id AND t.fence = s.fence AND NOT t.is_released LIMIT 1
+    ) p ON true
+    LEFT JOIN LATERAL (SELECT * FROM slotkeeper_waiter t WHERE t.host = h.host AND t.session = w.session LIMIT 1) q ON true
+    LEFT JOIN LATERAL (
+      SELECT t AS account FROM slotkeeper_account t WHERE t.host = h.host AND t.bucket = w.bucket LIMIT 1
+    ) a ON true
+    LEFT JOIN LATERAL (
+      SELECT * FROM upstream_ip_cooldown t WHERE t.hostname_pattern = h.host AND t.ip_hash = w.bucket LIMIT 1
+    ) c ON true
     ORDER BY w.at
   );
 END $$;
@@ -100,15 +107,20 @@ BEGIN
   RETURN r;
 END $$;
 
--- Admits newcomers to the pool, in the order of the batch, and answers those of whom something is known.
+-- Admits newcomers to the pool, in the order of the batch, and answers those of whom something is known. Where the pool has
+-- room for the whole batch, nothing need be asked.
 CREATE FUNCTION slotkeeper_admit(r slotkeeper_round, p_may_grant boolean) RETURNS slotkeeper_round
 LANGUAGE plpgsql AS $$
 DECLARE
   h slotkeeper_host := r.h;
+  p slotkeeper_policy := h.policy;
   e slotkeeper_entry;
-  v_now double precision := h.touched_at;
-  v_open_for double precision := v_now - (r.breaker).opened_at;
+  s slotkeeper_books;
+  v_open_for double precision := h.touched_at - (r.breaker).opened_at;
+  v_has_room boolean := NOT r.is_semaphore AND h.direct_waiting <= 0 AND p.waiters_per_bucket = 'Infinity'
+    AND (h.ledger).waiting + cardinality(r.entries) <= p.waiters;
 BEGIN
+  s.ledger := h.ledger;
   FOR i IN 1 .. cardinality(r.entries) LOOP
     e := r.entries[i];
     IF e.ending IS NOT NULL THEN
@@ -118,14 +130,22 @@ BEGIN
     ELSIF v_open_for < e.open_ms THEN
       e.status := 'THROTTLED';
       e.retry_in_ms := e.open_ms - v_open_for;
+    ELSIF NOT e.is_pooled AND v_has_room THEN
+      s.account := r.accounts[e.account_no];
+      s := slotkeeper_shift(s, 1, 0, e.weight, slotkeeper_bucket_limit(p, e.bucket));
+      r.accounts[e.account_no] := s.account;
+      e.is_pooled := true;
     ELSIF NOT e.is_pooled THEN
-      r.entries[i] := e;
       r := slotkeeper_join(r, i);
       e := r.entries[i];
     END IF;
     IF e.status IS NULL AND NOT (p_may_grant AND e.is_grantable) THEN e.status := 'WAIT'; END IF;
     r.entries[i] := e;
   END LOOP;
+  IF v_has_room THEN
+    h.ledger := s.ledger;
+    r.h := h;
+  END IF;
   RETURN r;
 END $$;
 
@@ -360,34 +380,28 @@ DECLARE
   v_now double precision := h.touched_at;
   e slotkeeper_entry;
   v_new integer := 0;
-  v_left integer := 0;
-  v_alive integer := 0;
+  v_left text[];
+  v_alive text[];
+  v_awake text[];
 BEGIN
   FOREACH e IN ARRAY r.entries LOOP
     IF e.is_granted THEN
-      IF e.seen_at IS NOT NULL THEN v_left := v_left + 1; END IF;
+      IF e.seen_at IS NOT NULL THEN v_left := v_left || e.session; END IF;
     ELSIF e.is_pooled AND e.status IN ('WAIT', 'IP_TOO_MANY') THEN
-      IF e.seen_at IS NULL THEN
-        v_new := v_new + 1;
-      ELSE
-        v_alive := v_alive + 1;
-      END IF;
+      IF e.seen_at IS NULL THEN v_new := v_new + 1; ELSE v_alive := v_alive || e.session; END IF;
+      IF e.is_grantable THEN v_awake := v_awake || e.session; END IF;
     END IF;
   END LOOP;
-  IF v_left > 0 THEN
-    DELETE FROM slotkeeper_waiter w USING unnest(r.entries) g
-    WHERE g.is_granted AND g.seen_at IS NOT NULL AND w.host = h.host AND w.session = g.session;
+  IF v_left IS NOT NULL THEN DELETE FROM slotkeeper_waiter WHERE host = h.host AND session = ANY (v_left); END IF;
+  IF v_alive IS NOT NULL THEN
+    UPDATE slotkeeper_waiter SET seen_at = v_now, instance = r.instance,
+      is_grantable = coalesce(session = ANY (v_awake), false)
+    WHERE host = h.host AND session = ANY (v_alive);
   END IF;
   IF v_new > 0 THEN
     INSERT INTO slotkeeper_waiter
     SELECT h.host, n.session, n.bucket, n.arrived_at, r.instance, v_now, n.is_grantable
     FROM unnest(r.entries) n WHERE n.is_pooled AND NOT n.is_granted AND n.seen_at IS NULL;
-  END IF;
-  IF v_alive > 0 THEN
-    UPDATE slotkeeper_waiter w SET seen_at = v_now, instance = r.instance, is_grantable = s.is_grantable
-    FROM unnest(r.entries) s
-    WHERE s.is_pooled AND s.status IN ('WAIT', 'IP_TOO_MANY') AND s.seen_at IS NOT NULL
-      AND w.host = h.host AND w.session = s.session;
   END IF;
 END $$;
 
@@ -416,14 +430,14 @@ END $$;
 
 CREATE FUNCTION slotkeeper_register(p_batch jsonb) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
 BEGIN
   RETURN slotkeeper_decide(p_batch, false);
 END $$;
 
 CREATE FUNCTION slotkeeper_try_acquire(p_batch jsonb) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
 BEGIN
   RETURN slotkeeper_decide(p_batch, true);
 END $$;

@@ -31,24 +31,19 @@ LANGUAGE sql VOLATILE AS $$
 $$;
 
 -- What the store says to one waiter that stands for a free slot: WAIT, IP_TOO_MANY, or ACQUIRED, still to be given.
-CREATE FUNCTION slotkeeper_answer(r slotkeeper_round, e slotkeeper_entry) RETURNS slotkeeper_entry
+CREATE FUNCTION slotkeeper_answer(h slotkeeper_host, a slotkeeper_account, e slotkeeper_entry) RETURNS slotkeeper_entry
 LANGUAGE plpgsql AS $$
 DECLARE
-  h slotkeeper_host := r.h;
   p slotkeeper_policy := h.policy;
 BEGIN
-  -- Still open for this session's own window was answered when it was admitted: what is left of an open one is half open.
-  e.is_probe := (r.breaker).opened_at IS NOT NULL;
   IF e.is_probe AND h.probes >= p.breaker_probes THEN
     e.status := 'WAIT';
     e.blocked_by := 'breaker';
-  ELSIF (r.accounts[e.account_no]).in_flight >= slotkeeper_bucket_limit(p, e.bucket) THEN
+  ELSIF a.in_flight >= slotkeeper_bucket_limit(p, e.bucket) THEN
     e.status := 'IP_TOO_MANY';
     e.blocked_by := 'ip-limit';
-    e.retry_in_ms := least(
-      slotkeeper_first_end(h.host, e.bucket),
-      (SELECT min(g.ends_at) FROM unnest(r.entries) g WHERE g.is_granted AND g.bucket = e.bucket)
-    ) - h.touched_at;
+    -- A lease of this very batch is no row yet, and ends after any other.
+    e.retry_in_ms := least(slotkeeper_first_end(h.host, e.bucket), slotkeeper_lease_end(h)) - h.touched_at;
   ELSIF e.cool_until > h.touched_at AND e.bucket <> '' THEN
     e.status := 'IP_TOO_MANY';
     e.blocked_by := 'cooldown';
@@ -59,137 +54,187 @@ BEGIN
   RETURN e;
 END $$;
 
--- Decides about waiter i, and gives it the slot if it may have one.
-CREATE FUNCTION slotkeeper_serve(r slotkeeper_round, i integer) RETURNS slotkeeper_round
-LANGUAGE plpgsql AS $$
-DECLARE
-  h slotkeeper_host;
-  e slotkeeper_entry := slotkeeper_answer(r, r.entries[i]);
-  s slotkeeper_books;
-  v_limit double precision;
-BEGIN
-  IF e.status = 'ACQUIRED' THEN
-    h := r.h;
-    v_limit := slotkeeper_bucket_limit(h.policy, e.bucket);
-    s := ROW(h.ledger, r.accounts[e.account_no])::slotkeeper_books;
-    s := slotkeeper_shift(s, 0, 1, e.weight, v_limit);
-    s := slotkeeper_shift(s, -1, 0, e.weight, v_limit);
-    r.accounts[e.account_no] := s.account;
-    h.ledger := s.ledger;
-    h.fence := h.fence + 1;
-    IF e.is_probe THEN h.probes := h.probes + 1; END IF;
-    e.is_granted := true;
-    r.granted := r.granted + 1;
-    e.slot_id := r.slots[r.granted];
-    e.token := slotkeeper_new_token(e.slot_id);
-    e.fence := h.fence;
-    e.ends_at := h.touched_at + least((h.policy).lease_ms, (h.policy).max_hold_ms);
-    r.h := h;
-  END IF;
-  r.entries[i] := e;
-  RETURN r;
-END $$;
+CREATE FUNCTION slotkeeper_lease_end(h slotkeeper_host) RETURNS double precision
+LANGUAGE sql IMMUTABLE AS $$ SELECT h.touched_at + least((h.policy).lease_ms, (h.policy).max_hold_ms) $$;
 
--- As given: the weighted scheduler of the instance has chosen.
-CREATE FUNCTION slotkeeper_grant_given(r slotkeeper_round) RETURNS slotkeeper_round
-LANGUAGE plpgsql AS $$
-BEGIN
-  FOR i IN 1 .. cardinality(r.entries) LOOP
-    EXIT WHEN ((r.h).policy).slots <= ((r.h).ledger).in_flight;
-    IF (r.entries[i]).status IS NULL THEN r := slotkeeper_serve(r, i); END IF;
-  END LOOP;
-  RETURN r;
-END $$;
-
--- The best-ranked bucket's oldest waiter among those of the batch that stand; NULL when none does.
-CREATE FUNCTION slotkeeper_best(r slotkeeper_round) RETURNS integer
-LANGUAGE plpgsql AS $$
+-- Those who stand, in line: bucket by bucket the oldest first, or as given where the instance's weighted scheduler chose.
+CREATE FUNCTION slotkeeper_line_up(p_entries slotkeeper_entry[], p_is_given boolean) RETURNS integer[]
+LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-  h slotkeeper_host := r.h;
-  l slotkeeper_ledger := h.ledger;
-  v_level double precision := slotkeeper_level(l);
-  v_is_fifo boolean := (h.policy).sequence = 'fifo';
-  a slotkeeper_account;
   e slotkeeper_entry;
-  v_rank slotkeeper_rank;
-  v_best_rank slotkeeper_rank;
-  v_best integer;
-  v_heads integer[];
-  v_head integer;
+  v_at integer[];
+  v_no integer[];
+  v_arrived double precision[];
 BEGIN
-  FOR i IN 1 .. cardinality(r.entries) LOOP
-    e := r.entries[i];
+  FOR i IN 1 .. cardinality(p_entries) LOOP
+    e := p_entries[i];
     CONTINUE WHEN e.status IS NOT NULL;
-    v_head := v_heads[e.account_no];
-    IF v_head IS NULL OR e.arrived_at < (r.entries[v_head]).arrived_at THEN v_heads[e.account_no] := i; END IF;
+    v_at := v_at || i;
+    v_no := v_no || e.account_no;
+    v_arrived := v_arrived || e.arrived_at;
   END LOOP;
-  FOR n IN 1 .. coalesce(array_upper(v_heads, 1), 0) LOOP
-    CONTINUE WHEN v_heads[n] IS NULL;
-    e := r.entries[v_heads[n]];
-    a := r.accounts[n];
-    v_rank.held := a.in_flight;
-    v_rank.weight := e.weight;
-    v_rank.used_ms := a.used_ms + a.in_flight * (h.touched_at - a.as_of);
-    v_rank.head_at := e.arrived_at;
-    v_rank.zone := slotkeeper_zone(a.in_flight, e.weight, v_level);
-    IF v_best IS NULL
-      OR (v_is_fifo AND v_rank.head_at < v_best_rank.head_at)
-      OR (NOT v_is_fifo AND slotkeeper_ranks_before(v_rank, v_best_rank, h.touched_at))
-    THEN
-      v_best := v_heads[n];
-      v_best_rank := v_rank;
+  IF p_is_given OR coalesce(cardinality(v_at), 0) < 2 THEN RETURN v_at; END IF;
+  RETURN ARRAY(SELECT t.at FROM unnest(v_at, v_no, v_arrived) AS t (at, no, arrived) ORDER BY t.no, t.arrived, t.at);
+END $$;
+
+-- The lines of the buckets, and how the head of each ranks; NULL where nobody stands any more.
+CREATE TYPE slotkeeper_lines AS (
+  line integer[],
+  next integer[],
+  last integer[],
+  held integer[],
+  weight double precision[],
+  used_ms double precision[],
+  head_at double precision[]
+);
+
+-- Puts the head of a bucket's line in its place in the ranking, as its account stands.
+CREATE FUNCTION slotkeeper_set_head(
+  t slotkeeper_lines, p_no integer, p_entries slotkeeper_entry[], a slotkeeper_account, p_now double precision
+) RETURNS slotkeeper_lines
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  e slotkeeper_entry;
+BEGIN
+  IF t.next[p_no] > t.last[p_no] THEN
+    t.held[p_no] := NULL;
+    RETURN t;
+  END IF;
+  e := p_entries[t.line[t.next[p_no]]];
+  t.held[p_no] := a.in_flight;
+  t.weight[p_no] := e.weight;
+  t.used_ms[p_no] := a.used_ms + a.in_flight * (p_now - a.as_of);
+  t.head_at[p_no] := e.arrived_at;
+  RETURN t;
+END $$;
+
+-- The best-ranked bucket; NULL when nobody stands. Inside a class (same slots in hand, same weight) use is compared as the
+-- TypeScript index compares it, by where its line began; p_now is part of that, because it is part of the rounding.
+CREATE FUNCTION slotkeeper_best(t slotkeeper_lines, p_level double precision, p_now double precision, p_is_fifo boolean)
+RETURNS integer
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  v_best integer;
+  v_held integer;
+  v_weight double precision;
+  v_used double precision;
+  v_zone integer;
+  v_zone_n integer;
+  v_by double precision;
+BEGIN
+  FOR n IN 1 .. coalesce(array_upper(t.held, 1), 0) LOOP
+    CONTINUE WHEN t.held[n] IS NULL;
+    IF v_best IS NOT NULL THEN
+      -- Above 0: n goes behind; 0: the older head decides.
+      IF p_is_fifo THEN
+        v_by := 0;
+      ELSIF t.held[n] = v_held AND t.weight[n] = v_weight THEN
+        v_by := (t.used_ms[n] - v_held * p_now) - (v_used - v_held * p_now);
+      ELSE
+        v_zone_n := slotkeeper_zone(t.held[n], t.weight[n], p_level);
+        v_zone := slotkeeper_zone(v_held, v_weight, p_level);
+        v_by := v_zone_n - v_zone;
+        IF v_by = 0 AND v_zone <> 1 THEN
+          v_by := (t.held[n] + 1) / t.weight[n] - (v_held + 1) / v_weight;
+          IF abs(v_by) <= 1e-9 THEN v_by := 0; END IF;
+        END IF;
+        IF v_by = 0 THEN v_by := t.used_ms[n] / t.weight[n] - v_used / v_weight; END IF;
+      END IF;
+      CONTINUE WHEN v_by > 0 OR (v_by = 0 AND t.head_at[n] >= t.head_at[v_best]);
     END IF;
+    v_best := n;
+    v_held := t.held[n];
+    v_weight := t.weight[n];
+    v_used := t.used_ms[n];
   END LOOP;
   RETURN v_best;
 END $$;
 
-CREATE FUNCTION slotkeeper_grant_ranked(r slotkeeper_round) RETURNS slotkeeper_round
-LANGUAGE plpgsql AS $$
+-- Bucket by bucket: who stands first in each line, and how he ranks.
+CREATE FUNCTION slotkeeper_lines_of(r slotkeeper_round, p_line integer[]) RETURNS slotkeeper_lines
+LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-  v_best integer;
-  v_refused text;
+  t slotkeeper_lines;
+  v_no integer;
 BEGIN
-  WHILE ((r.h).policy).slots > ((r.h).ledger).in_flight LOOP
-    v_best := slotkeeper_best(r);
-    EXIT WHEN v_best IS NULL;
-    r := slotkeeper_serve(r, v_best);
-    IF (r.entries[v_best]).status = 'IP_TOO_MANY' THEN
-      -- What refuses the oldest of a bucket refuses the others.
-      v_refused := (r.entries[v_best]).bucket;
-      FOR i IN 1 .. cardinality(r.entries) LOOP
-        IF (r.entries[i]).status IS NULL AND (r.entries[i]).bucket = v_refused THEN
-          r := slotkeeper_serve(r, i);
-        END IF;
-      END LOOP;
-    END IF;
+  t.line := p_line;
+  FOR n IN 1 .. cardinality(p_line) LOOP
+    v_no := (r.entries[p_line[n]]).account_no;
+    t.next[v_no] := coalesce(t.next[v_no], n);
+    t.last[v_no] := n;
   END LOOP;
-  RETURN r;
+  FOR n IN 1 .. cardinality(r.accounts) LOOP
+    IF t.next[n] IS NOT NULL THEN t := slotkeeper_set_head(t, n, r.entries, r.accounts[n], (r.h).touched_at); END IF;
+  END LOOP;
+  RETURN t;
 END $$;
 
+-- Hands out the free slots. What refuses the oldest of a bucket for the bucket's sake refuses the others of its line.
 CREATE FUNCTION slotkeeper_grant(r slotkeeper_round) RETURNS slotkeeper_round
 LANGUAGE plpgsql AS $$
 DECLARE
   h slotkeeper_host := r.h;
-  v_standing integer := 0;
-  v_free integer;
+  p slotkeeper_policy := h.policy;
+  v_entries slotkeeper_entry[] := r.entries;
+  v_line integer[] := slotkeeper_line_up(v_entries, p.sequence = 'given');
+  v_free integer := least(coalesce(cardinality(v_line), 0), greatest(0, p.slots - (h.ledger).in_flight));
+  t slotkeeper_lines;
+  s slotkeeper_books;
+  e slotkeeper_entry;
+  v_limit double precision;
+  v_no integer;
+  v_turn integer := 0;
 BEGIN
-  FOR i IN 1 .. cardinality(r.entries) LOOP
-    IF (r.entries[i]).status IS NULL THEN v_standing := v_standing + 1; END IF;
-  END LOOP;
-  v_free := least(v_standing, greatest(0, (h.policy).slots - (h.ledger).in_flight));
+  s.ledger := h.ledger;
   IF v_free > 0 THEN
     r.slots := slotkeeper_free_slots(h.host, v_free);
-    IF (h.policy).sequence = 'given' THEN
-      r := slotkeeper_grant_given(r);
-    ELSE
-      r := slotkeeper_grant_ranked(r);
-    END IF;
+    IF p.sequence <> 'given' THEN t := slotkeeper_lines_of(r, v_line); END IF;
   END IF;
-  FOR i IN 1 .. cardinality(r.entries) LOOP
-    IF (r.entries[i]).status IS NULL THEN
-      r.entries[i].status := 'WAIT';
-      r.entries[i].blocked_by := 'host-limit';
+  WHILE v_free > 0 AND p.slots > (s.ledger).in_flight LOOP
+    IF p.sequence = 'given' THEN
+      v_turn := v_turn + 1;
+    ELSE
+      -- A bucket that was refused goes on to its last; else the best-ranked is next.
+      IF e.status IS DISTINCT FROM 'IP_TOO_MANY' OR t.held[v_no] IS NULL THEN
+        v_no := slotkeeper_best(t, slotkeeper_level(s.ledger), h.touched_at, p.sequence = 'fifo');
+      END IF;
+      v_turn := CASE WHEN v_no IS NOT NULL THEN t.next[v_no] ELSE cardinality(v_line) + 1 END;
+    END IF;
+    EXIT WHEN v_turn > cardinality(v_line);
+    e := v_entries[v_line[v_turn]];
+    -- Still open for this session's own window was answered when it was admitted: what is left of an open one is half open.
+    e.is_probe := (r.breaker).opened_at IS NOT NULL;
+    s.account := r.accounts[e.account_no];
+    e := slotkeeper_answer(h, s.account, e);
+    IF e.status = 'ACQUIRED' THEN
+      v_limit := slotkeeper_bucket_limit(p, e.bucket);
+      s := slotkeeper_shift(s, 0, 1, e.weight, v_limit);
+      s := slotkeeper_shift(s, -1, 0, e.weight, v_limit);
+      r.accounts[e.account_no] := s.account;
+      r.granted := r.granted + 1;
+      h.fence := h.fence + 1;
+      IF e.is_probe THEN h.probes := h.probes + 1; END IF;
+      e.is_granted := true;
+      e.slot_id := r.slots[r.granted];
+      e.token := slotkeeper_new_token(e.slot_id);
+      e.fence := h.fence;
+      e.ends_at := slotkeeper_lease_end(h);
+    END IF;
+    v_entries[v_line[v_turn]] := e;
+    IF p.sequence <> 'given' THEN
+      t.next[v_no] := v_turn + 1;
+      t := slotkeeper_set_head(t, v_no, v_entries, s.account, h.touched_at);
     END IF;
   END LOOP;
+  FOR i IN 1 .. cardinality(v_entries) LOOP
+    e := v_entries[i];
+    CONTINUE WHEN e.status IS NOT NULL;
+    e.status := 'WAIT';
+    e.blocked_by := 'host-limit';
+    v_entries[i] := e;
+  END LOOP;
+  h.ledger := s.ledger;
+  r.h := h;
+  r.entries := v_entries;
   RETURN r;
 END $$;

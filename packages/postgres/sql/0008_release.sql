@@ -195,7 +195,7 @@ END $$;
 -- p_releases: [{token, hit_ago_ms, status, uncollected_by}]; p_policy NULL: the limits the host had last.
 CREATE FUNCTION slotkeeper_release(p_host text, p_policy jsonb, p_releases jsonb) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
 DECLARE
   v_hosts text[] := slotkeeper_token_hosts(p_releases);
   v_host text := coalesce(p_host, v_hosts[1]);
@@ -232,7 +232,7 @@ $$;
 -- How long the lease lasts now; NULL once it is lost.
 CREATE FUNCTION slotkeeper_renew(p_token text) RETURNS double precision
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
 DECLARE
   h slotkeeper_host := slotkeeper_find(slotkeeper_token_host(p_token));
   v_slot upstream_slot_pool;
@@ -290,7 +290,7 @@ END $$;
 -- Ends sessions of one host. Returns the buckets whose slots that freed.
 CREATE FUNCTION slotkeeper_withdraw(p_batch jsonb) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
 DECLARE
   v_ended slotkeeper_ended;
   r record;

@@ -3,7 +3,7 @@
 -- The breaker, and the capacity that live users of a named semaphore fixed. Locks nothing.
 CREATE FUNCTION slotkeeper_check_throttle(p_host text, p_open_ms double precision) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
 DECLARE
   v_now double precision := slotkeeper_now();
 BEGIN
@@ -19,7 +19,7 @@ END $$;
 
 CREATE FUNCTION slotkeeper_report(p_host text, p_policy jsonb, p_status integer) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
 DECLARE
   h slotkeeper_host := slotkeeper_open(p_host, jsonb_populate_record(NULL::slotkeeper_policy, p_policy));
 BEGIN
@@ -33,7 +33,7 @@ CREATE FUNCTION slotkeeper_set_limits(
   p_host text, p_policy jsonb, p_slots double precision, p_slots_per_bucket double precision
 ) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
 DECLARE
   v_policy slotkeeper_policy := jsonb_populate_record(NULL::slotkeeper_policy, p_policy);
   h slotkeeper_host := slotkeeper_open(p_host, v_policy);
@@ -45,7 +45,7 @@ END $$;
 
 CREATE FUNCTION slotkeeper_set_breaker(p_host text, p_policy jsonb, p_is_open boolean) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
 DECLARE
   h slotkeeper_host := slotkeeper_open(p_host, jsonb_populate_record(NULL::slotkeeper_policy, p_policy));
 BEGIN
@@ -58,7 +58,7 @@ END $$;
 -- counted from microseconds, more than one: an operator's word must not hit a stranger.
 CREATE FUNCTION slotkeeper_revoke(p_fence bigint) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
 DECLARE
   v_hosts text[] := ARRAY(SELECT hostname_pattern FROM upstream_slot_pool WHERE fence = p_fence AND NOT is_released LIMIT 2);
   h slotkeeper_host;
@@ -76,7 +76,7 @@ END $$;
 -- StoreSnapshot of the port. Reads and changes nothing: what time has ended is left out, not ended. No token in it.
 CREATE FUNCTION slotkeeper_snapshot() RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
 DECLARE
   v_now double precision := slotkeeper_now();
 BEGIN
@@ -147,7 +147,7 @@ END $$;
 CREATE FUNCTION slotkeeper_sweep(p_after text, p_count integer, p_idle_ms double precision, p_reset_smoothing boolean)
 RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
 DECLARE
   h slotkeeper_host;
   v_last text;
@@ -181,7 +181,7 @@ END $$;
 -- Cooldowns that are over. Counts are those of the service: direct callers' rows have a function of their own.
 CREATE FUNCTION slotkeeper_sweep_cooldowns() RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
 DECLARE
   v_gone integer;
 BEGIN
@@ -193,7 +193,7 @@ END $$;
 -- Waiters that direct callers counted, and counted no more for so long.
 CREATE FUNCTION slotkeeper_sweep_depth(p_ttl_ms double precision) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
 DECLARE
   v_gone integer;
 BEGIN
@@ -206,7 +206,7 @@ END $$;
 -- The keys that sign session tokens: made by the first who asks, the same for all ever after.
 CREATE FUNCTION slotkeeper_token_keys(p_new_secret text) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
 BEGIN
   INSERT INTO slotkeeper_token_key VALUES (1, p_new_secret) ON CONFLICT DO NOTHING;
   RETURN (SELECT jsonb_agg(secret) FROM slotkeeper_token_key);
@@ -215,7 +215,7 @@ END $$;
 -- Whether a grant could be written down: not on a standby.
 CREATE FUNCTION slotkeeper_ready() RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
 BEGIN
   RETURN NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off';
 END $$;
