@@ -77,6 +77,16 @@ CREATE TYPE slotkeeper_ledger AS (
   contending_held integer
 );
 
+CREATE TYPE slotkeeper_lines AS (
+  line integer[],
+  next integer[],
+  last integer[],
+  held integer[],
+  weight double precision[],
+  used_ms double precision[],
+  head_at double precision[]
+);
+
 CREATE TYPE slotkeeper_policy AS (
   slots double precision,
   slots_per_bucket double precision,
@@ -97,14 +107,6 @@ CREATE TYPE slotkeeper_policy AS (
   breaker_consecutive double precision,
   breaker_open_ms double precision,
   breaker_probes double precision
-);
-
-CREATE TYPE slotkeeper_rank AS (
-  held integer,
-  weight double precision,
-  used_ms double precision,
-  head_at double precision,
-  zone integer
 );
 
 CREATE TYPE slotkeeper_returns AS (
@@ -429,7 +431,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_account_views(r slotkeeper_round)
 CREATE OR REPLACE FUNCTION slotkeeper_admit(r slotkeeper_round, p_may_grant boolean)
  RETURNS slotkeeper_round
  LANGUAGE plpgsql
--- text: md5 89ad28dbeff8d9fd23fec28f12c65927
+-- text: md5 7d6763b29d4d11cc0f016158ae635913
 
 CREATE OR REPLACE FUNCTION slotkeeper_adopt(h slotkeeper_host, p slotkeeper_policy)
  RETURNS slotkeeper_host
@@ -443,10 +445,10 @@ CREATE OR REPLACE FUNCTION slotkeeper_advance(l slotkeeper_ledger, p_at double p
  IMMUTABLE
 -- text: md5 7409a93ee88d578c7f3b326e778c2fee
 
-CREATE OR REPLACE FUNCTION slotkeeper_answer(r slotkeeper_round, e slotkeeper_entry)
+CREATE OR REPLACE FUNCTION slotkeeper_answer(h slotkeeper_host, a slotkeeper_account, e slotkeeper_entry)
  RETURNS slotkeeper_entry
  LANGUAGE plpgsql
--- text: md5 370f425a0a8e05e18a9ff9bb01688f75
+-- text: md5 f053875f671c669b935eacb4518ec653
 
 CREATE OR REPLACE FUNCTION slotkeeper_answer_elsewhere(p_hosts text[], p_replies jsonb[])
  RETURNS jsonb
@@ -454,10 +456,11 @@ CREATE OR REPLACE FUNCTION slotkeeper_answer_elsewhere(p_hosts text[], p_replies
  IMMUTABLE
 -- text: md5 f0daf38bd4bb8e6c530ce5531808b20c
 
-CREATE OR REPLACE FUNCTION slotkeeper_best(r slotkeeper_round)
+CREATE OR REPLACE FUNCTION slotkeeper_best(t slotkeeper_lines, p_level double precision, p_now double precision, p_is_fifo boolean)
  RETURNS integer
  LANGUAGE plpgsql
--- text: md5 6591993a6f92de5e26084862f6e925fb
+ IMMUTABLE
+-- text: md5 93a4ba8b13e910fff3f33e83b5e983d3
 
 CREATE OR REPLACE FUNCTION slotkeeper_breaker_closed()
  RETURNS slotkeeper_breaker
@@ -515,6 +518,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_check_throttle(p_host text, p_open_ms doub
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
 -- text: md5 5c0d8de9ab7468ea5c72f4ca5f8a1edb
 
 CREATE OR REPLACE FUNCTION slotkeeper_checked(p_argument text, p_value text, p_most integer)
@@ -631,22 +635,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_give_back(h slotkeeper_host, p_slot upstre
 CREATE OR REPLACE FUNCTION slotkeeper_grant(r slotkeeper_round)
  RETURNS slotkeeper_round
  LANGUAGE plpgsql
--- text: md5 79a4a67b06a8f6e5fdc6231cd8ea75a2
+-- text: md5 b548a0c94928b0584b2ef1e45581499b
 
 CREATE OR REPLACE FUNCTION slotkeeper_grant_direct(r slotkeeper_direct_round, p_bucket text, p_lease_ms double precision, p_is_probe boolean, p_by text)
  RETURNS slotkeeper_direct_round
  LANGUAGE plpgsql
 -- text: md5 b31dd2337b814ca37e7a5deb6c98b61d
-
-CREATE OR REPLACE FUNCTION slotkeeper_grant_given(r slotkeeper_round)
- RETURNS slotkeeper_round
- LANGUAGE plpgsql
--- text: md5 abfe3f341cce510485855e8749abd278
-
-CREATE OR REPLACE FUNCTION slotkeeper_grant_ranked(r slotkeeper_round)
- RETURNS slotkeeper_round
- LANGUAGE plpgsql
--- text: md5 0b89d2263dc7e0c4e00b746b25ea9b1b
 
 CREATE OR REPLACE FUNCTION slotkeeper_held(p_host text, p_token text)
  RETURNS upstream_slot_pool
@@ -676,16 +670,34 @@ CREATE OR REPLACE FUNCTION slotkeeper_join(r slotkeeper_round, i integer)
  LANGUAGE plpgsql
 -- text: md5 8de9eeacda42f19296edb6ed7b88e56d
 
+CREATE OR REPLACE FUNCTION slotkeeper_lease_end(h slotkeeper_host)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 e937a26bb2f9b152efd6d7d48d44fc8c
+
 CREATE OR REPLACE FUNCTION slotkeeper_level(l slotkeeper_ledger)
  RETURNS double precision
  LANGUAGE sql
  IMMUTABLE
 -- text: md5 ce195a473ed0c885a8514b7c6f41aad9
 
+CREATE OR REPLACE FUNCTION slotkeeper_line_up(p_entries slotkeeper_entry[], p_is_given boolean)
+ RETURNS integer[]
+ LANGUAGE plpgsql
+ IMMUTABLE
+-- text: md5 3f985187823ae9b2fb1578f20c54d86a
+
+CREATE OR REPLACE FUNCTION slotkeeper_lines_of(r slotkeeper_round, p_line integer[])
+ RETURNS slotkeeper_lines
+ LANGUAGE plpgsql
+ IMMUTABLE
+-- text: md5 7afe8fd29ae16004b57400f5e5595c03
+
 CREATE OR REPLACE FUNCTION slotkeeper_load(h slotkeeper_host, p_waiters jsonb)
  RETURNS slotkeeper_entry[]
  LANGUAGE plpgsql
--- text: md5 5a8269da590e4593493ee35fbb16d48b
+-- text: md5 31d131f716034b83454c63aacaf055c4
 
 CREATE OR REPLACE FUNCTION slotkeeper_load_accounts(r slotkeeper_round)
  RETURNS slotkeeper_round
@@ -741,12 +753,6 @@ CREATE OR REPLACE FUNCTION slotkeeper_pattern_key(p_pattern text)
  IMMUTABLE
 -- text: md5 0daf4140907c4b1a60bd03a3bf581f09
 
-CREATE OR REPLACE FUNCTION slotkeeper_ranks_before(a slotkeeper_rank, b slotkeeper_rank, p_now double precision)
- RETURNS boolean
- LANGUAGE plpgsql
- IMMUTABLE
--- text: md5 65f8973dfd085274e5f43db58fe833dd
-
 CREATE OR REPLACE FUNCTION slotkeeper_ready()
  RETURNS boolean
  LANGUAGE plpgsql
@@ -758,6 +764,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_ready()
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
 -- text: md5 d2053f05e79914f6735c42f08100b544
 
 CREATE OR REPLACE FUNCTION slotkeeper_reclaim_aged(h slotkeeper_host, p_timeout_ms double precision)
@@ -782,6 +789,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_register(p_batch jsonb)
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
 -- text: md5 190878861bb5caa1f15a011eb95e4553
 
 CREATE OR REPLACE FUNCTION slotkeeper_release(p_host text, p_policy jsonb, p_releases jsonb)
@@ -795,6 +803,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_release(p_host text, p_policy jsonb, p_rel
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
 -- text: md5 207bd15808840ec262d5b8240e50e40e
 
 CREATE OR REPLACE FUNCTION slotkeeper_release_direct(h slotkeeper_host, p_slot upstream_slot_pool, p_cools boolean)
@@ -813,6 +822,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_renew(p_token text)
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
 -- text: md5 d780b7176489a060992164222d1d4ecd
 
 CREATE OR REPLACE FUNCTION slotkeeper_renumber(p_id integer)
@@ -831,6 +841,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_report(p_host text, p_policy jsonb, p_stat
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
 -- text: md5 595732128756030a8126f5fee3bf9fbd
 
 CREATE OR REPLACE FUNCTION slotkeeper_required(p_argument text, p_value integer, p_least integer)
@@ -870,12 +881,8 @@ CREATE OR REPLACE FUNCTION slotkeeper_revoke(p_fence bigint)
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
 -- text: md5 54083c7c24ed90cc862a5890d7b24baa
-
-CREATE OR REPLACE FUNCTION slotkeeper_serve(r slotkeeper_round, i integer)
- RETURNS slotkeeper_round
- LANGUAGE plpgsql
--- text: md5 2d0aceedfd867cc2a12829f0f6d6c970
 
 CREATE OR REPLACE FUNCTION slotkeeper_set_breaker(p_host text, p_policy jsonb, p_is_open boolean)
  RETURNS void
@@ -888,7 +895,14 @@ CREATE OR REPLACE FUNCTION slotkeeper_set_breaker(p_host text, p_policy jsonb, p
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
 -- text: md5 ba324c4bc14a560846a39bb9eb8b4bed
+
+CREATE OR REPLACE FUNCTION slotkeeper_set_head(t slotkeeper_lines, p_no integer, p_entries slotkeeper_entry[], a slotkeeper_account, p_now double precision)
+ RETURNS slotkeeper_lines
+ LANGUAGE plpgsql
+ IMMUTABLE
+-- text: md5 6fcb1e3b26a754700a102f7cb92603bc
 
 CREATE OR REPLACE FUNCTION slotkeeper_set_limits(p_host text, p_policy jsonb, p_slots double precision, p_slots_per_bucket double precision)
  RETURNS void
@@ -901,6 +915,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_set_limits(p_host text, p_policy jsonb, p_
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
 -- text: md5 51a2a7119083f369bdbbd5ebb7da1fea
 
 CREATE OR REPLACE FUNCTION slotkeeper_settle(h slotkeeper_host, p_now double precision)
@@ -931,6 +946,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_snapshot()
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
 -- text: md5 08bec89b7a95550dfff55161ea6c1c74
 
 CREATE OR REPLACE FUNCTION slotkeeper_snapshot_host(h slotkeeper_host, p_now double precision)
@@ -950,6 +966,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_sweep(p_after text, p_count integer, p_idl
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
 -- text: md5 45c1999093e14dcda03e9175f01317ae
 
 CREATE OR REPLACE FUNCTION slotkeeper_sweep_cooldowns()
@@ -971,6 +988,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_sweep_depth(p_ttl_ms double precision)
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
 -- text: md5 9893fa1f226d27fa47ffcd04f2741e29
 
 CREATE OR REPLACE FUNCTION slotkeeper_token_host(p_token text)
@@ -994,6 +1012,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_token_keys(p_new_secret text)
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
 -- text: md5 27f8ff361ec6f7ad69a7931535c669a1
 
 CREATE OR REPLACE FUNCTION slotkeeper_token_row(p_token text)
@@ -1013,6 +1032,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_try_acquire(p_batch jsonb)
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
 -- text: md5 5d8309651f8f007fcbbf1706c8e782cf
 
 CREATE OR REPLACE FUNCTION slotkeeper_try_direct(p_host text, p_bucket text, p_policy slotkeeper_policy, p_cooldown_ms double precision, p_by text)
@@ -1043,6 +1063,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_withdraw(p_batch jsonb)
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
 -- text: md5 f7424438fdc70d677424ad679165ed41
 
 CREATE OR REPLACE FUNCTION slotkeeper_write_grants(r slotkeeper_round)
@@ -1058,7 +1079,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_write_joins(r slotkeeper_round, p_upto int
 CREATE OR REPLACE FUNCTION slotkeeper_write_waiters(r slotkeeper_round)
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 966c25d386c2e7f09ad0393abe606439
+-- text: md5 35d2bbc806139e4c01161a235c1242fe
 
 CREATE OR REPLACE FUNCTION slotkeeper_zone(p_held integer, p_weight double precision, p_level double precision)
  RETURNS integer
