@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { resolveHost, resolveOptions } from "@slotkeeper/queue";
+import { startDatabase } from "./database.ts";
 import type { Waiting } from "./load/slot-client.ts";
 import type { Scenario, SubjectId } from "./scenario.ts";
 
@@ -16,19 +17,24 @@ export interface RunningServer {
 }
 
 const CLI = fileURLToPath(new URL("../../../packages/cli/bin/slotkeeper.mjs", import.meta.url));
-const own = (name: "bare" | "seed"): string => fileURLToPath(new URL(`servers/${name}/main.js`, import.meta.url));
+const own = (name: "bare" | "seed" | "seed-sql"): string =>
+  fileURLToPath(new URL(`servers/${name}/main.js`, import.meta.url));
 
 /** A hot host by the seed's rules: many pending, and waits longer than these. */
 const WEIGHTED = { enabled: true, coldAvgWaitMs: 100, hotAvgWaitMs: 500 };
 
 export function waitingOf(subject: SubjectId): Waiting {
-  return subject === "seed" ? { kind: "polling", everyMs: 500 } : { kind: "held", waitMs: 600_000 };
+  return subject === "seed" || subject === "seed-sql"
+    ? { kind: "polling", everyMs: 500 }
+    : { kind: "held", waitMs: 600_000 };
 }
 
 /** The subject's server with the scenario's limits, in a process of its own. */
 export async function startServer(subject: SubjectId, scenario: Scenario): Promise<RunningServer> {
   const folder = mkdtempSync(join(tmpdir(), "slotkeeper-bench-"));
-  const child = spawn(process.execPath, commandOf(subject, scenario, folder), { stdio: ["ignore", "pipe", "pipe"] });
+  const database = subject === "postgres" || subject === "seed-sql" ? await startDatabase() : undefined;
+  const command = commandOf(subject, scenario, folder, database?.dsn);
+  const child = spawn(process.execPath, command, { stdio: ["ignore", "pipe", "pipe"] });
   let errors = "";
   child.stderr.on("data", (chunk: Buffer) => (errors += chunk.toString()));
   const url = await addressOf(child, () => errors);
@@ -36,20 +42,22 @@ export async function startServer(subject: SubjectId, scenario: Scenario): Promi
     child.kill("SIGKILL");
     await once(child, "close");
     rmSync(folder, { recursive: true });
+    await database?.stop();
   };
   return { url, pid: child.pid as number, stop };
 }
 
-function commandOf(subject: SubjectId, scenario: Scenario, folder: string): string[] {
+function commandOf(subject: SubjectId, scenario: Scenario, folder: string, dsn: string | undefined): string[] {
   if (subject === "bare") return [own("bare")];
-  if (subject === "seed") {
+  if (subject === "seed" || subject === "seed-sql") {
     const { slots, slotsPerBucket } = resolveHost(resolveOptions(scenario.fairQueue), undefined).policy;
-    return [own("seed"), String(slots), String(slotsPerBucket)];
+    return [own(subject), String(slots), String(slotsPerBucket), ...(dsn === undefined ? [] : [dsn])];
   }
   const file = join(folder, "config.json");
   const weightedScheduler = subject === "weighted" ? { weightedScheduler: WEIGHTED } : {};
   const fairQueue = { ...scenario.fairQueue, ...weightedScheduler };
-  writeFileSync(file, JSON.stringify({ listen: "127.0.0.1:0", logLevel: "warn", fairQueue }));
+  const backend = dsn === undefined ? {} : { backend: { mode: "postgres", postgres: { dsn } } };
+  writeFileSync(file, JSON.stringify({ listen: "127.0.0.1:0", logLevel: "warn", ...backend, fairQueue }));
   const data = subject === "journal" ? ["--data", join(folder, "journal")] : [];
   return [CLI, "serve", "-c", file, "--json", ...data];
 }

@@ -9,6 +9,8 @@ export const EXIT = {
   config: 3,
   /** The address cannot be listened on. */
   listen: 4,
+  /** The database cannot be used: not reached, no right, or a schema of another version. */
+  database: 5,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

@@ -1,14 +1,16 @@
-import { parseArgs } from "node:util";
 import {
   ConfigError,
   type ConfigSources,
+  DatabaseError,
   effectiveConfig,
   formatPrinted,
   printedKeys,
+  SchemaError,
   Service,
 } from "@slotkeeper/server";
 import { announce } from "./announce.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { readFlags } from "./read-flags.ts";
 import { runUntilStopped } from "./run-until-stopped.ts";
 
 const HELP = `slotkeeper serve: serves slots over HTTP.
@@ -47,15 +49,8 @@ const OPTIONS = {
 } as const;
 
 export async function serve(args: readonly string[]): Promise<ExitCode> {
-  const flags = parse(args);
-  if (typeof flags === "string") {
-    process.stderr.write(`${flags}\n\n${HELP}`);
-    return EXIT.usage;
-  }
-  if (flags.help === true) {
-    process.stdout.write(HELP);
-    return EXIT.ok;
-  }
+  const flags = readFlags(args, OPTIONS, HELP);
+  if (typeof flags === "number") return flags;
   const sources = sourcesOf(flags);
   try {
     if (flags["print-config"] === true) return await print(sources, flags.json === true);
@@ -65,19 +60,7 @@ export async function serve(args: readonly string[]): Promise<ExitCode> {
   }
 }
 
-type Flags = ReturnType<typeof parseStrictly>;
-
-function parseStrictly(args: readonly string[]) {
-  return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: false }).values;
-}
-
-function parse(args: readonly string[]): Flags | string {
-  try {
-    return parseStrictly(args);
-  } catch (error) {
-    return (error as Error).message;
-  }
-}
+type Flags = Exclude<ReturnType<typeof readFlags<typeof OPTIONS>>, number>;
 
 function sourcesOf({ config, data, listen }: Flags): ConfigSources {
   return {
@@ -114,6 +97,10 @@ function failed(error: unknown): ExitCode {
   if (error instanceof ConfigError) {
     process.stderr.write(`${error.message}\n`);
     return EXIT.config;
+  }
+  if (error instanceof SchemaError || error instanceof DatabaseError) {
+    process.stderr.write(`${error.message}\n`);
+    return EXIT.database;
   }
   const { code, address, port } = error as { code?: string; address?: string; port?: number };
   if (code === "EADDRINUSE") {

@@ -7,7 +7,7 @@ const SLOTS = 16;
 export const s1: Scenario = {
   id: "S1",
   title: "64 closed-loop clients, 32 buckets, 16 slots, hold 0: acquire → granted → release",
-  subjects: ["bare", "slotkeeper", "journal", "seed"],
+  subjects: ["bare", "slotkeeper", "journal", "postgres", "seed", "seed-sql"],
   fairQueue: { maxSlotPerHost: SLOTS, maxSlotPerIp: 0, maxWaitersPerHost: 0 },
   async load(context) {
     const isBare = context.subject === "bare";
@@ -16,7 +16,7 @@ export const s1: Scenario = {
       clients: Array.from({ length: 64 }, (_, n) => ({ bucket: `b${n % 32}`, holdMs: 0 })),
       limits: { slots: isBare ? Number.POSITIVE_INFINITY : SLOTS, slotsPerBucket: Number.POSITIVE_INFINITY },
       warmUpMs: 1000,
-      warmUpCycles: context.isShort || context.subject === "seed" ? 0 : 10_000,
+      warmUpCycles: context.isShort || /^(?:seed|postgres)/.test(context.subject) ? 0 : 10_000,
       measureMs: context.isShort ? 2000 : 5000,
     });
     const done = audit.holds.filter(({ endedAt }) => endedAt >= from && endedAt < to);
@@ -32,7 +32,9 @@ export const s1: Scenario = {
   },
   goals: [
     atLeastTimes("slotkeeper", "cycles/s", 0.5, "bare"),
+    atLeastTimes("postgres", "cycles/s", 5, "seed-sql"),
     atMost("slotkeeper", "violations", 0),
+    atMost("postgres", "violations", 0),
     atMost("journal", "violations", 0),
   ],
 };

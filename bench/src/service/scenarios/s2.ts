@@ -21,7 +21,7 @@ const goalsOf = (subject: SubjectId): Goal[] => [
 export const s2: Scenario = {
   id: "S2",
   title: "hot host: 200 closed-loop sessions, 50 buckets, 4 slots, one per bucket, hold 100 ms, waiter caps off",
-  subjects: ["slotkeeper", "weighted", "seed"],
+  subjects: ["slotkeeper", "weighted", "postgres", "seed", "seed-sql"],
   fairQueue: { maxSlotPerHost: SLOTS, maxSlotPerIp: 1, maxWaitersPerHost: 0 },
   async load(context) {
     const { audit, from, to } = await closedLoop(context, {
@@ -48,5 +48,10 @@ export const s2: Scenario = {
       violations: audit.violations,
     };
   },
-  goals: [...goalsOf("slotkeeper"), ...goalsOf("weighted")],
+  goals: [
+    ...goalsOf("slotkeeper"),
+    ...goalsOf("weighted"),
+    atLeast("postgres", "utilisation", 0.95),
+    ...goalsOf("postgres").slice(1),
+  ],
 };

@@ -5,7 +5,7 @@ import { atMostTimes, type Scenario } from "../scenario.ts";
 export const s6: Scenario = {
   id: "S6",
   title: "idle host, one client: from asking to the slot, one round trip",
-  subjects: ["bare", "slotkeeper", "journal"],
+  subjects: ["bare", "slotkeeper", "journal", "postgres"],
   fairQueue: {},
   async load(context) {
     const client = await SlotClient.open(context.url, context.waiting);

@@ -7,7 +7,8 @@ import type { Lease } from "./lease.ts";
 import type { LiveLimits } from "./slot-store.ts";
 import { type PooledWaiter, WaiterPool } from "./waiter-pool.ts";
 
-const endsBefore = (a: Lease, b: Lease) => a.endsAt < b.endsAt;
+/** Those that end at the same moment end in the order they were granted: sums of fractions depend on it, in any store. */
+const endsBefore = (a: Lease, b: Lease) => (a.endsAt === b.endsAt ? a.fence < b.fence : a.endsAt < b.endsAt);
 
 /** `isReclaimed`: it ran out, and nobody had given it back. */
 export type LeaseEnded = (lease: Lease, isReclaimed: boolean) => void;

@@ -25,17 +25,14 @@ interface BucketPlaces {
  *
  * P1 never more than `waiters` in all, nor `waitersPerBucket` of a bucket. P2 no bucket owns the pool: a newcomer whose
  * bucket has at least two places fewer than the largest takes the place of that bucket's youngest, who keeps its
- * arrival time and waits outside. Two, because with one the two buckets would take turns displacing each other.
+ * arrival time and waits outside; of several that are largest, the bucket of the youngest waiter of all loses. Two, because with one the two buckets would take turns displacing each other.
  * P3 a waiter whose instance fell silent is not counted. Cost: O(log n).
  */
 export class WaiterPool {
   readonly #waiters = new Map<string, PooledWaiter>();
   readonly #buckets = new Map<string, BucketPlaces>();
-  readonly #largestFirst = new IndexedHeap<"largestIndex", BucketPlaces>(
-    "largestIndex",
-    (a, b) => a.youngestFirst.size > b.youngestFirst.size,
-  );
-  readonly #silentFirst = new IndexedHeap<"silentIndex", PooledWaiter>("silentIndex", (a, b) => a.seenAt < b.seenAt);
+  readonly #largestFirst = new IndexedHeap<"largestIndex", BucketPlaces>("largestIndex", losesBefore);
+  readonly #silentFirst = new IndexedHeap<"silentIndex", PooledWaiter>("silentIndex", silentBefore);
 
   get size(): number {
     return this.#waiters.size;
@@ -119,4 +116,15 @@ export class WaiterPool {
     }
     return places;
   }
+}
+
+/** Not only for a rule's sake: every store must choose the same victim. */
+function losesBefore(a: BucketPlaces, b: BucketPlaces): boolean {
+  if (a.youngestFirst.size !== b.youngestFirst.size) return a.youngestFirst.size > b.youngestFirst.size;
+  return (a.youngestFirst.peek()?.arrivedAt ?? 0) > (b.youngestFirst.peek()?.arrivedAt ?? 0);
+}
+
+/** Who came first goes first: sums of fractions depend on the order, in any store. */
+function silentBefore(a: PooledWaiter, b: PooledWaiter): boolean {
+  return a.seenAt === b.seenAt ? a.arrivedAt < b.arrivedAt : a.seenAt < b.seenAt;
 }

@@ -30,7 +30,8 @@ export interface ListenAddress {
 
 export type Backend =
   | { readonly mode: "memory"; readonly journal: string | undefined }
-  | { readonly mode: "postgres" | "postgrest" };
+  | { readonly mode: "postgres"; readonly dsn: string; readonly schema: string; readonly poolSize: number }
+  | { readonly mode: "postgrest" };
 
 export interface ControllerAddress {
   /** With its prefix, without a slash at the end. */
@@ -99,6 +100,10 @@ export function parseListen(listen: string): ListenAddress {
 }
 
 function backendOf(config: ServiceConfig): Backend {
+  const { memory, postgres } = config.backend ?? {};
   const mode = backendMode(config);
-  return mode === "memory" ? { mode, journal: config.backend?.memory?.journal } : { mode };
+  if (mode === "memory") return { mode, journal: memory?.journal };
+  if (mode === "postgrest") return { mode };
+  // The dsn was checked to be there: the rules of the configuration say so for this mode.
+  return { mode, dsn: postgres?.dsn ?? "", schema: postgres?.schema ?? "public", poolSize: postgres?.poolSize ?? 10 };
 }

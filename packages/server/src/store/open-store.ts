@@ -1,3 +1,4 @@
+import { PostgresStore } from "@slotkeeper/postgres";
 import { MemoryStore, type SlotStore } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
 import { ConfigError } from "../config/config-error.ts";
@@ -19,12 +20,11 @@ export interface OpenStore {
   close(): Promise<void>;
 }
 
-/** The only place where a store is made. Throws what `openJournaledMemoryStore` does. */
+/** The only place where a store is made. Throws what `openJournaledMemoryStore` and `PostgresStore.open` do. */
 export async function openStore(backend: Backend, clock: Clock, log: Logger): Promise<OpenStore> {
-  if (backend.mode !== "memory") {
-    throw new ConfigError([
-      `\`backend.mode\` ${JSON.stringify(backend.mode)} is not part of this version: it has "memory"`,
-    ]);
+  if (backend.mode === "postgres") return openPostgres(backend);
+  if (backend.mode === "postgrest") {
+    throw new ConfigError(['`backend.mode` "postgrest" is not part of this version: it has "memory" and "postgres"']);
   }
   if (backend.journal !== undefined) return openJournal(backend.journal, clock, log);
   return {
@@ -46,4 +46,16 @@ async function openJournal(path: string, clock: Clock, log: Logger): Promise<Ope
   });
   const description = `memory, journal ${path}`;
   return { store, description, tokenKeys, isReady: () => health().isWritable, close };
+}
+
+async function openPostgres({ dsn, schema, poolSize }: Backend & { mode: "postgres" }): Promise<OpenStore> {
+  const store = await PostgresStore.open({ dsn, schema, poolSize });
+  try {
+    const tokenKeys = await store.tokenKeys(newTokenKey());
+    const description = `PostgreSQL, schema ${JSON.stringify(schema)}`;
+    return { store, description, tokenKeys, isReady: () => store.isReady(), close: () => store.close() };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 }

@@ -1,0 +1,97 @@
+import {
+  ConfigError,
+  loadConfig,
+  MigrateError,
+  type MigrationState,
+  type MigrationTarget,
+  migrate,
+  migrationSchema,
+  migrationScript,
+  migrationStates,
+  migrationTarget,
+  SchemaError,
+} from "@slotkeeper/server";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { readFlags } from "./read-flags.ts";
+
+const HELP = `slotkeeper migrate: brings the database's schema to this version.
+
+Usage
+  slotkeeper migrate -c config.json [--print | --status] [--json]
+
+Options
+  -c, --config FILE   configuration; it says where the database is: backend.postgres.dsn and .schema
+      --print         show the SQL of all migrations and change nothing; needs no database
+      --status        show which migrations are applied and change nothing
+      --json          for machines
+  -h, --help          this
+
+Migrations run in order, each in a transaction; what is applied already is left alone, and several runs at the same time
+take turns. A database of the original service is taken over in place, with its slots, cooldowns and waiters. A schema of a
+newer version is refused.
+
+Examples
+  slotkeeper migrate -c config.json
+  slotkeeper migrate -c config.json --status
+  slotkeeper migrate -c config.json --print > migrations.sql
+  SLOTKEEPER_BACKEND__POSTGRES__DSN=postgres://… slotkeeper migrate
+
+Exit codes
+  0 done   1 failed   2 wrong usage   3 bad configuration   5 cannot use the database
+`;
+
+const OPTIONS = {
+  config: { type: "string", short: "c" },
+  print: { type: "boolean" },
+  status: { type: "boolean" },
+  json: { type: "boolean" },
+  help: { type: "boolean", short: "h" },
+} as const;
+
+export async function migrateCommand(args: readonly string[]): Promise<ExitCode> {
+  const flags = readFlags(args, OPTIONS, HELP);
+  if (typeof flags === "number") return flags;
+  const { print = false, status = false, json = false } = flags;
+  if (print && status) {
+    process.stderr.write(`--print and --status do not go together.\n\n${HELP}`);
+    return EXIT.usage;
+  }
+  try {
+    const config = loadConfig({ file: flags.config, environment: process.env });
+    if (print) process.stdout.write(migrationScript(migrationSchema(config)));
+    else if (status) await showStatus(migrationTarget(config), json);
+    else await run(migrationTarget(config), json);
+    return EXIT.ok;
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+async function run(target: MigrationTarget, isJson: boolean): Promise<void> {
+  const onApplied = ({ file }: { file: string }) => void (isJson || process.stdout.write(`applied  ${file}\n`));
+  const applied = await migrate({ ...target, onApplied });
+  const files = applied.map(({ file }) => file);
+  const summary = files.length === 0 ? "Nothing to do: the" : "The";
+  process.stdout.write(
+    isJson
+      ? `${JSON.stringify({ schema: target.schema, applied: files })}\n`
+      : `${summary} schema "${target.schema}" is up to date.\n`,
+  );
+}
+
+async function showStatus(target: MigrationTarget, isJson: boolean): Promise<void> {
+  const states = await migrationStates(target);
+  process.stdout.write(isJson ? `${JSON.stringify(states)}\n` : `${states.map(lineOf).join("\n")}\n`);
+}
+
+function lineOf({ number, name, state, appliedAt }: MigrationState): string {
+  const line = `${String(number).padStart(4, "0")}  ${state.padEnd(7)}  ${name.padEnd(20)}`;
+  return `${line}  ${appliedAt?.toISOString() ?? ""}`.trimEnd();
+}
+
+function failed(error: unknown): ExitCode {
+  process.stderr.write(`${(error as Error).message}\n`);
+  // A dsn that cannot be read is a mistake in the configuration, found late.
+  if (error instanceof ConfigError || error instanceof TypeError) return EXIT.config;
+  return error instanceof MigrateError || error instanceof SchemaError ? EXIT.database : EXIT.failed;
+}

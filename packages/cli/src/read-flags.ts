@@ -1,0 +1,22 @@
+import { type ParseArgsConfig, parseArgs } from "node:util";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+
+type Options = NonNullable<ParseArgsConfig["options"]>;
+type Flags<O extends Options> = ReturnType<typeof parseArgs<{ options: O; allowPositionals: false }>>["values"];
+
+/** The flags of a command; or the code to exit with, where they make no sense or only help was asked for. */
+export function readFlags<const O extends Options>(
+  args: readonly string[],
+  options: O,
+  help: string,
+): Flags<O> | ExitCode {
+  try {
+    const { values } = parseArgs({ args: [...args], options, allowPositionals: false });
+    if ((values as { help?: boolean }).help !== true) return values;
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${help}`);
+    return EXIT.usage;
+  }
+  process.stdout.write(help);
+  return EXIT.ok;
+}

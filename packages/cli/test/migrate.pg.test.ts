@@ -1,0 +1,102 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { TestDatabase } from "@slotkeeper/testkit/postgres";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { build, slotkeeper } from "./command.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "slotkeeper-cli-"));
+const database = await TestDatabase.open({ isEmpty: true });
+beforeAll(build, 120_000);
+afterAll(async () => {
+  rmSync(directory, { recursive: true });
+  await database.close();
+});
+
+function configFile(name: string, postgres: object): string {
+  const file = join(directory, name);
+  writeFileSync(file, JSON.stringify({ backend: { postgres } }));
+  return file;
+}
+
+async function migrate(...args: string[]) {
+  const command = slotkeeper(["migrate", ...args]);
+  const code = await command.exited;
+  return { code, out: command.out, err: command.err };
+}
+
+const config = configFile("config.json", { dsn: database.dsn, schema: "slots" });
+
+describe("slotkeeper serve", () => {
+  it("refuses a database that was not migrated, says what to do, and exits 5", async () => {
+    const fresh = configFile("fresh.json", { dsn: database.dsn, schema: "nothing_here" });
+    const command = slotkeeper(["serve", "-c", fresh, "--listen", "127.0.0.1:0"]);
+    expect(await command.exited).toBe(5);
+    expect(command.err).toContain('The schema "nothing_here" is not set up. Run: slotkeeper migrate -c config.json');
+  });
+});
+
+describe("slotkeeper migrate", () => {
+  it("shows what is pending, migrates, and then has nothing to do", async () => {
+    const before = await migrate("-c", config, "--status");
+    expect(before).toMatchObject({ code: 0, out: expect.stringMatching(/^0001 {2}pending {2}original_layout\n/) });
+    const first = await migrate("-c", config);
+    expect(first).toMatchObject({ code: 0, out: expect.stringMatching(/^applied {2}0001_original_layout\.sql\n/) });
+    expect(first.out).toMatch(/The schema "slots" is up to date\.\n$/);
+    expect(await migrate("-c", config)).toEqual({
+      code: 0,
+      out: 'Nothing to do: the schema "slots" is up to date.\n',
+      err: "",
+    });
+    const states = JSON.parse((await migrate("-c", config, "--status", "--json")).out) as { state: string }[];
+    expect(states[0]).toMatchObject({ number: 1, name: "original_layout", appliedAt: expect.any(String) });
+    expect(new Set(states.map(({ state }) => state))).toEqual(new Set(["applied"]));
+  });
+
+  it("prints its SQL without a database, and that SQL migrates", async () => {
+    const nowhere = configFile("nowhere.json", { dsn: "postgres://u:hush@127.0.0.1:1/x", schema: "printed" });
+    const { code, out } = await migrate("-c", nowhere, "--print");
+    expect([code, out.includes("hush")]).toEqual([0, false]);
+    const client = await database.connect();
+    await client.query(out);
+    const printed = configFile("printed.json", { dsn: database.dsn, schema: "printed" });
+    expect(JSON.parse((await migrate("-c", printed, "--json")).out)).toEqual({ schema: "printed", applied: [] });
+  });
+
+  it("exits 5 where the database cannot be used, and says why, never with the password", async () => {
+    const nowhere = configFile("nowhere.json", { dsn: "postgres://u:hush@127.0.0.1:1/x" });
+    expect(await migrate("-c", nowhere)).toEqual({
+      code: 5,
+      out: "",
+      err: "Cannot reach the database at 127.0.0.1:1: nobody listens there.\n",
+    });
+    const client = await database.connect();
+    await client.query("INSERT INTO slots.slotkeeper_migration VALUES (9999, 'of_tomorrow', 'x')");
+    expect(await migrate("-c", config)).toMatchObject({ code: 5, err: expect.stringContaining("newer version") });
+    expect(await migrate("-c", config, "--status")).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("9999  unknown  of_tomorrow"),
+    });
+    await client.query("DELETE FROM slots.slotkeeper_migration WHERE number = 9999");
+  });
+
+  it.each([
+    [[], 3, /`backend\.postgres\.dsn` is required to migrate: `backend\.mode` is "memory"/],
+    [["--print", "--status"], 2, /do not go together/],
+  ])("%j exits %i", async (args, code, message) => {
+    expect(await migrate(...args)).toMatchObject({ code, err: expect.stringMatching(message) });
+  });
+
+  it("exits 3 for a dsn that is none, and does not quote it", async () => {
+    const { code, err } = await migrate("-c", configFile("bad.json", { dsn: "postgres://u:hush@h:port/x" }));
+    expect([code, err.includes("hush")]).toEqual([3, false]);
+    expect(err).toContain("Expected the dsn to be like");
+  });
+
+  it("explains itself", async () => {
+    expect(await migrate("--help")).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/Usage[\s\S]*Examples[\s\S]*Exit codes/),
+    });
+  });
+});

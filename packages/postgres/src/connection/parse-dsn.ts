@@ -1,0 +1,42 @@
+import type { ClientConfig } from "pg";
+import { parse, toClientConfig } from "pg-connection-string";
+
+const PAIR = /(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s'\\]|\\.)*))(?:\s+|$)/gy;
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/**
+ * A connection string in either of the forms that PostgreSQL's own tools take, `postgres://user:password@host/database`
+ * or `host=… dbname=…`, with `sslmode` as they read it. Throws a `TypeError` that never quotes it: a password is in it.
+ */
+export function parseDsn(dsn: string): ClientConfig {
+  const url = /^postgres(?:ql)?:\/\//.test(dsn) ? dsn : urlOf(dsn.trim());
+  try {
+    const { connect_timeout: seconds, ...options } = parse(url, { useLibpqCompat: true });
+    const connectionTimeoutMillis = seconds === undefined ? CONNECT_TIMEOUT_MS : Number(seconds) * 1000;
+    return { connectionTimeoutMillis, ...toClientConfig(options) };
+  } catch (error) {
+    throw badDsn((error as Error).message);
+  }
+}
+
+/** libpq takes each keyword as a parameter of a URL, too, and so does the driver. */
+function urlOf(text: string): string {
+  const parameters: string[] = [];
+  let database = "";
+  let end = 0;
+  for (const match of text.matchAll(PAIR)) {
+    const [pair, keyword = "", quoted, bare = ""] = match;
+    end = match.index + pair.length;
+    const value = encodeURIComponent((quoted ?? bare).replaceAll(/\\(.)/g, "$1"));
+    if (keyword === "dbname") database = value;
+    else parameters.push(`${keyword}=${value}`);
+  }
+  if (end === 0 || end < text.length) throw badDsn("it is neither a URL nor a list of keyword=value");
+  return `postgres:///${database}?${parameters.join("&")}`;
+}
+
+function badDsn(problem: string): TypeError {
+  return new TypeError(
+    `Expected the dsn to be like postgres://user:password@host:5432/database, but: ${problem} (it is not shown, because it may hold a password)`,
+  );
+}

@@ -1,0 +1,99 @@
+import { Client, type ClientBase, escapeIdentifier } from "pg";
+import { parseDsn } from "../connection/parse-dsn.ts";
+import { explainFailure, MigrateError } from "./migrate-error.ts";
+import { type Migration, readMigrations } from "./migration-files.ts";
+import { createLedger, migrationStep, refuseBadName } from "./migration-step.ts";
+import { SchemaError } from "./schema-error.ts";
+import { type MigrationState, readSchemaState, refuseForeignSchema, refuseOtherSchema } from "./schema-state.ts";
+
+/**
+ * Brings a schema to this version.
+ *
+ * M1 in order, each migration once, each in a transaction with its entry in the ledger: a failure leaves the ones before
+ *    it applied and nothing of its own. M2 runs at the same time take turns, and the second finds nothing to do.
+ * M3 a schema of a newer version, or with an applied migration that reads otherwise, is refused and not touched.
+ * M4 one connection, and only locks that end with a transaction: it works through a transaction pooler.
+ */
+export interface MigrateOptions {
+  readonly dsn: string;
+  readonly schema?: string | undefined;
+  /** Those of this package, unless a test brings its own. */
+  readonly migrations?: readonly Migration[] | undefined;
+  /** Told of each as soon as it is committed. */
+  readonly onApplied?: ((migration: Migration) => void) | undefined;
+}
+
+/** Returns what was applied now. Throws a `MigrateError` or a `SchemaError`. */
+export function migrate(options: MigrateOptions): Promise<readonly Migration[]> {
+  return onDatabase(options, async (client, schema, migrations) => {
+    const applied: Migration[] = [];
+    for (;;) {
+      const next = await applyNext(client, schema, migrations);
+      if (next === undefined) return applied;
+      applied.push(next);
+      options.onApplied?.(next);
+    }
+  });
+}
+
+/** What each migration is to the database, in order; changes nothing. */
+export function migrationStates(options: MigrateOptions): Promise<readonly MigrationState[]> {
+  return onDatabase(options, readSchemaState);
+}
+
+/** Throws a `SchemaError` unless the schema is exactly this version's: what a server asks before it serves. */
+export async function assertSchema(client: ClientBase, schema = "public"): Promise<void> {
+  refuseOtherSchema(schema, await readSchemaState(client, schema, readMigrations()));
+}
+
+async function onDatabase<T>(
+  { dsn, schema = "public", migrations = readMigrations() }: MigrateOptions,
+  work: (client: ClientBase, schema: string, migrations: readonly Migration[]) => Promise<T>,
+): Promise<T> {
+  refuseBadName(schema);
+  const config = { application_name: "slotkeeper migrate", ...parseDsn(dsn) };
+  const client = new Client(config);
+  // A connection that breaks while a query runs rejects that query; the event would end the process.
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    return await work(client, schema, migrations);
+  } catch (error) {
+    throw error instanceof SchemaError || error instanceof MigrateError ? error : explainFailure(error, config);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+async function applyNext(
+  client: ClientBase,
+  schema: string,
+  migrations: readonly Migration[],
+): Promise<Migration | undefined> {
+  await client.query("BEGIN");
+  try {
+    await client.query("SELECT pg_advisory_xact_lock(hashtext('slotkeeper migrate'), hashtext($1))", [schema]);
+    const states = await readSchemaState(client, schema, migrations);
+    refuseForeignSchema(schema, states);
+    const number = states.find(({ state }) => state === "pending")?.number;
+    const next = migrations.find((migration) => migration.number === number);
+    if (next !== undefined) await apply(client, schema, next);
+    await client.query("COMMIT");
+    return next;
+  } catch (error) {
+    await client.query("ROLLBACK").catch(() => {});
+    throw error;
+  }
+}
+
+async function apply(client: ClientBase, schema: string, migration: Migration): Promise<void> {
+  // Not IF NOT EXISTS: that asks for the right to create schemas even where there is nothing to create.
+  const { rows } = await client.query("SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
+  if (rows.length === 0) await client.query(`CREATE SCHEMA ${escapeIdentifier(schema)}`);
+  try {
+    await client.query(`${createLedger(schema)}\n${migrationStep(schema, migration)}`);
+  } catch (error) {
+    (error as Error).message = `in ${migration.file}: ${(error as Error).message}`;
+    throw error;
+  }
+}

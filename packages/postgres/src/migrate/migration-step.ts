@@ -1,0 +1,45 @@
+import { escapeIdentifier } from "pg";
+import { type Migration, readMigrations } from "./migration-files.ts";
+import { ledgerOf } from "./schema-state.ts";
+
+/** How long a change may wait for others' locks: whatever comes behind it waits as well. */
+const LOCK_TIMEOUT = "15s";
+
+/** PostgreSQL would cut a longer name short, silently. */
+export function refuseBadName(schema: string): void {
+  if (schema !== "" && Buffer.byteLength(schema) <= 63 && !schema.includes("\0")) return;
+  throw new TypeError(`Expected \`schema\` to be a name of 1 to 63 bytes, got ${JSON.stringify(schema)}`);
+}
+
+export function createLedger(schema: string): string {
+  return `CREATE TABLE IF NOT EXISTS ${ledgerOf(schema)} (
+  number int PRIMARY KEY,
+  name text NOT NULL,
+  checksum text NOT NULL,
+  applied_at timestamptz NOT NULL DEFAULT now()
+);`;
+}
+
+/**
+ * One migration with its entry in the ledger, which comes first: running it a second time fails before it changes
+ * anything. The search path is part of it: functions keep it by SET search_path FROM CURRENT.
+ */
+export function migrationStep(schema: string, { number, name, file, checksum, sql }: Migration): string {
+  return `-- ${file}
+SET LOCAL search_path = ${escapeIdentifier(schema)}, pg_temp;
+SET LOCAL client_min_messages = warning;
+SET LOCAL lock_timeout = '${LOCK_TIMEOUT}';
+INSERT INTO ${ledgerOf(schema)} (number, name, checksum) VALUES (${number}, '${name}', '${checksum}');
+
+${sql}`;
+}
+
+/**
+ * Everything that `migrate` runs on an empty database, in the same order, for a person to read, or to run in its stead:
+ * `migrate` then finds nothing to do.
+ */
+export function migrationScript(schema = "public", migrations: readonly Migration[] = readMigrations()): string {
+  refuseBadName(schema);
+  const steps = migrations.map((migration) => `BEGIN;\n${migrationStep(schema, migration)}\nCOMMIT;\n`);
+  return [`CREATE SCHEMA IF NOT EXISTS ${escapeIdentifier(schema)};\n${createLedger(schema)}\n`, ...steps].join("\n");
+}

@@ -1,0 +1,156 @@
+import { TestDatabase } from "@slotkeeper/testkit/postgres";
+import { afterAll, describe, expect, it } from "vitest";
+import { TestClock } from "../test-clock.ts";
+import { DirectCaller } from "./direct-caller.ts";
+
+/** Faults of the known implementation (service.md, section 8) that callers of its functions met. One test each. */
+const database = await TestDatabase.open();
+afterAll(() => database.close());
+const client = await database.connect();
+const clock = await TestClock.install(client);
+const caller = new DirectCaller(client);
+const ONE = { p_max_slot_per_host: 1 };
+const lastValue = async () =>
+  (await client.query("SELECT last_value FROM upstream_slot_pool_id_seq")).rows[0].last_value;
+
+describe("what the known implementation got wrong", () => {
+  it("the breaker check says protected when the host is", async () => {
+    for (let i = 0; i < 4; i++) await caller.report("breaker", true);
+    const given = { p_hostname_hash: null, p_hostname: "breaker" };
+    expect(await caller.call("download_check_throttle_protection", given)).toMatchObject([{ is_protected: true }]);
+  });
+
+  it("a token that was released twice frees nothing of the next holder's", async () => {
+    const token = await caller.acquire("double", "b1", ONE);
+    await caller.release(token);
+    const next = await caller.acquire("double", "b2", ONE);
+    expect(next).not.toBe(token);
+    await caller.release(token);
+    expect((await caller.tryAcquire("double", "b3", ONE)).status).toBe("QUEUE_FULL");
+  });
+
+  it("a token that comes after its lease was reclaimed frees nothing of the next holder's", async () => {
+    const token = await caller.acquire("late", "b1", { ...ONE, p_zombie_timeout: 1 });
+    await clock.advance(1_001);
+    await caller.acquire("late", "b2", ONE);
+    await caller.release(token);
+    expect((await caller.tryAcquire("late", "b3", ONE)).status).toBe("QUEUE_FULL");
+  });
+
+  it("an id that was released twice frees nothing of the next holder's", async () => {
+    const id = await caller.tryId("ids", "b1", { slots: 1 });
+    await caller.releaseId(id);
+    const next = await caller.tryId("ids", "b2", { slots: 1 });
+    expect(next).not.toBe(id);
+    await caller.releaseId(id);
+    expect(await caller.tryId("ids", "b3", { slots: 1 })).toBe(-1);
+  });
+
+  it("an id frees only what was given out by id, though the row of a token has one, too", async () => {
+    const token = await caller.acquire("bare", "b1", ONE);
+    await caller.releaseId(Number.parseInt(token, 10));
+    await caller.release(String(Number.parseInt(token, 10)));
+    expect((await caller.tryAcquire("bare", "b2", ONE)).status).toBe("QUEUE_FULL");
+    await caller.release(token);
+    const id = await caller.tryId("bare", "b1", { slots: 1 });
+    await caller.release(String(id));
+    expect((await caller.tryAcquire("bare", "b2", ONE)).status).toBe("QUEUE_FULL");
+  });
+
+  it("tokens cannot be guessed: no two share their random part", async () => {
+    const tokens = new Set<string | undefined>();
+    for (let i = 0; i < 50; i++) {
+      const token = await caller.acquire("guess", "b", ONE);
+      tokens.add(token.split(".")[1]);
+      await caller.release(token);
+    }
+    expect(tokens.size).toBe(50);
+  });
+
+  it("no number of the sequence is burnt by tries, failed or not, once the slots are there", async () => {
+    const token = await caller.acquire("burnt", "b1", ONE);
+    const before = await lastValue();
+    for (let i = 0; i < 20; i++) {
+      expect((await caller.tryAcquire("burnt", "b2", ONE)).status).toBe("QUEUE_FULL");
+      expect(await caller.tryId("burnt", "b2", { slots: 1 })).toBe(-1);
+    }
+    await caller.release(token);
+    for (let i = 0; i < 20; i++) {
+      await caller.release(await caller.acquire("burnt", "b1", ONE));
+      await caller.releaseId(await caller.tryId("burnt", "b1", { slots: 1 }));
+    }
+    expect(await lastValue()).toBe(before);
+    expect(await caller.count("upstream_slot_pool WHERE hostname_pattern = slotkeeper_host_key(NULL, 'burnt')")).toBe(
+      1,
+    );
+  });
+
+  it("the cooldown works at limit 1", async () => {
+    await caller.releaseId(await caller.tryId("cool", "b", { cooldown: 5 }));
+    expect(await caller.tryId("cool", "b", { cooldown: 5 })).toBe(0);
+    await clock.advance(5_001);
+    expect(await caller.tryId("cool", "b", { cooldown: 5 })).toBeGreaterThan(0);
+  });
+
+  it("dead waiters do not keep a host full", async () => {
+    const caps = { p_max_waiters_per_host: 2, p_zombie_timeout_seconds: 20 };
+    await caller.register("dead", "b1", caps);
+    await caller.register("dead", "b2", caps);
+    expect((await caller.register("dead", "b3", caps)).status).toBe("HOST_QUEUE_FULL");
+    await clock.advance(20_001);
+    expect(await caller.register("dead", "b3", caps)).toMatchObject({ status: "REGISTERED", queue_depth: 1 });
+  });
+
+  it("dead waiters of a bucket go though others of it keep registering", async () => {
+    const caps = { p_max_waiters_per_ip: 2, p_zombie_timeout_seconds: 20 };
+    await caller.register("busy", "b", caps);
+    await clock.advance(15_000);
+    await caller.register("busy", "b", caps);
+    await clock.advance(6_000);
+    expect(await caller.register("busy", "b", caps)).toMatchObject({ status: "REGISTERED", ip_queue_depth: 2 });
+    expect((await caller.register("busy", "b", caps)).status).toBe("QUEUE_FULL");
+  });
+
+  it("a count that goes down never falls below nobody", async () => {
+    await caller.unregister("below", "b");
+    await caller.register("below", "b");
+    await caller.unregister("below", "b");
+    await caller.unregister("below", "b");
+    expect(await caller.register("below", "b")).toMatchObject({ queue_depth: 1, ip_queue_depth: 1 });
+  });
+
+  it("an instant from the future poisons nothing: only the database's clock counts", async () => {
+    const future = 4_000_000_000_000;
+    const token = await caller.acquire("future", "b1", { ...ONE, p_now_ms: future, p_zombie_timeout: 5 });
+    await clock.advance(5_001);
+    expect((await caller.tryAcquire("future", "b2", { ...ONE, p_now_ms: 0 })).status).toBe("ACQUIRED");
+    await client.query("SELECT download_release_slot('', 'b1', $1, $2)", [token, future]);
+    const row = await caller.report("future", true, { p_now: 2_000_000_000, p_consecutive_threshold: 1 });
+    expect(row["ERROR_TIMESTAMP"]).toBeLessThan(2_000_000_000);
+  });
+
+  it("nobody writes past the books: a slot that is locked or freed by hand is an error", async () => {
+    const token = await caller.acquire("hand", "b1", ONE);
+    const host = "hostname_pattern = slotkeeper_host_key(NULL, 'hand')";
+    await expect(client.query(`UPDATE upstream_slot_pool SET status = 'available' WHERE ${host}`)).rejects.toThrow(
+      /_books/,
+    );
+    await caller.release(token);
+    await expect(client.query(`UPDATE upstream_slot_pool SET status = 'locked' WHERE ${host}`)).rejects.toThrow(
+      /_books/,
+    );
+    expect((await caller.tryAcquire("hand", "b2", ONE)).status).toBe("ACQUIRED");
+  });
+
+  it("a try does not wait for another host's lock", async () => {
+    const other = await database.connect();
+    await caller.acquire("held", "b");
+    await other.query("BEGIN");
+    await other.query("SELECT FROM slotkeeper_host WHERE host = slotkeeper_host_key(NULL, 'held') FOR UPDATE");
+    await client.query("SET lock_timeout = '2s'");
+    expect((await caller.tryAcquire("free", "b")).status).toBe("ACQUIRED");
+    await expect(caller.tryAcquire("held", "b2")).rejects.toThrow(/lock timeout/);
+    await client.query("SET lock_timeout = 0");
+    await other.query("ROLLBACK");
+  });
+});

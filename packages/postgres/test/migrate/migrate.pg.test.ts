@@ -1,0 +1,214 @@
+import {
+  assertSchema,
+  MigrateError,
+  type Migration,
+  migrate,
+  migrationScript,
+  migrationStates,
+  parseDsn,
+  readMigrations,
+  SchemaError,
+} from "@slotkeeper/postgres";
+import { TestDatabase } from "@slotkeeper/testkit/postgres";
+import { afterAll, describe, expect, it } from "vitest";
+
+const database = await TestDatabase.open({ isEmpty: true });
+afterAll(() => database.close());
+const client = await database.connect();
+let schemas = 0;
+/** Each test has a schema of its own. */
+const newTarget = () => ({ dsn: database.dsn, schema: `migrated_${++schemas}` });
+
+const migration = (number: number, sql: string): Migration => {
+  const name = `step_${number}`;
+  return {
+    number,
+    name,
+    file: `${String(number).padStart(4, "0")}_${name}.sql`,
+    sql,
+    checksum: Buffer.from(sql).toString("hex"),
+  };
+};
+const FIRST = migration(1, "CREATE TABLE first (n int)");
+const SECOND = migration(2, "CREATE TABLE second (n int); INSERT INTO second VALUES (1)");
+const THIRD = migration(5, "INSERT INTO second VALUES (2)");
+
+async function tables(schema: string): Promise<string[]> {
+  const { rows } = await client.query("SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY 1", [schema]);
+  return rows.map(({ tablename }) => tablename as string);
+}
+
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => "no error",
+    (error: unknown) => (error instanceof SchemaError || error instanceof MigrateError ? error.code : String(error)),
+  );
+
+describe("migrate", () => {
+  it("applies what is missing, in order, once", async () => {
+    const target = newTarget();
+    const told: number[] = [];
+    const migrations = [FIRST, SECOND];
+    await migrate({ ...target, migrations, onApplied: ({ number }) => told.push(number) });
+    expect(told).toEqual([1, 2]);
+    expect(await migrate({ ...target, migrations })).toEqual([]);
+    expect(await migrate({ ...target, migrations: [...migrations, THIRD] })).toEqual([THIRD]);
+    expect((await client.query(`SELECT n FROM ${target.schema}.second ORDER BY n`)).rows).toEqual([{ n: 1 }, { n: 2 }]);
+  });
+
+  it("keeps nothing of a migration that fails, and what came before it", async () => {
+    const target = newTarget();
+    const broken = migration(2, "CREATE TABLE half (n int); SELECT 1 / 0");
+    const failure = migrate({ ...target, migrations: [FIRST, broken, THIRD] });
+    await expect(failure).rejects.toThrow(/0002_step_2\.sql.*division by zero/);
+    expect(await tables(target.schema)).toEqual(["first", "slotkeeper_migration"]);
+    expect(await migrate({ ...target, migrations: [FIRST, SECOND] })).toEqual([SECOND]);
+  });
+
+  it("takes turns with others at the same time", async () => {
+    const target = newTarget();
+    const runs = await Promise.all(Array.from({ length: 6 }, () => migrate(target)));
+    expect(runs.flat().map(({ number }) => number)).toHaveLength(readMigrations().length);
+    expect(await migrate(target)).toEqual([]);
+  });
+
+  it("refuses a schema of a newer version, and touches nothing", async () => {
+    const target = newTarget();
+    await migrate({ ...target, migrations: [FIRST, migration(7, "SELECT 1")] });
+    const older = migrate({ ...target, migrations: [FIRST] });
+    await expect(older).rejects.toThrow(/newer version.*0007_step_7.*Nothing was changed/);
+    expect(await codeOf(migrate({ ...target, migrations: [FIRST, migration(9, "CREATE TABLE no ()")] }))).toBe(
+      "SCHEMA_NEW",
+    );
+    expect(await tables(target.schema)).toEqual(["first", "slotkeeper_migration"]);
+  });
+
+  it("refuses an applied migration that reads otherwise now, and one that was left out", async () => {
+    const target = newTarget();
+    await migrate({ ...target, migrations: [FIRST, SECOND] });
+    const changed = [migration(1, "CREATE TABLE other (n int)"), SECOND, THIRD];
+    await expect(migrate({ ...target, migrations: changed })).rejects.toThrow(/other texts of 0001_step_1/);
+    const between = [FIRST, migration(1.5, "SELECT 1"), SECOND];
+    await expect(migrate({ ...target, migrations: between })).rejects.toThrow(/lacks .*though later ones/);
+    expect(await tables(target.schema)).toEqual(["first", "second", "slotkeeper_migration"]);
+  });
+
+  it("gives up when somebody holds a table for too long, rather than block everybody behind it", async () => {
+    const target = newTarget();
+    await migrate({ ...target, migrations: [FIRST] });
+    await client.query(`BEGIN; LOCK TABLE ${target.schema}.first`);
+    const impatient = migration(2, "SET LOCAL lock_timeout = '50ms'; ALTER TABLE first ADD COLUMN m int");
+    await expect(migrate({ ...target, migrations: [FIRST, impatient] })).rejects.toThrow(/try again/);
+    await client.query("ROLLBACK");
+  });
+
+  it("works where the role may use the schema but create none", async () => {
+    const role = `migrator_${Date.now()}`;
+    await client.query(`CREATE ROLE ${role}; CREATE SCHEMA theirs AUTHORIZATION ${role}`);
+    const dsn = new URL(database.dsn);
+    dsn.searchParams.set("options", `-c role=${role}`);
+    try {
+      expect(await codeOf(migrate({ dsn: dsn.href }))).toBe("42501");
+      expect(await migrate({ dsn: dsn.href, schema: "theirs" })).toHaveLength(readMigrations().length);
+    } finally {
+      await client.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    }
+  });
+});
+
+describe("migrationStates and assertSchema", () => {
+  it("tell what is applied, pending, changed and unknown", async () => {
+    const target = newTarget();
+    await migrate({ ...target, migrations: [FIRST, SECOND, THIRD] });
+    const states = await migrationStates({
+      ...target,
+      migrations: [FIRST, migration(2, "SELECT 3"), migration(9, "")],
+    });
+    expect(states.map(({ number, state, appliedAt }) => [number, state, appliedAt instanceof Date])).toEqual([
+      [1, "applied", true],
+      [2, "changed", true],
+      [5, "unknown", true],
+      [9, "pending", false],
+    ]);
+  });
+
+  it("refuse a server its start on a missing, an old and a newer schema, and say what to do", async () => {
+    const target = newTarget();
+    await expect(assertSchema(client, target.schema)).rejects.toThrow(/is not set up. Run: slotkeeper migrate/);
+    await migrate({ ...target, migrations: readMigrations().slice(0, 2) });
+    expect(await codeOf(assertSchema(client, target.schema))).toBe("SCHEMA_OLD");
+    await migrate(target);
+    await assertSchema(client, target.schema);
+    await client.query(`INSERT INTO ${target.schema}.slotkeeper_migration VALUES (9999, 'of_tomorrow', 'x')`);
+    await expect(assertSchema(client, target.schema)).rejects.toThrow(/newer version.*9999_of_tomorrow/);
+    expect(await codeOf(assertSchema(client, "elsewhere"))).toBe("SCHEMA_MISSING");
+  });
+});
+
+describe("migrationScript", () => {
+  it("does what migrate does, and migrate then finds nothing to do", async () => {
+    const target = newTarget();
+    await client.query(migrationScript(target.schema));
+    expect(await migrate(target)).toEqual([]);
+    await expect(client.query(migrationScript(target.schema))).rejects.toThrow(/duplicate key/);
+    await client.query("ROLLBACK");
+    expect(await migrate(target)).toEqual([]);
+  });
+
+  it.each(["", "x".repeat(64), "a\0b"])("refuses %j for a schema", (schema) => {
+    expect(() => migrationScript(schema)).toThrow(/Expected `schema` to be a name of 1 to 63 bytes/);
+  });
+});
+
+describe("what cannot be reached", () => {
+  it.each([
+    ["postgres://u:hush@127.0.0.1:1/x", "ECONNREFUSED", /Cannot reach the database at 127\.0\.0\.1:1: nobody listens/],
+    ["host=127.0.0.1 port=1 user=u password=hush dbname=x", "ECONNREFUSED", /127\.0\.0\.1:1/],
+    ["postgres://u:hush@no-such-host.invalid/x", /ENOTFOUND|EAI_AGAIN/, /no-such-host\.invalid:5432/],
+    ["host=/nowhere user=u password=hush", "ENOENT", /at \/nowhere: there is no such socket/],
+  ])("%s is told clearly, without the password", async (dsn, code, message) => {
+    const error = await migrate({ dsn }).catch((failure: unknown) => failure);
+    expect(error).toBeInstanceOf(MigrateError);
+    expect(error).toMatchObject({ code: expect.stringMatching(code), message: expect.stringMatching(message) });
+    expect(JSON.stringify(error) + String((error as Error).stack)).not.toContain("hush");
+  });
+
+  it("a wrong password, and a database that is not there, say so", async () => {
+    const wrong = new URL(database.dsn);
+    wrong.username = "nobody_of_that_name";
+    wrong.password = "hush";
+    const refused = await migrate({ dsn: wrong.href }).catch((error: unknown) => error as MigrateError);
+    expect(refused).toMatchObject({ code: expect.stringMatching(/^28/), message: expect.stringContaining("Check") });
+    const missing = new URL(database.dsn);
+    missing.pathname = "/no_such_database";
+    await expect(migrate({ dsn: missing.href })).rejects.toThrow(/no_such_database.*createdb/);
+  });
+
+  it.each([
+    "",
+    "nonsense",
+    "mysql://u:hush@h/x",
+    "host=h password='hush",
+    "postgres://u:hush@h:port/x",
+    "postgres://u:hu/sh@h/x",
+  ])("%j is no dsn, and is not quoted", (dsn) => {
+    expect(() => parseDsn(dsn)).toThrow(/Expected the dsn to be like postgres:\/\/user:password@host:5432\/database/);
+    expect(() => parseDsn(dsn)).not.toThrow(/hush/);
+  });
+
+  it("reads both forms of a dsn, with sslmode and time-outs as PostgreSQL's tools do", () => {
+    expect(
+      parseDsn("host=h port=6 dbname='a b' user=u password=p\\'q sslmode=disable connect_timeout=3"),
+    ).toMatchObject({
+      host: "h",
+      port: 6,
+      database: "a b",
+      user: "u",
+      password: "p'q",
+      ssl: false,
+      connectionTimeoutMillis: 3000,
+    });
+    const url = parseDsn("postgresql://u:p%40q@h:6/d?sslmode=require");
+    expect(url).toMatchObject({ host: "h", port: 6, password: "p@q", ssl: { rejectUnauthorized: false } });
+  });
+});

@@ -1,0 +1,175 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { migrate } from "@slotkeeper/postgres";
+import { dumpSchema, TestDatabase } from "@slotkeeper/testkit/postgres";
+import type { Client } from "pg";
+import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { DirectCaller } from "../contract/direct-caller.ts";
+
+const ORIGINAL = readFileSync(new URL("original-layout.sql", import.meta.url), "utf8");
+const database = await TestDatabase.open({ isEmpty: true });
+afterAll(() => database.close());
+let schemas = 0;
+
+/** Each test has a schema of its own, and a client in it. */
+async function newSchema(): Promise<{ client: Client; target: { dsn: string; schema: string } }> {
+  const schema = `original_${++schemas}`;
+  const client = await database.connect({ options: `-c search_path=${schema}` });
+  await client.query(`CREATE SCHEMA ${schema}`);
+  return { client, target: { dsn: database.dsn, schema } };
+}
+
+const sha256 = (name: string) => createHash("sha256").update(name).digest("hex");
+
+describe("a database with the original layout and live rows", () => {
+  let client: Client;
+  let caller: DirectCaller;
+  const FULL = { p_max_slot_per_host: 4 };
+
+  beforeEach(async () => {
+    const fresh = await newSchema();
+    client = fresh.client;
+    caller = new DirectCaller(client);
+    await client.query(ORIGINAL);
+    await migrate(fresh.target);
+  });
+
+  it("loses no row", async () => {
+    expect(await caller.count("upstream_slot_pool")).toBe(6);
+    expect(await caller.count("upstream_ip_cooldown")).toBe(2);
+    expect(await caller.count("upstream_ip_queue_depth")).toBe(2);
+    expect(await caller.count(`"THROTTLE_PROTECTION"`)).toBe(2);
+    const { rows } = await client.query(
+      "SELECT id, ip_hash FROM upstream_slot_pool WHERE status = 'locked' ORDER BY id",
+    );
+    expect(rows).toEqual([
+      { id: 1, ip_hash: "b1" },
+      { id: 2, ip_hash: "b2" },
+      { id: 4, ip_hash: "b3" },
+      { id: 6, ip_hash: "b1" },
+    ]);
+  });
+
+  it("counts what was held against the limits, under every spelling of the host's name", async () => {
+    expect((await caller.tryAcquire("example.com", "b1", FULL)).status).toBe("IP_TOO_MANY");
+    expect((await caller.tryAcquire("EXAMPLE.com", "b9", { p_max_slot_per_host: 3 })).status).toBe("QUEUE_FULL");
+    expect((await caller.tryAcquire("example.com", "b9", FULL)).status).toBe("ACQUIRED");
+    expect((await caller.tryAcquire("example.com", "b8", FULL)).status).toBe("QUEUE_FULL");
+  });
+
+  it("lets the holders release by the id that was their token, once", async () => {
+    await caller.release("1", "b1");
+    await caller.releaseId(2);
+    expect(
+      await caller.count("upstream_slot_pool WHERE hostname_pattern = $1 AND status = 'locked'", [
+        sha256("example.com"),
+      ]),
+    ).toBe(1);
+    for (const bucket of ["n1", "n2", "n3"]) await caller.acquire("example.com", bucket, FULL);
+    await caller.release("1", "b1");
+    await caller.release("2", "b2");
+    await caller.releaseId(1);
+    expect((await caller.tryAcquire("example.com", "n4", FULL)).status).toBe("QUEUE_FULL");
+  });
+
+  it("keeps cooldowns, waiters and the breaker", async () => {
+    const cooldown = { ...FULL, p_cooldown_seconds: 60 };
+    expect((await caller.tryAcquire("example.com", "b4", cooldown)).status).toBe("IP_TOO_MANY");
+    expect((await caller.tryAcquire("other.example", "b4", cooldown)).status).toBe("ACQUIRED");
+    expect(await caller.tryAcquire("example.com", "b5", FULL)).toMatchObject({ queue_depth: 2, ip_queue_depth: 2 });
+    expect(await caller.tryAcquire("other.example", "b5", FULL)).toMatchObject({ queue_depth: 0 });
+    const throttled = await caller.tryAcquire("throttled.example", "b", { p_hostname_hash: "throttled-hash" });
+    expect(throttled).toMatchObject({ status: "THROTTLED", throttle_code: 429 });
+    expect(await caller.report("own.example", true, { p_hostname_hash: "own-hash" })).toMatchObject({
+      OBS_ERROR_COUNT: 2,
+      OBS_SUCCESS_COUNT: 2,
+      CONSECUTIVE_ERROR_COUNT: 2,
+    });
+  });
+
+  it("finds a host's slots under the hash that its breaker was kept by", async () => {
+    const limit = { p_hostname_hash: "own-hash", p_max_slot_per_host: 1 };
+    expect((await caller.tryAcquire("own.example", "b9", limit)).status).toBe("QUEUE_FULL");
+  });
+
+  it("frees what nobody released after one lease", async () => {
+    await client.query("UPDATE upstream_slot_pool SET ends_at = ends_at - 30000 WHERE status = 'locked'");
+    await client.query("UPDATE slotkeeper_host SET next_end_at = next_end_at - 30000");
+    expect(await caller.call("func_cleanup_zombie_slots", { p_zombie_timeout_seconds: 30 })).toEqual([
+      { func_cleanup_zombie_slots: 4 },
+    ]);
+  });
+});
+
+describe("an original in use while it is migrated", () => {
+  it("is waited for: what a caller commits half-way is counted", async () => {
+    const { client, target } = await newSchema();
+    await client.query(ORIGINAL);
+    await client.query("BEGIN");
+    await client.query(
+      "UPDATE upstream_slot_pool SET status = 'locked', ip_hash = 'late', locked_at = now() WHERE id = 3",
+    );
+    const migrated = migrate(target);
+    const waiting = "pg_stat_activity WHERE application_name = 'slotkeeper migrate' AND wait_event_type = 'Lock'";
+    const watcher = new DirectCaller(await database.connect());
+    await vi.waitFor(async () => expect(await watcher.count(waiting)).toBe(1), { timeout: 10_000 });
+    await client.query("COMMIT");
+    await migrated;
+    const caller = new DirectCaller(client);
+    expect((await caller.tryAcquire("example.com", "late", { p_max_slot_per_host: 9 })).status).toBe("IP_TOO_MANY");
+    expect((await caller.tryAcquire("example.com", "b9", { p_max_slot_per_host: 4 })).status).toBe("QUEUE_FULL");
+  });
+});
+
+describe("the shapes an original may have", () => {
+  it("all come out as the same schema", async () => {
+    const { client, target } = await newSchema();
+    await client.query(`
+      CREATE TABLE upstream_slot_pool (id serial, hostname_pattern text, slot_index smallint, status text, ip_hash text,
+        locked_at bigint, created_at timestamp);
+      INSERT INTO upstream_slot_pool (hostname_pattern, slot_index, status, ip_hash, locked_at)
+      VALUES ('a', 1, 'locked', NULL, 1700000000000), ('a', 1, 'free', NULL, NULL), ('a', NULL, 'locked', 'b', 1700000000);
+      CREATE TABLE upstream_ip_cooldown (hostname_pattern text, ip_hash text, last_release_at timestamp);
+      INSERT INTO upstream_ip_cooldown VALUES ('a', 'b', now()), ('a', 'b', now() - interval '1 hour'), ('a', NULL, now());
+      CREATE TABLE upstream_ip_queue_depth (hostname_pattern text, ip_hash text, waiting_count bigint, updated_at timestamptz);
+      INSERT INTO upstream_ip_queue_depth VALUES ('a', 'b', 1, now()), ('A', 'b', 2, now()), ('a', 'c', -3, now());
+      CREATE TABLE "THROTTLE_PROTECTION" (hostname_hash text, hostname text, error_timestamp bigint, is_protected boolean,
+        last_error_code int);
+      INSERT INTO "THROTTLE_PROTECTION" VALUES ('h', 'a.example', extract(epoch FROM now())::bigint, true, 500)`);
+    await migrate(target);
+    const fresh = await newSchema();
+    await migrate(fresh.target);
+    expect(withoutNames(await dumpSchema(client, target.schema))).toBe(
+      withoutNames(await dumpSchema(fresh.client, fresh.target.schema)),
+    );
+    const caller = new DirectCaller(client);
+    expect(await caller.count("upstream_slot_pool WHERE status = 'locked'")).toBe(2);
+    expect(await caller.tryAcquire("a", "b", { p_cooldown_seconds: 60 })).toMatchObject({
+      status: "IP_TOO_MANY",
+      queue_depth: 3,
+    });
+    expect((await caller.tryAcquire("a", "x", { p_hostname_hash: "h" })).status).toBe("THROTTLED");
+  });
+
+  it("keep the rights that were granted by name, and give up those of everybody", async () => {
+    const { client, target } = await newSchema();
+    await client.query(ORIGINAL);
+    const role = `old_caller_${Date.now()}`;
+    await client.query(`CREATE ROLE ${role}; GRANT EXECUTE ON FUNCTION download_release_slot TO ${role}`);
+    try {
+      await migrate(target);
+      const may = async (name: string, who: string) =>
+        (await client.query("SELECT has_function_privilege($1, $2, 'EXECUTE') AS may", [who, name])).rows[0]
+          .may as boolean;
+      expect(await may("download_release_slot(text, text, text, bigint)", role)).toBe(true);
+      expect(await may("func_release_fair_slot(int, boolean)", role)).toBe(false);
+    } finally {
+      await client.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    }
+  });
+});
+
+/** Functions say in which schema they were made. */
+function withoutNames(dump: string): string {
+  return dump.replaceAll(/original_\d+/g, "");
+}

@@ -1,0 +1,127 @@
+import { readFileSync } from "node:fs";
+import { PostgresStore } from "@slotkeeper/postgres";
+import { TestDatabase } from "@slotkeeper/testkit/postgres";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const ROLES = readFileSync(new URL("../../sql/roles.sql", import.meta.url), "utf8");
+const NAMES = ["slotkeeper_service", "slotkeeper_reader", "slotkeeper_postgrest"] as const;
+type Role = (typeof NAMES)[number];
+
+const database = await TestDatabase.open();
+const owner = await database.connect();
+const before = await owner.query("SELECT rolname FROM pg_roles WHERE rolname = ANY ($1)", [NAMES]);
+
+beforeAll(async () => {
+  await owner.query(ROLES);
+});
+afterAll(async () => {
+  const existed = new Set(before.rows.map(({ rolname }) => rolname as string));
+  for (const role of NAMES) {
+    await owner.query(`DROP OWNED BY ${role}`);
+    if (!existed.has(role)) await owner.query(`DROP ROLE ${role}`);
+  }
+  await database.close();
+});
+
+/** Runs a statement as that role: what it may, not what it is said to be allowed. */
+async function as(role: Role, sql: string): Promise<unknown> {
+  const client = await database.connect({ options: `-c role=${role}` });
+  return (await client.query(sql)).rows;
+}
+
+const TRY = "SELECT status FROM download_try_acquire_slot('', 'roles.example', 'b', 0, 5, 1)";
+
+describe("nothing is granted to PUBLIC", () => {
+  it("no function, table, column, sequence or type of ours", async () => {
+    const { rows } = await owner.query(`
+      SELECT 'function ' || p.oid::regprocedure AS what FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+      WHERE p.pronamespace = 'public'::regnamespace AND a.grantee = 0
+      UNION ALL
+      SELECT 'relation ' || c.oid::regclass FROM pg_class c, aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) a
+      WHERE c.relnamespace = 'public'::regnamespace AND a.grantee = 0
+      UNION ALL
+      SELECT 'type ' || t.oid::regtype FROM pg_type t JOIN pg_class c ON c.oid = t.typrelid,
+        aclexplode(coalesce(t.typacl, acldefault('T', t.typowner))) a
+      WHERE t.typnamespace = 'public'::regnamespace AND c.relkind = 'c' AND a.grantee = 0`);
+    expect(rows).toEqual([]);
+  });
+});
+
+describe("roles.sql", () => {
+  it("can be run again", async () => {
+    await owner.query(ROLES);
+  });
+
+  it("says what is missing where nothing was migrated", async () => {
+    await using empty = await TestDatabase.open({ isEmpty: true });
+    const client = await empty.connect();
+    await expect(client.query(ROLES)).rejects.toThrow(/slotkeeper migrate/);
+  });
+});
+
+describe("slotkeeper_service", () => {
+  it("runs the store, with no right to any table but the ledger of migrations", async () => {
+    const dsn = new URL(database.dsn);
+    dsn.searchParams.set("options", "-c role=slotkeeper_service");
+    const store = await PostgresStore.open({ dsn: dsn.href, poolSize: 1 });
+    expect(await store.snapshot()).toMatchObject({ hosts: expect.any(Array) });
+    expect(await store.isReady()).toBe(true);
+    await store.close();
+    await expect(as("slotkeeper_service", "SELECT FROM upstream_slot_pool")).rejects.toThrow(/permission denied/);
+    await expect(as("slotkeeper_service", "DELETE FROM slotkeeper_migration")).rejects.toThrow(/permission denied/);
+    await expect(as("slotkeeper_service", "SELECT slotkeeper_renumber(1)")).rejects.toThrow(/permission denied/);
+  });
+});
+
+describe("slotkeeper_reader", () => {
+  it("reads tables and the snapshot", async () => {
+    await as("slotkeeper_reader", "SELECT id, hostname_pattern, status, ends_at FROM upstream_slot_pool");
+    for (const table of [
+      "upstream_ip_cooldown",
+      "upstream_ip_queue_depth",
+      '"THROTTLE_PROTECTION"',
+      "slotkeeper_host",
+    ]) {
+      await as("slotkeeper_reader", `SELECT * FROM ${table}`);
+    }
+    await as("slotkeeper_reader", "SELECT slotkeeper_snapshot()");
+  });
+
+  it.each([
+    "SELECT token FROM upstream_slot_pool",
+    "SELECT * FROM slotkeeper_token_key",
+    "SELECT slotkeeper_token_keys('x')",
+    "UPDATE upstream_slot_pool SET status = 'available'",
+    "DELETE FROM upstream_ip_cooldown",
+    TRY,
+  ])("is refused %s", async (sql) => {
+    await expect(as("slotkeeper_reader", sql)).rejects.toThrow(/permission denied/);
+  });
+});
+
+describe("slotkeeper_postgrest", () => {
+  it("calls the contract's functions", async () => {
+    expect(await as("slotkeeper_postgrest", TRY)).toEqual([{ status: "ACQUIRED" }]);
+    await as("slotkeeper_postgrest", "SELECT * FROM download_check_throttle_protection('', 'roles.example')");
+    await as("slotkeeper_postgrest", "SELECT func_release_fair_slot(func_try_acquire_slot('r', 'b', 5, 1, 30, 0))");
+  });
+
+  it.each([
+    "SELECT FROM upstream_slot_pool",
+    "SELECT slotkeeper_snapshot()",
+    "SELECT slotkeeper_token_keys('x')",
+    "SELECT slotkeeper_new_token(1)",
+  ])("is refused %s", async (sql) => {
+    await expect(as("slotkeeper_postgrest", sql)).rejects.toThrow(/permission denied/);
+  });
+
+  it("is not led astray by tables of a caller's own: the functions keep their search path", async () => {
+    const client = await database.connect({ options: "-c role=slotkeeper_postgrest" });
+    await client.query("CREATE TEMP TABLE slotkeeper_account (host text)").catch(() => {});
+    await client.query("SET search_path = pg_temp");
+    const { rows } = await client.query(
+      "SELECT status FROM public.download_try_acquire_slot('', 'path.example', 'b', 0, 5, 1)",
+    );
+    expect(rows).toEqual([{ status: "ACQUIRED" }]);
+  });
+});

@@ -1,0 +1,25 @@
+import type { Client } from "pg";
+
+/**
+ * Puts a clock that tests turn in the place of the database's, for all connections. It starts at the real time, so that
+ * what the tables say in timestamps agrees.
+ */
+export class TestClock {
+  readonly #client: Client;
+
+  private constructor(client: Client) {
+    this.#client = client;
+  }
+
+  static async install(client: Client): Promise<TestClock> {
+    await client.query(`
+      CREATE TABLE test_clock AS SELECT slotkeeper_now() AS now;
+      CREATE OR REPLACE FUNCTION slotkeeper_now() RETURNS double precision
+      LANGUAGE sql VOLATILE AS 'SELECT now FROM test_clock'`);
+    return new TestClock(client);
+  }
+
+  async advance(ms: number): Promise<void> {
+    await this.#client.query("UPDATE test_clock SET now = now + $1", [ms]);
+  }
+}

@@ -1,0 +1,31 @@
+import type { ServiceConfig } from "@slotkeeper/protocol";
+import { ConfigError } from "../config/config-error.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
+import { backendMode } from "../config/settings.ts";
+
+export interface MigrationTarget {
+  readonly dsn: string;
+  readonly schema: string;
+}
+
+/**
+ * The database that a configuration is about, whatever its mode: one that is reached through PostgREST is migrated
+ * directly, too. Throws a `ConfigError` where there is none.
+ */
+export function migrationTarget({ tree }: LoadedConfig): MigrationTarget {
+  const config: ServiceConfig = tree;
+  const dsn = config.backend?.postgres?.dsn;
+  if (dsn === undefined) {
+    const mode = backendMode(config);
+    const reason = mode === "memory" ? "the memory store has no schema" : "PostgREST cannot change one";
+    throw new ConfigError([
+      `\`backend.postgres.dsn\` is required to migrate: \`backend.mode\` is "${mode}", and ${reason}`,
+    ]);
+  }
+  return { dsn, schema: migrationSchema({ tree }) };
+}
+
+export function migrationSchema({ tree }: Pick<LoadedConfig, "tree">): string {
+  const config: ServiceConfig = tree;
+  return config.backend?.postgres?.schema ?? "public";
+}

