@@ -78,6 +78,7 @@ CREATE TABLE slotkeeper_host (
   live_slots_per_bucket double precision,
   fence bigint NOT NULL,
   probes integer NOT NULL DEFAULT 0,
+  reclaimed integer NOT NULL DEFAULT 0,
   last_end_at double precision NOT NULL DEFAULT '-Infinity',
   next_end_at double precision NOT NULL DEFAULT 'Infinity',
   next_silent_at double precision NOT NULL DEFAULT 'Infinity',
@@ -87,6 +88,7 @@ CREATE TABLE slotkeeper_host (
 COMMENT ON COLUMN slotkeeper_host.policy IS 'In force: what instances brought last, with capacity and live limits put in.';
 COMMENT ON COLUMN slotkeeper_host.capacity IS 'What the live users of a named semaphore fixed.';
 COMMENT ON COLUMN slotkeeper_host.probes IS 'Leases that are half-open probes.';
+COMMENT ON COLUMN slotkeeper_host.reclaimed IS 'Leases that ran out unreleased, and that no answer has told of yet.';
 COMMENT ON COLUMN slotkeeper_host.next_end_at IS 'No lease ends before it. A lower bound: settling looks only when it has come.';
 COMMENT ON COLUMN slotkeeper_host.next_silent_at IS 'No waiter falls silent before it. A lower bound.';
 COMMENT ON COLUMN slotkeeper_host.touched_at IS 'The moment of the last call, by the clock as read under its lock.';

@@ -69,6 +69,7 @@ BEGIN
       WHERE hostname_pattern = h.host AND status = 'locked' AND ends_at <= p_now ORDER BY ends_at, fence
     LOOP
       h := slotkeeper_end_lease(h, r_slot, r_slot.ends_at);
+      IF NOT r_slot.is_released THEN h.reclaimed := h.reclaimed + 1; END IF;
     END LOOP;
     h.next_end_at := slotkeeper_first_end(h.host, NULL);
   END IF;
@@ -147,7 +148,7 @@ CREATE FUNCTION slotkeeper_close(h slotkeeper_host) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE slotkeeper_host SET ledger = h.ledger, policy = h.policy, capacity = h.capacity, live_slots = h.live_slots,
-    live_slots_per_bucket = h.live_slots_per_bucket, fence = h.fence, probes = h.probes, last_end_at = h.last_end_at,
+    live_slots_per_bucket = h.live_slots_per_bucket, fence = h.fence, probes = h.probes, reclaimed = h.reclaimed, last_end_at = h.last_end_at,
     next_end_at = h.next_end_at, next_silent_at = h.next_silent_at, direct_waiting = h.direct_waiting,
     touched_at = h.touched_at
   WHERE host = h.host;

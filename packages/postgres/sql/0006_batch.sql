@@ -262,6 +262,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
   h slotkeeper_host := r.h;
   v_now double precision := h.touched_at;
+  v_reclaimed integer;
 BEGIN
   PERFORM slotkeeper_write_grants(r);
   PERFORM slotkeeper_write_waiters(r);
@@ -273,6 +274,8 @@ BEGIN
   WHERE t IS DISTINCT FROM excluded;
   IF (h.ledger).waiting > 0 THEN h.next_silent_at := least(h.next_silent_at, v_now + slotkeeper_silence_ms()); END IF;
   h.next_end_at := slotkeeper_first_end(h.host, NULL);
+  v_reclaimed := h.reclaimed;
+  h.reclaimed := 0;
   PERFORM slotkeeper_close(h);
   RETURN jsonb_strip_nulls(jsonb_build_object(
     'verdicts', slotkeeper_verdicts(r),
@@ -281,7 +284,8 @@ BEGIN
     'level', slotkeeper_level(h.ledger),
     'free', greatest(0, (h.policy).slots - (h.ledger).in_flight),
     'freeInMs', CASE WHEN h.next_end_at < 'Infinity' THEN h.next_end_at - v_now END,
-    'breaker', slotkeeper_breaker_view(r.breaker, v_now)
+    'breaker', slotkeeper_breaker_view(r.breaker, v_now),
+    'reclaimed', nullif(v_reclaimed, 0)
   ));
 END $$;
 

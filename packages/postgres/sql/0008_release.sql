@@ -174,7 +174,8 @@ BEGIN
     r := slotkeeper_returns_free(r, v_slot);
   END IF;
   r.replies[i] := jsonb_build_object(
-    'isReleased', true, 'host', h.host, 'bucket', v_slot.ip_hash, 'endsInMs', v_ends_at - h.touched_at);
+    'isReleased', true, 'host', h.host, 'bucket', v_slot.ip_hash, 'endsInMs', v_ends_at - h.touched_at,
+    'heldMs', h.touched_at - v_slot.granted_at);
   RETURN r;
 END $$;
 

@@ -73,8 +73,9 @@ BEGIN
   RETURN CASE WHEN v_slot.id IS NOT NULL THEN jsonb_build_object('host', h.host, 'bucket', v_slot.ip_hash) END;
 END $$;
 
--- StoreSnapshot of the port. Reads and changes nothing: what time has ended is left out, not ended. No token in it.
-CREATE FUNCTION slotkeeper_snapshot() RETURNS jsonb
+-- StoreSnapshot of the port, of these hosts or of all. Reads and changes nothing: what time has ended is left out, not
+-- ended. No token in it.
+CREATE FUNCTION slotkeeper_snapshot(p_hosts jsonb DEFAULT NULL) RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
 DECLARE
@@ -82,7 +83,8 @@ DECLARE
 BEGIN
   RETURN jsonb_build_object(
     'sessions', (SELECT count(*) FROM slotkeeper_session),
-    'hosts', coalesce((SELECT jsonb_agg(slotkeeper_snapshot_host(h, v_now) ORDER BY h.host) FROM slotkeeper_host h), '[]')
+    'hosts', coalesce((SELECT jsonb_agg(slotkeeper_snapshot_host(h, v_now) ORDER BY h.host) FROM slotkeeper_host h
+      WHERE p_hosts IS NULL OR h.host = ANY (ARRAY(SELECT jsonb_array_elements_text(p_hosts)))), '[]')
   );
 END $$;
 
@@ -108,7 +110,7 @@ BEGIN
       WHERE a.host = h.host AND (a.in_flight + a.waiting > 0 OR NOT slotkeeper_is_passed(l, a))), '[]'),
     'leases', coalesce((
       SELECT jsonb_agg(jsonb_build_object('slot', p.fence, 'session', coalesce(p.session, ''),
-        'bucket', coalesce(p.ip_hash, ''), 'endsInMs', p.ends_at - p_now, 'isReleased', p.is_released,
+        'bucket', coalesce(p.ip_hash, ''), 'endsInMs', p.ends_at - p_now, 'heldMs', p_now - p.granted_at, 'isReleased', p.is_released,
         'isProbe', p.is_probe) ORDER BY p.slot_index)
       FROM upstream_slot_pool p
       WHERE p.hostname_pattern = h.host AND p.status = 'locked' AND p.ends_at > p_now), '[]')
@@ -155,6 +157,7 @@ DECLARE
   v_slots integer := 0;
   v_waiters integer := 0;
   v_sessions integer := 0;
+  v_reclaimed integer := 0;
 BEGIN
   FOR h IN SELECT * FROM slotkeeper_host WHERE host > p_after ORDER BY host LIMIT p_count LOOP
     v_last := h.host;
@@ -163,6 +166,8 @@ BEGIN
     v_before := h.ledger;
     h := slotkeeper_settle(h, slotkeeper_now());
     v_slots := v_slots + v_before.in_flight - (h.ledger).in_flight;
+    v_reclaimed := v_reclaimed + h.reclaimed;
+    h.reclaimed := 0;
     v_waiters := v_waiters + v_before.waiting - (h.ledger).waiting;
     v_sessions := v_sessions + slotkeeper_forget_sessions(h.host, (h.ledger).as_of, 10000);
     IF p_reset_smoothing THEN h.last_end_at := '-Infinity'; END IF;
@@ -175,7 +180,8 @@ BEGIN
     DELETE FROM upstream_slot_pool WHERE hostname_pattern = h.host AND status <> 'locked' AND slot_index > (h.policy).slots;
     PERFORM slotkeeper_close(h);
   END LOOP;
-  RETURN jsonb_build_object('slots', v_slots, 'waiters', v_waiters, 'sessions', v_sessions, 'last', v_last);
+  RETURN jsonb_build_object('slots', v_slots, 'waiters', v_waiters, 'sessions', v_sessions,
+    'reclaimed', v_reclaimed, 'last', v_last);
 END $$;
 
 -- Cooldowns that are over. Counts are those of the service: direct callers' rows have a function of their own.

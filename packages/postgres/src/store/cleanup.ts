@@ -11,6 +11,7 @@ interface SweepReply {
   readonly slots: number;
   readonly waiters: number;
   readonly sessions: number;
+  readonly reclaimed: number;
   /** The last host it looked at; null when there was none left. */
   readonly last: string | null;
 }
@@ -28,7 +29,7 @@ export async function sweep(database: SlotDatabase, request: CleanupRequest): Pr
   };
   const cooldowns = await step(() => database.call("slotkeeper_sweep_cooldowns", {}));
   const counted = await step(() => database.call("slotkeeper_sweep_depth", { p_ttl_ms: request.waiterTtlMs }));
-  const totals = { slots: 0, waiters: Number(counted ?? 0), sessions: 0 };
+  const totals = { slots: 0, waiters: Number(counted ?? 0), sessions: 0, reclaimed: 0 };
   await step(() => sweepHosts(database, request, totals));
   return { ...totals, cooldowns: Number(cooldowns ?? 0), failures };
 }
@@ -36,7 +37,7 @@ export async function sweep(database: SlotDatabase, request: CleanupRequest): Pr
 async function sweepHosts(
   database: SlotDatabase,
   { resetSmoothing = false }: CleanupRequest,
-  totals: { slots: number; waiters: number; sessions: number },
+  totals: { slots: number; waiters: number; sessions: number; reclaimed: number },
 ): Promise<void> {
   const given = { p_count: HOSTS_AT_A_TIME, p_idle_ms: IDLE_MS, p_reset_smoothing: resetSmoothing };
   for (let after: string | null = ""; after !== null; ) {
@@ -44,6 +45,7 @@ async function sweepHosts(
     totals.slots += reply.slots;
     totals.waiters += reply.waiters;
     totals.sessions += reply.sessions;
+    totals.reclaimed += reply.reclaimed;
     after = reply.last;
   }
 }

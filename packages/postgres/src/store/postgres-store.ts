@@ -89,8 +89,24 @@ export class PostgresStore implements Port.SlotStore {
     return sweep(this.#database, request);
   }
 
-  async snapshot(): Promise<Port.StoreSnapshot> {
-    return (await this.#database.call("slotkeeper_snapshot", {})) as Port.StoreSnapshot;
+  async snapshot({ hosts }: Port.SnapshotQuery = {}): Promise<Port.StoreSnapshot> {
+    return (await this.#database.call("slotkeeper_snapshot", { p_hosts: hosts ?? null })) as Port.StoreSnapshot;
+  }
+
+  async hostKeys(): Promise<readonly string[]> {
+    return (await this.#database.call("slotkeeper_host_keys", {})) as string[];
+  }
+
+  async totals(): Promise<Port.StoreTotals> {
+    return (await this.#database.call("slotkeeper_totals", {})) as Port.StoreTotals;
+  }
+
+  async announce({ instance, ttlMs, about }: Port.InstanceNotice): Promise<void> {
+    await this.#database.call("slotkeeper_announce", { p_instance: instance, p_ttl_ms: ttlMs, p_about: about });
+  }
+
+  async instances(): Promise<readonly Port.InstanceView[]> {
+    return (await this.#database.call("slotkeeper_instances", {})) as Port.InstanceView[];
   }
 
   async operate(action: Port.OperatorAction): Promise<boolean> {
