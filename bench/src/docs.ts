@@ -1,10 +1,7 @@
 /** The report as `docs/reference/benchmarks.md`. No dates and no machine names: the ratios are what matters. */
+import { tableRow } from "./page.ts";
 import type { CaseResult, Report } from "./results.ts";
 import { absences, cellsOf, ordered, summaryLine } from "./table.ts";
-
-const escaped = (text: string): string => text.replaceAll("|", "\\|");
-
-const tableRow = (cells: readonly string[]): string => `| ${cells.map(escaped).join(" | ")} |`;
 
 function caseSection(result: CaseResult): string[] {
   const head = ["subject", `median ${result.unit}`, "min..max", "× limit", "× ours", ""];

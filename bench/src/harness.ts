@@ -75,7 +75,7 @@ const firstErrorLine = (text: string): string =>
 
 const key = (pair: Pair): string => `${pair.chosen.id} ${pair.subject}`;
 
-const rotated = <T>(items: readonly T[], by: number): T[] => {
+export const rotated = <T>(items: readonly T[], by: number): T[] => {
   const at = items.length === 0 ? 0 : by % items.length;
   return [...items.slice(at), ...items.slice(0, at)];
 };

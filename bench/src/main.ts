@@ -4,34 +4,24 @@
  * `--from FILE` shows, judges and writes a report that `--json` has kept, without measuring. Misses are not errors
  * unless `--strict`: a benchmark is not a test.
  */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { readFileSync, writeFileSync } from "node:fs";
 import { renderDocs } from "./docs.ts";
 import { OURS, referencesOf } from "./goals.ts";
 import { measureAll, type Pair, rowsOf } from "./harness.ts";
+import { writeInProcessPart } from "./page.ts";
 import { caseResults, type Report } from "./results.ts";
+import { expectWhole, type RunOptions, runOptions } from "./run-options.ts";
 import type { Subject } from "./subject.ts";
 import { describeSubject, subjectIds } from "./subjects/index.ts";
 import { renderTable } from "./table.ts";
 import { type Case, yardsticksOf } from "./workload.ts";
 import { caseById, workloads } from "./workloads/index.ts";
 
-const { values } = parseArgs({
-  options: {
-    short: { type: "boolean", default: false },
-    rounds: { type: "string" },
-    only: { type: "string" },
-    json: { type: "string" },
-    from: { type: "string" },
-    "write-docs": { type: "boolean", default: false },
-    strict: { type: "boolean", default: false },
-  },
-});
+const options = runOptions();
 
-function chosenCases(only: string | undefined): Case[] {
+function chosenCases(only: readonly string[] | undefined): Case[] {
   if (only === undefined) return workloads.flatMap((workload) => workload.cases);
-  return only.split(",").flatMap((id) => {
+  return only.flatMap((id) => {
     const workload = workloads.find((candidate) => candidate.id === id);
     return workload === undefined ? [caseById(id)] : workload.cases;
   });
@@ -53,18 +43,8 @@ function pairsOf(cases: readonly Case[], subjects: readonly Subject[]): Pair[][]
   return missing.length === 0 ? groups : [...groups, missing];
 }
 
-const LEAST_ROUNDS = 5;
-const DOCS = fileURLToPath(new URL("../../docs/reference/", import.meta.url));
-
-function roundsOf(text: string | undefined, isShort: boolean): number {
-  const rounds = Number(text ?? (isShort ? 1 : LEAST_ROUNDS));
-  if (Number.isInteger(rounds) && rounds >= 1) return rounds;
-  throw new RangeError(`Expected --rounds to be an integer of at least 1, got ${text}.`);
-}
-
-async function measure(isShort: boolean, signal: AbortSignal): Promise<Report> {
-  const rounds = roundsOf(values.rounds, isShort);
-  const cases = chosenCases(values.only);
+async function measure({ isShort, rounds, only }: RunOptions, signal: AbortSignal): Promise<Report> {
+  const cases = chosenCases(only);
   const subjects = await Promise.all(subjectIds.map(describeSubject));
   const groups = pairsOf(cases, subjects);
   const isTerminal = process.stderr.isTTY;
@@ -81,29 +61,27 @@ async function measure(isShort: boolean, signal: AbortSignal): Promise<Report> {
   return { node: process.version, rounds, isShort, cases: caseResults(cases, rows) };
 }
 
-/** The page is about all rows, measured properly, or it is not written. */
 function writeDocs(report: Report): void {
-  const all = workloads.flatMap((workload) => workload.cases);
-  if (report.isShort || report.rounds < LEAST_ROUNDS || report.cases.length < all.length) {
-    throw new RangeError(`Expected all rows, full mode and ${LEAST_ROUNDS} rounds or more for --write-docs.`);
-  }
-  mkdirSync(DOCS, { recursive: true });
-  writeFileSync(`${DOCS}benchmarks.md`, renderDocs(report));
+  expectWhole(report, report.cases.length, workloads.flatMap((workload) => workload.cases).length);
+  writeInProcessPart(renderDocs(report));
 }
 
 const stop = new AbortController();
 process.once("SIGINT", () => stop.abort());
 
 const report =
-  values.from === undefined
-    ? await measure(values.short, stop.signal)
-    : (JSON.parse(readFileSync(values.from, "utf8")) as Report);
+  options.from === undefined
+    ? await measure(options, stop.signal)
+    : (JSON.parse(readFileSync(options.from, "utf8")) as Report);
 console.log(renderTable(report));
-if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, undefined, 2)}\n`);
+if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(report, undefined, 2)}\n`);
 if (stop.signal.aborted) {
   console.error("Interrupted: the figures are of fewer rounds, or missing.");
   process.exitCode = 130;
-} else if (values["write-docs"]) writeDocs(report);
-if (values.strict && report.cases.some((result) => result.verdicts.some((verdict) => verdict.outcome !== "reached"))) {
+} else if (options.writesDocs) writeDocs(report);
+if (
+  options.isStrict &&
+  report.cases.some((result) => result.verdicts.some((verdict) => verdict.outcome !== "reached"))
+) {
   process.exitCode = 1;
 }

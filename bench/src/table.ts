@@ -1,5 +1,5 @@
 /** The report as text for a terminal of 120 columns. */
-import { LIMIT, OURS } from "./goals.ts";
+import { LIMIT, OURS, type Verdict } from "./goals.ts";
 import { type CaseResult, figuresOf, type Report, type Row } from "./results.ts";
 
 const formatCost = (value: number): string =>
@@ -109,18 +109,25 @@ function caseLines(result: CaseResult): string[] {
     `${INDENT}${"".padEnd(22)}${heads}`,
     ...ordered(result.rows).map((row) => rowLine(result, row)),
     ...remarks.flatMap(wrapped),
-    ...result.verdicts.map(
-      ({ text, measured, outcome }) => `${INDENT}goal:   ${text.padEnd(54)} ${measured.padEnd(34)} ${outcome}`,
-    ),
+    ...result.verdicts.map(goalLine),
   ];
 }
 
-export function summaryLine(report: Report): string {
-  const verdicts = report.cases.flatMap((result) => result.verdicts);
+export function goalLine({ text, measured, outcome }: Verdict): string {
+  return `${INDENT}goal:   ${text.padEnd(54)} ${measured.padEnd(34)} ${outcome}`;
+}
+
+export function summaryLine({ cases }: Summed): string {
+  const verdicts = cases.flatMap((result) => result.verdicts);
   const count = (outcome: string) => verdicts.filter((verdict) => verdict.outcome === outcome).length;
-  const missed = report.cases.filter((result) => result.verdicts.some((verdict) => verdict.outcome === "missed"));
+  const missed = cases.filter((result) => result.verdicts.some((verdict) => verdict.outcome === "missed"));
   const names = missed.length === 0 ? "" : ` (${missed.map((result) => result.id).join(", ")})`;
   return `goals: ${count("reached")} reached, ${count("missed")} missed${names}, ${count("not measured")} not measured`;
+}
+
+/** What has goals by rows: the reports of all benchmarks. */
+interface Summed {
+  readonly cases: readonly { readonly id: string; readonly verdicts: readonly Verdict[] }[];
 }
 
 export function renderTable(report: Report): string {

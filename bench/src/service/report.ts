@@ -1,4 +1,6 @@
-import { median } from "./load/statistics.ts";
+import type { Verdict } from "../goals.ts";
+import { goalLine, summaryLine } from "../table.ts";
+import { median } from "../timing.ts";
 import type { Goal, Metrics, Scenario, SubjectId } from "./scenario.ts";
 
 /** What a run leaves behind, as JSON. */
@@ -6,34 +8,39 @@ export interface Report {
   readonly node: string;
   readonly rounds: number;
   readonly isShort: boolean;
-  readonly scenarios: readonly ScenarioReport[];
+  readonly cases: readonly ScenarioResult[];
 }
 
-export interface ScenarioReport {
+export interface ScenarioResult {
   readonly id: string;
   readonly title: string;
   readonly samples: Readonly<Partial<Record<SubjectId, readonly Metrics[]>>>;
+  readonly violations: number;
   readonly verdicts: readonly Verdict[];
 }
 
-export interface Verdict {
-  readonly text: string;
-  readonly measured: number;
-  readonly outcome: "reached" | "missed" | "not measured";
-}
-
-export function judge({ goals }: Scenario, samples: ScenarioReport["samples"]): Verdict[] {
+export function resultOf(scenario: Scenario, samples: ScenarioResult["samples"]): ScenarioResult {
+  const { id, title, goals } = scenario;
   const figures = (subject: SubjectId, metric: string) => {
     const values = valuesOf(samples[subject], metric);
     // One violation in one round is one too many: the median would hide it.
-    return metric === "violations" ? values.reduce((sum, value) => sum + value, 0) : median(values);
+    return metric === "violations" ? sum(values) : median(values);
   };
-  return goals.map((goal) => verdict(goal, goal.measured(figures)));
+  const all = Object.values(samples).flat();
+  return {
+    id,
+    title,
+    samples,
+    violations: sum(all.map((sample) => sample["violations"] ?? 0)),
+    verdicts: goals.map((goal) => verdict(goal, goal.measured(figures))),
+  };
 }
 
-function verdict({ text, bound, isLeast }: Goal, measured: number): Verdict {
-  if (Number.isNaN(measured)) return { text, measured, outcome: "not measured" };
-  return { text, measured, outcome: (isLeast ? measured >= bound : measured <= bound) ? "reached" : "missed" };
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+function verdict({ text, bound, isLeast }: Goal, value: number): Verdict {
+  if (Number.isNaN(value)) return { text, measured: "–", outcome: "not measured" };
+  return { text, measured: shown(value), outcome: (isLeast ? value >= bound : value <= bound) ? "reached" : "missed" };
 }
 
 /** JSON has no NaN: a round in which nobody was granted anything has no waits, and comes as null. */
@@ -45,37 +52,35 @@ function valuesOf(samples: readonly Metrics[] | undefined, metric: string): numb
 const shown = (value: number): string =>
   Number.isNaN(value) ? "–" : Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toFixed(3)));
 
-/** A table for each scenario: subjects down, metrics across, median with the spread under it in brackets. */
-export function renderReport({ node, rounds, isShort, scenarios }: Report): string {
-  const mode = isShort ? "; short mode: a smoke run, not a measurement" : "";
-  const lines = [`Node ${node}, medians of ${rounds} interleaved rounds, server and clients in fresh processes${mode}`];
-  for (const scenario of scenarios) lines.push("", ...scenarioLines(scenario));
-  const outcomes = scenarios.flatMap(({ verdicts }) => verdicts.map(({ outcome }) => outcome));
-  const count = (wanted: string) => outcomes.filter((outcome) => outcome === wanted).length;
-  lines.push(
-    "",
-    `goals: ${count("reached")} reached, ${count("missed")} missed, ${count("not measured")} not measured`,
-  );
-  return lines.join("\n");
+/** The figures of a scenario: a row for each metric, a cell for each subject, median with the spread in brackets. */
+export function figureRows({ samples }: ScenarioResult): { metric: string; cells: string[] }[] {
+  const subjects = Object.values(samples);
+  const metrics = Object.keys(subjects[0]?.[0] ?? {});
+  return metrics.map((metric) => ({
+    metric,
+    cells: subjects.map((taken) => {
+      const values = valuesOf(taken, metric);
+      const spread = values.length > 1 ? ` (${shown(Math.min(...values))}..${shown(Math.max(...values))})` : "";
+      return shown(median(values)) + spread;
+    }),
+  }));
 }
 
-function scenarioLines({ id, title, samples, verdicts }: ScenarioReport): string[] {
-  const subjects = Object.entries(samples);
-  const metrics = Object.keys(subjects[0]?.[1]?.[0] ?? {});
-  const rows = metrics.map((metric) => {
-    const cells = subjects.map(([, taken]) => {
-      const values = valuesOf(taken, metric);
-      return `${shown(median(values))} (${shown(Math.min(...values))}..${shown(Math.max(...values))})`.padStart(30);
-    });
-    return `    ${metric.padEnd(26)}${cells.join("")}`;
-  });
-  const goals = verdicts.map(
-    ({ text, measured, outcome }) => `    goal:  ${text.padEnd(50)} ${shown(measured).padEnd(12)} ${outcome}`,
-  );
+export function renderReport(report: Report): string {
+  const mode = report.isShort ? "; short mode: a smoke run, not a measurement" : "";
   return [
-    `${id}  ${title}`,
-    `    ${"".padEnd(26)}${subjects.map(([name]) => name.padStart(30)).join("")}`,
-    ...rows,
-    ...goals,
-  ];
+    `Node ${report.node}, medians of ${report.rounds} rounds, server and clients in fresh processes${mode}`,
+    ...report.cases.flatMap(scenarioLines),
+    "",
+    summaryLine(report),
+  ].join("\n");
+}
+
+function scenarioLines(result: ScenarioResult): string[] {
+  const heads = Object.keys(result.samples).map((name) => name.padStart(30));
+  const rows = figureRows(result).map(
+    ({ metric, cells }) => `    ${metric.padEnd(26)}${cells.map((cell) => cell.padStart(30)).join("")}`,
+  );
+  const head = `    ${"".padEnd(26)}${heads.join("")}`;
+  return ["", `${result.id}  ${result.title}`, head, ...rows, ...result.verdicts.map(goalLine)];
 }

@@ -32,6 +32,10 @@ export interface Scenario {
   readonly title: string;
   /** The first is what the others are read against. */
   readonly subjects: readonly SubjectId[];
+  /** Those no goal is about: one round shows what they are like. */
+  readonly forComparison?: readonly SubjectId[];
+  /** Clients mostly hold or wait: rounds side by side do not disturb each other. */
+  readonly isLight?: boolean;
   readonly fairQueue: FairQueueConfig;
   readonly load: (context: LoadContext) => Promise<Metrics>;
   readonly goals: readonly Goal[];

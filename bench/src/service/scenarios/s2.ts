@@ -22,6 +22,7 @@ export const s2: Scenario = {
   id: "S2",
   title: "hot host: 200 closed-loop sessions, 50 buckets, 4 slots, one per bucket, hold 100 ms, waiter caps off",
   subjects: ["slotkeeper", "weighted", "postgres", "seed", "seed-sql"],
+  forComparison: ["seed", "seed-sql"],
   fairQueue: { maxSlotPerHost: SLOTS, maxSlotPerIp: 1, maxWaitersPerHost: 0 },
   async load(context) {
     const { audit, from, to } = await closedLoop(context, {
@@ -29,7 +30,7 @@ export const s2: Scenario = {
       clients: Array.from({ length: SESSIONS }, (_, n) => ({ bucket: `b${n % BUCKETS}`, holdMs: HOLD_MS })),
       limits: { slots: SLOTS, slotsPerBucket: 1 },
       warmUpMs: context.isShort ? 1000 : IDEAL_WAIT_MS,
-      measureMs: context.isShort ? 6000 : 20_000,
+      measureMs: context.isShort ? 6000 : 15_000,
     });
     const granted = audit.holds.filter(({ grantedAt }) => grantedAt >= from && grantedAt < to);
     const buckets = Array.from(

@@ -14,6 +14,8 @@ export const s3: Scenario = {
   title:
     "one greedy bucket (150 sessions) against 20 of one session each, 4 slots, cap 4, hold 200 ms, default waiter caps",
   subjects: ["slotkeeper", "seed"],
+  forComparison: ["seed"],
+  isLight: true,
   fairQueue: { maxSlotPerHost: SLOTS, maxSlotPerIp: SLOTS },
   async load(context) {
     const greedy = Array.from({ length: 150 }, () => ({ bucket: "greedy", holdMs: HOLD_MS }));

@@ -10,6 +10,8 @@ export const s4: Scenario = {
   id: "S4",
   title: "four buckets of 8 sessions, one holds 1,000 ms, the others 50 ms, 4 slots, cap 4",
   subjects: ["slotkeeper", "seed"],
+  forComparison: ["seed"],
+  isLight: true,
   fairQueue: { maxSlotPerHost: SLOTS, maxSlotPerIp: SLOTS },
   async load(context) {
     const { audit, from, to } = await closedLoop(context, {
@@ -19,7 +21,7 @@ export const s4: Scenario = {
       ),
       limits: { slots: SLOTS, slotsPerBucket: SLOTS },
       warmUpMs: 2000,
-      measureMs: context.isShort ? 10_000 : 70_000,
+      measureMs: context.isShort ? 10_000 : 65_000,
     });
     const windowMs = context.isShort ? 5000 : 60_000;
     return {

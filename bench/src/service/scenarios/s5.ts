@@ -1,7 +1,7 @@
+import { median } from "../../timing.ts";
 import { Audit } from "../load/audit.ts";
 import { cpuMs } from "../load/server-usage.ts";
 import { SlotClient } from "../load/slot-client.ts";
-import { median } from "../load/statistics.ts";
 import { atMost, type LoadContext, type Scenario } from "../scenario.ts";
 
 const AT_A_TIME = 64;
@@ -44,7 +44,7 @@ export const s5: Scenario = {
     await cycles(context, audit, clients, () => "one.example");
     const many: { wall: number; cpu: number }[] = [];
     const one: { wall: number; cpu: number }[] = [];
-    for (let turn = 0; turn < (context.isShort ? 2 : 6); turn++) {
+    for (let turn = 0; turn < (context.isShort ? 2 : 5); turn++) {
       many.push(await cycles(context, audit, clients, (n) => `h${n}.turn${turn}.example`));
       one.push(await cycles(context, audit, clients, () => "one.example"));
     }

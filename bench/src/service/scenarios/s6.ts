@@ -1,5 +1,6 @@
+import { median } from "../../timing.ts";
 import { SlotClient } from "../load/slot-client.ts";
-import { median, percentile } from "../load/statistics.ts";
+import { percentile } from "../load/statistics.ts";
 import { atMostTimes, type Scenario } from "../scenario.ts";
 
 export const s6: Scenario = {

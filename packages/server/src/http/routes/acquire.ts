@@ -1,11 +1,11 @@
-import { type BeginAnswer, type FirstCall, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
+import { type AcquireReply, type BeginAnswer, type FirstCall, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import { FirstCallSchema, PollSchema } from "@slotkeeper/protocol/schemas";
 import type { BeginRequest } from "@slotkeeper/queue";
 import { CapacityMismatchError } from "slotkeeper";
 import { newSessionId } from "../../tokens/random-names.ts";
 import type { FieldProblem } from "../../validation/field-problem.ts";
 import { validator } from "../../validation/validator.ts";
-import type { Exchange } from "../exchange.ts";
+import type { Exchange, Headers } from "../exchange.ts";
 import type { BodyHandler } from "../handler.ts";
 import { namedHost } from "../host-key.ts";
 import type { ServiceContext } from "../service-context.ts";
@@ -32,8 +32,7 @@ export const acquire: BodyHandler = async (exchange, body, context) => {
   const { body: reply, headers } = wireAnswer(answer, (session) =>
     context.live.tokens.sign(session, isFirst ? undefined : (queryToken as string)),
   );
-  // A stopping service answers at once; without this a caller would ask again at once.
-  exchange.json(reply, context.held.isDraining && reply.result === "pending" ? { "Retry-After": 1 } : headers);
+  exchange.json(reply, context.held.isDraining ? { ...stopping(reply), ...headers } : headers);
 };
 
 function pollOn(exchange: Exchange, body: object, context: ServiceContext): Answered {
@@ -111,4 +110,9 @@ function ruleProblems(call: FirstCall, known: readonly FieldProblem[]): FieldPro
 
 function isPositive(value: number | undefined): value is number {
   return value !== undefined && value > 0;
+}
+
+/** A stopping service answers at once: its caller comes back after a while, and on another connection. */
+function stopping({ result }: AcquireReply): Headers {
+  return { Connection: "close", ...(result === "pending" ? { "Retry-After": 1 } : {}) };
 }
