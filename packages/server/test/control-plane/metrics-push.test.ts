@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Fixture, type FixtureInit, startFixture, stopFixture } from "../service-fixture.ts";
 import { FakeController, type Mishap } from "./fake-controller.ts";
