@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import type { ServiceState } from "@slotkeeper/protocol";
+import { MemoryStore } from "@slotkeeper/queue";
 import { describe, expect, it } from "vitest";
 import { startFleet } from "./fleet-fixture.ts";
-import { configFile, type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
+import { configFile, type Fixture, openWith, startFixture, stopFixture } from "./service-fixture.ts";
 
 const KEY = createHash("sha256").update("example.com").digest("hex");
 const audits = (fixture: Fixture) =>
@@ -235,20 +236,13 @@ describe("every action of an operator", () => {
   });
 
   it("fails as such when the store does not answer, and says that it may have happened", async () => {
-    const { MemoryStore } = await import("@slotkeeper/queue");
     class Broken extends MemoryStore {
       override operate(): Promise<never> {
         return Promise.reject(new Error("the store is down"));
       }
     }
     const fixture = await startFixture({
-      open: async (_backend, clock) => ({
-        store: new Broken({ clock, newToken: () => "slot_0123456789abcdefghij" }),
-        description: "broken",
-        tokenKeys: undefined,
-        isReady: () => true,
-        close: async () => {},
-      }),
+      open: openWith((clock) => new Broken({ clock, newToken: () => "slot_0123456789abcdefghij" })),
     });
     expect((await post(fixture, "example.com", { maxSlotPerHost: 1 })).body.code).toBe("UNAVAILABLE");
     expect(audits(fixture)).toMatchObject([{ msg: "audit: limits", outcome: "failed" }]);
