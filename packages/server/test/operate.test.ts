@@ -17,6 +17,41 @@ async function hostState(fixture: Fixture, host = "example.com") {
 const post = (fixture: Fixture, path: string, body: object, init = {}) =>
   fixture.request("POST", `/api/v0/hosts/${path}`, { body: JSON.stringify(body), ...init });
 
+describe("the state of a host", () => {
+  it("says who holds what, and why others wait; nothing in it is a token", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, maxWaitersPerHost: 1 } } });
+    const slot = await fixture.take({ ipBucket: "a" });
+    const polls = [];
+    for (const ipBucket of ["b", "c"]) {
+      const { queryToken } = (await fixture.acquire({ ipBucket })).body;
+      polls.push(fixture.poll(queryToken));
+    }
+    await expect.poll(async () => (await hostState(fixture))?.sessions.map(({ polls }) => polls)).toEqual([1, 1]);
+    const state = await hostState(fixture);
+    expect(state).toMatchObject({
+      hostname: "example.com",
+      limit: 1,
+      inFlight: 1,
+      pending: 2,
+      breaker: "closed",
+      isHot: false,
+      slots: [{ slot: slot.fence, bucket: "a", isReleased: false }],
+      sessions: [
+        { bucket: "b", position: 1, blockedBy: "host-limit", isAwake: true },
+        { bucket: "c", position: 2, blockedBy: "waiter-pool", isAwake: true },
+      ],
+    });
+    expect(state?.slots[0]?.heldMs).toBeGreaterThanOrEqual(0);
+    expect(state?.oldestWaitMs).toBeGreaterThanOrEqual(0);
+    expect(JSON.stringify(state)).not.toMatch(/slot_|fq1\./);
+    const byKey = await hostState(fixture, KEY);
+    expect(byKey?.host).toBe(state?.host);
+    expect(await hostState(fixture, "nobody.example")).toBeUndefined();
+    await fixture.release(slot.slotToken);
+    await Promise.race(polls);
+  });
+});
+
 describe("live limits", () => {
   it("set at one instance hold at all of them, and those who wait there are granted", async () => {
     const [one, two] = (await startFleet(2, { fairQueue: { maxSlotPerHost: 1 } })) as [Fixture, Fixture];
