@@ -23,7 +23,7 @@ const HOSTS = 400;
 const CHANGES_PER_SECOND = 10_000;
 const CHANGES_PER_CYCLE = 3;
 const WINDOW_MS = isShort ? 500 : 2_000;
-const TURNS = isShort ? 2 : 12;
+const TURNS = isShort ? 2 : 24;
 const PACE_MS = 10;
 
 let ids = 0;

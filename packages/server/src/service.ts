@@ -22,6 +22,7 @@ import { Scrubber } from "./log/scrubber.ts";
 import { ServiceClock } from "./service-clock.ts";
 import { startWarnings } from "./start-warnings.ts";
 import { type OpenStore, openStore } from "./store/open-store.ts";
+import { Sweeper } from "./store/sweeper.ts";
 import { QueryTokens } from "./tokens/query-tokens.ts";
 import { newSessionId, newTokenKey } from "./tokens/random-names.ts";
 import { VERSION } from "./version.ts";
@@ -67,10 +68,10 @@ export class Service {
   readonly #control: ControlPlane;
   readonly #queue: FairQueue;
   readonly #http: HttpServer;
+  readonly #sweeper: Sweeper;
   readonly #tokenKeys: readonly string[];
   #live: Live;
   #refreshing: Promise<void> = Promise.resolve();
-  #sweeping: NodeJS.Timeout | undefined;
   #stopping: Promise<void> | undefined;
   #url = "";
 
@@ -142,7 +143,8 @@ export class Service {
       onFailure: () => this.#telemetry.instruments.controllerFailures++,
     });
     this.#http = new HttpServer(this.#context());
-    this.#sweepEvery(settings.cleanupEveryMs);
+    this.#sweeper = new Sweeper(this.#queue, this.#log);
+    this.#sweeper.every(settings.cleanupEveryMs);
   }
 
   /** Where it answers, as seen from this machine. */
@@ -191,7 +193,7 @@ export class Service {
     const { settings } = config;
     this.#live = this.#liveOf(config);
     await this.#queue.reconfigure(settings.fairQueue);
-    this.#sweepEvery(settings.cleanupEveryMs);
+    this.#sweeper.every(settings.cleanupEveryMs);
     for (const key of ["listen", "backend"] as const) {
       const isSame = JSON.stringify(before[key]) === JSON.stringify(settings[key]);
       if (!isSame) this.#log.warn(`\`${key}\` changed: that takes a restart`);
@@ -218,7 +220,7 @@ export class Service {
     clearTimeout(cutOff);
     // What the store has not heard yet, releases above all, gets the rest of the time.
     while (this.#queue.overview().unsent > 0 && Date.now() < deadline) await pause(20);
-    clearInterval(this.#sweeping);
+    this.#sweeper.every(undefined);
     await Promise.all([this.#presence.stop(), this.#control.stop()]);
     this.#queue.close();
     this.#clock.stop();
@@ -292,18 +294,6 @@ export class Service {
     );
     const overview = this.#queue.overview();
     return { address, identity, instance: this.#instance, version: VERSION, configVersion, overview, smoothHosts };
-  }
-
-  #sweepEvery(intervalMs: number | undefined): void {
-    clearInterval(this.#sweeping);
-    if (intervalMs === undefined) return;
-    const sweep = () => {
-      this.#queue.sweep().then(
-        ({ failures }) => failures.forEach((error) => this.#log.warn("cleanup step failed", { error })),
-        (error: unknown) => this.#log.warn("cleanup failed", { error }),
-      );
-    };
-    this.#sweeping = setInterval(sweep, Math.min(intervalMs, 2 ** 31 - 1)).unref();
   }
 }
 

@@ -2,7 +2,7 @@ import type { ServiceInstances } from "@slotkeeper/protocol";
 import { MemoryStore, type SlotStore } from "@slotkeeper/queue";
 import { describe, expect, it } from "vitest";
 import { startFleet } from "./fleet-fixture.ts";
-import { type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
+import { type Fixture, openWith, startFixture, stopFixture } from "./service-fixture.ts";
 
 const read = async (fixture: Fixture) =>
   JSON.parse((await fixture.request("GET", "/api/v0/instances")).text) as ServiceInstances;
@@ -25,13 +25,7 @@ describe("GET /instances", () => {
       clock: { now: Date.now, setTimer: () => 0, clearTimer: () => {} },
       newToken: () => "t",
     });
-    const open = async () => ({
-      store,
-      description: "shared",
-      tokenKeys: undefined,
-      isReady: () => true,
-      close: async () => {},
-    });
+    const open = openWith(() => store);
     const one = await startFixture({ open, config: { fairQueue: { maxSlotPerHost: 1 } } });
     expect((await read(one)).hasDrift).toBe(false);
     await startFixture({ open, config: { fairQueue: { maxSlotPerHost: 2 } } });
@@ -40,16 +34,7 @@ describe("GET /instances", () => {
 
   it("on a store that tells of no others has this one, and says so; state, metrics and history work there too", async () => {
     const fixture = await startFixture({
-      open: async (_backend, clock) => {
-        const memory = new MemoryStore({ clock, newToken: () => "slot_0123456789abcdefghij" });
-        return {
-          store: plain(memory),
-          description: "plain",
-          tokenKeys: undefined,
-          isReady: () => true,
-          close: async () => {},
-        };
-      },
+      open: openWith((clock) => plain(new MemoryStore({ clock, newToken: () => "slot_0123456789abcdefghij" }))),
     });
     await fixture.take();
     expect(await read(fixture)).toMatchObject({ isFleet: false, hasDrift: false, instances: [{ isThis: true }] });

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import type { ServiceState } from "@slotkeeper/protocol";
+import { MemoryStore } from "@slotkeeper/queue";
 import { describe, expect, it } from "vitest";
 import { startFleet } from "./fleet-fixture.ts";
-import { configFile, type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
+import { configFile, type Fixture, openWith, startFixture, stopFixture } from "./service-fixture.ts";
 
 const KEY = createHash("sha256").update("example.com").digest("hex");
 const audits = (fixture: Fixture) =>
@@ -15,6 +16,41 @@ async function hostState(fixture: Fixture, host = "example.com") {
 
 const post = (fixture: Fixture, path: string, body: object, init = {}) =>
   fixture.request("POST", `/api/v0/hosts/${path}`, { body: JSON.stringify(body), ...init });
+
+describe("the state of a host", () => {
+  it("says who holds what, and why others wait; nothing in it is a token", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, maxWaitersPerHost: 1 } } });
+    const slot = await fixture.take({ ipBucket: "a" });
+    const polls = [];
+    for (const ipBucket of ["b", "c"]) {
+      const { queryToken } = (await fixture.acquire({ ipBucket })).body;
+      polls.push(fixture.poll(queryToken));
+    }
+    await expect.poll(async () => (await hostState(fixture))?.sessions.map(({ polls }) => polls)).toEqual([1, 1]);
+    const state = await hostState(fixture);
+    expect(state).toMatchObject({
+      hostname: "example.com",
+      limit: 1,
+      inFlight: 1,
+      pending: 2,
+      breaker: "closed",
+      isHot: false,
+      slots: [{ slot: slot.fence, bucket: "a", isReleased: false }],
+      sessions: [
+        { bucket: "b", position: 1, blockedBy: "host-limit", isAwake: true },
+        { bucket: "c", position: 2, blockedBy: "waiter-pool", isAwake: true },
+      ],
+    });
+    expect(state?.slots[0]?.heldMs).toBeGreaterThanOrEqual(0);
+    expect(state?.oldestWaitMs).toBeGreaterThanOrEqual(0);
+    expect(JSON.stringify(state)).not.toMatch(/slot_|fq1\./);
+    const byKey = await hostState(fixture, KEY);
+    expect(byKey?.host).toBe(state?.host);
+    expect(await hostState(fixture, "nobody.example")).toBeUndefined();
+    await fixture.release(slot.slotToken);
+    await Promise.race(polls);
+  });
+});
 
 describe("live limits", () => {
   it("set at one instance hold at all of them, and those who wait there are granted", async () => {
@@ -235,20 +271,13 @@ describe("every action of an operator", () => {
   });
 
   it("fails as such when the store does not answer, and says that it may have happened", async () => {
-    const { MemoryStore } = await import("@slotkeeper/queue");
     class Broken extends MemoryStore {
       override operate(): Promise<never> {
         return Promise.reject(new Error("the store is down"));
       }
     }
     const fixture = await startFixture({
-      open: async (_backend, clock) => ({
-        store: new Broken({ clock, newToken: () => "slot_0123456789abcdefghij" }),
-        description: "broken",
-        tokenKeys: undefined,
-        isReady: () => true,
-        close: async () => {},
-      }),
+      open: openWith((clock) => new Broken({ clock, newToken: () => "slot_0123456789abcdefghij" })),
     });
     expect((await post(fixture, "example.com", { maxSlotPerHost: 1 })).body.code).toBe("UNAVAILABLE");
     expect(audits(fixture)).toMatchObject([{ msg: "audit: limits", outcome: "failed" }]);

@@ -1,7 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { SlotStore } from "@slotkeeper/queue";
 import { Service, type ServiceInit, type StopTimes } from "@slotkeeper/server";
+import type { Clock } from "slotkeeper";
 import { afterEach } from "vitest";
 import { checkedAgainstDocument } from "./openapi-check.ts";
 
@@ -101,6 +103,17 @@ export interface FixtureInit {
   environment?: Record<string, string>;
   controlTimes?: NonNullable<ServiceInit["controlTimes"]>;
   open?: NonNullable<ServiceInit["open"]>;
+}
+
+/** Opens this store in place of the configured one. */
+export function openWith(make: (clock: Clock) => SlotStore): NonNullable<FixtureInit["open"]> {
+  return async (_backend, clock) => ({
+    store: make(clock),
+    description: "the test's own",
+    tokenKeys: ["a key that all of them have"],
+    isReady: () => true,
+    close: async () => {},
+  });
 }
 
 const running = new Set<Fixture>();

@@ -42,7 +42,7 @@ const limit = (what: string) =>
     }),
   });
 
-export const HostLimitsStateSchema = Type.Object({
+const HostLimitsStateSchema = Type.Object({
   maxSlotPerHost: limit("slots"),
   maxSlotPerIp: limit("slots of one bucket"),
 });

@@ -143,12 +143,12 @@ export class Sessions {
   }
 
   /**
-   * Everybody at the host for whom the breaker is open. Those the store must be asked about first stay; as do all once a
-   * poll interval has passed since it was heard of: it may have been closed elsewhere.
+   * Everybody at the host for whom the breaker is open. Those the store must be asked about first stay; and so does
+   * everybody where the news is older than a poll interval: another instance, or an operator there, may have closed it.
    */
   throttleAll(host: HostQueue, now: number): void {
-    const { breaker } = host;
-    if (breaker.phase === "closed" || now - host.breakerAt >= this.#engine.options().pollIntervalMs) return;
+    const { breaker, breakerAt } = host;
+    if (breaker.phase === "closed" || now - breakerAt >= this.#engine.options().pollIntervalMs) return;
     const view = { ...breaker, openForMs: breaker.openForMs + now - host.breakerAt };
     if (view.openForMs >= host.longestOpenMs) return;
     for (const session of host.waiting) {

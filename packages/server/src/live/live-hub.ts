@@ -2,10 +2,10 @@ import type { ServerResponse } from "node:http";
 import type { LiveState } from "@slotkeeper/protocol";
 import type { Clock } from "slotkeeper";
 
-/** How often listeners hear of changes: twice a second looks live, and costs the same at any rate of changes. */
-const TICK_MS = 500;
+/** How often listeners hear of changes: once a second looks live, and costs the same at any rate of changes. */
+const TICK_MS = 1_000;
 /** Every so many ticks something is sent although nothing changed: numbers age, and dead connections are found. */
-const TICKS_PER_BEAT = 10;
+const TICKS_PER_BEAT = 5;
 const HOSTS_PER_TICK = 100;
 /** Hosts waiting for their turn; more are only counted. */
 const MOST_STIRRED = 5_000;

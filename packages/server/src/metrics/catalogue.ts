@@ -11,7 +11,7 @@
 export const HOSTS_SHOWN = 100;
 export const OTHER_HOSTS = "other hosts";
 
-export type Kind = "counter" | "gauge" | "histogram";
+type Kind = "counter" | "gauge" | "histogram";
 
 export interface Metric {
   readonly name: string;

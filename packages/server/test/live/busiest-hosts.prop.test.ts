@@ -1,5 +1,5 @@
 import { BusiestHosts } from "@slotkeeper/server/live";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 const make = (most: number, candidates: number) => {

@@ -54,11 +54,11 @@ it("E1: without a listener there is no timer, and nothing is remembered", async 
   for (let n = 0; n < 1000; n++) bench.hub.stir(`h${n}`);
   expect(bench.clock.pending).toBe(0);
   await bench.listen();
-  await bench.clock.run(500);
+  await bench.clock.run(1_000);
   expect(bench.frames).toEqual([{ hosts: [], more: 0 }]);
 });
 
-it("E2: ten thousand changes a second are two messages, made once for a hundred listeners", async () => {
+it("E2: ten thousand changes a second are one message, made once for a hundred listeners", async () => {
   const bench = new Bench();
   const heard: string[] = Array.from({ length: 100 }, () => "");
   for (const at of heard.keys()) {
@@ -69,8 +69,8 @@ it("E2: ten thousand changes a second are two messages, made once for a hundred 
     for (let n = 0; n < 10; n++) bench.hub.stir(`h${(10 * ms + n) % 50}`);
     await bench.clock.run(1);
   }
-  expect(bench.frames.map(({ hosts, more }) => [hosts.length, more])).toEqual(Array.from({ length: 4 }, () => [50, 0]));
-  await expect.poll(() => heard.every((text) => text.split("event: state").length === 5)).toBe(true);
+  expect(bench.frames.map(({ hosts, more }) => [hosts.length, more])).toEqual(Array.from({ length: 2 }, () => [50, 0]));
+  await expect.poll(() => heard.every((text) => text.split("event: state").length === 3)).toBe(true);
   expect(new Set(heard).size).toBe(1);
 });
 
@@ -102,10 +102,10 @@ it("E4: more hosts than fit in a message follow in the next ones; beyond five th
   const bench = new Bench();
   await bench.listen();
   for (let n = 0; n < 5_010; n++) bench.hub.stir(`h${n}`);
-  await bench.clock.run(500);
+  await bench.clock.run(1_000);
   expect(bench.frames[0]?.hosts).toHaveLength(100);
   expect(bench.frames[0]?.more).toBe(4_910);
-  await bench.clock.run(49 * 500);
+  await bench.clock.run(49_000);
   expect(new Set(bench.frames.flatMap(({ hosts }) => hosts)).size).toBe(5_000);
   expect(bench.frames.at(-1)?.more).toBe(0);
 });
@@ -124,11 +124,11 @@ it("a frame that cannot be made is an error that is told, and the next one goes 
   const bench = new Bench();
   await bench.listen();
   bench.isFailing = true;
-  await bench.clock.run(500);
+  await bench.clock.run(1_000);
   expect(bench.errors).toHaveLength(1);
   bench.isFailing = false;
   bench.hub.stir("h");
-  await bench.clock.run(500);
+  await bench.clock.run(1_000);
   expect(bench.frames).toEqual([{ hosts: ["h"], more: 0 }]);
 });
 

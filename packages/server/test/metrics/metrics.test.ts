@@ -4,7 +4,7 @@ import { loadConfig } from "@slotkeeper/server";
 import { HostSettings, METRICS, type Metric, type ScrapeContext, scrape, Telemetry } from "@slotkeeper/server/live";
 import { VirtualClock } from "@slotkeeper/testkit/simulator";
 import { describe, expect, it } from "vitest";
-import { type Fixture, type FixtureInit, startFixture } from "../service-fixture.ts";
+import { type Fixture, openWith, startFixture } from "../service-fixture.ts";
 import { metricsReference } from "./metrics-reference.ts";
 import { type Page, parsePage } from "./parse-page.ts";
 
@@ -91,13 +91,7 @@ describe("GET /metrics", () => {
         return Promise.reject(new Error("the store is down"));
       }
     }
-    const open: FixtureInit["open"] = async (_backend, clock) => ({
-      store: new Broken({ clock, newToken: () => "slot_0123456789abcdefghij" }),
-      description: "broken",
-      tokenKeys: undefined,
-      isReady: () => true,
-      close: async () => {},
-    });
+    const open = openWith((clock) => new Broken({ clock, newToken: () => "slot_0123456789abcdefghij" }));
     const fixture = await startFixture({ open });
     const slot = await fixture.take();
     await fixture.call("renew", { slotToken: slot.slotToken });

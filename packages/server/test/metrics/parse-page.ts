@@ -13,7 +13,7 @@ export interface Family {
 
 export interface Page {
   readonly families: ReadonlyMap<string, Family>;
-  value(name: string, labels?: Record<string, string>): number;
+  readonly value: (name: string, labels?: Record<string, string>) => number;
 }
 
 const SERIES = /^([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (-?[\d.e+-]+|\+Inf|NaN)$/;

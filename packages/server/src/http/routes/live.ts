@@ -24,9 +24,10 @@ export const history: Handler = (exchange, context) => {
   } satisfies ServiceHistory);
 };
 
-export const instances: Handler = async (exchange, { presence, log, now }) => {
+export const instances: Handler = async (exchange, context) => {
+  const { presence, log } = context;
   try {
-    exchange.json({ at: now(), ...(await presence.read()) });
+    exchange.json({ at: context.now(), ...(await presence.read()) });
   } catch (error) {
     log.warn("instances failed", { requestId: exchange.id, error });
     exchange.problem("UNAVAILABLE");
