@@ -9,7 +9,7 @@ export default defineConfig({
   // Where the global set-up runs.
   environments: { __vitest__: { resolve: { conditions } } },
   test: {
-    // Only a socket, until a test asks it for a database.
+    // Only a port, until a test asks it for a database.
     globalSetup: ["packages/testkit/src/postgres/global-setup.ts"],
     include: ["packages/*/test/**/*.{test,spec}.ts"],
     testTimeout: 30_000,

@@ -1,4 +1,13 @@
-import { ConfigError, type ConfigSources, formatPrinted, loadConfig, printedKeys, Service } from "@slotkeeper/server";
+import {
+  ConfigError,
+  type ConfigSources,
+  DatabaseError,
+  formatPrinted,
+  loadConfig,
+  printedKeys,
+  SchemaError,
+  Service,
+} from "@slotkeeper/server";
 import { announce } from "./announce.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { readFlags } from "./read-flags.ts";
@@ -87,6 +96,10 @@ function failed(error: unknown): ExitCode {
   if (error instanceof ConfigError) {
     process.stderr.write(`${error.message}\n`);
     return EXIT.config;
+  }
+  if (error instanceof SchemaError || error instanceof DatabaseError) {
+    process.stderr.write(`${error.message}\n`);
+    return EXIT.database;
   }
   const { code, address, port } = error as { code?: string; address?: string; port?: number };
   if (code === "EADDRINUSE") {

@@ -27,6 +27,15 @@ async function migrate(...args: string[]) {
 
 const config = configFile("config.json", { dsn: database.dsn, schema: "slots" });
 
+describe("slotkeeper serve", () => {
+  it("refuses a database that was not migrated, says what to do, and exits 5", async () => {
+    const fresh = configFile("fresh.json", { dsn: database.dsn, schema: "nothing_here" });
+    const command = slotkeeper(["serve", "-c", fresh, "--listen", "127.0.0.1:0"]);
+    expect(await command.exited).toBe(5);
+    expect(command.err).toContain('The schema "nothing_here" is not set up. Run: slotkeeper migrate -c config.json');
+  });
+});
+
 describe("slotkeeper migrate", () => {
   it("shows what is pending, migrates, and then has nothing to do", async () => {
     const before = await migrate("-c", config, "--status");

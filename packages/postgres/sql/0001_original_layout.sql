@@ -21,6 +21,8 @@ CREATE TABLE IF NOT EXISTS upstream_ip_cooldown ();
 CREATE TABLE IF NOT EXISTS upstream_ip_queue_depth ();
 CREATE TABLE IF NOT EXISTS "THROTTLE_PROTECTION" ();
 
+ALTER TABLE upstream_slot_pool ALTER COLUMN id TYPE integer;
+
 -- Unquoted names were folded to lower case.
 DO $$
 DECLARE

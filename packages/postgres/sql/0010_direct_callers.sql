@@ -13,6 +13,23 @@ ALTER TABLE upstream_ip_queue_depth ADD COLUMN expiries double precision[] NOT N
 COMMENT ON COLUMN upstream_ip_queue_depth.expiries IS
   'When each counted waiter stops counting, ascending. waiting_count is their number when last written, expires_at the last.';
 
+-- Only a direct caller knows its cooldown, and says so when it tries: the service's sweep keeps such releases for an hour.
+ALTER TABLE upstream_ip_cooldown ADD COLUMN is_direct boolean NOT NULL DEFAULT false;
+CREATE OR REPLACE FUNCTION slotkeeper_sweep_cooldowns() RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' AS $$
+DECLARE
+  v_gone integer;
+BEGIN
+  DELETE FROM upstream_ip_cooldown WHERE (hostname_pattern, ip_hash) IN (
+    SELECT hostname_pattern, ip_hash FROM upstream_ip_cooldown
+    WHERE coalesce(cool_until, 0) <= slotkeeper_now()
+      AND (NOT is_direct OR extract(epoch FROM last_release_at) * 1000 <= slotkeeper_now() - 3600000)
+    FOR UPDATE SKIP LOCKED
+  );
+  GET DIAGNOSTICS v_gone = ROW_COUNT;
+  RETURN v_gone;
+END $$;
+
 -- download_release_fq_waiter knows a host by its name only; the one that registered may have brought a hash of its own.
 CREATE TABLE slotkeeper_host_name (
   hostname text PRIMARY KEY,
@@ -146,7 +163,9 @@ LANGUAGE plpgsql STABLE AS $$
 BEGIN
   IF p_bucket = '' THEN RETURN 0; END IF;
   RETURN coalesce((
-    SELECT greatest(cool_until, extract(epoch FROM last_release_at) * 1000 + p_cooldown_ms) FROM upstream_ip_cooldown
+    -- Without a cooldown a release of this very moment must not count: as a timestamp it may be rounded up.
+    SELECT greatest(cool_until, CASE WHEN p_cooldown_ms > 0 THEN extract(epoch FROM last_release_at) * 1000 + p_cooldown_ms END)
+    FROM upstream_ip_cooldown
     WHERE hostname_pattern = p_host AND ip_hash = p_bucket
   ), 0);
 END $$;
@@ -256,9 +275,10 @@ BEGIN
     p.cooldown_ms := 0;
     h.policy := p;
   ELSIF p_slot.ip_hash <> '' THEN
-    INSERT INTO upstream_ip_cooldown AS c (hostname_pattern, ip_hash, last_release_at)
-    VALUES (h.host, p_slot.ip_hash, to_timestamp(h.touched_at / 1000))
-    ON CONFLICT (hostname_pattern, ip_hash) DO UPDATE SET last_release_at = greatest(c.last_release_at, excluded.last_release_at);
+    INSERT INTO upstream_ip_cooldown AS c (hostname_pattern, ip_hash, last_release_at, is_direct)
+    VALUES (h.host, p_slot.ip_hash, to_timestamp(h.touched_at / 1000), true)
+    ON CONFLICT (hostname_pattern, ip_hash) DO UPDATE SET is_direct = true,
+      last_release_at = greatest(c.last_release_at, excluded.last_release_at);
   END IF;
   h := slotkeeper_give_back(h, p_slot, NULL);
   h.policy := v_policy;

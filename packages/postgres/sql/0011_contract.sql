@@ -60,7 +60,7 @@ CREATE TEMP TABLE rekeyed_cooldown ON COMMIT DROP AS
   SELECT pg_temp.key_of(hostname_pattern) AS key, ip_hash, least(max(last_release_at), now()) AS last_release_at
   FROM upstream_ip_cooldown GROUP BY 1, 2;
 DELETE FROM upstream_ip_cooldown;
-INSERT INTO upstream_ip_cooldown (hostname_pattern, ip_hash, last_release_at) SELECT * FROM rekeyed_cooldown;
+INSERT INTO upstream_ip_cooldown (hostname_pattern, ip_hash, last_release_at, is_direct) SELECT *, true FROM rekeyed_cooldown;
 
 -- A waiter of the original counts for 20 s after its bucket was last heard of.
 CREATE TEMP TABLE rekeyed_depth ON COMMIT DROP AS
@@ -71,6 +71,10 @@ DELETE FROM upstream_ip_queue_depth;
 INSERT INTO upstream_ip_queue_depth (hostname_pattern, ip_hash, waiting_count, updated_at, expires_at, expiries)
 SELECT key, ip_hash, waiting_count, updated_at, ends_at, array_fill(ends_at, ARRAY[waiting_count])
 FROM rekeyed_depth, LATERAL (SELECT (extract(epoch FROM updated_at) * 1000 + 20000)::double precision AS ends_at) e;
+
+-- A function of the original that waits for this very lock goes on with its old text, and people set slots free by hand:
+-- both would write past the books. They get an error, and can call again.
+ALTER TABLE upstream_slot_pool ADD CONSTRAINT upstream_slot_pool_books CHECK ((status = 'locked') = (ends_at IS NOT NULL));
 
 -- The books of their hosts.
 DO $$
@@ -105,7 +109,8 @@ CREATE FUNCTION download_try_acquire_slot(
 ) RETURNS TABLE (
   status text, slot_token text, queue_depth integer, ip_queue_depth integer, throttle_code integer, throttle_retry_after integer
 )
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
   a slotkeeper_direct_answer;
 BEGIN
@@ -130,7 +135,8 @@ END $$;
 
 -- Gives a slot back. What is nobody's any more, or never was, is let pass: releasing twice is no error.
 CREATE FUNCTION download_release_slot(p_hostname_hash text, p_ip_bucket text, p_slot_token text, p_now_ms bigint) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
   -- A bare number is the token of a slot that the original gave out.
   v_id integer := CASE WHEN p_slot_token ~ '^[0-9]{1,9}$' THEN p_slot_token::integer ELSE slotkeeper_token_row(p_slot_token) END;
@@ -149,7 +155,8 @@ CREATE FUNCTION download_register_fq_waiter(
   p_zombie_timeout_seconds integer DEFAULT 20, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth',
   p_max_waiters_per_host integer DEFAULT 0
 ) RETURNS TABLE (status text, queue_depth integer, ip_queue_depth integer)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
   v_host text := slotkeeper_host_key(p_hostname_hash, p_hostname);
   v_bucket text := slotkeeper_checked('p_ip_bucket', coalesce(p_ip_bucket, ''), 255);
@@ -199,7 +206,8 @@ END $$;
 CREATE FUNCTION download_release_fq_waiter(
   p_hostname text, p_ip_bucket text, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth'
 ) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
   v_host text := coalesce(
     (SELECT host FROM slotkeeper_host_name WHERE hostname = slotkeeper_lower(p_hostname)), slotkeeper_pattern_key(p_hostname));
@@ -224,7 +232,8 @@ CREATE FUNCTION download_check_throttle_protection(
   p_hostname_hash text, p_hostname text, p_throttle_time_window integer DEFAULT 60,
   p_throttle_table_name text DEFAULT 'THROTTLE_PROTECTION'
 ) RETURNS TABLE (is_protected boolean, error_code integer, retry_after integer)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
   v_window_ms double precision := greatest(0, coalesce(p_throttle_time_window, 60)) * 1000.0;
   v_now double precision := slotkeeper_now();
@@ -249,7 +258,8 @@ CREATE FUNCTION download_upsert_throttle_protection(
   "HOSTNAME_HASH" text, "HOSTNAME" text, "ERROR_TIMESTAMP" integer, "IS_PROTECTED" integer, "LAST_ERROR_CODE" integer,
   "OBS_WINDOW_START" integer, "OBS_ERROR_COUNT" integer, "OBS_SUCCESS_COUNT" integer, "CONSECUTIVE_ERROR_COUNT" integer
 )
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
   v_host text := slotkeeper_host_key(p_hostname_hash, p_hostname);
   v_open_ms double precision := greatest(0, coalesce(p_throttle_time_window, 60)) * 1000.0;
@@ -282,7 +292,8 @@ CREATE FUNCTION func_try_acquire_slot(
   p_hostname_pattern text, p_ip_hash text, p_global_limit integer, p_per_ip_limit integer, p_zombie_timeout_seconds integer,
   p_cooldown_seconds integer
 ) RETURNS integer
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
   a slotkeeper_direct_answer := slotkeeper_try_direct(
     slotkeeper_pattern_key(p_hostname_pattern),
@@ -302,7 +313,8 @@ END $$;
 
 -- Gives back what func_try_acquire_slot gave out, and nothing else.
 CREATE FUNCTION func_release_fair_slot(p_slot_id integer, p_enable_cooldown boolean DEFAULT true) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
   h slotkeeper_host := slotkeeper_find((SELECT hostname_pattern FROM upstream_slot_pool WHERE id = p_slot_id));
   v_slot upstream_slot_pool;
@@ -336,14 +348,18 @@ BEGIN
   RETURN v_freed;
 END $$;
 
+-- Rows that are in use at this moment are not old, and nobody waits for them.
 CREATE FUNCTION func_cleanup_ip_cooldown(p_ttl_seconds integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   v_ttl_ms double precision := slotkeeper_required('p_ttl_seconds', p_ttl_seconds, 0) * 1000;
   v_gone integer;
 BEGIN
-  DELETE FROM upstream_ip_cooldown
-  WHERE extract(epoch FROM last_release_at) * 1000 <= slotkeeper_now() - v_ttl_ms AND coalesce(cool_until, 0) <= slotkeeper_now();
+  DELETE FROM upstream_ip_cooldown WHERE (hostname_pattern, ip_hash) IN (
+    SELECT hostname_pattern, ip_hash FROM upstream_ip_cooldown
+    WHERE extract(epoch FROM last_release_at) * 1000 <= slotkeeper_now() - v_ttl_ms AND coalesce(cool_until, 0) <= slotkeeper_now()
+    FOR UPDATE SKIP LOCKED
+  );
   GET DIAGNOSTICS v_gone = ROW_COUNT;
   RETURN v_gone;
 END $$;
@@ -355,8 +371,12 @@ DECLARE
   v_ttl_ms double precision := slotkeeper_required('p_ttl_seconds', p_ttl_seconds, 0) * 1000;
   v_gone integer;
 BEGIN
-  DELETE FROM upstream_ip_queue_depth
-  WHERE expires_at <= slotkeeper_now() OR waiting_count = 0 OR extract(epoch FROM updated_at) * 1000 <= slotkeeper_now() - v_ttl_ms;
+  DELETE FROM upstream_ip_queue_depth WHERE (hostname_pattern, ip_hash) IN (
+    SELECT hostname_pattern, ip_hash FROM upstream_ip_queue_depth
+    WHERE expires_at <= slotkeeper_now() OR waiting_count = 0
+      OR extract(epoch FROM updated_at) * 1000 <= slotkeeper_now() - v_ttl_ms
+    FOR UPDATE SKIP LOCKED
+  );
   GET DIAGNOSTICS v_gone = ROW_COUNT;
   DELETE FROM slotkeeper_host_name n WHERE NOT EXISTS (SELECT FROM upstream_ip_queue_depth WHERE hostname_pattern = n.host);
   RETURN v_gone;

@@ -1,6 +1,7 @@
 /** `@slotkeeper/server`: the service over HTTP. */
 
 export {
+  DatabaseError,
   MigrateError,
   type MigrationState,
   migrate,

@@ -73,7 +73,7 @@ describe.skipIf(process.env["DATABASE_URL"] !== undefined)("the server", () => {
       setInterval(() => {}, 1000);`;
     const tests = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "pipe", "inherit"] });
     const line = await new Promise<string>((resolve) =>
-      tests.stdout.once("data", (data: Buffer) => resolve(`${data}`)),
+      tests.stdout.once("data", (data: Buffer) => resolve(data.toString())),
     );
     const { dsn } = JSON.parse(line) as { dsn: string };
     const folder = (await ask(dsn, "SHOW data_directory")) as string;

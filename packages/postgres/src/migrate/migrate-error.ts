@@ -41,6 +41,7 @@ const ADVICE: { readonly [code: string]: string } = {
   "25006": "This is a standby or a read-only session; use the primary.",
   "53300": "The server has no connection left.",
   "57P03": "The server is starting or stopping; try again.",
+  "40P01": "It met a caller of the old functions half-way; try again.",
   "55P03": "Another transaction holds what is to be changed; try again when it has ended.",
 };
 

@@ -129,6 +129,19 @@ describe("what the known implementation got wrong", () => {
     expect(row["ERROR_TIMESTAMP"]).toBeLessThan(2_000_000_000);
   });
 
+  it("nobody writes past the books: a slot that is locked or freed by hand is an error", async () => {
+    const token = await caller.acquire("hand", "b1", ONE);
+    const host = "hostname_pattern = slotkeeper_host_key(NULL, 'hand')";
+    await expect(client.query(`UPDATE upstream_slot_pool SET status = 'available' WHERE ${host}`)).rejects.toThrow(
+      /_books/,
+    );
+    await caller.release(token);
+    await expect(client.query(`UPDATE upstream_slot_pool SET status = 'locked' WHERE ${host}`)).rejects.toThrow(
+      /_books/,
+    );
+    expect((await caller.tryAcquire("hand", "b2", ONE)).status).toBe("ACQUIRED");
+  });
+
   it("a try does not wait for another host's lock", async () => {
     const other = await database.connect();
     await caller.acquire("held", "b");

@@ -93,6 +93,16 @@ describe("direct callers and the service share one truth", () => {
     expect(await host.try("b2")).toMatchObject({ status: "IP_TOO_MANY", blockedBy: "cooldown" });
   });
 
+  it("the service's sweep leaves a direct caller's cooldown alone, whose length it does not know, for an hour", async () => {
+    await caller.release(await caller.acquire("", "b1", host.direct));
+    await stores[0].cleanup({ waiterTtlMs: 20_000 });
+    expect((await caller.tryAcquire("", "b1", { ...host.direct, p_cooldown_seconds: 60 })).status).toBe("IP_TOO_MANY");
+    const rows = "upstream_ip_cooldown WHERE hostname_pattern = $1";
+    await client.query("UPDATE upstream_ip_cooldown SET last_release_at = last_release_at - interval '1 hour'");
+    expect((await stores[0].cleanup({ waiterTtlMs: 20_000 })).cooldowns).toBeGreaterThan(0);
+    expect(await caller.count(rows, [host.key])).toBe(0);
+  });
+
   it("waiters of both fill one pool", async () => {
     host.policy = { ...POLICY, waiters: 2, slots: 1 };
     await host.take("b0");

@@ -10,16 +10,14 @@ import {
   SchemaError,
 } from "@slotkeeper/postgres";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 
-const opened: TestDatabase[] = [];
-afterEach(() => Promise.all(opened.splice(0).map((database) => database.close())));
-
-async function emptyDatabase(): Promise<TestDatabase> {
-  const database = await TestDatabase.open({ isEmpty: true });
-  opened.push(database);
-  return database;
-}
+const database = await TestDatabase.open({ isEmpty: true });
+afterAll(() => database.close());
+const client = await database.connect();
+let schemas = 0;
+/** Each test has a schema of its own. */
+const newTarget = () => ({ dsn: database.dsn, schema: `migrated_${++schemas}` });
 
 const migration = (number: number, sql: string): Migration => {
   const name = `step_${number}`;
@@ -35,9 +33,8 @@ const FIRST = migration(1, "CREATE TABLE first (n int)");
 const SECOND = migration(2, "CREATE TABLE second (n int); INSERT INTO second VALUES (1)");
 const THIRD = migration(5, "INSERT INTO second VALUES (2)");
 
-async function tables(database: TestDatabase): Promise<string[]> {
-  const client = await database.connect();
-  const { rows } = await client.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1");
+async function tables(schema: string): Promise<string[]> {
+  const { rows } = await client.query("SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY 1", [schema]);
   return rows.map(({ tablename }) => tablename as string);
 }
 
@@ -49,67 +46,63 @@ const codeOf = (work: Promise<unknown>) =>
 
 describe("migrate", () => {
   it("applies what is missing, in order, once", async () => {
-    const database = await emptyDatabase();
+    const target = newTarget();
     const told: number[] = [];
     const migrations = [FIRST, SECOND];
-    await migrate({ dsn: database.dsn, migrations, onApplied: ({ number }) => told.push(number) });
+    await migrate({ ...target, migrations, onApplied: ({ number }) => told.push(number) });
     expect(told).toEqual([1, 2]);
-    expect(await migrate({ dsn: database.dsn, migrations })).toEqual([]);
-    expect(await migrate({ dsn: database.dsn, migrations: [...migrations, THIRD] })).toEqual([THIRD]);
-    const client = await database.connect();
-    expect((await client.query("SELECT n FROM second ORDER BY n")).rows).toEqual([{ n: 1 }, { n: 2 }]);
+    expect(await migrate({ ...target, migrations })).toEqual([]);
+    expect(await migrate({ ...target, migrations: [...migrations, THIRD] })).toEqual([THIRD]);
+    expect((await client.query(`SELECT n FROM ${target.schema}.second ORDER BY n`)).rows).toEqual([{ n: 1 }, { n: 2 }]);
   });
 
   it("keeps nothing of a migration that fails, and what came before it", async () => {
-    const database = await emptyDatabase();
+    const target = newTarget();
     const broken = migration(2, "CREATE TABLE half (n int); SELECT 1 / 0");
-    const failure = migrate({ dsn: database.dsn, migrations: [FIRST, broken, THIRD] });
+    const failure = migrate({ ...target, migrations: [FIRST, broken, THIRD] });
     await expect(failure).rejects.toThrow(/0002_step_2\.sql.*division by zero/);
-    expect(await tables(database)).toEqual(["first", "slotkeeper_migration"]);
-    expect(await migrate({ dsn: database.dsn, migrations: [FIRST, SECOND] })).toEqual([SECOND]);
+    expect(await tables(target.schema)).toEqual(["first", "slotkeeper_migration"]);
+    expect(await migrate({ ...target, migrations: [FIRST, SECOND] })).toEqual([SECOND]);
   });
 
   it("takes turns with others at the same time", async () => {
-    const database = await emptyDatabase();
-    const runs = await Promise.all(Array.from({ length: 6 }, () => migrate({ dsn: database.dsn })));
+    const target = newTarget();
+    const runs = await Promise.all(Array.from({ length: 6 }, () => migrate(target)));
     expect(runs.flat().map(({ number }) => number)).toHaveLength(readMigrations().length);
-    expect(await migrate({ dsn: database.dsn })).toEqual([]);
+    expect(await migrate(target)).toEqual([]);
   });
 
   it("refuses a schema of a newer version, and touches nothing", async () => {
-    const database = await emptyDatabase();
-    await migrate({ dsn: database.dsn, migrations: [FIRST, migration(7, "SELECT 1")] });
-    const older = migrate({ dsn: database.dsn, migrations: [FIRST] });
+    const target = newTarget();
+    await migrate({ ...target, migrations: [FIRST, migration(7, "SELECT 1")] });
+    const older = migrate({ ...target, migrations: [FIRST] });
     await expect(older).rejects.toThrow(/newer version.*0007_step_7.*Nothing was changed/);
-    expect(await codeOf(migrate({ dsn: database.dsn, migrations: [FIRST, migration(9, "CREATE TABLE no ()")] }))).toBe(
+    expect(await codeOf(migrate({ ...target, migrations: [FIRST, migration(9, "CREATE TABLE no ()")] }))).toBe(
       "SCHEMA_NEW",
     );
-    expect(await tables(database)).toEqual(["first", "slotkeeper_migration"]);
+    expect(await tables(target.schema)).toEqual(["first", "slotkeeper_migration"]);
   });
 
   it("refuses an applied migration that reads otherwise now, and one that was left out", async () => {
-    const database = await emptyDatabase();
-    await migrate({ dsn: database.dsn, migrations: [FIRST, SECOND] });
+    const target = newTarget();
+    await migrate({ ...target, migrations: [FIRST, SECOND] });
     const changed = [migration(1, "CREATE TABLE other (n int)"), SECOND, THIRD];
-    await expect(migrate({ dsn: database.dsn, migrations: changed })).rejects.toThrow(/other texts of 0001_step_1/);
+    await expect(migrate({ ...target, migrations: changed })).rejects.toThrow(/other texts of 0001_step_1/);
     const between = [FIRST, migration(1.5, "SELECT 1"), SECOND];
-    await expect(migrate({ dsn: database.dsn, migrations: between })).rejects.toThrow(/lacks .*though later ones/);
-    expect(await tables(database)).toEqual(["first", "second", "slotkeeper_migration"]);
+    await expect(migrate({ ...target, migrations: between })).rejects.toThrow(/lacks .*though later ones/);
+    expect(await tables(target.schema)).toEqual(["first", "second", "slotkeeper_migration"]);
   });
 
   it("gives up when somebody holds a table for too long, rather than block everybody behind it", async () => {
-    const database = await emptyDatabase();
-    await migrate({ dsn: database.dsn, migrations: [FIRST] });
-    const client = await database.connect();
-    await client.query("BEGIN; LOCK TABLE first");
+    const target = newTarget();
+    await migrate({ ...target, migrations: [FIRST] });
+    await client.query(`BEGIN; LOCK TABLE ${target.schema}.first`);
     const impatient = migration(2, "SET LOCAL lock_timeout = '50ms'; ALTER TABLE first ADD COLUMN m int");
-    await expect(migrate({ dsn: database.dsn, migrations: [FIRST, impatient] })).rejects.toThrow(/try again/);
+    await expect(migrate({ ...target, migrations: [FIRST, impatient] })).rejects.toThrow(/try again/);
     await client.query("ROLLBACK");
   });
 
   it("works where the role may use the schema but create none", async () => {
-    const database = await emptyDatabase();
-    const client = await database.connect();
     const role = `migrator_${Date.now()}`;
     await client.query(`CREATE ROLE ${role}; CREATE SCHEMA theirs AUTHORIZATION ${role}`);
     const dsn = new URL(database.dsn);
@@ -125,10 +118,10 @@ describe("migrate", () => {
 
 describe("migrationStates and assertSchema", () => {
   it("tell what is applied, pending, changed and unknown", async () => {
-    const database = await emptyDatabase();
-    await migrate({ dsn: database.dsn, migrations: [FIRST, SECOND, THIRD] });
+    const target = newTarget();
+    await migrate({ ...target, migrations: [FIRST, SECOND, THIRD] });
     const states = await migrationStates({
-      dsn: database.dsn,
+      ...target,
       migrations: [FIRST, migration(2, "SELECT 3"), migration(9, "")],
     });
     expect(states.map(({ number, state, appliedAt }) => [number, state, appliedAt instanceof Date])).toEqual([
@@ -140,28 +133,26 @@ describe("migrationStates and assertSchema", () => {
   });
 
   it("refuse a server its start on a missing, an old and a newer schema, and say what to do", async () => {
-    const database = await emptyDatabase();
-    const client = await database.connect();
-    await expect(assertSchema(client)).rejects.toThrow(/is not set up. Run: slotkeeper migrate/);
-    await migrate({ dsn: database.dsn, migrations: readMigrations().slice(0, 2) });
-    expect(await codeOf(assertSchema(client))).toBe("SCHEMA_OLD");
-    await migrate({ dsn: database.dsn });
-    await assertSchema(client);
-    await client.query("INSERT INTO slotkeeper_migration VALUES (9999, 'of_tomorrow', 'x')");
-    await expect(assertSchema(client)).rejects.toThrow(/newer version.*9999_of_tomorrow/);
+    const target = newTarget();
+    await expect(assertSchema(client, target.schema)).rejects.toThrow(/is not set up. Run: slotkeeper migrate/);
+    await migrate({ ...target, migrations: readMigrations().slice(0, 2) });
+    expect(await codeOf(assertSchema(client, target.schema))).toBe("SCHEMA_OLD");
+    await migrate(target);
+    await assertSchema(client, target.schema);
+    await client.query(`INSERT INTO ${target.schema}.slotkeeper_migration VALUES (9999, 'of_tomorrow', 'x')`);
+    await expect(assertSchema(client, target.schema)).rejects.toThrow(/newer version.*9999_of_tomorrow/);
     expect(await codeOf(assertSchema(client, "elsewhere"))).toBe("SCHEMA_MISSING");
   });
 });
 
 describe("migrationScript", () => {
   it("does what migrate does, and migrate then finds nothing to do", async () => {
-    const database = await emptyDatabase();
-    const client = await database.connect();
-    await client.query(migrationScript("printed"));
-    expect(await migrate({ dsn: database.dsn, schema: "printed" })).toEqual([]);
-    await expect(client.query(migrationScript("printed"))).rejects.toThrow(/duplicate key/);
+    const target = newTarget();
+    await client.query(migrationScript(target.schema));
+    expect(await migrate(target)).toEqual([]);
+    await expect(client.query(migrationScript(target.schema))).rejects.toThrow(/duplicate key/);
     await client.query("ROLLBACK");
-    expect(await migrate({ dsn: database.dsn, schema: "printed" })).toEqual([]);
+    expect(await migrate(target)).toEqual([]);
   });
 
   it.each(["", "x".repeat(64), "a\0b"])("refuses %j for a schema", (schema) => {
@@ -183,7 +174,6 @@ describe("what cannot be reached", () => {
   });
 
   it("a wrong password, and a database that is not there, say so", async () => {
-    const database = await emptyDatabase();
     const wrong = new URL(database.dsn);
     wrong.username = "nobody_of_that_name";
     wrong.password = "hush";

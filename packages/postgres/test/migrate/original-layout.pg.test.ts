@@ -1,19 +1,22 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { migrate } from "@slotkeeper/postgres";
-import { TestDatabase } from "@slotkeeper/testkit/postgres";
+import { dumpSchema, TestDatabase } from "@slotkeeper/testkit/postgres";
 import type { Client } from "pg";
-import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { DirectCaller } from "../contract/direct-caller.ts";
 
 const ORIGINAL = readFileSync(new URL("original-layout.sql", import.meta.url), "utf8");
-const opened: TestDatabase[] = [];
-afterAll(() => Promise.all(opened.map((database) => database.close())));
+const database = await TestDatabase.open({ isEmpty: true });
+afterAll(() => database.close());
+let schemas = 0;
 
-async function emptyDatabase(): Promise<{ database: TestDatabase; client: Client }> {
-  const database = await TestDatabase.open({ isEmpty: true });
-  opened.push(database);
-  return { database, client: await database.connect() };
+/** Each test has a schema of its own, and a client in it. */
+async function newSchema(): Promise<{ client: Client; target: { dsn: string; schema: string } }> {
+  const schema = `original_${++schemas}`;
+  const client = await database.connect({ options: `-c search_path=${schema}` });
+  await client.query(`CREATE SCHEMA ${schema}`);
+  return { client, target: { dsn: database.dsn, schema } };
 }
 
 const sha256 = (name: string) => createHash("sha256").update(name).digest("hex");
@@ -24,11 +27,11 @@ describe("a database with the original layout and live rows", () => {
   const FULL = { p_max_slot_per_host: 4 };
 
   beforeEach(async () => {
-    const fresh = await emptyDatabase();
+    const fresh = await newSchema();
     client = fresh.client;
     caller = new DirectCaller(client);
     await client.query(ORIGINAL);
-    await migrate({ dsn: fresh.database.dsn });
+    await migrate(fresh.target);
   });
 
   it("loses no row", async () => {
@@ -98,9 +101,29 @@ describe("a database with the original layout and live rows", () => {
   });
 });
 
+describe("an original in use while it is migrated", () => {
+  it("is waited for: what a caller commits half-way is counted", async () => {
+    const { client, target } = await newSchema();
+    await client.query(ORIGINAL);
+    await client.query("BEGIN");
+    await client.query(
+      "UPDATE upstream_slot_pool SET status = 'locked', ip_hash = 'late', locked_at = now() WHERE id = 3",
+    );
+    const migrated = migrate(target);
+    const waiting = "pg_stat_activity WHERE application_name = 'slotkeeper migrate' AND wait_event_type = 'Lock'";
+    const watcher = new DirectCaller(await database.connect());
+    await vi.waitFor(async () => expect(await watcher.count(waiting)).toBe(1), { timeout: 10_000 });
+    await client.query("COMMIT");
+    await migrated;
+    const caller = new DirectCaller(client);
+    expect((await caller.tryAcquire("example.com", "late", { p_max_slot_per_host: 9 })).status).toBe("IP_TOO_MANY");
+    expect((await caller.tryAcquire("example.com", "b9", { p_max_slot_per_host: 4 })).status).toBe("QUEUE_FULL");
+  });
+});
+
 describe("the shapes an original may have", () => {
   it("all come out as the same schema", async () => {
-    const { database, client } = await emptyDatabase();
+    const { client, target } = await newSchema();
     await client.query(`
       CREATE TABLE upstream_slot_pool (id serial, hostname_pattern text, slot_index smallint, status text, ip_hash text,
         locked_at bigint, created_at timestamp);
@@ -113,15 +136,12 @@ describe("the shapes an original may have", () => {
       CREATE TABLE "THROTTLE_PROTECTION" (hostname_hash text, hostname text, error_timestamp bigint, is_protected boolean,
         last_error_code int);
       INSERT INTO "THROTTLE_PROTECTION" VALUES ('h', 'a.example', extract(epoch FROM now())::bigint, true, 500)`);
-    await migrate({ dsn: database.dsn });
-    const columns = async (from: Client) =>
-      (
-        await from.query(`SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns
-          WHERE table_schema = 'public' AND table_name ~ '^(upstream|THROTTLE)' ORDER BY 1, 2`)
-      ).rows;
-    const migrated = await TestDatabase.open();
-    opened.push(migrated);
-    expect(await columns(client)).toEqual(await columns(await migrated.connect()));
+    await migrate(target);
+    const fresh = await newSchema();
+    await migrate(fresh.target);
+    expect(withoutNames(await dumpSchema(client, target.schema))).toBe(
+      withoutNames(await dumpSchema(fresh.client, fresh.target.schema)),
+    );
     const caller = new DirectCaller(client);
     expect(await caller.count("upstream_slot_pool WHERE status = 'locked'")).toBe(2);
     expect(await caller.tryAcquire("a", "b", { p_cooldown_seconds: 60 })).toMatchObject({
@@ -132,12 +152,12 @@ describe("the shapes an original may have", () => {
   });
 
   it("keep the rights that were granted by name, and give up those of everybody", async () => {
-    const { database, client } = await emptyDatabase();
+    const { client, target } = await newSchema();
     await client.query(ORIGINAL);
     const role = `old_caller_${Date.now()}`;
     await client.query(`CREATE ROLE ${role}; GRANT EXECUTE ON FUNCTION download_release_slot TO ${role}`);
     try {
-      await migrate({ dsn: database.dsn });
+      await migrate(target);
       const may = async (name: string, who: string) =>
         (await client.query("SELECT has_function_privilege($1, $2, 'EXECUTE') AS may", [who, name])).rows[0]
           .may as boolean;
@@ -148,3 +168,8 @@ describe("the shapes an original may have", () => {
     }
   });
 });
+
+/** Functions say in which schema they were made. */
+function withoutNames(dump: string): string {
+  return dump.replaceAll(/original_\d+/g, "");
+}

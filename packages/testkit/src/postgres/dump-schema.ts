@@ -60,7 +60,9 @@ const COMMENTS = `
   WHERE c.relnamespace = ${IN_SCHEMA} AND c.relkind IN ('r', 'c')
   ORDER BY c.relname COLLATE "C", a.attname COLLATE "C" NULLS FIRST`;
 
+// The text itself is in the migrations, once.
 const FUNCTIONS = `
-  SELECT replace(pg_get_functiondef(p.oid), format(' FUNCTION %I.', $1::text), ' FUNCTION ') || ';' AS definition
+  SELECT replace(split_part(pg_get_functiondef(p.oid), 'AS $function$', 1), format(' FUNCTION %I.', $1::text), ' FUNCTION ')
+    || '-- text: md5 ' || md5(p.prosrc) AS definition
   FROM pg_proc p WHERE p.pronamespace = ${IN_SCHEMA} AND p.prokind = 'f'
   ORDER BY p.proname COLLATE "C", pg_get_function_identity_arguments(p.oid) COLLATE "C"`;

@@ -18,6 +18,7 @@ export function dsnOf(dsn: string, database: string): string {
   return url.href;
 }
 
+/** Work on a connection of its own. */
 export async function onServer<T>(dsn: string, work: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client({ connectionString: dsn });
   await client.connect();

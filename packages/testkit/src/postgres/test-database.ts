@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Client, type ClientConfig } from "pg";
-import { askForCluster } from "./cluster-socket.ts";
+import { askForCluster } from "./ask-for-cluster.ts";
 import { dsnOf, onServer, type TestCluster } from "./test-cluster.ts";
 
 export interface TestDatabaseOptions {
@@ -26,7 +26,9 @@ export class TestDatabase implements AsyncDisposable {
     const cluster = await askForCluster();
     const name = `${cluster.prefix}_${randomBytes(5).toString("hex")}`;
     const template = isEmpty ? "template0" : cluster.template;
-    await onServer(cluster.dsn, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+    await onServer(cluster.dsn, (client) =>
+      client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`),
+    );
     return new TestDatabase(cluster, name);
   }
 
