@@ -182,24 +182,9 @@ CREATE TABLE slotkeeper_host (
   next_silent_at double precision NOT NULL DEFAULT 'Infinity'::double precision,
   policy slotkeeper_policy NOT NULL,
   probes integer NOT NULL DEFAULT 0,
-  reclaimed integer NOT NULL DEFAULT 0,
   touched_at double precision NOT NULL,
   CONSTRAINT slotkeeper_host_pkey PRIMARY KEY (host)
 ) WITH (fillfactor=25, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
-
-CREATE TABLE slotkeeper_host_name (
-  host text NOT NULL,
-  hostname text NOT NULL,
-  CONSTRAINT slotkeeper_host_name_pkey PRIMARY KEY (hostname)
-);
-
-CREATE TABLE slotkeeper_instance (
-  about jsonb NOT NULL,
-  ends_at double precision NOT NULL,
-  instance text NOT NULL,
-  seen_at double precision NOT NULL,
-  CONSTRAINT slotkeeper_instance_pkey PRIMARY KEY (instance)
-) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 
 CREATE TABLE slotkeeper_migration (
   applied_at timestamp with time zone NOT NULL DEFAULT now(),
@@ -251,6 +236,7 @@ CREATE TABLE upstream_ip_cooldown (
 CREATE TABLE upstream_ip_queue_depth (
   expires_at double precision NOT NULL DEFAULT 0,
   expiries double precision[] NOT NULL DEFAULT '{}'::double precision[],
+  hostname text,
   hostname_pattern text NOT NULL,
   ip_hash text NOT NULL,
   updated_at timestamp with time zone NOT NULL DEFAULT now(),
@@ -282,6 +268,8 @@ CREATE TABLE upstream_slot_pool (
 
 CREATE INDEX slotkeeper_session_keep ON slotkeeper_session USING btree (((host || ''::text)), keep_until);
 
+CREATE INDEX upstream_ip_queue_depth_name ON upstream_ip_queue_depth USING btree (hostname, ip_hash) WHERE (hostname IS NOT NULL);
+
 CREATE UNIQUE INDEX upstream_slot_pool_slot ON upstream_slot_pool USING btree (hostname_pattern, slot_index);
 
 COMMENT ON TABLE slotkeeper_account IS 'Account in packages/queue/src/order/state.ts. waiting counts slotkeeper_waiter only. An idle row that the meter has passed counts as none.';
@@ -298,15 +286,13 @@ COMMENT ON COLUMN slotkeeper_host.policy IS 'In force: what instances brought la
 
 COMMENT ON COLUMN slotkeeper_host.probes IS 'Leases that are half-open probes.';
 
-COMMENT ON COLUMN slotkeeper_host.reclaimed IS 'Leases that ran out unreleased, and that no answer has told of yet.';
-
 COMMENT ON COLUMN slotkeeper_host.touched_at IS 'The moment of the last call, by the clock as read under its lock.';
-
-COMMENT ON TABLE slotkeeper_host_name IS 'Names whose waiters are counted under a key that is not the name''s SHA-256.';
 
 COMMENT ON TABLE slotkeeper_session IS 'Its lease, which is over unless the slot still has this fence; or its end. Asked for by session: granted once in its life.';
 
 COMMENT ON COLUMN upstream_ip_queue_depth.expiries IS 'When each counted waiter stops counting, ascending. waiting_count is their number when last written, expires_at the last.';
+
+COMMENT ON COLUMN upstream_ip_queue_depth.hostname IS 'In lower case, where the host''s key is not its SHA-256.';
 
 CREATE OR REPLACE FUNCTION download_check_throttle_protection(p_hostname_hash text, p_hostname text, p_throttle_time_window integer DEFAULT 60, p_throttle_table_name text DEFAULT 'THROTTLE_PROTECTION'::text)
  RETURNS TABLE(is_protected boolean, error_code integer, retry_after integer)
@@ -332,7 +318,7 @@ CREATE OR REPLACE FUNCTION download_register_fq_waiter(p_hostname_hash text, p_h
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
--- text: md5 9878db324223f7304523979f04916590
+-- text: md5 e7b0ffa1a11a06bafe153f22aef5bfa9
 
 CREATE OR REPLACE FUNCTION download_release_fq_waiter(p_hostname text, p_ip_bucket text, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth'::text)
  RETURNS void
@@ -345,7 +331,7 @@ CREATE OR REPLACE FUNCTION download_release_fq_waiter(p_hostname text, p_ip_buck
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
--- text: md5 05349a11cc2338edb38177d03b704a6d
+-- text: md5 f75f451d16df306a6b52cb24da4fc13f
 
 CREATE OR REPLACE FUNCTION download_release_slot(p_hostname_hash text, p_ip_bucket text, p_slot_token text, p_now_ms bigint)
  RETURNS void
@@ -398,7 +384,7 @@ CREATE OR REPLACE FUNCTION func_cleanup_queue_depth(p_ttl_seconds integer)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
--- text: md5 dc82f7d73b4e85cc03c784de10b1ca34
+-- text: md5 33fdba4a1ba9afdda22c3187d12a8b95
 
 CREATE OR REPLACE FUNCTION func_cleanup_zombie_slots(p_zombie_timeout_seconds integer)
  RETURNS integer
@@ -455,14 +441,6 @@ CREATE OR REPLACE FUNCTION slotkeeper_advance(l slotkeeper_ledger, p_at double p
  LANGUAGE plpgsql
  IMMUTABLE
 -- text: md5 7409a93ee88d578c7f3b326e778c2fee
-
-CREATE OR REPLACE FUNCTION slotkeeper_announce(p_instance text, p_ttl_ms double precision, p_about jsonb)
- RETURNS void
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
- SET lock_timeout TO '3s'
--- text: md5 e99c5ac8a25f70a070dc935516778a9f
 
 CREATE OR REPLACE FUNCTION slotkeeper_answer(h slotkeeper_host, a slotkeeper_account, e slotkeeper_entry)
  RETURNS slotkeeper_entry
@@ -549,12 +527,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_checked(p_argument text, p_value text, p_m
 CREATE OR REPLACE FUNCTION slotkeeper_close(h slotkeeper_host)
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 f2c5840d56e4d607850f9bb345d6d96e
+-- text: md5 f405dc672057d6c38a5808ddbf25d630
 
 CREATE OR REPLACE FUNCTION slotkeeper_conclude(r slotkeeper_round)
  RETURNS jsonb
  LANGUAGE plpgsql
--- text: md5 fc93d69ebe2de605e8452b8ade922d2c
+-- text: md5 1e3fcd03c2400f9311dcc6f6e8fa6bba
 
 CREATE OR REPLACE FUNCTION slotkeeper_cool_down(h slotkeeper_host, p_bucket text, p_from double precision)
  RETURNS void
@@ -567,10 +545,10 @@ CREATE OR REPLACE FUNCTION slotkeeper_cools_until(p_host text, p_bucket text, p_
  STABLE
 -- text: md5 07de8bfcc6c1d2e943aef7e7390e62d3
 
-CREATE OR REPLACE FUNCTION slotkeeper_count_waiter(h slotkeeper_host, p_bucket text, p_lasts_ms double precision)
+CREATE OR REPLACE FUNCTION slotkeeper_count_waiter(h slotkeeper_host, p_bucket text, p_lasts_ms double precision, p_hostname text)
  RETURNS slotkeeper_depths
  LANGUAGE plpgsql
--- text: md5 38e71a6f93b70d08c6cee625ed4f0d5c
+-- text: md5 650aa7eb598178287ee5beb41218510a
 
 CREATE OR REPLACE FUNCTION slotkeeper_decide(p_batch jsonb, p_may_grant boolean)
  RETURNS jsonb
@@ -670,21 +648,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_host_key(p_hash text, p_name text)
  RETURNS text
  LANGUAGE plpgsql
  IMMUTABLE
--- text: md5 b027b8b409b988d22a9edb2f23bcd589
-
-CREATE OR REPLACE FUNCTION slotkeeper_host_keys()
- RETURNS jsonb
- LANGUAGE sql
- STABLE SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
--- text: md5 2ae20d9c978210a78bad58060c042a39
-
-CREATE OR REPLACE FUNCTION slotkeeper_instances()
- RETURNS jsonb
- LANGUAGE plpgsql
- STABLE SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
--- text: md5 33375ba2d21c068b1ce9a5be4ea309cc
+-- text: md5 98bc9d3d92398937c6d5222950fcc4df
 
 CREATE OR REPLACE FUNCTION slotkeeper_is_forgettable(h slotkeeper_host, p_idle_ms double precision)
  RETURNS boolean
@@ -747,6 +711,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_move(h slotkeeper_host, p_bucket text, p_w
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
 -- text: md5 5b1b69530d83f353dd649a9f13d748ce
+
+CREATE OR REPLACE FUNCTION slotkeeper_name_key(p_name text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 45fe2f772aec02b43ac6ae6f2333abd7
 
 CREATE OR REPLACE FUNCTION slotkeeper_new_account(p_host text, p_bucket text, p_weight double precision, p_at double precision)
  RETURNS slotkeeper_account
@@ -896,7 +866,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_returns_load(h slotkeeper_host, p_releases
 CREATE OR REPLACE FUNCTION slotkeeper_returns_one(r slotkeeper_returns, i integer, p_hit_ago_ms double precision, p_status integer, p_uncollected_by text)
  RETURNS slotkeeper_returns
  LANGUAGE plpgsql
--- text: md5 c9214e0916c6a12c3f38f2f923ea7e47
+-- text: md5 42bbb3082f8ce57646b0f46fa70f0634
 
 CREATE OR REPLACE FUNCTION slotkeeper_returns_write(r slotkeeper_returns)
  RETURNS void
@@ -954,7 +924,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_set_limits(p_host text, p_policy jsonb, p_
 CREATE OR REPLACE FUNCTION slotkeeper_settle(h slotkeeper_host, p_now double precision)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 a323a4b13a6ddb70afbd747026c6ad4d
+-- text: md5 3b5baadda3124467b18326c8af81e0c7
 
 CREATE OR REPLACE FUNCTION slotkeeper_shift(s slotkeeper_books, p_waiting integer, p_held integer, p_weight double precision, p_limit double precision)
  RETURNS slotkeeper_books
@@ -968,7 +938,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_silence_ms()
  IMMUTABLE
 -- text: md5 1851f2dac84760ea9c3087008fce2702
 
-CREATE OR REPLACE FUNCTION slotkeeper_snapshot(p_hosts jsonb DEFAULT NULL::jsonb)
+CREATE OR REPLACE FUNCTION slotkeeper_snapshot()
  RETURNS jsonb
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
@@ -980,13 +950,13 @@ CREATE OR REPLACE FUNCTION slotkeeper_snapshot(p_hosts jsonb DEFAULT NULL::jsonb
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 c64319009351efc458afabf897beda0d
+-- text: md5 08bec89b7a95550dfff55161ea6c1c74
 
 CREATE OR REPLACE FUNCTION slotkeeper_snapshot_host(h slotkeeper_host, p_now double precision)
  RETURNS jsonb
  LANGUAGE plpgsql
  STABLE
--- text: md5 1b22e42d9fc5ff4537d1e33052798ef3
+-- text: md5 acff2283491e50ee854b3ff965755b28
 
 CREATE OR REPLACE FUNCTION slotkeeper_sweep(p_after text, p_count integer, p_idle_ms double precision, p_reset_smoothing boolean)
  RETURNS jsonb
@@ -1000,7 +970,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_sweep(p_after text, p_count integer, p_idl
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 690003586d9d8e164ef311c686ee42fc
+-- text: md5 45c1999093e14dcda03e9175f01317ae
 
 CREATE OR REPLACE FUNCTION slotkeeper_sweep_cooldowns()
  RETURNS integer
@@ -1053,13 +1023,6 @@ CREATE OR REPLACE FUNCTION slotkeeper_token_row(p_token text)
  LANGUAGE sql
  IMMUTABLE
 -- text: md5 ae5ef8319eff6f05d2353fea73bbdf48
-
-CREATE OR REPLACE FUNCTION slotkeeper_totals()
- RETURNS jsonb
- LANGUAGE plpgsql
- STABLE SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
--- text: md5 8dcd87476e2509d9b7611cf75a934c1e
 
 CREATE OR REPLACE FUNCTION slotkeeper_try_acquire(p_batch jsonb)
  RETURNS jsonb

@@ -1,5 +1,5 @@
 import { type HostPolicy, resolveHost, resolveOptions } from "@slotkeeper/queue";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { START, type Step, TwoStores } from "./two-stores.ts";
 import { VirtualDatabase } from "./virtual-database.ts";

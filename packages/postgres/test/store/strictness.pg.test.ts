@@ -9,7 +9,7 @@ import { OPEN_LIMITS, type RaceOptions, race } from "./race.ts";
 
 const INSTANCES = 4;
 const CONNECTIONS = 16;
-const TRIES_EACH = process.env["SLOTKEEPER_LONG"] === "1" ? 400 : 25;
+const TRIES_EACH = process.env["SLOTKEEPER_LONG"] === "1" ? 400 : 40;
 let database: TestDatabase;
 let auditor: Client;
 let stores: PostgresStore[];

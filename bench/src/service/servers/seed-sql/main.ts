@@ -2,7 +2,7 @@
  * The seed's way with its database: every call tries once through a function of PostgreSQL, nobody is told when a slot is
  * freed, and callers ask again every 500 ms. `servers/seed-sql/main.js SLOTS SLOTS_PER_BUCKET DSN`.
  */
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Pool } from "pg";
 
@@ -26,7 +26,8 @@ async function tryOnce(queryToken: string): Promise<object> {
   return { result: "granted", queryToken, slotToken: rows[0].slot_token, fence: ++names, leaseMs: 30_000 };
 }
 
-function begin({ hostname, ipBucket }: { hostname: string; ipBucket: string }): Promise<object> {
+async function begin({ hostname, ipBucket }: { hostname: string; ipBucket: string }): Promise<object> {
+  await pool.query("SELECT is_protected FROM download_check_throttle_protection($1, $2)", [null, hostname]);
   const queryToken = `session-${++names}`;
   sessions.set(queryToken, { host: hostname, bucket: ipBucket });
   return tryOnce(queryToken);
@@ -51,15 +52,17 @@ function answerTo(call: Call): Promise<object> {
   return call.queryToken === undefined ? begin(call) : tryOnce(call.queryToken);
 }
 
+async function answer(call: Call, response: ServerResponse): Promise<void> {
+  const text = JSON.stringify(await answerTo(call));
+  response.writeHead(200, { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(text) });
+  response.end(text);
+}
+
 const server = createServer((request, response) => {
   let body = "";
   request.setEncoding("utf8");
   request.on("data", (chunk: string) => (body += chunk));
-  request.on("end", async () => {
-    const text = JSON.stringify(await answerTo(JSON.parse(body) as Call));
-    response.writeHead(200, { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(text) });
-    response.end(text);
-  });
+  request.on("end", () => void answer(JSON.parse(body) as Call, response));
 });
 server.listen(0, "127.0.0.1", () => {
   const { port } = server.address() as AddressInfo;
