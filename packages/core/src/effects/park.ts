@@ -17,6 +17,7 @@ import {
   WAIT,
 } from "./effect.ts";
 import { Group } from "./group.ts";
+import { answerTo } from "./kept-effects.ts";
 import { checkDuration } from "./options.ts";
 import { OutsideWait, type PromiseSource, type Resolver } from "./outside-wait.ts";
 import { perform } from "./perform.ts";
@@ -35,7 +36,7 @@ export function parkOrGoOn(scheduler: Scheduler, task: TaskNode, effect: EffectN
     case ACQUIRE:
       return parkOnSemaphore(scheduler, task, effect);
     case DELAY:
-      return sleep(scheduler, task, effect.subject);
+      return sleep(scheduler, task, effect);
     case SPAWN:
       return giveWay(scheduler, task, effect);
     case WAIT:
@@ -65,7 +66,11 @@ function goOn(task: TaskNode, result: unknown): true {
 
 function parkOnSemaphore(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
   const semaphore = scheduler.semaphoreOf(effect.subject);
-  if (semaphore.available > 0) return goOn(task, semaphore.take(task));
+  task.result = answerTo(effect);
+  if (semaphore.available > 0) {
+    semaphore.take(task);
+    return true;
+  }
   const timeoutMs = (effect.detail as { timeoutMs?: number } | undefined)?.timeoutMs;
   semaphore.enqueue(task);
   park(task, semaphore);
@@ -83,8 +88,10 @@ function parkOnSemaphore(scheduler: Scheduler, task: TaskNode, effect: EffectNod
   throw error;
 }
 
-function sleep(scheduler: Scheduler, task: TaskNode, ms: unknown): boolean {
+function sleep(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
+  const ms = effect.subject;
   if (ms === 0) {
+    task.result = answerTo(effect);
     task.state = READY;
     scheduler.ready.pushLast(task);
     return false;
@@ -178,5 +185,5 @@ function call(task: TaskNode, program: () => Program<unknown>): true {
   const body = program();
   (task.callers ??= []).push(task.body);
   task.body = body;
-  return true;
+  return goOn(task, undefined);
 }

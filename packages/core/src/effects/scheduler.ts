@@ -7,9 +7,10 @@
  * I4  Nothing here reads a clock or starts a timer of the host: a driver (`run.ts`, `simulate.ts`) says what time it
  *     is, calls `turns` while tasks are ready and `fireDue` when time has passed, and `standstill` when neither helps.
  */
-import { activate, DELAY, EffectNode, type Interpreter, PARK, type Program, RELEASE } from "./effect.ts";
+import { activate, EffectNode, type Interpreter, PARK, type Program, RELEASE } from "./effect.ts";
 import { StepLimitError, type TaskRef } from "./errors.ts";
 import { Group } from "./group.ts";
+import { answerTo, PAUSE, RESUMED } from "./kept-effects.ts";
 import { dropAll, endTask } from "./lifecycle.ts";
 import type { Resolver } from "./outside-wait.ts";
 import { parkOrGoOn } from "./park.ts";
@@ -193,15 +194,18 @@ export class Scheduler implements Interpreter {
 
   /** From a resumption to the next yield that reaches the scheduler. True if the task goes on at once. */
   #advance(task: TaskNode): boolean {
-    const sent = task.result;
-    const throws = task.throws;
-    task.result = undefined;
-    task.throws = false;
     let step: IteratorResult<unknown, unknown>;
     try {
-      step = throws ? resumeThrowing(task.body, sent) : resumeWith(task.body, sent);
+      step = task.throws ? resumeThrowing(task.body, takeError(task)) : resumeWith(task.body, takeResult(task));
     } catch (error) {
       return this.#left(task, error, true);
+    }
+    if (step === (PAUSE.refusal as unknown) && !task.isInterrupted && this.steps < this.maxSteps) {
+      this.steps++;
+      task.result = RESUMED;
+      task.state = READY;
+      this.ready.pushLast(task);
+      return false;
     }
     if (step instanceof EffectNode && step.value === step && !task.isInterrupted) return this.#refused(task, step);
     return step.done === true ? this.#left(task, step.value, false) : this.#yielded(task, step.value);
@@ -221,15 +225,9 @@ export class Scheduler implements Interpreter {
 
   /**
    * What reached the scheduler is the effect itself as an iterator's result: `yield*` was refused it. It need not be tried
-   * again, since the operations that park look for themselves. Letting others run is the commonest, and cannot throw.
+   * again, since the operations that park look for themselves.
    */
   #refused(task: TaskNode, effect: EffectNode<unknown>): boolean {
-    if (effect.op === DELAY && effect.subject === 0 && this.steps < this.maxSteps) {
-      this.steps++;
-      task.state = READY;
-      this.ready.pushLast(task);
-      return false;
-    }
     try {
       return this.#park(task, effect);
     } catch (error) {
@@ -246,7 +244,7 @@ export class Scheduler implements Interpreter {
       }
       const value = this.attempt(effect);
       if (value === PARK) return this.#park(task, effect);
-      task.result = value;
+      task.result = value ?? answerTo(effect);
     } catch (error) {
       task.result = error;
       task.throws = true;
@@ -272,4 +270,18 @@ export class Scheduler implements Interpreter {
     dropAll(this);
     return false;
   }
+}
+
+/** What the task is resumed with. A program's value is not kept any longer. */
+function takeResult(task: TaskNode): unknown {
+  const { result } = task;
+  if (result !== RESUMED) task.result = undefined;
+  return result;
+}
+
+function takeError(task: TaskNode): unknown {
+  const { result } = task;
+  task.result = undefined;
+  task.throws = false;
+  return result;
 }

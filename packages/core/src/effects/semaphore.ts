@@ -14,6 +14,7 @@
 import { LinkedList } from "../linked-list.ts";
 import { OverReleaseError } from "./errors.ts";
 import { addHold, dropHold, findHold, type Hold, HoldTable, moveHold } from "./holds.ts";
+import { AcquireEffect, ReleaseEffect } from "./kept-effects.ts";
 import { describe } from "./program.ts";
 import type { TaskNode } from "./task.ts";
 
@@ -90,6 +91,8 @@ const madeHere = Symbol("made by createSemaphore");
 /** Opaque: made by `createSemaphore`, taken by the semaphore effects of the same run. */
 export class SemaphoreHandle {
   readonly #state: SemaphoreState;
+  #acquire: AcquireEffect | undefined = undefined;
+  #release: ReleaseEffect | undefined = undefined;
 
   constructor(key: symbol, state: SemaphoreState) {
     if (key !== madeHere) throw new TypeError("A semaphore handle is made by `createSemaphore`, not by hand");
@@ -100,15 +103,31 @@ export class SemaphoreHandle {
     return this.#state.id;
   }
 
+  /** The effect of acquiring it, if it is a handle. */
+  static acquireOf(handle: unknown): AcquireEffect | undefined {
+    if (!isObject(handle) || !(#state in handle)) return undefined;
+    return (handle.#acquire ??= new AcquireEffect(handle, handle.#state));
+  }
+
+  /** The effect of releasing it, if it is a handle. */
+  static releaseOf(handle: unknown): ReleaseEffect | undefined {
+    if (!isObject(handle) || !(#state in handle)) return undefined;
+    return (handle.#release ??= new ReleaseEffect(handle, handle.#state));
+  }
+
   /** The state behind a handle of the run `owner`. */
   static stateOf(handle: unknown, owner: object): SemaphoreState {
-    if (typeof handle !== "object" || handle === null || !(#state in handle)) {
+    if (!isObject(handle) || !(#state in handle)) {
       throw new TypeError(`Expected a semaphore handle of \`createSemaphore\`, got ${describe(handle)}`);
     }
     const state = handle.#state;
     if (state.owner !== owner) throw new TypeError(`Semaphore ${state.id} belongs to another run`);
     return state;
   }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 export function handleOf(state: SemaphoreState): SemaphoreHandle {
