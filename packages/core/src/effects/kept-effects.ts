@@ -12,8 +12,9 @@
 import { ACQUIRE, active, askedOutside, DELAY, EffectNode, type IteratorStep, PARK, type Program, RELEASE } from "./effect.ts";
 import type { SemaphoreState } from "./semaphore.ts";
 
-/** What a task is resumed with after a `Refusal`. */
-export const RESUMED: unique symbol = Symbol("resumed");
+/** What a task is resumed with after a `Refusal`. Not exported itself: to the compiler only that is a constant. */
+const resumed = Symbol("resumed");
+export const RESUMED: symbol = resumed;
 
 /** What the iterator of an effect that was done returns: none of the kept ones has a value. */
 const DONE: IteratorStep = Object.freeze({ done: true, value: undefined });
@@ -32,13 +33,13 @@ export class Refusal extends EffectNode<unknown> {
   /** For those who drive a program by hand and delegate to what it yields. */
   override *[Symbol.iterator](): Program<unknown> {
     yield* new EffectNode<void>(this.op, this.subject, undefined);
-    return RESUMED;
+    return resumed;
   }
 }
 
 /** `undefined`, or what a kept effect is waiting to hear. */
-export function answerTo(effect: EffectNode<unknown>): typeof RESUMED | undefined {
-  return effect instanceof Refusal ? RESUMED : undefined;
+export function answerTo(effect: EffectNode<unknown>): symbol | undefined {
+  return effect instanceof Refusal ? resumed : undefined;
 }
 
 abstract class KeptEffect extends EffectNode<void> {
@@ -60,7 +61,7 @@ class PauseEffect extends KeptEffect {
   }
 
   override next(sent: unknown): IteratorStep {
-    if (sent === RESUMED) return DONE;
+    if (sent === resumed) return DONE;
     return active === undefined ? askedOutside() : this.refusal;
   }
 }
@@ -77,7 +78,7 @@ export class AcquireEffect extends KeptEffect {
   }
 
   override next(sent: unknown): IteratorStep {
-    if (sent === RESUMED) return DONE;
+    if (sent === resumed) return DONE;
     const scheduler = active;
     const semaphore = this.#semaphore;
     if (scheduler === undefined || semaphore.owner !== scheduler) return this.ask();

@@ -275,7 +275,7 @@ export class Scheduler implements Interpreter {
 /** What the task is resumed with. A program's value is not kept any longer. */
 function takeResult(task: TaskNode): unknown {
   const { result } = task;
-  if (result !== RESUMED) task.result = undefined;
+  task.result = undefined;
   return result;
 }
 

@@ -47,8 +47,10 @@ export class SemaphoreState {
 
   /** Gives back one permit in the name of `task`. Returns the waiter it went to, which now holds it. */
   release(task: TaskNode): TaskNode | undefined {
+    const hold = findHold(task, this);
+    if (hold !== undefined) return this.#pass(hold);
     if (this.available === this.permits) throw new OverReleaseError(this.id, this.permits);
-    return this.#pass(findHold(task, this) ?? this.#holdOfAnother());
+    return this.#pass(this.#holdOfAnother());
   }
 
   /** Takes back a permit that was in flight to `task` and passes it on, unless a signal has given it back already. */
