@@ -5,7 +5,6 @@
  * effect to the interpreter of the running task, and only if that must park is the effect yielded. A step that does not
  * park therefore costs the same at any depth of nested programs, and no generator is suspended for it.
  */
-import type { SemaphoreState } from "./semaphore.ts";
 import type { TaskNode } from "./task.ts";
 
 /** Something a program can ask of its scheduler; `yield*` gives a `T`. The same effect may be yielded many times. */
@@ -61,7 +60,6 @@ export interface Interpreter {
   readonly running: TaskNode | undefined;
   /** Does the operation for the running task if it need not park, and changes nothing (`PARK`) if it must. */
   attempt(effect: EffectNode<unknown>): unknown;
-  release(semaphore: SemaphoreState, task: TaskNode): void;
 }
 
 /** The interpreter of the task that runs at this moment, if one does: everything here is single-threaded. */

@@ -9,7 +9,18 @@
  * What is spelled out here is compiled into the program's own code. `perform.ts` does the same for effects that arrive
  * in any other way; `in-place.test.ts` compares the two.
  */
-import { ACQUIRE, active, askedOutside, DELAY, EffectNode, type IteratorStep, PARK, type Program, RELEASE } from "./effect.ts";
+import {
+  ACQUIRE,
+  active,
+  askedOutside,
+  DELAY,
+  EffectNode,
+  type IteratorStep,
+  type Operation,
+  PARK,
+  type Program,
+  RELEASE,
+} from "./effect.ts";
 import type { SemaphoreState } from "./semaphore.ts";
 
 /** What a task is resumed with after a `Refusal`. Not exported itself: to the compiler only that is a constant. */
@@ -24,10 +35,14 @@ const DONE: IteratorStep = Object.freeze({ done: true, value: undefined });
  * operation, answered by `RESUMED`.
  */
 export class Refusal extends EffectNode<unknown> {
-  constructor({ op, subject }: EffectNode<unknown>) {
+  /** What is waited for; nothing if others are let run. */
+  readonly semaphore: SemaphoreState | undefined;
+
+  constructor({ op, subject }: EffectNode<unknown>, semaphore: SemaphoreState | undefined) {
     super(op, subject, undefined);
     this.done = false;
     this.value = this;
+    this.semaphore = semaphore;
   }
 
   /** For those who drive a program by hand and delegate to what it yields. */
@@ -43,7 +58,12 @@ export function answerTo(effect: EffectNode<unknown>): symbol | undefined {
 }
 
 abstract class KeptEffect extends EffectNode<void> {
-  readonly refusal: Refusal = new Refusal(this);
+  readonly refusal: Refusal;
+
+  constructor(op: Operation, subject: unknown, semaphore?: SemaphoreState) {
+    super(op, subject, undefined);
+    this.refusal = new Refusal(this, semaphore);
+  }
 
   override [Symbol.iterator](): Iterator<EffectNode<unknown>, void, unknown> {
     return this as unknown as Iterator<EffectNode<unknown>, void, unknown>;
@@ -56,10 +76,6 @@ abstract class KeptEffect extends EffectNode<void> {
 }
 
 class PauseEffect extends KeptEffect {
-  constructor() {
-    super(DELAY, 0, undefined);
-  }
-
   override next(sent: unknown): IteratorStep {
     if (sent === resumed) return DONE;
     return active === undefined ? askedOutside() : this.refusal;
@@ -67,13 +83,13 @@ class PauseEffect extends KeptEffect {
 }
 
 /** `delay(0)`. */
-export const PAUSE = new PauseEffect();
+export const PAUSE = new PauseEffect(DELAY, 0);
 
 export class AcquireEffect extends KeptEffect {
   readonly #semaphore: SemaphoreState;
 
   constructor(handle: unknown, semaphore: SemaphoreState) {
-    super(ACQUIRE, handle, undefined);
+    super(ACQUIRE, handle, semaphore);
     this.#semaphore = semaphore;
   }
 
@@ -81,7 +97,7 @@ export class AcquireEffect extends KeptEffect {
     if (sent === resumed) return DONE;
     const scheduler = active;
     const semaphore = this.#semaphore;
-    if (scheduler === undefined || semaphore.owner !== scheduler) return this.ask();
+    if (semaphore.owner !== scheduler) return this.ask();
     const task = scheduler.running;
     if (task === undefined || task.isInterrupted || scheduler.steps >= scheduler.maxSteps) return this.ask();
     if (semaphore.available === 0) return this.refusal;
@@ -95,18 +111,18 @@ export class ReleaseEffect extends KeptEffect {
   readonly #semaphore: SemaphoreState;
 
   constructor(handle: unknown, semaphore: SemaphoreState) {
-    super(RELEASE, handle, undefined);
+    super(RELEASE, handle);
     this.#semaphore = semaphore;
   }
 
   override next(): IteratorStep {
     const scheduler = active;
     const semaphore = this.#semaphore;
-    if (scheduler === undefined || semaphore.owner !== scheduler) return this.ask();
+    if (semaphore.owner !== scheduler) return this.ask();
     const task = scheduler.running;
     if (task === undefined || task.isInterrupted || scheduler.steps >= scheduler.maxSteps) return this.ask();
     scheduler.steps++;
-    scheduler.release(semaphore, task);
+    semaphore.release(task);
     return DONE;
   }
 }

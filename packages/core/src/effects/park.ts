@@ -24,8 +24,9 @@ import { perform } from "./perform.ts";
 import { describe, isProgram, toProgram } from "./program.ts";
 import { settleableOf } from "./promise.ts";
 import type { Scheduler } from "./scheduler.ts";
+import type { SemaphoreState } from "./semaphore.ts";
 import { PENDING, Settleable } from "./settleable.ts";
-import { PARKED, type ParkedOn, READY, SLEEP, type SpawnOptions, TaskNode, Timeout } from "./task.ts";
+import { PARKED, type ParkedOn, READY, RUNNING, SLEEP, type SpawnOptions, TaskNode, Timeout } from "./task.ts";
 
 /**
  * True if the task goes on after all, with `result` and `throws` set. What it throws is thrown at the yield. It does not
@@ -66,26 +67,33 @@ function goOn(task: TaskNode, result: unknown): true {
 
 function parkOnSemaphore(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
   const semaphore = scheduler.semaphoreOf(effect.subject);
+  const timeoutMs = (effect.detail as { timeoutMs?: number } | undefined)?.timeoutMs;
   task.result = answerTo(effect);
+  if (timeoutMs === undefined || semaphore.available > 0) return waitFor(semaphore, task);
+  const now = scheduler.now();
+  task.timer = new Timeout(task, now);
+  scheduler.timers.add(task.timer, now + timeoutMs);
+  semaphore.enqueue(task);
+  return park(task, semaphore);
+}
+
+/** Takes a permit, or waits for one without a timeout. If that closes a dead set, the task goes on with the error. */
+export function waitFor(semaphore: SemaphoreState, task: TaskNode): boolean {
   if (semaphore.available > 0) {
     semaphore.take(task);
     return true;
   }
-  const timeoutMs = (effect.detail as { timeoutMs?: number } | undefined)?.timeoutMs;
   semaphore.enqueue(task);
-  park(task, semaphore);
-  if (timeoutMs !== undefined) {
-    const now = scheduler.now();
-    task.timer = new Timeout(task, now);
-    scheduler.timers.add(task.timer, now + timeoutMs);
-    return false;
-  }
+  task.parkedOn = semaphore;
+  task.state = PARKED;
   const dead = deadSetFrom(semaphore);
   if (dead === undefined) return false;
-  const error = deadSetError(dead);
+  task.result = deadSetError(dead);
+  task.throws = true;
   semaphore.leave(task);
   task.parkedOn = undefined;
-  throw error;
+  task.state = RUNNING;
+  return true;
 }
 
 function sleep(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {

@@ -37,7 +37,7 @@ export function perform(scheduler: Scheduler, task: TaskNode, effect: EffectNode
     case ACQUIRE:
       return acquire(scheduler, task, effect);
     case RELEASE:
-      return scheduler.release(scheduler.semaphoreOf(effect.subject), task);
+      return scheduler.semaphoreOf(effect.subject).release(task);
     case TRY_ACQUIRE:
       return tryAcquire(task, scheduler.semaphoreOf(effect.subject));
     case NOW:

@@ -10,10 +10,10 @@
 import { activate, EffectNode, type Interpreter, PARK, type Program, RELEASE } from "./effect.ts";
 import { StepLimitError, type TaskRef } from "./errors.ts";
 import { Group } from "./group.ts";
-import { answerTo, PAUSE, RESUMED } from "./kept-effects.ts";
+import { answerTo, RESUMED, Refusal } from "./kept-effects.ts";
 import { dropAll, endTask } from "./lifecycle.ts";
 import type { Resolver } from "./outside-wait.ts";
-import { parkOrGoOn } from "./park.ts";
+import { parkOrGoOn, waitFor } from "./park.ts";
 import { perform, timeoutOf } from "./perform.ts";
 import { describe, resumeThrowing, resumeWith } from "./program.ts";
 import type { ChoiceSource } from "./random.ts";
@@ -105,7 +105,10 @@ export class Scheduler implements Interpreter {
       for (let left = limit; left > 0 && !this.isOver; left--) {
         const task = this.ready.take();
         if (task === undefined) return;
-        this.#resume(task);
+        this.running = task;
+        task.state = RUNNING;
+        task.parkedOn = undefined;
+        while (this.#advance(task));
       }
     } finally {
       this.running = undefined;
@@ -125,12 +128,6 @@ export class Scheduler implements Interpreter {
 
   semaphoreOf(handle: unknown): SemaphoreState {
     return SemaphoreHandle.stateOf(handle, this);
-  }
-
-  release(semaphore: SemaphoreState, task: TaskNode): void {
-    const next = semaphore.release(task);
-    if (semaphore.isSignalled && semaphore.leaked.count === 0) this.leaking.delete(semaphore);
-    if (next !== undefined) this.grant(next);
   }
 
   wake(task: TaskNode, result: unknown, throws: boolean): void {
@@ -185,29 +182,18 @@ export class Scheduler implements Interpreter {
     if (group !== undefined) this.wake(group.task, group.task.result, group.task.throws);
   }
 
-  #resume(task: TaskNode): void {
-    this.running = task;
-    task.state = RUNNING;
-    task.parkedOn = undefined;
-    while (this.#advance(task));
-  }
-
   /** From a resumption to the next yield that reaches the scheduler. True if the task goes on at once. */
   #advance(task: TaskNode): boolean {
+    const { body, result, throws } = task;
+    task.result = undefined;
+    task.throws = false;
     let step: IteratorResult<unknown, unknown>;
     try {
-      step = task.throws ? resumeThrowing(task.body, takeError(task)) : resumeWith(task.body, takeResult(task));
+      step = throws ? resumeThrowing(body, result) : resumeWith(body, result);
     } catch (error) {
       return this.#left(task, error, true);
     }
-    if (step === (PAUSE.refusal as unknown) && !task.isInterrupted && this.steps < this.maxSteps) {
-      this.steps++;
-      task.result = RESUMED;
-      task.state = READY;
-      this.ready.pushLast(task);
-      return false;
-    }
-    if (step instanceof EffectNode && step.value === step && !task.isInterrupted) return this.#refused(task, step);
+    if (step instanceof Refusal && !task.isInterrupted && this.steps < this.maxSteps) return this.#refused(task, step);
     return step.done === true ? this.#left(task, step.value, false) : this.#yielded(task, step.value);
   }
 
@@ -223,18 +209,14 @@ export class Scheduler implements Interpreter {
     return true;
   }
 
-  /**
-   * What reached the scheduler is the effect itself as an iterator's result: `yield*` was refused it. It need not be tried
-   * again, since the operations that park look for themselves.
-   */
-  #refused(task: TaskNode, effect: EffectNode<unknown>): boolean {
-    try {
-      return this.#park(task, effect);
-    } catch (error) {
-      task.result = error;
-      task.throws = true;
-      return true;
-    }
+  /** A kept effect was refused just now, in the task's own code: it need not be tried again. */
+  #refused(task: TaskNode, { semaphore }: Refusal): boolean {
+    this.steps++;
+    task.result = RESUMED;
+    if (semaphore !== undefined) return waitFor(semaphore, task);
+    task.state = READY;
+    this.ready.pushLast(task);
+    return false;
   }
 
   #yielded(task: TaskNode, effect: unknown): boolean {
@@ -270,18 +252,4 @@ export class Scheduler implements Interpreter {
     dropAll(this);
     return false;
   }
-}
-
-/** What the task is resumed with. A program's value is not kept any longer. */
-function takeResult(task: TaskNode): unknown {
-  const { result } = task;
-  task.result = undefined;
-  return result;
-}
-
-function takeError(task: TaskNode): unknown {
-  const { result } = task;
-  task.result = undefined;
-  task.throws = false;
-  return result;
 }

@@ -12,15 +12,24 @@
  */
 
 import { LinkedList } from "../linked-list.ts";
+import type { Interpreter } from "./effect.ts";
 import { OverReleaseError } from "./errors.ts";
 import { addHold, dropHold, findHold, type Hold, HoldTable, moveHold } from "./holds.ts";
 import { AcquireEffect, ReleaseEffect } from "./kept-effects.ts";
 import { describe } from "./program.ts";
 import type { TaskNode } from "./task.ts";
 
+/** What a semaphore needs of the scheduler it belongs to. */
+export interface SemaphoreOwner extends Interpreter {
+  /** Semaphores with permits of ended tasks. */
+  readonly leaking: Set<SemaphoreState>;
+  /** A permit is on its way to a waiter, which has left the queue. */
+  grant(task: TaskNode): void;
+}
+
 export class SemaphoreState {
   readonly id: number;
-  readonly owner: object;
+  readonly owner: SemaphoreOwner;
   readonly permits: number;
   readonly name: string | undefined;
   available: number;
@@ -31,7 +40,7 @@ export class SemaphoreState {
   /** Somebody released it without holding it: it is used as a signal, so no set of holders can prove it dead. */
   isSignalled = false;
 
-  constructor(id: number, owner: object, permits: number, name: string | undefined) {
+  constructor(id: number, owner: SemaphoreOwner, permits: number, name: string | undefined) {
     this.id = id;
     this.owner = owner;
     this.permits = permits;
@@ -45,18 +54,15 @@ export class SemaphoreState {
     addHold(task, this);
   }
 
-  /** Gives back one permit in the name of `task`. Returns the waiter it went to, which now holds it. */
-  release(task: TaskNode): TaskNode | undefined {
-    const hold = findHold(task, this);
-    if (hold !== undefined) return this.#pass(hold);
-    if (this.available === this.permits) throw new OverReleaseError(this.id, this.permits);
-    return this.#pass(this.#holdOfAnother());
+  /** Gives back one permit in the name of `task`: to the first waiter, if there is one. */
+  release(task: TaskNode): void {
+    this.#pass(findHold(task, this) ?? this.#holdOfAnother());
   }
 
   /** Takes back a permit that was in flight to `task` and passes it on, unless a signal has given it back already. */
-  returnFrom(task: TaskNode): TaskNode | undefined {
+  returnFrom(task: TaskNode): void {
     const hold = findHold(task, this);
-    return hold === undefined ? undefined : this.#pass(hold);
+    if (hold !== undefined) this.#pass(hold);
   }
 
   enqueue(task: TaskNode): void {
@@ -69,20 +75,22 @@ export class SemaphoreState {
     this.waiting--;
   }
 
-  #pass(from: Hold): TaskNode | undefined {
+  #pass(from: Hold): void {
     const next = this.waiters.first;
     if (next === undefined) {
       dropHold(from);
       this.available++;
-      return undefined;
+    } else {
+      this.leave(next);
+      moveHold(from, next);
+      this.owner.grant(next);
     }
-    this.leave(next);
-    moveHold(from, next);
-    return next;
+    if (this.isSignalled && this.leaked.count === 0) this.owner.leaking.delete(this);
   }
 
   /** A release by a task that holds nothing: a leaked permit is given back first, else anybody's. */
   #holdOfAnother(): Hold {
+    if (this.available === this.permits) throw new OverReleaseError(this.id, this.permits);
     this.isSignalled = true;
     return (this.leaked.first ?? this.holders.first) as Hold;
   }
@@ -118,7 +126,7 @@ export class SemaphoreHandle {
   }
 
   /** The state behind a handle of the run `owner`. */
-  static stateOf(handle: unknown, owner: object): SemaphoreState {
+  static stateOf(handle: unknown, owner: SemaphoreOwner): SemaphoreState {
     if (!isObject(handle) || !(#state in handle)) {
       throw new TypeError(`Expected a semaphore handle of \`createSemaphore\`, got ${describe(handle)}`);
     }
