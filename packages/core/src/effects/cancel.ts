@@ -41,8 +41,10 @@ export function withdraw(scheduler: Scheduler, task: TaskNode, reason: unknown):
 }
 
 function withdrawAcquire(scheduler: Scheduler, task: TaskNode, semaphore: SemaphoreState): void {
-  if (task.timer !== undefined) scheduler.timers.remove(task.timer);
-  task.timer = undefined;
+  if (task.timer !== undefined) {
+    scheduler.timers.remove(task.timer);
+    task.timer = undefined;
+  }
   if (task.state === READY) semaphore.returnFrom(task);
   else semaphore.leave(task);
 }

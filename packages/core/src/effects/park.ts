@@ -190,8 +190,6 @@ function standIn(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknow
 
 /** A program effect yielded without a star: it runs in place, as part of this task. */
 function call(task: TaskNode, program: () => Program<unknown>): true {
-  const body = program();
-  (task.callers ??= []).push(task.body);
-  task.body = body;
+  task.enter(program());
   return goOn(task, undefined);
 }

@@ -17,7 +17,7 @@ import { parkOrGoOn, waitFor } from "./park.ts";
 import { perform, timeoutOf } from "./perform.ts";
 import { describe, resumeThrowing, resumeWith } from "./program.ts";
 import type { ChoiceSource } from "./random.ts";
-import { PRIORITY_NORMAL, ReadyQueue } from "./ready-queue.ts";
+import { ReadyQueue } from "./ready-queue.ts";
 import { SemaphoreHandle, type SemaphoreState } from "./semaphore.ts";
 import type { Settleable, Settlement } from "./settleable.ts";
 import { Callback, READY, RUNNING, type SpawnOptions, TaskNode, type Timeout } from "./task.ts";
@@ -79,8 +79,8 @@ export class Scheduler implements Interpreter {
     this.root = this.spawn(program, { name });
   }
 
-  spawn(body: Program<unknown>, options: SpawnOptions): TaskNode {
-    const task = new TaskNode(this.#nextTaskId++, this, body, options, options.priority ?? PRIORITY_NORMAL);
+  spawn(body: Program<unknown>, options: SpawnOptions | undefined): TaskNode {
+    const task = new TaskNode(this.#nextTaskId++, this, body, options);
     task.livePrev = this.liveTail;
     if (this.liveTail === undefined) this.liveHead = task;
     else this.liveTail.liveNext = task;
@@ -184,7 +184,8 @@ export class Scheduler implements Interpreter {
 
   /** From a resumption to the next yield that reaches the scheduler. True if the task goes on at once. */
   #advance(task: TaskNode): boolean {
-    const { body, result, throws } = task;
+    const { result, throws } = task;
+    const body = task.body as Program<unknown>;
     task.result = undefined;
     task.throws = false;
     let step: IteratorResult<unknown, unknown>;
@@ -198,12 +199,10 @@ export class Scheduler implements Interpreter {
   }
 
   #left(task: TaskNode, value: unknown, threw: boolean): boolean {
-    const caller = task.callers?.pop();
-    if (caller === undefined) {
+    if (!task.leave()) {
       endTask(this, task, value, threw);
       return false;
     }
-    task.body = caller;
     task.result = value;
     task.throws = threw;
     return true;
