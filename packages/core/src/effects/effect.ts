@@ -50,8 +50,9 @@ export type Parking =
   | typeof CALL;
 export type Operation = Parking | 1 | 2 | 5 | 6 | 7 | 8 | 9 | 10 | 11;
 
-/** What `attempt` answers when the operation cannot be done at once. */
-export const PARK: unique symbol = Symbol("park");
+/** What `attempt` answers when the operation cannot be done at once. Not exported itself, see `kept-effects.ts`. */
+const park: unique symbol = Symbol("park");
+export const PARK: typeof park = park;
 
 /** What an effect needs of the scheduler whose task yields it. */
 export interface Interpreter {
@@ -118,9 +119,10 @@ export class EffectNode<T> implements Effect<T>, IteratorStep {
       return this;
     }
     if (active === undefined) askedOutside();
-    const value = this.op >= DELAY ? PARK : active.attempt(this);
-    this.done = value !== PARK;
-    this.value = value === PARK ? this : value;
+    const value = this.op >= DELAY ? park : active.attempt(this);
+    const mustPark = value === park;
+    this.done = !mustPark;
+    this.value = mustPark ? this : value;
     return this;
   }
 

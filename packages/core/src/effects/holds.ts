@@ -115,15 +115,22 @@ function removeHold(hold: Hold): void {
   (hold.isLeaked ? semaphore.leaked : semaphore.holders).remove(hold);
 }
 
-/** One permit from the holder to `task`. The record itself moves where it can: a hand-off then touches no table. */
+/**
+ * The usual hand-off, from a task with one permit to one with none: the record itself moves, and no table is touched.
+ * False, and nothing done, if it is not that case.
+ */
+export function handOver(semaphore: SemaphoreState, from: TaskNode, to: TaskNode): boolean {
+  const hold = from.held;
+  if (hold === undefined || hold.semaphore !== semaphore || hold.permits > 1) return false;
+  if (to.held !== undefined || to.heldMore !== undefined) return false;
+  from.held = undefined;
+  hold.task = to;
+  to.held = hold;
+  return true;
+}
+
+/** One permit from the holder to `task`. */
 export function moveHold(hold: Hold, task: TaskNode): void {
-  const holder = hold.task;
-  if (hold.permits === 1 && holder?.held === hold && task.held === undefined && task.heldMore === undefined) {
-    holder.held = undefined;
-    hold.task = task;
-    task.held = hold;
-    return;
-  }
   dropHold(hold);
   addHold(task, hold.semaphore);
 }

@@ -23,7 +23,7 @@ import {
 } from "./effect.ts";
 import type { SemaphoreState } from "./semaphore.ts";
 
-/** What a task is resumed with after a `Refusal`. Not exported itself: to the compiler only that is a constant. */
+/** What a task is resumed with after a `Refusal`. Not exported itself: engines take only such a one for a constant. */
 const resumed = Symbol("resumed");
 export const RESUMED: symbol = resumed;
 

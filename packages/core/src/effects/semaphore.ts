@@ -14,7 +14,7 @@
 import { LinkedList } from "../linked-list.ts";
 import type { Interpreter } from "./effect.ts";
 import { OverReleaseError } from "./errors.ts";
-import { addHold, dropHold, findHold, type Hold, HoldTable, moveHold } from "./holds.ts";
+import { addHold, dropHold, findHold, type Hold, HoldTable, handOver, moveHold } from "./holds.ts";
 import { AcquireEffect, ReleaseEffect } from "./kept-effects.ts";
 import { describe } from "./program.ts";
 import type { TaskNode } from "./task.ts";
@@ -56,7 +56,9 @@ export class SemaphoreState {
 
   /** Gives back one permit in the name of `task`: to the first waiter, if there is one. */
   release(task: TaskNode): void {
-    this.#pass(findHold(task, this) ?? this.#holdOfAnother());
+    const next = this.waiters.first;
+    if (next !== undefined && handOver(this, task, next)) this.#grant(next);
+    else this.#pass(findHold(task, this) ?? this.#holdOfAnother());
   }
 
   /** Takes back a permit that was in flight to `task` and passes it on, unless a signal has given it back already. */
@@ -81,11 +83,15 @@ export class SemaphoreState {
       dropHold(from);
       this.available++;
     } else {
-      this.leave(next);
       moveHold(from, next);
-      this.owner.grant(next);
+      this.#grant(next);
     }
     if (this.isSignalled && this.leaked.count === 0) this.owner.leaking.delete(this);
+  }
+
+  #grant(next: TaskNode): void {
+    this.leave(next);
+    this.owner.grant(next);
   }
 
   /** A release by a task that holds nothing: a leaked permit is given back first, else anybody's. */
