@@ -11,6 +11,7 @@ import { renderDocs } from "./docs.ts";
 import { OURS, referencesOf } from "./goals.ts";
 import { measureAll, type Pair, rowsOf } from "./harness.ts";
 import { caseResults, type Report } from "./results.ts";
+import { roundsOf } from "./rounds.ts";
 import type { Subject } from "./subject.ts";
 import { describeSubject, subjectIds } from "./subjects/index.ts";
 import { renderTable } from "./table.ts";
@@ -56,14 +57,8 @@ function pairsOf(cases: readonly Case[], subjects: readonly Subject[]): Pair[][]
 const LEAST_ROUNDS = 5;
 const DOCS = fileURLToPath(new URL("../../docs/reference/", import.meta.url));
 
-function roundsOf(text: string | undefined, isShort: boolean): number {
-  const rounds = Number(text ?? (isShort ? 1 : LEAST_ROUNDS));
-  if (Number.isInteger(rounds) && rounds >= 1) return rounds;
-  throw new RangeError(`Expected --rounds to be an integer of at least 1, got ${text}.`);
-}
-
 async function measure(isShort: boolean, signal: AbortSignal): Promise<Report> {
-  const rounds = roundsOf(values.rounds, isShort);
+  const rounds = roundsOf(values.rounds, isShort, LEAST_ROUNDS);
   const cases = chosenCases(values.only);
   const subjects = await Promise.all(subjectIds.map(describeSubject));
   const groups = pairsOf(cases, subjects);
