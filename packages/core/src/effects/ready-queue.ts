@@ -94,6 +94,7 @@ export class ReadyQueue<T extends { readonly priority: number }> {
   }
 
   pushLast(item: T): void {
+    // Whoever runs has been pushed once, so an only level is its own.
     if (this.#only !== undefined) return this.push(item);
     const own = this.#level(item.priority);
     const lowest =
