@@ -6,8 +6,8 @@
  * the second call of `next` from the first is what the task was resumed with: whoever parked by way of a `Refusal` is
  * resumed with `RESUMED`, and nobody else is.
  *
- * What is spelled out here is compiled into the program's own code. `perform.ts` does the same for effects that arrive
- * in any other way; `in-place.test.ts` compares the two.
+ * What is spelled out here spares the way through the scheduler's `attempt`. `perform.ts` does the same for effects that
+ * arrive in any other way; `in-place.test.ts` compares the two.
  */
 import {
   ACQUIRE,

@@ -12,35 +12,15 @@ import { StepLimitError, type TaskRef } from "./errors.ts";
 import { Group } from "./group.ts";
 import { answerTo, RESUMED, Refusal } from "./kept-effects.ts";
 import { dropAll, endTask } from "./lifecycle.ts";
-import type { Resolver } from "./outside-wait.ts";
 import { parkOrGoOn, waitFor } from "./park.ts";
 import { perform, timeoutOf } from "./perform.ts";
 import { describe, resumeThrowing, resumeWith } from "./program.ts";
-import type { ChoiceSource } from "./random.ts";
 import { ReadyQueue } from "./ready-queue.ts";
+import type { LogEntry, SchedulerOptions } from "./scheduler-options.ts";
 import { SemaphoreHandle, type SemaphoreState } from "./semaphore.ts";
 import type { Settleable, Settlement } from "./settleable.ts";
 import { Callback, READY, RUNNING, type SpawnOptions, TaskNode, type Timeout } from "./task.ts";
 import { TimerQueue } from "./timer-queue.ts";
-
-export interface LogEntry {
-  readonly at: number;
-  readonly task: TaskRef;
-  readonly message: string;
-}
-
-export interface SchedulerOptions {
-  readonly now: () => number;
-  readonly choices: ChoiceSource | undefined;
-  readonly maxSteps: number;
-  readonly keepsLog: boolean;
-  readonly onLog: ((message: string, entry: LogEntry) => void) | undefined;
-  readonly onUnhandled: ((error: unknown, task: TaskRef) => void) | undefined;
-  /** What serves `fromPromise`: the promise itself, a stand-in, or nobody. */
-  readonly outside: "awaited" | "refused" | Resolver;
-  /** A promise from outside has made a task ready. */
-  readonly onWake: () => void;
-}
 
 export class Scheduler implements Interpreter {
   readonly options: SchedulerOptions;

@@ -45,15 +45,15 @@ const delegating = drivenBy(function* (effect) {
   return yield* effect;
 });
 /** As a compiler for old engines, or a wrapper of iterators, would hand on results: fresh ones, without generators. */
-const rewrapped = <T>(program: Program<T>): Program<T> => ({
-  ...program,
-  next: (value: unknown) => ({ ...program.next(value) }) as IteratorResult<Effect<unknown>, T>,
-  throw: (error: unknown) => ({ ...program.throw(error) }) as IteratorResult<Effect<unknown>, T>,
-  return: (value: T) => program.return(value),
-  [Symbol.iterator]() {
-    return this;
-  },
-});
+function rewrapped<T>(program: Program<T>): Program<T> {
+  const driver = {
+    next: (value: unknown) => ({ ...program.next(value) }),
+    throw: (error: unknown) => ({ ...program.throw(error) }),
+    return: (value: T) => ({ ...program.return(value) }),
+    [Symbol.iterator]: () => driver,
+  };
+  return driver as Program<T>;
+}
 
 const three = (drive: <T>(program: Program<T>) => Program<T>) =>
   function* (): Program<{ answers: unknown[]; isFree: boolean }> {
@@ -76,8 +76,9 @@ describe("a kept effect", () => {
     ["by hand, twice over", <T>(program: Program<T>) => plain(delegating(program))],
     ["through other objects", rewrapped],
   ])("does its work once and answers nothing when its program is driven %s", (_, drive) => {
+    const nothing = [undefined, undefined, undefined];
     const { value, log: lines, steps } = inTurn(drive);
-    expect(value).toEqual({ answers: Array(3).fill([undefined, undefined, undefined]), isFree: true });
+    expect(value).toEqual({ answers: [nothing, nothing, nothing], isFree: true });
     expect(lines).toEqual(["0 in", "0 out", "1 in", "1 out", "2 in", "2 out"]);
     expect(steps).toBe(23);
   });
