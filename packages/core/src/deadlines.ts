@@ -36,9 +36,11 @@ export class Deadlines {
   /** Sets it, or sets it anew; `Infinity` drops it. */
   time(deadline: Deadline, durationMs: number, now: number): void {
     const before = deadline.list as DurationList | undefined;
+    if (!before && durationMs === Infinity) return;
     deadline.dueAt = now + durationMs;
     // Moving to the end of its own list leaves the timer alone: it fires early, finds nothing due, and is set anew.
-    if (before?.durationMs !== durationMs) before?.remove(deadline);
+    if (before?.durationMs === durationMs) return before.add(deadline);
+    before?.remove(deadline);
     if (durationMs < Infinity) this.#list(durationMs).add(deadline);
     if (before && !before.first) {
       this.clock.clearTimer(before.timer);

@@ -20,7 +20,7 @@
 import { AcquireTimeoutError, ClosedError, QueueFullError } from "./errors.ts";
 import { emit } from "./events.ts";
 import type { GateContext } from "./gate-context.ts";
-import { Link } from "./linked-list.ts";
+import type { Link, LinkedList } from "./linked-list.ts";
 import { type AcquireOptions, check, expected, type Policy } from "./policy.ts";
 import { unwatch, watch } from "./signals.ts";
 import { HeldSlot } from "./slot.ts";
@@ -35,7 +35,7 @@ interface Home {
   becameIdle(gate: Gate): void;
 }
 
-export class Gate extends Link {
+export class Gate implements Link {
   readonly context: GateContext;
   /** Who finds it by its key, if somebody does. */
   readonly home: Home | undefined;
@@ -45,15 +45,17 @@ export class Gate extends Link {
   capacity: number;
   inUse = 0;
   waiting = 0;
-  /** For its home. */
+  // For its home.
   idleSinceAt = 0;
+  declare list: LinkedList | undefined;
+  declare previous: Link | undefined;
+  declare next: Link | undefined;
   #isServing = false;
   /** Made when somebody first waits. */
   #queue: WaiterQueue<Resolve | Ticket> | undefined;
   #numbers: SlotNumbers | undefined;
 
   constructor(capacity: number, context: GateContext, home?: Home, key?: unknown) {
-    super();
     this.capacity = capacity;
     this.context = context;
     this.home = home;
@@ -115,6 +117,7 @@ export class Gate extends Link {
   free(slot: HeldSlot, width: number, how: "released" | "expired"): void {
     this.context.counters[how]++;
     if (slot.isMarked) this.#forget(slot, how);
+    if (this.waiting > 0 && width === 1 && this.#handOver(0)) return;
     this.inUse -= width;
     // Both are free before either is handed on: its key's next waiter may need the parent's, too.
     if (this.parent !== undefined) this.parent.vacate(width);
@@ -177,7 +180,21 @@ export class Gate extends Link {
     if (knownId) context.byId.delete(knownId);
     if (knownNumber) this.numbering.numbers.giveBack(knownNumber);
     context.time(slot, Infinity, 0);
-    if (policy) emit(policy, this, how, undefined, knownNumber);
+    if (policy?.onEvent) emit(policy, this, how, undefined, knownNumber);
+  }
+
+  /**
+   * Hands one slot, a free one or one that is given back, to the first in the queue if that is a plain waiter. The way
+   * of most slots under load, and so the shortest (W2).
+   */
+  #handOver(free: 0 | 1): boolean {
+    const waiter = this.#queue?.first();
+    if (typeof waiter !== "function" || this.inUse + free > this.capacity || this.context.closed) return false;
+    this.#pop(undefined);
+    this.inUse += free;
+    this.context.counters.acquired++;
+    waiter(new HeldSlot(this, 1));
+    return true;
   }
 
   #serveAll(): void {
@@ -190,10 +207,10 @@ export class Gate extends Link {
     const { closed, counters } = this.context;
     const waiter = this.#queue?.first() as Resolve | Ticket;
     if (typeof waiter === "object") return this.#settle(waiter);
-    if (!closed && this.inUse >= this.capacity) return false;
+    if (!closed) return this.#handOver(1);
     this.#pop(undefined);
-    if (closed) counters.rejected++;
-    waiter(closed ? Promise.reject(closed) : this.#take(undefined, 1));
+    counters.rejected++;
+    waiter(Promise.reject(closed));
     return true;
   }
 
@@ -272,10 +289,10 @@ export class Gate extends Link {
   }
 
   /** Only for those whom it fits. */
-  #take(policy: Policy | undefined, width: number): HeldSlot {
+  #take(policy: Policy, width: number): HeldSlot {
     this.occupy(width);
     this.parent?.occupy(width);
-    if (policy?.isPlain === false) return this.#grant(new Ticket(this, policy, width));
+    if (!policy.isPlain) return this.#grant(new Ticket(this, policy, width));
     this.context.counters.acquired++;
     return new HeldSlot(this, width);
   }

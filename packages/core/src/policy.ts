@@ -71,16 +71,17 @@ const LIKE: Record<string, unknown> = {
 
 /** What is wrong with a field's value, as a sentence. All numbers but a width may be `Infinity`. */
 function problem(field: string, value: unknown, like: unknown, most: number = Infinity): string | undefined {
-  let expectation: string = typeof like;
-  let isFine = typeof value === expectation && value !== null;
-  if (typeof like === "number") {
-    const isWhole = !field.endsWith("Ms");
-    expectation = `${isWhole ? "an integer" : "a number"} from ${like} to ${most}`;
-    isFine &&= (value as number) >= like && (value as number) <= most;
-    if (isWhole) isFine &&= Number.isInteger(value) || (value === Infinity && field !== "width");
+  if (typeof value === typeof like && value !== null) {
+    if (typeof like !== "number") return undefined;
+    const isWhole = !isDuration(field) && !(value === Infinity && field !== "width");
+    if ((value as number) >= like && (value as number) <= most && !(isWhole && !Number.isInteger(value)))
+      return undefined;
   }
-  return isFine ? undefined : expected(field, expectation, value);
+  if (typeof like !== "number") return expected(field, typeof like, value);
+  return expected(field, `${isDuration(field) ? "a number" : "an integer"} from ${like} to ${most}`, value);
 }
+
+const isDuration = (field: string): boolean => field.endsWith("Ms");
 
 export function expected(field: string, expectation: string, value: unknown): string {
   return `Expected \`${field}\` to be ${expectation}, got ${typeof value === "string" ? `"${value}"` : String(value)}`;

@@ -7,11 +7,12 @@
  */
 import type { Ticket } from "./ticket.ts";
 
-/** Those who wait with one signal; itself the listener, which saves a closure. */
+/** Those who wait with one signal. */
 class SignalGroup extends Set<Ticket> {
-  handleEvent(): void {
+  /** A function: of an object with `handleEvent` Node makes a function that is `async`. */
+  readonly listener = (): void => {
     for (const ticket of this) ticket.at?.refuse(ticket, "aborted", ticket.waitSignal?.reason);
-  }
+  };
 }
 
 /** Only signals that somebody waits with: an entry goes when its last waiter does, so the map may hold them firmly. */
@@ -27,7 +28,8 @@ export function watch(ticket: Ticket, signal: AbortSignal): void {
   if (!group) {
     group = new SignalGroup();
     groups.set(signal, group);
-    signal.addEventListener("abort", group);
+    // Once: a listener that has heard the abort need not be removed, which costs as much as adding it.
+    signal.addEventListener("abort", group.listener, { once: true });
   }
   group.add(ticket);
 }
@@ -36,6 +38,6 @@ export function unwatch(ticket: Ticket, signal: AbortSignal): void {
   const group = groups.get(signal);
   if (group?.delete(ticket) && group.size === 0) {
     groups.delete(signal);
-    signal.removeEventListener("abort", group);
+    if (!signal.aborted) signal.removeEventListener("abort", group.listener);
   }
 }

@@ -154,8 +154,17 @@ export class SlotPool<K = string> extends GateMap<K> {
   }
 }
 
+/** A pool whose slots are all of some key. */
+type Keyed = new <K>(
+  options: SlotPoolOptions,
+) => Omit<SlotPool<K>, "acquire" | "tryAcquire" | "run"> & {
+  acquire(key: K, options?: AcquireOptions): Promise<Slot>;
+  tryAcquire(key: K, options?: { width?: number | undefined }): Slot | undefined;
+  run<T>(key: K, work: Work<T>, options?: AcquireOptions): Promise<Awaited<T>>;
+};
+
 /** Slots for every key. Keys are compared as in a `Map`, and any value is a key, `undefined` too. */
-export class KeyedSemaphore<K = string> extends SlotPool<K> {
+export class KeyedSemaphore<K = string> extends (SlotPool as unknown as Keyed)<K> {
   constructor(slotsPerKey: number, options: KeyedOptions = {}) {
     check("slotsPerKey", slotsPerKey);
     super({ ...resolveOptions(KEYED, options), max: 0, maxPerKey: slotsPerKey });

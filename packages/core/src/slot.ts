@@ -50,6 +50,11 @@ export class HeldSlot implements Slot, Deadline {
   declare next: Link | undefined;
   declare dueAt: number;
   declare readonly policy: Policy | undefined;
+  static {
+    // Promises look for it, and find it sooner than they find out that it is nowhere: a tenth of W1.
+    // oxlint-disable-next-line unicorn/no-thenable -- it says that there is none
+    Object.defineProperty(HeldSlot.prototype, "then", { value: undefined });
+  }
 
   constructor(gate: Gate, width: number) {
     this.gate = gate;

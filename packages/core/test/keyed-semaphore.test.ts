@@ -105,6 +105,23 @@ describe("KeyedSemaphore", () => {
     expect(keyed.size).toBe(0);
   });
 
+  test("a sweep that is never due asks the host for no delay that it would take for none", async () => {
+    const delays: number[] = [];
+    const { clock } = world();
+    const noting = {
+      now: () => clock.now(),
+      setTimer: (callback: () => void, delayMs: number) => {
+        delays.push(delayMs);
+        return clock.setTimer(callback, delayMs);
+      },
+      clearTimer: (timer: unknown) => clock.clearTimer(timer),
+    };
+    const keyed = world().keyed(1, { sweepEveryMs: Infinity, clock: noting });
+    (await keyed.acquire("a")).release();
+    expect(delays).toEqual([2 ** 31 - 1]);
+    keyed.close();
+  });
+
   test("when no key is left there is no sweep timer, and a new key begins anew", async () => {
     const keyed = world().keyed(1, { idleMs: 10, sweepEveryMs: 50 });
     for (let round = 0; round < 3; round++) {

@@ -87,6 +87,8 @@ test("keys have the type that was asked for, string unless said otherwise", () =
   void pool.acquire(5);
   void pool.acquire();
   void new KeyedSemaphore(1).acquire("key");
+  // @ts-expect-error Every slot of a keyed semaphore is of some key.
+  void keyed.acquire();
 });
 
 test("error codes are literals and fields are typed", () => {
