@@ -1,5 +1,6 @@
 /** The command line that the benchmarks share, and what it means. */
 import { parseArgs } from "node:util";
+import { roundsOf } from "./rounds.ts";
 
 /** Fewer rounds than this make no median worth printing. */
 export const LEAST_ROUNDS = 5;
@@ -32,19 +33,13 @@ export function runOptions(args: readonly string[] = process.argv.slice(2)): Run
   });
   return {
     isShort: values.short,
-    rounds: roundsOf(values.rounds, values.short),
+    rounds: roundsOf(values.rounds, values.short, LEAST_ROUNDS),
     only: values.only?.split(","),
     json: values.json,
     from: values.from,
     writesDocs: values["write-docs"],
     isStrict: values.strict,
   };
-}
-
-function roundsOf(text: string | undefined, isShort: boolean): number {
-  const rounds = Number(text ?? (isShort ? 1 : LEAST_ROUNDS));
-  if (Number.isInteger(rounds) && rounds >= 1) return rounds;
-  throw new RangeError(`Expected --rounds to be an integer of at least 1, got ${text}.`);
 }
 
 /** A page is about all rows, measured properly, or it is not written. */

@@ -1,33 +1,33 @@
 /** What row E1 asks for: the same program, at least so many times as fast as the other subject runs it. */
-export interface Goal {
-  readonly workload: string;
-  readonly against: string;
-  readonly atLeast: number;
-}
+import type { Figure } from "./measure.ts";
 
 export interface Verdict {
-  readonly goal: Goal;
-  readonly ratio: number;
-  readonly isMet: boolean;
-}
-
-interface Measured {
   readonly workload: string;
-  readonly subject: string;
-  readonly least: number;
+  readonly text: string;
+  /** How many times the other's least processor time is ours; of the medians beside it. */
+  readonly ratio: number;
+  readonly medianRatio: number;
+  readonly outcome: "reached" | "missed" | "not measured";
 }
 
 const stepWorkloads = ["contended", "free", "helpers"];
 
-export const goals: readonly Goal[] = [
+const goals = [
   ...stepWorkloads.map((workload) => ({ workload, against: "effect", atLeast: 5 })),
-  ...[...stepWorkloads, "crowd"].map((workload) => ({ workload, against: "promises", atLeast: 1 })),
+  ...[...stepWorkloads, "crowd-100000", "crowd-1000000"].map((workload) => ({
+    workload,
+    against: "promises",
+    atLeast: 1,
+  })),
 ];
 
-/** A figure that is missing misses the goal. */
-export function verdictOf(goal: Goal, figures: readonly Measured[]): Verdict {
-  const least = (subject: string): number =>
-    figures.find((figure) => figure.workload === goal.workload && figure.subject === subject)?.least ?? Number.NaN;
-  const ratio = least(goal.against) / least("slotkeeper");
-  return { goal, ratio, isMet: ratio >= goal.atLeast };
+export function judge(figures: readonly Figure[]): Verdict[] {
+  return goals.map(({ workload, against, atLeast }) => {
+    const find = (subject: string) => figures.find((one) => one.workload === workload && one.subject === subject);
+    const [ours, theirs] = [find("slotkeeper"), find(against)];
+    const ratio = (theirs?.least ?? Number.NaN) / (ours?.least ?? Number.NaN);
+    const medianRatio = (theirs?.median ?? Number.NaN) / (ours?.median ?? Number.NaN);
+    const outcome = Number.isNaN(ratio) ? "not measured" : ratio >= atLeast ? "reached" : "missed";
+    return { workload, text: `≥ ${atLeast} × as fast as ${against}`, ratio, medianRatio, outcome };
+  });
 }

@@ -24,53 +24,43 @@ export interface Subject {
   readonly parked: (workload: Workload, whenParked: () => void) => Promise<void>;
 }
 
+const inRounds = (name: string, what: string, rounds: number, permits: number): Workload => ({
+  name,
+  what,
+  tasks: 100,
+  rounds,
+  permits,
+  steps: 100 * rounds * 3,
+  program: name === "helpers" ? "helpers" : "rounds",
+});
+
+const grouped = (count: number): string => count.toLocaleString("en");
+
+const crowd = (tasks: number): Workload => ({
+  name: `crowd-${tasks}`,
+  what: `${grouped(tasks)} tasks over one semaphore of 10, in a cold process: start, acquire, let others run, release`,
+  tasks,
+  rounds: 1,
+  permits: 10,
+  steps: tasks * 4,
+  program: "crowd",
+  without: {
+    effect: "its semaphore looks at every waiter at every release: 100,000 tasks take more than five minutes",
+  },
+});
+
 export function workloads(isShort: boolean): readonly Workload[] {
   const rounds = isShort ? 50 : 500;
-  const crowd = isShort ? 100_000 : 1_000_000;
   const parked = isShort ? 20_000 : 100_000;
   return [
-    {
-      name: "contended",
-      what: "100 tasks over 10 permits: acquire, let others run, release",
-      tasks: 100,
-      rounds,
-      permits: 10,
-      steps: 100 * rounds * 3,
-      program: "rounds",
-    },
-    {
-      name: "free",
-      what: "100 tasks over 100 permits: acquire, let others run, release",
-      tasks: 100,
-      rounds,
-      permits: 100,
-      steps: 100 * rounds * 3,
-      program: "rounds",
-    },
-    {
-      name: "helpers",
-      what: "as contended, each operation behind a helper program (or async function) of its own",
-      tasks: 100,
-      rounds,
-      permits: 10,
-      steps: 100 * rounds * 3,
-      program: "helpers",
-    },
-    {
-      name: "crowd",
-      what: `${crowd.toLocaleString("en")} tasks over one semaphore of 10: start, acquire, let others run, release`,
-      tasks: crowd,
-      rounds: 1,
-      permits: 10,
-      steps: crowd * 4,
-      program: "crowd",
-      without: {
-        effect: "its semaphore looks at every waiter at every release: 100,000 tasks take more than five minutes",
-      },
-    },
+    inRounds("contended", "100 tasks over 10 permits: acquire, let others run, release", rounds, 10),
+    inRounds("free", "100 tasks over 100 permits: acquire, let others run, release", rounds, 100),
+    inRounds("helpers", "as contended, each operation behind a program (or async function) of its own", rounds, 10),
+    crowd(100_000),
+    crowd(1_000_000),
     {
       name: "parked",
-      what: `bytes per task, ${parked.toLocaleString("en")} of them parked on one semaphore`,
+      what: `bytes per task, ${grouped(parked)} of them parked on one semaphore`,
       tasks: parked,
       rounds: 1,
       permits: 1,

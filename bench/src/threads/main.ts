@@ -2,24 +2,20 @@
  * Rows T1 and T2, and the lag of a waiting thread: `node bench/dist/threads/main.js [--short] [--rounds N]`.
  * Subjects take turns, each time in a fresh process. Prints a table, writes `bench/results/threads.json`.
  */
-import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { median, subjects } from "./subjects.ts";
+import { keepResults, measuredBy, roundsOf } from "../rounds.ts";
+import { median } from "../timing.ts";
+import { subjects } from "./subjects.ts";
 
 const { values } = parseArgs({ options: { short: { type: "boolean", default: false }, rounds: { type: "string" } } });
-const rounds = Number(values.rounds ?? (values.short ? 1 : 7));
-if (!Number.isSafeInteger(rounds) || rounds < 1)
-  throw new RangeError(`Expected \`--rounds\` from 1 up, got ${values.rounds}`);
-
-const child = fileURLToPath(new URL("child.js", import.meta.url));
+const rounds = roundsOf(values.rounds, values.short, 7);
+const child = new URL("child.js", import.meta.url);
 const samples = new Map<string, number[]>(Object.keys(subjects).map((id) => [id, []]));
 
 for (let round = 0; round < rounds; round++) {
   for (const [id, { operations }] of Object.entries(subjects)) {
     const asked = values.short ? Math.ceil(operations / 10) : operations;
-    samples.get(id)?.push(Number(execFileSync(process.execPath, [child, id, String(asked)], { encoding: "utf8" })));
+    samples.get(id)?.push(await measuredBy<number>(child, [id, String(asked)]));
   }
   process.stderr.write(`round ${round + 1} of ${rounds}\n`);
 }
@@ -51,11 +47,5 @@ for (const { row, label, unit, median: middle, min, max, ratio } of results) {
   );
 }
 
-const folder = fileURLToPath(new URL("../../results/", import.meta.url));
-mkdirSync(folder, { recursive: true });
-const file = `${folder}threads.json`;
-writeFileSync(
-  file,
-  `${JSON.stringify({ node: process.version, rounds, results, samples: Object.fromEntries(samples) }, null, 2)}\n`,
-);
-console.log(`\n${rounds} rounds; goals: T1 at most 3.00, T2 below 1.00. Written to bench/results/threads.json`);
+const file = keepResults("threads", { rounds, results, samples: Object.fromEntries(samples) });
+console.log(`\n${rounds} rounds; goals: T1 at most 3.00, T2 below 1.00. Written to ${file}`);

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { MessageChannel, Worker } from "node:worker_threads";
 import { SharedSemaphore } from "slotkeeper/threads";
+import { median } from "../timing.ts";
 
 export interface Subject {
   readonly row: "T1" | "T2" | "lag";
@@ -75,12 +76,6 @@ async function betweenTwo(job: "sync" | "async" | "channel" | "lag" | "idle", ro
   held?.release();
   await Promise.all(workers.map((worker) => worker.terminate()));
   return median(samples.flat());
-}
-
-export function median(numbers: readonly number[]): number {
-  const sorted = numbers.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
 const MILLIONS = 3_000_000;

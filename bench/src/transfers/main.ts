@@ -4,10 +4,9 @@
  * One user's backlog of thousands of blocked requests leaves other users' waits unchanged. Every row in a fresh process
  * per round, the rows in turns; medians of the rounds, with their spread; ratios to the same subject without a backlog.
  */
-import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { parseArgs, promisify } from "node:util";
+import { parseArgs } from "node:util";
+import { measuredBy, roundsOf } from "../rounds.ts";
 import { median } from "../timing.ts";
 import type { Measurement } from "../workload.ts";
 
@@ -26,13 +25,8 @@ interface Row {
 }
 
 const GOAL = 1.25;
-const CHILD = fileURLToPath(new URL("child.js", import.meta.url));
-const run = promisify(execFile);
-
-const rounds = Number(values.rounds ?? (values.short ? 1 : 7));
-if (!(Number.isInteger(rounds) && rounds >= 1)) {
-  throw new RangeError(`Expected --rounds to be an integer of at least 1, got ${values.rounds}.`);
-}
+const CHILD = new URL("child.js", import.meta.url);
+const rounds = roundsOf(values.rounds, values.short, 7);
 
 const row = (subject: string, backlog: number): Row => ({ subject, backlog, samples: [] });
 const rows = [
@@ -47,9 +41,8 @@ for (let round = 0; round < rounds; round++) {
   for (let turn = 0; turn < rows.length; turn++) {
     const { subject, backlog, samples } = rows[(round + turn) % rows.length] as Row;
     process.stderr.write(`round ${round + 1}/${rounds}: ${subject}, backlog ${backlog}\n`);
-    const args = ["--expose-gc", CHILD, subject, String(backlog), ...(values.short ? ["--short"] : [])];
-    const { stdout } = await run(process.execPath, args, { timeout: 120_000 });
-    samples.push(JSON.parse(stdout) as Measurement);
+    const args = [subject, String(backlog), ...(values.short ? ["--short"] : [])];
+    samples.push(await measuredBy<Measurement>(CHILD, args, ["--expose-gc"]));
   }
 }
 

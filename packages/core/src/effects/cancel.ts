@@ -41,12 +41,10 @@ export function withdraw(scheduler: Scheduler, task: TaskNode, reason: unknown):
 }
 
 function withdrawAcquire(scheduler: Scheduler, task: TaskNode, semaphore: SemaphoreState): void {
-  if (task.timer !== undefined) scheduler.timers.remove(task.timer);
-  task.timer = undefined;
-  if (task.state !== READY) {
-    semaphore.leave(task);
-    return;
+  if (task.timer !== undefined) {
+    scheduler.timers.remove(task.timer);
+    task.timer = undefined;
   }
-  const next = semaphore.returnFrom(task);
-  if (next !== undefined) scheduler.grant(next);
+  if (task.state === READY) semaphore.returnFrom(task);
+  else semaphore.leave(task);
 }

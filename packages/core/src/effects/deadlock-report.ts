@@ -1,7 +1,7 @@
 /** What a `DeadlockError` says: every semaphore with its holders and waiters, who else is parked, and the circle. */
 import { DeadlockError, type TaskRef } from "./errors.ts";
 import { Group } from "./group.ts";
-import type { Hold } from "./holds.ts";
+import type { HoldInUse } from "./holds.ts";
 import { membersOf } from "./members.ts";
 import { OutsideWait } from "./outside-wait.ts";
 import { SemaphoreState } from "./semaphore.ts";
@@ -73,7 +73,7 @@ function reportOf(semaphore: SemaphoreState): SemaphoreReport {
   return { id, name, permits, available, holders, waiters: membersOf(semaphore.waiters).map(refOf) };
 }
 
-function holderReport(hold: Hold, hasEnded: boolean): HolderReport {
+function holderReport(hold: HoldInUse, hasEnded: boolean): HolderReport {
   return { task: refOf(hold.task), permits: hold.permits, hasEnded };
 }
 

@@ -5,7 +5,6 @@
  * effect to the interpreter of the running task, and only if that must park is the effect yielded. A step that does not
  * park therefore costs the same at any depth of nested programs, and no generator is suspended for it.
  */
-import type { SemaphoreState } from "./semaphore.ts";
 import type { TaskNode } from "./task.ts";
 
 /** Something a program can ask of its scheduler; `yield*` gives a `T`. The same effect may be yielded many times. */
@@ -51,8 +50,9 @@ export type Parking =
   | typeof CALL;
 export type Operation = Parking | 1 | 2 | 5 | 6 | 7 | 8 | 9 | 10 | 11;
 
-/** What `attempt` answers when the operation cannot be done at once. */
-export const PARK: unique symbol = Symbol("park");
+/** What `attempt` answers when the operation cannot be done at once. Not exported itself, see `kept-effects.ts`. */
+const park: unique symbol = Symbol("park");
+export const PARK: typeof park = park;
 
 /** What an effect needs of the scheduler whose task yields it. */
 export interface Interpreter {
@@ -61,12 +61,10 @@ export interface Interpreter {
   readonly running: TaskNode | undefined;
   /** Does the operation for the running task if it need not park, and changes nothing (`PARK`) if it must. */
   attempt(effect: EffectNode<unknown>): unknown;
-  semaphoreOf(handle: unknown): SemaphoreState;
-  release(semaphore: SemaphoreState, task: TaskNode): void;
 }
 
 /** The interpreter of the task that runs at this moment, if one does: everything here is single-threaded. */
-let active: Interpreter | undefined;
+export let active: Interpreter | undefined;
 
 /** Makes `interpreter` the active one and returns the one before, to be put back: runs may nest. */
 export function activate(interpreter: Interpreter | undefined): Interpreter | undefined {
@@ -78,16 +76,26 @@ export function activate(interpreter: Interpreter | undefined): Interpreter | un
 const OUTSIDE =
   "Expected an effect to be yielded by a running task, got one outside of any: start its program by `run`, `simulate` or `spawn`";
 
+/** The operation cannot be asked for: there is no running task. */
+export function askedOutside(): never {
+  throw new TypeError(OUTSIDE);
+}
+
+/** As in an iterator's result; `done` is also `undefined` in an effect that is none yet. */
+export interface IteratorStep {
+  readonly done: boolean | undefined;
+  readonly value: unknown;
+}
+
 /**
- * All effects have this one shape, which keeps the interpreter's accesses monomorphic. An effect is also the iterator of
- * its first `yield*`, and the result object of that iterator: the usual effect, made for one `yield*`, is then the only
- * allocation of its step. Later iterations of the same effect, which may overlap the first, get a copy each.
+ * An effect is also the iterator of its first `yield*`, and the result object of that iterator: the usual effect, made
+ * for one `yield*`, is then the only allocation of its step. Later iterations of the same effect, which may overlap the
+ * first, get a copy each. The commonest effects are not even made for one `yield*`: see `kept-effects.ts`.
  */
-export class EffectNode<T> implements Effect<T> {
+export class EffectNode<T> implements Effect<T>, IteratorStep {
   readonly op: Operation;
   readonly subject: unknown;
   readonly detail: unknown;
-  /** `undefined` until it is iterated; then as in an iterator's result. */
   done: boolean | undefined = undefined;
   value: unknown = undefined;
 
@@ -104,27 +112,17 @@ export class EffectNode<T> implements Effect<T> {
   }
 
   /** First asks, then, only if that had to park (`done` is false), hands on the answer the task was resumed with. */
-  next(sent: unknown): EffectNode<T> {
+  next(sent: unknown): IteratorStep {
     if (this.done === false) {
       this.done = true;
       this.value = sent;
       return this;
     }
-    // What acquires and releases is spelled out here, so that it is compiled into the program's own code: by way of
-    // `attempt`, the two take half as long again. A change here belongs into `perform.ts` too.
-    const scheduler = active;
-    if (this.op > RELEASE || this.detail !== undefined || scheduler === undefined) return attempt(this);
-    const task = scheduler.running;
-    if (task === undefined || task.isInterrupted || scheduler.steps >= scheduler.maxSteps) return attempt(this);
-    scheduler.steps++;
-    const semaphore = scheduler.semaphoreOf(this.subject);
-    if (this.op === RELEASE) scheduler.release(semaphore, task);
-    else if (semaphore.available > 0) semaphore.take(task);
-    else {
-      scheduler.steps--;
-      this.done = false;
-      this.value = this;
-    }
+    if (active === undefined) askedOutside();
+    const value = this.op >= DELAY ? park : active.attempt(this);
+    const mustPark = value === park;
+    this.done = !mustPark;
+    this.value = mustPark ? this : value;
     return this;
   }
 
@@ -132,14 +130,6 @@ export class EffectNode<T> implements Effect<T> {
   throw(error: unknown): never {
     throw error;
   }
-}
-
-function attempt<T>(effect: EffectNode<T>): EffectNode<T> {
-  if (active === undefined) throw new TypeError(OUTSIDE);
-  const value = effect.op >= DELAY ? PARK : active.attempt(effect);
-  effect.done = value !== PARK;
-  effect.value = value === PARK ? effect : value;
-  return effect;
 }
 
 /** An effect that stands for a whole program, run in place. `yield*` goes straight into the program. */

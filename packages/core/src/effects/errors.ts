@@ -1,7 +1,7 @@
 /**
  * What can go wrong inside a run, beyond `AcquireTimeoutError` (the library's own, `../errors.ts`) and misuse, which is
  * a `TypeError` or `RangeError` at the yield. `docs/reference/errors-effects.md` lists the same table; a test compares
- * the two both ways.
+ * the two both ways. The library's own factory is not used: it makes the message of the fields, to be small.
  */
 import { SlotkeeperError } from "../errors.ts";
 import type { DeadlockReport } from "./deadlock-report.ts";
@@ -15,6 +15,27 @@ export const EFFECT_ERROR_CODES = {
   TASK_CANCELLED: { class: "TaskCancelledError", retryable: false },
 } as const satisfies Record<string, { class: string; retryable: boolean }>;
 
+type Codes = typeof EFFECT_ERROR_CODES;
+type ErrorClass<Code extends keyof Codes> = abstract new (
+  message: string,
+  options?: ErrorOptions,
+) => SlotkeeperError & {
+  readonly name: Codes[Code]["class"];
+  readonly code: Code;
+  readonly retryable: Codes[Code]["retryable"];
+};
+
+/** The class that the table names, but for its message and fields. */
+function errorOf<Code extends keyof Codes>(code: Code): ErrorClass<Code> {
+  const { class: name, retryable }: Codes[Code] = EFFECT_ERROR_CODES[code];
+  abstract class EffectError extends SlotkeeperError {
+    override readonly name: Codes[Code]["class"] = name;
+    override readonly code: Code = code;
+    override readonly retryable: Codes[Code]["retryable"] = retryable;
+  }
+  return EffectError;
+}
+
 /** Who a report is about. */
 export interface TaskRef {
   readonly id: number;
@@ -22,10 +43,7 @@ export interface TaskRef {
 }
 
 /** Somebody cancelled the task. Thrown into it so that its `finally` blocks run, and to whoever waits for it. */
-export class TaskCancelledError extends SlotkeeperError {
-  override readonly name = "TaskCancelledError";
-  override readonly code = "TASK_CANCELLED";
-  override readonly retryable = false;
+export class TaskCancelledError extends errorOf("TASK_CANCELLED") {
   readonly task: TaskRef;
 
   constructor(task: TaskRef, cause?: unknown) {
@@ -35,10 +53,7 @@ export class TaskCancelledError extends SlotkeeperError {
 }
 
 /** A permit was given back that nobody had taken. */
-export class OverReleaseError extends SlotkeeperError {
-  override readonly name = "OverReleaseError";
-  override readonly code = "OVER_RELEASE";
-  override readonly retryable = false;
+export class OverReleaseError extends errorOf("OVER_RELEASE") {
   readonly semaphoreId: number;
   readonly permits: number;
 
@@ -50,10 +65,7 @@ export class OverReleaseError extends SlotkeeperError {
 }
 
 /** The promise has its result already; that first result stands. */
-export class PromiseSettledError extends SlotkeeperError {
-  override readonly name = "PromiseSettledError";
-  override readonly code = "PROMISE_SETTLED";
-  override readonly retryable = false;
+export class PromiseSettledError extends errorOf("PROMISE_SETTLED") {
   readonly promiseId: number;
 
   constructor(promiseId: number, how: "completed" | "failed") {
@@ -63,10 +75,7 @@ export class PromiseSettledError extends SlotkeeperError {
 }
 
 /** A simulation went on for longer than `maxSteps`: most likely it never ends. */
-export class StepLimitError extends SlotkeeperError {
-  override readonly name = "StepLimitError";
-  override readonly code = "STEP_LIMIT";
-  override readonly retryable = false;
+export class StepLimitError extends errorOf("STEP_LIMIT") {
   readonly maxSteps: number;
 
   constructor(maxSteps: number, task: TaskRef) {
@@ -76,10 +85,7 @@ export class StepLimitError extends SlotkeeperError {
 }
 
 /** Nobody can ever go on: the whole run, or a set of semaphores whose holders all wait for one another or have ended. */
-export class DeadlockError extends SlotkeeperError {
-  override readonly name = "DeadlockError";
-  override readonly code = "DEADLOCK";
-  override readonly retryable = false;
+export class DeadlockError extends errorOf("DEADLOCK") {
   readonly semaphores: DeadlockReport["semaphores"];
   readonly parked: DeadlockReport["parked"];
   readonly cycle: DeadlockReport["cycle"];

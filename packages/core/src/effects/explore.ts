@@ -11,7 +11,7 @@ import type { Ending, FailedRun, SimulationResult } from "./outcome.ts";
 import type { Resolver } from "./outside-wait.ts";
 import { describe } from "./program.ts";
 import { type ChoiceSource, ReplayedChoices, SeededChoices } from "./random.ts";
-import type { LogEntry } from "./scheduler.ts";
+import type { LogEntry } from "./scheduler-options.ts";
 import { isBetter, shrink, withoutTail } from "./shrink.ts";
 import { simulateToEnd } from "./simulate.ts";
 import { type AsyncProgram, simulateAsyncToEnd } from "./simulate-async.ts";

@@ -2,33 +2,33 @@
  * Who holds which permits: one record per task and semaphore, found from the task in O(1) and listed by the semaphore.
  * Most tasks hold permits of one semaphore at a time; only a second one makes a map.
  *
- * A semaphore's table is an array: records in use come first, spare ones behind them. Taking and giving back move the
- * border between the two, so an acquire and a release write two references each, where a linked list writes eight, and
- * no young record is ever linked between old ones, which would be work for the garbage collector at every acquire.
- * The order of the records says nothing.
+ * A semaphore keeps the records it has made and hands them out again, the one given back last first. Nothing is moved
+ * when one is given back, so records in use lie among spare ones: listing them, for a report or a suspected deadlock,
+ * looks at as many as there ever were holders at one time. The order of the records says nothing.
  */
 import type { SemaphoreState } from "./semaphore.ts";
 import type { TaskNode } from "./task.ts";
 
 export class Hold {
-  task: TaskNode;
+  task: TaskNode | undefined;
   readonly semaphore: SemaphoreState;
+  /** 1 in a spare record, too. */
   permits = 1;
-  /** Its place in the table. */
-  index: number;
   /** Of a task that has ended: it is in the semaphore's `leaked`, not in its `holders`. */
   readonly isLeaked: boolean;
+  nextSpare: Hold | undefined = undefined;
 
-  constructor(task: TaskNode, semaphore: SemaphoreState, index: number, isLeaked: boolean) {
-    this.task = task;
+  constructor(semaphore: SemaphoreState, isLeaked: boolean) {
+    this.task = undefined;
     this.semaphore = semaphore;
-    this.index = index;
     this.isLeaked = isLeaked;
   }
 }
 
-/** A spare record's task: it is never read. Keeping the last holder would keep its result alive. */
-const NOBODY = undefined as unknown as TaskNode;
+/** A record in use. A spare one has no task: keeping the last holder would keep its result alive. */
+export interface HoldInUse extends Hold {
+  task: TaskNode;
+}
 
 /** There are never more records than the semaphore has permits. */
 export class HoldTable {
@@ -37,47 +37,53 @@ export class HoldTable {
   readonly #semaphore: SemaphoreState;
   readonly #isLeaked: boolean;
   readonly #records: Hold[] = [];
+  #spare: Hold | undefined = undefined;
+  /** Where `first` found one in use. */
+  #found: Hold | undefined = undefined;
 
   constructor(semaphore: SemaphoreState, isLeaked: boolean) {
     this.#semaphore = semaphore;
     this.#isLeaked = isLeaked;
   }
 
-  get first(): Hold | undefined {
-    return this.count === 0 ? undefined : this.#records[0];
+  /** One of those in use. */
+  get first(): HoldInUse | undefined {
+    if (this.count === 0) return undefined;
+    if (this.#found?.task === undefined) this.#found = this.#records.find(isInUse);
+    return this.#found as HoldInUse;
   }
 
   /** Those in use. */
-  toArray(): Hold[] {
-    return this.#records.slice(0, this.count);
+  toArray(): HoldInUse[] {
+    return this.#records.filter(isInUse);
   }
 
   /** A record of one permit. */
   add(task: TaskNode): Hold {
-    const index = this.count++;
-    if (index === this.#records.length) {
-      const made = new Hold(task, this.#semaphore, index, this.#isLeaked);
-      this.#records.push(made);
-      return made;
-    }
-    const spare = this.#records[index] as Hold;
-    spare.task = task;
-    spare.permits = 1;
-    return spare;
+    const hold = this.#spare ?? this.#make();
+    this.#spare = hold.nextSpare;
+    hold.task = task;
+    this.count++;
+    return hold;
   }
 
-  /** Makes a record spare: it changes places with the last one in use. */
+  /** Makes a record of one permit spare. */
   remove(hold: Hold): void {
-    const lastIndex = --this.count;
-    const last = this.#records[lastIndex] as Hold;
-    if (last !== hold) {
-      this.#records[hold.index] = last;
-      last.index = hold.index;
-      this.#records[lastIndex] = hold;
-      hold.index = lastIndex;
-    }
-    hold.task = NOBODY;
+    hold.task = undefined;
+    hold.nextSpare = this.#spare;
+    this.#spare = hold;
+    this.count--;
   }
+
+  #make(): Hold {
+    const hold = new Hold(this.#semaphore, this.#isLeaked);
+    this.#records.push(hold);
+    return hold;
+  }
+}
+
+function isInUse(hold: Hold): hold is HoldInUse {
+  return hold.task !== undefined;
 }
 
 export function findHold(task: TaskNode, semaphore: SemaphoreState): Hold | undefined {
@@ -98,37 +104,47 @@ export function addHold(task: TaskNode, semaphore: SemaphoreState): void {
 
 /** One permit less. */
 export function dropHold(hold: Hold): void {
-  if (--hold.permits === 0) removeHold(hold);
+  if (hold.permits > 1) hold.permits--;
+  else removeHold(hold);
 }
 
 function removeHold(hold: Hold): void {
   const { task, semaphore } = hold;
-  if (task.held === hold) task.held = undefined;
-  else task.heldMore?.delete(semaphore);
+  if (task?.held === hold) task.held = undefined;
+  else task?.heldMore?.delete(semaphore);
   (hold.isLeaked ? semaphore.leaked : semaphore.holders).remove(hold);
 }
 
-/** One permit from the holder to `task`. The record itself moves where it can: a hand-off then touches no table. */
+/**
+ * The usual hand-off, from a task with one permit to one with none: the record itself moves, and no table is touched.
+ * False, and nothing done, if it is not that case.
+ */
+export function handOver(semaphore: SemaphoreState, from: TaskNode, to: TaskNode): boolean {
+  const hold = from.held;
+  if (hold === undefined || hold.semaphore !== semaphore || hold.permits > 1) return false;
+  if (to.held !== undefined || to.heldMore !== undefined) return false;
+  from.held = undefined;
+  hold.task = to;
+  to.held = hold;
+  return true;
+}
+
+/** One permit from the holder to `task`. */
 export function moveHold(hold: Hold, task: TaskNode): void {
-  const isWhole = hold.permits === 1 && task.held === undefined && task.heldMore === undefined;
-  if (isWhole && hold.task.held === hold) {
-    hold.task.held = undefined;
-    hold.task = task;
-    task.held = hold;
-    return;
-  }
   dropHold(hold);
   addHold(task, hold.semaphore);
 }
 
-export function holdsOf(task: TaskNode): Hold[] {
-  const more = task.heldMore === undefined ? [] : [...task.heldMore.values()];
-  return task.held === undefined ? more : [task.held, ...more];
+export function holdsOf(task: TaskNode): HoldInUse[] {
+  const holds = task.heldMore === undefined ? [] : [...task.heldMore.values()];
+  if (task.held !== undefined) holds.unshift(task.held);
+  return holds as HoldInUse[];
 }
 
 /** The task has ended: what it still holds is leaked, until somebody else gives it back. */
-export function leakHold(hold: Hold): void {
+export function leakHold(hold: HoldInUse): void {
   hold.semaphore.leaked.add(hold.task).permits = hold.permits;
+  hold.permits = 1;
   removeHold(hold);
 }
 

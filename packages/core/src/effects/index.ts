@@ -24,7 +24,7 @@ export {
 } from "./promise-effects.ts";
 export { PRIORITY_HIGH, PRIORITY_IDLE, PRIORITY_NORMAL } from "./ready-queue.ts";
 export { type RunOptions, run } from "./run.ts";
-export type { LogEntry } from "./scheduler.ts";
+export type { LogEntry } from "./scheduler-options.ts";
 export type { SemaphoreHandle } from "./semaphore.ts";
 export {
   type AcquireSemaphoreOptions,

@@ -18,11 +18,15 @@ import { ENDED, PARKED, type TaskNode } from "./task.ts";
 export function endTask(scheduler: Scheduler, task: TaskNode, result: unknown, threw: boolean): void {
   task.state = ENDED;
   removeLive(scheduler, task);
+  const settlement = threw ? REJECTED : FULFILLED;
   const isFailure = threw && result !== task.cancelError;
   if (isFailure && !task.isObserved && task !== scheduler.root) scheduler.unobserved.add(task);
-  const left = passOnHolds(scheduler, task, threw);
-  scheduler.settle(task, threw ? REJECTED : FULFILLED, result);
-  for (const semaphore of left) tellTheDead(scheduler, semaphore);
+  if (task.held === undefined && task.heldMore === undefined) scheduler.settle(task, settlement, result);
+  else {
+    const left = passOnHolds(scheduler, task, threw);
+    scheduler.settle(task, settlement, result);
+    for (const semaphore of left) tellTheDead(scheduler, semaphore);
+  }
   if (task === scheduler.root) unwind(scheduler, undefined);
   if (scheduler.liveCount === 0) dropAll(scheduler);
 }
@@ -39,7 +43,6 @@ function removeLive(scheduler: Scheduler, task: TaskNode): void {
 
 /** What an item of a group acquired is its parent's; what any other task still holds is leaked. */
 function passOnHolds(scheduler: Scheduler, task: TaskNode, threw: boolean): readonly SemaphoreState[] {
-  if (task.held === undefined && task.heldMore === undefined) return [];
   const heir = threw || task.parent?.state === ENDED ? undefined : task.parent;
   return holdsOf(task).map((hold) => {
     if (heir !== undefined) bequeathHold(hold, heir);

@@ -1,7 +1,8 @@
 /** What a run that is over has to say. */
 import { refOf } from "./deadlock-report.ts";
 import type { TaskRef } from "./errors.ts";
-import type { LogEntry, Scheduler } from "./scheduler.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { LogEntry } from "./scheduler-options.ts";
 import { FULFILLED } from "./settleable.ts";
 
 /** Permits of a task that ended without giving them back. */

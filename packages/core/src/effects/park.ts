@@ -17,14 +17,16 @@ import {
   WAIT,
 } from "./effect.ts";
 import { Group } from "./group.ts";
+import { answerTo } from "./kept-effects.ts";
 import { checkDuration } from "./options.ts";
 import { OutsideWait, type PromiseSource, type Resolver } from "./outside-wait.ts";
 import { perform } from "./perform.ts";
 import { describe, isProgram, toProgram } from "./program.ts";
 import { settleableOf } from "./promise.ts";
 import type { Scheduler } from "./scheduler.ts";
+import type { SemaphoreState } from "./semaphore.ts";
 import { PENDING, Settleable } from "./settleable.ts";
-import { PARKED, type ParkedOn, READY, SLEEP, type SpawnOptions, TaskNode, Timeout } from "./task.ts";
+import { PARKED, type ParkedOn, READY, RUNNING, SLEEP, type SpawnOptions, TaskNode, Timeout } from "./task.ts";
 
 /**
  * True if the task goes on after all, with `result` and `throws` set. What it throws is thrown at the yield. It does not
@@ -35,7 +37,7 @@ export function parkOrGoOn(scheduler: Scheduler, task: TaskNode, effect: EffectN
     case ACQUIRE:
       return parkOnSemaphore(scheduler, task, effect);
     case DELAY:
-      return sleep(scheduler, task, effect.subject);
+      return sleep(scheduler, task, effect);
     case SPAWN:
       return giveWay(scheduler, task, effect);
     case WAIT:
@@ -65,26 +67,39 @@ function goOn(task: TaskNode, result: unknown): true {
 
 function parkOnSemaphore(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
   const semaphore = scheduler.semaphoreOf(effect.subject);
-  if (semaphore.available > 0) return goOn(task, semaphore.take(task));
   const timeoutMs = (effect.detail as { timeoutMs?: number } | undefined)?.timeoutMs;
+  task.result = answerTo(effect);
+  if (timeoutMs === undefined || semaphore.available > 0) return waitFor(semaphore, task);
+  const now = scheduler.now();
+  task.timer = new Timeout(task, now);
+  scheduler.timers.add(task.timer, now + timeoutMs);
   semaphore.enqueue(task);
-  park(task, semaphore);
-  if (timeoutMs !== undefined) {
-    const now = scheduler.now();
-    task.timer = new Timeout(task, now);
-    scheduler.timers.add(task.timer, now + timeoutMs);
-    return false;
-  }
-  const dead = deadSetFrom(semaphore);
-  if (dead === undefined) return false;
-  const error = deadSetError(dead);
-  semaphore.leave(task);
-  task.parkedOn = undefined;
-  throw error;
+  return park(task, semaphore);
 }
 
-function sleep(scheduler: Scheduler, task: TaskNode, ms: unknown): boolean {
+/** Takes a permit, or waits for one without a timeout. If that closes a dead set, the task goes on with the error. */
+export function waitFor(semaphore: SemaphoreState, task: TaskNode): boolean {
+  if (semaphore.available > 0) {
+    semaphore.take(task);
+    return true;
+  }
+  semaphore.enqueue(task);
+  task.parkedOn = semaphore;
+  task.state = PARKED;
+  const dead = deadSetFrom(semaphore);
+  if (dead === undefined) return false;
+  task.result = deadSetError(dead);
+  task.throws = true;
+  semaphore.leave(task);
+  task.parkedOn = undefined;
+  task.state = RUNNING;
+  return true;
+}
+
+function sleep(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
+  const ms = effect.subject;
   if (ms === 0) {
+    task.result = answerTo(effect);
     task.state = READY;
     scheduler.ready.pushLast(task);
     return false;
@@ -175,8 +190,6 @@ function standIn(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknow
 
 /** A program effect yielded without a star: it runs in place, as part of this task. */
 function call(task: TaskNode, program: () => Program<unknown>): true {
-  const body = program();
-  (task.callers ??= []).push(task.body);
-  task.body = body;
-  return true;
+  task.enter(program());
+  return goOn(task, undefined);
 }

@@ -37,7 +37,7 @@ export function perform(scheduler: Scheduler, task: TaskNode, effect: EffectNode
     case ACQUIRE:
       return acquire(scheduler, task, effect);
     case RELEASE:
-      return scheduler.release(scheduler.semaphoreOf(effect.subject), task);
+      return scheduler.semaphoreOf(effect.subject).release(task);
     case TRY_ACQUIRE:
       return tryAcquire(task, scheduler.semaphoreOf(effect.subject));
     case NOW:
@@ -106,7 +106,7 @@ function spawn(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>
   const options = effect.detail as SpawnOptions | undefined;
   if (options !== undefined) checkOptions("spawn", options, spawnRules);
   if ((options?.priority ?? PRIORITY_NORMAL) > task.priority) return PARK;
-  return scheduler.spawn(toProgram(effect.subject as Runnable<unknown>, "program"), options ?? {});
+  return scheduler.spawn(toProgram(effect.subject as Runnable<unknown>, "program"), options);
 }
 
 function resultOf(scheduler: Scheduler, subject: unknown): unknown {

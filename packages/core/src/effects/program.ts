@@ -31,8 +31,12 @@ function* delegateTo<T>(source: Effect<T>): Program<T> {
   return yield* source;
 }
 
+/** Never constructed: `instanceof` asks for its prototype, and engines compile that in place. */
+function NativeGenerator(): void {}
+NativeGenerator.prototype = generatorPrototype;
+
 function isGenerator<T>(value: unknown): value is Program<T> {
-  return Object.prototype.isPrototypeOf.call(generatorPrototype, value as object);
+  return value instanceof (NativeGenerator as unknown as new () => Program<T>);
 }
 
 export function isProgram<T>(value: unknown): value is Program<T> {

@@ -30,7 +30,7 @@ export function unsettled(handle: unknown, owner: object): FutureNode {
   if (!(future instanceof FutureNode)) {
     throw new TypeError(`Expected a promise of \`createPromise\`, got ${describe(handle)}`);
   }
-  checkOwner(future, owner, "Promise");
+  if (future.owner !== owner) throw belongsElsewhere(future);
   if (future.settlement === PENDING) return future;
   throw new PromiseSettledError(future.id, future.settlement === FULFILLED ? "completed" : "failed");
 }
@@ -40,10 +40,10 @@ export function settleableOf(handle: unknown, owner: object): Settleable {
   if (!(handle instanceof Settleable)) {
     throw new TypeError(`Expected a task or a future, got ${describe(handle)}`);
   }
-  checkOwner(handle, owner, handle instanceof FutureNode ? "Promise" : "Task");
+  if (handle.owner !== owner) throw belongsElsewhere(handle);
   return handle;
 }
 
-function checkOwner(handle: Settleable, owner: object, kind: string): void {
-  if (handle.owner !== owner) throw new TypeError(`${kind} ${handle.id} belongs to another run`);
+function belongsElsewhere(handle: Settleable): TypeError {
+  return new TypeError(`${handle instanceof FutureNode ? "Promise" : "Task"} ${handle.id} belongs to another run`);
 }

@@ -94,7 +94,8 @@ export class ReadyQueue<T extends { readonly priority: number }> {
   }
 
   pushLast(item: T): void {
-    if (this.#only?.priority === item.priority) return this.push(item);
+    // Whoever runs has been pushed once, so an only level is its own.
+    if (this.#only !== undefined) return this.push(item);
     const own = this.#level(item.priority);
     const lowest =
       this.#levels.at(-1) === own ? own : this.#levels.findLast((level) => level === own || level.count > 0);

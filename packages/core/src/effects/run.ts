@@ -13,7 +13,8 @@ import { standstill, unwind } from "./lifecycle.ts";
 import { aFunction, anObject, aString, checkOptions } from "./options.ts";
 import { endingOf, type FailedRun, type SimulationResult } from "./outcome.ts";
 import { toProgram } from "./program.ts";
-import { type LogEntry, Scheduler } from "./scheduler.ts";
+import { Scheduler } from "./scheduler.ts";
+import type { LogEntry } from "./scheduler-options.ts";
 
 export interface RunOptions<T> {
   /** Aborting cancels every task; once they have unwound, `run` rejects with the signal's reason. */

@@ -7,39 +7,20 @@
  * I4  Nothing here reads a clock or starts a timer of the host: a driver (`run.ts`, `simulate.ts`) says what time it
  *     is, calls `turns` while tasks are ready and `fireDue` when time has passed, and `standstill` when neither helps.
  */
-import { activate, DELAY, EffectNode, type Interpreter, PARK, type Program, RELEASE } from "./effect.ts";
+import { activate, EffectNode, type Interpreter, PARK, type Program, RELEASE } from "./effect.ts";
 import { StepLimitError, type TaskRef } from "./errors.ts";
 import { Group } from "./group.ts";
+import { answerTo, RESUMED, Refusal } from "./kept-effects.ts";
 import { dropAll, endTask } from "./lifecycle.ts";
-import type { Resolver } from "./outside-wait.ts";
-import { parkOrGoOn } from "./park.ts";
+import { parkOrGoOn, waitFor } from "./park.ts";
 import { perform, timeoutOf } from "./perform.ts";
 import { describe, resumeThrowing, resumeWith } from "./program.ts";
-import type { ChoiceSource } from "./random.ts";
-import { PRIORITY_NORMAL, ReadyQueue } from "./ready-queue.ts";
+import { ReadyQueue } from "./ready-queue.ts";
+import type { LogEntry, SchedulerOptions } from "./scheduler-options.ts";
 import { SemaphoreHandle, type SemaphoreState } from "./semaphore.ts";
 import type { Settleable, Settlement } from "./settleable.ts";
 import { Callback, READY, RUNNING, type SpawnOptions, TaskNode, type Timeout } from "./task.ts";
 import { TimerQueue } from "./timer-queue.ts";
-
-export interface LogEntry {
-  readonly at: number;
-  readonly task: TaskRef;
-  readonly message: string;
-}
-
-export interface SchedulerOptions {
-  readonly now: () => number;
-  readonly choices: ChoiceSource | undefined;
-  readonly maxSteps: number;
-  readonly keepsLog: boolean;
-  readonly onLog: ((message: string, entry: LogEntry) => void) | undefined;
-  readonly onUnhandled: ((error: unknown, task: TaskRef) => void) | undefined;
-  /** What serves `fromPromise`: the promise itself, a stand-in, or nobody. */
-  readonly outside: "awaited" | "refused" | Resolver;
-  /** A promise from outside has made a task ready. */
-  readonly onWake: () => void;
-}
 
 export class Scheduler implements Interpreter {
   readonly options: SchedulerOptions;
@@ -78,8 +59,8 @@ export class Scheduler implements Interpreter {
     this.root = this.spawn(program, { name });
   }
 
-  spawn(body: Program<unknown>, options: SpawnOptions): TaskNode {
-    const task = new TaskNode(this.#nextTaskId++, this, body, options, options.priority ?? PRIORITY_NORMAL);
+  spawn(body: Program<unknown>, options: SpawnOptions | undefined): TaskNode {
+    const task = new TaskNode(this.#nextTaskId++, this, body, options);
     task.livePrev = this.liveTail;
     if (this.liveTail === undefined) this.liveHead = task;
     else this.liveTail.liveNext = task;
@@ -104,7 +85,10 @@ export class Scheduler implements Interpreter {
       for (let left = limit; left > 0 && !this.isOver; left--) {
         const task = this.ready.take();
         if (task === undefined) return;
-        this.#resume(task);
+        this.running = task;
+        task.state = RUNNING;
+        task.parkedOn = undefined;
+        while (this.#advance(task));
       }
     } finally {
       this.running = undefined;
@@ -124,12 +108,6 @@ export class Scheduler implements Interpreter {
 
   semaphoreOf(handle: unknown): SemaphoreState {
     return SemaphoreHandle.stateOf(handle, this);
-  }
-
-  release(semaphore: SemaphoreState, task: TaskNode): void {
-    const next = semaphore.release(task);
-    if (semaphore.isSignalled && semaphore.leaked.count === 0) this.leaking.delete(semaphore);
-    if (next !== undefined) this.grant(next);
   }
 
   wake(task: TaskNode, result: unknown, throws: boolean): void {
@@ -184,59 +162,40 @@ export class Scheduler implements Interpreter {
     if (group !== undefined) this.wake(group.task, group.task.result, group.task.throws);
   }
 
-  #resume(task: TaskNode): void {
-    this.running = task;
-    task.state = RUNNING;
-    task.parkedOn = undefined;
-    while (this.#advance(task));
-  }
-
   /** From a resumption to the next yield that reaches the scheduler. True if the task goes on at once. */
   #advance(task: TaskNode): boolean {
-    const sent = task.result;
-    const throws = task.throws;
+    const { result, throws } = task;
+    const body = task.body as Program<unknown>;
     task.result = undefined;
     task.throws = false;
     let step: IteratorResult<unknown, unknown>;
     try {
-      step = throws ? resumeThrowing(task.body, sent) : resumeWith(task.body, sent);
+      step = throws ? resumeThrowing(body, result) : resumeWith(body, result);
     } catch (error) {
       return this.#left(task, error, true);
     }
-    if (step instanceof EffectNode && step.value === step && !task.isInterrupted) return this.#refused(task, step);
+    if (step instanceof Refusal && !task.isInterrupted && this.steps < this.maxSteps) return this.#refused(task, step);
     return step.done === true ? this.#left(task, step.value, false) : this.#yielded(task, step.value);
   }
 
   #left(task: TaskNode, value: unknown, threw: boolean): boolean {
-    const caller = task.callers?.pop();
-    if (caller === undefined) {
+    if (!task.leave()) {
       endTask(this, task, value, threw);
       return false;
     }
-    task.body = caller;
     task.result = value;
     task.throws = threw;
     return true;
   }
 
-  /**
-   * What reached the scheduler is the effect itself as an iterator's result: `yield*` was refused it. It need not be tried
-   * again, since the operations that park look for themselves. Letting others run is the commonest, and cannot throw.
-   */
-  #refused(task: TaskNode, effect: EffectNode<unknown>): boolean {
-    if (effect.op === DELAY && effect.subject === 0 && this.steps < this.maxSteps) {
-      this.steps++;
-      task.state = READY;
-      this.ready.pushLast(task);
-      return false;
-    }
-    try {
-      return this.#park(task, effect);
-    } catch (error) {
-      task.result = error;
-      task.throws = true;
-      return true;
-    }
+  /** A kept effect was refused just now, in the task's own code: it need not be tried again. */
+  #refused(task: TaskNode, { semaphore }: Refusal): boolean {
+    this.steps++;
+    task.result = RESUMED;
+    if (semaphore !== undefined) return waitFor(semaphore, task);
+    task.state = READY;
+    this.ready.pushLast(task);
+    return false;
   }
 
   #yielded(task: TaskNode, effect: unknown): boolean {
@@ -246,7 +205,7 @@ export class Scheduler implements Interpreter {
       }
       const value = this.attempt(effect);
       if (value === PARK) return this.#park(task, effect);
-      task.result = value;
+      task.result = value ?? answerTo(effect);
     } catch (error) {
       task.result = error;
       task.throws = true;

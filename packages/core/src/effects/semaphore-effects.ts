@@ -11,7 +11,7 @@ import {
   TRY_ACQUIRE,
 } from "./effect.ts";
 import { toProgram } from "./program.ts";
-import type { SemaphoreHandle } from "./semaphore.ts";
+import { SemaphoreHandle } from "./semaphore.ts";
 
 export interface CreateSemaphoreOptions {
   /** Shown in reports. */
@@ -30,7 +30,8 @@ export function createSemaphore(permits: number, options?: CreateSemaphoreOption
 
 /** Takes a permit; waits for one, first come first served, if none is free. */
 export function acquireSemaphore(semaphore: SemaphoreHandle, options?: AcquireSemaphoreOptions): Effect<void> {
-  return new EffectNode(ACQUIRE, semaphore, options);
+  const kept = options === undefined ? SemaphoreHandle.acquireOf(semaphore) : undefined;
+  return kept ?? new EffectNode(ACQUIRE, semaphore, options);
 }
 
 /** Takes a permit if one is free. Never waits, never overtakes a waiter. */
@@ -40,7 +41,7 @@ export function tryAcquireSemaphore(semaphore: SemaphoreHandle): Effect<boolean>
 
 /** Gives a permit back: straight to the first waiter, if there is one. The caller goes on. */
 export function releaseSemaphore(semaphore: SemaphoreHandle): Effect<void> {
-  return new EffectNode(RELEASE, semaphore, undefined);
+  return SemaphoreHandle.releaseOf(semaphore) ?? new EffectNode(RELEASE, semaphore, undefined);
 }
 
 /** Runs the program with a permit, which is given back however it ends. */

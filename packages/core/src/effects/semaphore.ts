@@ -12,14 +12,24 @@
  */
 
 import { LinkedList } from "../linked-list.ts";
+import type { Interpreter } from "./effect.ts";
 import { OverReleaseError } from "./errors.ts";
-import { addHold, dropHold, findHold, type Hold, HoldTable, moveHold } from "./holds.ts";
+import { addHold, dropHold, findHold, type Hold, HoldTable, handOver, moveHold } from "./holds.ts";
+import { AcquireEffect, ReleaseEffect } from "./kept-effects.ts";
 import { describe } from "./program.ts";
 import type { TaskNode } from "./task.ts";
 
+/** What a semaphore needs of the scheduler it belongs to. */
+export interface SemaphoreOwner extends Interpreter {
+  /** Semaphores with permits of ended tasks. */
+  readonly leaking: Set<SemaphoreState>;
+  /** A permit is on its way to a waiter, which has left the queue. */
+  grant(task: TaskNode): void;
+}
+
 export class SemaphoreState {
   readonly id: number;
-  readonly owner: object;
+  readonly owner: SemaphoreOwner;
   readonly permits: number;
   readonly name: string | undefined;
   available: number;
@@ -30,7 +40,7 @@ export class SemaphoreState {
   /** Somebody released it without holding it: it is used as a signal, so no set of holders can prove it dead. */
   isSignalled = false;
 
-  constructor(id: number, owner: object, permits: number, name: string | undefined) {
+  constructor(id: number, owner: SemaphoreOwner, permits: number, name: string | undefined) {
     this.id = id;
     this.owner = owner;
     this.permits = permits;
@@ -44,16 +54,17 @@ export class SemaphoreState {
     addHold(task, this);
   }
 
-  /** Gives back one permit in the name of `task`. Returns the waiter it went to, which now holds it. */
-  release(task: TaskNode): TaskNode | undefined {
-    if (this.available === this.permits) throw new OverReleaseError(this.id, this.permits);
-    return this.#pass(findHold(task, this) ?? this.#holdOfAnother());
+  /** Gives back one permit in the name of `task`: to the first waiter, if there is one. */
+  release(task: TaskNode): void {
+    const next = this.waiters.first;
+    if (next !== undefined && handOver(this, task, next)) this.#grant(next);
+    else this.#pass(findHold(task, this) ?? this.#holdOfAnother());
   }
 
   /** Takes back a permit that was in flight to `task` and passes it on, unless a signal has given it back already. */
-  returnFrom(task: TaskNode): TaskNode | undefined {
+  returnFrom(task: TaskNode): void {
     const hold = findHold(task, this);
-    return hold === undefined ? undefined : this.#pass(hold);
+    if (hold !== undefined) this.#pass(hold);
   }
 
   enqueue(task: TaskNode): void {
@@ -66,20 +77,26 @@ export class SemaphoreState {
     this.waiting--;
   }
 
-  #pass(from: Hold): TaskNode | undefined {
+  #pass(from: Hold): void {
     const next = this.waiters.first;
     if (next === undefined) {
       dropHold(from);
       this.available++;
-      return undefined;
+    } else {
+      moveHold(from, next);
+      this.#grant(next);
     }
+    if (this.isSignalled && this.leaked.count === 0) this.owner.leaking.delete(this);
+  }
+
+  #grant(next: TaskNode): void {
     this.leave(next);
-    moveHold(from, next);
-    return next;
+    this.owner.grant(next);
   }
 
   /** A release by a task that holds nothing: a leaked permit is given back first, else anybody's. */
   #holdOfAnother(): Hold {
+    if (this.available === this.permits) throw new OverReleaseError(this.id, this.permits);
     this.isSignalled = true;
     return (this.leaked.first ?? this.holders.first) as Hold;
   }
@@ -90,6 +107,8 @@ const madeHere = Symbol("made by createSemaphore");
 /** Opaque: made by `createSemaphore`, taken by the semaphore effects of the same run. */
 export class SemaphoreHandle {
   readonly #state: SemaphoreState;
+  #acquire: AcquireEffect | undefined = undefined;
+  #release: ReleaseEffect | undefined = undefined;
 
   constructor(key: symbol, state: SemaphoreState) {
     if (key !== madeHere) throw new TypeError("A semaphore handle is made by `createSemaphore`, not by hand");
@@ -100,15 +119,31 @@ export class SemaphoreHandle {
     return this.#state.id;
   }
 
+  /** The effect of acquiring it, if it is a handle. */
+  static acquireOf(handle: unknown): AcquireEffect | undefined {
+    if (!isObject(handle) || !(#state in handle)) return undefined;
+    return (handle.#acquire ??= new AcquireEffect(handle, handle.#state));
+  }
+
+  /** The effect of releasing it, if it is a handle. */
+  static releaseOf(handle: unknown): ReleaseEffect | undefined {
+    if (!isObject(handle) || !(#state in handle)) return undefined;
+    return (handle.#release ??= new ReleaseEffect(handle, handle.#state));
+  }
+
   /** The state behind a handle of the run `owner`. */
-  static stateOf(handle: unknown, owner: object): SemaphoreState {
-    if (typeof handle !== "object" || handle === null || !(#state in handle)) {
+  static stateOf(handle: unknown, owner: SemaphoreOwner): SemaphoreState {
+    if (!isObject(handle) || !(#state in handle)) {
       throw new TypeError(`Expected a semaphore handle of \`createSemaphore\`, got ${describe(handle)}`);
     }
     const state = handle.#state;
     if (state.owner !== owner) throw new TypeError(`Semaphore ${state.id} belongs to another run`);
     return state;
   }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 export function handleOf(state: SemaphoreState): SemaphoreHandle {

@@ -13,7 +13,7 @@ import { aCount, aFunction, anInteger, anObject, aString, checkOptions } from ".
 import { type Ending, endingOf, type SimulationResult } from "./outcome.ts";
 import type { Resolver } from "./outside-wait.ts";
 import { type ChoiceSource, ReplayedChoices, SeededChoices } from "./random.ts";
-import type { LogEntry } from "./scheduler.ts";
+import type { LogEntry } from "./scheduler-options.ts";
 import { VirtualWorld } from "./virtual-world.ts";
 
 export interface SimulateOptions {

@@ -14,6 +14,7 @@ import {
   SPAWN,
   WAIT,
 } from "./effect.ts";
+import { PAUSE } from "./kept-effects.ts";
 import { toProgram } from "./program.ts";
 import type { Future } from "./promise.ts";
 import type { SpawnOptions, Task } from "./task.ts";
@@ -66,7 +67,7 @@ export function cancel(task: Task<unknown>): Effect<void> {
 
 /** Sleeps. `delay(0)` lets every other runnable task run once. */
 export function delay(ms: number): Effect<void> {
-  return new EffectNode(DELAY, ms, undefined);
+  return ms === 0 ? PAUSE : new EffectNode(DELAY, ms, undefined);
 }
 
 export function log(message: string): Effect<void> {

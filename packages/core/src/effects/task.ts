@@ -15,6 +15,7 @@ import type { TaskCancelledError } from "./errors.ts";
 import type { Group } from "./group.ts";
 import type { Hold } from "./holds.ts";
 import type { OutsideWait } from "./outside-wait.ts";
+import { PRIORITY_NORMAL } from "./ready-queue.ts";
 import type { SemaphoreState } from "./semaphore.ts";
 import { Settleable } from "./settleable.ts";
 
@@ -47,40 +48,110 @@ export interface SpawnOptions {
   readonly daemon?: boolean;
 }
 
+/** What few tasks have. */
+class Rarities {
+  name: string | undefined = undefined;
+  daemon = false;
+  callers: Program<unknown>[] | undefined = undefined;
+  timer: Timeout | undefined = undefined;
+  heldMore: Map<SemaphoreState, Hold> | undefined = undefined;
+  cancelError: TaskCancelledError | undefined = undefined;
+  isInterrupted = false;
+  parent: TaskNode | undefined = undefined;
+}
+
+const none: Readonly<Rarities> = Object.freeze(new Rarities());
+
+/** There may be a million of them, so what few have is kept apart. */
 export class TaskNode extends Settleable implements Task<unknown> {
   readonly priority: number;
-  readonly daemon: boolean;
   state: TaskState = READY;
-  body: Program<unknown>;
-  /** Callers of the program in `body`, innermost last, when a program effect was yielded without a star. */
-  callers: Program<unknown>[] | undefined = undefined;
+  /** Given up at the end: a program may refer to much. */
+  body: Program<unknown> | undefined;
   /** Whether `result` is to be thrown at the next resumption. */
   throws = false;
   parkedOn: ParkedOn | undefined = undefined;
-  timer: Timeout | undefined = undefined;
-  /** Its permits: the first semaphore's in `held`, those of others in `heldMore`. */
+  /** Its permits of one semaphore; those of others are in `heldMore`. */
   held: Hold | undefined = undefined;
-  heldMore: Map<SemaphoreState, Hold> | undefined = undefined;
-  cancelError: TaskCancelledError | undefined = undefined;
-  /** It cancelled itself, and the error is due at its next yield. */
-  isInterrupted = false;
   isObserved = false;
-  /** Set for a task that performs one item of a `gather` or `race`: the permits it acquires are its parent's. */
-  parent: TaskNode | undefined = undefined;
   livePrev: TaskNode | undefined = undefined;
   liveNext: TaskNode | undefined = undefined;
-  readonly #name: string | undefined;
+  #rare = none;
 
-  constructor(id: number, owner: object, body: Program<unknown>, options: SpawnOptions, priority: number) {
+  constructor(id: number, owner: object, body: Program<unknown>, options: SpawnOptions | undefined) {
     super(id, owner);
     this.body = body;
-    this.priority = priority;
-    this.daemon = options.daemon ?? false;
-    this.#name = options.name;
+    this.priority = options?.priority ?? PRIORITY_NORMAL;
+    if (options?.name !== undefined) this.#own.name = options.name;
+    if (options?.daemon === true) this.#own.daemon = true;
   }
 
   get name(): string {
-    return this.#name ?? `task-${this.id}`;
+    return this.#rare.name ?? `task-${this.id}`;
+  }
+
+  get daemon(): boolean {
+    return this.#rare.daemon;
+  }
+
+  /** The timeout of an acquire. */
+  get timer(): Timeout | undefined {
+    return this.#rare.timer;
+  }
+
+  set timer(timer: Timeout | undefined) {
+    this.#own.timer = timer;
+  }
+
+  get heldMore(): Map<SemaphoreState, Hold> | undefined {
+    return this.#rare.heldMore;
+  }
+
+  set heldMore(holds: Map<SemaphoreState, Hold> | undefined) {
+    this.#own.heldMore = holds;
+  }
+
+  get cancelError(): TaskCancelledError | undefined {
+    return this.#rare.cancelError;
+  }
+
+  set cancelError(error: TaskCancelledError | undefined) {
+    this.#own.cancelError = error;
+  }
+
+  /** It cancelled itself, and the error is due at its next yield. */
+  get isInterrupted(): boolean {
+    return this.#rare.isInterrupted;
+  }
+
+  set isInterrupted(isInterrupted: boolean) {
+    this.#own.isInterrupted = isInterrupted;
+  }
+
+  /** Set for a task that performs one item of a `gather` or `race`: the permits it acquires are its parent's. */
+  get parent(): TaskNode | undefined {
+    return this.#rare.parent;
+  }
+
+  set parent(parent: TaskNode | undefined) {
+    this.#own.parent = parent;
+  }
+
+  /** Enters a program that was yielded without a star, to come back to the present one. */
+  enter(program: Program<unknown>): void {
+    (this.#own.callers ??= []).push(this.body as Program<unknown>);
+    this.body = program;
+  }
+
+  /** Leaves the program for its caller, if it has one. */
+  leave(): boolean {
+    this.body = this.#rare.callers?.pop();
+    return this.body !== undefined;
+  }
+
+  get #own(): Rarities {
+    if (this.#rare === none) this.#rare = new Rarities();
+    return this.#rare;
   }
 }
 

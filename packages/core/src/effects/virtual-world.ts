@@ -4,7 +4,8 @@ import type { Runnable } from "./effect.ts";
 import { standstill } from "./lifecycle.ts";
 import { toProgram } from "./program.ts";
 import type { ChoiceSource } from "./random.ts";
-import { Scheduler, type SchedulerOptions } from "./scheduler.ts";
+import { Scheduler } from "./scheduler.ts";
+import type { SchedulerOptions } from "./scheduler-options.ts";
 import { Callback } from "./task.ts";
 
 const DEFAULT_MAX_STEPS = 100_000_000;
