@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { roundsOf } from "./rounds.ts";
 
 /** Fewer rounds than this make no median worth printing. */
-export const LEAST_ROUNDS = 5;
+const LEAST_ROUNDS = 5;
 
 export interface RunOptions {
   readonly isShort: boolean;

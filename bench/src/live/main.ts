@@ -15,7 +15,7 @@ import { loadConfig } from "@slotkeeper/server";
 import { HostSettings, Telemetry } from "@slotkeeper/server/live";
 import { realClock } from "slotkeeper";
 import { Listeners } from "../service/load/listeners/listeners.ts";
-import { median } from "../service/load/statistics.ts";
+import { median } from "../timing.ts";
 
 const isShort = process.argv.includes("--short");
 const LISTENERS = 100;

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { median } from "../../timing.ts";
 import { Audit } from "../load/audit.ts";
 import { Listeners } from "../load/listeners/listeners.ts";
 import { cpuMs } from "../load/server-usage.ts";
 import { SlotClient } from "../load/slot-client.ts";
-import { median } from "../load/statistics.ts";
 import { atLeast, atMost, type LoadContext, type Scenario } from "../scenario.ts";
 
 const CLIENTS = 64;
