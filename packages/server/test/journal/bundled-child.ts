@@ -20,6 +20,8 @@ export async function bundleChild(program: string): Promise<string> {
     format: "esm",
     conditions: ["@slotkeeper/source"],
     outfile,
+    // The database driver is CommonJS and asks for Node's modules by `require`.
+    banner: { js: `import { createRequire } from "node:module"; const require = createRequire(import.meta.url);` },
     logLevel: "error",
   });
   return outfile;
