@@ -653,11 +653,11 @@ CREATE OR REPLACE FUNCTION slotkeeper_host_key(p_hash text, p_name text)
  IMMUTABLE
 -- text: md5 b027b8b409b988d22a9edb2f23bcd589
 
-CREATE OR REPLACE FUNCTION slotkeeper_is_forgettable(h slotkeeper_host, p_idle_ms double precision)
+CREATE OR REPLACE FUNCTION slotkeeper_is_forgettable(h slotkeeper_host)
  RETURNS boolean
  LANGUAGE plpgsql
  STABLE
--- text: md5 59a95829930aaa9992bf361187842beb
+-- text: md5 a936b49090c73a074ec7a24f3ebe7cfd
 
 CREATE OR REPLACE FUNCTION slotkeeper_is_passed(l slotkeeper_ledger, a slotkeeper_account)
  RETURNS boolean
@@ -967,7 +967,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_sweep(p_after text, p_count integer, p_idl
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 45c1999093e14dcda03e9175f01317ae
+-- text: md5 5a172460256fe00501242524f7c4249f
 
 CREATE OR REPLACE FUNCTION slotkeeper_sweep_cooldowns()
  RETURNS integer
