@@ -117,7 +117,7 @@ END $$;
 
 -- Nothing would be lost by forgetting it, but for fairness towards a bucket that was ahead before everybody left.
 CREATE FUNCTION slotkeeper_is_forgettable(h slotkeeper_host) RETURNS boolean
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
   p slotkeeper_policy := h.policy;
   v_now double precision := slotkeeper_now();
