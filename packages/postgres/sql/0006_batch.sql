@@ -313,7 +313,7 @@ LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   e slotkeeper_entry;
   v_weights double precision[];
-  v_views jsonb := '[]';
+  v_views jsonb[] := '{}';
   a slotkeeper_account;
 BEGIN
   FOREACH e IN ARRAY r.entries LOOP
@@ -324,19 +324,37 @@ BEGIN
     v_views := v_views || jsonb_build_object('bucket', a.bucket, 'inFlight', a.in_flight,
       'usedMs', slotkeeper_used((r.h).ledger, a, v_weights[n], (r.h).touched_at));
   END LOOP;
-  RETURN v_views;
+  RETURN to_jsonb(v_views);
 END $$;
 
--- New leases, the record of each, and the marks on those that were asked for again.
+-- New leases, the record of each, and the marks on those that were asked for again. Written from arrays of plain values:
+-- taking the entries apart once more for each statement cost as much as the rest of it.
 CREATE FUNCTION slotkeeper_write_grants(r slotkeeper_round) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   v_now double precision := (r.h).touched_at;
   v_host text := (r.h).host;
   e slotkeeper_entry;
+  v_ends_at double precision;
+  v_ids integer[];
+  v_fences bigint[];
+  v_tokens text[];
+  v_sessions text[];
+  v_buckets text[];
+  v_probes boolean[];
+  v_keep double precision[];
 BEGIN
   FOREACH e IN ARRAY r.entries LOOP
-    IF e.status IN ('ACQUIRED', 'ENDED') AND NOT e.is_granted THEN
+    IF e.is_granted THEN
+      v_ends_at := e.ends_at;
+      v_ids := v_ids || e.slot_id;
+      v_fences := v_fences || e.fence;
+      v_tokens := v_tokens || e.token;
+      v_sessions := v_sessions || e.session;
+      v_buckets := v_buckets || e.bucket;
+      v_probes := v_probes || e.is_probe;
+      v_keep := v_keep || (v_now + e.ttl_ms);
+    ELSIF e.status IN ('ACQUIRED', 'ENDED') THEN
       UPDATE slotkeeper_session SET keep_until = v_now + e.ttl_ms
       WHERE host = v_host AND session = e.session AND keep_until < v_now + e.ttl_ms;
       UPDATE upstream_slot_pool SET is_shared = true WHERE id = e.slot_id AND NOT is_shared;
@@ -345,10 +363,12 @@ BEGIN
   IF r.granted = 0 THEN RETURN; END IF;
   UPDATE upstream_slot_pool p SET status = 'locked', ip_hash = g.bucket, locked_at = to_timestamp(v_now / 1000),
     token = g.token, fence = g.fence, session = g.session, instance = r.instance, granted_by = 'service',
-    granted_at = v_now, ends_at = g.ends_at, is_released = false, is_probe = g.is_probe, is_shared = false
-  FROM unnest(r.entries) g WHERE g.is_granted AND p.id = g.slot_id;
+    granted_at = v_now, ends_at = v_ends_at, is_released = false, is_probe = g.is_probe, is_shared = false
+  FROM unnest(v_ids, v_fences, v_tokens, v_sessions, v_buckets, v_probes)
+    AS g (id, fence, token, session, bucket, is_probe) WHERE p.id = g.id;
   INSERT INTO slotkeeper_session (host, session, slot_id, fence, keep_until)
-  SELECT v_host, g.session, g.slot_id, g.fence, v_now + g.ttl_ms FROM unnest(r.entries) g WHERE g.is_granted
+  SELECT v_host, g.session, g.id, g.fence, g.keep_until
+  FROM unnest(v_sessions, v_ids, v_fences, v_keep) AS g (session, id, fence, keep_until)
   -- Only a record that is past its deadline can be in the way. The same session twice in one batch is an error here.
   ON CONFLICT (host, session) DO UPDATE SET slot_id = excluded.slot_id, fence = excluded.fence, ending = NULL,
     keep_until = excluded.keep_until;

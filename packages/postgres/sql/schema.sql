@@ -423,7 +423,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_account_views(r slotkeeper_round)
  RETURNS jsonb
  LANGUAGE plpgsql
  IMMUTABLE
--- text: md5 1c36a4cf6813eeec3c2ec6ab648f794c
+-- text: md5 425a57803cb9c1b8c59f65410ba38012
 
 CREATE OR REPLACE FUNCTION slotkeeper_admit(r slotkeeper_round, p_may_grant boolean)
  RETURNS slotkeeper_round
@@ -1072,7 +1072,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_withdraw(p_batch jsonb)
 CREATE OR REPLACE FUNCTION slotkeeper_write_grants(r slotkeeper_round)
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 53c8258a3e6fe27a76c242d3421eed8f
+-- text: md5 bea4a79ad031e773f9a16b84620f310d
 
 CREATE OR REPLACE FUNCTION slotkeeper_write_joins(r slotkeeper_round, p_upto integer)
  RETURNS slotkeeper_entry[]

@@ -72,6 +72,14 @@ export function leaseCases(newHost: NewHost): void {
     await host.take("b-1");
   });
 
+  test("S5: a lease that ran out is not there to be released, though nobody has looked since", async () => {
+    const host = newHost({ slots: 1, leaseMs: 100 });
+    const slot = await host.take("a-1");
+    await host.pass(120);
+    expect(await host.release(slot.slotToken)).toEqual({ isReleased: false });
+    await host.take("b-1");
+  });
+
   test("S5: renewing keeps a lease, up to the longest hold", async () => {
     const host = newHost({ slots: 1, leaseMs: 300, maxHoldMs: 500 });
     const { slotToken } = await host.take("a-1");

@@ -30,6 +30,16 @@ export function poolCases(newHost: NewHost): void {
     expect(equal.displaced).toEqual([]);
   });
 
+  test("S6: one batch may displace a bucket and ask for it: places are counted once", async () => {
+    const host = newHost({ slots: 1, waiters: 3 });
+    await host.take("z-1");
+    await host.statuses(["a-1", "a-2", "a-3"]);
+    // b takes the place of a-3, and a-4 finds the pool full.
+    expect(await host.statuses(["b-1", "a-4"])).toEqual(["WAIT", "QUEUE_FULL"]);
+    for (const name of ["a-1", "a-2", "b-1"]) await host.withdraw(name, "canceled");
+    expect(await host.statuses(["c-1", "c-2", "c-3", "c-4"])).toEqual(["WAIT", "WAIT", "WAIT", "QUEUE_FULL"]);
+  });
+
   test("S6: a grant and an end give their places back", async () => {
     const host = newHost({ slots: 1, waiters: 1 });
     const first = await host.take("z-1");
