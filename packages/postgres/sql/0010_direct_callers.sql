@@ -30,12 +30,11 @@ BEGIN
   RETURN v_gone;
 END $$;
 
--- download_release_fq_waiter knows a host by its name only; the one that registered may have brought a hash of its own.
-CREATE TABLE slotkeeper_host_name (
-  hostname text PRIMARY KEY,
-  host text NOT NULL
-);
-COMMENT ON TABLE slotkeeper_host_name IS 'Names whose waiters are counted under a key that is not the name''s SHA-256.';
+-- download_release_fq_waiter knows a host by its name only; the one that registered may have brought a hash of its own. The
+-- index has those rows only, and its columns never change.
+ALTER TABLE upstream_ip_queue_depth ADD COLUMN hostname text;
+CREATE INDEX upstream_ip_queue_depth_name ON upstream_ip_queue_depth (hostname, ip_hash) WHERE hostname IS NOT NULL;
+COMMENT ON COLUMN upstream_ip_queue_depth.hostname IS 'In lower case, where the host''s key is not its SHA-256.';
 
 -- Not lower() alone: what that does to an I depends on the database's language.
 CREATE FUNCTION slotkeeper_lower(p_name text) RETURNS text
@@ -53,13 +52,16 @@ BEGIN
   RETURN p_value;
 END $$;
 
+CREATE FUNCTION slotkeeper_name_key(p_name text) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$ SELECT encode(sha256(convert_to(slotkeeper_lower(p_name), 'UTF8')), 'hex') $$;
+
 -- The hash, else the SHA-256 in hex of the lower-cased name: a hashing caller and a plain one meet in one pool.
 CREATE FUNCTION slotkeeper_host_key(p_hash text, p_name text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   v_key text := coalesce(
     nullif(slotkeeper_checked('p_hostname_hash', p_hash, 128), ''),
-    encode(sha256(convert_to(slotkeeper_lower(nullif(slotkeeper_checked('p_hostname', p_name, 255), '')), 'UTF8')), 'hex'));
+    slotkeeper_name_key(nullif(slotkeeper_checked('p_hostname', p_name, 255), '')));
 BEGIN
   IF v_key IS NULL THEN
     RAISE EXCEPTION 'Expected a hostname or its hash, got neither' USING ERRCODE = 'invalid_parameter_value';

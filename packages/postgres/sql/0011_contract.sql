@@ -32,7 +32,7 @@ LANGUAGE sql AS $$
   SELECT coalesce(
     (SELECT "HOSTNAME_HASH" FROM "THROTTLE_PROTECTION" WHERE p_pattern IN ("HOSTNAME_HASH", "HOSTNAME") LIMIT 1),
     CASE WHEN p_pattern ~ '^[0-9a-fA-F]{32,128}$' THEN p_pattern END,
-    encode(sha256(convert_to(slotkeeper_lower(p_pattern), 'UTF8')), 'hex'))
+    slotkeeper_name_key(p_pattern))
 $$;
 
 UPDATE "THROTTLE_PROTECTION" SET "HOSTNAME_HASH" = slotkeeper_host_key(NULL, "HOSTNAME")
@@ -65,11 +65,12 @@ INSERT INTO upstream_ip_cooldown (hostname_pattern, ip_hash, last_release_at, is
 -- A waiter of the original counts for 20 s after its bucket was last heard of.
 CREATE TEMP TABLE rekeyed_depth ON COMMIT DROP AS
   SELECT pg_temp.key_of(hostname_pattern) AS key, ip_hash, greatest(sum(waiting_count), 0)::integer AS waiting_count,
-    least(max(updated_at), now()) AS updated_at
+    least(max(updated_at), now()) AS updated_at, slotkeeper_lower(min(hostname_pattern)) AS hostname
   FROM upstream_ip_queue_depth GROUP BY 1, 2;
 DELETE FROM upstream_ip_queue_depth;
-INSERT INTO upstream_ip_queue_depth (hostname_pattern, ip_hash, waiting_count, updated_at, expires_at, expiries)
-SELECT key, ip_hash, waiting_count, updated_at, ends_at, array_fill(ends_at, ARRAY[waiting_count])
+INSERT INTO upstream_ip_queue_depth (hostname_pattern, ip_hash, waiting_count, updated_at, expires_at, expiries, hostname)
+SELECT key, ip_hash, waiting_count, updated_at, ends_at, array_fill(ends_at, ARRAY[waiting_count]),
+  CASE WHEN hostname <> key AND slotkeeper_name_key(hostname) <> key THEN hostname END
 FROM rekeyed_depth, LATERAL (SELECT (extract(epoch FROM updated_at) * 1000 + 20000)::double precision AS ends_at) e;
 
 -- A function of the original that waits for this very lock goes on with its old text, and people set slots free by hand:
@@ -174,31 +175,28 @@ BEGIN
   ELSIF d.bucket >= slotkeeper_or_unlimited(p_max_waiters_per_ip) THEN
     v_status := 'QUEUE_FULL';
   ELSE
-    d := slotkeeper_count_waiter(h, v_bucket, v_lasts_ms);
     h.direct_waiting := greatest(1, h.direct_waiting);
-    IF v_host <> slotkeeper_host_key(NULL, coalesce(nullif(p_hostname, ''), v_host)) AND p_hostname <> '' THEN
-      INSERT INTO slotkeeper_host_name AS n VALUES (slotkeeper_lower(p_hostname), v_host)
-      ON CONFLICT (hostname) DO UPDATE SET host = excluded.host WHERE n.host <> excluded.host;
-    END IF;
+    d := slotkeeper_count_waiter(h, v_bucket, v_lasts_ms, nullif(slotkeeper_lower(p_hostname), ''));
   END IF;
   PERFORM slotkeeper_close(h);
   RETURN QUERY SELECT v_status, d.host, d.bucket;
 END $$;
 
 -- A waiter more; those that are over go on the way. Returns who waits now.
-CREATE FUNCTION slotkeeper_count_waiter(h slotkeeper_host, p_bucket text, p_lasts_ms double precision) RETURNS slotkeeper_depths
+CREATE FUNCTION slotkeeper_count_waiter(h slotkeeper_host, p_bucket text, p_lasts_ms double precision, p_hostname text)
+RETURNS slotkeeper_depths
 LANGUAGE plpgsql AS $$
 DECLARE
   v_ends_at double precision := h.touched_at + p_lasts_ms;
 BEGIN
-  INSERT INTO upstream_ip_queue_depth AS d (hostname_pattern, ip_hash, waiting_count, updated_at, expires_at, expiries)
-  VALUES (h.host, p_bucket, 1, to_timestamp(h.touched_at / 1000), v_ends_at, ARRAY[v_ends_at])
+  INSERT INTO upstream_ip_queue_depth AS d (hostname_pattern, ip_hash, waiting_count, updated_at, expires_at, expiries, hostname)
+  VALUES (h.host, p_bucket, 1, to_timestamp(h.touched_at / 1000), v_ends_at, ARRAY[v_ends_at],
+    CASE WHEN h.host <> slotkeeper_name_key(p_hostname) THEN p_hostname END)
   ON CONFLICT (hostname_pattern, ip_hash) DO UPDATE SET
     expiries = ARRAY(SELECT e FROM unnest(d.expiries || v_ends_at) e WHERE e > h.touched_at ORDER BY e),
     waiting_count = 1 + (SELECT count(*) FROM unnest(d.expiries) e WHERE e > h.touched_at),
     expires_at = greatest(d.expires_at, v_ends_at),
     updated_at = excluded.updated_at;
-  h.direct_waiting := 1;
   RETURN slotkeeper_depths(h, p_bucket);
 END $$;
 
@@ -209,8 +207,11 @@ CREATE FUNCTION download_release_fq_waiter(
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET plan_cache_mode = force_generic_plan
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-  v_host text := coalesce(
-    (SELECT host FROM slotkeeper_host_name WHERE hostname = slotkeeper_lower(p_hostname)), slotkeeper_pattern_key(p_hostname));
+  v_bucket text := coalesce(p_ip_bucket, '');
+  v_host text := coalesce((
+    SELECT hostname_pattern FROM upstream_ip_queue_depth
+    WHERE hostname = slotkeeper_lower(p_hostname) AND ip_hash = v_bucket AND waiting_count > 0 LIMIT 1
+  ), slotkeeper_pattern_key(p_hostname));
   h slotkeeper_host;
 BEGIN
   PERFORM slotkeeper_refuse_table(p_queue_depth_table_name, 'upstream_ip_queue_depth');
@@ -219,11 +220,10 @@ BEGIN
   UPDATE upstream_ip_queue_depth d SET expiries = n.expiries, waiting_count = cardinality(n.expiries),
     updated_at = to_timestamp(h.touched_at / 1000)
   FROM (
-    SELECT ARRAY(
-      SELECT e FROM unnest(q.expiries) e WHERE e > h.touched_at ORDER BY e OFFSET 1
-    ) AS expiries FROM upstream_ip_queue_depth q WHERE q.hostname_pattern = h.host AND q.ip_hash = coalesce(p_ip_bucket, '')
+    SELECT ARRAY(SELECT e FROM unnest(q.expiries) e WHERE e > h.touched_at ORDER BY e OFFSET 1) AS expiries
+    FROM upstream_ip_queue_depth q WHERE q.hostname_pattern = h.host AND q.ip_hash = v_bucket
   ) n
-  WHERE d.hostname_pattern = h.host AND d.ip_hash = coalesce(p_ip_bucket, '');
+  WHERE d.hostname_pattern = h.host AND d.ip_hash = v_bucket;
   PERFORM slotkeeper_close(h);
 END $$;
 
@@ -378,7 +378,6 @@ BEGIN
     FOR UPDATE SKIP LOCKED
   );
   GET DIAGNOSTICS v_gone = ROW_COUNT;
-  DELETE FROM slotkeeper_host_name n WHERE NOT EXISTS (SELECT FROM upstream_ip_queue_depth WHERE hostname_pattern = n.host);
   RETURN v_gone;
 END $$;
 

@@ -186,12 +186,6 @@ CREATE TABLE slotkeeper_host (
   CONSTRAINT slotkeeper_host_pkey PRIMARY KEY (host)
 ) WITH (fillfactor=25, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 
-CREATE TABLE slotkeeper_host_name (
-  host text NOT NULL,
-  hostname text NOT NULL,
-  CONSTRAINT slotkeeper_host_name_pkey PRIMARY KEY (hostname)
-);
-
 CREATE TABLE slotkeeper_migration (
   applied_at timestamp with time zone NOT NULL DEFAULT now(),
   checksum text NOT NULL,
@@ -242,6 +236,7 @@ CREATE TABLE upstream_ip_cooldown (
 CREATE TABLE upstream_ip_queue_depth (
   expires_at double precision NOT NULL DEFAULT 0,
   expiries double precision[] NOT NULL DEFAULT '{}'::double precision[],
+  hostname text,
   hostname_pattern text NOT NULL,
   ip_hash text NOT NULL,
   updated_at timestamp with time zone NOT NULL DEFAULT now(),
@@ -273,6 +268,8 @@ CREATE TABLE upstream_slot_pool (
 
 CREATE INDEX slotkeeper_session_keep ON slotkeeper_session USING btree (((host || ''::text)), keep_until);
 
+CREATE INDEX upstream_ip_queue_depth_name ON upstream_ip_queue_depth USING btree (hostname, ip_hash) WHERE (hostname IS NOT NULL);
+
 CREATE UNIQUE INDEX upstream_slot_pool_slot ON upstream_slot_pool USING btree (hostname_pattern, slot_index);
 
 COMMENT ON TABLE slotkeeper_account IS 'Account in packages/queue/src/order/state.ts. waiting counts slotkeeper_waiter only. An idle row that the meter has passed counts as none.';
@@ -291,11 +288,11 @@ COMMENT ON COLUMN slotkeeper_host.probes IS 'Leases that are half-open probes.';
 
 COMMENT ON COLUMN slotkeeper_host.touched_at IS 'The moment of the last call, by the clock as read under its lock.';
 
-COMMENT ON TABLE slotkeeper_host_name IS 'Names whose waiters are counted under a key that is not the name''s SHA-256.';
-
 COMMENT ON TABLE slotkeeper_session IS 'Its lease, which is over unless the slot still has this fence; or its end. Asked for by session: granted once in its life.';
 
 COMMENT ON COLUMN upstream_ip_queue_depth.expiries IS 'When each counted waiter stops counting, ascending. waiting_count is their number when last written, expires_at the last.';
+
+COMMENT ON COLUMN upstream_ip_queue_depth.hostname IS 'In lower case, where the host''s key is not its SHA-256.';
 
 CREATE OR REPLACE FUNCTION download_check_throttle_protection(p_hostname_hash text, p_hostname text, p_throttle_time_window integer DEFAULT 60, p_throttle_table_name text DEFAULT 'THROTTLE_PROTECTION'::text)
  RETURNS TABLE(is_protected boolean, error_code integer, retry_after integer)
@@ -321,7 +318,7 @@ CREATE OR REPLACE FUNCTION download_register_fq_waiter(p_hostname_hash text, p_h
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
--- text: md5 9878db324223f7304523979f04916590
+-- text: md5 e7b0ffa1a11a06bafe153f22aef5bfa9
 
 CREATE OR REPLACE FUNCTION download_release_fq_waiter(p_hostname text, p_ip_bucket text, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth'::text)
  RETURNS void
@@ -334,7 +331,7 @@ CREATE OR REPLACE FUNCTION download_release_fq_waiter(p_hostname text, p_ip_buck
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
--- text: md5 05349a11cc2338edb38177d03b704a6d
+-- text: md5 f75f451d16df306a6b52cb24da4fc13f
 
 CREATE OR REPLACE FUNCTION download_release_slot(p_hostname_hash text, p_ip_bucket text, p_slot_token text, p_now_ms bigint)
  RETURNS void
@@ -387,7 +384,7 @@ CREATE OR REPLACE FUNCTION func_cleanup_queue_depth(p_ttl_seconds integer)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
--- text: md5 dc82f7d73b4e85cc03c784de10b1ca34
+-- text: md5 33fdba4a1ba9afdda22c3187d12a8b95
 
 CREATE OR REPLACE FUNCTION func_cleanup_zombie_slots(p_zombie_timeout_seconds integer)
  RETURNS integer
@@ -548,10 +545,10 @@ CREATE OR REPLACE FUNCTION slotkeeper_cools_until(p_host text, p_bucket text, p_
  STABLE
 -- text: md5 07de8bfcc6c1d2e943aef7e7390e62d3
 
-CREATE OR REPLACE FUNCTION slotkeeper_count_waiter(h slotkeeper_host, p_bucket text, p_lasts_ms double precision)
+CREATE OR REPLACE FUNCTION slotkeeper_count_waiter(h slotkeeper_host, p_bucket text, p_lasts_ms double precision, p_hostname text)
  RETURNS slotkeeper_depths
  LANGUAGE plpgsql
--- text: md5 38e71a6f93b70d08c6cee625ed4f0d5c
+-- text: md5 650aa7eb598178287ee5beb41218510a
 
 CREATE OR REPLACE FUNCTION slotkeeper_decide(p_batch jsonb, p_may_grant boolean)
  RETURNS jsonb
@@ -651,12 +648,11 @@ CREATE OR REPLACE FUNCTION slotkeeper_host_key(p_hash text, p_name text)
  RETURNS text
  LANGUAGE plpgsql
  IMMUTABLE
--- text: md5 b027b8b409b988d22a9edb2f23bcd589
+-- text: md5 98bc9d3d92398937c6d5222950fcc4df
 
 CREATE OR REPLACE FUNCTION slotkeeper_is_forgettable(h slotkeeper_host)
  RETURNS boolean
  LANGUAGE plpgsql
- STABLE
 -- text: md5 a936b49090c73a074ec7a24f3ebe7cfd
 
 CREATE OR REPLACE FUNCTION slotkeeper_is_passed(l slotkeeper_ledger, a slotkeeper_account)
@@ -714,6 +710,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_move(h slotkeeper_host, p_bucket text, p_w
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
 -- text: md5 5b1b69530d83f353dd649a9f13d748ce
+
+CREATE OR REPLACE FUNCTION slotkeeper_name_key(p_name text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 45fe2f772aec02b43ac6ae6f2333abd7
 
 CREATE OR REPLACE FUNCTION slotkeeper_new_account(p_host text, p_bucket text, p_weight double precision, p_at double precision)
  RETURNS slotkeeper_account

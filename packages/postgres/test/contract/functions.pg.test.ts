@@ -186,6 +186,9 @@ describe("download_register_fq_waiter and download_release_fq_waiter", () => {
     await caller.register(host, "b", { p_hostname_hash: "their-own-hash" });
     await caller.unregister(host.toUpperCase(), "b");
     expect(await caller.tryAcquire(host, "b", { p_hostname_hash: "their-own-hash" })).toMatchObject({ queue_depth: 0 });
+    await caller.register(host, "b");
+    await caller.unregister(host, "b");
+    expect(await caller.tryAcquire(host, "b")).toMatchObject({ queue_depth: 0 });
   });
 });
 

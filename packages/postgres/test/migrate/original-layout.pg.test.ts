@@ -37,7 +37,7 @@ describe("a database with the original layout and live rows", () => {
   it("loses no row", async () => {
     expect(await caller.count("upstream_slot_pool")).toBe(6);
     expect(await caller.count("upstream_ip_cooldown")).toBe(2);
-    expect(await caller.count("upstream_ip_queue_depth")).toBe(2);
+    expect(await caller.count("upstream_ip_queue_depth")).toBe(3);
     expect(await caller.count(`"THROTTLE_PROTECTION"`)).toBe(2);
     const { rows } = await client.query(
       "SELECT id, ip_hash FROM upstream_slot_pool WHERE status = 'locked' ORDER BY id",
@@ -87,9 +87,11 @@ describe("a database with the original layout and live rows", () => {
     });
   });
 
-  it("finds a host's slots under the hash that its breaker was kept by", async () => {
+  it("finds a host's slots and waiters under the hash that its breaker was kept by", async () => {
     const limit = { p_hostname_hash: "own-hash", p_max_slot_per_host: 1 };
-    expect((await caller.tryAcquire("own.example", "b9", limit)).status).toBe("QUEUE_FULL");
+    expect(await caller.tryAcquire("own.example", "b9", limit)).toMatchObject({ status: "QUEUE_FULL", queue_depth: 1 });
+    await caller.unregister("own.example", "b5");
+    expect(await caller.tryAcquire("own.example", "b9", limit)).toMatchObject({ status: "QUEUE_FULL", queue_depth: 0 });
   });
 
   it("frees what nobody released after one lease", async () => {

@@ -53,6 +53,7 @@ INSERT INTO upstream_ip_cooldown VALUES
   ('other.example', 'b4', now() - interval '1 hour');
 INSERT INTO upstream_ip_queue_depth VALUES
   ('example.com', 'b5', 2, now()),
+  ('own.example', 'b5', 1, now()),
   ('other.example', 'b5', 3, now() - interval '1 hour');
 INSERT INTO "THROTTLE_PROTECTION" VALUES
   ('own-hash', 'own.example', NULL, 0, NULL, extract(epoch FROM now())::int - 5, 1, 2, 1),
