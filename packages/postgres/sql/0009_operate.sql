@@ -118,19 +118,20 @@ BEGIN
 END $$;
 
 -- Nothing would be lost by forgetting it, but for fairness towards a bucket that was ahead before everybody left.
-CREATE FUNCTION slotkeeper_is_forgettable(h slotkeeper_host, p_idle_ms double precision) RETURNS boolean
-LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION slotkeeper_is_forgettable(h slotkeeper_host) RETURNS boolean
+LANGUAGE plpgsql AS $$
 DECLARE
   p slotkeeper_policy := h.policy;
+  v_now double precision := slotkeeper_now();
 BEGIN
   RETURN (h.ledger).in_flight = 0 AND (h.ledger).waiting = 0 AND h.live_slots IS NULL AND h.live_slots_per_bucket IS NULL
-    AND h.last_end_at + p.smooth_ms <= slotkeeper_now()
+    AND h.last_end_at + p.smooth_ms <= v_now
     AND NOT EXISTS (SELECT FROM upstream_ip_cooldown WHERE hostname_pattern = h.host)
     AND NOT EXISTS (SELECT FROM upstream_ip_queue_depth WHERE hostname_pattern = h.host)
     AND NOT EXISTS (SELECT FROM slotkeeper_session WHERE host = h.host)
     AND NOT EXISTS (
-      SELECT FROM "THROTTLE_PROTECTION" WHERE "HOSTNAME_HASH" = h.host AND (opened_at > slotkeeper_now() - 2 * p.breaker_open_ms
-        OR window_start_at >= slotkeeper_now() - p.breaker_window_ms));
+      SELECT FROM "THROTTLE_PROTECTION" WHERE "HOSTNAME_HASH" = h.host AND (opened_at > v_now - 2 * p.breaker_open_ms
+        OR window_start_at >= v_now - p.breaker_window_ms));
 END $$;
 
 -- Takes away the traces of a host, but for its fence, which the next host of that name starts above.
@@ -171,7 +172,7 @@ BEGIN
     v_waiters := v_waiters + v_before.waiting - (h.ledger).waiting;
     v_sessions := v_sessions + slotkeeper_forget_sessions(h.host, (h.ledger).as_of, 10000);
     IF p_reset_smoothing THEN h.last_end_at := '-Infinity'; END IF;
-    IF h.touched_at + p_idle_ms <= (h.ledger).as_of AND slotkeeper_is_forgettable(h, p_idle_ms) THEN
+    IF h.touched_at + p_idle_ms <= (h.ledger).as_of AND slotkeeper_is_forgettable(h) THEN
       PERFORM slotkeeper_forget_host(h.host, h.fence);
       CONTINUE;
     END IF;

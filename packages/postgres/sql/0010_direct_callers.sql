@@ -119,7 +119,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION slotkeeper_direct_waiting(h slotkeeper_host, p_bucket text DEFAULT NULL) RETURNS integer
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
   IF h.direct_waiting <= 0 THEN RETURN 0; END IF;
   RETURN (
@@ -133,7 +133,7 @@ CREATE TYPE slotkeeper_depths AS (host integer, bucket integer);
 
 -- Who waits, the service's and those that direct callers counted.
 CREATE FUNCTION slotkeeper_depths(h slotkeeper_host, p_bucket text) RETURNS slotkeeper_depths
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
   RETURN ROW(
     (h.ledger).waiting + slotkeeper_direct_waiting(h),
@@ -161,7 +161,7 @@ END $$;
 
 -- Until when a bucket cools down, for a caller with a cooldown of its own.
 CREATE FUNCTION slotkeeper_cools_until(p_host text, p_bucket text, p_cooldown_ms double precision) RETURNS double precision
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
   IF p_bucket = '' THEN RETURN 0; END IF;
   RETURN coalesce((

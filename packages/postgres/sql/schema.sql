@@ -182,18 +182,9 @@ CREATE TABLE slotkeeper_host (
   next_silent_at double precision NOT NULL DEFAULT 'Infinity'::double precision,
   policy slotkeeper_policy NOT NULL,
   probes integer NOT NULL DEFAULT 0,
-  reclaimed integer NOT NULL DEFAULT 0,
   touched_at double precision NOT NULL,
   CONSTRAINT slotkeeper_host_pkey PRIMARY KEY (host)
 ) WITH (fillfactor=25, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
-
-CREATE TABLE slotkeeper_instance (
-  about jsonb NOT NULL,
-  ends_at double precision NOT NULL,
-  instance text NOT NULL,
-  seen_at double precision NOT NULL,
-  CONSTRAINT slotkeeper_instance_pkey PRIMARY KEY (instance)
-) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 
 CREATE TABLE slotkeeper_migration (
   applied_at timestamp with time zone NOT NULL DEFAULT now(),
@@ -295,8 +286,6 @@ COMMENT ON COLUMN slotkeeper_host.policy IS 'In force: what instances brought la
 
 COMMENT ON COLUMN slotkeeper_host.probes IS 'Leases that are half-open probes.';
 
-COMMENT ON COLUMN slotkeeper_host.reclaimed IS 'Leases that ran out unreleased, and that no answer has told of yet.';
-
 COMMENT ON COLUMN slotkeeper_host.touched_at IS 'The moment of the last call, by the clock as read under its lock.';
 
 COMMENT ON TABLE slotkeeper_session IS 'Its lease, which is over unless the slot still has this fence; or its end. Asked for by session: granted once in its life.';
@@ -316,6 +305,7 @@ CREATE OR REPLACE FUNCTION download_check_throttle_protection(p_hostname_hash te
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET jit TO 'off'
 -- text: md5 bae8ba7900fa7455a56b4c1307de8920
 
 CREATE OR REPLACE FUNCTION download_register_fq_waiter(p_hostname_hash text, p_hostname text, p_ip_bucket text, p_max_waiters_per_ip integer DEFAULT 0, p_zombie_timeout_seconds integer DEFAULT 20, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth'::text, p_max_waiters_per_host integer DEFAULT 0)
@@ -329,6 +319,7 @@ CREATE OR REPLACE FUNCTION download_register_fq_waiter(p_hostname_hash text, p_h
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET jit TO 'off'
 -- text: md5 e7b0ffa1a11a06bafe153f22aef5bfa9
 
 CREATE OR REPLACE FUNCTION download_release_fq_waiter(p_hostname text, p_ip_bucket text, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth'::text)
@@ -342,6 +333,7 @@ CREATE OR REPLACE FUNCTION download_release_fq_waiter(p_hostname text, p_ip_buck
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET jit TO 'off'
 -- text: md5 f75f451d16df306a6b52cb24da4fc13f
 
 CREATE OR REPLACE FUNCTION download_release_slot(p_hostname_hash text, p_ip_bucket text, p_slot_token text, p_now_ms bigint)
@@ -355,6 +347,7 @@ CREATE OR REPLACE FUNCTION download_release_slot(p_hostname_hash text, p_ip_buck
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET jit TO 'off'
 -- text: md5 e4923e53527443b0d92d6d5b41cfdec4
 
 CREATE OR REPLACE FUNCTION download_try_acquire_slot(p_hostname_hash text, p_hostname text, p_ip_bucket text, p_now_ms bigint, p_max_slot_per_host integer, p_max_slot_per_ip integer, p_max_waiters_per_ip integer DEFAULT 0, p_zombie_timeout integer DEFAULT 30, p_cooldown_seconds integer DEFAULT 0, p_throttle_time_window integer DEFAULT 60, p_throttle_table_name text DEFAULT 'THROTTLE_PROTECTION'::text, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth'::text)
@@ -368,6 +361,7 @@ CREATE OR REPLACE FUNCTION download_try_acquire_slot(p_hostname_hash text, p_hos
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET jit TO 'off'
 -- text: md5 253148a164477433f018107c5b710b9c
 
 CREATE OR REPLACE FUNCTION download_upsert_throttle_protection(p_hostname_hash text, p_hostname text, p_now integer, p_is_error boolean, p_status_code integer, p_throttle_time_window integer, p_observe_window_seconds integer, p_error_ratio_percent integer, p_consecutive_threshold integer, p_min_sample_count integer, p_fast_error_ratio_percent integer DEFAULT NULL::integer, p_fast_min_sample_count integer DEFAULT NULL::integer, p_table_name text DEFAULT 'THROTTLE_PROTECTION'::text)
@@ -381,6 +375,7 @@ CREATE OR REPLACE FUNCTION download_upsert_throttle_protection(p_hostname_hash t
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET jit TO 'off'
 -- text: md5 bed6fc61180d4ba4df8dd119adfef44d
 
 CREATE OR REPLACE FUNCTION func_cleanup_ip_cooldown(p_ttl_seconds integer)
@@ -388,6 +383,7 @@ CREATE OR REPLACE FUNCTION func_cleanup_ip_cooldown(p_ttl_seconds integer)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET jit TO 'off'
 -- text: md5 44b88071911bf81336f014b4241cfd45
 
 CREATE OR REPLACE FUNCTION func_cleanup_queue_depth(p_ttl_seconds integer)
@@ -395,6 +391,7 @@ CREATE OR REPLACE FUNCTION func_cleanup_queue_depth(p_ttl_seconds integer)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET jit TO 'off'
 -- text: md5 33fdba4a1ba9afdda22c3187d12a8b95
 
 CREATE OR REPLACE FUNCTION func_cleanup_zombie_slots(p_zombie_timeout_seconds integer)
@@ -402,6 +399,7 @@ CREATE OR REPLACE FUNCTION func_cleanup_zombie_slots(p_zombie_timeout_seconds in
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET jit TO 'off'
 -- text: md5 4cafb18b3c74b0b81410729a7d66e110
 
 CREATE OR REPLACE FUNCTION func_release_fair_slot(p_slot_id integer, p_enable_cooldown boolean DEFAULT true)
@@ -415,6 +413,7 @@ CREATE OR REPLACE FUNCTION func_release_fair_slot(p_slot_id integer, p_enable_co
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET jit TO 'off'
 -- text: md5 faef8966a4970a84cfb26af7e84e2bbd
 
 CREATE OR REPLACE FUNCTION func_try_acquire_slot(p_hostname_pattern text, p_ip_hash text, p_global_limit integer, p_per_ip_limit integer, p_zombie_timeout_seconds integer, p_cooldown_seconds integer)
@@ -428,6 +427,7 @@ CREATE OR REPLACE FUNCTION func_try_acquire_slot(p_hostname_pattern text, p_ip_h
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET jit TO 'off'
 -- text: md5 1445490a044292ed83428d0ba4bca3de
 
 CREATE OR REPLACE FUNCTION slotkeeper_account_views(r slotkeeper_round)
@@ -452,14 +452,6 @@ CREATE OR REPLACE FUNCTION slotkeeper_advance(l slotkeeper_ledger, p_at double p
  LANGUAGE plpgsql
  IMMUTABLE
 -- text: md5 7409a93ee88d578c7f3b326e778c2fee
-
-CREATE OR REPLACE FUNCTION slotkeeper_announce(p_instance text, p_ttl_ms double precision, p_about jsonb)
- RETURNS void
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
- SET lock_timeout TO '3s'
--- text: md5 e99c5ac8a25f70a070dc935516778a9f
 
 CREATE OR REPLACE FUNCTION slotkeeper_answer(h slotkeeper_host, a slotkeeper_account, e slotkeeper_entry)
  RETURNS slotkeeper_entry
@@ -535,6 +527,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_check_throttle(p_host text, p_open_ms doub
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
+ SET jit TO 'off'
 -- text: md5 5c0d8de9ab7468ea5c72f4ca5f8a1edb
 
 CREATE OR REPLACE FUNCTION slotkeeper_checked(p_argument text, p_value text, p_most integer)
@@ -546,12 +539,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_checked(p_argument text, p_value text, p_m
 CREATE OR REPLACE FUNCTION slotkeeper_close(h slotkeeper_host)
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 f2c5840d56e4d607850f9bb345d6d96e
+-- text: md5 f405dc672057d6c38a5808ddbf25d630
 
 CREATE OR REPLACE FUNCTION slotkeeper_conclude(r slotkeeper_round)
  RETURNS jsonb
  LANGUAGE plpgsql
--- text: md5 fc93d69ebe2de605e8452b8ade922d2c
+-- text: md5 1e3fcd03c2400f9311dcc6f6e8fa6bba
 
 CREATE OR REPLACE FUNCTION slotkeeper_cool_down(h slotkeeper_host, p_bucket text, p_from double precision)
  RETURNS void
@@ -561,7 +554,6 @@ CREATE OR REPLACE FUNCTION slotkeeper_cool_down(h slotkeeper_host, p_bucket text
 CREATE OR REPLACE FUNCTION slotkeeper_cools_until(p_host text, p_bucket text, p_cooldown_ms double precision)
  RETURNS double precision
  LANGUAGE plpgsql
- STABLE
 -- text: md5 07de8bfcc6c1d2e943aef7e7390e62d3
 
 CREATE OR REPLACE FUNCTION slotkeeper_count_waiter(h slotkeeper_host, p_bucket text, p_lasts_ms double precision, p_hostname text)
@@ -577,7 +569,6 @@ CREATE OR REPLACE FUNCTION slotkeeper_decide(p_batch jsonb, p_may_grant boolean)
 CREATE OR REPLACE FUNCTION slotkeeper_depths(h slotkeeper_host, p_bucket text)
  RETURNS slotkeeper_depths
  LANGUAGE plpgsql
- STABLE
 -- text: md5 b182795daf27ebb40c08fbc9017737c2
 
 CREATE OR REPLACE FUNCTION slotkeeper_direct_policy(p_slots double precision, p_slots_per_bucket double precision, p_lease_ms double precision, p_open_ms double precision)
@@ -589,7 +580,6 @@ CREATE OR REPLACE FUNCTION slotkeeper_direct_policy(p_slots double precision, p_
 CREATE OR REPLACE FUNCTION slotkeeper_direct_waiting(h slotkeeper_host, p_bucket text DEFAULT NULL::text)
  RETURNS integer
  LANGUAGE plpgsql
- STABLE
 -- text: md5 b445e7510fc256cab10636cd41971717
 
 CREATE OR REPLACE FUNCTION slotkeeper_displace(r slotkeeper_round, i integer, p_places integer)
@@ -669,25 +659,10 @@ CREATE OR REPLACE FUNCTION slotkeeper_host_key(p_hash text, p_name text)
  IMMUTABLE
 -- text: md5 98bc9d3d92398937c6d5222950fcc4df
 
-CREATE OR REPLACE FUNCTION slotkeeper_host_keys()
- RETURNS jsonb
- LANGUAGE sql
- STABLE SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
--- text: md5 2ae20d9c978210a78bad58060c042a39
-
-CREATE OR REPLACE FUNCTION slotkeeper_instances()
- RETURNS jsonb
- LANGUAGE plpgsql
- STABLE SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
--- text: md5 33375ba2d21c068b1ce9a5be4ea309cc
-
-CREATE OR REPLACE FUNCTION slotkeeper_is_forgettable(h slotkeeper_host, p_idle_ms double precision)
+CREATE OR REPLACE FUNCTION slotkeeper_is_forgettable(h slotkeeper_host)
  RETURNS boolean
  LANGUAGE plpgsql
- STABLE
--- text: md5 59a95829930aaa9992bf361187842beb
+-- text: md5 a936b49090c73a074ec7a24f3ebe7cfd
 
 CREATE OR REPLACE FUNCTION slotkeeper_is_passed(l slotkeeper_ledger, a slotkeeper_account)
  RETURNS boolean
@@ -801,6 +776,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_ready()
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
+ SET jit TO 'off'
 -- text: md5 d2053f05e79914f6735c42f08100b544
 
 CREATE OR REPLACE FUNCTION slotkeeper_reclaim_aged(h slotkeeper_host, p_timeout_ms double precision)
@@ -826,6 +802,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_register(p_batch jsonb)
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
+ SET jit TO 'off'
 -- text: md5 190878861bb5caa1f15a011eb95e4553
 
 CREATE OR REPLACE FUNCTION slotkeeper_release(p_host text, p_policy jsonb, p_releases jsonb)
@@ -840,6 +817,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_release(p_host text, p_policy jsonb, p_rel
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
+ SET jit TO 'off'
 -- text: md5 207bd15808840ec262d5b8240e50e40e
 
 CREATE OR REPLACE FUNCTION slotkeeper_release_direct(h slotkeeper_host, p_slot upstream_slot_pool, p_cools boolean)
@@ -859,6 +837,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_renew(p_token text)
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
+ SET jit TO 'off'
 -- text: md5 d780b7176489a060992164222d1d4ecd
 
 CREATE OR REPLACE FUNCTION slotkeeper_renumber(p_id integer)
@@ -878,6 +857,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_report(p_host text, p_policy jsonb, p_stat
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
+ SET jit TO 'off'
 -- text: md5 595732128756030a8126f5fee3bf9fbd
 
 CREATE OR REPLACE FUNCTION slotkeeper_required(p_argument text, p_value integer, p_least integer)
@@ -899,7 +879,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_returns_load(h slotkeeper_host, p_releases
 CREATE OR REPLACE FUNCTION slotkeeper_returns_one(r slotkeeper_returns, i integer, p_hit_ago_ms double precision, p_status integer, p_uncollected_by text)
  RETURNS slotkeeper_returns
  LANGUAGE plpgsql
--- text: md5 c9214e0916c6a12c3f38f2f923ea7e47
+-- text: md5 42bbb3082f8ce57646b0f46fa70f0634
 
 CREATE OR REPLACE FUNCTION slotkeeper_returns_write(r slotkeeper_returns)
  RETURNS void
@@ -918,6 +898,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_revoke(p_fence bigint)
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
+ SET jit TO 'off'
 -- text: md5 54083c7c24ed90cc862a5890d7b24baa
 
 CREATE OR REPLACE FUNCTION slotkeeper_set_breaker(p_host text, p_policy jsonb, p_is_open boolean)
@@ -932,6 +913,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_set_breaker(p_host text, p_policy jsonb, p
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
+ SET jit TO 'off'
 -- text: md5 ba324c4bc14a560846a39bb9eb8b4bed
 
 CREATE OR REPLACE FUNCTION slotkeeper_set_head(t slotkeeper_lines, p_no integer, p_entries slotkeeper_entry[], a slotkeeper_account, p_now double precision)
@@ -952,12 +934,13 @@ CREATE OR REPLACE FUNCTION slotkeeper_set_limits(p_host text, p_policy jsonb, p_
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
+ SET jit TO 'off'
 -- text: md5 51a2a7119083f369bdbbd5ebb7da1fea
 
 CREATE OR REPLACE FUNCTION slotkeeper_settle(h slotkeeper_host, p_now double precision)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 a323a4b13a6ddb70afbd747026c6ad4d
+-- text: md5 3b5baadda3124467b18326c8af81e0c7
 
 CREATE OR REPLACE FUNCTION slotkeeper_shift(s slotkeeper_books, p_waiting integer, p_held integer, p_weight double precision, p_limit double precision)
  RETURNS slotkeeper_books
@@ -971,7 +954,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_silence_ms()
  IMMUTABLE
 -- text: md5 1851f2dac84760ea9c3087008fce2702
 
-CREATE OR REPLACE FUNCTION slotkeeper_snapshot(p_hosts jsonb DEFAULT NULL::jsonb)
+CREATE OR REPLACE FUNCTION slotkeeper_snapshot()
  RETURNS jsonb
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
@@ -983,13 +966,14 @@ CREATE OR REPLACE FUNCTION slotkeeper_snapshot(p_hosts jsonb DEFAULT NULL::jsonb
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 c64319009351efc458afabf897beda0d
+ SET jit TO 'off'
+-- text: md5 08bec89b7a95550dfff55161ea6c1c74
 
 CREATE OR REPLACE FUNCTION slotkeeper_snapshot_host(h slotkeeper_host, p_now double precision)
  RETURNS jsonb
  LANGUAGE plpgsql
  STABLE
--- text: md5 1b22e42d9fc5ff4537d1e33052798ef3
+-- text: md5 acff2283491e50ee854b3ff965755b28
 
 CREATE OR REPLACE FUNCTION slotkeeper_sweep(p_after text, p_count integer, p_idle_ms double precision, p_reset_smoothing boolean)
  RETURNS jsonb
@@ -1003,7 +987,8 @@ CREATE OR REPLACE FUNCTION slotkeeper_sweep(p_after text, p_count integer, p_idl
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 690003586d9d8e164ef311c686ee42fc
+ SET jit TO 'off'
+-- text: md5 5a172460256fe00501242524f7c4249f
 
 CREATE OR REPLACE FUNCTION slotkeeper_sweep_cooldowns()
  RETURNS integer
@@ -1011,6 +996,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_sweep_cooldowns()
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
  SET lock_timeout TO '3s'
+ SET jit TO 'off'
 -- text: md5 06ce24c758714bedffa266cb6f072370
 
 CREATE OR REPLACE FUNCTION slotkeeper_sweep_depth(p_ttl_ms double precision)
@@ -1025,6 +1011,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_sweep_depth(p_ttl_ms double precision)
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
+ SET jit TO 'off'
 -- text: md5 9893fa1f226d27fa47ffcd04f2741e29
 
 CREATE OR REPLACE FUNCTION slotkeeper_token_host(p_token text)
@@ -1049,6 +1036,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_token_keys(p_new_secret text)
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
+ SET jit TO 'off'
 -- text: md5 27f8ff361ec6f7ad69a7931535c669a1
 
 CREATE OR REPLACE FUNCTION slotkeeper_token_row(p_token text)
@@ -1056,13 +1044,6 @@ CREATE OR REPLACE FUNCTION slotkeeper_token_row(p_token text)
  LANGUAGE sql
  IMMUTABLE
 -- text: md5 ae5ef8319eff6f05d2353fea73bbdf48
-
-CREATE OR REPLACE FUNCTION slotkeeper_totals()
- RETURNS jsonb
- LANGUAGE plpgsql
- STABLE SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
--- text: md5 8dcd87476e2509d9b7611cf75a934c1e
 
 CREATE OR REPLACE FUNCTION slotkeeper_try_acquire(p_batch jsonb)
  RETURNS jsonb
@@ -1076,6 +1057,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_try_acquire(p_batch jsonb)
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
+ SET jit TO 'off'
 -- text: md5 5d8309651f8f007fcbbf1706c8e782cf
 
 CREATE OR REPLACE FUNCTION slotkeeper_try_direct(p_host text, p_bucket text, p_policy slotkeeper_policy, p_cooldown_ms double precision, p_by text)
@@ -1107,6 +1089,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_withdraw(p_batch jsonb)
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
+ SET jit TO 'off'
 -- text: md5 f7424438fdc70d677424ad679165ed41
 
 CREATE OR REPLACE FUNCTION slotkeeper_write_grants(r slotkeeper_round)

@@ -34,3 +34,14 @@ it("docs/reference/sql.md names the columns of the tables", async () => {
   for (const { column } of rows) expect(PAGE).toContain(column);
   expect(rows.length).toBe(16);
 });
+
+it("every function that is called from outside keeps its search path, and is not compiled", async () => {
+  const client = await database.connect();
+  const { rows } = await client.query<{ name: string; settings: string[] | null }>(`
+    SELECT proname AS name, proconfig AS settings FROM pg_proc
+    WHERE pronamespace = 'public'::regnamespace AND (prosecdef OR proname ~ '^(download|func)_')`);
+  expect(rows.length).toBeGreaterThan(20);
+  for (const { name, settings } of rows) {
+    expect([name, settings]).toEqual([name, expect.arrayContaining(["search_path=public, pg_temp", "jit=off"])]);
+  }
+});

@@ -21,8 +21,9 @@ export class CapturedPlans {
       SET auto_explain.log_min_duration = 0;
       SET auto_explain.log_nested_statements = on;
       SET auto_explain.log_level = 'notice';
-      SET auto_explain.log_parameter_max_length = 0;
-      SET client_min_messages = notice;`);
+      SET client_min_messages = notice;
+      SELECT set_config('auto_explain.log_parameter_max_length', '0', false)
+      WHERE current_setting('server_version_num')::int >= 160000;`);
     return new CapturedPlans(client);
   }
 
