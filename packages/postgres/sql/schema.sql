@@ -182,9 +182,18 @@ CREATE TABLE slotkeeper_host (
   next_silent_at double precision NOT NULL DEFAULT 'Infinity'::double precision,
   policy slotkeeper_policy NOT NULL,
   probes integer NOT NULL DEFAULT 0,
+  reclaimed integer NOT NULL DEFAULT 0,
   touched_at double precision NOT NULL,
   CONSTRAINT slotkeeper_host_pkey PRIMARY KEY (host)
 ) WITH (fillfactor=25, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
+
+CREATE TABLE slotkeeper_instance (
+  about jsonb NOT NULL,
+  ends_at double precision NOT NULL,
+  instance text NOT NULL,
+  seen_at double precision NOT NULL,
+  CONSTRAINT slotkeeper_instance_pkey PRIMARY KEY (instance)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 
 CREATE TABLE slotkeeper_migration (
   applied_at timestamp with time zone NOT NULL DEFAULT now(),
@@ -285,6 +294,8 @@ COMMENT ON COLUMN slotkeeper_host.next_silent_at IS 'No waiter falls silent befo
 COMMENT ON COLUMN slotkeeper_host.policy IS 'In force: what instances brought last, with capacity and live limits put in.';
 
 COMMENT ON COLUMN slotkeeper_host.probes IS 'Leases that are half-open probes.';
+
+COMMENT ON COLUMN slotkeeper_host.reclaimed IS 'Leases that ran out unreleased, and that no answer has told of yet.';
 
 COMMENT ON COLUMN slotkeeper_host.touched_at IS 'The moment of the last call, by the clock as read under its lock.';
 
@@ -453,6 +464,14 @@ CREATE OR REPLACE FUNCTION slotkeeper_advance(l slotkeeper_ledger, p_at double p
  IMMUTABLE
 -- text: md5 7409a93ee88d578c7f3b326e778c2fee
 
+CREATE OR REPLACE FUNCTION slotkeeper_announce(p_instance text, p_ttl_ms double precision, p_about jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+ SET lock_timeout TO '3s'
+-- text: md5 e99c5ac8a25f70a070dc935516778a9f
+
 CREATE OR REPLACE FUNCTION slotkeeper_answer(h slotkeeper_host, a slotkeeper_account, e slotkeeper_entry)
  RETURNS slotkeeper_entry
  LANGUAGE plpgsql
@@ -539,12 +558,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_checked(p_argument text, p_value text, p_m
 CREATE OR REPLACE FUNCTION slotkeeper_close(h slotkeeper_host)
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 f405dc672057d6c38a5808ddbf25d630
+-- text: md5 f2c5840d56e4d607850f9bb345d6d96e
 
 CREATE OR REPLACE FUNCTION slotkeeper_conclude(r slotkeeper_round)
  RETURNS jsonb
  LANGUAGE plpgsql
--- text: md5 1e3fcd03c2400f9311dcc6f6e8fa6bba
+-- text: md5 fc93d69ebe2de605e8452b8ade922d2c
 
 CREATE OR REPLACE FUNCTION slotkeeper_cool_down(h slotkeeper_host, p_bucket text, p_from double precision)
  RETURNS void
@@ -658,6 +677,20 @@ CREATE OR REPLACE FUNCTION slotkeeper_host_key(p_hash text, p_name text)
  LANGUAGE plpgsql
  IMMUTABLE
 -- text: md5 98bc9d3d92398937c6d5222950fcc4df
+
+CREATE OR REPLACE FUNCTION slotkeeper_host_keys()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+-- text: md5 2ae20d9c978210a78bad58060c042a39
+
+CREATE OR REPLACE FUNCTION slotkeeper_instances()
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+-- text: md5 33375ba2d21c068b1ce9a5be4ea309cc
 
 CREATE OR REPLACE FUNCTION slotkeeper_is_forgettable(h slotkeeper_host)
  RETURNS boolean
@@ -879,7 +912,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_returns_load(h slotkeeper_host, p_releases
 CREATE OR REPLACE FUNCTION slotkeeper_returns_one(r slotkeeper_returns, i integer, p_hit_ago_ms double precision, p_status integer, p_uncollected_by text)
  RETURNS slotkeeper_returns
  LANGUAGE plpgsql
--- text: md5 42bbb3082f8ce57646b0f46fa70f0634
+-- text: md5 c9214e0916c6a12c3f38f2f923ea7e47
 
 CREATE OR REPLACE FUNCTION slotkeeper_returns_write(r slotkeeper_returns)
  RETURNS void
@@ -940,7 +973,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_set_limits(p_host text, p_policy jsonb, p_
 CREATE OR REPLACE FUNCTION slotkeeper_settle(h slotkeeper_host, p_now double precision)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 3b5baadda3124467b18326c8af81e0c7
+-- text: md5 a323a4b13a6ddb70afbd747026c6ad4d
 
 CREATE OR REPLACE FUNCTION slotkeeper_shift(s slotkeeper_books, p_waiting integer, p_held integer, p_weight double precision, p_limit double precision)
  RETURNS slotkeeper_books
@@ -954,7 +987,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_silence_ms()
  IMMUTABLE
 -- text: md5 1851f2dac84760ea9c3087008fce2702
 
-CREATE OR REPLACE FUNCTION slotkeeper_snapshot()
+CREATE OR REPLACE FUNCTION slotkeeper_snapshot(p_hosts jsonb DEFAULT NULL::jsonb)
  RETURNS jsonb
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
@@ -967,13 +1000,13 @@ CREATE OR REPLACE FUNCTION slotkeeper_snapshot()
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
--- text: md5 08bec89b7a95550dfff55161ea6c1c74
+-- text: md5 c64319009351efc458afabf897beda0d
 
 CREATE OR REPLACE FUNCTION slotkeeper_snapshot_host(h slotkeeper_host, p_now double precision)
  RETURNS jsonb
  LANGUAGE plpgsql
  STABLE
--- text: md5 acff2283491e50ee854b3ff965755b28
+-- text: md5 1b22e42d9fc5ff4537d1e33052798ef3
 
 CREATE OR REPLACE FUNCTION slotkeeper_sweep(p_after text, p_count integer, p_idle_ms double precision, p_reset_smoothing boolean)
  RETURNS jsonb
@@ -988,7 +1021,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_sweep(p_after text, p_count integer, p_idl
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
--- text: md5 5a172460256fe00501242524f7c4249f
+-- text: md5 5a44e504ae7e1027de384471576c288e
 
 CREATE OR REPLACE FUNCTION slotkeeper_sweep_cooldowns()
  RETURNS integer
@@ -1044,6 +1077,13 @@ CREATE OR REPLACE FUNCTION slotkeeper_token_row(p_token text)
  LANGUAGE sql
  IMMUTABLE
 -- text: md5 ae5ef8319eff6f05d2353fea73bbdf48
+
+CREATE OR REPLACE FUNCTION slotkeeper_totals()
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+-- text: md5 8dcd87476e2509d9b7611cf75a934c1e
 
 CREATE OR REPLACE FUNCTION slotkeeper_try_acquire(p_batch jsonb)
  RETURNS jsonb
