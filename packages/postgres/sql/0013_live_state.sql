@@ -10,7 +10,7 @@ CREATE TABLE slotkeeper_instance (
 
 -- Says that an instance lives, for so long; 0 takes its notice away. Whoever speaks removes notices that ended long ago.
 CREATE FUNCTION slotkeeper_announce(p_instance text, p_ttl_ms double precision, p_about jsonb) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET jit = off SET lock_timeout = '3s' AS $$
 DECLARE
   v_now double precision := slotkeeper_now();
 BEGIN
@@ -25,7 +25,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION slotkeeper_instances() RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT SET jit = off AS $$
 DECLARE
   v_now double precision := slotkeeper_now();
 BEGIN
@@ -35,14 +35,14 @@ BEGIN
 END $$;
 
 CREATE FUNCTION slotkeeper_host_keys() RETURNS jsonb
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT SET jit = off AS $$
   SELECT coalesce(jsonb_agg(host ORDER BY host), '[]') FROM slotkeeper_host
 $$;
 
 -- StoreTotals of the port, in one pass over the hosts and one over the slots. Locks nothing: sums of moments that are
 -- close together, not of one.
 CREATE FUNCTION slotkeeper_totals() RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT SET jit = off AS $$
 DECLARE
   v_now double precision := slotkeeper_now();
 BEGIN

@@ -469,6 +469,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_announce(p_instance text, p_ttl_ms double 
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET jit TO 'off'
  SET lock_timeout TO '3s'
 -- text: md5 e99c5ac8a25f70a070dc935516778a9f
 
@@ -683,6 +684,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_host_keys()
  LANGUAGE sql
  STABLE SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET jit TO 'off'
 -- text: md5 2ae20d9c978210a78bad58060c042a39
 
 CREATE OR REPLACE FUNCTION slotkeeper_instances()
@@ -690,6 +692,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_instances()
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET jit TO 'off'
 -- text: md5 33375ba2d21c068b1ce9a5be4ea309cc
 
 CREATE OR REPLACE FUNCTION slotkeeper_is_forgettable(h slotkeeper_host)
@@ -1083,6 +1086,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_totals()
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET jit TO 'off'
 -- text: md5 8dcd87476e2509d9b7611cf75a934c1e
 
 CREATE OR REPLACE FUNCTION slotkeeper_try_acquire(p_batch jsonb)
