@@ -21,17 +21,11 @@ export class CapturedPlans {
       SET auto_explain.log_min_duration = 0;
       SET auto_explain.log_nested_statements = on;
       SET auto_explain.log_level = 'notice';
-<<<<<<< HEAD
-      SET client_min_messages = notice;
-      SELECT set_config('auto_explain.log_parameter_max_length', '0', false)
-      WHERE current_setting('server_version_num')::int >= 160000;`);
-=======
       SET client_min_messages = notice;`);
     // Before version 16 it tells no parameters.
     await client.query(
       "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'auto_explain.log_parameter_max_length'",
     );
->>>>>>> pg-store
     return new CapturedPlans(client);
   }
 
