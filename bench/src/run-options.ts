@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 
 /** Fewer rounds than this make no median worth printing. */
-export const LEAST_ROUNDS = 5;
+const LEAST_ROUNDS = 5;
 
 export interface RunOptions {
   readonly isShort: boolean;

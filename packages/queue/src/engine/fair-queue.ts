@@ -9,6 +9,7 @@ import { knownThrottle } from "./breaker-check.ts";
 import type { EngineContext } from "./context.ts";
 import { dumpOf, type QueueDump } from "./dump.ts";
 import { count, newCounts, type QueueCounts, type QueueEvent } from "./events.ts";
+import { firstNews } from "./first-news.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { HostQueue } from "./host-queue.ts";
 import { Hosts } from "./hosts.ts";
@@ -227,7 +228,11 @@ export class FairQueue {
   }
 
   async #firstAnswer(session: Session): Promise<PollAnswer> {
-    if (this.#needsNews(session)) await this.#sessions.firstNews(session);
+    if (this.#needsNews(session)) {
+      const { agenda, clock } = this.#engine;
+      this.#sessions.touch(session);
+      await firstNews(session, agenda, clock.now() + this.#options.pollIntervalMs);
+    }
     if (session.refusal !== undefined) throw session.refusal;
     if (session.state.kind !== "granted") return this.#wait(session, 0, undefined);
     return {
