@@ -73,8 +73,7 @@ function waiterOf(session: Session, now: number): Waiter {
     openMs: session.openMs,
     // Only a newcomer can be refused: whoever was let in has a say in what the capacity is.
     limit: session.isHeard || session.isAdopted ? undefined : limit,
-    // Past its deadline the store need not know it any more: what it was granted before could be granted again.
-    isGrantable: session.isAwake && deadlineAt > now,
+    isGrantable: session.isAwake,
   };
 }
 
