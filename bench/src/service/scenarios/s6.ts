@@ -8,6 +8,7 @@ export const s6: Scenario = {
   id: "S6",
   title: "idle host, one client: from asking to the slot, one round trip",
   subjects: ["bare", "slotkeeper", "journal"],
+  forComparison: ["journal"],
   fairQueue: {},
   async load(context) {
     const client = await SlotClient.open(context.url, context.waiting);
