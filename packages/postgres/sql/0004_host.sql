@@ -4,6 +4,10 @@
 -- How long a waiter counts without its instance having spoken for it.
 CREATE FUNCTION slotkeeper_silence_ms() RETURNS double precision LANGUAGE sql IMMUTABLE AS $$ SELECT 5000::double precision $$;
 
+-- How long what became of a session is remembered past its deadline: a try on its way at that moment must find it still, or
+-- the session would be granted a second time.
+CREATE FUNCTION slotkeeper_grace_ms() RETURNS double precision LANGUAGE sql IMMUTABLE AS $$ SELECT 1000::double precision $$;
+
 -- The shared bucket of callers without a name has neither limit nor cooldown of its own.
 CREATE FUNCTION slotkeeper_bucket_limit(p slotkeeper_policy, p_bucket text) RETURNS double precision
 LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN p_bucket = '' THEN 'Infinity' ELSE p.slots_per_bucket END $$;

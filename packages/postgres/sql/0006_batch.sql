@@ -61,7 +61,7 @@ BEGIN
       w.session, w.bucket, w.weight, w.arrived_at, w.ttl_ms, w.open_ms, w.capacity, w.is_grantable,
       a.account, coalesce(c.cool_until, extract(epoch FROM c.last_release_at) * 1000 + (h.policy).cooldown_ms),
       q.seen_at,
-      CASE WHEN s.keep_until > h.touched_at AND p.id IS NULL THEN coalesce(s.ending, 'released') END,
+      CASE WHEN s.keep_until + slotkeeper_grace_ms() > h.touched_at AND p.id IS NULL THEN coalesce(s.ending, 'released') END,
       p.id, p.token, p.fence, p.ends_at,
       NULL, q.session IS NOT NULL, false, false, NULL, NULL, NULL
     )::slotkeeper_entry
@@ -388,7 +388,7 @@ DECLARE
 BEGIN
   DELETE FROM slotkeeper_session d WHERE (d.host, d.session) IN (
     SELECT s.host, s.session FROM slotkeeper_session s
-    WHERE s.host || '' = p_host AND s.keep_until <= p_now AND NOT EXISTS (
+    WHERE s.host || '' = p_host AND s.keep_until <= p_now - slotkeeper_grace_ms() AND NOT EXISTS (
       SELECT FROM upstream_slot_pool p WHERE p.id = s.slot_id AND p.fence = s.fence AND p.ends_at > p_now
     ) ORDER BY s.keep_until LIMIT p_most
   );

@@ -54,3 +54,17 @@ test("S8: withdrawing a granted session under another host's name frees its slot
   expect((await store.tryAcquire(batchOf("next", "one", "h"))).verdicts[0]).toMatchObject({ status: "ACQUIRED" });
   expect((await store.tryAcquire(batchOf("last", "one", "other"))).verdicts[0]).toMatchObject({ status: "WAIT" });
 });
+
+test("S4: a session that is over is remembered past its deadline: a try that was on its way then is granted nothing", async () => {
+  let tokens = 0;
+  const clock = new VirtualClock();
+  const store = new MemoryStore({ clock, newToken: () => `t${tokens++}` });
+  const batch = batchOf("a", "one");
+  const { verdicts } = await store.tryAcquire(batch);
+  const slotToken = verdicts[0]?.status === "ACQUIRED" ? verdicts[0].slot.slotToken : "";
+  await store.release({ ...RELEASE, slotToken });
+  await clock.run(60_500);
+  expect((await store.tryAcquire(batch)).verdicts).toEqual([{ status: "ENDED", end: "released" }]);
+});
+
+const RELEASE = { host: "h", policy: undefined, hitAgoMs: undefined, status: undefined, uncollectedBy: undefined };

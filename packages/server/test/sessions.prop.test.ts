@@ -284,8 +284,8 @@ async function live(lives: Lives, plan: Plan): Promise<void> {
   await expect.poll(() => leftovers(lives.fixture), { timeout: 20_000, interval: 20 }).toEqual(ZERO);
   const { counts } = await stateOf(lives.fixture);
   const { session_created: created = 0, granted = 0, timeout = 0, canceled = 0, throttled = 0 } = counts;
-  // A session granted and then cancelled is counted as both.
-  expect(granted + timeout + canceled + throttled).toBeGreaterThanOrEqual(created);
+  // A session granted and then cancelled is counted as both. One that an earlier life has delivered ends in neither count here.
+  if (lives.restarts === 0) expect(granted + timeout + canceled + throttled).toBeGreaterThanOrEqual(created);
   expect(Math.max(granted, timeout, canceled)).toBeLessThanOrEqual(created);
   await stopFixture(lives.fixture);
 }

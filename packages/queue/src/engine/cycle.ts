@@ -2,6 +2,7 @@ import type { Due } from "../agenda.ts";
 import type { BatchReply, WaiterBatch } from "../store/slot-store.ts";
 import { batchOf, type Selection, select, takeBack } from "./batch.ts";
 import type { EngineContext } from "./context.ts";
+import { heard } from "./first-news.ts";
 import type { HostQueue } from "./host-queue.ts";
 import type { Sessions } from "./sessions.ts";
 import { applyReply } from "./verdicts.ts";
@@ -126,7 +127,7 @@ export class Cycle implements Due {
     this.#host.isStoreDown = true;
     this.#retryAt = now + this.#engine.options().pollIntervalMs;
     takeBack(this.#host, selection, now);
-    for (const session of [...selection.tries, ...selection.registers]) this.#sessions.heard(session);
+    for (const session of [...selection.tries, ...selection.registers]) heard(session, this.#engine.agenda);
     this.#engine.emit({ type: "store-error", host: this.#host.key, operation, error });
   }
 

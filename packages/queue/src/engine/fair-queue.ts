@@ -18,6 +18,7 @@ import {
   type QueueOverview,
 } from "./dump.ts";
 import { count, newCounts, type QueueCounts, type QueueEvent } from "./events.ts";
+import { firstNews } from "./first-news.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { HostQueue } from "./host-queue.ts";
 import { Hosts } from "./hosts.ts";
@@ -273,7 +274,11 @@ export class FairQueue {
   }
 
   async #firstAnswer(session: Session): Promise<PollAnswer> {
-    if (this.#needsNews(session)) await this.#sessions.firstNews(session);
+    if (this.#needsNews(session)) {
+      const { agenda, clock } = this.#engine;
+      this.#sessions.touch(session);
+      await firstNews(session, agenda, clock.now() + this.#options.pollIntervalMs);
+    }
     if (session.refusal !== undefined) throw session.refusal;
     if (session.state.kind !== "granted") return this.#wait(session, 0, undefined);
     return {

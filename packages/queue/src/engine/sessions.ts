@@ -4,7 +4,7 @@ import { phaseFor } from "../store/breaker.ts";
 import type { GrantedSlot, SessionEnd } from "../store/slot-store.ts";
 import type { EngineContext } from "./context.ts";
 import { DrainMeter } from "./drain-meter.ts";
-import { FirstNews } from "./first-news.ts";
+import { heard } from "./first-news.ts";
 import type { HostQueue } from "./host-queue.ts";
 import { type CallSignal, Poll } from "./poll.ts";
 import { PENDING, Session, type SessionInit, type SessionState } from "./session.ts";
@@ -187,25 +187,6 @@ export class Sessions {
     this.#engine.emit({ type: "canceled", host: host.key, bucket, session: id, result: "canceled" });
   }
 
-  /** Settles when the store has said anything of the session, has failed to, or has been silent for an interval. */
-  firstNews(session: Session): Promise<void> {
-    this.touch(session);
-    if (session.news === undefined) {
-      session.news = new FirstNews();
-      const { agenda, clock } = this.#engine;
-      agenda.schedule(session.news, clock.now() + this.#engine.options().pollIntervalMs);
-    }
-    return session.news.arrived;
-  }
-
-  heard(session: Session): void {
-    session.isHeard = true;
-    if (session.news === undefined) return;
-    this.#engine.agenda.cancel(session.news);
-    session.news.onDue();
-    session.news = undefined;
-  }
-
   /** A session not known here: another instance may have it, and the store tells it. */
   withdrawUnknown(host: HostQueue, claims: SessionClaims): void {
     this.#withdrawals.add({ host, claims }, "canceled");
@@ -215,7 +196,7 @@ export class Sessions {
   answerAll(): void {
     for (const session of this.#byId.values()) {
       this.#answerPolls(session);
-      this.heard(session);
+      heard(session, this.#engine.agenda);
     }
   }
 
@@ -230,7 +211,7 @@ export class Sessions {
     if (end !== undefined) this.#withdrawals.add(session, end);
     this.#engine.agenda.schedule(session, now + this.#engine.options().grantedKeepMs);
     this.#answerPolls(session);
-    this.heard(session);
+    heard(session, this.#engine.agenda);
     return true;
   }
 

@@ -1,6 +1,7 @@
 import { countWait, halveWait } from "../funnel/weighted-turns.ts";
 import type { BatchReply, Verdict } from "../store/slot-store.ts";
 import type { EngineContext } from "./context.ts";
+import { heard } from "./first-news.ts";
 import type { HostQueue } from "./host-queue.ts";
 import type { Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
@@ -31,7 +32,7 @@ export function applyReply(host: HostQueue, engine: EngineContext, sessions: Ses
     if (verdict.status === "WAIT" || verdict.status === "IP_TOO_MANY") failed++;
     if (session.isPending && session.place === "trying")
       applyVerdict(host, engine, sessions, session, verdict, decided);
-    sessions.heard(session);
+    heard(session, engine.agenda);
   });
   for (const id of reply.displaced) displace(host, sessions.find(id));
   if (isWeighted && isTry) host.quota.addFailed(failed);

@@ -12,6 +12,8 @@ export interface SessionRecord {
 
 /** Records go once in a second, all that are due: each costs two moves in its life, however many there are. */
 const SPAN_MS = 1000;
+/** A try on its way at the deadline must find the record still: without it the session would be granted a second time. */
+const GRACE_MS = 1000;
 
 /** Remembers every grant and end until the session's deadline, so that repeating any call gives the same answer. */
 export class SessionRecords {
@@ -34,7 +36,7 @@ export class SessionRecords {
     if (record === undefined) return undefined;
     const { lease, end, keepUntil } = record;
     if (lease !== undefined && !lease.isOver && !lease.isReleased) return lease;
-    return keepUntil <= now ? undefined : (end ?? "released");
+    return keepUntil + GRACE_MS <= now ? undefined : (end ?? "released");
   }
 
   grant(session: string, lease: Lease, keepUntil: number): void {
@@ -83,7 +85,7 @@ export class SessionRecords {
     const record = this.#records.get(session);
     if (record === undefined) return;
     if (record.lease !== undefined) record.keepUntil = Math.max(record.keepUntil, record.lease.endsAt);
-    if (record.keepUntil <= now) this.#records.delete(session);
+    if (record.keepUntil + GRACE_MS <= now) this.#records.delete(session);
     else this.#file(record);
   }
 
@@ -93,7 +95,7 @@ export class SessionRecords {
   }
 
   #file({ session, keepUntil }: SessionRecord): void {
-    const span = Math.ceil(keepUntil / SPAN_MS);
+    const span = Math.ceil((keepUntil + GRACE_MS) / SPAN_MS);
     const filed = this.#bySpan.get(span);
     if (filed === undefined) this.#bySpan.set(span, [session]);
     else filed.push(session);
