@@ -641,7 +641,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_forget_host(p_host text, p_fence bigint)
 CREATE OR REPLACE FUNCTION slotkeeper_forget_sessions(p_host text, p_now double precision, p_most integer)
  RETURNS integer
  LANGUAGE plpgsql
--- text: md5 552e9645cdeef68eed6b372420f7f9ef
+-- text: md5 b84e45f6e021f65f19faa3f08d3ace5a
 
 CREATE OR REPLACE FUNCTION slotkeeper_free_rows(p_ids integer[])
  RETURNS void
@@ -657,6 +657,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_give_back(h slotkeeper_host, p_slot upstre
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
 -- text: md5 460c1cc2689ca87a857c70b85314a61f
+
+CREATE OR REPLACE FUNCTION slotkeeper_grace_ms()
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 209c3e9a063113dcaa28209572d2a8ff
 
 CREATE OR REPLACE FUNCTION slotkeeper_grant(r slotkeeper_round)
  RETURNS slotkeeper_round
@@ -738,7 +744,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_lines_of(r slotkeeper_round, p_line intege
 CREATE OR REPLACE FUNCTION slotkeeper_load(h slotkeeper_host, p_waiters jsonb)
  RETURNS slotkeeper_entry[]
  LANGUAGE plpgsql
--- text: md5 31d131f716034b83454c63aacaf055c4
+-- text: md5 a2c4c6bb6a09bf72f9d88c854d582e47
 
 CREATE OR REPLACE FUNCTION slotkeeper_load_accounts(r slotkeeper_round)
  RETURNS slotkeeper_round
