@@ -6,7 +6,7 @@ import { realClock } from "slotkeeper";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Churn } from "./churn.ts";
 import { OPEN_LIMITS } from "./race.ts";
-import { ServerCounts, tableCounts } from "./server-counts.ts";
+import { othersAreGone, ServerCounts, tableCounts } from "./server-counts.ts";
 import { VirtualDatabase } from "./virtual-database.ts";
 
 const isLong = process.env["SLOTKEEPER_LONG"] === "1";
@@ -155,7 +155,7 @@ test("updates stay HOT: none touches an index", async () => {
   for (let round = 0; round < 40; round++) await churn.round(`host ${round % 3}`);
   await store.close();
   const client = await own.connect();
-  await pause(50);
+  await othersAreGone(client);
   const counts = await tableCounts(client);
   for (const name of [
     "slotkeeper_host",

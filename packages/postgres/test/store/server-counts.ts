@@ -37,6 +37,13 @@ export interface TableCounts {
   readonly bytes: number;
 }
 
+/** Connections report what they counted when they close, and are listed until they have. */
+export async function othersAreGone(client: Client): Promise<void> {
+  const others = `SELECT FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`;
+  while ((await client.query(others)).rows.length > 0) await pause(10);
+}
+
 /** Updates and sizes of the tables, indexes included, by name. */
 export async function tableCounts(client: Client): Promise<ReadonlyMap<string, TableCounts>> {
   await client.query("SELECT pg_stat_clear_snapshot()");
