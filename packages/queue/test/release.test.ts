@@ -154,6 +154,19 @@ describe("named semaphores", () => {
     expect((await third).result).toBe("pending");
   });
 
+  test("another value is refused though the store takes longer than the caller would wait for a slot", async () => {
+    const bench = new Bench();
+    await sem(bench, 2);
+    bench.stalled = [];
+    const other = sem(bench, 3);
+    const refused = expect(other).rejects.toMatchObject({ code: "CAPACITY_MISMATCH", capacity: 2, requested: 3 });
+    await bench.clock.run(50);
+    const answers = bench.stalled;
+    bench.stalled = undefined;
+    for (const answer of answers) answer();
+    await refused;
+  });
+
   test("and when the last has gone the name is free for another", async () => {
     const bench = new Bench();
     const one = await sem(bench, 2);

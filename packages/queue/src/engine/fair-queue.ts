@@ -109,7 +109,12 @@ export class FairQueue {
     const begun = known ?? this.#begin(request, key);
     if ("result" in begun) return begun;
     const { waitMs = 0, signal } = request;
-    return waitMs > 0 ? this.#wait(begun, waitMs, signal) : this.#firstAnswer(begun);
+    if (waitMs <= 0) return this.#firstAnswer(begun);
+    const answer = await this.#wait(begun, waitMs, signal);
+    // The store was slower than the caller has patience; but what it says may be a refusal, and only this call carries one.
+    if (answer.result !== "pending" || !this.#needsNews(begun)) return answer;
+    await this.#news(begun);
+    return this.#wait(begun, 0, signal);
   }
 
   /** Waits for a change, at most `pollWindowMs`. Any number of polls of one session may be open. */
@@ -274,12 +279,7 @@ export class FairQueue {
   }
 
   async #firstAnswer(session: Session): Promise<PollAnswer> {
-    if (this.#needsNews(session)) {
-      const { agenda, clock } = this.#engine;
-      this.#sessions.touch(session);
-      await firstNews(session, agenda, clock.now() + this.#options.pollIntervalMs);
-    }
-    if (session.refusal !== undefined) throw session.refusal;
+    await this.#news(session);
     if (session.state.kind !== "granted") return this.#wait(session, 0, undefined);
     return {
       result: "pending",
@@ -289,6 +289,16 @@ export class FairQueue {
       estimatedWaitMs: undefined,
       blockedBy: undefined,
     };
+  }
+
+  /** Waits for the store's first word of the session, where an answer needs it; throws if that is a refusal. */
+  async #news(session: Session): Promise<void> {
+    if (this.#needsNews(session)) {
+      const { agenda, clock } = this.#engine;
+      this.#sessions.touch(session);
+      await firstNews(session, agenda, clock.now() + this.#options.pollIntervalMs);
+    }
+    if (session.refusal !== undefined) throw session.refusal;
   }
 
   /** Whether the store must be heard before a first call is answered: the answer may be `throttled`, or a refusal. */
