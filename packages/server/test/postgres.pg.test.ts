@@ -1,3 +1,4 @@
+import type { ServiceInstances, ServiceState } from "@slotkeeper/protocol";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
@@ -156,6 +157,34 @@ test("the first live user of a named semaphore fixes its capacity for the fleet"
   expect((await two.acquire({ ...host, limit: 3, waitMs: 50 })).status).toBe(409);
   expect((await two.acquire({ ...host, limit: 2, waitMs: 150 })).body.result).toBe("pending");
   expect(slots.map(({ result }) => result)).toEqual(["granted", "granted"]);
+});
+
+test("what an operator does at one instance holds at all: limits, breaker, revoked slots; and each knows the others", async () => {
+  const [one, two] = await Promise.all([instance({ maxSlotPerHost: 1 }), instance({ maxSlotPerHost: 1 })]);
+  const host = newHost();
+  const at = `/api/v0/hosts/${host.hostname}`;
+  const post = (path: string, body: object) => one.request("POST", path, { body: JSON.stringify(body) });
+  const stateOf = async (fixture: Fixture) =>
+    (JSON.parse((await fixture.request("GET", `/api/v0/state?host=${host.hostname}`)).text) as ServiceState).hosts[0];
+
+  const slot = await one.take({ ...host, ipBucket: "a" });
+  const { body: waiting } = await two.acquire({ ...host, ipBucket: "b", waitMs: 20 });
+  expect((await post(at, { maxSlotPerHost: 2 })).status).toBe(204);
+  expect((await two.poll(waiting.queryToken)).body.result).toBe("granted");
+  const state = await stateOf(two);
+  expect(state).toMatchObject({ limit: 2, inFlight: 2, limits: { maxSlotPerHost: { value: 2, origin: "live" } } });
+
+  expect((await two.request("DELETE", `/api/v0/slots/${slot.fence}`)).status).toBe(204);
+  expect((await one.call("renew", { slotToken: slot.slotToken })).status).toBe(410);
+
+  expect((await post(`${at}/breaker`, { state: "open" })).status).toBe(204);
+  await expect.poll(async () => (await two.acquire({ ...host, ipBucket: "c" })).body.result).toBe("throttled");
+  expect((await post(`${at}/breaker`, { state: "closed" })).status).toBe(204);
+  await expect.poll(async () => (await two.acquire({ ...host, ipBucket: "d" })).body.result).toBe("pending");
+
+  const { instances, isFleet } = JSON.parse((await two.request("GET", "/api/v0/instances")).text) as ServiceInstances;
+  expect(isFleet).toBe(true);
+  expect(instances.map(({ address }) => address)).toEqual(expect.arrayContaining([one.url, two.url]));
 });
 
 test("without its database the service is not ready, keeps callers pending, and goes on when it is back", async () => {
