@@ -166,7 +166,9 @@ test("updates stay HOT: none touches an index", async () => {
   ]) {
     const { updates, hot } = counts.get(name) ?? { updates: 0, hot: 0 };
     expect(updates, name).toBeGreaterThan(50);
-    expect(hot / updates, name).toBeGreaterThan(0.95);
+    // Hardly ever less than 0.95: a page may be full while calls that wait for the host keep old versions alive. With an
+    // index on a column that is updated it would be near 0.
+    expect(hot / updates, name).toBeGreaterThan(0.8);
   }
   await own.close();
 });
