@@ -97,6 +97,8 @@ BEGIN
     END IF;
   END LOOP;
 END $$;
+-- Unlike a temporary table it would stay in the session, which through a pooler is the next one's as well.
+DROP FUNCTION pg_temp.conversion(text, text, text);
 
 -- One row for each slot, bucket and host, as the functions have always meant it. Slots of the same number get one of their
 -- own; counts of the same bucket are added up; of two releases the later counts.

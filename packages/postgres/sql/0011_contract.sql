@@ -72,6 +72,7 @@ INSERT INTO upstream_ip_queue_depth (hostname_pattern, ip_hash, waiting_count, u
 SELECT key, ip_hash, waiting_count, updated_at, ends_at, array_fill(ends_at, ARRAY[waiting_count]),
   CASE WHEN hostname <> key AND slotkeeper_name_key(hostname) <> key THEN hostname END
 FROM rekeyed_depth, LATERAL (SELECT (extract(epoch FROM updated_at) * 1000 + 20000)::double precision AS ends_at) e;
+DROP FUNCTION pg_temp.key_of(text);
 
 -- A function of the original that waits for this very lock goes on with its old text, and people set slots free by hand:
 -- both would write past the books. They get an error, and can call again.

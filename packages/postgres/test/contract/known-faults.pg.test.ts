@@ -143,14 +143,14 @@ describe("what the known implementation got wrong", () => {
   });
 
   it("a try does not wait for another host's lock", async () => {
-    const other = await database.connect();
+    const [other, impatient] = [await database.connect(), await database.openSession()];
     await caller.acquire("held", "b");
     await other.query("BEGIN");
     await other.query("SELECT FROM slotkeeper_host WHERE host = slotkeeper_host_key(NULL, 'held') FOR UPDATE");
-    await client.query("SET lock_timeout = '2s'");
-    expect((await caller.tryAcquire("free", "b")).status).toBe("ACQUIRED");
-    await expect(caller.tryAcquire("held", "b2")).rejects.toThrow(/lock timeout/);
-    await client.query("SET lock_timeout = 0");
+    await impatient.query("SET lock_timeout = '2s'");
+    const tried = new DirectCaller(impatient);
+    expect((await tried.tryAcquire("free", "b")).status).toBe("ACQUIRED");
+    await expect(tried.tryAcquire("held", "b2")).rejects.toThrow(/lock timeout/);
     await other.query("ROLLBACK");
   });
 });

@@ -105,7 +105,7 @@ describe("migrate", () => {
   it("works where the role may use the schema but create none", async () => {
     const role = `migrator_${Date.now()}`;
     await client.query(`CREATE ROLE ${role}; CREATE SCHEMA theirs AUTHORIZATION ${role}`);
-    const dsn = new URL(database.dsn);
+    const dsn = new URL(database.directDsn);
     dsn.searchParams.set("options", `-c role=${role}`);
     try {
       expect(await codeOf(migrate({ dsn: dsn.href }))).toBe("42501");
@@ -174,12 +174,12 @@ describe("what cannot be reached", () => {
   });
 
   it("a wrong password, and a database that is not there, say so", async () => {
-    const wrong = new URL(database.dsn);
+    const wrong = new URL(database.directDsn);
     wrong.username = "nobody_of_that_name";
     wrong.password = "hush";
     const refused = await migrate({ dsn: wrong.href }).catch((error: unknown) => error as MigrateError);
     expect(refused).toMatchObject({ code: expect.stringMatching(/^28/), message: expect.stringContaining("Check") });
-    const missing = new URL(database.dsn);
+    const missing = new URL(database.directDsn);
     missing.pathname = "/no_such_database";
     await expect(migrate({ dsn: missing.href })).rejects.toThrow(/no_such_database.*createdb/);
   });

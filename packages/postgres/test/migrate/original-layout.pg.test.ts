@@ -14,7 +14,7 @@ let schemas = 0;
 /** Each test has a schema of its own, and a client in it. */
 async function newSchema(): Promise<{ client: Client; target: { dsn: string; schema: string } }> {
   const schema = `original_${++schemas}`;
-  const client = await database.connect({ options: `-c search_path=${schema}` });
+  const client = await database.openSession({ options: `-c search_path=${schema}` });
   await client.query(`CREATE SCHEMA ${schema}`);
   return { client, target: { dsn: database.dsn, schema } };
 }

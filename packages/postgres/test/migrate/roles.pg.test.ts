@@ -25,7 +25,7 @@ afterAll(async () => {
 
 /** Runs a statement as that role: what it may, not what it is said to be allowed. */
 async function as(role: Role, sql: string): Promise<unknown> {
-  const client = await database.connect({ options: `-c role=${role}` });
+  const client = await database.openSession({ options: `-c role=${role}` });
   return (await client.query(sql)).rows;
 }
 
@@ -61,7 +61,7 @@ describe("roles.sql", () => {
 
 describe("slotkeeper_service", () => {
   it("runs the store, with no right to any table but the ledger of migrations", async () => {
-    const dsn = new URL(database.dsn);
+    const dsn = new URL(database.directDsn);
     dsn.searchParams.set("options", "-c role=slotkeeper_service");
     const store = await PostgresStore.open({ dsn: dsn.href, poolSize: 1 });
     expect(await store.snapshot()).toMatchObject({ hosts: expect.any(Array) });
@@ -116,7 +116,7 @@ describe("slotkeeper_postgrest", () => {
   });
 
   it("is not led astray by tables of a caller's own: the functions keep their search path", async () => {
-    const client = await database.connect({ options: "-c role=slotkeeper_postgrest" });
+    const client = await database.openSession({ options: "-c role=slotkeeper_postgrest" });
     await client.query("CREATE TEMP TABLE slotkeeper_account (host text)").catch(() => {});
     await client.query("SET search_path = pg_temp");
     const { rows } = await client.query(

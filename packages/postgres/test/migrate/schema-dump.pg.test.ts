@@ -10,12 +10,12 @@ const ORIGINAL = readFileSync(new URL("original-layout.sql", import.meta.url), "
 describe("sql/schema.sql", () => {
   it("is what the migrations make", async () => {
     await using database = await TestDatabase.open();
-    expect(await dumpSchema(await database.connect())).toBe(withoutHead(WANTED));
+    expect(await dumpSchema(await database.openSession())).toBe(withoutHead(WANTED));
   });
 
   it("is what they make of a database of the original", async () => {
     await using database = await TestDatabase.open({ isEmpty: true });
-    const client = await database.connect();
+    const client = await database.openSession();
     await client.query(ORIGINAL);
     await migrate({ dsn: database.dsn });
     expect(await dumpSchema(client)).toBe(withoutHead(WANTED));
@@ -25,7 +25,7 @@ describe("sql/schema.sql", () => {
     await using database = await TestDatabase.open({ isEmpty: true });
     const schema = 'Slots "of" ours';
     await migrate({ dsn: database.dsn, schema });
-    const client = await database.connect();
+    const client = await database.openSession();
     const dumped = await dumpSchema(client, schema);
     expect(dumped.replaceAll(/SET search_path TO .*/g, "")).toBe(
       withoutHead(WANTED).replaceAll(/SET search_path TO .*/g, ""),

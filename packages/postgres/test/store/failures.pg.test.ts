@@ -53,7 +53,7 @@ test("a host that somebody keeps locked holds up nobody else, and its own caller
 
 test("cut connections cost the calls under way, and nothing afterwards", async () => {
   await tryFor(store, "cut", ["a-1"]);
-  const client = await database.connect();
+  const client = await database.openSession();
   const cut =
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'slotkeeper' AND datname = current_database()";
   await client.query(cut);

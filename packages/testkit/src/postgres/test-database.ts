@@ -8,9 +8,15 @@ export interface TestDatabaseOptions {
   readonly isEmpty?: boolean;
 }
 
-/** A database of a test file's own: `const database = await TestDatabase.open()`, and `afterAll(() => database.close())`. */
+/**
+ * A database of a test file's own: `const database = await TestDatabase.open()`, and `afterAll(() => database.close())`.
+ *
+ * With `POOLER_URL` set, `dsn` is the pooler's, and the tests show what works through it; making and dropping databases,
+ * and whatever needs a session, takes the direct way.
+ */
 export class TestDatabase implements AsyncDisposable {
   readonly dsn: string;
+  readonly directDsn: string;
   readonly #cluster: TestCluster;
   readonly #name: string;
   readonly #clients: Client[] = [];
@@ -18,7 +24,8 @@ export class TestDatabase implements AsyncDisposable {
   private constructor(cluster: TestCluster, name: string) {
     this.#cluster = cluster;
     this.#name = name;
-    this.dsn = dsnOf(cluster.dsn, name);
+    this.directDsn = dsnOf(cluster.dsn, name);
+    this.dsn = dsnOf(process.env["POOLER_URL"] ?? cluster.dsn, name);
   }
 
   /** A copy of the run's migrated template; the first call of a run starts the server. */
@@ -40,6 +47,11 @@ export class TestDatabase implements AsyncDisposable {
     this.#clients.push(client);
     await client.connect();
     return client;
+  }
+
+  /** A connection with a session of its own, for tests that set what a session keeps. */
+  openSession(config: ClientConfig = {}): Promise<Client> {
+    return this.connect({ connectionString: this.directDsn, ...config });
   }
 
   /** Closes the connections and drops the database, whoever is still connected. */
