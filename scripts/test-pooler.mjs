@@ -36,7 +36,9 @@ function findPgBouncer() {
     const { status, stdout } = spawnSync(place, ["--version"], { encoding: "utf8" });
     if (status === 0) return { program: place, version: stdout.split("\n", 1)[0] };
   }
-  console.error(`There is no PgBouncer (${places.join(", ")}). Install it (apt-get install pgbouncer), or set PGBOUNCER.`);
+  console.error(
+    `There is no PgBouncer (${places.join(", ")}). Install it (apt-get install pgbouncer), or set PGBOUNCER.`,
+  );
   process.exit(2);
 }
 
@@ -44,7 +46,10 @@ function findPgBouncer() {
 async function startServer() {
   const keeper = spawn(process.execPath, [KEEPER], { stdio: ["pipe", "pipe", "inherit"], detached: true });
   const hasEnded = new Promise((resolve) => keeper.once("close", () => resolve("ended")));
-  const line = await Promise.race([new Promise((resolve) => createInterface(keeper.stdout).once("line", resolve)), hasEnded]);
+  const line = await Promise.race([
+    new Promise((resolve) => createInterface(keeper.stdout).once("line", resolve)),
+    hasEnded,
+  ]);
   if (line === "ended") throw new Error("PostgreSQL did not start; its messages are above");
   const stop = () => {
     keeper.stdin.end();
@@ -97,8 +102,9 @@ async function startPooler(program, dsn, home) {
   const [user, password] = [server.username, server.password].map(decodeURIComponent);
   const files = { "pgbouncer.ini": settings(server, port, home), users: `"${user}" "${password}"\n` };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(home, name), text, { mode: 0o600 });
-  if (asUser.uid !== undefined) for (const name of ["", ...Object.keys(files)]) chownSync(join(home, name), NOBODY, NOBODY);
-  const pooler = spawn(program, ["-q", join(home, "pgbouncer.ini")], { ...asUser, stdio: ["ignore", "ignore", "ignore"] });
+  if (asUser.uid !== undefined)
+    for (const name of ["", ...Object.keys(files)]) chownSync(join(home, name), NOBODY, NOBODY);
+  const pooler = spawn(program, ["-q", join(home, "pgbouncer.ini")], { ...asUser, stdio: "ignore", detached: true });
   const hasEnded = new Promise((resolve) => pooler.once("exit", () => resolve("ended")).once("error", resolve));
   const stop = () => {
     pooler.kill("SIGTERM");
@@ -114,14 +120,22 @@ async function startPooler(program, dsn, home) {
 
 function runTests(env) {
   const command = ["--no-install", "vitest", "run", ...TESTS, "--maxWorkers=1", ...process.argv.slice(2)];
-  const tests = spawn("npx", command, { env: { ...process.env, ...env }, stdio: "inherit" });
+  // A group of their own, so that a Ctrl-C reaches them once.
+  const tests = spawn("npx", command, {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "inherit", "inherit"],
+    detached: true,
+  });
+  stopped.addEventListener("abort", () => process.kill(-tests.pid, "SIGINT"));
   return new Promise((resolve) => tests.once("close", (status) => resolve(status ?? 1)));
 }
 
 const { program, version } = findPgBouncer();
 console.log(version);
-// Ctrl-C reaches the tests as well, and everything is taken away when they have ended.
-for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => {});
+// Everything is taken away when the tests have ended, also before their time.
+const interrupt = new AbortController();
+const stopped = interrupt.signal;
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => interrupt.abort());
 const home = mkdtempSync(join(tmpdir(), "slotkeeper-pooler-"));
 const given = process.env.DATABASE_URL;
 const running = [];
@@ -130,7 +144,7 @@ try {
   running.unshift(server);
   const pooler = await startPooler(program, server.dsn, home);
   running.unshift(pooler);
-  process.exitCode = await runTests({ DATABASE_URL: server.dsn, POOLER_URL: pooler.dsn });
+  process.exitCode = stopped.aborted ? 1 : await runTests({ DATABASE_URL: server.dsn, POOLER_URL: pooler.dsn });
 } finally {
   for (const { stop } of running) await stop();
   rmSync(home, { recursive: true, force: true });

@@ -53,6 +53,16 @@ describe("slotkeeper migrate", () => {
     expect(new Set(states.map(({ state }) => state))).toEqual(new Set(["applied"]));
   });
 
+  it("takes turns with others at the same time: each migration is applied by one of them", async () => {
+    const shared = configFile("shared.json", { dsn: database.dsn, schema: "shared" });
+    const runs = await Promise.all([migrate("-c", shared), migrate("-c", shared), migrate("-c", shared)]);
+    expect(runs.map(({ code, err }) => [code, err])).toEqual([0, 0, 0].map((code) => [code, ""]));
+    const applied = runs.flatMap(({ out }) => out.match(/^applied {2}.*$/gm) ?? []);
+    const { out } = await migrate("-c", shared, "--status", "--json");
+    expect(applied.length).toBe((JSON.parse(out) as unknown[]).length);
+    expect(new Set(applied).size).toBe(applied.length);
+  });
+
   it("prints its SQL without a database, and that SQL migrates", async () => {
     const nowhere = configFile("nowhere.json", { dsn: "postgres://u:hush@127.0.0.1:1/x", schema: "printed" });
     const { code, out } = await migrate("-c", nowhere, "--print");

@@ -471,6 +471,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_announce(p_instance text, p_ttl_ms double 
  SET search_path TO 'public', 'pg_temp'
  SET jit TO 'off'
  SET lock_timeout TO '3s'
+ SET extra_float_digits TO '1'
 -- text: md5 e99c5ac8a25f70a070dc935516778a9f
 
 CREATE OR REPLACE FUNCTION slotkeeper_answer(h slotkeeper_host, a slotkeeper_account, e slotkeeper_entry)
@@ -548,6 +549,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_check_throttle(p_host text, p_open_ms doub
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 5c0d8de9ab7468ea5c72f4ca5f8a1edb
 
 CREATE OR REPLACE FUNCTION slotkeeper_checked(p_argument text, p_value text, p_most integer)
@@ -691,6 +693,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_host_keys()
  STABLE SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 2ae20d9c978210a78bad58060c042a39
 
 CREATE OR REPLACE FUNCTION slotkeeper_instances()
@@ -699,6 +702,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_instances()
  STABLE SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 33375ba2d21c068b1ce9a5be4ea309cc
 
 CREATE OR REPLACE FUNCTION slotkeeper_is_forgettable(h slotkeeper_host)
@@ -819,6 +823,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_ready()
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 d2053f05e79914f6735c42f08100b544
 
 CREATE OR REPLACE FUNCTION slotkeeper_reclaim_aged(h slotkeeper_host, p_timeout_ms double precision)
@@ -845,6 +850,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_register(p_batch jsonb)
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 190878861bb5caa1f15a011eb95e4553
 
 CREATE OR REPLACE FUNCTION slotkeeper_release(p_host text, p_policy jsonb, p_releases jsonb)
@@ -860,6 +866,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_release(p_host text, p_policy jsonb, p_rel
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 207bd15808840ec262d5b8240e50e40e
 
 CREATE OR REPLACE FUNCTION slotkeeper_release_direct(h slotkeeper_host, p_slot upstream_slot_pool, p_cools boolean)
@@ -880,6 +887,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_renew(p_token text)
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 d780b7176489a060992164222d1d4ecd
 
 CREATE OR REPLACE FUNCTION slotkeeper_renumber(p_id integer)
@@ -900,6 +908,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_report(p_host text, p_policy jsonb, p_stat
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 595732128756030a8126f5fee3bf9fbd
 
 CREATE OR REPLACE FUNCTION slotkeeper_required(p_argument text, p_value integer, p_least integer)
@@ -941,6 +950,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_revoke(p_fence bigint)
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 54083c7c24ed90cc862a5890d7b24baa
 
 CREATE OR REPLACE FUNCTION slotkeeper_set_breaker(p_host text, p_policy jsonb, p_is_open boolean)
@@ -956,6 +966,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_set_breaker(p_host text, p_policy jsonb, p
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 ba324c4bc14a560846a39bb9eb8b4bed
 
 CREATE OR REPLACE FUNCTION slotkeeper_set_head(t slotkeeper_lines, p_no integer, p_entries slotkeeper_entry[], a slotkeeper_account, p_now double precision)
@@ -977,6 +988,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_set_limits(p_host text, p_policy jsonb, p_
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 51a2a7119083f369bdbbd5ebb7da1fea
 
 CREATE OR REPLACE FUNCTION slotkeeper_settle(h slotkeeper_host, p_now double precision)
@@ -1009,6 +1021,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_snapshot(p_hosts jsonb DEFAULT NULL::jsonb
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 c64319009351efc458afabf897beda0d
 
 CREATE OR REPLACE FUNCTION slotkeeper_snapshot_host(h slotkeeper_host, p_now double precision)
@@ -1030,6 +1043,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_sweep(p_after text, p_count integer, p_idl
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 5a44e504ae7e1027de384471576c288e
 
 CREATE OR REPLACE FUNCTION slotkeeper_sweep_cooldowns()
@@ -1039,6 +1053,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_sweep_cooldowns()
  SET search_path TO 'public', 'pg_temp'
  SET lock_timeout TO '3s'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 06ce24c758714bedffa266cb6f072370
 
 CREATE OR REPLACE FUNCTION slotkeeper_sweep_depth(p_ttl_ms double precision)
@@ -1054,6 +1069,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_sweep_depth(p_ttl_ms double precision)
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 9893fa1f226d27fa47ffcd04f2741e29
 
 CREATE OR REPLACE FUNCTION slotkeeper_token_host(p_token text)
@@ -1079,6 +1095,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_token_keys(p_new_secret text)
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 27f8ff361ec6f7ad69a7931535c669a1
 
 CREATE OR REPLACE FUNCTION slotkeeper_token_row(p_token text)
@@ -1093,6 +1110,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_totals()
  STABLE SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 8dcd87476e2509d9b7611cf75a934c1e
 
 CREATE OR REPLACE FUNCTION slotkeeper_try_acquire(p_batch jsonb)
@@ -1108,6 +1126,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_try_acquire(p_batch jsonb)
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 5d8309651f8f007fcbbf1706c8e782cf
 
 CREATE OR REPLACE FUNCTION slotkeeper_try_direct(p_host text, p_bucket text, p_policy slotkeeper_policy, p_cooldown_ms double precision, p_by text)
@@ -1140,6 +1159,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_withdraw(p_batch jsonb)
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
 -- text: md5 f7424438fdc70d677424ad679165ed41
 
 CREATE OR REPLACE FUNCTION slotkeeper_write_grants(r slotkeeper_round)

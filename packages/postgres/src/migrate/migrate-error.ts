@@ -34,6 +34,7 @@ const UNREACHABLE: { readonly [code: string]: string } = {
 
 /** What to do about an error of the server, by SQLSTATE. */
 const ADVICE: { readonly [code: string]: string } = {
+  "08P01": "A pooler in between says so: check user, password and database of the dsn, and the pooler's own settings.",
   "28P01": "Check user and password of the dsn.",
   "28000": "Check the user of the dsn, and pg_hba.conf.",
   "3D000": "Create it (createdb), or check the dsn.",

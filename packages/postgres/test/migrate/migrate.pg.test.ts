@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from "node:net";
 import {
   assertSchema,
   MigrateError,
@@ -171,6 +172,20 @@ describe("what cannot be reached", () => {
     expect(error).toBeInstanceOf(MigrateError);
     expect(error).toMatchObject({ code: expect.stringMatching(code), message: expect.stringMatching(message) });
     expect(JSON.stringify(error) + String((error as Error).stack)).not.toContain("hush");
+  });
+
+  it("a pooler's refusal, which has one code for all, says where to look", async () => {
+    const fields = ["SFATAL", "C08P01", "Mno such user: u", ""].join("\0");
+    const head = Buffer.from("E\0\0\0\0");
+    head.writeInt32BE(4 + fields.length + 1, 1);
+    const pooler = createServer((socket) =>
+      socket.once("data", () => socket.end(`${head.toString("latin1")}${fields}\0`)),
+    );
+    await new Promise<void>((resolve) => void pooler.listen(0, "127.0.0.1", resolve));
+    const { port } = pooler.address() as AddressInfo;
+    const refused = migrate({ dsn: `postgres://u:hush@127.0.0.1:${port}/x` });
+    await expect(refused).rejects.toThrow(/refused: no such user: u\. A pooler in between says so: check user/);
+    pooler.close();
   });
 
   it("a wrong password, and a database that is not there, say so", async () => {

@@ -16,7 +16,8 @@ export class VirtualDatabase {
     this.#now = now;
   }
 
-  static async open(now: number, poolSize = 1): Promise<VirtualDatabase> {
+  /** `options`: settings that the store's sessions have before it comes. */
+  static async open(now: number, poolSize = 1, options?: string): Promise<VirtualDatabase> {
     const database = await TestDatabase.open();
     const client = await database.connect();
     await client.query(`
@@ -24,7 +25,9 @@ export class VirtualDatabase {
       INSERT INTO test_clock VALUES (${now});
       CREATE OR REPLACE FUNCTION slotkeeper_now() RETURNS double precision
       LANGUAGE sql VOLATILE AS $$ SELECT now FROM public.test_clock $$;`);
-    const store = await PostgresStore.open({ dsn: database.dsn, poolSize });
+    const dsn = new URL(options === undefined ? database.dsn : database.directDsn);
+    if (options !== undefined) dsn.searchParams.set("options", options);
+    const store = await PostgresStore.open({ dsn: dsn.href, poolSize });
     return new VirtualDatabase(database, store, client, now);
   }
 

@@ -1,0 +1,41 @@
+import { PostgresStore } from "@slotkeeper/postgres";
+import { TestDatabase } from "@slotkeeper/testkit/postgres";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { OPEN_LIMITS } from "../store/race.ts";
+
+/** Only where there is one: `node scripts/test-pooler.mjs`. */
+describe.skipIf(process.env["POOLER_URL"] === undefined)("a transaction pooler", () => {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await TestDatabase.open();
+  });
+  afterAll(() => database.close());
+  const connect = (count: number) => Promise.all(Array.from({ length: count }, () => database.connect()));
+
+  it("is really there: many clients share few sessions, and a client meets more than one", async () => {
+    const clients = await connect(16);
+    const pidsOf = async (client: (typeof clients)[number]) => {
+      const pids = new Set<number>();
+      for (let query = 0; query < 20; query++) {
+        const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid, pg_sleep(0.001)");
+        pids.add(rows[0]?.pid ?? 0);
+      }
+      return [...pids];
+    };
+    const met = await Promise.all(clients.map(pidsOf));
+    expect(new Set(met.flat()).size).toBeLessThanOrEqual(3);
+    expect(Math.max(...met.map((pids) => pids.length))).toBeGreaterThan(1);
+  });
+
+  it("that has no session to give costs a call its time-out, retryable, and nothing afterwards", async () => {
+    const store = await PostgresStore.open({ dsn: database.dsn, timeoutMs: 300 });
+    const waiter = { session: "s", bucket: "b", weight: 1, arrivedAt: 1, ttlMs: 60_000, openMs: 1, isGrantable: true };
+    const batch = { host: "h", instance: "i", policy: OPEN_LIMITS, isSemaphore: false, waiters: [waiter] };
+    const greedy = await connect(3);
+    await Promise.all(greedy.map((client) => client.query("BEGIN")));
+    await expect(store.tryAcquire(batch)).rejects.toMatchObject({ code: "DATABASE_UNAVAILABLE", retryable: true });
+    await Promise.all(greedy.map((client) => client.query("ROLLBACK")));
+    expect((await store.tryAcquire(batch)).verdicts[0]?.status).toBe("ACQUIRED");
+    await store.close();
+  });
+});
