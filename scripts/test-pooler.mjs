@@ -1,7 +1,7 @@
 // The tests that use PostgreSQL, through a transaction pooler: PgBouncer with three server connections per database, so
-// that hardly any two statements of a client meet the same session. `node scripts/test-pooler.mjs [vitest's arguments]`.
-// Part of the long suite: CI need not have it installed. PGBOUNCER names another program; DATABASE_URL, a server that
-// runs already.
+// that hardly any two statements of a client meet the same session. `npm run build`, then `node scripts/test-pooler.mjs
+// [vitest's arguments]`. Part of the long suite: CI need not have it installed. PGBOUNCER names another program;
+// DATABASE_URL, a server that runs already.
 //
 // Left out: what looks at the server's own connections (costs, plans), and the tests of the server for tests.
 import { spawn, spawnSync } from "node:child_process";
@@ -9,9 +9,8 @@ import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { createServer, connect as tcpConnect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { startPostgres } from "@slotkeeper/testkit/postgres";
 
 const TESTS = [
   "packages/postgres/test/contract/",
@@ -26,7 +25,6 @@ const TESTS = [
 ];
 const POOL_SIZE = 3;
 const NOBODY = 65_534;
-const KEEPER = fileURLToPath(new URL("../packages/testkit/bin/postgres-keeper.mjs", import.meta.url));
 const asUser = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
 /** The program, where Debian puts it or wherever the PATH has it. */
@@ -40,22 +38,6 @@ function findPgBouncer() {
     `There is no PgBouncer (${places.join(", ")}). Install it (apt-get install pgbouncer), or set PGBOUNCER.`,
   );
   process.exit(2);
-}
-
-/** Ends with our end of its standard input, however this process ends. */
-async function startServer() {
-  const keeper = spawn(process.execPath, [KEEPER], { stdio: ["pipe", "pipe", "inherit"], detached: true });
-  const hasEnded = new Promise((resolve) => keeper.once("close", () => resolve("ended")));
-  const line = await Promise.race([
-    new Promise((resolve) => createInterface(keeper.stdout).once("line", resolve)),
-    hasEnded,
-  ]);
-  if (line === "ended") throw new Error("PostgreSQL did not start; its messages are above");
-  const stop = () => {
-    keeper.stdin.end();
-    return hasEnded;
-  };
-  return { dsn: JSON.parse(line).dsn, stop };
 }
 
 function freePort() {
@@ -126,8 +108,14 @@ function runTests(env) {
     stdio: ["ignore", "inherit", "inherit"],
     detached: true,
   });
-  stopped.addEventListener("abort", () => process.kill(-tests.pid, "SIGINT"));
-  return new Promise((resolve) => tests.once("close", (status) => resolve(status ?? 1)));
+  const interruptTests = () => process.kill(-tests.pid, "SIGINT");
+  stopped.addEventListener("abort", interruptTests);
+  return new Promise((resolve) => {
+    tests.once("close", (status) => {
+      stopped.removeEventListener("abort", interruptTests);
+      resolve(status ?? 1);
+    });
+  });
 }
 
 const { program, version } = findPgBouncer();
@@ -140,7 +128,7 @@ const home = mkdtempSync(join(tmpdir(), "slotkeeper-pooler-"));
 const given = process.env.DATABASE_URL;
 const running = [];
 try {
-  const server = given === undefined ? await startServer() : { dsn: given, stop: () => {} };
+  const server = given === undefined ? await startPostgres() : { dsn: given, stop: () => {} };
   running.unshift(server);
   const pooler = await startPooler(program, server.dsn, home);
   running.unshift(pooler);

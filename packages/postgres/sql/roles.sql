@@ -2,7 +2,7 @@
 -- again after each update:
 --
 --   psql "$DSN" -f roles.sql
---   psql "$DSN" -c 'SET search_path = slots' -f roles.sql        for another schema than public
+--   psql "$DSN" -1 -c 'SET LOCAL search_path = slots' -f roles.sql        for another schema than public
 --
 --   slotkeeper_service    for the dsn of `slotkeeper serve`: calls the service's functions, and touches no table
 --   slotkeeper_reader     for people and dashboards: reads everything but secrets, and changes nothing
