@@ -108,7 +108,7 @@ function runTests(env) {
     stdio: ["ignore", "inherit", "inherit"],
     detached: true,
   });
-  const interruptTests = () => process.kill(-tests.pid, "SIGINT");
+  const interruptTests = () => process.kill(-(tests.pid ?? 0), "SIGINT");
   stopped.addEventListener("abort", interruptTests);
   return new Promise((resolve) => {
     tests.once("close", (status) => {
@@ -134,6 +134,6 @@ try {
   running.unshift(pooler);
   process.exitCode = stopped.aborted ? 1 : await runTests({ DATABASE_URL: server.dsn, POOLER_URL: pooler.dsn });
 } finally {
-  for (const { stop } of running) await stop();
+  for (const started of running) await started.stop();
   rmSync(home, { recursive: true, force: true });
 }
