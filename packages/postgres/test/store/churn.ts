@@ -6,6 +6,8 @@ export class Churn {
   readonly #policy: HostPolicy;
   readonly #held = new Map<string, string[]>();
   #sessions = 0;
+  /** Slots that were given out. */
+  granted = 0;
 
   constructor(store: SlotStore, policy: HostPolicy) {
     this.#store = store;
@@ -32,7 +34,10 @@ export class Churn {
     this.#held.set(host, held);
     return waiters.filter((_, at) => {
       const verdict = verdicts[at];
-      if (verdict?.status === "ACQUIRED") held.push(verdict.slot.slotToken);
+      if (verdict?.status === "ACQUIRED") {
+        held.push(verdict.slot.slotToken);
+        this.granted++;
+      }
       return verdict?.status === "WAIT" || verdict?.status === "IP_TOO_MANY";
     });
   }
