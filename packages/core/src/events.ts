@@ -27,11 +27,10 @@ export function emit(
   waitedMs?: number,
   number?: number,
 ): void {
-  try {
-    const { capacity } = numbering;
-    const result: unknown = onEvent?.({ type, name, key, at: context.clock.now(), waitedMs, number, capacity });
-    if (result instanceof Promise) result.catch(() => {});
-  } catch {}
+  const { capacity } = numbering;
+  // `async`: what it throws goes the same way as what it rejects with.
+  const tell = async () => onEvent?.({ type, name, key, at: context.clock.now(), waitedMs, number, capacity });
+  tell().catch(() => {});
 }
 
 export interface EventLogger {
@@ -43,8 +42,7 @@ export interface EventLogger {
 export function logEvents(logger: EventLogger): (event: SemaphoreEvent) => void {
   return ({ type, name, waitedMs, number, capacity }) => {
     const line = `semaphore ${name ?? "(unnamed)"}: ${type} slot ${number} of ${capacity}`;
-    if (type === "acquired") logger.info(`${line} in ${Math.round(waitedMs ?? 0)} ms`);
-    if (type === "released") logger.info(line);
     if (type === "expired") logger.warn(line);
+    else if (number) logger.info(waitedMs === undefined ? line : `${line} in ${Math.round(waitedMs)} ms`);
   };
 }

@@ -25,7 +25,7 @@ export class Semaphore {
   #gate: Gate;
 
   constructor(slots: number, options: SemaphoreOptions = {}) {
-    check("slots", slots);
+    check("slots", slots, 1);
     const policy = resolvePolicy({ ...PLAIN, registry: defaultRegistry }, options);
     const { name, clock, registry } = policy;
     this.#policy = policy;
@@ -97,7 +97,7 @@ export class Semaphore {
 
   /** Growing serves waiters at once. Shrinking evicts nobody, but refuses waiters that have become too wide. */
   resize(slots: number): void {
-    check("slots", slots);
+    check("slots", slots, 1);
     this.#current.resize(slots, this.#policy);
   }
 
@@ -113,7 +113,7 @@ export class Semaphore {
   }
 
   stats(): SemaphoreStats {
-    return statsOf(this.#current, this.name);
+    return statsOf(this.#current);
   }
 
   /**
