@@ -27,10 +27,11 @@ export function emit(
   waitedMs?: number,
   number?: number,
 ): void {
-  const { capacity } = numbering;
-  // `async`: what it throws goes the same way as what it rejects with.
-  const tell = async () => onEvent?.({ type, name, key, at: context.clock.now(), waitedMs, number, capacity });
-  tell().catch(() => {});
+  try {
+    const { capacity } = numbering;
+    const result: unknown = onEvent?.({ type, name, key, at: context.clock.now(), waitedMs, number, capacity });
+    (result as Partial<Promise<unknown>> | undefined)?.catch?.(() => {});
+  } catch {}
 }
 
 export interface EventLogger {

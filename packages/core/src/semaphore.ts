@@ -57,8 +57,7 @@ export class Semaphore {
 
   /** Whoever asks now has to wait. */
   get locked(): boolean {
-    const { capacity, inUse, waiting } = this.#current;
-    return inUse >= capacity || waiting > 0;
+    return !this.#current.fits(1);
   }
 
   get closed(): boolean {
