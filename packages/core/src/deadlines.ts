@@ -28,6 +28,8 @@ export class Deadlines {
   /** How many wait. */
   waiting = 0;
   readonly #lists = new Map<number, DurationList>();
+  /** The one last added to: most semaphores have one duration, and need not look it up (W8). */
+  #last: DurationList | undefined;
 
   constructor(clock: Clock) {
     this.clock = clock;
@@ -45,6 +47,7 @@ export class Deadlines {
     if (before && !before.first) {
       this.clock.clearTimer(before.timer);
       this.#lists.delete(before.durationMs);
+      this.#last = undefined;
     }
   }
 
@@ -55,13 +58,14 @@ export class Deadlines {
   }
 
   #list(durationMs: number): DurationList {
-    let list = this.#lists.get(durationMs);
+    let list = this.#last?.durationMs === durationMs ? this.#last : this.#lists.get(durationMs);
     if (!list) {
       list = new DurationList();
       list.durationMs = durationMs;
       this.#lists.set(durationMs, list);
       this.#arm(list, durationMs);
     }
+    this.#last = list;
     return list;
   }
 

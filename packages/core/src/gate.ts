@@ -47,9 +47,9 @@ export class Gate implements Link {
   waiting = 0;
   // For its home.
   idleSinceAt = 0;
-  declare list: LinkedList | undefined;
-  declare previous: Link | undefined;
-  declare next: Link | undefined;
+  list: LinkedList | undefined;
+  previous: Link | undefined;
+  next: Link | undefined;
   #isServing = false;
   /** Made when somebody first waits. */
   #queue: WaiterQueue<Resolve | Ticket> | undefined;
@@ -125,15 +125,14 @@ export class Gate implements Link {
   }
 
   /** A wait is over without a slot. */
-  refuse(ticket: Ticket, how: "aborted" | "timedOut" | "rejected", error?: unknown): void {
+  refuse(ticket: Ticket, how: "aborted" | "timedOut" | "rejected", error: unknown): void {
     const { context } = this;
     const { policy, gate, width } = ticket;
     const waitedMs = context.clock.now() - ticket.sinceAt;
     this.#endWait(ticket);
     context.time(ticket, Infinity, 0);
     context.counters[how]++;
-    const { waiting } = this;
-    ticket.reject(how === "timedOut" ? new AcquireTimeoutError({ semaphore: policy.name, waitedMs, waiting }) : error);
+    ticket.reject(error);
     if (how !== "rejected") emit(policy, gate, how === "aborted" ? how : "timed-out", waitedMs);
     if (gate !== this) gate.vacate(width);
     this.serve();
@@ -218,11 +217,13 @@ export class Gate implements Link {
   #arrive(ticket: Ticket): void {
     ticket.at = this;
     const { policy, waitSignal, timeoutMs } = ticket;
+    const { name: semaphore, maxWaiters } = policy;
     const { waiting } = this;
     if ((waiting === 0 || waitSignal?.aborted) && this.#settle(ticket)) return;
-    if (timeoutMs === 0) this.refuse(ticket, "timedOut");
-    else if (waiting >= policy.maxWaiters) {
-      this.refuse(ticket, "rejected", new QueueFullError({ semaphore: policy.name, waiting }));
+    if (timeoutMs === 0) {
+      this.refuse(ticket, "timedOut", new AcquireTimeoutError({ semaphore, waitedMs: 0, waiting }));
+    } else if (waiting >= maxWaiters) {
+      this.refuse(ticket, "rejected", new QueueFullError({ semaphore, waiting }));
     } else {
       this.#push(ticket);
       if (waitSignal) watch(ticket, waitSignal);

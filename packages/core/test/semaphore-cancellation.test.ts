@@ -113,6 +113,34 @@ describe("cancellation costs nothing", () => {
     expect(sem.stats()).toMatchObject({ timedOut: 1, acquired: 2 });
   });
 
+  test("a timeout takes no stack trace and leaves the host's limit for them as it was", async () => {
+    const sem = world().semaphore(1);
+    const held = await sem.acquire();
+    const waiter = outcome(sem.acquire({ timeoutMs: 50 }));
+    const limit = Error.stackTraceLimit;
+    world().clock.advance(50);
+    await settled();
+    expect((waiter.reason as Error).stack).not.toContain("\n");
+    expect(Error.stackTraceLimit).toBe(limit);
+    held.release();
+  });
+
+  test("a host that lets nobody change its limit for stack traces sees timeouts all the same", async () => {
+    const sem = world().semaphore(1);
+    const held = await sem.acquire();
+    const waiter = outcome(sem.acquire({ timeoutMs: 50 }));
+    const before = Object.getOwnPropertyDescriptor(Error, "stackTraceLimit");
+    Object.defineProperty(Error, "stackTraceLimit", { ...before, writable: false });
+    try {
+      world().clock.advance(50);
+    } finally {
+      Object.defineProperty(Error, "stackTraceLimit", { ...before });
+    }
+    await settled();
+    expect(waiter.reason).toBeInstanceOf(AcquireTimeoutError);
+    held.release();
+  });
+
   test("timeoutMs 0 means now: a free slot is granted", async () => {
     const sem = world().semaphore(1);
     const slot = await sem.acquire({ timeoutMs: 0 });
