@@ -60,7 +60,7 @@ function problem(field: string, value: unknown, kind: string, least = 0, most = 
     // The remainder of `Infinity` is `NaN`.
     if (!isNumber || (number >= least && number <= most && (isDuration || !(number % 1)))) return undefined;
   }
-  const range = `${isDuration ? kind : "integer"} from ${least} to ${most}`;
+  const range = `${isDuration ? "a number" : "an integer"} from ${least} to ${most}`;
   return expected(field, isNumber ? range : kind, value);
 }
 
@@ -84,7 +84,7 @@ export function resolveOptions<T extends object>(defaults: T, options: { [K in k
   const resolved = { ...defaults };
   for (const [key, value] of Object.entries(options)) {
     if (value === undefined) continue;
-    const kind = Object.hasOwn(defaults, key) ? (KINDS[key] ?? typeof defaults[key as keyof T]) : "left out";
+    const kind = Object.hasOwn(defaults, key) ? (KINDS[key] ?? typeof defaults[key as keyof T]) : "a known option";
     const message = problem(key, value, kind, Number(/ttl|sweep/.test(key)));
     if (message) {
       problems.push(message);
