@@ -17,7 +17,7 @@ export abstract class SlotkeeperError extends Error {
 }
 
 export function isSlotkeeperError(value: unknown): value is SlotkeeperError {
-  return (value as { [brand]?: unknown } | null | undefined)?.[brand] === true;
+  return Boolean((value as { [brand]?: unknown } | null | undefined)?.[brand]);
 }
 
 type ErrorClass<Code, Fields> = new (
@@ -26,11 +26,12 @@ type ErrorClass<Code, Fields> = new (
 ) => SlotkeeperError & { readonly code: Code; readonly retryable: boolean } & Readonly<Fields>;
 
 /** A class of errors with these fields. The message is the code and the fields, or the cause if that is a message. */
-function errorClass<Fields, Code extends string>(name: string, code: Code, retryable: boolean) {
+function errorClass<Fields, Code extends string>(kind: string, retryable: boolean) {
+  const code = kind.replace(/\B[A-Z]/g, "_$&").toUpperCase();
   return class extends SlotkeeperError {
     constructor(fields: Fields, cause?: unknown) {
       super(typeof cause === "string" ? cause : `${code} ${JSON.stringify(fields)}`, { cause });
-      Object.assign(this, { name, code, retryable }, fields);
+      Object.assign(this, { name: `${kind}Error`, code, retryable }, fields);
     }
   } as unknown as ErrorClass<Code, Fields>;
 }
@@ -48,27 +49,19 @@ export class AcquireTimeoutError extends errorClass<
     waiting: number;
   },
   "ACQUIRE_TIMEOUT"
->("AcquireTimeoutError", "ACQUIRE_TIMEOUT", true) {}
+>("AcquireTimeout", true) {}
 
 /** The semaphore was closed, before or during the wait. The reason given to `close` is the `cause`. */
-export class ClosedError extends errorClass<Named, "CLOSED">("ClosedError", "CLOSED", false) {}
+export class ClosedError extends errorClass<Named, "CLOSED">("Closed", false) {}
 
 /** `maxWaiters` others were waiting already. */
-export class QueueFullError extends errorClass<Named & { waiting: number }, "QUEUE_FULL">(
-  "QueueFullError",
-  "QUEUE_FULL",
-  true,
-) {}
+export class QueueFullError extends errorClass<Named & { waiting: number }, "QUEUE_FULL">("QueueFull", true) {}
 
 /** The slot was held for longer than its ttl and was taken back. */
-export class SlotExpiredError extends errorClass<Named & { heldMs: number }, "SLOT_EXPIRED">(
-  "SlotExpiredError",
-  "SLOT_EXPIRED",
-  false,
-) {}
+export class SlotExpiredError extends errorClass<Named & { heldMs: number }, "SLOT_EXPIRED">("SlotExpired", false) {}
 
 /** The name is in use with another number of slots. */
 export class CapacityMismatchError extends errorClass<
   Named & { capacity: number; requested: number },
   "CAPACITY_MISMATCH"
->("CapacityMismatchError", "CAPACITY_MISMATCH", false) {}
+>("CapacityMismatch", false) {}
