@@ -17,7 +17,7 @@ export abstract class SlotkeeperError extends Error {
 }
 
 export function isSlotkeeperError(value: unknown): value is SlotkeeperError {
-  return Boolean((value as { [brand]?: unknown } | null | undefined)?.[brand]);
+  return (value as { [brand]?: unknown } | null | undefined)?.[brand] === true;
 }
 
 type ErrorClass<Code, Fields> = new (
@@ -26,12 +26,11 @@ type ErrorClass<Code, Fields> = new (
 ) => SlotkeeperError & { readonly code: Code; readonly retryable: boolean } & Readonly<Fields>;
 
 /** A class of errors with these fields. The message is the code and the fields, or the cause if that is a message. */
-function errorClass<Fields, Code extends string>(kind: string, retryable: boolean) {
-  const code = kind.replace(/\B[A-Z]/g, "_$&").toUpperCase();
+function errorClass<Fields, Code extends string>(name: string, code: Code, retryable: boolean) {
   return class extends SlotkeeperError {
     constructor(fields: Fields, cause?: unknown) {
       super(typeof cause === "string" ? cause : `${code} ${JSON.stringify(fields)}`, { cause });
-      Object.assign(this, { name: `${kind}Error`, code, retryable }, fields);
+      Object.assign(this, { name, code, retryable }, fields);
     }
   } as unknown as ErrorClass<Code, Fields>;
 }
@@ -49,19 +48,27 @@ export class AcquireTimeoutError extends errorClass<
     waiting: number;
   },
   "ACQUIRE_TIMEOUT"
->("AcquireTimeout", true) {}
+>("AcquireTimeoutError", "ACQUIRE_TIMEOUT", true) {}
 
 /** The semaphore was closed, before or during the wait. The reason given to `close` is the `cause`. */
-export class ClosedError extends errorClass<Named, "CLOSED">("Closed", false) {}
+export class ClosedError extends errorClass<Named, "CLOSED">("ClosedError", "CLOSED", false) {}
 
 /** `maxWaiters` others were waiting already. */
-export class QueueFullError extends errorClass<Named & { waiting: number }, "QUEUE_FULL">("QueueFull", true) {}
+export class QueueFullError extends errorClass<Named & { waiting: number }, "QUEUE_FULL">(
+  "QueueFullError",
+  "QUEUE_FULL",
+  true,
+) {}
 
 /** The slot was held for longer than its ttl and was taken back. */
-export class SlotExpiredError extends errorClass<Named & { heldMs: number }, "SLOT_EXPIRED">("SlotExpired", false) {}
+export class SlotExpiredError extends errorClass<Named & { heldMs: number }, "SLOT_EXPIRED">(
+  "SlotExpiredError",
+  "SLOT_EXPIRED",
+  false,
+) {}
 
 /** The name is in use with another number of slots. */
 export class CapacityMismatchError extends errorClass<
   Named & { capacity: number; requested: number },
   "CAPACITY_MISMATCH"
->("CapacityMismatch", false) {}
+>("CapacityMismatchError", "CAPACITY_MISMATCH", false) {}

@@ -48,8 +48,9 @@ export const PLAIN: Omit<Policy, "isPlain"> = {
   onEvent: undefined,
 };
 
-/** What an option has to be if its default does not tell. */
+/** What an option has to be if its default does not tell, and the least of those that may not be 0. */
 const KINDS: Record<string, string> = { name: "string", onEvent: "function" };
+const LEAST: Record<string, number> = { ttlMs: 1, sweepEveryMs: 1 };
 
 /** What is wrong with a value, as a sentence. All numbers but those in milliseconds are integers, or `Infinity`. */
 function problem(field: string, value: unknown, kind: string, least = 0, most = Infinity): string | undefined {
@@ -84,8 +85,9 @@ export function resolveOptions<T extends object>(defaults: T, options: { [K in k
   const resolved = { ...defaults };
   for (const [key, value] of Object.entries(options)) {
     if (value === undefined) continue;
-    const kind = Object.hasOwn(defaults, key) ? (KINDS[key] ?? typeof defaults[key as keyof T]) : "a known option";
-    const message = problem(key, value, kind, Number(/ttl|sweep/.test(key)));
+    const isKnown = Object.hasOwn(defaults, key);
+    const kind = KINDS[key] ?? typeof defaults[key as keyof T];
+    const message = isKnown ? problem(key, value, kind, LEAST[key]) : `Unknown option \`${key}\``;
     if (message) {
       problems.push(message);
       if (kind !== "number") Kind = TypeError;
