@@ -30,7 +30,7 @@ export function emit(
   try {
     const { capacity } = numbering;
     const result: unknown = onEvent?.({ type, name, key, at: context.clock.now(), waitedMs, number, capacity });
-    if (result instanceof Promise) result.catch(() => {});
+    (result as Partial<Promise<unknown>> | undefined)?.catch?.(() => {});
   } catch {}
 }
 
@@ -43,8 +43,7 @@ export interface EventLogger {
 export function logEvents(logger: EventLogger): (event: SemaphoreEvent) => void {
   return ({ type, name, waitedMs, number, capacity }) => {
     const line = `semaphore ${name ?? "(unnamed)"}: ${type} slot ${number} of ${capacity}`;
-    if (type === "acquired") logger.info(`${line} in ${Math.round(waitedMs ?? 0)} ms`);
-    if (type === "released") logger.info(line);
     if (type === "expired") logger.warn(line);
+    else if (number) logger.info(waitedMs === undefined ? line : `${line} in ${Math.round(waitedMs)} ms`);
   };
 }

@@ -11,18 +11,22 @@ import type { Gate } from "./gate.ts";
 import { LinkedList } from "./linked-list.ts";
 import { check } from "./policy.ts";
 
+/** When an idle gate is dropped, and by which clock. */
+interface MapPolicy {
+  readonly idleMs: number;
+  readonly clock: Clock;
+}
+
 export abstract class GateMap<K> {
   /** @internal */
   readonly gates: Map<K, Gate> = new Map();
   /** Where those who got through a gate of this map have to get through, too. @internal */
   parent: Gate | undefined;
   readonly #idle = new LinkedList<Gate>();
-  readonly #idleMs: number;
-  protected readonly clock: Clock;
+  protected readonly policy: MapPolicy;
 
-  constructor(idleMs: number, clock: Clock) {
-    this.#idleMs = idleMs;
-    this.clock = clock;
+  constructor(policy: MapPolicy) {
+    this.policy = policy;
   }
 
   /** How many are kept, idle ones included. */
@@ -31,10 +35,10 @@ export abstract class GateMap<K> {
   }
 
   /** Drops those that have been idle for so long; says how many. */
-  sweep(idleMs: number = this.#idleMs): number {
+  sweep(idleMs: number = this.policy.idleMs): number {
     check("idleMs", idleMs);
     const { size } = this;
-    const sinceAt = this.clock.now() - idleMs;
+    const sinceAt = this.policy.clock.now() - idleMs;
     for (let gate = this.#idle.first; gate && gate.idleSinceAt <= sinceAt; gate = this.#idle.first) {
       this.#drop(gate);
     }
@@ -50,7 +54,7 @@ export abstract class GateMap<K> {
 
   /** A closed gate is forgotten at once. @internal */
   becameIdle(gate: Gate): void {
-    gate.idleSinceAt = this.clock.now();
+    gate.idleSinceAt = this.policy.clock.now();
     this.#idle.add(gate);
     if (gate.context.closed) this.#drop(gate);
   }

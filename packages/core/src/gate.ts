@@ -87,7 +87,7 @@ export class Gate implements Link {
     }
     return new Promise((resolve, reject) => {
       const { signal, timeoutMs = policy.acquireTimeoutMs, width = 1 } = options ?? {};
-      if (width !== 1) check("width", width, this.#widest);
+      if (width !== 1) check("width", width, 1, this.#widest);
       check("timeoutMs", timeoutMs);
       if (signal !== undefined && !signal?.addEventListener) {
         throw new TypeError(expected("signal", "an AbortSignal", signal));
@@ -285,7 +285,7 @@ export class Gate implements Link {
   }
 
   #tryEnter(policy: Policy, width: number): HeldSlot | undefined {
-    if (width !== 1) check("width", width, this.#widest);
+    if (width !== 1) check("width", width, 1, this.#widest);
     return this.#isFree(width) ? this.#take(policy, width) : undefined;
   }
 
@@ -318,7 +318,7 @@ export class Gate implements Link {
   }
 
   get #widest(): number {
-    return Math.min(this.capacity, this.numbering.capacity);
+    return Math.min(this.capacity, this.numbering.capacity, 2 ** 53);
   }
 }
 

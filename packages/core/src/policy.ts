@@ -48,48 +48,30 @@ export const PLAIN: Omit<Policy, "isPlain"> = {
   onEvent: undefined,
 };
 
-/** An example of what each field has to be; of a number, the least. Numbers but those in milliseconds are integers. */
-const LIKE: Record<string, unknown> = {
-  slots: 1,
-  slotsPerKey: 1,
-  width: 1,
-  max: 0,
-  maxPerKey: 0,
-  maxWaiters: 0,
-  limit: 0,
-  timeoutMs: 0,
-  acquireTimeoutMs: 0,
-  idleMs: 0,
-  ttlMs: 1,
-  sweepEveryMs: 1,
-  name: "",
-  abortOnExpiry: false,
-  clock: {},
-  registry: {},
-  onEvent: problem,
-};
+/** What an option has to be if its default does not tell, and the least of those that may not be 0. */
+const KINDS: Record<string, string> = { name: "string", onEvent: "function" };
+const LEAST: Record<string, number> = { ttlMs: 1, sweepEveryMs: 1 };
 
-/** What is wrong with a field's value, as a sentence. All numbers but a width may be `Infinity`. */
-function problem(field: string, value: unknown, like: unknown, most: number = Infinity): string | undefined {
-  if (typeof value === typeof like && value !== null) {
-    if (typeof like !== "number") return undefined;
-    const isWhole = !isDuration(field) && !(value === Infinity && field !== "width");
-    if ((value as number) >= like && (value as number) <= most && !(isWhole && !Number.isInteger(value)))
-      return undefined;
+/** What is wrong with a value, as a sentence. All numbers but those in milliseconds are integers, or `Infinity`. */
+function problem(field: string, value: unknown, kind: string, least = 0, most = Infinity): string | undefined {
+  const isNumber = kind === "number";
+  const isDuration = field.endsWith("Ms");
+  if (typeof value === kind && value !== null) {
+    const number = value as number;
+    // The remainder of `Infinity` is `NaN`.
+    if (!isNumber || (number >= least && number <= most && (isDuration || !(number % 1)))) return undefined;
   }
-  if (typeof like !== "number") return expected(field, typeof like, value);
-  return expected(field, `${isDuration(field) ? "a number" : "an integer"} from ${like} to ${most}`, value);
+  const range = `${isDuration ? "a number" : "an integer"} from ${least} to ${most}`;
+  return expected(field, isNumber ? range : kind, value);
 }
-
-const isDuration = (field: string): boolean => field.endsWith("Ms");
 
 export function expected(field: string, expectation: string, value: unknown): string {
   return `Expected \`${field}\` to be ${expectation}, got ${typeof value === "string" ? `"${value}"` : String(value)}`;
 }
 
 /** Refuses a number that is out of range. */
-export function check(field: string, value: number, most?: number): void {
-  const message = problem(field, value, LIKE[field], most);
+export function check(field: string, value: number, least?: number, most?: number): void {
+  const message = problem(field, value, "number", least, most);
   if (message) throw new RangeError(message);
 }
 
@@ -103,11 +85,12 @@ export function resolveOptions<T extends object>(defaults: T, options: { [K in k
   const resolved = { ...defaults };
   for (const [key, value] of Object.entries(options)) {
     if (value === undefined) continue;
-    const like = LIKE[key];
-    const message = Object.hasOwn(defaults, key) ? problem(key, value, like) : `Unknown option \`${key}\``;
+    const isKnown = Object.hasOwn(defaults, key);
+    const kind = KINDS[key] ?? typeof defaults[key as keyof T];
+    const message = isKnown ? problem(key, value, kind, LEAST[key]) : `Unknown option \`${key}\``;
     if (message) {
       problems.push(message);
-      if (typeof like !== "number" || !Object.hasOwn(defaults, key)) Kind = TypeError;
+      if (kind !== "number") Kind = TypeError;
     }
     resolved[key as keyof T] = value as T[keyof T];
   }

@@ -25,26 +25,25 @@ export interface RegistryStatsOptions {
 
 export class SemaphoreRegistry extends GateMap<string> {
   constructor(options: RegistryOptions = {}) {
-    const { idleMs, clock } = resolveOptions({ idleMs: 60_000, clock: realClock }, options);
-    super(idleMs, clock);
+    super(resolveOptions({ idleMs: 60_000, clock: realClock }, options));
   }
 
   /** The busiest first: by `names` those asked for, else those in use. */
   stats({ names, limit = 100 }: RegistryStatsOptions = {}): SemaphoreStats[] {
     check("limit", limit);
-    return [...this.gates]
-      .filter(([name, gate]) => names?.includes(name) ?? gate.inUse > 0)
-      .map(([name, gate]) => statsOf(gate, name))
+    return [...this.gates.values()]
+      .filter(({ key, inUse }) => names?.includes(key as string) ?? inUse > 0)
+      .map(statsOf)
       .sort((a, b) => b.percent - a.percent)
       .slice(0, limit);
   }
 
   /** For `Semaphore`: the gate of that name, made or, if nothing is held, fitted to what is asked. @internal */
-  open(semaphore: string, requested: number, clock: Clock = this.clock): Gate {
+  open(semaphore: string, requested: number, clock: Clock = this.policy.clock): Gate {
     this.sweep();
     const made = new Gate(requested, new GateContext(clock), this, semaphore);
-    const { capacity, inUse, context } = this.gates.get(semaphore) ?? this.add(made);
-    const known = this.gates.get(semaphore) as Gate;
+    const known = this.current(made);
+    const { capacity, inUse, context } = known;
     if (inUse === 0) {
       known.capacity = requested;
       context.clock = clock;

@@ -25,7 +25,7 @@ export class Semaphore {
   #gate: Gate;
 
   constructor(slots: number, options: SemaphoreOptions = {}) {
-    check("slots", slots);
+    check("slots", slots, 1);
     const policy = resolvePolicy({ ...PLAIN, registry: defaultRegistry }, options);
     const { name, clock, registry } = policy;
     this.#policy = policy;
@@ -57,8 +57,7 @@ export class Semaphore {
 
   /** Whoever asks now has to wait. */
   get locked(): boolean {
-    const { capacity, inUse, waiting } = this.#current;
-    return inUse >= capacity || waiting > 0;
+    return !this.#current.fits(1);
   }
 
   get closed(): boolean {
@@ -97,7 +96,7 @@ export class Semaphore {
 
   /** Growing serves waiters at once. Shrinking evicts nobody, but refuses waiters that have become too wide. */
   resize(slots: number): void {
-    check("slots", slots);
+    check("slots", slots, 1);
     this.#current.resize(slots, this.#policy);
   }
 
@@ -113,7 +112,7 @@ export class Semaphore {
   }
 
   stats(): SemaphoreStats {
-    return statsOf(this.#current, this.name);
+    return statsOf(this.#current);
   }
 
   /**

@@ -7,29 +7,27 @@
  */
 import type { Ticket } from "./ticket.ts";
 
-/** Those who wait with one signal. */
-class SignalGroup extends Set<Ticket> {
-  /** A function: of an object with `handleEvent` Node makes a function that is `async`. */
-  readonly listener = (): void => {
-    for (const ticket of this) ticket.at?.refuse(ticket, "aborted", ticket.waitSignal?.reason);
-  };
-}
-
-/** Only signals that somebody waits with: an entry goes when its last waiter does, so the map may hold them firmly. */
-const groups = new Map<AbortSignal, SignalGroup>();
+/** Who waits with which. An entry goes when its last waiter does, so the map may hold the signals firmly. */
+const groups = new Map<AbortSignal, Set<Ticket>>();
 
 /** How many signals carry our listener. */
 export function watchedSignals(): number {
   return groups.size;
 }
 
+/** The listener on all of them. A function: of an object with `handleEvent` Node makes a function that is `async`. */
+function abort({ target }: Event): void {
+  const signal = target as AbortSignal;
+  for (const ticket of groups.get(signal) ?? []) ticket.at?.refuse(ticket, "aborted", signal.reason);
+}
+
 export function watch(ticket: Ticket, signal: AbortSignal): void {
   let group = groups.get(signal);
   if (!group) {
-    group = new SignalGroup();
+    group = new Set();
     groups.set(signal, group);
     // Once: a listener that has heard the abort need not be removed, which costs as much as adding it.
-    signal.addEventListener("abort", group.listener, { once: true });
+    signal.addEventListener("abort", abort, { once: true });
   }
   group.add(ticket);
 }
@@ -38,6 +36,6 @@ export function unwatch(ticket: Ticket, signal: AbortSignal): void {
   const group = groups.get(signal);
   if (group?.delete(ticket) && group.size === 0) {
     groups.delete(signal);
-    if (!signal.aborted) signal.removeEventListener("abort", group.listener);
+    if (!signal.aborted) signal.removeEventListener("abort", abort);
   }
 }

@@ -55,7 +55,7 @@ export type SlotPoolLimits = Pick<SlotPoolOptions, "maxPerKey"> & Partial<Pick<S
 const KEYED = { ...PLAIN, idleMs: 900_000, sweepEveryMs: 900_000 };
 
 export class SlotPool<K = string> extends GateMap<K> {
-  readonly #policy: Policy & typeof KEYED;
+  declare protected readonly policy: Policy & typeof KEYED;
   readonly #global: Gate;
   #maxPerKey: number;
   #sweepTimer: unknown;
@@ -63,8 +63,7 @@ export class SlotPool<K = string> extends GateMap<K> {
   constructor(options: SlotPoolOptions) {
     check("max", options.max);
     const policy = resolvePolicy({ ...KEYED, max: 0, maxPerKey: 0 }, options);
-    super(policy.idleMs, policy.clock);
-    this.#policy = policy;
+    super(policy);
     this.#global = new Gate(policy.max || Infinity, new GateContext(policy.clock));
     this.#maxPerKey = policy.maxPerKey || Infinity;
     this.parent = this.#global;
@@ -87,25 +86,24 @@ export class SlotPool<K = string> extends GateMap<K> {
 
   /** A slot for that key; without a key only the global limit counts. `timeoutMs` and `signal` cover both stages. */
   acquire(key?: K, options?: AcquireOptions): Promise<Slot> {
-    return Promise.resolve(this.#gateOf(key).enter(this.#policy, options));
+    return Promise.resolve(this.#gateOf(key).enter(this.policy, options));
   }
 
   /** A slot now, or `undefined`: also while others wait for the same, and when closed. */
   tryAcquire(key?: K, options?: { width?: number | undefined }): Slot | undefined {
-    return this.#gateOf(key).tryEnter(this.#policy, options?.width);
+    return this.#gateOf(key).tryEnter(this.policy, options?.width);
   }
 
   /** Does the work while holding a slot. If one is free, the work starts before this returns. */
   run<T>(key: K | undefined, work: Work<T>, options?: AcquireOptions): Promise<Awaited<T>> {
-    return runWithSlot(this.#gateOf(key).enter(this.#policy, options), this.#policy, work, options);
+    return runWithSlot(this.#gateOf(key).enter(this.policy, options), this.policy, work, options);
   }
 
   /** Growing serves waiters at once, shrinking evicts nobody. Who holds while keys have no limit counts for no key. */
-  resize({ max = this.#global.capacity, maxPerKey = this.#maxPerKey }: SlotPoolLimits): void {
-    check("max", max);
-    check("maxPerKey", maxPerKey);
+  resize(limits: SlotPoolLimits): void {
+    const { max, maxPerKey } = resolveOptions({ max: this.#global.capacity, maxPerKey: this.#maxPerKey }, limits);
     this.#maxPerKey = maxPerKey || Infinity;
-    this.#global.resize(max || Infinity, this.#policy);
+    this.#global.resize(max || Infinity, this.policy);
     for (const gate of this.gates.values()) gate.resize(this.#maxPerKey);
   }
 
@@ -119,12 +117,12 @@ export class SlotPool<K = string> extends GateMap<K> {
   stats(): SlotPoolStats {
     const { inUse, waiting, size: keys } = this;
     const { capacity: max, context } = this.#global;
-    return { name: this.#policy.name, max, maxPerKey: this.#maxPerKey, inUse, waiting, keys, ...context.counters };
+    return { name: this.policy.name, max, maxPerKey: this.#maxPerKey, inUse, waiting, keys, ...context.counters };
   }
 
   /** As `Semaphore.close`, for all keys, those to come included. */
   close(reason?: unknown): void {
-    this.#global.close(this.#policy, reason);
+    this.#global.close(this.policy, reason);
     for (const gate of this.gates.values()) gate.serve();
     this.#sweepLater();
   }
@@ -141,7 +139,7 @@ export class SlotPool<K = string> extends GateMap<K> {
   }
 
   #sweepLater(): void {
-    const { clock, sweepEveryMs } = this.#policy;
+    const { clock, sweepEveryMs } = this.policy;
     const again = () => {
       this.#sweepTimer = undefined;
       this.sweep();
@@ -166,7 +164,7 @@ type Keyed = new <K>(
 /** Slots for every key. Keys are compared as in a `Map`, and any value is a key, `undefined` too. */
 export class KeyedSemaphore<K = string> extends (SlotPool as unknown as Keyed)<K> {
   constructor(slotsPerKey: number, options: KeyedOptions = {}) {
-    check("slotsPerKey", slotsPerKey);
+    check("slotsPerKey", slotsPerKey, 1);
     super({ ...resolveOptions(KEYED, options), max: 0, maxPerKey: slotsPerKey });
     this.parent = undefined;
   }

@@ -53,7 +53,7 @@ export class HeldSlot implements Slot, Deadline {
   static {
     // Promises look for it, and find it sooner than they find out that it is nowhere: a tenth of W1.
     // oxlint-disable-next-line unicorn/no-thenable -- it says that there is none
-    Object.defineProperty(HeldSlot.prototype, "then", { value: undefined });
+    (HeldSlot.prototype as { then?: undefined }).then = undefined;
   }
 
   constructor(gate: Gate, width: number) {
@@ -100,7 +100,7 @@ export class HeldSlot implements Slot, Deadline {
   }
 
   renew(ttlMs: number = this.policy?.ttlMs ?? Infinity): boolean {
-    check("ttlMs", ttlMs);
+    check("ttlMs", ttlMs, 1);
     const { context } = this.gate;
     this.isMarked = true;
     if (!this.released) context.time(this, ttlMs, context.clock.now());

@@ -10,6 +10,13 @@ export interface SemaphoreStats extends Counters {
   readonly percent: number;
 }
 
-export function statsOf({ capacity, inUse, waiting, context }: Gate, name: string | undefined): SemaphoreStats {
-  return { name, capacity, inUse, waiting, percent: (inUse / capacity) * 100, ...context.counters };
+export function statsOf({ key, capacity, inUse, waiting, context }: Gate): SemaphoreStats {
+  return {
+    name: key as string | undefined,
+    capacity,
+    inUse,
+    waiting,
+    percent: (inUse / capacity) * 100,
+    ...context.counters,
+  };
 }

@@ -12,7 +12,7 @@ import { drained, Random, VirtualClock } from "@slotkeeper/testkit/simulator";
 
 type More = Partial<BeginRequest>;
 
-/** One instance, one store, virtual time. Every try at the store is recorded; the store can be made to fail or to stall. */
+/** One instance, one store, virtual time. Every try at the store is recorded; the store can be made to fail, to stall or to answer late. */
 export class Bench {
   readonly clock: VirtualClock;
   readonly events: QueueEvent[] = [];
@@ -22,6 +22,8 @@ export class Bench {
   readonly queue: FairQueue;
   isStoreDown = false;
   stalled: (() => void)[] | undefined;
+  /** Answers to tries that are decided and on their way. */
+  late: (() => void)[] | undefined;
   #ids = 0;
 
   constructor(config: FairQueueConfig = {}, shared?: Bench) {
@@ -103,7 +105,10 @@ export class Bench {
           if (this.stalled !== undefined) await new Promise<void>((resolve) => this.stalled?.push(resolve));
           if (this.isStoreDown) throw new Error("the store is down");
           const result: unknown = await value.call(memory, argument);
-          if (key === "tryAcquire") this.tries.push({ batch: argument, reply: result as BatchReply });
+          if (key === "tryAcquire") {
+            this.tries.push({ batch: argument, reply: result as BatchReply });
+            if (this.late !== undefined) await new Promise<void>((resolve) => this.late?.push(resolve));
+          }
           return result;
         };
       },

@@ -179,6 +179,20 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(second.isGranted).toBe(true);
     });
 
+    test("layer 3: no window is opened by an answer that the bucket's release here has overtaken", async () => {
+      const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 3, maxSlotPerIp: 1 });
+      const token = await bench.take("a");
+      bench.late = [];
+      const second = await bench.want("a");
+      expect(bench.tries.at(-1)?.reply.verdicts).toMatchObject([{ status: "IP_TOO_MANY" }]);
+      await bench.release(token);
+      const [answer] = bench.late;
+      bench.late = undefined;
+      answer?.();
+      await drained();
+      expect(second.isGranted).toBe(true);
+    });
+
     test("layer 3: with a cooldown the window is the cooldown and up to a third more", async () => {
       const bench = new Bench({
         ...NO_POOL,

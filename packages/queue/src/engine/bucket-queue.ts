@@ -58,9 +58,14 @@ export class BucketQueue implements Ranked {
     return this.ready.size > 0 && !this.isDenied;
   }
 
+  /** A slot of it was freed since that call was made: the answer may not know. */
+  wasFreedIn(call: number): boolean {
+    return this.#freedInCall === call;
+  }
+
   /** `call`: which call the answer is to. Slots freed since it was made may not be in it. */
   setAccount({ inFlight, usedMs }: AccountView, call: number, now: number): void {
-    const meanwhile = this.#freedInCall === call ? this.#freedMeanwhile : 0;
+    const meanwhile = this.wasFreedIn(call) ? this.#freedMeanwhile : 0;
     this.inFlight = Math.max(0, inFlight - meanwhile);
     this.usedMs = usedMs;
     this.asOf = now;
@@ -68,7 +73,7 @@ export class BucketQueue implements Ranked {
 
   freed(call: number, now: number): void {
     this.changeInFlight(-1, now);
-    this.#freedMeanwhile = this.#freedInCall === call ? this.#freedMeanwhile + 1 : 1;
+    this.#freedMeanwhile = this.wasFreedIn(call) ? this.#freedMeanwhile + 1 : 1;
     this.#freedInCall = call;
   }
 

@@ -110,7 +110,8 @@ function deny(
   const now = engine.clock.now();
   session.blockedBy = verdict.blockedBy;
   bucket.denyReason = verdict.blockedBy;
-  if (bucket.isDenied) return;
+  // Its slot came back while the answer was on its way: a window would keep the bucket from what is free again.
+  if (bucket.isDenied || (verdict.blockedBy === "ip-limit" && bucket.wasFreedIn(host.calls))) return;
   host.denied.open(bucket, host.policy.cooldownMs, engine.random(), now);
   if (verdict.blockedBy === "ip-limit") host.denied.endBy(bucket, now + verdict.retryInMs);
 }
