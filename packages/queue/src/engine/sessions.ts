@@ -104,19 +104,22 @@ export class Sessions {
   fetch(session: Session): void {
     if (session.state.kind !== "granted" || session.state.isFetched) return;
     const now = this.#engine.clock.now();
-    session.state = { ...session.state, isFetched: true };
+    const { slot, grantedAt, leaseUntil } = session.state;
+    session.state = { kind: "granted", slot, grantedAt, leaseUntil, isFetched: true };
     this.#engine.agenda.schedule(session, now + this.#engine.options().grantedKeepMs);
-    const { host, claims, state } = session;
-    const waitedMs = Math.max(0, state.grantedAt - claims.arrivedAt);
+    const { host, claims } = session;
+    const waitedMs = Math.max(0, grantedAt - claims.arrivedAt);
     host.heat.addWait(waitedMs);
     host.drain.left(now);
     const { id, bucket } = claims;
-    this.#engine.emit({ type: "granted", host: host.key, bucket, session: id, slot: state.slot.fence, waitedMs });
+    this.#engine.emit({ type: "granted", host: host.key, bucket, session: id, slot: slot.fence, waitedMs });
   }
 
   /** The lease was renewed, or is over (0): what a repeated poll is told. */
   setLease(session: Session, leaseUntil: number): void {
-    if (session.state.kind === "granted") session.state = { ...session.state, leaseUntil };
+    if (session.state.kind !== "granted") return;
+    const { slot, grantedAt, isFetched } = session.state;
+    session.state = { kind: "granted", slot, grantedAt, leaseUntil, isFetched };
   }
 
   /** Its slot is over and the store knows: whoever asks for it again is told by the store. */
