@@ -98,7 +98,8 @@ export class SlowWorld {
         const value: unknown = Reflect.get(memory, key);
         if (typeof value !== "function") return value;
         if (key === "onFreed") return value.bind(memory);
-        return (argument: never) => this.#call({ operation: String(key), instance }, () => value.call(memory, argument));
+        return (argument: never) =>
+          this.#call({ operation: String(key), instance }, () => value.call(memory, argument));
       },
     });
   }

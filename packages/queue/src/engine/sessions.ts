@@ -249,7 +249,6 @@ export class Sessions {
    * it may have reached the store before the try did.
    */
   giveBackUntold(session: Session, slot: GrantedSlot): void {
-    if (this.#isSucceeded(session)) return;
     this.#returnSlot(session.host, slot, (isReturned) => {
       if (isReturned) this.#emitUncollected(session, slot);
     });
@@ -258,14 +257,10 @@ export class Sessions {
   /** It ended while the store decided, and the answer was lost: nobody knows whether it has a slot. */
   withdrawAgain(session: Session): void {
     const { kind } = session.state;
-    if (kind === "pending" || kind === "granted" || this.#isSucceeded(session)) return;
-    this.#withdrawals.add(session, kind);
-  }
-
-  /** Its request was repeated after it was forgotten here: whoever has its name now asks the store, and is told of the slot. */
-  #isSucceeded(session: Session): boolean {
-    const named = this.#byId.get(session.claims.id);
-    return named !== undefined && named !== session && named.isPending;
+    if (kind === "pending" || kind === "granted") return;
+    // Its request was repeated after it was forgotten here: who has its name now asks the store, and is told of the slot.
+    const isSucceeded = this.#byId.get(session.claims.id)?.isPending === true;
+    if (!isSucceeded) this.#withdrawals.add(session, kind);
   }
 
   #returnSlot(host: HostQueue, { slotToken }: GrantedSlot, done: (isReturned: boolean) => void): void {
