@@ -19,7 +19,7 @@ import type { LoadContext, Metrics, Scenario, SubjectId } from "./scenario.ts";
 import { scenarioById, scenarios } from "./scenarios/index.ts";
 import { startServer, waitingOf } from "./servers.ts";
 
-const options = runOptions();
+const options = runOptions({ command: "npm run bench:service", rows: scenarios.map(({ id }) => id) });
 const { isShort, rounds } = options;
 const LOAD = fileURLToPath(new URL("load/main.js", import.meta.url));
 
