@@ -17,7 +17,10 @@ import { renderTable } from "./table.ts";
 import { type Case, yardsticksOf } from "./workload.ts";
 import { caseById, workloads } from "./workloads/index.ts";
 
-const options = runOptions();
+const options = runOptions({
+  command: "npm run bench",
+  rows: [...new Set(workloads.flatMap(({ id, cases }) => [id, ...cases.map((one) => one.id)]))],
+});
 
 function chosenCases(only: readonly string[] | undefined): Case[] {
   if (only === undefined) return workloads.flatMap((workload) => workload.cases);

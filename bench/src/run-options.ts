@@ -18,23 +18,66 @@ export interface RunOptions {
   readonly isStrict: boolean;
 }
 
-export function runOptions(args: readonly string[] = process.argv.slice(2)): RunOptions {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      short: { type: "boolean", default: false },
-      rounds: { type: "string" },
-      only: { type: "string" },
-      json: { type: "string" },
-      from: { type: "string" },
-      "write-docs": { type: "boolean", default: false },
-      strict: { type: "boolean", default: false },
-    },
-  });
+/** Whose command line it is. */
+export interface Runner {
+  /** As a person types it. */
+  readonly command: string;
+  /** What `--only` may name. */
+  readonly rows: readonly string[];
+}
+
+const FLAGS = {
+  help: { type: "boolean", default: false },
+  short: { type: "boolean", default: false },
+  rounds: { type: "string" },
+  only: { type: "string" },
+  json: { type: "string" },
+  from: { type: "string" },
+  "write-docs": { type: "boolean", default: false },
+  strict: { type: "boolean", default: false },
+} as const;
+
+function usageOf({ command, rows }: Runner): string {
+  return `Usage: ${command} -- [options]
+
+  --only ROWS     these rows, with commas between them: ${rows.join(", ")}
+  --rounds N      so many rounds (${LEAST_ROUNDS}; in short mode 1)
+  --short         a smoke run, not a measurement
+  --json FILE     keeps the report
+  --from FILE     shows a report that --json has kept, without measuring
+  --write-docs    writes this part of docs/reference/benchmarks.md
+  --strict        a missed goal is an error
+  --help          shows this`;
+}
+
+/** Ends the process where there is nothing to run: after `--help`, and with 2 where the command line makes no sense. */
+export function runOptions(runner: Runner, args: readonly string[] = process.argv.slice(2)): RunOptions {
+  try {
+    const options = parsed(runner, args);
+    if (options !== undefined) return options;
+    console.log(usageOf(runner));
+    process.exit(0);
+  } catch (error) {
+    // What Node adds to its first sentence is advice for another kind of command.
+    const [problem] = error instanceof Error ? error.message.split(". ") : [String(error)];
+    console.error(`${problem} (${runner.command} -- --help lists the options)`);
+    process.exit(2);
+  }
+}
+
+/** Undefined: help is asked for. */
+function parsed({ rows }: Runner, args: readonly string[]): RunOptions | undefined {
+  const { values } = parseArgs({ args: [...args], options: FLAGS });
+  if (values.help) return undefined;
+  const only = values.only?.split(",");
+  const unknown = only?.filter((id) => !rows.includes(id)) ?? [];
+  if (unknown.length > 0) {
+    throw new RangeError(`Expected --only to name rows of ${rows.join(", ")}; got ${unknown.join(", ")}`);
+  }
   return {
     isShort: values.short,
     rounds: roundsOf(values.rounds, values.short, LEAST_ROUNDS),
-    only: values.only?.split(","),
+    only,
     json: values.json,
     from: values.from,
     writesDocs: values["write-docs"],

@@ -14,12 +14,13 @@ import { rotated } from "../harness.ts";
 import { writeServicePart } from "../page.ts";
 import { expectWhole, runOptions } from "../run-options.ts";
 import { renderServicePart } from "./docs.ts";
+import { pin } from "./pinning.ts";
 import { type Report, renderReport, resultOf, type ScenarioResult } from "./report.ts";
 import type { LoadContext, Metrics, Scenario, SubjectId } from "./scenario.ts";
 import { scenarioById, scenarios } from "./scenarios/index.ts";
 import { startServer, waitingOf } from "./servers.ts";
 
-const options = runOptions();
+const options = runOptions({ command: "npm run bench:service", rows: scenarios.map(({ id }) => id) });
 const { isShort, rounds } = options;
 const LOAD = fileURLToPath(new URL("load/main.js", import.meta.url));
 
@@ -28,7 +29,9 @@ async function measure(scenario: Scenario, subject: SubjectId): Promise<Metrics>
   try {
     const waiting = waitingOf(subject);
     const context: LoadContext = { url: server.url, serverPid: server.pid, subject, waiting, isShort };
-    const { stdout } = await promisify(execFile)(process.execPath, [LOAD, scenario.id, JSON.stringify(context)]);
+    const load = promisify(execFile)(process.execPath, [LOAD, scenario.id, JSON.stringify(context)]);
+    const pins = scenario.isPinned === true ? [pin(server.pid, "server"), pin(load.child.pid, "load")] : [];
+    const [{ stdout }] = await Promise.all([load, ...pins]);
     return JSON.parse(stdout) as Metrics;
   } finally {
     await server.stop();

@@ -36,6 +36,8 @@ export interface Scenario {
   readonly forComparison?: readonly SubjectId[];
   /** Clients mostly hold or wait: rounds side by side do not disturb each other. */
   readonly isLight?: boolean;
+  /** Server and load take turns: each has a core of its own. */
+  readonly isPinned?: boolean;
   readonly fairQueue: FairQueueConfig;
   readonly load: (context: LoadContext) => Promise<Metrics>;
   readonly goals: readonly Goal[];

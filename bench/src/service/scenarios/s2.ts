@@ -46,6 +46,11 @@ export const s2: Scenario = {
         ) / IDEAL_WAIT_MS,
       "Jain of grants": jain(buckets),
       "idle p99 ms": idleP99(audit.holds, SLOTS, to),
+      // What the load itself takes from the utilisation: a slot held for longer than the plan says is no fault of the server's.
+      "client late p99 ms": percentile(
+        granted.filter(({ endedAt }) => endedAt < to).map(({ grantedAt, endedAt }) => endedAt - grantedAt - HOLD_MS),
+        99,
+      ),
       violations: audit.violations,
     };
   },

@@ -9,6 +9,7 @@ export const s6: Scenario = {
   title: "idle host, one client: from asking to the slot, one round trip",
   subjects: ["bare", "slotkeeper", "journal", "postgres"],
   forComparison: ["journal"],
+  isPinned: true,
   fairQueue: {},
   async load(context) {
     const client = await SlotClient.open(context.url, context.waiting);

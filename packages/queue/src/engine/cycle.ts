@@ -127,7 +127,10 @@ export class Cycle implements Due {
     this.#host.isStoreDown = true;
     this.#retryAt = now + this.#engine.options().pollIntervalMs;
     takeBack(this.#host, selection, now);
-    for (const session of [...selection.tries, ...selection.registers]) heard(session, this.#engine.agenda);
+    for (const session of [...selection.tries, ...selection.registers]) {
+      this.#sessions.withdrawAgain(session);
+      heard(session, this.#engine.agenda);
+    }
     this.#engine.emit({ type: "store-error", host: this.#host.key, operation, error });
   }
 

@@ -15,7 +15,10 @@ import { Withdrawals } from "./withdrawals.ts";
  *
  * L1 a session ends once: `#end` is the only way out, and moves only what has not ended. L2 it is counted in its host
  * exactly while pending. L3 a held poll is answered in the same turn in which its session leaves `pending`. L4 whatever
- * ends here without a fetched slot is withdrawn from the store, so that a grant on its way is given back.
+ * ends here without a fetched slot is withdrawn from the store; and since a try may be slower than the withdrawal, a slot
+ * that comes for an ended session is given back (`giveBackUntold`), and one whose answer was lost is withdrawn once more.
+ * L5 nobody is granted past his deadline: a store remembers a session's grant until then, so that what it grants before is
+ * the session's one slot, and what it grants later might be a second.
  */
 export class Sessions {
   readonly #engine: EngineContext;
@@ -83,11 +86,16 @@ export class Sessions {
     this.#closed(session);
   }
 
-  /** The store granted. Asks again whether the client is there, and whether the lease is: the decision took time. */
+  /** The store granted. Asks again whether there is time left, a client, and a lease: the decision took time. */
   grant(session: Session, slot: GrantedSlot, askedAt: number): void {
     if (!session.isPending) return;
     const grantedAt = this.#engine.clock.now();
     const leaseUntil = askedAt + slot.leaseMs;
+    // Its timer is late, the process stood still: the withdrawal gives the slot back.
+    if (grantedAt >= session.claims.deadlineAt) {
+      this.timeout(session, "deadline");
+      return;
+    }
     session.isAdopted = false;
     if (!session.isAwake || leaseUntil <= grantedAt) {
       this.#giveBack(session, slot);
@@ -104,19 +112,22 @@ export class Sessions {
   fetch(session: Session): void {
     if (session.state.kind !== "granted" || session.state.isFetched) return;
     const now = this.#engine.clock.now();
-    session.state = { ...session.state, isFetched: true };
+    const { slot, grantedAt, leaseUntil } = session.state;
+    session.state = { kind: "granted", slot, grantedAt, leaseUntil, isFetched: true };
     this.#engine.agenda.schedule(session, now + this.#engine.options().grantedKeepMs);
-    const { host, claims, state } = session;
-    const waitedMs = Math.max(0, state.grantedAt - claims.arrivedAt);
+    const { host, claims } = session;
+    const waitedMs = Math.max(0, grantedAt - claims.arrivedAt);
     host.heat.addWait(waitedMs);
     host.drain.left(now);
     const { id, bucket } = claims;
-    this.#engine.emit({ type: "granted", host: host.key, bucket, session: id, slot: state.slot.fence, waitedMs });
+    this.#engine.emit({ type: "granted", host: host.key, bucket, session: id, slot: slot.fence, waitedMs });
   }
 
   /** The lease was renewed, or is over (0): what a repeated poll is told. */
   setLease(session: Session, leaseUntil: number): void {
-    if (session.state.kind === "granted") session.state = { ...session.state, leaseUntil };
+    if (session.state.kind !== "granted") return;
+    const { slot, grantedAt, isFetched } = session.state;
+    session.state = { kind: "granted", slot, grantedAt, leaseUntil, isFetched };
   }
 
   /** Its slot is over and the store knows: whoever asks for it again is told by the store. */
@@ -143,8 +154,9 @@ export class Sessions {
   }
 
   /**
-   * Everybody at the host for whom the breaker is open. Those the store must be asked about first stay; and so does
-   * everybody where the news is older than a poll interval: another instance, or an operator there, may have closed it.
+   * Everybody at the host for whom the breaker is open. Those the store must be asked about first stay, and those it is
+   * deciding about: they may have a slot. So does everybody where the news is older than a poll interval: another instance,
+   * or an operator there, may have closed it.
    */
   throttleAll(host: HostQueue, now: number): void {
     const { breaker, breakerAt } = host;
@@ -152,14 +164,15 @@ export class Sessions {
     const view = { ...breaker, openForMs: breaker.openForMs + now - host.breakerAt };
     if (view.openForMs >= host.longestOpenMs) return;
     for (const session of host.waiting) {
-      if (session.isAdopted) continue;
+      if (session.isAdopted || session.place === "trying") continue;
       if (phaseFor(view, session.openMs) === "open") this.throttle(session, view.code, session.openMs - view.openForMs);
     }
   }
 
-  timeout(session: Session, reason: string, end: SessionEnd | undefined = "timeout"): void {
+  /** `isStored`: the store said so, and need not be told. */
+  timeout(session: Session, reason: string, isStored = false): void {
     const waitedMs = Math.max(0, this.#engine.clock.now() - session.claims.arrivedAt);
-    if (!this.#end(session, { kind: "timeout", reason }, end)) return;
+    if (!this.#end(session, { kind: "timeout", reason }, isStored ? undefined : "timeout")) return;
     session.host.heat.addWait(waitedMs);
     const { id, bucket } = session.claims;
     this.#engine.emit({ type: "timeout", host: session.host.key, bucket, session: id, reason, waitedMs });
@@ -224,18 +237,35 @@ export class Sessions {
   }
 
   /** The slot goes to the next waiter, the session back to its place. */
-  #giveBack(session: Session, { slotToken, fence }: GrantedSlot): void {
-    const { store, instance, outbox, clock } = this.#engine;
-    const { host } = session;
-    host.settleReturning(session);
-    this.#engine.emit({
-      type: "uncollected",
-      host: host.key,
-      bucket: session.bucket.name,
-      session: session.claims.id,
-      slot: fence,
+  #giveBack(session: Session, slot: GrantedSlot): void {
+    session.host.settleReturning(session);
+    this.#emitUncollected(session, slot);
+    this.#returnSlot(session.host, slot, (isReturned) => this.#gaveBack(session, !isReturned));
+    this.#reschedule(session);
+  }
+
+  /**
+   * The store granted, but the session had ended while it decided. Mostly the withdrawal has taken the slot back already; but
+   * it may have reached the store before the try did.
+   */
+  giveBackUntold(session: Session, slot: GrantedSlot): void {
+    this.#returnSlot(session.host, slot, (isReturned) => {
+      if (isReturned) this.#emitUncollected(session, slot);
     });
-    let isRefused = false;
+  }
+
+  /** It ended while the store decided, and the answer was lost: nobody knows whether it has a slot. */
+  withdrawAgain(session: Session): void {
+    const { kind } = session.state;
+    if (kind === "pending" || kind === "granted") return;
+    // Its request was repeated after it was forgotten here: who has its name now asks the store, and is told of the slot.
+    const isSucceeded = this.#byId.get(session.claims.id)?.isPending === true;
+    if (!isSucceeded) this.#withdrawals.add(session, kind);
+  }
+
+  #returnSlot(host: HostQueue, { slotToken }: GrantedSlot, done: (isReturned: boolean) => void): void {
+    const { store, instance, outbox, clock } = this.#engine;
+    let isReturned = true;
     outbox.post({
       operation: "release",
       host: host.key,
@@ -243,11 +273,14 @@ export class Sessions {
       send: async () => {
         const request = { slotToken, host: host.key, policy: host.policy, hitAgoMs: undefined, status: undefined };
         const reply = await store.release({ ...request, uncollectedBy: instance });
-        isRefused = !reply.isReleased;
+        isReturned = reply.isReleased;
       },
-      done: () => this.#gaveBack(session, isRefused),
+      done: () => done(isReturned),
     });
-    this.#reschedule(session);
+  }
+
+  #emitUncollected({ host, bucket, claims }: Session, { fence }: GrantedSlot): void {
+    this.#engine.emit({ type: "uncollected", host: host.key, bucket: bucket.name, session: claims.id, slot: fence });
   }
 
   /** Refused: another instance has delivered the slot, or it is over. Whoever asks here again is told by the store. */

@@ -16,8 +16,8 @@ export interface Decided {
 }
 
 /**
- * Brings the store's answer home. A session that ended while the store decided is passed over: its withdrawal is on its
- * way and gives back what was granted. Returns whether another call is worth making in this turn.
+ * Brings the store's answer home. A session that ended while the store decided keeps nothing of it: what it was granted
+ * goes back. Returns whether another call is worth making in this turn.
  */
 export function applyReply(host: HostQueue, engine: EngineContext, sessions: Sessions, decided: Decided): boolean {
   const { reply, isTry, isWeighted } = decided;
@@ -32,6 +32,7 @@ export function applyReply(host: HostQueue, engine: EngineContext, sessions: Ses
     if (verdict.status === "WAIT" || verdict.status === "IP_TOO_MANY") failed++;
     if (session.isPending && session.place === "trying")
       applyVerdict(host, engine, sessions, session, verdict, decided);
+    else if (verdict.status === "ACQUIRED") sessions.giveBackUntold(session, verdict.slot);
     heard(session, engine.agenda);
   });
   for (const id of reply.displaced) displace(host, sessions.find(id));
@@ -118,7 +119,7 @@ function deny(
 
 /** What another instance, or an earlier life of this one, decided. The store knows: nothing is withdrawn. */
 function endAsStored(sessions: Sessions, session: Session, end: (Verdict & { status: "ENDED" })["end"]): void {
-  sessions.timeout(session, end === "timeout" ? "deadline" : end, undefined);
+  sessions.timeout(session, end === "timeout" ? "deadline" : end, true);
 }
 
 function displace(host: HostQueue, session: Session | undefined): void {

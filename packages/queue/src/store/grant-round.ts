@@ -61,7 +61,8 @@ export class GrantRound {
   }
 
   run(standing: readonly Standing[]): void {
-    if (this.#book.policy.order === "given") {
+    // One alone need not be ranked: a free host, the commonest case.
+    if (this.#book.policy.order === "given" || standing.length === 1) {
       for (const one of standing) if (this.#book.free > 0) this.#decide(one);
     } else this.#runRanked(standing);
     for (const { at } of standing) this.#verdicts[at] ??= { status: "WAIT", blockedBy: "host-limit" };

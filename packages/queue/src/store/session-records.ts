@@ -12,7 +12,7 @@ export interface SessionRecord {
 
 /** Records go once in a second, all that are due: each costs two moves in its life, however many there are. */
 const SPAN_MS = 1000;
-/** A try on its way at the deadline must find the record still: without it the session would be granted a second time. */
+/** For instances whose clocks differ. That a slow try grants nothing twice does not rest on it: no engine grants past a deadline. */
 const GRACE_MS = 1000;
 
 /** Remembers every grant and end until the session's deadline, so that repeating any call gives the same answer. */

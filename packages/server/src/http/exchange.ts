@@ -44,13 +44,13 @@ export class Exchange {
   }
 
   send(status: number, type: string, text: string, headers?: Headers): void {
-    this.response.writeHead(status, {
+    const own = {
       "Content-Type": type,
       "Content-Length": Buffer.byteLength(text),
       "Cache-Control": "no-store",
       "X-Request-Id": this.id,
-      ...headers,
-    });
+    };
+    this.response.writeHead(status, headers === undefined ? own : { ...own, ...headers });
     this.response.end(this.request.method === "HEAD" ? undefined : text);
   }
 }

@@ -36,10 +36,12 @@ export function readBody(request: IncomingMessage): Promise<Body> {
 
 /** The parser's own message is not passed on: it quotes the body, and a body may hold a token. */
 function parse(bytes: Buffer): Body {
-  if (!isUtf8(bytes)) return { kind: "bad-json", detail: "The body is not valid UTF-8" };
+  const text = bytes.toString();
+  // What cannot be decoded becomes this character; the caller may as well have written it.
+  if (text.includes("\uFFFD") && !isUtf8(bytes)) return { kind: "bad-json", detail: "The body is not valid UTF-8" };
   let value: unknown;
   try {
-    value = JSON.parse(bytes.toString());
+    value = JSON.parse(text);
   } catch {
     return { kind: "bad-json", detail: bytes.length === 0 ? "The body is empty" : "The body is not valid JSON" };
   }

@@ -37,7 +37,8 @@ export class QueryTokens {
   sign(claims: SessionClaims, verified?: string): string {
     const { id, secret } = this.#signer;
     const text = `${VERSION}.${id}.${Buffer.from(JSON.stringify(pack(claims))).toString("base64url")}`;
-    return verified?.startsWith(`${text}.`) === true ? verified : `${text}.${signature(text, secret)}`;
+    // Nothing but ASCII, which one byte a character spells as UTF-8 does, only sooner. What a caller sends may be anything.
+    return verified?.startsWith(`${text}.`) === true ? verified : `${text}.${signature(text, secret, "latin1")}`;
   }
 
   verify(token: string): Verified {
@@ -64,8 +65,8 @@ export class QueryTokens {
   }
 }
 
-function signature(text: string, secret: KeyObject): string {
-  return createHmac("sha256", secret).update(text).digest("base64url");
+function signature(text: string, secret: KeyObject, encoding: "utf8" | "latin1" = "utf8"): string {
+  return createHmac("sha256", secret).update(text, encoding).digest("base64url");
 }
 
 function constantTimeEqual(given: string, expected: string): boolean {

@@ -1,28 +1,36 @@
-import { randomFillSync } from "node:crypto";
+import { randomBytes, randomFillSync } from "node:crypto";
+
+/**
+ * Asking the system for random bytes costs more than all else a name takes, and spelling one name among other work as
+ * much as spelling ten in a row: names are made in advance, so many at a time. Each is given once.
+ */
+const MADE_AT_ONCE = 64;
 
 /** Names nobody can guess. The prefix of a slot's token is what the scrubber knows it by. */
 
-export const newSlotToken = (): string => `slot_${randomText(24)}`;
-export const newSessionId = (): string => randomText(18);
+export const newSlotToken = namesOf("slot_", 24);
+export const newSessionId = namesOf("", 18);
 export const newTokenKey = (): string => randomText(32);
-
-/** Asking the system for random bytes costs more than all else a name takes: they are fetched in advance, used once, wiped. */
-const pool = Buffer.alloc(4096);
-let used = pool.length;
 
 /** Nothing secret: it is told apart from others by its process and its number. */
 export const newRequestId = (): string => requestsOf + (requests++).toString(36).padStart(6, "0");
 let requests = 0;
+const requestsOf = randomText(4);
 
-function randomText(bytes: number): string {
-  if (used + bytes > pool.length) {
+function namesOf(prefix: string, bytes: number): () => string {
+  const made: string[] = [];
+  const pool = Buffer.alloc(MADE_AT_ONCE * bytes);
+  const make = () => {
     randomFillSync(pool);
-    used = 0;
-  }
-  const text = pool.toString("base64url", used, used + bytes);
-  pool.fill(0, used, used + bytes);
-  used += bytes;
-  return text;
+    for (let at = 0; at < pool.length; at += bytes) made.push(prefix + pool.toString("base64url", at, at + bytes));
+    pool.fill(0);
+  };
+  return () => {
+    if (made.length === 0) make();
+    return made.pop() as string;
+  };
 }
 
-const requestsOf = randomText(4);
+function randomText(bytes: number): string {
+  return randomBytes(bytes).toString("base64url");
+}

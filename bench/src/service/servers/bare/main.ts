@@ -2,8 +2,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-let fence = 0;
-const queryToken = `fq1.${"x".repeat(300)}`;
+let fence = Date.now() * 1000;
+const queryToken = `fq1.${"x".repeat(183)}`;
 const granted = () =>
   JSON.stringify({
     result: "granted",

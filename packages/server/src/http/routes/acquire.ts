@@ -1,18 +1,20 @@
 import { type AcquireReply, type BeginAnswer, type FirstCall, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import { FirstCallSchema, PollSchema } from "@slotkeeper/protocol/schemas";
-import type { BeginRequest } from "@slotkeeper/queue";
+import type { BeginRequest, CallSignal } from "@slotkeeper/queue";
 import { CapacityMismatchError } from "slotkeeper";
 import { newSessionId } from "../../tokens/random-names.ts";
 import type { FieldProblem } from "../../validation/field-problem.ts";
 import { validator } from "../../validation/validator.ts";
 import type { Exchange, Headers } from "../exchange.ts";
 import type { BodyHandler } from "../handler.ts";
-import { namedHost } from "../host-key.ts";
+import { type NamedHost, namedHost } from "../host-key.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { wireAnswer } from "../wire-answer.ts";
 
 const firstCall = validator(FirstCallSchema);
 const poll = validator(PollSchema);
+
+const NO_PROBLEMS: readonly FieldProblem[] = [];
 
 /** Undefined: the exchange has been answered, or its caller has left. */
 type Answered = Promise<BeginAnswer | undefined> | BeginAnswer | undefined;
@@ -56,40 +58,44 @@ function pollOn(exchange: Exchange, body: object, context: ServiceContext): Answ
 }
 
 function begin(exchange: Exchange, body: object, context: ServiceContext): Answered {
-  const request = beginRequest(body, context);
-  if ("errors" in request) {
-    exchange.problem("BAD_FIELDS", undefined, request);
+  const call = body as FirstCall;
+  const named = nameOf(call);
+  if ("errors" in named) {
+    exchange.problem("BAD_FIELDS", undefined, named);
     return undefined;
   }
-  if (request.waitMs === undefined) return context.queue.begin(request);
+  // Its name finds it again: when the request is repeated, and when a call that waits is asked again at a stop.
+  const sessionId = isGiven(call.requestId)
+    ? context.live.tokens.sessionIdOf(named.host, call.requestId)
+    : newSessionId();
+  const ask = (waitMs: number | undefined, signal: CallSignal | undefined) =>
+    context.queue.begin(beginRequest(call, named, sessionId, waitMs, signal));
+  if (!isPositive(call.waitMs)) return ask(undefined, undefined);
   return context.held.hold(
     exchange,
-    (signal) => context.queue.begin({ ...request, signal }),
-    () => context.queue.begin({ ...request, waitMs: undefined }),
+    (signal) => ask(call.waitMs, signal),
+    () => ask(undefined, undefined),
   );
 }
 
-function beginRequest(body: object, { live }: ServiceContext): BeginRequest | { errors: readonly FieldProblem[] } {
-  const checked = firstCall.check(body);
-  const problems = "problems" in checked ? checked.problems : [];
-  const call = body as FirstCall;
+function nameOf(call: FirstCall): NamedHost | { errors: readonly FieldProblem[] } {
+  const checked = firstCall.check(call);
+  const problems = "problems" in checked ? checked.problems : NO_PROBLEMS;
   const broken = ruleProblems(call, problems);
-  const named = problems.length === 0 ? namedHost(call) : undefined;
-  if (named === undefined || broken.length > 0) return { errors: [...problems, ...broken] };
-  const { ipBucket, throttleTimeWindowSeconds, waitMs, limit, maxWaitMs } = call;
-  const requestId = call.requestId === "" ? undefined : call.requestId;
-  const sessionId = requestId === undefined ? newSessionId() : live.tokens.sessionIdOf(named.host, requestId);
-  return {
-    host: named.host,
-    hostname: named.hostname,
-    bucket: ipBucket,
-    // Its name finds it again: when the request is repeated, and when a call that waits is asked again at a stop.
-    sessionId,
-    waitMs: isPositive(waitMs) ? waitMs : undefined,
-    throttleWindowMs: isPositive(throttleTimeWindowSeconds) ? throttleTimeWindowSeconds * 1000 : undefined,
-    limit,
-    maxWaitMs,
-  };
+  const named = problems.length === 0 && broken.length === 0 ? namedHost(call) : undefined;
+  return named ?? { errors: [...problems, ...broken] };
+}
+
+/** One literal with every field: copying and extending it would cost more than the queue takes to make the session. */
+function beginRequest(
+  { ipBucket, throttleTimeWindowSeconds, limit, maxWaitMs }: FirstCall,
+  { host, hostname }: NamedHost,
+  sessionId: string,
+  waitMs: number | undefined,
+  signal: CallSignal | undefined,
+): BeginRequest {
+  const throttleWindowMs = isPositive(throttleTimeWindowSeconds) ? throttleTimeWindowSeconds * 1000 : undefined;
+  return { host, hostname, bucket: ipBucket, sessionId, waitMs, throttleWindowMs, limit, maxWaitMs, signal };
 }
 
 /** What the schema cannot say: a host is named, and only named semaphores choose their size. */
@@ -106,6 +112,10 @@ function ruleProblems(call: FirstCall, known: readonly FieldProblem[]): FieldPro
     problems.push({ field, message: `\`${field}\` goes with a \`hostname\` that begins with \`${SEMAPHORE_PREFIX}\`` });
   }
   return problems;
+}
+
+function isGiven(text: string | undefined): text is string {
+  return text !== undefined && text !== "";
 }
 
 function isPositive(value: number | undefined): value is number {

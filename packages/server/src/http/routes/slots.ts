@@ -24,7 +24,9 @@ export const release: BodyHandler = (exchange, body, { queue }) => {
     call = Object.fromEntries(Object.entries(body).filter(([key]) => !bad.has(key))) as ReleaseCall;
   }
   const { slotToken, hitUpstreamAtMs, status, now } = call;
-  queue.release({ slotToken, ...namedHost(call), hitUpstreamAtMs, callerNow: now, status });
+  const named = namedHost(call);
+  const host = named?.host;
+  queue.release({ slotToken, host, hostname: named?.hostname, hitUpstreamAtMs, callerNow: now, status });
   exchange.json({ result: "ok" });
 };
 

@@ -1,0 +1,20 @@
+/**
+ * Server and load on a core each. Where two processes take turns, as in S6, a system may put both on one core or on two,
+ * and change its mind from run to run: on one core nobody is woken across cores, which is most of what a bare server's round
+ * trip takes. Callers of a service are elsewhere; so they are here.
+ */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+
+const CORES = { server: 0, load: 1 } as const;
+let isTold = false;
+
+/** Of a process its main thread: collecting garbage and compiling may go anywhere. Where the system cannot, that is said once. */
+export async function pin(pid: number | undefined, side: keyof typeof CORES): Promise<void> {
+  try {
+    await promisify(execFile)("taskset", ["--pid", "--cpu-list", String(CORES[side]), String(pid)]);
+  } catch {
+    if (!isTold) process.stderr.write("server and load could not be given a core each: expect two kinds of rounds\n");
+    isTold = true;
+  }
+}

@@ -1,0 +1,143 @@
+import type { BeginAnswer, SessionClaims } from "@slotkeeper/protocol";
+import type { FairQueue } from "@slotkeeper/queue";
+import { Random } from "@slotkeeper/testkit/simulator";
+import { expect, it } from "vitest";
+import { type Delays, SlowWorld } from "./slow-world.ts";
+
+/**
+ * G1 and G2 of `granted-once.test.ts` in random histories: calls to the store slow by more than a session lives, lost on
+ * the way there and back, processes that stand still; sessions followed, abandoned, cancelled, repeated by name and polled
+ * at another instance, right up to their deadlines.
+ *
+ * G2 holds where the store tells of a slot once. Told twice, after a lost answer, at another instance or to a request
+ * repeated, a slot may be in somebody's hands for all the store knows, and nobody but its client gives it back: if nobody
+ * was told, it costs a lease.
+ */
+
+const SEEDS = 2_000;
+const SESSIONS = 12;
+
+class History {
+  readonly #random: Random;
+  readonly #world: SlowWorld;
+  readonly #told = new Map<string, string>();
+  readonly #givenBack = new Set<string>();
+  readonly faults: string[] = [];
+
+  readonly #isToldOnce: boolean;
+
+  constructor(seed: number, isToldOnce: boolean) {
+    this.#isToldOnce = isToldOnce;
+    this.#random = new Random(seed);
+    const random = this.#random;
+    const config = {
+      maxSlotPerHost: random.int(1, 2),
+      maxSlotPerIp: 0,
+      maxWaitMs: random.int(200, 1_500),
+      pollIntervalMs: 100,
+      pollWindowMs: 300,
+      collectMs: 50,
+      sessionIdleSeconds: 1,
+      defaultGrantedCleanupDelay: 0.1,
+      breaker: { consecutiveErrors: 2, openSeconds: 0.3 },
+    };
+    this.#world = new SlowWorld(config, isToldOnce ? 1 : 2, seed);
+  }
+
+  /** What was wrong; nothing, it is hoped. */
+  async run(): Promise<readonly string[]> {
+    const { clock } = this.#world;
+    this.#world.delays = () => this.#delays();
+    for (let at = 0; at < SESSIONS; at++) {
+      void this.#live(`s${this.#isToldOnce ? at : this.#random.int(0, SESSIONS)}`);
+      await clock.run(this.#random.int(0, 400));
+      if (this.#random.chance(0.2)) clock.standStill(this.#random.int(0, 3_000));
+    }
+    this.#world.delays = () => ({});
+    await clock.run(60_000);
+    if (!this.#isToldOnce) return this.faults;
+    const known = new Set(this.#told.values());
+    for (const slot of await this.#world.held()) {
+      if (!known.has(slot)) this.faults.push(`G2 nobody was told of ${slot}`);
+      if (this.#givenBack.has(slot)) this.faults.push(`G2 ${slot} was given back`);
+    }
+    return this.faults;
+  }
+
+  async #live(sessionId: string): Promise<void> {
+    const random = this.#random;
+    const first = { host: "h", bucket: `b${random.int(0, 2)}`, sessionId, waitMs: random.pick([0, 50, 300]) };
+    let answer = this.#hear(await this.#queue().begin(first));
+    while (answer.result === "pending" && random.chance(0.9)) {
+      await this.#pause(random.pick([0, 0, 20, 200]));
+      answer = this.#hear(await this.#queue().poll(answer.session));
+    }
+    if (answer.result === "pending" && random.chance(0.5)) this.#queue().cancel(answer.session);
+    if (answer.result !== "granted" || random.chance(0.2)) return;
+    await this.#pause(random.pick([0, 30, 500]));
+    const { slotToken } = answer;
+    if (random.chance(0.2)) {
+      if (this.#queue().cancel(answer.session) === "canceled") this.#givenBack.add(slotToken);
+    } else {
+      this.#givenBack.add(slotToken);
+      this.#queue().release({ slotToken, host: "h", status: random.chance(0.2) ? 503 : 200 });
+    }
+    // It has had it all, and asks again, at the last moment; and then the process stands still.
+    await this.#pause(answer.session.deadlineAt - this.#world.clock.now() - random.int(0, 20));
+    const late = this.#queue().poll(answer.session);
+    if (random.chance(0.5)) this.#world.clock.standStill(random.int(0, 3_000));
+    this.#hear(await late);
+  }
+
+  #hear(answer: BeginAnswer): BeginAnswer {
+    if (answer.result !== "granted") return answer;
+    const session = nameOf(answer.session);
+    const before = this.#told.get(session) ?? answer.slotToken;
+    if (before !== answer.slotToken) this.faults.push(`G1 ${session} was told of ${before} and ${answer.slotToken}`);
+    this.#told.set(session, answer.slotToken);
+    return answer;
+  }
+
+  #delays(): Delays {
+    const slow = () => (this.#random.chance(0.25) ? this.#random.int(0, 5_000) : this.#random.int(0, 5));
+    return {
+      beforeMs: slow(),
+      afterMs: slow(),
+      isLost: this.#random.chance(0.05),
+      isAnswerLost: !this.#isToldOnce && this.#random.chance(0.1),
+    };
+  }
+
+  #queue(): FairQueue {
+    return this.#random.pick(this.#world.queues);
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#world.clock.setTimer(resolve, ms));
+  }
+}
+
+/** Its id and its arrival: a name that comes back after its session's deadline begins another. */
+function nameOf({ id, arrivedAt }: SessionClaims): string {
+  return `${id} of ${arrivedAt}`;
+}
+
+async function faultsOf(isToldOnce: boolean): Promise<string[]> {
+  const faults: string[] = [];
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    for (const fault of await new History(seed, isToldOnce).run()) faults.push(`seed ${seed}: ${fault}`);
+  }
+  return faults;
+}
+
+it("a session is told of one slot at most, and no slot is held that nobody was told of", {
+  timeout: 120_000,
+}, async () => {
+  expect(await faultsOf(true)).toEqual([]);
+});
+
+it("a session is told of one slot at most at all instances together, answers lost or not", {
+  timeout: 120_000,
+}, async () => {
+  expect(await faultsOf(false)).toEqual([]);
+});

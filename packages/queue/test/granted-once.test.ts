@@ -1,0 +1,75 @@
+import type { SessionClaims } from "@slotkeeper/protocol";
+import { describe, expect, test } from "vitest";
+import { SlowWorld } from "./slow-world.ts";
+
+/**
+ * Whatever is slow, and whenever a session's deadline falls into it:
+ *   G1 the clients of a session are told of one slot at most
+ *   G2 a slot that nobody was told of is not held: it goes back as soon as the store can be told, not at its lease's end
+ */
+
+const MAX_WAIT_MS = 10_000;
+/** Longer than any store remembers an end past its deadline. */
+const PAST_ALL_MEMORY_MS = 5_000;
+
+async function granted(world: SlowWorld, more: object = {}): Promise<{ slotToken: string; session: SessionClaims }> {
+  const answer = await world.settled(world.queue.begin({ host: "h", bucket: "a", waitMs: 50, ...more }));
+  if (answer.result !== "granted") throw new Error(`Expected a slot, got ${JSON.stringify(answer)}`);
+  return answer;
+}
+
+describe("a try that crosses its session's deadline", () => {
+  test("is no second grant, though the process stood still and the store has forgotten the first (G1)", async () => {
+    const world = new SlowWorld({ maxWaitMs: MAX_WAIT_MS });
+    const { slotToken, session } = await granted(world);
+    world.queue.release({ slotToken });
+    await world.clock.run(MAX_WAIT_MS - 200);
+    const late = world.queue.poll(session);
+    // The poll is in, its cycle is not: now the process stands still, past the deadline and the store's memory.
+    world.clock.standStill(PAST_ALL_MEMORY_MS);
+    expect(await world.settled(late)).toEqual({ result: "timeout", reason: "deadline" });
+    await world.clock.run(1_000);
+    expect(await world.held()).toEqual([]);
+  });
+
+  test("leaves no slot behind that nobody was told of, though the session's end reached the store first (G2)", async () => {
+    const world = new SlowWorld({ maxWaitMs: MAX_WAIT_MS });
+    world.delays = ({ operation }) => ({ beforeMs: operation === "tryAcquire" ? MAX_WAIT_MS + PAST_ALL_MEMORY_MS : 0 });
+    const answer = world.queue.begin({ host: "h", bucket: "a", waitMs: 6_000 });
+    await world.clock.run(MAX_WAIT_MS + PAST_ALL_MEMORY_MS + 10);
+    expect((await answer).result).toBe("pending");
+    expect(world.grants.size).toBe(1);
+    world.delays = () => ({});
+    await world.clock.run(10);
+    expect(await world.held()).toEqual([]);
+  });
+
+  test("leaves none behind either when its answer is lost (G2)", async () => {
+    const world = new SlowWorld({ maxWaitMs: MAX_WAIT_MS });
+    world.delays = ({ operation }) =>
+      operation === "tryAcquire" ? { beforeMs: MAX_WAIT_MS + PAST_ALL_MEMORY_MS, isAnswerLost: true } : {};
+    const answer = world.queue.begin({ host: "h", bucket: "a", waitMs: 6_000 });
+    await world.clock.run(MAX_WAIT_MS + PAST_ALL_MEMORY_MS + 10);
+    expect((await answer).result).toBe("pending");
+    expect(world.grants.size).toBe(1);
+    world.delays = () => ({});
+    await world.clock.run(1_000);
+    expect(await world.held()).toEqual([]);
+  });
+});
+
+describe("a session that the breaker ends while the store decides about it", () => {
+  test.each([{ isAnswerLost: false }, { isAnswerLost: true }])("keeps no slot (G2; $isAnswerLost)", async (lost) => {
+    const world = new SlowWorld({ breaker: { consecutiveErrors: 1, minSamples: 1 } });
+    world.delays = ({ operation }) => (operation === "tryAcquire" ? { afterMs: 300, ...lost } : {});
+    const answer = world.queue.begin({ host: "h", bucket: "a", waitMs: 6_000 });
+    await world.clock.run(100);
+    expect(world.grants.size).toBe(1);
+    await world.queue.report({ host: "h", status: 503 });
+    await world.clock.run(100);
+    world.delays = () => ({});
+    await world.clock.run(2_000);
+    const told = (await answer).result === "granted" ? 1 : 0;
+    expect(await world.held()).toHaveLength(told);
+  });
+});
