@@ -11,6 +11,7 @@ import {
 import { drained, Random, VirtualClock } from "@slotkeeper/testkit/simulator";
 
 type More = Partial<BeginRequest>;
+type FreedListener = Parameters<SlotStore["onFreed"]>[0];
 
 /** One instance, one store, virtual time. Every try at the store is recorded; the store can be made to fail, to stall or to answer late. */
 export class Bench {
@@ -22,8 +23,10 @@ export class Bench {
   readonly queue: FairQueue;
   isStoreDown = false;
   stalled: (() => void)[] | undefined;
-  /** Answers to tries that are decided and on their way. */
-  late: (() => void)[] | undefined;
+  /** Of these operations the answers are kept back: what is decided is on its way until let go. */
+  readonly late: { tryAcquire?: (() => void)[] | undefined; release?: (() => void)[] | undefined } = {};
+  /** The store does not tell of slots that are freed. */
+  isSilent = false;
   #ids = 0;
 
   constructor(config: FairQueueConfig = {}, shared?: Bench) {
@@ -93,22 +96,27 @@ export class Bench {
     return this.events.filter((event): event is Extract<QueueEvent, { type: T }> => event.type === type);
   }
 
+  #unlessSilent(listener: FreedListener): FreedListener {
+    return (freed) => {
+      if (!this.isSilent) listener(freed);
+    };
+  }
+
   #recorded(): SlotStore {
     const { memory } = this;
     return new Proxy<SlotStore>(memory, {
       get: (_, key) => {
         const value: unknown = Reflect.get(memory, key);
-        if (typeof value !== "function" || key === "onFreed")
-          return typeof value === "function" ? value.bind(memory) : value;
+        if (key === "onFreed") return (listener: FreedListener) => memory.onFreed(this.#unlessSilent(listener));
+        if (typeof value !== "function") return value;
         return async (argument: never) => {
           this.calls.push(String(key));
           if (this.stalled !== undefined) await new Promise<void>((resolve) => this.stalled?.push(resolve));
           if (this.isStoreDown) throw new Error("the store is down");
           const result: unknown = await value.call(memory, argument);
-          if (key === "tryAcquire") {
-            this.tries.push({ batch: argument, reply: result as BatchReply });
-            if (this.late !== undefined) await new Promise<void>((resolve) => this.late?.push(resolve));
-          }
+          if (key === "tryAcquire") this.tries.push({ batch: argument, reply: result as BatchReply });
+          const late = key === "tryAcquire" || key === "release" ? this.late[key] : undefined;
+          if (late !== undefined) await new Promise<void>((resolve) => late.push(resolve));
           return result;
         };
       },

@@ -182,13 +182,13 @@ describe.each([{ enabled: false }, { enabled: true }])(
     test("layer 3: no window is opened by an answer that the bucket's release here has overtaken", async () => {
       const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 3, maxSlotPerIp: 1 });
       const token = await bench.take("a");
-      bench.late = [];
+      const late: (() => void)[] = [];
+      bench.late.tryAcquire = late;
       const second = await bench.want("a");
       expect(bench.tries.at(-1)?.reply.verdicts).toMatchObject([{ status: "IP_TOO_MANY" }]);
       await bench.release(token);
-      const [answer] = bench.late;
-      bench.late = undefined;
-      answer?.();
+      bench.late.tryAcquire = undefined;
+      for (const answer of late) answer();
       await drained();
       expect(second.isGranted).toBe(true);
     });
@@ -211,6 +211,22 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(second.isGranted).toBe(false);
       await bench.clock.run(3_001);
       expect(second.isGranted).toBe(true);
+    });
+
+    test("layer 7: slots whose release is still on its way go to those who wait, not to newcomers", async () => {
+      const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 2, maxSlotPerIp: 0 });
+      bench.isSilent = true;
+      const held = [await bench.take("x"), await bench.take("y")];
+      const waiting = [await bench.want("a"), await bench.want("b")];
+      const late: (() => void)[] = [];
+      bench.late.release = late;
+      for (const token of held) await bench.release(token);
+      const newcomers = ["x", "y"].map((bucket) => bench.ask(bucket, { waitMs: 1_000 }));
+      await drained();
+      expect(waiting.map(({ isGranted }) => isGranted)).toEqual([true, true]);
+      for (const answer of late) answer();
+      await bench.clock.run(1_000);
+      expect(await Promise.all(newcomers)).toMatchObject([{ result: "pending" }, { result: "pending" }]);
     });
 
     test("layer 7: everything in one batched call for the host", async () => {

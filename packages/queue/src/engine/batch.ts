@@ -106,12 +106,14 @@ function newcomer(session: Session, { tries, registers, isWeighted }: Selection)
 }
 
 /**
- * As many as there are slots to expect; beside newcomers one at least, so that a slot freed unheard goes to the best-ranked
- * and not to whoever came last. More would be refused: with no slot to expect, nobody is sent in vain. Should more be
- * free than expected, the cycle goes round.
+ * As many as there are slots to expect. Beside newcomers one at least, and one for each release on its way, so that slots
+ * freed unheard go to the best-ranked and not to whoever came last. More would be refused: with no slot to expect, nobody is
+ * sent in vain. Should more be free than expected, the cycle goes round.
  */
 function takeBest(host: HostQueue, selection: Selection, now: number): void {
-  const expected = Math.max(host.knownFree, host.lookFor, Math.min(selection.tries.length, 1));
+  const newcomers = selection.tries.length;
+  const unheard = Math.min(newcomers, host.releasing);
+  const expected = Math.max(host.knownFree + unheard, host.lookFor, Math.min(newcomers, 1));
   const wanted = Math.min(expected, host.policy.slots, MAX_BATCH);
   host.lookFor = 0;
   for (let taken = 0; taken < wanted; taken++) {

@@ -48,6 +48,8 @@ export class HostQueue {
   knownFree = 0;
   /** How many to look for though none is known. */
   lookFor = 0;
+  /** Releases on their way: at the store those slots may be free already. */
+  releasing = 0;
   /** Slots freed while the store decides: its answer may not count them. */
   freedMeanwhile = 0;
   /** The store is being called, this very moment. */

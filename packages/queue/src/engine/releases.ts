@@ -1,6 +1,7 @@
 import type { HostPolicy } from "../host-policy.ts";
 import type { ReleaseReply } from "../store/slot-store.ts";
 import type { EngineContext } from "./context.ts";
+import type { HostQueue } from "./host-queue.ts";
 import type { Hosts } from "./hosts.ts";
 import type { Sessions } from "./sessions.ts";
 
@@ -56,7 +57,7 @@ export class Releases {
             uncollectedBy: undefined,
           });
           isTold = this.#hosts.freedTold !== freedTold;
-          reply = await asked;
+          reply = await (isTold ? asked : this.#onItsWay(asked, host));
         },
         done: () => {
           if (reply?.isReleased === true) {
@@ -69,6 +70,15 @@ export class Releases {
         },
       });
     });
+  }
+
+  async #onItsWay(asked: Promise<ReleaseReply>, host: HostQueue | undefined): Promise<ReleaseReply> {
+    if (host !== undefined) host.releasing++;
+    try {
+      return await asked;
+    } finally {
+      if (host !== undefined) host.releasing--;
+    }
   }
 
   /** `isTold`: the store has said so itself, in the midst of the call; counted twice, the slot would be tried for twice. */

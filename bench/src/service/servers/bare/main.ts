@@ -13,7 +13,8 @@ const granted = () =>
     leaseMs: 30_000,
   });
 
-const server = createServer((request, response) => {
+// As long as the service keeps idle connections.
+const server = createServer({ keepAliveTimeout: 75_000 }, (request, response) => {
   let body = "";
   request.setEncoding("utf8");
   request.on("data", (chunk: string) => (body += chunk));
