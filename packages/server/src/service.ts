@@ -7,6 +7,7 @@ import { CONTROL_TIMES, ConfigSource, type ControlTimes } from "./control-plane/
 import { ControlPlane } from "./control-plane/control-plane.ts";
 import { ControllerError } from "./control-plane/controller-error.ts";
 import type { PushContext } from "./control-plane/metrics-push.ts";
+import { endOfTurn } from "./end-of-turn.ts";
 import { Guards } from "./http/guards.ts";
 import { HeldCalls } from "./http/held-calls.ts";
 import { HttpServer } from "./http/http-server.ts";
@@ -125,8 +126,7 @@ export class Service {
         this.#telemetry.observe(event);
         logEvent(this.#log, event);
       },
-      // What the sockets brought in one turn of the event loop is decided together, in one call to the store.
-      soon: setImmediate,
+      soon: endOfTurn(),
     });
     this.#presence = new Presence({
       ...shared,
