@@ -6,11 +6,12 @@
 // Left out: what looks at the server's own connections (costs, plans), and the tests of the server for tests.
 import { spawn, spawnSync } from "node:child_process";
 import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, connect as tcpConnect } from "node:net";
+import { connect as tcpConnect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { startPostgres } from "@slotkeeper/testkit/postgres";
+import { freePort } from "../packages/testkit/bin/free-port.mjs";
 
 const TESTS = [
   "packages/postgres/test/contract/",
@@ -38,16 +39,6 @@ function findPgBouncer() {
     `There is no PgBouncer (${places.join(", ")}). Install it (apt-get install pgbouncer), or set PGBOUNCER.`,
   );
   process.exit(2);
-}
-
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
 }
 
 function isListening(port) {

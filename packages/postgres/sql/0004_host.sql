@@ -4,8 +4,8 @@
 -- How long a waiter counts without its instance having spoken for it.
 CREATE FUNCTION slotkeeper_silence_ms() RETURNS double precision LANGUAGE sql IMMUTABLE AS $$ SELECT 5000::double precision $$;
 
--- How long what became of a session is remembered past its deadline: a try on its way at that moment must find it still, or
--- the session would be granted a second time.
+-- How long what became of a session is remembered past its deadline, for instances whose clocks differ. That a slow try grants
+-- nothing twice does not rest on it: no instance grants past a deadline.
 CREATE FUNCTION slotkeeper_grace_ms() RETURNS double precision LANGUAGE sql IMMUTABLE AS $$ SELECT 1000::double precision $$;
 
 -- The shared bucket of callers without a name has neither limit nor cooldown of its own.

@@ -21,9 +21,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
+
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { freePort } from "./free-port.mjs";
 
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
@@ -66,16 +67,6 @@ function executableFolder(native, home) {
   const copy = join(home, "native");
   cpSync(native, copy, { recursive: true });
   return copy;
-}
-
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
 }
 
 function initialise(bin, data, env, passwordFile) {
