@@ -1,0 +1,33 @@
+import type { BookImage, BookRecord, Changes, LimitsRecord } from "./records.ts";
+
+/**
+ * Records as JSON, the same for every store and the journal. JSON has no Infinity: it writes null, which nothing else in a
+ * record is. Only limits hold it ("no limit"), so only they are revived.
+ */
+
+export function encode(value: Changes | BookImage | BookRecord): string {
+  return JSON.stringify(value);
+}
+
+export function decodeChanges(text: string): Changes {
+  const changes = JSON.parse(text) as Changes;
+  return { head: changes.head ?? undefined, puts: changes.puts.map(revive), dels: changes.dels };
+}
+
+export function decodeRecord(text: string): BookRecord {
+  return revive(JSON.parse(text) as BookRecord);
+}
+
+/** For stores whose driver has parsed the JSON already. */
+export function revive(record: BookRecord): BookRecord {
+  return record.kind === "limits" ? reviveLimits(record) : record;
+}
+
+function reviveLimits({ policy, live, ...rest }: LimitsRecord): LimitsRecord {
+  return { ...rest, policy: unbounded(policy), ...(live === undefined ? {} : { live: unbounded(live) }) };
+}
+
+function unbounded<T extends object>(limits: T): T {
+  const entries = Object.entries(limits).map(([key, value]) => [key, value ?? Number.POSITIVE_INFINITY]);
+  return Object.fromEntries(entries) as T;
+}
