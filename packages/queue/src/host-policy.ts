@@ -1,4 +1,4 @@
-import { type HostConfig, SEMAPHORE_PREFIX, SHARED_BUCKET } from "@slotkeeper/protocol";
+import { type HostConfig, type OrderName, SEMAPHORE_PREFIX, SHARED_BUCKET } from "@slotkeeper/protocol";
 import {
   BREAKER_DEFAULTS,
   type BreakerPolicy,
@@ -8,13 +8,7 @@ import {
   type QueueOptions,
 } from "./options.ts";
 
-/** The order the store grants a batch in: by the host's setting, or as given when the weighted scheduler chose. */
-type BatchOrder = "slot-seconds" | "fifo" | "given";
-
-/**
- * The limits of one host. They travel with every call to the store, so that a store needs no configuration; a live
- * limit kept in the store wins over what travels. Infinity means no limit.
- */
+/** The limits of one host. They are kept in its book, so that a store needs no configuration. Infinity means no limit. */
 export interface HostPolicy {
   readonly slots: number;
   readonly slotsPerBucket: number;
@@ -25,52 +19,41 @@ export interface HostPolicy {
   readonly cooldownMs: number;
   readonly minHoldMs: number;
   readonly smoothMs: number;
-  readonly order: BatchOrder;
+  readonly order: OrderName;
   readonly breaker: BreakerPolicy;
 }
 
 /** Limits, and the weights of its buckets. */
 export interface ResolvedHost {
   readonly policy: HostPolicy;
-  /** The same limits, for a batch the weighted scheduler chose. */
-  readonly weighted: HostPolicy;
   weightOf(bucket: string): number;
 }
 
 /** Hosts without anything of their own share one object: there may be a hundred thousand of them. */
 const plainHosts = new WeakMap<QueueOptions, ResolvedHost>();
 
-/** `capacity` is what the caller of a named semaphore asked for. */
-export function resolveHost(options: QueueOptions, hostname: string | undefined, capacity?: number): ResolvedHost {
+export function resolveHost(options: QueueOptions, hostname: string | undefined): ResolvedHost {
   const override = hostname === undefined ? undefined : overrideOf(options.hosts, hostname)?.config;
   if (override !== undefined || hostname?.startsWith(SEMAPHORE_PREFIX) === true) {
-    return resolveOwn(options, override ?? {}, hostname, capacity);
+    return resolveOwn(options, override ?? {}, hostname);
   }
   let plain = plainHosts.get(options);
   if (plain === undefined) {
-    plain = resolveOwn(options, {}, undefined, undefined);
+    plain = resolveOwn(options, {}, undefined);
     plainHosts.set(options, plain);
   }
   return plain;
 }
 
-function resolveOwn(
-  options: QueueOptions,
-  override: HostConfig,
-  hostname: string | undefined,
-  capacity: number | undefined,
-): ResolvedHost {
+function resolveOwn(options: QueueOptions, override: HostConfig, hostname: string | undefined): ResolvedHost {
   const host = { ...options.defaults, ...defined(override) };
   const policy = policyOf(host, { ...options.defaults.breaker, ...override.breaker });
   const weights = new Map(Object.entries(override.weights ?? {}));
   const weightOf = (bucket: string) => weights.get(bucket) ?? 1;
-  if (hostname?.startsWith(SEMAPHORE_PREFIX) !== true) return withWeighted(policy, weightOf);
-  const semaphore = { slotsPerBucket: Number.POSITIVE_INFINITY, cooldownMs: 0, slots: capacity ?? policy.slots };
-  return withWeighted({ ...policy, ...semaphore }, weightOf);
-}
-
-function withWeighted(policy: HostPolicy, weightOf: (bucket: string) => number): ResolvedHost {
-  return { policy, weighted: { ...policy, order: "given" }, weightOf };
+  if (hostname?.startsWith(SEMAPHORE_PREFIX) !== true) return { policy, weightOf };
+  // Nothing is limited by bucket where the users themselves say how many may run.
+  const { POSITIVE_INFINITY: none } = Number;
+  return { policy: { ...policy, slotsPerBucket: none, waitersPerBucket: none, cooldownMs: 0 }, weightOf };
 }
 
 function policyOf(host: HostConfig, breaker: HostConfig["breaker"]): HostPolicy {

@@ -1,47 +1,25 @@
 /** `@slotkeeper/queue`: the fair queue as a pure engine. No I/O, no clock of its own: everything is given. */
+export { Book } from "./book/book.ts";
+export { type BreakerView, phaseFor } from "./book/breaker.ts";
+export { decodeChanges, decodeRecord, encode, revive } from "./book/codec.ts";
+export type * from "./book/records.ts";
+export { RECORD_KINDS } from "./book/records.ts";
+export { type DecideContext, type Decision, decide } from "./decide.ts";
 export type { BeginRequest } from "./engine/begin-request.ts";
 export type { HostDump, HostGlance, HostInspection, QueueDump, QueueOverview } from "./engine/dump.ts";
 export type { QueueCounts, QueueEvent } from "./engine/events.ts";
 export { FairQueue, type FairQueueInit } from "./engine/fair-queue.ts";
 export type { Operation } from "./engine/operations.ts";
 export type { CallSignal } from "./engine/poll.ts";
-export type { ReleaseInput } from "./engine/releases.ts";
+export type { ReleaseInput, RenewReply } from "./engine/releases.ts";
 export { type HostPolicy, overrideOf, type ResolvedHost, resolveHost } from "./host-policy.ts";
+export type { Input, Note, Outcome } from "./inputs.ts";
 export { type BreakerPolicy, type QueueOptions, resolveOptions } from "./options.ts";
 export { BucketOrder, type Ranked } from "./order/bucket-order.ts";
-export type { AccountView, Rank } from "./order/contract.ts";
+export type { Rank } from "./order/contract.ts";
 export { ranksBefore, usedPerWeight } from "./order/order.ts";
-export { phaseFor } from "./store/breaker.ts";
-export type { StoreFact } from "./store/facts.ts";
-export { MemoryStore, type MemoryStoreOptions } from "./store/memory-store.ts";
-export type {
-  BatchReply,
-  BreakerView,
-  CleanupReply,
-  CleanupRequest,
-  FreedEvent,
-  GrantedSlot,
-  HostSnapshot,
-  InstanceAbout,
-  InstanceNotice,
-  InstanceView,
-  LeaseSnapshot,
-  LiveLimits,
-  OperatorAction,
-  ReleaseReply,
-  ReleaseRequest,
-  RenewReply,
-  SessionEnd,
-  SlotStore,
-  SnapshotQuery,
-  StatusReport,
-  StoreSnapshot,
-  StoreTotals,
-  ThrottleQuery,
-  ThrottleState,
-  Verdict,
-  Waiter,
-  WaiterBatch,
-  WithdrawBatch,
-} from "./store/slot-store.ts";
-export { StoreImage } from "./store/store-image.ts";
+export { hostOfToken, slotTokenOf } from "./slot-token.ts";
+export { type BucketSnapshot, type HostSnapshot, type LeaseSnapshot, snapshotOf } from "./store/host-snapshot.ts";
+export type * from "./store/host-store.ts";
+export { CLOCK_SLACK_MS, RESERVED_MS, RESERVES_AFTER, TAIL_LENGTH } from "./store/host-store.ts";
+export { type KeptCommit, type KeptHost, MemoryStore, type MemoryStoreOptions } from "./store/memory-store.ts";

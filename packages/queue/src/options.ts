@@ -36,6 +36,8 @@ export interface QueueOptions {
   readonly idleMs: number;
   readonly collectMs: number;
   readonly maxSessions: number;
+  /** The part of `maxSessions` that one bucket may take while others wait, 0 to 1. */
+  readonly maxBucketShare: number;
   readonly grantedKeepMs: number;
   readonly waiterRowTtlMs: number;
   readonly scheduler: SchedulerOptions;
@@ -103,6 +105,7 @@ export function resolveOptions(config: FairQueueConfig = {}): QueueOptions {
     idleMs: own.sessionIdleSeconds * 1000,
     collectMs: own.collectMs,
     maxSessions: orUnlimited(own.globalMaxWaiters),
+    maxBucketShare: 0.5,
     grantedKeepMs: own.defaultGrantedCleanupDelay * 1000,
     waiterRowTtlMs: (cleanup?.queueDepthZombieTtlSeconds ?? 20) * 1000,
     scheduler: {

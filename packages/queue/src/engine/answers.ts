@@ -1,56 +1,57 @@
 import type { BlockedBy, PollAnswer } from "@slotkeeper/protocol";
-import { phaseFor } from "../store/breaker.ts";
-import { breakerNow } from "./breaker-check.ts";
-import type { EngineContext } from "./context.ts";
+import { phaseFor } from "../book/breaker.ts";
 import type { Session } from "./session.ts";
 
-/** What a session's client is told, by the session's state. */
-export function answerOf(session: Session, engine: EngineContext): PollAnswer {
-  const now = engine.clock.now();
+/** What a session's client is told, by the session's state and the host's book. */
+export function answerOf(session: Session, now: number): PollAnswer {
   const { state, claims } = session;
   switch (state.kind) {
     case "pending":
-      return pendingAnswer(session, engine, now);
+      return pendingAnswer(session, now);
     case "granted": {
       const leaseMs = state.leaseUntil - now;
       if (leaseMs <= 0) return { result: "timeout", reason: "released" };
-      return { result: "granted", session: claims, slotToken: state.slot.slotToken, fence: state.slot.fence, leaseMs };
+      const { slotToken, fence } = state;
+      return { result: "granted", session: claims, slotToken, fence, leaseMs };
     }
     case "throttled":
       return throttledAnswer(state.code, Math.max(0, state.retryAt - now));
     case "timeout":
+      return { result: "timeout", reason: state.reason };
     case "canceled":
-    default:
-      return { result: "timeout", reason: state.kind === "timeout" ? state.reason : "canceled" };
+      return { result: "timeout", reason: "canceled" };
   }
 }
 
 export function throttledAnswer(code: number, retryAfterMs: number): PollAnswer {
-  const reason = code === 0 ? "an operator opened the breaker" : `the host answered ${code} too often`;
+  const reason = code === 0 ? "an operator opened the circuit breaker" : `the host answered ${code} too often`;
   return { result: "throttled", throttleCode: code, retryAfterMs, reason };
 }
 
-function pendingAnswer(session: Session, engine: EngineContext, now: number): PollAnswer {
+function pendingAnswer(session: Session, now: number): PollAnswer {
   const { host, claims } = session;
-  const position = host.positions.of(session, now, engine.options().pollIntervalMs);
-  const intervalMs = host.drain.intervalMs;
+  const isKnown = host.book.limits !== undefined;
+  const position = isKnown ? host.positions.of(claims.id, host.book, now) : 1;
+  const { grantIntervalMs } = host;
   return {
     result: "pending",
     session: claims,
     position,
-    waiters: host.pending,
-    estimatedWaitMs: intervalMs === undefined ? undefined : Math.round(position * intervalMs),
+    waiters: Math.max(1, host.book.size("waiter")),
+    estimatedWaitMs: grantIntervalMs === undefined ? undefined : Math.round(position * grantIntervalMs),
     blockedBy: blockedBy(session, now),
   };
 }
 
-/** What stands between a pending session and its slot, as far as is known here. */
-export function blockedBy(session: Session, now: number): BlockedBy | undefined {
-  const { host, bucket } = session;
+/** What stands between a pending session and its slot. */
+export function blockedBy({ host, claims, openMs }: Session, now: number): BlockedBy | undefined {
   if (host.isStoreDown) return "store";
-  if (session.place === "outside") return "waiter-pool";
-  if (bucket.isDenied) return bucket.denyReason;
-  const isHalfOpen = phaseFor(breakerNow(host, now), session.openMs) === "half-open";
-  if (session.blockedBy === "breaker") return isHalfOpen ? "breaker" : "host-limit";
-  return session.blockedBy === "ip-limit" || session.blockedBy === "cooldown" ? "host-limit" : session.blockedBy;
+  const { book } = host;
+  const waiter = book.get("waiter", claims.id);
+  if (waiter === undefined || book.get("offer", claims.id) !== undefined) return undefined;
+  if (!waiter.isInside) return "waiter-pool";
+  const account = book.index.bucket(waiter.bucket)?.account;
+  if (account?.denyUntil !== undefined && account.denyUntil > now) return account.denyReason;
+  if (phaseFor(host.breaker(now), openMs) === "half-open") return "breaker";
+  return "host-limit";
 }

@@ -1,26 +1,28 @@
-import type { Clock } from "slotkeeper";
 import type { Agenda } from "../agenda.ts";
 import type { QueueOptions } from "../options.ts";
-import type { SlotStore } from "../store/slot-store.ts";
+import type { HostStore } from "../store/host-store.ts";
 import type { QueueEvent } from "./events.ts";
-import type { HostQueue } from "./host-queue.ts";
-import type { Outbox } from "./outbox.ts";
+import type { StoreTime } from "./store-time.ts";
 
 /** What the parts of one engine share. */
 export interface EngineContext {
-  readonly clock: Clock;
-  readonly store: SlotStore;
-  /** The name of this instance towards the store. */
+  readonly store: HostStore;
+  /** Store time: every instant in the engine is one of it. */
+  readonly time: StoreTime;
+  /** The name of this instance, its own in the fleet. */
   readonly instance: string;
   /** In [0, 1). */
   readonly random: () => number;
+  /** At least 128 random bits, for slot tokens and tags. */
+  readonly newSecret: () => string;
   readonly agenda: Agenda;
-  readonly outbox: Outbox;
   /** As they are now: they change live. */
   options(): QueueOptions;
+  /** When they were loaded. */
+  loadedAt(): number;
   emit(event: QueueEvent): void;
   /** Runs the task after what is at hand now. */
   soon(task: () => void): void;
-  /** Something happened at the host: its cycle runs. */
-  wake(host: HostQueue): void;
+  /** When the store last heard from an instance; undefined: not known. */
+  seenAt(instance: string): number | undefined;
 }

@@ -1,174 +1,210 @@
 import type { Due } from "../agenda.ts";
-import type { BatchReply, WaiterBatch } from "../store/slot-store.ts";
-import { batchOf, type Selection, select, takeBack } from "./batch.ts";
+import { closesAt } from "../book/breaker.ts";
+import type { DecideContext, Decision } from "../decide.ts";
+import type { Input, Note, Outcome } from "../inputs.ts";
+import { RESERVED_MS } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
-import { heard } from "./first-news.ts";
-import type { HostQueue } from "./host-queue.ts";
-import type { Sessions } from "./sessions.ts";
-import { applyReply } from "./verdicts.ts";
+import type { HostCache, Touched } from "./host-cache.ts";
+
+/** What a cycle needs of its host. */
+export interface CycleHost {
+  readonly key: string;
+  readonly cache: HostCache;
+  /** Sessions of this instance wait there. */
+  readonly hasPending: boolean;
+  decideContext(): DecideContext;
+  /** Records have changed: sessions of this instance may have a verdict. */
+  settle(touched: Touched): void;
+  note(note: Note): void;
+  /** The store has forgotten the host, or this instance need not keep it. */
+  drop(): void;
+  /** The store has answered, or has failed to: then callers are told what is known. */
+  storeAnswered(isAnswered: boolean): void;
+}
+
+interface Queued {
+  readonly input: Input;
+  readonly done: ((outcome: Outcome) => void) | undefined;
+}
+
+/** When only time has passed, the instance of the best-ranked waiter acts; the others this much later. */
+const OTHERS_WAIT_MS = 20;
 
 /**
- * The one loop of a host: nothing else grants.
+ * One host's loop at one instance: collect inputs → decide on the cached book → commit → answer.
  *
- * C1 at most one runs at a time; what happens meanwhile makes it go round once more. C2 it goes on in the same turn as
- * long as the store has a free slot and somebody may be tried (work conservation). C3 while anybody waits it runs at
- * least every `pollIntervalMs`, and at the moment the next slot or deny window ends. C4 it holds no lock: sessions end,
- * are canceled and polled while the store decides, and the answer is checked against what they are by then. C5 a store
- * that failed is asked again at the next interval, not at the next event.
+ * Y1 one decision at a time: what arrives meanwhile is decided together with what else arrived
+ * Y2 nothing is answered before its commit
+ * Y3 a conflict applies what others committed and decides again, from the same inputs
+ * Y4 while an outcome is unknown nothing else is decided
+ * Y5 an outcome that rests on what the book lacks is given only by a book that was just compared with the store
  */
 export class Cycle implements Due {
-  readonly #host: HostQueue;
+  readonly #host: CycleHost;
   readonly #engine: EngineContext;
-  readonly #sessions: Sessions;
-  readonly #onIdle: (host: HostQueue) => void;
+  #queue: Queued[] = [];
   #isRunning = false;
-  #isWanted = false;
-  #retryAt = Number.NEGATIVE_INFINITY;
+  #isWoken = false;
+  #isStale = false;
+  #retry: (() => void) | undefined;
   dueAt = 0;
   agendaIndex = -1;
 
-  constructor(host: HostQueue, engine: EngineContext, sessions: Sessions, onIdle: (host: HostQueue) => void) {
+  constructor(host: CycleHost, engine: EngineContext) {
     this.#host = host;
     this.#engine = engine;
-    this.#sessions = sessions;
-    this.#onIdle = onIdle;
   }
 
-  /** Runs soon and not now, so that what arrives together is decided together. */
+  /** Inputs that the store does not have yet. */
+  get unsent(): number {
+    return this.#queue.length;
+  }
+
+  get isBusy(): boolean {
+    return this.#isRunning || this.#isWoken;
+  }
+
+  send(input: Input, done?: (outcome: Outcome) => void): void {
+    this.#queue.push({ input, done });
+    this.wake();
+  }
+
+  /** Something may have changed: time, a poll, the store. */
   wake(): void {
-    this.#isWanted = true;
-    if (this.#isRunning || this.#engine.clock.now() < this.#retryAt) return;
-    this.#isRunning = true;
-    this.#engine.soon(this.#start);
+    if (this.#isWoken) return;
+    this.#isWoken = true;
+    if (!this.#isRunning) this.#engine.soon(() => void this.#run());
   }
 
-  /** A moment has become known at which it should run. */
-  reschedule(): void {
-    if (!this.#isRunning) this.#schedule();
+  /** Others have changed the host: read before deciding. */
+  refresh(): void {
+    this.#isStale = true;
+    this.wake();
   }
 
-  /** The backstop: looks for slots and places that were freed without this instance hearing of it. */
   onDue(): void {
-    if (this.#isRunning) return;
-    this.#host.forgetIdle(this.#engine.clock.now());
-    if (this.#host.sessions === 0 && this.#host.pending === 0) {
-      this.#onIdle(this.#host);
-      return;
-    }
-    this.#host.offers = Math.max(this.#host.offers, 1);
-    this.#host.lookFor = this.#host.policy.slots;
-    this.#retryAt = Number.NEGATIVE_INFINITY;
-    if (this.#host.pending > 0) this.wake();
-    else this.#schedule();
+    if (this.#retry !== undefined) {
+      const retry = this.#retry;
+      this.#retry = undefined;
+      retry();
+    } else if (this.#host.hasPending || this.#host.cache.book.size("offer") > 0) this.wake();
+    else this.send({ kind: "forget" }, () => this.#host.drop());
   }
-
-  readonly #start = (): void => void this.#run();
 
   async #run(): Promise<void> {
-    const { clock } = this.#engine;
-    const startedAt = clock.now();
-    const callsBefore = this.#host.calls;
-    while (this.#isWanted && this.#engine.clock.now() >= this.#retryAt) {
-      this.#isWanted = false;
-      while (await this.#once());
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    const startedAt = this.#engine.time.now();
+    let calls = 0;
+    while (this.#isWoken) {
+      this.#isWoken = false;
+      const batch = this.#queue;
+      this.#queue = [];
+      calls += await this.#turn(batch);
     }
     this.#isRunning = false;
-    this.#schedule();
-    const calls = this.#host.calls - callsBefore;
-    if (calls === 0) return;
-    this.#engine.emit({ type: "cycle", host: this.#host.key, calls, tookMs: clock.now() - startedAt });
+    this.schedule();
+    const { time, emit } = this.#engine;
+    if (calls > 0) emit({ type: "cycle", host: this.#host.key, calls, tookMs: time.now() - startedAt });
   }
 
-  /** One call to the store. True: another is worth making now. */
-  async #once(): Promise<boolean> {
-    const host = this.#host;
-    const now = this.#engine.clock.now();
-    this.#endDenials(now);
-    host.passEnd(now);
-    this.#sessions.throttleAll(host, now);
-    if (host.pending === 0) return false;
-    const selection = select(host, this.#engine, now);
-    const isTry = selection.registers.length === 0;
-    const sessions = isTry ? selection.tries : selection.registers;
-    if (sessions.length === 0) return false;
-    if (!isTry) host.unsure.unshift(...selection.tries.splice(0));
-    const batch = batchOf(host, this.#engine, sessions, selection.isWeighted);
-    try {
-      const reply = await this.#ask(batch, isTry);
-      host.isStoreDown = false;
-      return applyReply(host, this.#engine, this.#sessions, {
-        sessions,
-        reply,
-        isTry,
-        isWeighted: selection.isWeighted,
-        askedAt: now,
-      });
-    } catch (error) {
-      this.#failed(selection, isTry ? "tryAcquire" : "register", error);
-      return false;
+  /** Decides one batch and commits it, however often others come first. Returns how many calls that took. */
+  async #turn(batch: readonly Queued[]): Promise<number> {
+    const { cache } = this.#host;
+    const inputs = batch.map(({ input }) => input);
+    let calls = 0;
+    let isCurrent = false;
+    for (let conflicts = 0; ; ) {
+      if (this.#isStale) {
+        this.#isStale = false;
+        calls++;
+        this.#host.settle(await this.#untilAnswered("read", () => cache.sync()));
+        isCurrent = true;
+      }
+      const decision = cache.decide(inputs, this.#host.decideContext());
+      if (decision.restsOnAbsence && !isCurrent) {
+        cache.undo();
+        this.#isStale = true;
+        continue;
+      }
+      if (!cache.isChanged && !decision.isForgotten) {
+        cache.undo();
+        this.#answer(batch, decision, []);
+        return calls;
+      }
+      calls++;
+      const committed = await this.#untilAnswered("commit", () => cache.commit(decision, conflicts));
+      if (committed.isKept) {
+        this.#answer(batch, decision, committed.touched);
+        return calls;
+      }
+      conflicts++;
+      isCurrent = true;
+      this.#host.settle(committed.touched);
+      if (committed.reason === "reserved") await this.#pause(RESERVED_MS / 2);
     }
   }
 
-  #ask(batch: WaiterBatch, isTry: boolean): Promise<BatchReply> {
-    const host = this.#host;
-    const { store } = this.#engine;
-    host.calls++;
-    host.freedMeanwhile = 0;
-    host.isCalling = true;
-    try {
-      return isTry ? store.tryAcquire(batch) : store.register(batch);
-    } finally {
-      host.isCalling = false;
+  #answer(batch: readonly Queued[], { outcomes, notes }: Decision, touched: Touched): void {
+    for (const note of notes) this.#host.note(note);
+    this.#host.settle(touched);
+    batch.forEach(({ done }, at) => done?.(outcomes[at] as Outcome));
+  }
+
+  /** Y4: asks again every poll interval until the store has answered. */
+  async #untilAnswered<T>(operation: string, call: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        const answer = await call();
+        this.#host.storeAnswered(true);
+        return answer;
+      } catch (error) {
+        this.#engine.emit({ type: "store-error", host: this.#host.key, operation, error });
+        this.#host.storeAnswered(false);
+        await this.#pause(this.#engine.options().pollIntervalMs);
+      }
     }
   }
 
-  #failed(selection: Selection, operation: string, error: unknown): void {
-    const now = this.#engine.clock.now();
-    this.#host.isStoreDown = true;
-    this.#retryAt = now + this.#engine.options().pollIntervalMs;
-    takeBack(this.#host, selection, now);
-    for (const session of [...selection.tries, ...selection.registers]) {
-      this.#sessions.withdrawAgain(session);
-      heard(session, this.#engine.agenda);
-    }
-    this.#engine.emit({ type: "store-error", host: this.#host.key, operation, error });
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#retry = resolve;
+      this.#engine.agenda.schedule(this, this.#engine.time.now() + ms);
+    });
   }
 
-  #endDenials(now: number): void {
-    for (const bucket of this.#host.denied.takeEnded(now)) this.#host.refresh(bucket);
-    for (const { name } of this.#host.denied.takeUntold()) {
-      const { key } = this.#host;
-      this.#engine.emit({
-        type: "probe-decision",
-        host: key,
-        bucket: name,
-        isAllowed: false,
-        reason: "ip_deny_window",
-      });
-    }
+  /** Sets the next moment at which time alone may change something. */
+  schedule(): void {
+    if (this.#isRunning || this.#isWoken) return;
+    const { agenda, time, options } = this.#engine;
+    const at = this.#nextAt();
+    if (at !== undefined) agenda.schedule(this, at);
+    else if (this.#host.hasPending) agenda.cancel(this);
+    else agenda.schedule(this, time.now() + options().idleMs);
   }
 
-  /** It becomes half open after one window, and closes after two without an error. */
-  #breakerMovesAt(now: number): number | undefined {
-    const { breaker, breakerAt, policy } = this.#host;
-    if (breaker.phase === "closed") return undefined;
-    const openedAt = breakerAt - breaker.openForMs;
-    return [openedAt + policy.breaker.openMs, openedAt + 2 * policy.breaker.openMs].find((at) => at > now);
+  #nextAt(): number | undefined {
+    const { hasPending, cache } = this.#host;
+    if (!hasPending) return undefined;
+    const { index, head, now, policy } = cache.book;
+    const { scheduler, pollIntervalMs } = this.#engine.options();
+    const moments = [
+      index.nextLease?.endsAt,
+      index.nextOffer?.lapsesAt,
+      index.nextDenied?.account?.denyUntil,
+      closesAt(head.breaker, policy.breaker),
+      scheduler.isEnabled && head.isHot ? (head.probedAt ?? now) + pollIntervalMs : undefined,
+    ];
+    let first = Number.POSITIVE_INFINITY;
+    for (const at of moments) if (at !== undefined && at > now && at < first) first = at;
+    if (first === Number.POSITIVE_INFINITY) return undefined;
+    return this.#isFirst() ? first : Math.max(first, now) + OTHERS_WAIT_MS;
   }
 
-  #schedule(): void {
-    const { clock, agenda } = this.#engine;
-    const { idleMs, pollIntervalMs } = this.#engine.options();
-    const now = clock.now();
-    if (this.#host.pending === 0) {
-      agenda.schedule(this, now + idleMs);
-      return;
-    }
-    const soon = [this.#host.freeAt, this.#host.denied.nextEndAt, this.#breakerMovesAt(now), now + pollIntervalMs];
-    const next = Math.min(...soon.filter((at) => at !== undefined));
-    agenda.schedule(this, Math.max(next, this.#retryAt, now + SHORTEST_PAUSE_MS));
+  #isFirst(): boolean {
+    const { book } = this.#host.cache;
+    const best = book.index.order.best(book.index.ledger.level(book.head.slots, book.inFlight), book.now);
+    const head = (best ?? book.index.nextDenied)?.head?.record;
+    return head === undefined || head.instance === this.#engine.instance;
   }
 }
-
-/** A moment that has come but changed nothing must not spin the loop. */
-const SHORTEST_PAUSE_MS = 1;

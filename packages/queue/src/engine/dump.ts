@@ -1,8 +1,9 @@
 import type { BlockedBy } from "@slotkeeper/protocol";
+import { isHot } from "../book/heat.ts";
 import { blockedBy } from "./answers.ts";
 import type { EngineContext } from "./context.ts";
 import type { QueueCounts } from "./events.ts";
-import type { HostQueue } from "./host-queue.ts";
+import type { Host } from "./host.ts";
 import type { Hosts } from "./hosts.ts";
 import type { Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
@@ -19,10 +20,12 @@ export interface QueueOverview {
     canceled: number;
   };
   readonly counts: QueueCounts;
-  /** Calls the store has not heard of yet. */
+  /** Inputs the store does not have yet. */
   readonly unsent: number;
   /** When the longest-waiting session of all arrived; undefined: nobody waits. */
   readonly oldestArrivedAt: number | undefined;
+  /** How far the store's clock is ahead of this instance's. */
+  readonly clockSkewMs: number;
 }
 
 /** The state of this instance, for the person on call and for the checks of the simulator. No token is in it. */
@@ -34,6 +37,7 @@ export interface QueueDump extends QueueOverview {
 export interface HostGlance {
   readonly host: string;
   readonly hostname: string | undefined;
+  /** Sessions that wait at this instance. */
   readonly pending: number;
   readonly avgWaitMs: number;
   readonly isHot: boolean;
@@ -50,6 +54,7 @@ export interface HostDump extends HostGlance {
 
 interface BucketDump {
   readonly bucket: string;
+  /** Waiters of the fleet, inside the pool and outside. */
   readonly pending: number;
   readonly places: number;
   readonly inFlight: number;
@@ -61,6 +66,7 @@ interface BucketDump {
 interface WaitingDump {
   readonly session: string;
   readonly bucket: string;
+  /** `joining`: not in the book yet; `inside` or `outside` the waiter pool; `offered` a slot. */
   readonly place: string;
   readonly isAwake: boolean;
   readonly arrivedAt: number;
@@ -76,8 +82,15 @@ export interface HostInspection extends HostDump {
   })[];
 }
 
-/** O(sessions here); hosts cost nothing. */
-export function overviewOf(engine: EngineContext, sessions: Sessions, counts: QueueCounts): QueueOverview {
+interface Parts {
+  readonly engine: EngineContext;
+  readonly hosts: Hosts;
+  readonly sessions: Sessions;
+  readonly counts: QueueCounts;
+}
+
+/** O(sessions and hosts here). */
+export function overviewOf({ engine, hosts, sessions, counts }: Parts): QueueOverview {
   const byState = { total: 0, pending: 0, granted: 0, throttled: 0, timeout: 0, canceled: 0 };
   let oldest = Number.POSITIVE_INFINITY;
   for (const { state, claims } of sessions.values()) {
@@ -86,80 +99,79 @@ export function overviewOf(engine: EngineContext, sessions: Sessions, counts: Qu
     if (state.kind === "pending" && claims.arrivedAt < oldest) oldest = claims.arrivedAt;
   }
   return {
-    at: engine.clock.now(),
+    at: engine.time.now(),
     sessions: byState,
     counts: { ...counts },
-    unsent: engine.outbox.size,
+    unsent: hosts.unsent,
     oldestArrivedAt: byState.pending === 0 ? undefined : oldest,
+    clockSkewMs: engine.time.skewMs,
   };
 }
 
-export function dumpOf(engine: EngineContext, hosts: Hosts, sessions: Sessions, counts: QueueCounts): QueueDump {
-  return {
-    ...overviewOf(engine, sessions, counts),
-    hosts: Array.from(hosts.values(), (host) => dumpHost(host, engine)),
-  };
+export function dumpOf(parts: Parts): QueueDump {
+  const { engine, hosts } = parts;
+  return { ...overviewOf(parts), hosts: Array.from(hosts.values(), (host) => dumpHost(host, engine)) };
 }
 
 /** Works out every waiter's position, in arrival order: O(n log n) of the host's waiters. */
-export function inspect(host: HostQueue, engine: EngineContext): HostInspection {
-  const now = engine.clock.now();
-  const { pollIntervalMs } = engine.options();
+export function inspect(host: Host, engine: EngineContext): HostInspection {
+  const now = engine.time.now();
   const sessions = [...host.waiting].sort((a, b) => a.claims.arrivedAt - b.claims.arrivedAt);
   return {
     ...dumpHost(host, engine),
     waiting: sessions.map((session) => ({
       ...dumpWaiting(session),
-      position: host.positions.of(session, now, pollIntervalMs),
+      position: host.book.limits === undefined ? 1 : host.positions.of(session.claims.id, host.book, now),
       blockedBy: blockedBy(session, now),
     })),
   };
 }
 
-export function glance(host: HostQueue, engine: EngineContext): HostGlance {
-  const { scheduler, pollIntervalMs } = engine.options();
-  const settings = { scheduler, pollIntervalMs, minHoldMs: host.policy.minHoldMs };
+export function glance(host: Host, { time, options }: EngineContext): HostGlance {
+  const { book } = host;
   return {
     host: host.key,
     hostname: host.hostname,
     pending: host.pending,
-    avgWaitMs: host.heat.avgWaitMs,
-    isHot: host.heat.wouldBeHot(host.pending, host.policy.slots, settings),
+    avgWaitMs: book.head.avgWaitMs,
+    isHot: book.limits !== undefined && isHot(book, options()),
     oldestArrivedAt: oldestArrivedAt(host),
     isStoreDown: host.isStoreDown,
-    breaker: host.breaker.phase,
+    breaker: host.breaker(time.now()).phase,
   };
 }
 
-function dumpHost(host: HostQueue, engine: EngineContext): HostDump {
-  const now = engine.clock.now();
+function dumpHost(host: Host, engine: EngineContext): HostDump {
+  const now = engine.time.now();
   return {
     ...glance(host, engine),
-    buckets: Array.from(host.buckets.values(), (bucket) => ({
-      bucket: bucket.name,
-      pending: bucket.pending,
-      places: bucket.places,
-      inFlight: bucket.inFlight,
-      deniedForMs: bucket.isDenied ? Math.max(0, bucket.denyUntil - now) : 0,
-      waitCount: bucket.waitCount,
-      virtualTime: bucket.virtualTime,
+    buckets: Array.from(host.book.index.buckets, ({ name, places, outsiders, inFlight, account }) => ({
+      bucket: name,
+      pending: places + outsiders,
+      places,
+      inFlight,
+      deniedForMs: Math.max(0, (account?.denyUntil ?? now) - now),
+      waitCount: account?.waitCount ?? 0,
+      virtualTime: account?.virtualTime ?? 0,
     })),
     waiting: Array.from(host.waiting, dumpWaiting),
   };
 }
 
-function dumpWaiting({ claims, bucket, place, isAwake, polls }: Session): WaitingDump {
+function dumpWaiting({ host, claims, isAway, isOffered, polls }: Session): WaitingDump {
+  const waiter = host.book.get("waiter", claims.id);
+  const place = waiter === undefined ? "joining" : waiter.isInside ? "inside" : "outside";
   return {
     session: claims.id,
-    bucket: bucket.name,
-    place,
-    isAwake,
+    bucket: claims.bucket,
+    place: isOffered ? "offered" : place,
+    isAwake: !isAway,
     arrivedAt: claims.arrivedAt,
     polls: polls.length,
   };
 }
 
-function oldestArrivedAt({ waiting }: HostQueue): number | undefined {
+function oldestArrivedAt({ waiting }: Host): number | undefined {
   let oldest: number | undefined;
   for (const { claims } of waiting) if (oldest === undefined || claims.arrivedAt < oldest) oldest = claims.arrivedAt;
   return oldest;

@@ -18,11 +18,11 @@ export type QueueEvent =
       readonly waitedMs: number;
     }
   | {
+      /** A slot was set aside for the session, and its client did not fetch it in time. */
       readonly type: "uncollected";
       readonly host: string;
       readonly bucket: string;
       readonly session: string;
-      readonly slot: number;
     }
   /** Another instance has it now. */
   | { readonly type: "moved"; readonly host: string; readonly bucket: string; readonly session: string }
@@ -76,7 +76,10 @@ export type QueueEvent =
       readonly error: unknown;
     };
 
-/** Names as the control plane's snapshot has them. Each session is counted once in `session_created` and once at its end. */
+/**
+ * Names as the control plane's snapshot has them. Each session is counted once in `session_created`, by the instance of its
+ * first call, and once at its end, by the instance that has it then.
+ */
 export interface QueueCounts {
   session_created: number;
   granted: number;
@@ -93,6 +96,6 @@ export function newCounts(): QueueCounts {
 
 /** Counts what is counted; the other events are for the log alone. */
 export function count(counts: QueueCounts, event: QueueEvent): void {
-  if (event.type === "session-created") counts.session_created++;
+  if (event.type === "session-created") counts.session_created += event.isAdopted ? 0 : 1;
   else if (event.type in counts) counts[event.type as keyof QueueCounts]++;
 }

@@ -1,7 +1,6 @@
-import type { Agenda, Due } from "../agenda.ts";
-import type { Session } from "./session.ts";
+import type { Due } from "../agenda.ts";
 
-/** What a first call that does not wait for a slot waits for: that the store has said anything about its session. */
+/** What a first call that does not wait for a slot waits for: that its session's arrival was decided. */
 export class FirstNews implements Due {
   #resolve!: () => void;
   dueAt = 0;
@@ -14,25 +13,8 @@ export class FirstNews implements Due {
     });
   }
 
-  /** The store has not answered within an interval: the caller is told what is known. */
+  /** Also when the store has not answered within an interval: the caller is told what is known. */
   onDue(): void {
     this.#resolve();
   }
-}
-
-/** Settles when the store has said anything of the session, has failed to, or has been silent until `at`. */
-export function firstNews(session: Session, agenda: Agenda, at: number): Promise<void> {
-  if (session.news === undefined) {
-    session.news = new FirstNews();
-    agenda.schedule(session.news, at);
-  }
-  return session.news.arrived;
-}
-
-export function heard(session: Session, agenda: Agenda): void {
-  session.isHeard = true;
-  if (session.news === undefined) return;
-  agenda.cancel(session.news);
-  session.news.onDue();
-  session.news = undefined;
 }

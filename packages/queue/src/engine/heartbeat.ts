@@ -1,49 +1,96 @@
 import type { Due } from "../agenda.ts";
-import { batchOf } from "./batch.ts";
+import type { InstanceAbout } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
-import type { HostQueue } from "./host-queue.ts";
+import type { Host } from "./host.ts";
 import type { Hosts } from "./hosts.ts";
-import { takeAccounts } from "./verdicts.ts";
+
+/** How often an instance says that it lives, and how long that is believed: while sessions wait there, and else. */
+const BUSY = { everyMs: 1_000, ttlMs: 3_500 };
+const IDLE = { everyMs: 10_000, ttlMs: 30_000 };
 
 /**
- * Says for every waiter that it lives, where the store could outlive this instance. The answer's verdicts are left
- * alone: it may be older than what the cycle has learnt since. Its accounts correct the copies the order is kept by.
+ * One call that says that this instance lives, brings the store's clock, tells which instances are gone, and which hosts others
+ * have changed. It is the fallback of every push: a lost one costs at most `BUSY.everyMs`. Whether an instance lives is kept
+ * per instance, so that beats cause no conflicts. A dead instance's waiters are dropped within 5 s: `BUSY.ttlMs` and a beat.
  */
 export class Heartbeat implements Due {
   readonly #engine: EngineContext;
   readonly #hosts: Hosts;
+  readonly #about: () => InstanceAbout;
+  #seenAt = new Map<string, number>();
+  #isBeating = false;
+  #isBusy = false;
+  #isClosed = false;
   dueAt = 0;
   agendaIndex = -1;
 
-  constructor(engine: EngineContext, hosts: Hosts) {
+  constructor(engine: EngineContext, hosts: Hosts, about: () => InstanceAbout) {
     this.#engine = engine;
     this.#hosts = hosts;
+    this.#about = about;
+    engine.agenda.schedule(this, engine.time.now() + IDLE.everyMs);
   }
 
-  /** Begins to beat, unless it does or need not. */
-  start(): void {
-    const { heartbeatMs } = this.#engine.store;
-    if (heartbeatMs === undefined || this.agendaIndex !== -1) return;
-    this.#engine.agenda.schedule(this, this.#engine.clock.now() + heartbeatMs);
+  seenAt(instance: string): number | undefined {
+    return this.#seenAt.get(instance);
+  }
+
+  /** Sessions wait: from now on the beat is quick. */
+  quicken(): void {
+    if (this.#isBusy || this.#isClosed) return;
+    this.#isBusy = true;
+    this.#engine.agenda.schedule(this, this.#engine.time.now() + BUSY.everyMs);
+  }
+
+  /** At once: at the start, so that the fleet and the store's clock are known. */
+  async beat(): Promise<void> {
+    if (this.#isBeating || this.#isClosed) return;
+    this.#isBeating = true;
+    const { store, instance, time } = this.#engine;
+    const waiting = this.#waiting();
+    this.#isBusy = waiting.length > 0;
+    const { everyMs, ttlMs } = this.#isBusy ? BUSY : IDLE;
+    this.#engine.agenda.schedule(this, time.now() + everyMs);
+    try {
+      const hosts = waiting.map(({ key, cache }) => [key, cache.tag] as const);
+      const { now, instances, changed } = await store.beat({ instance, ttlMs, about: this.#about(), hosts });
+      time.learn(now);
+      this.#seenAt = new Map(instances.map((view) => [view.instance, now - view.seenAgoMs]));
+      this.#bury();
+      for (const key of changed) this.#hosts.find(key)?.cycle.refresh();
+    } catch (error) {
+      this.#engine.emit({ type: "store-error", host: undefined, operation: "beat", error });
+    }
+    this.#isBeating = false;
   }
 
   onDue(): void {
-    for (const host of this.#hosts.values()) {
-      if (host.pending === 0) continue;
-      this.start();
-      void this.#beat(host);
-    }
+    void this.beat();
   }
 
-  async #beat(host: HostQueue): Promise<void> {
-    const inside = [...host.waiting].filter(({ place }) => place === "inside");
-    if (inside.length === 0) return;
-    const { calls } = host;
-    try {
-      const { accounts } = await this.#engine.store.register(batchOf(host, this.#engine, inside, false));
-      if (host.calls === calls) takeAccounts(host, accounts, this.#engine.clock.now());
-    } catch (error) {
-      this.#engine.emit({ type: "store-error", host: host.key, operation: "register", error });
+  /** The fleet need not wait for the last beat to run out. */
+  async leave(): Promise<void> {
+    this.#isClosed = true;
+    this.#engine.agenda.cancel(this);
+    const { store, instance } = this.#engine;
+    await store.beat({ instance, ttlMs: 0, about: this.#about(), hosts: [] });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#engine.agenda.cancel(this);
+  }
+
+  #waiting(): Host[] {
+    return [...this.#hosts.values()].filter(({ hasPending }) => hasPending);
+  }
+
+  /** Waiters of instances that are gone. */
+  #bury(): void {
+    for (const host of this.#waiting()) {
+      for (const instance of host.book.index.instances) {
+        if (instance !== this.#engine.instance && !this.#seenAt.has(instance)) host.send({ kind: "dead", instance });
+      }
     }
   }
 }

@@ -1,50 +1,32 @@
-import { resolveHost } from "../host-policy.ts";
-import type { LiveLimits } from "../store/slot-store.ts";
-import type { EngineContext } from "./context.ts";
+import type { LiveLimits } from "../book/records.ts";
+import type { Outcome } from "../inputs.ts";
+import type { Host } from "./host.ts";
 import type { Hosts } from "./hosts.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** What an operator does by hand. `hostname` where it is known: it selects the host's own limits. */
-export type Operation =
+export type Operation = { readonly host: string; readonly hostname?: string | undefined } & (
   | {
       readonly kind: "limits";
-      readonly host: string;
-      readonly hostname?: string | undefined;
       /** All of them: what is not named is as configured again. Undefined: none. */
       readonly limits: LiveLimits | undefined;
     }
-  | {
-      readonly kind: "breaker";
-      readonly host: string;
-      readonly hostname?: string | undefined;
-      readonly isOpen: boolean;
-    }
+  | { readonly kind: "breaker"; readonly isOpen: boolean }
   /** By its fence: tokens are secrets of their owners. */
-  | { readonly kind: "revoke"; readonly slot: number };
+  | { readonly kind: "revoke"; readonly fence: number }
+);
 
-/**
- * Brings an operator's action to the store, and so to every instance: the store decides by it from its next call on,
- * and its hint wakes those who wait. Here it is in force when the call returns; elsewhere at once for whoever asks the
- * store, and within a poll interval for what an instance believes without asking. False: there is no such slot.
- */
-export async function operate(
-  operation: Operation,
-  engine: EngineContext,
-  hosts: Hosts,
-  sessions: Sessions,
-): Promise<boolean> {
-  if (operation.kind === "revoke") {
-    const isDone = await engine.store.operate(operation);
-    if (isDone) sessions.forgetLease(operation.slot);
-    return isDone;
-  }
-  const { host, hostname, ...action } = operation;
-  const known = hosts.find(host);
-  const policy = known?.policy ?? resolveHost(engine.options(), hostname).policy;
-  const isDone = await engine.store.operate({ ...action, host, policy });
-  if (known === undefined) return isDone;
-  // What was heard of the breaker is believed for an interval: not after this.
-  known.hear({ phase: "closed" }, Number.NEGATIVE_INFINITY);
-  engine.wake(known);
-  return isDone;
+/** An operator's action is in force when the promise settles, at every instance that decides after it. False: no such slot. */
+export async function operate(operation: Operation, hosts: Hosts, sessions: Sessions): Promise<boolean> {
+  const host = hosts.open(operation);
+  const outcome = await sent(host, operation);
+  if (outcome.kind === "missing") return false;
+  if (operation.kind === "revoke") sessions.forgetLease(host, operation.fence);
+  return true;
+}
+
+function sent(host: Host, { host: _, hostname: __, ...input }: Operation): Promise<Outcome> {
+  return new Promise((resolve) => {
+    host.send(input, resolve);
+  });
 }

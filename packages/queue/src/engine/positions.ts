@@ -1,40 +1,44 @@
+import type { Book } from "../book/book.ts";
+import type { Bucket } from "../book/bucket.ts";
+import type { WaiterRecord } from "../book/records.ts";
 import { BucketOrder, type OrderClass, type Ranked } from "../order/bucket-order.ts";
-import type { BucketQueue } from "./bucket-queue.ts";
-import type { HostQueue } from "./host-queue.ts";
-import type { Session } from "./session.ts";
 
-/** Up to so many waiters ranks are worked out afresh whenever one changed; beyond, at most once in a poll interval. */
+/** Up to so many waiters ranks are worked out afresh whenever something changed; beyond, at most once in this time. */
 const EXACT_UP_TO = 256;
+const OLDEST_MS = 1_000;
 
 /**
- * Who would be granted when, if nothing else changed: the pool in its order, each grant counted, then those outside by
+ * Who would be granted when, if nothing else changed: the fleet's pool in its order, each grant counted, then those outside by
  * arrival. Worked out for the whole host at once, O(n log n), and only when somebody is told a position.
  */
 export class Positions {
-  #ranks: Map<Session, number> | undefined;
-  #version = -1;
+  #ranks: Map<string, number> | undefined;
+  #isStale = true;
   #at = Number.NEGATIVE_INFINITY;
 
-  of(session: Session, now: number, pollIntervalMs: number): number {
-    const { host } = session;
-    const isStale = this.#version !== host.version && (host.pending <= EXACT_UP_TO || now - this.#at >= pollIntervalMs);
-    if (isStale) {
-      this.#ranks = rank(host, now);
-      this.#version = host.version;
+  /** 1 is next; a session the book does not have yet comes last. */
+  of(session: string, book: Book, now: number): number {
+    const isDue = this.#isStale && (book.size("waiter") <= EXACT_UP_TO || now - this.#at >= OLDEST_MS);
+    if (this.#ranks === undefined || isDue) {
+      this.#ranks = rank(book, now);
+      this.#isStale = false;
       this.#at = now;
     }
-    return this.#ranks?.get(session) ?? host.pending;
+    return this.#ranks.get(session) ?? Math.max(1, book.size("waiter"));
+  }
+
+  stale(): void {
+    this.#isStale = true;
   }
 
   /** Nobody waits: what was worked out would only keep the gone alive. */
   forget(): void {
     this.#ranks = undefined;
-    this.#version = -1;
   }
 }
 
 class Line implements Ranked {
-  readonly sessions: Session[] = [];
+  readonly waiters: WaiterRecord[] = [];
   next = 0;
   inFlight: number;
   weight: number;
@@ -44,51 +48,53 @@ class Line implements Ranked {
   orderIndex = -1;
   orderClass: OrderClass | undefined;
 
-  constructor({ inFlight, weight, usedMs, asOf }: BucketQueue) {
-    this.inFlight = inFlight;
-    this.weight = weight;
-    this.usedMs = usedMs;
-    this.asOf = asOf;
+  constructor(bucket: Bucket | undefined, now: number) {
+    this.inFlight = bucket?.inFlight ?? 0;
+    this.weight = bucket?.weight ?? 1;
+    this.usedMs = bucket?.usedMs ?? 0;
+    this.asOf = bucket?.asOf ?? now;
   }
 }
 
-function rank(host: HostQueue, now: number): Map<Session, number> {
-  const ranks = new Map<Session, number>();
-  const lines = new Map<BucketQueue, Line>();
-  const outside: Session[] = [];
-  for (const session of byArrival(host.waiting)) {
-    if (session.place === "outside") outside.push(session);
-    else lineOf(lines, session.bucket).sessions.push(session);
+function rank(book: Book, now: number): Map<string, number> {
+  const ranks = new Map<string, number>();
+  const lines = new Map<string, Line>();
+  const outside: WaiterRecord[] = [];
+  for (const waiter of byArrival(book.all("waiter"))) {
+    if (!waiter.isInside) outside.push(waiter);
+    else if (book.get("offer", waiter.key) !== undefined) ranks.set(waiter.key, ranks.size + 1);
+    else lineOf(lines, waiter.bucket, book, now).waiters.push(waiter);
   }
-  const order = new BucketOrder<Line>(host.policy.order === "fifo");
+  const level = book.index.ledger.level(book.head.slots, book.inFlight);
+  const order = new BucketOrder<Line>(book.policy.order === "fifo");
   for (const line of lines.values()) addTo(order, line);
-  for (let line = order.best(host.level, now); line !== undefined; line = order.best(host.level, now)) {
-    ranks.set(line.sessions[line.next] as Session, ranks.size + 1);
+  for (let line = order.best(level, now); line !== undefined; line = order.best(level, now)) {
+    ranks.set((line.waiters[line.next] as WaiterRecord).key, ranks.size + 1);
     order.remove(line);
     line.next++;
     line.usedMs += line.inFlight * (now - line.asOf);
     line.asOf = now;
     line.inFlight++;
-    if (line.next < line.sessions.length) addTo(order, line);
+    if (line.next < line.waiters.length) addTo(order, line);
   }
-  for (const session of outside) ranks.set(session, ranks.size + 1);
+  for (const { key } of outside) ranks.set(key, ranks.size + 1);
   return ranks;
 }
 
-function byArrival(sessions: Iterable<Session>): Session[] {
-  return [...sessions].sort((a, b) => a.claims.arrivedAt - b.claims.arrivedAt);
+function byArrival(waiters: Iterable<WaiterRecord>): WaiterRecord[] {
+  return [...waiters].sort((a, b) => a.arrivedAt - b.arrivedAt);
 }
 
-function lineOf(lines: Map<BucketQueue, Line>, bucket: BucketQueue): Line {
-  let line = lines.get(bucket);
+function lineOf(lines: Map<string, Line>, name: string, book: Book, now: number): Line {
+  let line = lines.get(name);
   if (line === undefined) {
-    line = new Line(bucket);
-    lines.set(bucket, line);
+    line = new Line(book.index.bucket(name), now);
+    lines.set(name, line);
   }
   return line;
 }
 
 function addTo(order: BucketOrder<Line>, line: Line): void {
-  line.headAt = line.sessions[line.next]?.claims.arrivedAt ?? 0;
+  line.headAt = line.waiters[line.next]?.arrivedAt ?? 0;
   order.add(line);
 }

@@ -1,14 +1,10 @@
-import type { HostPolicy } from "../host-policy.ts";
-import type { ReleaseReply } from "../store/slot-store.ts";
+import { hostOfToken } from "../slot-token.ts";
 import type { EngineContext } from "./context.ts";
-import type { HostQueue } from "./host-queue.ts";
 import type { Hosts } from "./hosts.ts";
 import type { Sessions } from "./sessions.ts";
 
 export interface ReleaseInput {
   readonly slotToken: string;
-  readonly host?: string | undefined;
-  readonly hostname?: string | undefined;
   /** When the upstream was hit, by the caller's clock. */
   readonly hitUpstreamAtMs?: number | undefined;
   /** The caller's clock now: with it a wrong clock does no harm. */
@@ -17,7 +13,11 @@ export interface ReleaseInput {
   readonly status?: number | undefined;
 }
 
-/** Brings slots back, whatever becomes of the caller's connection. */
+export interface RenewReply {
+  readonly leaseMs: number;
+}
+
+/** What holders of slots ask. Their token names the host: nothing else is needed, and no host is created for it. */
 export class Releases {
   readonly #engine: EngineContext;
   readonly #sessions: Sessions;
@@ -29,76 +29,50 @@ export class Releases {
     this.#hosts = hosts;
   }
 
-  release(input: ReleaseInput): Promise<ReleaseReply | undefined> {
-    const { slotToken, host: key, status } = input;
-    const { clock, store, outbox } = this.#engine;
+  /** Acknowledged at once; the host's cycle takes it to the store, whatever becomes of the caller. */
+  release(input: ReleaseInput): void {
+    const { slotToken, status } = input;
+    const key = hostOfToken(slotToken);
+    const { emit, time } = this.#engine;
+    if (key === undefined) {
+      emit({ type: "late-release", host: undefined });
+      return;
+    }
     const session = this.#sessions.findToken(slotToken);
-    const host =
-      session?.host ?? (key === undefined ? undefined : this.#hosts.hostOf({ host: key, hostname: input.hostname }));
     if (session !== undefined) this.#sessions.setLease(session, 0);
-    const policy = host?.policy;
-    const hitAt = hitAtOf(input, clock.now(), policy);
-    let reply: ReleaseReply | undefined;
-    let isTold = false;
+    const host = this.#hosts.open({ host: key });
+    host.send({ kind: "release", slotToken, hitAt: this.#hitAt(input), status }, (outcome) => {
+      if (outcome.kind !== "released") {
+        emit({ type: "late-release", host: key });
+        return;
+      }
+      const { bucket, endsAt, heldMs } = outcome;
+      if (session !== undefined) this.#sessions.forget(session);
+      emit({ type: "released", host: key, bucket, endsInMs: Math.max(0, endsAt - time.now()), heldMs });
+    });
+  }
+
+  /** Undefined: the lease is lost. */
+  renew(slotToken: string): Promise<RenewReply | undefined> {
+    const key = hostOfToken(slotToken);
+    if (key === undefined) return Promise.resolve(undefined);
+    const { time } = this.#engine;
     return new Promise((resolve) => {
-      outbox.post({
-        operation: "release",
-        host: host?.key,
-        giveUpAt: clock.now() + (policy?.leaseMs ?? DEFAULT_LEASE_MS),
-        send: async () => {
-          const hitAgoMs = hitAt === undefined ? undefined : clock.now() - hitAt;
-          const { freedTold } = this.#hosts;
-          const asked = store.release({
-            slotToken,
-            host: host?.key,
-            policy,
-            hitAgoMs,
-            status,
-            uncollectedBy: undefined,
-          });
-          isTold = this.#hosts.freedTold !== freedTold;
-          reply = await (isTold ? asked : this.#onItsWay(asked, host));
-        },
-        done: () => {
-          if (reply?.isReleased === true) {
-            if (session !== undefined) this.#sessions.forget(session);
-            this.#freed(reply, isTold);
-          } else if (reply !== undefined) this.#engine.emit({ type: "late-release", host: host?.key });
-          // The answer may have closed the breaker for those who wait.
-          if (status !== undefined && host?.breaker.phase === "open") this.#engine.wake(host);
-          resolve(reply);
-        },
+      this.#hosts.open({ host: key }).send({ kind: "renew", slotToken }, (outcome) => {
+        const endsAt = outcome.kind === "renewed" ? outcome.endsAt : 0;
+        const session = this.#sessions.findToken(slotToken);
+        if (session !== undefined) this.#sessions.setLease(session, endsAt);
+        const leaseMs = endsAt - time.now();
+        resolve(leaseMs > 0 ? { leaseMs } : undefined);
       });
     });
   }
 
-  async #onItsWay(asked: Promise<ReleaseReply>, host: HostQueue | undefined): Promise<ReleaseReply> {
-    if (host !== undefined) host.releasing++;
-    try {
-      return await asked;
-    } finally {
-      if (host !== undefined) host.releasing--;
-    }
-  }
-
-  /** `isTold`: the store has said so itself, in the midst of the call; counted twice, the slot would be tried for twice. */
-  #freed({ host, bucket, endsInMs, heldMs }: ReleaseReply & { isReleased: true }, isTold: boolean): void {
-    this.#engine.emit({ type: "released", host, bucket, endsInMs, heldMs });
-    if (endsInMs > 0 || !isTold) this.#hosts.endsIn(host, bucket, endsInMs);
+  /** In store time. A hit in the future, or longer ago than any hold lasts, counts as now. */
+  #hitAt({ hitUpstreamAtMs, callerNow }: ReleaseInput): number | undefined {
+    if (hitUpstreamAtMs === undefined) return undefined;
+    const now = this.#engine.time.now();
+    const agoMs = (callerNow ?? now) - hitUpstreamAtMs;
+    return agoMs >= 0 ? now - agoMs : now;
   }
 }
-
-/** In server time. What cannot be true, the future and more than a lease ago, counts as now. */
-function hitAtOf(
-  { hitUpstreamAtMs, callerNow }: ReleaseInput,
-  now: number,
-  policy: HostPolicy | undefined,
-): number | undefined {
-  if (hitUpstreamAtMs === undefined) return undefined;
-  const agoMs = (callerNow ?? now) - hitUpstreamAtMs;
-  const isPossible = agoMs >= 0 && agoMs <= (policy?.leaseMs ?? DEFAULT_LEASE_MS);
-  return isPossible ? now - agoMs : now;
-}
-
-/** For a slot of a host this instance knows nothing of. */
-const DEFAULT_LEASE_MS = 30_000;

@@ -1,44 +1,52 @@
-import type { CancelResult, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
+import type { CancelResult, PollAnswer } from "@slotkeeper/protocol";
 import { CapacityMismatchError } from "slotkeeper";
-import { phaseFor } from "../store/breaker.ts";
-import type { GrantedSlot, SessionEnd } from "../store/slot-store.ts";
+import type { LeaseRecord, SessionRecord } from "../book/records.ts";
+import { standingOf } from "../book/standing.ts";
+import type { Outcome } from "../inputs.ts";
+import { answerOf } from "./answers.ts";
 import type { EngineContext } from "./context.ts";
 import { DrainMeter } from "./drain-meter.ts";
-import { heard } from "./first-news.ts";
-import type { HostQueue } from "./host-queue.ts";
+import type { Host, HostListener } from "./host.ts";
 import { type CallSignal, Poll } from "./poll.ts";
 import { PENDING, Session, type SessionInit, type SessionState } from "./session.ts";
-import { Withdrawals } from "./withdrawals.ts";
 
 /**
- * The lives of sessions: every transition of the table in `session.ts` is a method here.
+ * The sessions of this instance: polls, deadlines, answers. What becomes of a session is decided in its host's book; here it is
+ * read from there, and what its client does is sent there.
  *
- * L1 a session ends once: `#end` is the only way out, and moves only what has not ended. L2 it is counted in its host
- * exactly while pending. L3 a held poll is answered in the same turn in which its session leaves `pending`. L4 whatever
- * ends here without a fetched slot is withdrawn from the store; and since a try may be slower than the withdrawal, a slot
- * that comes for an ended session is given back (`giveBackUntold`), and one whose answer was lost is withdrawn once more.
- * L5 nobody is granted past his deadline: a store remembers a session's grant until then, so that what it grants before is
- * the session's one slot, and what it grants later might be a second.
+ * L1 a session ends once: `#end` is the only way out, and moves only what has not ended. L2 it is counted in its host exactly
+ * while pending. L3 a held poll is answered in the same turn in which its session leaves `pending`. L4 whatever ends here
+ * without a fetched slot is sent to the host as ended. L5 nothing is granted past a deadline.
  */
-export class Sessions {
+export class Sessions implements HostListener {
   readonly #engine: EngineContext;
-  readonly #answer: (session: Session) => PollAnswer;
-  readonly #withdrawals: Withdrawals;
   readonly #byId = new Map<string, Session>();
   readonly #byRequest = new Map<string, Session>();
   readonly #byToken = new Map<string, Session>();
-  /** How fast sessions of this instance stop waiting. */
-  readonly drain = new DrainMeter();
-  pending = 0;
+  readonly #pendingOf = new Map<string, number>();
+  readonly #drain = new DrainMeter();
+  #pending = 0;
 
-  constructor(engine: EngineContext, answer: (session: Session) => PollAnswer) {
+  constructor(engine: EngineContext) {
     this.#engine = engine;
-    this.#answer = answer;
-    this.#withdrawals = new Withdrawals(engine);
   }
 
   get size(): number {
     return this.#byId.size;
+  }
+
+  get pending(): number {
+    return this.#pending;
+  }
+
+  /** Average time between two sessions that stop waiting here. */
+  get drainIntervalMs(): number | undefined {
+    return this.#drain.intervalMs;
+  }
+
+  /** Pending sessions of a bucket, over all hosts. */
+  pendingOf(bucket: string): number {
+    return this.#pendingOf.get(bucket) ?? 0;
   }
 
   values(): Iterable<Session> {
@@ -57,80 +65,66 @@ export class Sessions {
     return this.#byToken.get(slotToken);
   }
 
-  /** The caller holds it, touches it, or has it wait for news: that gives it its first moment. */
+  /** The caller must call `hold`, `touch` or `awaitNews` next: that schedules its first timer. */
   create(init: SessionInit): Session {
     const session = new Session(init, this.#onDue);
     const { id, bucket } = session.claims;
     this.#byId.set(id, session);
     if (session.requestKey !== undefined) this.#byRequest.set(session.requestKey, session);
-    const { host } = session;
-    if (host.pending === 0) host.heat.becameBusy(init.now, this.#engine.options().pollIntervalMs);
-    this.pending++;
-    host.arrive(session);
-    host.longestOpenMs = Math.max(host.longestOpenMs, init.openMs);
-    this.#engine.emit({ type: "session-created", host: host.key, bucket, session: id, isAdopted: init.isAdopted });
+    session.host.remember(session);
+    this.#countPending(session, 1);
+    const { isAdopted, host } = session;
+    this.#engine.emit({ type: "session-created", host: host.key, bucket, session: id, isAdopted });
+    this.#join(session);
     return session;
   }
 
   /** Holds a call until the session's state changes, at most until `until`. */
   hold(session: Session, until: number, signal: CallSignal | undefined): Promise<PollAnswer> {
     const poll = new Poll(session, until, signal, this.#closed);
-    this.#wakeUp(session);
+    this.#came(session);
+    if (session.isOffered) session.host.cycle.wake();
     this.#reschedule(session);
     return poll.answered;
   }
 
   /** The client was here and got its answer at once. */
   touch(session: Session): void {
-    this.#wakeUp(session);
+    this.#came(session);
     this.#closed(session);
   }
 
-  /** The store granted. Asks again whether there is time left, a client, and a lease: the decision took time. */
-  grant(session: Session, slot: GrantedSlot, askedAt: number): void {
+  /** What the book says of the session, done here. */
+  settle(session: Session): void {
+    const { host, claims } = session;
+    const standing = standingOf(host.book, claims.id, this.#engine.time.now());
+    session.setOffered(standing.kind === "waiting" && standing.offer !== undefined);
     if (!session.isPending) return;
-    const grantedAt = this.#engine.clock.now();
-    const leaseUntil = askedAt + slot.leaseMs;
-    // Its timer is late, the process stood still: the withdrawal gives the slot back.
-    if (grantedAt >= session.claims.deadlineAt) {
-      this.timeout(session, "deadline");
-      return;
-    }
-    session.isAdopted = false;
-    if (!session.isAwake || leaseUntil <= grantedAt) {
-      this.#giveBack(session, slot);
-      return;
-    }
-    this.#leave(session, grantedAt);
-    session.state = { kind: "granted", slot, grantedAt, leaseUntil, isFetched: false };
-    this.#byToken.set(slot.slotToken, session);
-    if (session.polls.length > 0) this.#answerPolls(session);
-    else this.#engine.agenda.schedule(session, grantedAt + this.#engine.options().collectMs);
+    if (standing.kind === "held") this.#grant(session, standing.lease);
+    else if (standing.kind === "ended") this.#endAs(session, standing.record);
+    else if (standing.kind === "waiting" && standing.waiter.instance !== this.#engine.instance) this.#moved(session);
+    else if (standing.kind === "waiting" && session.isOffered && session.isPolled) host.cycle.wake();
+    else if (standing.kind === "unknown" && !session.isJoining) this.#rejoin(session);
   }
 
   /** A granted session's slot reaches its client. */
   fetch(session: Session): void {
-    if (session.state.kind !== "granted" || session.state.isFetched) return;
-    const now = this.#engine.clock.now();
-    const { slot, grantedAt, leaseUntil } = session.state;
-    session.state = { kind: "granted", slot, grantedAt, leaseUntil, isFetched: true };
-    this.#engine.agenda.schedule(session, now + this.#engine.options().grantedKeepMs);
-    const { host, claims } = session;
-    const waitedMs = Math.max(0, grantedAt - claims.arrivedAt);
-    host.heat.addWait(waitedMs);
-    host.drain.left(now);
+    const { state, host, claims } = session;
+    if (state.kind !== "granted" || state.isFetched) return;
+    session.become({ ...state, isFetched: true });
+    const { agenda, time, options } = this.#engine;
+    agenda.schedule(session, time.now() + options().grantedKeepMs);
+    const waitedMs = Math.max(0, state.grantedAt - claims.arrivedAt);
     const { id, bucket } = claims;
-    this.#engine.emit({ type: "granted", host: host.key, bucket, session: id, slot: slot.fence, waitedMs });
+    this.#engine.emit({ type: "granted", host: host.key, bucket, session: id, slot: state.fence, waitedMs });
   }
 
   /** The lease was renewed, or is over (0): what a repeated poll is told. */
   setLease(session: Session, leaseUntil: number): void {
-    if (session.state.kind !== "granted") return;
-    const { slot, grantedAt, isFetched } = session.state;
-    session.state = { kind: "granted", slot, grantedAt, leaseUntil, isFetched };
+    if (session.state.kind === "granted") session.become({ ...session.state, leaseUntil });
   }
 
-  /** Its slot is over and the store knows: whoever asks for it again is told by the store. */
+  /** Its slot is over and the book knows: a repeated poll is answered from there. */
   forget(session: Session): void {
     const isKept = this.#byId.get(session.claims.id) === session;
     if (!isKept || session.state.kind !== "granted" || !session.state.isFetched) return;
@@ -139,175 +133,166 @@ export class Sessions {
   }
 
   /** The slot was taken away: a repeated poll must not promise it again. */
-  forgetLease(slot: number): void {
+  forgetLease(host: Host, fence: number): void {
     for (const session of this.#byToken.values()) {
-      if (session.state.kind === "granted" && session.state.slot.fence === slot) this.setLease(session, 0);
+      const { state } = session;
+      if (session.host === host && state.kind === "granted" && state.fence === fence) this.setLease(session, 0);
     }
-  }
-
-  throttle(session: Session, code: number, retryInMs: number): void {
-    const now = this.#engine.clock.now();
-    const end = session.mayBeStored ? "throttled" : undefined;
-    if (!this.#end(session, { kind: "throttled", code, retryAt: now + retryInMs }, end)) return;
-    const { id, bucket } = session.claims;
-    this.#engine.emit({ type: "throttled", host: session.host.key, bucket, session: id, code });
-  }
-
-  /**
-   * Everybody at the host for whom the breaker is open. Those the store must be asked about first stay, and those it is
-   * deciding about: they may have a slot. So does everybody where the news is older than a poll interval: another instance,
-   * or an operator there, may have closed it.
-   */
-  throttleAll(host: HostQueue, now: number): void {
-    const { breaker, breakerAt } = host;
-    if (breaker.phase === "closed" || now - breakerAt >= this.#engine.options().pollIntervalMs) return;
-    const view = { ...breaker, openForMs: breaker.openForMs + now - host.breakerAt };
-    if (view.openForMs >= host.longestOpenMs) return;
-    for (const session of host.waiting) {
-      if (session.isAdopted || session.place === "trying") continue;
-      if (phaseFor(view, session.openMs) === "open") this.throttle(session, view.code, session.openMs - view.openForMs);
-    }
-  }
-
-  /** `isStored`: the store said so, and need not be told. */
-  timeout(session: Session, reason: string, isStored = false): void {
-    const waitedMs = Math.max(0, this.#engine.clock.now() - session.claims.arrivedAt);
-    if (!this.#end(session, { kind: "timeout", reason }, isStored ? undefined : "timeout")) return;
-    session.host.heat.addWait(waitedMs);
-    const { id, bucket } = session.claims;
-    this.#engine.emit({ type: "timeout", host: session.host.key, bucket, session: id, reason, waitedMs });
   }
 
   cancel(session: Session): CancelResult {
-    const isEnded = !this.#end(session, { kind: "canceled" }, "canceled");
-    if (isEnded) return "noop";
-    const { id, bucket } = session.claims;
-    this.#engine.emit({ type: "canceled", host: session.host.key, bucket, session: id, result: "canceled" });
+    if (!this.#end(session, { kind: "canceled" }, "canceled")) return "noop";
+    this.#emitEnd(session, "canceled");
     return "canceled";
-  }
-
-  /** The named semaphore it asked for has another capacity: it never was. */
-  refuse(session: Session, capacity: number): void {
-    const { host, claims } = session;
-    const semaphore = host.hostname ?? host.key;
-    session.refusal = new CapacityMismatchError({ semaphore, capacity, requested: claims.limit ?? capacity });
-    this.#leave(session, this.#engine.clock.now());
-    this.#engine.agenda.cancel(session);
-    this.#drop(session);
-    session.state = { kind: "canceled" };
-    for (const poll of session.polls) poll.fail(session.refusal);
-    const { id, bucket } = claims;
-    this.#engine.emit({ type: "canceled", host: host.key, bucket, session: id, result: "canceled" });
-  }
-
-  /** A session not known here: another instance may have it, and the store tells it. */
-  withdrawUnknown(host: HostQueue, claims: SessionClaims): void {
-    this.#withdrawals.add({ host, claims }, "canceled");
   }
 
   /** Every held poll is answered with what is so now. */
   answerAll(): void {
     for (const session of this.#byId.values()) {
       this.#answerPolls(session);
-      heard(session, this.#engine.agenda);
+      session.heard(this.#engine.agenda);
     }
   }
 
-  #end(session: Session, state: SessionState, end: SessionEnd | undefined): boolean {
-    const now = this.#engine.clock.now();
-    const isHeld = session.state.kind === "granted" && session.state.leaseUntil > now;
-    if (session.state.kind === "granted" && isHeld && state.kind === "canceled") {
-      this.#byToken.delete(session.state.slot.slotToken);
-    } else if (!session.isPending) return false;
-    else this.#leave(session, now);
-    session.state = state;
-    if (end !== undefined) this.#withdrawals.add(session, end);
-    this.#engine.agenda.schedule(session, now + this.#engine.options().grantedKeepMs);
+  /** First calls are told what is known: they are pending. */
+  storeFailed(host: Host): void {
+    for (const session of host.waiting) session.heard(this.#engine.agenda);
+  }
+
+  #join(session: Session): void {
+    const { host, claims, isAdopted, isHeard } = session;
+    session.setJoining(true);
+    // Only a newcomer can be refused: whoever was let in has a say in what the capacity is.
+    const limit = isAdopted || isHeard ? undefined : claims.limit;
+    host.send({ kind: "arrive", limit, ...this.#joining(session) }, (outcome) => this.#joined(session, outcome));
+  }
+
+  /** The book has lost it, because this instance was taken for dead or the store lost its tail. */
+  #rejoin(session: Session): void {
+    if (this.#engine.time.now() < session.claims.deadlineAt) this.#join(session);
+    else this.#timeout(session, "deadline", true);
+  }
+
+  #joining({ claims, host, openMs }: Session) {
+    const { id, bucket, arrivedAt, deadlineAt } = claims;
+    return { session: id, bucket, weight: host.configured.weightOf(bucket), arrivedAt, deadlineAt, openMs };
+  }
+
+  #joined(session: Session, outcome: Outcome): void {
+    session.setJoining(false);
+    if (outcome.kind === "throttled") this.#throttle(session, outcome.code, outcome.retryAt);
+    else if (outcome.kind === "mismatch") this.#refuse(session, outcome.capacity);
+    else this.settle(session);
+    session.heard(this.#engine.agenda);
+  }
+
+  #grant(session: Session, lease: LeaseRecord): void {
+    const { time, options, agenda, instance } = this.#engine;
+    const now = time.now();
+    if (lease.instance !== instance) {
+      // Another instance answers for it; a client that asks here has it moved here first.
+      if (session.isPolled) this.#join(session);
+      else this.#moved(session);
+      return;
+    }
+    if (now >= session.claims.deadlineAt) {
+      this.#timeout(session, "deadline");
+      return;
+    }
+    this.#leave(session, now);
+    const { key: slotToken, fence, grantedAt, endsAt: leaseUntil } = lease;
+    session.become({ kind: "granted", slotToken, fence, grantedAt, leaseUntil, isFetched: false });
+    this.#byToken.set(slotToken, session);
+    if (session.isPolled) this.#answerPolls(session);
+    else agenda.schedule(session, now + options().collectMs);
+  }
+
+  #throttle(session: Session, code: number, retryAt: number): void {
+    if (!this.#end(session, { kind: "throttled", code, retryAt }, undefined)) return;
+    const { id, bucket } = session.claims;
+    this.#engine.emit({ type: "throttled", host: session.host.key, bucket, session: id, code });
+  }
+
+  #timeout(session: Session, reason: string, isStored = false): void {
+    const waitedMs = Math.max(0, this.#engine.time.now() - session.claims.arrivedAt);
+    if (!this.#end(session, { kind: "timeout", reason }, isStored ? undefined : "timeout")) return;
+    const { id, bucket } = session.claims;
+    this.#engine.emit({ type: "timeout", host: session.host.key, bucket, session: id, reason, waitedMs });
+  }
+
+  /** The named semaphore it asked for has another capacity: it never was. */
+  #refuse(session: Session, capacity: number): void {
+    const { host, claims } = session;
+    if (!session.isPending) return;
+    const semaphore = host.hostname ?? host.key;
+    const refusal = new CapacityMismatchError({ semaphore, capacity, requested: claims.limit ?? capacity });
+    this.#leave(session, this.#engine.time.now());
+    this.#engine.agenda.cancel(session);
+    this.#drop(session);
+    session.refuse(refusal);
+    for (const poll of session.polls) poll.fail(refusal);
+    this.#emitEnd(session, "canceled");
+  }
+
+  /** The book says that it ended: nothing is sent. */
+  #endAs(session: Session, { end, code, retryAt }: Pick<SessionRecord, "end" | "code" | "retryAt">): void {
+    if (end === "throttled") this.#throttle(session, code ?? 0, retryAt ?? 0);
+    else this.#timeout(session, end === "timeout" ? "deadline" : end, true);
+  }
+
+  /** Another instance has it: a client that still waits here asks again, and is told to. */
+  #moved(session: Session): void {
+    const { host, claims } = session;
     this.#answerPolls(session);
-    heard(session, this.#engine.agenda);
+    this.#leave(session, this.#engine.time.now());
+    this.#engine.agenda.cancel(session);
+    this.#drop(session);
+    session.heard(this.#engine.agenda);
+    this.#engine.emit({ type: "moved", host: host.key, bucket: claims.bucket, session: claims.id });
+  }
+
+  #end(session: Session, state: SessionState, end: "timeout" | "canceled" | undefined): boolean {
+    const { time, agenda, options } = this.#engine;
+    const now = time.now();
+    const { state: was, host, claims } = session;
+    if (was.kind === "granted" && was.leaseUntil > now && state.kind === "canceled")
+      this.#byToken.delete(was.slotToken);
+    else if (!session.isPending) return false;
+    else this.#leave(session, now);
+    session.become(state);
+    if (end !== undefined) host.send({ kind: "end", session: claims.id, end, keepUntil: claims.deadlineAt });
+    agenda.schedule(session, now + options().grantedKeepMs);
+    this.#answerPolls(session);
+    session.heard(agenda);
     return true;
   }
 
+  #emitEnd({ host, claims: { id, bucket } }: Session, result: CancelResult): void {
+    this.#engine.emit({ type: "canceled", host: host.key, bucket, session: id, result });
+  }
+
   #answerPolls(session: Session): void {
-    if (session.polls.length === 0) return;
+    if (!session.isPolled) return;
     this.fetch(session);
-    const answer = this.#answer(session);
+    const answer = answerOf(session, this.#engine.time.now());
     for (const poll of session.polls) poll.answer(answer);
-    session.lastAnswerAt = this.#engine.clock.now();
+    session.answeredAt(this.#engine.time.now());
   }
 
-  /** The slot goes to the next waiter, the session back to its place. */
-  #giveBack(session: Session, slot: GrantedSlot): void {
-    session.host.settleReturning(session);
-    this.#emitUncollected(session, slot);
-    this.#returnSlot(session.host, slot, (isReturned) => this.#gaveBack(session, !isReturned));
-    this.#reschedule(session);
+  /** A client that comes back may be granted again; one that never left changes nothing. */
+  #came(session: Session): void {
+    if (session.isAway) this.#setAway(session, false);
   }
 
-  /**
-   * The store granted, but the session had ended while it decided. Mostly the withdrawal has taken the slot back already; but
-   * it may have reached the store before the try did.
-   */
-  giveBackUntold(session: Session, slot: GrantedSlot): void {
-    this.#returnSlot(session.host, slot, (isReturned) => {
-      if (isReturned) this.#emitUncollected(session, slot);
-    });
-  }
-
-  /** It ended while the store decided, and the answer was lost: nobody knows whether it has a slot. */
-  withdrawAgain(session: Session): void {
-    const { kind } = session.state;
-    if (kind === "pending" || kind === "granted") return;
-    // Its request was repeated after it was forgotten here: who has its name now asks the store, and is told of the slot.
-    const isSucceeded = this.#byId.get(session.claims.id)?.isPending === true;
-    if (!isSucceeded) this.#withdrawals.add(session, kind);
-  }
-
-  #returnSlot(host: HostQueue, { slotToken }: GrantedSlot, done: (isReturned: boolean) => void): void {
-    const { store, instance, outbox, clock } = this.#engine;
-    let isReturned = true;
-    outbox.post({
-      operation: "release",
-      host: host.key,
-      giveUpAt: clock.now() + host.policy.leaseMs,
-      send: async () => {
-        const request = { slotToken, host: host.key, policy: host.policy, hitAgoMs: undefined, status: undefined };
-        const reply = await store.release({ ...request, uncollectedBy: instance });
-        isReturned = reply.isReleased;
-      },
-      done: () => done(isReturned),
-    });
-  }
-
-  #emitUncollected({ host, bucket, claims }: Session, { fence }: GrantedSlot): void {
-    this.#engine.emit({ type: "uncollected", host: host.key, bucket: bucket.name, session: claims.id, slot: fence });
-  }
-
-  /** Refused: another instance has delivered the slot, or it is over. Whoever asks here again is told by the store. */
-  #gaveBack(session: Session, isRefused: boolean): void {
-    if (!session.isPending || session.place !== "returning") return;
-    if (isRefused && !session.isAwake) {
-      const { host, claims } = session;
-      this.#leave(session, this.#engine.clock.now());
-      this.#engine.agenda.cancel(session);
-      this.#drop(session);
-      this.#engine.emit({ type: "moved", host: host.key, bucket: claims.bucket, session: claims.id });
-      return;
-    }
-    session.host.makeFresh(session);
-    this.#engine.wake(session.host);
-  }
-
-  /** A client that comes back may have a free slot waiting; one that never left changes nothing. */
-  #wakeUp(session: Session): void {
-    if (session.isAwake) return;
-    session.host.setAwake(session, true);
-    this.#engine.wake(session.host);
+  #setAway(session: Session, isAway: boolean): void {
+    session.setAway(isAway);
+    const awayAt = isAway ? session.lastAnswerAt : undefined;
+    session.host.send({ kind: "client", session: session.claims.id, awayAt });
   }
 
   readonly #closed = (session: Session): void => {
-    session.lastAnswerAt = this.#engine.clock.now();
-    if (session.polls.length === 0) this.#reschedule(session);
+    session.answeredAt(this.#engine.time.now());
+    if (!session.isPolled) this.#reschedule(session);
   };
 
   /**
@@ -319,58 +304,67 @@ export class Sessions {
     const { collectMs, idleMs } = this.#engine.options();
     let dueAt = session.claims.deadlineAt;
     for (const { until } of session.polls) dueAt = Math.min(dueAt, until);
-    if (session.polls.length === 0)
-      dueAt = Math.min(dueAt, session.lastAnswerAt + (session.isAwake ? collectMs : idleMs));
+    if (!session.isPolled) dueAt = Math.min(dueAt, session.lastAnswerAt + (session.isAway ? idleMs : collectMs));
     this.#engine.agenda.schedule(session, dueAt);
   }
 
   readonly #onDue = (session: Session): void => {
-    const now = this.#engine.clock.now();
-    if (session.state.kind === "granted" && !session.state.isFetched)
-      this.#uncollected(session, session.state.slot, now);
+    const now = this.#engine.time.now();
+    const { state } = session;
+    if (state.kind === "granted" && !state.isFetched) this.#uncollected(session, state, now);
     else if (!session.isPending) this.#drop(session);
-    else if (now >= session.claims.deadlineAt) this.timeout(session, "deadline");
-    else if (session.polls.length === 0 && now >= session.lastAnswerAt + this.#engine.options().idleMs)
-      this.timeout(session, "idle");
-    else if (session.polls.length === 0) {
-      session.host.setAwake(session, false);
+    else if (now >= session.claims.deadlineAt) this.#timeout(session, "deadline");
+    else if (session.isPolled) this.#endWindows(session, now);
+    else if (now >= session.lastAnswerAt + this.#engine.options().idleMs) this.#timeout(session, "idle");
+    else {
+      if (!session.isAway) this.#setAway(session, true);
       this.#reschedule(session);
-    } else this.#endWindows(session, now);
+    }
   };
 
   #endWindows(session: Session, now: number): void {
     for (const poll of session.polls) {
       if (poll.until > now) continue;
-      poll.answer(this.#answer(session));
-      session.lastAnswerAt = now;
+      poll.answer(answerOf(session, now));
+      session.answeredAt(now);
     }
     this.#reschedule(session);
   }
 
-  #uncollected(session: Session, slot: GrantedSlot, now: number): void {
-    this.#byToken.delete(slot.slotToken);
-    session.state = PENDING;
-    session.bucket = session.host.bucketFor(session.claims.bucket, now);
-    session.isAwake = false;
-    session.host.comeBack(session);
-    this.pending++;
-    this.#giveBack(session, slot);
+  /** Its client left between the decision and the answer. The slot goes to the next waiter, the session to its place. */
+  #uncollected(session: Session, { slotToken }: SessionState & { kind: "granted" }, now: number): void {
+    this.#byToken.delete(slotToken);
+    session.become(PENDING);
+    session.setAway(true);
+    session.host.setWaiting(session, true);
+    this.#countPending(session, 1);
+    session.setJoining(true);
+    session.host.send({ kind: "return", awayAt: now - this.#engine.options().collectMs, ...this.#joining(session) }, () => {
+      session.setJoining(false);
+      this.settle(session);
+    });
+    this.#reschedule(session);
   }
 
   #leave(session: Session, now: number): void {
-    const { host } = session;
-    host.leave(session, now, this.#engine.options().idleMs);
-    this.pending--;
-    this.drain.left(now);
-    if (host.pending > 0) return;
-    host.heat.becameIdle(now);
-    host.positions.forget();
+    session.host.setWaiting(session, false);
+    this.#countPending(session, -1);
+    this.#drain.step(now);
+    if (!session.host.hasPending) session.host.positions.forget();
+  }
+
+  #countPending({ claims: { bucket } }: Session, by: 1 | -1): void {
+    this.#pending += by;
+    const count = this.pendingOf(bucket) + by;
+    if (count > 0) this.#pendingOf.set(bucket, count);
+    else this.#pendingOf.delete(bucket);
   }
 
   #drop(session: Session): void {
-    this.#byId.delete(session.claims.id);
-    if (session.requestKey !== undefined) this.#byRequest.delete(session.requestKey);
-    if (session.state.kind === "granted") this.#byToken.delete(session.state.slot.slotToken);
-    session.host.sessions--;
+    if (this.#byId.get(session.claims.id) === session) this.#byId.delete(session.claims.id);
+    if (session.requestKey !== undefined && this.#byRequest.get(session.requestKey) === session)
+      this.#byRequest.delete(session.requestKey);
+    if (session.state.kind === "granted") this.#byToken.delete(session.state.slotToken);
+    session.host.forget();
   }
 }

@@ -13,9 +13,3 @@ export interface Rank {
   headAt: number;
 }
 
-/** A bucket's account as a store tells it: by value, as of the store's now. */
-export interface AccountView {
-  readonly bucket: string;
-  readonly inFlight: number;
-  readonly usedMs: number;
-}

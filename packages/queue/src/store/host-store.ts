@@ -15,7 +15,7 @@ import type { BookImage, Changes } from "../book/records.ts";
  *   P8 a call that fails may have happened; repeating it is safe
  */
 export interface HostStore {
-  /** The store's clock, as of the last answer. `undefined`: the process's own clock is the store's. */
+  /** `own`: the clock of the process is the store's, and the store ends with it. `shared`: the store has its own. */
   readonly clock: "own" | "shared";
   /** What was committed since `since`, or the whole host. */
   read(host: string, since: Tag | undefined): Promise<ReadReply>;
@@ -67,6 +67,8 @@ export interface ReadReply {
   /** Undefined: there is no such host. */
   readonly tag: Tag | undefined;
   readonly tail: Tail;
+  /** Of a host that is not known: its fences must be above this. Absent: the clock is enough. */
+  readonly fenceFloor?: number;
 }
 
 /** How to get from the caller's state to the store's: the commits in between, in order, or everything. */

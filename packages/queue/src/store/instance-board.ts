@@ -1,26 +1,21 @@
-import type { InstanceNotice, InstanceView } from "./slot-store.ts";
+import type { InstanceAbout, InstanceView } from "./host-store.ts";
 
-interface Posted extends InstanceNotice {
-  readonly postedAt: number;
-}
-
-/** Notices of instances, each until its time is over. A fleet is small: reading looks at all of them. */
+/** Which instances have said that they live, and for how long that is believed. */
 export class InstanceBoard {
-  readonly #notices = new Map<string, Posted>();
+  readonly #beats = new Map<string, { readonly seenAt: number; readonly until: number; readonly about: InstanceAbout }>();
 
-  put(notice: InstanceNotice, now: number): void {
-    if (notice.ttlMs > 0) this.#notices.set(notice.instance, { ...notice, postedAt: now });
-    else this.#notices.delete(notice.instance);
+  /** `ttlMs` 0: it leaves. */
+  put(instance: string, ttlMs: number, about: InstanceAbout, now: number): void {
+    if (ttlMs <= 0) this.#beats.delete(instance);
+    else this.#beats.set(instance, { seenAt: now, until: now + ttlMs, about });
   }
 
   read(now: number): InstanceView[] {
-    for (const { instance, postedAt, ttlMs } of this.#notices.values()) {
-      if (postedAt + ttlMs <= now) this.#notices.delete(instance);
+    const views: InstanceView[] = [];
+    for (const [instance, { seenAt, until, about }] of this.#beats) {
+      if (until <= now) this.#beats.delete(instance);
+      else views.push({ instance, seenAgoMs: now - seenAt, about });
     }
-    return Array.from(this.#notices.values(), ({ instance, postedAt, about }) => ({
-      instance,
-      seenAgoMs: now - postedAt,
-      about,
-    }));
+    return views;
   }
 }

@@ -1,286 +1,235 @@
-import { SHARED_BUCKET } from "@slotkeeper/protocol";
 import type { Clock } from "slotkeeper";
-import { BatchDecision, type SlotNames } from "./batch-decision.ts";
-import { FactLog } from "./fact-log.ts";
-import type { StoreFact } from "./facts.ts";
-import type { HostBook } from "./host-book.ts";
-import { HostBooks } from "./host-books.ts";
+import { isPristine, viewBreaker } from "../book/breaker.ts";
+import type { BookImage, Changes, LimitsRecord } from "../book/records.ts";
+import {
+  type Beat,
+  type BeatReply,
+  CLOCK_SLACK_MS,
+  type CleanupReply,
+  type CleanupRequest,
+  type Commit,
+  type CommitReply,
+  type HostStore,
+  type InstanceView,
+  type News,
+  type ReadReply,
+  type Refusal,
+  RESERVED_MS,
+  RESERVES_AFTER,
+  type StoreTotals,
+  type Tag,
+} from "./host-store.ts";
 import { InstanceBoard } from "./instance-board.ts";
-import type { Lease } from "./lease.ts";
-import { restoreImage } from "./restore-image.ts";
-import { SessionRecords } from "./session-records.ts";
-import type * as Port from "./slot-store.ts";
-import { factsOf } from "./store-facts.ts";
-import type { StoreImage } from "./store-image.ts";
-import { snapshotOf, totalsOf } from "./store-snapshot.ts";
+import { StoredHost } from "./stored-host.ts";
 
 export interface MemoryStoreOptions {
   readonly clock: Clock;
-  /** Makes slot tokens: at least 128 random bits. */
-  readonly newToken: () => string;
-  /**
-   * How long a waiter is believed alive without being registered again. Only for several engines on one store object:
-   * one engine and its store die together.
-   */
-  readonly waiterTtlMs?: number;
-  /** How long a host without users is remembered. */
-  readonly idleMs?: number;
-  /** What an earlier life left behind. Its leases may be in any hands: none of them is taken for uncollected. */
-  readonly image?: StoreImage;
-  /**
-   * Told of every change that must outlive the process, in the turn of the call that made it, before the call returns.
-   * Whoever keeps the facts holds the call's answer back until it has.
-   */
-  readonly onFact?: (fact: StoreFact) => void;
+  /** Several engines with clocks of their own share the store. Default: one process, one clock. */
+  readonly isShared?: boolean;
+  /** What an earlier life left behind. */
+  readonly hosts?: Iterable<KeptHost>;
+  /** The highest fence of hosts that were forgotten. */
+  readonly fenceFloor?: number;
+  /** For so long the instances of an earlier life are believed alive, so that their waiters keep their places. */
+  readonly graceMs?: number;
+  /** Called for every accepted commit, before `commit` returns. */
+  readonly onCommit?: (kept: KeptCommit) => void;
+}
+
+/** A whole host, as `hosts` gives it and takes it. */
+export interface KeptHost extends BookImage {
+  readonly host: string;
+  readonly tag: Tag;
+}
+
+export interface KeptCommit {
+  readonly host: string;
+  readonly tag: Tag;
+  readonly changes: Changes;
 }
 
 /**
- * The store of one process. Every promise of the port holds because each call runs to its end without a pause: what a
- * database needs a host lock for, one thread has for nothing. Fences start at the time of the start, in milliseconds
- * × 1000, and are counted over all hosts, so that a forgotten host's fences grow on all the same.
- *
- * Cost: O(batch · log n) a call, n the waiters of the call's host; other hosts cost nothing. Memory: nothing for a host
- * that has been without users for `idleMs`; a session's record goes at its deadline.
+ * The store of one process. Every promise of the port holds because a call runs to its end without a pause. A commit on the
+ * current tag costs one map entry per changed record: the records themselves are shared with the engine's book.
  */
-export class MemoryStore implements Port.SlotStore {
-  readonly heartbeatMs: number | undefined;
+export class MemoryStore implements HostStore {
+  readonly clock: "own" | "shared";
   readonly #clock: Clock;
-  readonly #names: SlotNames;
-  readonly #books: HostBooks;
-  readonly #records = new SessionRecords();
-  readonly #leases = new Map<string, Lease>();
-  readonly #listeners = new Set<(freed: Port.FreedEvent) => void>();
-  readonly #facts: FactLog | undefined;
+  readonly #hosts = new Map<string, StoredHost>();
   readonly #board = new InstanceBoard();
-  /** Not told yet. */
-  #reclaimed = 0;
+  readonly #watchers = new Map<string, Set<(news: News) => void>>();
+  readonly #onCommit: ((kept: KeptCommit) => void) | undefined;
+  #fenceFloor: number;
 
-  constructor({ clock, newToken, waiterTtlMs, idleMs, image, onFact }: MemoryStoreOptions) {
+  constructor({ clock, isShared = false, hosts = [], fenceFloor = 0, graceMs = 0, onCommit }: MemoryStoreOptions) {
     this.#clock = clock;
-    this.#names = { newToken, fence: Math.max(Math.floor(clock.now()) * 1000, image?.fence ?? 0) };
-    this.heartbeatMs = waiterTtlMs === undefined ? undefined : waiterTtlMs / 3;
-    this.#books = new HostBooks(waiterTtlMs ?? Number.POSITIVE_INFINITY, idleMs ?? 90_000, (lease, isReclaimed) => {
-      this.#leases.delete(lease.slotToken);
-      this.#records.leaseEnded(lease);
-      if (isReclaimed) this.#reclaimed++;
-      this.#tell(lease.host, lease.account.bucket);
-    });
-    this.#facts = onFact === undefined ? undefined : new FactLog(onFact);
-    if (image === undefined) return;
-    for (const lease of restoreImage(image, this.#books, this.#records, clock.now())) {
-      this.#leases.set(lease.slotToken, lease);
+    this.clock = isShared ? "shared" : "own";
+    this.#onCommit = onCommit;
+    this.#fenceFloor = fenceFloor;
+    for (const { host, tag, head, records } of hosts) {
+      this.#hosts.set(host, new StoredHost(tag, head, records));
+      for (const record of records) {
+        if (record.kind === "waiter") this.#board.put(record.instance, graceMs, {}, clock.now());
+      }
     }
   }
 
-  /** The whole store, as facts. What `onFact` was told before need not be kept any longer. */
-  facts(): StoreFact[] {
-    this.#facts?.forget();
-    return factsOf(this.#books.all(), this.#records, this.#names.fence, this.#clock.now());
+  /** The highest fence of hosts that were forgotten. */
+  get fenceFloor(): number {
+    return this.#fenceFloor;
   }
 
-  async checkThrottle({ host, policy }: Port.ThrottleQuery): Promise<Port.ThrottleState> {
+  /** Every host, for a journal that starts afresh. */
+  *images(): Iterable<KeptHost> {
+    for (const [host, stored] of this.#hosts) yield { host, tag: stored.tag, ...stored.image() };
+  }
+
+  async read(host: string, since: Tag | undefined): Promise<ReadReply> {
+    return this.#read(host, since);
+  }
+
+  async commit(commit: Commit): Promise<CommitReply> {
+    const refusal = this.#refusal(commit);
+    if (refusal === "known") return { isOk: true, now: this.#now(commit.host) };
+    if (refusal !== undefined) return { isOk: false, reason: refusal, ...this.#read(commit.host, commit.base) };
+    this.#apply(commit);
+    return { isOk: true, now: this.#now(commit.host) };
+  }
+
+  async beat({ instance, ttlMs, about, hosts }: Beat): Promise<BeatReply> {
     const now = this.#clock.now();
-    const book = this.#books.find(host, now);
-    if (book === undefined) return { breaker: { phase: "closed" }, capacity: undefined };
-    return { breaker: book.breaker.view(now, policy.breaker), capacity: book.capacity };
+    this.#board.put(instance, ttlMs, about, now);
+    const changed = hosts.filter(([host, tag]) => this.#hosts.get(host)?.tag !== tag).map(([host]) => host);
+    return { now, instances: this.#board.read(now), changed };
   }
 
-  async register(batch: Port.WaiterBatch): Promise<Port.BatchReply> {
-    return this.#decide(batch, false);
+  watch(instance: string, listener: (news: News) => void): () => void {
+    const listeners = this.#watchers.get(instance) ?? new Set();
+    this.#watchers.set(instance, listeners.add(listener));
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0) this.#watchers.delete(instance);
+    };
   }
 
-  async tryAcquire(batch: Port.WaiterBatch): Promise<Port.BatchReply> {
-    return this.#decide(batch, true);
-  }
-
-  async withdraw(batch: Port.WithdrawBatch): Promise<void> {
-    const now = this.#clock.now();
-    const book = this.#books.open(batch.host, batch.policy, now);
-    for (const ended of batch.sessions) this.#end(book, ended, batch.instance, now);
-  }
-
-  async release(request: Port.ReleaseRequest): Promise<Port.ReleaseReply> {
-    const now = this.#clock.now();
-    const held = this.#held(request.slotToken, now);
-    if (request.status !== undefined) this.#observe(request, request.status, held, now);
-    if (held === undefined) return { isReleased: false };
-    const { lease, book } = held;
-    if (request.uncollectedBy === undefined) this.#setEnd(book, lease, request, now);
-    else if (lease.isShared || lease.instance !== request.uncollectedBy) return { isReleased: false };
-    else {
-      this.#records.forget(lease.session);
-      lease.endsAt = now;
-      this.#facts?.undone(lease);
+  async peek(hosts: readonly string[]): Promise<ReadonlyMap<string, BookImage>> {
+    const images = new Map<string, BookImage>();
+    for (const host of hosts) {
+      const stored = this.#hosts.get(host);
+      if (stored !== undefined) images.set(host, stored.image());
     }
-    const endsInMs = lease.endsAt - now;
-    if (endsInMs <= 0) book.endLease(lease, now);
-    const heldMs = now - lease.grantedAt;
-    return { isReleased: true, host: lease.host, bucket: lease.account.bucket, endsInMs, heldMs };
-  }
-
-  async renew({ slotToken }: { readonly slotToken: string }): Promise<Port.RenewReply | undefined> {
-    const now = this.#clock.now();
-    const held = this.#held(slotToken, now);
-    if (held === undefined) return undefined;
-    const { lease, book } = held;
-    const { leaseMs, maxHoldMs } = book.policy;
-    lease.endsAt = Math.max(lease.endsAt, Math.min(now + leaseMs, lease.grantedAt + maxHoldMs));
-    book.leases.update(lease);
-    this.#facts?.renewed(lease);
-    return { leaseMs: lease.endsAt - now };
-  }
-
-  async report({ host, policy, status }: Port.StatusReport): Promise<Port.BreakerView> {
-    const now = this.#clock.now();
-    const book = this.#books.open(host, policy, now);
-    if (book.breaker.report(status, now, policy.breaker, false)) this.#facts?.breaker(book);
-    return book.breaker.view(now, policy.breaker);
-  }
-
-  async cleanup({ resetSmoothing }: Port.CleanupRequest): Promise<Port.CleanupReply> {
-    const now = this.#clock.now();
-    const before = this.#leases.size;
-    const waiters = this.#books.settleAll(now);
-    let cooldowns = 0;
-    for (const book of this.#books.all()) {
-      cooldowns += book.dropCooldowns(now);
-      if (resetSmoothing !== true) continue;
-      book.lastEndAt = Number.NEGATIVE_INFINITY;
-      this.#facts?.unspaced(book);
-    }
-    this.#books.prune(now);
-    const sessions = this.#records.prune(now);
-    const reclaimed = this.#takeReclaimed();
-    return { slots: before - this.#leases.size, cooldowns, waiters, sessions, reclaimed, failures: [] };
-  }
-
-  async snapshot({ hosts }: Port.SnapshotQuery = {}): Promise<Port.StoreSnapshot> {
-    const now = this.#clock.now();
-    const books = hosts === undefined ? this.#books.all() : hosts.flatMap((host) => this.#books.peek(host) ?? []);
-    return { hosts: Array.from(books, (book) => snapshotOf(book, now)), sessions: this.#records.size };
+    return images;
   }
 
   async hostKeys(): Promise<readonly string[]> {
-    return [...this.#books.keys()];
+    return [...this.#hosts.keys()];
   }
 
-  async totals(): Promise<Port.StoreTotals> {
-    return totalsOf(this.#books.all(), this.#clock.now());
+  async totals(): Promise<StoreTotals> {
+    const now = this.#clock.now();
+    const totals = { hosts: 0, slots: 0, inFlight: 0, waiting: 0, open: 0, spaced: 0 };
+    for (const stored of this.#hosts.values()) {
+      const { slots, breaker, lastEndAt = 0 } = stored.head;
+      const { policy } = limitsOf(stored) ?? {};
+      totals.hosts++;
+      totals.slots += slots;
+      totals.inFlight += stored.inFlight(now);
+      totals.waiting += stored.count("waiter");
+      if (policy === undefined) continue;
+      if (viewBreaker(breaker, now, policy.breaker).phase !== "closed") totals.open++;
+      if (policy.smoothMs > 0 && lastEndAt + policy.smoothMs > now) totals.spaced++;
+    }
+    return totals;
   }
 
-  async announce(notice: Port.InstanceNotice): Promise<void> {
-    this.#board.put(notice, this.#clock.now());
-  }
-
-  async instances(): Promise<readonly Port.InstanceView[]> {
+  async instances(): Promise<readonly InstanceView[]> {
     return this.#board.read(this.#clock.now());
   }
 
-  async operate(action: Port.OperatorAction): Promise<boolean> {
+  async cleanup({ idleMs }: CleanupRequest): Promise<CleanupReply> {
     const now = this.#clock.now();
-    if (action.kind === "revoke") return this.#revoke(action.slot, now);
-    const book = this.#books.open(action.host, action.policy, now);
-    if (action.kind === "limits") {
-      book.setLive(action.limits);
-      this.#facts?.limits(book);
-    } else {
-      if (action.isOpen) book.breaker.open(0, now);
-      else book.breaker.close();
-      this.#facts?.breaker(book);
+    const before = this.#hosts.size;
+    for (const [host, stored] of this.#hosts) if (isLeftOver(stored, now, idleMs)) this.#forget(host, stored);
+    return { hosts: before - this.#hosts.size, failures: [] };
+  }
+
+  /** Undefined: it may be applied; `known`: it was. */
+  #refusal(commit: Commit): Refusal | "known" | undefined {
+    const { host, instance, base, tag, now, conflicts, changes } = commit;
+    const stored = this.#hosts.get(host);
+    if (stored?.has(tag) === true) return "known";
+    if (stored?.tag !== base) {
+      if (stored !== undefined && conflicts >= RESERVES_AFTER) this.#reserve(stored, instance);
+      return "conflict";
     }
-    this.#tell(book.host, undefined);
-    return true;
+    const clock = this.#now(host);
+    if (now > clock || now < clock - CLOCK_SLACK_MS) return "clock";
+    if (stored === undefined) return (changes.head?.fence ?? 0) < this.#fenceFloor ? "slots" : undefined;
+    const isReserved = stored.reservedBy !== undefined && stored.reservedUntil > clock;
+    if (isReserved && stored.reservedBy !== instance) return "reserved";
+    return stored.refuses(commit);
   }
 
-  onFreed(listener: (freed: Port.FreedEvent) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  #decide(batch: Port.WaiterBatch, mayGrant: boolean): Port.BatchReply {
+  #reserve(stored: StoredHost, instance: string): void {
     const now = this.#clock.now();
-    this.#records.prune(now);
-    const book = this.#books.open(batch.host, batch.policy, now);
-    const context = { records: this.#records, leases: this.#leases, names: this.#names, now, facts: this.#facts };
-    const reply = new BatchDecision(book, batch, context).decide(mayGrant);
-    return this.#reclaimed === 0 ? reply : { ...reply, reclaimed: this.#takeReclaimed() };
+    if (stored.reservedBy !== undefined && stored.reservedUntil > now) return;
+    stored.reservedBy = instance;
+    stored.reservedUntil = now + RESERVED_MS;
   }
 
-  #takeReclaimed(): number {
-    const taken = this.#reclaimed;
-    this.#reclaimed = 0;
-    return taken;
+  #apply({ host, base, tag, changes, wake }: Commit): void {
+    const stored = this.#hosts.get(host);
+    if (changes.head === undefined) {
+      if (stored !== undefined) this.#forget(host, stored, tag);
+      return;
+    }
+    if (stored === undefined) {
+      const created = new StoredHost(tag, changes.head);
+      created.apply(tag, changes);
+      this.#hosts.set(host, created);
+    } else {
+      stored.apply(tag, changes);
+      stored.reservedBy = undefined;
+    }
+    this.#onCommit?.({ host, tag, changes });
+    for (const instance of wake) this.#notify(instance, { host, base, tag, changes });
   }
 
-  #end(
-    book: HostBook,
-    { session, end, ttlMs }: Port.WithdrawBatch["sessions"][number],
-    instance: string,
-    now: number,
-  ): void {
-    const found = this.#records.find(session, now);
-    if (typeof found === "string") return;
-    const waiter = book.pool.get(session);
-    const isElsewhere =
-      found === undefined ? (waiter?.instance ?? instance) !== instance : found.isShared || found.instance !== instance;
-    // Only the client's own word ends a session that another instance has meanwhile.
-    if (isElsewhere && end !== "canceled") return;
-    if (waiter !== undefined) book.removeWaiter(waiter);
-    this.#records.end(session, end, now + ttlMs);
-    this.#facts?.ended(session, end, now + ttlMs);
-    // In its own host's book, whatever host the caller believes it to be at.
-    const held = found === undefined ? undefined : this.#held(found.slotToken, now);
-    held?.book.endLease(held.lease, now);
+  /** After the commit's own answer. */
+  #notify(instance: string, news: News): void {
+    for (const listener of this.#watchers.get(instance) ?? []) void Promise.resolve().then(() => listener(news));
   }
 
-  /** The lease a token still owns: not released, not run out. */
-  #held(slotToken: string, now: number): { lease: Lease; book: HostBook } | undefined {
-    const lease = this.#leases.get(slotToken);
-    const book = lease === undefined ? undefined : this.#books.find(lease.host, now);
-    if (lease === undefined || book === undefined || lease.isOver || lease.isReleased) return undefined;
-    return { lease, book };
+  #forget(host: string, { head, tag: last }: StoredHost, tag = last): void {
+    this.#hosts.delete(host);
+    this.#fenceFloor = Math.max(this.#fenceFloor, head.fence);
+    this.#onCommit?.({ host, tag, changes: { head: undefined, puts: [], dels: [] } });
   }
 
-  /** max(hit + shortest hold, last end + spacing, now), at most one lease from now. */
-  #setEnd(book: HostBook, lease: Lease, { hitAgoMs, policy }: Port.ReleaseRequest, now: number): void {
-    if (policy !== undefined) book.use(policy);
-    const { minHoldMs, smoothMs, leaseMs, cooldownMs } = book.policy;
-    const heldUntil = hitAgoMs === undefined ? now : now - hitAgoMs + minHoldMs;
-    const spacedUntil = smoothMs > 0 ? book.lastEndAt + smoothMs : now;
-    lease.endsAt = Math.min(Math.max(heldUntil, spacedUntil, now), now + leaseMs);
-    lease.isReleased = true;
-    book.leases.update(lease);
-    book.lastEndAt = Math.max(book.lastEndAt, lease.endsAt);
-    this.#facts?.released(lease);
-    const { bucket } = lease.account;
-    if (cooldownMs <= 0 || bucket === SHARED_BUCKET) return;
-    const until = book.startCooldown(bucket, lease.endsAt + cooldownMs);
-    this.#facts?.cooled(book, bucket, until);
+  #read(host: string, since: Tag | undefined): ReadReply {
+    const stored = this.#hosts.get(host);
+    const now = this.#now(host);
+    if (stored !== undefined) return { now, tag: stored.tag, tail: stored.tail(since) };
+    return { now, tag: undefined, tail: { kind: "book", book: undefined }, fenceFloor: this.#fenceFloor };
   }
 
-  #revoke(slot: number, now: number): boolean {
-    const lease = [...this.#leases.values()].find(({ fence }) => fence === slot);
-    const held = lease === undefined ? undefined : this.#held(lease.slotToken, now);
-    if (held === undefined) return false;
-    held.book.endLease(held.lease, now);
-    this.#facts?.revoked(held.lease);
-    return true;
+  /** P5. */
+  #now(host: string): number {
+    return Math.max(this.#clock.now(), this.#hosts.get(host)?.head.now ?? 0);
   }
+}
 
-  /** A status is news of the upstream even when the slot it came with is lost. */
-  #observe(
-    { host, policy }: Port.ReleaseRequest,
-    status: number,
-    held: { lease: Lease; book: HostBook } | undefined,
-    now: number,
-  ): void {
-    const book =
-      held?.book ?? (host !== undefined && policy !== undefined ? this.#books.open(host, policy, now) : undefined);
-    if (book?.breaker.report(status, now, book.policy.breaker, held?.lease.isProbe ?? false) === true)
-      this.#facts?.breaker(book);
-  }
+function limitsOf(stored: StoredHost): LimitsRecord | undefined {
+  for (const record of stored.values("limits")) if (record.kind === "limits") return record;
+  return undefined;
+}
 
-  #tell(host: string, bucket: string | undefined): void {
-    for (const listener of this.#listeners) listener({ host, bucket, reservedFor: undefined });
-  }
+/** Nothing in it matters any more, and no commit has come for `idleMs`. */
+function isLeftOver(stored: StoredHost, now: number, idleMs: number): boolean {
+  const { now: usedAt, breaker } = stored.head;
+  const limits = limitsOf(stored);
+  if (usedAt + idleMs > now || stored.inFlight(now) > 0 || stored.count("waiter") > 0) return false;
+  for (const record of stored.values("cooldown")) if (record.kind === "cooldown" && record.until > now) return false;
+  for (const record of stored.values("session")) if (record.kind === "session" && record.keepUntil > now) return false;
+  return limits === undefined || (limits.live === undefined && isPristine(breaker, now, limits.policy.breaker));
 }

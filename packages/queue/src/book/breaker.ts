@@ -1,0 +1,116 @@
+import type { BreakerPolicy } from "../options.ts";
+import type { BreakerState } from "./records.ts";
+
+/**
+ * The circuit breaker: stops using a host that answers with errors. Pure functions on the state in the head.
+ *
+ * | state     | event                                   | next                                             |
+ * |-----------|-----------------------------------------|--------------------------------------------------|
+ * | closed    | a threshold is met in the window        | open, since now                                  |
+ * | open      | any report                              | open: late answers of old requests say nothing   |
+ * | open      | the reader's window has passed          | half open (derived from the time, not stored)    |
+ * | half open | success                                 | closed                                           |
+ * | half open | error                                   | open, since now                                  |
+ * | half open | a probe ends with outcome unknown       | half open: the next probe goes                   |
+ * | half open | 2 W since it opened, without an error   | closed                                           |
+ *
+ * How long open lasts is the reader's: a session may bring its own window. W is the longest of `openMs` and the windows
+ * that sessions have read it with since it opened. All counts lie inside one observation window; the first report after it
+ * starts the next.
+ */
+
+export type BreakerView =
+  | { readonly phase: "closed" }
+  /** Each session compares `openForMs` with its own window; past it the breaker is half open for that session. */
+  | { readonly phase: "open"; readonly code: number; readonly openForMs: number };
+
+export type BreakerPhase = "closed" | "open" | "half-open";
+
+const CLOSED: BreakerState = { code: 0, errors: 0, successes: 0, consecutive: 0 };
+
+/** Windows that sessions send count up to this. */
+const LONGEST_WINDOW_MS = 3_600_000;
+
+export function viewBreaker(state: BreakerState, now: number, policy: BreakerPolicy): BreakerView {
+  const { openedAt, code } = state;
+  if (openedAt === undefined || closesAt(state, policy) <= now) return { phase: "closed" };
+  return { phase: "open", code, openForMs: now - openedAt };
+}
+
+/** The view as a session with this window reads it. */
+export function phaseFor(view: BreakerView, openMs: number): BreakerPhase {
+  if (view.phase === "closed") return "closed";
+  return view.openForMs < openMs ? "open" : "half-open";
+}
+
+export function openBreaker(code: number, now: number): BreakerState {
+  return { ...CLOSED, code, openedAt: now };
+}
+
+export function closeBreaker(): BreakerState {
+  return CLOSED;
+}
+
+/** A session reads it with its own window. Returns the same state where that changes nothing. */
+export function widenBreaker(state: BreakerState, openMs: number, policy: BreakerPolicy): BreakerState {
+  const windowMs = Math.min(openMs, LONGEST_WINDOW_MS);
+  if (state.openedAt === undefined || windowMs <= Math.max(policy.openMs, state.windowMs ?? 0)) return state;
+  return { ...state, windowMs };
+}
+
+/** The state after an upstream's answer; the same state where the status does not count. */
+export function reportTo(
+  state: BreakerState,
+  report: { readonly status: number; readonly isProbe: boolean },
+  now: number,
+  policy: BreakerPolicy,
+): BreakerState {
+  const { status, isProbe } = report;
+  const isError = policy.protectHttpCodes.includes(status);
+  if (!isError && !(status >= 200 && status <= 399)) return state;
+  const settled = closesAt(state, policy) <= now ? CLOSED : state;
+  if (settled.openedAt === undefined) return observe(settled, isError, status, now, policy);
+  // The answer of a probe counts as one of a half-open breaker, whatever the reader's window was.
+  if (!isProbe && now - settled.openedAt < policy.openMs) return settled;
+  return isError ? openBreaker(status, now) : CLOSED;
+}
+
+/** Nothing would be lost by forgetting it. */
+export function isPristine(state: BreakerState, now: number, policy: BreakerPolicy): boolean {
+  const isOpen = state.openedAt !== undefined && closesAt(state, policy) > now;
+  return !isOpen && (state.windowStartAt === undefined || now - state.windowStartAt > policy.windowMs);
+}
+
+/** When it closes by itself; Infinity while it is not open. */
+export function closesAt({ openedAt, windowMs = 0 }: BreakerState, { openMs }: BreakerPolicy): number {
+  return openedAt === undefined ? Number.POSITIVE_INFINITY : openedAt + 2 * Math.max(openMs, windowMs);
+}
+
+function observe(
+  state: BreakerState,
+  isError: boolean,
+  status: number,
+  now: number,
+  policy: BreakerPolicy,
+): BreakerState {
+  const isInWindow = state.windowStartAt !== undefined && now - state.windowStartAt <= policy.windowMs;
+  const { errors, successes, consecutive } = isInWindow ? state : CLOSED;
+  const next: BreakerState = {
+    code: state.code,
+    windowStartAt: isInWindow ? (state.windowStartAt as number) : now,
+    errors: errors + (isError ? 1 : 0),
+    successes: successes + (isError ? 0 : 1),
+    consecutive: isError ? consecutive + 1 : 0,
+  };
+  return isError && isOverThreshold(next, policy) ? openBreaker(status, now) : next;
+}
+
+function isOverThreshold({ errors, successes, consecutive }: BreakerState, policy: BreakerPolicy): boolean {
+  const samples = errors + successes;
+  const percent = (100 * errors) / samples;
+  return (
+    (policy.consecutiveErrors > 0 && consecutive >= policy.consecutiveErrors) ||
+    (policy.minSamples > 0 && samples >= policy.minSamples && percent >= policy.errorRatioPercent) ||
+    (policy.fastMinSamples > 0 && samples >= policy.fastMinSamples && percent >= policy.fastErrorRatioPercent)
+  );
+}

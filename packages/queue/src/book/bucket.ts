@@ -1,0 +1,112 @@
+import { IndexedHeap } from "../indexed-heap.ts";
+import type { OrderClass, Ranked } from "../order/bucket-order.ts";
+import type { AccountRecord, WaiterRecord } from "./records.ts";
+
+/** A waiter with its places in the heaps of its bucket. */
+export interface WaiterEntry {
+  record: WaiterRecord;
+  readonly bucket: Bucket;
+  /** A slot is set aside for it. */
+  isOffered: boolean;
+  readyIndex: number;
+  youngIndex: number;
+  outsideIndex: number;
+}
+
+/**
+ * One bucket of one host, derived from the records: what ranking it, admitting it to the pool and summing it need. Only
+ * `Book` and its indexes write here; everything can be derived again from the records at any time.
+ */
+export class Bucket implements Ranked {
+  readonly name: string;
+  account: AccountRecord | undefined;
+  // As the order sees it: `usedMs` up to `asOf`, growing by `inFlight` per millisecond.
+  weight = 1;
+  inFlight = 0;
+  usedMs = 0;
+  asOf = 0;
+  headAt = 0;
+  orderIndex = -1;
+  orderClass: OrderClass | undefined;
+  /** Inside the pool and without an offer. */
+  waiting = 0;
+  /** Present and inside: oldest first. */
+  #ready: IndexedHeap<"readyIndex", WaiterEntry> | undefined;
+  /** Inside: youngest first. */
+  #young: IndexedHeap<"youngIndex", WaiterEntry> | undefined;
+  #outside: IndexedHeap<"outsideIndex", WaiterEntry> | undefined;
+  // Places in the heaps of the book.
+  largestIndex = -1;
+  fewestIndex = -1;
+  denyIndex = -1;
+  turnIndex = -1;
+  idleIndex = -1;
+  // What it adds to the sums of the ledger.
+  addsWeight = 0;
+  addsDemand = 0;
+  addsContendingWeight = 0;
+  addsContendingHeld = 0;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  get ready(): IndexedHeap<"readyIndex", WaiterEntry> {
+    this.#ready ??= new IndexedHeap("readyIndex", isOlder);
+    return this.#ready;
+  }
+
+  get young(): IndexedHeap<"youngIndex", WaiterEntry> {
+    this.#young ??= new IndexedHeap("youngIndex", isYounger);
+    return this.#young;
+  }
+
+  get outside(): IndexedHeap<"outsideIndex", WaiterEntry> {
+    this.#outside ??= new IndexedHeap("outsideIndex", isOlder);
+    return this.#outside;
+  }
+
+  /** Places in the pool. */
+  get places(): number {
+    return this.#young?.size ?? 0;
+  }
+
+  get outsiders(): number {
+    return this.#outside?.size ?? 0;
+  }
+
+  get head(): WaiterEntry | undefined {
+    return this.#ready?.peek();
+  }
+
+  get isDenied(): boolean {
+    return this.account?.denyUntil !== undefined;
+  }
+
+  get isActive(): boolean {
+    return this.inFlight > 0 || this.waiting > 0;
+  }
+
+  /** Some waiter of it may be considered for a slot. */
+  get isEligible(): boolean {
+    return this.head !== undefined && !this.isDenied;
+  }
+
+  get virtualTime(): number {
+    return this.account?.virtualTime ?? 0;
+  }
+
+  get isEmpty(): boolean {
+    return this.account === undefined && !this.isActive && this.places === 0 && this.outsiders === 0;
+  }
+}
+
+function isOlder(a: WaiterEntry, b: WaiterEntry): boolean {
+  return a.record.arrivedAt === b.record.arrivedAt
+    ? a.record.key < b.record.key
+    : a.record.arrivedAt < b.record.arrivedAt;
+}
+
+function isYounger(a: WaiterEntry, b: WaiterEntry): boolean {
+  return isOlder(b, a);
+}

@@ -1,0 +1,48 @@
+import type { Book } from "./book.ts";
+import type { AccountRecord } from "./records.ts";
+import { charge, retire } from "./use.ts";
+
+/** Layer 3 of the funnel: a bucket that was refused for its own reasons is not considered for a while. */
+
+type DenyReason = NonNullable<AccountRecord["denyReason"]>;
+
+/** Without a cooldown to go by. */
+const DEFAULT_DENY_MS = 3_000;
+
+/** `random` in [0, 1) adds up to a third, so that the buckets of a cooldown do not all come back at once. */
+export function denyBucket(book: Book, name: string, reason: DenyReason, random: number): void {
+  const account = book.index.bucket(name)?.account ?? charge(book, name);
+  const lengthMs = book.policy.cooldownMs > 0 ? book.policy.cooldownMs : DEFAULT_DENY_MS;
+  const windowEnd = book.now + lengthMs * (1 + random / 3);
+  const slotEnd = reason === "ip-limit" ? firstEnd(book, name) : Number.POSITIVE_INFINITY;
+  book.put({ ...account, denyUntil: Math.min(windowEnd, slotEnd), denyReason: reason });
+}
+
+/** Windows that are over. */
+export function allowBuckets(book: Book): void {
+  for (let first = book.index.nextDenied; first?.account !== undefined; first = book.index.nextDenied) {
+    if ((first.account.denyUntil ?? 0) > book.now) return;
+    allowBucket(book, first.account);
+  }
+}
+
+/** A slot of the bucket ends at `at`: a window that was opened because it is taken ends then. */
+export function allowFrom(book: Book, name: string, at: number): void {
+  const account = book.index.bucket(name)?.account;
+  if (account?.denyUntil === undefined || account.denyReason !== "ip-limit" || account.denyUntil <= at) return;
+  if (at <= book.now) allowBucket(book, account);
+  else book.put({ ...account, denyUntil: at });
+}
+
+function allowBucket(book: Book, { denyUntil: _, denyReason: __, ...account }: AccountRecord): void {
+  book.put(account);
+  retire(book, account.key);
+}
+
+/** At most as many leases as the host has slots, and only for a bucket that is refused. */
+function firstEnd(book: Book, bucket: string): number {
+  let first = Number.POSITIVE_INFINITY;
+  for (const lease of book.all("lease")) if (lease.bucket === bucket) first = Math.min(first, lease.endsAt);
+  for (const offer of book.all("offer")) if (offer.bucket === bucket) first = Math.min(first, offer.lapsesAt);
+  return first;
+}

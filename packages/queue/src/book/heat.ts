@@ -1,0 +1,48 @@
+import type { SchedulerOptions } from "../options.ts";
+import type { Book } from "./book.ts";
+
+/**
+ * Layer 4 of the funnel: is the host crowded?
+ *
+ * | pending, average wait                          | verdict      |
+ * |------------------------------------------------|--------------|
+ * | none pending, or average ≤ cold                | cold         |
+ * | ≥ max(factor × slots, least), average ≥ hot    | hot          |
+ * | anything between                               | what it was  |
+ *
+ * The average is an EWMA of the waits of sessions that were granted or timed out. It decays while nobody waits: a rush of
+ * an hour ago says nothing about the next caller.
+ */
+
+export interface HeatSettings {
+  readonly scheduler: SchedulerOptions;
+  readonly pollIntervalMs: number;
+}
+
+const OLD_SHARE = 0.8;
+
+export function addWait(book: Book, waitedMs: number): void {
+  book.write({ avgWaitMs: OLD_SHARE * book.head.avgWaitMs + (1 - OLD_SHARE) * Math.max(0, waitedMs) });
+}
+
+/** Somebody waits again: one share off for each poll interval without a waiter. */
+export function becomeBusy(book: Book, pollIntervalMs: number): void {
+  const { idleSince, avgWaitMs } = book.head;
+  if (idleSince === undefined) return;
+  book.write({ avgWaitMs: avgWaitMs * OLD_SHARE ** ((book.now - idleSince) / pollIntervalMs) });
+  book.clear("idleSince");
+}
+
+export function becomeIdle(book: Book): void {
+  if (book.head.idleSince === undefined && book.head.avgWaitMs > 0) book.write({ idleSince: book.now });
+}
+
+export function isHot(book: Book, { scheduler, pollIntervalMs }: HeatSettings): boolean {
+  const { avgWaitMs, isHot: wasHot, slots } = book.head;
+  const pending = book.size("waiter");
+  const coldMs = scheduler.coldAvgWaitMs ?? pollIntervalMs;
+  const hotMs = scheduler.hotAvgWaitMs ?? 3 * pollIntervalMs + book.policy.minHoldMs;
+  const crowd = Math.max(scheduler.hotPendingFactor * slots, scheduler.hotPendingMin);
+  if (pending === 0 || avgWaitMs <= coldMs) return false;
+  return wasHot || (pending >= crowd && avgWaitMs >= hotMs);
+}

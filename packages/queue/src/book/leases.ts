@@ -1,0 +1,123 @@
+import { SHARED_BUCKET } from "@slotkeeper/protocol";
+import type { Book } from "./book.ts";
+import { allowFrom } from "./deny.ts";
+import type { LeaseRecord, OfferRecord, SessionRecord, WaiterRecord } from "./records.ts";
+import { charge, retire } from "./use.ts";
+
+/**
+ * The life of a slot. Each function is one arrow, and the only writer of leases and offers.
+ *
+ * | from     | event                                          | to                                            |
+ * |----------|------------------------------------------------|-----------------------------------------------|
+ * | free     | granted to a waiter whose poll is open here    | held: the waiter becomes a lease              |
+ * | free     | granted to any other waiter                    | offered: no token, the waiter keeps its place |
+ * | offered  | an instance has a poll of the session open     | held                                          |
+ * | offered  | `lapsesAt` passed, or the session ended        | free                                          |
+ * | held     | released, minimum hold or spacing left         | ending: occupied, the token owns nothing      |
+ * | held     | released, revoked, expired, or never fetched   | free                                          |
+ * | ending   | `endsAt` passed                                | free                                          |
+ *
+ * L1 what a bucket holds changes only after its account was charged (U2). L2 a session whose lease is over is remembered as
+ * `released` until its deadline, unless it never got the slot. L3 every lease gets a fence above all before it.
+ */
+
+/** A waiter becomes the holder of a slot. */
+export function grantLease(
+  book: Book,
+  waiter: WaiterRecord,
+  { token, instance, isProbe }: { readonly token: string; readonly instance: string; readonly isProbe: boolean },
+): void {
+  charge(book, waiter.bucket, waiter.weight);
+  const { now } = book;
+  const { leaseMs, maxHoldMs } = book.policy;
+  const fence = book.head.fence + 1;
+  book.write({ fence });
+  book.put({
+    kind: "lease",
+    key: token,
+    fence,
+    session: waiter.key,
+    bucket: waiter.bucket,
+    instance,
+    grantedAt: now,
+    endsAt: now + Math.min(leaseMs, maxHoldMs),
+    isReleased: false,
+    isProbe,
+    keepUntil: waiter.deadlineAt,
+  });
+  // Lease first, then out of the pool: in between neither the bucket nor a semaphore may look idle and be forgotten.
+  book.del("offer", waiter.key);
+  book.del("waiter", waiter.key);
+}
+
+/** A slot is set aside for a waiter. */
+export function offerSlot(book: Book, waiter: WaiterRecord, lapsesAt: number, isProbe: boolean): void {
+  charge(book, waiter.bucket, waiter.weight);
+  const { key, bucket, instance } = waiter;
+  book.put({ kind: "offer", key, bucket, instance, offeredAt: book.now, lapsesAt, isProbe });
+}
+
+/** The slot is free, and the waiter returns to its place. */
+export function dropOffer(book: Book, { key, bucket }: OfferRecord): void {
+  charge(book, bucket);
+  book.del("offer", key);
+  allowFrom(book, bucket, book.now);
+  retire(book, bucket);
+}
+
+/** The slot is free, and its session is over. */
+export function endLease(book: Book, lease: LeaseRecord): void {
+  dropLease(book, lease);
+  rememberEnd(book, { kind: "session", key: lease.session, end: "released", keepUntil: lease.keepUntil });
+}
+
+/** Past its deadline a session is dead by its token alone: nothing need be remembered. */
+export function rememberEnd(book: Book, record: SessionRecord): void {
+  if (record.keepUntil > book.now) book.put(record);
+}
+
+/** As if it had never been granted: its session never got it. */
+export function dropLease(book: Book, { key, bucket }: LeaseRecord): void {
+  charge(book, bucket);
+  book.del("lease", key);
+  allowFrom(book, bucket, book.now);
+  retire(book, bucket);
+}
+
+/** Returns when it ends: max(hit + minimum hold, last end + spacing, now), at most one lease from now. */
+export function releaseLease(book: Book, lease: LeaseRecord, hitAt: number | undefined): number {
+  const { now } = book;
+  const { minHoldMs, smoothMs, leaseMs, cooldownMs } = book.policy;
+  const { lastEndAt } = book.head;
+  const heldUntil = hitAt === undefined ? now : hitAt + minHoldMs;
+  const spacedUntil = smoothMs > 0 && lastEndAt !== undefined ? lastEndAt + smoothMs : now;
+  const endsAt = Math.min(Math.max(heldUntil, spacedUntil, now), now + leaseMs);
+  if (smoothMs > 0) book.write({ lastEndAt: Math.max(lastEndAt ?? endsAt, endsAt) });
+  if (cooldownMs > 0 && lease.bucket !== SHARED_BUCKET) startCooldown(book, lease.bucket, endsAt + cooldownMs);
+  if (endsAt <= now) endLease(book, lease);
+  else {
+    book.put({ ...lease, endsAt, isReleased: true });
+    allowFrom(book, lease.bucket, endsAt);
+  }
+  return endsAt;
+}
+
+/** Returns when it ends now. */
+export function renewLease(book: Book, lease: LeaseRecord): number {
+  const { leaseMs, maxHoldMs } = book.policy;
+  const endsAt = Math.max(lease.endsAt, Math.min(book.now + leaseMs, lease.grantedAt + maxHoldMs));
+  if (endsAt !== lease.endsAt) book.put({ ...lease, endsAt });
+  return endsAt;
+}
+
+/** The instance answers for the lease from now on: it is about to repeat it to the client. */
+export function ownLease(book: Book, lease: LeaseRecord, instance: string, keepUntil: number): void {
+  const until = Math.max(lease.keepUntil, keepUntil);
+  if (lease.instance !== instance || until !== lease.keepUntil) book.put({ ...lease, instance, keepUntil: until });
+}
+
+/** A longer one that runs is not cut short. */
+function startCooldown(book: Book, bucket: string, until: number): void {
+  const running = book.get("cooldown", bucket);
+  if (running === undefined || running.until < until) book.put({ kind: "cooldown", key: bucket, until });
+}

@@ -1,0 +1,47 @@
+import { levelOf } from "../order/order.ts";
+import type { Bucket } from "./bucket.ts";
+
+/**
+ * The sums over a host's buckets that the order needs, each kept equal to what it sums by `recount`:
+ *   T1 demand = what active buckets could hold, each up to its own limit; activeWeight = the weights of active buckets
+ *   T2 contendingWeight, contendingHeld = over buckets that wait and are below their limit
+ * They are derived, never stored: two instances may differ in the last bits of a sum of fractions, which changes no record.
+ */
+export class Ledger {
+  activeWeight = 0;
+  demand = 0;
+  contendingWeight = 0;
+  contendingHeld = 0;
+  #active = 0;
+
+  /** Call after anything about the bucket changed. `limit`: slots it may hold. */
+  recount(bucket: Bucket, limit: number): void {
+    const { inFlight, waiting, weight, isActive } = bucket;
+    const contends = waiting > 0 && inFlight < limit;
+    const activeWeight = isActive ? weight : 0;
+    const demand = Math.min(limit, waiting + inFlight);
+    const contendingWeight = contends ? weight : 0;
+    const contendingHeld = contends ? inFlight : 0;
+    if ((bucket.addsWeight > 0) !== isActive) this.#active += isActive ? 1 : -1;
+    this.activeWeight += activeWeight - bucket.addsWeight;
+    this.demand += demand - bucket.addsDemand;
+    this.contendingWeight += contendingWeight - bucket.addsContendingWeight;
+    this.contendingHeld += contendingHeld - bucket.addsContendingHeld;
+    bucket.addsWeight = activeWeight;
+    bucket.addsDemand = demand;
+    bucket.addsContendingWeight = contendingWeight;
+    bucket.addsContendingHeld = contendingHeld;
+    // Sums of fractions drift; with nobody active they are known exactly.
+    if (this.#active === 0) this.activeWeight = this.contendingWeight = 0;
+  }
+
+  /** How fast the meter of a host with so many slots runs. */
+  rate(slots: number): number {
+    return this.activeWeight > 0 ? Math.min(slots, this.demand) / this.activeWeight : 0;
+  }
+
+  /** Fair slots per weight, as `order.ts` defines it. */
+  level(slots: number, inFlight: number): number {
+    return levelOf(slots, inFlight - this.contendingHeld, this.contendingWeight);
+  }
+}

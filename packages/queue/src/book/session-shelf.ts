@@ -1,0 +1,37 @@
+import type { SessionRecord } from "./records.ts";
+
+/** Ended sessions by the second in which they may be forgotten: each costs two moves in its life, however many there are. */
+const SPAN_MS = 1000;
+
+export class SessionShelf {
+  #bySpan: Map<number, string[]> | undefined;
+  #firstSpan = Number.POSITIVE_INFINITY;
+
+  add({ key, keepUntil }: SessionRecord): void {
+    const span = Math.ceil(keepUntil / SPAN_MS);
+    this.#bySpan ??= new Map();
+    const filed = this.#bySpan.get(span);
+    if (filed === undefined) this.#bySpan.set(span, [key]);
+    else filed.push(key);
+    this.#firstSpan = Math.min(this.#firstSpan, span);
+  }
+
+  /** Takes sessions that are due, at most `most` of them. Their record may be kept for longer by now, or be gone. */
+  takeDue(now: number, most: number, find: (session: string) => SessionRecord | undefined): SessionRecord[] {
+    const due: SessionRecord[] = [];
+    if (this.#bySpan === undefined) return due;
+    while (this.#firstSpan * SPAN_MS <= now && due.length < most) {
+      const filed = this.#bySpan.get(this.#firstSpan) ?? [];
+      for (const session of filed.splice(0, most - due.length)) {
+        const record = find(session);
+        if (record === undefined) continue;
+        if (record.keepUntil <= now) due.push(record);
+        else this.add(record);
+      }
+      if (filed.length > 0) break;
+      this.#bySpan.delete(this.#firstSpan);
+      this.#firstSpan = Math.min(...this.#bySpan.keys());
+    }
+    return due;
+  }
+}

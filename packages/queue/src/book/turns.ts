@@ -1,0 +1,39 @@
+import type { SchedulerOptions } from "../options.ts";
+import type { Book } from "./book.ts";
+import type { Bucket } from "./bucket.ts";
+
+/**
+ * Layer 6 of the funnel: whose turn it is at a hot host. Weighted round robin over the buckets that can be considered now: the
+ * one with the smallest virtual time goes, and its time moves on by 1/weight, weight = base + perWait × waitCount. A bucket
+ * that cannot be considered is not in the index, so it blocks no other. Cost: O(log n).
+ */
+
+/** Where a bucket joins: it gains nothing by having been away. */
+export function joinTurns(book: Book, name: string): void {
+  const account = book.index.bucket(name)?.account;
+  const minimum = book.index.nextTurn?.virtualTime ?? book.head.turnAt ?? 0;
+  if (account === undefined || (account.virtualTime ?? -1) >= minimum) return;
+  book.put({ ...account, virtualTime: minimum });
+}
+
+/** The bucket takes its turn. */
+export function takeTurn(book: Book, bucket: Bucket, { baseWeight, weightPerWait }: SchedulerOptions): void {
+  const { account } = bucket;
+  if (account === undefined) return;
+  const weight = Math.max(1, baseWeight + weightPerWait * (account.waitCount ?? 0));
+  book.write({ turnAt: bucket.virtualTime });
+  book.put({ ...account, virtualTime: bucket.virtualTime + 1 / weight });
+}
+
+/** Counts "no slot", once in a poll interval: a host that decides often must not make its waiters heavy. */
+export function countWait(book: Book, bucket: Bucket, pollIntervalMs: number): void {
+  const { account } = bucket;
+  if (account === undefined || book.now - (account.waitCountedAt ?? Number.NEGATIVE_INFINITY) < pollIntervalMs) return;
+  book.put({ ...account, waitCount: (account.waitCount ?? 0) + 1, waitCountedAt: book.now });
+}
+
+export function halveWait(book: Book, name: string): void {
+  const account = book.index.bucket(name)?.account;
+  if (account?.waitCount === undefined || account.waitCount === 0) return;
+  book.put({ ...account, waitCount: Math.floor(account.waitCount / 2) });
+}

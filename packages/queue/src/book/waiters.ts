@@ -1,0 +1,62 @@
+import type { Book } from "./book.ts";
+import { dropOffer, rememberEnd } from "./leases.ts";
+import type { SessionEnd, WaiterRecord } from "./records.ts";
+import { join, retire } from "./use.ts";
+
+/**
+ * The waiters of a host: joining, moving between instances, places in the pool, leaving. The only writer of waiter records
+ * but for what `leases.ts` hands over.
+ *
+ * W1 a session has a waiter record, or a lease, or an end, never two of them
+ * W2 the pool holds no more than its limits, but for waiters inside when a limit was lowered
+ * W3 a waiter that loses its place or moves to another instance keeps its arrival time
+ */
+
+export function addWaiter(book: Book, waiter: WaiterRecord): void {
+  const places = book.index.bucket(waiter.bucket) ?? { name: waiter.bucket, places: 0 };
+  const { isAdmitted, displaces } = book.index.pool.admits(places, book.policy);
+  if (displaces !== undefined) putOutside(book, displaces.record);
+  if (isAdmitted) join(book, waiter.bucket, waiter.weight);
+  book.put({ ...waiter, isInside: isAdmitted });
+}
+
+/** Gives free places to those outside. */
+export function admitWaiters(book: Book): void {
+  const { index, policy } = book;
+  for (let next = index.pool.next(policy); next !== undefined; next = index.pool.next(policy)) {
+    join(book, next.record.bucket, next.record.weight);
+    book.put({ ...next.record, isInside: true });
+  }
+}
+
+/** Where the session's client is: at this instance, with a poll open or away since. */
+export function placeClient(book: Book, waiter: WaiterRecord, instance: string, awayAt: number | undefined): void {
+  const stored = book.get("waiter", waiter.key);
+  if (stored === waiter && waiter.instance === instance && waiter.awayAt === awayAt) return;
+  const { awayAt: _, ...rest } = waiter;
+  book.put(awayAt === undefined ? { ...rest, instance } : { ...rest, instance, awayAt });
+}
+
+/** The session ended without a slot. `code` and `retryAt` go with `throttled`. */
+export function endWaiter(
+  book: Book,
+  waiter: WaiterRecord,
+  end: SessionEnd,
+  more: { readonly code?: number; readonly retryAt?: number } = {},
+): void {
+  dropWaiter(book, waiter);
+  rememberEnd(book, { kind: "session", key: waiter.key, end, keepUntil: waiter.deadlineAt, ...more });
+}
+
+/** Without an end: the session lives on in its token, and joins again where its client asks next. */
+export function dropWaiter(book: Book, { key, bucket }: WaiterRecord): void {
+  const offer = book.get("offer", key);
+  if (offer !== undefined) dropOffer(book, offer);
+  book.del("waiter", key);
+  retire(book, bucket);
+}
+
+function putOutside(book: Book, waiter: WaiterRecord): void {
+  book.put({ ...waiter, isInside: false });
+  retire(book, waiter.bucket);
+}

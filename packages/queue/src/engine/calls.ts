@@ -1,0 +1,201 @@
+import type { BeginAnswer, CancelResult, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
+import { phaseFor } from "../book/breaker.ts";
+import { answerOf, throttledAnswer } from "./answers.ts";
+import { type BeginRequest, checkRequest } from "./begin-request.ts";
+import type { EngineContext } from "./context.ts";
+import type { Host } from "./host.ts";
+import type { Hosts } from "./hosts.ts";
+import type { CallSignal } from "./poll.ts";
+import type { Session } from "./session.ts";
+import type { Sessions } from "./sessions.ts";
+
+/** What callers with a session ask: a first call, polls, a cancellation. */
+export class Calls {
+  readonly #engine: EngineContext;
+  readonly #sessions: Sessions;
+  readonly #hosts: Hosts;
+  readonly #newSessionId: () => string;
+  readonly #onWaiting: () => void;
+  #lastArrivedAt = 0;
+  #isClosed = false;
+
+  constructor(
+    engine: EngineContext,
+    parts: { readonly sessions: Sessions; readonly hosts: Hosts },
+    newSessionId: () => string,
+    onWaiting: () => void,
+  ) {
+    this.#engine = engine;
+    this.#sessions = parts.sessions;
+    this.#hosts = parts.hosts;
+    this.#newSessionId = newSessionId;
+    this.#onWaiting = onWaiting;
+  }
+
+  async begin(request: BeginRequest): Promise<BeginAnswer> {
+    checkRequest(request);
+    throwIfLeft(request.signal);
+    const begun = this.#known(request) ?? this.#begin(request);
+    if ("result" in begun) return begun;
+    const { waitMs = 0, signal } = request;
+    if (waitMs <= 0) return this.#firstAnswer(begun);
+    const answer = await this.#wait(begun, waitMs, signal);
+    // The store was slower than the caller has patience; but what it says may be a refusal, and only this call carries one.
+    if (answer.result !== "pending" || !this.#needsNews(begun)) return answer;
+    await this.#news(begun);
+    return this.#wait(begun, 0, signal);
+  }
+
+  async poll(claims: SessionClaims, waitMs: number, signal: CallSignal | undefined): Promise<PollAnswer> {
+    throwIfLeft(signal);
+    const session = this.#sessions.find(claims.id) ?? this.#adopt(claims);
+    if (session === undefined) return { result: "timeout", reason: "deadline" };
+    return this.#wait(session, waitMs, signal);
+  }
+
+  cancel(claims: SessionClaims): CancelResult {
+    const session = this.#sessions.find(claims.id);
+    if (session !== undefined) return this.#sessions.cancel(session);
+    const { id, deadlineAt } = claims;
+    if (this.#engine.time.now() < deadlineAt)
+      this.#hosts.open(claims).send({ kind: "end", session: id, end: "canceled", keepUntil: deadlineAt });
+    return "gone";
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  #known({ requestId, sessionId, host, bucket = "" }: BeginRequest): Session | undefined {
+    const named = sessionId === undefined ? undefined : this.#sessions.find(sessionId);
+    return named ?? (requestId === undefined ? undefined : this.#sessions.findRequest(requestKey(host, bucket, requestId)));
+  }
+
+  /** A session, or the answer that there will be none. */
+  #begin(request: BeginRequest): Session | BeginAnswer {
+    const bucket = request.bucket ?? "";
+    if (this.#isOverloaded(bucket)) {
+      this.#engine.emit({ type: "overloaded", host: request.host, bucket });
+      return { result: "overloaded", retryAfterMs: this.#retryAfterMs() };
+    }
+    const host = this.#hosts.open(request);
+    const openMs = request.throttleWindowMs ?? host.configured.policy.breaker.openMs;
+    const throttled = this.#knownThrottle(host, openMs);
+    if (throttled !== undefined) {
+      this.#engine.emit({ type: "throttled", host: host.key, bucket, session: undefined, code: throttled.code });
+      return throttledAnswer(throttled.code, throttled.retryInMs);
+    }
+    const { requestId } = request;
+    const key = requestId === undefined ? undefined : requestKey(host.key, bucket, requestId);
+    return this.#create(this.#newClaims(request, bucket), host, key, false);
+  }
+
+  /** In all, or of one bucket while others wait. */
+  #isOverloaded(bucket: string): boolean {
+    const { maxSessions, maxBucketShare } = this.#engine.options();
+    const { pending } = this.#sessions;
+    if (pending >= maxSessions) return true;
+    const own = this.#sessions.pendingOf(bucket);
+    return own < pending && own >= Math.max(1, maxSessions * maxBucketShare);
+  }
+
+  /** Layer 1, for a caller without a session: what the store said within a poll interval is believed. */
+  #knownThrottle(host: Host, openMs: number): { readonly code: number; readonly retryInMs: number } | undefined {
+    const now = this.#engine.time.now();
+    if (now - host.cache.verifiedAt >= this.#engine.options().pollIntervalMs) return undefined;
+    const view = host.breaker(now);
+    if (view.phase === "closed" || phaseFor(view, openMs) !== "open") return undefined;
+    return { code: view.code, retryInMs: openMs - view.openForMs };
+  }
+
+  #newClaims(request: BeginRequest, bucket: string): SessionClaims {
+    const now = this.#engine.time.now();
+    // No two arrive at once: the order inside a bucket is one order, everywhere.
+    this.#lastArrivedAt = Math.max(now, this.#lastArrivedAt + ARRIVAL_STEP_MS);
+    return {
+      id: request.sessionId ?? this.#newSessionId(),
+      host: request.host,
+      bucket,
+      arrivedAt: this.#lastArrivedAt,
+      deadlineAt: now + (request.maxWaitMs ?? this.#engine.options().maxWaitMs),
+      ...(request.hostname === undefined ? {} : { hostname: request.hostname }),
+      ...(request.throttleWindowMs === undefined ? {} : { throttleWindowMs: request.throttleWindowMs }),
+      ...(request.limit === undefined ? {} : { limit: request.limit }),
+    };
+  }
+
+  #create(claims: SessionClaims, host: Host, requestKey: string | undefined, isAdopted: boolean): Session {
+    const openMs = claims.throttleWindowMs ?? host.configured.policy.breaker.openMs;
+    const now = this.#engine.time.now();
+    this.#onWaiting();
+    return this.#sessions.create({ claims, host, openMs, requestKey, isAdopted, now });
+  }
+
+  /** A session of another instance, or of this one before it was restarted. Past its deadline it is dead. */
+  #adopt(claims: SessionClaims): Session | undefined {
+    if (this.#engine.time.now() >= claims.deadlineAt) return undefined;
+    return this.#create(claims, this.#hosts.open(claims), undefined, true);
+  }
+
+  /** Never `granted`, as callers of the old service expect. */
+  async #firstAnswer(session: Session): Promise<PollAnswer> {
+    await this.#news(session);
+    const answer = await this.#wait(session, 0, undefined, false);
+    if (answer.result !== "granted") return answer;
+    const { claims, host } = session;
+    return {
+      result: "pending",
+      session: claims,
+      position: 1,
+      waiters: Math.max(1, host.book.size("waiter")),
+      estimatedWaitMs: undefined,
+      blockedBy: undefined,
+    };
+  }
+
+  /** Waits until the arrival was decided; throws if that is a refusal. */
+  async #news(session: Session): Promise<void> {
+    if (this.#needsNews(session)) {
+      const { agenda, time, options } = this.#engine;
+      this.#sessions.touch(session);
+      await session.awaitNews(agenda, time.now() + options().pollIntervalMs);
+    }
+    if (session.refusal !== undefined) throw session.refusal;
+  }
+
+  #needsNews({ host, isHeard }: Session): boolean {
+    return !isHeard && !host.isStoreDown && !this.#isClosed;
+  }
+
+  /** `isFetching`: a granted slot reaches the client with this answer. */
+  #wait(
+    session: Session,
+    waitMs: number,
+    signal: CallSignal | undefined,
+    isFetching = true,
+  ): Promise<PollAnswer> {
+    if (isFetching) this.#sessions.fetch(session);
+    const now = this.#engine.time.now();
+    if (session.isPending && waitMs > 0 && !this.#isClosed) {
+      return this.#sessions.hold(session, now + Math.min(waitMs, this.#engine.options().pollWindowMs), signal);
+    }
+    this.#sessions.touch(session);
+    return Promise.resolve(answerOf(session, now));
+  }
+
+  #retryAfterMs(): number {
+    return Math.min(MAX_RETRY_AFTER_MS, Math.max(1000, this.#sessions.drainIntervalMs ?? 0));
+  }
+}
+
+/** The same id of another bucket is another request. */
+function requestKey(host: string, bucket: string, requestId: string): string {
+  return JSON.stringify([host, bucket, requestId]);
+}
+
+function throwIfLeft(signal: CallSignal | undefined): void {
+  if (signal?.aborted === true) throw signal.reason;
+}
+
+const ARRIVAL_STEP_MS = 1 / 1024;
+const MAX_RETRY_AFTER_MS = 30_000;

@@ -1,0 +1,146 @@
+import { Book } from "../book/book.ts";
+import type { Changes } from "../book/records.ts";
+import { type DecideContext, type Decision, decide } from "../decide.ts";
+import type { Input } from "../inputs.ts";
+import type { Commit, HostStore, News, ReadReply, Refusal, Tag } from "../store/host-store.ts";
+import type { EngineContext } from "./context.ts";
+import type { StoreTime } from "./store-time.ts";
+
+/** Which records a step changed: those of commits, or any of them. */
+export type Touched = readonly Changes[] | "all";
+
+export type Committed =
+  | { readonly isKept: true; readonly touched: Touched }
+  | { readonly isKept: false; readonly reason: Refusal; readonly touched: Touched };
+
+/**
+ * One host's book over the port.
+ *
+ * H1 between `decide` and the end of `commit` or `undo` nothing else touches the book
+ * H2 a commit whose outcome is unknown is sent again, the same, until the store has answered it
+ * H3 after a refusal the book is the store's: the decision is undone and what others committed is applied
+ */
+export class HostCache {
+  readonly #store: HostStore;
+  readonly #host: string;
+  readonly #instance: string;
+  readonly #time: StoreTime;
+  readonly #newSecret: () => string;
+  #book: Book;
+  #unanswered: Commit | undefined;
+  #isOpen = false;
+  #verifiedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(host: string, { store, instance, time, newSecret }: EngineContext) {
+    this.#host = host;
+    this.#store = store;
+    this.#instance = instance;
+    this.#time = time;
+    this.#newSecret = newSecret;
+    this.#book = new Book(host, time.now());
+  }
+
+  /** While a decision is open, with its changes. */
+  get book(): Book {
+    return this.#book;
+  }
+
+  get tag(): Tag | undefined {
+    return this.#book.tag;
+  }
+
+  /** When the book was last known to be the store's. */
+  get verifiedAt(): number {
+    return this.#verifiedAt;
+  }
+
+  decide(inputs: readonly Input[], context: DecideContext): Decision {
+    this.#isOpen = true;
+    return decide(this.#book, inputs, context);
+  }
+
+  get isChanged(): boolean {
+    return this.#book.isChanged;
+  }
+
+  undo(): void {
+    this.#book.undo();
+    this.#isOpen = false;
+  }
+
+  /** Throws when the outcome is unknown: calling it again sends the same commit (H2). */
+  async commit({ wake, isForgotten }: Decision, conflicts: number): Promise<Committed> {
+    this.#unanswered ??= this.#commitOf(wake, isForgotten, conflicts);
+    const { tag, changes } = this.#unanswered;
+    const reply = await this.#store.commit(this.#unanswered);
+    this.#unanswered = undefined;
+    this.#isOpen = false;
+    this.#verified(reply.now, !reply.isOk && reply.reason === "clock");
+    if (!reply.isOk) {
+      this.#book.undo();
+      return { isKept: false, reason: reply.reason, touched: this.#catchUp(reply) };
+    }
+    if (isForgotten) this.#book = new Book(this.#host, this.#time.now());
+    else this.#book.keep(tag);
+    return { isKept: true, touched: [changes] };
+  }
+
+  /** Brings the book up to the store's. */
+  async sync(): Promise<Touched> {
+    const reply = await this.#store.read(this.#host, this.#book.tag);
+    this.#verified(reply.now, false);
+    return this.#catchUp(reply);
+  }
+
+  /** A decision is open: news must wait. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Undefined: the news says too little, the store must be read. */
+  take({ base, tag, changes }: News): Touched | undefined {
+    if (tag !== undefined && countOf(tag) <= countOf(this.tag)) return [];
+    if (tag === undefined || changes?.head === undefined || base !== this.tag) return undefined;
+    this.#book.apply(changes);
+    this.#book.tag = tag;
+    return [changes];
+  }
+
+  #commitOf(wake: readonly string[], isForgotten: boolean, conflicts: number): Commit {
+    const base = this.#book.tag;
+    return {
+      host: this.#host,
+      instance: this.#instance,
+      base,
+      tag: `${countOf(base) + 1}.${this.#newSecret()}`,
+      now: this.#book.now,
+      changes: isForgotten ? FORGOTTEN : this.#book.changes(),
+      wake,
+      conflicts,
+    };
+  }
+
+  #catchUp({ tag, tail, fenceFloor }: ReadReply): Touched {
+    if (tail.kind === "changes") {
+      for (const changes of tail.commits) this.#book.apply(changes);
+      this.#book.tag = tag;
+      return tail.commits;
+    }
+    this.#book =
+      tail.book === undefined
+        ? new Book(this.#host, this.#time.now(), fenceFloor)
+        : Book.of(this.#host, tag, tail.book);
+    return "all";
+  }
+
+  #verified(storeNow: number, isRefused: boolean): void {
+    this.#time.learn(storeNow, isRefused);
+    this.#verifiedAt = this.#time.now();
+  }
+}
+
+function countOf(tag: Tag | undefined): number {
+  return tag === undefined ? 0 : Number.parseInt(tag, 10);
+}
+
+const FORGOTTEN: Changes = { head: undefined, puts: [], dels: [] };

@@ -1,0 +1,217 @@
+import { SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
+import type { Book } from "../book/book.ts";
+import { type BreakerView, viewBreaker } from "../book/breaker.ts";
+import type { DecideContext } from "../decide.ts";
+import { type ResolvedHost, resolveHost } from "../host-policy.ts";
+import type { Input, Note, Outcome } from "../inputs.ts";
+import { slotTokenOf } from "../slot-token.ts";
+import type { News } from "../store/host-store.ts";
+import type { EngineContext } from "./context.ts";
+import { Cycle, type CycleHost } from "./cycle.ts";
+import { DrainMeter } from "./drain-meter.ts";
+import { HostCache, type Touched } from "./host-cache.ts";
+import { Positions } from "./positions.ts";
+import type { Session } from "./session.ts";
+
+/** What a host tells the sessions of this instance. */
+export interface HostListener {
+  /** The book may say something new of the session. */
+  settle(session: Session): void;
+  find(id: string): Session | undefined;
+  /** The store does not answer. */
+  storeFailed(host: Host): void;
+}
+
+/** One host at this instance: its cycle, the cached book, and the sessions that wait here. */
+export class Host implements CycleHost {
+  readonly key: string;
+  readonly cache: HostCache;
+  readonly cycle: Cycle;
+  readonly positions = new Positions();
+  readonly #engine: EngineContext;
+  readonly #listener: HostListener;
+  readonly #onDrop: (host: Host) => void;
+  /** Pending, and of this instance. */
+  readonly #waiting = new Set<Session>();
+  readonly #drain = new DrainMeter();
+  #hostname: string | undefined;
+  #resolved: ResolvedHost;
+  /** Sessions of this instance that are remembered, ended ones too. */
+  #remembered = 0;
+  #isStoreDown = false;
+  /** What came while a decision was open. */
+  readonly #news: News[] = [];
+
+  constructor(
+    key: string,
+    hostname: string | undefined,
+    init: { readonly engine: EngineContext; readonly listener: HostListener; readonly onDrop: (host: Host) => void },
+  ) {
+    this.key = key;
+    this.#hostname = hostname;
+    this.#engine = init.engine;
+    this.#listener = init.listener;
+    this.#onDrop = init.onDrop;
+    this.#resolved = resolveHost(init.engine.options(), hostname);
+    this.cache = new HostCache(key, init.engine);
+    this.cycle = new Cycle(this, init.engine);
+  }
+
+  get book(): Book {
+    return this.cache.book;
+  }
+
+  /** As the caller wrote it, where one did. */
+  get hostname(): string | undefined {
+    return this.#hostname ?? this.book.head.hostname;
+  }
+
+  get pending(): number {
+    return this.#waiting.size;
+  }
+
+  get hasPending(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  get waiting(): Iterable<Session> {
+    return this.#waiting;
+  }
+
+  get isStoreDown(): boolean {
+    return this.#isStoreDown;
+  }
+
+  /** Average time between two grants of the host, by whichever instance. */
+  get grantIntervalMs(): number | undefined {
+    return this.#drain.intervalMs;
+  }
+
+  get isSemaphore(): boolean {
+    return this.hostname?.startsWith(SEMAPHORE_PREFIX) === true;
+  }
+
+  /** Limits as this instance has them configured; the book's are in force. */
+  get configured(): ResolvedHost {
+    return this.#resolved;
+  }
+
+  /** The breaker as the book has it. */
+  breaker(now: number): BreakerView {
+    const { limits, head } = this.book;
+    return limits === undefined ? { phase: "closed" } : viewBreaker(head.breaker, now, limits.policy.breaker);
+  }
+
+  /** A call brought the name of a host that was known by its hash. */
+  learnName(hostname: string | undefined): void {
+    if (hostname === undefined || hostname === this.#hostname) return;
+    this.#hostname = hostname;
+    this.configure();
+  }
+
+  configure(): void {
+    this.#resolved = resolveHost(this.#engine.options(), this.#hostname);
+  }
+
+  send(input: Input, done?: (outcome: Outcome) => void): void {
+    this.cycle.send(input, done);
+  }
+
+  remember(session: Session): void {
+    this.#remembered++;
+    this.#waiting.add(session);
+  }
+
+  /** It waits again, or no longer. */
+  setWaiting(session: Session, isWaiting: boolean): void {
+    if (isWaiting) this.#waiting.add(session);
+    else if (this.#waiting.delete(session)) this.cycle.schedule();
+  }
+
+  forget(): void {
+    this.#remembered--;
+  }
+
+  decideContext(): DecideContext {
+    const { time, instance, random, newSecret } = this.#engine;
+    const { collectMs, pollIntervalMs, idleMs, scheduler } = this.#engine.options();
+    return {
+      now: time.now(),
+      instance,
+      limits: { policy: this.#resolved.policy, loadedAt: this.#engine.loadedAt(), hostname: this.#hostname },
+      isSemaphore: this.isSemaphore,
+      collectMs,
+      pollIntervalMs,
+      idleMs,
+      scheduler,
+      random,
+      newToken: () => slotTokenOf(this.key, newSecret()),
+      isPolledHere: (id) => this.#listener.find(id)?.isPolled === true,
+      seenAt: (other) => this.#engine.seenAt(other),
+    };
+  }
+
+  settle(touched: Touched): void {
+    this.#drain.reached(this.book.head.fence, this.book.now);
+    this.positions.stale();
+    for (const news of this.#news.splice(0)) this.hear(news);
+    if (touched === "all") {
+      for (const session of [...this.#waiting]) this.#listener.settle(session);
+      return;
+    }
+    for (const { puts, dels } of touched) {
+      for (const record of puts) {
+        if (record.kind === "lease") this.#settle(record.session);
+        else if (record.kind === "waiter" || record.kind === "offer" || record.kind === "session")
+          this.#settle(record.key);
+      }
+      for (const [kind, key] of dels) if (kind === "waiter") this.#settle(key);
+    }
+  }
+
+  /** Another instance has committed something for this one. */
+  hear(news: News): void {
+    if (this.cache.isOpen) {
+      this.#news.push(news);
+      return;
+    }
+    const touched = this.cache.take(news);
+    if (touched === undefined) this.cycle.refresh();
+    else if (touched.length > 0) {
+      this.settle(touched);
+      this.cycle.schedule();
+    }
+  }
+
+  note(note: Note): void {
+    const { emit } = this.#engine;
+    if (note.kind === "reclaimed") emit({ type: "reclaimed", slots: 1 });
+    else if (note.kind === "uncollected")
+      emit({ type: "uncollected", host: this.key, bucket: note.bucket, session: note.session });
+    else
+      emit({
+        type: "probe-decision",
+        host: this.key,
+        bucket: note.bucket,
+        isAllowed: false,
+        reason: "ip_deny_window",
+      });
+  }
+
+  storeAnswered(isAnswered: boolean): void {
+    this.#isStoreDown = !isAnswered;
+    if (!isAnswered) this.#listener.storeFailed(this);
+  }
+
+  drop(): void {
+    const isShared = this.#engine.store.clock === "shared";
+    if (this.#remembered > 0 || this.cycle.unsent > 0 || (this.book.tag !== undefined && !isShared)) return;
+    this.#engine.agenda.cancel(this.cycle);
+    this.#onDrop(this);
+  }
+
+  #settle(id: string): void {
+    const session = this.#listener.find(id);
+    if (session !== undefined) this.#listener.settle(session);
+  }
+}

@@ -1,0 +1,16 @@
+/**
+ * Slot tokens: `slot_<host key>.<secret>`. A release or a renewal needs nothing else, and logs and secret scanners know them
+ * by their prefix.
+ */
+const PREFIX = "slot_";
+
+/** `secret`: at least 128 random bits, without a dot. */
+export function slotTokenOf(host: string, secret: string): string {
+  return `${PREFIX}${host}.${secret}`;
+}
+
+/** Undefined: this is no slot token. */
+export function hostOfToken(slotToken: string): string | undefined {
+  const end = slotToken.lastIndexOf(".");
+  return slotToken.startsWith(PREFIX) && end > PREFIX.length ? slotToken.slice(PREFIX.length, end) : undefined;
+}

@@ -1,0 +1,83 @@
+import { type BreakerView, viewBreaker } from "../book/breaker.ts";
+import type { AccountRecord, BookImage, LeaseRecord, LimitsRecord, LiveLimits, OfferRecord } from "../book/records.ts";
+
+/** A host for the person on call, as the store has it. No token is in it. */
+export interface HostSnapshot {
+  readonly host: string;
+  readonly hostname: string | undefined;
+  readonly slots: number;
+  /** Leases and offers. */
+  readonly inFlight: number;
+  /** Waiters of the whole fleet. */
+  readonly waiting: number;
+  readonly progress: number;
+  readonly breaker: BreakerView;
+  readonly live: LiveLimits | undefined;
+  readonly avgWaitMs: number;
+  readonly isHot: boolean;
+  readonly buckets: readonly BucketSnapshot[];
+  readonly leases: readonly LeaseSnapshot[];
+}
+
+export interface BucketSnapshot {
+  readonly bucket: string;
+  readonly weight: number;
+  readonly inFlight: number;
+  readonly waiting: number;
+  readonly usedMs: number;
+}
+
+export interface LeaseSnapshot {
+  /** `<host>.<fence>`. */
+  readonly slot: string;
+  readonly session: string;
+  readonly bucket: string;
+  readonly endsInMs: number;
+  readonly heldMs: number;
+  /** Given back, and running out the minimum hold or the spacing. */
+  readonly isReleased: boolean;
+  readonly isProbe: boolean;
+}
+
+/** Reads and changes nothing: what time has ended is left out. */
+export function snapshotOf(host: string, { head, records }: BookImage, now: number): HostSnapshot {
+  const leases = records.filter((record): record is LeaseRecord => record.kind === "lease" && record.endsAt > now);
+  const offers = records.filter((record): record is OfferRecord => record.kind === "offer" && record.lapsesAt > now);
+  const limits = records.find((record): record is LimitsRecord => record.kind === "limits");
+  const accounts = new Map<string, AccountRecord>();
+  for (const record of records) if (record.kind === "account") accounts.set(record.key, record);
+  const held = countBy([...leases, ...offers].map(({ bucket }) => bucket));
+  const waiting = countBy(records.flatMap((record) => (record.kind === "waiter" ? [record.bucket] : [])));
+  const names = new Set([...accounts.keys(), ...held.keys(), ...waiting.keys()]);
+  return {
+    host,
+    hostname: head.hostname,
+    slots: head.slots,
+    inFlight: leases.length + offers.length,
+    waiting: records.reduce((count, { kind }) => count + (kind === "waiter" ? 1 : 0), 0),
+    progress: head.progress,
+    breaker: limits === undefined ? { phase: "closed" } : viewBreaker(head.breaker, now, limits.policy.breaker),
+    live: limits?.live,
+    avgWaitMs: head.avgWaitMs,
+    isHot: head.isHot,
+    buckets: [...names].map((bucket) => {
+      const { weight = 1, usedMs = 0, asOf = now } = accounts.get(bucket) ?? {};
+      const inFlight = held.get(bucket) ?? 0;
+      const used = usedMs + inFlight * Math.max(0, now - asOf);
+      return { bucket, weight, inFlight, waiting: waiting.get(bucket) ?? 0, usedMs: used };
+    }),
+    leases: leases.map((lease) => leaseSnapshot(host, lease, now)),
+  };
+}
+
+function leaseSnapshot(host: string, lease: LeaseRecord, now: number): LeaseSnapshot {
+  const { fence, session, bucket, endsAt, grantedAt, isReleased, isProbe } = lease;
+  const slot = `${host}.${fence}`;
+  return { slot, session, bucket, endsInMs: endsAt - now, heldMs: now - grantedAt, isReleased, isProbe };
+}
+
+function countBy(names: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}

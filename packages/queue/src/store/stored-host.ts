@@ -1,0 +1,97 @@
+import type { BookImage, BookRecord, Changes, Head, RecordKind } from "../book/records.ts";
+import { type Commit, type Refusal, type Tag, TAIL_LENGTH, type Tail } from "./host-store.ts";
+
+interface Kept {
+  readonly tag: Tag;
+  readonly changes: Changes;
+}
+
+/** One host as the memory store keeps it: the records themselves, shared with the books of the engines, and the tail. */
+export class StoredHost {
+  tag: Tag;
+  head: Head;
+  reservedBy: string | undefined;
+  reservedUntil = 0;
+  readonly #records = new Map<RecordKind, Map<string, BookRecord>>();
+  #tail: Kept[] = [];
+
+  constructor(tag: Tag, head: Head, records: Iterable<BookRecord> = []) {
+    this.tag = tag;
+    this.head = head;
+    for (const record of records) this.#of(record.kind).set(record.key, record);
+  }
+
+  /** P4: it has this commit already. */
+  has(tag: Tag): boolean {
+    return this.tag === tag || this.#tail.some((kept) => kept.tag === tag);
+  }
+
+  /** P2 and P3: undefined, or why the commit would break them. */
+  refuses({ changes, now }: Commit): Refusal | undefined {
+    const { head, puts, dels } = changes;
+    if (head === undefined) return undefined;
+    let added = 0;
+    for (const record of puts) {
+      if (record.kind !== "lease" && record.kind !== "offer") continue;
+      if (this.#of(record.kind).has(record.key)) continue;
+      added++;
+      if (record.kind === "lease" && record.fence <= this.head.fence) return "slots";
+    }
+    if (added === 0) return undefined;
+    for (const [kind, key] of dels) if (this.#isLive(this.#of(kind).get(key), now)) added--;
+    return this.inFlight(now) + added > head.slots ? "slots" : undefined;
+  }
+
+  apply(tag: Tag, changes: Changes): void {
+    const { head, puts, dels } = changes;
+    if (head === undefined) return;
+    for (const [kind, key] of dels) this.#of(kind).delete(key);
+    for (const record of puts) this.#of(record.kind).set(record.key, record);
+    this.head = head;
+    this.tag = tag;
+    this.#tail.push({ tag, changes });
+    if (this.#tail.length >= 2 * TAIL_LENGTH) this.#tail = this.#tail.slice(-TAIL_LENGTH);
+  }
+
+  /** From `since` to now. */
+  tail(since: Tag | undefined): Tail {
+    if (since === this.tag) return { kind: "changes", commits: [] };
+    const tail = this.#tail.slice(-TAIL_LENGTH);
+    const first = tail.findIndex(({ tag }) => tag === since);
+    if (first === -1) return { kind: "book", book: this.image() };
+    return { kind: "changes", commits: tail.slice(first + 1).map(({ changes }) => changes) };
+  }
+
+  image(): BookImage {
+    return { head: this.head, records: [...this.#records.values()].flatMap((byKey) => [...byKey.values()]) };
+  }
+
+  count(kind: RecordKind): number {
+    return this.#records.get(kind)?.size ?? 0;
+  }
+
+  /** Leases and offers that are not over. */
+  inFlight(now: number): number {
+    let live = 0;
+    for (const lease of this.#records.get("lease")?.values() ?? []) if (this.#isLive(lease, now)) live++;
+    for (const offer of this.#records.get("offer")?.values() ?? []) if (this.#isLive(offer, now)) live++;
+    return live;
+  }
+
+  values(kind: RecordKind): Iterable<BookRecord> {
+    return this.#records.get(kind)?.values() ?? [];
+  }
+
+  #isLive(record: BookRecord | undefined, now: number): boolean {
+    return (record?.kind === "lease" && record.endsAt > now) || (record?.kind === "offer" && record.lapsesAt > now);
+  }
+
+  #of(kind: RecordKind): Map<string, BookRecord> {
+    let byKey = this.#records.get(kind);
+    if (byKey === undefined) {
+      byKey = new Map();
+      this.#records.set(kind, byKey);
+    }
+    return byKey;
+  }
+}
