@@ -34,7 +34,7 @@ describe("a try that crosses its session's deadline", () => {
 
   test("leaves no slot behind that nobody was told of, though the session's end reached the store first (G2)", async () => {
     const world = new SlowWorld({ maxWaitMs: MAX_WAIT_MS });
-    world.delays = ({ operation }) => ({ beforeMs: operation === "tryAcquire" ? MAX_WAIT_MS + PAST_ALL_MEMORY_MS : 0 });
+    world.delays = ({ operation }) => ({ beforeMs: operation === "commit" ? MAX_WAIT_MS + PAST_ALL_MEMORY_MS : 0 });
     const answer = world.queue.begin({ host: "h", bucket: "a", waitMs: 6_000 });
     await world.clock.run(MAX_WAIT_MS + PAST_ALL_MEMORY_MS + 10);
     expect((await answer).result).toBe("pending");
@@ -47,7 +47,7 @@ describe("a try that crosses its session's deadline", () => {
   test("leaves none behind either when its answer is lost (G2)", async () => {
     const world = new SlowWorld({ maxWaitMs: MAX_WAIT_MS });
     world.delays = ({ operation }) =>
-      operation === "tryAcquire" ? { beforeMs: MAX_WAIT_MS + PAST_ALL_MEMORY_MS, isAnswerLost: true } : {};
+      operation === "commit" ? { beforeMs: MAX_WAIT_MS + PAST_ALL_MEMORY_MS, isAnswerLost: true } : {};
     const answer = world.queue.begin({ host: "h", bucket: "a", waitMs: 6_000 });
     await world.clock.run(MAX_WAIT_MS + PAST_ALL_MEMORY_MS + 10);
     expect((await answer).result).toBe("pending");
@@ -61,7 +61,7 @@ describe("a try that crosses its session's deadline", () => {
 describe("a session that the breaker ends while the store decides about it", () => {
   test.each([{ isAnswerLost: false }, { isAnswerLost: true }])("keeps no slot (G2; $isAnswerLost)", async (lost) => {
     const world = new SlowWorld({ breaker: { consecutiveErrors: 1, minSamples: 1 } });
-    world.delays = ({ operation }) => (operation === "tryAcquire" ? { afterMs: 300, ...lost } : {});
+    world.delays = ({ operation }) => (operation === "commit" ? { afterMs: 300, ...lost } : {});
     const answer = world.queue.begin({ host: "h", bucket: "a", waitMs: 6_000 });
     await world.clock.run(100);
     expect(world.grants.size).toBe(1);
