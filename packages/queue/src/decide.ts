@@ -1,5 +1,13 @@
 import type { Book } from "./book/book.ts";
-import { closeBreaker, isPristine, openBreaker, phaseFor, reportTo, viewBreaker, widenBreaker } from "./book/breaker.ts";
+import {
+  closeBreaker,
+  isPristine,
+  openBreaker,
+  phaseFor,
+  reportTo,
+  viewBreaker,
+  widenBreaker,
+} from "./book/breaker.ts";
 import type { Bucket } from "./book/bucket.ts";
 import { allowBuckets, denyBucket } from "./book/deny.ts";
 import { addWait, becomeBusy, becomeIdle, isHot } from "./book/heat.ts";
@@ -11,6 +19,7 @@ import {
   offerSlot,
   ownLease,
   releaseLease,
+  rememberEnd,
   renewLease,
 } from "./book/leases.ts";
 import { forgetCapacity, type GivenLimits, joinCapacity, useLimits, useLive } from "./book/limits.ts";
@@ -81,7 +90,7 @@ class Deciding {
   readonly #context: DecideContext;
   readonly #notes: Note[] = [];
   readonly #wake = new Set<string>();
-  #isForgotten = false;
+  #mayForget = false;
 
   constructor(book: Book, context: DecideContext) {
     this.#book = book;
@@ -107,7 +116,7 @@ class Deciding {
       outcomes,
       notes: this.#notes,
       wake: [...this.#wake],
-      isForgotten: this.#isForgotten,
+      isForgotten: this.#mayForget && this.#isForgettable(),
     };
   }
 
@@ -185,7 +194,7 @@ class Deciding {
       case "dead":
         return this.#bury(input.instance);
       case "forget":
-        this.#isForgotten = this.#isForgettable();
+        this.#mayForget = true;
         return DONE;
     }
   }
@@ -193,15 +202,16 @@ class Deciding {
   #arrive(input: Input & { kind: "arrive" }): Outcome {
     const book = this.#book;
     const { instance } = this.#context;
+    if (book.now >= input.deadlineAt) return DONE;
     const standing = standingOf(book, input.session, book.now);
     if (standing.kind === "held") {
       ownLease(book, standing.lease, instance, input.deadlineAt);
       return { kind: "held" };
     }
     if (standing.kind === "ended") rememberUntil(book, input.session, input.deadlineAt);
-    if (standing.kind === "waiting") placeClient(book, extended(standing.waiter, input.deadlineAt), instance, undefined);
-    if (standing.kind !== "unknown" || book.now >= input.deadlineAt) return DONE;
-    return this.#admit(input);
+    if (standing.kind === "waiting")
+      placeClient(book, extended(standing.waiter, input.deadlineAt), instance, undefined);
+    return standing.kind === "unknown" ? this.#admit(input) : DONE;
   }
 
   #admit(input: Input & { kind: "arrive" }): Outcome {
@@ -250,8 +260,7 @@ class Deciding {
   /** Only for a session this instance still has: another may have taken it over. */
   #placeClient({ session, awayAt }: Input & { kind: "client" }): Outcome {
     const waiter = this.#book.get("waiter", session);
-    if (waiter?.instance === this.#context.instance)
-      placeClient(this.#book, waiter, this.#context.instance, awayAt);
+    if (waiter?.instance === this.#context.instance) placeClient(this.#book, waiter, this.#context.instance, awayAt);
     return DONE;
   }
 
@@ -265,6 +274,9 @@ class Deciding {
       return DONE;
     }
     const { instance } = standing.kind === "held" ? standing.lease : standing.waiter;
+    const until = standing.kind === "held" ? standing.lease.keepUntil : standing.waiter.deadlineAt;
+    // A name that came back after its deadline: this is the end of its earlier life.
+    if (keepUntil <= book.now && until > keepUntil) return DONE;
     if (instance !== this.#context.instance) {
       if (end !== "canceled") return DONE;
       this.#wake.add(instance);
@@ -274,7 +286,7 @@ class Deciding {
       endWaiter(book, standing.waiter, end);
     } else {
       dropLease(book, standing.lease);
-      book.put({ kind: "session", key: session, end, keepUntil });
+      rememberEnd(book, { kind: "session", key: session, end, keepUntil: Math.max(keepUntil, until) });
     }
     return DONE;
   }

@@ -13,7 +13,9 @@ const isHot = (bench: Bench) => bench.queue.glance("h")?.isHot;
 
 /** Buckets that were considered in vain since, counted as often as they were. */
 function probesSince(bench: Bench, commits: number): number {
-  const puts = bench.commits.slice(commits).flatMap(({ now, changes }) => changes.puts.map((record) => ({ now, record })));
+  const puts = bench.commits
+    .slice(commits)
+    .flatMap(({ now, changes }) => changes.puts.map((record) => ({ now, record })));
   return puts.filter(({ now, record }) => record.kind === "account" && record.waitCountedAt === now).length;
 }
 

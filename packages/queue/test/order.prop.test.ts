@@ -126,7 +126,11 @@ function backlogged(slots: number, buckets: readonly { weight: number; holds: re
   const ends: { at: number; bucket: number; token: string }[] = [];
   const known = new Set<string>();
   const step = (now: number, inputs: Input[]) => {
-    decide(book, inputs, contextOf(policy, now, () => `t${ids++}`));
+    decide(
+      book,
+      inputs,
+      contextOf(policy, now, () => `t${ids++}`),
+    );
     for (const { key, bucket: name } of book.all("lease")) {
       if (known.has(key)) continue;
       known.add(key);
@@ -147,7 +151,10 @@ function backlogged(slots: number, buckets: readonly { weight: number; holds: re
     openMs: 1,
     limit: undefined,
   });
-  step(0, buckets.flatMap((_, bucket) => Array.from({ length: slots + 1 }, () => arrival(bucket, 0))));
+  step(
+    0,
+    buckets.flatMap((_, bucket) => Array.from({ length: slots + 1 }, () => arrival(bucket, 0))),
+  );
   let worst = 0;
   for (let now = 0; now < 20_000; ) {
     ends.sort((a, b) => a.at - b.at);
