@@ -100,6 +100,7 @@ class Deciding {
   run(inputs: readonly Input[]): Decision {
     const book = this.#book;
     const now = Math.max(this.#context.now, book.head.now);
+    book.index.useTurns(this.#context.scheduler.isEnabled);
     if (book.limits === undefined && !inputs.some(({ kind }) => CREATES.has(kind))) return this.#unknownHost(inputs);
     this.#catchUp(now);
     useLimits(book, this.#context.limits);
@@ -140,7 +141,7 @@ class Deciding {
     }
     book.now = now;
     if (book.get("absence", this.#context.instance) !== undefined) book.del("absence", this.#context.instance);
-    for (const { key, missedAt } of [...book.all("absence")]) {
+    for (const { key, missedAt } of Array.from(book.all("absence"))) {
       if ((this.#context.seenAt(key) ?? 0) > missedAt) book.del("absence", key);
     }
   }
@@ -228,20 +229,9 @@ class Deciding {
     const book = this.#book;
     const { instance, pollIntervalMs, scheduler } = this.#context;
     const { session, bucket, weight, arrivedAt, deadlineAt, openMs } = input;
-    const waiter: WaiterRecord = {
-      kind: "waiter",
-      key: session,
-      instance,
-      bucket,
-      weight,
-      arrivedAt,
-      deadlineAt,
-      openMs,
-      isInside: false,
-      ...(input.kind === "return" ? { awayAt: input.awayAt } : {}),
-    };
+    const awayAt = input.kind === "return" ? input.awayAt : undefined;
     if (book.size("waiter") === 0) becomeBusy(book, pollIntervalMs);
-    addWaiter(book, waiter);
+    addWaiter(book, { key: session, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt });
     if (scheduler.isEnabled) joinTurns(book, bucket);
   }
 
@@ -350,7 +340,7 @@ class Deciding {
   #collect(): void {
     const book = this.#book;
     if (book.size("offer") === 0) return;
-    for (const offer of [...book.all("offer")]) {
+    for (const offer of Array.from(book.all("offer"))) {
       const waiter = book.get("waiter", offer.key);
       if (waiter === undefined || waiter.deadlineAt <= book.now) dropOffer(book, offer);
       else if (this.#context.isPolledHere(offer.key)) this.#hand(waiter, offer.isProbe);
@@ -365,7 +355,7 @@ class Deciding {
     book.index.throttledAt = breaker.openedAt;
     const view = viewBreaker(breaker, book.now, book.policy.breaker);
     if (view.phase === "closed") return;
-    for (const waiter of [...book.all("waiter")]) {
+    for (const waiter of Array.from(book.all("waiter"))) {
       if (phaseFor(view, waiter.openMs) !== "open") continue;
       if (waiter.instance !== this.#context.instance) this.#wake.add(waiter.instance);
       endWaiter(book, waiter, "throttled", {

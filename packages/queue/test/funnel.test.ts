@@ -223,7 +223,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       const waiting = [await bench.want("a"), await bench.want("b")];
       const late: (() => void)[] = [];
       bench.late = late;
-      bench.queue.report({ host: "h", status: 200 });
+      void bench.queue.report({ host: "h", status: 200 });
       await drained();
       for (const token of held) await bench.release(token);
       const newcomers = ["x", "y"].map((bucket) => bench.ask(bucket, { waitMs: 1_000 }));
