@@ -1,6 +1,7 @@
 import type { Due } from "../agenda.ts";
 import { closesAt } from "../book/breaker.ts";
-import type { DecideContext, Decision } from "../decide.ts";
+import type { Decision } from "../decide/decide.ts";
+import type { DecideContext } from "../decide/deciding.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
 import { RESERVED_MS } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";

@@ -133,9 +133,9 @@ export class FairQueue {
 
   /** The same for what this instance keeps: sessions past their deadline or idle for too long. Says how many went. */
   sweepSessions(): number {
-    const before = this.#sessions.size;
+    const before = this.#sessions.register.size;
     this.#engine.agenda.catchUp();
-    return before - this.#sessions.size;
+    return before - this.#sessions.register.size;
   }
 
   operate(operation: Operation): Promise<boolean> {

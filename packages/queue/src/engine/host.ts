@@ -1,7 +1,7 @@
 import { SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import type { Book } from "../book/book.ts";
 import { type BreakerView, viewBreaker } from "../book/breaker.ts";
-import type { DecideContext } from "../decide.ts";
+import type { DecideContext } from "../decide/deciding.ts";
 import { type ResolvedHost, resolveHost } from "../host-policy.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
 import { slotTokenOf } from "../slot-token.ts";
@@ -156,7 +156,7 @@ export class Host implements CycleHost {
     this.positions.stale();
     for (const news of this.#news.splice(0)) this.hear(news);
     if (touched === "all") {
-      for (const session of [...this.#waiting]) this.#listener.settle(session);
+      for (const session of Array.from(this.#waiting)) this.#listener.settle(session);
       return;
     }
     for (const { puts, dels } of touched) {
