@@ -88,7 +88,7 @@ export class FaultyStore implements HostStore {
 
   #later(act: () => Promise<unknown>): void {
     const { clock, random } = this.#init;
-    clock.setTimer(() => void act(), random.int(0, 3_000));
+    clock.setTimer(() => void act().catch(() => undefined), random.int(0, 3_000));
   }
 
   #hits(probability: number): boolean {

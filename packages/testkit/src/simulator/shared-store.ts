@@ -37,6 +37,8 @@ export class SharedStore implements HostStore {
   readonly #watches = new Map<object, { instance: string; listener: (news: News) => void; stop: () => void }>();
   #past: Moment[] = [{ hosts: [], fenceFloor: 0 }];
   #store: MemoryStore;
+  /** While a copy takes over nothing answers. */
+  isDown = false;
 
   constructor(clock: Clock, onCommit: (kept: KeptCommit) => void) {
     this.#clock = clock;
@@ -61,15 +63,18 @@ export class SharedStore implements HostStore {
     return lost;
   }
 
-  read(host: string, since: Tag | undefined): Promise<ReadReply> {
+  async read(host: string, since: Tag | undefined): Promise<ReadReply> {
+    this.#check();
     return this.#store.read(host, since);
   }
 
-  commit(commit: Commit): Promise<CommitReply> {
+  async commit(commit: Commit): Promise<CommitReply> {
+    this.#check();
     return this.#store.commit(commit);
   }
 
-  beat(beat: Beat): Promise<BeatReply> {
+  async beat(beat: Beat): Promise<BeatReply> {
+    this.#check();
     return this.#store.beat(beat);
   }
 
@@ -98,8 +103,13 @@ export class SharedStore implements HostStore {
     return this.#store.instances();
   }
 
-  cleanup(request: CleanupRequest): Promise<CleanupReply> {
+  async cleanup(request: CleanupRequest): Promise<CleanupReply> {
+    this.#check();
     return this.#store.cleanup(request);
+  }
+
+  #check(): void {
+    if (this.isDown) throw new Error("The store is failing over");
   }
 
   #open({ hosts, fenceFloor }: Moment): MemoryStore {

@@ -125,7 +125,8 @@ export class World {
     plan(failovers, () => this.#failOver());
     plan(sweeps, () => void this.anyInstance().queue.sweep().catch(() => undefined));
     plan(instanceJumps, () => this.#jump(this.anyInstance().clock, random.int(1, 5_000)));
-    plan(storeJumps, () => this.#jump(this.storeClock, random.int(-2_000, 3_000)));
+    // A failover to a machine whose clock is behind would lose the order of fences: no store could help it.
+    plan(storeJumps, () => this.#jump(this.storeClock, random.int(failovers > 0 ? 1 : -2_000, 3_000)));
     plan(store === "rough" ? 1 : 0, () => this.#storeOutage());
   }
 
@@ -159,8 +160,13 @@ export class World {
   #failOver(): void {
     const lost = this.store.failOver(this.random.int(0, 12));
     this.history.note(`the store fails over and loses ${lost} commits`);
-    this.disturbedAt = this.failedOverAt = this.clock.now();
     this.invariants.onFailover();
+    this.store.isDown = true;
+    const backInMs = this.random.int(1_100, 3_000);
+    this.disturbedAt = this.failedOverAt = this.clock.now() + backInMs;
+    this.clock.setTimer(() => {
+      this.store.isDown = false;
+    }, backInMs);
   }
 
   #jump(clock: SkewedClock, ms: number): void {
