@@ -125,7 +125,8 @@ function tidy(book: Book, idleMs: number): void {
 /** Forgetting it changes no answer, but for fairness towards a bucket that was ahead before everybody left. */
 function isForgettable(book: Book): boolean {
   const { lastEndAt, breaker } = book.head;
-  if (book.inFlight > 0 || book.size("waiter") > 0 || book.live !== undefined) return false;
+  if (book.inFlight > 0 || book.live !== undefined) return false;
+  for (const { deadlineAt } of book.all("waiter")) if (deadlineAt > book.now) return false;
   if (lastEndAt !== undefined && lastEndAt + book.policy.smoothMs > book.now) return false;
   for (const { until } of book.all("cooldown")) if (until > book.now) return false;
   for (const { keepUntil } of book.all("session")) if (keepUntil > book.now) return false;

@@ -1,6 +1,7 @@
 import type { BeginAnswer, CancelResult, FairQueueConfig, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
 import type { Clock } from "slotkeeper";
 import { Agenda } from "../agenda.ts";
+import type { Book } from "../book/book.ts";
 import { type QueueOptions, resolveOptions } from "../options.ts";
 import type { CleanupReply, HostStore, InstanceAbout } from "../store/host-store.ts";
 import type { BeginRequest } from "./begin-request.ts";
@@ -175,6 +176,12 @@ export class FairQueue {
   inspect(host: string): Dump.HostInspection | undefined {
     const known = this.#hosts.find(host);
     return known === undefined ? undefined : Dump.inspect(known, this.#engine);
+  }
+
+  /** The cached book, for the checks of the simulator; undefined: not known here, or a decision is open. */
+  bookOf(host: string): Book | undefined {
+    const known = this.#hosts.find(host);
+    return known === undefined || known.cache.isOpen ? undefined : known.book;
   }
 
   /** Tells the fleet that this instance leaves: its waiters need not be waited for. */

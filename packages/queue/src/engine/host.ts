@@ -39,6 +39,7 @@ export class Host implements CycleHost {
   /** Sessions of this instance that are remembered, ended ones too. */
   #remembered = 0;
   #isStoreDown = false;
+  #lastFence = 0;
   /** What came while a decision was open. */
   readonly #news: News[] = [];
 
@@ -152,7 +153,7 @@ export class Host implements CycleHost {
   }
 
   settle(touched: Touched): void {
-    this.#drain.reached(this.book.head.fence, this.book.now);
+    this.#countGrants(touched);
     this.positions.stale();
     for (const news of this.#news.splice(0)) this.hear(news);
     if (touched === "all") {
@@ -208,6 +209,16 @@ export class Host implements CycleHost {
     if (this.#remembered > 0 || this.cycle.unsent > 0 || (this.book.tag !== undefined && !isShared)) return;
     this.cycle.close();
     this.#onDrop(this);
+  }
+
+  /** By their fences: a lease is put again when it is renewed or changes hands. */
+  #countGrants(touched: Touched): void {
+    const before = this.#lastFence;
+    this.#lastFence = Math.max(before, this.book.head.fence);
+    if (touched === "all") return;
+    for (const { puts } of touched) {
+      for (const record of puts) if (record.kind === "lease" && record.fence > before) this.#drain.step(this.book.now);
+    }
   }
 
   #settle(id: string): void {

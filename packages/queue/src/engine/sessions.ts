@@ -152,6 +152,8 @@ export class Sessions implements HostListener {
 
   #joined(session: Session, outcome: Outcome): void {
     session.setJoining(false);
+    // It ended here meanwhile. A slot that its client has through another instance is not ours to take back.
+    if (session.state.kind === "timeout" && outcome.kind !== "held") this.#sendEnd(session, "timeout");
     if (outcome.kind === "throttled") this.#throttle(session, outcome.code, outcome.retryAt);
     else if (outcome.kind === "mismatch") this.#refuse(session, outcome.capacity);
     else if (outcome.kind === "held") this.#repeat(session);
@@ -243,17 +245,21 @@ export class Sessions implements HostListener {
   #end(session: Session, state: SessionState, end: "timeout" | "canceled" | undefined): boolean {
     const { time, agenda, options } = this.#engine;
     const now = time.now();
-    const { state: was, host, claims } = session;
+    const { state: was } = session;
     if (was.kind === "granted" && was.leaseUntil > now && state.kind === "canceled")
       this.register.dropToken(was.slotToken);
     else if (!session.isPending) return false;
     else this.#leave(session, now);
     session.become(state);
-    if (end !== undefined) host.send({ kind: "end", session: claims.id, end, keepUntil: claims.deadlineAt });
+    if (end !== undefined && (end === "canceled" || !session.isJoining)) this.#sendEnd(session, end);
     agenda.schedule(session, now + options().grantedKeepMs);
     this.#answerPolls(session);
     session.heard(agenda);
     return true;
+  }
+
+  #sendEnd({ host, claims }: Session, end: "timeout" | "canceled"): void {
+    host.send({ kind: "end", session: claims.id, end, keepUntil: claims.deadlineAt });
   }
 
   #emitEnd({ host, claims: { id, bucket } }: Session, result: CancelResult): void {
@@ -332,6 +338,7 @@ export class Sessions implements HostListener {
       { kind: "return", awayAt: now - this.#engine.options().collectMs, ...this.#joining(session) },
       () => {
         session.setJoining(false);
+        if (session.state.kind === "timeout") this.#sendEnd(session, "timeout");
         this.settle(session);
       },
     );

@@ -228,7 +228,9 @@ function limitsOf(stored: StoredHost): LimitsRecord | undefined {
 function isLeftOver(stored: StoredHost, now: number, idleMs: number): boolean {
   const { now: usedAt, breaker } = stored.head;
   const limits = limitsOf(stored);
-  if (usedAt + idleMs > now || stored.inFlight(now) > 0 || stored.count("waiter") > 0) return false;
+  if (usedAt + idleMs > now || stored.inFlight(now) > 0) return false;
+  // Those of an instance that died stay until their deadline, where no other waits.
+  for (const record of stored.values("waiter")) if (record.kind === "waiter" && record.deadlineAt > now) return false;
   for (const record of stored.values("cooldown")) if (record.kind === "cooldown" && record.until > now) return false;
   for (const record of stored.values("session")) if (record.kind === "session" && record.keepUntil > now) return false;
   return limits === undefined || (limits.live === undefined && isPristine(breaker, now, limits.policy.breaker));
