@@ -9,7 +9,7 @@ const renewCall = validator(RenewSchema);
 const cancelCall = validator(CancelSchema);
 const reportCall = validator(ReportSchema);
 
-/** Answers at once. The store hears of it in the background, whatever becomes of this connection. */
+/** Answers at once. The store gets it in the background, whatever becomes of this connection. The token names the host. */
 export const release: BodyHandler = (exchange, body, { queue }) => {
   const checked = releaseCall.check(body);
   let call = body as ReleaseCall;
@@ -24,9 +24,7 @@ export const release: BodyHandler = (exchange, body, { queue }) => {
     call = Object.fromEntries(Object.entries(body).filter(([key]) => !bad.has(key))) as ReleaseCall;
   }
   const { slotToken, hitUpstreamAtMs, status, now } = call;
-  const named = namedHost(call);
-  const host = named?.host;
-  queue.release({ slotToken, host, hostname: named?.hostname, hitUpstreamAtMs, callerNow: now, status });
+  queue.release({ slotToken, hitUpstreamAtMs, callerNow: now, status });
   exchange.json({ result: "ok" });
 };
 
