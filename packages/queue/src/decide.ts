@@ -47,12 +47,10 @@ export interface Decision {
   /** One for each input. */
   readonly outcomes: readonly Outcome[];
   readonly notes: readonly Note[];
-  /** Other instances whose waiters were offered a slot. */
+  /** Other instances whose waiters were offered a slot, or ended. */
   readonly wake: readonly string[];
   /** The host has no users and nothing worth keeping. */
   readonly isForgotten: boolean;
-  /** An outcome rests on what the book lacks: it holds only if the book is current. */
-  readonly restsOnAbsence: boolean;
 }
 
 /** An offer to a waiter whose poll is recorded as open elsewhere. */
@@ -72,7 +70,7 @@ const FORGOTTEN_AT_ONCE = 64;
  *   D6 a free slot is never left beside a waiter that may have it
  *   D7 the best-ranked waiter goes first (`order.ts`), whichever instance it lives on, each grant counted before the next
  *   D8 the same book, inputs and context give the same changes
- * Not promised: that the book is current. The commit that follows is refused where it is not, and the decision made again.
+ * Not promised: that the book is current. The commit that follows is refused where it is not, and the decision is made again.
  */
 export function decide(book: Book, inputs: readonly Input[], context: DecideContext): Decision {
   return new Deciding(book, context).run(inputs);
@@ -84,7 +82,6 @@ class Deciding {
   readonly #notes: Note[] = [];
   readonly #wake = new Set<string>();
   #isForgotten = false;
-  #restsOnAbsence = false;
 
   constructor(book: Book, context: DecideContext) {
     this.#book = book;
@@ -100,23 +97,24 @@ class Deciding {
     const outcomes = inputs.map((input) => this.#take(input));
     this.#collect();
     this.#throttle();
-    admitWaiters(book);
     allowBuckets(book);
-    this.#grant();
+    admitWaiters(book);
+    // A grant frees a place in the pool, and the waiter that gets it may be granted too.
+    do this.#grant();
+    while (admitWaiters(book));
     if (book.isChanged) this.#tidy();
     return {
       outcomes,
       notes: this.#notes,
       wake: [...this.#wake],
       isForgotten: this.#isForgotten,
-      restsOnAbsence: this.#restsOnAbsence,
     };
   }
 
   /** A release, a renewal or a cancellation never creates a host. */
   #unknownHost(inputs: readonly Input[]): Decision {
     const outcomes = inputs.map(() => MISSING);
-    return { outcomes, notes: [], wake: [], isForgotten: false, restsOnAbsence: inputs.length > 0 };
+    return { outcomes, notes: [], wake: [], isForgotten: false };
   }
 
   /** D5. */
@@ -196,7 +194,10 @@ class Deciding {
     const book = this.#book;
     const { instance } = this.#context;
     const standing = standingOf(book, input.session, book.now);
-    if (standing.kind === "held") ownLease(book, standing.lease, instance, input.deadlineAt);
+    if (standing.kind === "held") {
+      ownLease(book, standing.lease, instance, input.deadlineAt);
+      return { kind: "held" };
+    }
     if (standing.kind === "ended") rememberUntil(book, input.session, input.deadlineAt);
     if (standing.kind === "waiting") placeClient(book, extended(standing.waiter, input.deadlineAt), instance, undefined);
     if (standing.kind !== "unknown" || book.now >= input.deadlineAt) return DONE;
@@ -208,10 +209,7 @@ class Deciding {
     const { isSemaphore } = this.#context;
     const throttled = this.#throttledFor(input.openMs);
     if (throttled !== undefined) return throttled;
-    if (isSemaphore && !joinCapacity(book, input.limit)) {
-      this.#restsOnAbsence = true;
-      return { kind: "mismatch", capacity: book.head.slots };
-    }
+    if (isSemaphore && !joinCapacity(book, input.limit)) return { kind: "mismatch", capacity: book.head.slots };
     this.#join(input);
     return DONE;
   }
@@ -246,7 +244,6 @@ class Deciding {
     const widened = widenBreaker(breaker, openMs, book.policy.breaker);
     if (widened !== breaker) book.write({ breaker: widened });
     if (phaseFor(view, openMs) !== "open") return undefined;
-    this.#restsOnAbsence = true;
     return { kind: "throttled", code: view.code, retryAt: book.now + openMs - view.openForMs };
   }
 
@@ -268,7 +265,10 @@ class Deciding {
       return DONE;
     }
     const { instance } = standing.kind === "held" ? standing.lease : standing.waiter;
-    if (instance !== this.#context.instance && end !== "canceled") return DONE;
+    if (instance !== this.#context.instance) {
+      if (end !== "canceled") return DONE;
+      this.#wake.add(instance);
+    }
     if (standing.kind === "waiting") {
       if (end === "timeout") addWait(book, book.now - standing.waiter.arrivedAt);
       endWaiter(book, standing.waiter, end);
@@ -310,14 +310,12 @@ class Deciding {
       endLease(this.#book, lease);
       return DONE;
     }
-    this.#restsOnAbsence = true;
     return MISSING;
   }
 
   /** D3: the lease a token still owns. */
   #held(slotToken: string): LeaseRecord | undefined {
     const lease = this.#book.get("lease", slotToken);
-    if (lease === undefined) this.#restsOnAbsence = true;
     return lease?.isReleased === true ? undefined : lease;
   }
 
@@ -357,6 +355,7 @@ class Deciding {
     if (view.phase === "closed") return;
     for (const waiter of [...book.all("waiter")]) {
       if (phaseFor(view, waiter.openMs) !== "open") continue;
+      if (waiter.instance !== this.#context.instance) this.#wake.add(waiter.instance);
       endWaiter(book, waiter, "throttled", {
         code: view.code,
         retryAt: book.now + waiter.openMs - view.openForMs,

@@ -50,6 +50,8 @@ interface Joining {
 /** What became of an input. Sessions are read from the book instead (`standing.ts`). */
 export type Outcome =
   | { readonly kind: "done" }
+  /** The session has a slot already, and may have been told of it. */
+  | { readonly kind: "held" }
   /** A new session that was not let in: the breaker is open for it. */
   | { readonly kind: "throttled"; readonly code: number; readonly retryAt: number }
   | { readonly kind: "mismatch"; readonly capacity: number }

@@ -1,44 +1,47 @@
 import type { BeginAnswer, FairQueueConfig, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
 import {
-  type BatchReply,
   type BeginRequest,
+  type Commit,
   FairQueue,
+  type HostSnapshot,
+  type HostStore,
   MemoryStore,
   type QueueEvent,
-  type SlotStore,
-  type WaiterBatch,
+  snapshotOf,
 } from "@slotkeeper/queue";
 import { drained, Random, VirtualClock } from "@slotkeeper/testkit/simulator";
 
 type More = Partial<BeginRequest>;
-type FreedListener = Parameters<SlotStore["onFreed"]>[0];
 
-/** One instance, one store, virtual time. Every try at the store is recorded; the store can be made to fail, to stall or to answer late. */
+/** One instance, one store, virtual time. Every call is recorded; the store can be made to fail, to stall or to answer late. */
 export class Bench {
   readonly clock: VirtualClock;
   readonly events: QueueEvent[] = [];
-  readonly tries: { readonly batch: WaiterBatch; readonly reply: BatchReply }[] = [];
+  readonly commits: Commit[] = [];
   readonly calls: string[] = [];
   readonly memory: MemoryStore;
   readonly queue: FairQueue;
   isStoreDown = false;
+  /** Calls wait here before they reach the store. */
   stalled: (() => void)[] | undefined;
-  /** Of these operations the answers are kept back: what is decided is on its way until let go. */
-  readonly late: { tryAcquire?: (() => void)[] | undefined; release?: (() => void)[] | undefined } = {};
-  /** The store does not tell of slots that are freed. */
-  isSilent = false;
+  /** Commits have happened, and their answers wait here. */
+  late: (() => void)[] | undefined;
+  /** The store tells this instance nothing by itself. */
+  isDeaf = false;
   #ids = 0;
 
   constructor(config: FairQueueConfig = {}, shared?: Bench) {
     const random = new Random(1);
+    const name = shared === undefined ? "one" : "two";
     this.clock = shared?.clock ?? new VirtualClock();
-    this.memory = shared?.memory ?? new MemoryStore({ clock: this.clock, newToken: () => `token-${this.#ids++}` });
+    this.memory = shared?.memory ?? new MemoryStore({ clock: this.clock });
     this.queue = new FairQueue({
       store: this.#recorded(),
       clock: this.clock,
       random: () => random.next(),
-      newSessionId: () => `${shared === undefined ? "one" : "two"}-${this.#ids++}`,
-      instance: shared === undefined ? "one" : "two",
+      newSessionId: () => `${name}-${this.#ids++}`,
+      newSecret: () => `${name}-secret-${this.#ids++}`,
+      instance: name,
       config,
       observe: (event) => this.events.push(event),
     });
@@ -87,36 +90,41 @@ export class Bench {
     await drained();
   }
 
+  /** The host as the store has it. */
+  async snapshot(host = "h"): Promise<HostSnapshot | undefined> {
+    const image = (await this.memory.peek([host])).get(host);
+    return image === undefined ? undefined : snapshotOf(host, image, this.clock.now());
+  }
+
   async held(host = "h"): Promise<number> {
-    const { hosts } = await this.memory.snapshot();
-    return hosts.find((one) => one.host === host)?.inFlight ?? 0;
+    return (await this.snapshot(host))?.inFlight ?? 0;
   }
 
   ofType<T extends QueueEvent["type"]>(type: T): Extract<QueueEvent, { type: T }>[] {
     return this.events.filter((event): event is Extract<QueueEvent, { type: T }> => event.type === type);
   }
 
-  #unlessSilent(listener: FreedListener): FreedListener {
-    return (freed) => {
-      if (!this.isSilent) listener(freed);
-    };
-  }
-
-  #recorded(): SlotStore {
+  #recorded(): HostStore {
     const { memory } = this;
-    return new Proxy<SlotStore>(memory, {
+    return new Proxy<HostStore>(memory, {
       get: (_, key) => {
         const value: unknown = Reflect.get(memory, key);
-        if (key === "onFreed") return (listener: FreedListener) => memory.onFreed(this.#unlessSilent(listener));
+        if (key === "watch") {
+          const watch: HostStore["watch"] = (instance, listener) =>
+            memory.watch(instance, (news) => {
+              if (!this.isDeaf) listener(news);
+            });
+          return watch;
+        }
         if (typeof value !== "function") return value;
-        return async (argument: never) => {
+        return async (...args: unknown[]) => {
           this.calls.push(String(key));
           if (this.stalled !== undefined) await new Promise<void>((resolve) => this.stalled?.push(resolve));
           if (this.isStoreDown) throw new Error("the store is down");
-          const result: unknown = await value.call(memory, argument);
-          if (key === "tryAcquire") this.tries.push({ batch: argument, reply: result as BatchReply });
-          const late = key === "tryAcquire" || key === "release" ? this.late[key] : undefined;
-          if (late !== undefined) await new Promise<void>((resolve) => late.push(resolve));
+          const result: unknown = await value.apply(memory, args);
+          if (key === "commit") this.commits.push(args[0] as Commit);
+          const { late } = this;
+          if (key === "commit" && late !== undefined) await new Promise<void>((resolve) => late.push(resolve));
           return result;
         };
       },

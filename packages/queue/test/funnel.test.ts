@@ -9,8 +9,19 @@ function crowd(bench: Bench, count: number): Promise<Followed[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => bench.want(`b${index}`)));
 }
 
-/** A batch that the weighted scheduler chose is granted as given. */
-const isHot = (bench: Bench) => bench.tries.at(-1)?.batch.policy.order === "given";
+const isHot = (bench: Bench) => bench.queue.glance("h")?.isHot;
+
+/** Buckets that were considered in vain since, counted as often as they were. */
+function probesSince(bench: Bench, commits: number): number {
+  const puts = bench.commits.slice(commits).flatMap(({ now, changes }) => changes.puts.map((record) => ({ now, record })));
+  return puts.filter(({ now, record }) => record.kind === "account" && record.waitCountedAt === now).length;
+}
+
+/** Places in the pool by bucket, of those that have any. */
+function placesOf(bench: Bench): Record<string, number> {
+  const buckets = bench.queue.dump().hosts[0]?.buckets ?? [];
+  return Object.fromEntries(buckets.filter(({ places }) => places > 0).map(({ bucket, places }) => [bucket, places]));
+}
 
 /** Makes a host hot by the seed's numbers: a crowd, and an average wait above 3 × pollInterval. */
 async function hotHost(config: object = {}): Promise<{ bench: Bench; waiting: Followed[]; held: string[] }> {
@@ -52,7 +63,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(waiting.map(({ last }) => last)).toMatchObject(
         Array.from({ length: 3 }, () => ({ result: "throttled", throttleCode: 429 })),
       );
-      expect((await bench.memory.snapshot()).hosts[0]?.waiting).toBe(0);
+      expect((await bench.snapshot())?.waiting).toBe(0);
     });
 
     test("layer 1: half open, one probes and the rest wait, blocked by the breaker", async () => {
@@ -107,7 +118,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       await bench.take("z");
       for (let count = 0; count < 5; count++) await bench.want("a");
       await bench.want("b");
-      expect((await bench.memory.snapshot()).hosts[0]).toMatchObject({ waiting: 3 });
+      expect(placesOf(bench)).toEqual({ a: 2, b: 1 });
     });
 
     test("layer 2: no bucket owns the pool: a newcomer displaces the youngest of the largest bucket", async () => {
@@ -122,11 +133,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       const greedy = [];
       for (let count = 0; count < 30; count++) greedy.push(await bench.want("greedy"));
       const small = await bench.want("small");
-      const places = bench.queue.dump().hosts[0]?.buckets.map(({ bucket, places }) => [bucket, places]);
-      expect(places).toEqual([
-        ["greedy", 4],
-        ["small", 1],
-      ]);
+      expect(placesOf(bench)).toEqual({ greedy: 4, small: 1 });
       await bench.release(token);
       await bench.clock.run(100);
       const winner = small.isGranted ? small : greedy[0];
@@ -144,12 +151,10 @@ describe.each([{ enabled: false }, { enabled: true }])(
       });
       const token = await bench.take("z");
       for (const bucket of ["a", "a", "b", "b", "a", "c"]) await bench.want(bucket);
-      const places = () =>
-        Object.fromEntries(bench.queue.dump().hosts[0]?.buckets.map(({ bucket, places }) => [bucket, places]) ?? []);
       // c took the place of the youngest of those who had two.
-      expect(places()).toEqual({ a: 2, b: 1, c: 1 });
+      expect(placesOf(bench)).toEqual({ a: 2, b: 1, c: 1 });
       await bench.release(token);
-      const sum = Object.values(places()).reduce((total, count) => total + count, 0);
+      const sum = Object.values(placesOf(bench)).reduce((total, count) => total + count, 0);
       expect(sum).toBe(4);
     });
 
@@ -160,15 +165,13 @@ describe.each([{ enabled: false }, { enabled: true }])(
       const deniedForMs = bench.queue.dump().hosts[0]?.buckets[0]?.deniedForMs ?? 0;
       expect(deniedForMs).toBeGreaterThanOrEqual(3_000);
       expect(deniedForMs).toBeLessThanOrEqual(4_000);
-      bench.tries.length = 0;
       await bench.clock.run(2_900);
-      expect(bench.tries.flatMap(({ batch }) => batch.waiters)).toEqual([]);
       expect(bench.ofType("probe-decision")).toEqual([
         { type: "probe-decision", host: "h", bucket: "a", isAllowed: false, reason: "ip_deny_window" },
       ]);
       expect(await bench.queue.poll(second.session, { waitMs: 0 })).toMatchObject({ blockedBy: "ip-limit" });
       await bench.clock.run(1_200);
-      expect(bench.tries.flatMap(({ batch }) => batch.waiters).length).toBeGreaterThan(0);
+      expect(bench.ofType("probe-decision")).toHaveLength(2);
     });
 
     test("layer 3: the window ends early when the bucket's slot is released here", async () => {
@@ -179,15 +182,14 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(second.isGranted).toBe(true);
     });
 
-    test("layer 3: no window is opened by an answer that the bucket's release here has overtaken", async () => {
+    test("layer 3: a release that comes while a commit is on its way ends the window that this commit opened", async () => {
       const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 3, maxSlotPerIp: 1 });
       const token = await bench.take("a");
       const late: (() => void)[] = [];
-      bench.late.tryAcquire = late;
+      bench.late = late;
       const second = await bench.want("a");
-      expect(bench.tries.at(-1)?.reply.verdicts).toMatchObject([{ status: "IP_TOO_MANY" }]);
       await bench.release(token);
-      bench.late.tryAcquire = undefined;
+      bench.late = undefined;
       for (const answer of late) answer();
       await drained();
       expect(second.isGranted).toBe(true);
@@ -213,31 +215,43 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(second.isGranted).toBe(true);
     });
 
-    test("layer 7: slots whose release is still on its way go to those who wait, not to newcomers", async () => {
+    test("layer 7: a slot whose release waits for a commit on its way goes to those who wait, not to newcomers", async () => {
       const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 2, maxSlotPerIp: 0 });
-      bench.isSilent = true;
       const held = [await bench.take("x"), await bench.take("y")];
       const waiting = [await bench.want("a"), await bench.want("b")];
       const late: (() => void)[] = [];
-      bench.late.release = late;
+      bench.late = late;
+      bench.queue.report({ host: "h", status: 200 });
+      await drained();
       for (const token of held) await bench.release(token);
       const newcomers = ["x", "y"].map((bucket) => bench.ask(bucket, { waitMs: 1_000 }));
       await drained();
-      expect(waiting.map(({ isGranted }) => isGranted)).toEqual([true, true]);
+      bench.late = undefined;
       for (const answer of late) answer();
+      await drained();
+      expect(waiting.map(({ isGranted }) => isGranted)).toEqual([true, true]);
       await bench.clock.run(1_000);
       expect(await Promise.all(newcomers)).toMatchObject([{ result: "pending" }, { result: "pending" }]);
     });
 
-    test("layer 7: everything in one batched call for the host", async () => {
+    test("layer 7: everything that comes at once is decided and committed once", async () => {
       const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 4 });
       await bench.want("warm-up");
       bench.calls.length = 0;
-      bench.tries.length = 0;
       await Promise.all(["a", "b", "c"].map((bucket) => bench.ask(bucket)));
       await drained();
-      expect(bench.calls).toEqual(["tryAcquire"]);
-      expect(bench.tries[0]?.batch.waiters.map(({ bucket }) => bucket)).toEqual(["a", "b", "c"]);
+      expect(bench.calls).toEqual(["commit"]);
+      expect(await bench.held()).toBe(4);
+    });
+
+    test("layer 7: a release and the grant it makes possible are one commit", async () => {
+      const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 1 });
+      const token = await bench.take("a");
+      const next = await bench.want("b");
+      bench.calls.length = 0;
+      await bench.release(token);
+      expect(next.isGranted).toBe(true);
+      expect(bench.calls).toEqual(["commit"]);
     });
   },
 );
@@ -303,19 +317,18 @@ describe("layer 5: the quota of a hot host", () => {
   test("at most maxProbesPerCycle failed tries in a poll interval", async () => {
     const { bench } = await hotHost({ weightedScheduler: { enabled: true, maxProbesPerCycle: 3 } });
     await bench.clock.run(600);
-    bench.tries.length = 0;
+    const commits = bench.commits.length;
     await bench.clock.run(5_000);
-    const failed = bench.tries.flatMap(({ reply }) => reply.verdicts).filter(({ status }) => status === "WAIT");
-    expect(failed.length).toBeGreaterThanOrEqual(27);
-    expect(failed.length).toBeLessThanOrEqual(33);
+    expect(probesSince(bench, commits)).toBeGreaterThanOrEqual(27);
+    expect(probesSince(bench, commits)).toBeLessThanOrEqual(33);
   });
 
   test("by default it is the number of slots", async () => {
     const { bench } = await hotHost();
     await bench.clock.run(600);
-    bench.tries.length = 0;
+    const commits = bench.commits.length;
     await bench.clock.run(500);
-    expect(bench.tries.flatMap(({ batch }) => batch.waiters)).toHaveLength(4);
+    expect(probesSince(bench, commits)).toBe(4);
   });
 
   test("a freed slot is never left idle by the quota", async () => {

@@ -46,7 +46,7 @@ describe("a first call that is throttled", () => {
     expect(await bench.ask("a")).toMatchObject({ result: "throttled" });
     await drained();
     expect(counted(bench.calls)).toEqual({ tryAcquire: 1 });
-    expect((await bench.memory.snapshot()).hosts).toMatchObject([{ waiting: 0, inFlight: 0 }]);
+    expect((await bench.snapshot()).hosts).toMatchObject([{ waiting: 0, inFlight: 0 }]);
     expect(bench.queue.counts).toMatchObject({ session_created: 1, throttled: 1 });
   });
 

@@ -89,7 +89,9 @@ export function releaseLease(book: Book, lease: LeaseRecord, hitAt: number | und
   const { now } = book;
   const { minHoldMs, smoothMs, leaseMs, cooldownMs } = book.policy;
   const { lastEndAt } = book.head;
-  const heldUntil = hitAt === undefined ? now : hitAt + minHoldMs;
+  // A hit in the future, or more than a lease ago, cannot be: it counts as now.
+  const isPossible = hitAt !== undefined && hitAt <= now && hitAt >= now - leaseMs;
+  const heldUntil = hitAt === undefined ? now : (isPossible ? hitAt : now) + minHoldMs;
   const spacedUntil = smoothMs > 0 && lastEndAt !== undefined ? lastEndAt + smoothMs : now;
   const endsAt = Math.min(Math.max(heldUntil, spacedUntil, now), now + leaseMs);
   if (smoothMs > 0) book.write({ lastEndAt: Math.max(lastEndAt ?? endsAt, endsAt) });

@@ -20,13 +20,16 @@ export function addWaiter(book: Book, waiter: WaiterRecord): void {
   book.put({ ...waiter, isInside: isAdmitted });
 }
 
-/** Gives free places to those outside. */
-export function admitWaiters(book: Book): void {
+/** Gives free places to those outside. False: there was none to give. */
+export function admitWaiters(book: Book): boolean {
   const { index, policy } = book;
+  let isAdmitted = false;
   for (let next = index.pool.next(policy); next !== undefined; next = index.pool.next(policy)) {
     join(book, next.record.bucket, next.record.weight);
     book.put({ ...next.record, isInside: true });
+    isAdmitted = true;
   }
+  return isAdmitted;
 }
 
 /** Where the session's client is: at this instance, with a poll open or away since. */

@@ -101,9 +101,8 @@ export class Calls {
 
   /** Layer 1, for a caller without a session: what the store said within a poll interval is believed. */
   #knownThrottle(host: Host, openMs: number): { readonly code: number; readonly retryInMs: number } | undefined {
-    const now = this.#engine.time.now();
-    if (now - host.cache.verifiedAt >= this.#engine.options().pollIntervalMs) return undefined;
-    const view = host.breaker(now);
+    if (!this.#isFresh(host)) return undefined;
+    const view = host.breaker(this.#engine.time.now());
     if (view.phase === "closed" || phaseFor(view, openMs) !== "open") return undefined;
     return { code: view.code, retryInMs: openMs - view.openForMs };
   }
@@ -163,8 +162,15 @@ export class Calls {
     if (session.refusal !== undefined) throw session.refusal;
   }
 
-  #needsNews({ host, isHeard }: Session): boolean {
-    return !isHeard && !host.isStoreDown && !this.#isClosed;
+  /** Whether the arrival must be decided before a first call is answered: the answer may be `throttled`, or a refusal. */
+  #needsNews({ host, claims, isHeard }: Session): boolean {
+    if (isHeard || host.isStoreDown || this.#isClosed) return false;
+    return claims.limit !== undefined || !this.#isFresh(host);
+  }
+
+  /** What the book says of the breaker is believed for a poll interval. */
+  #isFresh({ cache }: Host): boolean {
+    return this.#engine.time.now() - cache.verifiedAt < this.#engine.options().pollIntervalMs;
   }
 
   /** `isFetching`: a granted slot reaches the client with this answer. */

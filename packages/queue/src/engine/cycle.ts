@@ -37,15 +37,18 @@ const OTHERS_WAIT_MS = 20;
  * Y2 nothing is answered before its commit
  * Y3 a conflict applies what others committed and decides again, from the same inputs
  * Y4 while an outcome is unknown nothing else is decided
- * Y5 an outcome that rests on what the book lacks is given only by a book that was just compared with the store
+ * Y5 an outcome that changes nothing, and so has no commit to prove it, is given only by a book just compared with the store
  */
 export class Cycle implements Due {
   readonly #host: CycleHost;
   readonly #engine: EngineContext;
   #queue: Queued[] = [];
+  /** Inputs of the decision that is being made. */
+  #undecided = 0;
   #isRunning = false;
   #isWoken = false;
   #isStale = false;
+  #isClosed = false;
   #retry: (() => void) | undefined;
   dueAt = 0;
   agendaIndex = -1;
@@ -57,7 +60,7 @@ export class Cycle implements Due {
 
   /** Inputs that the store does not have yet. */
   get unsent(): number {
-    return this.#queue.length;
+    return this.#queue.length + this.#undecided;
   }
 
   get isBusy(): boolean {
@@ -74,6 +77,12 @@ export class Cycle implements Due {
     if (this.#isWoken) return;
     this.#isWoken = true;
     if (!this.#isRunning) this.#engine.soon(() => void this.#run());
+  }
+
+  /** The host is dropped: no time matters to it any more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#engine.agenda.cancel(this);
   }
 
   /** Others have changed the host: read before deciding. */
@@ -100,6 +109,7 @@ export class Cycle implements Due {
       this.#isWoken = false;
       const batch = this.#queue;
       this.#queue = [];
+      this.#undecided = batch.length;
       calls += await this.#turn(batch);
     }
     this.#isRunning = false;
@@ -122,13 +132,10 @@ export class Cycle implements Due {
         isCurrent = true;
       }
       const decision = cache.decide(inputs, this.#host.decideContext());
-      if (decision.restsOnAbsence && !isCurrent) {
-        cache.undo();
-        this.#isStale = true;
-        continue;
-      }
       if (!cache.isChanged && !decision.isForgotten) {
         cache.undo();
+        this.#isStale = !isCurrent && batch.length > 0;
+        if (this.#isStale) continue;
         this.#answer(batch, decision, []);
         return calls;
       }
@@ -146,6 +153,7 @@ export class Cycle implements Due {
   }
 
   #answer(batch: readonly Queued[], { outcomes, notes }: Decision, touched: Touched): void {
+    this.#undecided = 0;
     for (const note of notes) this.#host.note(note);
     this.#host.settle(touched);
     batch.forEach(({ done }, at) => done?.(outcomes[at] as Outcome));
@@ -175,7 +183,7 @@ export class Cycle implements Due {
 
   /** Sets the next moment at which time alone may change something. */
   schedule(): void {
-    if (this.#isRunning || this.#isWoken) return;
+    if (this.#isRunning || this.#isWoken || this.#isClosed) return;
     const { agenda, time, options } = this.#engine;
     const at = this.#nextAt();
     if (at !== undefined) agenda.schedule(this, at);

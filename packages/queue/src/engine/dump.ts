@@ -134,7 +134,7 @@ export function glance(host: Host, { time, options }: EngineContext): HostGlance
     hostname: host.hostname,
     pending: host.pending,
     avgWaitMs: book.head.avgWaitMs,
-    isHot: book.limits !== undefined && isHot(book, options()),
+    isHot: book.limits !== undefined && options().scheduler.isEnabled && isHot(book, options()),
     oldestArrivedAt: oldestArrivedAt(host),
     isStoreDown: host.isStoreDown,
     breaker: host.breaker(time.now()).phase,

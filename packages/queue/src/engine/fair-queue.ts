@@ -145,7 +145,8 @@ export class FairQueue {
   /** New settings, live: sessions keep their places, their polls and their deadlines. */
   reconfigure(config: FairQueueConfig): void {
     this.#options = resolveOptions(config);
-    this.#loadedAt = this.#engine.time.now();
+    // Later than before, also within one tick of the clock.
+    this.#loadedAt = Math.max(this.#engine.time.now(), this.#loadedAt + 1 / 1024);
     this.#hosts.configure();
   }
 

@@ -28,7 +28,7 @@ export class Heartbeat implements Due {
     this.#engine = engine;
     this.#hosts = hosts;
     this.#about = about;
-    engine.agenda.schedule(this, engine.time.now() + IDLE.everyMs);
+    this.#next();
   }
 
   seenAt(instance: string): number | undefined {
@@ -39,7 +39,7 @@ export class Heartbeat implements Due {
   quicken(): void {
     if (this.#isBusy || this.#isClosed) return;
     this.#isBusy = true;
-    this.#engine.agenda.schedule(this, this.#engine.time.now() + BUSY.everyMs);
+    this.#next();
   }
 
   /** At once: at the start, so that the fleet and the store's clock are known. */
@@ -49,8 +49,8 @@ export class Heartbeat implements Due {
     const { store, instance, time } = this.#engine;
     const waiting = this.#waiting();
     this.#isBusy = waiting.length > 0;
-    const { everyMs, ttlMs } = this.#isBusy ? BUSY : IDLE;
-    this.#engine.agenda.schedule(this, time.now() + everyMs);
+    const { ttlMs } = this.#isBusy ? BUSY : IDLE;
+    this.#next();
     try {
       const hosts = waiting.map(({ key, cache }) => [key, cache.tag] as const);
       const { now, instances, changed } = await store.beat({ instance, ttlMs, about: this.#about(), hosts });
@@ -79,6 +79,13 @@ export class Heartbeat implements Due {
   close(): void {
     this.#isClosed = true;
     this.#engine.agenda.cancel(this);
+  }
+
+  /** A store that ends with this process need not hear from it while nobody waits. */
+  #next(): void {
+    const { agenda, time, store } = this.#engine;
+    if (this.#isBusy) agenda.schedule(this, time.now() + BUSY.everyMs);
+    else if (store.clock === "shared") agenda.schedule(this, time.now() + IDLE.everyMs);
   }
 
   #waiting(): Host[] {

@@ -206,7 +206,7 @@ export class Host implements CycleHost {
   drop(): void {
     const isShared = this.#engine.store.clock === "shared";
     if (this.#remembered > 0 || this.cycle.unsent > 0 || (this.book.tag !== undefined && !isShared)) return;
-    this.#engine.agenda.cancel(this.cycle);
+    this.cycle.close();
     this.#onDrop(this);
   }
 

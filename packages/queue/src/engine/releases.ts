@@ -68,11 +68,10 @@ export class Releases {
     });
   }
 
-  /** In store time. A hit in the future, or longer ago than any hold lasts, counts as now. */
+  /** In store time: with the caller's own `now` a wrong clock does no harm. */
   #hitAt({ hitUpstreamAtMs, callerNow }: ReleaseInput): number | undefined {
     if (hitUpstreamAtMs === undefined) return undefined;
     const now = this.#engine.time.now();
-    const agoMs = (callerNow ?? now) - hitUpstreamAtMs;
-    return agoMs >= 0 ? now - agoMs : now;
+    return now - ((callerNow ?? now) - hitUpstreamAtMs);
   }
 }

@@ -99,12 +99,13 @@ export class Sessions implements HostListener {
     const { host, claims } = session;
     const standing = standingOf(host.book, claims.id, this.#engine.time.now());
     session.setOffered(standing.kind === "waiting" && standing.offer !== undefined);
-    if (!session.isPending) return;
+    // While its arrival is on its way the book may say what was before: `#joined` comes back here.
+    if (!session.isPending || session.isJoining) return;
     if (standing.kind === "held") this.#grant(session, standing.lease);
     else if (standing.kind === "ended") this.#endAs(session, standing.record);
     else if (standing.kind === "waiting" && standing.waiter.instance !== this.#engine.instance) this.#moved(session);
     else if (standing.kind === "waiting" && session.isOffered && session.isPolled) host.cycle.wake();
-    else if (standing.kind === "unknown" && !session.isJoining) this.#rejoin(session);
+    else if (standing.kind === "unknown") this.#rejoin(session);
   }
 
   /** A granted session's slot reaches its client. */
@@ -182,6 +183,7 @@ export class Sessions implements HostListener {
     session.setJoining(false);
     if (outcome.kind === "throttled") this.#throttle(session, outcome.code, outcome.retryAt);
     else if (outcome.kind === "mismatch") this.#refuse(session, outcome.capacity);
+    else if (outcome.kind === "held") this.#repeat(session);
     else this.settle(session);
     session.heard(this.#engine.agenda);
   }
@@ -199,12 +201,28 @@ export class Sessions implements HostListener {
       this.#timeout(session, "deadline");
       return;
     }
-    this.#leave(session, now);
+    if (!session.isPolled) agenda.schedule(session, now + options().collectMs);
+    this.#give(session, lease, false);
+  }
+
+  /** A slot it was given before. Its client may know of it: that this answer is not fetched is no reason to take it back. */
+  #repeat(session: Session): void {
+    const standing = standingOf(session.host.book, session.claims.id, this.#engine.time.now());
+    if (!session.isPending || standing.kind !== "held") {
+      this.settle(session);
+      return;
+    }
+    this.#give(session, standing.lease, true);
+    const { agenda, time, options } = this.#engine;
+    agenda.schedule(session, time.now() + options().grantedKeepMs);
+  }
+
+  #give(session: Session, lease: LeaseRecord, isFetched: boolean): void {
+    this.#leave(session, this.#engine.time.now());
     const { key: slotToken, fence, grantedAt, endsAt: leaseUntil } = lease;
-    session.become({ kind: "granted", slotToken, fence, grantedAt, leaseUntil, isFetched: false });
+    session.become({ kind: "granted", slotToken, fence, grantedAt, leaseUntil, isFetched });
     this.#byToken.set(slotToken, session);
-    if (session.isPolled) this.#answerPolls(session);
-    else agenda.schedule(session, now + options().collectMs);
+    this.#answerPolls(session);
   }
 
   #throttle(session: Session, code: number, retryAt: number): void {
