@@ -93,6 +93,7 @@ class Deciding {
     const now = Math.max(this.#context.now, book.head.now);
     if (book.limits === undefined && !inputs.some(({ kind }) => CREATES.has(kind))) return this.#unknownHost(inputs);
     this.#catchUp(now);
+    forgetCapacity(book);
     useLimits(book, this.#context.limits);
     const outcomes = inputs.map((input) => this.#take(input));
     this.#collect();
@@ -209,7 +210,9 @@ class Deciding {
     const { isSemaphore } = this.#context;
     const throttled = this.#throttledFor(input.openMs);
     if (throttled !== undefined) return throttled;
-    if (isSemaphore && !joinCapacity(book, input.limit)) return { kind: "mismatch", capacity: book.head.slots };
+    if (isSemaphore && !joinCapacity(book, input.limit) && input.isReturning !== true) {
+      return { kind: "mismatch", capacity: book.head.slots };
+    }
     this.#join(input);
     return DONE;
   }

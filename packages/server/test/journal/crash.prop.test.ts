@@ -9,7 +9,7 @@ const START = 1_700_000_000_000;
 /** What must be so in a store opened on the first `cut` bytes, whoever was told what by then. */
 async function check(content: Uint8Array, cut: number, told: readonly Told[], now: number): Promise<void> {
   const clock = new FakeClock(now);
-  const { calls, store, close } = await openOn(new MemoryDisk(content.slice(0, cut)), clock, "second");
+  const { calls, close } = await openOn(new MemoryDisk(content.slice(0, cut)), clock, "second");
   const known = told.filter(({ length }) => length <= cut).map(({ event }) => event);
   // An end that was asked for by then may be there or not; one asked for later cannot be.
   const isEndAsked = (session: string) =>
@@ -22,11 +22,9 @@ async function check(content: Uint8Array, cut: number, told: readonly Told[], no
     const { session, slotToken, fence } = event;
     lastFence = Math.max(lastFence, fence);
     const end = endOf(session);
-    if (end !== undefined) expect(await store.renew({ slotToken }), "an ended slot is nobody's").toBeUndefined();
+    if (end !== undefined) expect(await calls.renew(slotToken), "an ended slot is nobody's").toBeUndefined();
     if (end === "released" || end === "withdrawn") {
-      expect(await calls.tryAcquire(session), "an ended session is granted nothing").toMatchObject([
-        { status: "ENDED" },
-      ]);
+      expect(await calls.ask(session), "an ended session is granted nothing").toMatchObject({ status: "ENDED" });
     }
     if (!isEndAsked(session)) expect(await calls.grant(session)).toMatchObject({ slotToken, fence });
   }
@@ -36,7 +34,7 @@ async function check(content: Uint8Array, cut: number, told: readonly Told[], no
       if (fresh !== undefined) expect(fresh.fence).toBeGreaterThan(lastFence);
     }
   }
-  const [host] = (await store.snapshot()).hosts;
+  const host = await calls.snapshot();
   expect(host?.inFlight).toBe(POLICY.slots);
   for (const { inFlight } of host?.buckets ?? []) expect(inFlight).toBeLessThanOrEqual(POLICY.slotsPerBucket);
   await close();

@@ -11,6 +11,7 @@ import type { BodyHandler, Handler } from "../handler.ts";
 import type { NamedHost } from "../host-key.ts";
 import { operatorsHost, segmentOf } from "../path-host.ts";
 import type { ServiceContext } from "../service-context.ts";
+import { withinPatience } from "../store-patience.ts";
 
 const limitsCall = validator(LiveLimitsSchema);
 const breakerCall = validator(BreakerCallSchema);
@@ -82,7 +83,7 @@ async function act(
 ): Promise<void> {
   let isDone: boolean;
   try {
-    isDone = await context.queue.operate(operation);
+    isDone = await withinPatience(context.queue.operate(operation));
   } catch (error) {
     audit(context, exchange, action, { ...fields, outcome: "failed" });
     context.log.warn("an operator's action failed", { requestId: exchange.id, action, error });

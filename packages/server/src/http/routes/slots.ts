@@ -3,6 +3,7 @@ import { CancelSchema, ReleaseSchema, RenewSchema, ReportSchema } from "@slotkee
 import { validator } from "../../validation/validator.ts";
 import type { BodyHandler } from "../handler.ts";
 import { namedHost } from "../host-key.ts";
+import { withinPatience } from "../store-patience.ts";
 
 const releaseCall = validator(ReleaseSchema);
 const renewCall = validator(RenewSchema);
@@ -35,7 +36,7 @@ export const renew: BodyHandler = async (exchange, body, { queue, log }) => {
     return;
   }
   try {
-    const reply = await queue.renew(checked.value.slotToken);
+    const reply = await withinPatience(queue.renew(checked.value.slotToken));
     if (reply === undefined) exchange.problem("SLOT_LOST");
     else exchange.json({ result: "ok", leaseMs: Math.floor(reply.leaseMs) });
   } catch (error) {
@@ -67,7 +68,8 @@ export const report: BodyHandler = async (exchange, body, { queue, log, telemetr
   }
   const { host, hostname } = named;
   try {
-    await queue.report({ host, ...(hostname === undefined ? {} : { hostname }), status: checked.value.status });
+    const { status } = checked.value;
+    await withinPatience(queue.report({ host, ...(hostname === undefined ? {} : { hostname }), status }));
     telemetry.hub.stir(host);
     exchange.json({ result: "ok" });
   } catch (error) {
