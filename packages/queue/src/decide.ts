@@ -1,5 +1,13 @@
 import type { Book } from "./book/book.ts";
-import { closeBreaker, isPristine, openBreaker, phaseFor, reportTo, viewBreaker, widenBreaker } from "./book/breaker.ts";
+import {
+  closeBreaker,
+  isPristine,
+  openBreaker,
+  phaseFor,
+  reportTo,
+  viewBreaker,
+  widenBreaker,
+} from "./book/breaker.ts";
 import type { Bucket } from "./book/bucket.ts";
 import { allowBuckets, denyBucket } from "./book/deny.ts";
 import { addWait, becomeBusy, becomeIdle, isHot } from "./book/heat.ts";
@@ -11,6 +19,7 @@ import {
   offerSlot,
   ownLease,
   releaseLease,
+  rememberEnd,
   renewLease,
 } from "./book/leases.ts";
 import { forgetCapacity, type GivenLimits, joinCapacity, useLimits, useLive } from "./book/limits.ts";
@@ -81,7 +90,7 @@ class Deciding {
   readonly #context: DecideContext;
   readonly #notes: Note[] = [];
   readonly #wake = new Set<string>();
-  #isForgotten = false;
+  #mayForget = false;
 
   constructor(book: Book, context: DecideContext) {
     this.#book = book;
@@ -91,6 +100,7 @@ class Deciding {
   run(inputs: readonly Input[]): Decision {
     const book = this.#book;
     const now = Math.max(this.#context.now, book.head.now);
+    book.index.useTurns(this.#context.scheduler.isEnabled);
     if (book.limits === undefined && !inputs.some(({ kind }) => CREATES.has(kind))) return this.#unknownHost(inputs);
     this.#catchUp(now);
     forgetCapacity(book);
@@ -108,7 +118,7 @@ class Deciding {
       outcomes,
       notes: this.#notes,
       wake: [...this.#wake],
-      isForgotten: this.#isForgotten,
+      isForgotten: this.#mayForget && this.#isForgettable(),
     };
   }
 
@@ -132,7 +142,7 @@ class Deciding {
     }
     book.now = now;
     if (book.get("absence", this.#context.instance) !== undefined) book.del("absence", this.#context.instance);
-    for (const { key, missedAt } of [...book.all("absence")]) {
+    for (const { key, missedAt } of Array.from(book.all("absence"))) {
       if ((this.#context.seenAt(key) ?? 0) > missedAt) book.del("absence", key);
     }
   }
@@ -186,7 +196,7 @@ class Deciding {
       case "dead":
         return this.#bury(input.instance);
       case "forget":
-        this.#isForgotten = this.#isForgettable();
+        this.#mayForget = true;
         return DONE;
     }
   }
@@ -194,15 +204,16 @@ class Deciding {
   #arrive(input: Input & { kind: "arrive" }): Outcome {
     const book = this.#book;
     const { instance } = this.#context;
+    if (book.now >= input.deadlineAt) return DONE;
     const standing = standingOf(book, input.session, book.now);
     if (standing.kind === "held") {
       ownLease(book, standing.lease, instance, input.deadlineAt);
       return { kind: "held" };
     }
     if (standing.kind === "ended") rememberUntil(book, input.session, input.deadlineAt);
-    if (standing.kind === "waiting") placeClient(book, extended(standing.waiter, input.deadlineAt), instance, undefined);
-    if (standing.kind !== "unknown" || book.now >= input.deadlineAt) return DONE;
-    return this.#admit(input);
+    if (standing.kind === "waiting")
+      placeClient(book, extended(standing.waiter, input.deadlineAt), instance, undefined);
+    return standing.kind === "unknown" ? this.#admit(input) : DONE;
   }
 
   #admit(input: Input & { kind: "arrive" }): Outcome {
@@ -221,20 +232,9 @@ class Deciding {
     const book = this.#book;
     const { instance, pollIntervalMs, scheduler } = this.#context;
     const { session, bucket, weight, arrivedAt, deadlineAt, openMs } = input;
-    const waiter: WaiterRecord = {
-      kind: "waiter",
-      key: session,
-      instance,
-      bucket,
-      weight,
-      arrivedAt,
-      deadlineAt,
-      openMs,
-      isInside: false,
-      ...(input.kind === "return" ? { awayAt: input.awayAt } : {}),
-    };
+    const awayAt = input.kind === "return" ? input.awayAt : undefined;
     if (book.size("waiter") === 0) becomeBusy(book, pollIntervalMs);
-    addWaiter(book, waiter);
+    addWaiter(book, { key: session, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt });
     if (scheduler.isEnabled) joinTurns(book, bucket);
   }
 
@@ -253,8 +253,7 @@ class Deciding {
   /** Only for a session this instance still has: another may have taken it over. */
   #placeClient({ session, awayAt }: Input & { kind: "client" }): Outcome {
     const waiter = this.#book.get("waiter", session);
-    if (waiter?.instance === this.#context.instance)
-      placeClient(this.#book, waiter, this.#context.instance, awayAt);
+    if (waiter?.instance === this.#context.instance) placeClient(this.#book, waiter, this.#context.instance, awayAt);
     return DONE;
   }
 
@@ -268,6 +267,9 @@ class Deciding {
       return DONE;
     }
     const { instance } = standing.kind === "held" ? standing.lease : standing.waiter;
+    const until = standing.kind === "held" ? standing.lease.keepUntil : standing.waiter.deadlineAt;
+    // A name that came back after its deadline: this is the end of its earlier life.
+    if (keepUntil <= book.now && until > keepUntil) return DONE;
     if (instance !== this.#context.instance) {
       if (end !== "canceled") return DONE;
       this.#wake.add(instance);
@@ -277,7 +279,7 @@ class Deciding {
       endWaiter(book, standing.waiter, end);
     } else {
       dropLease(book, standing.lease);
-      book.put({ kind: "session", key: session, end, keepUntil });
+      rememberEnd(book, { kind: "session", key: session, end, keepUntil: Math.max(keepUntil, until) });
     }
     return DONE;
   }
@@ -341,7 +343,7 @@ class Deciding {
   #collect(): void {
     const book = this.#book;
     if (book.size("offer") === 0) return;
-    for (const offer of [...book.all("offer")]) {
+    for (const offer of Array.from(book.all("offer"))) {
       const waiter = book.get("waiter", offer.key);
       if (waiter === undefined || waiter.deadlineAt <= book.now) dropOffer(book, offer);
       else if (this.#context.isPolledHere(offer.key)) this.#hand(waiter, offer.isProbe);
@@ -356,7 +358,7 @@ class Deciding {
     book.index.throttledAt = breaker.openedAt;
     const view = viewBreaker(breaker, book.now, book.policy.breaker);
     if (view.phase === "closed") return;
-    for (const waiter of [...book.all("waiter")]) {
+    for (const waiter of Array.from(book.all("waiter"))) {
       if (phaseFor(view, waiter.openMs) !== "open") continue;
       if (waiter.instance !== this.#context.instance) this.#wake.add(waiter.instance);
       endWaiter(book, waiter, "throttled", {

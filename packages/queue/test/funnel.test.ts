@@ -13,7 +13,9 @@ const isHot = (bench: Bench) => bench.queue.glance("h")?.isHot;
 
 /** Buckets that were considered in vain since, counted as often as they were. */
 function probesSince(bench: Bench, commits: number): number {
-  const puts = bench.commits.slice(commits).flatMap(({ now, changes }) => changes.puts.map((record) => ({ now, record })));
+  const puts = bench.commits
+    .slice(commits)
+    .flatMap(({ now, changes }) => changes.puts.map((record) => ({ now, record })));
   return puts.filter(({ now, record }) => record.kind === "account" && record.waitCountedAt === now).length;
 }
 
@@ -221,7 +223,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       const waiting = [await bench.want("a"), await bench.want("b")];
       const late: (() => void)[] = [];
       bench.late = late;
-      bench.queue.report({ host: "h", status: 200 });
+      void bench.queue.report({ host: "h", status: 200 });
       await drained();
       for (const token of held) await bench.release(token);
       const newcomers = ["x", "y"].map((bucket) => bench.ask(bucket, { waitMs: 1_000 }));

@@ -1,70 +1,51 @@
-import { MemoryStore, resolveHost, resolveOptions } from "@slotkeeper/queue";
+import { MemoryStore } from "@slotkeeper/queue";
 import { VirtualClock } from "@slotkeeper/testkit/simulator";
-import { describeSlotStore } from "@slotkeeper/testkit/store-conformance";
 import { expect, test } from "vitest";
+import { Bench } from "./bench-of-one.ts";
 
-describeSlotStore("MemoryStore", {
-  async open() {
-    const clock = new VirtualClock();
-    let tokens = 0;
-    const store = new MemoryStore({ clock, newToken: () => `token-${tokens++}` });
-    return { store, pass: (ms) => clock.run(ms), close: async () => {} };
-  },
+test("fences of a host start at the time, in microseconds: above those of an earlier life", async () => {
+  const bench = new Bench();
+  const answer = await bench.ask("a", { waitMs: 1 });
+  expect(answer).toMatchObject({ result: "granted", fence: bench.clock.now() * 1000 + 1 });
 });
 
-function batchOf(session: string, instance: string, host = "h") {
-  const { policy } = resolveHost(
-    resolveOptions({ maxSlotPerHost: 1, maxSlotPerIp: 0, maxWaitersPerHost: 1 }),
-    undefined,
-  );
-  const waiter = { session, bucket: session, weight: 1, arrivedAt: 1, ttlMs: 60_000, openMs: 1, isGrantable: true };
-  return { host, instance, policy, isSemaphore: false, waiters: [waiter] };
-}
-
-test("S3: fences of a memory store start at its start-time in milliseconds × 1000", async () => {
-  const clock = new VirtualClock(1_732_170_000_000);
-  const store = new MemoryStore({ clock, newToken: () => "t" });
-  const { verdicts } = await store.tryAcquire(batchOf("a", "one"));
-  expect(verdicts[0]).toMatchObject({ slot: { fence: 1_732_170_000_000_001 } });
+test("a dead instance's waiters leave the pool within 5 s, and those of one that beats stay", async () => {
+  const one = new Bench({ maxSlotPerHost: 1, maxWaitMs: 60_000, zombieTimeoutSeconds: 60 });
+  const two = new Bench({ maxSlotPerHost: 1, maxWaitMs: 60_000, zombieTimeoutSeconds: 60 }, one);
+  await one.take("z");
+  await one.want("a");
+  await two.want("b");
+  await one.clock.run(10_000);
+  expect(await one.snapshot()).toMatchObject({ waiting: 2 });
+  two.isStoreDown = true;
+  await one.clock.run(5_000);
+  expect(await one.snapshot()).toMatchObject({ waiting: 1 });
 });
 
-test("S6: shared by several engines, waiters of one that fell silent leave the pool; those registered again stay", async () => {
+test("an instance that was taken for dead joins again with its arrival times", async () => {
+  const config = { maxSlotPerHost: 1, maxSlotPerIp: 0, maxWaitMs: 60_000, zombieTimeoutSeconds: 60 };
+  const one = new Bench(config);
+  const two = new Bench(config, one);
+  const token = await one.take("z");
+  const first = await two.want("a");
+  const second = await one.want("a");
+  two.isStoreDown = true;
+  await one.clock.run(6_000);
+  two.isStoreDown = false;
+  await one.clock.run(2_000);
+  await one.release(token);
+  await one.clock.run(100);
+  expect([first.isGranted, second.isGranted]).toEqual([true, false]);
+});
+
+test("what an earlier life left behind is there again, and its instances count as alive for the grace", async () => {
   const clock = new VirtualClock();
-  let tokens = 0;
-  const store = new MemoryStore({ clock, newToken: () => `t${tokens++}`, waiterTtlMs: 5_000 });
-  await store.tryAcquire(batchOf("holder", "one"));
-  await store.tryAcquire(batchOf("waiter", "two"));
-  for (let beat = 0; beat < 3; beat++) {
-    await clock.run(4_000);
-    await store.register(batchOf("waiter", "two"));
-  }
-  expect((await store.tryAcquire(batchOf("other", "one"))).verdicts[0]).toEqual({ status: "QUEUE_FULL" });
-  await clock.run(5_001);
-  expect((await store.tryAcquire(batchOf("other", "one"))).verdicts[0]).toMatchObject({ status: "WAIT" });
+  const before = new Bench({ maxSlotPerHost: 1 });
+  await before.take("z");
+  await before.want("a");
+  const store = new MemoryStore({ clock, hosts: before.memory.images(), graceMs: 1_000 });
+  expect((await store.instances()).map(({ instance }) => instance)).toEqual(["one"]);
+  expect(await store.peek(["h"])).toEqual(await before.memory.peek(["h"]));
+  await clock.run(1_001);
+  expect(await store.instances()).toEqual([]);
 });
-
-test("S8: withdrawing a granted session under another host's name frees its slot, and none of that host's", async () => {
-  let tokens = 0;
-  const store = new MemoryStore({ clock: new VirtualClock(), newToken: () => `t${tokens++}` });
-  await store.tryAcquire(batchOf("mine", "one", "h"));
-  const { policy } = batchOf("theirs", "one", "other");
-  await store.tryAcquire(batchOf("theirs", "one", "other"));
-  const sessions = [{ session: "mine", end: "canceled", ttlMs: 20_000 } as const];
-  await store.withdraw({ host: "other", instance: "one", policy, sessions });
-  expect((await store.tryAcquire(batchOf("next", "one", "h"))).verdicts[0]).toMatchObject({ status: "ACQUIRED" });
-  expect((await store.tryAcquire(batchOf("last", "one", "other"))).verdicts[0]).toMatchObject({ status: "WAIT" });
-});
-
-test("S4: a session that is over is remembered past its deadline: a try that was on its way then is granted nothing", async () => {
-  let tokens = 0;
-  const clock = new VirtualClock();
-  const store = new MemoryStore({ clock, newToken: () => `t${tokens++}` });
-  const batch = batchOf("a", "one");
-  const { verdicts } = await store.tryAcquire(batch);
-  const slotToken = verdicts[0]?.status === "ACQUIRED" ? verdicts[0].slot.slotToken : "";
-  await store.release({ ...RELEASE, slotToken });
-  await clock.run(60_500);
-  expect((await store.tryAcquire(batch)).verdicts).toEqual([{ status: "ENDED", end: "released" }]);
-});
-
-const RELEASE = { host: "h", policy: undefined, hitAgoMs: undefined, status: undefined, uncollectedBy: undefined };

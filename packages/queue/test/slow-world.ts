@@ -1,5 +1,5 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
-import { type BatchReply, FairQueue, MemoryStore, type SlotStore } from "@slotkeeper/queue";
+import { type Commit, type CommitReply, FairQueue, type HostStore, MemoryStore } from "@slotkeeper/queue";
 import { Random, VirtualClock } from "@slotkeeper/testkit/simulator";
 import type { Clock } from "slotkeeper";
 
@@ -51,15 +51,15 @@ const LEASE_SECONDS = 100_000;
 export class SlowWorld {
   readonly clock = new HaltingClock();
   readonly queues: readonly FairQueue[];
-  /** The tokens of the slots the store has granted, by fence. */
-  readonly grants = new Map<number, string>();
+  /** The tokens of the slots that were granted. */
+  readonly grants = new Set<string>();
   delays: (call: StoreCall) => Delays = () => ({});
   readonly #memory: MemoryStore;
 
   constructor(config: FairQueueConfig, instances = 1, seed = 1) {
     const random = new Random(seed);
     let names = 0;
-    this.#memory = new MemoryStore({ clock: this.clock, newToken: () => `slot-${names++}` });
+    this.#memory = new MemoryStore({ clock: this.clock });
     this.queues = Array.from(
       { length: instances },
       (_, index) =>
@@ -68,6 +68,7 @@ export class SlowWorld {
           clock: this.clock,
           random: () => random.next(),
           newSessionId: () => `session-${names++}`,
+          newSecret: () => `secret-${names++}`,
           instance: `i${index}`,
           config: { zombieTimeoutSeconds: LEASE_SECONDS, maxHoldSeconds: LEASE_SECONDS, ...config },
           soon: (task) => void this.clock.setTimer(task, 0),
@@ -87,19 +88,25 @@ export class SlowWorld {
 
   /** The tokens of the slots that are held. */
   async held(): Promise<string[]> {
-    const { hosts } = await this.#memory.snapshot();
-    return hosts.flatMap(({ leases }) => leases.map(({ slot }) => this.grants.get(slot) ?? ""));
+    const images = await this.#memory.peek(await this.#memory.hostKeys());
+    const records = [...images.values()].flatMap((image) => image.records);
+    return records.flatMap((record) => (record.kind === "lease" && !record.isReleased ? [record.key] : []));
   }
 
-  #slowed(instance: string): SlotStore {
+  /** The store as one instance reaches it. */
+  #slowed(instance: string): HostStore {
     const memory = this.#memory;
-    return new Proxy<SlotStore>(memory, {
+    return new Proxy<HostStore>(memory, {
       get: (_, key) => {
         const value: unknown = Reflect.get(memory, key);
         if (typeof value !== "function") return value;
-        if (key === "onFreed") return value.bind(memory);
-        return (argument: never) =>
-          this.#call({ operation: String(key), instance }, () => value.call(memory, argument));
+        if (key === "watch") return value.bind(memory);
+        return (...args: unknown[]) =>
+          this.#call({ operation: String(key), instance }, async () => {
+            const result: unknown = await value.apply(memory, args);
+            if (key === "commit") this.#note(args[0] as Commit, result as CommitReply);
+            return result;
+          });
       },
     });
   }
@@ -107,17 +114,16 @@ export class SlowWorld {
   async #call(call: StoreCall, act: () => Promise<unknown>): Promise<unknown> {
     const { beforeMs = 0, afterMs = 0, isLost = false, isAnswerLost = false } = this.delays(call);
     await this.#pause(beforeMs);
-    if (isLost) throw new Error("not heard");
+    if (isLost) throw new Error("lost on the way to the store");
     const result = await act();
-    if (call.operation === "tryAcquire") this.#note(result as BatchReply);
     await this.#pause(afterMs);
-    if (isAnswerLost) throw new Error("answer lost");
+    if (isAnswerLost) throw new Error("the answer is lost");
     return result;
   }
 
-  #note({ verdicts }: BatchReply): void {
-    for (const verdict of verdicts)
-      if (verdict.status === "ACQUIRED") this.grants.set(verdict.slot.fence, verdict.slot.slotToken);
+  #note({ changes }: Commit, { isOk }: CommitReply): void {
+    if (!isOk) return;
+    for (const record of changes.puts) if (record.kind === "lease") this.grants.add(record.key);
   }
 
   #pause(ms: number): Promise<void> | undefined {

@@ -23,12 +23,16 @@ interface CooldownEntry {
 
 /**
  * What a decision must find without looking through the records: whose turn it is, what ends next, who may enter the pool.
- * Derived: each `set…` takes the index from one state of a record to the next, and order does not matter.
+ * Derived: each `set…` takes the index from one state of a record to the next, and order does not matter. What buckets hold
+ * is right at once; the heaps and sums over buckets are brought up to date when they are asked.
  * Cost: O(log n) each.
  */
 export class BookIndex {
-  readonly ledger = new Ledger();
-  readonly pool = new WaiterPool();
+  readonly #ledger = new Ledger();
+  readonly #pool = new WaiterPool();
+  /** Buckets that changed since the index was last asked: out of every heap until then. */
+  #dirty: Bucket[] = [];
+  #usesTurns = false;
   /** Half-open probes among leases and offers. */
   probes = 0;
   /** The opening of the breaker for which waiters were looked through last. */
@@ -58,11 +62,23 @@ export class BookIndex {
     return this.#byInstance.keys();
   }
 
+  get ledger(): Ledger {
+    this.#attachDirty();
+    return this.#ledger;
+  }
+
+  get pool(): WaiterPool {
+    this.#attachDirty();
+    return this.#pool;
+  }
+
   get order(): BucketOrder<Bucket> {
+    this.#attachDirty();
     return this.#order;
   }
 
   get buckets(): Iterable<Bucket> {
+    this.#attachDirty();
     return this.#buckets.values();
   }
 
@@ -84,11 +100,13 @@ export class BookIndex {
   }
 
   get nextIdle(): Bucket | undefined {
+    this.#attachDirty();
     return this.#idle.peek();
   }
 
   /** Of the weighted scheduler: the eligible bucket with the smallest virtual time. */
   get nextTurn(): Bucket | undefined {
+    this.#attachDirty();
     return this.#turns.peek();
   }
 
@@ -112,10 +130,15 @@ export class BookIndex {
     const wasFifo = this.#policy?.order === "fifo";
     const isFifo = policy.order === "fifo";
     this.#policy = policy;
-    const all = [...this.#buckets.values()];
-    for (const bucket of all) this.#detach(bucket);
+    for (const bucket of this.#buckets.values()) this.#detach(bucket);
     if (wasFifo !== isFifo) this.#order = new BucketOrder(isFifo);
-    for (const bucket of all) this.#attach(bucket);
+  }
+
+  /** Whether the weighted scheduler may ask for turns. */
+  useTurns(isUsed: boolean): void {
+    if (this.#usesTurns === isUsed) return;
+    this.#usesTurns = isUsed;
+    for (const bucket of this.#buckets.values()) this.#detach(bucket);
   }
 
   setLease(before: LeaseRecord | undefined, after: LeaseRecord | undefined): void {
@@ -185,7 +208,6 @@ export class BookIndex {
     bucket.usedMs = after?.usedMs ?? 0;
     bucket.asOf = after?.asOf ?? 0;
     if (after?.denyUntil !== undefined) this.#denied.push(bucket);
-    this.#attach(bucket);
   }
 
   setCooldown(name: string, after: CooldownRecord | undefined): void {
@@ -210,7 +232,6 @@ export class BookIndex {
   shelve(entry: WaiterEntry): void {
     this.#detach(entry.bucket);
     entry.bucket.ready.remove(entry);
-    this.#attach(entry.bucket);
   }
 
   #count(instance: string | undefined, by: 1 | -1): void {
@@ -229,14 +250,11 @@ export class BookIndex {
   #replace(entry: WaiterEntry, after: WaiterRecord | undefined): void {
     const { bucket } = entry;
     this.#detach(bucket);
-    this.pool.leave(bucket);
     if (bucket.young.has(entry) && !entry.isOffered) bucket.waiting--;
     bucket.ready.remove(entry);
     bucket.young.remove(entry);
     bucket.outside.remove(entry);
     if (after !== undefined) this.#place(entry, after);
-    this.pool.enter(bucket);
-    this.#attach(bucket);
   }
 
   #place(entry: WaiterEntry, after: WaiterRecord): void {
@@ -259,7 +277,6 @@ export class BookIndex {
     if (bucket.account !== undefined && at !== undefined) this.#owe(bucket, by, at);
     bucket.inFlight += by;
     if (isProbe) this.probes += by;
-    this.#attach(bucket);
   }
 
   /**
@@ -280,19 +297,33 @@ export class BookIndex {
     return bucket;
   }
 
+  /** Before anything about the bucket changes. It comes back when the index is next asked: once for many changes. */
   #detach(bucket: Bucket): void {
+    if (bucket.isDirty) return;
+    bucket.isDirty = true;
+    this.#dirty.push(bucket);
     this.#order.remove(bucket);
     this.#turns.remove(bucket);
     this.#idle.remove(bucket);
+    this.#pool.leave(bucket);
+  }
+
+  #attachDirty(): void {
+    if (this.#dirty.length === 0) return;
+    const dirty = this.#dirty;
+    this.#dirty = [];
+    for (const bucket of dirty) this.#attach(bucket);
   }
 
   #attach(bucket: Bucket): void {
     const { head } = bucket;
+    bucket.isDirty = false;
     if (head !== undefined) bucket.headAt = head.record.arrivedAt;
-    this.ledger.recount(bucket, this.#policy === undefined ? 0 : bucketLimit(this.#policy, bucket.name));
+    this.#pool.enter(bucket);
+    this.#ledger.recount(bucket, this.#policy === undefined ? 0 : bucketLimit(this.#policy, bucket.name));
     if (bucket.isEligible) {
       this.#order.add(bucket);
-      this.#turns.push(bucket);
+      if (this.#usesTurns) this.#turns.push(bucket);
     } else if (bucket.account !== undefined && !bucket.isActive) this.#idle.push(bucket);
     if (bucket.isEmpty) this.#buckets.delete(bucket.name);
   }

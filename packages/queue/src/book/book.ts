@@ -22,11 +22,8 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 type OptionalHeadField = "lastEndAt" | "capacity" | "idleSince";
 
-interface Touched {
-  readonly kind: RecordKind;
-  readonly key: string;
-  readonly before: BookRecord | undefined;
-}
+/** Records that a decision has changed, with what they were before. */
+type Touched = Map<string, BookRecord | undefined>;
 
 /**
  * One host's state in memory: the head and the records, with the index that is derived from them.
@@ -50,7 +47,7 @@ export class Book {
   #isHeadWritten = false;
   readonly #records = new Map<RecordKind, Map<string, BookRecord>>();
   readonly #sessions = new SessionShelf();
-  readonly #touched = new Map<string, Touched>();
+  readonly #touched = new Map<RecordKind, Touched>();
   #policy: HostPolicy | undefined;
 
   /** A host that the store does not know. */
@@ -169,10 +166,13 @@ export class Book {
   changes(): Changes {
     const puts: BookRecord[] = [];
     const dels: RecordName[] = [];
-    for (const { kind, key, before } of this.#touched.values()) {
-      const after = this.get(kind, key);
-      if (after !== undefined) puts.push(after);
-      else if (before !== undefined) dels.push([kind, key]);
+    for (const [kind, touched] of this.#touched) {
+      const records = this.#records.get(kind);
+      for (const [key, before] of touched) {
+        const after = records?.get(key);
+        if (after !== undefined) puts.push(after);
+        else if (before !== undefined) dels.push([kind, key]);
+      }
     }
     return { head: this.#head, puts, dels };
   }
@@ -185,10 +185,9 @@ export class Book {
 
   undo(): void {
     this.#head = this.#headBefore;
-    const touched = [...this.#touched.values()];
     // Accounts last, as `of` has them first.
-    for (const one of touched) if (one.kind !== "account") this.#set(one, one.before);
-    for (const one of touched) if (one.kind === "account") this.#set(one, one.before);
+    for (const [kind, touched] of this.#touched) if (kind !== "account") this.#restore(kind, touched);
+    this.#restore("account", this.#touched.get("account"));
     this.begin();
     this.#derivePolicy();
     this.index.throttledAt = undefined;
@@ -214,8 +213,16 @@ export class Book {
 
   #note(kind: RecordKind, key: string): void {
     this.runMeter();
-    const name = `${kind} ${key}`;
-    if (!this.#touched.has(name)) this.#touched.set(name, { kind, key, before: this.get(kind, key) });
+    let touched = this.#touched.get(kind);
+    if (touched === undefined) {
+      touched = new Map();
+      this.#touched.set(kind, touched);
+    }
+    if (!touched.has(key)) touched.set(key, this.get(kind, key));
+  }
+
+  #restore(kind: RecordKind, touched: Touched = new Map()): void {
+    for (const [key, before] of touched) this.#set({ kind, key }, before);
   }
 
   /** The one place where a record is replaced. */

@@ -97,7 +97,7 @@ function observe(
   const { errors, successes, consecutive } = isInWindow ? state : CLOSED;
   const next: BreakerState = {
     code: state.code,
-    windowStartAt: isInWindow ? (state.windowStartAt as number) : now,
+    windowStartAt: isInWindow ? state.windowStartAt : now,
     errors: errors + (isError ? 1 : 0),
     successes: successes + (isError ? 0 : 1),
     consecutive: isError ? consecutive + 1 : 0,

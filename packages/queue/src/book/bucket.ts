@@ -35,6 +35,8 @@ export class Bucket implements Ranked {
   /** Inside: youngest first. */
   #young: IndexedHeap<"youngIndex", WaiterEntry> | undefined;
   #outside: IndexedHeap<"outsideIndex", WaiterEntry> | undefined;
+  /** It has changed, and is out of the heaps of the book until they are asked. */
+  isDirty = false;
   // Places in the heaps of the book.
   largestIndex = -1;
   fewestIndex = -1;

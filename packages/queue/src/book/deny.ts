@@ -34,8 +34,8 @@ export function allowFrom(book: Book, name: string, at: number): void {
   else book.put({ ...account, denyUntil: at });
 }
 
-function allowBucket(book: Book, { denyUntil: _, denyReason: __, ...account }: AccountRecord): void {
-  book.put(account);
+function allowBucket(book: Book, account: AccountRecord): void {
+  book.put({ ...account, denyUntil: undefined, denyReason: undefined });
   retire(book, account.key);
 }
 

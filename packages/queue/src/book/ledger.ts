@@ -22,7 +22,7 @@ export class Ledger {
     const demand = Math.min(limit, waiting + inFlight);
     const contendingWeight = contends ? weight : 0;
     const contendingHeld = contends ? inFlight : 0;
-    if ((bucket.addsWeight > 0) !== isActive) this.#active += isActive ? 1 : -1;
+    if (bucket.addsWeight > 0 !== isActive) this.#active += isActive ? 1 : -1;
     this.activeWeight += activeWeight - bucket.addsWeight;
     this.demand += demand - bucket.addsDemand;
     this.contendingWeight += contendingWeight - bucket.addsContendingWeight;

@@ -2,7 +2,8 @@ import type { HostPolicy } from "../host-policy.ts";
 
 /**
  * The state of a host as plain data: a head, and records by kind and key. Every store, the journal and the simulator keep
- * exactly this, and JSON carries it unchanged (`codec.ts`). A record is never changed in place: a new one replaces it.
+ * exactly this, and JSON carries it unchanged (`codec.ts`). A record is never changed in place: a new one replaces it. An
+ * optional field may be spelled out as undefined: records of one shape are faster, and JSON leaves it out.
  * Instants are store time, in milliseconds.
  */
 
@@ -53,7 +54,7 @@ export interface WaiterRecord {
   /** It has a place in the waiter pool. */
   readonly isInside: boolean;
   /** Since when its client has no poll open; absent while it has, or has had within `collectMs`. */
-  readonly awayAt?: number;
+  readonly awayAt?: number | undefined;
 }
 
 /** How a session ended. Kept until its deadline, so that it is never granted twice and a repeated poll gets the same end. */
@@ -80,12 +81,12 @@ export interface AccountRecord {
   readonly usedMs: number;
   readonly asOf: number;
   /** Not considered for a slot before this moment. */
-  readonly denyUntil?: number;
-  readonly denyReason?: "ip-limit" | "cooldown";
+  readonly denyUntil?: number | undefined;
+  readonly denyReason?: "ip-limit" | "cooldown" | undefined;
   /** How often the bucket was considered in vain, and when that was last counted. */
-  readonly waitCount?: number;
-  readonly waitCountedAt?: number;
-  readonly virtualTime?: number;
+  readonly waitCount?: number | undefined;
+  readonly waitCountedAt?: number | undefined;
+  readonly virtualTime?: number | undefined;
 }
 
 /** The bucket gets no slot before `until`. */

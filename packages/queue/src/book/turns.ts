@@ -12,7 +12,7 @@ import type { Bucket } from "./bucket.ts";
 export function joinTurns(book: Book, name: string): void {
   const account = book.index.bucket(name)?.account;
   const minimum = book.index.nextTurn?.virtualTime ?? book.head.turnAt ?? 0;
-  if (account === undefined || (account.virtualTime ?? -1) >= minimum) return;
+  if (account === undefined || (account.virtualTime ?? 0) >= minimum) return;
   book.put({ ...account, virtualTime: minimum });
 }
 

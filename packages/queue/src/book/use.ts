@@ -23,7 +23,18 @@ export function charge(book: Book, name: string, weight?: number): AccountRecord
     // A changed weight keeps the place per weight: neither a windfall nor a debt.
     usedMs = bucket.isActive ? used * (nextWeight / bucket.weight) : Math.max(used, usedMs);
   }
-  const charged: AccountRecord = { ...account, kind: "account", key: name, weight: nextWeight, usedMs, asOf: at };
+  const charged: AccountRecord = {
+    kind: "account",
+    key: name,
+    weight: nextWeight,
+    usedMs,
+    asOf: at,
+    denyUntil: account?.denyUntil,
+    denyReason: account?.denyReason,
+    waitCount: account?.waitCount,
+    waitCountedAt: account?.waitCountedAt,
+    virtualTime: account?.virtualTime,
+  };
   book.put(charged);
   return charged;
 }

@@ -12,12 +12,24 @@ import { join, retire } from "./use.ts";
  * W3 a waiter that loses its place or moves to another instance keeps its arrival time
  */
 
-export function addWaiter(book: Book, waiter: WaiterRecord): void {
+export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isInside">): void {
   const places = book.index.bucket(waiter.bucket) ?? { name: waiter.bucket, places: 0 };
   const { isAdmitted, displaces } = book.index.pool.admits(places, book.policy);
   if (displaces !== undefined) putOutside(book, displaces.record);
   if (isAdmitted) join(book, waiter.bucket, waiter.weight);
-  book.put({ ...waiter, isInside: isAdmitted });
+  const { key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt } = waiter;
+  book.put({
+    kind: "waiter",
+    key,
+    instance,
+    bucket,
+    weight,
+    arrivedAt,
+    deadlineAt,
+    openMs,
+    isInside: isAdmitted,
+    awayAt,
+  });
 }
 
 /** Gives free places to those outside. False: there was none to give. */
@@ -36,8 +48,7 @@ export function admitWaiters(book: Book): boolean {
 export function placeClient(book: Book, waiter: WaiterRecord, instance: string, awayAt: number | undefined): void {
   const stored = book.get("waiter", waiter.key);
   if (stored === waiter && waiter.instance === instance && waiter.awayAt === awayAt) return;
-  const { awayAt: _, ...rest } = waiter;
-  book.put(awayAt === undefined ? { ...rest, instance } : { ...rest, instance, awayAt });
+  book.put({ ...waiter, instance, awayAt });
 }
 
 /** The session ended without a slot. `code` and `retryAt` go with `throttled`. */

@@ -68,7 +68,9 @@ export class Calls {
 
   #known({ requestId, sessionId, host, bucket = "" }: BeginRequest): Session | undefined {
     const named = sessionId === undefined ? undefined : this.#sessions.find(sessionId);
-    return named ?? (requestId === undefined ? undefined : this.#sessions.findRequest(requestKey(host, bucket, requestId)));
+    return (
+      named ?? (requestId === undefined ? undefined : this.#sessions.findRequest(requestKey(host, bucket, requestId)))
+    );
   }
 
   /** A session, or the answer that there will be none. */
@@ -174,12 +176,7 @@ export class Calls {
   }
 
   /** `isFetching`: a granted slot reaches the client with this answer. */
-  #wait(
-    session: Session,
-    waitMs: number,
-    signal: CallSignal | undefined,
-    isFetching = true,
-  ): Promise<PollAnswer> {
+  #wait(session: Session, waitMs: number, signal: CallSignal | undefined, isFetching = true): Promise<PollAnswer> {
     if (isFetching) this.#sessions.fetch(session);
     const now = this.#engine.time.now();
     if (session.isPending && waitMs > 0 && !this.#isClosed) {

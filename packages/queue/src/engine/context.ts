@@ -17,12 +17,12 @@ export interface EngineContext {
   readonly newSecret: () => string;
   readonly agenda: Agenda;
   /** As they are now: they change live. */
-  options(): QueueOptions;
+  readonly options: () => QueueOptions;
   /** When they were loaded. */
-  loadedAt(): number;
-  emit(event: QueueEvent): void;
+  readonly loadedAt: () => number;
+  readonly emit: (event: QueueEvent) => void;
   /** Runs the task after what is at hand now. */
-  soon(task: () => void): void;
+  readonly soon: (task: () => void) => void;
   /** When the store last heard from an instance; undefined: not known. */
-  seenAt(instance: string): number | undefined;
+  readonly seenAt: (instance: string) => number | undefined;
 }

@@ -19,6 +19,7 @@ export class Heartbeat implements Due {
   readonly #about: () => InstanceAbout;
   #seenAt = new Map<string, number>();
   #isBeating = false;
+  #beatAt = Number.NEGATIVE_INFINITY;
   #isBusy = false;
   #isClosed = false;
   dueAt = 0;
@@ -46,6 +47,7 @@ export class Heartbeat implements Due {
   async beat(): Promise<void> {
     if (this.#isBeating || this.#isClosed) return;
     this.#isBeating = true;
+    this.#beatAt = this.#engine.time.now();
     const { store, instance, time } = this.#engine;
     const waiting = this.#waiting();
     this.#isBusy = waiting.length > 0;
@@ -65,7 +67,14 @@ export class Heartbeat implements Due {
   }
 
   onDue(): void {
-    void this.beat();
+    const isFresh = this.#engine.time.now() - this.#beatAt < IDLE.everyMs;
+    const { clock } = this.#engine.store;
+    if (this.#waiting().length > 0 || (clock === "shared" && !isFresh)) {
+      void this.beat();
+      return;
+    }
+    this.#isBusy = false;
+    this.#next();
   }
 
   /** The fleet need not wait for the last beat to run out. */
@@ -85,7 +94,7 @@ export class Heartbeat implements Due {
   #next(): void {
     const { agenda, time, store } = this.#engine;
     if (this.#isBusy) agenda.schedule(this, time.now() + BUSY.everyMs);
-    else if (store.clock === "shared") agenda.schedule(this, time.now() + IDLE.everyMs);
+    else if (store.clock === "shared") agenda.schedule(this, Math.max(time.now(), this.#beatAt + IDLE.everyMs));
   }
 
   #waiting(): Host[] {

@@ -357,10 +357,13 @@ export class Sessions implements HostListener {
     session.host.setWaiting(session, true);
     this.#countPending(session, 1);
     session.setJoining(true);
-    session.host.send({ kind: "return", awayAt: now - this.#engine.options().collectMs, ...this.#joining(session) }, () => {
-      session.setJoining(false);
-      this.settle(session);
-    });
+    session.host.send(
+      { kind: "return", awayAt: now - this.#engine.options().collectMs, ...this.#joining(session) },
+      () => {
+        session.setJoining(false);
+        this.settle(session);
+      },
+    );
     this.#reschedule(session);
   }
 

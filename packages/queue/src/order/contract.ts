@@ -12,4 +12,3 @@ export interface Rank {
   /** When its oldest eligible waiter arrived. */
   headAt: number;
 }
-

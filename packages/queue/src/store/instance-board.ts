@@ -2,7 +2,10 @@ import type { InstanceAbout, InstanceView } from "./host-store.ts";
 
 /** Which instances have said that they live, and for how long that is believed. */
 export class InstanceBoard {
-  readonly #beats = new Map<string, { readonly seenAt: number; readonly until: number; readonly about: InstanceAbout }>();
+  readonly #beats = new Map<
+    string,
+    { readonly seenAt: number; readonly until: number; readonly about: InstanceAbout }
+  >();
 
   /** `ttlMs` 0: it leaves. */
   put(instance: string, ttlMs: number, about: InstanceAbout, now: number): void {

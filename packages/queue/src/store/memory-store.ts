@@ -12,10 +12,10 @@ import {
   type HostStore,
   type InstanceView,
   type News,
-  type ReadReply,
-  type Refusal,
   RESERVED_MS,
   RESERVES_AFTER,
+  type ReadReply,
+  type Refusal,
   type StoreTotals,
   type Tag,
 } from "./host-store.ts";
@@ -166,7 +166,7 @@ export class MemoryStore implements HostStore {
     }
     const clock = this.#now(host);
     if (now > clock || now < clock - CLOCK_SLACK_MS) return "clock";
-    if (stored === undefined) return (changes.head?.fence ?? 0) < this.#fenceFloor ? "slots" : undefined;
+    if (stored === undefined) return (changes.head?.fence ?? this.#fenceFloor) < this.#fenceFloor ? "slots" : undefined;
     const isReserved = stored.reservedBy !== undefined && stored.reservedUntil > clock;
     if (isReserved && stored.reservedBy !== instance) return "reserved";
     return stored.refuses(commit);

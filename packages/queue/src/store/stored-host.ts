@@ -1,5 +1,5 @@
 import type { BookImage, BookRecord, Changes, Head, RecordKind } from "../book/records.ts";
-import { type Commit, type Refusal, type Tag, TAIL_LENGTH, type Tail } from "./host-store.ts";
+import { type Commit, type Refusal, TAIL_LENGTH, type Tag, type Tail } from "./host-store.ts";
 
 interface Kept {
   readonly tag: Tag;
