@@ -158,7 +158,8 @@ class Deciding {
     const waiter = this.#book.get("waiter", key);
     dropOffer(this.#book, offer);
     this.#notes.push({ kind: "uncollected", session: key, bucket });
-    if (waiter === undefined || waiter.awayAt !== undefined) return;
+    // A client that polls here is there: its offer lapsed while the commit before was slow.
+    if (waiter === undefined || waiter.awayAt !== undefined || this.#context.isPolledHere(key)) return;
     if (lapsesAt - offeredAt > OFFER_MS) placeClient(this.#book, waiter, waiter.instance, offeredAt);
     else if ((this.#context.seenAt(instance) ?? 0) <= lapsesAt) {
       this.#book.put({ kind: "absence", key: instance, missedAt: lapsesAt });

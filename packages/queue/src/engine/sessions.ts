@@ -299,7 +299,8 @@ export class Sessions implements HostListener {
 
   /** A client that comes back may be granted again; one that never left changes nothing. */
   #came(session: Session): void {
-    if (session.isAway) this.#setAway(session, false);
+    const { host, claims } = session;
+    if (session.isAway || host.book.get("waiter", claims.id)?.awayAt !== undefined) this.#setAway(session, false);
   }
 
   #setAway(session: Session, isAway: boolean): void {

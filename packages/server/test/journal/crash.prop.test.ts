@@ -60,8 +60,17 @@ function firstFrameEnd(content: Uint8Array): number {
   return second === -1 ? text.length : second + 1;
 }
 
+/** Every byte near the border of a frame, and every 29th elsewhere: what lies inside a frame is cut alike. */
+function cutsOf(content: Uint8Array): number[] {
+  const text = Buffer.from(content).toString("latin1");
+  const borders = [text.length, ...Array.from(text.matchAll(/^=/gm), ({ index }) => index)];
+  const from = firstFrameEnd(content);
+  const isNear = (at: number) => borders.some((border) => Math.abs(border - at) <= 2);
+  return Array.from({ length: text.length - from + 1 }, (_, n) => from + n).filter((at) => isNear(at) || at % 29 === 0);
+}
+
 describe("a process that dies", () => {
-  test("at any byte of the journal: nothing is granted twice, nothing answered is lost, fences grow", async () => {
+  test("at any place of the journal: nothing is granted twice, nothing answered is lost, fences grow", async () => {
     const plan: Plan = [
       [
         { step: "acquire", pick: 0 },
@@ -93,7 +102,7 @@ describe("a process that dies", () => {
     ];
     const { content, told, now } = await recorded(plan);
     expect(told.filter(({ event }) => event.kind === "granted").length).toBeGreaterThan(5);
-    for (let cut = firstFrameEnd(content); cut <= content.length; cut++) await check(content, cut, told, now);
+    for (const cut of cutsOf(content)) await check(content, cut, told, now);
   });
 
   test("after any history, at any byte", async () => {
