@@ -7,6 +7,8 @@ export type Input =
       readonly kind: "arrive";
       /** The capacity that a new user of a named semaphore asks for; undefined takes what is in force. */
       readonly limit: number | undefined;
+      /** It was let in before: it is never refused, but where no capacity is fixed yet it fixes its own. */
+      readonly isReturning?: boolean;
     } & Joining)
   /** The client of a session of this instance polls again, or has been away for `collectMs`. */
   | { readonly kind: "client"; readonly session: string; readonly awayAt: number | undefined }

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { FairQueue, type QueueDump } from "@slotkeeper/queue";
+import { FairQueue, type QueueDump, resolveOptions } from "@slotkeeper/queue";
 import { ConfigError } from "./config/config-error.ts";
 import { type ConfigSources, type LoadedConfig, localSettings } from "./config/load-config.ts";
 import { secretsOf } from "./config/print-config.ts";
@@ -25,7 +25,7 @@ import { startWarnings } from "./start-warnings.ts";
 import { type OpenStore, openStore } from "./store/open-store.ts";
 import { Sweeper } from "./store/sweeper.ts";
 import { QueryTokens } from "./tokens/query-tokens.ts";
-import { newSessionId, newTokenKey } from "./tokens/random-names.ts";
+import { newSecret, newSessionId, newTokenKey } from "./tokens/random-names.ts";
 import { VERSION } from "./version.ts";
 
 export interface ServiceInit extends ConfigSources {
@@ -49,6 +49,7 @@ interface ServiceParts {
   readonly opened: OpenStore;
   readonly source: ConfigSource;
   readonly instance: string;
+  readonly reportedInstance: string;
   readonly times: ControlTimes;
 }
 
@@ -64,6 +65,7 @@ export class Service {
   readonly #opened: OpenStore;
   readonly #source: ConfigSource;
   readonly #instance: string;
+  readonly #reportedInstance: string;
   readonly #telemetry: Telemetry;
   readonly #presence: Presence;
   readonly #control: ControlPlane;
@@ -85,13 +87,18 @@ export class Service {
       const clock = new ServiceClock();
       const log = new LineLogger({ ...lines, scrubber, now: Date.now });
       log.level = settings.logLevel;
-      const instance = settings.identity.instanceId ?? `${hostname()}-${process.pid}-${newSessionId().slice(0, 6)}`;
+      const { instanceId = `${hostname()}-${process.pid}` } = settings.identity;
+      // New with every start: what an earlier life left in the store is another instance's.
+      const instance = `${instanceId}-${newSessionId().slice(0, 8)}`;
+      const reportedInstance = settings.identity.instanceId ?? instance;
       const times = { ...CONTROL_TIMES, ...controlTimes };
       const learnSecrets = (secrets: Iterable<string>) => scrubber.learn(secrets);
-      const source = new ConfigSource({ sources, instance, times, log, learnSecrets, pause });
+      const source = new ConfigSource({ sources, instance: reportedInstance, times, log, learnSecrets, pause });
       const config = await source.first();
-      opened = await open(config.settings.backend, clock, log);
-      const service = new Service(config, { clock, scrubber, log, opened, source, instance, times });
+      const { collectMs } = resolveOptions(config.settings.fairQueue);
+      opened = await open(config.settings.backend, clock, log, collectMs);
+      const parts = { clock, scrubber, log, opened, source, instance, reportedInstance, times };
+      const service = new Service(config, parts);
       await service.#listen();
       return service;
     } catch (error) {
@@ -110,6 +117,7 @@ export class Service {
     this.#opened = parts.opened;
     this.#source = parts.source;
     this.#instance = parts.instance;
+    this.#reportedInstance = parts.reportedInstance;
     this.#tokenKeys = this.#opened.tokenKeys ?? [newTokenKey()];
     this.#live = this.#liveOf(config);
     const { store } = this.#opened;
@@ -120,7 +128,9 @@ export class Service {
       clock: this.#clock,
       random: Math.random,
       newSessionId,
+      newSecret,
       instance: this.#instance,
+      about: () => this.#about(),
       config: settings.fairQueue,
       observe: (event) => {
         this.#telemetry.observe(event);
@@ -128,12 +138,7 @@ export class Service {
       },
       soon: endOfTurn(),
     });
-    this.#presence = new Presence({
-      ...shared,
-      reader: this.#telemetry.reader,
-      about: () => this.#about(),
-      onError: (error) => this.#log.warn("the fleet could not be told that this instance lives", { error }),
-    });
+    this.#presence = new Presence({ ...shared, reader: this.#telemetry.reader, about: () => this.#about() });
     this.#control = new ControlPlane({
       ...shared,
       source: parts.source,
@@ -192,7 +197,7 @@ export class Service {
     }
     const { settings } = config;
     this.#live = this.#liveOf(config);
-    await this.#queue.reconfigure(settings.fairQueue);
+    this.#queue.reconfigure(settings.fairQueue);
     this.#sweeper.every(settings.cleanupEveryMs);
     for (const key of ["listen", "backend"] as const) {
       const isSame = JSON.stringify(before[key]) === JSON.stringify(settings[key]);
@@ -218,14 +223,23 @@ export class Service {
     const cutOff = setTimeout(() => this.#http.closeAllConnections(), Math.max(0, deadline - Date.now()));
     await closed;
     clearTimeout(cutOff);
-    // What the store has not heard yet, releases above all, gets the rest of the time.
+    // What the store does not have yet, releases above all, gets the rest of the time.
     while (this.#queue.overview().unsent > 0 && Date.now() < deadline) await pause(20);
     this.#sweeper.every(undefined);
-    await Promise.all([this.#presence.stop(), this.#control.stop()]);
+    await Promise.all([this.#leave(), this.#control.stop()]);
     this.#queue.close();
     this.#clock.stop();
     await this.#opened.close();
     this.#log.info("stopped", { unsent: this.#queue.overview().unsent });
+  }
+
+  /** A store that does not answer does not keep the process: the last beat runs out by itself. */
+  async #leave(): Promise<void> {
+    try {
+      await this.#queue.leave();
+    } catch (error) {
+      this.#log.warn("the store was not told that this instance leaves", { error });
+    }
   }
 
   async #listen(): Promise<void> {
@@ -237,7 +251,8 @@ export class Service {
     this.#log.info("listening", { url: this.#url, store: this.storeDescription, config: this.config.version });
     for (const warning of startWarnings(this.#live.config, address)) this.#log.warn(warning);
     this.#telemetry.start(this.#queue);
-    this.#presence.start();
+    // After the address is known: the fleet is told it.
+    await this.#queue.start();
     this.#control.start();
   }
 
@@ -257,6 +272,7 @@ export class Service {
       held: this.#held,
       log: this.#log,
       instance: this.#instance,
+      reportedInstance: this.#reportedInstance,
       version: VERSION,
       telemetry: this.#telemetry,
       presence: this.#presence,
@@ -272,7 +288,9 @@ export class Service {
 
   #about() {
     const { config } = this.#live;
+    const { instanceId } = config.settings.identity;
     return {
+      ...(instanceId === undefined ? {} : { instanceId }),
       address: this.#url,
       version: VERSION,
       configVersion: config.version,
@@ -293,7 +311,7 @@ export class Service {
       () => 0,
     );
     const overview = this.#queue.overview();
-    return { address, identity, instance: this.#instance, version: VERSION, configVersion, overview, smoothHosts };
+    return { address, identity, instance: this.#reportedInstance, version: VERSION, configVersion, overview, smoothHosts };
   }
 }
 

@@ -181,7 +181,7 @@ describe("a revoked slot", () => {
     const { queryToken } = (await two.acquire({ ipBucket: "b" })).body;
     const held = two.poll(queryToken);
     const id = (await hostState(two))?.slots[0]?.slot;
-    expect(id).toBe(lost.fence);
+    expect(id).toBe(`${KEY}.${lost.fence}`);
     expect((await two.request("DELETE", `/api/v0/slots/${id}`)).status).toBe(204);
     const next = (await held).body;
     expect(next.result).toBe("granted");
@@ -196,15 +196,18 @@ describe("a revoked slot", () => {
   it("is not promised again to a poll that is repeated here", async () => {
     const fixture = await startFixture();
     const slot = await fixture.take();
-    await fixture.request("DELETE", `/api/v0/slots/${slot.fence}`);
+    await fixture.request("DELETE", `/api/v0/slots/${KEY}.${slot.fence}`);
     expect((await fixture.poll(slot.queryToken)).body).toEqual({ result: "timeout", reason: "released" });
   });
 
-  it("that is not held is 404, and what is no number 400; both change nothing", async () => {
+  it("that is not held is 404, and what names no slot 400; both change nothing", async () => {
     const fixture = await startFixture();
     const slot = await fixture.take();
-    expect((await fixture.request("DELETE", "/api/v0/slots/17")).status).toBe(404);
-    for (const id of ["0", "-1", "x", "1.5", "99999999999999999999", slot.slotToken]) {
+    for (const id of [`${KEY}.17`, `other.${slot.fence}`, `a.b.${slot.fence}`]) {
+      expect([id, (await fixture.request("DELETE", `/api/v0/slots/${id}`)).status]).toEqual([id, 404]);
+    }
+    const bare = ["17", "x", ".17", `${KEY}.`, `${KEY}.0`, `${KEY}.-1`, `${KEY}.1e3`, `${KEY}.99999999999999999999`];
+    for (const id of [...bare, slot.slotToken]) {
       expect([id, (await fixture.request("DELETE", `/api/v0/slots/${id}`)).status]).toEqual([id, 400]);
     }
     expect((await fixture.call("renew", { slotToken: slot.slotToken })).status).toBe(200);
@@ -218,8 +221,8 @@ describe("every action of an operator", () => {
     const slot = await fixture.take();
     await post(fixture, "example.com", { maxSlotPerHost: 3 }, bearer);
     await post(fixture, "example.com/breaker", { state: "open" }, bearer);
-    await fixture.request("DELETE", `/api/v0/slots/${slot.fence}`, bearer);
-    await fixture.request("DELETE", `/api/v0/slots/${slot.fence}`, bearer);
+    await fixture.request("DELETE", `/api/v0/slots/${KEY}.${slot.fence}`, bearer);
+    await fixture.request("DELETE", `/api/v0/slots/${KEY}.${slot.fence}`, bearer);
     await fixture.request("POST", "/api/v0/refresh", bearer);
     await fixture.request("POST", "/api/v0/flush", bearer);
     const who = { level: "info", requestId: "by-hand-1", peer: "127.0.0.1" };
@@ -227,8 +230,8 @@ describe("every action of an operator", () => {
     expect(audits(fixture)).toMatchObject([
       { ...who, ...host, msg: "audit: limits", limits: { maxSlotPerHost: 3 }, outcome: "done" },
       { ...who, ...host, msg: "audit: breaker", state: "open", outcome: "done" },
-      { ...who, msg: "audit: revoke", slot: slot.fence, outcome: "done" },
-      { ...who, msg: "audit: revoke", slot: slot.fence, outcome: "refused" },
+      { ...who, msg: "audit: revoke", slot: `${KEY}.${slot.fence}`, outcome: "done" },
+      { ...who, msg: "audit: revoke", slot: `${KEY}.${slot.fence}`, outcome: "refused" },
       { ...who, msg: "audit: refresh", outcome: "done" },
       { ...who, msg: "audit: flush", outcome: "done" },
     ]);
@@ -241,7 +244,7 @@ describe("every action of an operator", () => {
     const calls = [
       ["POST", "/api/v0/hosts/example.com"],
       ["POST", "/api/v0/hosts/example.com/breaker"],
-      ["DELETE", `/api/v0/slots/${slot.fence}`],
+      ["DELETE", `/api/v0/slots/${KEY}.${slot.fence}`],
       ["GET", "/api/v0/state"],
       ["GET", "/api/v0/history"],
       ["GET", "/api/v0/instances"],
@@ -272,13 +275,11 @@ describe("every action of an operator", () => {
 
   it("fails as such when the store does not answer, and says that it may have happened", async () => {
     class Broken extends MemoryStore {
-      override operate(): Promise<never> {
+      override commit(): Promise<never> {
         return Promise.reject(new Error("the store is down"));
       }
     }
-    const fixture = await startFixture({
-      open: openWith((clock) => new Broken({ clock, newToken: () => "slot_0123456789abcdefghij" })),
-    });
+    const fixture = await startFixture({ open: openWith((clock) => new Broken({ clock })) });
     expect((await post(fixture, "example.com", { maxSlotPerHost: 1 })).body.code).toBe("UNAVAILABLE");
     expect(audits(fixture)).toMatchObject([{ msg: "audit: limits", outcome: "failed" }]);
   });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { SlotStore } from "@slotkeeper/queue";
+import type { HostStore } from "@slotkeeper/queue";
 import { Service, type ServiceInit, type StopTimes } from "@slotkeeper/server";
 import type { Clock } from "slotkeeper";
 import { afterEach } from "vitest";
@@ -106,7 +106,7 @@ export interface FixtureInit {
 }
 
 /** Opens this store in place of the configured one. */
-export function openWith(make: (clock: Clock) => SlotStore): NonNullable<FixtureInit["open"]> {
+export function openWith(make: (clock: Clock) => HostStore): NonNullable<FixtureInit["open"]> {
   return async (_backend, clock) => ({
     store: make(clock),
     description: "the test's own",

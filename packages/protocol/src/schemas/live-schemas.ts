@@ -21,7 +21,7 @@ export const HistorySchema = Type.Object(
     released: numbers("in each step"),
     inFlight: numbers("slots in use at the end of each step"),
     limit: numbers("slots at the end of each step"),
-    waiters: numbers("sessions waiting here at the end of each step"),
+    waiters: numbers("sessions waiting at the end of each step, in the fleet"),
     waitP50Ms: maybe("of those granted in each step; null: nobody was"),
     waitP95Ms: maybe("of those granted in each step; null: nobody was"),
     waits: Type.Object({
@@ -50,7 +50,8 @@ export const LiveStateSchema = Type.Object(
 );
 
 const InstanceSchema = Type.Object({
-  instance: Type.String(),
+  instance: Type.String({ description: "its name in the fleet, new with every start" }),
+  instanceId: Type.Optional(Type.String({ description: "`controller.instanceId`, where it has one" })),
   isThis: Type.Boolean({ description: "the one that answers" }),
   seenAgoMs: Type.Number({ minimum: 0, description: "since it last said that it lives" }),
   address: Type.Optional(Type.String()),
@@ -64,7 +65,7 @@ const InstanceSchema = Type.Object({
 
 export const InstancesSchema = Type.Object({
   at: Type.Number(),
-  isFleet: Type.Boolean({ description: "false: the store tells of no others" }),
+  isFleet: Type.Boolean({ description: "false: the store belongs to this process alone" }),
   hasDrift: Type.Boolean({ description: "not all run with the same limits" }),
   instances: Type.Array(InstanceSchema),
 });

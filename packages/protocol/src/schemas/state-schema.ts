@@ -8,12 +8,12 @@ const BucketStateSchema = Type.Object({
   bucket: Type.String(),
   weight: Type.Number(),
   inFlight: count,
-  waiting: Type.Integer({ minimum: 0, description: "places in the store's pool" }),
+  waiting: Type.Integer({ minimum: 0, description: "sessions waiting, in the fleet" }),
   usedMs: Type.Number({ description: "slot time used; `usedMs / weight` against `progressMs` is its share" }),
 });
 
 const SlotStateSchema = Type.Object({
-  slot: Type.Integer({ description: "its fence: what `DELETE /slots/{id}` takes" }),
+  slot: Type.String({ description: "`<host>.<fence>`: what `DELETE /slots/{id}` takes" }),
   session: Type.String(),
   bucket: Type.String(),
   heldMs: Type.Optional(Type.Number({ description: "since the grant" })),
@@ -53,10 +53,10 @@ const hostRow = {
   hostname: Type.Optional(Type.String({ description: "where a caller has named it" })),
   limit: Type.Optional(Type.Integer({ description: "slots; absent where only this instance knows the host" })),
   inFlight: Type.Integer({ minimum: 0, description: "slots in use, in the fleet" }),
-  waiting: Type.Integer({ minimum: 0, description: "places taken in the pool of waiters, in the fleet" }),
+  waiting: Type.Integer({ minimum: 0, description: "sessions waiting, in the fleet" }),
   pending: Type.Integer({ minimum: 0, description: "sessions waiting at this instance" }),
   oldestWaitMs: Type.Number({ minimum: 0, description: "of those" }),
-  avgWaitMs: Type.Number({ description: "moving average of the last waits here" }),
+  avgWaitMs: Type.Number({ description: "moving average of the last waits, in the fleet" }),
   isHot: Type.Boolean({ description: "crowded, by the weighted scheduler's measure" }),
   breaker: Type.Enum(["closed", "open", "half-open"]),
   breakerCode: Type.Optional(Type.Integer({ description: "what opened it; 0: an operator" })),

@@ -47,6 +47,7 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   book.index.useTurns(context.scheduler.isEnabled);
   if (book.limits === undefined && !inputs.some(({ kind }) => CREATES.has(kind))) return unknownHost(inputs);
   catchUp(deciding, now);
+  forgetCapacity(book);
   useLimits(book, context.limits);
   const outcomes = inputs.map((input) => takeInput(deciding, input));
   collectOffers(deciding);

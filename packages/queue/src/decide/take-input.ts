@@ -67,7 +67,9 @@ function admit(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome {
   const { isSemaphore } = deciding.context;
   const throttled = throttledFor(deciding, input.openMs);
   if (throttled !== undefined) return throttled;
-  if (isSemaphore && !joinCapacity(book, input.limit)) return { kind: "mismatch", capacity: book.head.slots };
+  if (isSemaphore && !joinCapacity(book, input.limit) && input.isReturning !== true) {
+    return { kind: "mismatch", capacity: book.head.slots };
+  }
   if (isAlone(deciding, input)) hand(deciding, waiterOf(input, deciding.context.instance), false);
   else join(deciding, input);
   return DONE;

@@ -151,6 +151,11 @@ export class FairQueue {
     this.#hosts.configure();
   }
 
+  /** The store's time, as well as this instance knows it. */
+  now(): number {
+    return this.#engine.time.now();
+  }
+
   /** For the person on call. */
   dump(): Dump.QueueDump {
     return Dump.dumpOf(this.#parts);

@@ -2,7 +2,7 @@ import type { CancelResult, PollAnswer } from "@slotkeeper/protocol";
 import { CapacityMismatchError } from "slotkeeper";
 import type { LeaseRecord, SessionRecord } from "../book/records.ts";
 import { standingOf } from "../book/standing.ts";
-import type { Outcome } from "../inputs.ts";
+import type { Input, Outcome } from "../inputs.ts";
 import { answerOf } from "./answers.ts";
 import type { EngineContext } from "./context.ts";
 import { DrainMeter } from "./drain-meter.ts";
@@ -134,9 +134,9 @@ export class Sessions implements HostListener {
   #join(session: Session): void {
     const { host, claims, isAdopted, isHeard } = session;
     session.setJoining(true);
-    // Only a newcomer can be refused: whoever was let in has a say in what the capacity is.
-    const limit = isAdopted || isHeard ? undefined : claims.limit;
-    host.send({ kind: "arrive", limit, ...this.#joining(session) }, (outcome) => this.#joined(session, outcome));
+    const isReturning = isAdopted || isHeard;
+    const arrival: Input = { kind: "arrive", limit: claims.limit, isReturning, ...this.#joining(session) };
+    host.send(arrival, (outcome) => this.#joined(session, outcome));
   }
 
   /** The book has lost it, because this instance was taken for dead or the store lost its tail. */
@@ -276,7 +276,8 @@ export class Sessions implements HostListener {
 
   /** A client that comes back may be granted again; one that never left changes nothing. */
   #came(session: Session): void {
-    if (session.isAway) this.#setAway(session, false);
+    const { host, claims } = session;
+    if (session.isAway || host.book.get("waiter", claims.id)?.awayAt !== undefined) this.#setAway(session, false);
   }
 
   #setAway(session: Session, isAway: boolean): void {

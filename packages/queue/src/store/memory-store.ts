@@ -1,6 +1,6 @@
 import type { Clock } from "slotkeeper";
 import { isPristine, viewBreaker } from "../book/breaker.ts";
-import type { BookImage, Changes, LimitsRecord } from "../book/records.ts";
+import type { BookImage, Changes, Head, LimitsRecord } from "../book/records.ts";
 import {
   type Beat,
   type BeatReply,
@@ -46,6 +46,8 @@ export interface KeptCommit {
   readonly host: string;
   readonly tag: Tag;
   readonly changes: Changes;
+  /** The host's head before; undefined: the host was not known. */
+  readonly before: Head | undefined;
 }
 
 /**
@@ -179,6 +181,7 @@ export class MemoryStore implements HostStore {
 
   #apply({ host, base, tag, changes, wake }: Commit): void {
     const stored = this.#hosts.get(host);
+    const before = stored?.head;
     if (changes.head === undefined) {
       if (stored !== undefined) this.#forget(host, stored, tag);
       return;
@@ -191,7 +194,7 @@ export class MemoryStore implements HostStore {
       stored.apply(tag, changes);
       stored.reservedBy = undefined;
     }
-    this.#onCommit?.({ host, tag, changes });
+    this.#onCommit?.({ host, tag, changes, before });
     for (const instance of wake) this.#notify(instance, { host, base, tag, changes });
   }
 
@@ -203,7 +206,7 @@ export class MemoryStore implements HostStore {
   #forget(host: string, { head, tag: last }: StoredHost, tag = last): void {
     this.#hosts.delete(host);
     this.#fenceFloor = Math.max(this.#fenceFloor, head.fence);
-    this.#onCommit?.({ host, tag, changes: { head: undefined, puts: [], dels: [] } });
+    this.#onCommit?.({ host, tag, changes: { head: undefined, puts: [], dels: [] }, before: head });
   }
 
   #read(host: string, since: Tag | undefined): ReadReply {

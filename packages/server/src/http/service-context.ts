@@ -29,7 +29,10 @@ export interface ServiceContext {
   readonly opened: OpenStore;
   readonly held: HeldCalls;
   readonly log: Logger;
+  /** Its name in the fleet, new with every start. */
   readonly instance: string;
+  /** `controller.instanceId`, else the same: what headers and the control plane are told. */
+  readonly reportedInstance: string;
   readonly version: string;
   readonly live: Live;
   readonly telemetry: Telemetry;

@@ -1,9 +1,16 @@
-import type { StoreFact } from "@slotkeeper/queue";
+import { type BookRecord, type Changes, type KeptCommit, type KeptHost, revive } from "@slotkeeper/queue";
 
-/** What the journal holds: the store's facts, and the keys that sign session tokens. */
-export type JournalEntry = StoreFact | { readonly kind: "keys"; readonly keys: readonly string[] };
+/**
+ * What the journal holds: whole hosts where the file begins, then the commits as they were accepted; the highest fence of
+ * hosts that were forgotten; and the keys that sign session tokens. Records are spelled by the engine's codec.
+ */
+export type JournalEntry =
+  | ({ readonly kind: "host" } & KeptHost)
+  | ({ readonly kind: "commit" } & Pick<KeptCommit, "host" | "tag" | "changes">)
+  | { readonly kind: "floor"; readonly fence: number }
+  | { readonly kind: "keys"; readonly keys: readonly string[] };
 
-/** One line. JSON writes Infinity, which only a policy holds ("no limit"), as null. */
+/** One line. */
 export function encodeEntry(entry: JournalEntry): string {
   return `${JSON.stringify(entry)}\n`;
 }
@@ -15,7 +22,12 @@ export function decodeEntries(body: string): JournalEntry[] {
 
 function decodeEntry(line: string): JournalEntry {
   const entry = JSON.parse(line) as JournalEntry;
-  if (entry.kind !== "host") return entry;
-  const policy = Object.entries(entry.policy).map(([key, value]) => [key, value ?? Number.POSITIVE_INFINITY]);
-  return { ...entry, policy: Object.fromEntries(policy) };
+  if (entry.kind === "host") return { ...entry, records: revived(entry.records) };
+  if (entry.kind !== "commit") return entry;
+  const { head, puts, dels }: Changes = entry.changes;
+  return { ...entry, changes: { head, puts: revived(puts), dels } };
+}
+
+function revived(records: readonly BookRecord[]): BookRecord[] {
+  return records.map(revive);
 }

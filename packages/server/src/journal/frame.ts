@@ -38,7 +38,7 @@ export class FrameDamage extends Error {
   }
 }
 
-const FIRST_LINE = "slotkeeper-journal 1\n";
+const FIRST_LINE = "slotkeeper-journal 2\n";
 const HEADER = /^=(\d{1,15}) (\d{1,15}) (\d{1,15}) ([0-9a-f]{8}) ([0-9a-f]{8})$/;
 const LONGEST_HEADER = 70;
 const SECTOR = 512;

@@ -49,6 +49,9 @@ class Batch {
   }
 }
 
+/** How long entries that nobody waits for may gather. */
+const DEFER_MS = 50;
+
 /**
  * A log of entries with group commit: while one write and sync is under way, entries gather for the next.
  *
@@ -65,6 +68,7 @@ class Batch {
  * appended; what is there after a crash is a prefix. J3 while it is not writable `admit` throws, so that nothing is
  * decided that could not be kept. J4 a file that failed is never written to again: after a failed sync the system may
  * believe that the pages are clean, and a second sync would succeed for nothing.
+ * J5 an entry is on the disk at most `DEFER_MS` and two syncs after it was appended, whether or not somebody waits for it.
  * Cost: one write and one sync for all entries that came meanwhile.
  */
 export class Journal {
@@ -76,6 +80,8 @@ export class Journal {
   #bytes = 0;
   #compactAt = 0;
   #retryTimer: unknown;
+  #deferTimer: unknown;
+  #isRunning = false;
   #running: Promise<void> = Promise.resolve();
 
   constructor(init: JournalInit) {
@@ -105,19 +111,22 @@ export class Journal {
     if (!health.isWritable) throw unwritable(health.reason);
   }
 
+  /** It goes out with the next sync: `kept` asks for one at once, and J5 brings one. */
   append(entry: JournalEntry): void {
     this.#next ??= new Batch();
     this.#next.lines.push(encodeEntry(entry));
-    if (this.#current === undefined && this.#next.lines.length === 1) this.#running = this.#run();
+    if (!this.#isRunning) this.#deferTimer ??= this.#init.clock.setTimer(() => this.#start(), DEFER_MS);
   }
 
   /** Undefined: it is kept already. */
   kept(): Promise<void> | undefined {
+    if (this.#next !== undefined) this.#start();
     return (this.#next ?? this.#current)?.kept;
   }
 
   /** Keeps what was appended, then stops. */
   async close(): Promise<void> {
+    await this.kept()?.catch(() => {});
     await this.#running;
     await this.abandon("it is closed");
   }
@@ -126,13 +135,21 @@ export class Journal {
   async abandon(reason: string): Promise<void> {
     const before = this.#state;
     if (before.kind === "closed") return;
+    if (this.#next !== undefined) this.#start();
     if (before.kind === "unwritable") this.#init.clock.clearTimer(this.#retryTimer);
     this.#state = { kind: "closed", reason, since: this.#init.clock.now() };
     if (before.kind === "writable") await before.file.close().catch(() => {});
   }
 
-  /** Starts when the current turn's promise reactions have had their say: what they append goes out together. */
+  #start(): void {
+    if (this.#deferTimer !== undefined) this.#init.clock.clearTimer(this.#deferTimer);
+    this.#deferTimer = undefined;
+    if (!this.#isRunning) this.#running = this.#run();
+  }
+
+  /** Begins after the promise reactions of the current turn: what they append goes out together. */
   async #run(): Promise<void> {
+    this.#isRunning = true;
     await Promise.resolve();
     for (let batch = this.#next; batch !== undefined; batch = this.#next) {
       this.#next = undefined;
@@ -140,6 +157,7 @@ export class Journal {
       batch.settle(await this.#keep(batch));
     }
     this.#current = undefined;
+    this.#isRunning = false;
   }
 
   /** Undefined: kept. Otherwise why not. */

@@ -1,94 +1,104 @@
-import type { FreedEvent, MemoryStore, SlotStore } from "@slotkeeper/queue";
+import { type Head, type HostStore, type KeptCommit, MemoryStore, type MemoryStoreOptions, type RecordKind } from "@slotkeeper/queue";
 import type { Journal } from "./journal.ts";
 
 /**
- * A memory store whose every answer is kept before it is given.
+ * A memory store whose answers are kept before they are given.
  *
- * D1 an answer leaves only when all that had happened in the store by the time it was decided is on the disk: its own
- * changes, and those of others it was decided by (J1). So whatever a caller was told is still so after a crash; and
- * since the file holds a prefix of what happened (J2), the state found there is one the store was in. D2 while the
- * journal cannot be written nothing is decided. D3 a call that fails may have happened, and repeating it is safe (S8).
- * Hints of freed slots are not held back: the try that follows one waits for all before it.
+ * D1 an answer leaves only when all that the store had accepted by then is on the disk (J1). So what a caller was told is
+ * still true after a crash; and since the file holds a prefix of what happened (J2), the state found there is one the store
+ * was in. D2 while the journal cannot be written nothing is accepted. D3 a call that fails may have happened, and repeating
+ * it is safe (P8). D4 one exception to D1: a commit that only says who waits and how much was used is answered at once. It
+ * goes out with the next sync, at the latest `DEFER_MS` later. Losing it costs no promise: a session keeps its arrival in its
+ * token.
  */
-export class JournaledStore implements SlotStore {
-  readonly heartbeatMs: number | undefined;
+export class JournaledStore implements HostStore {
+  readonly clock = "own";
   readonly #store: MemoryStore;
   readonly #journal: Journal;
+  /** What the call at hand has appended. */
+  #appended: Appended = "nothing";
 
-  constructor(store: MemoryStore, journal: Journal) {
-    this.heartbeatMs = store.heartbeatMs;
-    this.#store = store;
+  constructor(journal: Journal, options: Omit<MemoryStoreOptions, "isShared" | "onCommit">) {
     this.#journal = journal;
+    this.#store = new MemoryStore({ ...options, onCommit: (kept) => this.#append(kept) });
   }
 
-  checkThrottle(...query: Parameters<SlotStore["checkThrottle"]>): ReturnType<SlotStore["checkThrottle"]> {
-    return this.#answer(() => this.#store.checkThrottle(...query));
+  get memory(): Pick<MemoryStore, "images" | "fenceFloor"> {
+    return this.#store;
   }
 
-  register(...batch: Parameters<SlotStore["register"]>): ReturnType<SlotStore["register"]> {
-    return this.#answer(() => this.#store.register(...batch));
+  commit(...commit: Parameters<HostStore["commit"]>): ReturnType<HostStore["commit"]> {
+    return this.#answer(() => this.#store.commit(...commit));
   }
 
-  withdraw(...batch: Parameters<SlotStore["withdraw"]>): ReturnType<SlotStore["withdraw"]> {
-    return this.#answer(() => this.#store.withdraw(...batch));
+  read(...query: Parameters<HostStore["read"]>): ReturnType<HostStore["read"]> {
+    return this.#answer(() => this.#store.read(...query));
   }
 
-  tryAcquire(...batch: Parameters<SlotStore["tryAcquire"]>): ReturnType<SlotStore["tryAcquire"]> {
-    return this.#answer(() => this.#store.tryAcquire(...batch));
-  }
-
-  release(...request: Parameters<SlotStore["release"]>): ReturnType<SlotStore["release"]> {
-    return this.#answer(() => this.#store.release(...request));
-  }
-
-  renew(...request: Parameters<SlotStore["renew"]>): ReturnType<SlotStore["renew"]> {
-    return this.#answer(() => this.#store.renew(...request));
-  }
-
-  report(...report: Parameters<SlotStore["report"]>): ReturnType<SlotStore["report"]> {
-    return this.#answer(() => this.#store.report(...report));
-  }
-
-  cleanup(...request: Parameters<SlotStore["cleanup"]>): ReturnType<SlotStore["cleanup"]> {
+  cleanup(...request: Parameters<HostStore["cleanup"]>): ReturnType<HostStore["cleanup"]> {
     return this.#answer(() => this.#store.cleanup(...request));
   }
 
-  operate(...action: Parameters<SlotStore["operate"]>): ReturnType<SlotStore["operate"]> {
-    return this.#answer(() => this.#store.operate(...action));
+  /** Not in the journal: an instance is new with every start. */
+  beat(...beat: Parameters<HostStore["beat"]>): ReturnType<HostStore["beat"]> {
+    return this.#store.beat(...beat);
+  }
+
+  watch(...watch: Parameters<HostStore["watch"]>): ReturnType<HostStore["watch"]> {
+    return this.#store.watch(...watch);
   }
 
   /** For the person on call, above all while nothing can be written. */
-  snapshot(...query: Parameters<SlotStore["snapshot"]>): ReturnType<SlotStore["snapshot"]> {
-    return this.#store.snapshot(...query);
+  peek(...query: Parameters<HostStore["peek"]>): ReturnType<HostStore["peek"]> {
+    return this.#store.peek(...query);
   }
 
-  hostKeys(): ReturnType<MemoryStore["hostKeys"]> {
+  hostKeys(): ReturnType<HostStore["hostKeys"]> {
     return this.#store.hostKeys();
   }
 
-  totals(): ReturnType<MemoryStore["totals"]> {
+  totals(): ReturnType<HostStore["totals"]> {
     return this.#store.totals();
   }
 
-  announce(...notice: Parameters<MemoryStore["announce"]>): ReturnType<MemoryStore["announce"]> {
-    return this.#store.announce(...notice);
-  }
-
-  instances(): ReturnType<MemoryStore["instances"]> {
+  instances(): ReturnType<HostStore["instances"]> {
     return this.#store.instances();
   }
 
-  onFreed(listener: (freed: FreedEvent) => void): () => void {
-    return this.#store.onFreed(listener);
-  }
-
-  /** A memory store decides before its call returns: what is appended by then is all the answer rests on. */
-  async #answer<T>(decide: () => Promise<T>): Promise<T> {
+  /** A memory store acts before its call returns: what is appended by then is all the answer rests on. */
+  async #answer<T>(call: () => Promise<T>): Promise<T> {
     this.#journal.admit();
-    const decided = decide();
+    const answer = call();
+    if (this.#takeAppended() === "deferrable") return answer;
     const kept = this.#journal.kept();
-    if (kept === undefined) return decided;
-    const [answer] = await Promise.all([decided, kept]);
+    if (kept !== undefined) await kept;
     return answer;
   }
+
+  #takeAppended(): Appended {
+    const appended = this.#appended;
+    this.#appended = "nothing";
+    return appended;
+  }
+
+  #append(kept: KeptCommit): void {
+    const { host, tag, changes } = kept;
+    this.#journal.append({ kind: "commit", host, tag, changes });
+    if (!isDeferrable(kept)) this.#appended = "urgent";
+    else if (this.#appended === "nothing") this.#appended = "deferrable";
+  }
 }
+
+type Appended = "nothing" | "deferrable" | "urgent";
+
+const DEFERRABLE: ReadonlySet<RecordKind> = new Set(["waiter", "account", "absence"]);
+
+/** D4. */
+function isDeferrable({ before, changes: { head, puts, dels } }: KeptCommit): boolean {
+  if (before === undefined || head === undefined || puts.length + dels.length === 0) return false;
+  if (!puts.every(({ kind }) => DEFERRABLE.has(kind)) || !dels.every(([kind]) => DEFERRABLE.has(kind))) return false;
+  return PROMISED.every((field) => before[field] === head[field]);
+}
+
+/** What of a head somebody was told: the limits in force, fences, spacing, the breaker. */
+const PROMISED = ["hostname", "slots", "fence", "capacity", "lastEndAt", "breaker"] as const satisfies readonly (keyof Head)[];

@@ -1,19 +1,22 @@
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { MemoryStore, type MemoryStoreOptions, type SlotStore, StoreImage } from "@slotkeeper/queue";
+import type { HostStore } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
 import type { JournalDisk } from "./disk.ts";
-import { decodeEntries } from "./entry.ts";
+import { decodeEntries, type JournalEntry } from "./entry.ts";
 import { JournalCorruptError } from "./errors.ts";
 import { FrameDamage, type Frames, readFrames } from "./frame.ts";
 import { Journal, type JournalEvent, type JournalHealth } from "./journal.ts";
 import { JournaledStore } from "./journaled-store.ts";
 import { NodeDisk } from "./node-disk.ts";
 import { ProcessLock } from "./process-lock.ts";
+import { Restored } from "./restore.ts";
 
-export interface JournaledStoreOptions extends Pick<MemoryStoreOptions, "newToken" | "idleMs" | "waiterTtlMs"> {
+export interface JournaledStoreOptions {
   readonly path: string;
   readonly clock: Clock;
+  /** How long the waiters of an earlier life keep their places before their clients poll again. */
+  readonly graceMs?: number;
   /** Makes a key that signs session tokens; called once in the life of a journal. */
   readonly newTokenKey: () => string;
   readonly onEvent?: (event: JournalEvent) => void;
@@ -26,7 +29,7 @@ export interface JournaledStoreOptions extends Pick<MemoryStoreOptions, "newToke
 }
 
 export interface JournaledMemoryStore {
-  readonly store: SlotStore;
+  readonly store: HostStore;
   /** Made once and kept; the first signs. */
   readonly tokenKeys: readonly string[];
   /** Whether anything can be granted: what `/readyz` tells. */
@@ -70,7 +73,7 @@ async function open(options: JournaledStoreOptions): Promise<JournaledMemoryStor
       await journal.close();
       await lock?.release();
     };
-    return { store: new JournaledStore(store, journal), tokenKeys, health: () => journal.health, close };
+    return { store, tokenKeys, health: () => journal.health, close };
   } catch (error) {
     await lock?.release();
     throw error;
@@ -80,38 +83,30 @@ async function open(options: JournaledStoreOptions): Promise<JournaledMemoryStor
 const LOST = "another process has taken it over";
 
 async function replay(options: JournaledStoreOptions, disk: JournalDisk, { frames, tornBytes }: Frames) {
-  const { clock, newToken, newTokenKey, idleMs, waiterTtlMs, retryMs, compactAfterBytes, onEvent } = options;
-  const image = new StoreImage();
-  let keys: readonly string[] | undefined;
-  let entries = 0;
-  for (const { at, body } of frames) {
-    const backMs = Math.max(0, at - clock.now());
-    for (const entry of decodeEntries(body)) {
-      if (entry.kind === "keys") keys = entry.keys;
-      else image.apply(entry, backMs);
-      entries++;
-    }
-  }
+  const { clock, newTokenKey, graceMs = 0, retryMs, compactAfterBytes, onEvent } = options;
+  const restored = new Restored();
+  for (const { body } of frames) for (const entry of decodeEntries(body)) restored.apply(entry);
+  const { fenceFloor, entries, keys } = restored;
   const tokenKeys = keys ?? [newTokenKey()];
   const journal: Journal = new Journal({
     disk,
     clock,
-    snapshot: () => [{ kind: "keys", keys: tokenKeys }, ...store.facts()],
+    snapshot: () => snapshotOf(tokenKeys, store),
     retryMs: retryMs ?? 1000,
     compactAfterBytes: compactAfterBytes ?? 4 * 1024 * 1024,
     onEvent: onEvent ?? (() => {}),
   });
-  const store: MemoryStore = new MemoryStore({
-    clock,
-    newToken,
-    image,
-    onFact: (fact) => journal.append(fact),
-    ...(idleMs === undefined ? {} : { idleMs }),
-    ...(waiterTtlMs === undefined ? {} : { waiterTtlMs }),
-  });
+  const hosts = restored.hosts(clock.now());
+  const store: JournaledStore = new JournaledStore(journal, { clock, hosts, fenceFloor, graceMs });
   onEvent?.({ type: "opened", entries, tornBytes });
   await journal.open();
   return { store, journal, tokenKeys };
+}
+
+function* snapshotOf(keys: readonly string[], { memory }: JournaledStore): Iterable<JournalEntry> {
+  yield { kind: "keys", keys };
+  yield { kind: "floor", fence: memory.fenceFloor };
+  for (const host of memory.images()) yield { kind: "host", ...host };
 }
 
 function framesOf(path: string, content: Uint8Array | undefined): Frames {

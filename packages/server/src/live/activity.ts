@@ -1,4 +1,4 @@
-import type { FairQueue, QueueEvent } from "@slotkeeper/queue";
+import type { QueueEvent } from "@slotkeeper/queue";
 import { HOSTS_SHOWN } from "../metrics/catalogue.ts";
 import { BusiestHosts } from "./busiest-hosts.ts";
 import { type Counted, type HistoryColumns, HistoryRing, STEP_MS } from "./history-ring.ts";
@@ -66,21 +66,21 @@ export class Activity {
     }
   }
 
-  /** How full it is now, once in every step. Hosts where nothing moves and nobody is are not asked about. */
-  async sample(queue: FairQueue, reader: StoreReader): Promise<void> {
+  /** How full the fleet is now, once in every step. Idle hosts are not asked about. */
+  async sample(reader: StoreReader): Promise<void> {
     this.#samples++;
     if (this.#samples % SAMPLES_PER_ELECTION === 0) this.hosts.elect();
-    const { inFlight, slots } = await reader.totals();
-    this.#all.sample({ inFlight, limit: slots, waiters: queue.overview().sessions.pending }, this.#now());
+    const { inFlight, slots, waiting } = await reader.totals();
+    this.#all.sample({ inFlight, limit: slots, waiters: waiting }, this.#now());
     const stirred = [...this.hosts.entries()].filter(([, { isStirred, ring }]) => {
       const { inFlight: held, waiters } = ring.gauges;
       return isStirred || held > 0 || waiters > 0;
     });
     const stored = await reader.hosts(stirred.map(([host]) => host));
     for (const [host, activity] of stirred) {
-      const { inFlight = 0, slots = activity.ring.gauges.limit } = stored.get(host) ?? {};
+      const { inFlight = 0, waiting = 0, slots = activity.ring.gauges.limit } = stored.get(host) ?? {};
       activity.isStirred = false;
-      activity.ring.sample({ inFlight, limit: slots, waiters: queue.glance(host)?.pending ?? 0 }, this.#now());
+      activity.ring.sample({ inFlight, limit: slots, waiters: waiting }, this.#now());
     }
   }
 

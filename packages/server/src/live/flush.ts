@@ -17,8 +17,8 @@ export async function flush(queue: FairQueue, control: ControlPlane): Promise<Fl
     swept["endedHere"] = queue.sweepSessions();
   });
   await step("store cleanup", async () => {
-    const { failures: failed, slots, cooldowns, waiters, sessions } = await queue.sweep();
-    Object.assign(swept, { slots, cooldowns, waiters, sessions });
+    const { failures: failed, hosts } = await queue.sweep();
+    swept["hosts"] = hosts;
     failures.push(...failed.map((error) => ({ step: "store cleanup", error })));
   });
   await step("metrics push", () => control.push());

@@ -10,16 +10,17 @@ export function hostRow(
   stored: HostSnapshot | undefined,
   { now, openMs }: { readonly now: number; readonly openMs: number },
 ): HostRow {
+  const hostname = here?.hostname ?? stored?.hostname;
   return {
     host,
-    ...(here?.hostname === undefined ? {} : { hostname: here.hostname }),
+    ...(hostname === undefined ? {} : { hostname }),
     ...(stored === undefined ? {} : { limit: stored.slots }),
     inFlight: stored?.inFlight ?? 0,
     waiting: stored?.waiting ?? 0,
     pending: here?.pending ?? 0,
     oldestWaitMs: here?.oldestArrivedAt === undefined ? 0 : Math.max(0, Math.round(now - here.oldestArrivedAt)),
-    avgWaitMs: Math.round(here?.avgWaitMs ?? 0),
-    isHot: here?.isHot ?? false,
+    avgWaitMs: Math.round(stored?.avgWaitMs ?? 0),
+    isHot: stored?.isHot ?? false,
     ...breakerOf(stored, openMs),
   };
 }

@@ -1,42 +1,40 @@
-import type { HostSnapshot, InstanceView, SlotStore, StoreTotals } from "@slotkeeper/queue";
+import { type HostSnapshot, type HostStore, type InstanceView, type StoreTotals, snapshotOf } from "@slotkeeper/queue";
 
-/** Reads what the store tells of itself, by whatever of the port's reading calls the store has. */
+/** Reads the store for people: what is true of the whole fleet. It changes nothing. */
 export class StoreReader {
-  readonly #store: SlotStore;
+  readonly #store: HostStore;
+  readonly #now: () => number;
 
-  constructor(store: SlotStore) {
+  /** `now`: the store's time, as well as this instance knows it. */
+  constructor(store: HostStore, now: () => number) {
     this.#store = store;
+    this.#now = now;
   }
 
-  async keys(): Promise<readonly string[]> {
-    if (this.#store.hostKeys !== undefined) return this.#store.hostKeys();
-    return (await this.#store.snapshot()).hosts.map(({ host }) => host);
+  /** Other instances may be on it too. */
+  get isShared(): boolean {
+    return this.#store.clock === "shared";
+  }
+
+  keys(): Promise<readonly string[]> {
+    return this.#store.hostKeys();
   }
 
   /** By key; those the store does not know are missing. */
   async hosts(keys: readonly string[]): Promise<ReadonlyMap<string, HostSnapshot>> {
     if (keys.length === 0) return new Map();
-    const wanted = new Set(keys);
-    const { hosts } = await this.#store.snapshot({ hosts: keys });
-    return new Map(hosts.filter(({ host }) => wanted.has(host)).map((host) => [host.host, host]));
+    const images = await this.#store.peek(keys);
+    const now = this.#now();
+    return new Map(
+      Array.from(images, ([host, image]) => [host, snapshotOf(host, image, Math.max(now, image.head.now))]),
+    );
   }
 
-  async totals(): Promise<StoreTotals> {
-    if (this.#store.totals !== undefined) return this.#store.totals();
-    const { hosts } = await this.#store.snapshot();
-    const sum = (valueOf: (host: HostSnapshot) => number) => hosts.reduce((total, host) => total + valueOf(host), 0);
-    return {
-      hosts: hosts.length,
-      slots: sum(({ slots }) => slots),
-      inFlight: sum(({ inFlight }) => inFlight),
-      waiting: sum(({ waiting }) => waiting),
-      open: sum(({ breaker }) => (breaker.phase === "closed" ? 0 : 1)),
-      spaced: 0,
-    };
+  totals(): Promise<StoreTotals> {
+    return this.#store.totals();
   }
 
-  /** Undefined: the store tells of none. */
-  async instances(): Promise<readonly InstanceView[] | undefined> {
-    return this.#store.instances?.();
+  instances(): Promise<readonly InstanceView[]> {
+    return this.#store.instances();
   }
 }

@@ -1,5 +1,5 @@
 import type { LiveState } from "@slotkeeper/protocol";
-import type { FairQueue, QueueEvent, SlotStore } from "@slotkeeper/queue";
+import type { FairQueue, HostStore, QueueEvent } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
 import type { Live } from "../http/service-context.ts";
 import type { Logger } from "../log/logger.ts";
@@ -11,7 +11,7 @@ import { LiveHub } from "./live-hub.ts";
 import { StoreReader } from "./store-reader.ts";
 
 export interface TelemetryInit {
-  readonly store: SlotStore;
+  readonly store: HostStore;
   readonly clock: Clock;
   readonly log: Logger;
   readonly instance: string;
@@ -25,7 +25,7 @@ export class Telemetry {
   readonly activity: Activity;
   readonly hub: LiveHub;
   /** What the engine is to call: the store, timed. */
-  readonly store: SlotStore;
+  readonly store: HostStore;
   readonly #init: TelemetryInit;
   #queue: FairQueue | undefined;
   #isStoreSilent = false;
@@ -33,8 +33,8 @@ export class Telemetry {
   constructor(init: TelemetryInit) {
     this.#init = init;
     const { store, clock, log } = init;
-    this.reader = new StoreReader(store);
     this.store = new MeteredStore(store, this.instruments);
+    this.reader = new StoreReader(this.store, () => this.#queue?.now() ?? clock.now());
     this.activity = new Activity(() => clock.now());
     this.hub = new LiveHub({
       clock,
@@ -58,14 +58,14 @@ export class Telemetry {
     this.#queue = queue;
     const { clock } = this.#init;
     clock.setTimer(() => {
-      void this.#sample(queue);
+      void this.#sample();
       this.start(queue);
     }, this.activity.stepMs);
   }
 
-  async #sample(queue: FairQueue): Promise<void> {
+  async #sample(): Promise<void> {
     try {
-      await this.activity.sample(queue, this.reader);
+      await this.activity.sample(this.reader);
       this.#isStoreSilent = false;
     } catch (error) {
       // Once, not every five seconds: the store's failure is told by those who need it.
@@ -88,9 +88,9 @@ export class Telemetry {
       counts: { ...counts },
       slots: { inFlight: totals.inFlight, limit: totals.slots, waiting: totals.waiting },
       hosts: keys.map((key) => {
-        const here = queue.glance(key);
-        const { openMs } = settings.policyOf(here?.hostname).breaker;
-        return hostRow(key, here, stored.get(key), { now: at, openMs });
+        const [here, there] = [queue.glance(key), stored.get(key)];
+        const { openMs } = settings.policyOf(here?.hostname ?? there?.hostname).breaker;
+        return hostRow(key, here, there, { now: at, openMs });
       }),
       more,
     };

@@ -25,5 +25,8 @@ function spellingsOf(secret: string): string[] {
 }
 
 const REDACTED = "[redacted]";
-/** What `query-tokens.ts` and `random-names.ts` make. */
-const TOKENS = /\b(?:fq1\.[\w-]+\.[\w-]+(?:\.[\w-]+)?|slot_[\w-]{16,})/g;
+/**
+ * What `query-tokens.ts` makes, and slot tokens: `slot_<host key>.<secret>`. A caller chooses the host key, so it may hold
+ * anything but control characters; the text may be JSON, where a quote of the key is escaped.
+ */
+const TOKENS = /\b(?:fq1\.[\w-]+\.[\w-]+(?:\.[\w-]+)?|slot_(?:(?:[^"\\\n]|\\.){1,256}\.[\w-]{16,}|[\w-]{16,}))/g;

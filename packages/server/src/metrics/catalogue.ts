@@ -29,7 +29,7 @@ const SECONDS_OF_WAIT: readonly Bucket[] = [
   [0.005, "one turn of a busy service"],
   [0.01, "the store was asked over a network"],
   [0.025, "idle time of a freed slot that is still good (15 ms) lies below"],
-  [0.05, "the longest a slot is reserved for a waiter of another instance"],
+  [0.05, "an offer to a waiter of another instance lapses"],
   [0.1, "a person does not notice"],
   [0.25, "half a poll interval: pushes come through"],
   [0.5, "a whole poll interval (`pollIntervalMs`): above it pushes may be lost"],
@@ -74,14 +74,15 @@ const SECONDS_OF_CALL: readonly Bucket[] = [
   [5, "a connection was lost or the store hangs"],
 ];
 
-const WAITERS_IN_A_BATCH: readonly Bucket[] = [
-  [1, "nobody shares the call: a quiet host"],
-  [2, "one freed slot, one newcomer"],
-  [4, "as many as a small host has slots"],
-  [8, "the default limit's worth of slots and newcomers"],
-  [16, "a burst"],
-  [32, "half of what a batch takes"],
-  [64, "all a batch takes: more wait for the next call"],
+const RECORDS_OF_A_COMMIT: readonly Bucket[] = [
+  [1, "one record: a poll came or went"],
+  [2, "a grant on an idle host: the lease and the bucket's account"],
+  [4, "a hand-over: the released slot, the next grant, their accounts"],
+  [8, "a hand-over with newcomers"],
+  [16, "a burst, or several releases decided together"],
+  [32, "many callers in one turn of the service"],
+  [64, "more than usual: an instance died, or a breaker opened"],
+  [256, "the waiters of a whole host changed at once"],
 ];
 
 const perHost = ["host"] as const;
@@ -99,7 +100,12 @@ export const METRICS = {
     labels: perHost,
     help: "Slots there are, in the whole fleet: every instance says the same",
   },
-  waiters: { name: "slotkeeper_waiters", kind: "gauge", labels: perHost, help: "Sessions waiting at this instance" },
+  waiters: {
+    name: "slotkeeper_waiters",
+    kind: "gauge",
+    labels: perHost,
+    help: "Sessions waiting, in the whole fleet: every instance says the same",
+  },
   oldestWait: {
     name: "slotkeeper_oldest_wait_seconds",
     kind: "gauge",
@@ -183,11 +189,17 @@ export const METRICS = {
     buckets: SECONDS_OF_CALL,
     help: "A host's cycle: from being woken until it has nothing more to ask",
   },
-  batch: {
-    name: "slotkeeper_batch_size",
+  changed: {
+    name: "slotkeeper_commit_records",
     kind: "histogram",
-    buckets: WAITERS_IN_A_BATCH,
-    help: "Waiters in one call to the store",
+    buckets: RECORDS_OF_A_COMMIT,
+    help: "Records that one commit changes",
+  },
+  refused: {
+    name: "slotkeeper_commit_refusals_total",
+    kind: "counter",
+    labels: ["reason"],
+    help: "Commits the store refused, by reason: conflict (another instance came first), reserved (the next commit is another's), clock, slots. Over the count of commits it is the conflicts per commit",
   },
   store: {
     name: "slotkeeper_store_seconds",
@@ -205,7 +217,7 @@ export const METRICS = {
   notifications: {
     name: "slotkeeper_store_notifications_total",
     kind: "counter",
-    help: "Hints from the store that a slot may be free",
+    help: "Messages from the store: another instance offered a slot to a waiter here",
   },
   unsent: {
     name: "slotkeeper_unsent_calls",
@@ -237,6 +249,6 @@ export const METRICS = {
 
 export type MetricId = keyof typeof METRICS;
 
-export function boundsOf(id: "wait" | "hold" | "cycle" | "batch" | "store"): number[] {
+export function boundsOf(id: "wait" | "hold" | "cycle" | "changed" | "store"): number[] {
   return METRICS[id].buckets.map(([bound]) => bound);
 }

@@ -1,30 +1,29 @@
-import type { QueueEvent } from "@slotkeeper/queue";
+import type { QueueEvent, Refusal } from "@slotkeeper/queue";
 import { boundsOf } from "./catalogue.ts";
 import { Histogram } from "./histogram.ts";
 
 /** The calls of the port, as label values. */
 export type StoreOperation =
-  | "checkThrottle"
-  | "register"
-  | "withdraw"
-  | "tryAcquire"
-  | "release"
-  | "renew"
-  | "report"
-  | "cleanup"
-  | "operate"
-  | "snapshot";
+  | "commit"
+  | "read"
+  | "beat"
+  | "peek"
+  | "hostKeys"
+  | "totals"
+  | "instances"
+  | "cleanup";
 
 /** What is counted as it happens. Observing an event costs a few additions and makes nothing. */
 export class Instruments {
   readonly wait = new Histogram(boundsOf("wait"));
   readonly hold = new Histogram(boundsOf("hold"));
   readonly cycle = new Histogram(boundsOf("cycle"));
-  readonly batch = new Histogram(boundsOf("batch"));
+  readonly changed = new Histogram(boundsOf("changed"));
   readonly store = new Map<StoreOperation, Histogram>();
   readonly storeErrors = new Map<StoreOperation, number>();
   readonly ended = { granted: 0, throttled: 0, timeout: 0, canceled: 0 };
   readonly rejects = { overloaded: 0, breaker: 0, deadline: 0, idle: 0, other: 0 };
+  readonly refused: Record<Refusal, number> = { conflict: 0, reserved: 0, clock: 0, slots: 0 };
   started = 0;
   released = 0;
   reclaimed = 0;

@@ -1,46 +1,43 @@
-import type { FreedEvent, SlotStore } from "@slotkeeper/queue";
+import type { HostStore, News } from "@slotkeeper/queue";
 import type { Instruments, StoreOperation } from "./instruments.ts";
 
-/**
- * The store as the engine calls it, timed. The answer is the store's own promise: measuring delays nothing, and a call
- * still decides before it returns where the store does so.
- */
-export class MeteredStore implements SlotStore {
-  readonly heartbeatMs: number | undefined;
-  readonly #store: SlotStore;
+/** The store as the service calls it, timed. The answer is the store's own promise: measuring delays nothing. */
+export class MeteredStore implements HostStore {
+  readonly clock: HostStore["clock"];
+  readonly #store: HostStore;
   readonly #instruments: Instruments;
 
-  constructor(store: SlotStore, instruments: Instruments) {
-    this.heartbeatMs = store.heartbeatMs;
+  constructor(store: HostStore, instruments: Instruments) {
+    this.clock = store.clock;
     this.#store = store;
     this.#instruments = instruments;
   }
 
-  checkThrottle: SlotStore["checkThrottle"] = (query) =>
-    this.#timed("checkThrottle", () => this.#store.checkThrottle(query));
-
-  register: SlotStore["register"] = (batch) => {
-    this.#instruments.batch.observe(batch.waiters.length);
-    return this.#timed("register", () => this.#store.register(batch));
+  commit: HostStore["commit"] = (commit) => {
+    const { puts, dels } = commit.changes;
+    this.#instruments.changed.observe(puts.length + dels.length);
+    const answer = this.#timed("commit", () => this.#store.commit(commit));
+    answer.then(
+      (reply) => {
+        if (!reply.isOk) this.#instruments.refused[reply.reason]++;
+      },
+      () => {},
+    );
+    return answer;
   };
 
-  tryAcquire: SlotStore["tryAcquire"] = (batch) => {
-    this.#instruments.batch.observe(batch.waiters.length);
-    return this.#timed("tryAcquire", () => this.#store.tryAcquire(batch));
-  };
+  read: HostStore["read"] = (host, since) => this.#timed("read", () => this.#store.read(host, since));
+  beat: HostStore["beat"] = (beat) => this.#timed("beat", () => this.#store.beat(beat));
+  peek: HostStore["peek"] = (hosts) => this.#timed("peek", () => this.#store.peek(hosts));
+  hostKeys: HostStore["hostKeys"] = () => this.#timed("hostKeys", () => this.#store.hostKeys());
+  totals: HostStore["totals"] = () => this.#timed("totals", () => this.#store.totals());
+  instances: HostStore["instances"] = () => this.#timed("instances", () => this.#store.instances());
+  cleanup: HostStore["cleanup"] = (request) => this.#timed("cleanup", () => this.#store.cleanup(request));
 
-  withdraw: SlotStore["withdraw"] = (batch) => this.#timed("withdraw", () => this.#store.withdraw(batch));
-  release: SlotStore["release"] = (request) => this.#timed("release", () => this.#store.release(request));
-  renew: SlotStore["renew"] = (request) => this.#timed("renew", () => this.#store.renew(request));
-  report: SlotStore["report"] = (report) => this.#timed("report", () => this.#store.report(report));
-  cleanup: SlotStore["cleanup"] = (request) => this.#timed("cleanup", () => this.#store.cleanup(request));
-  operate: SlotStore["operate"] = (action) => this.#timed("operate", () => this.#store.operate(action));
-  snapshot: SlotStore["snapshot"] = (query) => this.#timed("snapshot", () => this.#store.snapshot(query));
-
-  onFreed(listener: (freed: FreedEvent) => void): () => void {
-    return this.#store.onFreed((freed) => {
+  watch(instance: string, listener: (news: News) => void): () => void {
+    return this.#store.watch(instance, (news) => {
       this.#instruments.notifications++;
-      listener(freed);
+      listener(news);
     });
   }
 

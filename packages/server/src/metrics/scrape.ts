@@ -32,11 +32,11 @@ export async function scrape(context: ScrapeContext): Promise<string> {
   );
   const label = labeller();
   const hosts = entries.map(([key, activity]): Shown => {
-    const here = queue.glance(key);
-    return { label: label(here?.hostname, key), activity, here, stored: stored.get(key) };
+    const [here, there] = [queue.glance(key), stored.get(key)];
+    return { label: label(here?.hostname ?? there?.hostname, key), activity, here, stored: there };
   });
   if (totals !== undefined) addStored(page, hosts, totals, context);
-  addWaiting(page, hosts, context);
+  addOldestWait(page, hosts, context);
   addHostCounts(page, hosts, context);
   addCounters(page, telemetry.instruments);
   addService(page, context);
@@ -79,8 +79,9 @@ function addStored(page: Exposition, hosts: readonly Shown[], totals: StoreTotal
   };
   perHost("slotsInUse", totals.inFlight, ({ inFlight }) => inFlight);
   perHost("slotsLimit", totals.slots, ({ slots }) => slots);
+  perHost("waiters", totals.waiting, ({ waiting }) => waiting);
   for (const { label, stored, here } of hosts) {
-    const { openMs } = live.hosts.policyOf(here?.hostname).breaker;
+    const { openMs } = live.hosts.policyOf(here?.hostname ?? stored?.hostname).breaker;
     const phase = stored === undefined ? "closed" : phaseFor(stored.breaker, openMs);
     page.add("breakerState", PHASES[phase], { host: label });
   }
@@ -98,14 +99,8 @@ function fairShareLag(stored: HostSnapshot | undefined): number {
   return worst;
 }
 
-function addWaiting(page: Exposition, hosts: readonly Shown[], { queue }: ScrapeContext): void {
-  const { at, sessions, oldestArrivedAt } = queue.overview();
-  let rest = sessions.pending;
-  for (const { label, here } of hosts) {
-    rest -= here?.pending ?? 0;
-    page.add("waiters", here?.pending ?? 0, { host: label });
-  }
-  page.add("waiters", Math.max(0, rest), { host: OTHER_HOSTS });
+function addOldestWait(page: Exposition, hosts: readonly Shown[], { queue }: ScrapeContext): void {
+  const { at, oldestArrivedAt } = queue.overview();
   const oldest = oldestArrivedAt ?? at;
   let isShown = false;
   for (const { label, here } of hosts) {
@@ -133,7 +128,8 @@ function addCounters(page: Exposition, instruments: Instruments): void {
   page.add("reclaimed", instruments.reclaimed);
   page.add("lateReleases", instruments.lateReleases);
   page.add("uncollected", instruments.uncollected);
-  for (const id of ["wait", "hold", "cycle", "batch"] as const) page.histogram(id, instruments[id]);
+  for (const id of ["wait", "hold", "cycle", "changed"] as const) page.histogram(id, instruments[id]);
+  for (const [reason, count] of Object.entries(instruments.refused)) page.add("refused", count, { reason });
   for (const [operation, histogram] of instruments.store) page.histogram("store", histogram, { operation });
   for (const operation of instruments.store.keys()) {
     page.add("storeErrors", instruments.storeErrors.get(operation) ?? 0, { operation });

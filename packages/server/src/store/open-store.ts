@@ -1,16 +1,16 @@
 import { PostgresStore } from "@slotkeeper/postgres";
-import { MemoryStore, type SlotStore } from "@slotkeeper/queue";
+import { type HostStore, MemoryStore } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
 import { ConfigError } from "../config/config-error.ts";
 import type { Backend } from "../config/settings.ts";
 import { openJournaledMemoryStore } from "../journal/open-journal.ts";
 import type { Logger } from "../log/logger.ts";
-import { newSlotToken, newTokenKey } from "../tokens/random-names.ts";
+import { newTokenKey } from "../tokens/random-names.ts";
 import { logJournalEvent } from "./log-journal-event.ts";
 
 /** A store with what belongs to it. */
 export interface OpenStore {
-  readonly store: SlotStore;
+  readonly store: HostStore;
   /** For people: `memory`, `memory, journal /var/lib/slots.journal`. */
   readonly description: string;
   /** Keys that sign session tokens and outlive the process; undefined: the store keeps none. */
@@ -20,15 +20,18 @@ export interface OpenStore {
   close(): Promise<void>;
 }
 
-/** The only place where a store is made. Throws what `openJournaledMemoryStore` and `PostgresStore.open` do. */
-export async function openStore(backend: Backend, clock: Clock, log: Logger): Promise<OpenStore> {
+/**
+ * The only place where a store is made. Throws what `openJournaledMemoryStore` and `PostgresStore.open` do. `graceMs`: how
+ * long waiters of an earlier life keep their places before their clients poll again.
+ */
+export async function openStore(backend: Backend, clock: Clock, log: Logger, graceMs: number): Promise<OpenStore> {
   if (backend.mode === "postgres") return openPostgres(backend);
   if (backend.mode === "postgrest") {
     throw new ConfigError(['`backend.mode` "postgrest" is not part of this version: it has "memory" and "postgres"']);
   }
-  if (backend.journal !== undefined) return openJournal(backend.journal, clock, log);
+  if (backend.journal !== undefined) return openJournal(backend.journal, clock, log, graceMs);
   return {
-    store: new MemoryStore({ clock, newToken: newSlotToken }),
+    store: new MemoryStore({ clock }),
     description: "memory (forgotten at exit)",
     tokenKeys: undefined,
     isReady: () => true,
@@ -36,11 +39,11 @@ export async function openStore(backend: Backend, clock: Clock, log: Logger): Pr
   };
 }
 
-async function openJournal(path: string, clock: Clock, log: Logger): Promise<OpenStore> {
+async function openJournal(path: string, clock: Clock, log: Logger, graceMs: number): Promise<OpenStore> {
   const { store, tokenKeys, health, close } = await openJournaledMemoryStore({
     path,
     clock,
-    newToken: newSlotToken,
+    graceMs,
     newTokenKey,
     onEvent: (event) => logJournalEvent(log, path, event),
   });

@@ -6,10 +6,11 @@ import { randomBytes, randomFillSync } from "node:crypto";
  */
 const MADE_AT_ONCE = 64;
 
-/** Names nobody can guess. The prefix of a slot's token is what the scrubber knows it by. */
+/** Names that cannot be guessed. */
 
-export const newSlotToken = namesOf("slot_", 24);
-export const newSessionId = namesOf("", 18);
+/** 128 random bits without a dot: for slot tokens and the tags of commits. */
+export const newSecret = namesOf(16);
+export const newSessionId = namesOf(18);
 export const newTokenKey = (): string => randomText(32);
 
 /** Nothing secret: it is told apart from others by its process and its number. */
@@ -17,12 +18,12 @@ export const newRequestId = (): string => requestsOf + (requests++).toString(36)
 let requests = 0;
 const requestsOf = randomText(4);
 
-function namesOf(prefix: string, bytes: number): () => string {
+function namesOf(bytes: number): () => string {
   const made: string[] = [];
   const pool = Buffer.alloc(MADE_AT_ONCE * bytes);
   const make = () => {
     randomFillSync(pool);
-    for (let at = 0; at < pool.length; at += bytes) made.push(prefix + pool.toString("base64url", at, at + bytes));
+    for (let at = 0; at < pool.length; at += bytes) made.push(pool.toString("base64url", at, at + bytes));
     pool.fill(0);
   };
   return () => {

@@ -197,7 +197,7 @@ describe("flush", () => {
         return Promise.reject(new Error("the store is down"));
       }
     }
-    const open = openWith((clock) => new Broken({ clock, newToken: () => "slot_0123456789abcdefghij" }));
+    const open = openWith((clock) => new Broken({ clock }));
     const fixture = await start(controller, { open });
     const reply = await flush(fixture);
     expect([reply.status, reply.body.code]).toEqual([503, "UNAVAILABLE"]);

@@ -1,29 +1,35 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { HostStore } from "@slotkeeper/queue";
 import { openJournaledMemoryStore } from "@slotkeeper/server/journal";
-import { VirtualClock } from "@slotkeeper/testkit/simulator";
-import { describeSlotStore } from "@slotkeeper/testkit/store-conformance";
+import { describeHostStore } from "@slotkeeper/testkit/store-conformance";
+import { FakeClock } from "slotkeeper/testing";
 
 /** `compactAfterBytes`: 1 writes the file anew whenever it has grown fourfold, hundreds of times in a run. */
 function journaled(compactAfterBytes: number) {
   return {
     async open() {
       const folder = await mkdtemp(join(tmpdir(), "slotkeeper-journal-"));
-      const clock = new VirtualClock();
-      let made = 0;
-      const { store, close } = await openJournaledMemoryStore({
-        path: join(folder, "journal"),
-        clock,
-        newToken: () => `token-${made++}`,
-        newTokenKey: () => "key",
-        compactAfterBytes,
-      });
+      const clock = new FakeClock(1e12);
+      const path = join(folder, "journal");
+      const start = () => openJournaledMemoryStore({ path, clock, newTokenKey: () => "key", compactAfterBytes });
+      let life = await start();
       return {
-        store,
-        pass: (ms: number) => clock.run(ms),
+        get store(): HostStore {
+          return life.store;
+        },
+        get other(): HostStore {
+          return life.store;
+        },
+        pass: async (ms: number) => clock.advance(ms),
+        restart: async () => {
+          await life.close();
+          life = await start();
+          return life.store;
+        },
         close: async () => {
-          await close();
+          await life.close();
           await rm(folder, { recursive: true });
         },
       };
@@ -31,5 +37,5 @@ function journaled(compactAfterBytes: number) {
   };
 }
 
-describeSlotStore("A memory store with a journal", journaled(1e9));
-describeSlotStore("A memory store whose journal is compacted all the time", journaled(1));
+describeHostStore("A memory store with a journal", journaled(1e9));
+describeHostStore("A memory store whose journal is compacted all the time", journaled(1));

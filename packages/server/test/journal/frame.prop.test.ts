@@ -81,7 +81,7 @@ describe("the format of the journal", () => {
   });
 
   test("a file of something else is refused", () => {
-    expect(() => readFrames(Buffer.from("{}\n"))).toThrow('does not begin with "slotkeeper-journal 1"');
-    expect(() => readFrames(Buffer.from("slotkeeper-journal 2\n=1"))).toThrow(FrameDamage);
+    expect(() => readFrames(Buffer.from("{}\n"))).toThrow('does not begin with "slotkeeper-journal 2"');
+    expect(() => readFrames(Buffer.from("slotkeeper-journal 1\n=1"))).toThrow(FrameDamage);
   });
 });

@@ -13,7 +13,6 @@ const say = (line: unknown): void => void writeSync(1, `${JSON.stringify(line)}\
 const { store } = await openJournaledMemoryStore({
   path,
   clock: realClock,
-  newToken: randomUUID,
   newTokenKey: randomUUID,
   retryMs: 20,
   compactAfterBytes: Number(compactAfter),
@@ -38,9 +37,9 @@ async function client(bucket: string): Promise<void> {
     const session = `${bucket}-${generation}-${n}`;
     const { slotToken, fence } = await granted(session);
     say({ granted: session, fence });
-    if (n % 3 === 0) await store.renew({ slotToken }).catch(() => undefined);
+    if (n % 3 === 0) await calls.renew(slotToken).catch(() => undefined);
     say({ asked: session });
-    const released = await calls.release(slotToken, { status: 200 }).catch(() => undefined);
+    const released = await calls.release(slotToken, 200).catch(() => undefined);
     if (released !== undefined) say({ released: session });
   }
 }

@@ -1,4 +1,4 @@
-import { FairQueue } from "@slotkeeper/queue";
+import { FairQueue, type HostStore } from "@slotkeeper/queue";
 import {
   type JournalEvent,
   openJournaledMemoryStore,
@@ -19,7 +19,6 @@ async function open(disk: MemoryDisk, { clock = new FakeClock(1e12), compactAfte
     path: "journal",
     disk,
     clock,
-    newToken: () => `token-${made++}`,
     newTokenKey: () => `key-${made++}`,
     retryMs: 1000,
     compactAfterBytes,
@@ -40,6 +39,8 @@ class Gate {
   }
 }
 
+/** On a host of its own: calls on one host wait for one another. */
+const grantOf = (store: HostStore, n: number) => new Calls(store, POLICY, `host-${n}`).grant("a-1");
 const frames = (disk: MemoryDisk) => readFrames(disk.content as Uint8Array).frames.length;
 
 describe("group commit", () => {
@@ -50,9 +51,9 @@ describe("group commit", () => {
     const answers: string[] = [];
     const granted = calls.grant("a-1").then(() => answers.push("granted"));
     await settled();
-    // The same session again, and a look at the breaker: both were decided by what is not kept yet.
-    const again = calls.grant("a-1").then(() => answers.push("again"));
-    const looked = store.checkThrottle({ host: "host.example", policy: POLICY }).then(() => answers.push("looked"));
+    // Another engine that asks for the same session, and one that only reads: both rest on what is not kept yet.
+    const again = new Calls(store, POLICY).grant("a-1").then(() => answers.push("again"));
+    const looked = store.read("host.example", undefined).then(() => answers.push("looked"));
     await settled();
     expect(answers).toEqual([]);
     gate.letThrough();
@@ -63,12 +64,12 @@ describe("group commit", () => {
 
   test("all that came during one sync go out with the next", async () => {
     const disk = new MemoryDisk();
-    const { calls, close } = await open(disk);
+    const { calls, store, close } = await open(disk);
     const before = disk.steps.length;
     const gate = new Gate(disk, "append");
     const first = calls.grant("a-0");
     await settled();
-    const others = Array.from({ length: 40 }, (_, n) => calls.grant(`a-${n + 1}`));
+    const others = Array.from({ length: 40 }, (_, n) => grantOf(store, n));
     await settled();
     gate.letThrough();
     await Promise.all([first, ...others]);
@@ -78,10 +79,43 @@ describe("group commit", () => {
 
   test("a call that changes nothing waits for nothing", async () => {
     const disk = new MemoryDisk();
-    const { store, close } = await open(disk);
+    const { store, calls, close } = await open(disk);
     disk.onStep = () => Promise.reject(new Error("no write was due"));
-    await store.checkThrottle({ host: "host.example", policy: POLICY });
-    await expect(store.renew({ slotToken: "nobody's" })).resolves.toBeUndefined();
+    await store.read("host.example", undefined);
+    await expect(calls.renew("nobody's")).resolves.toBeUndefined();
+    await close();
+  });
+
+  test("who waits and how much was used is answered at once, and is on the disk with the next sync or soon after", async () => {
+    const disk = new MemoryDisk();
+    const { calls, clock, store, close } = await open(disk);
+    for (let n = 0; n < POLICY.slots; n++) await calls.grant(`a-${n}`);
+    const kept = frames(disk);
+    await calls.wait("b-1");
+    await settled();
+    expect(frames(disk)).toBe(kept);
+    await clock.advanceAsync(50);
+    expect(frames(disk)).toBe(kept + 1);
+    await calls.wait("b-2");
+    await grantOf(store, 1);
+    const copy = await open(new MemoryDisk(disk.content), { clock });
+    expect(await copy.calls.snapshot()).toMatchObject({ waiting: 2 });
+    await copy.close();
+    await calls.wait("b-3");
+    await close();
+    expect(clock.pending).toBe(0);
+    const after = await open(new MemoryDisk(disk.content), { clock });
+    expect(await after.calls.snapshot()).toMatchObject({ waiting: 3, inFlight: POLICY.slots });
+    await after.close();
+  });
+
+  test("a report beside a newcomer is on the disk before its answer", async () => {
+    const disk = new MemoryDisk();
+    const { calls, close } = await open(disk);
+    for (let n = 0; n < POLICY.slots; n++) await calls.grant(`a-${n}`);
+    const kept = frames(disk);
+    await calls.report(503);
+    expect(frames(disk)).toBe(kept + 1);
     await close();
   });
 });
@@ -149,6 +183,7 @@ describe("a disk that cannot be written", () => {
       clock,
       random: () => 0.5,
       newSessionId: () => `session-${made++}`,
+      newSecret: () => `secret-${made++}`,
       instance: "test",
       config: { maxSlotPerHost: 2 },
     });
@@ -168,8 +203,12 @@ describe("a disk that cannot be written", () => {
   test("a closed journal refuses every call, and keeps what was under way", async () => {
     const disk = new MemoryDisk();
     const { calls, close, clock } = await open(disk);
+    const gate = new Gate(disk, "append");
     const granted = calls.grant("a-1");
-    await close();
+    await settled();
+    const closed = close();
+    gate.letThrough();
+    await closed;
     expect(await granted).toBeDefined();
     await expect(calls.grant("a-2")).rejects.toThrow(/it is closed/);
     expect([disk.isOpen, clock.pending]).toEqual([0, 0]);
@@ -187,7 +226,7 @@ describe("compaction", () => {
         const slot = await calls.grant(`${name}-${n}`);
         if (slot === undefined) throw new Error("Expected a slot");
         largest = Math.max(largest, disk.content?.length ?? 0);
-        if (n < 59) await calls.release(slot.slotToken, { status: 200 });
+        if (n < 59) await calls.release(slot.slotToken, 200);
         if (n % 10 === 0) clock.advance(5000);
       }
     };
@@ -197,7 +236,7 @@ describe("compaction", () => {
     expect(largest).toBeLessThan(600_000);
     await close();
     const after = await open(new MemoryDisk(disk.content), { clock });
-    const [host] = (await after.store.snapshot()).hosts;
+    const host = await after.calls.snapshot();
     expect(host?.leases.map(({ session }) => session).sort()).toEqual(
       Array.from({ length: 20 }, (_, n) => `c${n}-59`).sort(),
     );
@@ -206,19 +245,19 @@ describe("compaction", () => {
 
   test("answers that come during a compaction wait for the frame after it", async () => {
     const disk = new MemoryDisk();
-    const { calls, close } = await open(disk, { compactAfterBytes: 1 });
-    for (let n = 0; n < 8; n++) await calls.grant(`a-${n}`);
+    const { store, close } = await open(disk, { compactAfterBytes: 1 });
+    for (let n = 0; n < 8; n++) await grantOf(store, n);
     const gate = new Gate(disk, "commit");
-    const granted = ["b-1", "b-2", "b-3"].map((session) => calls.grant(session));
+    const granted = [8, 9, 10].map((n) => grantOf(store, n));
     for (let turn = 0; turn < 5; turn++) {
       await settled();
-      granted.push(calls.grant(`c-${turn}`));
+      granted.push(grantOf(store, 11 + turn));
     }
     gate.letThrough();
     expect((await Promise.all(granted)).every((slot) => slot !== undefined)).toBe(true);
     await close();
     const after = await open(new MemoryDisk(disk.content));
-    expect((await after.store.snapshot()).hosts[0]?.inFlight).toBe(16);
+    expect(await after.store.totals()).toMatchObject({ hosts: 16, inFlight: 16 });
     await after.close();
   });
 

@@ -21,12 +21,10 @@ export type Step = "acquire" | "release" | "withdraw" | "renew" | "undo" | "time
 export type Plan = readonly (readonly { readonly step: Step; readonly pick: number }[])[];
 
 export async function openOn(disk: MemoryDisk, clock: FakeClock, tag: string, compactAfterBytes = 1e9) {
-  let made = 0;
   const opened = await openJournaledMemoryStore({
     path: "journal",
     disk,
     clock,
-    newToken: () => `token-${tag}-${made++}`,
     newTokenKey: () => `key-${tag}`,
     compactAfterBytes,
   });
@@ -41,7 +39,7 @@ export async function record(
   compactAfterBytes?: number,
 ): Promise<Told[]> {
   const told: Told[] = [];
-  const { store, calls, close } = await openOn(disk, clock, "first", compactAfterBytes);
+  const { calls, close } = await openOn(disk, clock, "first", compactAfterBytes);
   const held: { session: string; slotToken: string }[] = [];
   let sessions = 0;
   const tell = (event: Event) => told.push({ event, length: disk.content?.length ?? 0 });
@@ -57,7 +55,8 @@ export async function record(
     if (one === undefined) return;
     tell({ kind: "end-asked", session: one.session });
     if (kind === "withdrawn") await calls.withdraw(one.session);
-    else await calls.release(one.slotToken, kind === "undone" ? { uncollectedBy: "test" } : { status: 200 });
+    else if (kind === "undone") await calls.undo(one.session);
+    else await calls.release(one.slotToken, 200);
     tell({ kind, session: one.session });
   };
   for (const group of plan) {
@@ -66,7 +65,7 @@ export async function record(
         if (step === "acquire") await acquire(pick);
         else if (step === "time") clock.advance(pick % 100);
         else if (step === "renew")
-          await store.renew({ slotToken: held[pick % Math.max(1, held.length)]?.slotToken ?? "" });
+          await calls.renew(held[pick % Math.max(1, held.length)]?.slotToken ?? "");
         else await end(pick, step === "release" ? "released" : step === "withdraw" ? "withdrawn" : "undone");
       }),
     );

@@ -3,7 +3,7 @@ import { JournalCorruptError, openJournaledMemoryStore } from "@slotkeeper/serve
 import { FakeClock } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
 import { MemoryDisk } from "./memory-disk.ts";
-import { Calls, HOST, policyOf } from "./store-calls.ts";
+import { Calls, policyOf } from "./store-calls.ts";
 
 /** A store that can be restarted: each life begins where the file of the one before ended. */
 class Lives {
@@ -17,15 +17,15 @@ class Lives {
 
   async start(clock: FakeClock) {
     const life = ++this.#lives;
-    let made = 0;
     const opened = await openJournaledMemoryStore({
       path: "journal",
       disk: this.disk,
       clock,
-      newToken: () => `token-${life}-${made++}`,
+      graceMs: 1_000,
       newTokenKey: () => `key-${life}`,
     });
-    return { ...opened, calls: new Calls(opened.store, this.policy), policy: this.policy };
+    const callsOf = (host?: string) => new Calls(opened.store, this.policy, host);
+    return { ...opened, calls: callsOf(), callsOf };
   }
 }
 
@@ -44,7 +44,7 @@ describe("after a restart", () => {
     clock.advance(1);
     const next = await two.calls.grant("b-1");
     expect(next?.fence).toBeGreaterThan(slot?.fence ?? 0);
-    expect(await two.store.renew({ slotToken: slot?.slotToken ?? "" })).toBeUndefined();
+    expect(await two.calls.renew(slot?.slotToken ?? "")).toBeUndefined();
   });
 
   test("a slot can be renewed and released before its host was asked for again", async () => {
@@ -54,108 +54,138 @@ describe("after a restart", () => {
     const [a, b] = [await one.calls.grant("a-1"), await one.calls.grant("b-1")];
     clock.advance(20_000);
     const two = await lives.start(clock);
-    expect(await two.store.renew({ slotToken: a?.slotToken ?? "" })).toEqual({ leaseMs: 20_000 });
-    const bare = {
-      host: undefined,
-      policy: undefined,
-      hitAgoMs: undefined,
-      status: undefined,
-      uncollectedBy: undefined,
-    };
-    expect(await two.store.release({ slotToken: b?.slotToken ?? "", ...bare })).toMatchObject({
-      isReleased: true,
-      endsInMs: 0,
-    });
+    expect(await two.calls.renew(a?.slotToken ?? "")).toEqual({ leaseMs: 20_000 });
+    expect(await two.calls.release(b?.slotToken ?? "")).toEqual({ endsInMs: 0 });
     const three = await lives.start(clock);
-    expect((await three.store.snapshot()).hosts[0]?.leases).toMatchObject([{ slot: a?.fence, endsInMs: 20_000 }]);
-  });
-
-  test("a slot that an earlier life may have delivered is not taken for uncollected", async () => {
-    const lives = new Lives({ maxSlotPerHost: 1 });
-    const clock = new FakeClock(1e12);
-    const slot = await (await lives.start(clock)).calls.grant("a-1");
-    const two = await lives.start(clock);
-    expect(await two.calls.grant("a-1")).toEqual(slot);
-    expect(await two.calls.release(slot?.slotToken ?? "", { uncollectedBy: "test" })).toEqual({ isReleased: false });
-    expect(await two.calls.grant("b-1")).toBeUndefined();
+    expect((await three.calls.snapshot())?.leases).toMatchObject([
+      { slot: `host.example.${a?.fence}`, endsInMs: 20_000 },
+    ]);
   });
 
   test("ended sessions stay ended until their deadline", async () => {
     const lives = new Lives({ maxSlotPerHost: 5, maxSlotPerIp: 0 });
     const clock = new FakeClock(1e12);
     const one = await lives.start(clock);
+    await one.calls.report(200);
     await one.calls.withdraw("a-1");
     const slot = await one.calls.grant("a-2");
     await one.calls.release(slot?.slotToken ?? "");
     const two = await lives.start(clock);
-    const verdicts = await two.calls.tryAcquire("a-1", "a-2");
-    expect(verdicts).toEqual([
-      { status: "ENDED", end: "canceled" },
-      { status: "ENDED", end: "released" },
-    ]);
+    expect(await two.calls.ask("a-1")).toEqual({ status: "ENDED", end: "canceled" });
+    expect(await two.calls.ask("a-2")).toEqual({ status: "ENDED", end: "released" });
     clock.advance(20_000);
     const three = await lives.start(clock);
-    expect((await three.store.snapshot()).sessions).toBe(0);
+    expect(await three.calls.ask("a-2")).toMatchObject({ status: "HELD" });
+  });
+
+  test("waiters keep their places, and slot-seconds their sums", async () => {
+    const lives = new Lives({ maxSlotPerHost: 1, maxSlotPerIp: 0, zombieTimeoutSeconds: 30 });
+    const clock = new FakeClock(1e12);
+    const one = await lives.start(clock);
+    const slot = await one.calls.grant("a-1");
+    await one.calls.wait("a-2");
+    await one.calls.wait("b-1");
+    clock.advance(4_000);
+    await one.close();
+    const two = await lives.start(clock);
+    const before = await two.calls.snapshot();
+    expect(before).toMatchObject({ waiting: 2, inFlight: 1 });
+    expect(before?.buckets.find(({ bucket }) => bucket === "a")?.usedMs).toBeCloseTo(4_000);
+    // Newcomers of both buckets: the freed slot goes to the bucket that has used least, and there to the one that came first.
+    await two.calls.wait("a-3");
+    await two.calls.wait("b-2");
+    await two.calls.release(slot?.slotToken ?? "");
+    expect(await two.calls.ask("b-1")).toMatchObject({ status: "HELD" });
+  });
+
+  test("a waiter whose client does not return is passed over after one `collectMs`", async () => {
+    const lives = new Lives({ maxSlotPerHost: 1, maxSlotPerIp: 0 });
+    const clock = new FakeClock(1e12);
+    const one = await lives.start(clock);
+    await one.calls.grant("a-1");
+    await one.calls.wait("b-1");
+    await one.close();
+    clock.advance(10_000);
+    const two = await lives.start(clock);
+    const slot = await two.calls.grant("a-1");
+    await two.calls.release(slot?.slotToken ?? "");
+    expect(await two.calls.grant("c-1")).toBeUndefined();
+    clock.advance(1_000);
+    expect(await two.calls.grant("c-1")).toBeDefined();
+  });
+
+  test("the instances of the life before count as alive for as long as their waiters keep their places", async () => {
+    const lives = new Lives({ maxSlotPerHost: 1 });
+    const clock = new FakeClock(1e12);
+    const one = await lives.start(clock);
+    await one.calls.grant("a-1");
+    await one.calls.wait("b-1");
+    await one.close();
+    const two = await lives.start(clock);
+    expect((await two.store.instances()).map(({ instance }) => instance)).toEqual(["test"]);
+    clock.advance(1_000);
+    expect(await two.store.instances()).toEqual([]);
   });
 
   test("the breaker, live limits, cooldowns and the spacing of releases are as they were", async () => {
     const lives = new Lives({ maxSlotPerHost: 5, smoothReleaseIntervalMs: 700, ipCooldownSeconds: 9 });
     const clock = new FakeClock(1e12);
     const one = await lives.start(clock);
-    const { policy } = lives;
-    for (let n = 0; n < 4; n++) await one.store.report({ host: "other", policy, status: 503 });
-    await one.store.operate({ kind: "limits", host: HOST, policy, limits: { slots: 3 } });
+    for (let n = 0; n < 4; n++) await one.callsOf("other").report(503);
+    await one.calls.report(200);
+    await one.calls.limits({ slots: 3 });
     const slots = [await one.calls.grant("a-1"), await one.calls.grant("b-1"), await one.calls.grant("c-1")];
     expect(await one.calls.grant("d-1")).toBeUndefined();
     await one.calls.release(slots[0]?.slotToken ?? "");
     const two = await lives.start(clock);
-    expect(await two.store.checkThrottle({ host: "other", policy })).toMatchObject({
-      breaker: { phase: "open", code: 503, openForMs: 0 },
-    });
-    expect(await two.calls.tryAcquire("a-2")).toMatchObject([
-      { status: "IP_TOO_MANY", blockedBy: "cooldown", retryInMs: 9000 },
-    ]);
-    expect(await two.calls.release(slots[1]?.slotToken ?? "")).toMatchObject({ endsInMs: 700 });
-    expect((await two.store.snapshot()).hosts.find(({ host }) => host === HOST)).toMatchObject({
-      slots: 3,
-      live: { slots: 3 },
-    });
-    await two.store.cleanup({ waiterTtlMs: 1000, resetSmoothing: true });
+    expect(await two.callsOf("other").snapshot()).toMatchObject({ breaker: { phase: "open", code: 503, openForMs: 0 } });
+    expect(await two.calls.grant("a-2")).toBeUndefined();
+    expect(await two.calls.release(slots[1]?.slotToken ?? "")).toEqual({ endsInMs: 700 });
+    expect(await two.calls.snapshot()).toMatchObject({ slots: 3, live: { slots: 3 } });
+    await two.calls.unspace();
     const three = await lives.start(clock);
-    expect(await three.calls.release(slots[2]?.slotToken ?? "")).toMatchObject({ endsInMs: 0 });
+    expect(await three.calls.release(slots[2]?.slotToken ?? "")).toEqual({ endsInMs: 0 });
+    clock.advance(8_999);
+    expect(await three.calls.grant("a-2")).toBeUndefined();
   });
 
   test("counts inside the breaker's window go on", async () => {
     const lives = new Lives({});
     const clock = new FakeClock(1e12);
-    const { policy } = lives;
     for (let life = 0; life < 4; life++) {
-      const { store } = await lives.start(clock);
-      const view = await store.report({ host: "h", policy, status: 500 });
-      expect(view.phase).toBe(life === 3 ? "open" : "closed");
+      const { calls } = await lives.start(clock);
+      await calls.report(500);
+      expect((await calls.snapshot())?.breaker.phase).toBe(life === 3 ? "open" : "closed");
     }
   });
 
   test("the capacity that users of a named semaphore fixed holds while one of them does", async () => {
     const lives = new Lives({ maxSlotPerHost: 2 });
     const clock = new FakeClock(1e12);
-    const { policy } = lives;
-    const waiter = { bucket: "a", weight: 1, arrivedAt: 0, ttlMs: 20_000, openMs: 0, isGrantable: true };
-    const want = (session: string, slots: number) => ({
-      host: "sem:x",
-      instance: "test",
-      policy: { ...policy, slots, slotsPerBucket: Number.POSITIVE_INFINITY },
-      isSemaphore: true,
-      waiters: [{ ...waiter, session }],
-    });
     const one = await lives.start(clock);
-    await one.store.tryAcquire(want("s1", 1));
+    expect(await one.callsOf("sem:x").ask("a-1", 1)).toMatchObject({ status: "HELD" });
     const two = await lives.start(clock);
-    expect(await two.store.checkThrottle({ host: "sem:x", policy })).toMatchObject({ capacity: 1 });
-    expect((await two.store.tryAcquire(want("s2", 7))).verdicts).toMatchObject([{ status: "WAIT" }]);
+    expect(await two.callsOf("sem:x").snapshot()).toMatchObject({ slots: 1, inFlight: 1 });
+    expect(await two.callsOf("sem:x").ask("a-2", 7)).toEqual({ status: "WAIT" });
     clock.advance(31_000);
     const three = await lives.start(clock);
-    expect(await three.store.checkThrottle({ host: "sem:x", policy })).toMatchObject({ capacity: undefined });
+    expect(await three.callsOf("sem:x").ask("b-1", 7)).toMatchObject({ status: "HELD" });
+    expect(await three.callsOf("sem:x").snapshot()).toMatchObject({ slots: 7 });
+  });
+
+  test("fences of a host that was forgotten are not given again", async () => {
+    const lives = new Lives({ maxSlotPerHost: 1 });
+    const late = new FakeClock(1e12);
+    const one = await lives.start(late);
+    const slot = await one.calls.grant("a-1");
+    await one.calls.release(slot?.slotToken ?? "");
+    late.advance(600_000);
+    expect(await one.store.cleanup({ idleMs: 90_000 })).toMatchObject({ hosts: 1 });
+    await one.close();
+    // The second restart reads what the first one wrote anew.
+    await (await lives.start(new FakeClock(1e12 - 3_600_000))).close();
+    const three = await lives.start(new FakeClock(1e12 - 3_600_000));
+    expect((await three.calls.grant("b-1"))?.fence).toBeGreaterThan(slot?.fence ?? 0);
   });
 
   test("signing keys are the same in every life", async () => {

@@ -67,6 +67,24 @@ describe("the service with a journal", () => {
     await two.kill();
   });
 
+  test("killed, it grants those who waited before the restart ahead of a newcomer", async () => {
+    const one = await serve();
+    const host = { hostname: "sem:one", limit: 1 };
+    const held = await one.call("acquire", { ...host, waitMs: 400 });
+    const first = await one.call("acquire", { ...host, ipBucket: "b", waitMs: 200 });
+    const second = await one.call("acquire", { ...host, ipBucket: "c", waitMs: 200 });
+    expect([held.result, first.result, second.result]).toEqual(["granted", "pending", "pending"]);
+    await one.kill();
+    const two = await serve();
+    // A newcomer is there first, and asks for the slot before it is free; those of before only poll again after that.
+    const newcomer = two.call("acquire", { ...host, ipBucket: "n", waitMs: 500 });
+    await two.call("acquire", { ...host, ipBucket: "m" });
+    await two.call("release", { slotToken: held.slotToken });
+    expect(await two.call("acquire", { queryToken: first.queryToken })).toMatchObject({ result: "granted" });
+    expect(await newcomer).toMatchObject({ result: "pending" });
+    await two.kill();
+  });
+
   test("on a disk that is full it grants nothing, says so, and is not ready", async () => {
     // One block of 1,024 bytes: room for an empty journal, not for a lease.
     const full = await serve(["bash", "-c", 'ulimit -f 1; exec "$@"', "bash"]);

@@ -111,12 +111,13 @@ describe("the activity of many hosts", () => {
     const clock = new VirtualClock(T0);
     const activity = new Activity(() => clock.now());
     let ids = 0;
-    const store = new MemoryStore({ clock, newToken: () => `token-${ids++}` });
+    const store = new MemoryStore({ clock });
     const queue = new FairQueue({
       store,
       clock,
       random: () => 0,
       newSessionId: () => `s${ids++}`,
+      newSecret: () => `secret${ids++}`,
       instance: "one",
       config: { maxSlotPerHost: 1, maxSlotPerIp: 0, maxWaitMs: 60_000 },
       observe: (event) => activity.observe(event),
@@ -124,7 +125,7 @@ describe("the activity of many hosts", () => {
     void queue.begin({ host: "h", bucket: "a", waitMs: 5_000 });
     void queue.begin({ host: "h", bucket: "b", waitMs: 5_000 });
     await clock.run(10);
-    await activity.sample(queue, new StoreReader(store));
+    await activity.sample(new StoreReader(store, () => clock.now()));
     for (const host of [undefined, "h"]) {
       const read = activity.history(host);
       expect([read?.inFlight.at(-1), read?.limit.at(-1), read?.waiters.at(-1)]).toEqual([1, 1, 1]);

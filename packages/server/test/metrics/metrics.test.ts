@@ -1,9 +1,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { FairQueue, MemoryStore, resolveHost, resolveOptions } from "@slotkeeper/queue";
+import { FairQueue, MemoryStore } from "@slotkeeper/queue";
 import { loadConfig } from "@slotkeeper/server";
 import { HostSettings, METRICS, type Metric, type ScrapeContext, scrape, Telemetry } from "@slotkeeper/server/live";
 import { VirtualClock } from "@slotkeeper/testkit/simulator";
 import { describe, expect, it } from "vitest";
+import { startFleet } from "../fleet-fixture.ts";
 import { type Fixture, openWith, startFixture } from "../service-fixture.ts";
 import { metricsReference } from "./metrics-reference.ts";
 import { type Page, parsePage } from "./parse-page.ts";
@@ -86,19 +87,36 @@ describe("GET /metrics", () => {
       override totals(): Promise<never> {
         return Promise.reject(new Error("the store is down"));
       }
-
-      override renew(): Promise<never> {
-        return Promise.reject(new Error("the store is down"));
-      }
     }
-    const open = openWith((clock) => new Broken({ clock, newToken: () => "slot_0123456789abcdefghij" }));
-    const fixture = await startFixture({ open });
-    const slot = await fixture.take();
-    await fixture.call("renew", { slotToken: slot.slotToken });
-    await fixture.release(slot.slotToken);
+    const fixture = await startFixture({ open: openWith((clock) => new Broken({ clock })) });
+    await fixture.take();
+    await page(fixture);
     const { value, families } = await page(fixture);
     expect(value("slotkeeper_sessions_started_total")).toBe(1);
+    expect(value("slotkeeper_store_errors_total", { operation: "totals" })).toBeGreaterThan(0);
+    expect(value("slotkeeper_store_errors_total", { operation: "commit" })).toBe(0);
     expect(families.has("slotkeeper_slots_in_use")).toBe(false);
+  });
+
+  it("counts commits that another instance came before, and waiters of the whole fleet", async () => {
+    const [one, two] = (await startFleet(2, { fairQueue: { maxSlotPerHost: 1 } })) as [Fixture, Fixture];
+    const slot = await one.take({ ipBucket: "a" });
+    const waiting = [one, two, two].map((fixture, at) => fixture.acquire({ ipBucket: `w${at}` }));
+    await Promise.all(waiting);
+    for (const fixture of [one, two]) {
+      const { value } = await page(fixture);
+      expect(value("slotkeeper_waiters", { host: "example.com" })).toBe(3);
+      expect(value("slotkeeper_slots_in_use", { host: "example.com" })).toBe(1);
+    }
+    await one.release(slot.slotToken);
+    // Its book dates from before the waiter of the other: its first commit is refused.
+    await two.acquire({ ipBucket: "last" });
+    const refused = await Promise.all(
+      [one, two].map(async (fixture) =>
+        (await page(fixture)).value("slotkeeper_commit_refusals_total", { reason: "conflict" }),
+      ),
+    );
+    expect(refused.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0);
   });
 
   it("escapes names, and keeps hosts of one name apart", async () => {
@@ -133,30 +151,20 @@ describe("with 100,000 hosts", () => {
     const log = { debug() {}, info() {}, warn() {}, error() {}, audit() {}, isOn: () => false };
     const live = { hosts: new HostSettings(loadConfig({})), config: { version: "default" } };
     let ids = 0;
-    const store = new MemoryStore({ clock, newToken: () => `t${ids++}` });
+    const store = new MemoryStore({ clock });
     const telemetry = new Telemetry({ store, clock, log, instance: "one", live: () => live });
     const queue = new FairQueue({
       store: telemetry.store,
       clock,
       random: () => 0,
       newSessionId: () => `s${ids++}`,
+      newSecret: () => `secret${ids++}`,
       instance: "one",
       config: { globalMaxWaiters: 0 },
       observe: (event) => telemetry.observe(event),
     });
-    const { policy } = resolveHost(resolveOptions(), undefined);
-    const waiter = { bucket: "b", weight: 1, arrivedAt: 1, ttlMs: 1_000, openMs: 1, isGrantable: true };
-    for (let at = 0; at < hosts; at++) {
-      const host = `h${at}`;
-      await store.tryAcquire({
-        host,
-        instance: "one",
-        policy,
-        isSemaphore: false,
-        waiters: [{ ...waiter, session: host }],
-      });
-      telemetry.observe({ type: "granted", host, bucket: "b", session: host, slot: at, waitedMs: 1 });
-    }
+    for (let at = 0; at < hosts; at++) void queue.begin({ host: `h${at}`, bucket: "b", waitMs: 1_000 });
+    await clock.run(10);
     const context: ScrapeContext = {
       queue,
       telemetry,

@@ -3,14 +3,14 @@ import { ConfigError } from "../../config/config-error.ts";
 import { ControllerError } from "../../control-plane/controller-error.ts";
 import type { Handler } from "../handler.ts";
 
-export const health: Handler = (exchange, { live, instance, version }) => {
+export const health: Handler = (exchange, { live, reportedInstance, version }) => {
   const { identity } = live.config.settings;
   exchange.noContent({
     "X-App-Name": identity.appName,
     "X-App-Version": identity.appVersion ?? version,
     "X-Env": identity.env ?? "",
     "X-Role": identity.role,
-    "X-Instance-Id": instance,
+    "X-Instance-Id": reportedInstance,
     "X-Config-Version": live.config.version,
   });
 };

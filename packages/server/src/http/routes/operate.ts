@@ -11,6 +11,7 @@ import type { BodyHandler, Handler } from "../handler.ts";
 import type { NamedHost } from "../host-key.ts";
 import { operatorsHost, segmentOf } from "../path-host.ts";
 import type { ServiceContext } from "../service-context.ts";
+import { withinPatience } from "../store-patience.ts";
 
 const limitsCall = validator(LiveLimitsSchema);
 const breakerCall = validator(BreakerCallSchema);
@@ -46,14 +47,23 @@ export const breaker: BodyHandler = async (exchange, body, context) => {
 
 export const revoke: Handler = async (exchange, context) => {
   const text = segmentOf(exchange, 1) ?? "";
-  const slot = Number(text);
-  if (!/^[1-9]\d{0,15}$/.test(text) || !Number.isSafeInteger(slot)) {
-    const message = `Expected \`id\` to be the number of a slot, got ${JSON.stringify(text)}`;
+  const named = slotNamed(text);
+  if (named === undefined) {
+    const message = `Expected \`id\` to be \`<host>.<fence>\`, as the state shows it, got ${JSON.stringify(text)}`;
     exchange.problem("BAD_FIELDS", undefined, { errors: [{ field: "id", message }] });
     return;
   }
-  await act(exchange, context, "revoke", { kind: "revoke", slot }, { slot });
+  await act(exchange, context, "revoke", { kind: "revoke", ...named }, { slot: text });
 };
+
+/** `<host key>.<fence>`. A host key may hold dots, a fence does not: the last dot divides them. */
+function slotNamed(id: string): { readonly host: string; readonly fence: number } | undefined {
+  const at = id.lastIndexOf(".");
+  const [host, digits] = [id.slice(0, Math.max(0, at)), id.slice(at + 1)];
+  const fence = Number(digits);
+  const isSound = host !== "" && /^[1-9]\d{0,15}$/.test(digits) && Number.isSafeInteger(fence);
+  return isSound ? { host, fence } : undefined;
+}
 
 /** The host of the path; undefined: all that is wrong has been answered. */
 function hostIn(exchange: Exchange, context: ServiceContext, known: readonly FieldProblem[]): NamedHost | undefined {
@@ -73,7 +83,7 @@ async function act(
 ): Promise<void> {
   let isDone: boolean;
   try {
-    isDone = await context.queue.operate(operation);
+    isDone = await withinPatience(context.queue.operate(operation));
   } catch (error) {
     audit(context, exchange, action, { ...fields, outcome: "failed" });
     context.log.warn("an operator's action failed", { requestId: exchange.id, action, error });
@@ -81,7 +91,7 @@ async function act(
     return;
   }
   audit(context, exchange, action, { ...fields, outcome: isDone ? "done" : "refused" });
-  if (operation.kind !== "revoke") context.telemetry.hub.stir(operation.host);
+  context.telemetry.hub.stir(operation.host);
   if (isDone) exchange.noContent();
   else exchange.problem("NOT_FOUND", "No such slot is held: it may just have been given back");
 }

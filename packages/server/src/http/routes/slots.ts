@@ -3,13 +3,14 @@ import { CancelSchema, ReleaseSchema, RenewSchema, ReportSchema } from "@slotkee
 import { validator } from "../../validation/validator.ts";
 import type { BodyHandler } from "../handler.ts";
 import { namedHost } from "../host-key.ts";
+import { withinPatience } from "../store-patience.ts";
 
 const releaseCall = validator(ReleaseSchema);
 const renewCall = validator(RenewSchema);
 const cancelCall = validator(CancelSchema);
 const reportCall = validator(ReportSchema);
 
-/** Answers at once. The store hears of it in the background, whatever becomes of this connection. */
+/** Answers at once. The store gets it in the background, whatever becomes of this connection. The token names the host. */
 export const release: BodyHandler = (exchange, body, { queue }) => {
   const checked = releaseCall.check(body);
   let call = body as ReleaseCall;
@@ -24,9 +25,7 @@ export const release: BodyHandler = (exchange, body, { queue }) => {
     call = Object.fromEntries(Object.entries(body).filter(([key]) => !bad.has(key))) as ReleaseCall;
   }
   const { slotToken, hitUpstreamAtMs, status, now } = call;
-  const named = namedHost(call);
-  const host = named?.host;
-  queue.release({ slotToken, host, hostname: named?.hostname, hitUpstreamAtMs, callerNow: now, status });
+  queue.release({ slotToken, hitUpstreamAtMs, callerNow: now, status });
   exchange.json({ result: "ok" });
 };
 
@@ -37,7 +36,7 @@ export const renew: BodyHandler = async (exchange, body, { queue, log }) => {
     return;
   }
   try {
-    const reply = await queue.renew(checked.value.slotToken);
+    const reply = await withinPatience(queue.renew(checked.value.slotToken));
     if (reply === undefined) exchange.problem("SLOT_LOST");
     else exchange.json({ result: "ok", leaseMs: Math.floor(reply.leaseMs) });
   } catch (error) {
@@ -69,7 +68,8 @@ export const report: BodyHandler = async (exchange, body, { queue, log, telemetr
   }
   const { host, hostname } = named;
   try {
-    await queue.report({ host, ...(hostname === undefined ? {} : { hostname }), status: checked.value.status });
+    const { status } = checked.value;
+    await withinPatience(queue.report({ host, ...(hostname === undefined ? {} : { hostname }), status }));
     telemetry.hub.stir(host);
     exchange.json({ result: "ok" });
   } catch (error) {

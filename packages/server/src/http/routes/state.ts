@@ -59,10 +59,11 @@ function hostState(
   { queue, live }: ServiceContext,
 ): HostState {
   const here = queue.inspect(host);
-  const { openMs } = live.hosts.policyOf(here?.hostname).breaker;
+  const hostname = here?.hostname ?? stored?.hostname;
+  const { openMs } = live.hosts.policyOf(hostname).breaker;
   return {
     ...hostRow(host, here, stored, { now, openMs }),
-    limits: live.hosts.limitsOf(here?.hostname, stored),
+    limits: live.hosts.limitsOf(hostname, stored),
     ...(stored === undefined ? {} : { progressMs: stored.progress }),
     buckets: (stored?.buckets ?? []).map(({ bucket, weight, inFlight, waiting, usedMs }) => ({
       bucket,

@@ -1,0 +1,15 @@
+/** How long a caller waits for an answer that only the store can give. The engine goes on trying after that. */
+const PATIENCE_MS = 2_000;
+
+/** Rejects when the store has not answered in time. What was asked may still happen: callers may repeat it. */
+export async function withinPatience<T>(answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const silence = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`The store did not answer within ${PATIENCE_MS} ms`)), PATIENCE_MS);
+  });
+  try {
+    return await Promise.race([answer, silence]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
