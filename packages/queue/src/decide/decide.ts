@@ -42,7 +42,7 @@ const CREATES: ReadonlySet<Input["kind"]> = new Set(["arrive", "report", "limits
  * Not promised: that the book is current. The commit that follows is refused where it is not, and the decision is made again.
  */
 export function decide(book: Book, inputs: readonly Input[], context: DecideContext): Decision {
-  const deciding: Deciding = { book, context, notes: [], wake: new Set() };
+  const deciding: Deciding = { book, context, inputs, notes: [], wake: new Set() };
   const now = Math.max(context.now, book.head.now);
   book.index.useTurns(context.scheduler.isEnabled);
   if (book.limits === undefined && !inputs.some(({ kind }) => CREATES.has(kind))) return unknownHost(inputs);

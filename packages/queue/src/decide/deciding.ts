@@ -1,6 +1,6 @@
 import type { Book } from "../book/book.ts";
 import type { GivenLimits } from "../book/limits.ts";
-import type { Note, Outcome } from "../inputs.ts";
+import type { Input, Note, Outcome } from "../inputs.ts";
 import type { SchedulerOptions } from "../options.ts";
 
 /** What a decision needs beside the book and its inputs. All of it is given: nothing here reads a clock or a store. */
@@ -27,6 +27,7 @@ export interface DecideContext {
 export interface Deciding {
   readonly book: Book;
   readonly context: DecideContext;
+  readonly inputs: readonly Input[];
   readonly notes: Note[];
   /** Other instances whose waiters were offered a slot, or ended. */
   readonly wake: Set<string>;

@@ -1,3 +1,4 @@
+import type { Book } from "../book/book.ts";
 import { phaseFor, viewBreaker } from "../book/breaker.ts";
 import type { Bucket } from "../book/bucket.ts";
 import { denyBucket } from "../book/deny.ts";
@@ -51,7 +52,7 @@ export function handOut(deciding: Deciding): void {
     const isProbe = isHalfOpen(deciding, waiter);
     if (isProbe && book.index.probes >= book.policy.breaker.halfOpenProbes) return;
     if (isWeighted) takeTurn(book, bucket, scheduler);
-    const reason = refusal(deciding, bucket.name, bucket.inFlight);
+    const reason = refusal(book, bucket.name, bucket.inFlight);
     halveWait(book, bucket.name);
     if (reason === undefined) hand(deciding, waiter, isProbe);
     else deny(deciding, bucket, reason);
@@ -92,8 +93,7 @@ function isHalfOpen(deciding: Deciding, { openMs }: WaiterRecord): boolean {
 }
 
 /** Layer 7: what is against the bucket itself. */
-export function refusal(deciding: Deciding, name: string, inFlight: number): "ip-limit" | "cooldown" | undefined {
-  const { book } = deciding;
+export function refusal(book: Book, name: string, inFlight: number): "ip-limit" | "cooldown" | undefined {
   if (inFlight >= bucketLimit(book.policy, name)) return "ip-limit";
   return (book.get("cooldown", name)?.until ?? 0) > book.now ? "cooldown" : undefined;
 }

@@ -75,13 +75,12 @@ function admit(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome {
   return DONE;
 }
 
-/** Nobody waits, and nothing is against it: the commonest case need not go through the pool. */
-function isAlone(deciding: Deciding, { session, bucket }: Input & { kind: "arrive" }): boolean {
-  const { book } = deciding;
-  if (book.size("waiter") > 0 || book.free === 0 || !deciding.context.isPolledHere(session)) return false;
+/** Nobody else waits or arrives, and nothing is against it: the commonest case need not go through the pool. */
+function isAlone({ book, context, inputs }: Deciding, { session, bucket }: Input & { kind: "arrive" }): boolean {
+  if (inputs.length > 1 || book.size("waiter") > 0 || book.free === 0 || !context.isPolledHere(session)) return false;
   const { breaker } = book.head;
   if (breaker.openedAt !== undefined || book.index.bucket(bucket)?.isDenied === true) return false;
-  return refusal(deciding, bucket, book.index.bucket(bucket)?.inFlight ?? 0) === undefined;
+  return refusal(book, bucket, book.index.bucket(bucket)?.inFlight ?? 0) === undefined;
 }
 
 function join(deciding: Deciding, input: Input & { kind: "arrive" | "return" }): void {
