@@ -1,4 +1,6 @@
 /** `@slotkeeper/queue`: the fair queue as a pure engine. No I/O, no clock of its own: everything is given. */
+export { decodeChanges, encode, revive } from "./book/codec.ts";
+export type * from "./book/records.ts";
 export type { BeginRequest } from "./engine/begin-request.ts";
 export type { HostDump, HostGlance, HostInspection, QueueDump, QueueOverview } from "./engine/dump.ts";
 export type { QueueCounts, QueueEvent } from "./engine/events.ts";
@@ -13,30 +15,24 @@ export type { AccountView, Rank } from "./order/contract.ts";
 export { ranksBefore, usedPerWeight } from "./order/order.ts";
 export { phaseFor } from "./store/breaker.ts";
 export type { StoreFact } from "./store/facts.ts";
+export * from "./store/host-store.ts";
 export { MemoryStore, type MemoryStoreOptions } from "./store/memory-store.ts";
 export type {
   BatchReply,
   BreakerView,
-  CleanupReply,
-  CleanupRequest,
   FreedEvent,
   GrantedSlot,
   HostSnapshot,
-  InstanceAbout,
   InstanceNotice,
-  InstanceView,
   LeaseSnapshot,
-  LiveLimits,
   OperatorAction,
   ReleaseReply,
   ReleaseRequest,
   RenewReply,
-  SessionEnd,
   SlotStore,
   SnapshotQuery,
   StatusReport,
   StoreSnapshot,
-  StoreTotals,
   ThrottleQuery,
   ThrottleState,
   Verdict,
