@@ -190,10 +190,11 @@ BEGIN
   END LOOP;
   IF cardinality(v_ended) > 0 THEN PERFORM slotkeeper_end_leases(p_host, v_ended); END IF;
   IF cardinality(v_records) > 0 THEN
-    MERGE INTO slotkeeper_record t USING (SELECT e ->> 'kind' AS kind, e ->> 'key' AS key, e AS data FROM unnest(v_records) e) r
-    ON t.host = p_host AND t.kind = r.kind AND t.key = r.key
-    WHEN MATCHED THEN UPDATE SET data = r.data
-    WHEN NOT MATCHED THEN INSERT VALUES (p_host, r.kind, r.key, r.data);
+    -- Not MERGE: it needs 150 bytes of write-ahead log less, and is a join, for which a plan that was made while the table was
+    -- empty reads all rows of the host.
+    INSERT INTO slotkeeper_record (host, kind, key, data)
+    SELECT p_host, e ->> 'kind', e ->> 'key', e FROM unnest(v_records) e
+    ON CONFLICT (host, kind, key) DO UPDATE SET data = excluded.data;
   END IF;
   IF v_before IS NOT NULL THEN
     v_after := slotkeeper_occupied(p_host, p_now);

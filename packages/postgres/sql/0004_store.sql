@@ -5,8 +5,8 @@
 --   search_path           a caller must not put tables of its own in the place of ours
 --   lock_timeout          a host that somebody keeps locked fails its own callers only, and soon
 --   extra_float_digits    numbers leave the database with all their digits, whatever the session was set to
---   enable_…              a plan that was made when a table was small is kept until the next ANALYZE, and would read all rows of
---                         a table, or of a host, when it has grown
+--   plan_cache_mode       otherwise some statements are planned again for every call: with the values at hand they look cheaper
+--   enable_seqscan        a plan that was made when a table was small is kept until the next ANALYZE, and would read all hosts
 
 -- Compares and swaps. p_changes: Changes of records.ts; NULL: the host is forgotten. P1: the row lock makes commits of a host one sequence, and ends with this call.
 CREATE FUNCTION slotkeeper_commit(
@@ -14,7 +14,7 @@ CREATE FUNCTION slotkeeper_commit(
   p_wake text[], p_conflicts integer
 ) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '2s' SET extra_float_digits = 1
-  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   h slotkeeper_host;
   v_clock double precision;
@@ -24,15 +24,15 @@ BEGIN
   SELECT * INTO h FROM slotkeeper_host WHERE host = p_host FOR NO KEY UPDATE;
   IF NOT FOUND AND p_base IS NULL THEN h := slotkeeper_unknown_host(p_host); END IF;
   v_clock := greatest(slotkeeper_now(), h.last_now);
-  v_refusal := slotkeeper_refusal(h, p_instance, p_base, p_tag, p_now, v_clock);
+  v_refusal := slotkeeper_refusal(h, p_instance, p_base, p_now, v_clock);
   IF v_refusal IS NULL AND h.tag IS NULL AND NOT slotkeeper_insert_host(h, p_tag) THEN
     -- Another instance was first.
     SELECT * INTO h FROM slotkeeper_host WHERE host = p_host FOR NO KEY UPDATE;
     v_refusal := 'conflict';
   END IF;
-  IF v_refusal = 'conflict' AND EXISTS (SELECT FROM slotkeeper_tail WHERE host = p_host AND tag = p_tag) THEN v_refusal := 'repeated'; END IF;
-  IF v_refusal = 'repeated' THEN RETURN '{"isOk":true,"now":' || v_clock || '}'; END IF;
-  IF v_refusal IS NOT NULL THEN RETURN slotkeeper_refuse(h, p_instance, p_base, p_conflicts, v_clock, v_refusal); END IF;
+  IF v_refusal IS NOT NULL THEN
+    RETURN slotkeeper_refuse(h, p_instance, p_base, p_tag, p_conflicts, v_clock, v_refusal);
+  END IF;
   IF p_changes IS NULL THEN
     PERFORM slotkeeper_forget(h);
   ELSIF slotkeeper_apply(h, p_tag, p_now, p_changes) AND cardinality(p_wake) > 0 THEN
@@ -41,29 +41,32 @@ BEGIN
   RETURN '{"isOk":true,"now":' || v_clock || '}';
 END $$;
 
--- Why a commit cannot be accepted; NULL if it can. 'repeated': it was accepted before (P4).
+-- Why a commit cannot be accepted; NULL if it can.
 CREATE FUNCTION slotkeeper_refusal(
-  h slotkeeper_host, p_instance text, p_base text, p_tag text, p_now double precision, p_clock double precision
+  h slotkeeper_host, p_instance text, p_base text, p_now double precision, p_clock double precision
 ) RETURNS text
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-  IF h.tag = p_tag THEN RETURN 'repeated'; END IF;
   IF h.reserved_until > p_clock AND h.reserved_for <> '' AND h.reserved_for <> p_instance THEN RETURN 'reserved'; END IF;
   IF h.tag IS DISTINCT FROM p_base THEN RETURN 'conflict'; END IF;
   IF p_now NOT BETWEEN p_clock - 1000 AND p_clock THEN RETURN 'clock'; END IF;
   RETURN NULL;
 END $$;
 
--- A refusal. After the third conflict in a row the next commit is reserved for the instance.
+-- The reply to a commit that cannot be accepted. P4: if the tail has it, it was accepted before. After the third conflict in a
+-- row the next commit is reserved for the instance.
 CREATE FUNCTION slotkeeper_refuse(
-  h slotkeeper_host, p_instance text, p_base text, p_conflicts integer, p_clock double precision, p_refusal text
+  h slotkeeper_host, p_instance text, p_base text, p_tag text, p_conflicts integer, p_clock double precision, p_refusal text
 ) RETURNS json
 LANGUAGE plpgsql AS $$
 BEGIN
+  IF EXISTS (SELECT FROM slotkeeper_tail WHERE host = h.host AND tag = p_tag) THEN
+    RETURN '{"isOk":true,"now":' || p_clock || '}';
+  END IF;
   IF p_refusal = 'conflict' AND p_conflicts + 1 >= 3 THEN
     UPDATE slotkeeper_host SET reserved_for = p_instance, reserved_until = p_clock + 50 WHERE host = h.host;
   END IF;
-  RETURN slotkeeper_reply(h, CASE WHEN h.tag IS NOT NULL THEN p_base END, p_clock, p_refusal);
+  RETURN slotkeeper_reply(h, p_base, p_clock, p_refusal);
 END $$;
 
 -- STABLE: tag and tail are read in one snapshot.

@@ -124,7 +124,7 @@ CREATE FUNCTION download_try_acquire_slot(
   status text, slot_token text, queue_depth integer, ip_queue_depth integer, throttle_code integer, throttle_retry_after integer
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET extra_float_digits = 1
-  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   t slotkeeper_try;
   a slotkeeper_answer;
@@ -148,7 +148,7 @@ END $$;
 -- Gives a slot back. A token that owns no slot is ignored: releasing twice is no error.
 CREATE FUNCTION download_release_slot(p_hostname_hash text, p_ip_bucket text, p_slot_token text, p_now_ms bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET extra_float_digits = 1
-  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   v_host text := substring(p_slot_token FROM '^slot_(.*)\.[^.]*$');
   h slotkeeper_host;
@@ -172,7 +172,7 @@ CREATE FUNCTION download_register_fq_waiter(
   p_max_waiters_per_host integer DEFAULT 0
 ) RETURNS TABLE (status text, queue_depth integer, ip_queue_depth integer)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET extra_float_digits = 1
-  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   v_host text := slotkeeper_host_key(p_hostname_hash, p_hostname);
   v_bucket text := slotkeeper_checked('p_ip_bucket', coalesce(p_ip_bucket, ''), 255);
@@ -250,7 +250,7 @@ CREATE FUNCTION download_upsert_throttle_protection(
   "OBS_WINDOW_START" integer, "OBS_ERROR_COUNT" integer, "OBS_SUCCESS_COUNT" integer, "CONSECUTIVE_ERROR_COUNT" integer
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET extra_float_digits = 1
-  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   v_host text := slotkeeper_host_key(p_hostname_hash, p_hostname);
   v_name text := nullif(slotkeeper_lower(p_hostname), '');
@@ -280,7 +280,7 @@ CREATE FUNCTION func_try_acquire_slot(
   p_cooldown_seconds integer
 ) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET extra_float_digits = 1
-  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   t slotkeeper_try := ROW(slotkeeper_pattern_key(p_hostname_pattern),
     CASE WHEN p_hostname_pattern !~ '^[0-9a-f]{64}$' THEN slotkeeper_lower(p_hostname_pattern) END,
@@ -297,7 +297,7 @@ END $$;
 -- Gives back what func_try_acquire_slot gave out, and nothing else.
 CREATE FUNCTION func_release_fair_slot(p_slot_id integer, p_enable_cooldown boolean DEFAULT true) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET extra_float_digits = 1
-  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   h slotkeeper_host := slotkeeper_find((SELECT hostname_pattern FROM upstream_slot_pool WHERE id = p_slot_id));
   s upstream_slot_pool;

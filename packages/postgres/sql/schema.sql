@@ -214,9 +214,8 @@ CREATE OR REPLACE FUNCTION download_register_fq_waiter(p_hostname_hash text, p_h
  SET search_path TO 'public', 'pg_temp'
  SET lock_timeout TO '3s'
  SET extra_float_digits TO '1'
+ SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
 -- text: md5 3f626d510097b0c7502362d58be4d4f1
 
 CREATE OR REPLACE FUNCTION download_release_fq_waiter(p_hostname text, p_ip_bucket text, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth'::text)
@@ -235,9 +234,8 @@ CREATE OR REPLACE FUNCTION download_release_slot(p_hostname_hash text, p_ip_buck
  SET search_path TO 'public', 'pg_temp'
  SET lock_timeout TO '3s'
  SET extra_float_digits TO '1'
+ SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
 -- text: md5 b414c1aadb52176e9f34d56fdbb6bfa8
 
 CREATE OR REPLACE FUNCTION download_try_acquire_slot(p_hostname_hash text, p_hostname text, p_ip_bucket text, p_now_ms bigint, p_max_slot_per_host integer, p_max_slot_per_ip integer, p_max_waiters_per_ip integer DEFAULT 0, p_zombie_timeout integer DEFAULT 30, p_cooldown_seconds integer DEFAULT 0, p_throttle_time_window integer DEFAULT 60, p_throttle_table_name text DEFAULT 'THROTTLE_PROTECTION'::text, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth'::text)
@@ -247,9 +245,8 @@ CREATE OR REPLACE FUNCTION download_try_acquire_slot(p_hostname_hash text, p_hos
  SET search_path TO 'public', 'pg_temp'
  SET lock_timeout TO '3s'
  SET extra_float_digits TO '1'
+ SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
 -- text: md5 2e44847960478e0cadf145c6939e4c55
 
 CREATE OR REPLACE FUNCTION download_upsert_throttle_protection(p_hostname_hash text, p_hostname text, p_now integer, p_is_error boolean, p_status_code integer, p_throttle_time_window integer, p_observe_window_seconds integer, p_error_ratio_percent integer, p_consecutive_threshold integer, p_min_sample_count integer, p_fast_error_ratio_percent integer DEFAULT NULL::integer, p_fast_min_sample_count integer DEFAULT NULL::integer, p_table_name text DEFAULT 'THROTTLE_PROTECTION'::text)
@@ -259,9 +256,8 @@ CREATE OR REPLACE FUNCTION download_upsert_throttle_protection(p_hostname_hash t
  SET search_path TO 'public', 'pg_temp'
  SET lock_timeout TO '3s'
  SET extra_float_digits TO '1'
+ SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
 -- text: md5 c0e3e81d7b7ffc672e583374ddc0556c
 
 CREATE OR REPLACE FUNCTION func_cleanup_ip_cooldown(p_ttl_seconds integer)
@@ -293,9 +289,8 @@ CREATE OR REPLACE FUNCTION func_release_fair_slot(p_slot_id integer, p_enable_co
  SET search_path TO 'public', 'pg_temp'
  SET lock_timeout TO '3s'
  SET extra_float_digits TO '1'
+ SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
 -- text: md5 a90c3cc54b7d5b1582a8173d6783b364
 
 CREATE OR REPLACE FUNCTION func_try_acquire_slot(p_hostname_pattern text, p_ip_hash text, p_global_limit integer, p_per_ip_limit integer, p_zombie_timeout_seconds integer, p_cooldown_seconds integer)
@@ -305,9 +300,8 @@ CREATE OR REPLACE FUNCTION func_try_acquire_slot(p_hostname_pattern text, p_ip_h
  SET search_path TO 'public', 'pg_temp'
  SET lock_timeout TO '3s'
  SET extra_float_digits TO '1'
+ SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
 -- text: md5 ac6d42371dee2e69d88098afae593c10
 
 CREATE OR REPLACE FUNCTION slotkeeper_apply(h slotkeeper_host, p_tag text, p_now double precision, p_changes text, p_slots double precision DEFAULT NULL::double precision)
@@ -373,10 +367,9 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_in
  SET search_path TO 'public', 'pg_temp'
  SET lock_timeout TO '2s'
  SET extra_float_digits TO '1'
+ SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
--- text: md5 5072f0ba0f1ee77b2883a1ce50428737
+-- text: md5 d37f8e6ce859d1ca68f62d3734c9bb84
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_direct(h slotkeeper_host, p_head jsonb, p_puts jsonb, p_dels jsonb, p_slots double precision DEFAULT NULL::double precision)
  RETURNS void
@@ -606,15 +599,16 @@ CREATE OR REPLACE FUNCTION slotkeeper_ready(p_schema integer)
  SET search_path TO 'public', 'pg_temp'
 -- text: md5 4a18741ae9f74d882e4d661be8fdfbe1
 
-CREATE OR REPLACE FUNCTION slotkeeper_refusal(h slotkeeper_host, p_instance text, p_base text, p_tag text, p_now double precision, p_clock double precision)
+CREATE OR REPLACE FUNCTION slotkeeper_refusal(h slotkeeper_host, p_instance text, p_base text, p_now double precision, p_clock double precision)
  RETURNS text
  LANGUAGE plpgsql
--- text: md5 99faded2f39fcbda180a1570f184de10
+ IMMUTABLE
+-- text: md5 48d44a0524971dc9b76eda896bdfb4e4
 
-CREATE OR REPLACE FUNCTION slotkeeper_refuse(h slotkeeper_host, p_instance text, p_base text, p_conflicts integer, p_clock double precision, p_refusal text)
+CREATE OR REPLACE FUNCTION slotkeeper_refuse(h slotkeeper_host, p_instance text, p_base text, p_tag text, p_conflicts integer, p_clock double precision, p_refusal text)
  RETURNS json
  LANGUAGE plpgsql
--- text: md5 22670f06694fa76410a39a75b2f60b41
+-- text: md5 92ed435fc594581f7ed32f4e73c69443
 
 CREATE OR REPLACE FUNCTION slotkeeper_refuse_table(p_name text, p_expected text)
  RETURNS void
@@ -698,4 +692,4 @@ CREATE OR REPLACE FUNCTION slotkeeper_unknown_host(p_host text)
 CREATE OR REPLACE FUNCTION slotkeeper_write(p_host text, p_fence bigint, p_now double precision, p_slots double precision, p_puts jsonb, p_dels jsonb)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 8b3ba7701b73fff849c71dccd7d3adb4
+-- text: md5 cb21fe9d0892880a68903a6c866729b2
