@@ -95,10 +95,21 @@ async function walOf(client) {
 function nextOf({ head, puts, dels }, now) {
   const later = (text) => text.replace(/\d+$/, (digits) => `${Number(digits) + 1}`);
   const [lease, session, ...accounts] = puts;
-  const granted = { ...lease, key: later(lease.key), session: later(lease.session), fence: head.fence + 1, grantedAt: now, endsAt: now + 30_000 };
+  const granted = {
+    ...lease,
+    key: later(lease.key),
+    session: later(lease.session),
+    fence: head.fence + 1,
+    grantedAt: now,
+    endsAt: now + 30_000,
+  };
   return {
     head: { ...head, fence: head.fence + 1, now, meterAt: now, progress: now / 17.3, lastEndAt: now },
-    puts: [granted, { ...session, key: later(session.key) }, ...accounts.map((account) => ({ ...account, usedMs: now / 3, asOf: now }))],
+    puts: [
+      granted,
+      { ...session, key: later(session.key) },
+      ...accounts.map((account) => ({ ...account, usedMs: now / 3, asOf: now })),
+    ],
     dels: dels.map(([kind, key]) => [kind, later(key)]),
   };
 }

@@ -1,4 +1,12 @@
-import { type BookImage, type Changes, decodeChanges, type News, type ReadReply, revive, type Tail } from "@slotkeeper/queue";
+import {
+  type BookImage,
+  type Changes,
+  decodeChanges,
+  type News,
+  type ReadReply,
+  revive,
+  type Tail,
+} from "@slotkeeper/queue";
 
 /** What the functions return, as the port has it. */
 

@@ -89,7 +89,9 @@ export class PostgresStore implements Port.HostStore {
   }
 
   async peek(hosts: readonly string[]): Promise<ReadonlyMap<string, Port.BookImage>> {
-    const books = (await this.#call("slotkeeper_peek", { p_hosts: hosts })) as { readonly [host: string]: Port.BookImage };
+    const books = (await this.#call("slotkeeper_peek", { p_hosts: hosts })) as {
+      readonly [host: string]: Port.BookImage;
+    };
     return new Map(Object.entries(books).map(([host, book]) => [host, decodeBook(book)]));
   }
 

@@ -152,10 +152,25 @@ describe("download_release_slot", () => {
     const { rows } = await client.query("SELECT id FROM upstream_slot_pool WHERE token = $1", [token]);
     const id = rows[0].id as number;
     const forged = `${token.slice(0, -64)}${"0".repeat(64)}`;
-    const wrong = ["", `${id}`, "999999999", "2147483648", "99999999999999999999", "x", `${id}.x`, "slot_.", "slot_x.y"];
+    const wrong = [
+      "",
+      `${id}`,
+      "999999999",
+      "2147483648",
+      "99999999999999999999",
+      "x",
+      `${id}.x`,
+      "slot_.",
+      "slot_x.y",
+    ];
     for (const other of [...wrong, token.slice(0, -1), forged]) await caller.release(other);
     expect(await caller.count("upstream_slot_pool WHERE id = $1 AND status = 'locked'", [id])).toBe(1);
-    await caller.call("download_release_slot", { p_hostname_hash: null, p_ip_bucket: null, p_slot_token: null, p_now_ms: 0 });
+    await caller.call("download_release_slot", {
+      p_hostname_hash: null,
+      p_ip_bucket: null,
+      p_slot_token: null,
+      p_now_ms: 0,
+    });
   });
 });
 

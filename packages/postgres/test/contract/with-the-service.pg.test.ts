@@ -1,5 +1,12 @@
 import { PostgresStore } from "@slotkeeper/postgres";
-import { type BookRecord, type Head, type LimitsRecord, type News, resolveHost, resolveOptions } from "@slotkeeper/queue";
+import {
+  type BookRecord,
+  type Head,
+  type LimitsRecord,
+  type News,
+  resolveHost,
+  resolveOptions,
+} from "@slotkeeper/queue";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
 import { HostUnderTest, leaseOf, offerOf, waiterOf } from "@slotkeeper/testkit/store-conformance";
 import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
@@ -19,7 +26,13 @@ afterAll(async () => {
 });
 const { policy } = resolveHost(resolveOptions({ maxSlotPerHost: 2, maxSlotPerIp: 1 }), undefined);
 const limitsOf = (more: object = {}, live?: LimitsRecord["live"]): LimitsRecord => {
-  return { kind: "limits", key: "", policy: { ...policy, ...more }, loadedAt: 1, ...(live === undefined ? {} : { live }) };
+  return {
+    kind: "limits",
+    key: "",
+    policy: { ...policy, ...more },
+    loadedAt: 1,
+    ...(live === undefined ? {} : { live }),
+  };
 };
 
 let host: HostUnderTest;
@@ -89,7 +102,10 @@ describe("direct callers and the service share one state", () => {
 
   it("an id frees nothing that the service gave out", async () => {
     await host.grant("a");
-    const { rows } = await client.query("SELECT id FROM upstream_slot_pool WHERE token = 'slot_a' AND hostname_pattern = $1", [host.host]);
+    const { rows } = await client.query(
+      "SELECT id FROM upstream_slot_pool WHERE token = 'slot_a' AND hostname_pattern = $1",
+      [host.host],
+    );
     await caller.releaseId(rows[0].id as number);
     await caller.release(String(rows[0].id));
     expect(await host.names()).toEqual(["lease slot_a"]);
@@ -178,7 +194,12 @@ describe("direct callers and the service share one state", () => {
     await caller.acquire("", "b1", direct);
     const records = await catchUp();
     expect(records.filter(({ kind }) => kind === "lease")).toHaveLength(1);
-    expect(records.filter(({ kind }) => kind === "session").map(({ key }) => key).sort()).toEqual(["s-a", "s-b"]);
+    expect(
+      records
+        .filter(({ kind }) => kind === "session")
+        .map(({ key }) => key)
+        .sort(),
+    ).toEqual(["s-a", "s-b"]);
   });
 });
 
@@ -187,17 +208,22 @@ describe("the service goes first", () => {
     const heard: News[] = [];
     const instance = `${host.host}-waits`;
     const stop = store.watch(instance, (news) => heard.push(news));
-    await vi.waitFor(async () => {
-      await host.accept({ wake: [instance] });
-      await vi.waitFor(() => expect(heard.length).toBeGreaterThan(0), { timeout: 200 });
-    }, { timeout: 10_000 });
+    await vi.waitFor(
+      async () => {
+        await host.accept({ wake: [instance] });
+        await vi.waitFor(() => expect(heard.length).toBeGreaterThan(0), { timeout: 200 });
+      },
+      { timeout: 10_000 },
+    );
     const token = await caller.acquire("", "b1", direct);
     await catchUp();
     await host.accept({ puts: [waiterOf("w", await host.now(), { instance })] });
     const base = host.tag;
     await caller.release(token, "b1");
     expect((await caller.tryAcquire("", "b2", direct)).status).toBe("QUEUE_FULL");
-    await vi.waitFor(() => expect(heard.at(-1)).toMatchObject({ host: host.host, base, changes: { dels: [["lease", token]] } }));
+    await vi.waitFor(() =>
+      expect(heard.at(-1)).toMatchObject({ host: host.host, base, changes: { dels: [["lease", token]] } }),
+    );
     stop();
     await host.pass(51);
     expect((await caller.tryAcquire("", "b2", direct)).status).toBe("ACQUIRED");
@@ -249,7 +275,9 @@ it("racing each other they never exceed a limit, counted from outside and in the
     }
   };
   const contenders = stores.flatMap((one, at) => [0, 1].map((no) => new Contender(one, "both", `i${at}${no}`, 2)));
-  const seen = await audited(auditor, () => Promise.all([...directs.map(callDirectly), ...contenders.map(callService)]));
+  const seen = await audited(auditor, () =>
+    Promise.all([...directs.map(callDirectly), ...contenders.map(callService)]),
+  );
   for (const one of stores) await one.close();
   expect(seen).toEqual([]);
   expect([holds.mostHeld, holds.mostOfBucket]).toEqual([2, 1]);

@@ -119,7 +119,10 @@ describe("what the service finds of an original", () => {
     const fences = book?.records.map((record) => (record.kind === "lease" ? record.fence : 0)) ?? [];
     expect(book?.head).toMatchObject({ slots: 4, fence: Math.max(...fences) });
     const throttled = (await store.peek(["throttled-hash"])).get("throttled-hash");
-    expect(throttled?.head).toMatchObject({ hostname: "throttled.example", breaker: { code: 429, openedAt: expect.any(Number) } });
+    expect(throttled?.head).toMatchObject({
+      hostname: "throttled.example",
+      breaker: { code: 429, openedAt: expect.any(Number) },
+    });
     await store.close();
   });
 });

@@ -65,7 +65,12 @@ describe("slotkeeper_service", () => {
     const dsn = new URL(database.directDsn);
     dsn.searchParams.set("options", "-c role=slotkeeper_service");
     const store = await PostgresStore.open({ dsn: dsn.href, poolSize: 1 });
-    const host = await HostUnderTest.on({ store, other: store, pass: () => Promise.resolve(), close: () => store.close() });
+    const host = await HostUnderTest.on({
+      store,
+      other: store,
+      pass: () => Promise.resolve(),
+      close: () => store.close(),
+    });
     await host.grant("a");
     expect(await host.names()).toEqual(["lease slot_a"]);
     await store.beat({ instance: "one", ttlMs: 1_000, about: {}, hosts: [[host.host, host.tag]] });
@@ -101,18 +106,23 @@ describe("isReady", () => {
     await store.close();
   });
 
-  it.each(["UPDATE ON upstream_slot_pool", "INSERT ON slotkeeper_tail"])("is false where only the owner's %s is missing", async (right) => {
-    const role = `table_owner_${Date.now()}`;
-    await owner.query(`CREATE ROLE ${role}; GRANT USAGE ON SCHEMA public TO ${role}; GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`);
-    await owner.query(`BEGIN; ALTER FUNCTION slotkeeper_commit OWNER TO ${role}; REVOKE ${right} FROM ${role}`);
-    try {
-      expect((await owner.query("SELECT slotkeeper_ready(1) AS ready")).rows).toEqual([{ ready: false }]);
-      await owner.query(`GRANT ${right} TO ${role}`);
-      expect((await owner.query("SELECT slotkeeper_ready(1) AS ready")).rows).toEqual([{ ready: true }]);
-    } finally {
-      await owner.query(`ROLLBACK; DROP OWNED BY ${role}; DROP ROLE ${role}`);
-    }
-  });
+  it.each(["UPDATE ON upstream_slot_pool", "INSERT ON slotkeeper_tail"])(
+    "is false where only the owner's %s is missing",
+    async (right) => {
+      const role = `table_owner_${Date.now()}`;
+      await owner.query(
+        `CREATE ROLE ${role}; GRANT USAGE ON SCHEMA public TO ${role}; GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`,
+      );
+      await owner.query(`BEGIN; ALTER FUNCTION slotkeeper_commit OWNER TO ${role}; REVOKE ${right} FROM ${role}`);
+      try {
+        expect((await owner.query("SELECT slotkeeper_ready(1) AS ready")).rows).toEqual([{ ready: false }]);
+        await owner.query(`GRANT ${right} TO ${role}`);
+        expect((await owner.query("SELECT slotkeeper_ready(1) AS ready")).rows).toEqual([{ ready: true }]);
+      } finally {
+        await owner.query(`ROLLBACK; DROP OWNED BY ${role}; DROP ROLE ${role}`);
+      }
+    },
+  );
 
   it("is false on a database that can only be read", async () => {
     const client = await database.openSession();

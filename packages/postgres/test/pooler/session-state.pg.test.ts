@@ -18,7 +18,13 @@ async function useStore(store: PostgresStore): Promise<void> {
   await host.send({ base: "0.stale", conflicts: 5 });
   await store.read(host.host, "0.stale");
   await store.beat({ instance: "one", ttlMs: 1_000, about: {}, hosts: [[host.host, undefined]] });
-  await Promise.all([store.peek([host.host]), store.totals(), store.hostKeys(), store.instances(), store.tokenKeys("k")]);
+  await Promise.all([
+    store.peek([host.host]),
+    store.totals(),
+    store.hostKeys(),
+    store.instances(),
+    store.tokenKeys("k"),
+  ]);
   await host.forget();
   await store.cleanup({ idleMs: 1 });
   expect(await store.isReady()).toBe(true);

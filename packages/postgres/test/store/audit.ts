@@ -49,10 +49,12 @@ export const PLANTED: { readonly [name in Violation]: string } = {
   "a fence given twice": `UPDATE upstream_slot_pool SET fence = (SELECT max(fence) FROM upstream_slot_pool) WHERE hostname_pattern = 'h' AND status = 'locked'`,
   "a token given twice": "UPDATE upstream_slot_pool SET token = 'x' WHERE hostname_pattern = 'h' AND status = 'locked'",
   "a fence above the host's": "UPDATE slotkeeper_host SET fence = 1 WHERE host = 'h'",
-  "a session with two leases": "UPDATE upstream_slot_pool SET session = 'x' WHERE hostname_pattern = 'h' AND status = 'locked'",
+  "a session with two leases":
+    "UPDATE upstream_slot_pool SET session = 'x' WHERE hostname_pattern = 'h' AND status = 'locked'",
   "a lease or record of an unknown host": "INSERT INTO slotkeeper_record VALUES ('gone', 'account', 'b', '{}')",
   "a tag that is not the last commit's": "UPDATE slotkeeper_host SET tag = 'x' WHERE host = 'h'",
-  "a commit on another base than the one before it": "UPDATE slotkeeper_tail SET base = 'x' WHERE host = 'h' AND number = 2",
+  "a commit on another base than the one before it":
+    "UPDATE slotkeeper_tail SET base = 'x' WHERE host = 'h' AND number = 2",
   "a gap in a tail": "DELETE FROM slotkeeper_tail WHERE host = 'h' AND number = 2",
   "a breaker that the table tells otherwise": `UPDATE slotkeeper_host SET breaker = breaker || '{"openedAt": 5}' WHERE host = 'h'`,
 };

@@ -55,7 +55,10 @@ function withoutFigures(plan: string): string {
   return plan
     .replaceAll(/ {2}\(cost=[^)]*\)/g, "")
     .replaceAll(/ \((?:actual [^)]*|never executed)\)/g, "")
-    .replaceAll(/\n *(?:Heap Fetches|Rows Removed|Index Searches|Heap Blocks|Buffers|Tuples|Sort Method|Batches|Storage)[^\n]*/g, "");
+    .replaceAll(
+      /\n *(?:Heap Fetches|Rows Removed|Index Searches|Heap Blocks|Buffers|Tuples|Sort Method|Batches|Storage)[^\n]*/g,
+      "",
+    );
 }
 
 function rowsOf(plan: string): number[] {

@@ -51,7 +51,11 @@ export class Contender {
   }
 
   async #commit(
-    { tag: base, now, conflicts }: { readonly tag: string | undefined; readonly now: number; readonly conflicts: number },
+    {
+      tag: base,
+      now,
+      conflicts,
+    }: { readonly tag: string | undefined; readonly now: number; readonly conflicts: number },
     head: Head,
     puts: readonly LeaseRecord[],
     dels: readonly RecordName[],

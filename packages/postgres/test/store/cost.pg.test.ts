@@ -30,7 +30,9 @@ test("a commit, a read and a beat are one transaction each, by the server's own 
 });
 
 // The goal is 2 kB. What a hand-over's records are as JSON, 1.3 kB with names of real length, is written twice.
-test("a hand-over writes at most 3 kB of write-ahead log, with few buckets and with 10,000", { timeout: 60_000 }, async () => {
+test("a hand-over writes at most 3 kB of write-ahead log, with few buckets and with 10,000", {
+  timeout: 60_000,
+}, async () => {
   for (const buckets of [100, 10_000]) {
     const own = await TestDatabase.open();
     const client = await own.openSession();
@@ -68,7 +70,11 @@ async function churn(host: HostUnderTest, round: number): Promise<void> {
   });
   await host.accept({
     puts: [sessionOf(name, now + 1_000)],
-    dels: [["lease", `slot_${name}`], ["session", `s-${round - 5}`], ["cooldown", `b-${(round + 3) % 7}`]],
+    dels: [
+      ["lease", `slot_${name}`],
+      ["session", `s-${round - 5}`],
+      ["cooldown", `b-${(round + 3) % 7}`],
+    ],
     now,
   });
 }
@@ -89,7 +95,9 @@ test("updates stay HOT: none touches an index", async () => {
   await virtual.database.close();
 });
 
-test("a day of churn, with hosts that are forgotten and come again, does not make the tables grow", { timeout: 600_000 }, async () => {
+test("a day of churn, with hosts that are forgotten and come again, does not make the tables grow", {
+  timeout: 600_000,
+}, async () => {
   const virtual = await VirtualDatabase.open();
   const sizes: number[] = [];
   const rounds = isLong ? 500 : 12;

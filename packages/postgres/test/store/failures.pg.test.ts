@@ -99,7 +99,9 @@ test("a fleet of mixed versions is refused by the number in the schema, and says
     code: "DATABASE_REFUSED",
     retryable: false,
     state: "SK001",
-    message: expect.stringMatching(/has schema number 2 and the caller 1: all instances of a fleet must run the same version/),
+    message: expect.stringMatching(
+      /has schema number 2 and the caller 1: all instances of a fleet must run the same version/,
+    ),
   };
   const commit = await host.commitOf({ now: host.head.now });
   const beat = { instance: "one", ttlMs: 1, about: {}, hosts: [] };
@@ -140,14 +142,18 @@ test("P3: a new host's fences start above those of all forgotten hosts, and forg
   for (let round = 0; round < 5; round++) {
     const host = await hostOn(mine);
     await host.grant("a", "b");
-    const { rows } = await client.query("SELECT array_agg(id ORDER BY id) AS ids FROM upstream_slot_pool WHERE status = 'locked'");
+    const { rows } = await client.query(
+      "SELECT array_agg(id ORDER BY id) AS ids FROM upstream_slot_pool WHERE status = 'locked'",
+    );
     ids.push(rows[0].ids);
     await client.query("UPDATE upstream_slot_pool SET ends_at = 0 WHERE status = 'locked'");
     await client.query("UPDATE slotkeeper_host SET updated_at = 0");
     expect(await mine.cleanup({ idleMs: 1 })).toMatchObject({ hosts: 1 });
   }
   expect(ids).toEqual(Array.from({ length: 5 }, () => ids[0]));
-  const { rows } = await client.query("SELECT last_value::int, (SELECT count(*)::int FROM upstream_slot_pool) AS rows FROM upstream_slot_pool_id_seq");
+  const { rows } = await client.query(
+    "SELECT last_value::int, (SELECT count(*)::int FROM upstream_slot_pool) AS rows FROM upstream_slot_pool_id_seq",
+  );
   expect(rows).toEqual([{ last_value: 2, rows: 2 }]);
   await mine.close();
   await own.close();

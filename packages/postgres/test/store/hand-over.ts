@@ -24,7 +24,9 @@ export class HandOvers {
   first(waiters: number, now: number): Commit {
     const puts = [
       ...Array.from({ length: this.#buckets }, (_, at) => accountOf(`bucket-${at}`, now, 1234.5 * at)),
-      ...Array.from({ length: waiters }, (_, at) => waiterOf(`${SESSION}${at + 1}`, now, { bucket: this.#bucket(at + 1) })),
+      ...Array.from({ length: waiters }, (_, at) =>
+        waiterOf(`${SESSION}${at + 1}`, now, { bucket: this.#bucket(at + 1) }),
+      ),
       this.#lease(0, now),
     ];
     return this.#commit(now, { puts, dels: [] });
@@ -77,4 +79,3 @@ export class HandOvers {
     return `${number}.abcdefghijkl`;
   }
 }
-

@@ -48,7 +48,9 @@ class SilentProxy {
   }
 }
 
-async function watched(options: { listenDsn: string }): Promise<{ store: PostgresStore; host: HostUnderTest; heard: News[] }> {
+async function watched(options: {
+  listenDsn: string;
+}): Promise<{ store: PostgresStore; host: HostUnderTest; heard: News[] }> {
   const store = await PostgresStore.open({ dsn: database.dsn, ...options });
   const host = await HostUnderTest.on({ store, other: store, pass: async () => {}, close: () => store.close() });
   const heard: News[] = [];
@@ -80,7 +82,9 @@ test("N1: a connection that ends is replaced, and closing the store ends it for 
   await vi.waitFor(async () => expect(await listening()).toEqual([]), { timeout: 5_000 });
 });
 
-test("N2: a connection on which nothing arrives any more is found by the echo of a beat", { timeout: 30_000 }, async () => {
+test("N2: a connection on which nothing arrives any more is found by the echo of a beat", {
+  timeout: 30_000,
+}, async () => {
   const proxy = await SilentProxy.to(database.directDsn);
   const dsn = new URL(database.directDsn);
   dsn.port = `${proxy.port}`;

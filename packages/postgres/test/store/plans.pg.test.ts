@@ -44,31 +44,37 @@ const now = async () => (await client.query<{ now: number }>("SELECT slotkeeper_
 test.each([
   ["without statistics", false],
   ["with statistics", true],
-])("no statement of a call reads all rows of a host with 10,000 buckets and 5,000 waiters, %s", { timeout: 60_000 }, async (_, isAnalyzed) => {
-  await client.query("DISCARD PLANS");
-  await client.query("TRUNCATE slotkeeper_host, slotkeeper_record, slotkeeper_tail, upstream_slot_pool RESTART IDENTITY");
-  if (!isAnalyzed) await client.query("VACUUM ANALYZE");
-  const commits = new HandOvers(10_000, await now());
-  await client.query(HandOvers.text, HandOvers.valuesOf(commits.first(5_000, await now())));
-  if (isAnalyzed) await client.query("VACUUM ANALYZE");
-  // Enough for plans that are kept.
-  for (let at = 0; at < 70; at++) {
-    const { rows } = await client.query(HandOvers.text, HandOvers.valuesOf(commits.next(await now())));
-    expect(rows[0].reply).toMatchObject({ isOk: true });
-  }
-  plans = await CapturedPlans.on(client);
-  const handOver = commits.next(await now());
-  const first = { ...handOver, host: "new", base: undefined, changes: { ...handOver.changes, dels: [] } };
-  await check("commit", HandOvers.text, HandOvers.valuesOf(handOver));
-  await check("first_commit", HandOvers.text, HandOvers.valuesOf({ ...first, now: await now() }));
-  const stale = { ...commits.next(await now()), base: handOver.base, conflicts: 5 };
-  await check("conflict", HandOvers.text, HandOvers.valuesOf(stale));
-  await check("read", "SELECT slotkeeper_read(1, $1, $2) AS reply", [commits.host, handOver.base]);
-  const answer = await check(
-    "try_acquire",
-    "SELECT slot_token AS reply FROM download_try_acquire_slot('new', NULL, 'b', 0, 4, 1)",
-    [],
-  );
-  await check("release", "SELECT download_release_slot('', 'b', $1, 0) AS reply", [answer]);
-  await client.query("SET client_min_messages = warning");
-});
+])(
+  "no statement of a call reads all rows of a host with 10,000 buckets and 5,000 waiters, %s",
+  { timeout: 60_000 },
+  async (_, isAnalyzed) => {
+    await client.query("DISCARD PLANS");
+    await client.query(
+      "TRUNCATE slotkeeper_host, slotkeeper_record, slotkeeper_tail, upstream_slot_pool RESTART IDENTITY",
+    );
+    if (!isAnalyzed) await client.query("VACUUM ANALYZE");
+    const commits = new HandOvers(10_000, await now());
+    await client.query(HandOvers.text, HandOvers.valuesOf(commits.first(5_000, await now())));
+    if (isAnalyzed) await client.query("VACUUM ANALYZE");
+    // Enough for plans that are kept.
+    for (let at = 0; at < 70; at++) {
+      const { rows } = await client.query(HandOvers.text, HandOvers.valuesOf(commits.next(await now())));
+      expect(rows[0].reply).toMatchObject({ isOk: true });
+    }
+    plans = await CapturedPlans.on(client);
+    const handOver = commits.next(await now());
+    const first = { ...handOver, host: "new", base: undefined, changes: { ...handOver.changes, dels: [] } };
+    await check("commit", HandOvers.text, HandOvers.valuesOf(handOver));
+    await check("first_commit", HandOvers.text, HandOvers.valuesOf({ ...first, now: await now() }));
+    const stale = { ...commits.next(await now()), base: handOver.base, conflicts: 5 };
+    await check("conflict", HandOvers.text, HandOvers.valuesOf(stale));
+    await check("read", "SELECT slotkeeper_read(1, $1, $2) AS reply", [commits.host, handOver.base]);
+    const answer = await check(
+      "try_acquire",
+      "SELECT slot_token AS reply FROM download_try_acquire_slot('new', NULL, 'b', 0, 4, 1)",
+      [],
+    );
+    await check("release", "SELECT download_release_slot('', 'b', $1, 0) AS reply", [answer]);
+    await client.query("SET client_min_messages = warning");
+  },
+);

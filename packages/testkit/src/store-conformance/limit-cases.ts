@@ -4,7 +4,11 @@ import type { NewHost } from "./describe-host-store.ts";
 import { type HostUnderTest, leaseOf, offerOf } from "./host-under-test.ts";
 
 /** Sends records that must be refused, and shows that nothing of the commit was kept. */
-async function expectRefused(host: HostUnderTest, puts: readonly BookRecord[], head: Partial<Head> = {}): Promise<void> {
+async function expectRefused(
+  host: HostUnderTest,
+  puts: readonly BookRecord[],
+  head: Partial<Head> = {},
+): Promise<void> {
   const before = [await host.names(), (await host.store.read(host.host, undefined)).tag];
   const fence = host.head.fence + 10;
   const reply = await host.send({ head: { fence, ...head }, puts });

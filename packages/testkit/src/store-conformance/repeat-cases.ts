@@ -39,7 +39,11 @@ export function repeatCases(newHost: NewHost): void {
       for (let at = 1; at < TAIL_LENGTH; at++) await host.accept();
       expect(await host.store.commit(commit)).toMatchObject({ isOk: true });
       await host.accept();
-      expect(await host.store.commit(commit)).toMatchObject({ isOk: false, reason: "conflict", tail: { kind: "book" } });
+      expect(await host.store.commit(commit)).toMatchObject({
+        isOk: false,
+        reason: "conflict",
+        tail: { kind: "book" },
+      });
     });
   });
 }

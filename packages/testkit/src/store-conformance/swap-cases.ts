@@ -6,7 +6,13 @@ import { accountOf, leaseOf, offerOf, sessionOf, waiterOf } from "./host-under-t
 /** Numbers that lose something in a careless column or codec. */
 function everyRecord(now: number, fence: number): BookRecord[] {
   const breaker = { windowMs: 60_000, protectHttpCodes: [429, 503], errorRatioPercent: 20, minSamples: 8 };
-  const more = { fastErrorRatioPercent: 50, fastMinSamples: 4, consecutiveErrors: 4, openMs: 60_000, halfOpenProbes: 1 };
+  const more = {
+    fastErrorRatioPercent: 50,
+    fastMinSamples: 4,
+    consecutiveErrors: 4,
+    openMs: 60_000,
+    halfOpenProbes: 1,
+  };
   const limits = { slots: 2, slotsPerBucket: 1, waiters: Number.POSITIVE_INFINITY, waitersPerBucket: 3 };
   const times = { leaseMs: 30_000, maxHoldMs: 3_600_000, cooldownMs: 0, minHoldMs: 0, smoothMs: 33.3 };
   const policy = { ...limits, ...times, order: "slot-seconds" as const, breaker: { ...breaker, ...more } };
@@ -56,7 +62,13 @@ export function swapCases(newHost: NewHost): void {
       await host.accept({ head: { fence: host.head.fence + 1 }, puts: records });
       const [lease] = records as [ReturnType<typeof leaseOf>];
       const replaced = [{ ...lease, endsAt: now + 1 }, accountOf("b", now, 7)];
-      await host.accept({ puts: replaced, dels: [["waiter", "s-w"], ["session", "never there"]] });
+      await host.accept({
+        puts: replaced,
+        dels: [
+          ["waiter", "s-w"],
+          ["session", "never there"],
+        ],
+      });
       const kept = records.filter(({ kind }) => kind !== "waiter" && kind !== "lease" && kind !== "account");
       expect([...((await host.book())?.records ?? [])].sort(byName)).toEqual([...kept, ...replaced].sort(byName));
       await host.accept({ dels: [...kept, ...replaced].map(({ kind, key }) => [kind, key]) });
@@ -111,7 +123,10 @@ export function swapCases(newHost: NewHost): void {
 
     it("P1: a commit without a head forgets the host, with every record", async () => {
       const host = await newHost();
-      await host.accept({ head: { fence: host.head.fence + 1 }, puts: everyRecord(host.head.now, host.head.fence + 1) });
+      await host.accept({
+        head: { fence: host.head.fence + 1 },
+        puts: everyRecord(host.head.now, host.head.fence + 1),
+      });
       const old = host.tag as string;
       await host.forget();
       expect(await host.book()).toBeUndefined();
