@@ -1,0 +1,144 @@
+/**
+ * `npm run bench:fleet -- [--instances 3] [--seconds 30] [--short] [--spread round-robin,by-bucket] [--json FILE]`
+ *
+ * S7: a hot host (200 closed-loop sessions, 50 buckets, 4 slots, one per bucket, hold 100 ms) on several real processes and one
+ * PostgreSQL. `round-robin`: every call goes to the next instance; `by-bucket`: each bucket stays at one. Limits are judged by
+ * the clients and, every 20 ms, in SQL; a violation ends the process with 1.
+ */
+import { writeFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { Pool } from "pg";
+import { Audit, idleP99 } from "../service/load/audit.ts";
+import { jain, percentile } from "../service/load/statistics.ts";
+import { type Fleet, startFleet } from "./fleet.ts";
+import { FleetClient } from "./fleet-client.ts";
+
+const SLOTS = 4;
+const HOLD_MS = 100;
+const BUCKETS = 50;
+const SESSIONS = 200;
+const IDEAL_WAIT_MS = (SESSIONS / SLOTS - 1) * HOLD_MS;
+const CONFIG = { maxSlotPerHost: SLOTS, maxSlotPerIp: 1, maxWaitersPerHost: 0, globalMaxWaiters: 0 };
+
+type Spread = "round-robin" | "by-bucket";
+type Figures = Record<string, number>;
+
+const { values } = parseArgs({
+  options: {
+    instances: { type: "string", default: "3" },
+    seconds: { type: "string" },
+    spread: { type: "string", default: "round-robin,by-bucket" },
+    short: { type: "boolean", default: false },
+    json: { type: "string" },
+    help: { type: "boolean", default: false },
+  },
+});
+
+if (values.help) {
+  console.log(`Usage: npm run bench:fleet -- [options]
+
+  --instances N   processes of the service (3)
+  --seconds N     how long to measure, after a warm-up (30; in short mode 6)
+  --spread WAYS   round-robin, by-bucket, or both with a comma between them (both)
+  --short         a smoke run, not a measurement
+  --json FILE     keeps the figures
+  --help          shows this`);
+  process.exit(0);
+}
+
+const instances = Number(values.instances);
+const seconds = Number(values.seconds ?? (values.short ? 6 : 30));
+const report: Record<string, Figures> = {};
+for (const spread of values.spread.split(",") as Spread[]) {
+  const fleet = await startFleet(instances, CONFIG);
+  try {
+    report[spread] = await measure(fleet, spread);
+  } finally {
+    await fleet.stop();
+  }
+  console.log(`S7, ${instances} instances, ${spread}`);
+  for (const [name, value] of Object.entries(report[spread])) console.log(`  ${name.padEnd(34)}${format(value)}`);
+}
+if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, undefined, 2)}\n`);
+if (Object.values(report).some((figures) => (figures["violations"] ?? 0) > 0)) process.exitCode = 1;
+
+async function measure({ dsn, urls }: Fleet, spread: Spread): Promise<Figures> {
+  const pool = new Pool({ connectionString: dsn, max: 2 });
+  const audit = new Audit({ slots: SLOTS, slotsPerBucket: 1 });
+  const granted: { at: number; instance: number }[] = [];
+  let to = Number.POSITIVE_INFINITY;
+  const isOver = () => performance.now() >= to;
+  const clients = await Promise.all(
+    Array.from({ length: SESSIONS }, (_, n) => FleetClient.open(urls, chooser(spread, n, urls.length))),
+  );
+  const running = clients.map(async (client, n) => {
+    const bucket = `b${n % BUCKETS}`;
+    while (!isOver()) {
+      const askedAt = performance.now();
+      const slot = await client.acquire("s7.example", bucket, isOver);
+      if (slot === undefined) return;
+      const hold = audit.granted("s7.example", bucket, slot.fence, performance.now() - askedAt);
+      granted.push({ at: performance.now(), instance: slot.instance });
+      await pause(HOLD_MS);
+      audit.releasing(hold);
+      await client.release(slot.slotToken);
+    }
+  });
+  const finished = Promise.allSettled(running);
+  const watched = watchLimits(pool, isOver);
+  await pause(values.short ? 2_000 : 2 * IDEAL_WAIT_MS);
+  const from = performance.now();
+  to = from + seconds * 1000;
+  const before = await transactions(pool);
+  await pause(seconds * 1000);
+  const spent = (await transactions(pool)) - before;
+  for (const client of clients) client.close();
+  await finished;
+  const overSql = await watched;
+  await pool.end();
+  const holds = audit.holds.filter(({ grantedAt }) => grantedAt >= from && grantedAt < to);
+  const byBucket = Array.from({ length: BUCKETS }, (_, n) => holds.filter(({ bucket }) => bucket === `b${n}`).length);
+  const byInstance = urls.map((_, n) => granted.filter(({ at, instance }) => at >= from && instance === n).length);
+  return {
+    "grants per second": holds.length / seconds,
+    utilisation: (holds.length * HOLD_MS) / (SLOTS * seconds * 1000),
+    "Jain of buckets": jain(byBucket),
+    "slowest ÷ fastest instance": Math.min(...byInstance) / Math.max(...byInstance),
+    "wait p99 ÷ ideal": percentile(holds.map(({ waitedMs }) => waitedMs), 99) / IDEAL_WAIT_MS,
+    "hand-over p99 ms": idleP99(audit.holds, SLOTS, to),
+    "transactions per grant": spent / holds.length,
+    violations: audit.violations + overSql,
+  };
+}
+
+/** Which instance a client's next call goes to. Buckets are dealt out evenly. */
+function chooser(spread: Spread, client: number, count: number): () => number {
+  let next = client;
+  return spread === "by-bucket" ? () => (client % BUCKETS) % count : () => next++ % count;
+}
+
+/** Looks at the live leases every 20 ms. Returns how often there were too many. */
+async function watchLimits(pool: Pool, isOver: () => boolean): Promise<number> {
+  let over = 0;
+  while (!isOver()) {
+    const { rows } = await pool.query<{ live: number }>(LIVE_LEASES);
+    if (Number(rows[0]?.live ?? 0) > SLOTS) over++;
+    await pause(20);
+  }
+  return over;
+}
+
+const LIVE_LEASES = "select count(*) as live from upstream_slot_pool where status = 'locked' and ends_at > slotkeeper_now()";
+
+/** Commits and rollbacks of the database, less what this connection adds by looking. */
+async function transactions(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ count: string }>(
+    "select xact_commit + xact_rollback as count from pg_stat_database where datname = current_database()",
+  );
+  return Number(rows[0]?.count ?? 0);
+}
+
+function format(value: number): string {
+  return value >= 100 ? value.toFixed(0) : value.toFixed(3);
+}
