@@ -16,12 +16,17 @@ let database: TestDatabase;
 let client: Client;
 let plans: CapturedPlans;
 let isWhole = false;
+let isCompared = false;
 
 beforeAll(async () => {
   database = await TestDatabase.open();
   client = await database.openSession();
   const { rows } = await client.query<{ version: string }>("SELECT current_setting('server_version_num') AS version");
   isWhole = (rows[0]?.version ?? "").startsWith("18");
+  // Statistics that change half-way would change plans.
+  for (const table of ["slotkeeper_host", "slotkeeper_record", "slotkeeper_tail", "upstream_slot_pool"]) {
+    await client.query(`ALTER TABLE ${table} SET (autovacuum_enabled = off)`);
+  }
   mkdirSync(FOLDER, { recursive: true });
 });
 afterAll(() => database.close());
@@ -33,8 +38,8 @@ async function check(name: string, text: string, values: readonly unknown[]): Pr
   expect(found.length, name).toBeGreaterThan(100);
   expect(mostRows, name).toBeLessThanOrEqual(MOST_ROWS);
   const file = new URL(`${name}.txt`, FOLDER);
-  if (process.env["SLOTKEEPER_PLANS"] === "write") writeFileSync(file, found);
-  if (isWhole) expect(found).toBe(readFileSync(file, "utf8"));
+  if (isCompared && process.env["SLOTKEEPER_PLANS"] === "write") writeFileSync(file, found);
+  if (isCompared && isWhole) expect(found).toBe(readFileSync(file, "utf8"));
   return reply;
 }
 
@@ -48,6 +53,8 @@ test.each([
   "no statement of a call reads all rows of a host with 10,000 buckets and 5,000 waiters, %s",
   { timeout: 60_000 },
   async (_, isAnalyzed) => {
+    // One set of plans is checked in: those with statistics.
+    isCompared = isAnalyzed;
     await client.query("DISCARD PLANS");
     await client.query(
       "TRUNCATE slotkeeper_host, slotkeeper_record, slotkeeper_tail, upstream_slot_pool RESTART IDENTITY",
