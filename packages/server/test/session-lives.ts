@@ -20,15 +20,18 @@ export function accountOf({ logged, service }: Fixture): LifeAccount {
   const faults: string[] = [];
   const lives = new Map<string, "open" | "granted" | "over">();
   const told = { session_created: 0, granted: 0, timeout: 0, canceled: 0, throttled: 0 };
+  let created = 0;
   let ended = 0;
   for (const line of logged) {
-    const { msg, session } = JSON.parse(line) as { msg: string; session?: string };
+    const { msg, session, isAdopted } = JSON.parse(line) as { msg: string; session?: string; isAdopted?: boolean };
     if (session === undefined) continue;
     const life = lives.get(session);
     if (msg === "session created") {
       if (life === "open") faults.push(`${session} began while it lived`);
       lives.set(session, "open");
-      told.session_created++;
+      created++;
+      // Counted where its first call came.
+      if (isAdopted !== true) told.session_created++;
     } else if (ENDS.has(msg)) {
       if (msg in told) told[msg as keyof typeof told]++;
       if (life === "open") ended++;
@@ -43,5 +46,5 @@ export function accountOf({ logged, service }: Fixture): LifeAccount {
   const open = [...lives.values()].filter((life) => life === "open").length;
   // A slot granted but not fetched is not an end yet.
   if (open > sessions.pending + sessions.granted) faults.push(`${open} never ended, ${sessions.pending} pending`);
-  return { faults, created: told.session_created, ended, open };
+  return { faults, created, ended, open };
 }
