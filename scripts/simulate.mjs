@@ -1,7 +1,7 @@
 // The long mode of the whole-system simulation: ten thousand seeds by default, in a few processes.
 //   npm run simulate                                   10,000 seeds
 //   npm run simulate -- --seeds 500 --from 1           some
-//   npm run simulate -- --seed 1234                    one, with its violations: the replay of a failure
+//   npm run simulate -- --seed 1234                    one, with its violations and what led to them: the replay of a failure
 import { fork } from "node:child_process";
 import { parseArgs } from "node:util";
 import { simulate } from "@slotkeeper/testkit/simulator";
@@ -16,13 +16,16 @@ const { values } = parseArgs({
   },
 });
 
+/** Lines of what led to a violation; the replay prints more. */
+const SHORT_HISTORY = 8;
+
 if (values.seed !== undefined) await replay(Number(values.seed));
 else if (values.worker !== undefined) await work(Number(values.worker));
 else await runAll();
 
 async function replay(seed) {
-  const { violations } = await simulate(seed);
-  for (const violation of violations) console.log(violation);
+  const { violations, history } = await simulate(seed);
+  for (const line of [...history, ...violations]) console.log(line);
   console.log(violations.length === 0 ? `seed ${seed}: clean` : `seed ${seed}: ${violations.length} violations`);
   process.exit(violations.length === 0 ? 0 : 1);
 }
@@ -42,11 +45,12 @@ async function runAll() {
   const workers = Array.from({ length: Number(values.workers) }, (_, index) => {
     const args = ["--from", values.from, "--seeds", values.seeds, "--workers", values.workers, "--worker", `${index}`];
     const worker = fork(import.meta.filename, args);
-    worker.on("message", ({ seed, violations }) => {
+    worker.on("message", ({ seed, violations, history }) => {
       done++;
       if (violations.length > 0) {
         failed.push(seed);
         console.log(`seed ${seed}: ${violations[0]}  (replay: npm run simulate -- --seed ${seed})`);
+        for (const line of history.slice(-SHORT_HISTORY)) console.log(`    ${line}`);
       }
       if (done % 1000 === 0) console.log(`${done} seeds, ${failed.length} with violations`);
     });

@@ -19,7 +19,7 @@ const TESTS = [
   "packages/postgres/test/pooler/",
   "packages/postgres/test/store/conformance",
   "packages/postgres/test/store/failures",
-  "packages/postgres/test/store/order",
+  "packages/postgres/test/store/listen",
   "packages/postgres/test/store/strictness",
   "packages/server/test/postgres.pg.test",
   "packages/cli/test/migrate.pg.test",

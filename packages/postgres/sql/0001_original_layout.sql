@@ -1,10 +1,10 @@
--- The four tables that other programs know. Made where there are none; where the original service left some, brought to
--- the same shape in place, with every row kept. What the rows mean is settled in 0010, together with the functions.
+-- The four tables that other programs know. They are created where they are missing. Tables that the original service left
+-- are brought to the same shape in place, and keep every row. Migration 0006 converts the rows themselves.
 --
--- Databases of the original differ in small things: varchar or text, times with or without a zone or as numbers, a unique
--- key or none, the breaker's columns quoted or not. All of them end up the same.
+-- Databases of the original differ in details: varchar or text; times with a zone, without one, or as numbers; a unique key
+-- or none; quoted or unquoted column names of the breaker. All of them end up the same.
 
--- Programs that use the tables wait until this migration has ended, or has given up.
+-- Programs that use the tables wait until this migration ends.
 DO $$
 DECLARE
   v_table text;
@@ -97,11 +97,11 @@ BEGIN
     END IF;
   END LOOP;
 END $$;
--- Unlike a temporary table it would stay in the session, which through a pooler is the next one's as well.
+-- Unlike a temporary table it would stay in the session, and a pooler gives the session to other clients.
 DROP FUNCTION pg_temp.conversion(text, text, text);
 
--- One row for each slot, bucket and host, as the functions have always meant it. Slots of the same number get one of their
--- own; counts of the same bucket are added up; of two releases the later counts.
+-- One row for each slot, bucket and host. Slots with the same number get new numbers; counts of the same bucket are added
+-- up; of two releases the later one is kept.
 UPDATE upstream_slot_pool s SET slot_index = n.slot_index
 FROM (
   SELECT id, row_number() OVER (PARTITION BY hostname_pattern ORDER BY id)
@@ -133,7 +133,7 @@ BEGIN
   FOR r IN SELECT * FROM wanted_column WHERE is_required ORDER BY position LOOP
     EXECUTE format('ALTER TABLE %I ALTER COLUMN %I SET NOT NULL', r.table_name, r.column_name);
   END LOOP;
-  -- One key each, and no other index: an update of a column in none stays in its page.
+  -- One key for each table and no other index, so that updates are HOT.
   FOR r IN
     SELECT c.conrelid::regclass AS table_name, c.conname FROM pg_constraint c
     WHERE c.conrelid IN (SELECT to_regclass(format('%I', w.table_name)) FROM wanted_column w) AND c.contype IN ('p', 'u', 'c', 'x')

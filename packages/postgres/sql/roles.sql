@@ -4,11 +4,11 @@
 --   psql "$DSN" -f roles.sql
 --   psql "$DSN" -1 -c 'SET LOCAL search_path = slots' -f roles.sql        for another schema than public
 --
---   slotkeeper_service    for the dsn of `slotkeeper serve`: calls the service's functions, and touches no table
+--   slotkeeper_service    for the dsn of `slotkeeper serve`: calls the store's functions, and has no right to any table
 --   slotkeeper_reader     for people and dashboards: reads everything but secrets, and changes nothing
---   slotkeeper_postgrest  for programs behind PostgREST: calls the functions of docs/reference/sql.md, and touches no table
+--   slotkeeper_postgrest  for programs behind PostgREST: calls the functions of docs/reference/sql.md, and has no right to any table
 --
--- None of them can log in. Grant them to those who can:
+-- None of them can log in. Grant them to roles that can:
 --
 --   CREATE ROLE keeper LOGIN PASSWORD '…' IN ROLE slotkeeper_service;
 --   GRANT slotkeeper_postgrest TO authenticator;                  and name it in PostgREST's db-anon-role or a token's role
@@ -16,41 +16,30 @@
 -- Nothing is granted to PUBLIC.
 DO $$
 DECLARE
-  v_schema text := current_schema();
   v_role text;
-  r record;
 BEGIN
-  IF to_regclass(format('%I.slotkeeper_migration', v_schema)) IS NULL THEN
-    RAISE EXCEPTION 'The schema % is not set up: run slotkeeper migrate first, and set the search_path to its schema', v_schema;
+  IF to_regclass(format('%I.slotkeeper_migration', current_schema())) IS NULL THEN
+    RAISE EXCEPTION 'The schema % is not set up: run slotkeeper migrate first, and set the search_path to its schema', current_schema();
   END IF;
   FOREACH v_role IN ARRAY ARRAY['slotkeeper_service', 'slotkeeper_reader', 'slotkeeper_postgrest'] LOOP
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = v_role) THEN EXECUTE format('CREATE ROLE %I NOLOGIN', v_role); END IF;
-    EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', v_schema, v_role);
+    EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), v_role);
   END LOOP;
-
-  -- The functions that are meant to be called are the owner's (SECURITY DEFINER); all others are their inner parts.
-  FOR r IN
-    SELECT p.oid::regprocedure AS function, p.proname, p.prosecdef FROM pg_proc p
-    WHERE p.pronamespace = quote_ident(v_schema)::regnamespace AND p.proname ~ '^(slotkeeper|download|func)_'
-  LOOP
-    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC, slotkeeper_service, slotkeeper_reader, slotkeeper_postgrest', r.function);
-    CONTINUE WHEN NOT r.prosecdef;
-    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', r.function,
-      CASE WHEN r.proname LIKE 'slotkeeper\_%' THEN 'slotkeeper_service' ELSE 'slotkeeper_postgrest' END);
-    IF r.proname = 'slotkeeper_snapshot' THEN EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO slotkeeper_reader', r.function); END IF;
-  END LOOP;
-
-  FOR r IN
-    SELECT c.oid::regclass AS name, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) AS columns
-    FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-    WHERE c.relnamespace = quote_ident(v_schema)::regnamespace AND c.relkind = 'r' AND c.relname ~ '^(slotkeeper|upstream)_|^THROTTLE_PROTECTION$'
-      -- Who knows a slot's token owns the slot; who knows the key makes sessions.
-      AND c.relname <> 'slotkeeper_token_key' AND NOT (c.relname = 'upstream_slot_pool' AND a.attname = 'token')
-    GROUP BY c.oid
-  LOOP
-    EXECUTE format('REVOKE ALL ON %s FROM PUBLIC, slotkeeper_service, slotkeeper_reader, slotkeeper_postgrest', r.name);
-    EXECUTE format('GRANT SELECT (%s) ON %s TO slotkeeper_reader', r.columns, r.name);
-  END LOOP;
-  -- What the service asks at its start: whether the schema is its own version's.
-  EXECUTE format('GRANT SELECT ON %I.slotkeeper_migration TO slotkeeper_service', v_schema);
 END $$;
+
+GRANT EXECUTE ON FUNCTION slotkeeper_commit, slotkeeper_read, slotkeeper_beat, slotkeeper_instances, slotkeeper_peek,
+  slotkeeper_host_keys, slotkeeper_totals, slotkeeper_forget_hosts, slotkeeper_forget_rows, slotkeeper_token_keys,
+  slotkeeper_channel, slotkeeper_ready, slotkeeper_schema_number TO slotkeeper_service;
+-- What the service asks at its start: whether the schema is its own version's.
+GRANT SELECT ON slotkeeper_migration TO slotkeeper_service;
+
+GRANT EXECUTE ON FUNCTION download_try_acquire_slot, download_release_slot, download_register_fq_waiter,
+  download_release_fq_waiter, download_check_throttle_protection, download_upsert_throttle_protection, func_try_acquire_slot,
+  func_release_fair_slot, func_cleanup_zombie_slots, func_cleanup_ip_cooldown, func_cleanup_queue_depth TO slotkeeper_postgrest;
+
+-- Not slotkeeper_token_key, and nothing that holds slot tokens: a slot belongs to whoever knows its token.
+GRANT EXECUTE ON FUNCTION slotkeeper_instances, slotkeeper_host_keys, slotkeeper_totals TO slotkeeper_reader;
+GRANT SELECT ON slotkeeper_host, slotkeeper_record, slotkeeper_floor, slotkeeper_instance, slotkeeper_migration,
+  upstream_ip_cooldown, upstream_ip_queue_depth, "THROTTLE_PROTECTION" TO slotkeeper_reader;
+GRANT SELECT (id, hostname_pattern, slot_index, status, ip_hash, locked_at, created_at, fence, session, instance, granted_at,
+  ends_at, is_released, is_probe, keep_until) ON upstream_slot_pool TO slotkeeper_reader;

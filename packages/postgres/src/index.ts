@@ -7,4 +7,4 @@ export { migrationScript } from "./migrate/migration-step.ts";
 export { SchemaError, type SchemaProblem } from "./migrate/schema-error.ts";
 export type { MigrationState } from "./migrate/schema-state.ts";
 export { DatabaseError } from "./store/database-error.ts";
-export { PostgresStore, type PostgresStoreOptions } from "./store/postgres-store.ts";
+export { PostgresStore, type PostgresStoreOptions, SCHEMA_NUMBER } from "./store/postgres-store.ts";

@@ -15,7 +15,7 @@ export class TestClock {
     await client.query(`
       CREATE TABLE test_clock AS SELECT slotkeeper_now() AS now;
       CREATE OR REPLACE FUNCTION slotkeeper_now() RETURNS double precision
-      LANGUAGE sql VOLATILE AS 'SELECT now FROM test_clock'`);
+      LANGUAGE sql VOLATILE AS 'SELECT now FROM public.test_clock'`);
     return new TestClock(client);
   }
 

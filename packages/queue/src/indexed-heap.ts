@@ -1,3 +1,5 @@
+const NONE: never[] = [];
+
 /**
  * A binary heap whose items know their place, so that any of them leaves or moves in O(log n).
  *
@@ -8,7 +10,8 @@
 export class IndexedHeap<K extends string, T extends { [key in K]: number }> {
   readonly #key: K;
   readonly #before: (a: T, b: T) => boolean;
-  readonly #items: T[] = [];
+  /** None until the first item: most heaps of most hosts stay empty. */
+  #items: T[] = NONE;
 
   constructor(key: K, before: (a: T, b: T) => boolean) {
     this.#key = key;
@@ -33,6 +36,7 @@ export class IndexedHeap<K extends string, T extends { [key in K]: number }> {
   }
 
   push(item: T): void {
+    if (this.#items === NONE) this.#items = [];
     this.#items.push(item);
     this.#rise(item, this.#items.length - 1);
   }

@@ -6,7 +6,7 @@
  * | yes       | nothing is wrong with the call: the same call later may succeed                |
  * | no        | the schema, a right or a bug: every repetition fails until somebody changes it |
  *
- * A call that failed may have happened all the same; every call of the store may be repeated (S8 of the port).
+ * A call that failed may have happened; every call of the store may be repeated (P8 of the port).
  */
 export class DatabaseError extends Error {
   override readonly name = "DatabaseError";
@@ -32,19 +32,19 @@ const RETRYABLE: { readonly [state: string]: string } = {
   "53": "insufficient resources: connections, memory, disk",
   "40001": "serialization failure",
   "40P01": "deadlock detected",
-  "55P03": "lock not available: somebody holds the host too long",
+  "55P03": "lock not available: another transaction holds the host too long",
   "57014": "query canceled: statement timeout",
   "57P01": "admin shutdown",
   "57P02": "crash shutdown",
   "57P03": "cannot connect now: starting up or shutting down",
   "57P05": "idle session timeout",
   "25006": "read-only transaction: a standby, until it is promoted",
-  ECONNREFUSED: "nobody listens",
+  ECONNREFUSED: "connection refused",
   ECONNRESET: "the connection was cut",
   EPIPE: "the connection was cut",
   ETIMEDOUT: "no answer",
-  EHOSTUNREACH: "no way there",
-  ENETUNREACH: "no way there",
+  EHOSTUNREACH: "unreachable",
+  ENETUNREACH: "unreachable",
   ENOTFOUND: "the name is not known, now",
   EAI_AGAIN: "the name server does not answer",
 };
@@ -53,7 +53,18 @@ const RETRYABLE: { readonly [state: string]: string } = {
 const RETRYABLE_MESSAGE =
   /^(?:Connection terminated|Query read timeout|timeout exceeded|timeout expired|Client (?:was closed|has encountered))/i;
 
-/** The transaction was undone and would go through if it came again at once. */
+/** Ours: P2 or P3 of the port would break. */
+export function isBrokenPromise(error: unknown): boolean {
+  return error instanceof DatabaseError && error.state === "SK002";
+}
+
+/** The prepared statement is another session's: a pooler is in between that cannot follow them. Nothing was run. */
+export function isLostStatement(error: unknown): boolean {
+  const state = stateOf(error);
+  return state === "26000" || state === "42P05";
+}
+
+/** The transaction was undone, and would succeed if it came again at once. */
 export function isConflict(error: unknown): boolean {
   const state = stateOf(error);
   return state === "40001" || state === "40P01";

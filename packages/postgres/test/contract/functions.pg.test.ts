@@ -23,7 +23,7 @@ describe("download_try_acquire_slot", () => {
     const answer = await caller.tryAcquire(newHost(), "b");
     expect(answer).toEqual({
       status: "ACQUIRED",
-      slot_token: expect.stringMatching(/^\d+\.[0-9a-f]{64}$/),
+      slot_token: expect.stringMatching(/^slot_[0-9a-f]{64}\.[0-9a-f]{64}$/),
       queue_depth: 0,
       ip_queue_depth: 0,
       throttle_code: null,
@@ -146,13 +146,31 @@ describe("download_release_slot", () => {
     expect((await caller.tryAcquire(host, "b", limits)).status).toBe("ACQUIRED");
   });
 
-  it("lets pass what is no token of a live slot", async () => {
+  it("ignores what is no token of a live slot", async () => {
     const host = newHost();
-    const id = Number.parseInt(await caller.acquire(host, "b"), 10);
-    const forged = `${id}.${"0".repeat(64)}`;
-    for (const token of ["", `${id}`, "999999999", "99999999999999999999", "x", `${id}.x`, forged])
-      await caller.release(token);
+    const token = await caller.acquire(host, "b");
+    const { rows } = await client.query("SELECT id FROM upstream_slot_pool WHERE token = $1", [token]);
+    const id = rows[0].id as number;
+    const forged = `${token.slice(0, -64)}${"0".repeat(64)}`;
+    const wrong = [
+      "",
+      `${id}`,
+      "999999999",
+      "2147483648",
+      "99999999999999999999",
+      "x",
+      `${id}.x`,
+      "slot_.",
+      "slot_x.y",
+    ];
+    for (const other of [...wrong, token.slice(0, -1), forged]) await caller.release(other);
     expect(await caller.count("upstream_slot_pool WHERE id = $1 AND status = 'locked'", [id])).toBe(1);
+    await caller.call("download_release_slot", {
+      p_hostname_hash: null,
+      p_ip_bucket: null,
+      p_slot_token: null,
+      p_now_ms: 0,
+    });
   });
 });
 

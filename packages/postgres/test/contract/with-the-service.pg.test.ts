@@ -1,204 +1,285 @@
 import { PostgresStore } from "@slotkeeper/postgres";
-import { type HostPolicy, resolveHost, resolveOptions, type Verdict } from "@slotkeeper/queue";
+import {
+  type BookRecord,
+  type Head,
+  type LimitsRecord,
+  type News,
+  resolveHost,
+  resolveOptions,
+} from "@slotkeeper/queue";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
-import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { HostUnderTest, leaseOf, offerOf, waiterOf } from "@slotkeeper/testkit/store-conformance";
+import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { Contender } from "../store/contender.ts";
+import { audited, Holds } from "../store/race.ts";
+import { TestClock } from "../test-clock.ts";
 import { DirectCaller } from "./direct-caller.ts";
 
 const database = await TestDatabase.open();
-const stores = [
-  await PostgresStore.open({ dsn: database.dsn }),
-  await PostgresStore.open({ dsn: database.dsn }),
-] as const;
+const client = await database.connect();
+const clock = await TestClock.install(client);
+const caller = new DirectCaller(client);
+const store = await PostgresStore.open({ dsn: database.dsn, listenDsn: database.directDsn });
 afterAll(async () => {
-  for (const store of stores) await store.close();
+  await store.close();
   await database.close();
 });
-const client = await database.connect();
-const caller = new DirectCaller(client);
-const POLICY = resolveHost(resolveOptions({ maxSlotPerHost: 2, maxSlotPerIp: 1 }), undefined).policy;
-const LIMITS = { p_max_slot_per_host: 2, p_max_slot_per_ip: 1 };
+const { policy } = resolveHost(resolveOptions({ maxSlotPerHost: 2, maxSlotPerIp: 1 }), undefined);
+const limitsOf = (more: object = {}, live?: LimitsRecord["live"]): LimitsRecord => {
+  return {
+    kind: "limits",
+    key: "",
+    policy: { ...policy, ...more },
+    loadedAt: 1,
+    ...(live === undefined ? {} : { live }),
+  };
+};
 
-/** The service's side of a host that direct callers know by the same key. */
-class ServedHost {
-  static #hosts = 0;
-  static #sessions = 0;
-  readonly key = `with-the-service-${ServedHost.#hosts++}`;
-  readonly direct = { p_hostname_hash: this.key, ...LIMITS };
-  policy: HostPolicy = POLICY;
-
-  async try(bucket: string, store: PostgresStore = stores[0]): Promise<Verdict> {
-    const { openMs } = this.policy.breaker;
-    const session = `s${ServedHost.#sessions++}`;
-    const waiter = { session, bucket, weight: 1, arrivedAt: 0, ttlMs: 20_000, openMs, isGrantable: true };
-    const batch = { host: this.key, instance: "one", policy: this.policy, isSemaphore: false, waiters: [waiter] };
-    const verdict = (await store.tryAcquire(batch)).verdicts[0] as Verdict;
-    if (verdict.status !== "ACQUIRED") {
-      const sessions = [{ session, end: "timeout" as const, ttlMs: 1000 }];
-      await store.withdraw({ host: this.key, instance: "one", policy: this.policy, sessions });
-    }
-    return verdict;
-  }
-
-  async take(bucket: string): Promise<string> {
-    const verdict = await this.try(bucket);
-    if (verdict.status !== "ACQUIRED") throw new Error(`expected a slot, got ${verdict.status}`);
-    return verdict.slot.slotToken;
-  }
-
-  release(slotToken: string, store: PostgresStore = stores[0]) {
-    const nothing = { hitAgoMs: undefined, status: undefined, uncollectedBy: undefined };
-    return store.release({ slotToken, host: this.key, policy: this.policy, ...nothing });
-  }
-}
-
-let host: ServedHost;
-beforeEach(() => {
-  host = new ServedHost();
+let host: HostUnderTest;
+/** How a direct caller names the same host. */
+let direct: { p_hostname_hash: string; p_max_slot_per_host: number; p_max_slot_per_ip: number };
+beforeEach(async () => {
+  await clock.advance(1_000);
+  host = await HostUnderTest.on({ store, other: store, pass: (ms) => clock.advance(ms), close: async () => {} });
+  direct = { p_hostname_hash: host.host, p_max_slot_per_host: 2, p_max_slot_per_ip: 1 };
 });
 
-describe("direct callers and the service share one truth", () => {
-  it("slots of either count against both limits of the other", async () => {
-    const token = await host.take("b1");
-    expect((await caller.tryAcquire("", "b1", host.direct)).status).toBe("IP_TOO_MANY");
-    const direct = await caller.acquire("", "b2", host.direct);
-    expect(await host.try("b2")).toMatchObject({ status: "WAIT", blockedBy: "host-limit" });
-    expect((await caller.tryAcquire("", "b3", host.direct)).status).toBe("QUEUE_FULL");
-    await host.release(token);
-    expect(await host.try("b2")).toMatchObject({ status: "IP_TOO_MANY", blockedBy: "ip-limit" });
-    await caller.release(direct);
-    expect((await host.try("b2")).status).toBe("ACQUIRED");
+/** Takes in what direct callers committed. */
+async function catchUp(): Promise<readonly BookRecord[]> {
+  const { tag, tail } = await store.read(host.host, undefined);
+  const book = tail.kind === "book" ? tail.book : undefined;
+  host.tag = tag;
+  host.head = book?.head as Head;
+  return book?.records ?? [];
+}
+
+describe("direct callers and the service share one state", () => {
+  it("leases and offers of the service count against the limits of a direct caller", async () => {
+    await host.grant("b1");
+    expect((await caller.tryAcquire("", "b-b1", direct)).status).toBe("IP_TOO_MANY");
+    await host.accept({ puts: [offerOf("b2", await host.now())] });
+    expect((await caller.tryAcquire("", "b3", direct)).status).toBe("QUEUE_FULL");
+    expect((await caller.tryAcquire("", "b-b2", direct)).status).toBe("IP_TOO_MANY");
+    await host.pass(60);
+    expect((await caller.tryAcquire("", "b3", direct)).status).toBe("ACQUIRED");
   });
 
-  it("a token is its owner's, through whichever door it goes back", async () => {
-    const ofService = await host.take("b1");
-    const ofDirect = await caller.acquire("", "b2", host.direct);
-    await caller.release(ofService);
-    expect(await host.release(ofService)).toEqual({ isReleased: false });
-    expect(await host.release(ofDirect)).toMatchObject({ isReleased: true, bucket: "b2" });
-    await caller.release(ofDirect);
-    expect((await stores[0].snapshot()).hosts.find((one) => one.host === host.key)).toMatchObject({ inFlight: 0 });
+  it("a grant and a release of a direct caller are change sets, on which the service's next commit conflicts", async () => {
+    const base = await host.accept();
+    const token = await caller.acquire("", "b1", direct);
+    const late = await host.send({ puts: [] });
+    expect(late).toMatchObject({ isOk: false, reason: "conflict" });
+    await caller.release(token, "b1");
+    const { tail } = await store.read(host.host, base);
+    const commits = tail.kind === "changes" ? tail.commits : [];
+    const lease = { kind: "lease", key: token, bucket: "b1", instance: "", isReleased: false, isProbe: false };
+    expect(commits).toMatchObject([
+      { head: { fence: host.head.fence + 1 }, puts: [{ ...lease, fence: host.head.fence + 1 }], dels: [] },
+      { puts: [], dels: [["lease", token]] },
+    ]);
+    expect(commits[1]?.head?.now).toBe(await host.now());
+  });
+
+  it("P2: the service's count includes direct callers' leases", async () => {
+    await caller.acquire("", "b1", direct);
+    await caller.acquire("", "b2", direct);
+    await catchUp();
+    const fence = host.head.fence + 1;
+    const reply = await host.send({ head: { fence }, puts: [leaseOf("x", fence, await host.now())] });
+    expect(reply).toMatchObject({ isOk: false, reason: "slots" });
+  });
+
+  it("a token is its owner's, whichever way it goes back, and the session of the service is remembered", async () => {
+    const token = `slot_${host.host}.random`;
+    const fence = host.head.fence + 1;
+    await host.accept({ head: { fence }, puts: [leaseOf("own", fence, await host.now(), { key: token })] });
+    await caller.release(token);
+    await caller.release(token);
+    const records = await catchUp();
+    expect(records.filter(({ key }) => key === token)).toEqual([]);
+    expect(records).toContainEqual(expect.objectContaining({ kind: "session", key: "s-own", end: "released" }));
   });
 
   it("an id frees nothing that the service gave out", async () => {
-    const token = await host.take("b1");
-    await caller.releaseId(Number.parseInt(token, 10));
-    expect(await stores[0].renew({ slotToken: token })).toMatchObject({ leaseMs: expect.any(Number) });
+    await host.grant("a");
+    const { rows } = await client.query(
+      "SELECT id FROM upstream_slot_pool WHERE token = 'slot_a' AND hostname_pattern = $1",
+      [host.host],
+    );
+    await caller.releaseId(rows[0].id as number);
+    await caller.release(String(rows[0].id));
+    expect(await host.names()).toEqual(["lease slot_a"]);
   });
 
-  it("a bucket cools down for both after a release of either", async () => {
-    host.policy = { ...POLICY, cooldownMs: 60_000 };
-    await host.release(await host.take("b1"));
-    expect((await caller.tryAcquire("", "b1", host.direct)).status).toBe("IP_TOO_MANY");
-    await caller.release(await caller.acquire("", "b2", host.direct));
-    expect(await host.try("b2")).toMatchObject({ status: "IP_TOO_MANY", blockedBy: "cooldown" });
+  it("a release of a direct caller keeps the host's cooldown and spacing", async () => {
+    await host.accept({ puts: [limitsOf({ cooldownMs: 60_000, smoothMs: 500 })] });
+    await caller.release(await caller.acquire("", "b1", direct), "b1");
+    const now = await host.now();
+    expect(await catchUp()).toContainEqual({ kind: "cooldown", key: "b1", until: now + 60_000 });
+    expect(host.head.lastEndAt).toBe(now);
+    const token = await caller.acquire("", "b2", direct);
+    await caller.release(token, "b2");
+    const records = await catchUp();
+    expect(records).toContainEqual(expect.objectContaining({ key: token, isReleased: true, endsAt: now + 500 }));
+    expect((await caller.tryAcquire("", "b1", direct)).status).toBe("IP_TOO_MANY");
   });
 
-  it("the service's sweep leaves a direct caller's cooldown alone, whose length it does not know, for an hour", async () => {
-    await caller.release(await caller.acquire("", "b1", host.direct));
-    await stores[0].cleanup({ waiterTtlMs: 20_000 });
-    expect((await caller.tryAcquire("", "b1", { ...host.direct, p_cooldown_seconds: 60 })).status).toBe("IP_TOO_MANY");
-    const rows = "upstream_ip_cooldown WHERE hostname_pattern = $1";
-    await client.query("UPDATE upstream_ip_cooldown SET last_release_at = last_release_at - interval '1 hour'");
-    expect((await stores[0].cleanup({ waiterTtlMs: 20_000 })).cooldowns).toBeGreaterThan(0);
-    expect(await caller.count(rows, [host.key])).toBe(0);
+  it("a cooldown of the service counts for direct callers", async () => {
+    const until = (await host.now()) + 5_000;
+    await host.accept({ puts: [{ kind: "cooldown", key: "b1", until }] });
+    expect((await caller.tryAcquire("", "b1", direct)).status).toBe("IP_TOO_MANY");
+    await host.pass(5_001);
+    expect((await caller.tryAcquire("", "b1", direct)).status).toBe("ACQUIRED");
   });
 
-  it("waiters of both fill one pool", async () => {
-    host.policy = { ...POLICY, waiters: 2, slots: 1 };
-    await host.take("b0");
-    expect((await caller.register("", "b1", { p_hostname_hash: host.key })).status).toBe("REGISTERED");
-    const waiter = { bucket: "b2", weight: 1, arrivedAt: 0, ttlMs: 20_000, openMs: 60_000, isGrantable: true };
-    const waiters = ["w1", "w2"].map((session) => ({ ...waiter, session }));
-    const batch = { host: host.key, instance: "one", policy: host.policy, isSemaphore: false, waiters };
-    const { verdicts } = await stores[0].register(batch);
-    expect(verdicts.map(({ status }) => status)).toEqual(["WAIT", "QUEUE_FULL"]);
-    const full = { p_hostname_hash: host.key, p_max_waiters_per_host: 2 };
-    expect(await caller.register("", "b3", full)).toEqual({
-      status: "HOST_QUEUE_FULL",
-      queue_depth: 2,
-      ip_queue_depth: 0,
-    });
-    expect(await caller.tryAcquire("", "b2", host.direct)).toMatchObject({ queue_depth: 2, ip_queue_depth: 1 });
+  it("cleanup leaves a direct caller's release alone, whose cooldown it does not know, for an hour", async () => {
+    await caller.release(await caller.acquire("", "b1", direct), "b1");
+    await host.pass(200_000);
+    await store.cleanup({ idleMs: 90_000 });
+    expect((await caller.tryAcquire("", "b1", { ...direct, p_cooldown_seconds: 300 })).status).toBe("IP_TOO_MANY");
+    await host.pass(3_600_000);
+    await store.cleanup({ idleMs: 90_000 });
+    expect(await caller.count("upstream_ip_cooldown WHERE hostname_pattern = $1", [host.host])).toBe(0);
+  });
+
+  it("the caps of a direct caller count sessions of the service that have a place", async () => {
+    const now = await host.now();
+    const outside = waiterOf("out", now, { isInside: false });
+    await host.accept({ puts: [waiterOf("w", now), outside] });
+    expect((await caller.register("", "b1", { p_hostname_hash: host.host })).status).toBe("REGISTERED");
+    const full = { p_hostname_hash: host.host, p_max_waiters_per_host: 2 };
+    const answer = { status: "HOST_QUEUE_FULL", queue_depth: 2, ip_queue_depth: 0 };
+    expect(await caller.register("", "b3", full)).toEqual(answer);
+    expect(await caller.tryAcquire("", "b-w", direct)).toMatchObject({ queue_depth: 2, ip_queue_depth: 1 });
   });
 
   it("the breaker opens for both, and half open it has one probe between them", async () => {
-    for (let i = 0; i < 4; i++) await caller.report("", true, { p_hostname_hash: host.key });
-    expect(await host.try("b1")).toMatchObject({ status: "THROTTLED", code: 503 });
-    expect((await caller.tryAcquire("", "b1", host.direct)).status).toBe("THROTTLED");
-    await client.query(`UPDATE "THROTTLE_PROTECTION" SET opened_at = opened_at - 60000 WHERE "HOSTNAME_HASH" = $1`, [
-      host.key,
-    ]);
-    const probe = await host.take("b1");
-    expect((await caller.tryAcquire("", "b2", host.direct)).status).toBe("QUEUE_FULL");
-    await host.release(probe);
-    await caller.acquire("", "b2", host.direct);
-    expect(await host.try("b3")).toMatchObject({ status: "WAIT", blockedBy: "breaker" });
-    expect(await caller.report("", false, { p_hostname_hash: host.key })).toMatchObject({ IS_PROTECTED: 0 });
-    expect((await host.try("b3")).status).toBe("ACQUIRED");
+    await host.accept({ puts: [limitsOf()] });
+    for (let i = 0; i < 4; i++) await caller.report("", true, { p_hostname_hash: host.host });
+    await catchUp();
+    const openedAt = await host.now();
+    expect(host.head.breaker).toMatchObject({ openedAt, code: 503 });
+    expect((await caller.tryAcquire("", "b1", direct)).status).toBe("THROTTLED");
+    await host.pass(60_001);
+    const now = await host.now();
+    const fence = host.head.fence + 1;
+    await host.accept({ head: { fence }, puts: [leaseOf("probe", fence, now, { isProbe: true })], now });
+    expect((await caller.tryAcquire("", "b2", direct)).status).toBe("QUEUE_FULL");
+    await host.accept({ dels: [["lease", "slot_probe"]] });
+    await caller.acquire("", "b2", direct);
+    expect(await catchUp()).toContainEqual(expect.objectContaining({ kind: "lease", isProbe: true }));
+    await host.accept({ head: { breaker: { code: 0, errors: 0, successes: 0, consecutive: 0 } } });
+    expect((await caller.tryAcquire("", "b3", direct)).status).toBe("ACQUIRED");
   });
 
-  it("what an operator sets counts for direct callers, too", async () => {
-    const limits = { slots: 1, slotsPerBucket: 1 };
-    await stores[0].operate({ kind: "limits", host: host.key, policy: host.policy, limits });
-    await caller.acquire("", "b1", host.direct);
-    expect((await caller.tryAcquire("", "b2", host.direct)).status).toBe("QUEUE_FULL");
+  it("what an operator or a named semaphore fixed comes before a direct caller's own limits", async () => {
+    await host.accept({ puts: [limitsOf({}, { slots: 1 })] });
+    await caller.acquire("", "b1", direct);
+    expect((await caller.tryAcquire("", "b2", direct)).status).toBe("QUEUE_FULL");
+    await catchUp();
+    await host.accept({ head: { capacity: 3, slots: 3 } });
+    expect((await caller.tryAcquire("", "b1", direct)).status).toBe("ACQUIRED");
   });
 
   it("a direct caller does not change the limits that the service keeps for a host", async () => {
-    await host.release(await host.take("b1"));
-    for (const bucket of ["b1", "b2", "b3"])
-      await caller.acquire("", bucket, { ...host.direct, p_max_slot_per_host: 9 });
-    expect((await stores[0].snapshot()).hosts.find((one) => one.host === host.key)).toMatchObject({
-      slots: 2,
-      inFlight: 3,
-    });
-    expect((await host.try("b4")).status).toBe("WAIT");
+    await host.accept({ puts: [limitsOf()] });
+    for (const bucket of ["b1", "b2", "b3"]) await caller.acquire("", bucket, { ...direct, p_max_slot_per_host: 9 });
+    await catchUp();
+    expect(host.head.slots).toBe(2);
   });
 
-  it("racing each other they never exceed a limit, counted from outside and in the tables", async () => {
-    const directs = await Promise.all(
-      Array.from({ length: 8 }, async () => new DirectCaller(await database.connect())),
-    );
-    const held = new Map<string, number>();
-    let most = 0;
-    let granted = 0;
-    const hold = async (bucket: string, giveBack: () => Promise<unknown>) => {
-      granted++;
-      held.set(bucket, (held.get(bucket) ?? 0) + 1);
-      most = Math.max(
-        most,
-        [...held.values()].reduce((sum, n) => sum + n, 0),
-      );
-      expect(held.get(bucket), bucket).toBe(1);
-      expect(
-        await caller.count("upstream_slot_pool WHERE hostname_pattern = $1 AND status = 'locked'", [host.key]),
-      ).toBeLessThan(3);
-      held.set(bucket, (held.get(bucket) ?? 0) - 1);
-      await giveBack();
-    };
-    const direct = async (one: DirectCaller, no: number) => {
-      for (let i = 0; i < 30; i++) {
-        const bucket = `b${(no + i) % 4}`;
-        const { slot_token: token } = await one.tryAcquire("", bucket, host.direct);
-        if (token !== null) await hold(bucket, () => one.release(token));
-      }
-    };
-    const served = async (store: PostgresStore, no: number) => {
-      for (let i = 0; i < 30; i++) {
-        const bucket = `b${(no + i) % 4}`;
-        const verdict = await host.try(bucket, store);
-        if (verdict.status === "ACQUIRED") await hold(bucket, () => host.release(verdict.slot.slotToken, store));
-      }
-    };
-    await Promise.all([
-      ...directs.map(direct),
-      ...stores.flatMap((store) => [served(store, 0), served(store, 1), served(store, 2)]),
-    ]);
-    expect(most).toBe(2);
-    expect(granted).toBeGreaterThan(30);
-    expect((await stores[0].snapshot()).hosts.find((one) => one.host === host.key)).toMatchObject({
-      inFlight: 0,
-      waiting: 0,
-    });
+  it("leases of the service that are over go with a direct caller's grant, and their sessions are remembered", async () => {
+    await host.grant("a", "b");
+    await host.pass(30_001);
+    await caller.acquire("", "b1", direct);
+    const records = await catchUp();
+    expect(records.filter(({ kind }) => kind === "lease")).toHaveLength(1);
+    expect(
+      records
+        .filter(({ kind }) => kind === "session")
+        .map(({ key }) => key)
+        .sort(),
+    ).toEqual(["s-a", "s-b"]);
   });
+});
+
+describe("the service goes first", () => {
+  it("a slot that a direct caller gives back while sessions wait is kept for the service for 50 ms, and its instance is told", async () => {
+    const heard: News[] = [];
+    const instance = `${host.host}-waits`;
+    const stop = store.watch(instance, (news) => heard.push(news));
+    await vi.waitFor(
+      async () => {
+        await host.accept({ wake: [instance] });
+        await vi.waitFor(() => expect(heard.length).toBeGreaterThan(0), { timeout: 200 });
+      },
+      { timeout: 10_000 },
+    );
+    const token = await caller.acquire("", "b1", direct);
+    await catchUp();
+    await host.accept({ puts: [waiterOf("w", await host.now(), { instance })] });
+    const base = host.tag;
+    await caller.release(token, "b1");
+    expect((await caller.tryAcquire("", "b2", direct)).status).toBe("QUEUE_FULL");
+    await vi.waitFor(() =>
+      expect(heard.at(-1)).toMatchObject({ host: host.host, base, changes: { dels: [["lease", token]] } }),
+    );
+    stop();
+    await host.pass(51);
+    expect((await caller.tryAcquire("", "b2", direct)).status).toBe("ACQUIRED");
+  });
+
+  it("while an instance has reserved the next commit a direct caller is not granted a slot, and releases do not take the reservation", async () => {
+    const token = await caller.acquire("", "b1", direct);
+    await host.send({ base: "0.stale", instance: "slow", conflicts: 5 });
+    expect((await caller.tryAcquire("", "b2", direct)).status).toBe("QUEUE_FULL");
+    await caller.release(token, "b1");
+    await catchUp();
+    expect(await host.send({ instance: "fast" })).toMatchObject({ reason: "reserved" });
+    await host.accept({ instance: "slow" });
+    expect((await caller.tryAcquire("", "b2", direct)).status).toBe("ACQUIRED");
+  });
+});
+
+it("racing each other they never exceed a limit, counted from outside and in the tables", async () => {
+  await using own = await TestDatabase.open();
+  const auditor = await own.connect();
+  const stores = [await PostgresStore.open({ dsn: own.dsn }), await PostgresStore.open({ dsn: own.dsn })];
+  const directs = await Promise.all(Array.from({ length: 6 }, async () => new DirectCaller(await own.connect())));
+  const holds = new Holds();
+  const limits = { p_hostname_hash: "both", p_max_slot_per_host: 2, p_max_slot_per_ip: 1 };
+  let [served, taken] = [0, 0];
+  const callDirectly = async (one: DirectCaller, no: number) => {
+    for (let i = 0; i < 25; i++) {
+      const bucket = `b${(no + i) % 4}`;
+      const { slot_token: token } = await one.tryAcquire("", bucket, limits);
+      if (token === null) continue;
+      taken++;
+      holds.take(bucket);
+      await one.count("slotkeeper_host");
+      holds.giveBack(bucket);
+      await one.release(token, bucket);
+    }
+  };
+  const callService = async (one: Contender, no: number) => {
+    for (let [i, got] = [0, 0]; got < 5; i++) {
+      const bucket = `b${(no + i) % 4}`;
+      const lease = await one.take(bucket);
+      if (lease === undefined) continue;
+      got++;
+      served++;
+      holds.take(bucket);
+      await auditor.query("SELECT 1");
+      holds.giveBack(bucket);
+      await one.giveBack(lease);
+    }
+  };
+  const contenders = stores.flatMap((one, at) => [0, 1].map((no) => new Contender(one, "both", `i${at}${no}`, 2)));
+  const seen = await audited(auditor, () =>
+    Promise.all([...directs.map(callDirectly), ...contenders.map(callService)]),
+  );
+  for (const one of stores) await one.close();
+  expect(seen).toEqual([]);
+  expect([holds.mostHeld, holds.mostOfBucket]).toEqual([2, 1]);
+  expect([taken > 5, served]).toEqual([true, 20]);
 });

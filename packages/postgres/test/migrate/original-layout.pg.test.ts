@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { migrate } from "@slotkeeper/postgres";
+import { migrate, PostgresStore } from "@slotkeeper/postgres";
 import { dumpSchema, TestDatabase } from "@slotkeeper/testkit/postgres";
 import type { Client } from "pg";
 import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
@@ -96,10 +96,34 @@ describe("a database with the original layout and live rows", () => {
 
   it("frees what nobody released after one lease", async () => {
     await client.query("UPDATE upstream_slot_pool SET ends_at = ends_at - 30000 WHERE status = 'locked'");
-    await client.query("UPDATE slotkeeper_host SET next_end_at = next_end_at - 30000");
     expect(await caller.call("func_cleanup_zombie_slots", { p_zombie_timeout_seconds: 30 })).toEqual([
       { func_cleanup_zombie_slots: 4 },
     ]);
+  });
+});
+
+describe("what the service finds of an original", () => {
+  it("is a host with leases, above whose fences it grants", async () => {
+    const { client, target } = await newSchema();
+    await client.query(ORIGINAL);
+    await migrate(target);
+    const store = await PostgresStore.open(target);
+    const { tag, tail } = await store.read(sha256("example.com"), undefined);
+    expect(tag).toMatch(/^\d+\.[0-9a-f]+$/);
+    const book = tail.kind === "book" ? tail.book : undefined;
+    expect(book?.records.map((record) => (record.kind === "lease" ? [record.key, record.bucket] : record))).toEqual([
+      ["1", "b1"],
+      ["2", "b2"],
+      ["4", "b3"],
+    ]);
+    const fences = book?.records.map((record) => (record.kind === "lease" ? record.fence : 0)) ?? [];
+    expect(book?.head).toMatchObject({ slots: 4, fence: Math.max(...fences) });
+    const throttled = (await store.peek(["throttled-hash"])).get("throttled-hash");
+    expect(throttled?.head).toMatchObject({
+      hostname: "throttled.example",
+      breaker: { code: 429, openedAt: expect.any(Number) },
+    });
+    await store.close();
   });
 });
 

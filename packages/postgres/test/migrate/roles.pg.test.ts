@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { PostgresStore } from "@slotkeeper/postgres";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
+import { HostUnderTest } from "@slotkeeper/testkit/store-conformance";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const ROLES = readFileSync(new URL("../../sql/roles.sql", import.meta.url), "utf8");
@@ -64,7 +65,19 @@ describe("slotkeeper_service", () => {
     const dsn = new URL(database.directDsn);
     dsn.searchParams.set("options", "-c role=slotkeeper_service");
     const store = await PostgresStore.open({ dsn: dsn.href, poolSize: 1 });
-    expect(await store.snapshot()).toMatchObject({ hosts: expect.any(Array) });
+    const host = await HostUnderTest.on({
+      store,
+      other: store,
+      pass: () => Promise.resolve(),
+      close: () => store.close(),
+    });
+    await host.grant("a");
+    expect(await host.names()).toEqual(["lease slot_a"]);
+    await store.beat({ instance: "one", ttlMs: 1_000, about: {}, hosts: [[host.host, host.tag]] });
+    expect([...(await store.peek([host.host])).keys()]).toEqual(await store.hostKeys());
+    expect(await store.totals()).toMatchObject({ hosts: 1, inFlight: 1 });
+    expect(await store.tokenKeys("key")).toEqual(["key"]);
+    expect((await store.cleanup({ idleMs: 1 })).failures).toEqual([]);
     expect(await store.isReady()).toBe(true);
     await store.close();
     await expect(as("slotkeeper_service", "SELECT FROM upstream_slot_pool")).rejects.toThrow(/permission denied/);
@@ -73,24 +86,72 @@ describe("slotkeeper_service", () => {
   });
 });
 
+describe("isReady", () => {
+  const open = () => {
+    const dsn = new URL(database.directDsn);
+    dsn.searchParams.set("options", "-c role=slotkeeper_service");
+    return PostgresStore.open({ dsn: dsn.href, poolSize: 1 });
+  };
+
+  it.each([
+    "EXECUTE ON FUNCTION slotkeeper_commit",
+    "EXECUTE ON FUNCTION slotkeeper_forget_rows",
+    "EXECUTE ON FUNCTION slotkeeper_ready",
+  ])("is false where only the service's %s is missing", async (right) => {
+    const store = await open();
+    await owner.query(`REVOKE ${right} FROM slotkeeper_service`);
+    expect(await store.isReady()).toBe(false);
+    await owner.query(`GRANT ${right} TO slotkeeper_service`);
+    expect(await store.isReady()).toBe(true);
+    await store.close();
+  });
+
+  it.each(["UPDATE ON upstream_slot_pool", "INSERT ON slotkeeper_tail"])(
+    "is false where only the owner's %s is missing",
+    async (right) => {
+      const role = `table_owner_${Date.now()}`;
+      await owner.query(
+        `CREATE ROLE ${role}; GRANT USAGE ON SCHEMA public TO ${role}; GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`,
+      );
+      await owner.query(`BEGIN; ALTER FUNCTION slotkeeper_commit OWNER TO ${role}; REVOKE ${right} FROM ${role}`);
+      try {
+        expect((await owner.query("SELECT slotkeeper_ready(1) AS ready")).rows).toEqual([{ ready: false }]);
+        await owner.query(`GRANT ${right} TO ${role}`);
+        expect((await owner.query("SELECT slotkeeper_ready(1) AS ready")).rows).toEqual([{ ready: true }]);
+      } finally {
+        await owner.query(`ROLLBACK; DROP OWNED BY ${role}; DROP ROLE ${role}`);
+      }
+    },
+  );
+
+  it("is false on a database that can only be read", async () => {
+    const client = await database.openSession();
+    await client.query("SET default_transaction_read_only = on");
+    expect((await client.query("SELECT slotkeeper_ready(1) AS ready")).rows).toEqual([{ ready: false }]);
+  });
+});
+
 describe("slotkeeper_reader", () => {
-  it("reads tables and the snapshot", async () => {
+  it("reads tables and sums", async () => {
     await as("slotkeeper_reader", "SELECT id, hostname_pattern, status, ends_at FROM upstream_slot_pool");
     for (const table of [
       "upstream_ip_cooldown",
       "upstream_ip_queue_depth",
       '"THROTTLE_PROTECTION"',
       "slotkeeper_host",
+      "slotkeeper_record",
     ]) {
       await as("slotkeeper_reader", `SELECT * FROM ${table}`);
     }
-    await as("slotkeeper_reader", "SELECT slotkeeper_snapshot()");
+    await as("slotkeeper_reader", "SELECT slotkeeper_totals(1), slotkeeper_host_keys(1), slotkeeper_instances(1)");
   });
 
   it.each([
     "SELECT token FROM upstream_slot_pool",
     "SELECT * FROM slotkeeper_token_key",
-    "SELECT slotkeeper_token_keys('x')",
+    "SELECT slotkeeper_token_keys(1, 'x')",
+    "SELECT changes FROM slotkeeper_tail",
+    "SELECT slotkeeper_peek(1, '{}')",
     "UPDATE upstream_slot_pool SET status = 'available'",
     "DELETE FROM upstream_ip_cooldown",
     TRY,
@@ -108,16 +169,17 @@ describe("slotkeeper_postgrest", () => {
 
   it.each([
     "SELECT FROM upstream_slot_pool",
-    "SELECT slotkeeper_snapshot()",
-    "SELECT slotkeeper_token_keys('x')",
-    "SELECT slotkeeper_new_token(1)",
+    "SELECT slotkeeper_peek(1, '{}')",
+    "SELECT slotkeeper_token_keys(1, 'x')",
+    "SELECT slotkeeper_random()",
+    "SELECT slotkeeper_commit(1, 'h', 'i', NULL, '1.a', 0, NULL, '{}', 0)",
   ])("is refused %s", async (sql) => {
     await expect(as("slotkeeper_postgrest", sql)).rejects.toThrow(/permission denied/);
   });
 
   it("is not led astray by tables of a caller's own: the functions keep their search path", async () => {
     const client = await database.openSession({ options: "-c role=slotkeeper_postgrest" });
-    await client.query("CREATE TEMP TABLE slotkeeper_account (host text)").catch(() => {});
+    await client.query("CREATE TEMP TABLE slotkeeper_record (host text)").catch(() => {});
     await client.query("SET search_path = pg_temp");
     const { rows } = await client.query(
       "SELECT status FROM public.download_try_acquire_slot('', 'path.example', 'b', 0, 5, 1)",

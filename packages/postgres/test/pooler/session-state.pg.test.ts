@@ -1,9 +1,8 @@
 import { migrate, migrationScript, PostgresStore } from "@slotkeeper/postgres";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
+import { HostUnderTest, waiterOf } from "@slotkeeper/testkit/store-conformance";
 import { Client } from "pg";
 import { afterAll, expect, test, vi } from "vitest";
-import { Churn } from "../store/churn.ts";
-import { OPEN_LIMITS } from "../store/race.ts";
 import { leftInSession } from "./left-in-session.ts";
 
 /** What lets a transaction pooler sit in between (D1 of the store, M4 of migrate), shown in the sessions themselves. */
@@ -11,29 +10,49 @@ import { leftInSession } from "./left-in-session.ts";
 const database = await TestDatabase.open();
 afterAll(() => database.close());
 
-/** A little of everything that a service asks of its store. */
+/** A little of everything that an instance asks of its store. */
 async function useStore(store: PostgresStore): Promise<void> {
-  const policy = { ...OPEN_LIMITS, slots: 4, cooldownMs: 1 };
-  const about = { url: "http://one.example" };
-  await new Churn(store, policy).round("h");
-  await store.checkThrottle({ host: "h", policy });
-  await store.report({ host: "h", policy, status: 503 });
-  await store.operate({ kind: "limits", host: "h", policy, limits: { slots: 2, slotsPerBucket: 1 } });
-  await store.operate({ kind: "breaker", host: "h", policy, isOpen: true });
-  await store.operate({ kind: "revoke", slot: 1 });
-  await store.announce({ instance: "one", ttlMs: 1_000, about });
-  await Promise.all([store.snapshot(), store.totals(), store.hostKeys(), store.instances(), store.tokenKeys("k")]);
-  await store.cleanup({ waiterTtlMs: 1, resetSmoothing: true });
+  const host = await HostUnderTest.on({ store, other: store, pass: async () => {}, close: async () => {} });
+  await host.grant("a", "b");
+  await host.accept({ puts: [waiterOf("w", host.head.now)], dels: [["lease", "slot_a"]], wake: ["one"] });
+  await host.send({ base: "0.stale", conflicts: 5 });
+  await store.read(host.host, "0.stale");
+  await store.beat({ instance: "one", ttlMs: 1_000, about: {}, hosts: [[host.host, undefined]] });
+  await Promise.all([
+    store.peek([host.host]),
+    store.totals(),
+    store.hostKeys(),
+    store.instances(),
+    store.tokenKeys("k"),
+  ]);
+  await host.forget();
+  await store.cleanup({ idleMs: 1 });
   expect(await store.isReady()).toBe(true);
 }
 
-test("D1: no call of the store leaves anything in its session", async () => {
+test("D1: no call of the store leaves anything in its session but its own statements, named by their text", async () => {
   const queries = vi.spyOn(Client.prototype, "query");
   const store = await PostgresStore.open({ dsn: database.directDsn, poolSize: 1 });
   await useStore(store);
   const sessions = [...new Set(queries.mock.contexts as Client[])];
   expect(sessions).toHaveLength(1);
-  expect(await leftInSession(sessions[0] as Client)).toEqual([]);
+  const left = await leftInSession(sessions[0] as Client);
+  expect(left.filter((what) => !/^statement slotkeeper_[0-9a-f]{32}$/.test(what))).toEqual([]);
+  expect(left.length).toBeGreaterThan(5);
+  await store.close();
+});
+
+test("D1: where a pooler loses prepared statements, the store goes on without them", async () => {
+  const store = await PostgresStore.open({ dsn: database.directDsn, poolSize: 1 });
+  const queries = vi.spyOn(Client.prototype, "query");
+  const host = await HostUnderTest.on({ store, other: store, pass: async () => {}, close: async () => {} });
+  await host.accept();
+  const [session] = queries.mock.contexts as [Client];
+  // The next statement meets a session in which nothing was prepared, as behind a pooler that cannot follow.
+  await session.query("DEALLOCATE ALL");
+  await host.accept();
+  await host.accept();
+  expect(queries.mock.calls.map(([query]) => (query as { name?: string }).name).at(-1)).toBeUndefined();
   await store.close();
 });
 

@@ -1,7 +1,7 @@
 import { PostgresStore } from "@slotkeeper/postgres";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
+import { HostUnderTest } from "@slotkeeper/testkit/store-conformance";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { OPEN_LIMITS } from "../store/race.ts";
 
 /** Only where there is one: `node scripts/test-pooler.mjs`. */
 describe.skipIf(process.env["POOLER_URL"] === undefined)("a transaction pooler", () => {
@@ -29,13 +29,14 @@ describe.skipIf(process.env["POOLER_URL"] === undefined)("a transaction pooler",
 
   it("that has no session to give costs a call its time-out, retryable, and nothing afterwards", async () => {
     const store = await PostgresStore.open({ dsn: database.dsn, timeoutMs: 300 });
-    const waiter = { session: "s", bucket: "b", weight: 1, arrivedAt: 1, ttlMs: 60_000, openMs: 1, isGrantable: true };
-    const batch = { host: "h", instance: "i", policy: OPEN_LIMITS, isSemaphore: false, waiters: [waiter] };
+    const host = await HostUnderTest.on({ store, other: store, pass: async () => {}, close: async () => {} });
+    await host.accept();
+    const commit = await host.commitOf({});
     const greedy = await connect(3);
     await Promise.all(greedy.map((client) => client.query("BEGIN")));
-    await expect(store.tryAcquire(batch)).rejects.toMatchObject({ code: "DATABASE_UNAVAILABLE", retryable: true });
+    await expect(store.commit(commit)).rejects.toMatchObject({ code: "DATABASE_UNAVAILABLE", retryable: true });
     await Promise.all(greedy.map((client) => client.query("ROLLBACK")));
-    expect((await store.tryAcquire(batch)).verdicts[0]?.status).toBe("ACQUIRED");
+    expect(await store.commit(commit)).toMatchObject({ isOk: true });
     await store.close();
   });
 });

@@ -5,7 +5,7 @@ interface Notice {
   readonly where?: string | undefined;
 }
 
-/** The plan of every statement that a call runs inside its functions, as auto_explain tells it, without costs. */
+/** The plan of every statement that a call runs inside its functions, as auto_explain reports it. */
 export class CapturedPlans {
   readonly #client: Client;
   readonly #notices: Notice[] = [];
@@ -19,22 +19,26 @@ export class CapturedPlans {
     await client.query(`
       LOAD 'auto_explain';
       SET auto_explain.log_min_duration = 0;
+      SET auto_explain.log_analyze = on;
+      SET auto_explain.log_timing = off;
+      SET auto_explain.log_buffers = off;
       SET auto_explain.log_nested_statements = on;
       SET auto_explain.log_level = 'notice';
       SET client_min_messages = notice;`);
-    // Before version 16 it tells no parameters.
+    // Before version 16 it reports no parameters.
     await client.query(
       "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'auto_explain.log_parameter_max_length'",
     );
     return new CapturedPlans(client);
   }
 
-  /** Runs a statement; its plans, each statement of each function once, in the order of the functions' names. */
-  async of(text: string, values: readonly unknown[]): Promise<{ readonly plans: string; readonly reply: unknown }> {
+  /** Runs a statement. Returns its plans without costs, each statement once, and the most rows that any node read. */
+  async of(text: string, values: readonly unknown[]): Promise<{ plans: string; mostRows: number; reply: unknown }> {
     this.#notices.length = 0;
     const { rows } = await this.#client.query<{ reply: unknown }>(text, values as unknown[]);
-    const plans = new Set(this.#notices.map(planOf).filter((plan) => plan !== undefined));
-    return { plans: `${[...plans].sort().join("\n\n")}\n`, reply: rows[0]?.reply };
+    const found = this.#notices.map(planOf).filter((plan) => plan !== undefined);
+    const plans = `${[...new Set(found.map(withoutFigures))].sort().join("\n\n")}\n`;
+    return { plans, mostRows: Math.max(0, ...found.flatMap(rowsOf)), reply: rows[0]?.reply };
   }
 }
 
@@ -44,6 +48,21 @@ function planOf({ message = "", where = "" }: Notice): string | undefined {
     /plan:\nQuery Text: ([\s\S]*?)\n((?:[A-Z][^\n]*)(?:\n +[^\n]*)*)$/.exec(message) ?? [];
   const [, name] = /PL\/pgSQL function (\w+)/.exec(where) ?? [];
   if (name === undefined || !/ on /.test(plan)) return undefined;
-  const shape = plan.replaceAll(/ {2}\(cost=[^)]*\)/g, "");
-  return `${name}\n  ${query.trim().replaceAll(/\s+/g, " ")}\n${shape.replaceAll(/^/gm, "    ")}`;
+  return `${name}\n  ${query.trim().replaceAll(/\s+/g, " ")}\n${plan.replaceAll(/^/gm, "    ")}`;
+}
+
+function withoutFigures(plan: string): string {
+  return plan
+    .replaceAll(/ {2}\(cost=[^)]*\)/g, "")
+    .replaceAll(/ \((?:actual [^)]*|never executed)\)/g, "")
+    .replaceAll(
+      /\n *(?:Heap Fetches|Rows Removed|Index Searches|Heap Blocks|Buffers|Tuples|Sort Method|Batches|Storage)[^\n]*/g,
+      "",
+    );
+}
+
+function rowsOf(plan: string): number[] {
+  return [...plan.matchAll(/actual rows=([\d.]+) loops=(\d+)|Rows Removed by [\w ]+: ([\d.]+)/g)].map(
+    ([, rows, loops, removed]) => Number(removed ?? Number(rows) * Number(loops)),
+  );
 }

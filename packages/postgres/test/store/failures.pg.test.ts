@@ -1,9 +1,7 @@
-import { migrate, PostgresStore } from "@slotkeeper/postgres";
-import type { HostPolicy, SlotStore, Waiter } from "@slotkeeper/queue";
+import { DatabaseError, migrate, PostgresStore, SCHEMA_NUMBER } from "@slotkeeper/postgres";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { OPEN_LIMITS } from "./race.ts";
-import { VirtualDatabase } from "./virtual-database.ts";
+import { accountOf, HostUnderTest } from "@slotkeeper/testkit/store-conformance";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 let database: TestDatabase;
 let store: PostgresStore;
@@ -17,118 +15,117 @@ afterAll(async () => {
   await database.close();
 });
 
-function tryFor(
-  to: SlotStore,
-  host: string,
-  names: readonly string[],
-  more: Partial<HostPolicy> = {},
-  instance = "one",
-) {
-  const waiters: Waiter[] = names.map((session, at) => {
-    const given = { weight: 1, arrivedAt: at, ttlMs: 10_000, openMs: 60_000, isGrantable: true };
-    return { session: `${host} ${session}`, bucket: session.split("-")[0] as string, ...given };
+const hostOn = (on: PostgresStore) =>
+  HostUnderTest.on({ store: on, other: on, pass: async () => {}, close: async () => {} });
+
+describe("a host whose row a stranger keeps locked", () => {
+  test("P7: does not use up the pool: other hosts go on while its calls wait, and it goes on afterwards", async () => {
+    const [stuck, free] = [await hostOn(store), await hostOn(store)];
+    await stuck.accept();
+    const stranger = await database.connect();
+    await stranger.query("BEGIN");
+    await stranger.query("SELECT FROM slotkeeper_host WHERE host = $1 FOR UPDATE", [stuck.host]);
+    const commits = await Promise.all(Array.from({ length: 12 }, () => stuck.commitOf({ now: stuck.head.now })));
+    const waiting = Promise.allSettled(commits.map((commit) => store.commit(commit)));
+    for (let at = 0; at < 20; at++) await free.accept();
+    expect((await store.cleanup({ idleMs: 1e9 })).failures).toEqual([]);
+    await store.beat({ instance: "one", ttlMs: 1, about: {}, hosts: [[stuck.host, stuck.tag]] });
+    await stranger.query("ROLLBACK");
+    const replies = await waiting;
+    expect(replies.filter((reply) => reply.status === "fulfilled" && reply.value.isOk)).toHaveLength(1);
   });
-  return to.tryAcquire({ host, instance, policy: { ...OPEN_LIMITS, ...more }, isSemaphore: false, waiters });
-}
 
-const statuses = async (...given: Parameters<typeof tryFor>) =>
-  (await tryFor(...given)).verdicts.map(({ status }) => status);
-
-test("a host that somebody keeps locked holds up nobody else, and its own callers get a retryable error", async () => {
-  await tryFor(store, "stuck", ["a-1"]);
-  const client = await database.connect();
-  await client.query("ALTER FUNCTION slotkeeper_try_acquire(jsonb) SET lock_timeout = '50ms'");
-  await client.query("BEGIN");
-  await client.query("SELECT FROM slotkeeper_host WHERE host = 'stuck' FOR UPDATE");
-  const stuck = tryFor(store, "stuck", ["b-1"]);
-  const [other] = await Promise.all([
-    statuses(store, "free", ["a-1"]),
-    expect(stuck).rejects.toMatchObject({ code: "DATABASE_UNAVAILABLE", retryable: true, state: "55P03" }),
-  ]);
-  expect(other).toEqual(["ACQUIRED"]);
-  expect((await store.cleanup({ waiterTtlMs: 20_000 })).failures).toEqual([]);
-  await client.query("ROLLBACK");
-  expect(await statuses(store, "stuck", ["b-1"])).toEqual(["ACQUIRED"]);
+  test("fails its callers with a retryable error once they have waited long enough", async () => {
+    const stuck = await hostOn(store);
+    await stuck.accept();
+    const stranger = await database.connect();
+    await stranger.query("ALTER FUNCTION slotkeeper_commit SET lock_timeout = '50ms'");
+    await stranger.query("BEGIN");
+    await stranger.query("SELECT FROM slotkeeper_host WHERE host = $1 FOR UPDATE", [stuck.host]);
+    const failure = { code: "DATABASE_UNAVAILABLE", retryable: true, state: "55P03" };
+    await expect(stuck.send()).rejects.toMatchObject(failure);
+    await stranger.query("ROLLBACK");
+    await stuck.accept();
+  });
 });
 
-test("cut connections cost the calls under way, and nothing afterwards", async () => {
-  await tryFor(store, "cut", ["a-1"]);
+test("P8: cut connections fail the calls under way, and the same commit again is accepted", async () => {
+  const host = await hostOn(store);
+  await host.accept();
   const client = await database.openSession();
   const cut =
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'slotkeeper' AND datname = current_database()";
-  await client.query(cut);
-  const outcomes = await Promise.allSettled(["b-1", "c-1", "d-1"].map((name) => tryFor(store, "cut", [name])));
-  for (const outcome of outcomes)
-    if (outcome.status === "rejected") expect(outcome.reason).toMatchObject({ retryable: true });
-  expect(await statuses(store, "cut", ["a-1"])).toEqual(["ACQUIRED"]);
+  const commit = await host.commitOf({ puts: [accountOf("b", host.head.now, 1)] });
+  await Promise.all([store.commit(commit).catch(() => {}), client.query(cut)]);
+  // A connection of the pool that was idle is found to be cut when it is used.
+  for (let left = 4; ; left--) {
+    const reply = await store.commit(commit).catch((error: unknown) => error);
+    if (!(reply instanceof DatabaseError)) {
+      expect(reply).toMatchObject({ isOk: true });
+      break;
+    }
+    expect([reply.retryable, left > 0]).toEqual([true, true]);
+  }
+  expect(await host.names()).toEqual(["account b"]);
 });
 
-test("a function that is missing is an error that repeating does not heal", async () => {
+test("a function that is missing is an error that repeating does not heal, and each step of a cleanup runs", async () => {
   const own = await TestDatabase.open();
   const broken = await PostgresStore.open({ dsn: own.dsn });
+  const host = await hostOn(broken);
+  await host.accept();
   const client = await own.connect();
-  await client.query("DROP FUNCTION slotkeeper_renew(text)");
-  await expect(broken.renew({ slotToken: "x" })).rejects.toMatchObject({ code: "DATABASE_REFUSED", retryable: false });
-  await client.query("DROP FUNCTION slotkeeper_sweep_cooldowns()");
-  const reply = await broken.cleanup({ waiterTtlMs: 1 });
-  expect(reply.failures).toHaveLength(1);
-  expect(reply).toMatchObject({ cooldowns: 0, slots: 0 });
+  await client.query("DROP FUNCTION slotkeeper_forget_rows(integer)");
+  await client.query("UPDATE slotkeeper_host SET updated_at = 0");
+  const { hosts, failures } = await broken.cleanup({ idleMs: 1 });
+  expect([hosts, failures]).toEqual([1, [expect.objectContaining({ code: "DATABASE_REFUSED", retryable: false })]]);
   await broken.close();
   await own.close();
 });
 
-test("each step of a cleanup runs even if another failed", async () => {
-  const virtual = await VirtualDatabase.open(Date.now());
-  await tryFor(virtual.store, "old", ["a-1", "b-1"], { slots: 1, leaseMs: 1_000 });
-  await virtual.client.query("DROP FUNCTION slotkeeper_sweep_cooldowns()");
-  await virtual.pass(60_000);
-  const reply = await virtual.store.cleanup({ waiterTtlMs: 20_000 });
-  expect(reply.failures).toHaveLength(1);
-  expect(reply).toMatchObject({ slots: 1, waiters: 1, sessions: 1 });
-  await virtual.close();
-});
-
-test("the waiters of an instance that fell silent leave the pool after five seconds", async () => {
-  const virtual = await VirtualDatabase.open(Date.now());
-  const limits = { slots: 1, waiters: 1 };
-  await tryFor(virtual.store, "h", ["z-1"], limits);
-  expect(await statuses(virtual.store, "h", ["a-1"], limits, "dead")).toEqual(["WAIT"]);
-  await virtual.pass(4_900);
-  expect(await statuses(virtual.store, "h", ["b-1"], limits)).toEqual(["QUEUE_FULL"]);
-  await virtual.pass(200);
-  expect(await statuses(virtual.store, "h", ["b-1"], limits)).toEqual(["WAIT"]);
-  await virtual.close();
-});
-
-test("what became of a session is known until its deadline, and a host without users is forgotten but for its fence", async () => {
-  const virtual = await VirtualDatabase.open(Date.now());
-  const first = await tryFor(virtual.store, "h", ["a-1"]);
-  const slot = first.verdicts[0]?.status === "ACQUIRED" ? first.verdicts[0].slot : undefined;
-  const rest = { host: "h", policy: OPEN_LIMITS, hitAgoMs: undefined, status: undefined, uncollectedBy: undefined };
-  await virtual.store.release({ slotToken: slot?.slotToken ?? "", ...rest });
-  await virtual.pass(9_900);
-  expect(await statuses(virtual.store, "h", ["a-1"])).toEqual(["ENDED"]);
-  await virtual.pass(200_000);
-  await virtual.store.cleanup({ waiterTtlMs: 20_000 });
-  expect((await virtual.store.snapshot()).hosts).toEqual([]);
-  // The clock is set back an hour: the fence grows all the same.
-  await virtual.pass(-3_600_000);
-  const again = await tryFor(virtual.store, "h", ["a-1"]);
-  const fence = again.verdicts[0]?.status === "ACQUIRED" ? again.verdicts[0].slot.fence : 0;
-  expect(fence).toBeGreaterThan(slot?.fence ?? Number.POSITIVE_INFINITY);
-  await virtual.close();
+test("a fleet of mixed versions is refused by the number in the schema, and says what to do", async () => {
+  const own = await TestDatabase.open();
+  const client = await own.connect();
+  const { rows } = await client.query("SELECT slotkeeper_schema_number() AS number");
+  expect(rows).toEqual([{ number: SCHEMA_NUMBER }]);
+  const older = await PostgresStore.open({ dsn: own.dsn });
+  const host = await hostOn(older);
+  await host.accept();
+  // A newer version has migrated the database while this one runs.
+  await client.query(
+    `CREATE OR REPLACE FUNCTION slotkeeper_schema_number() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT ${SCHEMA_NUMBER + 1}'`,
+  );
+  const refused = {
+    code: "DATABASE_REFUSED",
+    retryable: false,
+    state: "SK001",
+    message: expect.stringMatching(
+      /has schema number 2 and the caller 1: all instances of a fleet must run the same version/,
+    ),
+  };
+  const commit = await host.commitOf({ now: host.head.now });
+  const beat = { instance: "one", ttlMs: 1, about: {}, hosts: [] };
+  await expect(older.commit(commit)).rejects.toMatchObject(refused);
+  await expect(older.read(host.host, undefined)).rejects.toMatchObject(refused);
+  await expect(older.beat(beat)).rejects.toMatchObject(refused);
+  await expect(older.peek([])).rejects.toMatchObject(refused);
+  await expect(older.totals()).rejects.toMatchObject(refused);
+  await expect(older.tokenKeys("x")).rejects.toMatchObject(refused);
+  expect((await older.cleanup({ idleMs: 1 })).failures).toMatchObject([refused, refused]);
+  expect(await older.isReady()).toBe(false);
+  await older.close();
+  await own.close();
 });
 
 test("the store works in a schema of any name, and instances share the keys that sign", async () => {
   const own = await TestDatabase.open({ isEmpty: true });
   const schema = 'Slots "of" us';
   await migrate({ dsn: own.dsn, schema });
-  const [one, two] = await Promise.all([
-    PostgresStore.open({ dsn: own.dsn, schema }),
-    PostgresStore.open({ dsn: own.dsn, schema }),
-  ]);
-  expect(await statuses(one, "h", ["a-1"], { slots: 1 })).toEqual(["ACQUIRED"]);
-  expect(await statuses(two, "h", ["b-1"], { slots: 1 })).toEqual(["WAIT"]);
+  const options = { dsn: own.dsn, schema };
+  const [one, two] = await Promise.all([PostgresStore.open(options), PostgresStore.open(options)]);
+  const host = await hostOn(one);
+  await host.grant("a");
+  expect(await two.hostKeys()).toEqual([host.host]);
   const [keys, others] = await Promise.all([one.tokenKeys("mine"), two.tokenKeys("yours")]);
   expect(keys).toEqual(others);
   expect(keys).toHaveLength(1);
@@ -137,15 +134,42 @@ test("the store works in a schema of any name, and instances share the keys that
   await own.close();
 });
 
-test("a release goes to its token's host, whatever the caller believes", async () => {
-  const first = await tryFor(store, "here", ["a-1"], { slots: 1 });
-  const slotToken = first.verdicts[0]?.status === "ACQUIRED" ? first.verdicts[0].slot.slotToken : "";
-  const policy = { ...OPEN_LIMITS, slots: 1 };
-  const rest = { slotToken, policy, hitAgoMs: undefined, status: undefined, uncollectedBy: undefined };
-  expect(await store.release({ host: "there", ...rest })).toMatchObject({
-    isReleased: true,
-    host: "here",
-    bucket: "a",
-  });
-  expect(await store.release({ host: undefined, ...rest })).toEqual({ isReleased: false });
+test("P3: a new host's fences start above those of all forgotten hosts, and forgotten hosts use up no ids", async () => {
+  const own = await TestDatabase.open();
+  const mine = await PostgresStore.open({ dsn: own.dsn });
+  const client = await own.connect();
+  const ids: unknown[] = [];
+  for (let round = 0; round < 5; round++) {
+    const host = await hostOn(mine);
+    await host.grant("a", "b");
+    const { rows } = await client.query(
+      "SELECT array_agg(id ORDER BY id) AS ids FROM upstream_slot_pool WHERE status = 'locked'",
+    );
+    ids.push(rows[0].ids);
+    await client.query("UPDATE upstream_slot_pool SET ends_at = 0 WHERE status = 'locked'");
+    await client.query("UPDATE slotkeeper_host SET updated_at = 0");
+    expect(await mine.cleanup({ idleMs: 1 })).toMatchObject({ hosts: 1 });
+  }
+  expect(ids).toEqual(Array.from({ length: 5 }, () => ids[0]));
+  const { rows } = await client.query(
+    "SELECT last_value::int, (SELECT count(*)::int FROM upstream_slot_pool) AS rows FROM upstream_slot_pool_id_seq",
+  );
+  expect(rows).toEqual([{ last_value: 2, rows: 2 }]);
+  await mine.close();
+  await own.close();
+});
+
+test("a slot row can be made at the end of the sequence, where ids of an original may be in use", async () => {
+  const own = await TestDatabase.open();
+  const mine = await PostgresStore.open({ dsn: own.dsn });
+  const client = await own.connect();
+  const first = await hostOn(mine);
+  await first.grant("a");
+  await client.query("SELECT setval('upstream_slot_pool_id_seq', 2147483646)");
+  const second = await hostOn(mine);
+  await second.grant("a", "b");
+  const { rows } = await client.query("SELECT id FROM upstream_slot_pool ORDER BY id");
+  expect(rows.map(({ id }) => id as number)).toEqual([1, 2, 2_147_483_647]);
+  await mine.close();
+  await own.close();
 });

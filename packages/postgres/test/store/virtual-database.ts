@@ -1,47 +1,51 @@
 import { PostgresStore } from "@slotkeeper/postgres";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
+import type { StoreUnderTest } from "@slotkeeper/testkit/store-conformance";
 import type { Client } from "pg";
+import { TestClock } from "../test-clock.ts";
 
-/** A store whose database has the time that the test says: the database's only clock is replaced in this database. */
-export class VirtualDatabase {
+/** Two stores, as two instances have them, whose database has the time that the test says. */
+export class VirtualDatabase implements StoreUnderTest {
   readonly store: PostgresStore;
+  readonly other: PostgresStore;
   readonly client: Client;
-  readonly #database: TestDatabase;
-  #now: number;
+  readonly database: TestDatabase;
+  readonly #clock: TestClock;
+  readonly #reopened: PostgresStore[] = [];
 
-  private constructor(database: TestDatabase, store: PostgresStore, client: Client, now: number) {
-    this.#database = database;
+  private constructor(database: TestDatabase, stores: readonly PostgresStore[], client: Client, clock: TestClock) {
+    const [store, other] = stores as [PostgresStore, PostgresStore];
+    this.database = database;
     this.store = store;
+    this.other = other;
     this.client = client;
-    this.#now = now;
+    this.#clock = clock;
   }
 
-  /** `options`: settings that the store's sessions have before it comes. */
-  static async open(now: number, poolSize = 1, options?: string): Promise<VirtualDatabase> {
+  /** `options`: settings that the stores' sessions have before any call. */
+  static async open({ poolSize = 4, options = "" } = {}): Promise<VirtualDatabase> {
     const database = await TestDatabase.open();
     const client = await database.connect();
-    await client.query(`
-      CREATE TABLE test_clock (now double precision);
-      INSERT INTO test_clock VALUES (${now});
-      CREATE OR REPLACE FUNCTION slotkeeper_now() RETURNS double precision
-      LANGUAGE sql VOLATILE AS $$ SELECT now FROM public.test_clock $$;`);
-    const dsn = new URL(options === undefined ? database.dsn : database.directDsn);
-    if (options !== undefined) dsn.searchParams.set("options", options);
-    const store = await PostgresStore.open({ dsn: dsn.href, poolSize });
-    return new VirtualDatabase(database, store, client, now);
+    const clock = await TestClock.install(client);
+    const dsn = new URL(options === "" ? database.dsn : database.directDsn);
+    if (options !== "") dsn.searchParams.set("options", options);
+    const open = () => PostgresStore.open({ dsn: dsn.href, listenDsn: database.directDsn, poolSize });
+    return new VirtualDatabase(database, [await open(), await open()], client, clock);
   }
 
-  get dsn(): string {
-    return this.#database.dsn;
+  pass(ms: number): Promise<void> {
+    return this.#clock.advance(ms);
   }
 
-  async pass(ms: number): Promise<void> {
-    this.#now += ms;
-    await this.client.query("UPDATE test_clock SET now = $1", [this.#now]);
+  /** An instance that knows nothing: the database is what is kept. */
+  async restart(): Promise<PostgresStore> {
+    const store = await PostgresStore.open({ dsn: this.database.dsn });
+    this.#reopened.push(store);
+    return store;
   }
 
   async close(): Promise<void> {
-    await this.store.close();
-    await this.#database.close();
+    await Promise.all([this.store, this.other, ...this.#reopened].map((store) => store.close()));
+    await this.database.close();
   }
 }

@@ -47,14 +47,15 @@ export class BookIndex {
   readonly #bySession = new Map<string, LeaseEntry>();
   readonly #waiters = new Map<string, WaiterEntry>();
   readonly #offers = new IndexedHeap<"offerIndex", OfferEntry>("offerIndex", lapsesBefore);
-  readonly #offerOf = new Map<string, OfferEntry>();
-  readonly #cooldowns = new Map<string, CooldownEntry>();
+  // Made when first needed: most hosts have none of these, and a new host should cost little.
+  #offerOf: Map<string, OfferEntry> | undefined;
+  #cooldowns: Map<string, CooldownEntry> | undefined;
+  #absent: Set<string> | undefined;
   readonly #coolest = new IndexedHeap<"coolIndex", CooldownEntry>("coolIndex", coolsBefore);
   readonly #denied = new IndexedHeap<"denyIndex", Bucket>("denyIndex", allowedBefore);
   /** Without slots or waiters, and ahead of the meter: nearest first. */
   readonly #idle = new IndexedHeap<"idleIndex", Bucket>("idleIndex", isNearer);
   readonly #turns = new IndexedHeap<"turnIndex", Bucket>("turnIndex", turnBefore);
-  readonly #absent = new Set<string>();
   readonly #byInstance = new Map<string, number>();
 
   /** Instances that have waiters here. */
@@ -123,7 +124,7 @@ export class BookIndex {
   }
 
   isAbsent(instance: string): boolean {
-    return this.#absent.has(instance);
+    return this.#absent?.has(instance) === true;
   }
 
   usePolicy(policy: HostPolicy): void {
@@ -163,12 +164,13 @@ export class BookIndex {
 
   setOffer(before: OfferRecord | undefined, after: OfferRecord | undefined): void {
     if (before !== undefined) {
-      this.#offers.remove(this.#offerOf.get(before.key) as OfferEntry);
-      this.#offerOf.delete(before.key);
+      this.#offers.remove(this.#offerOf?.get(before.key) as OfferEntry);
+      this.#offerOf?.delete(before.key);
       this.#hold(before.bucket, -1, this.foreignAt, before.isProbe);
     }
     if (after !== undefined) {
       const entry = { record: after, offerIndex: -1 };
+      this.#offerOf ??= new Map();
       this.#offerOf.set(after.key, entry);
       this.#offers.push(entry);
       this.#hold(after.bucket, 1, after.offeredAt, after.isProbe);
@@ -211,16 +213,18 @@ export class BookIndex {
   }
 
   setCooldown(name: string, after: CooldownRecord | undefined): void {
-    const entry = this.#cooldowns.get(name);
+    const entry = this.#cooldowns?.get(name);
     if (entry !== undefined) this.#coolest.remove(entry);
-    this.#cooldowns.delete(name);
+    this.#cooldowns?.delete(name);
     if (after === undefined) return;
     const next = { record: after, coolIndex: -1 };
+    this.#cooldowns ??= new Map();
     this.#cooldowns.set(name, next);
     this.#coolest.push(next);
   }
 
   setAbsent(instance: string, isAbsent: boolean): void {
+    this.#absent ??= new Set();
     if (isAbsent) this.#absent.add(instance);
     else this.#absent.delete(instance);
     for (const entry of this.#waiters.values()) {
@@ -260,7 +264,7 @@ export class BookIndex {
   #place(entry: WaiterEntry, after: WaiterRecord): void {
     const { bucket } = entry;
     entry.record = after;
-    entry.isOffered = this.#offerOf.has(after.key);
+    entry.isOffered = this.#offerOf?.has(after.key) === true;
     if (!after.isInside) {
       bucket.outside.push(entry);
       return;
@@ -268,7 +272,7 @@ export class BookIndex {
     bucket.young.push(entry);
     if (entry.isOffered) return;
     bucket.waiting++;
-    if (!this.#absent.has(after.instance)) bucket.ready.push(entry);
+    if (!this.isAbsent(after.instance)) bucket.ready.push(entry);
   }
 
   #hold(name: string, by: 1 | -1, at: number | undefined, isProbe: boolean): void {

@@ -233,6 +233,7 @@ export class Book {
       this.#records.set(kind, byKey);
     }
     const before = byKey.get(key);
+    if (before === after) return;
     if (after === undefined) byKey.delete(key);
     else byKey.set(key, after);
     this.#derive(kind, before, after);

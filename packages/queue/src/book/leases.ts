@@ -18,7 +18,8 @@ import { charge, retire } from "./use.ts";
  * | ending   | `endsAt` passed                                | free                                          |
  *
  * L1 what a bucket holds changes only after its account was charged (U2). L2 a session whose lease is over is remembered as
- * `released` until its deadline, unless it never got the slot. L3 every lease gets a fence above all before it.
+ * `released` until its deadline, unless it never got the slot. L3 every lease gets a fence above all before it, and at least
+ * the time in microseconds: a store that failed over without its last commits does not give their fences out again.
  */
 
 /** A waiter becomes the holder of a slot. */
@@ -30,7 +31,7 @@ export function grantLease(
   charge(book, waiter.bucket, waiter.weight);
   const { now } = book;
   const { leaseMs, maxHoldMs } = book.policy;
-  const fence = book.head.fence + 1;
+  const fence = Math.max(book.head.fence + 1, Math.floor(now * 1000));
   book.write({ fence });
   book.put({
     kind: "lease",

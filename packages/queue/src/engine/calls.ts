@@ -48,13 +48,13 @@ export class Calls {
 
   async poll(claims: SessionClaims, waitMs: number, signal: CallSignal | undefined): Promise<PollAnswer> {
     throwIfLeft(signal);
-    const session = this.#sessions.find(claims.id) ?? this.#adopt(claims);
+    const session = this.#sessions.register.find(claims.id) ?? this.#adopt(claims);
     if (session === undefined) return { result: "timeout", reason: "deadline" };
     return this.#wait(session, waitMs, signal);
   }
 
   cancel(claims: SessionClaims): CancelResult {
-    const session = this.#sessions.find(claims.id);
+    const session = this.#sessions.register.find(claims.id);
     if (session !== undefined) return this.#sessions.cancel(session);
     const { id, deadlineAt } = claims;
     if (this.#engine.time.now() < deadlineAt)
@@ -67,9 +67,10 @@ export class Calls {
   }
 
   #known({ requestId, sessionId, host, bucket = "" }: BeginRequest): Session | undefined {
-    const named = sessionId === undefined ? undefined : this.#sessions.find(sessionId);
+    const named = sessionId === undefined ? undefined : this.#sessions.register.find(sessionId);
     return (
-      named ?? (requestId === undefined ? undefined : this.#sessions.findRequest(requestKey(host, bucket, requestId)))
+      named ??
+      (requestId === undefined ? undefined : this.#sessions.register.findRequest(requestKey(host, bucket, requestId)))
     );
   }
 
@@ -95,9 +96,9 @@ export class Calls {
   /** In all, or of one bucket while others wait. */
   #isOverloaded(bucket: string): boolean {
     const { maxSessions, maxBucketShare } = this.#engine.options();
-    const { pending } = this.#sessions;
+    const { pending } = this.#sessions.register;
     if (pending >= maxSessions) return true;
-    const own = this.#sessions.pendingOf(bucket);
+    const own = this.#sessions.register.pendingOf(bucket);
     return own < pending && own >= Math.max(1, maxSessions * maxBucketShare);
   }
 

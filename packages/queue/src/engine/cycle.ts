@@ -1,6 +1,7 @@
 import type { Due } from "../agenda.ts";
 import { closesAt } from "../book/breaker.ts";
-import type { DecideContext, Decision } from "../decide.ts";
+import type { Decision } from "../decide/decide.ts";
+import type { DecideContext } from "../decide/deciding.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
 import { RESERVED_MS } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
@@ -49,6 +50,8 @@ export class Cycle implements Due {
   #isWoken = false;
   #isStale = false;
   #isClosed = false;
+  /** Its next moment is one at which time may change something, not the end of patience with an unused host. */
+  #isAwaited = false;
   #retry: (() => void) | undefined;
   dueAt = 0;
   agendaIndex = -1;
@@ -96,7 +99,7 @@ export class Cycle implements Due {
       const retry = this.#retry;
       this.#retry = undefined;
       retry();
-    } else if (this.#host.hasPending || this.#host.cache.book.size("offer") > 0) this.wake();
+    } else if (this.#isAwaited) this.wake();
     else this.send({ kind: "forget" }, () => this.#host.drop());
   }
 
@@ -186,6 +189,7 @@ export class Cycle implements Due {
     if (this.#isRunning || this.#isWoken || this.#isClosed) return;
     const { agenda, time, options } = this.#engine;
     const at = this.#nextAt();
+    this.#isAwaited = at !== undefined;
     if (at !== undefined) agenda.schedule(this, at);
     else if (this.#host.hasPending) agenda.cancel(this);
     else agenda.schedule(this, time.now() + options().idleMs);
@@ -193,20 +197,32 @@ export class Cycle implements Due {
 
   #nextAt(): number | undefined {
     const { hasPending, cache } = this.#host;
-    if (!hasPending) return undefined;
-    const { index, head, now, policy } = cache.book;
+    const { book } = cache;
+    if (book.limits === undefined || (!hasPending && book.size("waiter") === 0)) return undefined;
+    let first = Number.POSITIVE_INFINITY;
+    for (const at of hasPending ? this.#moments() : this.#ownMoments()) {
+      if (at !== undefined && at > book.now && at < first) first = at;
+    }
+    if (first === Number.POSITIVE_INFINITY) return undefined;
+    return this.#isFirst() ? first : first + OTHERS_WAIT_MS;
+  }
+
+  #moments(): (number | undefined)[] {
+    const { index, head, now, policy } = this.#host.cache.book;
     const { scheduler, pollIntervalMs } = this.#engine.options();
-    const moments = [
+    return [
       index.nextLease?.endsAt,
       index.nextOffer?.lapsesAt,
       index.nextDenied?.account?.denyUntil,
       closesAt(head.breaker, policy.breaker),
       scheduler.isEnabled && head.isHot ? (head.probedAt ?? now) + pollIntervalMs : undefined,
     ];
-    let first = Number.POSITIVE_INFINITY;
-    for (const at of moments) if (at !== undefined && at > now && at < first) first = at;
-    if (first === Number.POSITIVE_INFINITY) return undefined;
-    return this.#isFirst() ? first : Math.max(first, now) + OTHERS_WAIT_MS;
+  }
+
+  /** Only others wait here. They may not know yet what this instance has committed: a slot given back that ends soon, an offer. */
+  #ownMoments(): (number | undefined)[] {
+    const { nextLease, nextOffer } = this.#host.cache.book.index;
+    return [nextLease?.isReleased === true ? nextLease.endsAt : undefined, nextOffer?.lapsesAt];
   }
 
   #isFirst(): boolean {

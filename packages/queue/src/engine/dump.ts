@@ -93,7 +93,7 @@ interface Parts {
 export function overviewOf({ engine, hosts, sessions, counts }: Parts): QueueOverview {
   const byState = { total: 0, pending: 0, granted: 0, throttled: 0, timeout: 0, canceled: 0 };
   let oldest = Number.POSITIVE_INFINITY;
-  for (const { state, claims } of sessions.values()) {
+  for (const { state, claims } of sessions.register.values()) {
     byState.total++;
     byState[state.kind]++;
     if (state.kind === "pending" && claims.arrivedAt < oldest) oldest = claims.arrivedAt;

@@ -1,6 +1,7 @@
 import type { BeginAnswer, CancelResult, FairQueueConfig, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
 import type { Clock } from "slotkeeper";
 import { Agenda } from "../agenda.ts";
+import type { Book } from "../book/book.ts";
 import { type QueueOptions, resolveOptions } from "../options.ts";
 import type { CleanupReply, HostStore, InstanceAbout } from "../store/host-store.ts";
 import type { BeginRequest } from "./begin-request.ts";
@@ -133,9 +134,9 @@ export class FairQueue {
 
   /** The same for what this instance keeps: sessions past their deadline or idle for too long. Says how many went. */
   sweepSessions(): number {
-    const before = this.#sessions.size;
+    const before = this.#sessions.register.size;
     this.#engine.agenda.catchUp();
-    return before - this.#sessions.size;
+    return before - this.#sessions.register.size;
   }
 
   operate(operation: Operation): Promise<boolean> {
@@ -180,6 +181,12 @@ export class FairQueue {
   inspect(host: string): Dump.HostInspection | undefined {
     const known = this.#hosts.find(host);
     return known === undefined ? undefined : Dump.inspect(known, this.#engine);
+  }
+
+  /** The cached book, for the checks of the simulator; undefined: not known here, or a decision is open. */
+  bookOf(host: string): Book | undefined {
+    const known = this.#hosts.find(host);
+    return known === undefined || known.cache.isOpen ? undefined : known.book;
   }
 
   /** Tells the fleet that this instance leaves: its waiters need not be waited for. */

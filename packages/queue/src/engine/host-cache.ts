@@ -1,6 +1,7 @@
 import { Book } from "../book/book.ts";
 import type { Changes } from "../book/records.ts";
-import { type DecideContext, type Decision, decide } from "../decide.ts";
+import { type Decision, decide } from "../decide/decide.ts";
+import type { DecideContext } from "../decide/deciding.ts";
 import type { Input } from "../inputs.ts";
 import type { Commit, HostStore, News, ReadReply, Refusal, Tag } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";

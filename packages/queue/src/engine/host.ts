@@ -1,7 +1,7 @@
 import { SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import type { Book } from "../book/book.ts";
 import { type BreakerView, viewBreaker } from "../book/breaker.ts";
-import type { DecideContext } from "../decide.ts";
+import type { DecideContext } from "../decide/deciding.ts";
 import { type ResolvedHost, resolveHost } from "../host-policy.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
 import { slotTokenOf } from "../slot-token.ts";
@@ -39,6 +39,7 @@ export class Host implements CycleHost {
   /** Sessions of this instance that are remembered, ended ones too. */
   #remembered = 0;
   #isStoreDown = false;
+  #lastFence = 0;
   /** What came while a decision was open. */
   readonly #news: News[] = [];
 
@@ -152,11 +153,11 @@ export class Host implements CycleHost {
   }
 
   settle(touched: Touched): void {
-    this.#drain.reached(this.book.head.fence, this.book.now);
+    this.#countGrants(touched);
     this.positions.stale();
     for (const news of this.#news.splice(0)) this.hear(news);
     if (touched === "all") {
-      for (const session of [...this.#waiting]) this.#listener.settle(session);
+      for (const session of Array.from(this.#waiting)) this.#listener.settle(session);
       return;
     }
     for (const { puts, dels } of touched) {
@@ -208,6 +209,16 @@ export class Host implements CycleHost {
     if (this.#remembered > 0 || this.cycle.unsent > 0 || (this.book.tag !== undefined && !isShared)) return;
     this.cycle.close();
     this.#onDrop(this);
+  }
+
+  /** By their fences: a lease is put again when it is renewed or changes hands. */
+  #countGrants(touched: Touched): void {
+    const before = this.#lastFence;
+    this.#lastFence = Math.max(before, this.book.head.fence);
+    if (touched === "all") return;
+    for (const { puts } of touched) {
+      for (const record of puts) if (record.kind === "lease" && record.fence > before) this.#drain.step(this.book.now);
+    }
   }
 
   #settle(id: string): void {

@@ -1,6 +1,5 @@
 import type { LiveLimits } from "../book/records.ts";
 import type { Outcome } from "../inputs.ts";
-import type { Host } from "./host.ts";
 import type { Hosts } from "./hosts.ts";
 import type { Sessions } from "./sessions.ts";
 
@@ -19,14 +18,10 @@ export type Operation = { readonly host: string; readonly hostname?: string | un
 /** An operator's action is in force when the promise settles, at every instance that decides after it. False: no such slot. */
 export async function operate(operation: Operation, hosts: Hosts, sessions: Sessions): Promise<boolean> {
   const host = hosts.open(operation);
-  const outcome = await sent(host, operation);
+  const outcome = await new Promise<Outcome>((resolve) => {
+    host.send(operation, resolve);
+  });
   if (outcome.kind === "missing") return false;
   if (operation.kind === "revoke") sessions.forgetLease(host, operation.fence);
   return true;
-}
-
-function sent(host: Host, { host: _, hostname: __, ...input }: Operation): Promise<Outcome> {
-  return new Promise((resolve) => {
-    host.send(input, resolve);
-  });
 }

@@ -38,7 +38,7 @@ export class Releases {
       emit({ type: "late-release", host: undefined });
       return;
     }
-    const session = this.#sessions.findToken(slotToken);
+    const session = this.#sessions.register.findToken(slotToken);
     if (session !== undefined) this.#sessions.setLease(session, 0);
     const host = this.#hosts.open({ host: key });
     host.send({ kind: "release", slotToken, hitAt: this.#hitAt(input), status }, (outcome) => {
@@ -60,7 +60,7 @@ export class Releases {
     return new Promise((resolve) => {
       this.#hosts.open({ host: key }).send({ kind: "renew", slotToken }, (outcome) => {
         const endsAt = outcome.kind === "renewed" ? outcome.endsAt : 0;
-        const session = this.#sessions.findToken(slotToken);
+        const session = this.#sessions.register.findToken(slotToken);
         if (session !== undefined) this.#sessions.setLease(session, endsAt);
         const leaseMs = endsAt - time.now();
         resolve(leaseMs > 0 ? { leaseMs } : undefined);

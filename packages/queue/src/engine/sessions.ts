@@ -9,6 +9,7 @@ import { DrainMeter } from "./drain-meter.ts";
 import type { Host, HostListener } from "./host.ts";
 import { type CallSignal, Poll } from "./poll.ts";
 import { PENDING, Session, type SessionInit, type SessionState } from "./session.ts";
+import { SessionRegister } from "./session-register.ts";
 
 /**
  * The sessions of this instance: polls, deadlines, answers. What becomes of a session is decided in its host's book; here it is
@@ -20,23 +21,11 @@ import { PENDING, Session, type SessionInit, type SessionState } from "./session
  */
 export class Sessions implements HostListener {
   readonly #engine: EngineContext;
-  readonly #byId = new Map<string, Session>();
-  readonly #byRequest = new Map<string, Session>();
-  readonly #byToken = new Map<string, Session>();
-  readonly #pendingOf = new Map<string, number>();
+  readonly register = new SessionRegister();
   readonly #drain = new DrainMeter();
-  #pending = 0;
 
   constructor(engine: EngineContext) {
     this.#engine = engine;
-  }
-
-  get size(): number {
-    return this.#byId.size;
-  }
-
-  get pending(): number {
-    return this.#pending;
   }
 
   /** Average time between two sessions that stop waiting here. */
@@ -44,35 +33,17 @@ export class Sessions implements HostListener {
     return this.#drain.intervalMs;
   }
 
-  /** Pending sessions of a bucket, over all hosts. */
-  pendingOf(bucket: string): number {
-    return this.#pendingOf.get(bucket) ?? 0;
-  }
-
-  values(): Iterable<Session> {
-    return this.#byId.values();
-  }
-
   find(id: string): Session | undefined {
-    return this.#byId.get(id);
-  }
-
-  findRequest(key: string): Session | undefined {
-    return this.#byRequest.get(key);
-  }
-
-  findToken(slotToken: string): Session | undefined {
-    return this.#byToken.get(slotToken);
+    return this.register.find(id);
   }
 
   /** The caller must call `hold`, `touch` or `awaitNews` next: that schedules its first timer. */
   create(init: SessionInit): Session {
     const session = new Session(init, this.#onDue);
     const { id, bucket } = session.claims;
-    this.#byId.set(id, session);
-    if (session.requestKey !== undefined) this.#byRequest.set(session.requestKey, session);
+    this.register.add(session);
     session.host.remember(session);
-    this.#countPending(session, 1);
+    this.register.countPending(session, 1);
     const { isAdopted, host } = session;
     this.#engine.emit({ type: "session-created", host: host.key, bucket, session: id, isAdopted });
     this.#join(session);
@@ -127,7 +98,7 @@ export class Sessions implements HostListener {
 
   /** Its slot is over and the book knows: a repeated poll is answered from there. */
   forget(session: Session): void {
-    const isKept = this.#byId.get(session.claims.id) === session;
+    const isKept = this.register.find(session.claims.id) === session;
     if (!isKept || session.state.kind !== "granted" || !session.state.isFetched) return;
     this.#engine.agenda.cancel(session);
     this.#drop(session);
@@ -135,7 +106,7 @@ export class Sessions implements HostListener {
 
   /** The slot was taken away: a repeated poll must not promise it again. */
   forgetLease(host: Host, fence: number): void {
-    for (const session of this.#byToken.values()) {
+    for (const session of this.register.holders()) {
       const { state } = session;
       if (session.host === host && state.kind === "granted" && state.fence === fence) this.setLease(session, 0);
     }
@@ -149,7 +120,7 @@ export class Sessions implements HostListener {
 
   /** Every held poll is answered with what is so now. */
   answerAll(): void {
-    for (const session of this.#byId.values()) {
+    for (const session of this.register.values()) {
       this.#answerPolls(session);
       session.heard(this.#engine.agenda);
     }
@@ -181,6 +152,8 @@ export class Sessions implements HostListener {
 
   #joined(session: Session, outcome: Outcome): void {
     session.setJoining(false);
+    // It ended here meanwhile. A slot that its client has through another instance is not ours to take back.
+    if (session.state.kind === "timeout" && outcome.kind !== "held") this.#sendEnd(session, "timeout");
     if (outcome.kind === "throttled") this.#throttle(session, outcome.code, outcome.retryAt);
     else if (outcome.kind === "mismatch") this.#refuse(session, outcome.capacity);
     else if (outcome.kind === "held") this.#repeat(session);
@@ -221,7 +194,7 @@ export class Sessions implements HostListener {
     this.#leave(session, this.#engine.time.now());
     const { key: slotToken, fence, grantedAt, endsAt: leaseUntil } = lease;
     session.become({ kind: "granted", slotToken, fence, grantedAt, leaseUntil, isFetched });
-    this.#byToken.set(slotToken, session);
+    this.register.addToken(slotToken, session);
     this.#answerPolls(session);
   }
 
@@ -272,17 +245,21 @@ export class Sessions implements HostListener {
   #end(session: Session, state: SessionState, end: "timeout" | "canceled" | undefined): boolean {
     const { time, agenda, options } = this.#engine;
     const now = time.now();
-    const { state: was, host, claims } = session;
+    const { state: was } = session;
     if (was.kind === "granted" && was.leaseUntil > now && state.kind === "canceled")
-      this.#byToken.delete(was.slotToken);
+      this.register.dropToken(was.slotToken);
     else if (!session.isPending) return false;
     else this.#leave(session, now);
     session.become(state);
-    if (end !== undefined) host.send({ kind: "end", session: claims.id, end, keepUntil: claims.deadlineAt });
+    if (end !== undefined && (end === "canceled" || !session.isJoining)) this.#sendEnd(session, end);
     agenda.schedule(session, now + options().grantedKeepMs);
     this.#answerPolls(session);
     session.heard(agenda);
     return true;
+  }
+
+  #sendEnd({ host, claims }: Session, end: "timeout" | "canceled"): void {
+    host.send({ kind: "end", session: claims.id, end, keepUntil: claims.deadlineAt });
   }
 
   #emitEnd({ host, claims: { id, bucket } }: Session, result: CancelResult): void {
@@ -352,16 +329,17 @@ export class Sessions implements HostListener {
 
   /** Its client left between the decision and the answer. The slot goes to the next waiter, the session to its place. */
   #uncollected(session: Session, { slotToken }: SessionState & { kind: "granted" }, now: number): void {
-    this.#byToken.delete(slotToken);
+    this.register.dropToken(slotToken);
     session.become(PENDING);
     session.setAway(true);
     session.host.setWaiting(session, true);
-    this.#countPending(session, 1);
+    this.register.countPending(session, 1);
     session.setJoining(true);
     session.host.send(
       { kind: "return", awayAt: now - this.#engine.options().collectMs, ...this.#joining(session) },
       () => {
         session.setJoining(false);
+        if (session.state.kind === "timeout") this.#sendEnd(session, "timeout");
         this.settle(session);
       },
     );
@@ -370,23 +348,13 @@ export class Sessions implements HostListener {
 
   #leave(session: Session, now: number): void {
     session.host.setWaiting(session, false);
-    this.#countPending(session, -1);
+    this.register.countPending(session, -1);
     this.#drain.step(now);
     if (!session.host.hasPending) session.host.positions.forget();
   }
 
-  #countPending({ claims: { bucket } }: Session, by: 1 | -1): void {
-    this.#pending += by;
-    const count = this.pendingOf(bucket) + by;
-    if (count > 0) this.#pendingOf.set(bucket, count);
-    else this.#pendingOf.delete(bucket);
-  }
-
   #drop(session: Session): void {
-    if (this.#byId.get(session.claims.id) === session) this.#byId.delete(session.claims.id);
-    if (session.requestKey !== undefined && this.#byRequest.get(session.requestKey) === session)
-      this.#byRequest.delete(session.requestKey);
-    if (session.state.kind === "granted") this.#byToken.delete(session.state.slotToken);
+    this.register.drop(session);
     session.host.forget();
   }
 }

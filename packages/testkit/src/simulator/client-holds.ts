@@ -11,19 +11,13 @@ interface Held {
 export class ClientHolds {
   readonly #now: () => number;
   readonly #holds = new Set<Held>();
-  readonly #owners = new Map<string, string>();
-  /** Two clients were given one token. */
-  readonly faults: string[] = [];
 
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  start({ slotToken, session, leaseMs }: GrantedAnswer, host: string, bucket: string): Held {
-    const owner = this.#owners.get(slotToken);
-    if (owner !== undefined && owner !== session.id) this.faults.push(`${owner} and ${session.id} were given one slot`);
-    this.#owners.set(slotToken, session.id);
-    const held = { slotToken, host, bucket, until: this.#now() + leaseMs };
+  start({ slotToken }: GrantedAnswer, host: string, bucket: string, until: number): Held {
+    const held = { slotToken, host, bucket, until };
     this.#holds.add(held);
     return held;
   }

@@ -1,28 +1,35 @@
-import type { BatchReply, SlotStore, WaiterBatch } from "@slotkeeper/queue";
+import type { HostStore } from "@slotkeeper/queue";
+import type { Gate } from "./gate.ts";
 import type { Random } from "./random.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
 import type { WorldPlan } from "./world-plan.ts";
 
-/** A call that did not come through; it may have happened all the same. */
+/** A call that did not come through; it may have happened all the same, or may still. */
 class StoreUnreachable extends Error {
   override readonly name = "StoreUnreachable";
 }
 
 export interface FaultyStoreInit {
-  readonly store: SlotStore;
+  readonly store: HostStore;
   readonly clock: VirtualClock;
+  readonly gate: Gate;
   readonly random: Random;
   readonly plan: WorldPlan;
-  /** Sees every decision the moment it is made. */
-  readonly onDecided: (batch: WaiterBatch, reply: BatchReply) => void;
+  /** The instance calls again and again in one moment. */
+  readonly onSpin: () => void;
 }
 
-/** The store as one instance reaches it: late, failing before or after the deed, and silent once the instance is dead. */
-export class FaultyStore implements SlotStore {
-  readonly heartbeatMs: number | undefined;
+type Fault = "lost" | "answer lost" | "late";
+
+/** More calls of one instance in one moment: it would never stop. */
+const SPIN = 500;
+
+/** The store as one instance reaches it: late, failing before, after or ahead of the deed, and silent once the instance is dead. */
+export class FaultyStore implements HostStore {
+  readonly clock: HostStore["clock"];
   readonly #init: FaultyStoreInit;
-  readonly #stops: (() => void)[] = [];
-  #isCut = false;
+  #calledAt = 0;
+  #calls = 0;
   /** Everything fails until it is lifted. */
   isDown = false;
   isHealed = false;
@@ -30,74 +37,80 @@ export class FaultyStore implements SlotStore {
 
   constructor(init: FaultyStoreInit) {
     this.#init = init;
-    this.heartbeatMs = init.store.heartbeatMs;
+    this.clock = init.store.clock;
   }
 
-  /** The instance is dead: nothing it waits for comes any more. */
-  cut(): void {
-    this.#isCut = true;
-    for (const stop of this.#stops) stop();
-  }
+  read: HostStore["read"] = (host, since) => this.#call((store) => store.read(host, since));
+  commit: HostStore["commit"] = (commit) => this.#call((store) => store.commit(commit));
+  beat: HostStore["beat"] = (beat) => this.#call((store) => store.beat(beat));
+  peek: HostStore["peek"] = (hosts) => this.#call((store) => store.peek(hosts));
+  hostKeys: HostStore["hostKeys"] = () => this.#call((store) => store.hostKeys());
+  totals: HostStore["totals"] = () => this.#call((store) => store.totals());
+  instances: HostStore["instances"] = () => this.#call((store) => store.instances());
+  cleanup: HostStore["cleanup"] = (request) => this.#call((store) => store.cleanup(request));
 
-  checkThrottle: SlotStore["checkThrottle"] = (query) => this.#call((store) => store.checkThrottle(query));
-  withdraw: SlotStore["withdraw"] = (batch) => this.#call((store) => store.withdraw(batch));
-  release: SlotStore["release"] = (request) => this.#call((store) => store.release(request));
-  renew: SlotStore["renew"] = (request) => this.#call((store) => store.renew(request));
-  report: SlotStore["report"] = (report) => this.#call((store) => store.report(report));
-  cleanup: SlotStore["cleanup"] = (request) => this.#call((store) => store.cleanup(request));
-  snapshot: SlotStore["snapshot"] = () => this.#call((store) => store.snapshot());
-  operate: SlotStore["operate"] = (action) => this.#call((store) => store.operate(action));
-
-  register: SlotStore["register"] = (batch) =>
-    this.#call(async (store) => {
-      const reply = await store.register(batch);
-      this.#init.onDecided(batch, reply);
-      return reply;
+  watch: HostStore["watch"] = (instance, listener) => {
+    const { store, random, plan, clock, gate } = this.#init;
+    return store.watch(instance, (news) => {
+      if (this.#hits(plan.lostPushes)) return;
+      const lateMs = this.#hits(plan.latePushes) ? random.int(1, 1_500) : 0;
+      if (lateMs === 0) gate.enter(() => listener(news));
+      else clock.setTimer(() => gate.enter(() => listener(news)), lateMs);
     });
-
-  tryAcquire: SlotStore["tryAcquire"] = (batch) =>
-    this.#call(async (store) => {
-      const reply = await store.tryAcquire(batch);
-      this.#init.onDecided(batch, reply);
-      return reply;
-    });
-
-  onFreed: SlotStore["onFreed"] = (listener) => {
-    const { store, random, plan } = this.#init;
-    const stop = store.onFreed((freed) => {
-      if (this.isHealed || !random.chance(plan.lostPushes)) listener(freed);
-    });
-    this.#stops.push(stop);
-    return stop;
   };
 
-  async #call<T>(act: (store: SlotStore) => Promise<T>): Promise<T> {
-    const { store, plan } = this.#init;
-    if (this.#isCut) return new Promise(() => {});
+  async #call<T>(act: (store: HostStore) => Promise<T>): Promise<T> {
+    const { store, gate } = this.#init;
+    if (gate.isClosed || this.#spins()) return new Promise(() => {});
     this.inFlight++;
     try {
-      await this.#delay();
-      if (this.isDown || this.#hits(plan.storeErrors / 2)) throw new StoreUnreachable("not heard");
+      await this.#travel();
+      const fault = this.#fault();
+      if (fault === "lost") throw new StoreUnreachable("not heard");
+      if (fault === "late") {
+        this.#later(() => act(store));
+        throw new StoreUnreachable("timed out");
+      }
       const result = await act(store);
-      await this.#delay();
-      if (this.#hits(plan.storeErrors / 2)) throw new StoreUnreachable("answer lost");
-      if (this.#isCut) return await new Promise(() => {});
+      await this.#travel(true);
+      if (fault === "answer lost") throw new StoreUnreachable("answer lost");
       return result;
     } finally {
       this.inFlight--;
     }
   }
 
+  #fault(): Fault | undefined {
+    const { random, plan } = this.#init;
+    if (this.isDown) return "lost";
+    return this.#hits(plan.storeErrors) ? random.pick<Fault>(["lost", "answer lost", "late"]) : undefined;
+  }
+
+  #later(act: () => Promise<unknown>): void {
+    const { clock, random } = this.#init;
+    clock.setTimer(() => void act().catch(() => undefined), random.int(0, 3_000));
+  }
+
   #hits(probability: number): boolean {
     return !this.isHealed && this.#init.random.chance(probability);
   }
 
-  #delay(): Promise<void> | undefined {
-    const { plan, random, clock } = this.#init;
-    if (plan.isStoreCalm || this.isHealed) return undefined;
-    const ms = random.chance(plan.storeStalls) ? random.int(500, 4_000) : random.int(0, 5);
+  /** On the way back the answer waits for a paused process. */
+  #travel(isBack = false): Promise<void> | undefined {
+    const { plan, random, clock, gate } = this.#init;
+    if ((plan.store === "calm" || this.isHealed) && !gate.isPaused) return undefined;
+    const ms = this.#hits(plan.storeStalls) ? random.int(500, 4_000) : random.int(0, 5);
     return new Promise((resolve) => {
-      clock.setTimer(resolve, ms);
+      clock.setTimer(isBack ? () => gate.enter(resolve) : resolve, ms);
     });
+  }
+
+  #spins(): boolean {
+    const now = this.#init.clock.now();
+    this.#calls = now === this.#calledAt ? this.#calls + 1 : 1;
+    this.#calledAt = now;
+    if (this.#calls < SPIN) return false;
+    if (this.#calls === SPIN) this.#init.onSpin();
+    return true;
   }
 }

@@ -1,63 +1,79 @@
-import type {
-  BatchReply,
-  HostDump,
-  HostSnapshot,
-  QueueDump,
-  QueueEvent,
-  StoreSnapshot,
-  WaiterBatch,
-} from "@slotkeeper/queue";
-import type { SimInstance } from "./sim-instance.ts";
+import type { GrantedAnswer } from "@slotkeeper/protocol";
+import type { KeptCommit, KeptHost, QueueEvent } from "@slotkeeper/queue";
+import { differenceOf } from "./book-equality.ts";
+import { of, WorkConservation } from "./work-conservation.ts";
 import type { World } from "./world.ts";
+
+type Life = "pending" | "granted" | "ended" | "moved";
+
+/** Books are compared in one step of so many: it costs as much as a hundred other checks. */
+const COMPARED_EVERY = 16;
 
 /**
  * What may never be, looked at after every step of every history:
- *   V1 more leases of a host, or of a bucket, than its limit; seen in the store, and in the hands of the clients
- *   V2 one slot with two owners, or one session with two slots
- *   V3 a fence that is not above all before it at its host
- *   V4 a sum that is not what it sums, in the store or in an instance
- *   V5 a free slot beside somebody who may have it (at once where the store is calm, else for longer than a poll interval)
- *   V6 a session that ends twice, or begins while it lives
- * and at the end, with everybody gone: V7 anything left over.
+ *   V1 more leases and offers of a host, or of a bucket, than its limit, in the store; more users than slots among the clients
+ *   V2 one slot with two owners, one session with two slots, or told of two
+ *   V3 a fence that is not above all before it at its host, also across a failover
+ *   V4 a cached book that differs from the store's at the same tag, or an index that differs from its records
+ *   V5 a slot that stays free beside a waiter that may have it
+ *   V6 a session that ends twice at an instance, begins there while it lives, or never ends
+ *   V8 an instance that calls the store without end
+ * and at the end, with all clients gone: V7 anything left over.
+ * A failover may lose leases that clients use: until those are over, only the store's own limits and the fences are judged.
  */
 export class Invariants {
   readonly #world: World;
+  readonly #conservation: WorkConservation;
   readonly #fences = new Map<string, number>();
-  readonly #granted = new Map<string, string>();
-  readonly #lives = new Map<string, "pending" | "granted" | "ended">();
-  readonly #idleSince = new Map<string, number>();
+  readonly #ownerOf = new Map<string, string>();
+  readonly #toldOf = new Map<string, string>();
+  readonly #lives = new Map<string, Life>();
+  readonly #ended = new Set<string>();
+  #steps = 0;
   readonly violations: string[] = [];
 
   constructor(world: World) {
     this.#world = world;
+    this.#conservation = new WorkConservation(world);
   }
 
-  onDecided(batch: WaiterBatch, { verdicts }: BatchReply): void {
-    const fresh: number[] = [];
-    verdicts.forEach((verdict, at) => {
-      if (verdict.status !== "ACQUIRED") return;
-      const { slotToken, fence } = verdict.slot;
-      const session = batch.waiters[at]?.session ?? "";
-      const owner = this.#granted.get(slotToken);
-      if (owner !== undefined && owner !== session)
-        this.#fault("V2", `${slotToken} granted to ${owner} and ${session}`);
-      if (owner === session) return;
-      this.#granted.set(slotToken, session);
-      fresh.push(fence);
-    });
-    // A batch grants in the order of ranks, which is not the order it was sent in.
-    for (const fence of fresh.sort((one, other) => one - other)) {
-      if (fence <= (this.#fences.get(batch.host) ?? 0))
-        this.#fault("V3", `fence ${fence} does not grow at ${batch.host}`);
-      this.#fences.set(batch.host, fence);
+  onCommit({ host, tag, changes }: KeptCommit): void {
+    this.#world.history.note(describe(host, tag, changes));
+    const granted = changes.puts.filter((record) => record.kind === "lease");
+    for (const { key, session, fence } of granted.sort((a, b) => a.fence - b.fence)) {
+      const owner = this.#ownerOf.get(key);
+      if (owner !== undefined && owner !== session) this.#fault("V2", `${key} granted to ${owner} and ${session}`);
+      if (owner !== undefined) continue;
+      this.#ownerOf.set(key, session);
+      if (fence <= (this.#fences.get(host) ?? 0)) this.#fault("V3", `fence ${fence} of ${session} at ${host}`);
+      this.#fences.set(host, Math.max(fence, this.#fences.get(host) ?? 0));
     }
   }
 
+  onTold({ session: { id, arrivedAt }, slotToken }: GrantedAnswer): void {
+    const session = `${id} of ${arrivedAt}`;
+    const before = this.#toldOf.get(session) ?? slotToken;
+    this.#toldOf.set(session, slotToken);
+    this.#world.history.note(`${id} is told of ${slotToken}`);
+    if (before !== slotToken) this.#fault("V2", `${id} was told of ${before} and of ${slotToken}`);
+  }
+
+  /** What was granted in the lost commits never was. */
+  onFailover(): void {
+    this.#toldOf.clear();
+  }
+
+  onSpin(instance: string): void {
+    this.#fault("V8", `${instance} calls the store without end`);
+  }
+
   onEvent(event: QueueEvent, instance: string): void {
-    if (!("session" in event) || event.session === undefined) return;
+    if (event.type === "cycle" || event.type === "probe-decision") return;
+    const about = "session" in event ? (event.session ?? "") : "";
+    this.#world.history.note(`${instance}: ${event.type} ${about}${"reason" in event ? ` ${event.reason}` : ""}`);
+    if (!("session" in event) || event.session === undefined || event.type === "uncollected") return;
     const key = `${instance} ${event.session}`;
     const life = this.#lives.get(key);
-    if (event.type === "uncollected") return;
     if (event.type === "session-created") {
       if (life === "pending") this.#fault("V6", `${key} begins while it lives`);
       this.#lives.set(key, "pending");
@@ -66,99 +82,76 @@ export class Invariants {
     // A slot that was delivered may still be given back by its client.
     const mayEnd = life === "pending" || (life === "granted" && event.type === "canceled");
     if (!mayEnd) this.#fault("V6", `${key} ended twice, the second time ${event.type}`);
-    this.#lives.set(key, event.type === "granted" ? "granted" : "ended");
+    this.#lives.set(key, event.type === "granted" || event.type === "moved" ? event.type : "ended");
+    if (event.type !== "moved") this.#ended.add(event.session);
   }
 
-  async check(): Promise<void> {
-    const snapshot = await this.#world.store.snapshot();
-    for (const host of snapshot.hosts) this.#checkLimits(host);
-    for (const instance of this.#world.instances) {
-      if (!instance.isAlive) continue;
-      const dump = instance.queue.dump();
-      for (const host of dump.hosts) {
-        this.#checkSums(host);
-        this.#checkConserved(instance, host, dump, snapshot);
+  check(): void {
+    const isCompared = this.#steps++ % COMPARED_EVERY === 0;
+    for (const kept of this.#world.store.images()) {
+      this.#checkLimits(kept);
+      const waiter = this.#conservation.fault(kept);
+      if (waiter !== undefined) {
+        this.#fault("V5", `${waiter.key} at ${waiter.instance} waits beside a free slot of ${kept.host}`);
       }
+      if (isCompared) this.#compare(kept);
     }
-    for (const fault of this.#world.holds.faults.splice(0)) this.#fault("V2", fault);
   }
 
-  async checkEnd(): Promise<void> {
-    const snapshot = await this.#world.store.snapshot();
-    for (const { host, inFlight, waiting } of snapshot.hosts) {
-      if (inFlight > 0 || waiting > 0) this.#fault("V7", `${inFlight} leases and ${waiting} waiters left at ${host}`);
+  checkEnd(): void {
+    for (const { host, records } of this.#world.store.images()) {
+      const left = records.filter(({ kind }) => kind !== "account" && kind !== "limits");
+      if (left.length > 0) this.#fault("V7", `left at ${host}: ${JSON.stringify(left)}`);
+      else this.#fault("V7", `${host} is left in the store`);
     }
-    if (snapshot.sessions > 0) this.#fault("V7", `${snapshot.sessions} sessions left in the store`);
     for (const instance of this.#world.instances) {
       const { sessions, hosts, unsent } = instance.queue.dump();
-      if (sessions.total + hosts.length + unsent > 0) {
-        this.#fault(
-          "V7",
-          `${instance.name}: ${sessions.total} sessions, ${hosts.length} hosts, ${unsent} letters left`,
-        );
-      }
+      if (sessions.total + hosts.length + unsent === 0) continue;
+      this.#fault("V7", `${instance.name}: ${sessions.total} sessions, ${hosts.length} hosts, ${unsent} inputs left`);
     }
     for (const [key, life] of this.#lives) {
-      if (life === "pending" && this.#isAlive(key)) this.#fault("V6", `${key} never ended`);
+      // One that was given a slot elsewhere is counted there.
+      const isCounted = this.#ended.has(key.slice(key.indexOf(" ") + 1));
+      if (life === "pending" && this.#isAlive(key) && !isCounted) this.#fault("V6", `${key} never ended`);
     }
   }
 
-  #checkLimits({ host, leases, inFlight, waiting, buckets }: HostSnapshot): void {
+  #checkLimits(kept: KeptHost): void {
     const { maxSlotPerHost = 0, maxSlotPerIp = 0, maxWaitersPerHost = 0 } = this.#world.plan.config;
-    if (leases.length > maxSlotPerHost)
-      this.#fault("V1", `${leases.length} leases at ${host}, limit ${maxSlotPerHost}`);
-    const sessions = new Set(leases.map(({ session }) => session));
-    if (sessions.size < leases.length) this.#fault("V2", `a session holds two slots at ${host}`);
-    for (const { bucket, inFlight } of buckets) {
-      if (bucket !== "" && maxSlotPerIp > 0 && inFlight > maxSlotPerIp)
-        this.#fault("V1", `${inFlight} leases of ${bucket} at ${host}`);
+    const now = Math.max(this.#world.storeClock.now(), kept.head.now);
+    const { host } = kept;
+    const leases = of(kept, "lease").filter(({ endsAt }) => endsAt > now);
+    const held = [...leases, ...of(kept, "offer").filter(({ lapsesAt }) => lapsesAt > now)];
+    if (held.length > maxSlotPerHost) this.#fault("V1", `${held.length} slots of ${maxSlotPerHost} taken at ${host}`);
+    if (new Set(leases.map(({ session }) => session)).size < leases.length) {
+      this.#fault("V2", `a session holds two slots at ${host}`);
     }
-    if (maxWaitersPerHost > 0 && waiting > maxWaitersPerHost)
-      this.#fault("V1", `${waiting} waiters in the pool of ${host}`);
-    if (sum(buckets, "inFlight") !== inFlight || sum(buckets, "waiting") !== waiting)
-      this.#fault("V4", `sums of ${host}`);
-    // A store whose clock jumped takes slots back before their holders expect it; that is what fences are for.
-    const used = this.#world.holds.count(host);
-    if (this.#world.plan.storeJumps === 0 && used > maxSlotPerHost)
-      this.#fault("V1", `${used} clients use ${host} at once`);
+    const inside = of(kept, "waiter").filter(({ isInside }) => isInside).length;
+    if (maxWaitersPerHost > 0 && inside > maxWaitersPerHost) this.#fault("V1", `${inside} in the pool of ${host}`);
+    for (const bucket of new Set(held.map(({ bucket }) => bucket))) {
+      const own = held.filter((one) => one.bucket === bucket).length;
+      const isOver = bucket !== "" && maxSlotPerIp > 0 && own > maxSlotPerIp;
+      if (isOver) this.#fault("V1", `${own} slots of bucket ${bucket} at ${host}, limit ${maxSlotPerIp}`);
+    }
+    this.#checkHands(host, maxSlotPerHost);
   }
 
-  #checkSums({ host, pending, waiting, buckets }: HostDump): void {
-    const places = waiting.filter(({ place }) => place === "inside").length;
-    const isRight =
-      pending === waiting.length && sum(buckets, "pending") === pending && sum(buckets, "places") >= places;
-    if (!isRight)
-      this.#fault("V4", `counters of ${host}: ${JSON.stringify({ pending, waiting: waiting.length, buckets })}`);
+  /** A store whose clock jumped takes slots back before their holders expect it; that is what fences are for. */
+  #checkHands(host: string, slots: number): void {
+    const { clock, plan, failedOverAt, holds } = this.#world;
+    const leaseMs = (plan.config.zombieTimeoutSeconds ?? 0) * 1000;
+    if (plan.storeJumps > 0 || clock.now() <= failedOverAt + leaseMs) return;
+    const used = holds.count(host);
+    if (used > slots) this.#fault("V1", `${used} clients use ${host} at once, limit ${slots}`);
   }
 
-  /** Only where nothing is under way that could be about to grant it. */
-  #checkConserved(instance: SimInstance, host: HostDump, dump: QueueDump, { hosts }: StoreSnapshot): void {
-    const {
-      maxSlotPerHost = 0,
-      maxSlotPerIp = 0,
-      ipCooldownSeconds = 0,
-      pollIntervalMs = 500,
-    } = this.#world.plan.config;
-    const { clock, plan } = this.#world;
-    const key = `${instance.name} ${host.host}`;
-    const stored = hosts.find((one) => one.host === host.host);
-    const isBusy = instance.store.inFlight > 0 || host.isStoreDown || dump.unsent > 0 || ipCooldownSeconds > 0;
-    const isFree = (stored?.inFlight ?? 0) < maxSlotPerHost && (stored?.breaker.phase ?? "closed") === "closed";
-    const waits = host.waiting.find(({ bucket, place, isAwake }) => {
-      const held = stored?.buckets.find((one) => one.bucket === bucket)?.inFlight ?? 0;
-      const isDenied = host.buckets.some((one) => one.bucket === bucket && one.deniedForMs > 0);
-      const isBelowLimit = bucket === "" || maxSlotPerIp <= 0 || held < maxSlotPerIp;
-      return place === "inside" && isAwake && !isDenied && isBelowLimit;
-    });
-    if (isBusy || !isFree || waits === undefined) {
-      this.#idleSince.delete(key);
-      return;
+  #compare(kept: KeptHost): void {
+    for (const { name, queue, isAlive } of this.#world.instances) {
+      const book = isAlive ? queue.bookOf(kept.host) : undefined;
+      if (book?.tag !== kept.tag) continue;
+      const difference = differenceOf(book, kept);
+      if (difference !== undefined) this.#fault("V4", `${name}'s book of ${kept.host} at ${kept.tag}: ${difference}`);
     }
-    const since = this.#idleSince.get(key) ?? clock.now();
-    this.#idleSince.set(key, since);
-    const isAlone = plan.isStoreCalm && plan.instances === 1 && plan.storeJumps === 0;
-    const graceMs = isAlone ? SHORTEST_PAUSE_MS : pollIntervalMs + SHORTEST_PAUSE_MS;
-    if (clock.now() - since > graceMs) this.#fault("V5", `${waits.session} waits beside a free slot of ${host.host}`);
   }
 
   #isAlive(key: string): boolean {
@@ -166,13 +159,20 @@ export class Invariants {
   }
 
   #fault(rule: string, text: string): void {
+    this.#world.history.close();
     this.violations.push(`${rule} at ${this.#world.clock.now()}: ${text}`);
   }
 }
 
-/** A cycle may be a millisecond late: it never runs twice in one. */
-const SHORTEST_PAUSE_MS = 1;
-
-function sum<K extends string>(items: readonly { readonly [key in K]: number }[], key: K): number {
-  return items.reduce((total, item) => total + item[key], 0);
+function describe(host: string, tag: string, { head, puts, dels }: KeptCommit["changes"]): string {
+  const put = puts
+    .filter(({ kind }) => kind !== "account" && kind !== "limits")
+    .map((record) => {
+      const at = "instance" in record ? `@${record.instance}` : "";
+      const more = record.kind === "lease" ? ` ${record.session}${record.isReleased ? " released" : ""}` : "";
+      const away = record.kind === "waiter" && record.awayAt !== undefined ? " away" : "";
+      return `+${record.kind} ${record.key}${more}${at}${away}`;
+    });
+  const del = dels.filter(([kind]) => kind !== "account").map(([kind, key]) => `-${kind} ${key}`);
+  return `${host} ${tag}: ${head === undefined ? "forgotten" : [...put, ...del].join(", ")}`;
 }

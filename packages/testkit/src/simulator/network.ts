@@ -1,3 +1,4 @@
+import type { Gate } from "./gate.ts";
 import type { Random } from "./random.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
 import type { WorldPlan } from "./world-plan.ts";
@@ -15,18 +16,26 @@ export class Network {
     this.#plan = plan;
   }
 
-  /** Undefined: no answer within the time. A call that threw, or never came back, gives none. */
-  call<T>(act: () => Promise<T> | T, timeoutMs: number): Promise<T | undefined> {
+  /**
+   * Undefined: no answer within the time. A call that threw, or never came back, gives none. The process at the other end
+   * takes the call when it runs, and learns, if nothing is lost, that its caller has left.
+   */
+  call<T>(to: Gate, act: (signal: AbortSignal) => Promise<T> | T, timeoutMs: number): Promise<T | undefined> {
     return new Promise((resolve) => {
-      const timer = this.#clock.setTimer(() => resolve(undefined), timeoutMs);
+      const left = new AbortController();
+      const timer = this.#clock.setTimer(() => {
+        resolve(undefined);
+        this.#send(() => to.enter(() => left.abort()));
+      }, timeoutMs);
       const deliver = async () => {
-        const result = await act();
+        const result = await act(left.signal);
+        if (to.isClosed) return;
         this.#send(() => {
           this.#clock.clearTimer(timer);
           resolve(result);
         });
       };
-      const attempt = () => void deliver().catch(() => undefined);
+      const attempt = () => to.enter(() => void deliver().catch(() => undefined));
       this.#send(attempt);
       if (!this.isHealed && this.#random.chance(this.#plan.duplication)) this.#send(attempt);
     });

@@ -1,5 +1,6 @@
-import type { GrantedAnswer, SessionClaims } from "@slotkeeper/protocol";
+import type { GrantedAnswer, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
 import type { FairQueue } from "@slotkeeper/queue";
+import type { SimInstance } from "./sim-instance.ts";
 import type { World } from "./world.ts";
 
 /**
@@ -11,6 +12,7 @@ export class SimClient {
   readonly #world: World;
   readonly #host: string;
   readonly #bucket: string;
+  #home: SimInstance | undefined;
   #isGone = false;
 
   constructor(world: World, host: string, bucket: string) {
@@ -37,7 +39,10 @@ export class SimClient {
   }
 
   async #begin(): Promise<SessionClaims | undefined> {
-    const request = { host: this.#host, hostname: this.#host, bucket: this.#bucket, requestId: this.#world.newId() };
+    const { random } = this.#world;
+    const id = this.#world.newId();
+    const named = random.chance(0.5) ? { requestId: id } : { sessionId: id };
+    const request = { host: this.#host, hostname: this.#host, bucket: this.#bucket, ...named };
     for (let attempt = 0; attempt < 3; attempt++) {
       const answer = await this.#call((queue) => queue.begin(request));
       if (this.#vanishes()) return undefined;
@@ -55,7 +60,7 @@ export class SimClient {
         return undefined;
       }
       const askedAt = clock.now();
-      const answer = await this.#call((queue) => queue.poll(session));
+      const answer = await this.#call((queue, signal) => this.#told(queue.poll(session, { signal })));
       if (this.#vanishes()) return undefined;
       if (answer?.result === "granted") return { answer, askedAt };
       if (answer !== undefined && answer.result !== "pending") return undefined;
@@ -65,12 +70,19 @@ export class SimClient {
     return undefined;
   }
 
+  /** What an instance answers counts as told, whether or not it arrives. */
+  async #told(answered: Promise<PollAnswer>): Promise<PollAnswer> {
+    const answer = await answered;
+    if (answer.result === "granted") this.#world.invariants.onTold(answer);
+    return answer;
+  }
+
   /** Holds on for a while, renewing a lease that would not last. */
   async #use(answer: GrantedAnswer, askedAt: number): Promise<void> {
     const { random, clock } = this.#world;
     const stopAt = clock.now() + random.pick([0, 50, 300, 1_000, 6_000]);
     let leaseUntil = askedAt + answer.leaseMs;
-    const held = this.#world.holds.start(answer, this.#host, this.#bucket);
+    const held = this.#world.holds.start(answer, this.#host, this.#bucket, leaseUntil);
     while (clock.now() < Math.min(stopAt, leaseUntil)) {
       held.until = leaseUntil;
       await this.#world.pause(Math.max(1, Math.min(stopAt, leaseUntil) - clock.now()) / 2);
@@ -87,14 +99,7 @@ export class SimClient {
     const status = random.chance(plan.upstreamErrors) ? 503 : 200;
     const hitUpstreamAtMs = clock.now() - random.int(-500, 2_000);
     for (let attempt = 0; attempt < 3; attempt++) {
-      const input = {
-        slotToken,
-        host: this.#host,
-        hostname: this.#host,
-        status,
-        hitUpstreamAtMs,
-        callerNow: clock.now(),
-      };
+      const input = { slotToken, status, hitUpstreamAtMs, callerNow: clock.now() };
       const answer = await this.#call((queue) => {
         queue.release(input);
         return "ok";
@@ -108,7 +113,14 @@ export class SimClient {
     return this.#isGone;
   }
 
-  #call<T>(act: (queue: FairQueue) => Promise<T> | T, timeoutMs = 8_000): Promise<T | undefined> {
-    return this.#world.network.call(() => act(this.#world.anyInstance().queue), timeoutMs);
+  async #call<T>(
+    act: (queue: FairQueue, signal: AbortSignal) => Promise<T> | T,
+    timeoutMs = 8_000,
+  ): Promise<T | undefined> {
+    const { network, plan } = this.#world;
+    const instance = (plan.routing === "sticky" ? this.#home : undefined) ?? this.#world.anyInstance();
+    const answer = await network.call(instance.gate, (signal) => act(instance.queue, signal), timeoutMs);
+    this.#home = answer === undefined ? undefined : instance;
+    return answer;
   }
 }

@@ -1,48 +1,61 @@
-import { FairQueue, type QueueEvent, type SlotStore } from "@slotkeeper/queue";
-import { FaultyStore, type FaultyStoreInit } from "./faulty-store.ts";
+import { FairQueue, type HostStore, type QueueEvent } from "@slotkeeper/queue";
+import { FaultyStore } from "./faulty-store.ts";
+import { Gate } from "./gate.ts";
 import type { Random } from "./random.ts";
 import { SkewedClock } from "./skewed-clock.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
+import type { Plant } from "./world.ts";
 import type { WorldPlan } from "./world-plan.ts";
 
 export interface SimInstanceInit {
   readonly name: string;
-  readonly store: SlotStore;
+  readonly store: HostStore;
   readonly clock: VirtualClock;
   readonly random: Random;
   readonly plan: WorldPlan;
+  readonly plant: Plant;
   readonly newId: () => string;
-  readonly onDecided: FaultyStoreInit["onDecided"];
-  readonly onEvent: (event: QueueEvent, instance: SimInstance) => void;
+  readonly newSecret: () => string;
+  readonly onSpin: () => void;
+  readonly onEvent: (event: QueueEvent) => void;
 }
 
-/** One process of the service: an engine, its clock, and its way to the store. It dies without a word. */
+/** One process of the service: an engine, its clock, and its way to the store. It may pause, and dies without notice. */
 export class SimInstance {
   readonly name: string;
+  readonly gate = new Gate();
   readonly clock: SkewedClock;
   readonly store: FaultyStore;
   readonly queue: FairQueue;
-  isAlive = true;
 
   constructor(init: SimInstanceInit) {
-    const { name, plan, random } = init;
+    const { name, plan, plant, random, newId, newSecret } = init;
     this.name = name;
-    this.clock = new SkewedClock(init.clock);
-    this.store = new FaultyStore(init);
+    this.clock = new SkewedClock(init.clock, this.gate, random.int(-plan.skewMs, plan.skewMs));
+    this.store = new FaultyStore({ ...init, gate: this.gate });
     this.queue = new FairQueue({
-      store: this.store,
+      store: plant.instanceStore?.(this.store, name) ?? this.store,
       clock: this.clock,
       random: () => random.next(),
-      newSessionId: init.newId,
+      newSessionId: newId,
+      newSecret,
       instance: name,
-      config: plan.config,
-      observe: (event) => init.onEvent(event, this),
+      config: plant.config?.(plan.config) ?? plan.config,
+      observe: init.onEvent,
     });
+    void this.queue.start();
+  }
+
+  get isAlive(): boolean {
+    return !this.gate.isClosed;
+  }
+
+  /** Takes part: neither dead nor paused. */
+  get isAwake(): boolean {
+    return this.isAlive && !this.gate.isPaused;
   }
 
   crash(): void {
-    this.isAlive = false;
-    this.clock.stop();
-    this.store.cut();
+    this.gate.close();
   }
 }

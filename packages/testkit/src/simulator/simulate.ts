@@ -4,11 +4,14 @@ export interface SimulationResult {
   readonly seed: number;
   /** Empty: a clean history. The first is the cause more often than the rest. */
   readonly violations: readonly string[];
+  /** What happened before the first violation. */
+  readonly history: readonly string[];
 }
 
-/** Runs the history of one seed to its end, or to its first violation. */
+/** Runs the history of one seed to its end. */
 export async function simulate(seed: number, plant?: Plant): Promise<SimulationResult> {
   const world = new World(seed, plant);
   await world.run();
-  return { seed, violations: world.invariants.violations };
+  const { violations } = world.invariants;
+  return { seed, violations, history: violations.length === 0 ? [] : world.history.lines };
 }

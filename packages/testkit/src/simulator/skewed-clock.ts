@@ -1,13 +1,16 @@
 import type { Clock } from "slotkeeper";
+import { Gate } from "./gate.ts";
 
-/** The clock of one machine: runs with the world's, may jump ahead of it, and dies with its machine. */
+/** The clock of one machine: off by some amount, may step, and its timers fire only while its process runs. */
 export class SkewedClock implements Clock {
   readonly #world: Clock;
-  #aheadMs = 0;
-  #isStopped = false;
+  readonly #gate: Gate;
+  #aheadMs: number;
 
-  constructor(world: Clock) {
+  constructor(world: Clock, gate = new Gate(), aheadMs = 0) {
     this.#world = world;
+    this.#gate = gate;
+    this.#aheadMs = aheadMs;
   }
 
   now(): number {
@@ -15,20 +18,22 @@ export class SkewedClock implements Clock {
   }
 
   setTimer(callback: () => void, delayMs: number): unknown {
-    return this.#world.setTimer(() => {
-      if (!this.#isStopped) callback();
-    }, delayMs);
+    const timer = { isCleared: false, inner: undefined as unknown };
+    const fire = () => {
+      if (!timer.isCleared) callback();
+    };
+    timer.inner = this.#world.setTimer(() => this.#gate.enter(fire), delayMs);
+    return timer;
   }
 
   clearTimer(timer: unknown): void {
-    this.#world.clearTimer(timer);
+    const mine = timer as { isCleared: boolean; readonly inner: unknown };
+    mine.isCleared = true;
+    this.#world.clearTimer(mine.inner);
   }
 
+  /** Backwards only for a store: a process counts from its start and never goes back. */
   jump(ms: number): void {
     this.#aheadMs += ms;
-  }
-
-  stop(): void {
-    this.#isStopped = true;
   }
 }

@@ -12,12 +12,20 @@ export interface WorldPlan {
   readonly loss: number;
   readonly duplication: number;
   readonly latencyMs: number;
-  /** A store that answers at once and never fails: then a free slot beside a waiter is a fault at once. */
-  readonly isStoreCalm: boolean;
+  /** Each poll at any instance, or all calls of a client at one while it answers. */
+  readonly routing: "any" | "sticky";
+  /** `calm`: answers at once and never fails; `brisk`: within milliseconds, pushes get lost; `rough`: fails and stalls too. */
+  readonly store: "calm" | "brisk" | "rough";
   readonly storeErrors: number;
   readonly storeStalls: number;
   readonly lostPushes: number;
+  readonly latePushes: number;
+  /** How far the clocks of instances are off from the start. */
+  readonly skewMs: number;
   readonly crashes: number;
+  readonly pauses: number;
+  readonly failovers: number;
+  readonly sweeps: number;
   readonly instanceJumps: number;
   readonly storeJumps: number;
   readonly upstreamErrors: number;
@@ -26,25 +34,32 @@ export interface WorldPlan {
 }
 
 export function planWorld(random: Random): WorldPlan {
-  const isStoreCalm = random.chance(0.5);
+  const store = random.pick(["calm", "brisk", "rough"] as const);
   const isQuiet = random.chance(0.2);
   const upTo = (most: number) => (isQuiet ? 0 : random.next() * most);
+  const some = (most: number) => (isQuiet ? 0 : random.int(0, most));
   return {
     config: planConfig(random),
     hosts: Array.from({ length: random.int(1, 2) }, (_, index) => `host-${index}`),
     buckets: ["", "a", "b", "c", "d"].slice(0, random.int(2, 5)),
-    instances: random.pick([1, 1, 2, 3]),
+    instances: random.pick([1, 2, 2, 3, 4]),
     clients: random.int(3, 14),
     durationMs: random.int(8, 25) * 1000,
     loss: upTo(0.15),
     duplication: upTo(0.15),
     latencyMs: random.pick([1, 20, 80]),
-    isStoreCalm,
-    storeErrors: isStoreCalm ? 0 : upTo(0.2),
-    storeStalls: isStoreCalm ? 0 : upTo(0.05),
-    lostPushes: isStoreCalm ? 0 : upTo(0.3),
-    crashes: isQuiet ? 0 : random.int(0, 3),
-    instanceJumps: isQuiet ? 0 : random.int(0, 2),
+    routing: random.pick(["any", "sticky"]),
+    store,
+    storeErrors: store === "rough" ? upTo(0.2) : 0,
+    storeStalls: store === "rough" ? upTo(0.05) : 0,
+    lostPushes: store === "calm" ? 0 : upTo(0.3),
+    latePushes: store === "calm" ? 0 : upTo(0.3),
+    skewMs: random.pick([0, 50, 10_000]),
+    crashes: some(3),
+    pauses: some(3),
+    failovers: random.chance(0.25) ? some(2) : 0,
+    sweeps: some(2),
+    instanceJumps: some(2),
     storeJumps: random.chance(0.2) ? random.int(1, 2) : 0,
     upstreamErrors: random.pick([0, 0, 0.1, 0.5]),
     clientCrashes: upTo(0.1),

@@ -1,8 +1,11 @@
-import { MemoryStore, type SlotStore } from "@slotkeeper/queue";
+import type { FairQueueConfig } from "@slotkeeper/protocol";
+import type { HostStore } from "@slotkeeper/queue";
 import { ClientHolds } from "./client-holds.ts";
+import { History } from "./history.ts";
 import { Invariants } from "./invariants.ts";
 import { Network } from "./network.ts";
 import { Random } from "./random.ts";
+import { SharedStore } from "./shared-store.ts";
 import { SimClient } from "./sim-client.ts";
 import { SimInstance } from "./sim-instance.ts";
 import { SkewedClock } from "./skewed-clock.ts";
@@ -11,35 +14,52 @@ import { planWorld, type WorldPlan } from "./world-plan.ts";
 
 /** A fault put in on purpose, to show that it is caught. */
 export interface Plant {
-  /** Stands between the store and everybody. */
-  readonly store?: (store: SlotStore) => SlotStore;
-  readonly newToken?: (random: Random) => () => string;
+  /** Stands between the store and all instances. */
+  readonly store?: (store: HostStore) => HostStore;
+  /** Stands between one instance and the network to the store. */
+  readonly instanceStore?: (store: HostStore, instance: string) => HostStore;
+  /** What the instances run with; judged is by the plan's. */
+  readonly config?: (config: FairQueueConfig) => FairQueueConfig;
+  readonly newSecret?: () => () => string;
 }
+
+/** Long enough for every deadline, lease, deny window and idle time of the plans to end. */
+const AFTERMATH_MS = 75_000;
+/** A host nobody has used for so long is deleted from the store. */
+const LEFT_OVER_MS = 5_000;
 
 /** Everything there is: clients, network, instances, store, clocks, and chance. One seed, one history. */
 export class World {
   readonly plan: WorldPlan;
   readonly random: Random;
   readonly clock = new VirtualClock();
+  readonly history = new History(this.clock);
   readonly network: Network;
   readonly holds: ClientHolds;
   readonly storeClock: SkewedClock;
-  readonly store: SlotStore;
+  readonly store: SharedStore;
   readonly invariants: Invariants;
   readonly instances: SimInstance[] = [];
+  /** When something last happened that instances learn of only with their next beat. */
+  disturbedAt = Number.NEGATIVE_INFINITY;
+  failedOverAt = Number.NEGATIVE_INFINITY;
   isClosing = false;
+  readonly #plant: Plant;
+  readonly #reachable: HostStore;
+  readonly #newSecret: () => string;
   #ids = 0;
   #names = 0;
 
   constructor(seed: number, plant: Plant = {}) {
+    this.#plant = plant;
     this.random = new Random(seed);
     this.plan = planWorld(this.random);
     this.network = new Network(this.clock, this.random, this.plan);
     this.holds = new ClientHolds(() => this.clock.now());
     this.storeClock = new SkewedClock(this.clock);
-    const newToken = plant.newToken?.(this.random) ?? (() => `token-${this.#ids++}`);
-    const store = new MemoryStore({ clock: this.storeClock, newToken, waiterTtlMs: 5_000, idleMs: 5_000 });
-    this.store = plant.store?.(store) ?? store;
+    this.store = new SharedStore(this.storeClock, (kept) => this.invariants.onCommit(kept));
+    this.#reachable = plant.store?.(this.store) ?? this.store;
+    this.#newSecret = plant.newSecret?.() ?? (() => `secret-${this.#ids++}`);
     this.invariants = new Invariants(this);
     for (let count = 0; count < this.plan.instances; count++) this.#boot();
   }
@@ -48,7 +68,7 @@ export class World {
     return `id-${this.#ids++}`;
   }
 
-  /** Where a balancer would send a call: to any that lives, else into the void. */
+  /** Where a balancer would send a call: to any, dead ones too until it has noticed. */
   anyInstance(): SimInstance {
     return this.random.pick(this.instances);
   }
@@ -68,40 +88,52 @@ export class World {
     const check = () => this.invariants.check();
     await this.clock.run(durationMs, check);
     this.#heal();
-    // Long enough for every deadline, lease, deny window and idle time of the plans to end.
-    await this.clock.run(60_000, check);
-    await this.store.cleanup({ waiterTtlMs: 20_000 });
+    await this.clock.run(AFTERMATH_MS, check);
+    await this.store.cleanup({ idleMs: LEFT_OVER_MS });
     await drained();
-    await this.invariants.checkEnd();
+    this.invariants.checkEnd();
   }
 
   #boot(): void {
+    const name = `i${this.#names++}`;
     const instance = new SimInstance({
-      name: `instance-${this.#names++}`,
-      store: this.store,
+      name,
+      store: this.#reachable,
       clock: this.clock,
       random: this.random,
       plan: this.plan,
+      plant: this.#plant,
       newId: () => this.newId(),
-      onDecided: (batch, reply) => this.invariants.onDecided(batch, reply),
-      onEvent: (event, from) => this.invariants.onEvent(event, from.name),
+      newSecret: this.#newSecret,
+      onSpin: () => this.invariants.onSpin(name),
+      onEvent: (event) => this.invariants.onEvent(event, name),
     });
+    if (this.isClosing) instance.store.isHealed = true;
     this.instances.push(instance);
   }
 
   #planFaults(): void {
-    const { crashes, instanceJumps, storeJumps, durationMs, isStoreCalm } = this.plan;
-    const at = (act: () => void) => this.clock.setTimer(() => !this.isClosing && act(), this.random.int(0, durationMs));
-    for (let count = 0; count < crashes; count++) at(() => this.#crashOne());
-    for (let count = 0; count < instanceJumps; count++)
-      at(() => this.anyInstance().clock.jump(this.random.int(1, 5_000)));
-    for (let count = 0; count < storeJumps; count++) at(() => this.storeClock.jump(this.random.int(1, 3_000)));
-    if (!isStoreCalm) at(() => this.#storeOutage());
+    const { random } = this;
+    const { crashes, pauses, failovers, sweeps, instanceJumps, storeJumps, store, durationMs } = this.plan;
+    const plan = (count: number, act: () => void) => {
+      for (let done = 0; done < count; done++) {
+        this.clock.setTimer(() => !this.isClosing && act(), random.int(0, durationMs));
+      }
+    };
+    plan(crashes, () => this.#crashOne());
+    plan(pauses, () => this.#pauseOne());
+    plan(failovers, () => this.#failOver());
+    plan(sweeps, () => void this.anyInstance().queue.sweep().catch(() => undefined));
+    plan(instanceJumps, () => this.#jump(this.anyInstance().clock, random.int(1, 5_000)));
+    // A failover to a machine whose clock is behind would lose the order of fences: no store could help it.
+    plan(storeJumps, () => this.#jump(this.storeClock, random.int(failovers > 0 ? 1 : -2_000, 3_000)));
+    plan(store === "rough" ? 1 : 0, () => this.#storeOutage());
   }
 
   #crashOne(): void {
     const instance = this.anyInstance();
     if (!instance.isAlive) return;
+    this.history.note(`${instance.name} dies`);
     instance.crash();
     this.clock.setTimer(
       () => {
@@ -112,8 +144,40 @@ export class World {
     );
   }
 
+  #pauseOne(): void {
+    const { name, gate } = this.anyInstance();
+    this.history.note(`${name} pauses`);
+    gate.pause();
+    this.clock.setTimer(
+      () => {
+        this.history.note(`${name} goes on`);
+        gate.resume();
+      },
+      this.random.pick([30, 300, 3_000, 8_000]),
+    );
+  }
+
+  #failOver(): void {
+    const lost = this.store.failOver(this.random.int(0, 12));
+    this.history.note(`the store fails over and loses ${lost} commits`);
+    this.invariants.onFailover();
+    this.store.isDown = true;
+    const backInMs = this.random.int(1_100, 3_000);
+    this.disturbedAt = this.failedOverAt = this.clock.now() + backInMs;
+    this.clock.setTimer(() => {
+      this.store.isDown = false;
+    }, backInMs);
+  }
+
+  #jump(clock: SkewedClock, ms: number): void {
+    this.history.note(`the clock of ${clock === this.storeClock ? "the store" : "an instance"} steps by ${ms} ms`);
+    clock.jump(ms);
+    this.disturbedAt = this.clock.now();
+  }
+
   #storeOutage(): void {
-    const { store } = this.anyInstance();
+    const { store, name } = this.anyInstance();
+    this.history.note(`${name} cannot reach the store`);
     store.isDown = true;
     this.clock.setTimer(
       () => {

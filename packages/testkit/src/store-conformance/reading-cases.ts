@@ -1,75 +1,86 @@
-import { expect, test } from "vitest";
-import type { NewHost } from "./describe-slot-store.ts";
+import type { BookRecord, Head } from "@slotkeeper/queue";
+import { describe, expect, it } from "vitest";
+import type { NewHost } from "./describe-host-store.ts";
+import { accountOf, leaseOf, offerOf, sessionOf, waiterOf } from "./host-under-test.ts";
 
-/** What a store tells of itself. The optional calls are tested where a store has them. */
 export function readingCases(newHost: NewHost): void {
-  test("a snapshot of some hosts has those, with slots as their holders have them, and no token", async () => {
-    const [one, other] = [newHost({ slots: 2 }), newHost({ slots: 2 })];
-    const slot = await one.take("a-1");
-    await other.take("a-1");
-    await one.pass(20);
-    const { hosts } = await one.store.snapshot({ hosts: [one.host] });
-    const found = hosts.find(({ host }) => host === one.host);
-    expect(found).toMatchObject({ slots: 2, inFlight: 1, leases: [{ slot: slot.fence, bucket: "a" }] });
-    expect(found?.leases[0]?.heldMs ?? 20).toBeGreaterThanOrEqual(20);
-    expect(JSON.stringify(hosts)).not.toContain(slot.slotToken);
-    const unknown = await one.store.snapshot({ hosts: ["conformance-nobody"] });
-    expect(unknown.hosts.some(({ host }) => host === "conformance-nobody")).toBe(false);
+  describe("reading", () => {
+    it("peek returns the books of known hosts, and changes nothing", async () => {
+      const [host, unknown] = [await newHost(), await newHost()];
+      const tag = await host.accept({ puts: [accountOf("b", host.head.now)] });
+      const books = await host.other.peek([host.host, unknown.host]);
+      expect([...books]).toEqual([[host.host, await host.book()]]);
+      expect(await host.store.hostKeys()).toContain(host.host);
+      expect(await host.store.hostKeys()).not.toContain(unknown.host);
+      expect(await host.store.read(host.host, tag)).toMatchObject({ tag, tail: { commits: [] } });
+    });
+
+    it("totals count by the store's clock: what time has ended is not in them", async () => {
+      const host = await newHost();
+      const before = await host.store.totals();
+      const now = await host.now();
+      const fence = host.head.fence + 2;
+      const leases = [leaseOf("a", fence - 1, now), leaseOf("b", fence, now, { endsAt: now + 1_000 })];
+      const waiters = [waiterOf("c", now), waiterOf("d", now, { deadlineAt: now + 1_000 })];
+      const breaker = { openedAt: now, windowMs: 60_000, code: 503, errors: 0, successes: 0, consecutive: 0 };
+      await host.accept({ head: { fence, breaker, slots: 3 }, puts: [...leases, ...waiters], now });
+      const diff = async () => {
+        const { hosts, slots, inFlight, waiting, open } = await host.store.totals();
+        return [hosts - before.hosts, slots - before.slots, inFlight - before.inFlight, waiting - before.waiting, open];
+      };
+      expect(await diff()).toEqual([1, 3, 2, 2, before.open + 1]);
+      await host.pass(1_100);
+      expect(await diff()).toEqual([1, 3, 1, 1, before.open + 1]);
+    });
   });
 
-  test("a release tells how long the slot was held, where the store knows it", async () => {
-    const host = newHost();
-    const slot = await host.take("a-1");
-    await host.pass(50);
-    const reply = await host.release(slot.slotToken);
-    if (reply.isReleased && reply.heldMs !== undefined) expect(reply.heldMs).toBeGreaterThanOrEqual(50);
-    else expect(reply.isReleased).toBe(true);
-  });
+  describe("cleanup", () => {
+    const IDLE_MS = 90_000;
+    const isKept = async (puts: (now: number, fence: number) => BookRecord[], head: (now: number) => Partial<Head>) => {
+      const host = await newHost();
+      const now = await host.now();
+      host.head = { ...host.head, fence: Math.floor(now * 1000) };
+      const fence = host.head.fence + 1;
+      await host.accept({ head: { fence, ...head(now) }, puts: puts(now, fence), now });
+      await host.pass(IDLE_MS + 1);
+      expect((await host.store.cleanup({ idleMs: IDLE_MS })).failures).toEqual([]);
+      return (await host.store.hostKeys()).includes(host.host);
+    };
+    const none = () => ({});
+    const far = 600_000;
 
-  test("a lease that ran out unreleased is told once, by the call that found it", async () => {
-    const host = newHost({ slots: 1, leaseMs: 60 });
-    await host.take("a-1");
-    await host.pass(80);
-    const { verdicts, reclaimed } = await host.try(["b-1"]);
-    expect(verdicts[0]?.status).toBe("ACQUIRED");
-    if (reclaimed !== undefined) expect(reclaimed).toBeGreaterThanOrEqual(1);
-    expect((await host.try(["c-1"])).reclaimed ?? 0).toBe(0);
-  });
+    it.each<[string, boolean, Parameters<typeof isKept>]>([
+      ["without users", false, [(now) => [accountOf("b", now), sessionOf("a", now + 1), waiterOf("w", now)], none]],
+      ["with a lease that ended", false, [(now, fence) => [leaseOf("a", fence, now)], none]],
+      ["with a lapsed offer", false, [(now) => [offerOf("a", now)], none]],
+      ["with a lease", true, [(now, fence) => [leaseOf("a", fence, now, { endsAt: now + far })], none]],
+      ["with a waiter", true, [(now) => [waiterOf("a", now, { deadlineAt: now + far })], none]],
+      ["with a session to remember", true, [(now) => [sessionOf("a", now + far)], none]],
+      ["with a cooldown", true, [(now) => [{ kind: "cooldown", key: "b", until: now + far }], none]],
+      [
+        "with an open breaker",
+        true,
+        [
+          () => [],
+          (now) => ({
+            breaker: { openedAt: now, windowMs: far, code: 503, errors: 0, successes: 0, consecutive: 0 },
+          }),
+        ],
+      ],
+    ])("treats a host %s as in use: %s", async (_, expected, [puts, head]) => {
+      expect(await isKept(puts, head)).toBe(expected);
+    });
 
-  test("names and sums of all hosts, where the store has them, agree with its snapshot", async () => {
-    const host = newHost({ slots: 3, smoothMs: 0 });
-    const { store } = host;
-    await host.take("a-1");
-    await host.register([host.waiter("b-1")]);
-    await store.operate({ kind: "breaker", host: host.host, policy: host.policy, isOpen: true });
-    const { hosts } = await store.snapshot();
-    if (store.hostKeys !== undefined) expect(await store.hostKeys()).toContain(host.host);
-    if (store.totals === undefined) return;
-    const totals = await store.totals();
-    expect(totals.hosts).toBeGreaterThanOrEqual(1);
-    expect(totals.slots).toBe(hosts.reduce((sum, { slots }) => sum + slots, 0));
-    expect(totals.waiting).toBeGreaterThanOrEqual(1);
-    expect(totals.open).toBeGreaterThanOrEqual(1);
-    expect(totals.inFlight).toBeGreaterThanOrEqual(1);
-    await store.operate({ kind: "breaker", host: host.host, policy: host.policy, isOpen: false });
-  });
-
-  test("an instance that says it lives is known until its time is over, with what it last said; or until it leaves", async () => {
-    const { store, pass, host } = newHost();
-    if (store.announce === undefined || store.instances === undefined) return;
-    const [steady, silent, leaving] = [`${host}-steady`, `${host}-silent`, `${host}-leaving`];
-    const known = async () => (await store.instances?.())?.filter(({ instance }) => instance.startsWith(host)) ?? [];
-    for (const instance of [steady, silent, leaving]) {
-      await store.announce({ instance, ttlMs: 300, about: { version: "1", heldPolls: 1, isOld: true } });
-    }
-    expect((await known()).map(({ instance }) => instance).sort()).toEqual([leaving, silent, steady]);
-    await store.announce({ instance: leaving, ttlMs: 0, about: {} });
-    await pass(200);
-    await store.announce({ instance: steady, ttlMs: 300, about: { version: "2", heldPolls: 7 } });
-    await pass(150);
-    const left = await known();
-    expect(left).toMatchObject([{ instance: steady, about: { version: "2", heldPolls: 7 } }]);
-    expect(left[0]?.about).not.toHaveProperty("isOld");
-    expect(left[0]?.seenAgoMs).toBeGreaterThanOrEqual(150);
+    it("keeps hosts that were used a moment ago, and says how many went", async () => {
+      const [old, fresh] = [await newHost(), await newHost()];
+      await old.accept();
+      await old.pass(IDLE_MS + 1);
+      fresh.head = { ...fresh.head, fence: Math.floor((await fresh.now()) * 1000) };
+      await fresh.accept();
+      expect((await old.store.cleanup({ idleMs: IDLE_MS })).hosts).toBeGreaterThan(0);
+      const keys = await old.store.hostKeys();
+      expect([keys.includes(old.host), keys.includes(fresh.host)]).toEqual([false, true]);
+      expect(await old.send()).toMatchObject({ isOk: false, reason: "conflict" });
+    });
   });
 }

@@ -1,0 +1,149 @@
+-- The service's tables, and the columns that the service adds to the four tables of the original layout.
+--
+-- The state of a host is a head and records (packages/queue/src/book/records.ts). The database keeps it and decides nothing:
+--
+--   slotkeeper_host            one row per host: the tag, what commits are checked against, and the lock
+--   slotkeeper_record          every record but leases and cooldowns, as JSON
+--   upstream_slot_pool         leases: one row for each slot index, updated in place. status = 'locked': the row holds a
+--                              lease, which is live until ends_at
+--   upstream_ip_cooldown       cooldowns (cool_until), and releases by direct callers (is_direct)
+--   upstream_ip_queue_depth    waiters that direct callers registered; the service's waiters are records
+--   "THROTTLE_PROTECTION"      a copy of the head's breaker, for people and direct callers
+--   slotkeeper_tail            the last 64 commits of each host. The head is part of the last one
+--   slotkeeper_floor           the highest fence of forgotten hosts
+--   slotkeeper_instance        which instances live
+--   slotkeeper_token_key       the key that signs session tokens
+--
+-- Rules that every function keeps:
+--   L1 Only the transaction that holds the lock of slotkeeper_host writes rows of that host, in any table. No statement locks
+--      two hosts. Cleanup skips hosts that are locked.
+--   L2 The clock is read after the lock is taken.
+--   L3 No indexed column of a row in use is updated, so that updates are HOT. Exceptions: func_try_acquire_slot gives its
+--      row a new id, and a row of a forgotten host moves to another host.
+--   L4 A row of upstream_slot_pool is created only when a host needs more slots than it ever had and no row of a forgotten
+--      host is left, so tries and forgotten hosts use up no ids.
+--
+-- Words. `host` (hostname_pattern, "HOSTNAME_HASH"): the host's key, which is hostnameHash, else the SHA-256 in hex of the
+-- lower-cased hostname. `bucket` (ip_hash): the bucket's name; '' is the shared bucket. Instants are milliseconds since
+-- 1970 as double precision, as in JavaScript.
+
+CREATE TABLE slotkeeper_host (
+  host text PRIMARY KEY,
+  breaker jsonb NOT NULL,
+  tag text NOT NULL,
+  commits bigint NOT NULL,
+  slots double precision NOT NULL,
+  fence bigint NOT NULL,
+  last_now double precision NOT NULL,
+  reserved_for text,
+  reserved_until double precision NOT NULL DEFAULT 0,
+  updated_at double precision NOT NULL
+) WITH (fillfactor = 30, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
+COMMENT ON COLUMN slotkeeper_host.commits IS 'Number of commits since the host was created; finds their places in slotkeeper_tail.';
+COMMENT ON COLUMN slotkeeper_host.breaker IS 'Of the head: tells whether "THROTTLE_PROTECTION" has to be written.';
+COMMENT ON COLUMN slotkeeper_host.slots IS 'Of the head; Infinity: no limit.';
+COMMENT ON COLUMN slotkeeper_host.fence IS 'Of the head.';
+COMMENT ON COLUMN slotkeeper_host.last_now IS 'The latest store time of any commit.';
+COMMENT ON COLUMN slotkeeper_host.reserved_for IS
+  'Until reserved_until only this instance may commit. Empty: any instance, but no direct caller may take a slot.';
+COMMENT ON COLUMN slotkeeper_host.updated_at IS 'When the last commit was made, by the clock of the database.';
+
+CREATE TABLE slotkeeper_record (
+  host text NOT NULL,
+  kind text NOT NULL,
+  key text NOT NULL,
+  data jsonb NOT NULL,
+  PRIMARY KEY (host, kind, key)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
+        autovacuum_vacuum_insert_threshold = -1);
+COMMENT ON TABLE slotkeeper_record IS 'kind: account, waiter, session, offer, absence or limits. data: the record of records.ts.';
+
+CREATE TABLE slotkeeper_tail (
+  host text NOT NULL,
+  place smallint NOT NULL,
+  number bigint NOT NULL,
+  base text,
+  tag text NOT NULL,
+  changes text NOT NULL,
+  PRIMARY KEY (host, place)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as JSON.';
+
+-- Rows are only inserted, so that two hosts that are forgotten at once do not wait for each other. Cleanup keeps the highest.
+CREATE TABLE slotkeeper_floor (fence bigint NOT NULL);
+CREATE INDEX slotkeeper_floor_fence ON slotkeeper_floor (fence);
+
+CREATE TABLE slotkeeper_instance (
+  instance text PRIMARY KEY,
+  about jsonb NOT NULL,
+  seen_at double precision NOT NULL,
+  ends_at double precision NOT NULL
+) WITH (fillfactor = 30, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
+COMMENT ON COLUMN slotkeeper_instance.ends_at IS 'The instance counts as alive until then.';
+
+CREATE TABLE slotkeeper_token_key (
+  id smallint PRIMARY KEY CHECK (id = 1),
+  secret text NOT NULL
+);
+
+-- Leases. A direct caller's lease has an empty instance, and the session direct:<fence> (download_try_acquire_slot) or
+-- direct-id:<fence> (func_try_acquire_slot).
+ALTER TABLE upstream_slot_pool
+  ADD COLUMN token text,
+  ADD COLUMN fence bigint,
+  ADD COLUMN session text,
+  ADD COLUMN instance text,
+  ADD COLUMN granted_at double precision,
+  ADD COLUMN ends_at double precision,
+  ADD COLUMN is_released boolean NOT NULL DEFAULT false,
+  ADD COLUMN is_probe boolean NOT NULL DEFAULT false,
+  ADD COLUMN keep_until double precision;
+ALTER TABLE upstream_slot_pool SET (fillfactor = 40, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
+COMMENT ON TABLE upstream_slot_pool IS 'hostname_pattern is empty in rows of forgotten hosts, which the next host uses.';
+
+ALTER TABLE upstream_ip_cooldown
+  ADD COLUMN cool_until double precision,
+  ADD COLUMN is_direct boolean NOT NULL DEFAULT false;
+ALTER TABLE upstream_ip_cooldown SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
+COMMENT ON COLUMN upstream_ip_cooldown.cool_until IS 'The cooldown by the limits of the host. NULL: only a release by a direct caller is known.';
+COMMENT ON COLUMN upstream_ip_cooldown.is_direct IS
+  'A direct caller released here. Each try brings its own cooldown, counted from last_release_at, so the row is kept for an hour.';
+
+-- A direct caller's waiters have no names. Each has its own end, so that one that died stops counting although others of its
+-- bucket go on registering.
+ALTER TABLE upstream_ip_queue_depth
+  ADD COLUMN expires_at double precision NOT NULL DEFAULT 0,
+  ADD COLUMN expiries double precision[] NOT NULL DEFAULT '{}',
+  ADD COLUMN hostname text;
+ALTER TABLE upstream_ip_queue_depth SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
+-- download_release_fq_waiter knows a host only by its name. The index holds only rows that need it.
+CREATE INDEX upstream_ip_queue_depth_name ON upstream_ip_queue_depth (hostname, ip_hash) WHERE hostname IS NOT NULL;
+COMMENT ON COLUMN upstream_ip_queue_depth.expiries IS
+  'When each registered waiter stops counting, ascending. waiting_count is their number when last written, expires_at the last.';
+COMMENT ON COLUMN upstream_ip_queue_depth.hostname IS 'In lower case, where the host''s key is not its SHA-256.';
+
+-- The breaker's instants to the millisecond; the old columns say the same in seconds.
+ALTER TABLE "THROTTLE_PROTECTION"
+  ADD COLUMN opened_at double precision,
+  ADD COLUMN window_start_at double precision,
+  ADD COLUMN window_ms double precision;
+ALTER TABLE "THROTTLE_PROTECTION" SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
+
+-- The database's clock, in milliseconds. A function, so that tests can replace it.
+CREATE FUNCTION slotkeeper_now() RETURNS double precision
+LANGUAGE sql VOLATILE AS $$ SELECT extract(epoch FROM clock_timestamp())::double precision * 1000 $$;
+
+-- The number that every call carries. It changes with the records or the rules, not with every migration.
+CREATE FUNCTION slotkeeper_schema_number() RETURNS integer
+LANGUAGE sql IMMUTABLE AS $$ SELECT 1 $$;
+
+CREATE FUNCTION slotkeeper_check_schema(p_schema integer) RETURNS void
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF p_schema IS DISTINCT FROM slotkeeper_schema_number() THEN
+    RAISE EXCEPTION 'This database has schema number % and the caller %: all instances of a fleet must run the same version of slotkeeper',
+      slotkeeper_schema_number(), coalesce(p_schema::text, 'none') USING ERRCODE = 'SK001', HINT = 'Run slotkeeper migrate with the newer version, and restart instances of the older one.';
+  END IF;
+END $$;
+
+REVOKE ALL ON FUNCTION slotkeeper_now, slotkeeper_schema_number, slotkeeper_check_schema FROM PUBLIC;

@@ -1,0 +1,262 @@
+-- The functions that the store calls: the promises P1 to P8 of packages/queue/src/store/host-store.ts. Each is one statement
+-- and one transaction of its caller. Each is the owner's (SECURITY DEFINER): the service needs no right to any table.
+--
+-- What the settings of the functions are for:
+--   search_path           a caller must not put tables of its own in the place of ours
+--   lock_timeout          a host that somebody keeps locked fails its own callers only, and soon
+--   extra_float_digits    numbers leave the database with all their digits, whatever the session was set to
+--   plan_cache_mode       otherwise some statements are planned again for every call: with the values at hand they look cheaper
+--   enable_seqscan        a plan that was made when a table was small is kept until the next ANALYZE, and would read all hosts
+
+-- Compares and swaps. p_changes: Changes of records.ts; NULL: the host is forgotten. P1: the row lock makes commits of a host one sequence, and ends with this call.
+CREATE FUNCTION slotkeeper_commit(
+  p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_changes text,
+  p_wake text[], p_conflicts integer
+) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '2s' SET extra_float_digits = 1
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+DECLARE
+  h slotkeeper_host;
+  v_clock double precision;
+  v_refusal text;
+BEGIN
+  IF p_schema IS DISTINCT FROM slotkeeper_schema_number() THEN PERFORM slotkeeper_check_schema(p_schema); END IF;
+  SELECT * INTO h FROM slotkeeper_host WHERE host = p_host FOR NO KEY UPDATE;
+  IF NOT FOUND AND p_base IS NULL THEN h := slotkeeper_unknown_host(p_host); END IF;
+  v_clock := greatest(slotkeeper_now(), h.last_now);
+  v_refusal := slotkeeper_refusal(h, p_instance, p_base, p_now, v_clock);
+  IF v_refusal IS NULL AND h.tag IS NULL AND NOT slotkeeper_insert_host(h, p_tag) THEN
+    -- Another instance was first.
+    SELECT * INTO h FROM slotkeeper_host WHERE host = p_host FOR NO KEY UPDATE;
+    v_refusal := 'conflict';
+  END IF;
+  IF v_refusal IS NOT NULL THEN
+    RETURN slotkeeper_refuse(h, p_instance, p_base, p_tag, p_conflicts, v_clock, v_refusal);
+  END IF;
+  IF p_changes IS NULL THEN
+    PERFORM slotkeeper_forget(h);
+  ELSIF slotkeeper_apply(h, p_tag, p_now, p_changes) AND cardinality(p_wake) > 0 THEN
+    PERFORM slotkeeper_notify(p_wake, p_host, p_base, p_tag, p_changes);
+  END IF;
+  RETURN '{"isOk":true,"now":' || v_clock || '}';
+END $$;
+
+-- Why a commit cannot be accepted; NULL if it can.
+CREATE FUNCTION slotkeeper_refusal(
+  h slotkeeper_host, p_instance text, p_base text, p_now double precision, p_clock double precision
+) RETURNS text
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF h.reserved_until > p_clock AND h.reserved_for <> '' AND h.reserved_for <> p_instance THEN RETURN 'reserved'; END IF;
+  IF h.tag IS DISTINCT FROM p_base THEN RETURN 'conflict'; END IF;
+  IF p_now NOT BETWEEN p_clock - 1000 AND p_clock THEN RETURN 'clock'; END IF;
+  RETURN NULL;
+END $$;
+
+-- The reply to a commit that cannot be accepted. P4: if the tail has it, it was accepted before. After the third conflict in a
+-- row the next commit is reserved for the instance.
+CREATE FUNCTION slotkeeper_refuse(
+  h slotkeeper_host, p_instance text, p_base text, p_tag text, p_conflicts integer, p_clock double precision, p_refusal text
+) RETURNS json
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT FROM slotkeeper_tail WHERE host = h.host AND tag = p_tag) THEN
+    RETURN '{"isOk":true,"now":' || p_clock || '}';
+  END IF;
+  IF p_refusal = 'conflict' AND p_conflicts + 1 >= 3 THEN
+    UPDATE slotkeeper_host SET reserved_for = p_instance, reserved_until = p_clock + 50 WHERE host = h.host;
+  END IF;
+  RETURN slotkeeper_reply(h, p_base, p_clock, p_refusal);
+END $$;
+
+-- STABLE: tag and tail are read in one snapshot.
+CREATE FUNCTION slotkeeper_read(p_schema integer, p_host text, p_since text) RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT SET extra_float_digits = 1 SET enable_seqscan = off AS $$
+DECLARE
+  h slotkeeper_host;
+BEGIN
+  PERFORM slotkeeper_check_schema(p_schema);
+  SELECT * INTO h FROM slotkeeper_host WHERE host = p_host;
+  IF NOT FOUND THEN RETURN slotkeeper_reply(NULL, NULL, greatest(slotkeeper_now(), (slotkeeper_unknown_host(p_host)).last_now)); END IF;
+  RETURN slotkeeper_reply(h, p_since, greatest(slotkeeper_now(), h.last_now));
+END $$;
+
+-- Says that an instance lives; with 0 ms, that it leaves. Returns which instances live, and which of its hosts others have
+-- changed. p_echo: also notifies the instance itself, which shows that its listening connection works.
+CREATE FUNCTION slotkeeper_beat(
+  p_schema integer, p_instance text, p_ttl_ms double precision, p_about jsonb, p_hosts text[], p_tags text[], p_echo boolean
+) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '2s' SET extra_float_digits = 1 AS $$
+DECLARE
+  v_now double precision := slotkeeper_now();
+  v_changed json;
+BEGIN
+  PERFORM slotkeeper_check_schema(p_schema);
+  IF p_ttl_ms > 0 THEN
+    INSERT INTO slotkeeper_instance VALUES (p_instance, p_about, v_now, v_now + p_ttl_ms)
+    ON CONFLICT (instance) DO UPDATE SET about = excluded.about, seen_at = excluded.seen_at, ends_at = excluded.ends_at;
+  ELSE
+    DELETE FROM slotkeeper_instance WHERE instance = p_instance;
+  END IF;
+  SELECT json_agg(b.host) INTO v_changed FROM unnest(p_hosts, p_tags) b (host, tag)
+  LEFT JOIN slotkeeper_host h ON h.host = b.host WHERE h.tag IS DISTINCT FROM b.tag;
+  IF p_echo THEN PERFORM pg_notify(slotkeeper_channel(p_instance), ''); END IF;
+  RETURN json_build_object('now', v_now, 'instances', slotkeeper_instances(p_schema), 'changed', coalesce(v_changed, '[]'));
+END $$;
+
+CREATE FUNCTION slotkeeper_instances(p_schema integer) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET extra_float_digits = 1 AS $$
+DECLARE
+  v_now double precision := slotkeeper_now();
+BEGIN
+  PERFORM slotkeeper_check_schema(p_schema);
+  RETURN coalesce((
+    SELECT json_agg(json_build_object('instance', instance, 'seenAgoMs', greatest(0, v_now - seen_at), 'about', about) ORDER BY instance)
+    FROM slotkeeper_instance WHERE ends_at > v_now), '[]');
+END $$;
+
+-- Hosts for people, by name. Unknown ones are missing.
+CREATE FUNCTION slotkeeper_peek(p_schema integer, p_hosts text[]) RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT SET extra_float_digits = 1 AS $$
+BEGIN
+  PERFORM slotkeeper_check_schema(p_schema);
+  RETURN coalesce((
+    SELECT json_object_agg(h.host, slotkeeper_book(h)) FROM unnest(p_hosts) asked (host) JOIN slotkeeper_host h USING (host)), '{}');
+END $$;
+
+CREATE FUNCTION slotkeeper_host_keys(p_schema integer) RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+  PERFORM slotkeeper_check_schema(p_schema);
+  RETURN coalesce((SELECT json_agg(host ORDER BY host) FROM slotkeeper_host), '[]');
+END $$;
+
+-- StoreTotals of the port. Locks nothing, and reads each table once.
+CREATE FUNCTION slotkeeper_totals(p_schema integer) RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT SET extra_float_digits = 1 SET jit = off AS $$
+DECLARE
+  v_now double precision := slotkeeper_now();
+BEGIN
+  PERFORM slotkeeper_check_schema(p_schema);
+  RETURN (
+    SELECT json_build_object(
+      'hosts', count(*),
+      -- JSON has no Infinity.
+      'slots', nullif(coalesce(sum(h.slots), 0), 'Infinity'),
+      'inFlight', (SELECT count(*) FROM upstream_slot_pool WHERE ends_at > v_now)
+        + (SELECT count(*) FROM slotkeeper_record WHERE kind = 'offer' AND (data ->> 'lapsesAt')::double precision > v_now),
+      'waiting', (SELECT count(*) FROM slotkeeper_record WHERE kind = 'waiter' AND (data ->> 'deadlineAt')::double precision > v_now),
+      'open', count(*) FILTER (WHERE slotkeeper_breaker_closes_at(h.breaker, l.data) > v_now),
+      'spaced', count(*) FILTER (WHERE slotkeeper_spaced_until(h, l.data) > v_now))
+    FROM slotkeeper_host h LEFT JOIN slotkeeper_record l ON l.host = h.host AND l.kind = 'limits' AND l.key = '');
+END $$;
+
+-- An open breaker is closed two windows after it opened. p_limits: LimitsRecord, or NULL for a host of direct callers only.
+CREATE FUNCTION slotkeeper_breaker_closes_at(b jsonb, p_limits jsonb) RETURNS double precision
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT (b ->> 'openedAt')::double precision + 2 * greatest((b ->> 'windowMs')::double precision,
+    coalesce((p_limits #>> '{policy,breaker,openMs}')::double precision, 60000))
+$$;
+
+-- Until when the next release is spaced from the last one; NULL without spacing.
+CREATE FUNCTION slotkeeper_spaced_until(h slotkeeper_host, p_limits jsonb) RETURNS double precision
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  v_smooth_ms double precision := p_limits #>> '{policy,smoothMs}';
+BEGIN
+  RETURN CASE WHEN v_smooth_ms > 0 THEN (slotkeeper_head(h) ->> 'lastEndAt')::double precision + v_smooth_ms END;
+END $$;
+
+-- Forgets hosts without users, p_count at a time and in order. A host that is locked is in use. Returns how many went, and
+-- the last one looked at; null: there are no more.
+CREATE FUNCTION slotkeeper_forget_hosts(p_schema integer, p_idle_ms double precision, p_after text, p_count integer) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '2s' AS $$
+DECLARE
+  h slotkeeper_host;
+  v_host text;
+  v_last text;
+  v_gone integer := 0;
+BEGIN
+  PERFORM slotkeeper_check_schema(p_schema);
+  FOR v_host IN SELECT host FROM slotkeeper_host WHERE host > p_after ORDER BY host LIMIT p_count LOOP
+    v_last := v_host;
+    SELECT * INTO h FROM slotkeeper_host WHERE host = v_host FOR UPDATE SKIP LOCKED;
+    CONTINUE WHEN NOT FOUND OR NOT slotkeeper_is_unused(h, p_idle_ms);
+    PERFORM slotkeeper_forget(h);
+    v_gone := v_gone + 1;
+  END LOOP;
+  RETURN json_build_object('hosts', v_gone, 'last', v_last);
+END $$;
+
+-- Nothing would be lost by forgetting it. Limits that an operator set are kept.
+CREATE FUNCTION slotkeeper_is_unused(h slotkeeper_host, p_idle_ms double precision) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_now double precision := slotkeeper_now();
+  v_limits jsonb;
+BEGIN
+  IF h.updated_at > v_now - p_idle_ms OR slotkeeper_occupied(h.host, v_now) > 0 THEN RETURN false; END IF;
+  SELECT data INTO v_limits FROM slotkeeper_record WHERE host = h.host AND kind = 'limits' AND key = '';
+  RETURN NOT coalesce(v_limits ? 'live', false)
+    AND coalesce(slotkeeper_breaker_closes_at(h.breaker, v_limits), 0) <= v_now
+    AND coalesce((h.breaker ->> 'windowStartAt')::double precision
+      + coalesce((v_limits #>> '{policy,breaker,windowMs}')::double precision, 60000), 0) <= v_now
+    AND coalesce(slotkeeper_spaced_until(h, v_limits), 0) <= v_now
+    AND NOT EXISTS (SELECT FROM upstream_ip_cooldown c WHERE c.hostname_pattern = h.host AND c.cool_until > v_now)
+    AND NOT EXISTS (
+      SELECT FROM slotkeeper_record r WHERE r.host = h.host AND r.kind IN ('waiter', 'session')
+        AND greatest((r.data ->> 'deadlineAt')::double precision, (r.data ->> 'keepUntil')::double precision) > v_now);
+END $$;
+
+-- Deletes rows that time has ended and that belong to no host's state. Rows in use are skipped.
+CREATE FUNCTION slotkeeper_forget_rows(p_schema integer) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '2s' AS $$
+DECLARE
+  v_now double precision := slotkeeper_now();
+BEGIN
+  PERFORM slotkeeper_check_schema(p_schema);
+  DELETE FROM slotkeeper_instance
+  WHERE instance IN (SELECT instance FROM slotkeeper_instance WHERE ends_at < v_now - 60000 FOR UPDATE SKIP LOCKED);
+  DELETE FROM slotkeeper_floor
+  WHERE ctid IN (SELECT ctid FROM slotkeeper_floor WHERE fence < slotkeeper_floor() FOR UPDATE SKIP LOCKED);
+  DELETE FROM upstream_ip_cooldown WHERE (hostname_pattern, ip_hash) IN (
+    SELECT hostname_pattern, ip_hash FROM upstream_ip_cooldown
+    WHERE is_direct AND cool_until IS NULL AND extract(epoch FROM last_release_at) * 1000 <= v_now - 3600000
+    FOR UPDATE SKIP LOCKED);
+  DELETE FROM upstream_ip_queue_depth WHERE (hostname_pattern, ip_hash) IN (
+    SELECT hostname_pattern, ip_hash FROM upstream_ip_queue_depth WHERE expires_at <= v_now FOR UPDATE SKIP LOCKED);
+END $$;
+
+-- The fleet's key for session tokens: the one that is there, else the given one.
+CREATE FUNCTION slotkeeper_token_keys(p_schema integer, p_new_secret text) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '2s' AS $$
+BEGIN
+  PERFORM slotkeeper_check_schema(p_schema);
+  INSERT INTO slotkeeper_token_key VALUES (1, p_new_secret) ON CONFLICT DO NOTHING;
+  RETURN (SELECT json_agg(secret) FROM slotkeeper_token_key);
+END $$;
+
+-- Whether a commit could be made: the database can be written, the caller may call every function of the store, and their
+-- owner may use the tables. As the caller, not as the owner.
+CREATE FUNCTION slotkeeper_ready(p_schema integer) RETURNS boolean
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+  IF p_schema IS DISTINCT FROM slotkeeper_schema_number() OR pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' THEN
+    RETURN false;
+  END IF;
+  RETURN (
+    SELECT count(*) = 11 AND bool_and(has_function_privilege(p.oid, 'EXECUTE')) FROM pg_proc p
+    WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND p.proname IN ('slotkeeper_commit', 'slotkeeper_read',
+      'slotkeeper_beat', 'slotkeeper_instances', 'slotkeeper_peek', 'slotkeeper_host_keys', 'slotkeeper_totals',
+      'slotkeeper_forget_hosts', 'slotkeeper_forget_rows', 'slotkeeper_token_keys', 'slotkeeper_channel')
+  ) AND (
+    SELECT bool_and(has_table_privilege(p.proowner, t.oid, right_name)) FROM pg_proc p, pg_class t,
+      unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) right_name
+    WHERE p.oid = 'slotkeeper_commit'::regproc AND t.relnamespace = p.pronamespace AND t.relkind = 'r'
+      AND t.relname ~ '^(slotkeeper_(host|record|tail|floor|instance)|upstream_(slot_pool|ip_cooldown)|THROTTLE_PROTECTION)$');
+END $$;
+
+REVOKE ALL ON FUNCTION slotkeeper_commit, slotkeeper_refusal, slotkeeper_refuse, slotkeeper_read, slotkeeper_beat,
+  slotkeeper_instances, slotkeeper_peek, slotkeeper_host_keys, slotkeeper_totals, slotkeeper_breaker_closes_at,
+  slotkeeper_spaced_until, slotkeeper_forget_hosts, slotkeeper_is_unused, slotkeeper_forget_rows, slotkeeper_token_keys,
+  slotkeeper_ready FROM PUBLIC;

@@ -1,0 +1,401 @@
+-- What direct callers need: programs that use the functions of docs/reference/sql.md without the service. They lock the
+-- host's row, count the same rows, and write ordinary change sets, so every limit holds for them and the service together.
+--
+--   D1 the limits are the caller's own, except that the capacity of a named semaphore and an operator's limits come first
+--   D2 a slot is released by its token, or by its id if func_try_acquire_slot gave it out; neither is given out twice
+--   D3 time is the database's; instants that callers send are not read
+--   D4 a try that fails writes nothing
+--   D5 the service goes first: a slot that a direct caller gives back while sessions wait for the host is kept for the
+--      service for 50 ms, and while an instance has reserved the next commit no direct caller is granted a slot
+
+-- Not lower() alone: its result for an I depends on the database's language.
+CREATE FUNCTION slotkeeper_lower(p_name text) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN octet_length(p_name) = char_length(p_name) THEN lower(p_name COLLATE "C") ELSE lower(p_name) END
+$$;
+
+CREATE FUNCTION slotkeeper_checked(p_argument text, p_value text, p_most integer) RETURNS text
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF char_length(p_value) > p_most OR p_value ~ '[\x01-\x1f\x7f]' THEN
+    RAISE EXCEPTION 'Expected % to be at most % characters without control characters, got % characters',
+      p_argument, p_most, char_length(p_value) USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  RETURN p_value;
+END $$;
+
+CREATE FUNCTION slotkeeper_name_key(p_name text) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$ SELECT encode(sha256(convert_to(slotkeeper_lower(p_name), 'UTF8')), 'hex') $$;
+
+-- The hash, else the SHA-256 in hex of the lower-cased name: callers with the hash and callers with the name share a pool.
+CREATE FUNCTION slotkeeper_host_key(p_hash text, p_name text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  v_key text := coalesce(
+    nullif(slotkeeper_checked('p_hostname_hash', p_hash, 128), ''),
+    slotkeeper_name_key(nullif(slotkeeper_checked('p_hostname', p_name, 255), '')));
+BEGIN
+  IF v_key IS NULL THEN
+    RAISE EXCEPTION 'Expected a hostname or its hash, got neither' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  RETURN v_key;
+END $$;
+
+-- A pattern is a name, or the key itself: no hostname is a SHA-256 in hex.
+CREATE FUNCTION slotkeeper_pattern_key(p_pattern text) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN p_pattern ~ '^[0-9a-f]{64}$' THEN p_pattern ELSE slotkeeper_host_key(NULL, p_pattern) END
+$$;
+
+CREATE FUNCTION slotkeeper_refuse_table(p_name text, p_expected text) RETURNS void
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF p_name IS DISTINCT FROM p_expected THEN
+    RAISE EXCEPTION 'Expected the table to be %, got %: other tables are not served', p_expected, coalesce(p_name, 'NULL')
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END $$;
+
+CREATE FUNCTION slotkeeper_required(p_argument text, p_value integer, p_least integer) RETURNS double precision
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF p_value IS NULL OR p_value < p_least THEN
+    RAISE EXCEPTION 'Expected % to be at least %, got %', p_argument, p_least, coalesce(p_value::text, 'NULL')
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  RETURN p_value;
+END $$;
+
+-- 0 and below: no limit.
+CREATE FUNCTION slotkeeper_or_unlimited(p_limit integer) RETURNS double precision
+LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN p_limit > 0 THEN p_limit ELSE 'Infinity'::double precision END $$;
+
+-- 128 bits and more of the server's strong random numbers.
+CREATE FUNCTION slotkeeper_random() RETURNS text
+LANGUAGE sql VOLATILE AS $$ SELECT replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '') $$;
+
+CREATE FUNCTION slotkeeper_next_tag(p_tag text) RETURNS text
+LANGUAGE sql VOLATILE AS $$
+  SELECT coalesce(substring(p_tag FROM '^\d{1,18}')::bigint, 0) + 1 || '.' || left(slotkeeper_random(), 16)
+$$;
+
+-- A host of which nothing is known yet but its slots. p_slots: of the first direct caller; the service's replace them.
+CREATE FUNCTION slotkeeper_new_head(h slotkeeper_host, p_slots double precision, p_hostname text) RETURNS jsonb
+LANGUAGE sql VOLATILE AS $$
+  SELECT jsonb_strip_nulls(jsonb_build_object('hostname', p_hostname)) || jsonb_build_object('slots', p_slots,
+    'fence', greatest(h.fence, floor(n.now * 1000)::bigint), 'now', n.now, 'progress', 0, 'meterAt', n.now,
+    'breaker', slotkeeper_closed_breaker(), 'avgWaitMs', 0, 'isHot', false)
+  FROM (SELECT greatest(slotkeeper_now(), h.last_now) AS now) n
+$$;
+
+-- A host, locked; created if there is none. last_now becomes the time of the call.
+CREATE FUNCTION slotkeeper_open(p_host text, p_hostname text, p_slots double precision) RETURNS slotkeeper_host
+LANGUAGE plpgsql AS $$
+DECLARE
+  h slotkeeper_host;
+  v_head jsonb;
+BEGIN
+  LOOP
+    h := slotkeeper_find(p_host);
+    IF h.host IS NOT NULL THEN RETURN h; END IF;
+    h := slotkeeper_unknown_host(p_host);
+    v_head := slotkeeper_new_head(h, p_slots, p_hostname);
+    IF slotkeeper_insert_host(h, '0') THEN
+      h.last_now := v_head ->> 'now';
+      PERFORM slotkeeper_apply(h, slotkeeper_next_tag(NULL), h.last_now, jsonb_build_object('head', v_head, 'puts', '[]'::jsonb, 'dels', '[]'::jsonb)::text);
+    END IF;
+  END LOOP;
+END $$;
+
+-- A known host, locked; NULL for an unknown one.
+CREATE FUNCTION slotkeeper_find(p_host text) RETURNS slotkeeper_host
+LANGUAGE plpgsql AS $$
+DECLARE
+  h slotkeeper_host;
+BEGIN
+  SELECT * INTO h FROM slotkeeper_host WHERE host = p_host FOR NO KEY UPDATE;
+  IF FOUND THEN h.last_now := greatest(slotkeeper_now(), h.last_now); END IF;
+  RETURN h;
+END $$;
+
+-- LimitsRecord; NULL for a host that no instance of the service has used.
+CREATE FUNCTION slotkeeper_limits(p_host text) RETURNS jsonb
+LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN (SELECT data FROM slotkeeper_record WHERE host = p_host AND kind = 'limits' AND key = '');
+END $$;
+
+-- Commits a change set of a direct caller. p_head: what changes in the head.
+CREATE FUNCTION slotkeeper_commit_direct(
+  h slotkeeper_host, p_head jsonb, p_puts jsonb, p_dels jsonb, p_slots double precision DEFAULT NULL
+) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_tag text := slotkeeper_next_tag(h.tag);
+  v_changes text := jsonb_build_object('head', slotkeeper_head(h) || jsonb_build_object('now', h.last_now) || p_head,
+    'puts', p_puts, 'dels', p_dels);
+  v_waiting text[];
+BEGIN
+  PERFORM slotkeeper_apply(h, v_tag, h.last_now, v_changes, p_slots);
+  -- An instance that waits for its reserved commit keeps the reservation.
+  IF h.reserved_until > h.last_now THEN
+    UPDATE slotkeeper_host SET reserved_for = h.reserved_for, reserved_until = h.reserved_until WHERE host = h.host;
+  END IF;
+  -- A grant frees nothing, so no instance needs to know of it at once.
+  IF p_head ? 'fence' THEN RETURN; END IF;
+  v_waiting := ARRAY(SELECT DISTINCT data ->> 'instance' FROM slotkeeper_record WHERE host = h.host AND kind = 'waiter');
+  IF v_waiting = '{}' THEN RETURN; END IF;
+  PERFORM slotkeeper_notify(v_waiting, h.host, h.tag, v_tag, v_changes);
+  UPDATE slotkeeper_host SET reserved_for = coalesce(reserved_for, ''), reserved_until = h.last_now + 50 WHERE host = h.host;
+END $$;
+
+-- A lease that is over: its time has passed; or it is a direct caller's and locked_at is older than its lease and than
+-- p_timeout_ms. The original went by locked_at, and people set it back by hand to free a slot.
+CREATE FUNCTION slotkeeper_is_over(s upstream_slot_pool, p_now double precision, p_timeout_ms double precision) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT s.ends_at <= p_now OR (s.instance = '' AND NOT s.is_released
+    AND extract(epoch FROM s.locked_at) * 1000 + greatest(p_timeout_ms, s.ends_at - s.granted_at) <= p_now)
+$$;
+
+CREATE FUNCTION slotkeeper_released_session(s upstream_slot_pool) RETURNS jsonb
+LANGUAGE sql STABLE AS $$
+  SELECT jsonb_build_object('kind', 'session', 'key', s.session, 'end', 'released', 'keepUntil', s.keep_until)
+$$;
+
+-- What a host's slots look like to a try: leases that are over, and what the others occupy.
+CREATE TYPE slotkeeper_view AS (dels jsonb, puts jsonb, occupied bigint, of_bucket bigint, probes bigint);
+CREATE FUNCTION slotkeeper_look(h slotkeeper_host, p_bucket text, p_timeout_ms double precision) RETURNS slotkeeper_view
+LANGUAGE plpgsql AS $$
+DECLARE
+  v slotkeeper_view;
+BEGIN
+  SELECT coalesce(jsonb_agg(jsonb_build_array('lease', s.token)) FILTER (WHERE o.is_over), '[]'),
+    coalesce(jsonb_agg(slotkeeper_released_session(s)) FILTER (WHERE o.is_over AND s.instance <> ''), '[]'),
+    count(*) FILTER (WHERE NOT o.is_over),
+    count(*) FILTER (WHERE NOT o.is_over AND s.ip_hash = p_bucket),
+    count(*) FILTER (WHERE NOT o.is_over AND s.is_probe)
+  INTO v.dels, v.puts, v.occupied, v.of_bucket, v.probes
+  FROM upstream_slot_pool s, LATERAL (SELECT slotkeeper_is_over(s, h.last_now, p_timeout_ms) AS is_over) o
+  WHERE s.hostname_pattern = h.host AND s.status = 'locked';
+  SELECT v.occupied + count(*), v.of_bucket + count(*) FILTER (WHERE r.data ->> 'bucket' = p_bucket),
+    v.probes + count(*) FILTER (WHERE (r.data ->> 'isProbe')::boolean)
+  INTO v.occupied, v.of_bucket, v.probes
+  FROM slotkeeper_record r WHERE r.host = h.host AND r.kind = 'offer' AND (r.data ->> 'lapsesAt')::double precision > h.last_now;
+  RETURN v;
+END $$;
+
+CREATE TYPE slotkeeper_depths AS (host integer, bucket integer);
+-- How many wait: sessions of the service that have a place, and waiters that direct callers registered.
+CREATE FUNCTION slotkeeper_depths(p_host text, p_bucket text, p_now double precision) RETURNS slotkeeper_depths
+LANGUAGE plpgsql AS $$
+DECLARE
+  d slotkeeper_depths;
+BEGIN
+  SELECT count(*), count(*) FILTER (WHERE w.bucket = p_bucket) INTO d.host, d.bucket FROM (
+    SELECT data ->> 'bucket' AS bucket FROM slotkeeper_record
+    WHERE host = p_host AND kind = 'waiter' AND (data ->> 'isInside')::boolean
+    UNION ALL
+    SELECT q.ip_hash FROM upstream_ip_queue_depth q, unnest(q.expiries) e
+    WHERE q.hostname_pattern = p_host AND q.expires_at > p_now AND e > p_now) w;
+  RETURN d;
+END $$;
+
+-- The breaker as the table has it; NULL once it has closed by itself. p_open_ms: how long the caller takes it for open.
+CREATE FUNCTION slotkeeper_breaker(p_host text, p_now double precision, p_open_ms double precision) RETURNS "THROTTLE_PROTECTION"
+LANGUAGE plpgsql AS $$
+DECLARE
+  b "THROTTLE_PROTECTION";
+  v_host_ms double precision;
+BEGIN
+  SELECT * INTO b FROM "THROTTLE_PROTECTION" WHERE "HOSTNAME_HASH" = p_host;
+  IF b.opened_at IS NULL THEN RETURN b; END IF;
+  v_host_ms := slotkeeper_limits(p_host) #>> '{policy,breaker,openMs}';
+  IF p_now - b.opened_at >= 2 * greatest(p_open_ms, b.window_ms, v_host_ms) THEN RETURN NULL; END IF;
+  RETURN b;
+END $$;
+
+-- Until when a bucket cools down, for a caller with this cooldown.
+CREATE FUNCTION slotkeeper_cools_until(p_host text, p_bucket text, p_cooldown_ms double precision) RETURNS double precision
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF p_bucket = '' THEN RETURN 0; END IF;
+  RETURN coalesce((
+    -- Without a cooldown a release at this very moment must not count: as a timestamp it may be rounded up.
+    SELECT greatest(cool_until, CASE WHEN p_cooldown_ms > 0 THEN extract(epoch FROM last_release_at) * 1000 + p_cooldown_ms END)
+    FROM upstream_ip_cooldown WHERE hostname_pattern = p_host AND ip_hash = p_bucket
+  ), 0);
+END $$;
+
+-- Gives func_try_acquire_slot's row a new id, so that an id that was kept too long cannot free a stranger's slot. From the
+-- upper half of the numbers, which the sequence does not reach.
+CREATE FUNCTION slotkeeper_renumber(p_id integer) RETURNS integer
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_id integer;
+BEGIN
+  LOOP
+    v_id := 1073741824 + floor(random() * 1073741823)::integer;
+    EXIT WHEN NOT EXISTS (SELECT FROM upstream_slot_pool WHERE id = v_id);
+  END LOOP;
+  UPDATE upstream_slot_pool SET id = v_id WHERE id = p_id;
+  RETURN v_id;
+END $$;
+
+CREATE TYPE slotkeeper_try AS (
+  host text, hostname text, bucket text, slots double precision, slots_per_bucket double precision, lease_ms double precision,
+  cooldown_ms double precision, open_ms double precision, by_id boolean
+);
+CREATE TYPE slotkeeper_answer AS (
+  status text, slot_id integer, token text, depths slotkeeper_depths, code integer, retry_in_ms double precision
+);
+
+-- One try. t.open_ms NULL: the caller has no window of its own.
+CREATE FUNCTION slotkeeper_try_direct(t slotkeeper_try) RETURNS slotkeeper_answer
+LANGUAGE plpgsql AS $$
+DECLARE
+  h slotkeeper_host := slotkeeper_open(t.host, t.hostname, t.slots);
+  v_limits jsonb := slotkeeper_limits(t.host);
+  v_capacity double precision := slotkeeper_head(h) ->> 'capacity';
+  a slotkeeper_answer;
+  b "THROTTLE_PROTECTION";
+  v slotkeeper_view := slotkeeper_look(h, t.bucket, t.lease_ms);
+BEGIN
+  t.slots := coalesce(v_capacity, (v_limits #>> '{live,slots}')::double precision, t.slots);
+  t.slots_per_bucket := CASE WHEN t.bucket = '' OR v_capacity IS NOT NULL THEN 'Infinity'
+    ELSE coalesce((v_limits #>> '{live,slotsPerBucket}')::double precision, t.slots_per_bucket) END;
+  t.open_ms := coalesce(t.open_ms, (v_limits #>> '{policy,breaker,openMs}')::double precision, 60000);
+  b := slotkeeper_breaker(h.host, h.last_now, t.open_ms);
+  a.depths := slotkeeper_depths(h.host, t.bucket, h.last_now);
+  IF h.last_now - b.opened_at < t.open_ms THEN
+    a.status := 'THROTTLED';
+    a.code := coalesce(b."LAST_ERROR_CODE", 0);
+    a.retry_in_ms := t.open_ms - (h.last_now - b.opened_at);
+  ELSIF v.of_bucket >= t.slots_per_bucket OR slotkeeper_cools_until(h.host, t.bucket, t.cooldown_ms) > h.last_now THEN
+    a.status := 'IP_TOO_MANY';
+  ELSIF v.occupied >= t.slots OR h.reserved_until > h.last_now OR (b.opened_at IS NOT NULL
+      AND v.probes >= coalesce((v_limits #>> '{policy,breaker,halfOpenProbes}')::double precision, 1)) THEN
+    a.status := 'QUEUE_FULL';
+  ELSE
+    a.status := 'ACQUIRED';
+    a.token := slotkeeper_grant_direct(h, t, v, b.opened_at IS NOT NULL, v_limits IS NULL AND v_capacity IS NULL);
+    IF t.by_id THEN
+      a.slot_id := slotkeeper_renumber((SELECT id FROM upstream_slot_pool WHERE hostname_pattern = h.host AND token = a.token));
+    END IF;
+  END IF;
+  RETURN a;
+END $$;
+
+-- Gives a slot to a direct caller. Leases that are over go with the same change set. Returns the token.
+CREATE FUNCTION slotkeeper_grant_direct(
+  h slotkeeper_host, t slotkeeper_try, v slotkeeper_view, p_is_probe boolean, p_sets_slots boolean
+) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_token text := 'slot_' || h.host || '.' || slotkeeper_random();
+  v_fence bigint := h.fence + 1;
+  v_head jsonb := jsonb_build_object('fence', v_fence);
+BEGIN
+  -- Where no instance has set limits, the latest direct caller's are shown.
+  IF p_sets_slots THEN v_head := v_head || jsonb_build_object('slots', t.slots); END IF;
+  PERFORM slotkeeper_commit_direct(h, v_head, v.puts || jsonb_build_object('kind', 'lease', 'key', v_token, 'fence', v_fence,
+      'session', CASE WHEN t.by_id THEN 'direct-id:' ELSE 'direct:' END || v_fence, 'bucket', t.bucket, 'instance', '',
+      'grantedAt', h.last_now, 'endsAt', h.last_now + t.lease_ms, 'isReleased', false, 'isProbe', p_is_probe,
+      'keepUntil', h.last_now),
+    v.dels, t.slots);
+  RETURN v_token;
+END $$;
+
+-- Gives back a slot of a locked host. As in releaseLease of packages/queue, but that the caller does not say when it was
+-- used: no minimum hold. The release is noted for direct callers with a cooldown of their own.
+CREATE FUNCTION slotkeeper_release_direct(h slotkeeper_host, s upstream_slot_pool, p_cools boolean) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_policy jsonb := slotkeeper_limits(h.host) -> 'policy';
+  v_cooldown_ms double precision := CASE WHEN p_cools AND s.ip_hash <> '' THEN v_policy ->> 'cooldownMs' END;
+  v_smooth_ms double precision := nullif(v_policy ->> 'smoothMs', '0');
+  v_last_end_at double precision := slotkeeper_head(h) ->> 'lastEndAt';
+  v_ends_at double precision := least(greatest(h.last_now, v_last_end_at + v_smooth_ms),
+    h.last_now + (v_policy ->> 'leaseMs')::double precision);
+  v_head jsonb := CASE WHEN v_smooth_ms > 0 THEN jsonb_build_object('lastEndAt', greatest(v_last_end_at, v_ends_at)) ELSE '{}' END;
+  v_puts jsonb := '[]';
+  v_dels jsonb := '[]';
+BEGIN
+  IF v_ends_at > h.last_now THEN
+    v_puts := jsonb_build_array(slotkeeper_lease(s) || jsonb_build_object('endsAt', v_ends_at, 'isReleased', true));
+  ELSE
+    v_dels := jsonb_build_array(jsonb_build_array('lease', s.token));
+    IF s.instance <> '' THEN v_puts := jsonb_build_array(slotkeeper_released_session(s)); END IF;
+  END IF;
+  IF v_cooldown_ms > 0 THEN
+    v_puts := v_puts || jsonb_build_object('kind', 'cooldown', 'key', s.ip_hash, 'until', greatest(v_ends_at + v_cooldown_ms,
+      (SELECT cool_until FROM upstream_ip_cooldown WHERE hostname_pattern = h.host AND ip_hash = s.ip_hash)));
+  END IF;
+  PERFORM slotkeeper_commit_direct(h, v_head, v_puts, v_dels);
+  IF p_cools AND s.ip_hash <> '' THEN
+    INSERT INTO upstream_ip_cooldown AS c (hostname_pattern, ip_hash, last_release_at, is_direct)
+    VALUES (h.host, s.ip_hash, to_timestamp(h.last_now / 1000), true)
+    ON CONFLICT (hostname_pattern, ip_hash) DO UPDATE SET is_direct = true,
+      last_release_at = greatest(c.last_release_at, excluded.last_release_at);
+  END IF;
+END $$;
+
+-- One waiter more; waiters that are over are dropped. Returns how many wait now.
+CREATE FUNCTION slotkeeper_count_waiter(h slotkeeper_host, p_bucket text, p_lasts_ms double precision, p_hostname text)
+RETURNS slotkeeper_depths
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_ends_at double precision := h.last_now + p_lasts_ms;
+BEGIN
+  INSERT INTO upstream_ip_queue_depth AS d (hostname_pattern, ip_hash, waiting_count, updated_at, expires_at, expiries, hostname)
+  VALUES (h.host, p_bucket, 1, to_timestamp(h.last_now / 1000), v_ends_at, ARRAY[v_ends_at],
+    CASE WHEN h.host <> slotkeeper_name_key(p_hostname) THEN p_hostname END)
+  ON CONFLICT (hostname_pattern, ip_hash) DO UPDATE SET
+    expiries = ARRAY(SELECT e FROM unnest(d.expiries || v_ends_at) e WHERE e > h.last_now ORDER BY e),
+    waiting_count = 1 + (SELECT count(*) FROM unnest(d.expiries) e WHERE e > h.last_now),
+    expires_at = greatest(d.expires_at, v_ends_at),
+    updated_at = excluded.updated_at;
+  RETURN slotkeeper_depths(h.host, p_bucket, h.last_now);
+END $$;
+
+-- The thresholds of one report.
+CREATE TYPE slotkeeper_thresholds AS (
+  open_ms double precision, window_ms double precision, ratio_percent double precision, min_samples integer,
+  fast_ratio_percent double precision, fast_min_samples integer, consecutive integer
+);
+
+-- The breaker after an upstream's answer: BreakerState of records.ts. The table of states is in breaker.ts of packages/queue;
+-- here the thresholds are the caller's, and success or error is what the caller says. NULL: nothing changes.
+CREATE FUNCTION slotkeeper_report_direct(
+  b "THROTTLE_PROTECTION", p_is_error boolean, p_code integer, t slotkeeper_thresholds, p_now double precision
+) RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  v_opened jsonb := slotkeeper_closed_breaker() || jsonb_build_object('openedAt', p_now, 'code', p_code, 'windowMs', t.open_ms);
+  v_in_window boolean := coalesce(p_now - b.window_start_at <= t.window_ms, false);
+  v_errors integer := CASE WHEN v_in_window THEN b."OBS_ERROR_COUNT" ELSE 0 END + p_is_error::integer;
+  v_total integer := CASE WHEN v_in_window THEN b."OBS_ERROR_COUNT" + b."OBS_SUCCESS_COUNT" ELSE 0 END + 1;
+  v_row integer := CASE WHEN NOT p_is_error THEN 0 WHEN v_in_window THEN b."CONSECUTIVE_ERROR_COUNT" + 1 ELSE 1 END;
+  v_percent double precision := 100.0 * v_errors / v_total;
+BEGIN
+  IF b.opened_at IS NOT NULL THEN
+    -- Late answers of old requests say nothing about an open breaker.
+    IF p_now - b.opened_at < t.open_ms THEN RETURN NULL; END IF;
+    RETURN CASE WHEN p_is_error THEN v_opened ELSE slotkeeper_closed_breaker() END;
+  END IF;
+  IF p_is_error AND ((t.consecutive > 0 AND v_row >= t.consecutive)
+      OR (t.min_samples > 0 AND v_total >= t.min_samples AND v_percent >= t.ratio_percent)
+      OR (t.fast_min_samples > 0 AND v_total >= t.fast_min_samples AND v_percent >= t.fast_ratio_percent)) THEN
+    RETURN v_opened;
+  END IF;
+  RETURN jsonb_build_object('code', CASE WHEN p_is_error THEN p_code ELSE coalesce(b."LAST_ERROR_CODE", 0) END,
+    'windowStartAt', CASE WHEN v_in_window THEN b.window_start_at ELSE p_now END,
+    'errors', v_errors, 'successes', v_total - v_errors, 'consecutive', v_row);
+END $$;
+
+REVOKE ALL ON FUNCTION slotkeeper_lower, slotkeeper_checked, slotkeeper_name_key, slotkeeper_host_key, slotkeeper_pattern_key,
+  slotkeeper_refuse_table, slotkeeper_required, slotkeeper_or_unlimited, slotkeeper_random, slotkeeper_next_tag,
+  slotkeeper_new_head, slotkeeper_open, slotkeeper_find, slotkeeper_limits, slotkeeper_commit_direct, slotkeeper_is_over,
+  slotkeeper_released_session, slotkeeper_look, slotkeeper_depths, slotkeeper_breaker, slotkeeper_cools_until,
+  slotkeeper_renumber, slotkeeper_try_direct, slotkeeper_grant_direct, slotkeeper_release_direct, slotkeeper_count_waiter,
+  slotkeeper_report_direct FROM PUBLIC;
+REVOKE ALL ON TYPE slotkeeper_view, slotkeeper_depths, slotkeeper_try, slotkeeper_answer, slotkeeper_thresholds FROM PUBLIC;

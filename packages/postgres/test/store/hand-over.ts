@@ -1,0 +1,81 @@
+import type { Changes, Commit, Head } from "@slotkeeper/queue";
+import { accountOf, headOf, leaseOf, sessionOf, waiterOf } from "@slotkeeper/testkit/store-conformance";
+
+const HOST = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+const SESSION = "f0123456789abcdef0123456789abcdef";
+
+/**
+ * The commits of a hot host: its first, with many buckets and waiters, then hand-overs, each a release and the grant that it
+ * makes possible: seven records change. Names are as long as real ones.
+ */
+export class HandOvers {
+  readonly host = HOST;
+  readonly #buckets: number;
+  #head: Head;
+  #number = 0;
+
+  constructor(buckets: number, now: number) {
+    this.#buckets = buckets;
+    const more = { lastEndAt: now, avgWaitMs: 4321.125, isHot: true, probedAt: now, probesFailed: 3, turnAt: now };
+    this.#head = { ...headOf(now), slots: 4, ...more };
+  }
+
+  /** Everything that is there before the first hand-over, which takes the waiters in order. */
+  first(waiters: number, now: number): Commit {
+    const puts = [
+      ...Array.from({ length: this.#buckets }, (_, at) => accountOf(`bucket-${at}`, now, 1234.5 * at)),
+      ...Array.from({ length: waiters }, (_, at) =>
+        waiterOf(`${SESSION}${at + 1}`, now, { bucket: this.#bucket(at + 1) }),
+      ),
+      this.#lease(0, now),
+    ];
+    return this.#commit(now, { puts, dels: [] });
+  }
+
+  next(now: number): Commit {
+    const at = ++this.#number;
+    const puts = [
+      this.#lease(at, now),
+      sessionOf(`${SESSION}${at - 1}`, now + 60_000),
+      accountOf(this.#bucket(at - 1), now, now / 3),
+      accountOf(this.#bucket(at), now, now / 7),
+    ];
+    const dels = [
+      ["lease", this.#token(at - 1)],
+      ["waiter", `s-${SESSION}${at}`],
+    ] as const;
+    return this.#commit(now, { puts, dels });
+  }
+
+  /** The arguments of `slotkeeper_commit`, as the store sends them. */
+  static valuesOf({ host, instance, base, tag, now, changes, wake, conflicts }: Commit): unknown[] {
+    return [1, host, instance, base ?? null, tag, now, JSON.stringify(changes), wake, conflicts];
+  }
+
+  static readonly text = "SELECT slotkeeper_commit($1, $2, $3, $4, $5, $6, $7, $8, $9) AS reply";
+
+  #commit(now: number, changes: Pick<Changes, "puts" | "dels">): Commit {
+    const fence = this.#head.fence + 1;
+    this.#head = { ...this.#head, now, fence, meterAt: now, progress: now / 17.3, lastEndAt: now };
+    const base = this.#number === 0 ? undefined : this.#tag(this.#number);
+    const rest = { host: HOST, instance: "one", wake: [], conflicts: 0 };
+    return { ...rest, base, tag: this.#tag(this.#number + 1), now, changes: { head: this.#head, ...changes } };
+  }
+
+  #lease(at: number, now: number) {
+    const session = `s-${SESSION}${at}`;
+    return leaseOf("", this.#head.fence + 1, now, { key: this.#token(at), session, bucket: this.#bucket(at) });
+  }
+
+  #token(at: number): string {
+    return `slot_${HOST}.abcdefghijklmnopqrst${at}`;
+  }
+
+  #bucket(at: number): string {
+    return `bucket-${at % this.#buckets}`;
+  }
+
+  #tag(number: number): string {
+    return `${number}.abcdefghijkl`;
+  }
+}

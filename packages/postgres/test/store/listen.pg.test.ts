@@ -1,0 +1,120 @@
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { PostgresStore } from "@slotkeeper/postgres";
+import type { News } from "@slotkeeper/queue";
+import { TestDatabase } from "@slotkeeper/testkit/postgres";
+import { HostUnderTest } from "@slotkeeper/testkit/store-conformance";
+import { afterAll, expect, test, vi } from "vitest";
+
+const database = await TestDatabase.open();
+afterAll(() => database.close());
+const admin = await database.openSession();
+const LISTENING = "application_name = 'slotkeeper listen' AND datname = current_database()";
+const listening = async () => {
+  const { rows } = await admin.query<{ pid: number }>(
+    `SELECT pid FROM pg_stat_activity WHERE ${LISTENING} AND query LIKE 'LISTEN %'`,
+  );
+  return rows.map(({ pid }) => pid);
+};
+
+/** Passes bytes on, until it is told to keep them: then a connection looks open, and nothing arrives. */
+class SilentProxy {
+  readonly #server: Server;
+  readonly #pairs: (readonly [Socket, Socket])[] = [];
+  port = 0;
+
+  private constructor(target: URL) {
+    this.#server = createServer((socket) => {
+      const upstream = connect(Number(target.port), target.hostname);
+      for (const one of [socket, upstream]) one.on("error", () => {});
+      socket.pipe(upstream).pipe(socket);
+      this.#pairs.push([socket, upstream]);
+    });
+  }
+
+  static async to(dsn: string): Promise<SilentProxy> {
+    const proxy = new SilentProxy(new URL(dsn));
+    await new Promise<void>((resolve) => void proxy.#server.listen(0, "127.0.0.1", resolve));
+    proxy.port = (proxy.#server.address() as { port: number }).port;
+    return proxy;
+  }
+
+  silence(): void {
+    for (const [socket, upstream] of this.#pairs) upstream.unpipe(socket);
+  }
+
+  close(): void {
+    for (const pair of this.#pairs) for (const socket of pair) socket.destroy();
+    this.#server.close();
+  }
+}
+
+async function watched(options: {
+  listenDsn: string;
+}): Promise<{ store: PostgresStore; host: HostUnderTest; heard: News[] }> {
+  const store = await PostgresStore.open({ dsn: database.dsn, ...options });
+  const host = await HostUnderTest.on({ store, other: store, pass: async () => {}, close: () => store.close() });
+  const heard: News[] = [];
+  store.watch("one", (news) => heard.push(news));
+  await vi.waitFor(async () => expect(await listening()).toHaveLength(1), { timeout: 5_000 });
+  return { store, host, heard };
+}
+
+/** Commits until one is heard. */
+async function expectHeard(host: HostUnderTest, heard: News[]): Promise<void> {
+  heard.length = 0;
+  await vi.waitFor(
+    async () => {
+      await host.accept({ wake: ["one"] });
+      await vi.waitFor(() => expect(heard.at(-1)?.tag).toBe(host.tag), { timeout: 200 });
+    },
+    { timeout: 15_000, interval: 100 },
+  );
+}
+
+test("N1: a connection that ends is replaced, and closing the store ends it for good", async () => {
+  const { store, host, heard } = await watched({ listenDsn: database.directDsn });
+  await expectHeard(host, heard);
+  const [pid] = await listening();
+  await admin.query("SELECT pg_terminate_backend($1)", [pid]);
+  await expectHeard(host, heard);
+  expect(await listening()).not.toContain(pid);
+  await store.close();
+  await vi.waitFor(async () => expect(await listening()).toEqual([]), { timeout: 5_000 });
+});
+
+test("N2: a connection on which nothing arrives any more is found by the echo of a beat", {
+  timeout: 30_000,
+}, async () => {
+  const proxy = await SilentProxy.to(database.directDsn);
+  const dsn = new URL(database.directDsn);
+  dsn.port = `${proxy.port}`;
+  const { store, host, heard } = await watched({ listenDsn: dsn.href });
+  await expectHeard(host, heard);
+  const beat = { instance: "one", ttlMs: 10_000, about: {}, hosts: [] };
+  await store.beat(beat);
+  const [pid] = await listening();
+  proxy.silence();
+  await store.beat(beat);
+  await expectHeard(host, heard);
+  expect(await listening()).not.toEqual([pid]);
+  await store.close();
+  proxy.close();
+});
+
+test("N3: a database that cannot be listened to costs nothing but the hints", async () => {
+  const store = await PostgresStore.open({ dsn: database.dsn, listenDsn: "postgres://u:p@127.0.0.1:1/x" });
+  const stop = store.watch("two", () => {});
+  const reply = await store.beat({ instance: "two", ttlMs: 5_000, about: {}, hosts: [["unknown", "1.a"]] });
+  expect(reply.changed).toEqual(["unknown"]);
+  stop();
+  await store.close();
+});
+
+test("channels are names of at most 63 bytes, one for each schema and instance", async () => {
+  const { rows } = await admin.query<{ channel: string }>(
+    "SELECT slotkeeper_channel(name) AS channel FROM unnest(ARRAY['a', 'b', repeat('é', 500)]) name",
+  );
+  const channels = rows.map(({ channel }) => channel);
+  expect(new Set(channels).size).toBe(3);
+  for (const channel of channels) expect(Buffer.byteLength(channel)).toBeLessThanOrEqual(63);
+});

@@ -1,0 +1,133 @@
+import type { Book } from "../book/book.ts";
+import { phaseFor, viewBreaker } from "../book/breaker.ts";
+import type { Bucket } from "../book/bucket.ts";
+import { denyBucket } from "../book/deny.ts";
+import { addWait, isHot } from "../book/heat.ts";
+import { dropOffer, grantLease, offerSlot } from "../book/leases.ts";
+import type { WaiterRecord } from "../book/records.ts";
+import { countWait, halveWait, takeTurn } from "../book/turns.ts";
+import { endWaiter } from "../book/waiters.ts";
+import { bucketLimit } from "../host-policy.ts";
+import { type Deciding, OFFER_MS } from "./deciding.ts";
+
+/** Offers whose session is polled here become leases. */
+export function collectOffers(deciding: Deciding): void {
+  const { book } = deciding;
+  if (book.size("offer") === 0) return;
+  for (const offer of Array.from(book.all("offer"))) {
+    const waiter = book.get("waiter", offer.key);
+    if (waiter === undefined || waiter.deadlineAt <= book.now) dropOffer(book, offer);
+    else if (deciding.context.isPolledHere(offer.key)) hand(deciding, waiter, offer.isProbe);
+  }
+}
+
+/** Layer 1, for those who wait already. Looked at once for each time the breaker opens. */
+export function throttleWaiters(deciding: Deciding): void {
+  const { book } = deciding;
+  const { breaker } = book.head;
+  if (breaker.openedAt === book.index.throttledAt) return;
+  book.index.throttledAt = breaker.openedAt;
+  const view = viewBreaker(breaker, book.now, book.policy.breaker);
+  if (view.phase === "closed") return;
+  for (const waiter of Array.from(book.all("waiter"))) {
+    if (phaseFor(view, waiter.openMs) !== "open") continue;
+    if (waiter.instance !== deciding.context.instance) deciding.wake.add(waiter.instance);
+    endWaiter(book, waiter, "throttled", {
+      code: view.code,
+      retryAt: book.now + waiter.openMs - view.openForMs,
+    });
+  }
+}
+
+/** Layers 4 to 7: D6, D7. */
+export function handOut(deciding: Deciding): void {
+  const { book } = deciding;
+  const { scheduler } = deciding.context;
+  const isWeighted = scheduler.isEnabled && isHostHot(deciding);
+  while (book.free > 0) {
+    const bucket = isWeighted ? book.index.nextTurn : bestBucket(deciding);
+    if (bucket === undefined) return;
+    const waiter = headOf(deciding, bucket);
+    if (waiter === undefined) continue;
+    const isProbe = isHalfOpen(deciding, waiter);
+    if (isProbe && book.index.probes >= book.policy.breaker.halfOpenProbes) return;
+    if (isWeighted) takeTurn(book, bucket, scheduler);
+    const reason = refusal(book, bucket.name, bucket.inFlight);
+    halveWait(book, bucket.name);
+    if (reason === undefined) hand(deciding, waiter, isProbe);
+    else deny(deciding, bucket, reason);
+  }
+  if (isWeighted) probeInVain(deciding);
+}
+
+function isHostHot(deciding: Deciding): boolean {
+  const { book } = deciding;
+  const hot = isHot(book, deciding.context);
+  if (hot !== book.head.isHot) book.write({ isHot: hot });
+  return hot;
+}
+
+function bestBucket(deciding: Deciding): Bucket | undefined {
+  const { index, head, inFlight, now } = deciding.book;
+  return index.order.best(index.ledger.level(head.slots, inFlight), now);
+}
+
+/** The bucket's oldest waiter, if its client is there and its deadline is not over. */
+function headOf(deciding: Deciding, bucket: Bucket): WaiterRecord | undefined {
+  const { book } = deciding;
+  const entry = bucket.head;
+  if (entry === undefined) return undefined;
+  const { record } = entry;
+  if (record.deadlineAt <= book.now) {
+    addWait(book, book.now - record.arrivedAt);
+    endWaiter(book, record, "timeout");
+  } else if (record.awayAt !== undefined && record.awayAt + deciding.context.collectMs <= book.now) {
+    book.index.shelve(entry);
+  } else return record;
+  return undefined;
+}
+
+function isHalfOpen(deciding: Deciding, { openMs }: WaiterRecord): boolean {
+  const { book } = deciding;
+  return phaseFor(viewBreaker(book.head.breaker, book.now, book.policy.breaker), openMs) === "half-open";
+}
+
+/** Layer 7: what is against the bucket itself. */
+export function refusal(book: Book, name: string, inFlight: number): "ip-limit" | "cooldown" | undefined {
+  if (inFlight >= bucketLimit(book.policy, name)) return "ip-limit";
+  return (book.get("cooldown", name)?.until ?? 0) > book.now ? "cooldown" : undefined;
+}
+
+function deny(deciding: Deciding, bucket: Bucket, reason: "ip-limit" | "cooldown"): void {
+  denyBucket(deciding.book, bucket.name, reason, deciding.context.random());
+  deciding.notes.push({ kind: "denied", bucket: bucket.name });
+}
+
+/** A lease where the client can be answered, else an offer. */
+export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean): void {
+  const { book } = deciding;
+  const { instance, isPolledHere, newToken, collectMs } = deciding.context;
+  if (isPolledHere(waiter.key)) {
+    addWait(book, book.now - waiter.arrivedAt);
+    grantLease(book, waiter, { token: newToken(), instance, isProbe });
+    return;
+  }
+  const isHere = waiter.instance === instance;
+  offerSlot(book, waiter, book.now + (isHere || waiter.awayAt !== undefined ? collectMs : OFFER_MS), isProbe);
+  if (!isHere) deciding.wake.add(waiter.instance);
+}
+
+/** Layer 5: no slot is free. Considering buckets in vain makes them heavier; the quota bounds how many, per interval. */
+function probeInVain(deciding: Deciding): void {
+  const { book } = deciding;
+  const { scheduler, pollIntervalMs } = deciding.context;
+  if (book.now - (book.head.probedAt ?? Number.NEGATIVE_INFINITY) < pollIntervalMs) return;
+  book.write({ probedAt: book.now });
+  const quota = scheduler.maxProbesPerCycle ?? book.policy.slots;
+  for (let probed = 0; probed < quota; probed++) {
+    const bucket = book.index.nextTurn;
+    if (bucket === undefined) return;
+    takeTurn(book, bucket, scheduler);
+    countWait(book, bucket, pollIntervalMs);
+  }
+}

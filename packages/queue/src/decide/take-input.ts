@@ -1,0 +1,211 @@
+import type { Book } from "../book/book.ts";
+import { closeBreaker, openBreaker, phaseFor, reportTo, viewBreaker, widenBreaker } from "../book/breaker.ts";
+import { addWait, becomeBusy } from "../book/heat.ts";
+import { dropLease, endLease, ownLease, releaseLease, rememberEnd, renewLease } from "../book/leases.ts";
+import { joinCapacity, useLive } from "../book/limits.ts";
+import type { LeaseRecord, WaiterRecord } from "../book/records.ts";
+import { standingOf } from "../book/standing.ts";
+import { joinTurns } from "../book/turns.ts";
+import { addWaiter, dropWaiter, endWaiter, placeClient } from "../book/waiters.ts";
+import type { Input, Outcome } from "../inputs.ts";
+import { type Deciding, DONE, MISSING } from "./deciding.ts";
+import { hand, refusal } from "./hand-out.ts";
+
+/** What each input does to the book. Nothing is handed out here, but to a newcomer when nobody waits. */
+export function takeInput(deciding: Deciding, input: Input): Outcome {
+  switch (input.kind) {
+    case "arrive":
+      return arrive(deciding, input);
+    case "client":
+      return moveClient(deciding, input);
+    case "end":
+      return endSession(deciding, input);
+    case "return":
+      return takeBack(deciding, input);
+    case "release":
+      return release(deciding, input);
+    case "renew":
+      return renew(deciding, input);
+    case "revoke":
+      return revoke(deciding, input);
+    case "report":
+      report(deciding, input.status, false);
+      return DONE;
+    case "breaker":
+      deciding.book.write({ breaker: input.isOpen ? openBreaker(0, deciding.book.now) : closeBreaker() });
+      return DONE;
+    case "limits":
+      useLive(deciding.book, input.limits);
+      return DONE;
+    case "unspace":
+      deciding.book.clear("lastEndAt");
+      return DONE;
+    case "dead":
+      return bury(deciding, input.instance);
+    case "forget":
+      // Decided last, when everything else has been taken.
+      return DONE;
+  }
+}
+
+function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome {
+  const { book } = deciding;
+  const { instance } = deciding.context;
+  if (book.now >= input.deadlineAt) return DONE;
+  const standing = standingOf(book, input.session, book.now);
+  if (standing.kind === "held") {
+    ownLease(book, standing.lease, instance, input.deadlineAt);
+    return { kind: "held" };
+  }
+  if (standing.kind === "ended") rememberUntil(book, input.session, input.deadlineAt);
+  if (standing.kind === "waiting") placeClient(book, extended(standing.waiter, input.deadlineAt), instance, undefined);
+  return standing.kind === "unknown" ? admit(deciding, input) : DONE;
+}
+
+function admit(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome {
+  const { book } = deciding;
+  const { isSemaphore } = deciding.context;
+  const throttled = throttledFor(deciding, input.openMs);
+  if (throttled !== undefined) return throttled;
+  if (isSemaphore && !joinCapacity(book, input.limit) && input.isReturning !== true) {
+    return { kind: "mismatch", capacity: book.head.slots };
+  }
+  if (isAlone(deciding, input)) hand(deciding, waiterOf(input, deciding.context.instance), false);
+  else join(deciding, input);
+  return DONE;
+}
+
+/** Nobody else waits or arrives, and nothing is against it: the commonest case need not go through the pool. */
+function isAlone({ book, context, inputs }: Deciding, { session, bucket }: Input & { kind: "arrive" }): boolean {
+  if (inputs.length > 1 || book.size("waiter") > 0 || book.free === 0 || !context.isPolledHere(session)) return false;
+  const { breaker } = book.head;
+  if (breaker.openedAt !== undefined || book.index.bucket(bucket)?.isDenied === true) return false;
+  return refusal(book, bucket, book.index.bucket(bucket)?.inFlight ?? 0) === undefined;
+}
+
+function join(deciding: Deciding, input: Input & { kind: "arrive" | "return" }): void {
+  const { book } = deciding;
+  const { instance, pollIntervalMs, scheduler } = deciding.context;
+  const { session, bucket, weight, arrivedAt, deadlineAt, openMs } = input;
+  const awayAt = input.kind === "return" ? input.awayAt : undefined;
+  if (book.size("waiter") === 0) becomeBusy(book, pollIntervalMs);
+  addWaiter(book, { key: session, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt });
+  if (scheduler.isEnabled) joinTurns(book, bucket);
+}
+
+/** Layer 1, for a session that is not in the book. */
+function throttledFor(deciding: Deciding, openMs: number): Outcome | undefined {
+  const { book } = deciding;
+  const { breaker } = book.head;
+  const view = viewBreaker(breaker, book.now, book.policy.breaker);
+  if (view.phase === "closed") return undefined;
+  const widened = widenBreaker(breaker, openMs, book.policy.breaker);
+  if (widened !== breaker) book.write({ breaker: widened });
+  if (phaseFor(view, openMs) !== "open") return undefined;
+  return { kind: "throttled", code: view.code, retryAt: book.now + openMs - view.openForMs };
+}
+
+/** Only for a session this instance still has: another may have taken it over. */
+function moveClient(deciding: Deciding, { session, awayAt }: Input & { kind: "client" }): Outcome {
+  const waiter = deciding.book.get("waiter", session);
+  if (waiter?.instance === deciding.context.instance)
+    placeClient(deciding.book, waiter, deciding.context.instance, awayAt);
+  return DONE;
+}
+
+/** Only the client's own word ends a session that another instance has meanwhile. */
+function endSession(deciding: Deciding, { session, end, keepUntil }: Input & { kind: "end" }): Outcome {
+  const { book } = deciding;
+  const standing = standingOf(book, session, book.now);
+  if (standing.kind === "ended") return DONE;
+  if (standing.kind === "unknown") {
+    if (end === "canceled" && keepUntil > book.now) book.put({ kind: "session", key: session, end, keepUntil });
+    return DONE;
+  }
+  const { instance } = standing.kind === "held" ? standing.lease : standing.waiter;
+  const until = standing.kind === "held" ? standing.lease.keepUntil : standing.waiter.deadlineAt;
+  // A name that came back after its deadline: this is the end of its earlier life.
+  if (keepUntil <= book.now && until > keepUntil) return DONE;
+  if (instance !== deciding.context.instance) {
+    if (end !== "canceled") return DONE;
+    deciding.wake.add(instance);
+  }
+  if (standing.kind === "waiting") {
+    if (end === "timeout") addWait(book, book.now - standing.waiter.arrivedAt);
+    endWaiter(book, standing.waiter, end);
+  } else {
+    dropLease(book, standing.lease);
+    rememberEnd(book, { kind: "session", key: session, end, keepUntil: Math.max(keepUntil, until) });
+  }
+  return DONE;
+}
+
+function takeBack(deciding: Deciding, input: Input & { kind: "return" }): Outcome {
+  const { book } = deciding;
+  const { session } = input;
+  const standing = standingOf(book, session, book.now);
+  if (standing.kind !== "held" || standing.lease.instance !== deciding.context.instance) return MISSING;
+  dropLease(book, standing.lease);
+  deciding.notes.push({ kind: "uncollected", session, bucket: standing.lease.bucket });
+  if (book.now < input.deadlineAt) join(deciding, input);
+  return DONE;
+}
+
+function release(deciding: Deciding, { slotToken, hitAt, status }: Input & { kind: "release" }): Outcome {
+  const { book } = deciding;
+  const lease = held(deciding, slotToken);
+  if (status !== undefined) report(deciding, status, lease?.isProbe ?? false);
+  if (lease === undefined) return MISSING;
+  const endsAt = releaseLease(book, lease, hitAt);
+  return { kind: "released", bucket: lease.bucket, endsAt, heldMs: book.now - lease.grantedAt };
+}
+
+function renew(deciding: Deciding, { slotToken }: Input & { kind: "renew" }): Outcome {
+  const lease = held(deciding, slotToken);
+  return lease === undefined ? MISSING : { kind: "renewed", endsAt: renewLease(deciding.book, lease) };
+}
+
+function revoke(deciding: Deciding, { fence }: Input & { kind: "revoke" }): Outcome {
+  for (const lease of deciding.book.all("lease")) {
+    if (lease.fence !== fence || lease.isReleased) continue;
+    endLease(deciding.book, lease);
+    return DONE;
+  }
+  return MISSING;
+}
+
+/** D3: the lease a token still owns. */
+function held(deciding: Deciding, slotToken: string): LeaseRecord | undefined {
+  const lease = deciding.book.get("lease", slotToken);
+  return lease?.isReleased === true ? undefined : lease;
+}
+
+function report(deciding: Deciding, status: number, isProbe: boolean): void {
+  const { book } = deciding;
+  const { breaker } = book.head;
+  const next = reportTo(breaker, { status, isProbe }, book.now, book.policy.breaker);
+  if (next !== breaker) book.write({ breaker: next });
+}
+
+function bury(deciding: Deciding, instance: string): Outcome {
+  const { book } = deciding;
+  const waiters = [...book.all("waiter")].filter((waiter) => waiter.instance === instance);
+  for (const waiter of waiters) dropWaiter(book, waiter);
+  book.del("absence", instance);
+  return DONE;
+}
+
+/** A first call repeated by its `requestId` is the same session with a later deadline: its end is remembered until then. */
+function rememberUntil(book: Book, session: string, until: number): void {
+  const record = book.get("session", session);
+  if (record !== undefined && record.keepUntil < until) book.put({ ...record, keepUntil: until });
+}
+
+function waiterOf(input: Input & { kind: "arrive" }, instance: string): WaiterRecord {
+  const { session: key, bucket, weight, arrivedAt, deadlineAt, openMs } = input;
+  return { kind: "waiter", key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, isInside: true };
+}
+
+function extended(waiter: WaiterRecord, deadlineAt: number): WaiterRecord {
+  return waiter.deadlineAt < deadlineAt ? { ...waiter, deadlineAt } : waiter;
+}

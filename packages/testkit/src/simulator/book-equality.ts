@@ -1,0 +1,63 @@
+import { isDeepStrictEqual } from "node:util";
+import { Book, type BookImage, type BookRecord, type KeptHost } from "@slotkeeper/queue";
+
+/** What differs between the book an instance has cached and the store's host at the same tag; undefined: nothing. */
+export function differenceOf(cached: Book, kept: KeptHost): string | undefined {
+  return imageDifference(cached.image(), kept) ?? indexDifference(cached, Book.of(kept.host, kept.tag, kept));
+}
+
+/** Records are compared by name: their order means nothing. */
+export function imageDifference(a: BookImage, b: BookImage): string | undefined {
+  if (!isDeepStrictEqual(a.head, b.head)) return `heads ${JSON.stringify(a.head)} and ${JSON.stringify(b.head)}`;
+  const others = new Map(b.records.map((record) => [nameOf(record), record]));
+  for (const record of a.records) {
+    const other = others.get(nameOf(record));
+    if (!isDeepStrictEqual(record, other)) return `records ${JSON.stringify(record)} and ${JSON.stringify(other)}`;
+  }
+  return a.records.length === b.records.length ? undefined : `${a.records.length} and ${b.records.length} records`;
+}
+
+/** The index is derived: whatever way a book came to its records, it says the same as one built from them. */
+export function indexDifference(a: Book, b: Book): string | undefined {
+  const sums = summary(a);
+  const others = summary(b);
+  for (const [name, value] of Object.entries(sums)) {
+    const other = others[name];
+    const isSame =
+      typeof value === "number" && typeof other === "number"
+        ? Math.abs(value - other) <= ROUNDING * Math.max(1, Math.abs(value))
+        : value === other;
+    if (!isSame) return `${name}: ${value} and ${other}`;
+  }
+  const isMore = Object.keys(others).length > Object.keys(sums).length;
+  return isMore ? "a bucket that the records have and the index lacks" : undefined;
+}
+
+function summary({ index }: Book): Record<string, number | string | undefined> {
+  const { activeWeight, demand, contendingWeight, contendingHeld } = index.ledger;
+  const flat: Record<string, number | string | undefined> = {
+    activeWeight,
+    demand,
+    contendingWeight,
+    contendingHeld,
+    pool: index.pool.size,
+    probes: index.probes,
+    nextLease: index.nextLease?.key,
+    nextOffer: index.nextOffer?.lapsesAt,
+    nextCooldown: index.nextCooldown?.until,
+    nextDenied: index.nextDenied?.account?.denyUntil,
+    instances: [...index.instances].sort().join(),
+  };
+  for (const { name, weight, inFlight, usedMs, asOf, waiting, places, outsiders } of index.buckets) {
+    const numbers = { weight, inFlight, usedMs, asOf, waiting, places, outsiders };
+    for (const [key, value] of Object.entries(numbers)) flat[`${name}.${key}`] = value;
+  }
+  return flat;
+}
+
+function nameOf({ kind, key }: BookRecord): string {
+  return `${kind} ${key}`;
+}
+
+/** Sums of fractions depend on the order of adding. */
+const ROUNDING = 1e-9;

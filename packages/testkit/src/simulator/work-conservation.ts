@@ -1,0 +1,104 @@
+import type { KeptHost, RecordKind, RecordOf, WaiterRecord } from "@slotkeeper/queue";
+import type { SimInstance } from "./sim-instance.ts";
+import type { World } from "./world.ts";
+
+/** A cycle may be a millisecond late. */
+const SHORTEST_PAUSE_MS = 1;
+/** How long others leave what time has ended to the instance of the best-ranked waiter. */
+const OTHERS_WAIT_MS = 20;
+/** A lost push is made good by the next beat. */
+const BEAT_MS = 1_000;
+/** Some calls of a brisk store, one after the other. */
+const CALLS_MS = 60;
+const OFFER_MS = 50;
+
+/**
+ * Looks for a slot that stays free beside a waiter that may have it, for longer than the specification allows: 20 ms where
+ * calls take no time, a beat where pushes get lost, and not at all with a single instance and a calm store.
+ * Judged by the store's records and by what the waiter's instance really holds open. Of an offer only its age counts, not what
+ * its record says.
+ */
+export class WorkConservation {
+  readonly #world: World;
+  readonly #since = new Map<string, number>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** The waiter that should have had the slot. */
+  fault(kept: KeptHost): WaiterRecord | undefined {
+    const { clock } = this.#world;
+    const waiter = this.#isUnsettled() ? undefined : this.#waiterBesideFree(kept);
+    if (waiter === undefined) {
+      this.#since.delete(kept.host);
+      return undefined;
+    }
+    const since = this.#since.get(kept.host) ?? clock.now();
+    this.#since.set(kept.host, since);
+    if (clock.now() - since <= this.#graceMs(kept)) return undefined;
+    this.#since.delete(kept.host);
+    return waiter;
+  }
+
+  /** A clock stepped or the store failed over: instances learn of it with their next beats. A rough store may be at work. */
+  #isUnsettled(): boolean {
+    const { clock, disturbedAt, plan, instances } = this.#world;
+    if (clock.now() - disturbedAt < 3 * BEAT_MS) return true;
+    return plan.store === "rough" && instances.some(({ store }) => store.inFlight > 0 || store.isDown);
+  }
+
+  #graceMs(kept: KeptHost): number {
+    const { plan, instances } = this.#world;
+    const isMissed = of(kept, "absence").length > 0 || instances.some(({ isAwake }) => !isAwake);
+    const missedMs = isMissed ? 2 * BEAT_MS + OFFER_MS : 0;
+    if (plan.store === "calm") return missedMs + SHORTEST_PAUSE_MS + (plan.instances > 1 ? OTHERS_WAIT_MS : 0);
+    const retryMs = plan.store === "rough" ? (plan.config.pollIntervalMs ?? 500) : 0;
+    return missedMs + BEAT_MS + OTHERS_WAIT_MS + CALLS_MS + retryMs;
+  }
+
+  #waiterBesideFree(kept: KeptHost): WaiterRecord | undefined {
+    const now = Math.max(this.#world.storeClock.now(), kept.head.now);
+    if (kept.head.breaker.openedAt !== undefined) return undefined;
+    const held = heldBy(kept, now, this.#world.plan.config.collectMs ?? 0);
+    const inFlight = [...held.values()].reduce((sum, count) => sum + count, 0);
+    if (inFlight >= kept.head.slots) return undefined;
+    const { maxSlotPerIp = 0 } = this.#world.plan.config;
+    const limit = maxSlotPerIp > 0 ? maxSlotPerIp : Number.POSITIVE_INFINITY;
+    return of(kept, "waiter").find((waiter) => {
+      const { bucket, isInside, awayAt, deadlineAt } = waiter;
+      if (!isInside || awayAt !== undefined || deadlineAt <= now || isHeldBack(kept, bucket, now)) return false;
+      return (bucket === "" || (held.get(bucket) ?? 0) < limit) && this.#isPolled(kept.host, waiter);
+    });
+  }
+
+  /** By an instance that takes part, and that the record names. */
+  #isPolled(host: string, { key, instance }: WaiterRecord): boolean {
+    const home = this.#world.instances.find(({ name }) => name === instance);
+    if (home?.isAwake !== true) return false;
+    return waitingAt(home, host).some(({ session, polls }) => session === key && polls > 0);
+  }
+}
+
+function waitingAt({ queue }: SimInstance, host: string) {
+  return queue.dump().hosts.find((one) => one.host === host)?.waiting ?? [];
+}
+
+function heldBy(kept: KeptHost, now: number, collectMs: number): Map<string, number> {
+  const held = new Map<string, number>();
+  const add = (bucket: string) => held.set(bucket, (held.get(bucket) ?? 0) + 1);
+  for (const { bucket, endsAt } of of(kept, "lease")) if (endsAt > now) add(bucket);
+  for (const { bucket, offeredAt } of of(kept, "offer")) {
+    if (offeredAt + Math.max(OFFER_MS, collectMs) > now) add(bucket);
+  }
+  return held;
+}
+
+function isHeldBack(kept: KeptHost, bucket: string, now: number): boolean {
+  const isDenied = of(kept, "account").some(({ key, denyUntil = 0 }) => key === bucket && denyUntil > now);
+  return isDenied || of(kept, "cooldown").some(({ key, until }) => key === bucket && until > now);
+}
+
+export function of<K extends RecordKind>({ records }: KeptHost, kind: K): RecordOf<K>[] {
+  return records.filter((record): record is RecordOf<K> => record.kind === kind);
+}

@@ -1,0 +1,21 @@
+import { describe, expect, it } from "vitest";
+import type { NewHost } from "./describe-host-store.ts";
+import { accountOf, waiterOf } from "./host-under-test.ts";
+import type { StoreUnderTest } from "./store-under-test.ts";
+
+export function restartCases(newHost: NewHost, subject: () => StoreUnderTest, skip: string | undefined): void {
+  describe.skipIf(skip !== undefined)("a restart", () => {
+    it("P6: finds every host as the last accepted commit left it, with its tag", async () => {
+      const host = await newHost();
+      await host.grant("a");
+      const now = await host.now();
+      await host.accept({ puts: [waiterOf("b", now), accountOf("b", now, 0.1 + 0.2)] });
+      const before = await host.store.read(host.host, undefined);
+      const store = await subject().restart?.();
+      if (store === undefined) throw new Error("Expected `restart`, or a reason to skip it");
+      const after = await store.read(host.host, undefined);
+      expect([after.tag, after.tail]).toEqual([before.tag, before.tail]);
+      expect((await store.commit(await host.commitOf({ now: after.now }))).isOk).toBe(true);
+    });
+  });
+}
