@@ -30,13 +30,14 @@ let ids = 0;
 const newName = () => `name-${ids++}`;
 const silent = { debug() {}, info() {}, warn() {}, error() {}, audit() {}, isOn: () => false };
 const live = { hosts: new HostSettings(loadConfig({})), config: { version: "bench" } };
-const store = new MemoryStore({ clock: realClock, newToken: newName });
+const store = new MemoryStore({ clock: realClock });
 const telemetry = new Telemetry({ store, clock: realClock, log: silent, instance: "bench", live: () => live });
 const queue = new FairQueue({
   store: telemetry.store,
   clock: realClock,
   random: Math.random,
   newSessionId: newName,
+  newSecret: newName,
   instance: "bench",
   config: { globalMaxWaiters: 0, maxSlotPerHost: 100, maxSlotPerIp: 0 },
   observe: (event) => telemetry.observe(event),

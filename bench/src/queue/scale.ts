@@ -16,10 +16,11 @@ class Bench {
   constructor() {
     const newId = () => `id-${this.#ids++}`;
     this.queue = new FairQueue({
-      store: new MemoryStore({ clock: this.clock, newToken: newId }),
+      store: new MemoryStore({ clock: this.clock }),
       clock: this.clock,
       random: () => 0.5,
       newSessionId: newId,
+      newSecret: newId,
       instance: "bench",
       config: {
         globalMaxWaiters: 0,
@@ -56,8 +57,10 @@ function median(values: readonly number[]): number {
 async function memory(): Promise<void> {
   const bench = new Bench();
   const empty = heapBytes();
-  for (let index = 0; index < SIZE; index++)
-    await bench.queue.releaseAndWait({ slotToken: await bench.take(`host-${index}`, "a") });
+  for (let index = 0; index < SIZE; index++) {
+    bench.queue.release({ slotToken: await bench.take(`host-${index}`, "a") });
+  }
+  await drained();
   await bench.clock.run(20_001);
   await bench.queue.sweep();
   const idle = heapBytes();
@@ -167,7 +170,7 @@ async function withOwnWaiters(count: number): Promise<Bench> {
   const token = await bench.take("own", "z");
   for (let index = 0; index < count; index++) await bench.wait("own", `bucket-${index % 1000}`);
   await bench.clock.run(1_500);
-  await bench.queue.releaseAndWait({ slotToken: token });
+  bench.queue.release({ slotToken: token });
   await drained();
   return bench;
 }

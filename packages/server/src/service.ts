@@ -311,7 +311,15 @@ export class Service {
       () => 0,
     );
     const overview = this.#queue.overview();
-    return { address, identity, instance: this.#reportedInstance, version: VERSION, configVersion, overview, smoothHosts };
+    return {
+      address,
+      identity,
+      instance: this.#reportedInstance,
+      version: VERSION,
+      configVersion,
+      overview,
+      smoothHosts,
+    };
   }
 }
 

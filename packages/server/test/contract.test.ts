@@ -12,7 +12,10 @@ describe("acquire", () => {
     expect(first.status).toBe(200);
     expect(first.body).toMatchObject({ result: "pending", queryToken: expect.any(String) });
     const second = await fixture.call("acquire", { queryToken: first.body.queryToken, now: 1_732_170_008_000 });
-    expect(second.body).toMatchObject({ result: "granted", slotToken: expect.stringMatching(/^slot_[0-9a-f]{64}\.[\w-]{22}$/) });
+    expect(second.body).toMatchObject({
+      result: "granted",
+      slotToken: expect.stringMatching(/^slot_[0-9a-f]{64}\.[\w-]{22}$/),
+    });
     expect(second.body.leaseMs).toBeGreaterThan(0);
     expect(second.body.leaseMs).toBeLessThanOrEqual(30_000);
     expect(Number.isSafeInteger(second.body.fence)).toBe(true);

@@ -35,7 +35,7 @@ describe("the state of a host", () => {
       pending: 2,
       breaker: "closed",
       isHot: false,
-      slots: [{ slot: slot.fence, bucket: "a", isReleased: false }],
+      slots: [{ slot: `${KEY}.${slot.fence}`, bucket: "a", isReleased: false }],
       sessions: [
         { bucket: "b", position: 1, blockedBy: "host-limit", isAwake: true },
         { bucket: "c", position: 2, blockedBy: "waiter-pool", isAwake: true },

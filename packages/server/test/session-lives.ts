@@ -14,25 +14,31 @@ const COUNTED = ["session_created", "granted", "timeout", "canceled", "throttled
 
 /**
  * Replays the log of a life, which must be at debug: every session that is created ends once, before it is created again.
+ * A session is counted where its first call came. One that is adopted, or whose first call is repeated after its grant, may
+ * only repeat what it had: it ends once at most.
  * A slot that was delivered may still be cancelled by its owner, which counts as cancelled and ends nothing a second time.
  */
 export function accountOf({ logged, service }: Fixture): LifeAccount {
   const faults: string[] = [];
-  const lives = new Map<string, "open" | "granted" | "over">();
+  const lives = new Map<string, "open" | "adopted" | "granted" | "over">();
   const told = { session_created: 0, granted: 0, timeout: 0, canceled: 0, throttled: 0 };
+  let created = 0;
   let ended = 0;
   for (const line of logged) {
-    const { msg, session } = JSON.parse(line) as { msg: string; session?: string };
+    const { msg, session, isAdopted } = JSON.parse(line) as { msg: string; session?: string; isAdopted?: boolean };
     if (session === undefined) continue;
     const life = lives.get(session);
     if (msg === "session created") {
       if (life === "open") faults.push(`${session} began while it lived`);
-      lives.set(session, "open");
-      told.session_created++;
+      const isRepeated = isAdopted === true || life === "granted";
+      lives.set(session, isRepeated ? "adopted" : "open");
+      if (!isRepeated) created++;
+      if (isAdopted !== true) told.session_created++;
     } else if (ENDS.has(msg)) {
       if (msg in told) told[msg as keyof typeof told]++;
       if (life === "open") ended++;
-      else if (life !== "granted" || msg !== "canceled") faults.push(`${session} ended again: ${msg}`);
+      else if (life !== "adopted" && (life !== "granted" || msg !== "canceled"))
+        faults.push(`${session} ended again: ${msg}`);
       lives.set(session, msg === "granted" ? "granted" : "over");
     }
   }
@@ -43,5 +49,5 @@ export function accountOf({ logged, service }: Fixture): LifeAccount {
   const open = [...lives.values()].filter((life) => life === "open").length;
   // A slot granted but not fetched is not an end yet.
   if (open > sessions.pending + sessions.granted) faults.push(`${open} never ended, ${sessions.pending} pending`);
-  return { faults, created: told.session_created, ended, open };
+  return { faults, created, ended, open };
 }

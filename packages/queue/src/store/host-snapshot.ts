@@ -1,5 +1,13 @@
 import { type BreakerView, viewBreaker } from "../book/breaker.ts";
-import type { AccountRecord, BookImage, LeaseRecord, LimitsRecord, LiveLimits, OfferRecord } from "../book/records.ts";
+import type {
+  AccountRecord,
+  BookImage,
+  LeaseRecord,
+  LimitsRecord,
+  LiveLimits,
+  OfferRecord,
+  WaiterRecord,
+} from "../book/records.ts";
 
 /** A host for the person on call, as the store has it. No token is in it. */
 export interface HostSnapshot {
@@ -47,14 +55,17 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
   const accounts = new Map<string, AccountRecord>();
   for (const record of records) if (record.kind === "account") accounts.set(record.key, record);
   const held = countBy([...leases, ...offers].map(({ bucket }) => bucket));
-  const waiting = countBy(records.flatMap((record) => (record.kind === "waiter" ? [record.bucket] : [])));
+  const waiters = records.filter(
+    (record): record is WaiterRecord => record.kind === "waiter" && record.deadlineAt > now,
+  );
+  const waiting = countBy(waiters.map(({ bucket }) => bucket));
   const names = new Set([...accounts.keys(), ...held.keys(), ...waiting.keys()]);
   return {
     host,
     hostname: head.hostname,
     slots: head.slots,
     inFlight: leases.length + offers.length,
-    waiting: records.reduce((count, { kind }) => count + (kind === "waiter" ? 1 : 0), 0),
+    waiting: waiters.length,
     progress: head.progress,
     breaker: limits === undefined ? { phase: "closed" } : viewBreaker(head.breaker, now, limits.policy.breaker),
     live: limits?.live,

@@ -136,7 +136,7 @@ export class MemoryStore implements HostStore {
       totals.hosts++;
       totals.slots += slots;
       totals.inFlight += stored.inFlight(now);
-      totals.waiting += stored.count("waiter");
+      totals.waiting += stored.waiting(now);
       if (policy === undefined) continue;
       if (viewBreaker(breaker, now, policy.breaker).phase !== "closed") totals.open++;
       if (policy.smoothMs > 0 && lastEndAt + policy.smoothMs > now) totals.spaced++;
@@ -231,9 +231,7 @@ function limitsOf(stored: StoredHost): LimitsRecord | undefined {
 function isLeftOver(stored: StoredHost, now: number, idleMs: number): boolean {
   const { now: usedAt, breaker } = stored.head;
   const limits = limitsOf(stored);
-  if (usedAt + idleMs > now || stored.inFlight(now) > 0) return false;
-  // Those of an instance that died stay until their deadline, where no other waits.
-  for (const record of stored.values("waiter")) if (record.kind === "waiter" && record.deadlineAt > now) return false;
+  if (usedAt + idleMs > now || stored.inFlight(now) > 0 || stored.waiting(now) > 0) return false;
   for (const record of stored.values("cooldown")) if (record.kind === "cooldown" && record.until > now) return false;
   for (const record of stored.values("session")) if (record.kind === "session" && record.keepUntil > now) return false;
   return limits === undefined || (limits.live === undefined && isPristine(breaker, now, limits.policy.breaker));

@@ -66,16 +66,19 @@ export class StoredHost {
     return { head: this.head, records: [...this.#records.values()].flatMap((byKey) => [...byKey.values()]) };
   }
 
-  count(kind: RecordKind): number {
-    return this.#records.get(kind)?.size ?? 0;
-  }
-
   /** Leases and offers that are not over. */
   inFlight(now: number): number {
     let live = 0;
     for (const lease of this.#records.get("lease")?.values() ?? []) if (this.#isLive(lease, now)) live++;
     for (const offer of this.#records.get("offer")?.values() ?? []) if (this.#isLive(offer, now)) live++;
     return live;
+  }
+
+  /** Those whose deadline is not over: what a dead instance left counts no longer than that. */
+  waiting(now: number): number {
+    let waiting = 0;
+    for (const record of this.values("waiter")) if (record.kind === "waiter" && record.deadlineAt > now) waiting++;
+    return waiting;
   }
 
   values(kind: RecordKind): Iterable<BookRecord> {

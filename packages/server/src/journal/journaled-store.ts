@@ -1,4 +1,11 @@
-import { type Head, type HostStore, type KeptCommit, MemoryStore, type MemoryStoreOptions, type RecordKind } from "@slotkeeper/queue";
+import {
+  type Head,
+  type HostStore,
+  type KeptCommit,
+  MemoryStore,
+  type MemoryStoreOptions,
+  type RecordKind,
+} from "@slotkeeper/queue";
 import type { Journal } from "./journal.ts";
 
 /**
@@ -101,4 +108,11 @@ function isDeferrable({ before, changes: { head, puts, dels } }: KeptCommit): bo
 }
 
 /** What of a head somebody was told: the limits in force, fences, spacing, the breaker. */
-const PROMISED = ["hostname", "slots", "fence", "capacity", "lastEndAt", "breaker"] as const satisfies readonly (keyof Head)[];
+const PROMISED = [
+  "hostname",
+  "slots",
+  "fence",
+  "capacity",
+  "lastEndAt",
+  "breaker",
+] as const satisfies readonly (keyof Head)[];

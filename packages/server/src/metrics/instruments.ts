@@ -3,15 +3,7 @@ import { boundsOf } from "./catalogue.ts";
 import { Histogram } from "./histogram.ts";
 
 /** The calls of the port, as label values. */
-export type StoreOperation =
-  | "commit"
-  | "read"
-  | "beat"
-  | "peek"
-  | "hostKeys"
-  | "totals"
-  | "instances"
-  | "cleanup";
+export type StoreOperation = "commit" | "read" | "beat" | "peek" | "hostKeys" | "totals" | "instances" | "cleanup";
 
 /** What is counted as it happens. Observing an event costs a few additions and makes nothing. */
 export class Instruments {

@@ -131,7 +131,7 @@ function addCounters(page: Exposition, instruments: Instruments): void {
   for (const id of ["wait", "hold", "cycle", "changed"] as const) page.histogram(id, instruments[id]);
   for (const [reason, count] of Object.entries(instruments.refused)) page.add("refused", count, { reason });
   for (const [operation, histogram] of instruments.store) page.histogram("store", histogram, { operation });
-  for (const operation of instruments.store.keys()) {
+  for (const operation of new Set([...instruments.store.keys(), ...instruments.storeErrors.keys()])) {
     page.add("storeErrors", instruments.storeErrors.get(operation) ?? 0, { operation });
   }
   page.add("notifications", instruments.notifications);

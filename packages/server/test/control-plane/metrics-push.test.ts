@@ -184,7 +184,7 @@ describe("flush", () => {
     const record = fixture.logged.find((line) => line.includes("audit: flush"));
     expect(JSON.parse(record ?? "")).toMatchObject({
       outcome: "failed",
-      slots: 0,
+      hosts: 0,
       endedHere: 0,
       failed: ["metrics push"],
     });

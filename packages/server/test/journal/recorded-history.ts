@@ -64,8 +64,7 @@ export async function record(
       group.map(async ({ step, pick }) => {
         if (step === "acquire") await acquire(pick);
         else if (step === "time") clock.advance(pick % 100);
-        else if (step === "renew")
-          await calls.renew(held[pick % Math.max(1, held.length)]?.slotToken ?? "");
+        else if (step === "renew") await calls.renew(held[pick % Math.max(1, held.length)]?.slotToken ?? "");
         else await end(pick, step === "release" ? "released" : step === "withdraw" ? "withdrawn" : "undone");
       }),
     );

@@ -138,7 +138,9 @@ describe("after a restart", () => {
     expect(await one.calls.grant("d-1")).toBeUndefined();
     await one.calls.release(slots[0]?.slotToken ?? "");
     const two = await lives.start(clock);
-    expect(await two.callsOf("other").snapshot()).toMatchObject({ breaker: { phase: "open", code: 503, openForMs: 0 } });
+    expect(await two.callsOf("other").snapshot()).toMatchObject({
+      breaker: { phase: "open", code: 503, openForMs: 0 },
+    });
     expect(await two.calls.grant("a-2")).toBeUndefined();
     expect(await two.calls.release(slots[1]?.slotToken ?? "")).toEqual({ endsInMs: 700 });
     expect(await two.calls.snapshot()).toMatchObject({ slots: 3, live: { slots: 3 } });

@@ -130,7 +130,10 @@ export class Calls {
     return decided;
   }
 
-  async #commit(polled: string | undefined, inputAt: (now: number) => Input): Promise<{ outcome: Outcome; book: Book }> {
+  async #commit(
+    polled: string | undefined,
+    inputAt: (now: number) => Input,
+  ): Promise<{ outcome: Outcome; book: Book }> {
     for (;;) {
       const book = await this.#read();
       const { outcomes } = decide(book, [inputAt(book.now)], this.#context(book.now, polled));

@@ -30,7 +30,7 @@ are in one file, \`packages/server/src/metrics/catalogue.ts\`. A dashboard and a
   rest together, with 100,000 hosts as with 100. A host that becomes busy enters within a minute; one that was shown gives way only to one
   used half as much again. A grant or a reject counts in one series: at its host while that is shown, else at the others. So series only
   grow, and their rates add up.
-- **Fleet or instance.** Slots and breakers are the store's, and every instance says the same: take \`max by (host)\`. Waiters, sessions
+- **Fleet or instance.** Slots, waiters and breakers are the store's, and every instance says the same: take \`max by (host)\`. Sessions
   and all counters are the instance's own: take \`sum\`.
 - A store that does not answer leaves its own numbers out; the rest of the page is there.
 
