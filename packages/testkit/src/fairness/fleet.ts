@@ -1,8 +1,9 @@
 import type { BeginAnswer } from "@slotkeeper/protocol";
 import { FairQueue, MemoryStore } from "@slotkeeper/queue";
+import { Random } from "../simulator/random.ts";
 import { VirtualClock } from "../simulator/virtual-clock.ts";
 
-/** `bucket`: all calls of a bucket go to one instance. `any`: every poll goes to the next one. */
+/** `bucket`: all calls of a bucket go to one instance. `any`: every call goes to any of them. */
 export type FleetRouting = "bucket" | "any";
 
 export interface FleetOutcome {
@@ -34,7 +35,7 @@ class Fleet {
   readonly #routing: FleetRouting;
   readonly #byInstance = new Array<number>(INSTANCES).fill(0);
   readonly #byBucket = new Array<number>(BUCKETS).fill(0);
-  #calls = 0;
+  readonly #random = new Random(1);
   #ids = 0;
   #isClosed = false;
 
@@ -86,7 +87,7 @@ class Fleet {
   }
 
   #route(bucket: number): number {
-    return (this.#routing === "bucket" ? bucket : this.#calls++) % INSTANCES;
+    return this.#routing === "bucket" ? bucket % INSTANCES : this.#random.int(0, INSTANCES - 1);
   }
 
   #at(index: number): FairQueue {
