@@ -1,4 +1,13 @@
-import { Book, type BookImage, type Changes, type DecideContext, decide, type Input, resolveHost, resolveOptions } from "@slotkeeper/queue";
+import {
+  Book,
+  type BookImage,
+  type Changes,
+  type DecideContext,
+  decide,
+  type Input,
+  resolveHost,
+  resolveOptions,
+} from "@slotkeeper/queue";
 import { imageDifference, indexDifference } from "@slotkeeper/testkit/simulator";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -33,7 +42,18 @@ interface Ask {
 }
 
 const ask: fc.Arbitrary<Ask> = fc.record({
-  kind: fc.constantFrom<Ask["kind"][]>("arrive", "arrive", "away", "end", "cancel", "release", "renew", "return", "report", "dead"),
+  kind: fc.constantFrom<Ask["kind"][]>(
+    "arrive",
+    "arrive",
+    "away",
+    "end",
+    "cancel",
+    "release",
+    "renew",
+    "return",
+    "report",
+    "dead",
+  ),
   session: fc.constantFrom(...SESSIONS),
   bucket: fc.constantFrom("", "a", "b"),
 });

@@ -44,7 +44,13 @@ class Fleet {
     const store = new MemoryStore({ clock: this.#clock, isShared: true });
     const newId = () => `id-${this.#ids++}`;
     this.#queues = Array.from(this.#byInstance, (_, at) => {
-      const config = { maxSlotPerHost: SLOTS, maxSlotPerIp: 0, maxWaitersPerHost: 0, globalMaxWaiters: 0, maxWaitMs: 1e9 };
+      const config = {
+        maxSlotPerHost: SLOTS,
+        maxSlotPerIp: 0,
+        maxWaitersPerHost: 0,
+        globalMaxWaiters: 0,
+        maxWaitMs: 1e9,
+      };
       const common = { store, clock: this.#clock, random: () => 0.5, newSessionId: newId, newSecret: newId };
       return new FairQueue({ ...common, instance: `i${at}`, config: { ...config, pollWindowMs: 1_000 } });
     });
