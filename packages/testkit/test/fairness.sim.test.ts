@@ -1,4 +1,4 @@
-import { maxMin, type Outcome, runScenario, SCENARIOS, type Scenario } from "@slotkeeper/testkit/fairness";
+import { maxMin, type Outcome, runFleet, runScenario, SCENARIOS, type Scenario } from "@slotkeeper/testkit/fairness";
 import { describe, expect, test } from "vitest";
 
 /** The one assertion: the engine must pass it, the controls must not. */
@@ -49,3 +49,15 @@ describe("the oracle", () => {
 function describeOutcome({ phases, worstError }: Outcome): string {
   return `${(100 * worstError).toFixed(2)} % off: ${JSON.stringify(phases)}`;
 }
+
+describe("three instances over one store share it as one would (engine D7)", () => {
+  test.each([
+    { routing: "bucket", name: "each bucket lives on one instance" },
+    { routing: "any", name: "every poll reaches another instance" },
+  ] as const)("$name", async ({ routing }) => {
+    const outcome = await runFleet(routing, 60_000);
+    expect(outcome.jain, JSON.stringify(outcome)).toBeGreaterThanOrEqual(0.99);
+    expect(outcome.slowest, JSON.stringify(outcome)).toBeGreaterThanOrEqual(0.9);
+    expect(outcome.utilisation, JSON.stringify(outcome)).toBeGreaterThanOrEqual(0.93);
+  });
+});

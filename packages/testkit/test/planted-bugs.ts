@@ -1,121 +1,166 @@
-import type { SlotStore } from "@slotkeeper/queue";
+import type { BookRecord, Commit, CommitReply, HostStore, ReadReply, RecordKind } from "@slotkeeper/queue";
 import type { Plant } from "@slotkeeper/testkit/simulator";
 
 /** The store with some of its methods replaced. */
-function patched(store: SlotStore, patch: () => Partial<SlotStore>): SlotStore {
-  const overrides = patch();
+function patched(store: HostStore, overrides: Partial<HostStore>): HostStore {
   return new Proxy(store, {
     get(target, key) {
-      const value: unknown = Reflect.get(key in overrides ? overrides : target, key);
-      return typeof value === "function" && !(key in overrides) ? value.bind(target) : value;
+      if (key in overrides) return Reflect.get(overrides, key);
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === "function" ? value.bind(target) : value;
     },
   });
 }
 
+/** Commits go on without these of their changes. */
+function without(commit: Commit, isLost: (kind: RecordKind, what: "put" | "del") => boolean): Commit {
+  const { changes } = commit;
+  const puts = changes.puts.filter(({ kind }) => !isLost(kind, "put"));
+  const dels = changes.dels.filter(([kind]) => !isLost(kind, "del"));
+  return { ...commit, changes: { ...changes, puts, dels } };
+}
+
+function losing(isLost: (kind: RecordKind, what: "put" | "del") => boolean): Plant {
+  return { store: (store) => patched(store, { commit: (commit) => store.commit(without(commit, isLost)) }) };
+}
+
+const countOf = (tag: string | undefined) => (tag === undefined ? 0 : Number.parseInt(tag, 10));
+
+/** Which tag the store is at. */
+async function tagOf(store: HostStore, host: string): Promise<string | undefined> {
+  return (await store.read(host, undefined)).tag;
+}
+
+/** Whatever an instance reads, it takes leases of others for its own. */
+function asOwner<T extends ReadReply | CommitReply>(reply: T, instance: string): T {
+  if (!("tail" in reply)) return reply;
+  const own = (record: BookRecord) => (record.kind === "lease" ? { ...record, instance } : record);
+  const { tail } = reply;
+  if (tail.kind === "changes") {
+    const commits = tail.commits.map((changes) => ({ ...changes, puts: changes.puts.map(own) }));
+    return { ...reply, tail: { kind: "changes", commits } };
+  }
+  if (tail.book === undefined) return reply;
+  return { ...reply, tail: { kind: "book", book: { ...tail.book, records: tail.book.records.map(own) } } };
+}
+
+interface PlantedBug {
+  readonly name: string;
+  /** What the simulator must report. */
+  readonly rule: RegExp;
+  /** Within so many seeds. */
+  readonly seeds: number;
+  readonly plant: Plant;
+}
+
 /** Faults of the kind such services have had, put in on purpose. Each must be caught, and by the rule named. */
-export const PLANTED_BUGS: readonly { readonly name: string; readonly rule: string; readonly plant: Plant }[] = [
+export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
-    name: "the limit is read before the lock: one slot too many, now and then",
-    rule: "V1",
+    name: "an answer goes out before its commit",
+    rule: /^V[12]/,
+    seeds: 40,
     plant: {
-      store: (store) =>
-        patched(store, () => ({
-          tryAcquire: (batch) =>
-            store.tryAcquire({ ...batch, policy: { ...batch.policy, slots: batch.policy.slots + 1 } }),
-        })),
+      instanceStore: (store) =>
+        patched(store, {
+          commit: async (commit) => {
+            void store.commit(commit).catch(() => undefined);
+            return { isOk: true, now: commit.now };
+          },
+        }),
     },
   },
   {
-    name: "slot tokens are reusable row numbers",
-    rule: "V2",
+    name: "tags only count: after a failover an old base is accepted",
+    rule: /^V[1234]/,
+    seeds: 120,
     plant: {
-      newToken: () => {
+      store: (store) =>
+        patched(store, {
+          commit: async (commit) => {
+            const tag = await tagOf(store, commit.host);
+            return store.commit(countOf(tag) === countOf(commit.base) ? { ...commit, base: tag } : commit);
+          },
+          read: async (host, since) => {
+            const tag = await tagOf(store, host);
+            const isSame = since !== undefined && countOf(tag) === countOf(since);
+            const reply = await store.read(host, isSame ? tag : since);
+            return isSame ? { ...reply, tag: since } : reply;
+          },
+        }),
+    },
+  },
+  {
+    name: "a stale commit is accepted: a lease is reclaimed after its renewal",
+    rule: /^V[12]/,
+    seeds: 60,
+    plant: {
+      store: (store) =>
+        patched(store, {
+          commit: async (commit) => {
+            const reply = await store.commit(commit);
+            if (reply.isOk || reply.reason !== "conflict" || reply.tag === undefined) return reply;
+            const again = await store.commit({ ...commit, base: reply.tag });
+            return again.isOk ? again : reply;
+          },
+        }),
+    },
+  },
+  {
+    name: "an offer to a dead instance is kept",
+    rule: /^V5/,
+    seeds: 120,
+    plant: {
+      store: (store) =>
+        patched(store, {
+          commit: (commit) => {
+            const forEver = (record: BookRecord): BookRecord =>
+              record.kind === "offer" ? { ...record, lapsesAt: record.lapsesAt + 1e9 } : record;
+            const { changes } = commit;
+            return store.commit({ ...commit, changes: { ...changes, puts: changes.puts.map(forEver) } });
+          },
+          read: async (host) => store.read(host, undefined),
+        }),
+    },
+  },
+  {
+    name: "two instances answer one grant, and one of them takes it back",
+    rule: /^V[12]/,
+    seeds: 120,
+    plant: {
+      instanceStore: (store, instance) =>
+        patched(store, {
+          read: async (host, since) => asOwner(await store.read(host, since), instance),
+          commit: async (commit) => asOwner(await store.commit(commit), instance),
+        }),
+    },
+  },
+  {
+    name: "instances run with one slot too many",
+    rule: /^V1/,
+    seeds: 10,
+    plant: { config: (config) => ({ ...config, maxSlotPerHost: (config.maxSlotPerHost ?? 0) + 1 }) },
+  },
+  {
+    name: "slot tokens are reusable row numbers",
+    rule: /^V2/,
+    seeds: 10,
+    plant: {
+      newSecret: () => {
         let row = 0;
         return () => `row-${row++ % 5}`;
       },
     },
   },
   {
-    name: "the store forgets whom it granted: a lost answer makes a second lease",
-    rule: "V2",
-    plant: {
-      store: (store) => {
-        let tries = 0;
-        return patched(store, () => ({
-          tryAcquire: (batch) =>
-            store
-              .tryAcquire({
-                ...batch,
-                waiters: batch.waiters.map((waiter) => ({ ...waiter, session: `${waiter.session}#${tries++}` })),
-              })
-              .then((reply) => ({ ...reply, displaced: reply.displaced.map((session) => session.replace(/#.*/, "")) })),
-          snapshot: async () => {
-            const { hosts, sessions } = await store.snapshot();
-            const plain = hosts.map((host) => ({
-              ...host,
-              leases: host.leases.map((lease) => ({ ...lease, session: lease.session.replace(/#.*/, "") })),
-            }));
-            return { hosts: plain, sessions };
-          },
-        }));
-      },
-    },
+    name: "the store forgets how sessions ended: one is granted twice",
+    rule: /^V2/,
+    seeds: 60,
+    plant: losing((kind, what) => kind === "session" && what === "put"),
   },
   {
-    name: "fences start again after a failover",
-    rule: "V3",
-    plant: {
-      store: (store) => {
-        let grants = 0;
-        return patched(store, () => ({
-          tryAcquire: async (batch) => {
-            const reply = await store.tryAcquire(batch);
-            const verdicts = reply.verdicts.map((verdict) => {
-              if (verdict.status !== "ACQUIRED" || ++grants % 10 !== 0) return verdict;
-              return { ...verdict, slot: { ...verdict.slot, fence: verdict.slot.fence - 5_000 } };
-            });
-            return { ...reply, verdicts };
-          },
-        }));
-      },
-    },
-  },
-  {
-    name: "nobody is told that a slot was freed: it idles until the next poll",
-    rule: "V5",
-    plant: {
-      store: (store) =>
-        patched(store, () => ({
-          onFreed: () => () => {},
-          tryAcquire: async (batch) => ({ ...(await store.tryAcquire(batch)), freeInMs: undefined }),
-          release: async (request) => {
-            await store.release(request);
-            return { isReleased: false };
-          },
-        })),
-    },
-  },
-  {
-    name: "waiters that ended stay in the pool",
-    rule: "V7",
-    plant: {
-      store: (store) =>
-        patched(store, () => ({
-          withdraw: async () => {},
-          heartbeatMs: undefined,
-          cleanup: async () => ({ slots: 0, cooldowns: 0, waiters: 0, sessions: 0, failures: [] }),
-        })),
-    },
-  },
-  {
-    name: "an uncollected slot is taken back though another instance delivered it",
-    rule: "V1",
-    plant: {
-      store: (store) =>
-        patched(store, () => ({
-          release: (request) =>
-            store.release({ ...request, hitAgoMs: undefined, policy: undefined, uncollectedBy: undefined }),
-        })),
-    },
+    name: "waiters that ended stay",
+    rule: /^V[1-7]/,
+    seeds: 20,
+    plant: losing((kind, what) => kind === "waiter" && what === "del"),
   },
 ];

@@ -8,7 +8,7 @@ export class SessionShelf {
   #firstSpan = Number.POSITIVE_INFINITY;
 
   add({ key, keepUntil }: SessionRecord): void {
-    const span = Math.ceil(keepUntil / SPAN_MS);
+    const span = spanOf(keepUntil);
     this.#bySpan ??= new Map();
     const filed = this.#bySpan.get(span);
     if (filed === undefined) this.#bySpan.set(span, [key]);
@@ -25,7 +25,8 @@ export class SessionShelf {
       for (const session of filed.splice(0, most - due.length)) {
         const record = find(session);
         if (record === undefined) continue;
-        if (record.keepUntil <= now) due.push(record);
+        // By its own span, not by the one it was filed under: a decision made again after `undo` must find the same ones.
+        if (spanOf(record.keepUntil) * SPAN_MS <= now) due.push(record);
         else this.add(record);
       }
       if (filed.length > 0) break;
@@ -34,4 +35,8 @@ export class SessionShelf {
     }
     return due;
   }
+}
+
+function spanOf(keepUntil: number): number {
+  return Math.ceil(keepUntil / SPAN_MS);
 }

@@ -19,7 +19,7 @@ export function sourceFor(name: SourceName, scenario: Scenario, clock: Clock): S
 function engine(name: OrderName | "weighted-scheduler", scenario: Scenario, clock: Clock): SlotSource {
   let ids = 0;
   const newId = () => `id-${ids++}`;
-  const store = new MemoryStore({ clock, newToken: newId });
+  const store = new MemoryStore({ clock });
   let isClosed = false;
   const isWeighted = name === "weighted-scheduler";
   const queue = new FairQueue({
@@ -27,6 +27,7 @@ function engine(name: OrderName | "weighted-scheduler", scenario: Scenario, cloc
     clock,
     random: () => 0.5,
     newSessionId: newId,
+    newSecret: newId,
     instance: "fair",
     config: {
       maxSlotPerHost: scenario.slots,

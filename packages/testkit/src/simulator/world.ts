@@ -123,7 +123,13 @@ export class World {
     plan(crashes, () => this.#crashOne());
     plan(pauses, () => this.#pauseOne());
     plan(failovers, () => this.#failOver());
-    plan(sweeps, () => void this.anyInstance().queue.sweep().catch(() => undefined));
+    plan(
+      sweeps,
+      () =>
+        void this.anyInstance()
+          .queue.sweep()
+          .catch(() => undefined),
+    );
     plan(instanceJumps, () => this.#jump(this.anyInstance().clock, random.int(1, 5_000)));
     // A failover to a machine whose clock is behind would lose the order of fences: no store could help it.
     plan(storeJumps, () => this.#jump(this.storeClock, random.int(failovers > 0 ? 1 : -2_000, 3_000)));

@@ -1,0 +1,192 @@
+import {
+  Book,
+  type BookImage,
+  type Changes,
+  type DecideContext,
+  decide,
+  type Input,
+  resolveHost,
+  resolveOptions,
+} from "@slotkeeper/queue";
+import { imageDifference, indexDifference } from "@slotkeeper/testkit/simulator";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+/** The decision on random histories: B2, B4, D1 to D4, D6 and D8 of `@slotkeeper/queue`. */
+
+const OPTIONS = resolveOptions({
+  maxSlotPerHost: 2,
+  maxSlotPerIp: 1,
+  maxWaitersPerHost: 4,
+  minSlotHoldMs: 30,
+  zombieTimeoutSeconds: 0.4,
+  collectMs: 100,
+  breaker: { consecutiveErrors: 2, openSeconds: 0.2 },
+});
+const { policy } = resolveHost(OPTIONS, undefined);
+const SESSIONS = ["s0", "s1", "s2", "s3", "s4", "s5"];
+const INSTANCES = ["i0", "i1"];
+
+/** One instance decides on what came within a few milliseconds. */
+interface Step {
+  readonly afterMs: number;
+  readonly instance: string;
+  readonly polled: readonly string[];
+  readonly asks: readonly Ask[];
+}
+
+interface Ask {
+  readonly kind: "arrive" | "away" | "end" | "cancel" | "release" | "renew" | "return" | "report" | "dead";
+  readonly session: string;
+  readonly bucket: string;
+}
+
+const ask: fc.Arbitrary<Ask> = fc.record({
+  kind: fc.constantFrom<Ask["kind"][]>(
+    "arrive",
+    "arrive",
+    "away",
+    "end",
+    "cancel",
+    "release",
+    "renew",
+    "return",
+    "report",
+    "dead",
+  ),
+  session: fc.constantFrom(...SESSIONS),
+  bucket: fc.constantFrom("", "a", "b"),
+});
+
+const history: fc.Arbitrary<Step[]> = fc.array(
+  fc.record({
+    afterMs: fc.constantFrom(0, 1, 20, 60, 300),
+    instance: fc.constantFrom(...INSTANCES),
+    polled: fc.subarray(SESSIONS),
+    asks: fc.array(ask, { maxLength: 4 }),
+  }),
+  { minLength: 1, maxLength: 25 },
+);
+
+function inputOf({ kind, session, bucket }: Ask, book: Book, now: number): Input {
+  const slotToken = book.leaseOf(session)?.key ?? "slot_h.none";
+  const joining = { session, bucket, weight: 1, arrivedAt: now, deadlineAt: now + 500, openMs: 200 };
+  switch (kind) {
+    case "arrive":
+      return { kind, limit: undefined, ...joining };
+    case "away":
+      return { kind: "client", session, awayAt: now };
+    case "end":
+      return { kind, session, end: "timeout", keepUntil: now + 500 };
+    case "cancel":
+      return { kind: "end", session, end: "canceled", keepUntil: now + 500 };
+    case "release":
+      return { kind, slotToken, hitAt: now, status: 200 };
+    case "renew":
+      return { kind, slotToken };
+    case "return":
+      return { kind, awayAt: now, ...joining };
+    case "report":
+      return { kind, status: 503 };
+    case "dead":
+      return { kind, instance: "i1" };
+  }
+}
+
+function contextOf({ instance, polled }: Step, now: number, at: number): DecideContext {
+  let tokens = 0;
+  const { collectMs, pollIntervalMs, idleMs, scheduler } = OPTIONS;
+  return {
+    now,
+    instance,
+    limits: { policy, loadedAt: 1, hostname: undefined },
+    isSemaphore: false,
+    collectMs,
+    pollIntervalMs,
+    idleMs,
+    scheduler,
+    random: () => 0.5,
+    newToken: () => `slot_h.${at}-${tokens++}`,
+    isPolledHere: (session) => polled.includes(session),
+    seenAt: () => undefined,
+  };
+}
+
+/** The order in which records are written means nothing. */
+function sorted({ head, puts, dels }: Changes): Changes {
+  const byName = (a: string, b: string) => (a < b ? -1 : 1);
+  return {
+    head,
+    puts: puts.toSorted((a, b) => byName(`${a.kind} ${a.key}`, `${b.kind} ${b.key}`)),
+    dels: dels.toSorted((a, b) => byName(a.join(" "), b.join(" "))),
+  };
+}
+
+function copyOf(image: BookImage): Book {
+  return Book.of("h", "1.x", structuredClone(image));
+}
+
+test("a decision is exactly its changes, can be undone, and is made the same again", { timeout: 120_000 }, () => {
+  fc.assert(
+    fc.property(history, (steps) => {
+      const book = new Book("h", 1_000);
+      const granted = new Map<string, string>();
+      let now = 1_000;
+      let fence = 0;
+      steps.forEach((step, at) => {
+        now += step.afterMs;
+        const inputs = step.asks.map((one) => inputOf(one, book, now));
+        forgetLives(book, granted, step, now);
+        const before = structuredClone(book.image());
+        const first = decide(book, inputs, contextOf(step, now, at));
+        const changes = structuredClone(sorted(book.changes()));
+        book.undo();
+        expect(imageDifference(book.image(), before), "undo").toBeUndefined();
+        if (book.limits !== undefined) expect(indexDifference(book, copyOf(before)), "undone index").toBeUndefined();
+        const again = decide(book, inputs, contextOf(step, now, at));
+        expect(again.outcomes).toEqual(first.outcomes);
+        expect(sorted(book.changes()), "D8").toEqual(changes);
+        const other = copyOf(before);
+        other.apply(structuredClone(changes) as Changes);
+        expect(imageDifference(other.image(), book.image()), "applied").toBeUndefined();
+        if (book.limits !== undefined) expect(indexDifference(other, book), "applied index").toBeUndefined();
+        checkBook(book, step);
+        for (const lease of book.all("lease")) {
+          expect(granted.get(lease.session) ?? lease.key, "D2").toBe(lease.key);
+          granted.set(lease.session, lease.key);
+        }
+        expect(book.head.fence, "D4").toBeGreaterThanOrEqual(fence);
+        fence = book.head.fence;
+        book.keep(`${at + 1}.x`);
+      });
+    }),
+    { numRuns: 500 },
+  );
+});
+
+/** A slot that is returned was never delivered; a session whose end is no longer remembered is a new one. */
+function forgetLives(book: Book, granted: Map<string, string>, { asks }: Step, now: number): void {
+  for (const session of SESSIONS) {
+    const until = book.leaseOf(session)?.keepUntil ?? book.get("session", session)?.keepUntil ?? 0;
+    const isReturned = asks.some((one) => one.kind === "return" && one.session === session);
+    if (isReturned || until <= now) granted.delete(session);
+  }
+}
+
+function checkBook(book: Book, { polled }: Step): void {
+  if (book.limits === undefined) return;
+  const held = [...book.all("lease"), ...book.all("offer")];
+  expect(held.length, "D1").toBeLessThanOrEqual(policy.slots);
+  for (const bucket of ["a", "b"]) {
+    expect(held.filter((one) => one.bucket === bucket).length, "D1").toBeLessThanOrEqual(policy.slotsPerBucket);
+  }
+  const fences = new Set([...book.all("lease")].map((lease) => lease.fence));
+  expect(fences.size, "D3").toBe(book.size("lease"));
+  if (held.length >= policy.slots || book.head.breaker.openedAt !== undefined) return;
+  for (const { key, bucket, isInside, awayAt, instance } of book.all("waiter")) {
+    const isFull = bucket !== "" && held.some((one) => one.bucket === bucket);
+    const isOut = !isInside || awayAt !== undefined || book.get("absence", instance) !== undefined;
+    const isServed = isFull || isOut || book.get("offer", key) !== undefined;
+    expect(isServed || !polled.includes(key), `D6: ${key} waits beside a free slot`).toBe(true);
+  }
+}
