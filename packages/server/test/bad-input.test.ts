@@ -16,6 +16,8 @@ const BAD_FIRST_CALLS: readonly (readonly [string, object, readonly string[]])[]
   ["a host with a line break", { hostname: "a\nb" }, ["hostname"]],
   ["a hash of 129 characters", { hostnameHash: "f".repeat(129) }, ["hostnameHash"]],
   ["a hash with a control character", { hostnameHash: "\u007f" }, ["hostnameHash"]],
+  ["a host with half a surrogate pair", { hostname: "a\ud800b" }, ["hostname"]],
+  ["a bucket with half a surrogate pair", { hostname: "h", ipBucket: "\udc00" }, ["ipBucket"]],
   ["a bucket of 256 characters", { hostname: "h", ipBucket: LONG }, ["ipBucket"]],
   ["a bucket with a control character", { hostname: "h", ipBucket: "a\tb" }, ["ipBucket"]],
   ["a bucket that is an object", { hostname: "h", ipBucket: {} }, ["ipBucket"]],

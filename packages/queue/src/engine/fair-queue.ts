@@ -102,8 +102,8 @@ export class FairQueue {
   async begin(request: BeginRequest): Promise<BeginAnswer> {
     checkRequest(request);
     throwIfLeft(request.signal);
-    const { requestId, sessionId, host } = request;
-    const key = requestId === undefined ? undefined : `${host} ${requestId}`;
+    const { requestId, sessionId, host, bucket = "" } = request;
+    const key = requestId === undefined ? undefined : JSON.stringify([host, bucket, requestId]);
     const named = sessionId === undefined ? undefined : this.#sessions.find(sessionId);
     const known = named ?? (key === undefined ? undefined : this.#sessions.findRequest(key));
     const begun = known ?? this.#begin(request, key);

@@ -56,12 +56,12 @@ async function storeSide(
   }
 }
 
-/** Names are not unique, keys are: a second host of the same name gets a bit of its key. */
+/** Keys are unique, names need not be, and callers choose both: a label that is taken gets the key until it is not. */
 function labeller(): (hostname: string | undefined, key: string) => string {
   const taken = new Set<string>([OTHER_HOSTS]);
   return (hostname, key) => {
-    const name = hostname ?? key;
-    const label = taken.has(name) ? `${name} (${key})` : name;
+    let label = hostname ?? key;
+    while (taken.has(label)) label += ` (${key})`;
     taken.add(label);
     return label;
   };

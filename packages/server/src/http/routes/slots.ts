@@ -2,7 +2,7 @@ import type { ReleaseCall } from "@slotkeeper/protocol";
 import { CancelSchema, ReleaseSchema, RenewSchema, ReportSchema } from "@slotkeeper/protocol/schemas";
 import { validator } from "../../validation/validator.ts";
 import type { BodyHandler } from "../handler.ts";
-import { namedHost } from "../host-key.ts";
+import { NO_HOST, namedHost } from "../host-key.ts";
 
 const releaseCall = validator(ReleaseSchema);
 const renewCall = validator(RenewSchema);
@@ -10,7 +10,7 @@ const cancelCall = validator(CancelSchema);
 const reportCall = validator(ReportSchema);
 
 /** Answers at once. The store hears of it in the background, whatever becomes of this connection. */
-export const release: BodyHandler = (exchange, body, { queue }) => {
+export const release: BodyHandler = (exchange, body, { queue, live }) => {
   const checked = releaseCall.check(body);
   let call = body as ReleaseCall;
   if ("problems" in checked) {
@@ -24,9 +24,14 @@ export const release: BodyHandler = (exchange, body, { queue }) => {
     call = Object.fromEntries(Object.entries(body).filter(([key]) => !bad.has(key))) as ReleaseCall;
   }
   const { slotToken, hitUpstreamAtMs, status, now } = call;
-  const named = namedHost(call);
-  const host = named?.host;
-  queue.release({ slotToken, host, hostname: named?.hostname, hitUpstreamAtMs, callerNow: now, status });
+  const named = namedHost(call, live.hosts.names);
+  // Nobody was granted a slot under names that contradict each other: this is no slot on its way back.
+  if (named !== undefined && "field" in named) {
+    exchange.problem("BAD_FIELDS", undefined, { errors: [named] });
+    return;
+  }
+  const { host, hostname } = named ?? {};
+  queue.release({ slotToken, host, hostname, hitUpstreamAtMs, callerNow: now, status });
   exchange.json({ result: "ok" });
 };
 
@@ -58,13 +63,15 @@ export const cancel: BodyHandler = (exchange, body, { queue, live }) => {
   else exchange.json({ result: verified.kind === "valid" ? queue.cancel(verified.claims) : "gone" });
 };
 
-export const report: BodyHandler = async (exchange, body, { queue, log, telemetry }) => {
+export const report: BodyHandler = async (exchange, body, { queue, log, telemetry, live }) => {
   const checked = reportCall.check(body);
-  const errors = "problems" in checked ? [...checked.problems] : [];
-  const named = errors.length === 0 ? namedHost(body) : undefined;
-  if ("problems" in checked || named === undefined) {
-    if (errors.length === 0) errors.push({ field: "hostname", message: "`hostname` or `hostnameHash` is required" });
-    exchange.problem("BAD_FIELDS", undefined, { errors });
+  if ("problems" in checked) {
+    exchange.problem("BAD_FIELDS", undefined, { errors: checked.problems });
+    return;
+  }
+  const named = namedHost(checked.value, live.hosts.names) ?? NO_HOST;
+  if ("field" in named) {
+    exchange.problem("BAD_FIELDS", undefined, { errors: [named] });
     return;
   }
   const { host, hostname } = named;
