@@ -49,6 +49,7 @@ describe("the $schema", () => {
         fairQueue: { maxWaitMs: null, hosts: { "*.x": { maxSlotPerHost: 2 } } },
       },
       { auth: null, logLevel: null, backend: { mode: null } },
+      { notes: "x", "//": 1, _x: {}, logLevel: "", auth: { token: "", notes: [] }, fairQueue: { order: "", _x: 1 } },
     ];
     for (const config of good) {
       expect([config, check(config)]).toEqual([config, true]);

@@ -7,6 +7,7 @@ export const PATTERNS = {
   },
   listen: { source: "^(?:\\[[0-9A-Fa-f:.]+\\]|[^\\s:/\\[\\]]*):\\d{1,5}$", means: "`host:port` or `:port`" },
   headerName: { source: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", means: "a header's name" },
+  headerKey: { source: "^[!-~]+$", means: "printable ASCII without spaces, as a header can carry it" },
+  headerText: { source: "^[ -~]+$", means: "printable ASCII, as a header can carry it" },
   httpUrl: { source: "^https?://[^\\s]+$", means: "an address that begins with http:// or https://" },
-  sqlName: { source: "^[A-Za-z_][A-Za-z0-9_$]{0,62}$", means: "a valid SQL identifier" },
 } as const;
