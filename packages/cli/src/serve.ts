@@ -4,6 +4,7 @@ import {
   DatabaseError,
   effectiveConfig,
   formatPrinted,
+  LogSink,
   printedKeys,
   SchemaError,
   Service,
@@ -81,10 +82,12 @@ async function print(sources: ConfigSources, isJson: boolean): Promise<ExitCode>
 
 async function start(sources: ConfigSources, isJson: boolean): Promise<ExitCode> {
   const isTerminal = process.stderr.isTTY;
+  const sink = new LogSink(process.stderr);
   const service = await Service.start({
     ...sources,
     log: {
-      write: (line) => process.stderr.write(line),
+      write: sink.write,
+      lost: () => sink.lost,
       isJson: isJson || !isTerminal,
       hasColours: isTerminal && process.env["NO_COLOR"] === undefined,
     },

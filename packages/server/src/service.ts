@@ -11,6 +11,8 @@ import { endOfTurn } from "./end-of-turn.ts";
 import { Guards } from "./http/guards.ts";
 import { HeldCalls } from "./http/held-calls.ts";
 import { HttpServer } from "./http/http-server.ts";
+import { Refusals } from "./http/refusals.ts";
+import { RequestLog } from "./http/request-log.ts";
 import type { Flushed, Live, ServiceContext } from "./http/service-context.ts";
 import { flush } from "./live/flush.ts";
 import { HostSettings } from "./live/host-settings.ts";
@@ -18,7 +20,7 @@ import { limitsHash } from "./live/limits-hash.ts";
 import { Presence } from "./live/presence.ts";
 import { Telemetry } from "./live/telemetry.ts";
 import { logEvent } from "./log/log-events.ts";
-import { LineLogger } from "./log/logger.ts";
+import { LineLogger, type LineLoggerInit } from "./log/logger.ts";
 import { Scrubber } from "./log/scrubber.ts";
 import { ServiceClock } from "./service-clock.ts";
 import { startWarnings } from "./start-warnings.ts";
@@ -29,7 +31,7 @@ import { newSessionId, newTokenKey } from "./tokens/random-names.ts";
 import { VERSION } from "./version.ts";
 
 export interface ServiceInit extends ConfigSources {
-  readonly log: { readonly write: (line: string) => void; readonly isJson: boolean; readonly hasColours: boolean };
+  readonly log: Pick<LineLoggerInit, "write" | "lost" | "isJson" | "hasColours">;
   readonly controlTimes?: Partial<ControlTimes>;
   /** Opens the store in place of the configured one: for programs that embed the service, and for tests. */
   readonly open?: typeof openStore;
@@ -59,7 +61,8 @@ interface ServiceParts {
 export class Service {
   readonly #scrubber: Scrubber;
   readonly #clock: ServiceClock;
-  readonly #held = new HeldCalls();
+  readonly #held: HeldCalls;
+  readonly #refusals: Refusals;
   readonly #log: LineLogger;
   readonly #opened: OpenStore;
   readonly #source: ConfigSource;
@@ -110,6 +113,11 @@ export class Service {
     this.#opened = parts.opened;
     this.#source = parts.source;
     this.#instance = parts.instance;
+    this.#refusals = new Refusals(this.#log);
+    this.#held = new HeldCalls(
+      () => this.#live.config.settings.limits.heldPolls,
+      (exchange, limit) => this.#refusals.refuse(exchange, "held_polls", limit),
+    );
     this.#tokenKeys = this.#opened.tokenKeys ?? [newTokenKey()];
     this.#live = this.#liveOf(config);
     const { store } = this.#opened;
@@ -124,7 +132,7 @@ export class Service {
       config: settings.fairQueue,
       observe: (event) => {
         this.#telemetry.observe(event);
-        logEvent(this.#log, event);
+        logEvent(this.#log, event, (host) => this.#queue.glance(host)?.hostname);
       },
       soon: endOfTurn(),
     });
@@ -150,6 +158,11 @@ export class Service {
   /** Where it answers, as seen from this machine. */
   get url(): string {
     return this.#url;
+  }
+
+  /** Open connections. */
+  get connections(): number {
+    return this.#http.connections;
   }
 
   get config(): LoadedConfig {
@@ -192,12 +205,16 @@ export class Service {
     }
     const { settings } = config;
     this.#live = this.#liveOf(config);
-    await this.#queue.reconfigure(settings.fairQueue);
+    // The limits are in force by then, whether the store could be told to forget its spacing or not.
+    await this.#queue.reconfigure(settings.fairQueue).catch((error: unknown) => {
+      this.#log.warn("the store does not answer: the spacing of releases is not reset", { error });
+    });
     this.#sweeper.every(settings.cleanupEveryMs);
     for (const key of ["listen", "backend"] as const) {
       const isSame = JSON.stringify(before[key]) === JSON.stringify(settings[key]);
       if (!isSame) this.#log.warn(`\`${key}\` changed: that takes a restart`);
     }
+    for (const warning of config.warnings) this.#log.warn(warning);
     this.#log.info("configuration refreshed", { version: config.version });
   }
 
@@ -221,7 +238,7 @@ export class Service {
     // What the store has not heard yet, releases above all, gets the rest of the time.
     while (this.#queue.overview().unsent > 0 && Date.now() < deadline) await pause(20);
     this.#sweeper.every(undefined);
-    await Promise.all([this.#presence.stop(), this.#control.stop()]);
+    await Promise.all([this.#presence.stop(), this.#control.stop(Math.max(0, deadline - Date.now()))]);
     this.#queue.close();
     this.#clock.stop();
     await this.#opened.close();
@@ -255,6 +272,10 @@ export class Service {
       queue: this.#queue,
       opened: this.#opened,
       held: this.#held,
+      refusals: this.#refusals,
+      requestLog: new RequestLog(this.#log),
+      connections: () => this.#http.connections,
+      isBoundToLoopback: () => this.#http.isBoundToLoopback,
       log: this.#log,
       instance: this.#instance,
       version: VERSION,

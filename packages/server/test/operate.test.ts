@@ -192,6 +192,14 @@ describe("the breaker by hand", () => {
     expect(await hostState(one)).toMatchObject({ breaker: "closed" });
   });
 
+  it("open for longer than anybody can count is a number of seconds all the same", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { breaker: { openSeconds: 1e306 } } } });
+    await post(fixture, "example.com/breaker", { state: "open" });
+    const { body, headers } = await fixture.acquire();
+    expect([body.result, body.throttleRetryAfter]).toEqual(["throttled", 2 ** 31 - 1]);
+    expect(headers.get("retry-after")).toBe(String(2 ** 31 - 1));
+  });
+
   it.each([{}, { state: "half-open" }, { isOpen: true }])("%j is 400", async (body) => {
     const fixture = await startFixture();
     expect((await post(fixture, "example.com/breaker", body)).body.code).toBe("BAD_FIELDS");

@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
+import { MemoryStore } from "@slotkeeper/queue";
 import { describe, expect, it } from "vitest";
-import { configFile, type Fixture, startFixture } from "./service-fixture.ts";
+import { configFile, type Fixture, openWith, startFixture } from "./service-fixture.ts";
 
 const BEARER = { headers: { authorization: "Bearer internal" } };
 const base = { internalApiToken: "internal", listen: "127.0.0.1:0" };
@@ -27,6 +28,23 @@ describe("a refresh", () => {
     expect((await held).body.result).toBe("granted");
     expect((await fixture.call("renew", { slotToken: slot.slotToken })).status).toBe(200);
     expect((await fixture.poll(slot.queryToken)).body.slotToken).toBe(slot.slotToken);
+  });
+
+  it("while the store cannot be written is 204: the limits are in force", async () => {
+    class Unwritable extends MemoryStore {
+      override cleanup(): Promise<never> {
+        return Promise.reject(new Error("the journal cannot be written"));
+      }
+    }
+    const file = configFile({ ...base, fairQueue: { maxSlotPerHost: 1 } });
+    let tokens = 0;
+    const open = openWith((clock) => new Unwritable({ clock, newToken: () => `slot_0123456789abcdef${tokens++}` }));
+    const fixture = await startFixture({ file, open });
+    await fixture.take({ ipBucket: "a" });
+    writeFileSync(file, JSON.stringify({ ...base, fairQueue: { maxSlotPerHost: 2 } }));
+    expect((await refresh(fixture)).status).toBe(204);
+    await fixture.take({ ipBucket: "b" });
+    expect(fixture.logged.join("")).toContain("the spacing of releases is not reset");
   });
 
   it("lowers a limit without taking a slot from anybody", async () => {

@@ -209,6 +209,11 @@ export class FairQueue {
     return this.#hosts.keys();
   }
 
+  /** How many hosts this instance knows. */
+  get hostCount(): number {
+    return this.#hosts.size;
+  }
+
   /** One host as a row of a table; undefined: not known here. */
   glance(host: string): HostGlance | undefined {
     const known = this.#hosts.find(host);

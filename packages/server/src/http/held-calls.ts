@@ -6,11 +6,19 @@ import type { Exchange } from "./exchange.ts";
  * The calls that are held open.
  *
  * H1 a caller that hangs up is noticed at once: the call's signal aborts, and nothing is answered. H2 when the service
- * stops, every held call is answered with what is so now, and none is held any more.
+ * stops, every held call is answered with what is so now, and none is held any more. H3 at most `limit` are held, on
+ * however few connections: one more is refused.
  */
 export class HeldCalls {
   readonly #open = new Set<HeldCall>();
+  readonly #limit: () => number;
+  readonly #refuse: (exchange: Exchange, limit: number) => void;
   #isDraining = false;
+
+  constructor(limit: () => number, refuse: (exchange: Exchange, limit: number) => void) {
+    this.#limit = limit;
+    this.#refuse = refuse;
+  }
 
   get size(): number {
     return this.#open.size;
@@ -20,14 +28,20 @@ export class HeldCalls {
     return this.#isDraining;
   }
 
-  /** `atOnce` asks the same without waiting. Undefined: the caller left. */
+  /** `atOnce` asks the same without waiting. Undefined: the caller left, or was refused. */
   async hold<T>(
-    { response }: Exchange,
+    exchange: Exchange,
     call: (signal: CallSignal) => Promise<T>,
     atOnce: () => Promise<T>,
   ): Promise<T | undefined> {
+    const { response } = exchange;
     if (response.destroyed) return undefined;
     if (this.#isDraining) return atOnce();
+    const limit = this.#limit();
+    if (this.#open.size >= limit) {
+      this.#refuse(exchange, limit);
+      return undefined;
+    }
     const held = new HeldCall(response);
     this.#open.add(held);
     try {

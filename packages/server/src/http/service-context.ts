@@ -8,6 +8,8 @@ import type { OpenStore } from "../store/open-store.ts";
 import type { QueryTokens } from "../tokens/query-tokens.ts";
 import type { Guards } from "./guards.ts";
 import type { HeldCalls } from "./held-calls.ts";
+import type { Refusals } from "./refusals.ts";
+import type { RequestLog } from "./request-log.ts";
 
 /** What a refresh replaces, as a whole: a request sees one configuration from its beginning to its end. */
 export interface Live {
@@ -28,12 +30,17 @@ export interface ServiceContext {
   readonly queue: FairQueue;
   readonly opened: OpenStore;
   readonly held: HeldCalls;
-  readonly log: Logger;
+  readonly refusals: Refusals;
+  readonly requestLog: RequestLog;
+  readonly log: Logger & { readonly lost: number };
   readonly instance: string;
   readonly version: string;
   readonly live: Live;
   readonly telemetry: Telemetry;
   readonly presence: Presence;
+  /** Open connections. */
+  connections(): number;
+  isBoundToLoopback(): boolean;
   now(): number;
   isOnFallback(): boolean;
   refresh(): Promise<void>;

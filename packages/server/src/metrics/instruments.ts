@@ -33,6 +33,7 @@ export class Instruments {
   notifications = 0;
   listenersDropped = 0;
   controllerFailures = 0;
+  badRequests = 0;
 
   observe(event: QueueEvent): void {
     switch (event.type) {

@@ -7,7 +7,10 @@ import type { Instruments } from "./instruments.ts";
 
 /** What the page is made from. */
 export interface ScrapeContext
-  extends Pick<ServiceContext, "queue" | "telemetry" | "log" | "version" | "isOnFallback"> {
+  extends Pick<
+    ServiceContext,
+    "queue" | "telemetry" | "log" | "version" | "isOnFallback" | "refusals" | "connections"
+  > {
   readonly held: { readonly size: number };
   readonly live: Pick<Live, "hosts"> & { readonly config: { readonly version: string } };
 }
@@ -40,6 +43,7 @@ export async function scrape(context: ScrapeContext): Promise<string> {
   addHostCounts(page, hosts, context);
   addCounters(page, telemetry.instruments);
   addService(page, context);
+  addRefusals(page, context);
   addProcess(page);
   return page.toString();
 }
@@ -149,6 +153,13 @@ function addService(page: Exposition, { queue, held, telemetry, version, live, i
   page.add("listeners", telemetry.hub.size);
   page.add("onFallback", isOnFallback() ? 1 : 0);
   page.add("info", 1, { version, config_version: live.config.version });
+}
+
+function addRefusals(page: Exposition, { refusals, connections, telemetry, log }: ScrapeContext): void {
+  page.add("connections", connections());
+  for (const [limit, count] of Object.entries(refusals.counts)) page.add("refused", count, { limit });
+  page.add("badRequests", telemetry.instruments.badRequests);
+  page.add("logLinesLost", log.lost);
 }
 
 function addProcess(page: Exposition): void {

@@ -2,7 +2,15 @@ import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { FairQueue, MemoryStore, resolveHost, resolveOptions } from "@slotkeeper/queue";
 import { loadConfig } from "@slotkeeper/server";
-import { HostSettings, METRICS, type Metric, type ScrapeContext, scrape, Telemetry } from "@slotkeeper/server/live";
+import {
+  HostSettings,
+  METRICS,
+  type Metric,
+  Refusals,
+  type ScrapeContext,
+  scrape,
+  Telemetry,
+} from "@slotkeeper/server/live";
 import { VirtualClock } from "@slotkeeper/testkit/simulator";
 import { describe, expect, it } from "vitest";
 import { type Fixture, openWith, startFixture } from "../service-fixture.ts";
@@ -165,8 +173,10 @@ describe("with 100,000 hosts", () => {
     const context: ScrapeContext = {
       queue,
       telemetry,
-      log,
+      log: { ...log, lost: 0 },
       live,
+      refusals: new Refusals(log),
+      connections: () => 0,
       version: "0.0.0",
       held: { size: 0 },
       isOnFallback: () => false,

@@ -14,6 +14,7 @@ import { validator } from "../../validation/validator.ts";
 import type { Exchange, Headers } from "../exchange.ts";
 import type { BodyHandler } from "../handler.ts";
 import { type KnownNames, type NamedHost, NO_HOST, namedHost } from "../host-key.ts";
+import { isHostTooMany } from "../host-limit.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { wireAnswer } from "../wire-answer.ts";
 
@@ -68,6 +69,10 @@ function begin(exchange: Exchange, body: object, context: ServiceContext): Answe
   const named = nameOf(call, context.live.hosts.names);
   if ("errors" in named) {
     exchange.problem("BAD_FIELDS", undefined, named);
+    return undefined;
+  }
+  if (isHostTooMany(named.host, context)) {
+    context.refusals.refuse(exchange, "hosts", context.live.config.settings.limits.hosts);
     return undefined;
   }
   // Its name finds it again: when the request is repeated, and when a call that waits is asked again at a stop.

@@ -3,6 +3,7 @@ import { CancelSchema, ReleaseSchema, RenewSchema, ReportSchema } from "@slotkee
 import { validator } from "../../validation/validator.ts";
 import type { BodyHandler } from "../handler.ts";
 import { NO_HOST, namedHost } from "../host-key.ts";
+import { isHostTooMany } from "../host-limit.ts";
 
 const releaseCall = validator(ReleaseSchema);
 const renewCall = validator(RenewSchema);
@@ -10,7 +11,8 @@ const cancelCall = validator(CancelSchema);
 const reportCall = validator(ReportSchema);
 
 /** Answers at once. The store hears of it in the background, whatever becomes of this connection. */
-export const release: BodyHandler = (exchange, body, { queue, live }) => {
+export const release: BodyHandler = (exchange, body, context) => {
+  const { queue, live } = context;
   const checked = releaseCall.check(body);
   let call = body as ReleaseCall;
   if ("problems" in checked) {
@@ -30,7 +32,8 @@ export const release: BodyHandler = (exchange, body, { queue, live }) => {
     exchange.problem("BAD_FIELDS", undefined, { errors: [named] });
     return;
   }
-  const { host, hostname } = named ?? {};
+  // A slot goes back whatever is wrong; but no host is made for it beyond the limit.
+  const { host, hostname } = named === undefined || isHostTooMany(named.host, context) ? {} : named;
   queue.release({ slotToken, host, hostname, hitUpstreamAtMs, callerNow: now, status });
   exchange.json({ result: "ok" });
 };
@@ -63,7 +66,8 @@ export const cancel: BodyHandler = (exchange, body, { queue, live }) => {
   else exchange.json({ result: verified.kind === "valid" ? queue.cancel(verified.claims) : "gone" });
 };
 
-export const report: BodyHandler = async (exchange, body, { queue, log, telemetry, live }) => {
+export const report: BodyHandler = async (exchange, body, context) => {
+  const { queue, log, telemetry, live } = context;
   const checked = reportCall.check(body);
   if ("problems" in checked) {
     exchange.problem("BAD_FIELDS", undefined, { errors: checked.problems });
@@ -75,6 +79,10 @@ export const report: BodyHandler = async (exchange, body, { queue, log, telemetr
     return;
   }
   const { host, hostname } = named;
+  if (isHostTooMany(host, context)) {
+    context.refusals.refuse(exchange, "hosts", live.config.settings.limits.hosts);
+    return;
+  }
   try {
     await queue.report({ host, ...(hostname === undefined ? {} : { hostname }), status: checked.value.status });
     telemetry.hub.stir(host);
