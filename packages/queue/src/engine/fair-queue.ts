@@ -238,7 +238,7 @@ export class FairQueue {
   /** A session, or the answer that there will be none. */
   #begin(request: BeginRequest, requestKey: string | undefined): Session | BeginAnswer {
     const bucket = request.bucket ?? "";
-    if (this.#sessions.pending >= this.#options.maxSessions) {
+    if (!this.#sessions.quota.admits(bucket, this.#options)) {
       this.#emit({ type: "overloaded", host: request.host, bucket });
       return { result: "overloaded", retryAfterMs: this.#retryAfterMs() };
     }

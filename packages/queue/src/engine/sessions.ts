@@ -8,6 +8,7 @@ import { heard } from "./first-news.ts";
 import type { HostQueue } from "./host-queue.ts";
 import { type CallSignal, Poll } from "./poll.ts";
 import { PENDING, Session, type SessionInit, type SessionState } from "./session.ts";
+import { SessionQuota } from "./session-quota.ts";
 import { Withdrawals } from "./withdrawals.ts";
 
 /**
@@ -29,7 +30,8 @@ export class Sessions {
   readonly #byToken = new Map<string, Session>();
   /** How fast sessions of this instance stop waiting. */
   readonly drain = new DrainMeter();
-  pending = 0;
+  /** Those that wait, by bucket. */
+  readonly quota = new SessionQuota();
 
   constructor(engine: EngineContext, answer: (session: Session) => PollAnswer) {
     this.#engine = engine;
@@ -65,7 +67,7 @@ export class Sessions {
     if (session.requestKey !== undefined) this.#byRequest.set(session.requestKey, session);
     const { host } = session;
     if (host.pending === 0) host.heat.becameBusy(init.now, this.#engine.options().pollIntervalMs);
-    this.pending++;
+    this.quota.add(bucket);
     host.arrive(session);
     host.longestOpenMs = Math.max(host.longestOpenMs, init.openMs);
     this.#engine.emit({ type: "session-created", host: host.key, bucket, session: id, isAdopted: init.isAdopted });
@@ -353,14 +355,14 @@ export class Sessions {
     session.bucket = session.host.bucketFor(session.claims.bucket, now);
     session.isAwake = false;
     session.host.comeBack(session);
-    this.pending++;
+    this.quota.add(session.claims.bucket);
     this.#giveBack(session, slot);
   }
 
   #leave(session: Session, now: number): void {
     const { host } = session;
     host.leave(session, now, this.#engine.options().idleMs);
-    this.pending--;
+    this.quota.remove(session.claims.bucket);
     this.drain.left(now);
     if (host.pending > 0) return;
     host.heat.becameIdle(now);
