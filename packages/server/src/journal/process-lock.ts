@@ -1,4 +1,4 @@
-import { readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { JournalLockedError } from "./errors.ts";
@@ -51,7 +51,7 @@ export class ProcessLock {
       other = await putUpUnlessHeld(path, self, beatMs);
     }
     if (other === undefined) return new ProcessLock(self, { ...more, beatMs });
-    throw new JournalLockedError(path, `process ${other.pid}${other.host === self.host ? "" : ` on ${other.host}`}`);
+    throw new JournalLockedError(path, holderName(other, self));
   }
 
   async release(): Promise<void> {
@@ -86,6 +86,11 @@ export class ProcessLock {
   }
 }
 
+function holderName(other: ProcessIdentity, self: ProcessIdentity): string {
+  if (other === NAMELESS) return "a process that had no room to write its name";
+  return `process ${other.pid}${other.host === self.host ? "" : ` on ${other.host}`}`;
+}
+
 const MOST_TRIES = 5;
 const LONGEST_STEP_BACK_MS = 20;
 
@@ -102,7 +107,7 @@ async function putUpUnlessHeld(
   const sign = signOf(path, self);
   let isHeld = false;
   try {
-    await writeFile(`${sign}.new`, JSON.stringify(self), { mode: 0o600 });
+    await writeSign(`${sign}.new`, self);
     await rename(`${sign}.new`, sign);
     const other = await livingHolder(path, self, beatMs);
     isHeld = other === undefined;
@@ -111,6 +116,19 @@ async function putUpUnlessHeld(
     if (!isHeld) await Promise.all([sign, `${sign}.new`].map((file) => rm(file, { force: true })));
   }
 }
+
+/** On a full disk the sign is empty: that needs no room, and its holder is known by touching it (K3). */
+async function writeSign(file: string, self: ProcessIdentity): Promise<void> {
+  try {
+    await writeFile(file, JSON.stringify(self), { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    if (!NO_ROOM.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    await truncate(file);
+  }
+}
+
+const NO_ROOM: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
+const NAMELESS: ProcessIdentity = { id: "", pid: 0, startedAt: "", place: "", host: "" };
 
 async function livingHolder(path: string, self: ProcessIdentity, beatMs: number): Promise<ProcessIdentity | undefined> {
   const own = signOf(path, self);
@@ -134,6 +152,7 @@ async function readSign(file: string): Promise<ProcessIdentity | undefined> {
     throw error;
   });
   if (text === undefined) return undefined;
+  if (text === "") return NAMELESS;
   try {
     return JSON.parse(text) as ProcessIdentity;
   } catch {
