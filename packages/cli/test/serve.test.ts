@@ -68,6 +68,58 @@ describe("start-up", () => {
   });
 });
 
+describe("the address", () => {
+  it("that nobody chose is for this machine only, and the banner says how to open it", async () => {
+    const command = slotkeeper(["serve", "--json"], { SLOTKEEPER_LISTEN: "127.0.0.1:0" });
+    const [line] = await command.said(/\{.*"event":"listening".*\}/);
+    expect(JSON.parse(line)).toMatchObject({ address: "127.0.0.1" });
+    const open = slotkeeper(["serve", "--listen", ":0"]);
+    await open.said(/every other address of this machine, port \d+/);
+    await open.said(/OPEN TO EVERYBODY/);
+  });
+});
+
+describe("a database that cannot be used", () => {
+  it.each([
+    ["postgres://u:hush@127.0.0.1:1/d", 5, "Cannot reach the database at 127.0.0.1:1: nobody listens there."],
+    ["nonsense", 3, "`backend.postgres.dsn`: Expected the dsn to be like"],
+  ])("by %s is explained, and exits %i", async (dsn, code, words) => {
+    const command = serve("-c", configFile({ backend: { postgres: { dsn } } }));
+    expect(await command.exited).toBe(code);
+    expect(command.err).toContain(words);
+    expect(command.err).not.toContain("hush");
+  });
+});
+
+describe("a log that nobody reads", () => {
+  const DEBUG = { SLOTKEEPER_LOG_LEVEL: "debug" };
+  const lostLines = async (url: string) =>
+    Number(/^slotkeeper_log_lines_lost_total (\d+)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1]);
+
+  it("because its reader left does not end the service: the lines are lost and counted", async () => {
+    const command = slotkeeper(["serve", ...FREE], DEBUG);
+    const url = await command.url();
+    command.process.stderr?.destroy();
+    for (let at = 0; at < 20; at++) await fetch(`${url}/nowhere`);
+    expect(await lostLines(url)).toBeGreaterThan(0);
+    expect(command.process.exitCode).toBeNull();
+  });
+
+  it("because its reader stands still neither stops the service nor fills its memory", async () => {
+    const command = slotkeeper(["serve", ...FREE], DEBUG);
+    const url = await command.url();
+    command.process.stderr?.pause();
+    command.process.stdout?.pause();
+    const body = JSON.stringify({ hostname: "h", ipBucket: "b".repeat(250) });
+    const call = () => fetch(`${url}/api/v0/fairqueue/acquire`, { method: "POST", body }).then((reply) => reply.text());
+    for (let round = 0; round < 40 && (await lostLines(url)) === 0; round++) {
+      await Promise.all(Array.from({ length: 100 }, call));
+    }
+    expect(await lostLines(url)).toBeGreaterThan(0);
+    expect((await fetch(`${url}/livez`)).status).toBe(200);
+  }, 60_000);
+});
+
 describe("the command line", () => {
   it.each([
     [[], 2, /Which command/],

@@ -8,6 +8,7 @@ import { ControlPlane } from "./control-plane/control-plane.ts";
 import { ControllerError } from "./control-plane/controller-error.ts";
 import type { PushContext } from "./control-plane/metrics-push.ts";
 import { endOfTurn } from "./end-of-turn.ts";
+import { explainStart } from "./explain-start.ts";
 import { Guards } from "./http/guards.ts";
 import { HeldCalls } from "./http/held-calls.ts";
 import { HttpServer } from "./http/http-server.ts";
@@ -78,6 +79,7 @@ export class Service {
   #refreshing: Promise<void> = Promise.resolve();
   #stopping: Promise<void> | undefined;
   #url = "";
+  #address = "";
 
   static async start({ log: lines, controlTimes, open = openStore, ...sources }: ServiceInit): Promise<Service> {
     const scrubber = new Scrubber();
@@ -93,7 +95,10 @@ export class Service {
       const learnSecrets = (secrets: Iterable<string>) => scrubber.learn(secrets);
       const source = new ConfigSource({ sources, instance, times, log, learnSecrets, pause });
       const config = await source.first();
-      opened = await open(config.settings.backend, clock, log);
+      const { backend } = config.settings;
+      opened = await open(backend, clock, log).catch((error: unknown) => {
+        throw explainStart(error, backend);
+      });
       const service = new Service(config, { clock, scrubber, log, opened, source, instance, times });
       await service.#listen();
       return service;
@@ -158,6 +163,11 @@ export class Service {
   /** Where it answers, as seen from this machine. */
   get url(): string {
     return this.#url;
+  }
+
+  /** The address it is bound to: `::` and `0.0.0.0` are all of this machine. */
+  get address(): string {
+    return this.#address;
   }
 
   /** Open connections. */
@@ -251,7 +261,8 @@ export class Service {
     const isAny = address === "::" || address === "0.0.0.0";
     const host = isAny ? "127.0.0.1" : address.includes(":") ? `[${address}]` : address;
     this.#url = `http://${host}:${port}`;
-    this.#log.info("listening", { url: this.#url, store: this.storeDescription, config: this.config.version });
+    this.#address = address;
+    this.#log.info("listening", { url: this.#url, address, store: this.storeDescription, config: this.config.version });
     for (const warning of startWarnings(this.#live.config, address)) this.#log.warn(warning);
     this.#telemetry.start(this.#queue);
     this.#presence.start();
