@@ -245,6 +245,16 @@ describe("what is HTTP, but only just", () => {
     expect(JSON.parse(answer.split("\r\n\r\n")[1] ?? "")).toMatchObject({ code: "BAD_REQUEST" });
   });
 
+  it("an expectation nobody knows is none", async () => {
+    const fixture = await startFixture();
+    const answer = await rawAnswer(
+      fixture,
+      "GET /livez HTTP/1.1\r\nHost: x\r\nExpect: cake\r\nConnection: close\r\n\r\n",
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(answer).toContain("X-Request-Id");
+  });
+
   it("HTTP/1.0 needs no host", async () => {
     const fixture = await startFixture();
     expect(await rawAnswer(fixture, "GET /livez HTTP/1.0\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 /);

@@ -1,4 +1,4 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { PROBLEMS } from "@slotkeeper/protocol";
 import type { ListenAddress } from "../config/settings.ts";
@@ -40,9 +40,13 @@ export class HttpServer {
     };
     const { refusals } = context;
     this.#connections = new Connections({ limits: () => context.live.config.settings.limits, refusals });
-    this.#server = createServer(options, (request, response) => {
+    const serve = (request: IncomingMessage, response: ServerResponse) => {
       void dispatch(request, response, context, this.#connections.refusalOf(request.socket));
-    });
+    };
+    this.#server = createServer(options, serve);
+    // None is dropped, whatever their number (their size is limited): what a proxy says of itself comes last.
+    this.#server.maxHeadersCount = 0;
+    this.#server.on("checkExpectation", serve);
     this.#connections.watch(this.#server);
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => this.#refuse(error, socket));
   }
