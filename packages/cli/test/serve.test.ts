@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -88,6 +89,38 @@ describe("a database that cannot be used", () => {
     expect(await command.exited).toBe(code);
     expect(command.err).toContain(words);
     expect(command.err).not.toContain("hush");
+  });
+});
+
+describe("a process that may open few files", () => {
+  it("says so at start, and refuses connections before it runs out: nobody is left waiting unseen", async () => {
+    const bin = fileURLToPath(new URL("../bin/slotkeeper.mjs", import.meta.url));
+    const command = new Command("bash", [
+      "-c",
+      'ulimit -n 256; exec "$@"',
+      "bash",
+      process.execPath,
+      bin,
+      "serve",
+      ...FREE,
+    ]);
+    const url = await command.url();
+    // Those that are cut without a word, because too many are being refused already, come back.
+    const livez = () =>
+      fetch(`${url}/livez`, { signal: AbortSignal.timeout(300) }).then(({ status }) => status, String);
+    await command.said(/128 connections are served/);
+    const { port, hostname } = new URL(url);
+    const sockets = Array.from({ length: 300 }, () =>
+      connect({ port: Number(port), host: hostname, allowHalfOpen: true }),
+    );
+    for (const socket of sockets) socket.on("error", () => {});
+    try {
+      await command.said(/"msg":"limit reached","limit":"connections","most":128/);
+      await expect.poll(livez).toBe(503);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+    }
+    await expect.poll(livez).toBe(200);
   });
 });
 

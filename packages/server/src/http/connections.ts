@@ -5,6 +5,8 @@ import type { LimitName, Refusals } from "./refusals.ts";
 
 export interface ConnectionsInit {
   readonly limits: () => ServiceLimits;
+  /** What the system allows. */
+  readonly allowed: number;
   readonly refusals: Refusals;
 }
 
@@ -45,6 +47,10 @@ export class Connections {
     return this.#refused.get(socket);
   }
 
+  get #most(): number {
+    return Math.min(this.#init.limits().connections, this.#init.allowed);
+  }
+
   #take(socket: Socket): void {
     const address = socket.remoteAddress ?? "";
     const limit = this.#brokenBy(address);
@@ -58,15 +64,15 @@ export class Connections {
   }
 
   #brokenBy(address: string): LimitName | undefined {
-    const { connections, connectionsPerAddress } = this.#init.limits();
-    if (this.#open >= connections) return "connections";
+    const { connectionsPerAddress } = this.#init.limits();
+    if (this.#open >= this.#most) return "connections";
     return (this.#perAddress.get(address) ?? 0) >= connectionsPerAddress ? "connections_per_address" : undefined;
   }
 
   #refuse(socket: Socket, limit: LimitName): void {
-    const { connections, connectionsPerAddress } = this.#init.limits();
-    this.#init.refusals.count(limit, limit === "connections" ? connections : connectionsPerAddress);
-    if (this.#lingering >= MOST_LINGERING) {
+    const most = limit === "connections" ? this.#most : this.#init.limits().connectionsPerAddress;
+    this.#init.refusals.count(limit, most);
+    if (this.#lingering >= Math.min(MOST_LINGERING, this.#most / 4)) {
       socket.destroy();
       return;
     }

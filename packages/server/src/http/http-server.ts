@@ -6,6 +6,7 @@ import { LogThrottle } from "../log/log-throttle.ts";
 import { newRequestId } from "../tokens/random-names.ts";
 import { Connections, destroyIn } from "./connections.ts";
 import { dispatch } from "./dispatch.ts";
+import { connectionsAllowed } from "./file-limit.ts";
 import { isLoopback } from "./loopback.ts";
 import type { ServiceContext } from "./service-context.ts";
 
@@ -39,7 +40,8 @@ export class HttpServer {
       requireHostHeader: false,
     };
     const { refusals } = context;
-    this.#connections = new Connections({ limits: () => context.live.config.settings.limits, refusals });
+    const limits = () => context.live.config.settings.limits;
+    this.#connections = new Connections({ limits, allowed: connectionsAllowed(), refusals });
     const serve = (request: IncomingMessage, response: ServerResponse) => {
       void dispatch(request, response, context, this.#connections.refusalOf(request.socket));
     };

@@ -61,6 +61,7 @@ function pollOn(exchange: Exchange, body: object, context: ServiceContext): Answ
     exchange,
     (signal) => context.queue.poll(claims, { signal }),
     () => context.queue.poll(claims, { waitMs: 0 }),
+    claims.id,
   );
 }
 
