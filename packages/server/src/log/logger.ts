@@ -109,12 +109,15 @@ function plainFields(fields: LogFields): LogFields {
   return { ...plain, stack: error.stack?.slice(0, LONGEST_STACK) };
 }
 
+function isLong(value: unknown): value is string {
+  return typeof value === "string" && value.length > LONGEST_TEXT;
+}
+
 function shortened(fields: LogFields): LogFields {
-  const isLong = (value: unknown) => typeof value === "string" && value.length > LONGEST_TEXT;
   if (!Object.values(fields).some(isLong)) return fields;
   const entries = Object.entries(fields).map(([key, value]) => [
     key,
-    isLong(value) ? `${(value as string).slice(0, LONGEST_TEXT)}…` : value,
+    isLong(value) ? `${value.slice(0, LONGEST_TEXT)}…` : value,
   ]);
   return Object.fromEntries(entries) as LogFields;
 }

@@ -196,7 +196,7 @@ describe("flush", () => {
     await controller.down();
     const reply = await flush(fixture);
     expect([reply.status, reply.body.code]).toEqual([502, "CONTROLLER_UNREACHABLE"]);
-    expect(`${reply.text}`).toContain("The rest was done");
+    expect(reply.text).toContain("The rest was done");
     expect(reply.text).not.toMatch(/nothing was changed/);
     expect(reply.body.detail).toContain("metrics push");
     const record = fixture.logged.find((line) => line.includes("audit: flush"));

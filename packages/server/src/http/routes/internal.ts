@@ -17,7 +17,7 @@ export const health: Handler = (exchange, { live, instance, version }) => {
 
 /** As UTF-8, which is what the other side will take it for; what no header can carry, such as a line break, is `?`. */
 function headerText(text: string): string {
-  return Buffer.from(text.replaceAll(/[\u0000-\u001f\u007f]/g, "?")).toString("latin1");
+  return Buffer.from(text.replaceAll(/\p{Cc}/gu, "?")).toString("latin1");
 }
 
 export const refresh: Handler = async (exchange, context) => {
