@@ -105,7 +105,11 @@ async function measure({ dsn, urls }: Fleet, spread: Spread): Promise<Figures> {
     utilisation: (holds.length * HOLD_MS) / (SLOTS * seconds * 1000),
     "Jain of buckets": jain(byBucket),
     "slowest ÷ fastest instance": Math.min(...byInstance) / Math.max(...byInstance),
-    "wait p99 ÷ ideal": percentile(holds.map(({ waitedMs }) => waitedMs), 99) / IDEAL_WAIT_MS,
+    "wait p99 ÷ ideal":
+      percentile(
+        holds.map(({ waitedMs }) => waitedMs),
+        99,
+      ) / IDEAL_WAIT_MS,
     "hand-over p99 ms": idleP99(audit.holds, SLOTS, to),
     "transactions per grant": spent / holds.length,
     violations: audit.violations + overSql,
@@ -129,7 +133,8 @@ async function watchLimits(pool: Pool, isOver: () => boolean): Promise<number> {
   return over;
 }
 
-const LIVE_LEASES = "select count(*) as live from upstream_slot_pool where status = 'locked' and ends_at > slotkeeper_now()";
+const LIVE_LEASES =
+  "select count(*) as live from upstream_slot_pool where status = 'locked' and ends_at > slotkeeper_now()";
 
 /** Commits and rollbacks of the database, less what this connection adds by looking. */
 async function transactions(pool: Pool): Promise<number> {

@@ -2,16 +2,25 @@ import { type Service, VERSION } from "@slotkeeper/server";
 
 /** Where it listens, which store it uses, and a first request that works. */
 export function announce(service: Service, isJson: boolean): string {
-  const { url, storeDescription: store, config } = service;
+  const { url, address, storeDescription: store, config } = service;
   const tryIt = firstRequest(service);
   if (isJson)
-    return `${JSON.stringify({ event: "listening", version: VERSION, url, store, config: config.version, tryIt })}\n`;
+    return `${JSON.stringify({ event: "listening", version: VERSION, url, address, store, config: config.version, tryIt })}\n`;
   return `slotkeeper ${VERSION}
-  listening  ${url}
+  listening  ${url}${reachOf(service)}
   store      ${store}
   config     ${config.version}
   try it     ${tryIt}
 `;
+}
+
+/** Who can reach it, where the address alone does not say so; and how to change that, where nobody has chosen it. */
+function reachOf({ address, url, config }: Service): string {
+  const { port } = new URL(url);
+  if (address === "::" || address === "0.0.0.0")
+    return `\n             and every other address of this machine, port ${port}`;
+  if (config.origins.get("listen") !== "default") return "";
+  return "\n             only from this machine; to open it: set auth.enabled and auth.token, or --listen :8080";
 }
 
 /** A key is never printed: where one is needed, the line takes it from the environment. */

@@ -4,6 +4,8 @@ import {
   DatabaseError,
   effectiveConfig,
   formatPrinted,
+  LogSink,
+  MigrateError,
   printedKeys,
   SchemaError,
   Service,
@@ -19,9 +21,9 @@ Usage
   slotkeeper serve [-c config.json] [--data FILE] [--listen ADDRESS] [--print-config] [--json]
 
 Options
-  -c, --config FILE   configuration; without one: memory store, 127.0.0.1:8080
+  -c, --config FILE   configuration; without one: memory store
       --data FILE     keep leases, ends and keys in a journal, so that a restart loses nothing
-      --listen ADDR   host:port or :port; port 0 takes a free one
+      --listen ADDR   host:port or :port; port 0 takes a free one; default 127.0.0.1:8080, with auth.enabled :8080
       --print-config  show every value and where it comes from, then exit; secrets are not shown
       --json          logs and messages as JSON lines, also on a terminal
   -h, --help          this
@@ -74,21 +76,27 @@ function sourcesOf({ config, data, listen }: Flags): ConfigSources {
 }
 
 async function print(sources: ConfigSources, isJson: boolean): Promise<ExitCode> {
-  const keys = printedKeys(await effectiveConfig(sources, (line) => process.stderr.write(line)));
+  const config = await effectiveConfig(sources, (line) => process.stderr.write(line));
+  const keys = printedKeys(config);
+  for (const warning of config.warnings) process.stderr.write(`Warning: ${warning}\n`);
   process.stdout.write(isJson ? `${JSON.stringify(keys)}\n` : `${formatPrinted(keys)}\n`);
   return EXIT.ok;
 }
 
 async function start(sources: ConfigSources, isJson: boolean): Promise<ExitCode> {
   const isTerminal = process.stderr.isTTY;
+  const sink = new LogSink(process.stderr);
   const service = await Service.start({
     ...sources,
     log: {
-      write: (line) => process.stderr.write(line),
+      write: sink.write,
+      lost: () => sink.lost,
       isJson: isJson || !isTerminal,
       hasColours: isTerminal && process.env["NO_COLOR"] === undefined,
     },
   });
+  // A service runs on whether anybody reads its banner or not.
+  process.stdout.removeAllListeners("error").on("error", () => {});
   process.stdout.write(announce(service, isJson));
   return runUntilStopped(service);
 }
@@ -98,7 +106,7 @@ function failed(error: unknown): ExitCode {
     process.stderr.write(`${error.message}\n`);
     return EXIT.config;
   }
-  if (error instanceof SchemaError || error instanceof DatabaseError) {
+  if (error instanceof SchemaError || error instanceof DatabaseError || error instanceof MigrateError) {
     process.stderr.write(`${error.message}\n`);
     return EXIT.database;
   }

@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -66,6 +67,90 @@ describe("start-up", () => {
     expect(command.err).toContain("Unknown key `colour`");
     expect(command.err).toContain("`fairQueue.maxWaitMs`");
   });
+});
+
+describe("the address", () => {
+  it("that nobody chose is for this machine only, and the banner says how to open it", async () => {
+    const command = slotkeeper(["serve", "--json"], { SLOTKEEPER_LISTEN: "127.0.0.1:0" });
+    const [line] = await command.said(/\{.*"event":"listening".*\}/);
+    expect(JSON.parse(line)).toMatchObject({ address: "127.0.0.1" });
+    const open = slotkeeper(["serve", "--listen", ":0"]);
+    await open.said(/every other address of this machine, port \d+/);
+    await open.said(/OPEN TO EVERYBODY/);
+  });
+});
+
+describe("a database that cannot be used", () => {
+  it.each([
+    ["postgres://u:hush@127.0.0.1:1/d", 5, "Cannot reach the database at 127.0.0.1:1: nobody listens there."],
+    ["nonsense", 3, "`backend.postgres.dsn`: Expected the dsn to be like"],
+  ])("by %s is explained, and exits %i", async (dsn, code, words) => {
+    const command = serve("-c", configFile({ backend: { postgres: { dsn } } }));
+    expect(await command.exited).toBe(code);
+    expect(command.err).toContain(words);
+    expect(command.err).not.toContain("hush");
+  });
+});
+
+describe("a process that may open few files", () => {
+  it("says so at start, and refuses connections before it runs out: nobody is left waiting unseen", async () => {
+    const bin = fileURLToPath(new URL("../bin/slotkeeper.mjs", import.meta.url));
+    const command = new Command("bash", [
+      "-c",
+      'ulimit -n 256; exec "$@"',
+      "bash",
+      process.execPath,
+      bin,
+      "serve",
+      ...FREE,
+    ]);
+    const url = await command.url();
+    // Those that are cut without a word, because too many are being refused already, come back.
+    const livez = () =>
+      fetch(`${url}/livez`, { signal: AbortSignal.timeout(300) }).then(({ status }) => status, String);
+    await command.said(/128 connections are served/);
+    const { port, hostname } = new URL(url);
+    const sockets = Array.from({ length: 300 }, () =>
+      connect({ port: Number(port), host: hostname, allowHalfOpen: true }),
+    );
+    for (const socket of sockets) socket.on("error", () => {});
+    try {
+      await command.said(/"msg":"limit reached","limit":"connections","most":128/);
+      await expect.poll(livez).toBe(503);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+    }
+    await expect.poll(livez).toBe(200);
+  });
+});
+
+describe("a log that nobody reads", () => {
+  const DEBUG = { SLOTKEEPER_LOG_LEVEL: "debug" };
+  const lostLines = async (url: string) =>
+    Number(/^slotkeeper_log_lines_lost_total (\d+)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1]);
+
+  it("because its reader left does not end the service: the lines are lost and counted", async () => {
+    const command = slotkeeper(["serve", ...FREE], DEBUG);
+    const url = await command.url();
+    command.process.stderr?.destroy();
+    for (let at = 0; at < 20; at++) await fetch(`${url}/nowhere`);
+    expect(await lostLines(url)).toBeGreaterThan(0);
+    expect(command.process.exitCode).toBeNull();
+  });
+
+  it("because its reader stands still neither stops the service nor fills its memory", async () => {
+    const command = slotkeeper(["serve", ...FREE], DEBUG);
+    const url = await command.url();
+    command.process.stderr?.pause();
+    command.process.stdout?.pause();
+    const body = JSON.stringify({ hostname: "h", ipBucket: "b".repeat(250) });
+    const call = () => fetch(`${url}/api/v0/fairqueue/acquire`, { method: "POST", body }).then((reply) => reply.text());
+    for (let round = 0; round < 40 && (await lostLines(url)) === 0; round++) {
+      await Promise.all(Array.from({ length: 100 }, call));
+    }
+    expect(await lostLines(url)).toBeGreaterThan(0);
+    expect((await fetch(`${url}/livez`)).status).toBe(200);
+  }, 60_000);
 });
 
 describe("the command line", () => {

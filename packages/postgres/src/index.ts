@@ -1,7 +1,7 @@
 /** `@slotkeeper/postgres`: Slotkeeper on PostgreSQL. */
 export { parseDsn } from "./connection/parse-dsn.ts";
 export { assertSchema, type MigrateOptions, migrate, migrationStates } from "./migrate/migrate.ts";
-export { MigrateError } from "./migrate/migrate-error.ts";
+export { explainFailure, MigrateError } from "./migrate/migrate-error.ts";
 export { type Migration, readMigrations } from "./migrate/migration-files.ts";
 export { migrationScript } from "./migrate/migration-step.ts";
 export { SchemaError, type SchemaProblem } from "./migrate/schema-error.ts";

@@ -5,6 +5,7 @@ export const PROBLEMS = {
   BAD_FIELDS: { status: 400, title: "Some fields are not as expected" },
   BAD_TOKEN: { status: 400, title: "The query token's signature is wrong" },
   UNAUTHORIZED: { status: 401, title: "The shared key is missing or wrong" },
+  FOREIGN_ORIGIN: { status: 403, title: "A page of another origin may not call this: see `cors.origins`" },
   NOT_FOUND: { status: 404, title: "There is nothing here" },
   METHOD_NOT_ALLOWED: { status: 405, title: "The path does not take this method" },
   CAPACITY_MISMATCH: { status: 409, title: "The semaphore is in use with another number of slots" },
@@ -12,8 +13,9 @@ export const PROBLEMS = {
   BODY_TOO_LARGE: { status: 413, title: "The body is over 64 KiB" },
   INTERNAL: { status: 500, title: "The service failed" },
   BAD_CONFIG: { status: 502, title: "The new configuration was refused; the old one stays" },
-  CONTROLLER_UNREACHABLE: { status: 502, title: "The control plane did not answer as it should; nothing was changed" },
+  CONTROLLER_UNREACHABLE: { status: 502, title: "The control plane did not answer as it should" },
   UNAVAILABLE: { status: 503, title: "The store does not answer" },
+  TOO_BUSY: { status: 503, title: "The service carries as much as it may: ask again" },
   NOT_READY: { status: 503, title: "Not ready" },
 } as const satisfies Record<string, { readonly status: number; readonly title: string }>;
 

@@ -15,6 +15,8 @@ const finite: Rule = (value) => (Number.isFinite(value) ? undefined : "a finite 
 const whole: Rule = (value) => (Number.isInteger(value) ? undefined : "a whole number");
 const flag: Rule = (value) => (typeof value === "boolean" ? undefined : "true or false");
 const above0: Rule = (value) => (Number.isFinite(value) && (value as number) > 0 ? undefined : "a number above 0");
+const percent: Rule = (value) =>
+  above0(value) === undefined && (value as number) <= 100 ? undefined : "a number above 0, at most 100";
 const order: Rule = (value) => (value === "slot-seconds" || value === "fifo" ? undefined : '"slot-seconds" or "fifo"');
 const codes: Rule = (value) =>
   Array.isArray(value) && value.every((code) => Number.isInteger(code) && code >= 100 && code <= 599)
@@ -61,6 +63,7 @@ const FAIR_QUEUE: Rules = {
   sessionIdleSeconds: above0,
   collectMs: above0,
   globalMaxWaiters: whole,
+  maxSessionsPerBucketPercent: percent,
   defaultGrantedCleanupDelay: atLeast(0),
   cleanup: { enabled: flag, intervalSeconds: above0, queueDepthZombieTtlSeconds: above0 },
   weightedScheduler: {

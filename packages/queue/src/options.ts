@@ -36,8 +36,7 @@ export interface QueueOptions {
   readonly idleMs: number;
   readonly collectMs: number;
   readonly maxSessions: number;
-  /** The part of `maxSessions` that one bucket may take while others wait, 0 to 1. */
-  readonly maxBucketShare: number;
+  readonly maxSessionsPerBucket: number;
   readonly grantedKeepMs: number;
   readonly waiterRowTtlMs: number;
   readonly scheduler: SchedulerOptions;
@@ -53,6 +52,7 @@ const DEFAULTS = {
   sessionIdleSeconds: 90,
   collectMs: 1_000,
   globalMaxWaiters: 500,
+  maxSessionsPerBucketPercent: 50,
   defaultGrantedCleanupDelay: 5,
 } as const satisfies FairQueueConfig;
 
@@ -105,7 +105,10 @@ export function resolveOptions(config: FairQueueConfig = {}): QueueOptions {
     idleMs: own.sessionIdleSeconds * 1000,
     collectMs: own.collectMs,
     maxSessions: orUnlimited(own.globalMaxWaiters),
-    maxBucketShare: 0.5,
+    maxSessionsPerBucket: Math.max(
+      1,
+      Math.floor((orUnlimited(own.globalMaxWaiters) * own.maxSessionsPerBucketPercent) / 100),
+    ),
     grantedKeepMs: own.defaultGrantedCleanupDelay * 1000,
     waiterRowTtlMs: (cleanup?.queueDepthZombieTtlSeconds ?? 20) * 1000,
     scheduler: {

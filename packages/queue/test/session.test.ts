@@ -26,6 +26,12 @@ describe("the first call", () => {
     expect(bench.queue.counts.session_created).toBe(2);
   });
 
+  test("with the requestId of another bucket gives a session of its own", async () => {
+    const bench = new Bench();
+    const [one, two] = [await bench.take("a", { requestId: "42" }), await bench.take("b", { requestId: "42" })];
+    expect(two).not.toBe(one);
+  });
+
   test("with bad fields is refused, all of them named, and changes nothing", async () => {
     const bench = new Bench();
     const bad = { host: "", bucket: "b".repeat(256), requestId: "r".repeat(65), waitMs: -1, limit: 2 };

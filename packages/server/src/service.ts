@@ -8,9 +8,12 @@ import { ControlPlane } from "./control-plane/control-plane.ts";
 import { ControllerError } from "./control-plane/controller-error.ts";
 import type { PushContext } from "./control-plane/metrics-push.ts";
 import { endOfTurn } from "./end-of-turn.ts";
+import { explainStart } from "./explain-start.ts";
 import { Guards } from "./http/guards.ts";
 import { HeldCalls } from "./http/held-calls.ts";
 import { HttpServer } from "./http/http-server.ts";
+import { Refusals } from "./http/refusals.ts";
+import { RequestLog } from "./http/request-log.ts";
 import type { Flushed, Live, ServiceContext } from "./http/service-context.ts";
 import { flush } from "./live/flush.ts";
 import { HostSettings } from "./live/host-settings.ts";
@@ -18,7 +21,7 @@ import { limitsHash } from "./live/limits-hash.ts";
 import { Presence } from "./live/presence.ts";
 import { Telemetry } from "./live/telemetry.ts";
 import { logEvent } from "./log/log-events.ts";
-import { LineLogger } from "./log/logger.ts";
+import { LineLogger, type LineLoggerInit } from "./log/logger.ts";
 import { Scrubber } from "./log/scrubber.ts";
 import { ServiceClock } from "./service-clock.ts";
 import { startWarnings } from "./start-warnings.ts";
@@ -29,7 +32,7 @@ import { newSecret, newSessionId, newTokenKey } from "./tokens/random-names.ts";
 import { VERSION } from "./version.ts";
 
 export interface ServiceInit extends ConfigSources {
-  readonly log: { readonly write: (line: string) => void; readonly isJson: boolean; readonly hasColours: boolean };
+  readonly log: Pick<LineLoggerInit, "write" | "lost" | "isJson" | "hasColours">;
   readonly controlTimes?: Partial<ControlTimes>;
   /** Opens the store in place of the configured one: for programs that embed the service, and for tests. */
   readonly open?: typeof openStore;
@@ -60,7 +63,8 @@ interface ServiceParts {
 export class Service {
   readonly #scrubber: Scrubber;
   readonly #clock: ServiceClock;
-  readonly #held = new HeldCalls();
+  readonly #held: HeldCalls;
+  readonly #refusals: Refusals;
   readonly #log: LineLogger;
   readonly #opened: OpenStore;
   readonly #source: ConfigSource;
@@ -77,6 +81,7 @@ export class Service {
   #refreshing: Promise<void> = Promise.resolve();
   #stopping: Promise<void> | undefined;
   #url = "";
+  #address = "";
 
   static async start({ log: lines, controlTimes, open = openStore, ...sources }: ServiceInit): Promise<Service> {
     const scrubber = new Scrubber();
@@ -95,8 +100,11 @@ export class Service {
       const learnSecrets = (secrets: Iterable<string>) => scrubber.learn(secrets);
       const source = new ConfigSource({ sources, instance: reportedInstance, times, log, learnSecrets, pause });
       const config = await source.first();
-      const { collectMs } = resolveOptions(config.settings.fairQueue);
-      opened = await open(config.settings.backend, clock, log, collectMs);
+      const { backend, fairQueue } = config.settings;
+      const { collectMs } = resolveOptions(fairQueue);
+      opened = await open(backend, clock, log, collectMs).catch((error: unknown) => {
+        throw explainStart(error, backend);
+      });
       const parts = { clock, scrubber, log, opened, source, instance, reportedInstance, times };
       const service = new Service(config, parts);
       await service.#listen();
@@ -118,6 +126,11 @@ export class Service {
     this.#source = parts.source;
     this.#instance = parts.instance;
     this.#reportedInstance = parts.reportedInstance;
+    this.#refusals = new Refusals(this.#log);
+    this.#held = new HeldCalls(
+      () => this.#live.config.settings.limits.heldPolls,
+      (exchange, limit) => this.#refusals.refuse(exchange, "held_polls", limit),
+    );
     this.#tokenKeys = this.#opened.tokenKeys ?? [newTokenKey()];
     this.#live = this.#liveOf(config);
     const { store } = this.#opened;
@@ -134,7 +147,7 @@ export class Service {
       config: settings.fairQueue,
       observe: (event) => {
         this.#telemetry.observe(event);
-        logEvent(this.#log, event);
+        logEvent(this.#log, event, (host) => this.#queue.glance(host)?.hostname);
       },
       soon: endOfTurn(),
     });
@@ -155,6 +168,16 @@ export class Service {
   /** Where it answers, as seen from this machine. */
   get url(): string {
     return this.#url;
+  }
+
+  /** The address it is bound to: `::` and `0.0.0.0` are all of this machine. */
+  get address(): string {
+    return this.#address;
+  }
+
+  /** Open connections. */
+  get connections(): number {
+    return this.#http.connections;
   }
 
   get config(): LoadedConfig {
@@ -203,6 +226,7 @@ export class Service {
       const isSame = JSON.stringify(before[key]) === JSON.stringify(settings[key]);
       if (!isSame) this.#log.warn(`\`${key}\` changed: that takes a restart`);
     }
+    for (const warning of config.warnings) this.#log.warn(warning);
     this.#log.info("configuration refreshed", { version: config.version });
   }
 
@@ -226,7 +250,7 @@ export class Service {
     // What the store does not have yet, releases above all, gets the rest of the time.
     while (this.#queue.overview().unsent > 0 && Date.now() < deadline) await pause(20);
     this.#sweeper.every(undefined);
-    await Promise.all([this.#leave(), this.#control.stop()]);
+    await Promise.all([this.#leave(), this.#control.stop(Math.max(0, deadline - Date.now()))]);
     this.#queue.close();
     this.#clock.stop();
     await this.#opened.close();
@@ -248,7 +272,8 @@ export class Service {
     const isAny = address === "::" || address === "0.0.0.0";
     const host = isAny ? "127.0.0.1" : address.includes(":") ? `[${address}]` : address;
     this.#url = `http://${host}:${port}`;
-    this.#log.info("listening", { url: this.#url, store: this.storeDescription, config: this.config.version });
+    this.#address = address;
+    this.#log.info("listening", { url: this.#url, address, store: this.storeDescription, config: this.config.version });
     for (const warning of startWarnings(this.#live.config, address)) this.#log.warn(warning);
     this.#telemetry.start(this.#queue);
     // After the address is known: the fleet is told it.
@@ -270,6 +295,10 @@ export class Service {
       queue: this.#queue,
       opened: this.#opened,
       held: this.#held,
+      refusals: this.#refusals,
+      requestLog: new RequestLog(this.#log),
+      connections: () => this.#http.connections,
+      isBoundToLoopback: () => this.#http.isBoundToLoopback,
       log: this.#log,
       instance: this.#instance,
       reportedInstance: this.#reportedInstance,

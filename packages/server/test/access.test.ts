@@ -1,9 +1,10 @@
 import { get } from "node:http";
 import type { ServiceState } from "@slotkeeper/protocol";
 import { describe, expect, it } from "vitest";
-import { startFixture } from "./service-fixture.ts";
+import { rawAnswer } from "./raw-connection.ts";
+import { configFile, startFixture } from "./service-fixture.ts";
 
-const KEYS = ["the shared key", "the next shared key"];
+const KEYS = ["the-shared-key", "the-next-shared-key"];
 const BEARER = "internal-token";
 const auth = (token: string) => ({ headers: { "X-FQ-Auth": token } });
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
@@ -12,13 +13,13 @@ describe("the shared key", () => {
   it("is needed on every caller's route, and only there", async () => {
     const fixture = await startFixture({ config: { auth: { enabled: true, token: KEYS[0] } } });
     for (const name of ["acquire", "release", "renew", "cancel", "report"]) {
-      for (const init of [{}, auth(""), auth("wrong"), auth(`${KEYS[0]} `.repeat(2)), auth("The shared key")]) {
+      for (const init of [{}, auth(""), auth("wrong"), auth(`${KEYS[0]} `.repeat(2)), auth("The-shared-key")]) {
         const reply = await fixture.call(name, { hostname: "h", slotToken: "s" }, init);
         expect([reply.status, reply.body.code]).toEqual([401, "UNAUTHORIZED"]);
         expect(reply.headers.get("www-authenticate")).toContain("X-FQ-Auth");
       }
     }
-    expect((await fixture.acquire({}, auth("the shared key"))).status).toBe(200);
+    expect((await fixture.acquire({}, auth("the-shared-key"))).status).toBe(200);
     for (const path of ["/", "/livez", "/readyz", "/openapi.json"])
       expect((await fixture.request("GET", path)).status).toBe(200);
     expect(fixture.service.dump().counts.session_created).toBe(1);
@@ -29,7 +30,7 @@ describe("the shared key", () => {
       config: { auth: { enabled: true, header: "X-Key", token: KEYS[0], tokens: [KEYS[1]] } },
     });
     for (const key of KEYS) expect((await fixture.acquire({}, { headers: { "x-key": key } })).status).toBe(200);
-    expect((await fixture.acquire({}, auth("the shared key"))).status).toBe(401);
+    expect((await fixture.acquire({}, auth("the-shared-key"))).status).toBe(401);
     const document = JSON.parse((await fixture.request("GET", "/openapi.json")).text) as {
       components: { securitySchemes: { sharedKey: { name: string } } };
     };
@@ -93,6 +94,14 @@ describe("the internal API", () => {
     expect(headers.get("x-config-version")).toBe("default");
   });
 
+  it("health can tell what no ASCII header could: letters as UTF-8, line breaks not at all", async () => {
+    const file = configFile({ listen: "127.0.0.1:0", controller: { env: "prüfung-試" } }, "a\nb-試.json");
+    const fixture = await startFixture({ file, config: { internalApiToken: BEARER } });
+    const { status, headers } = await fixture.request("GET", "/api/v0/health", bearer(BEARER));
+    const text = (name: string) => Buffer.from(headers.get(name) ?? "", "latin1").toString();
+    expect([status, text("x-env"), text("x-config-version")]).toEqual([204, "prüfung-試", "file:a?b-試.json"]);
+  });
+
   it("actions are logged as audit records", async () => {
     const fixture = await startFixture({ config: { internalApiToken: BEARER } });
     await fixture.request("POST", "/api/v0/flush", bearer(BEARER));
@@ -104,7 +113,7 @@ describe("the internal API", () => {
       config: { internalApiToken: BEARER, auth: { enabled: true, token: KEYS[0] } },
     });
     expect((await fixture.acquire({}, bearer(BEARER))).status).toBe(401);
-    expect((await fixture.request("GET", "/api/v0/health", bearer("the shared key"))).status).toBe(404);
+    expect((await fixture.request("GET", "/api/v0/health", bearer("the-shared-key"))).status).toBe(404);
   });
 });
 
@@ -133,8 +142,26 @@ describe("what operators may see", () => {
       { forwarded: "for=127.0.0.1" },
       { "x-forwarded-for": "127.0.0.1" },
       { "X-Forwarded-Proto": "https" },
+      { via: "1.1 proxy" },
+      { "X-Real-IP": "127.0.0.1" },
+      { "CF-Connecting-IP": "127.0.0.1" },
+      { "cf-ray": "x" },
     ];
+    // Beyond some number of headers Node drops the rest, unless told otherwise: what a proxy adds comes last.
+    const many = Object.fromEntries(Array.from({ length: 2_100 }, (_, at) => [`h${at}`, ""]));
+    expect(await statusWith(fixture.url, { ...many, "x-forwarded-for": "127.0.0.1" })).toBe(404);
     for (const headers of strangers) expect([headers, await statusWith(fixture.url, headers)]).toEqual([headers, 404]);
+  });
+
+  it("with no token set is for nobody where the listener can be reached from elsewhere, and the start warns of it", async () => {
+    const isWarned = (logged: string[]) => logged.some((line) => line.includes("without `internalApiToken`"));
+    const open = await startFixture({ config: { listen: "0.0.0.0:0" } });
+    expect(await statusWith(open.url, { host: "127.0.0.1" })).toBe(404);
+    expect(isWarned(open.logged)).toBe(true);
+    const guarded = await startFixture({ config: { listen: "0.0.0.0:0", internalApiToken: BEARER } });
+    expect(await statusWith(guarded.url, bearer(BEARER).headers)).toBe(200);
+    expect(isWarned(guarded.logged)).toBe(false);
+    expect(isWarned((await startFixture()).logged)).toBe(false);
   });
 
   it("with a token set needs it, from this machine too", async () => {
@@ -188,7 +215,7 @@ describe("browsers", () => {
     expect(asked.status).toBe(204);
     expect(asked.headers.get("access-control-allow-origin")).toBe("https://app.example");
     expect(asked.headers.get("access-control-allow-headers")).toContain("X-FQ-Auth");
-    const headers = { origin: "https://app.example", "X-FQ-Auth": "the shared key" };
+    const headers = { origin: "https://app.example", "X-FQ-Auth": "the-shared-key" };
     const answered = await fixture.acquire({}, { headers });
     expect(answered.headers.get("access-control-allow-origin")).toBe("https://app.example");
     expect(answered.headers.get("access-control-expose-headers")).toContain("Retry-After");
@@ -203,6 +230,40 @@ describe("browsers", () => {
       const asked = await fixture.request("OPTIONS", "/api/v0/fairqueue/acquire", preflight("https://evil.example"));
       expect([asked.status, asked.headers.get("access-control-allow-origin")]).toEqual([405, null]);
     }
+  });
+
+  it("cannot be made to post by a page of another origin where no key is asked for", async () => {
+    const fixture = await startFixture({ config: { cors: { origins: ["https://app.example"] } } });
+    const post = (name: string, origin: string, more: Record<string, string> = {}) =>
+      fixture.call(
+        name,
+        { hostname: "h", status: 503, slotToken: "s", queryToken: "q" },
+        { headers: { origin, "content-type": "text/plain", ...more } },
+      );
+    for (const name of ["acquire", "release", "renew", "cancel", "report"]) {
+      for (const origin of ["https://evil.example", "null", "http://127.0.0.1:1", "https://app.example.evil.example"]) {
+        const reply = await post(name, origin);
+        expect([name, origin, reply.status, reply.body.code]).toEqual([name, origin, 403, "FOREIGN_ORIGIN"]);
+      }
+    }
+    expect(fixture.service.dump().hosts).toEqual([]);
+    expect((await post("report", "https://app.example")).status).toBe(200);
+    expect((await post("report", fixture.url)).status).toBe(200);
+    const keyed = await startFixture({ config: { auth: { enabled: true, token: KEYS[0] } } });
+    const headers = { origin: "https://evil.example", "X-FQ-Auth": "the-shared-key" };
+    expect((await keyed.acquire({}, { headers })).status).toBe(200);
+  });
+
+  it("of a name that was made to point here are of another origin, too", async () => {
+    const fixture = await startFixture();
+    const { port } = new URL(fixture.url);
+    const body = '{"hostname":"h","status":503}';
+    const host = `evil.example:${port}`;
+    const answer = await rawAnswer(
+      fixture,
+      `POST /api/v0/fairqueue/report HTTP/1.1\r\nHost: ${host}\r\nOrigin: http://${host}\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 403 /);
   });
 
   it("get no permission for the internal API, whatever is listed", async () => {

@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
+import { rawAnswer } from "./raw-connection.ts";
 import { type Fixture, startFixture } from "./service-fixture.ts";
 
 const LONG = "x".repeat(256);
@@ -16,6 +17,8 @@ const BAD_FIRST_CALLS: readonly (readonly [string, object, readonly string[]])[]
   ["a host with a line break", { hostname: "a\nb" }, ["hostname"]],
   ["a hash of 129 characters", { hostnameHash: "f".repeat(129) }, ["hostnameHash"]],
   ["a hash with a control character", { hostnameHash: "\u007f" }, ["hostnameHash"]],
+  ["a host with half a surrogate pair", { hostname: "a\ud800b" }, ["hostname"]],
+  ["a bucket with half a surrogate pair", { hostname: "h", ipBucket: "\udc00" }, ["ipBucket"]],
   ["a bucket of 256 characters", { hostname: "h", ipBucket: LONG }, ["ipBucket"]],
   ["a bucket with a control character", { hostname: "h", ipBucket: "a\tb" }, ["ipBucket"]],
   ["a bucket that is an object", { hostname: "h", ipBucket: {} }, ["ipBucket"]],
@@ -184,22 +187,9 @@ describe("bad paths and methods", () => {
 });
 
 describe("what is not HTTP", () => {
-  function raw(fixture: Fixture, text: string): Promise<string> {
-    const { port, hostname } = new URL(fixture.url);
-    return new Promise((resolve, reject) => {
-      let answer = "";
-      const socket = connect(Number(port), hostname, () => socket.write(text));
-      socket.on("data", (chunk) => {
-        answer += chunk.toString();
-      });
-      socket.on("close", () => resolve(answer));
-      socket.on("error", reject);
-    });
-  }
-
   it("gets a 400 with a problem document", async () => {
     const fixture = await startFixture();
-    const answer = await raw(fixture, "this is not HTTP\r\n\r\n");
+    const answer = await rawAnswer(fixture, "this is not HTTP\r\n\r\n");
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     expect(JSON.parse(answer.split("\r\n\r\n")[1] ?? "")).toMatchObject({ code: "BAD_REQUEST", status: 400 });
     await unharmed(fixture);
@@ -207,7 +197,7 @@ describe("what is not HTTP", () => {
 
   it("headers without end are 431", async () => {
     const fixture = await startFixture();
-    expect(await raw(fixture, `GET / HTTP/1.1\r\nx: ${"y".repeat(20_000)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /);
+    expect(await rawAnswer(fixture, `GET / HTTP/1.1\r\nx: ${"y".repeat(20_000)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /);
   });
 
   it("a caller that leaves in the middle of its body leaves nothing", async () => {
@@ -225,5 +215,97 @@ describe("what is not HTTP", () => {
       });
     });
     await unharmed(fixture);
+  });
+});
+
+describe("what is HTTP, but only just", () => {
+  const head = (answer: string) => answer.split("\r\n\r\n")[0] ?? "";
+
+  it("an absolute-form target is the path in it, and its host counts", async () => {
+    const fixture = await startFixture();
+    const get = (target: string, host = "x") =>
+      rawAnswer(fixture, `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    for (const target of ["http://x/livez", "HTTP://user@example.com:80/livez?a=b", "https://[::1]/livez"]) {
+      expect([target, await get(target)]).toEqual([target, expect.stringMatching(/^HTTP\/1\.1 200 /)]);
+    }
+    expect(await get("http://x")).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await get("http://localhost/api/v0/state?limit=1", "evil.example")).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await get("http://evil.example/api/v0/state", "localhost")).toMatch(/^HTTP\/1\.1 404 /);
+    expect(await get("nonsense")).toMatch(/^HTTP\/1\.1 4/);
+  });
+
+  it.each([
+    ["two hosts", "Host: 127.0.0.1\r\nHost: evil.example\r\n"],
+    ["two hosts in other letters", "host: a\r\nHOST: b\r\n"],
+    ["none", ""],
+  ])("%s are 400", async (_title, hosts) => {
+    const fixture = await startFixture();
+    const answer = await rawAnswer(fixture, `GET /livez HTTP/1.1\r\n${hosts}\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(JSON.parse(answer.split("\r\n\r\n")[1] ?? "")).toMatchObject({ code: "BAD_REQUEST" });
+  });
+
+  it("an expectation nobody knows is none", async () => {
+    const fixture = await startFixture();
+    const answer = await rawAnswer(
+      fixture,
+      "GET /livez HTTP/1.1\r\nHost: x\r\nExpect: cake\r\nConnection: close\r\n\r\n",
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(answer).toContain("X-Request-Id");
+  });
+
+  it("HTTP/1.0 needs no host", async () => {
+    const fixture = await startFixture();
+    expect(await rawAnswer(fixture, "GET /livez HTTP/1.0\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it.each([
+    ["a length and chunks", "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
+    ["two lengths", "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}x"],
+    ["a length that is a list", "Content-Length: 2, 2\r\n\r\n{}"],
+    ["a length with a sign", "Content-Length: +2\r\n\r\n{}"],
+    ["chunks spelled oddly", "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n"],
+    ["a space before the colon", "Content-Length : 2\r\n\r\n{}"],
+    ["a folded header", "X-A: b\r\n c\r\nContent-Length: 2\r\n\r\n{}"],
+  ])("%s, by which a request could be smuggled, is 400", async (_title, rest) => {
+    const fixture = await startFixture();
+    const call = `POST /api/v0/fairqueue/acquire HTTP/1.1\r\nHost: x\r\n${rest}GET /livez HTTP/1.1\r\nHost: x\r\n\r\n`;
+    const answer = await rawAnswer(fixture, call);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer).not.toContain(" 200 ");
+  });
+
+  it("every answer says who it is and that its type is to be believed, the parser's own included", async () => {
+    const fixture = await startFixture();
+    const requests = ["nonsense\r\n\r\n", "GET /livez HTTP/1.0\r\n\r\n", "GET /nowhere HTTP/1.0\r\n\r\n"];
+    requests.push(`GET / HTTP/1.1\r\nx: ${"y".repeat(20_000)}\r\n\r\n`);
+    for (const request of requests) {
+      const answer = head(await rawAnswer(fixture, request));
+      expect(answer).toMatch(/\r\nX-Content-Type-Options: nosniff/i);
+      expect(answer).toMatch(/\r\nX-Request-Id: [\w-]{12}/i);
+    }
+  });
+});
+
+describe("JSON nested deeper than anything can follow", () => {
+  const nested = `${"[".repeat(30_000)}${"]".repeat(30_000)}`;
+
+  it.each([
+    ["acquire", `{"hostname":${nested}}`, 400],
+    ["acquire", `{"hostname":"h","ipBucket":${nested}}`, 400],
+    ["acquire", `{"hostname":"h","unknown":${nested}}`, 200],
+    ["acquire", `{"queryToken":${nested}}`, 400],
+    ["release", `{"slotToken":"s","status":${nested}}`, 200],
+    ["release", `{"slotToken":${nested}}`, 400],
+    ["renew", `{"slotToken":${nested}}`, 400],
+    ["report", `{"hostname":"h","status":${nested}}`, 400],
+    ["acquire", nested, 400],
+  ])("in %s is an ordinary mistake, and leaves no stack in the log", async (route, body, status) => {
+    const fixture = await startFixture();
+    const reply = await fixture.request("POST", `/api/v0/fairqueue/${route}`, { body });
+    expect(reply.status).toBe(status);
+    expect(reply.text.length).toBeLessThan(1_000);
+    expect(fixture.logged.join("")).not.toContain("stack");
   });
 });

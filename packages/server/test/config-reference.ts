@@ -25,8 +25,10 @@ Editors complete and check the file with \`"$schema": "./node_modules/@slotkeepe
   \`slotkeeper serve --print-config\` shows every value with its origin; secrets are not shown.
 - **Environment**: the key's path in upper snake case, \`__\` between levels: \`fairQueue.maxWaitMs\` is
   \`SLOTKEEPER_FAIR_QUEUE__MAX_WAIT_MS\`. Lists are comma-separated or JSON; \`fairQueue.hosts\` is JSON. An empty variable is absent;
-  an unknown one is refused.
-- **\`null\` is absent.** Unknown keys, wrong types and impossible combinations are refused at start, all problems at once.
+  an unknown one is refused. What a cluster sets by itself (\`SLOTKEEPER_PORT=tcp://…\`, \`SLOTKEEPER_SERVICE_…\`) is ignored.
+- **\`null\` and the empty string are absent.** \`notes\` and keys that begin with \`//\` or \`_\` are remarks.
+- Unknown keys, wrong types and invalid combinations are refused at start: all problems at once, with a suggestion where a
+  known key is near. What is accepted without effect is a warning in the log.
 - **Live**: \`SIGHUP\` or \`POST /api/v0/refresh\` asks the controller, or reads the file, again. Limits, keys, CORS and log level change at once and sessions survive;
   a file with a problem changes nothing. \`listen\` and \`backend\` take a restart.
 
@@ -41,19 +43,20 @@ ${table(rows("", { properties: { ...fairQueue?.properties } }))}
 ### \`fairQueue.hosts\`
 
 Overrides by host name: every key from \`minSlotHoldMs\` to \`breaker\` above, and \`weights\`. What an override does not name keeps the
-value above. An exact name beats any pattern, a longer pattern a shorter one; \`*.example.com\` matches \`example.com\` too. Callers that
-send only a hash get the values above.
+value above. An exact name beats any pattern, a longer pattern a shorter one; \`*.example.com\` matches \`example.com\` too, and \`*\` alone
+matches every host. Any other place for a \`*\` is refused: it would never match. Exact names also hold for callers that send the hash
+alone; patterns need the name. A name sent beside a hash of the caller's own making selects no override.
 
 \`\`\`json
 { "fairQueue": { "maxSlotPerHost": 5, "hosts": { "*.example.com": { "maxSlotPerHost": 20, "weights": { "203.0.113.0/24": 2 } } } } }
 \`\`\`
 
-## What cannot be
+## Invalid combinations
 
 - \`auth.enabled\` without a key; \`controller.url\` without \`controller.apiToken\`; a \`backend.mode\` without its address; a journal with another store than memory
 - \`maxHoldSeconds\` below \`zombieTimeoutSeconds\`, also where an override makes it so
 - \`weightedScheduler.hotAvgWaitMs\` not above \`coldAvgWaitMs\`
-- an \`rpc\` name given at the top and under \`fairQueue\`, differently
+- a key of \`hosts\` that no name can match, or two that differ only in case
 `;
 }
 

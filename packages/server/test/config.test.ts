@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { ConfigError, formatPrinted, loadConfig, printedKeys } from "@slotkeeper/server";
 import { describe, expect, it } from "vitest";
 import { configFile } from "./service-fixture.ts";
@@ -15,15 +16,60 @@ function problemsOf(sources: Parameters<typeof loadConfig>[0]): readonly string[
 const originOf = (sources: Parameters<typeof loadConfig>[0], key: string) =>
   printedKeys(loadConfig(sources)).find((printed) => printed.key === key);
 
+const ORIGINAL = fileURLToPath(new URL("original-config.json", import.meta.url));
+
 describe("layers", () => {
-  it("without a file: memory on 127.0.0.1:8080; with one: every address", () => {
+  it("by default: memory on 127.0.0.1:8080, with and without a file", () => {
     expect(loadConfig({}).settings.listen).toEqual({ host: "127.0.0.1", port: 8080 });
     const { settings, version } = loadConfig({ file: configFile({}, "mine.json") });
     expect([settings.listen, settings.backend, version]).toEqual([
-      { host: undefined, port: 8080 },
+      { host: "127.0.0.1", port: 8080 },
       { mode: "memory", journal: undefined },
       "file:mine.json",
     ]);
+  });
+
+  it("with a shared key the default is every address; what is said wins", () => {
+    const auth = { enabled: true, token: "a-key-of-16-signs" };
+    expect(loadConfig({ file: configFile({ auth }) }).settings.listen).toEqual({ host: undefined, port: 8080 });
+    expect(originOf({ file: configFile({ auth }) }, "listen")).toMatchObject({ value: ":8080", origin: "default" });
+    const file = configFile({ auth, listen: "127.0.0.1:9" });
+    expect(loadConfig({ file }).settings.listen).toEqual({ host: "127.0.0.1", port: 9 });
+    const off = configFile({ auth: { ...auth, enabled: false } });
+    expect(loadConfig({ file: off }).settings.listen.host).toBe("127.0.0.1");
+  });
+
+  it("takes the original's own configuration, and says what has no effect any more", () => {
+    const { settings, warnings } = loadConfig({ file: ORIGINAL });
+    expect(settings).toMatchObject({
+      auth: undefined,
+      controller: undefined,
+      internalApiToken: undefined,
+      listen: { host: undefined, port: 8080 },
+      backend: { mode: "postgres" },
+      identity: { appName: "slot-handler", env: undefined, instanceId: undefined },
+      fairQueue: { minSlotHoldMs: 300, smoothReleaseIntervalMs: 0 },
+    });
+    expect(warnings).toEqual([expect.stringMatching(/^`fairQueue\.rpc` has no effect/)]);
+  });
+
+  it("an empty string is absent, at every depth and in every layer; in a list it is not", () => {
+    const file = configFile({ logLevel: "", auth: { token: "", header: "" }, fairQueue: { maxWaitMs: "", order: "" } });
+    const { settings } = loadConfig({ file, flags: { internalApiToken: "", controller: { url: "", apiPrefix: "" } } });
+    expect(settings).toMatchObject({ logLevel: "info", authHeader: "X-FQ-Auth", internalApiToken: undefined });
+    expect(settings.fairQueue).toMatchObject({ maxWaitMs: 20_000, order: "slot-seconds" });
+    expect(problemsOf({ file: configFile({ tokenKeys: [""] }) })).toHaveLength(1);
+  });
+
+  it("`notes` and keys that begin with // or _ are remarks, at every depth; hosts may begin with _", () => {
+    const file = configFile({
+      notes: { anything: [1] },
+      "// listen": "why",
+      _since: 2024,
+      auth: { _why: true },
+      fairQueue: { "//": "x", hosts: { "//": "x", _note: "x", "_http.example": { maxSlotPerHost: 2, notes: "x" } } },
+    });
+    expect(loadConfig({ file }).settings.fairQueue.hosts).toEqual({ "_http.example": { maxSlotPerHost: 2 } });
   });
 
   it("flags beat the environment, the environment the file, the file the defaults: key by key", () => {
@@ -98,7 +144,26 @@ describe("the environment", () => {
       'Expected `auth.enabled` to be true or false, got "yes" (environment)',
       'Expected `fairQueue.hosts` to be an object, got "{" (environment)',
       'Expected `fairQueue.maxWaitMs` to be a number, got "long" (environment)',
-      "Unknown variable `SLOTKEEPER_FAIRQUEUE__MAX_WAIT_MS` (environment)",
+      "Unknown variable `SLOTKEEPER_FAIRQUEUE__MAX_WAIT_MS`: did you mean `SLOTKEEPER_FAIR_QUEUE__MAX_WAIT_MS`? (environment)",
+    ]);
+  });
+
+  it("what a cluster makes for a service named slotkeeper, or so and more, is ignored; anything else is not", () => {
+    const environment = {
+      SLOTKEEPER_PORT: "tcp://10.0.0.1:8080",
+      SLOTKEEPER_SERVICE_HOST: "10.0.0.1",
+      SLOTKEEPER_SERVICE_PORT: "8080",
+      SLOTKEEPER_SERVICE_PORT_HTTP: "8080",
+      SLOTKEEPER_PORT_8080_TCP: "tcp://10.0.0.1:8080",
+      SLOTKEEPER_PORT_8080_TCP_PROTO: "tcp",
+      SLOTKEEPER_PORT_8080_TCP_PORT: "8080",
+      SLOTKEEPER_PORT_8080_TCP_ADDR: "10.0.0.1",
+      SLOTKEEPER_WEB_SERVICE_HOST: "10.0.0.1",
+      SLOTKEEPER_WEB_PORT: "udp://10.0.0.1:53",
+    };
+    expect(problemsOf({ environment })).toEqual([]);
+    expect(problemsOf({ environment: { SLOTKEEPER_PORT: "8080" } })).toEqual([
+      "Unknown variable `SLOTKEEPER_PORT` (environment)",
     ]);
   });
 });
@@ -115,7 +180,6 @@ describe("problems", () => {
         hosts: { "*.x": { maxSlots: 1 } },
         breaker: { protectHttpCodes: [42] },
       },
-      rpc: { releaseFunc: "drop table;" },
     });
     const problems = problemsOf({ file, flags: { tokenKeys: [] } });
     expect(problems.toSorted()).toEqual(
@@ -125,11 +189,92 @@ describe("problems", () => {
         "Expected `fairQueue.maxSlotPerHost` to be at least 1, got 0 (file config.json)",
         'Expected `listen` to be `host:port` or `:port`, got "8080" (file config.json)',
         'Expected `logLevel` to be one of "debug", "info", "warn", "error", got "loud" (file config.json)',
-        'Expected `rpc.releaseFunc` to be a valid SQL identifier, got "drop table;" (file config.json)',
         "Expected `tokenKeys` to be not empty (flag)",
         "Unknown key `colour` (file config.json)",
         'Unknown key `fairQueue.hosts["*.x"].maxSlots` (file config.json)',
       ].toSorted(),
+    );
+  });
+
+  it("of shape and of combination come in one go, and a combination of unsound keys is not judged twice", () => {
+    const file = configFile({
+      colour: "blue",
+      auth: { enabled: true, token: 5 },
+      listen: ":70000",
+      backend: { mode: "postgres" },
+      fairQueue: { zombieTimeoutSeconds: 60, maxHoldSeconds: 30, hosts: { "*x": {} } },
+    });
+    expect(problemsOf({ file }).toSorted()).toEqual([
+      "Expected `auth.token` to be a string (file config.json)",
+      "Expected `fairQueue.maxHoldSeconds` to be at least `zombieTimeoutSeconds` (60), got 30",
+      'Expected the host of `fairQueue.hosts["*x"]` to be a host\'s name, `*.` before one, or "*" alone, got "*x": it would never match',
+      "Expected the port of `listen` to be at most 65535, got 70000",
+      "Unknown key `colour` (file config.json)",
+      '`backend.postgres.dsn` is required because `backend.mode` is "postgres"',
+    ]);
+  });
+
+  it.each([
+    [{ lisen: ":1" }, "Unknown key `lisen`: did you mean `listen`? (file config.json)"],
+    [
+      { fairQueue: { maxWaitMS: 1 } },
+      "Unknown key `fairQueue.maxWaitMS`: did you mean `maxWaitMs`? (file config.json)",
+    ],
+    [
+      { fairQueue: { hosts: { "a.b": { maxSlotsPerHost: 1 } } } },
+      'Unknown key `fairQueue.hosts["a.b"].maxSlotsPerHost`: did you mean `maxSlotPerHost`? (file config.json)',
+    ],
+    [{ maxWaitMs: 1 }, "Unknown key `maxWaitMs`: did you mean `fairQueue.maxWaitMs`? (file config.json)"],
+    [{ zebra: 1 }, "Unknown key `zebra` (file config.json)"],
+  ])("%j gets a suggestion where one is near", (config, problem) => {
+    expect(problemsOf({ file: configFile(config) })).toEqual([problem]);
+  });
+
+  it.each(["*example.com", "api.*", "a.*.b", "**", "*.", "*.*.x", "example.com.", "*.example.com."])(
+    "a host %j, which no name ever matches, is refused",
+    (pattern) => {
+      const file = configFile({ fairQueue: { hosts: { [pattern]: { maxSlotPerHost: 1 } } } });
+      expect(problemsOf({ file })).toEqual([expect.stringContaining(JSON.stringify(pattern))]);
+    },
+  );
+
+  it("one host in two spellings is refused", () => {
+    const hosts = { "A.example": { maxSlotPerHost: 1 }, "a.example": { maxSlotPerHost: 2 } };
+    expect(problemsOf({ flags: { fairQueue: { hosts } } })).toEqual([expect.stringContaining("are one host")]);
+  });
+
+  it.each([
+    ["auth.token", { auth: { enabled: true, token: "with a space in it" } }],
+    ["auth.tokens[1]", { auth: { enabled: true, tokens: ["0123456789abcdef", "ключ-0123456789abc"] } }],
+    ["internalApiToken", { internalApiToken: "line\nbreak-0123456789" }],
+    ["controller.apiToken", { controller: { url: "https://c", apiToken: "tab\there" } }],
+    ["controller.env", { controller: { env: "a\nb" } }],
+    ["backend.postgrest.authHeader", { backend: { postgrest: { authHeader: "Bearer \u0000" } } }],
+  ])("%s that no header can carry is refused, unseen", (field, config) => {
+    const problems = problemsOf({ file: configFile(config) });
+    expect(problems).toEqual([expect.stringContaining(`\`${field}\``)]);
+    expect(problems.join("")).not.toMatch(/space in|ключ|there|Bearer/);
+  });
+
+  it("keys shorter than 16 characters, and keys without effect, are warnings", () => {
+    const { warnings } = loadConfig({
+      flags: {
+        auth: { enabled: true, token: "short" },
+        internalApiToken: "short",
+        backend: { mode: "memory", postgres: { listenDsn: "postgres://h/d" } },
+        rpc: { releaseFunc: "f" },
+      },
+    });
+    expect(warnings.map((text) => /`(.*?)`/.exec(text)?.[1])).toEqual([
+      "rpc",
+      "backend.postgres.listenDsn",
+      "auth.token",
+      "internalApiToken",
+    ]);
+    expect(warnings.join("")).not.toMatch(/"?short"|postgres:/);
+    const long = "0123456789abcdef";
+    expect(loadConfig({ flags: { auth: { enabled: true, token: long }, internalApiToken: long } }).warnings).toEqual(
+      [],
     );
   });
 
@@ -161,10 +306,6 @@ describe("problems", () => {
     [
       { fairQueue: { weightedScheduler: { coldAvgWaitMs: 9, hotAvgWaitMs: 9 } } },
       "Expected `fairQueue.weightedScheduler.hotAvgWaitMs` to be above `coldAvgWaitMs` (9), got 9",
-    ],
-    [
-      { rpc: { releaseFunc: "a" }, fairQueue: { rpc: { releaseFunc: "b" } } },
-      '`rpc.releaseFunc` is "a", but `fairQueue.rpc.releaseFunc` is "b"',
     ],
   ])("%j cannot be", (config, problem) => {
     expect(problemsOf({ file: configFile(config) })).toEqual([problem]);

@@ -37,6 +37,20 @@ describe("files made from the schemas are current:", () => {
   });
 });
 
+describe("the OpenAPI document", () => {
+  it("offers nobody an internal or an operator's route without the bearer", () => {
+    const { paths } = openApiDocument({ version: "0" }) as {
+      paths: Record<string, Record<string, { security: object[] }>>;
+    };
+    for (const route of Object.values<Route>(ROUTES)) {
+      const { security } = paths[route.path]?.[route.method.toLowerCase()] ?? { security: [] };
+      const isAnonymous = security.length === 0 || security.some((way) => Object.keys(way).length === 0);
+      const isGuarded = route.audience === "internal" || route.audience === "operator";
+      expect([route.path, isAnonymous]).toEqual([route.path, !isGuarded]);
+    }
+  });
+});
+
 describe("the $schema", () => {
   const check = new Ajv2020({ strict: true, strictTypes: false, allowUnionTypes: true }).compile(configDocument());
 
@@ -49,6 +63,7 @@ describe("the $schema", () => {
         fairQueue: { maxWaitMs: null, hosts: { "*.x": { maxSlotPerHost: 2 } } },
       },
       { auth: null, logLevel: null, backend: { mode: null } },
+      { notes: "x", "//": 1, _x: {}, logLevel: "", auth: { token: "", notes: [] }, fairQueue: { order: "", _x: 1 } },
     ];
     for (const config of good) {
       expect([config, check(config)]).toEqual([config, true]);

@@ -62,6 +62,21 @@ describe("a held poll", () => {
     expect(fixture.service.dump().counts.granted).toBe(2);
   });
 
+  it("of the same token beyond some is answered at once: one session cannot be a crowd", async () => {
+    const fixture = await startFixture({ config: { fairQueue: EVENTS_ONLY } });
+    await fixture.take({ ipBucket: "a" });
+    const { queryToken } = (await fixture.acquire({ ipBucket: "b" })).body;
+    const polls = Array.from({ length: 40 }, () => fixture.poll(queryToken));
+    const answered: string[] = [];
+    for (const poll of polls) void poll.then(({ body }) => answered.push(body.result));
+    await expect.poll(() => answered).toHaveLength(24);
+    expect(new Set(answered)).toEqual(new Set(["pending"]));
+    expect(openPolls(fixture)).toBe(16);
+    await fixture.call("cancel", { queryToken });
+    await Promise.all(polls);
+    expect((await fixture.acquire({ ipBucket: "c", waitMs: 1 })).body.result).toBe("pending");
+  });
+
   it("whose caller hangs up is gone at once; the session keeps its place but is granted nothing", async () => {
     const fixture = await startFixture({ config: { fairQueue: { ...EVENTS_ONLY, collectMs: 1 } } });
     const slot = await fixture.take({ ipBucket: "a" });

@@ -3,7 +3,7 @@ import { configFile, type Fixture, startFixture, stopFixture } from "./service-f
 
 const SECRETS = {
   shared: "shared-key-0123456789",
-  sharedNext: 'shared "key" with\\quotes',
+  sharedNext: 'shared-"key"-with-\\quotes',
   signing: "signing-key-0123456789",
   bearer: "internal-bearer-0123456789",
 };
@@ -85,7 +85,13 @@ describe("the log", () => {
       .filter((line) => line.includes("probe decision"))
       .map((line) => JSON.parse(line) as object);
     expect(told).toHaveLength(1);
-    expect(told[0]).toMatchObject({ level: "info", ip: "a", allowed: false, reason: "ip_deny_window" });
+    expect(told[0]).toMatchObject({
+      level: "info",
+      host: "example.com",
+      ip: "a",
+      allowed: false,
+      reason: "ip_deny_window",
+    });
   });
 
   it("warns loudly of a service that is open to everybody, and only then", async () => {

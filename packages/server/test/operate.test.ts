@@ -105,7 +105,7 @@ describe("live limits", () => {
     const journal = configFile("", "journal");
     const config = { backend: { memory: { journal: `${journal}.data` } }, fairQueue: { maxSlotPerHost: 1 } };
     const fixture = await startFixture({ config });
-    await post(fixture, "example.com", { maxSlotPerHost: 2, maxSlotPerIp: 0 });
+    await post(fixture, "example.com?new=true", { maxSlotPerHost: 2, maxSlotPerIp: 0 });
     await fixture.service.refresh();
     await stopFixture(fixture);
     const again = await startFixture({ config });
@@ -114,12 +114,35 @@ describe("live limits", () => {
     expect((await hostState(again))?.limits.maxSlotPerHost).toEqual({ value: 2, origin: "live" });
   });
 
-  it("may be set for a host nobody has asked for yet, by name or by key", async () => {
+  it("of a host nobody knows are 404 with the nearest name that is known, and so is its breaker: it may be mistyped", async () => {
+    const file = configFile({
+      listen: "127.0.0.1:0",
+      fairQueue: { hosts: { "*.shop.example": {}, "pay.example": {} } },
+    });
+    const fixture = await startFixture({ file });
+    await fixture.take({ hostname: "example.com" });
+    for (const [path, body] of [
+      ["exmaple.com", { maxSlotPerHost: 1 }],
+      ["exmaple.com/breaker", { state: "open" }],
+    ] as const) {
+      const reply = await post(fixture, path, body);
+      expect([reply.status, reply.body.code]).toEqual([404, "NOT_FOUND"]);
+      expect(reply.body.detail).toContain("`example.com`");
+      expect(reply.body.detail).toContain("new=true");
+    }
+    expect(fixture.service.dump().hosts.map(({ hostname }) => hostname)).toEqual(["example.com"]);
+    expect(audits(fixture)).toEqual([]);
+    for (const host of ["EXAMPLE.com.", "pay.example", "a.shop.example"]) {
+      expect([host, (await post(fixture, host, { maxSlotPerHost: 1 })).status]).toEqual([host, 204]);
+    }
+  });
+
+  it("may be set for a host nobody has asked for yet, by name or by key, if the call says that it is new", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 5 } } });
-    expect((await post(fixture, KEY, { maxSlotPerHost: 1 })).status).toBe(204);
+    expect((await post(fixture, `${KEY}?new=true`, { maxSlotPerHost: 1 })).status).toBe(204);
     await fixture.take({ ipBucket: "a" });
     expect((await fixture.acquire({ ipBucket: "b", waitMs: 20 })).body.result).toBe("pending");
-    expect((await post(fixture, "custom-key?by=key", { maxSlotPerHost: 1 })).status).toBe(204);
+    expect((await post(fixture, "custom-key?by=key&new=true", { maxSlotPerHost: 1 })).status).toBe(204);
     await fixture.take({ hostnameHash: "custom-key", ipBucket: "a" });
     const asked = await fixture.acquire({ hostname: undefined, hostnameHash: "custom-key", ipBucket: "b", waitMs: 20 });
     expect(asked.body.result).toBe("pending");
@@ -131,6 +154,7 @@ describe("live limits", () => {
     ["example.com", { maxSlotPerIp: -1 }, "maxSlotPerIp"],
     ["example.com", { maxSlotPerHost: "3" }, "maxSlotPerHost"],
     ["example.com?by=colour", { maxSlotPerHost: 3 }, "by"],
+    ["example.com?new=yes", { maxSlotPerHost: 3 }, "new"],
     ["%00", { maxSlotPerHost: 3 }, "host"],
     ["%ff", { maxSlotPerHost: 3 }, "host"],
     ["sem:jobs", { maxSlotPerHost: 3 }, "host"],
@@ -166,6 +190,14 @@ describe("the breaker by hand", () => {
     expect((await two.take({ ipBucket: "b" })).result).toBe("granted");
     await expect.poll(async () => (await one.acquire({ ipBucket: "c" })).body.result).toBe("pending");
     expect(await hostState(one)).toMatchObject({ breaker: "closed" });
+  });
+
+  it("open for longer than anybody can count is a number of seconds all the same", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { breaker: { openSeconds: 1e306 } } } });
+    await post(fixture, "example.com/breaker", { state: "open" });
+    const { body, headers } = await fixture.acquire();
+    expect([body.result, body.throttleRetryAfter]).toEqual(["throttled", 2 ** 31 - 1]);
+    expect(headers.get("retry-after")).toBe(String(2 ** 31 - 1));
   });
 
   it.each([{}, { state: "half-open" }, { isOpen: true }])("%j is 400", async (body) => {
@@ -270,7 +302,7 @@ describe("every action of an operator", () => {
       expect((await fixture.request("POST", "/api/v0/hosts/example.com", { headers, body })).status).toBe(404);
     }
     const headers = { origin: fixture.url };
-    expect((await fixture.request("POST", "/api/v0/hosts/example.com", { headers, body })).status).toBe(204);
+    expect((await fixture.request("POST", "/api/v0/hosts/example.com?new=true", { headers, body })).status).toBe(204);
   });
 
   it("fails as such when the store does not answer, and says that it may have happened", async () => {
@@ -280,7 +312,7 @@ describe("every action of an operator", () => {
       }
     }
     const fixture = await startFixture({ open: openWith((clock) => new Broken({ clock })) });
-    expect((await post(fixture, "example.com", { maxSlotPerHost: 1 })).body.code).toBe("UNAVAILABLE");
+    expect((await post(fixture, "example.com?new=true", { maxSlotPerHost: 1 })).body.code).toBe("UNAVAILABLE");
     expect(audits(fixture)).toMatchObject([{ msg: "audit: limits", outcome: "failed" }]);
   });
 });

@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
+import { type Commit, type CommitReply, MemoryStore } from "@slotkeeper/queue";
 import { describe, expect, it } from "vitest";
-import { configFile, type Fixture, startFixture } from "./service-fixture.ts";
+import { configFile, type Fixture, openWith, startFixture } from "./service-fixture.ts";
 
 const BEARER = { headers: { authorization: "Bearer internal" } };
 const base = { internalApiToken: "internal", listen: "127.0.0.1:0" };
@@ -27,6 +28,23 @@ describe("a refresh", () => {
     expect((await held).body.result).toBe("granted");
     expect((await fixture.call("renew", { slotToken: slot.slotToken })).status).toBe(200);
     expect((await fixture.poll(slot.queryToken)).body.slotToken).toBe(slot.slotToken);
+  });
+
+  it("while the store cannot be written is 204: the limits are in force as soon as it can be", async () => {
+    let isWritable = true;
+    class Unwritable extends MemoryStore {
+      override commit(commit: Commit): Promise<CommitReply> {
+        return isWritable ? super.commit(commit) : Promise.reject(new Error("the journal cannot be written"));
+      }
+    }
+    const file = configFile({ ...base, fairQueue: { maxSlotPerHost: 1, pollIntervalMs: 20 } });
+    const fixture = await startFixture({ file, open: openWith((clock) => new Unwritable({ clock })) });
+    await fixture.take({ ipBucket: "a" });
+    isWritable = false;
+    writeFileSync(file, JSON.stringify({ ...base, fairQueue: { maxSlotPerHost: 2, pollIntervalMs: 20 } }));
+    expect((await refresh(fixture)).status).toBe(204);
+    isWritable = true;
+    await fixture.take({ ipBucket: "b" });
   });
 
   it("lowers a limit without taking a slot from anybody", async () => {

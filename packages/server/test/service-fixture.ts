@@ -103,6 +103,8 @@ export interface FixtureInit {
   environment?: Record<string, string>;
   controlTimes?: NonNullable<ServiceInit["controlTimes"]>;
   open?: NonNullable<ServiceInit["open"]>;
+  /** In place of what keeps the lines. */
+  write?: (line: string) => void;
 }
 
 /** Opens this store in place of the configured one. */
@@ -119,12 +121,12 @@ export function openWith(make: (clock: Clock) => HostStore): NonNullable<Fixture
 const running = new Set<Fixture>();
 const directories = new Set<string>();
 
-export async function startFixture({ config = {}, ...sources }: FixtureInit = {}): Promise<Fixture> {
+export async function startFixture({ config = {}, write, ...sources }: FixtureInit = {}): Promise<Fixture> {
   const logged: string[] = [];
   const service = await Service.start({
     ...sources,
     flags: { listen: "127.0.0.1:0", ...config },
-    log: { write: (line) => logged.push(line), isJson: true, hasColours: false },
+    log: { write: write ?? ((line) => logged.push(line)), isJson: true, hasColours: false },
   });
   const fixture = new Fixture(service, logged);
   running.add(fixture);

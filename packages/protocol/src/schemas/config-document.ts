@@ -3,7 +3,10 @@ import { ConfigSchema } from "./config-schema.ts";
 
 type Json = { [key: string]: unknown };
 
-/** The `$schema` file for editors. There `null` is allowed wherever a key may be absent, because it means just that. */
+/**
+ * The `$schema` file for editors. There `null` and the empty string are allowed wherever a key may be absent, because
+ * they mean just that, and so are the keys for remarks.
+ */
 export function configDocument(): Json {
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -13,11 +16,13 @@ export function configDocument(): Json {
 
 function nullable(schema: TSchema, isRequired: boolean): unknown {
   const { type, enum: values, properties, patternProperties, ...rest } = schema as unknown as Json;
+  if (!isRequired && type === "string") return { anyOf: [{ type, ...rest }, { enum: ["", null] }] };
   return {
     ...(type === undefined ? {} : { type: isRequired ? type : [type, "null"] }),
-    ...(values === undefined ? {} : { enum: isRequired ? values : [...(values as unknown[]), null] }),
+    ...(values === undefined ? {} : { enum: isRequired ? values : [...(values as unknown[]), "", null] }),
     ...rest,
-    ...(properties === undefined ? {} : { properties: each(properties) }),
+    ...(properties === undefined ? {} : { properties: { ...each(properties), notes: true } }),
+    ...(properties === undefined ? {} : { patternProperties: { "^(?://|_)": true } }),
     ...(patternProperties === undefined ? {} : { patternProperties: each(patternProperties) }),
   };
 }

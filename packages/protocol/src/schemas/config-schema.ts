@@ -5,37 +5,39 @@ import { PATTERNS } from "./patterns.ts";
 /** `config.json`. `writeOnly` marks secrets: they are never shown, logged or echoed. */
 
 const text = (description: string, more: object = {}) => Type.String({ minLength: 1, description, ...more });
-const secret = (description: string) => Type.String({ minLength: 1, writeOnly: true, description });
-const secrets = (description: string) =>
-  Type.Array(Type.String({ minLength: 1 }), { minItems: 1, writeOnly: true, description });
+const secret = (description: string, more: object = {}) =>
+  Type.String({ minLength: 1, writeOnly: true, description, ...more });
+const secrets = (description: string, more: object = {}) =>
+  Type.Array(Type.String({ minLength: 1, ...more }), { minItems: 1, writeOnly: true, description });
+/** It comes or goes in a header. */
+const inHeader = { pattern: PATTERNS.headerKey.source } as const;
+const told = (description: string, more: object = {}) =>
+  text(description, { pattern: PATTERNS.printable.source, ...more });
+const most = (fallback: number, description: string) =>
+  Type.Integer({ default: fallback, description: `${description}; ≤ 0 off` });
 
-const functionName = (fallback: string | undefined) =>
-  Type.String({
-    pattern: PATTERNS.sqlName.source,
-    ...(fallback === undefined ? {} : { default: fallback }),
-    description: "an SQL function's name",
-  });
+/** Names of the original's SQL functions: accepted, so that its configuration is, and not used any more. */
+const rpcSchema = Type.Object(
+  {
+    throttleCheckFunc: Type.Optional(Type.String()),
+    registerWaiterFunc: Type.Optional(Type.String()),
+    releaseWaiterFunc: Type.Optional(Type.String()),
+    tryAcquireFunc: Type.Optional(Type.String()),
+    releaseFunc: Type.Optional(Type.String()),
+  },
+  { additionalProperties: false, description: "not used any more: the functions of `schema` are" },
+);
 
-const RPC_NAMES = {
-  throttleCheckFunc: "download_check_throttle_protection",
-  registerWaiterFunc: "download_register_fq_waiter",
-  releaseWaiterFunc: "download_release_fq_waiter",
-  tryAcquireFunc: "download_try_acquire_slot",
-  releaseFunc: "download_release_slot",
-} as const;
-
-/** The names may stand in two places; only one of them has the defaults, so that what is given is never hidden. */
-const rpcSchema = (names: { readonly [K in keyof typeof RPC_NAMES]?: string }) =>
-  Type.Object(
-    {
-      throttleCheckFunc: Type.Optional(functionName(names.throttleCheckFunc)),
-      registerWaiterFunc: Type.Optional(functionName(names.registerWaiterFunc)),
-      releaseWaiterFunc: Type.Optional(functionName(names.releaseWaiterFunc)),
-      tryAcquireFunc: Type.Optional(functionName(names.tryAcquireFunc)),
-      releaseFunc: Type.Optional(functionName(names.releaseFunc)),
-    },
-    { additionalProperties: false, description: "names of the SQL functions, here or under `fairQueue`" },
-  );
+/** What the service refuses beyond, each with 503 and `Retry-After`. */
+const LimitsSchema = Type.Object(
+  {
+    connections: Type.Optional(most(20_000, "open connections")),
+    connectionsPerAddress: Type.Optional(most(0, "open connections of one address")),
+    heldPolls: Type.Optional(most(20_000, "calls held open")),
+    hosts: Type.Optional(most(100_000, "hosts known at a time; a new one is refused beyond")),
+  },
+  { additionalProperties: false, description: "what one service carries" },
+);
 
 const closed = { additionalProperties: false } as const;
 
@@ -45,8 +47,8 @@ export const ConfigSchema = Type.Object(
     listen: Type.Optional(
       Type.String({
         pattern: PATTERNS.listen.source,
-        default: ":8080",
-        description: "`host:port` or `:port`; with no file `127.0.0.1:8080`; port 0 takes a free one",
+        default: "127.0.0.1:8080",
+        description: "`host:port` or `:port`; with `auth.enabled` the default is `:8080`; port 0 takes a free one",
       }),
     ),
     logLevel: Type.Optional(
@@ -59,8 +61,10 @@ export const ConfigSchema = Type.Object(
           header: Type.Optional(
             text("the header that carries it", { pattern: PATTERNS.headerName.source, default: "X-FQ-Auth" }),
           ),
-          token: Type.Optional(secret("the shared key")),
-          tokens: Type.Optional(secrets("several, for rotation: each is accepted")),
+          token: Type.Optional(
+            secret("the shared key: printable ASCII without spaces, 16 characters or more", inHeader),
+          ),
+          tokens: Type.Optional(secrets("several, for rotation: each is accepted", inHeader)),
         },
         closed,
       ),
@@ -98,7 +102,9 @@ export const ConfigSchema = Type.Object(
                 baseUrl: Type.Optional(
                   text("RPC is `POST {baseUrl}/rpc/{function}`", { pattern: PATTERNS.httpUrl.source }),
                 ),
-                authHeader: Type.Optional(secret("goes out verbatim as `Authorization`")),
+                authHeader: Type.Optional(
+                  secret("goes out verbatim as `Authorization`", { pattern: PATTERNS.headerText.source }),
+                ),
               },
               closed,
             ),
@@ -118,29 +124,29 @@ export const ConfigSchema = Type.Object(
         closed,
       ),
     ),
-    internalApiToken: Type.Optional(secret("bearer of the internal API")),
+    internalApiToken: Type.Optional(
+      secret("bearer of the internal API: printable ASCII without spaces, 16 characters or more", inHeader),
+    ),
     controller: Type.Optional(
       Type.Object(
         {
           url: Type.Optional(text("address of the control plane", { pattern: PATTERNS.httpUrl.source })),
-          apiToken: Type.Optional(secret("bearer for it")),
-          env: Type.Optional(text("environment, told in `X-Env`")),
-          role: Type.Optional(text("told in `X-Role`", { default: "slot-handler" })),
-          instanceId: Type.Optional(text("told in `X-Instance-Id`; absent: made at start")),
-          appName: Type.Optional(text("told in `X-App-Name`", { default: "slotkeeper" })),
-          appVersion: Type.Optional(text("told in `X-App-Version`; absent: this version")),
+          apiToken: Type.Optional(secret("bearer for it", inHeader)),
+          env: Type.Optional(told("environment, told in `X-Env`")),
+          role: Type.Optional(told("told in `X-Role`", { default: "slot-handler" })),
+          instanceId: Type.Optional(told("told in `X-Instance-Id`; absent: made at start")),
+          appName: Type.Optional(told("told in `X-App-Name`", { default: "slotkeeper" })),
+          appVersion: Type.Optional(told("told in `X-App-Version`; absent: this version")),
           apiPrefix: Type.Optional(Type.String({ default: "/api/v0", description: "of the control plane" })),
         },
         closed,
       ),
     ),
+    limits: Type.Optional(LimitsSchema),
     fairQueue: Type.Optional(
-      Type.Object(
-        { ...FairQueueSchema.properties, rpc: Type.Optional(rpcSchema({})) },
-        { additionalProperties: false },
-      ),
+      Type.Object({ ...FairQueueSchema.properties, rpc: Type.Optional(rpcSchema) }, { additionalProperties: false }),
     ),
-    rpc: Type.Optional(rpcSchema(RPC_NAMES)),
+    rpc: Type.Optional(rpcSchema),
   },
   { additionalProperties: false, title: "Slotkeeper configuration" },
 );

@@ -102,6 +102,14 @@ export const FairQueueSchema = Type.Object(
     sessionIdleSeconds: Type.Optional(above0(90, "no poll for this long: the session is gone")),
     collectMs: Type.Optional(above0(1_000, "how long a grant waits to be fetched")),
     globalMaxWaiters: Type.Optional(limit(500, "sessions per process; ≤ 0 off")),
+    maxSessionsPerBucketPercent: Type.Optional(
+      Type.Number({
+        exclusiveMinimum: 0,
+        maximum: 100,
+        default: 50,
+        description: "the part of `globalMaxWaiters` that one bucket may take while others ask",
+      }),
+    ),
     defaultGrantedCleanupDelay: Type.Optional(
       atLeast(0, 5, "seconds a fetched grant stays repeatable and cancellable"),
     ),

@@ -3,7 +3,7 @@ import { PROBLEMS, type ProblemCode } from "../problems.ts";
 import * as Answers from "./answer-schemas.ts";
 import { HistorySchema, InstancesSchema, LiveStateSchema } from "./live-schemas.ts";
 import * as Requests from "./request-schemas.ts";
-import { ROUTES, type Route } from "./routes.ts";
+import { type Audience, ROUTES, type Route } from "./routes.ts";
 import { StateSchema } from "./state-schema.ts";
 
 const COMPONENTS = {
@@ -59,12 +59,21 @@ export function openApiDocument({ version, header = "X-FQ-Auth" }: { version: st
   };
 }
 
+/** Where it depends on the configuration whether a key is asked for, none is among the choices. */
+const SECURITY: { readonly [audience in Audience]: readonly object[] } = {
+  public: [],
+  caller: [{ sharedKey: [] }, {}],
+  internal: [{ internal: [] }],
+  operator: [{ internal: [] }],
+  scraper: [{ internal: [] }, {}],
+};
+
 function operation(name: string, route: Route): Json {
   const { request, summary, audience } = route;
   return {
     operationId: name,
     summary,
-    security: audience === "public" ? [] : [audience === "caller" ? { sharedKey: [] } : { internal: [] }, {}],
+    security: SECURITY[audience],
     parameters: parameters(route),
     ...(request === undefined
       ? {}
@@ -92,9 +101,9 @@ function parameters({ path, query = {}, texts = {} }: Route): Json[] {
 
 function responses({ answer, problems = [], audience, request }: Route): Json {
   const content = answer.schema === undefined ? undefined : reference(answer.schema);
-  const all: ProblemCode[] = [...problems, "INTERNAL"];
+  const all: ProblemCode[] = [...problems, "BAD_REQUEST", "INTERNAL", "TOO_BUSY"];
   if (request !== undefined) all.push("BAD_JSON", "BAD_FIELDS", "BODY_TOO_LARGE");
-  if (audience === "caller") all.push("UNAUTHORIZED");
+  if (audience === "caller") all.push("UNAUTHORIZED", "FOREIGN_ORIGIN");
   if (audience === "internal" || audience === "operator" || audience === "scraper") all.push("NOT_FOUND");
   const byStatus: { [status: string]: Json } = {
     [answer.status]: {

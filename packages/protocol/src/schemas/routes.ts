@@ -35,6 +35,7 @@ export interface Route {
 const json = (schema: TSchema) => ({ status: 200, type: "application/json", schema }) as const;
 const done = { status: 204 } as const;
 const BY_KEY = { by: "`key`: the host is named by its key, whatever it looks like" } as const;
+const NEW_HOST = { ...BY_KEY, new: "`true`: the host has not been used yet; else an unknown one is 404" } as const;
 const caller = (path: string, more: Pick<Route, "summary" | "request" | "answer" | "problems">): Route => ({
   method: "POST",
   path: `${API_PREFIX}/fairqueue/${path}`,
@@ -136,7 +137,7 @@ export const ROUTES = {
     path: `${API_PREFIX}/hosts/{host}`,
     audience: "operator",
     summary: "Set a host's limits, live and in the whole fleet",
-    texts: BY_KEY,
+    texts: NEW_HOST,
     request: Requests.LiveLimitsSchema,
     answer: done,
     problems: ["UNAVAILABLE"],
@@ -146,7 +147,7 @@ export const ROUTES = {
     path: `${API_PREFIX}/hosts/{host}/breaker`,
     audience: "operator",
     summary: "Open or close a host's breaker",
-    texts: BY_KEY,
+    texts: NEW_HOST,
     request: Requests.BreakerCallSchema,
     answer: done,
     problems: ["UNAVAILABLE"],

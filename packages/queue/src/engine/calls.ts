@@ -77,7 +77,7 @@ export class Calls {
   /** A session, or the answer that there will be none. */
   #begin(request: BeginRequest): Session | BeginAnswer {
     const bucket = request.bucket ?? "";
-    if (this.#isOverloaded(bucket)) {
+    if (!this.#sessions.register.quota.admits(bucket, this.#engine.options())) {
       this.#engine.emit({ type: "overloaded", host: request.host, bucket });
       return { result: "overloaded", retryAfterMs: this.#retryAfterMs() };
     }
@@ -91,15 +91,6 @@ export class Calls {
     const { requestId } = request;
     const key = requestId === undefined ? undefined : requestKey(host.key, bucket, requestId);
     return this.#create(this.#newClaims(request, bucket), host, key, false);
-  }
-
-  /** In all, or of one bucket while others wait. */
-  #isOverloaded(bucket: string): boolean {
-    const { maxSessions, maxBucketShare } = this.#engine.options();
-    const { pending } = this.#sessions.register;
-    if (pending >= maxSessions) return true;
-    const own = this.#sessions.register.pendingOf(bucket);
-    return own < pending && own >= Math.max(1, maxSessions * maxBucketShare);
   }
 
   /** Layer 1, for a caller without a session: what the store said within a poll interval is believed. */

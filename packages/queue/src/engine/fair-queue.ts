@@ -171,6 +171,10 @@ export class FairQueue {
     return this.#hosts.keys();
   }
 
+  get hostCount(): number {
+    return this.#hosts.size;
+  }
+
   /** One host as a row of a table; undefined: not known here. */
   glance(host: string): Dump.HostGlance | undefined {
     const known = this.#hosts.find(host);

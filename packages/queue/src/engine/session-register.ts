@@ -1,24 +1,16 @@
 import type { Session } from "./session.ts";
+import { SessionQuota } from "./session-quota.ts";
 
 /** Finds the sessions of this instance by what callers bring, and counts those that wait. */
 export class SessionRegister {
   readonly #byId = new Map<string, Session>();
   readonly #byRequest = new Map<string, Session>();
   readonly #byToken = new Map<string, Session>();
-  readonly #pendingOf = new Map<string, number>();
-  #pending = 0;
+  /** Who may begin a session when many wait. */
+  readonly quota = new SessionQuota();
 
   get size(): number {
     return this.#byId.size;
-  }
-
-  get pending(): number {
-    return this.#pending;
-  }
-
-  /** Pending sessions of a bucket, over all hosts. */
-  pendingOf(bucket: string): number {
-    return this.#pendingOf.get(bucket) ?? 0;
   }
 
   values(): Iterable<Session> {
@@ -63,10 +55,9 @@ export class SessionRegister {
     this.#byToken.delete(slotToken);
   }
 
+  /** The session waits from now on, or no longer. */
   countPending({ claims: { bucket } }: Session, by: 1 | -1): void {
-    this.#pending += by;
-    const count = this.pendingOf(bucket) + by;
-    if (count > 0) this.#pendingOf.set(bucket, count);
-    else this.#pendingOf.delete(bucket);
+    if (by === 1) this.quota.add(bucket);
+    else this.quota.remove(bucket);
   }
 }

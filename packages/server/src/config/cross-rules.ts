@@ -2,56 +2,67 @@ import type { HostLimitsConfig, ServiceConfig } from "@slotkeeper/protocol";
 import { fieldName } from "../validation/field-problem.ts";
 import { backendMode, parseListen, sharedKeys } from "./settings.ts";
 
-/** What each key alone allows and the keys together do not. Each problem is a sentence with the paths. */
-export function crossProblems(config: ServiceConfig): string[] {
+/** A combination that cannot be, as a sentence, and the keys it is about. */
+export interface CrossProblem {
+  readonly about: readonly string[];
+  readonly message: string;
+}
+
+/** What each key alone allows and the keys together do not. */
+export function crossProblems(config: ServiceConfig): CrossProblem[] {
   return [
     ...listenProblems(config),
     ...authProblems(config),
     ...backendProblems(config),
     ...controllerProblems(config),
     ...queueProblems(config),
+    ...hostProblems(config),
   ];
 }
 
-function controllerProblems({ controller }: ServiceConfig): string[] {
+function controllerProblems({ controller }: ServiceConfig): CrossProblem[] {
   const isMute = controller?.url !== undefined && controller.apiToken === undefined;
-  return isMute ? ["`controller.apiToken` is required because `controller.url` is set"] : [];
+  const message = "`controller.apiToken` is required because `controller.url` is set";
+  return isMute ? [{ about: ["controller.url", "controller.apiToken"], message }] : [];
 }
 
-function listenProblems({ listen }: ServiceConfig): string[] {
+function listenProblems({ listen }: ServiceConfig): CrossProblem[] {
   const port = listen === undefined ? 0 : parseListen(listen).port;
-  return port <= 65_535 ? [] : [`Expected the port of \`listen\` to be at most 65535, got ${port}`];
+  const message = `Expected the port of \`listen\` to be at most 65535, got ${port}`;
+  return port <= 65_535 ? [] : [{ about: ["listen"], message }];
 }
 
-function authProblems(config: ServiceConfig): string[] {
+function authProblems(config: ServiceConfig): CrossProblem[] {
   const isOpen = config.auth?.enabled === true && sharedKeys(config).length === 0;
-  return isOpen ? ["`auth.token` or `auth.tokens` is required because `auth.enabled` is true"] : [];
+  const message = "`auth.token` or `auth.tokens` is required because `auth.enabled` is true";
+  return isOpen ? [{ about: ["auth.enabled", "auth.token", "auth.tokens"], message }] : [];
 }
 
-function backendProblems(config: ServiceConfig): string[] {
+function backendProblems(config: ServiceConfig): CrossProblem[] {
   const { backend } = config;
   const mode = backendMode(config);
-  const problems: string[] = [];
+  const problems: CrossProblem[] = [];
+  const add = (key: string, message: string) =>
+    problems.push({ about: ["backend.mode", `backend.${key}`], message: `\`backend.${key}\` ${message}` });
   if (mode === "postgres" && backend?.postgres?.dsn === undefined) {
-    problems.push('`backend.postgres.dsn` is required because `backend.mode` is "postgres"');
+    add("postgres.dsn", 'is required because `backend.mode` is "postgres"');
   }
   if (mode === "postgrest" && backend?.postgrest?.baseUrl === undefined) {
-    problems.push('`backend.postgrest.baseUrl` is required because `backend.mode` is "postgrest"');
+    add("postgrest.baseUrl", 'is required because `backend.mode` is "postgrest"');
   }
   if (mode !== "memory" && backend?.memory?.journal !== undefined) {
-    problems.push(
-      `\`backend.memory.journal\` (\`--data\`) goes with the memory store, but \`backend.mode\` is "${mode}"`,
-    );
+    add("memory.journal", `(\`--data\`) goes with the memory store, but \`backend.mode\` is "${mode}"`);
   }
   return problems;
 }
 
-function queueProblems({ fairQueue = {} }: ServiceConfig): string[] {
+function queueProblems({ fairQueue = {} }: ServiceConfig): CrossProblem[] {
   const { coldAvgWaitMs: cold, hotAvgWaitMs: hot } = fairQueue.weightedScheduler ?? {};
-  const problems: string[] = [];
+  const problems: CrossProblem[] = [];
   if (cold !== undefined && hot !== undefined && cold >= hot) {
     const path = "fairQueue.weightedScheduler";
-    problems.push(`Expected \`${path}.hotAvgWaitMs\` to be above \`coldAvgWaitMs\` (${cold}), got ${hot}`);
+    const message = `Expected \`${path}.hotAvgWaitMs\` to be above \`coldAvgWaitMs\` (${cold}), got ${hot}`;
+    problems.push({ about: [`${path}.hotAvgWaitMs`, `${path}.coldAvgWaitMs`], message });
   }
   problems.push(...holdProblems("fairQueue", fairQueue));
   for (const [host, limits] of Object.entries(fairQueue.hosts ?? {})) {
@@ -62,21 +73,31 @@ function queueProblems({ fairQueue = {} }: ServiceConfig): string[] {
 }
 
 /** A lease longer than the longest hold could never run its time. */
-function holdProblems(path: string, { maxHoldSeconds, zombieTimeoutSeconds }: HostLimitsConfig): string[] {
+function holdProblems(path: string, { maxHoldSeconds, zombieTimeoutSeconds }: HostLimitsConfig): CrossProblem[] {
   if (maxHoldSeconds === undefined || zombieTimeoutSeconds === undefined) return [];
   if (maxHoldSeconds >= zombieTimeoutSeconds) return [];
-  return [
-    `Expected \`${path}.maxHoldSeconds\` to be at least \`zombieTimeoutSeconds\` (${zombieTimeoutSeconds}), got ${maxHoldSeconds}`,
-  ];
+  const message = `Expected \`${path}.maxHoldSeconds\` to be at least \`zombieTimeoutSeconds\` (${zombieTimeoutSeconds}), got ${maxHoldSeconds}`;
+  return [{ about: [`${path}.maxHoldSeconds`, `${path}.zombieTimeoutSeconds`], message }];
 }
 
-/** The names of SQL functions may stand at the top or under `fairQueue`; not differently in both. */
-export function doubleProblems({ rpc = {}, fairQueue }: ServiceConfig): string[] {
-  const inner: { readonly [key: string]: string | undefined } = fairQueue?.rpc ?? {};
-  return Object.entries(rpc)
-    .filter(([key, name]) => inner[key] !== undefined && inner[key] !== name)
-    .map(
-      ([key, name]) =>
-        `\`rpc.${key}\` is ${JSON.stringify(name)}, but \`fairQueue.rpc.${key}\` is ${JSON.stringify(inner[key])}`,
-    );
+/** An override that no host's name can ever match, or two of which only one would. */
+function hostProblems({ fairQueue }: ServiceConfig): CrossProblem[] {
+  const problems: CrossProblem[] = [];
+  const spelled = new Map<string, string>();
+  for (const pattern of Object.keys(fairQueue?.hosts ?? {})) {
+    const field = fieldName(["fairQueue", "hosts", pattern]);
+    const twin = spelled.get(pattern.toLowerCase());
+    spelled.set(pattern.toLowerCase(), pattern);
+    const rest = pattern === "*" ? "any" : pattern.replace(/^\*\./, "");
+    const add = (message: string) => problems.push({ about: [field], message });
+    if (rest === "" || rest.includes("*")) {
+      const expected = 'a host\'s name, `*.` before one, or "*" alone';
+      add(`Expected the host of \`${field}\` to be ${expected}, got ${JSON.stringify(pattern)}: it would never match`);
+    } else if (rest.endsWith(".")) {
+      add(`Expected the host of \`${field}\` to be without a dot at its end: it would never match`);
+    } else if (twin !== undefined) {
+      add(`\`${field}\` and \`${fieldName(["fairQueue", "hosts", twin])}\` are one host: case does not count`);
+    }
+  }
+  return problems;
 }

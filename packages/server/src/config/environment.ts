@@ -1,3 +1,4 @@
+import { nearMatch } from "../validation/near-match.ts";
 import { CONFIG_KEYS, type ConfigKeySchema, setAt } from "./config-keys.ts";
 import type { Tree } from "./layers.ts";
 
@@ -6,6 +7,8 @@ export interface Environment {
 }
 
 const PREFIX = "SLOTKEEPER_";
+/** What a cluster makes by itself for a service of that name, or of one that begins so. No key is called so. */
+const OF_A_CLUSTER = /_(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
 
 /**
  * The layer of `SLOTKEEPER_…` variables. An empty one is absent: that is how an unset value reaches a container. A value
@@ -18,10 +21,20 @@ export function readEnvironment(environment: Environment): { readonly tree: Tree
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith(PREFIX) || value === undefined || value === "") continue;
     const key = known.get(name);
-    if (key === undefined) problems.push(`Unknown variable \`${name}\` (environment)`);
-    else setAt(tree, key.path, parse(value, key.schema));
+    if (key !== undefined) setAt(tree, key.path, parse(value, key.schema));
+    else if (!isOfACluster(name, value)) problems.push(unknownVariable(name, known.keys()));
   }
   return { tree, problems };
+}
+
+function isOfACluster(name: string, value: string): boolean {
+  if (name.startsWith(`${PREFIX}SERVICE_`) || OF_A_CLUSTER.test(name)) return true;
+  return name.endsWith("_PORT") && /^(?:tcp|udp|sctp):\/\//.test(value);
+}
+
+function unknownVariable(name: string, known: Iterable<string>): string {
+  const near = nearMatch(name, known);
+  return `Unknown variable \`${name}\`${near === undefined ? "" : `: did you mean \`${near}\`?`} (environment)`;
 }
 
 function parse(text: string, schema: ConfigKeySchema): unknown {

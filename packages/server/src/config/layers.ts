@@ -1,6 +1,6 @@
 /**
  * Configuration comes in layers, the strongest last. They are laid over each other key by key: a key absent from a layer
- * keeps what lies below, and `null` is absent. Lists are values: they replace, they do not join.
+ * keeps what lies below; `null` and the empty string are absent. Lists are values: they replace, they do not join.
  */
 
 export type Tree = { readonly [key: string]: unknown };
@@ -42,9 +42,22 @@ function lay(below: Tree, above: Tree, origin: string, path: readonly string[], 
   return merged;
 }
 
-export function dropNulls(value: Tree): Tree {
-  const kept = Object.entries(value).filter(([, item]) => item !== null && item !== undefined);
-  return Object.fromEntries(kept.map(([key, item]) => [key, isTree(item) ? dropNulls(item) : item]));
+/** Without what is absent, and without remarks. */
+export function withoutAbsent(tree: Tree, isMap = false): Tree {
+  const kept: { [key: string]: unknown } = {};
+  for (const [key, value] of Object.entries(tree)) {
+    if (value === null || value === undefined || value === "" || isRemark(key, value, isMap)) continue;
+    kept[key] = isTree(value) ? withoutAbsent(value, MAPS.has(key)) : value;
+  }
+  return kept;
+}
+
+/** The keys whose own keys are names of hosts and buckets. Such a name may begin with `_`; a text is a remark there too. */
+const MAPS: ReadonlySet<string> = new Set(["hosts", "weights"]);
+
+function isRemark(key: string, value: unknown, isMap: boolean): boolean {
+  if (key.startsWith("//")) return true;
+  return (key === "notes" || key.startsWith("_")) && (!isMap || typeof value === "string");
 }
 
 export function isTree(value: unknown): value is Tree {

@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
-import { ConfigSchema } from "@slotkeeper/protocol/schemas";
-import { validator } from "../validation/validator.ts";
+import type { ServiceConfig } from "@slotkeeper/protocol";
 import { ConfigError } from "./config-error.ts";
 import { defaultTree } from "./config-keys.ts";
-import { crossProblems, doubleProblems } from "./cross-rules.ts";
+import { checkLayer, isJudgeable } from "./config-problems.ts";
+import { configWarnings } from "./config-warnings.ts";
+import { crossProblems } from "./cross-rules.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
-import { dropNulls, isTree, type Layer, mergeLayers, type Tree } from "./layers.ts";
+import { isTree, type Layer, type Merged, mergeLayers, type Tree, withoutAbsent } from "./layers.ts";
 import { type Settings, settingsOf } from "./settings.ts";
 
 export interface ConfigSources {
@@ -27,28 +28,30 @@ export interface LoadedConfig {
   readonly settings: Settings;
   readonly tree: Tree;
   readonly origins: ReadonlyMap<string, string>;
+  /** What is accepted and yet not as its author may think. */
+  readonly warnings: readonly string[];
   /** The controller's, where it has been heard; else `file:<basename>`, or `default`. */
   readonly version: string;
 }
 
-const config = validator(ConfigSchema);
-/** Without a file nobody has chosen to be reachable from elsewhere. */
-const EMBEDDED: Layer = { origin: "default", tree: { listen: "127.0.0.1:8080" } };
-/** Who is asked cannot depend on the answer. */
-const NOT_FROM_CONTROLLER = ["url", "apiPrefix"] as const;
+/** With a shared key the service may be reached from elsewhere without anybody having said where. */
+const OPEN: Layer = { origin: "default", tree: { listen: ":8080" } };
 
 /**
  * Flags over environment over controller over file over defaults, key by key. Reads everything, then speaks once: a
- * configuration with a problem throws a `ConfigError` that has all of them. Pure but for the reading of the file.
+ * configuration with a problem throws a `ConfigError` that has all of them, of shape and of combination. Pure but for
+ * the reading of the file.
  */
 export function loadConfig(sources: ConfigSources, controller?: ControllerLayer): LoadedConfig {
   const { file } = sources;
-  const given = readLayers(sources, controller);
-  const { tree, origins } = mergeLayers([...bottomOf(sources), ...given]);
-  const crossed = [...crossProblems(tree), ...doubleProblems(mergeLayers(given).tree)];
-  if (crossed.length > 0) throw new ConfigError(crossed);
+  const { layers, problems, badFields } = readLayers(sources, controller);
+  const { tree, origins } = overDefaults(layers);
+  const crossed = crossProblems(tree).filter((problem) => isJudgeable(problem, badFields));
+  const all = [...problems, ...crossed.map(({ message }) => message)];
+  if (all.length > 0) throw new ConfigError(all);
   const local = file === undefined ? "default" : `file:${basename(file)}`;
-  return { settings: settingsOf(tree), tree, origins, version: controller?.version ?? local };
+  const version = controller?.version ?? local;
+  return { settings: settingsOf(tree), tree, origins, warnings: configWarnings(tree), version };
 }
 
 /**
@@ -56,36 +59,46 @@ export function loadConfig(sources: ConfigSources, controller?: ControllerLayer)
  * say. Throws a `ConfigError` where a layer is not as it should be.
  */
 export function localSettings(sources: ConfigSources): { readonly settings: Settings; readonly tree: Tree } {
-  const { tree } = mergeLayers([...bottomOf(sources), ...readLayers(sources)]);
-  return { settings: settingsOf(tree), tree };
+  const { layers, problems } = readLayers(sources);
+  const { tree } = overDefaults(layers);
+  const settings = settingsOf(tree);
+  // With nobody to ask nothing more will come: the whole truth is told at once.
+  if (problems.length > 0 && settings.controller === undefined) loadConfig(sources);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return { settings, tree };
 }
 
-function bottomOf({ file }: ConfigSources): Layer[] {
-  return [{ origin: "default", tree: defaultTree() }, ...(file === undefined ? [EMBEDDED] : [])];
+function overDefaults(layers: readonly Layer[]): Merged {
+  const { auth } = mergeLayers(layers).tree as ServiceConfig;
+  return mergeLayers([
+    { origin: "default", tree: defaultTree() },
+    ...(auth?.enabled === true ? [OPEN] : []),
+    ...layers,
+  ]);
 }
 
-function readLayers({ file, environment = {}, flags = {} }: ConfigSources, controller?: ControllerLayer): Layer[] {
+interface ReadLayers {
+  /** Without what is wrong in them. */
+  readonly layers: readonly Layer[];
+  readonly problems: readonly string[];
+  readonly badFields: readonly string[];
+}
+
+function readLayers({ file, environment = {}, flags = {} }: ConfigSources, controller?: ControllerLayer): ReadLayers {
   const problems: string[] = [];
   const fromEnvironment = readEnvironment(environment);
   problems.push(...fromEnvironment.problems);
-  const given: Layer[] = [
+  const checked = [
     ...(file === undefined ? [] : [{ origin: `file ${basename(file)}`, tree: readFile(file, problems) }]),
     ...(controller === undefined ? [] : [{ origin: "controller", tree: controller.tree }]),
     { origin: "environment", tree: fromEnvironment.tree },
     { origin: "flag", tree: flags },
-  ].map(({ origin, tree }) => ({ origin, tree: dropNulls(tree) }));
-  for (const layer of given) problems.push(...shapeProblems(layer));
-  if (problems.length > 0) throw new ConfigError(problems);
-  return given;
-}
-
-function shapeProblems({ origin, tree }: Layer): string[] {
-  const checked = config.check(tree);
-  const problems = "value" in checked ? [] : checked.problems.map(({ message }) => `${message} (${origin})`);
-  const own = tree["controller"];
-  if (origin !== "controller" || !isTree(own)) return problems;
-  const misplaced = NOT_FROM_CONTROLLER.filter((key) => own[key] !== undefined);
-  return [...problems, ...misplaced.map((key) => `\`controller.${key}\` cannot come from the controller (controller)`)];
+  ].map(({ origin, tree }) => checkLayer({ origin, tree: withoutAbsent(tree) }));
+  return {
+    layers: checked.map(({ sound }) => sound),
+    problems: [...problems, ...checked.flatMap((layer) => layer.problems)],
+    badFields: checked.flatMap((layer) => layer.badFields),
+  };
 }
 
 function readFile(file: string, problems: string[]): Tree {

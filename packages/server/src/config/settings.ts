@@ -12,12 +12,21 @@ export interface Settings {
   readonly corsOrigins: readonly string[];
   readonly backend: Backend;
   readonly internalApiToken: string | undefined;
+  readonly limits: ServiceLimits;
   readonly identity: Identity;
   /** Undefined: there is no control plane. */
   readonly controller: ControllerAddress | undefined;
   readonly fairQueue: FairQueueConfig;
   /** Undefined: never. */
   readonly cleanupEveryMs: number | undefined;
+}
+
+/** What one service carries; infinite: no limit. */
+export interface ServiceLimits {
+  readonly connections: number;
+  readonly connectionsPerAddress: number;
+  readonly heldPolls: number;
+  readonly hosts: number;
 }
 
 export type LogLevel = NonNullable<ServiceConfig["logLevel"]>;
@@ -54,7 +63,7 @@ export function settingsOf(config: ServiceConfig): Settings {
   const header = auth?.header ?? "X-FQ-Auth";
   const cleanup = engine.cleanup;
   return {
-    listen: parseListen(config.listen ?? ":8080"),
+    listen: parseListen(config.listen ?? "127.0.0.1:8080"),
     logLevel: config.logLevel ?? "info",
     auth: auth?.enabled === true ? { header, keys: sharedKeys(config) } : undefined,
     authHeader: header,
@@ -62,6 +71,7 @@ export function settingsOf(config: ServiceConfig): Settings {
     corsOrigins: config.cors?.origins ?? [],
     backend: backendOf(config),
     internalApiToken: config.internalApiToken,
+    limits: limitsOf(config),
     identity: {
       appName: controller?.appName ?? "slotkeeper",
       appVersion: controller?.appVersion,
@@ -73,6 +83,19 @@ export function settingsOf(config: ServiceConfig): Settings {
     fairQueue: engine,
     cleanupEveryMs: cleanup?.enabled === false ? undefined : (cleanup?.intervalSeconds ?? 1800) * 1000,
   };
+}
+
+function limitsOf({ limits = {} }: ServiceConfig): ServiceLimits {
+  return {
+    connections: orUnlimited(limits.connections ?? 20_000),
+    connectionsPerAddress: orUnlimited(limits.connectionsPerAddress ?? 0),
+    heldPolls: orUnlimited(limits.heldPolls ?? 20_000),
+    hosts: orUnlimited(limits.hosts ?? 100_000),
+  };
+}
+
+function orUnlimited(limit: number): number {
+  return limit > 0 ? limit : Number.POSITIVE_INFINITY;
 }
 
 function controllerOf({ controller }: ServiceConfig): ControllerAddress | undefined {

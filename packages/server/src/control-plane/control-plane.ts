@@ -52,10 +52,29 @@ export class ControlPlane {
     }
   }
 
-  /** Says what was counted since the last push: nobody else will. */
-  async stop(): Promise<void> {
-    this.#init.clock.clearTimer(this.#timer);
-    await this.#pushQuietly();
+  /**
+   * Pushes what was counted since the last time: nobody else will. Tried again as at the start, for at most
+   * `patienceMs`; then what the controller does not know is written to the log.
+   */
+  async stop(patienceMs: number): Promise<void> {
+    const { clock, log, times } = this.#init;
+    clock.clearTimer(this.#timer);
+    const endAt = clock.now() + patienceMs;
+    for (let attempt = 1, pauseMs = times.retryMs; ; attempt++, pauseMs *= 2) {
+      try {
+        await this.push();
+        return;
+      } catch (error) {
+        if (attempt < times.attempts && clock.now() + pauseMs < endAt) {
+          await new Promise<void>((resolve) => void clock.setTimer(resolve, pauseMs));
+          continue;
+        }
+        const overview = (await this.#init.context())?.overview;
+        const counts = overview === undefined ? {} : this.#metrics.untaken(overview.counts);
+        log.error("the controller did not take the last metrics: these counts are only here", { counts, error });
+        return;
+      }
+    }
   }
 
   async #turn(): Promise<void> {

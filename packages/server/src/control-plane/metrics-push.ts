@@ -48,6 +48,11 @@ export class MetricsPush {
     return pushed;
   }
 
+  /** What the controller is not known to have taken. */
+  untaken(counts: QueueCounts): Record<string, number> {
+    return difference(counts, this.#taken);
+  }
+
   async #push(context: () => Promise<PushContext>): Promise<void> {
     if (this.#unsure !== undefined) await this.#send((await context()).address, this.#unsure, true);
     const now = await context();

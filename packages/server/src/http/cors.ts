@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import type { Exchange } from "./exchange.ts";
 
 /** Lets browsers of the named origins call. Sets the headers every answer needs; true: it was a preflight, answered. */
@@ -5,8 +6,8 @@ export function applyCors(exchange: Exchange, origins: readonly string[], authHe
   const { request, response } = exchange;
   if (origins.length === 0) return false;
   response.setHeader("Vary", "Origin");
-  const origin = request.headers.origin;
-  if (origin === undefined || !(origins.includes(origin) || origins.includes("*"))) return false;
+  const { origin } = request.headers;
+  if (origin === undefined || !isListed(origin, origins)) return false;
   response.setHeader("Access-Control-Allow-Origin", origin);
   response.setHeader("Access-Control-Expose-Headers", "Retry-After, X-Request-Id");
   if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) return false;
@@ -16,4 +17,26 @@ export function applyCors(exchange: Exchange, origins: readonly string[], authHe
     "Access-Control-Max-Age": 600,
   });
   return true;
+}
+
+/**
+ * Whether a page of another origin sent this by way of a browser: it needs no permission to post plain text. Where no
+ * key is asked for, that alone would let any page on the web act for whoever looks at it. A page of this service's own
+ * origin may, unless that is a name: a name can be made to point here by its owner.
+ */
+export function isFromForeignPage({ headers }: IncomingMessage, origins: readonly string[]): boolean {
+  const { origin, host = "" } = headers;
+  if (origin === undefined || isListed(origin, origins)) return false;
+  return !(isOwnOrigin(origin, host) && OWN_HOST.test(host));
+}
+
+export function isOwnOrigin(origin: string, host: string): boolean {
+  return origin.replace(/^https?:\/\//, "") === host;
+}
+
+/** An address or localhost: nobody else can make these point here. */
+const OWN_HOST = /^(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]+\])(?::\d+)?$/i;
+
+function isListed(origin: string, origins: readonly string[]): boolean {
+  return origins.includes(origin) || origins.includes("*");
 }

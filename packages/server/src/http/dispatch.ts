@@ -1,34 +1,45 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { newRequestId } from "../tokens/random-names.ts";
-import { applyCors } from "./cors.ts";
+import { applyCors, isFromForeignPage } from "./cors.ts";
 import { Exchange } from "./exchange.ts";
 import type { BodyHandler } from "./handler.ts";
 import { readBody } from "./read-body.ts";
+import { answerTooBusy, type LimitName } from "./refusals.ts";
+import { hasOneHost, normaliseTarget } from "./request-target.ts";
 import { allowedMethods, findRoute, takesMethod } from "./router.ts";
 import type { ServiceContext } from "./service-context.ts";
 
-/** One request: found, admitted, read, handled, logged. Nothing a request does reaches beyond it. */
+/**
+ * One request: found, admitted, read, handled, logged. Nothing a request does reaches beyond it. `refusal`: its
+ * connection is one too many.
+ */
 export async function dispatch(
   request: IncomingMessage,
   response: ServerResponse,
   context: ServiceContext,
+  refusal: LimitName | undefined,
 ): Promise<void> {
   const startedAt = performance.now();
+  normaliseTarget(request);
   const exchange = new Exchange(request, response, requestIdOf(request), pathOf(request));
   if (context.held.isDraining) response.setHeader("Connection", "close");
   try {
-    await serve(exchange, context);
+    if (refusal !== undefined) answerTooBusy(exchange, refusal, { Connection: "close" });
+    else await serve(exchange, context);
   } catch (error) {
-    context.log.error("request failed", { requestId: exchange.id, path: exchange.path, error });
+    context.requestLog.failed(exchange, error);
     if (response.headersSent) response.destroy();
     else exchange.problem("INTERNAL");
   }
-  logDone(exchange, startedAt, context);
+  context.requestLog.done(exchange, performance.now() - startedAt);
 }
 
 function serve(exchange: Exchange, context: ServiceContext): void | Promise<void> {
   const { request } = exchange;
   const { guards, config } = context.live;
+  if (!hasOneHost(request)) {
+    return exchange.problem("BAD_REQUEST", "Expected exactly one `Host` header", { headers: { Connection: "close" } });
+  }
   const bound = findRoute(exchange.path);
   if (bound === undefined) return exchange.problem("NOT_FOUND");
   const { route } = bound;
@@ -36,7 +47,7 @@ function serve(exchange: Exchange, context: ServiceContext): void | Promise<void
   if (route.audience === "caller" && applyCors(exchange, corsOrigins, authHeader)) return;
   // To those it is not for, an internal route does not exist; that is said before anything else about it.
   const isHidden = route.audience !== "public" && route.audience !== "caller";
-  const isAdmitted = guards.admits(route.audience, request);
+  const isAdmitted = guards.admits(route.audience, request, context.isBoundToLoopback());
   if (isHidden && !isAdmitted) return exchange.problem("NOT_FOUND");
   if (!takesMethod(route, request.method)) {
     return exchange.problem("METHOD_NOT_ALLOWED", undefined, { headers: { Allow: allowedMethods(route) } });
@@ -45,6 +56,9 @@ function serve(exchange: Exchange, context: ServiceContext): void | Promise<void
     return exchange.problem("UNAUTHORIZED", undefined, {
       headers: { "WWW-Authenticate": `SharedKey header="${authHeader}"` },
     });
+  }
+  if (route.audience === "caller" && config.settings.auth === undefined && isFromForeignPage(request, corsOrigins)) {
+    return exchange.problem("FOREIGN_ORIGIN");
   }
   return "plain" in bound ? bound.plain(exchange, context) : serveBody(exchange, bound.body, context);
 }
@@ -71,18 +85,4 @@ function requestIdOf({ headers }: IncomingMessage): string {
 function pathOf({ url = "/" }: IncomingMessage): string {
   const query = url.indexOf("?");
   return query === -1 ? url : url.slice(0, query);
-}
-
-/** Refusals are logged at info, failures at warn, all else at debug: a busy service must not be a busy log. */
-function logDone(
-  { request, response, id, path, problemCode }: Exchange,
-  startedAt: number,
-  { log }: ServiceContext,
-): void {
-  const status = response.writableEnded ? response.statusCode : 0;
-  const level = status >= 500 ? "warn" : status >= 400 ? "info" : "debug";
-  if (!log.isOn(level)) return;
-  const durationMs = Math.round(performance.now() - startedAt);
-  const outcome = status === 0 ? { hungUp: true } : { status, code: problemCode };
-  log[level]("request", { requestId: id, method: request.method, path, ...outcome, durationMs });
 }

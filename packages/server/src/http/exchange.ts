@@ -4,6 +4,9 @@ import type { FieldProblem } from "../validation/field-problem.ts";
 
 export type Headers = { readonly [name: string]: string | number };
 
+/** A browser is to believe what the content type says. */
+export const NO_SNIFF = { "X-Content-Type-Options": "nosniff" } as const;
+
 /** One request and its answer. */
 export class Exchange {
   readonly request: IncomingMessage;
@@ -27,7 +30,7 @@ export class Exchange {
   }
 
   noContent(headers?: Headers): void {
-    this.response.writeHead(204, { "X-Request-Id": this.id, ...headers });
+    this.response.writeHead(204, { ...NO_SNIFF, "X-Request-Id": this.id, ...headers });
     this.response.end();
   }
 
@@ -50,6 +53,7 @@ export class Exchange {
       "Content-Type": type,
       "Content-Length": bytes,
       "Cache-Control": "no-store",
+      ...NO_SNIFF,
       "X-Request-Id": this.id,
     };
     response.writeHead(status, headers === undefined ? own : { ...own, ...headers });

@@ -2,6 +2,8 @@ import type { IncomingMessage } from "node:http";
 import type { Audience } from "@slotkeeper/protocol/schemas";
 import type { Settings } from "../config/settings.ts";
 import { SecretSet } from "../tokens/secret-compare.ts";
+import { isOwnOrigin } from "./cors.ts";
+import { isLoopback } from "./loopback.ts";
 
 /** Who may call what, for one configuration. */
 export class Guards {
@@ -15,7 +17,8 @@ export class Guards {
     this.#internal = internalApiToken === undefined ? undefined : new SecretSet([internalApiToken]);
   }
 
-  admits(audience: Audience, request: IncomingMessage): boolean {
+  /** `isBoundToLoopback`: nobody but this machine reaches the listener. */
+  admits(audience: Audience, request: IncomingMessage, isBoundToLoopback: boolean): boolean {
     switch (audience) {
       case "public":
         return true;
@@ -24,7 +27,8 @@ export class Guards {
       case "internal":
         return this.#hasBearer(request);
       case "operator":
-        return this.#internal === undefined ? isOnThisMachine(request) : this.#hasBearer(request);
+        if (this.#internal !== undefined) return this.#hasBearer(request);
+        return isBoundToLoopback && isOnThisMachine(request);
       case "scraper":
         return this.#internal === undefined || this.#hasBearer(request);
     }
@@ -41,14 +45,17 @@ function headerOf({ headers }: IncomingMessage, name: string): string {
   return typeof value === "string" ? value : "";
 }
 
+/** What a proxy in between says of itself. */
+const OF_A_PROXY = /^(?:forwarded|x-forwarded-.*|via|x-real-ip|cf-.*)$/;
+
 /**
  * A person at this machine, and nobody a proxy on this machine speaks for; nor a browser that a page elsewhere has sent
  * here, be it under a name of its own or under ours.
  */
 function isOnThisMachine({ socket, headers }: IncomingMessage): boolean {
-  const peer = (socket.remoteAddress ?? "").replace(/^::ffff:/, "");
-  if (peer !== "::1" && !peer.startsWith("127.")) return false;
-  if (!/^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i.test(headers.host ?? "")) return false;
-  if (headers.origin !== undefined && headers.origin.replace(/^https?:\/\//, "") !== headers.host) return false;
-  return !Object.keys(headers).some((name) => name === "forwarded" || name.startsWith("x-forwarded-"));
+  const { host = "", origin } = headers;
+  if (!isLoopback(socket.remoteAddress ?? "")) return false;
+  if (!/^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i.test(host)) return false;
+  if (origin !== undefined && !isOwnOrigin(origin, host)) return false;
+  return !Object.keys(headers).some((name) => OF_A_PROXY.test(name));
 }

@@ -2,15 +2,27 @@ import type { ServerResponse } from "node:http";
 import type { CallSignal } from "@slotkeeper/queue";
 import type { Exchange } from "./exchange.ts";
 
+const MOST_PER_SESSION = 16;
+
 /**
  * The calls that are held open.
  *
  * H1 a caller that hangs up is noticed at once: the call's signal aborts, and nothing is answered. H2 when the service
- * stops, every held call is answered with what is so now, and none is held any more.
+ * stops, every held call is answered with what is so now, and none is held any more. H3 at most `limit` are held, on
+ * however few connections: one more is refused. H4 of one session some are held, as many as a client may have by
+ * mistake: one more is answered at once.
  */
 export class HeldCalls {
   readonly #open = new Set<HeldCall>();
+  readonly #perSession = new Map<string, number>();
+  readonly #limit: () => number;
+  readonly #refuse: (exchange: Exchange, limit: number) => void;
   #isDraining = false;
+
+  constructor(limit: () => number, refuse: (exchange: Exchange, limit: number) => void) {
+    this.#limit = limit;
+    this.#refuse = refuse;
+  }
 
   get size(): number {
     return this.#open.size;
@@ -20,16 +32,25 @@ export class HeldCalls {
     return this.#isDraining;
   }
 
-  /** `atOnce` asks the same without waiting. Undefined: the caller left. */
+  /** `atOnce` asks the same without waiting. Undefined: the caller left, or was refused. `session`: where it is known. */
   async hold<T>(
-    { response }: Exchange,
+    exchange: Exchange,
     call: (signal: CallSignal) => Promise<T>,
     atOnce: () => Promise<T>,
+    session?: string,
   ): Promise<T | undefined> {
+    const { response } = exchange;
     if (response.destroyed) return undefined;
     if (this.#isDraining) return atOnce();
+    if (session !== undefined && (this.#perSession.get(session) ?? 0) >= MOST_PER_SESSION) return atOnce();
+    const limit = this.#limit();
+    if (this.#open.size >= limit) {
+      this.#refuse(exchange, limit);
+      return undefined;
+    }
     const held = new HeldCall(response);
     this.#open.add(held);
+    this.#count(session, 1);
     try {
       return await call(held);
     } catch (error) {
@@ -38,7 +59,15 @@ export class HeldCalls {
       throw error;
     } finally {
       this.#open.delete(held);
+      this.#count(session, -1);
     }
+  }
+
+  #count(session: string | undefined, change: 1 | -1): void {
+    if (session === undefined) return;
+    const count = (this.#perSession.get(session) ?? 0) + change;
+    if (count === 0) this.#perSession.delete(session);
+    else this.#perSession.set(session, count);
   }
 
   drain(): void {

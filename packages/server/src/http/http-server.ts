@@ -1,24 +1,66 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { PROBLEMS } from "@slotkeeper/protocol";
 import type { ListenAddress } from "../config/settings.ts";
+import { LogThrottle } from "../log/log-throttle.ts";
+import { newRequestId } from "../tokens/random-names.ts";
+import { Connections, destroyIn } from "./connections.ts";
 import { dispatch } from "./dispatch.ts";
+import { connectionsAllowed } from "./file-limit.ts";
+import { isLoopback } from "./loopback.ts";
 import type { ServiceContext } from "./service-context.ts";
 
 /** Longer than the idle timeout of common balancers (60 s): the balancer closes first, and never writes into a closed connection. */
 const KEEP_ALIVE_MS = 75_000;
 /** For the request to arrive; how long it is held afterwards is not limited by it. */
 const RECEIVE_MS = 30_000;
+/** For its head alone: that is one packet, and a caller that dribbles it has something else in mind. */
+const RECEIVE_HEAD_MS = 10_000;
+/** How often connections are looked at for the two above. */
+const CHECK_EVERY_MS = 2_000;
 /** Ten thousand clients may come back at once after a restart. */
 const BACKLOG = 4096;
+/** For an answer to reach a caller whose connection is being cut. */
+const LINGER_MS = 500;
 
 export class HttpServer {
   readonly #server: Server;
+  readonly #connections: Connections;
+  readonly #context: ServiceContext;
+  readonly #throttle = new LogThrottle({ burst: 10, everyMs: 6_000 });
 
   constructor(context: ServiceContext) {
-    const options = { keepAliveTimeout: KEEP_ALIVE_MS, headersTimeout: RECEIVE_MS, requestTimeout: RECEIVE_MS };
-    this.#server = createServer(options, (request, response) => void dispatch(request, response, context));
-    this.#server.on("clientError", refuse);
+    this.#context = context;
+    const options = {
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      headersTimeout: RECEIVE_HEAD_MS,
+      requestTimeout: RECEIVE_MS,
+      connectionsCheckingInterval: CHECK_EVERY_MS,
+      // Answered as any other mistake is, by `dispatch`.
+      requireHostHeader: false,
+    };
+    const { refusals } = context;
+    const limits = () => context.live.config.settings.limits;
+    this.#connections = new Connections({ limits, allowed: connectionsAllowed(), refusals });
+    const serve = (request: IncomingMessage, response: ServerResponse) => {
+      void dispatch(request, response, context, this.#connections.refusalOf(request.socket));
+    };
+    this.#server = createServer(options, serve);
+    // None is dropped, whatever their number (their size is limited): what a proxy says of itself comes last.
+    this.#server.maxHeadersCount = 0;
+    this.#server.on("checkExpectation", serve);
+    this.#connections.watch(this.#server);
+    this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => this.#refuse(error, socket));
+  }
+
+  get connections(): number {
+    return this.#connections.size;
+  }
+
+  /** Whether only this machine can reach it. Known once it listens. */
+  get isBoundToLoopback(): boolean {
+    const bound = this.#server.address() as AddressInfo | null;
+    return bound !== null && isLoopback(bound.address);
   }
 
   listen({ host, port }: ListenAddress): Promise<AddressInfo> {
@@ -42,24 +84,42 @@ export class HttpServer {
   closeAllConnections(): void {
     this.#server.closeAllConnections();
   }
+
+  /** What is not HTTP gets an answer all the same, where the connection can still carry one; then it is cut. */
+  #refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+    if (error.code === "ECONNRESET" || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const { log, telemetry } = this.#context;
+    const requestId = newRequestId();
+    telemetry.instruments.badRequests++;
+    const unlogged = this.#throttle.take();
+    if (unlogged !== undefined)
+      log.info("not HTTP", { requestId, peer: socket.remoteAddress, reason: error.code, unlogged });
+    socket.end(parserAnswer(error, requestId));
+    const cut = destroyIn(socket, LINGER_MS);
+    socket.once("close", () => clearTimeout(cut));
+  }
 }
 
-/** What is not HTTP gets an answer all the same, where the connection can still carry one. */
-function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const isTooLarge = error.code === "HPE_HEADER_OVERFLOW";
-  const isTooSlow = error.code === "ERR_HTTP_REQUEST_TIMEOUT";
-  const status = isTooLarge
-    ? "431 Request Header Fields Too Large"
-    : isTooSlow
-      ? "408 Request Timeout"
-      : "400 Bad Request";
+const STATUS_OF: { readonly [code: string]: string } = {
+  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
+  ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
+};
+
+function parserAnswer({ code = "" }: NodeJS.ErrnoException, requestId: string): string {
+  const status = STATUS_OF[code] ?? "400 Bad Request";
   const problem = { ...PROBLEMS.BAD_REQUEST, status: Number(status.slice(0, 3)) };
   const body = JSON.stringify({ type: "urn:slotkeeper:problem:bad-request", ...problem, code: "BAD_REQUEST" });
-  socket.end(
-    `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
+  const head = [
+    `HTTP/1.1 ${status}`,
+    "Connection: close",
+    "Content-Type: application/problem+json",
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    "Cache-Control: no-store",
+    "X-Content-Type-Options: nosniff",
+    `X-Request-Id: ${requestId}`,
+  ];
+  return `${head.join("\r\n")}\r\n\r\n${body}`;
 }

@@ -1,22 +1,31 @@
 import { LIMITS } from "@slotkeeper/protocol";
 import { PATTERNS } from "@slotkeeper/protocol/schemas";
+import { overrideOf } from "@slotkeeper/queue";
 import type { FieldProblem } from "../validation/field-problem.ts";
+import { nearMatch } from "../validation/near-match.ts";
 import type { Exchange } from "./exchange.ts";
-import { type NamedHost, namedHost } from "./host-key.ts";
+import { hostKey, type NamedHost, plainName } from "./host-key.ts";
 import type { ServiceContext } from "./service-context.ts";
 
-const PRINTABLE = new RegExp(PATTERNS.printable.source);
+const PRINTABLE = new RegExp(PATTERNS.printable.source, "u");
 /** SHA-256 in hex: what the service makes of a name. Nobody names a host so. */
-const KEY = /^[0-9a-f]{64}$/;
+const KEY = /^[0-9a-f]{64}$/i;
 
 type Found = NamedHost | { readonly errors: readonly FieldProblem[] };
 
 /** The host an operator means: a name, or a key as the state tells it. Keys that do not look like one need `?by=key`. */
-export function operatorsHost(exchange: Exchange, text: string, { queue }: ServiceContext): Found {
+export function operatorsHost(exchange: Exchange, text: string, { queue, live }: ServiceContext): Found {
   const by = queryOf(exchange).get("by");
   const errors: FieldProblem[] = [];
   if (by !== null && by !== "key" && by !== "name") {
     errors.push({ field: "by", message: `Expected \`by\` to be \`key\` or \`name\`, got ${JSON.stringify(by)}` });
+  }
+  const isNew = queryOf(exchange).get("new");
+  if (isNew !== null && isNew !== "true" && isNew !== "false") {
+    errors.push({
+      field: "new",
+      message: `Expected \`new\` to be \`true\` or \`false\`, got ${JSON.stringify(isNew)}`,
+    });
   }
   const isKey = by === "key" || (by !== "name" && KEY.test(text));
   const most = isKey ? LIMITS.hostnameHashLength : LIMITS.hostnameLength;
@@ -25,8 +34,32 @@ export function operatorsHost(exchange: Exchange, text: string, { queue }: Servi
     errors.push({ field: "host", message });
   }
   if (errors.length > 0) return { errors };
-  if (isKey) return { host: text, hostname: queue.glance(text)?.hostname };
-  return namedHost({ hostname: text }) as NamedHost;
+  if (!isKey) return { host: hostKey(plainName(text)), hostname: plainName(text) };
+  const host = text.toLowerCase();
+  return { host, hostname: queue.glance(host)?.hostname ?? live.hosts.names.get(host) };
+}
+
+/**
+ * Why an operator's action on this host is refused, where nothing shows that the host exists: its name may be mistyped,
+ * and nobody would notice. A host is known to the queue, to the store or to the configuration, or the call says
+ * `new=true`. A service that knows no host at all takes any: there is nothing its name could be a slip of.
+ */
+export async function unknownHost(
+  exchange: Exchange,
+  { host, hostname }: Pick<NamedHost, "host"> & Partial<NamedHost>,
+  { queue, live, telemetry }: ServiceContext,
+): Promise<string | undefined> {
+  if (queryOf(exchange).get("new") === "true" || queue.glance(host) !== undefined) return undefined;
+  const { hosts } = live.config.settings.fairQueue;
+  if (hostname !== undefined && hosts !== undefined && overrideOf(hosts, hostname) !== undefined) return undefined;
+  const stored = new Set(await telemetry.reader.keys());
+  const here = [...queue.hostKeys()];
+  const isAnyKnown = stored.size + here.length + live.hosts.names.size > 0;
+  if (stored.has(host) || !isAnyKnown) return undefined;
+  const names = here.map((key) => queue.glance(key)?.hostname).filter((name) => name !== undefined);
+  const near = hostname === undefined ? undefined : nearMatch(hostname, [...names, ...live.hosts.names.values()]);
+  const hint = near === undefined ? "" : ` Did you mean \`${near}\`?`;
+  return `No host ${JSON.stringify(hostname ?? host)} is known.${hint} To prepare a host that has not been used yet, add \`?new=true\`.`;
 }
 
 /** The segment at this place, counted from the API's prefix; undefined: it does not decode. */

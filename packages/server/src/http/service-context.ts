@@ -8,6 +8,8 @@ import type { OpenStore } from "../store/open-store.ts";
 import type { QueryTokens } from "../tokens/query-tokens.ts";
 import type { Guards } from "./guards.ts";
 import type { HeldCalls } from "./held-calls.ts";
+import type { Refusals } from "./refusals.ts";
+import type { RequestLog } from "./request-log.ts";
 
 /** What a refresh replaces, as a whole: a request sees one configuration from its beginning to its end. */
 export interface Live {
@@ -28,7 +30,9 @@ export interface ServiceContext {
   readonly queue: FairQueue;
   readonly opened: OpenStore;
   readonly held: HeldCalls;
-  readonly log: Logger;
+  readonly refusals: Refusals;
+  readonly requestLog: RequestLog;
+  readonly log: Logger & { readonly lost: number };
   /** Its name in the fleet, new with every start. */
   readonly instance: string;
   /** `controller.instanceId`, else the same: what headers and the control plane are told. */
@@ -37,6 +41,9 @@ export interface ServiceContext {
   readonly live: Live;
   readonly telemetry: Telemetry;
   readonly presence: Presence;
+  /** Open connections. */
+  connections(): number;
+  isBoundToLoopback(): boolean;
   now(): number;
   isOnFallback(): boolean;
   refresh(): Promise<void>;

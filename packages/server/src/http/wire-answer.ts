@@ -43,6 +43,9 @@ export function wireAnswer(
   }
 }
 
+/** At most what a 32-bit number holds: neither JSON nor a header can carry infinity. */
+const MOST_SECONDS = 2 ** 31 - 1;
+
 function wholeSeconds(ms: number): number {
-  return Math.max(1, Math.ceil(ms / 1000));
+  return Math.min(MOST_SECONDS, Math.max(1, Math.ceil(ms / 1000)));
 }

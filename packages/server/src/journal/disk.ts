@@ -7,12 +7,17 @@ export interface JournalDisk {
 }
 
 export interface PreparedFile {
-  /** Puts it in the file's place. After a failure either may be there. */
+  /**
+   * Puts it in the file's place. After a failure either may be there. Rejects with a `JournalReplacedError` where another
+   * file than the one that was read or written last is in that place.
+   */
   commit(): Promise<AppendFile>;
 }
 
 export interface AppendFile {
-  /** After a failure any part of it may be there: nothing more may be appended. */
+  /** Resolves when the bytes are safe in the file that is the journal. After a failure any part of them may be there: nothing more may be appended. */
   append(bytes: Uint8Array): Promise<void>;
+  /** Rejects where the file is no longer as it was written; with a `JournalReplacedError` where another is in its place. */
+  check(): Promise<void>;
   close(): Promise<void>;
 }

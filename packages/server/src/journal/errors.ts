@@ -1,4 +1,4 @@
-/** What can be wrong with a journal. The first two refuse the start; the third passes by itself when the disk does. */
+/** What can be wrong with a journal. The first three refuse the start; the last passes by itself when the disk does. */
 
 export class JournalCorruptError extends Error {
   override readonly name = "JournalCorruptError";
@@ -25,6 +25,27 @@ export class JournalLockedError extends Error {
   constructor(path: string, holder: string) {
     super(`The journal ${path} is in use by ${holder}. Two processes must not share one: each would grant every slot.`);
     this.path = path;
+  }
+}
+
+/** What is at the path must not be replaced by a journal, or cannot be guarded by its lock. */
+export class JournalPathError extends Error {
+  override readonly name = "JournalPathError";
+  readonly code = "JOURNAL_PATH";
+  readonly path: string;
+
+  constructor(path: string, problem: string) {
+    super(`The journal ${path} cannot be used: ${problem}`);
+    this.path = path;
+  }
+}
+
+/** Another file has taken the journal's place while it was open: whoever put it there may be granting already. */
+export class JournalReplacedError extends Error {
+  override readonly name = "JournalReplacedError";
+
+  constructor(path: string) {
+    super(`another file has taken the place of ${path}`);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from "slotkeeper";
 import type { AppendFile, JournalDisk } from "./disk.ts";
 import { encodeEntry, type JournalEntry } from "./entry.ts";
-import { StoreUnwritableError } from "./errors.ts";
+import { JournalReplacedError, StoreUnwritableError } from "./errors.ts";
 import { encodeFirstLine, encodeFrame } from "./frame.ts";
 
 export interface JournalInit {
@@ -62,7 +62,7 @@ const DEFER_MS = 50;
  * | writable   | a write, sync or rename failed   | unwritable: nothing more is written to that file                |
  * | unwritable | `retryMs` passed, snapshot fails | unwritable                                                      |
  * | unwritable | `retryMs` passed, snapshot goes  | writable, with everything that happened, answered or not        |
- * | any        | `close`, lock lost               | closed                                                          |
+ * | any        | `close`, lock lost, file replaced| closed                                                          |
  *
  * J1 `kept()` resolves only when every entry appended before it is on the disk. J2 entries reach the disk in the order
  * appended; what is there after a crash is a prefix. J3 while it is not writable `admit` throws, so that nothing is
@@ -122,6 +122,15 @@ export class Journal {
   kept(): Promise<void> | undefined {
     if (this.#next !== undefined) this.#start();
     return (this.#next ?? this.#current)?.kept;
+  }
+
+  /** Looks whether the file is still as it was written, so that one that was deleted is written anew before a crash. */
+  async verify(): Promise<void> {
+    const state = this.#state;
+    if (state.kind !== "writable" || this.#current !== undefined) return;
+    await state.file.check().catch((error: unknown) => {
+      if (this.#state === state) this.#fail(error);
+    });
   }
 
   /** Keeps what was appended, then stops. */
@@ -216,6 +225,12 @@ export class Journal {
     const before = this.#state;
     if (before.kind === "closed") return;
     const { clock, retryMs, onEvent } = this.#init;
+    if (cause instanceof JournalReplacedError) {
+      // Writing it anew would undo what the other has promised.
+      onEvent({ type: "lock-lost" });
+      void this.abandon(cause.message);
+      return;
+    }
     if (before.kind === "writable") void before.file.close().catch(() => {});
     const since = before.kind === "unwritable" ? before.since : clock.now();
     this.#state = { kind: "unwritable", error: cause, since };

@@ -1,11 +1,26 @@
-import { type FileHandle, open, readFile, rename, rm } from "node:fs/promises";
+import type { BigIntStats } from "node:fs";
+import { constants, type FileHandle, lstat, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { AppendFile, JournalDisk, PreparedFile } from "./disk.ts";
+import { JournalPathError, JournalReplacedError } from "./errors.ts";
 
-/** A file of the machine. It holds slot tokens and signing keys: only its owner may read it. */
+/** Which file, whatever it is called. */
+type FileId = Pick<BigIntStats, "dev" | "ino">;
+
+/** What writes to it adds at its end, wherever that is by now: a file that others have cut then shows by its size. */
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_APPEND | constants.O_NOFOLLOW;
+
+/**
+ * A file of the machine. It holds slot tokens and signing keys: only its owner may read it.
+ *
+ * N1 nothing but the journal itself is ever replaced: what is no regular file is refused, and so is a file that came to
+ * its place since. N2 a successor is a new file: one that lies there already, or a link, is removed, not used.
+ */
 export class NodeDisk implements JournalDisk {
   readonly #path: string;
   readonly #successor: string;
+  /** The file that is the journal; undefined: there was none. */
+  #ours: FileId | undefined;
 
   constructor(path: string) {
     this.#path = path;
@@ -13,16 +28,13 @@ export class NodeDisk implements JournalDisk {
   }
 
   async read(): Promise<Uint8Array | undefined> {
-    try {
-      return await readFile(this.#path);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-      throw error;
-    }
+    this.#ours = await regularFile(this.#path);
+    return this.#ours === undefined ? undefined : await readFile(this.#path);
   }
 
   async prepare(content: Uint8Array): Promise<PreparedFile> {
-    const handle = await open(this.#successor, "w", 0o600);
+    await rm(this.#successor, { force: true });
+    const handle = await open(this.#successor, NEW_FILE, 0o600);
     try {
       await handle.writeFile(content);
       await handle.sync();
@@ -31,37 +43,91 @@ export class NodeDisk implements JournalDisk {
       await rm(this.#successor, { force: true }).catch(() => {});
       throw error;
     }
-    return { commit: () => this.#commit(handle) };
+    return { commit: () => this.#commit(handle, content.length) };
   }
 
-  async #commit(handle: FileHandle): Promise<AppendFile> {
+  async #commit(handle: FileHandle, size: number): Promise<AppendFile> {
     try {
+      const id = await handle.stat({ bigint: true });
+      const there = await statsOf(this.#path);
+      if (there !== undefined && !isSame(there, this.#ours)) throw new JournalReplacedError(this.#path);
       await rename(this.#successor, this.#path);
+      this.#ours = id;
       await syncFolder(dirname(this.#path));
+      return new NodeAppendFile(handle, this.#path, id, size);
     } catch (error) {
       await handle.close().catch(() => {});
       throw error;
     }
-    return new NodeAppendFile(handle);
   }
 }
 
-/** The handle stays where the last write ended, whatever the file is called by now. */
+/** The handle stays with the file, whatever happens to its name: after every write both are looked at. */
 class NodeAppendFile implements AppendFile {
   readonly #handle: FileHandle;
+  readonly #path: string;
+  readonly #id: FileId;
+  #size: number;
+  #appends = 0;
 
-  constructor(handle: FileHandle) {
+  constructor(handle: FileHandle, path: string, id: FileId, size: number) {
     this.#handle = handle;
+    this.#path = path;
+    this.#id = id;
+    this.#size = size;
   }
 
   async append(bytes: Uint8Array): Promise<void> {
+    this.#appends++;
     await this.#handle.writeFile(bytes);
     await this.#handle.datasync();
+    this.#size += bytes.length;
+    this.#judge(await statsOf(this.#path));
+  }
+
+  async check(): Promise<void> {
+    const appends = this.#appends;
+    const there = await statsOf(this.#path);
+    // One that was written meanwhile is judged by its own look.
+    if (appends === this.#appends) this.#judge(there);
   }
 
   close(): Promise<void> {
     return this.#handle.close();
   }
+
+  #judge(there: BigIntStats | undefined): void {
+    if (there === undefined) throw new Error("the file was deleted");
+    if (!isSame(there, this.#id)) throw new JournalReplacedError(this.#path);
+    if (there.size !== BigInt(this.#size)) {
+      throw new Error(`the file has ${there.size} bytes where ${this.#size} were written: somebody changed it`);
+    }
+  }
+}
+
+/** The file at the path, if there is one. Throws a `JournalPathError` where a journal must not take its place. */
+export async function regularFile(path: string): Promise<FileId | undefined> {
+  const there = await statsOf(path);
+  if (there === undefined) return undefined;
+  if (!there.isFile()) throw new JournalPathError(path, "it is not a regular file. Nothing was changed.");
+  if (there.nlink > 1n) {
+    const advice =
+      "Each would have a lock of its own, and two processes would grant every slot. Remove the other name.";
+    throw new JournalPathError(path, `the file has more than one name (a hard link). ${advice}`);
+  }
+  return there;
+}
+
+/** Of the thing at the path itself, not of what it may point to. */
+async function statsOf(path: string): Promise<BigIntStats | undefined> {
+  return lstat(path, { bigint: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+}
+
+function isSame(one: FileId, other: FileId | undefined): boolean {
+  return one.dev === other?.dev && one.ino === other.ino;
 }
 
 /** A rename is durable when its folder is. */

@@ -8,7 +8,7 @@ import { JournalCorruptError } from "./errors.ts";
 import { FrameDamage, type Frames, readFrames } from "./frame.ts";
 import { Journal, type JournalEvent, type JournalHealth } from "./journal.ts";
 import { JournaledStore } from "./journaled-store.ts";
-import { NodeDisk } from "./node-disk.ts";
+import { NodeDisk, regularFile } from "./node-disk.ts";
 import { ProcessLock } from "./process-lock.ts";
 import { Restored } from "./restore.ts";
 
@@ -24,6 +24,8 @@ export interface JournaledStoreOptions {
   readonly retryMs?: number;
   /** The least size at which the file is written anew. */
   readonly compactAfterBytes?: number;
+  /** How often the lock and the file are looked at. */
+  readonly beatMs?: number;
   /** In place of a file and its lock: for tests. */
   readonly disk?: JournalDisk;
 }
@@ -40,7 +42,7 @@ export interface JournaledMemoryStore {
 
 /**
  * Opens the journal at `path`, or begins one, and the store it describes. Throws `JournalLockedError`,
- * `JournalCorruptError`, and an error with the system's as `cause` when the file cannot be read or its lock not be made.
+ * `JournalCorruptError`, `JournalPathError`, and an error with the system's as `cause` when the file cannot be read or its lock not be made.
  * A disk without room for the file is no error: the store opens, grants nothing, and recovers by itself.
  */
 export async function openJournaledMemoryStore(options: JournaledStoreOptions): Promise<JournaledMemoryStore> {
@@ -62,7 +64,11 @@ async function open(options: JournaledStoreOptions): Promise<JournaledMemoryStor
     options.onEvent?.({ type: "lock-lost" });
     void guarded?.abandon(LOST);
   };
-  const lock = options.disk === undefined ? await ProcessLock.take({ path, onLost }) : undefined;
+  const onBeat = () => void guarded?.verify();
+  // Before the lock: beside a device there is no place for one.
+  if (options.disk === undefined) await regularFile(path);
+  const lock =
+    options.disk === undefined ? await ProcessLock.take({ path, beatMs: options.beatMs, onLost, onBeat }) : undefined;
   try {
     const disk = options.disk ?? new NodeDisk(path);
     const content = framesOf(path, await disk.read());

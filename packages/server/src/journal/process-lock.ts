@@ -1,4 +1,4 @@
-import { readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { JournalLockedError } from "./errors.ts";
@@ -7,9 +7,11 @@ import { isAlive, type ProcessIdentity, thisProcess } from "./process-identity.t
 export interface ProcessLockOptions {
   /** What is guarded; the lock is a file beside it. */
   readonly path: string;
-  readonly beatMs?: number;
+  readonly beatMs?: number | undefined;
   /** Called once, when another process took this one for dead. */
   readonly onLost: () => void;
+  /** Called at every beat while it is held. */
+  readonly onBeat?: () => void;
 }
 
 /**
@@ -20,46 +22,73 @@ export interface ProcessLockOptions {
  * that are never used again, so taking down a dead one's cannot hit a living one's. K2 a crash leaves a sign behind, but
  * not in the way: a process that is gone, or whose number was given to another, holds nothing. K3 where the number cannot
  * be looked up (another container, another machine) the holder is alive while it touches its sign: it is watched for three
- * beats. K4 a holder looks at every beat whether its sign still stands.
+ * beats. K4 a holder looks at every beat whether its sign still stands. One that was removed is put
+ * up again, as at the start: unless another process has put up its own, which then has it.
  * Not promised: two that start at once may both step back; they try again some times. A holder elsewhere that stands still
  * for three beats is taken for dead, and may answer until its next beat.
  */
 export class ProcessLock {
-  readonly #sign: string;
-  readonly #onLost: () => void;
+  readonly #init: ProcessLockOptions & { readonly beatMs: number };
+  readonly #self: ProcessIdentity;
   readonly #timer: NodeJS.Timeout;
+  #isBeating = false;
+  #isReleased = false;
 
-  private constructor(sign: string, beatMs: number, onLost: () => void) {
-    this.#sign = sign;
-    this.#onLost = onLost;
-    this.#timer = setInterval(() => void this.#beat(), beatMs);
+  private constructor(self: ProcessIdentity, init: ProcessLockOptions & { readonly beatMs: number }) {
+    this.#init = init;
+    this.#self = self;
+    this.#timer = setInterval(() => void this.#beat(), init.beatMs);
     this.#timer.unref();
   }
 
   /** Throws `JournalLockedError`. */
-  static async take({ path, beatMs = 1000, onLost }: ProcessLockOptions): Promise<ProcessLock> {
+  static async take({ beatMs = 1000, ...more }: ProcessLockOptions): Promise<ProcessLock> {
+    const { path } = more;
     const self = await thisProcess();
     let other = await putUpUnlessHeld(path, self, beatMs);
     for (let tries = 1; other !== undefined && tries < MOST_TRIES; tries++) {
       await pause(Math.random() * tries * LONGEST_STEP_BACK_MS);
       other = await putUpUnlessHeld(path, self, beatMs);
     }
-    if (other === undefined) return new ProcessLock(signOf(path, self), beatMs, onLost);
-    throw new JournalLockedError(path, `process ${other.pid}${other.host === self.host ? "" : ` on ${other.host}`}`);
+    if (other === undefined) return new ProcessLock(self, { ...more, beatMs });
+    throw new JournalLockedError(path, holderName(other, self));
   }
 
   async release(): Promise<void> {
+    this.#isReleased = true;
     clearInterval(this.#timer);
-    await rm(this.#sign, { force: true });
+    await rm(signOf(this.#init.path, this.#self), { force: true });
   }
 
   async #beat(): Promise<void> {
-    const now = new Date();
-    const error = await utimes(this.#sign, now, now).catch((failure: NodeJS.ErrnoException) => failure);
-    if (error?.code !== "ENOENT") return;
-    clearInterval(this.#timer);
-    this.#onLost();
+    if (this.#isBeating) return;
+    this.#isBeating = true;
+    try {
+      const now = new Date();
+      const sign = signOf(this.#init.path, this.#self);
+      const error = await utimes(sign, now, now).catch((failure: NodeJS.ErrnoException) => failure);
+      if (this.#isReleased) return;
+      if (error?.code === "ENOENT") await this.#putUpAgain(sign);
+      else this.#init.onBeat?.();
+    } finally {
+      this.#isBeating = false;
+    }
   }
+
+  async #putUpAgain(sign: string): Promise<void> {
+    const { path, beatMs, onLost } = this.#init;
+    // Where the folder cannot be read or written it is tried again at the next beat.
+    const other = await putUpUnlessHeld(path, this.#self, beatMs).catch(() => undefined);
+    if (this.#isReleased) await rm(sign, { force: true });
+    if (other === undefined || this.#isReleased) return;
+    clearInterval(this.#timer);
+    onLost();
+  }
+}
+
+function holderName(other: ProcessIdentity, self: ProcessIdentity): string {
+  if (other === NAMELESS) return "a process that had no room to write its name";
+  return `process ${other.pid}${other.host === self.host ? "" : ` on ${other.host}`}`;
 }
 
 const MOST_TRIES = 5;
@@ -78,7 +107,7 @@ async function putUpUnlessHeld(
   const sign = signOf(path, self);
   let isHeld = false;
   try {
-    await writeFile(`${sign}.new`, JSON.stringify(self), { mode: 0o600 });
+    await writeSign(`${sign}.new`, self);
     await rename(`${sign}.new`, sign);
     const other = await livingHolder(path, self, beatMs);
     isHeld = other === undefined;
@@ -87,6 +116,19 @@ async function putUpUnlessHeld(
     if (!isHeld) await Promise.all([sign, `${sign}.new`].map((file) => rm(file, { force: true })));
   }
 }
+
+/** On a full disk the sign is empty: that needs no room, and its holder is known by touching it (K3). */
+async function writeSign(file: string, self: ProcessIdentity): Promise<void> {
+  try {
+    await writeFile(file, JSON.stringify(self), { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    if (!NO_ROOM.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    await truncate(file);
+  }
+}
+
+const NO_ROOM: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
+const NAMELESS: ProcessIdentity = { id: "", pid: 0, startedAt: "", place: "", host: "" };
 
 async function livingHolder(path: string, self: ProcessIdentity, beatMs: number): Promise<ProcessIdentity | undefined> {
   const own = signOf(path, self);
@@ -110,6 +152,7 @@ async function readSign(file: string): Promise<ProcessIdentity | undefined> {
     throw error;
   });
   if (text === undefined) return undefined;
+  if (text === "") return NAMELESS;
   try {
     return JSON.parse(text) as ProcessIdentity;
   } catch {

@@ -9,6 +9,7 @@ import {
 } from "@slotkeeper/queue";
 import { PATH_SEPARATOR } from "../config/layers.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
+import { hostKey, type KnownNames, plainName } from "../http/host-key.ts";
 
 type HostLimits = ServiceState["hosts"][number]["limits"];
 type LimitKey = keyof HostLimits;
@@ -20,10 +21,13 @@ export const NO_LIMIT = LIMITS.slots;
 export class HostSettings {
   readonly #options: QueueOptions;
   readonly #origins: ReadonlyMap<string, string>;
+  /** The hosts that the configuration names exactly, by key. */
+  readonly names: KnownNames;
 
   constructor({ settings, origins }: LoadedConfig) {
     this.#options = resolveOptions(settings.fairQueue);
     this.#origins = origins;
+    this.names = namesOf(Object.keys(settings.fairQueue.hosts ?? {}));
   }
 
   policyOf(hostname: string | undefined): HostPolicy {
@@ -52,6 +56,12 @@ export class HostSettings {
     const path = isOwn ? ["fairQueue", "hosts", override.pattern, key] : ["fairQueue", key];
     return this.#origins.get(path.join(PATH_SEPARATOR)) ?? "default";
   }
+}
+
+/** A semaphore is used by its name only. */
+function namesOf(patterns: readonly string[]): KnownNames {
+  const names = patterns.map(plainName).filter((name) => !name.includes("*") && !name.startsWith(SEMAPHORE_PREFIX));
+  return new Map(names.map((name) => [hostKey(name), name]));
 }
 
 function shown(limit: number): number {

@@ -1,4 +1,6 @@
 /** `@slotkeeper/server/live`: what the service knows of its own doings, for whoever watches it. */
+
+export { Refusals } from "../http/refusals.ts";
 export { METRICS, type Metric } from "../metrics/catalogue.ts";
 export { type ScrapeContext, scrape } from "../metrics/scrape.ts";
 export { Activity } from "./activity.ts";

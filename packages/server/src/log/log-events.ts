@@ -2,12 +2,17 @@ import type { QueueEvent } from "@slotkeeper/queue";
 import type { Logger } from "./logger.ts";
 
 /** What happens to sessions is news for debugging; what a person should know without asking is not. */
-export function logEvent(log: Logger, event: QueueEvent): void {
+export function logEvent(log: Logger, event: QueueEvent, nameOf: (host: string) => string | undefined): void {
   const { type } = event;
   if (type === "store-error") {
     log.warn("store call failed", { host: event.host, operation: event.operation, error: event.error });
   } else if (type === "probe-decision") {
-    log.info("probe decision", { host: event.host, ip: event.bucket, allowed: event.isAllowed, reason: event.reason });
+    log.info("probe decision", {
+      host: nameOf(event.host) ?? event.host,
+      ip: event.bucket,
+      allowed: event.isAllowed,
+      reason: event.reason,
+    });
   } else if (type === "reclaimed") {
     log.info("leases ran out unreleased", { slots: event.slots });
   } else if (type !== "cycle" && log.isOn("debug")) {

@@ -15,6 +15,8 @@ export interface Logger {
 
 export interface LineLoggerInit {
   readonly write: (line: string) => void;
+  /** Lines that `write` took and lost. */
+  readonly lost?: (() => number) | undefined;
   readonly scrubber: Scrubber;
   readonly now: () => number;
   /** JSON lines for machines, else lines for people. */
@@ -26,10 +28,15 @@ const RANK = { debug: 0, info: 1, warn: 2, error: 3 } as const satisfies Record<
 const COLOURS = { debug: "\u001b[90m", info: "\u001b[36m", warn: "\u001b[33m", error: "\u001b[31m" } as const;
 const PLAIN = "\u001b[0m";
 
-/** One event, one line. Every line goes through the scrubber, whatever it was made of. */
+/** Of one field so much is logged; of a stack more, since it is ours. */
+const LONGEST_TEXT = 500;
+const LONGEST_STACK = 4_000;
+
+/** One event, one line. Every line goes through the scrubber, whatever it was made of. A line that cannot be written is lost. */
 export class LineLogger implements Logger {
   readonly #init: LineLoggerInit;
   level: LogLevel = "info";
+  #failed = 0;
 
   constructor(init: LineLoggerInit) {
     this.#init = init;
@@ -37,6 +44,11 @@ export class LineLogger implements Logger {
 
   isOn(level: LogLevel): boolean {
     return RANK[level] >= RANK[this.level];
+  }
+
+  /** Lines that could not be written. */
+  get lost(): number {
+    return this.#failed + (this.#init.lost?.() ?? 0);
   }
 
   debug(message: string, fields: LogFields = {}): void {
@@ -69,7 +81,11 @@ export class LineLogger implements Logger {
     const line = isJson
       ? JSON.stringify({ time, level, msg: message, ...plainFields(fields) })
       : this.#forPeople(time, level, message, plainFields(fields));
-    write(`${scrubber.scrub(line)}\n`);
+    try {
+      write(`${scrubber.scrub(line)}\n`);
+    } catch {
+      this.#failed++;
+    }
   }
 
   #forPeople(time: string, level: LogLevel, message: string, fields: LogFields): string {
@@ -86,10 +102,24 @@ export class LineLogger implements Logger {
 /** Errors do not survive JSON by themselves. A cause is part of the story. */
 function plainFields(fields: LogFields): LogFields {
   const { error, ...rest } = fields;
-  if (error === undefined) return rest;
-  if (!(error instanceof Error)) return { ...rest, error: String(error) };
+  if (error === undefined) return shortened(rest);
+  if (!(error instanceof Error)) return shortened({ ...rest, error: String(error) });
   const cause = error.cause instanceof Error ? { cause: `${error.cause.name}: ${error.cause.message}` } : {};
-  return { ...rest, error: `${error.name}: ${error.message}`, ...cause, stack: error.stack };
+  const plain = shortened({ ...rest, error: `${error.name}: ${error.message}`, ...cause });
+  return { ...plain, stack: error.stack?.slice(0, LONGEST_STACK) };
+}
+
+function isLong(value: unknown): value is string {
+  return typeof value === "string" && value.length > LONGEST_TEXT;
+}
+
+function shortened(fields: LogFields): LogFields {
+  if (!Object.values(fields).some(isLong)) return fields;
+  const entries = Object.entries(fields).map(([key, value]) => [
+    key,
+    isLong(value) ? `${value.slice(0, LONGEST_TEXT)}…` : value,
+  ]);
+  return Object.fromEntries(entries) as LogFields;
 }
 
 function quoted(text: string): string {

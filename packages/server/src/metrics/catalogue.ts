@@ -195,7 +195,7 @@ export const METRICS = {
     buckets: RECORDS_OF_A_COMMIT,
     help: "Records that one commit changes",
   },
-  refused: {
+  commitRefusals: {
     name: "slotkeeper_commit_refusals_total",
     kind: "counter",
     labels: ["reason"],
@@ -225,6 +225,23 @@ export const METRICS = {
     help: "Calls the store has not heard yet, releases above all",
   },
   heldPolls: { name: "slotkeeper_held_polls", kind: "gauge", help: "Calls held open" },
+  connections: { name: "slotkeeper_connections", kind: "gauge", help: "Open connections" },
+  refused: {
+    name: "slotkeeper_refused_total",
+    kind: "counter",
+    labels: ["limit"],
+    help: "Refused because a limit of the service was reached, by which: connections, connections_per_address, held_polls, hosts",
+  },
+  badRequests: {
+    name: "slotkeeper_bad_requests_total",
+    kind: "counter",
+    help: "Connections cut because what they sent is not HTTP, or came too slowly",
+  },
+  logLinesLost: {
+    name: "slotkeeper_log_lines_lost_total",
+    kind: "counter",
+    help: "Log lines that could not be written: the disk is full, or the reader is gone or does not read",
+  },
   listeners: { name: "slotkeeper_event_listeners", kind: "gauge", help: "Listeners of the events" },
   listenersDropped: {
     name: "slotkeeper_event_listeners_dropped_total",

@@ -15,7 +15,7 @@ export class Instruments {
   readonly storeErrors = new Map<StoreOperation, number>();
   readonly ended = { granted: 0, throttled: 0, timeout: 0, canceled: 0 };
   readonly rejects = { overloaded: 0, breaker: 0, deadline: 0, idle: 0, other: 0 };
-  readonly refused: Record<Refusal, number> = { conflict: 0, reserved: 0, clock: 0, slots: 0 };
+  readonly commitRefusals: Record<Refusal, number> = { conflict: 0, reserved: 0, clock: 0, slots: 0 };
   started = 0;
   released = 0;
   reclaimed = 0;
@@ -24,6 +24,7 @@ export class Instruments {
   notifications = 0;
   listenersDropped = 0;
   controllerFailures = 0;
+  badRequests = 0;
 
   observe(event: QueueEvent): void {
     switch (event.type) {

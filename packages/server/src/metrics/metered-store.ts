@@ -19,7 +19,7 @@ export class MeteredStore implements HostStore {
     const answer = this.#timed("commit", () => this.#store.commit(commit));
     answer.then(
       (reply) => {
-        if (!reply.isOk) this.#instruments.refused[reply.reason]++;
+        if (!reply.isOk) this.#instruments.commitRefusals[reply.reason]++;
       },
       () => {},
     );

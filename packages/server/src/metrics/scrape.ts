@@ -7,7 +7,10 @@ import type { Instruments } from "./instruments.ts";
 
 /** What the page is made from. */
 export interface ScrapeContext
-  extends Pick<ServiceContext, "queue" | "telemetry" | "log" | "version" | "isOnFallback"> {
+  extends Pick<
+    ServiceContext,
+    "queue" | "telemetry" | "log" | "version" | "isOnFallback" | "refusals" | "connections"
+  > {
   readonly held: { readonly size: number };
   readonly live: Pick<Live, "hosts"> & { readonly config: { readonly version: string } };
 }
@@ -40,6 +43,7 @@ export async function scrape(context: ScrapeContext): Promise<string> {
   addHostCounts(page, hosts, context);
   addCounters(page, telemetry.instruments);
   addService(page, context);
+  addRefusals(page, context);
   addProcess(page);
   return page.toString();
 }
@@ -56,12 +60,12 @@ async function storeSide(
   }
 }
 
-/** Names are not unique, keys are: a second host of the same name gets a bit of its key. */
+/** Keys are unique, names need not be, and callers choose both: a label that is taken gets the key until it is not. */
 function labeller(): (hostname: string | undefined, key: string) => string {
   const taken = new Set<string>([OTHER_HOSTS]);
   return (hostname, key) => {
-    const name = hostname ?? key;
-    const label = taken.has(name) ? `${name} (${key})` : name;
+    let label = hostname ?? key;
+    while (taken.has(label)) label += ` (${key})`;
     taken.add(label);
     return label;
   };
@@ -129,7 +133,8 @@ function addCounters(page: Exposition, instruments: Instruments): void {
   page.add("lateReleases", instruments.lateReleases);
   page.add("uncollected", instruments.uncollected);
   for (const id of ["wait", "hold", "cycle", "changed"] as const) page.histogram(id, instruments[id]);
-  for (const [reason, count] of Object.entries(instruments.refused)) page.add("refused", count, { reason });
+  for (const [reason, count] of Object.entries(instruments.commitRefusals))
+    page.add("commitRefusals", count, { reason });
   for (const [operation, histogram] of instruments.store) page.histogram("store", histogram, { operation });
   for (const operation of new Set([...instruments.store.keys(), ...instruments.storeErrors.keys()])) {
     page.add("storeErrors", instruments.storeErrors.get(operation) ?? 0, { operation });
@@ -145,6 +150,13 @@ function addService(page: Exposition, { queue, held, telemetry, version, live, i
   page.add("listeners", telemetry.hub.size);
   page.add("onFallback", isOnFallback() ? 1 : 0);
   page.add("info", 1, { version, config_version: live.config.version });
+}
+
+function addRefusals(page: Exposition, { refusals, connections, telemetry, log }: ScrapeContext): void {
+  page.add("connections", connections());
+  for (const [limit, count] of Object.entries(refusals.counts)) page.add("refused", count, { limit });
+  page.add("badRequests", telemetry.instruments.badRequests);
+  page.add("logLinesLost", log.lost);
 }
 
 function addProcess(page: Exposition): void {

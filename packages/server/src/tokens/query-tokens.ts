@@ -52,9 +52,12 @@ export class QueryTokens {
     return isOurs ? { kind: "valid", claims: unpack(payload) } : { kind: "forged" };
   }
 
-  /** The id every instance gives to the session of a request, so that a repeated request is the same session anywhere. */
-  sessionIdOf(host: string, requestId: string): string {
-    const text = JSON.stringify(["session", host, requestId]);
+  /**
+   * The id every instance gives to the session of a request, so that a repeated request is the same session anywhere.
+   * The bucket is part of it: callers of different buckets may choose the same request id.
+   */
+  sessionIdOf(host: string, bucket: string, requestId: string): string {
+    const text = JSON.stringify(["session", host, bucket, requestId]);
     return createHmac("sha256", this.#signer.secret).update(text).digest("base64url").slice(0, 27);
   }
 

@@ -71,7 +71,10 @@ export function fieldName(path: readonly string[]): string {
   return name === "" ? "body" : name;
 }
 
+/** A list or an object is not spelled out: it may be nested deeper than anything can follow. */
 function shown(value: unknown): string {
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object" && value !== null) return "an object";
   const text = JSON.stringify(value) ?? String(value);
   return text.length <= 80 ? text : `${text.slice(0, 79)}…`;
 }

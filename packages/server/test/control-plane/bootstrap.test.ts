@@ -84,9 +84,9 @@ describe("bootstrap", () => {
 
   it("what the file lacks may be what the controller has to say", async () => {
     const controller = await new FakeController().up();
-    controller.answer = { configVersion: "v1", slotHandler: { auth: { token: "from the controller" } } };
+    controller.answer = { configVersion: "v1", slotHandler: { auth: { token: "from-the-controller" } } };
     const { fixture } = await start(controller, { auth: { enabled: true } });
-    expect((await fixture.acquire({}, { headers: { "x-fq-auth": "from the controller" } })).status).toBe(200);
+    expect((await fixture.acquire({}, { headers: { "x-fq-auth": "from-the-controller" } })).status).toBe(200);
     expect((await fixture.acquire()).status).toBe(401);
   });
 

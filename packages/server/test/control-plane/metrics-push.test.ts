@@ -92,6 +92,22 @@ describe("the metrics push", () => {
     }
   });
 
+  it("at the stop is tried again; what is not taken then stands in the log", async () => {
+    const patient = { controlTimes: { ...QUICK, attempts: 3 } };
+    const controller = await new FakeController().up();
+    const fixture = await start(controller, patient);
+    await fixture.take();
+    controller.mishaps.metrics.push({ kind: "status", status: 503 }, { kind: "refuse" });
+    await stopFixture(fixture);
+    expect(controller.counted()).toMatchObject({ granted: 1 });
+    const unheard = await start(controller, patient);
+    await unheard.take();
+    await controller.down();
+    await stopFixture(unheard);
+    const last = unheard.logged.find((line) => line.includes("the last metrics"));
+    expect(JSON.parse(last ?? "{}")).toMatchObject({ level: "error", counts: { granted: 1, session_created: 1 } });
+  });
+
   it("resends an event whose answer was lost as it was, before anything newer", async () => {
     const controller = await new FakeController().up();
     const fixture = await start(controller);
@@ -180,6 +196,8 @@ describe("flush", () => {
     await controller.down();
     const reply = await flush(fixture);
     expect([reply.status, reply.body.code]).toEqual([502, "CONTROLLER_UNREACHABLE"]);
+    expect(reply.text).toContain("The rest was done");
+    expect(reply.text).not.toMatch(/nothing was changed/);
     expect(reply.body.detail).toContain("metrics push");
     const record = fixture.logged.find((line) => line.includes("audit: flush"));
     expect(JSON.parse(record ?? "")).toMatchObject({

@@ -49,6 +49,7 @@ export class MemoryDisk implements JournalDisk {
         }
         this.#add(bytes);
       },
+      check: async () => {},
       close: async () => {
         if (isClosed) throw new Error("closed twice");
         isClosed = true;

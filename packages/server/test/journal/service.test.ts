@@ -99,4 +99,19 @@ describe("the service with a journal", () => {
     expect(await roomy.call("acquire", { queryToken: asked.queryToken })).toMatchObject({ result: "granted" });
     await roomy.kill();
   });
+
+  test("on a disk without any room at its start it comes up all the same, grants nothing, and is not ready", async () => {
+    const before = await serve();
+    const held = await before.call("acquire", { hostname: "h.example", ipBucket: "a", waitMs: 400 });
+    await before.kill();
+    const full = await serve(["bash", "-c", 'ulimit -f 0; exec "$@"', "bash"]);
+    expect(await full.readyz()).toBe(503);
+    const asked = await full.call("acquire", { hostname: "h.example", ipBucket: "b", waitMs: 400 });
+    expect(asked).toMatchObject({ result: "pending", blockedBy: "store" });
+    await full.kill();
+    const roomy = await serve();
+    expect(await roomy.readyz()).toBe(200);
+    expect(await roomy.call("acquire", { queryToken: held.queryToken })).toMatchObject({ slotToken: held.slotToken });
+    await roomy.kill();
+  });
 });

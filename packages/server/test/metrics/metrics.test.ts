@@ -1,7 +1,16 @@
+import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { FairQueue, type HostStore, type KeptHost, MemoryStore } from "@slotkeeper/queue";
 import { loadConfig } from "@slotkeeper/server";
-import { HostSettings, METRICS, type Metric, type ScrapeContext, scrape, Telemetry } from "@slotkeeper/server/live";
+import {
+  HostSettings,
+  METRICS,
+  type Metric,
+  Refusals,
+  type ScrapeContext,
+  scrape,
+  Telemetry,
+} from "@slotkeeper/server/live";
 import { VirtualClock } from "@slotkeeper/testkit/simulator";
 import { describe, expect, it } from "vitest";
 import { startFleet } from "../fleet-fixture.ts";
@@ -69,7 +78,7 @@ describe("GET /metrics", () => {
     await fixture.take({ ipBucket: "a" });
     await fixture.acquire({ ipBucket: "b" });
     await fixture.acquire({ ipBucket: "c" });
-    await fixture.request("POST", "/api/v0/hosts/shut.example/breaker", { body: '{"state":"open"}' });
+    await fixture.request("POST", "/api/v0/hosts/shut.example/breaker?new=true", { body: '{"state":"open"}' });
     const { value } = await page(fixture);
     const host = { host: "example.com" };
     expect(value("slotkeeper_slots_in_use", host)).toBe(1);
@@ -122,12 +131,16 @@ describe("GET /metrics", () => {
   it("escapes names, and keeps hosts of one name apart", async () => {
     const fixture = await startFixture();
     for (const hostname of ['quote"d', "back\\slash", "other hosts"]) await fixture.take({ hostname });
-    await fixture.take({ hostname: "twin", hostnameHash: "k1" });
-    await fixture.take({ hostname: "twin", hostnameHash: "k2" });
+    // Names made to look like what tells two hosts of one name apart.
+    const hash = createHash("sha256").update("twin").digest("hex");
+    for (const names of [{ hostnameHash: "twin" }, { hostname: `twin (${hash})` }, { hostname: "twin" }]) {
+      await fixture.take({ hostname: undefined, ...names });
+    }
     const { families } = await page(fixture);
     const labels = families.get("slotkeeper_host_grants_total")?.series.map(({ labels }) => labels["host"]) ?? [];
     expect(new Set(labels).size).toBe(labels.length);
-    expect(labels).toEqual(expect.arrayContaining(['quote"d', "back\\slash", "twin", "twin (k2)", "other hosts"]));
+    expect(labels).toEqual(expect.arrayContaining(['quote"d', "back\\slash", "twin", "other hosts"]));
+    expect(labels).toHaveLength(7);
   });
 });
 
@@ -160,8 +173,10 @@ describe("with 100,000 hosts", () => {
     const context: ScrapeContext = {
       queue,
       telemetry,
-      log,
+      log: { ...log, lost: 0 },
       live,
+      refusals: new Refusals(log),
+      connections: () => 0,
       version: "0.0.0",
       held: { size: 0 },
       isOnFallback: () => false,

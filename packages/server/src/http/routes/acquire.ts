@@ -1,4 +1,10 @@
-import { type AcquireReply, type BeginAnswer, type FirstCall, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
+import {
+  type AcquireReply,
+  type BeginAnswer,
+  type FirstCall,
+  SEMAPHORE_PREFIX,
+  SHARED_BUCKET,
+} from "@slotkeeper/protocol";
 import { FirstCallSchema, PollSchema } from "@slotkeeper/protocol/schemas";
 import type { BeginRequest, CallSignal } from "@slotkeeper/queue";
 import { CapacityMismatchError } from "slotkeeper";
@@ -7,7 +13,8 @@ import type { FieldProblem } from "../../validation/field-problem.ts";
 import { validator } from "../../validation/validator.ts";
 import type { Exchange, Headers } from "../exchange.ts";
 import type { BodyHandler } from "../handler.ts";
-import { type NamedHost, namedHost } from "../host-key.ts";
+import { type KnownNames, type NamedHost, NO_HOST, namedHost } from "../host-key.ts";
+import { isHostTooMany } from "../host-limit.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { wireAnswer } from "../wire-answer.ts";
 
@@ -54,19 +61,24 @@ function pollOn(exchange: Exchange, body: object, context: ServiceContext): Answ
     exchange,
     (signal) => context.queue.poll(claims, { signal }),
     () => context.queue.poll(claims, { waitMs: 0 }),
+    claims.id,
   );
 }
 
 function begin(exchange: Exchange, body: object, context: ServiceContext): Answered {
   const call = body as FirstCall;
-  const named = nameOf(call);
+  const named = nameOf(call, context.live.hosts.names);
   if ("errors" in named) {
     exchange.problem("BAD_FIELDS", undefined, named);
     return undefined;
   }
+  if (isHostTooMany(named.host, context)) {
+    context.refusals.refuse(exchange, "hosts", context.live.config.settings.limits.hosts);
+    return undefined;
+  }
   // Its name finds it again: when the request is repeated, and when a call that waits is asked again at a stop.
   const sessionId = isGiven(call.requestId)
-    ? context.live.tokens.sessionIdOf(named.host, call.requestId)
+    ? context.live.tokens.sessionIdOf(named.host, call.ipBucket ?? SHARED_BUCKET, call.requestId)
     : newSessionId();
   const ask = (waitMs: number | undefined, signal: CallSignal | undefined) =>
     context.queue.begin(beginRequest(call, named, sessionId, waitMs, signal));
@@ -78,12 +90,17 @@ function begin(exchange: Exchange, body: object, context: ServiceContext): Answe
   );
 }
 
-function nameOf(call: FirstCall): NamedHost | { errors: readonly FieldProblem[] } {
+function nameOf(call: FirstCall, names: KnownNames): NamedHost | { errors: readonly FieldProblem[] } {
   const checked = firstCall.check(call);
   const problems = "problems" in checked ? checked.problems : NO_PROBLEMS;
-  const broken = ruleProblems(call, problems);
-  const named = problems.length === 0 && broken.length === 0 ? namedHost(call) : undefined;
-  return named ?? { errors: [...problems, ...broken] };
+  const isBad = (field: string) => problems.some((problem) => problem.field === field);
+  const named = isBad("hostname") || isBad("hostnameHash") ? undefined : (namedHost(call, names) ?? NO_HOST);
+  const errors = [
+    ...problems,
+    ...(named !== undefined && "field" in named ? [named] : []),
+    ...sizeProblems(call, isBad),
+  ];
+  return errors.length === 0 ? (named as NamedHost) : { errors };
 }
 
 /** One literal with every field: copying and extending it would cost more than the queue takes to make the session. */
@@ -98,20 +115,15 @@ function beginRequest(
   return { host, hostname, bucket: ipBucket, sessionId, waitMs, throttleWindowMs, limit, maxWaitMs, signal };
 }
 
-/** What the schema cannot say: a host is named, and only named semaphores choose their size. */
-function ruleProblems(call: FirstCall, known: readonly FieldProblem[]): FieldProblem[] {
-  const isBad = (field: string) => known.some((problem) => problem.field === field);
-  const problems: FieldProblem[] = [];
-  const isNamed = (call.hostname ?? "") !== "" || (call.hostnameHash ?? "") !== "";
-  if (!isNamed && !isBad("hostname") && !isBad("hostnameHash")) {
-    problems.push({ field: "hostname", message: "`hostname` or `hostnameHash` is required" });
-  }
-  if (typeof call.hostname === "string" && call.hostname.toLowerCase().startsWith(SEMAPHORE_PREFIX)) return problems;
-  for (const field of ["limit", "maxWaitMs"] as const) {
-    if (call[field] === undefined || isBad(field)) continue;
-    problems.push({ field, message: `\`${field}\` goes with a \`hostname\` that begins with \`${SEMAPHORE_PREFIX}\`` });
-  }
-  return problems;
+/** Only named semaphores choose their size and their wait. */
+function sizeProblems(call: FirstCall, isBad: (field: string) => boolean): FieldProblem[] {
+  if (typeof call.hostname === "string" && call.hostname.toLowerCase().startsWith(SEMAPHORE_PREFIX)) return [];
+  return (["limit", "maxWaitMs"] as const)
+    .filter((field) => call[field] !== undefined && !isBad(field))
+    .map((field) => ({
+      field,
+      message: `\`${field}\` goes with a \`hostname\` that begins with \`${SEMAPHORE_PREFIX}\``,
+    }));
 }
 
 function isGiven(text: string | undefined): text is string {

@@ -6,14 +6,19 @@ import type { Handler } from "../handler.ts";
 export const health: Handler = (exchange, { live, reportedInstance, version }) => {
   const { identity } = live.config.settings;
   exchange.noContent({
-    "X-App-Name": identity.appName,
-    "X-App-Version": identity.appVersion ?? version,
-    "X-Env": identity.env ?? "",
-    "X-Role": identity.role,
-    "X-Instance-Id": reportedInstance,
-    "X-Config-Version": live.config.version,
+    "X-App-Name": headerText(identity.appName),
+    "X-App-Version": headerText(identity.appVersion ?? version),
+    "X-Env": headerText(identity.env ?? ""),
+    "X-Role": headerText(identity.role),
+    "X-Instance-Id": headerText(reportedInstance),
+    "X-Config-Version": headerText(live.config.version),
   });
 };
+
+/** As UTF-8, which is what the other side will take it for; what no header can carry, such as a line break, is `?`. */
+function headerText(text: string): string {
+  return Buffer.from(text.replaceAll(/\p{Cc}/gu, "?")).toString("latin1");
+}
 
 export const refresh: Handler = async (exchange, context) => {
   try {
@@ -24,7 +29,8 @@ export const refresh: Handler = async (exchange, context) => {
     const isRefused = error instanceof ConfigError || error instanceof ControllerError;
     audit(context, exchange, "refresh", { outcome: isRefused ? "refused" : "failed" });
     if (!isRefused) throw error;
-    exchange.problem(error instanceof ConfigError ? "BAD_CONFIG" : "CONTROLLER_UNREACHABLE", error.message);
+    if (error instanceof ConfigError) exchange.problem("BAD_CONFIG", error.message);
+    else exchange.problem("CONTROLLER_UNREACHABLE", `${error.message}. The old configuration stays.`);
   }
 };
 
@@ -40,7 +46,7 @@ export const flush: Handler = async (exchange, context) => {
     const isOnlyPush = steps.every((step) => step === "metrics push");
     exchange.problem(
       isOnlyPush ? "CONTROLLER_UNREACHABLE" : "UNAVAILABLE",
-      `Failed: ${steps.join(", ")}. The rest was done.`,
+      `Failed: ${[...new Set(steps)].join(", ")}. The rest was done.${isOnlyPush ? " The counts go with the next push." : ""}`,
     );
   }
 };

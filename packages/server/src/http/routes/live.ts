@@ -1,6 +1,7 @@
 import type { ServiceHistory } from "@slotkeeper/protocol";
 import { HistoryRing } from "../../live/history-ring.ts";
 import { scrape } from "../../metrics/scrape.ts";
+import { NO_SNIFF } from "../exchange.ts";
 import type { Handler } from "../handler.ts";
 import { operatorsHost, queryOf } from "../path-host.ts";
 
@@ -41,6 +42,7 @@ export const events: Handler = (exchange, { telemetry, instance, version, live }
     return;
   }
   response.writeHead(200, {
+    ...NO_SNIFF,
     "Content-Type": "text/event-stream",
     "Cache-Control": "no-store",
     // A proxy that collects would hold back what is news.

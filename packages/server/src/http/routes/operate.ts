@@ -9,7 +9,7 @@ import { validator } from "../../validation/validator.ts";
 import type { Exchange } from "../exchange.ts";
 import type { BodyHandler, Handler } from "../handler.ts";
 import type { NamedHost } from "../host-key.ts";
-import { operatorsHost, segmentOf } from "../path-host.ts";
+import { operatorsHost, segmentOf, unknownHost } from "../path-host.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { withinPatience } from "../store-patience.ts";
 
@@ -83,6 +83,11 @@ async function act(
 ): Promise<void> {
   let isDone: boolean;
   try {
+    const unknown = operation.kind === "revoke" ? undefined : await unknownHost(exchange, operation, context);
+    if (unknown !== undefined) {
+      exchange.problem("NOT_FOUND", unknown);
+      return;
+    }
     isDone = await withinPatience(context.queue.operate(operation));
   } catch (error) {
     audit(context, exchange, action, { ...fields, outcome: "failed" });

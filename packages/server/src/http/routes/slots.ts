@@ -2,7 +2,8 @@ import type { ReleaseCall } from "@slotkeeper/protocol";
 import { CancelSchema, ReleaseSchema, RenewSchema, ReportSchema } from "@slotkeeper/protocol/schemas";
 import { validator } from "../../validation/validator.ts";
 import type { BodyHandler } from "../handler.ts";
-import { namedHost } from "../host-key.ts";
+import { NO_HOST, namedHost } from "../host-key.ts";
+import { isHostTooMany } from "../host-limit.ts";
 import { withinPatience } from "../store-patience.ts";
 
 const releaseCall = validator(ReleaseSchema);
@@ -11,7 +12,7 @@ const cancelCall = validator(CancelSchema);
 const reportCall = validator(ReportSchema);
 
 /** Answers at once. The store gets it in the background, whatever becomes of this connection. The token names the host. */
-export const release: BodyHandler = (exchange, body, { queue }) => {
+export const release: BodyHandler = (exchange, body, { queue, live }) => {
   const checked = releaseCall.check(body);
   let call = body as ReleaseCall;
   if ("problems" in checked) {
@@ -25,6 +26,12 @@ export const release: BodyHandler = (exchange, body, { queue }) => {
     call = Object.fromEntries(Object.entries(body).filter(([key]) => !bad.has(key))) as ReleaseCall;
   }
   const { slotToken, hitUpstreamAtMs, status, now } = call;
+  const named = namedHost(call, live.hosts.names);
+  // No slot was granted under names that contradict each other: this is no slot on its way back.
+  if (named !== undefined && "field" in named) {
+    exchange.problem("BAD_FIELDS", undefined, { errors: [named] });
+    return;
+  }
   queue.release({ slotToken, hitUpstreamAtMs, callerNow: now, status });
   exchange.json({ result: "ok" });
 };
@@ -57,16 +64,23 @@ export const cancel: BodyHandler = (exchange, body, { queue, live }) => {
   else exchange.json({ result: verified.kind === "valid" ? queue.cancel(verified.claims) : "gone" });
 };
 
-export const report: BodyHandler = async (exchange, body, { queue, log, telemetry }) => {
+export const report: BodyHandler = async (exchange, body, context) => {
+  const { queue, log, telemetry, live } = context;
   const checked = reportCall.check(body);
-  const errors = "problems" in checked ? [...checked.problems] : [];
-  const named = errors.length === 0 ? namedHost(body) : undefined;
-  if ("problems" in checked || named === undefined) {
-    if (errors.length === 0) errors.push({ field: "hostname", message: "`hostname` or `hostnameHash` is required" });
-    exchange.problem("BAD_FIELDS", undefined, { errors });
+  if ("problems" in checked) {
+    exchange.problem("BAD_FIELDS", undefined, { errors: checked.problems });
+    return;
+  }
+  const named = namedHost(checked.value, live.hosts.names) ?? NO_HOST;
+  if ("field" in named) {
+    exchange.problem("BAD_FIELDS", undefined, { errors: [named] });
     return;
   }
   const { host, hostname } = named;
+  if (isHostTooMany(host, context)) {
+    context.refusals.refuse(exchange, "hosts", live.config.settings.limits.hosts);
+    return;
+  }
   try {
     const { status } = checked.value;
     await withinPatience(queue.report({ host, ...(hostname === undefined ? {} : { hostname }), status }));

@@ -1,0 +1,61 @@
+import { describe, expect, test } from "vitest";
+import { Bench } from "./bench-of-one.ts";
+
+/** One slot, held by nobody in these tests' way: everybody else waits. */
+async function crowded(config: object): Promise<Bench> {
+  const bench = new Bench({ maxSlotPerHost: 1, maxWaitersPerHost: 0, ...config });
+  await bench.take("holder");
+  return bench;
+}
+
+async function begin(bench: Bench, bucket: string, count: number): Promise<string[]> {
+  const results: string[] = [];
+  for (let at = 0; at < count; at++) results.push((await bench.ask(bucket)).result);
+  return results;
+}
+
+const admitted = (results: readonly string[]) => results.filter((result) => result === "pending").length;
+
+describe("sessions of one bucket", () => {
+  test("B1: get no more than their share while others wait", async () => {
+    const bench = await crowded({ globalMaxWaiters: 10 });
+    expect(admitted(await begin(bench, "other", 1))).toBe(1);
+    expect(admitted(await begin(bench, "greedy", 10))).toBe(5);
+    expect(admitted(await begin(bench, "third", 10))).toBe(4);
+  });
+
+  test("B2: taken while alone, keep nobody out: others are admitted as if they were its share", async () => {
+    const bench = await crowded({ globalMaxWaiters: 10 });
+    expect(admitted(await begin(bench, "greedy", 20))).toBe(10);
+    expect(admitted(await begin(bench, "honest", 3))).toBe(3);
+    expect(admitted(await begin(bench, "greedy", 1))).toBe(0);
+    expect(admitted(await begin(bench, "late", 10))).toBe(2);
+    expect(bench.queue.dump().sessions.pending).toBe(15);
+  });
+
+  test("B3: callers without a bucket are refused only when all is full, and keep nobody out", async () => {
+    const bench = await crowded({ globalMaxWaiters: 10 });
+    expect(admitted(await begin(bench, "other", 1))).toBe(1);
+    expect(admitted(await begin(bench, "", 20))).toBe(9);
+    expect(admitted(await begin(bench, "honest", 3))).toBe(3);
+  });
+
+  test("leave the count however they end", async () => {
+    const bench = await crowded({ globalMaxWaiters: 4 });
+    for (let round = 0; round < 3; round++) {
+      const answers = await Promise.all([bench.ask("a"), bench.ask("a"), bench.ask("b"), bench.ask("b")]);
+      expect(answers.map(({ result }) => result)).toEqual(["pending", "pending", "pending", "pending"]);
+      for (const answer of answers) if (answer.result === "pending") bench.queue.cancel(answer.session);
+    }
+  });
+
+  test("100 percent is the old rule: first come, first served", async () => {
+    const bench = await crowded({ globalMaxWaiters: 10, maxSessionsPerBucketPercent: 100 });
+    expect(admitted(await begin(bench, "greedy", 20))).toBe(10);
+    expect(admitted(await begin(bench, "honest", 1))).toBe(0);
+  });
+
+  test.each([0, -1, 101, "50", Number.NaN])("a share of %j is refused", (maxSessionsPerBucketPercent) => {
+    expect(() => new Bench({ maxSessionsPerBucketPercent } as object)).toThrow(/maxSessionsPerBucketPercent/);
+  });
+});

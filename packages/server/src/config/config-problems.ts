@@ -1,0 +1,79 @@
+import { ConfigSchema } from "@slotkeeper/protocol/schemas";
+import type { TSchema } from "typebox";
+import { type FieldProblem, fieldName } from "../validation/field-problem.ts";
+import { nearMatch } from "../validation/near-match.ts";
+import { validator } from "../validation/validator.ts";
+import { CONFIG_KEYS } from "./config-keys.ts";
+import type { CrossProblem } from "./cross-rules.ts";
+import { isTree, type Layer, type Tree } from "./layers.ts";
+
+/** What is wrong with one layer, and the layer without it, so that the rest can be judged in the same go. */
+export interface CheckedLayer {
+  readonly problems: readonly string[];
+  readonly badFields: readonly string[];
+  readonly sound: Layer;
+}
+
+const config = validator(ConfigSchema);
+/** The controller is asked at an address that cannot depend on its answer. */
+const NOT_FROM_CONTROLLER = ["controller.url", "controller.apiPrefix"] as const;
+
+export function checkLayer({ origin, tree }: Layer): CheckedLayer {
+  const checked = config.check(tree);
+  const found: FieldProblem[] = "value" in checked ? [] : checked.problems.map(withSuggestion);
+  if (origin === "controller" && isTree(tree["controller"])) {
+    const own = tree["controller"];
+    const misplaced = NOT_FROM_CONTROLLER.filter((field) => own[field.slice("controller.".length)] !== undefined);
+    found.push(...misplaced.map((field) => ({ field, message: `\`${field}\` cannot come from the controller` })));
+  }
+  const badFields = found.map(({ field }) => field);
+  return {
+    problems: found.map(({ message }) => `${message} (${origin})`),
+    badFields,
+    sound: { origin, tree: found.length === 0 ? tree : withoutFields(tree, new Set(badFields), []) },
+  };
+}
+
+/** A combination is judged only where each of its keys is sound: else it would be a second word about the same slip. */
+export function isJudgeable({ about }: CrossProblem, badFields: readonly string[]): boolean {
+  return !badFields.some((bad) => about.some((key) => isUnder(key, bad) || isUnder(bad, key)));
+}
+
+function isUnder(field: string, above: string): boolean {
+  return field === above || field.startsWith(`${above}.`) || field.startsWith(`${above}[`);
+}
+
+function withoutFields(tree: Tree, bad: ReadonlySet<string>, path: readonly string[]): Tree {
+  const kept: { [key: string]: unknown } = {};
+  for (const [key, value] of Object.entries(tree)) {
+    const here = [...path, key];
+    const field = fieldName(here);
+    if (bad.has(field) || (Array.isArray(value) && [...bad].some((name) => isUnder(name, field)))) continue;
+    kept[key] = isTree(value) ? withoutFields(value, bad, here) : value;
+  }
+  return kept;
+}
+
+/** For an unknown key: the one it is a slip of, beside it or elsewhere. */
+function withSuggestion(problem: FieldProblem): FieldProblem {
+  if (!problem.message.startsWith("Unknown key")) return problem;
+  const [, parent = "", key = ""] = /^(?:(.*)\.)?(.*?)$/.exec(problem.field) ?? [];
+  const elsewhere = CONFIG_KEYS.find(({ path }) => path.at(-1) === key && !path.includes("rpc"));
+  const near = nearMatch(key, keysAt(parent)) ?? (elsewhere === undefined ? undefined : fieldName(elsewhere.path));
+  return near === undefined ? problem : { ...problem, message: `${problem.message}: did you mean \`${near}\`?` };
+}
+
+/** The keys of the object at this path; every host has the same. */
+function keysAt(field: string): string[] {
+  let here = ConfigSchema as unknown as SchemaNode | undefined;
+  for (const key of field.replaceAll(/\["(?:[^"\\]|\\.)*"\]/g, ".*").split(".")) {
+    if (key === "") continue;
+    here = here?.properties?.[key] ?? Object.values(here?.patternProperties ?? {})[0];
+  }
+  return Object.keys(here?.properties ?? {});
+}
+
+interface SchemaNode extends TSchema {
+  readonly properties?: { readonly [key: string]: SchemaNode };
+  readonly patternProperties?: { readonly [pattern: string]: SchemaNode };
+}

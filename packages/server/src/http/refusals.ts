@@ -1,0 +1,54 @@
+import { LogThrottle } from "../log/log-throttle.ts";
+import type { Logger } from "../log/logger.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** The limits of `limits.*`, as the metric's label spells them. */
+export type LimitName = "connections" | "connections_per_address" | "held_polls" | "hosts";
+
+/** When to ask again: nobody knows how long the crowd stays. */
+const RETRY_AFTER_SECONDS = 1;
+const LOG_EVERY_MS = 60_000;
+
+/** What the service refuses because it carries as much as it may: counted, answered, and logged once a minute each. */
+export class Refusals {
+  readonly counts: { [limit in LimitName]: number } = {
+    connections: 0,
+    connections_per_address: 0,
+    held_polls: 0,
+    hosts: 0,
+  };
+  readonly #log: Logger;
+  readonly #throttles = new Map<LimitName, LogThrottle>();
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  count(limit: LimitName, most: number): void {
+    this.counts[limit]++;
+    let throttle = this.#throttles.get(limit);
+    if (throttle === undefined) {
+      throttle = new LogThrottle({ burst: 1, everyMs: LOG_EVERY_MS });
+      this.#throttles.set(limit, throttle);
+    }
+    const unlogged = throttle.take();
+    if (unlogged !== undefined) this.#log.warn("limit reached", { limit, most, unlogged });
+  }
+
+  refuse(exchange: Exchange, limit: LimitName, most: number): void {
+    this.count(limit, most);
+    answerTooBusy(exchange, limit);
+  }
+}
+
+/** For a refusal that was counted already. `headers`: beyond the usual. */
+export function answerTooBusy(exchange: Exchange, limit: LimitName, headers: { Connection?: "close" } = {}): void {
+  exchange.problem("TOO_BUSY", DETAILS[limit], { headers: { "Retry-After": RETRY_AFTER_SECONDS, ...headers } });
+}
+
+const DETAILS: { readonly [limit in LimitName]: string } = {
+  connections: "Too many connections (`limits.connections`)",
+  connections_per_address: "Too many connections from this address (`limits.connectionsPerAddress`)",
+  held_polls: "Too many calls are held open (`limits.heldPolls`)",
+  hosts: "Too many hosts are known (`limits.hosts`)",
+};

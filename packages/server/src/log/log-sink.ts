@@ -1,0 +1,53 @@
+import type { Writable } from "node:stream";
+
+/** Some thousand lines: as much as a reader may lag behind. */
+const MOST_UNREAD_BYTES = 1024 * 1024;
+
+/**
+ * Where log lines go: a stream that may fail or stand still at any time.
+ *
+ * S1 a line that cannot be written is lost and counted; the service goes on. S2 what waits for a reader that does not
+ * read is bounded. S3 once lines go through again, one says how many did not.
+ */
+export class LogSink {
+  readonly #stream: Writable;
+  readonly #mostUnreadBytes: number;
+  #lost = 0;
+  #untold = 0;
+
+  constructor(stream: Writable, mostUnreadBytes = MOST_UNREAD_BYTES) {
+    this.#stream = stream;
+    this.#mostUnreadBytes = mostUnreadBytes;
+    // A full disk and a reader that left come as events, too; without a listener they would end the process.
+    stream.on("error", () => this.#lose());
+  }
+
+  /** Lines lost since the start. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  readonly write = (line: string): void => {
+    const { writableLength, destroyed } = this.#stream;
+    if (destroyed || writableLength + line.length > this.#mostUnreadBytes) {
+      this.#lose();
+      return;
+    }
+    try {
+      if (this.#untold > 0) this.#stream.write(`${JSON.stringify(lostLine(this.#untold))}\n`);
+      this.#untold = 0;
+      this.#stream.write(line);
+    } catch {
+      this.#lose();
+    }
+  };
+
+  #lose(): void {
+    this.#lost++;
+    this.#untold++;
+  }
+}
+
+function lostLine(lines: number): object {
+  return { time: new Date().toISOString(), level: "warn", msg: "log lines were lost", lines };
+}

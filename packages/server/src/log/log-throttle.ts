@@ -1,0 +1,39 @@
+/** Lets `burst` lines through at once, then one every `everyMs`; says how many it kept back in between. */
+export class LogThrottle {
+  readonly #burst: number;
+  readonly #everyMs: number;
+  readonly #now: () => number;
+  #left: number;
+  #filledAt: number;
+  #keptBack = 0;
+
+  constructor({
+    burst,
+    everyMs,
+    now = () => performance.now(),
+  }: { burst: number; everyMs: number; now?: () => number }) {
+    this.#burst = burst;
+    this.#everyMs = everyMs;
+    this.#now = now;
+    this.#left = burst;
+    this.#filledAt = now();
+  }
+
+  /** How many lines were kept back before this one; undefined: this one is kept back, too. */
+  take(): number | undefined {
+    const now = this.#now();
+    const earned = Math.floor((now - this.#filledAt) / this.#everyMs);
+    if (earned > 0) {
+      this.#left = Math.min(this.#burst, this.#left + earned);
+      this.#filledAt += earned * this.#everyMs;
+    }
+    if (this.#left <= 0) {
+      this.#keptBack++;
+      return undefined;
+    }
+    this.#left--;
+    const keptBack = this.#keptBack;
+    this.#keptBack = 0;
+    return keptBack;
+  }
+}

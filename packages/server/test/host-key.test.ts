@@ -1,0 +1,112 @@
+import { createHash } from "node:crypto";
+import type { ServiceState } from "@slotkeeper/protocol";
+import { describe, expect, it } from "vitest";
+import { configFile, type Fixture, startFixture } from "./service-fixture.ts";
+
+const sha256 = (name: string) => createHash("sha256").update(name).digest("hex");
+const HASH = sha256("example.com");
+
+async function hostsOf(fixture: Fixture): Promise<ServiceState["hosts"]> {
+  const { text } = await fixture.request("GET", "/api/v0/state");
+  return (JSON.parse(text) as ServiceState).hosts;
+}
+
+describe("a name and a hash that do not belong together", () => {
+  const mismatched = [
+    ["another host's name", { hostname: "other.example", hostnameHash: HASH }],
+    ["an upper-case hash of another name", { hostname: "other.example", hostnameHash: HASH.toUpperCase() }],
+    ["a semaphore's name on a host's pool", { hostname: "sem:x", hostnameHash: HASH }],
+    ["a semaphore's name with its own hash", { hostname: "sem:x", hostnameHash: sha256("sem:x") }],
+    ["a semaphore's name with a short hash", { hostname: "SEM:x", hostnameHash: "abc" }],
+  ] as const;
+
+  it.each(mismatched)("%s is 400 in every route that names a host, and changes no pool", async (_title, names) => {
+    const file = configFile({
+      listen: "127.0.0.1:0",
+      fairQueue: { hosts: { "other.example": { maxSlotPerHost: 9 } } },
+    });
+    const fixture = await startFixture({ file });
+    const slot = await fixture.take();
+    const calls = [
+      ["acquire", { ...names }],
+      ["acquire", { ...names, limit: 1_000_000 }],
+      ["report", { ...names, status: 200 }],
+      ["release", { ...names, slotToken: "nonsense" }],
+      ["release", { ...names, slotToken: slot.slotToken }],
+    ] as const;
+    for (const [route, body] of calls) {
+      const reply = await fixture.call(route, body);
+      expect([route, reply.status, reply.body.code]).toEqual([route, 400, "BAD_FIELDS"]);
+      expect(reply.body.errors.map(({ field }) => field)).toContain("hostnameHash");
+    }
+    expect((await hostsOf(fixture)).map(({ host, limit }) => [host, limit])).toEqual([[HASH, 5]]);
+    expect((await fixture.call("renew", { slotToken: slot.slotToken })).status).toBe(200);
+  });
+
+  it("a semaphore's limit cannot reach a host's pool", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 2 } } });
+    await fixture.call("acquire", { hostname: "sem:x", hostnameHash: HASH, limit: 1_000_000, waitMs: 100 });
+    for (const ipBucket of ["a", "b"]) await fixture.take({ ipBucket });
+    expect((await fixture.acquire({ ipBucket: "c", waitMs: 20 })).body.result).toBe("pending");
+  });
+});
+
+describe("one host has one pool", () => {
+  it("whether it is named, hashed, in upper case or with a trailing dot", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
+    await fixture.take({ ipBucket: "holder" });
+    const spellings = [
+      { hostname: "EXAMPLE.com" },
+      { hostname: "example.com." },
+      { hostname: "Example.COM.", hostnameHash: HASH },
+      { hostname: undefined, hostnameHash: HASH },
+      { hostname: undefined, hostnameHash: HASH.toUpperCase() },
+    ];
+    for (const [at, names] of spellings.entries()) {
+      const { body } = await fixture.acquire({ ...names, ipBucket: `b${at}`, waitMs: 20 });
+      expect([names, body.result]).toEqual([names, "pending"]);
+    }
+    expect((await hostsOf(fixture)).map(({ host }) => host)).toEqual([HASH]);
+    await fixture.call("report", { hostname: "Example.com.", status: 200 });
+    expect(await hostsOf(fixture)).toHaveLength(1);
+  });
+
+  it("a dot alone is no name", async () => {
+    const fixture = await startFixture();
+    const reply = await fixture.acquire({ hostname: "." });
+    expect([reply.status, reply.body.errors[0]?.field]).toEqual([400, "hostname"]);
+  });
+});
+
+describe("overrides", () => {
+  const hosts = { "Example.com": { maxSlotPerHost: 1 }, "*.pattern.example": { maxSlotPerHost: 1 } };
+
+  it("of an exact name hold for callers that send the hash alone, in whatever call comes first", async () => {
+    for (const first of ["acquire", "report"] as const) {
+      const fixture = await startFixture({ config: { fairQueue: { hosts } } });
+      if (first === "report") await fixture.call("report", { hostnameHash: HASH, status: 200 });
+      const hash = { hostname: undefined, hostnameHash: HASH };
+      await fixture.take({ ...hash, ipBucket: "a" });
+      expect((await fixture.acquire({ ...hash, ipBucket: "b", waitMs: 20 })).body.result).toBe("pending");
+    }
+  });
+
+  it("a name beside a hash that is no SHA-256 selects none", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { hosts } } });
+    const names = { hostname: "example.com", hostnameHash: "my-own-key" };
+    await fixture.take({ ...names, ipBucket: "a" });
+    await fixture.take({ ...names, ipBucket: "b" });
+    await fixture.take({ hostname: "example.com", ipBucket: "a" });
+    expect((await fixture.acquire({ ipBucket: "b", waitMs: 20 })).body.result).toBe("pending");
+  });
+});
+
+describe("a request id", () => {
+  it("belongs to its host and its bucket: another caller with the same id gets a session of its own", async () => {
+    const fixture = await startFixture();
+    const ask = (ipBucket: string) => fixture.take({ ipBucket, requestId: "42" });
+    const [one, two] = [await ask("a"), await ask("b")];
+    expect(two.slotToken).not.toBe(one.slotToken);
+    expect((await ask("a")).slotToken).toBe(one.slotToken);
+  });
+});
