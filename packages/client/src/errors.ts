@@ -37,7 +37,7 @@ interface OfHost {
 }
 
 /** The host's circuit breaker is open. */
-export class ThrottledError extends errorClass<
+export const ThrottledError = errorClass<
   OfHost & {
     /** The upstream's status that opened the breaker; 0 when an operator did. */
     status: number;
@@ -45,53 +45,49 @@ export class ThrottledError extends errorClass<
     reason: string;
   },
   "THROTTLED"
->("ThrottledError", "THROTTLED", true) {}
+>("ThrottledError", "THROTTLED", true);
 
 /** The service has as many waiters as it takes. */
-export class OverloadedError extends errorClass<OfHost & { retryAfterMs: number }, "OVERLOADED">(
+export const OverloadedError = errorClass<OfHost & { retryAfterMs: number }, "OVERLOADED">(
   "OverloadedError",
   "OVERLOADED",
   true,
-) {}
+);
 
 /** No slot came free in time. */
-export class AcquireTimeoutError extends errorClass<
+export const AcquireTimeoutError = errorClass<
   OfHost & {
     waitedMs: number;
     /** The last place in the queue that the service reported. */
     position: number | undefined;
   },
   "ACQUIRE_TIMEOUT"
->("AcquireTimeoutError", "ACQUIRE_TIMEOUT", true) {}
+>("AcquireTimeoutError", "ACQUIRE_TIMEOUT", true);
 
 /** The service could not be reached, or did not answer as it should. The last failure is the `cause`. */
-export class UnavailableError extends errorClass<OfHost & { attempts: number; waitedMs: number }, "UNAVAILABLE">(
+export const UnavailableError = errorClass<OfHost & { attempts: number; waitedMs: number }, "UNAVAILABLE">(
   "UnavailableError",
   "UNAVAILABLE",
   true,
-) {}
+);
 
-/** The service refuses the call: a wrong token, a wrong address, a field it does not take. */
-export class RefusedError extends errorClass<
+/** The service refuses the call: a wrong token, a wrong address, a field it does not take, another number of slots. */
+export const RefusedError = errorClass<
   {
     /** The HTTP status. */
     status: number;
-    /** The code of the service's problem document, if it sent one. */
+    /** The code of the service's problem document, for example `CAPACITY_MISMATCH`, if it sent one. */
     problem: string | undefined;
   },
   "REFUSED"
->("RefusedError", "REFUSED", false) {}
-
-/** The semaphore is in use with another number of slots. */
-export class CapacityMismatchError extends errorClass<OfHost & { requested: number }, "CAPACITY_MISMATCH">(
-  "CapacityMismatchError",
-  "CAPACITY_MISMATCH",
-  false,
-) {}
+>("RefusedError", "REFUSED", false);
 
 /** The reason of `slot.signal`: the lease ended, or the service took the slot back. */
-export class SlotLostError extends errorClass<OfHost & { heldMs: number }, "SLOT_LOST">(
-  "SlotLostError",
-  "SLOT_LOST",
-  false,
-) {}
+export const SlotLostError = errorClass<OfHost & { heldMs: number }, "SLOT_LOST">("SlotLostError", "SLOT_LOST", false);
+
+export type ThrottledError = InstanceType<typeof ThrottledError>;
+export type OverloadedError = InstanceType<typeof OverloadedError>;
+export type AcquireTimeoutError = InstanceType<typeof AcquireTimeoutError>;
+export type UnavailableError = InstanceType<typeof UnavailableError>;
+export type RefusedError = InstanceType<typeof RefusedError>;
+export type SlotLostError = InstanceType<typeof SlotLostError>;

@@ -2,7 +2,6 @@
 export { type BucketOptions, bucketOfIp } from "./bucket-of-ip.ts";
 export {
   AcquireTimeoutError,
-  CapacityMismatchError,
   OverloadedError,
   RefusedError,
   SlotClientError,

@@ -35,9 +35,11 @@ export interface SlotClientOptions {
 export interface Pending {
   /** 1 is next. */
   readonly position: number;
-  readonly estimatedWaitMs: number | undefined;
+  readonly estimatedWaitMs?: number | undefined;
+  /** Sessions that wait for this host. */
   readonly waiters: number;
-  readonly blockedBy: string | undefined;
+  /** What stands in the way: `host-limit`, `ip-limit`, `cooldown`, `waiter-pool`, `breaker` or `store`. */
+  readonly blockedBy?: string | undefined;
 }
 
 export interface AcquireOptions {
@@ -66,99 +68,82 @@ export interface ReleaseOptions {
 }
 
 export const DEFAULTS = {
-  token: undefined,
   header: "X-FQ-Auth",
   maxWaitMs: 20_000,
   perRequestTimeoutMs: 8_000,
   maxAttempts: 35,
   onFailure: "closed",
-  hashHostname: false,
-  waitUntil: undefined,
-  telemetry: undefined,
-} as const satisfies Omit<Required<SlotClientOptions>, "url" | "fetch">;
+} as const satisfies Partial<SlotClientOptions>;
 
-export type ResolvedOptions = Required<SlotClientOptions>;
+export type ResolvedOptions = SlotClientOptions & Required<Pick<SlotClientOptions, keyof typeof DEFAULTS | "fetch">>;
 
-type Rule = readonly [expectation: string, isGood: (value: unknown) => boolean];
+/** What `typeof` says of each option. */
+type Kinds<T> = { readonly [K in keyof Required<T>]: string };
 
-const isString = (value: unknown) => typeof value === "string" && value !== "";
-const isFunction = (value: unknown) => typeof value === "function";
-const isPositive = (value: unknown) => typeof value === "number" && value > 0 && value < Infinity;
-const positive: Rule = ["a number of milliseconds above 0", isPositive];
-const aFunction: Rule = ["a function", isFunction];
-const has = (value: unknown, method: string) => isFunction((value as { [key: string]: unknown } | null)?.[method]);
-const aSignal: Rule = ["an AbortSignal", (value) => has(value, "addEventListener")];
-
-const CLIENT_RULES: { readonly [K in keyof SlotClientOptions]-?: Rule } = {
-  url: ["an http or https URL", (value) => isString(value) && /^https?:\/\/[^/]/i.test(value as string)],
-  token: ["a string that is not empty", isString],
-  header: ["a header's name", (value) => typeof value === "string" && /^[\w!#$%&'*+.^`|~-]+$/.test(value)],
-  fetch: aFunction,
-  maxWaitMs: positive,
-  perRequestTimeoutMs: positive,
-  maxAttempts: ["an integer of at least 1", (value) => Number.isInteger(value) && (value as number) >= 1],
-  onFailure: ['"closed", "open" or { share: 0…1, forMs > 0 }', isFailurePolicy],
-  hashHostname: ["a boolean", (value) => typeof value === "boolean"],
-  waitUntil: aFunction,
-  telemetry: ["an object with a function `start`", (value) => has(value, "start")],
+const CLIENT_KINDS: Kinds<SlotClientOptions> = {
+  url: "string",
+  token: "string",
+  header: "string",
+  fetch: "function",
+  maxWaitMs: "number",
+  perRequestTimeoutMs: "number",
+  maxAttempts: "number",
+  onFailure: "",
+  hashHostname: "boolean",
+  waitUntil: "function",
+  telemetry: "object",
 };
 
-const ACQUIRE_RULES: { readonly [K in keyof AcquireOptions]-?: Rule } = {
-  hostname: ["a string that is not empty", isString],
-  bucket: ["a string", (value) => typeof value === "string"],
-  signal: aSignal,
-  onPending: aFunction,
-  maxWaitMs: positive,
-  waitUntil: aFunction,
-};
-
-const SEMAPHORE_RULES: { readonly [K in keyof SemaphoreAcquireOptions]-?: Rule } = {
-  signal: aSignal,
-  timeoutMs: ["a number of milliseconds of at least 0", (value) => typeof value === "number" && value >= 0],
-};
-
-const RELEASE_RULES: { readonly [K in keyof ReleaseOptions]-?: Rule } = {
-  status: ["an HTTP status", (value) => Number.isInteger(value) && Number(value) >= 100 && Number(value) <= 599],
-  hitUpstreamAtMs: ["a time in milliseconds", Number.isFinite],
+export const ACQUIRE_KINDS: Kinds<AcquireOptions> = {
+  hostname: "string",
+  bucket: "",
+  signal: "object",
+  onPending: "function",
+  maxWaitMs: "number",
+  waitUntil: "function",
 };
 
 export function resolveOptions(options: SlotClientOptions): ResolvedOptions {
-  check("SlotClient", options, CLIENT_RULES, "url");
-  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-  const own = { fetch: globalThis.fetch, ...DEFAULTS, ...given } as ResolvedOptions;
-  return { ...own, url: own.url.replace(/\/+$/, "") };
+  check(options, CLIENT_KINDS, "url");
+  const { url, onFailure = "closed" } = options;
+  if (!/^https?:\/\/\w/i.test(url)) throw unexpected("url", "an http or https URL", url);
+  const { share = 2 } = onFailure === "closed" || onFailure === "open" ? { share: 0 } : onFailure;
+  if (!(share >= 0 && share <= 1)) throw unexpected("onFailure", "closed, open or a share of 0 to 1", onFailure);
+  // Not `fetch` as it is: browsers and Workers refuse it as somebody's method.
+  const own = { fetch: (...call: Parameters<typeof fetch>) => fetch(...call), ...DEFAULTS };
+  return { ...own, ...(defined(options) as SlotClientOptions), url: url.replace(/\/+$/, "") };
 }
 
-export const checkAcquire = (options: AcquireOptions) => check("acquire", options, ACQUIRE_RULES, "hostname");
-export const checkSemaphoreAcquire = (options: SemaphoreAcquireOptions) => check("acquire", options, SEMAPHORE_RULES);
-export const checkRelease = (options: ReleaseOptions) => check("release", options, RELEASE_RULES);
-
-export function checkWork(work: unknown): void {
-  if (!isFunction(work)) throw new TypeError(`Expected the work to be a function, got ${shown(work)}`);
+function defined(options: object): object {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-function isFailurePolicy(value: unknown): boolean {
-  if (value === "closed" || value === "open") return true;
-  const { share, forMs = 1 } = (value ?? {}) as { share?: unknown; forMs?: unknown };
-  return typeof share === "number" && share >= 0 && share <= 1 && isPositive(forMs);
-}
-
-function check(what: string, options: object, rules: { readonly [key: string]: Rule }, required?: string): void {
-  if (typeof options !== "object" || options === null) {
-    throw new TypeError(`Expected the options of ${what} to be an object, got ${shown(options)}`);
-  }
-  const problems: string[] = [];
-  const entries = Object.entries(options);
-  if (required !== undefined && !entries.some(([key]) => key === required)) entries.push([required, undefined]);
-  for (const [key, value] of entries) {
-    const rule = Object.hasOwn(rules, key) ? rules[key] : undefined;
-    if (rule === undefined) problems.push(`Unknown option \`${key}\` of ${what}`);
-    else if (value === undefined && key !== required) continue;
-    else if (!rule[1](value)) problems.push(`Expected \`${key}\` to be ${rule[0]}, got ${shown(value)}`);
-  }
+/** All problems at once. What has no kind is checked elsewhere. */
+export function check(options: object, kinds: { readonly [key: string]: string }, required = ""): void {
+  if (typeof options !== "object") throw unexpected("options", "an object", options);
+  const given = { ...(required && { [required]: null }), ...defined(options) };
+  const problems = Object.entries(given).flatMap(([key, value]) => {
+    const kind = kinds[key];
+    if (kind === undefined) return `Unknown option \`${key}\``;
+    return isKind(kind, value) ? [] : unexpected(key, KIND_NAMES[kind] ?? `a ${kind}`, value).message;
+  });
   if (problems.length > 0) throw new TypeError(problems.join("; "));
 }
 
-function shown(value: unknown): string {
-  return typeof value === "function" ? "a function" : (JSON.stringify(value) ?? String(value));
+const KIND_NAMES: { readonly [kind: string]: string } = {
+  number: "a number above 0",
+  string: "a string that is not empty",
+  object: "an object",
+};
+
+function isKind(kind: string, value: unknown): boolean {
+  return (
+    !kind || (typeof value === kind && value !== null && value !== "" && !(kind === "number" && !isPositive(value)))
+  );
+}
+
+const isPositive = (value: unknown) => Number(value) > 0 && Number(value) < Infinity;
+
+export function unexpected(key: string, expectation: string, value: unknown): TypeError {
+  return new TypeError(`Expected \`${key}\` to be ${expectation}, got ${JSON.stringify(value) ?? value}`);
 }

@@ -1,5 +1,5 @@
 /** The library's semaphore over the service: the same shape, the slots shared by a fleet. */
-import { checkSemaphoreAcquire, checkWork, type SemaphoreAcquireOptions } from "./options.ts";
+import { check, type SemaphoreAcquireOptions, unexpected } from "./options.ts";
 import { runWithSlot, type Work } from "./run-with-slot.ts";
 import type { ServiceSlot } from "./slot.ts";
 import type { Ask } from "./slot-wait.ts";
@@ -8,8 +8,7 @@ import type { Ask } from "./slot-wait.ts";
 const LONGEST_WAIT_MS = 86_400_000;
 /** How long "now or never" waits for the service to find out whether a slot is free. */
 const NOW_MS = 5_000;
-const MOST_SLOTS = 1_000_000;
-const LONGEST_NAME = 251;
+const ACQUIRE_KINDS = { signal: "object", timeoutMs: "" } as const;
 
 /** What it needs of its client. */
 type Acquire = (ask: Omit<Ask, "named" | "traceparent" | "waitUntil">) => Promise<ServiceSlot>;
@@ -22,13 +21,9 @@ export class ServiceSemaphore {
 
   /** @internal Made by `SlotClient.semaphore`. */
   constructor(name: string, slots: number, acquire: Acquire) {
-    if (typeof name !== "string" || name === "" || name.length > LONGEST_NAME) {
-      throw new TypeError(
-        `Expected \`name\` to be a string of 1 to ${LONGEST_NAME} characters, got ${JSON.stringify(name)}`,
-      );
-    }
-    if (!Number.isInteger(slots) || slots < 1 || slots > MOST_SLOTS) {
-      throw new RangeError(`Expected \`slots\` to be an integer from 1 to ${MOST_SLOTS}, got ${String(slots)}`);
+    check({ name }, { name: "string" });
+    if (!Number.isInteger(slots) || slots < 1) {
+      throw new RangeError(`Expected \`slots\` to be an integer of at least 1, got ${slots}`);
     }
     this.name = name;
     this.capacity = slots;
@@ -37,15 +32,14 @@ export class ServiceSemaphore {
 
   /** Waits its turn. `timeoutMs: 0` means now or never. */
   async acquire(options: SemaphoreAcquireOptions = {}): Promise<ServiceSlot> {
-    checkSemaphoreAcquire(options);
+    check(options, ACQUIRE_KINDS);
     const { signal, timeoutMs = Infinity } = options;
+    if (!(timeoutMs >= 0)) throw unexpected("timeoutMs", "a number of at least 0", timeoutMs);
     const isNow = timeoutMs === 0;
     return this.#acquire({
       hostname: `sem:${this.name}`,
-      bucket: undefined,
       waitMs: isNow ? NOW_MS : Math.min(timeoutMs, LONGEST_WAIT_MS),
       signal,
-      onPending: undefined,
       slots: this.capacity,
       isNow,
       held: this.#held,
@@ -63,8 +57,7 @@ export class ServiceSemaphore {
   }
 
   async run<T>(work: Work<T>, options: SemaphoreAcquireOptions = {}): Promise<Awaited<T>> {
-    checkWork(work);
-    return runWithSlot(await this.acquire(options), work, options.signal);
+    return runWithSlot(work, () => this.acquire(options), options.signal);
   }
 
   /** Manual style: true only if that id held a slot that was acquired here. */

@@ -7,13 +7,13 @@
  * L3  A renewal that fails is repeated until then.
  */
 import type { RenewReply } from "@slotkeeper/protocol";
-import type { Deliveries } from "./deliveries.ts";
-import { RefusedError, SlotLostError } from "./errors.ts";
+import { deliver } from "./deliveries.ts";
+import { type RefusedError, SlotLostError } from "./errors.ts";
 import type { NamedHost } from "./host-name.ts";
-import { checkRelease, type ReleaseOptions, type WaitUntil } from "./options.ts";
+import { check, type ReleaseOptions, type WaitUntil } from "./options.ts";
 import { endSpan, type SlotSpan } from "./telemetry.ts";
-import { backoffMs, keepNothingAlive, sleep } from "./timing.ts";
-import type { Transport } from "./transport.ts";
+import { backoffMs, idleTimer, sleep } from "./timing.ts";
+import type { Call } from "./transport.ts";
 
 export interface ServiceSlot extends AsyncDisposable, Disposable {
   /** What the service knows the slot by; a secret of its holder. Empty for a slot that is not `guarded`. */
@@ -39,13 +39,12 @@ export interface ServiceSlot extends AsyncDisposable, Disposable {
   release(options?: ReleaseOptions): Promise<boolean>;
 }
 
+const RELEASE_KINDS = { status: "number", hitUpstreamAtMs: "number" } as const;
 const RENEW_AT = 0.6;
-const SHORTEST_RENEWAL_MS = 10;
 const RELEASE_PATIENCE_MS = 1_000;
 
 export interface SlotParts {
-  readonly transport: Transport;
-  readonly deliveries: Deliveries;
+  readonly call: Call;
   readonly timeoutMs: number;
   readonly named: NamedHost;
   readonly hostname: string;
@@ -55,142 +54,91 @@ export interface SlotParts {
   readonly onEnd: (isLost: boolean) => void;
 }
 
-export interface Lease {
-  readonly token: string;
-  readonly fence: number;
-  /** Undefined: no lease at all, the work passes without a slot. */
-  readonly leaseMs: number | undefined;
-}
+/** Without `leaseMs` there is no lease at all: the work passes without a slot. */
+export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: number): ServiceSlot {
+  const { call, timeoutMs, named, hostname, waitUntil, span, onEnd } = parts;
+  const controller = new AbortController();
+  const heldSince = Date.now();
+  const guarded = leaseMs !== undefined;
+  let expiresAt = 0;
+  let released = false;
+  let timers: number[] = [];
 
-const dispose: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symbol.dispose") as typeof Symbol.dispose);
-const asyncDispose: typeof Symbol.asyncDispose =
-  Symbol.asyncDispose ?? (Symbol.for("Symbol.asyncDispose") as typeof Symbol.asyncDispose);
+  const end = (error?: unknown) => {
+    released = true;
+    timers.forEach(clearTimeout);
+    onEnd(error !== undefined);
+    endSpan(span, error ? undefined : "released", error);
+  };
 
-export class HeldSlot implements ServiceSlot {
-  readonly token: string;
-  readonly fence: number;
-  readonly guarded: boolean;
-  readonly #parts: SlotParts;
-  readonly #controller = new AbortController();
-  readonly #heldSince = Date.now();
-  #endsAt = 0;
-  #released = false;
-  #renewal: unknown;
-  #expiry: unknown;
-
-  constructor({ token, fence, leaseMs }: Lease, parts: SlotParts) {
-    this.token = token;
-    this.fence = fence;
-    this.guarded = leaseMs !== undefined;
-    this.#parts = parts;
-    if (leaseMs !== undefined) this.#leased(leaseMs, Date.now());
-  }
-
-  get id(): string {
-    return this.token;
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  get expiresAt(): number | undefined {
-    return this.guarded ? this.#endsAt : undefined;
-  }
-
-  get released(): boolean {
-    return this.#released;
-  }
-
-  async renew(): Promise<boolean> {
-    if (this.#released || !this.guarded) return !this.#released;
-    const askedAt = Date.now();
-    const { transport, timeoutMs, span } = this.#parts;
-    try {
-      const options = { timeoutMs, traceparent: span?.traceparent };
-      const { reply } = await transport.call<RenewReply>("renew", { slotToken: this.token }, options);
-      if (!this.#released) this.#leased(reply.leaseMs, askedAt);
-      return !this.#released;
-    } catch (error) {
-      if (error instanceof RefusedError && error.status === 410) this.#lost(error);
-      return false;
-    }
-  }
-
-  async release(options: ReleaseOptions = {}): Promise<boolean> {
-    checkRelease(options);
-    if (this.#released) return false;
-    this.#end(false);
-    endSpan(this.#parts.span, undefined, "released");
-    if (this.guarded) await this.#deliver(options);
-    return true;
-  }
-
-  [dispose](): void {
-    void this.release();
-  }
-
-  async [asyncDispose](): Promise<void> {
-    await this.release();
-  }
-
-  async #deliver({ status, hitUpstreamAtMs }: ReleaseOptions): Promise<void> {
-    const { deliveries, named, waitUntil, span } = this.#parts;
-    const body = {
-      slotToken: this.token,
-      ...named,
-      ...(status !== undefined && { status }),
-      ...(hitUpstreamAtMs !== undefined && { hitUpstreamAtMs, now: Date.now() }),
-    };
-    const delivered = deliveries.release(body, this.#endsAt, { waitUntil, traceparent: span?.traceparent });
-    const patience = new AbortController();
-    const enough = sleep(RELEASE_PATIENCE_MS, { signal: patience.signal }).catch(() => {});
-    await Promise.race([delivered, enough]);
-    patience.abort();
-  }
+  const lost = (why: string) => {
+    if (released) return;
+    const heldMs = Date.now() - heldSince;
+    const error = new SlotLostError(`The slot of "${hostname}" was lost after ${heldMs} ms: ${why}.`, {
+      hostname,
+      heldMs,
+    });
+    end(error);
+    controller.abort(error);
+  };
 
   /** Counted from when the renewal was asked for: never longer than the service counts. */
-  #leased(leaseMs: number, askedAt: number): void {
-    this.#clearTimers();
-    this.#endsAt = askedAt + leaseMs;
-    this.#expiry = setTimeout(() => this.#lost(), this.#endsAt - Date.now());
-    this.#renewal = setTimeout(() => void this.#renewUntilLost(), Math.max(SHORTEST_RENEWAL_MS, leaseMs * RENEW_AT));
+  const leased = (ms: number, askedAt: number) => {
+    expiresAt = askedAt + ms;
+    timers.forEach(clearTimeout);
     // A slot that somebody forgot must not keep the process alive; the service takes it back.
-    keepNothingAlive(this.#expiry);
-    keepNothingAlive(this.#renewal);
-  }
+    timers = [
+      idleTimer(() => lost("it was not renewed in time"), expiresAt - Date.now()),
+      idleTimer(() => void renewOn(), ms * RENEW_AT),
+    ];
+  };
 
-  async #renewUntilLost(): Promise<void> {
-    for (let failures = 1; !(await this.renew()); failures++) {
-      if (this.#released) return;
-      await sleep(backoffMs(failures), { isIdle: true });
-      if (this.#released) return;
+  const renew = async (): Promise<boolean> => {
+    if (released || !guarded) return !released;
+    const askedAt = Date.now();
+    try {
+      const { reply } = await call<RenewReply>("renew", { slotToken: token }, timeoutMs, undefined, span?.traceparent);
+      if (!released) leased(reply.leaseMs, askedAt);
+    } catch (error) {
+      if ((error as RefusedError).status === 410) lost("the service took it back");
+      return false;
     }
-  }
+    return !released;
+  };
 
-  #lost(cause?: unknown): void {
-    if (this.#released) return;
-    const { hostname, span } = this.#parts;
-    const heldMs = Date.now() - this.#heldSince;
-    const why = cause === undefined ? "the lease ended before it was renewed" : "the service took it back";
-    const error = new SlotLostError(
-      `The slot of "${hostname}" was lost after ${heldMs} ms: ${why}.`,
-      { hostname, heldMs },
-      cause,
-    );
-    this.#end(true);
-    endSpan(span, error);
-    this.#controller.abort(error);
-  }
+  /** L3. */
+  const renewOn = async () => {
+    for (let failures = 1; !(await renew()) && !released; failures++) await sleep(backoffMs(failures), undefined, true);
+  };
 
-  #end(isLost: boolean): void {
-    this.#released = true;
-    this.#clearTimers();
-    this.#parts.onEnd(isLost);
-  }
+  const release = async (options: ReleaseOptions = {}): Promise<boolean> => {
+    check(options, RELEASE_KINDS);
+    if (released) return false;
+    end();
+    if (!guarded) return true;
+    const body = { ...named, ...options, slotToken: token, now: Date.now() };
+    const delivered = deliver(call, "release", body, timeoutMs, expiresAt, span?.traceparent);
+    waitUntil?.(delivered);
+    await Promise.race([delivered, sleep(RELEASE_PATIENCE_MS, undefined, true)]);
+    return true;
+  };
 
-  #clearTimers(): void {
-    clearTimeout(this.#expiry as number);
-    clearTimeout(this.#renewal as number);
-  }
+  if (leaseMs) leased(leaseMs, heldSince);
+  return {
+    token,
+    id: token,
+    fence,
+    guarded,
+    signal: controller.signal,
+    get expiresAt() {
+      return guarded ? expiresAt : undefined;
+    },
+    get released() {
+      return released;
+    },
+    renew,
+    release,
+    [Symbol.dispose]: () => void release(),
+    [Symbol.asyncDispose]: async () => void (await release()),
+  };
 }

@@ -1,10 +1,10 @@
-/**
- * Spans without a dependency on a tracer. A hook that throws changes nothing.
- */
+/** Spans without a dependency on a tracer. A hook that throws changes nothing. */
+import { quietly } from "./timing.ts";
+
 export interface SlotSpan {
   /** Sent as the header `traceparent` of every call made inside the span. */
   readonly traceparent?: string | undefined;
-  /** `result` is `granted`, `released`, or the `code` of the error; `aborted` when the caller's signal ended it. */
+  /** `granted`, `unguarded`, `released`, or the `code` of the error; `aborted` when the caller's signal ended the wait. */
   end(result: string, error?: unknown): void;
 }
 
@@ -13,23 +13,6 @@ export interface Telemetry {
   start(name: "wait" | "hold", attributes: { readonly hostname: string; readonly bucket: string }): SlotSpan;
 }
 
-/** Undefined when unused or when the hook throws. */
-export function startSpan(
-  telemetry: Telemetry | undefined,
-  name: "wait" | "hold",
-  attributes: { readonly hostname: string; readonly bucket: string },
-): SlotSpan | undefined {
-  try {
-    return telemetry?.start(name, attributes);
-  } catch {
-    return undefined;
-  }
-}
-
-export function endSpan(span: SlotSpan | undefined, error?: unknown, result?: string): void {
-  try {
-    span?.end(result ?? (error as { code?: string } | undefined)?.code ?? "aborted", error);
-  } catch {
-    // The hook's own failure.
-  }
+export function endSpan(span: SlotSpan | undefined, result: string | undefined, error?: unknown): void {
+  quietly(() => span?.end(result ?? (error as { code?: string } | null)?.code ?? "aborted", error));
 }

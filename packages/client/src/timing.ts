@@ -12,30 +12,33 @@ export function backoffMs(failures: number, retryAfterMs = 0): number {
   return retryAfterMs + delay * (0.5 + Math.random() / 2);
 }
 
-export interface SleepOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** The sleep does not keep a Node process alive. */
-  readonly isIdle?: boolean;
-}
-
 /** Rejects with the signal's reason. */
-export function sleep(ms: number, { signal, isIdle = false }: SleepOptions = {}): Promise<void> {
+export function sleep(ms: number, signal?: AbortSignal, isIdle?: boolean): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
-    const onAbort = () => {
+    const stop = () => {
       clearTimeout(timer);
-      reject(signal?.reason);
+      signal?.removeEventListener("abort", stop);
+      if (signal?.aborted) reject(signal.reason);
+      else resolve();
     };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", onAbort);
-      resolve();
-    }, ms);
-    if (isIdle) keepNothingAlive(timer);
-    signal?.addEventListener("abort", onAbort, { once: true });
+    const timer = (isIdle ? idleTimer : setTimeout)(stop, ms);
+    signal?.addEventListener("abort", stop);
+    if (signal?.aborted) stop();
   });
 }
 
-/** Node's timers are objects with `unref`; elsewhere they are numbers. */
-export function keepNothingAlive(timer: unknown): void {
+/** A timer that does not keep a Node process alive. Elsewhere timers are numbers. */
+export function idleTimer(fire: () => void, ms: number): number {
+  const timer = setTimeout(fire, ms);
   (timer as { unref?: () => void }).unref?.();
+  return timer;
+}
+
+/** What a caller's hook throws changes nothing. */
+export function quietly<T>(hook: () => T): T | undefined {
+  try {
+    return hook();
+  } catch {
+    return undefined;
+  }
 }
