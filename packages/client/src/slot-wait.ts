@@ -1,8 +1,8 @@
 /**
  * One wait for a slot: a session of the service, from the first call to its end.
  *
- * A1  Ends within its wall clock, however the service behaves, with a grant, a pass of the failure policy, or an error;
- *     and within `maxWaitMs` of a service that only fails.
+ * A1  Ends within its wall clock (and `ANSWER_MS` where the service never answers), with a grant, a pass of the failure
+ *     policy, or an error; and within `maxWaitMs` of a service that only fails.
  * A2  Leaves no session behind: whatever ends it without a grant, the service gets a `cancel`, in the background.
  * A3  Repeats are safe: all calls carry one `requestId`, later ones the session's token. A session that the service no
  *     longer knows is begun anew, within the same wall clock.
@@ -44,6 +44,8 @@ const HELD_PART = 0.75;
 /** A caller that wants to know its place does not wait a whole poll for it. */
 const FIRST_PLACE_MS = 200;
 const NOW_MS = 20;
+/** How long the answer to a first call may take beyond the wait: without one, nobody knows whether the service is there. */
+const ANSWER_MS = 1_000;
 const CANCEL_FOR_MS = 5_000;
 
 // One closure over its state, not a class: a quarter smaller, and the size is promised (decision 0110).
@@ -83,10 +85,12 @@ export async function waitForSlot(
 
   const step = async (): Promise<Granted | undefined> => {
     const isShort = isNow || (onPending && !queryToken);
-    const timeoutMs = Math.max(1, Math.min(perRequestTimeoutMs, leftMs()));
-    const heldMs = Math.min(timeoutMs * HELD_PART, isNow ? NOW_MS : isShort ? FIRST_PLACE_MS : Infinity);
+    const isPoll = queryToken && !isNow;
+    const longestMs = isNow ? NOW_MS : isShort ? FIRST_PLACE_MS : perRequestTimeoutMs * HELD_PART;
+    const heldMs = Math.ceil(Math.min(leftMs(), longestMs));
+    const timeoutMs = Math.min(perRequestTimeoutMs, leftMs() + (isPoll ? 1 : ANSWER_MS));
     const nextAt = Date.now() + spacingMs;
-    const body = queryToken && !isNow ? { queryToken } : { ...first, waitMs: Math.ceil(heldMs) };
+    const body = isPoll ? { queryToken } : { ...first, waitMs: heldMs };
     isOpen = true;
     attempts++;
     const { reply, retryAfterMs } = await call<AcquireReply>("acquire", body, timeoutMs, signal, traceparent);

@@ -55,6 +55,7 @@ export interface SlotParts {
 }
 
 /** Without `leaseMs` there is no lease at all: the work passes without a slot. */
+// oxlint-disable-next-line max-lines-per-function -- one closure over its state, for the size (decision 0110)
 export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: number): ServiceSlot {
   const { call, timeoutMs, named, hostname, waitUntil, span, onEnd } = parts;
   const controller = new AbortController();
@@ -107,8 +108,10 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: numb
   };
 
   /** L3. */
-  const renewOn = async () => {
-    for (let failures = 1; !(await renew()) && !released; failures++) await sleep(backoffMs(failures), undefined, true);
+  const renewOn = async (failures = 1) => {
+    if ((await renew()) || released) return;
+    await sleep(backoffMs(failures), undefined, true);
+    await renewOn(failures + 1);
   };
 
   const release = async (options: ReleaseOptions = {}): Promise<boolean> => {

@@ -1,6 +1,6 @@
 // One suite for the semaphore of one process and for the one of a fleet: they are interchangeable but for the skips.
 import { SlotClient } from "@slotkeeper/client";
-import { Service } from "@slotkeeper/server";
+import type { Service } from "@slotkeeper/server";
 import { describeSemaphore } from "@slotkeeper/testkit/semaphore-contract";
 import { Semaphore, SemaphoreRegistry } from "slotkeeper";
 import { expect, test } from "vitest";
