@@ -12,7 +12,9 @@ export interface BucketOptions {
 export function bucketOfIp(ip: string, { v4 = 32, v6 = 60 }: BucketOptions = {}): string {
   let address: bigint;
   try {
-    address = numberOf(spelled(/^[\d.]+$/.test(ip) ? `::ffff:${ip}` : ip.replace(/%.*/, "")));
+    // Nothing that would be more than an address in a URL; a zone such as `%eth0` is local.
+    const [, plain = ""] = /^([\da-f:.]+)(?:%\w+)?$/i.exec(ip) ?? [];
+    address = numberOf(spelled(plain.includes(":") ? plain : `::ffff:${plain}`));
   } catch {
     throw unexpected("ip", "an IP address", ip);
   }

@@ -6,7 +6,8 @@
  * D2  Nothing here throws. Undefined: not delivered.
  */
 import { RefusedError } from "./errors.ts";
-import { backoffMs, sleep } from "./timing.ts";
+import type { WaitUntil } from "./options.ts";
+import { backoffMs, quietly, sleep } from "./timing.ts";
 import type { Call } from "./transport.ts";
 
 /** `isIdle`: the pauses between the tries do not keep a Node process alive. */
@@ -28,4 +29,9 @@ export async function deliver<T>(
       await sleep(delay, undefined, isIdle);
     }
   }
+}
+
+/** Hands a delivery to the host, which may refuse it: that changes nothing. */
+export function promise(waitUntil: WaitUntil | undefined, delivery: Promise<unknown>): void {
+  quietly(() => waitUntil?.(delivery));
 }

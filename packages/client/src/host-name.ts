@@ -1,13 +1,11 @@
 /** How a call names the host: plainly, or by its hash alone. */
 export type NamedHost = { readonly hostname: string } | { readonly hostnameHash: string };
 
-export async function namedHost(hostname: string, isHashed: boolean): Promise<NamedHost> {
-  return isHashed ? { hostnameHash: await hashOf(hostname) } : { hostname };
-}
-
-/** SHA-256 hex of the lower-cased name without a trailing dot, as the service makes it of a plain name. */
-async function hashOf(hostname: string): Promise<string> {
+/** The hash is SHA-256 hex of the lower-cased name without a trailing dot, as the service makes it of a plain name. */
+export async function namedHost(hostname: string, isHashed: boolean | undefined): Promise<NamedHost> {
+  if (!isHashed) return { hostname };
   const bytes = new TextEncoder().encode(hostname.toLowerCase().replace(/\.$/, ""));
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const digest = await crypto.subtle.digest("SHA-256", bytes);
+  const hex = Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0"));
+  return { hostnameHash: hex.join("") };
 }

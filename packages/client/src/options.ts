@@ -67,7 +67,7 @@ export interface ReleaseOptions {
   readonly hitUpstreamAtMs?: number | undefined;
 }
 
-export const DEFAULTS = {
+const DEFAULTS = {
   header: "X-FQ-Auth",
   maxWaitMs: 20_000,
   perRequestTimeoutMs: 8_000,
@@ -77,73 +77,64 @@ export const DEFAULTS = {
 
 export type ResolvedOptions = SlotClientOptions & Required<Pick<SlotClientOptions, keyof typeof DEFAULTS | "fetch">>;
 
-/** What `typeof` says of each option. */
-type Kinds<T> = { readonly [K in keyof Required<T>]: string };
+/** What an option must be, in the words of the message; the last of them is its `typeof`. "": checked elsewhere. */
+type Kind = "a positive number" | "a non-empty string" | "a function" | "an object" | "a boolean" | "";
+type Kinds<T> = { readonly [K in keyof Required<T>]: Kind };
 
 const CLIENT_KINDS: Kinds<SlotClientOptions> = {
-  url: "string",
-  token: "string",
-  header: "string",
-  fetch: "function",
-  maxWaitMs: "number",
-  perRequestTimeoutMs: "number",
-  maxAttempts: "number",
+  url: "a non-empty string",
+  token: "a non-empty string",
+  header: "a non-empty string",
+  fetch: "a function",
+  maxWaitMs: "a positive number",
+  perRequestTimeoutMs: "a positive number",
+  maxAttempts: "a positive number",
   onFailure: "",
-  hashHostname: "boolean",
-  waitUntil: "function",
-  telemetry: "object",
+  hashHostname: "a boolean",
+  waitUntil: "a function",
+  telemetry: "an object",
 };
 
 export const ACQUIRE_KINDS: Kinds<AcquireOptions> = {
-  hostname: "string",
+  hostname: "a non-empty string",
   bucket: "",
-  signal: "object",
-  onPending: "function",
-  maxWaitMs: "number",
-  waitUntil: "function",
+  signal: "an object",
+  onPending: "a function",
+  maxWaitMs: "a positive number",
+  waitUntil: "a function",
 };
 
 export function resolveOptions(options: SlotClientOptions): ResolvedOptions {
   check(options, CLIENT_KINDS, "url");
   const { url, onFailure = "closed" } = options;
   if (!/^https?:\/\/\w/i.test(url)) throw unexpected("url", "an http or https URL", url);
-  const { share = 2 } = onFailure === "closed" || onFailure === "open" ? { share: 0 } : onFailure;
+  const share = onFailure === "closed" || onFailure === "open" ? 0 : onFailure.share;
   if (!(share >= 0 && share <= 1)) throw unexpected("onFailure", "closed, open or a share of 0 to 1", onFailure);
-  // Not `fetch` as it is: browsers and Workers refuse it as somebody's method.
-  const own = { fetch: (...call: Parameters<typeof fetch>) => fetch(...call), ...DEFAULTS };
-  return { ...own, ...(defined(options) as SlotClientOptions), url: url.replace(/\/+$/, "") };
+  return { fetch, ...DEFAULTS, ...defined(options), url: url.replace(/\/+$/, "") } as ResolvedOptions;
 }
 
 function defined(options: object): object {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-/** All problems at once. What has no kind is checked elsewhere. */
-export function check(options: object, kinds: { readonly [key: string]: string }, required = ""): void {
+/** All problems at once. */
+export function check(options: object, kinds: { readonly [key: string]: Kind }, required = ""): void {
   if (typeof options !== "object") throw unexpected("options", "an object", options);
   const given = { ...(required && { [required]: null }), ...defined(options) };
   const problems = Object.entries(given).flatMap(([key, value]) => {
     const kind = kinds[key];
     if (kind === undefined) return `Unknown option \`${key}\``;
-    return isKind(kind, value) ? [] : unexpected(key, KIND_NAMES[kind] ?? `a ${kind}`, value).message;
+    return !kind || (typeof value === kind.split(" ").pop() && isSome(value))
+      ? []
+      : unexpected(key, kind, value).message;
   });
   if (problems.length > 0) throw new TypeError(problems.join("; "));
 }
 
-const KIND_NAMES: { readonly [kind: string]: string } = {
-  number: "a number above 0",
-  string: "a string that is not empty",
-  object: "an object",
-};
-
-function isKind(kind: string, value: unknown): boolean {
-  return (
-    !kind || (typeof value === kind && value !== null && value !== "" && !(kind === "number" && !isPositive(value)))
-  );
+function isSome(value: unknown): boolean {
+  return typeof value === "number" ? value > 0 && value < Infinity : value !== "" && value !== null;
 }
 
-const isPositive = (value: unknown) => Number(value) > 0 && Number(value) < Infinity;
-
 export function unexpected(key: string, expectation: string, value: unknown): TypeError {
-  return new TypeError(`Expected \`${key}\` to be ${expectation}, got ${JSON.stringify(value) ?? value}`);
+  return new TypeError(`Expected \`${key}\` to be ${expectation}, got ${JSON.stringify(value) ?? String(value)}`);
 }

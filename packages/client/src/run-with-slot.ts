@@ -9,7 +9,7 @@ export async function runWithSlot<T>(
   acquire: () => Promise<ServiceSlot>,
   signal?: AbortSignal,
 ): Promise<Awaited<T>> {
-  check({ work }, { work: "function" }, "work");
+  check({ work }, { work: "a function" }, "work");
   const slot = await acquire();
   try {
     // It may have aborted between the grant and this caller's turn.

@@ -8,7 +8,7 @@ import type { Ask } from "./slot-wait.ts";
 const LONGEST_WAIT_MS = 86_400_000;
 /** How long "now or never" waits for the service to find out whether a slot is free. */
 const NOW_MS = 5_000;
-const ACQUIRE_KINDS = { signal: "object", timeoutMs: "" } as const;
+const ACQUIRE_KINDS = { signal: "an object", timeoutMs: "" } as const;
 
 /** What it needs of its client. */
 type Acquire = (ask: Omit<Ask, "named" | "traceparent" | "waitUntil">) => Promise<ServiceSlot>;
@@ -21,7 +21,7 @@ export class ServiceSemaphore {
 
   /** @internal Made by `SlotClient.semaphore`. */
   constructor(name: string, slots: number, acquire: Acquire) {
-    check({ name }, { name: "string" });
+    check({ name }, { name: "a non-empty string" });
     if (!Number.isInteger(slots) || slots < 1) {
       throw new RangeError(`Expected \`slots\` to be an integer of at least 1, got ${slots}`);
     }

@@ -59,7 +59,7 @@ export class SlotClient {
     return { ...this.#stats };
   }
 
-  async #acquire(asked: Asked, isHashed = false): Promise<ServiceSlot> {
+  async #acquire(asked: Asked, isHashed?: boolean): Promise<ServiceSlot> {
     asked.signal?.throwIfAborted();
     const span = this.#span("wait", asked);
     const { waitUntil = this.#options.waitUntil, hostname } = asked;

@@ -8,7 +8,7 @@
  *     longer knows is begun anew, within the same wall clock.
  */
 import type { AcquireReply, FirstCall } from "@slotkeeper/protocol";
-import { deliver } from "./deliveries.ts";
+import { deliver, promise } from "./deliveries.ts";
 import { RefusedError } from "./errors.ts";
 import type { FailurePolicy, Pass } from "./failure-policy.ts";
 import type { NamedHost } from "./host-name.ts";
@@ -56,7 +56,7 @@ export async function waitForSlot(
   policy: FailurePolicy,
   ask: Ask,
 ): Promise<Granted | Pass> {
-  const { hostname, signal, waitMs, isNow, onPending, traceparent } = ask;
+  const { hostname, signal, waitMs, isNow, onPending, traceparent, waitUntil } = ask;
   const startedAt = Date.now();
   const leftMs = () => startedAt + waitMs - Date.now();
   const pause = (ms: number) => sleep(Math.max(0, Math.min(ms, leftMs())), signal);
@@ -73,7 +73,7 @@ export async function waitForSlot(
   const gaveUp = () => {
     const waitedMs = Date.now() - startedAt;
     if (!failure) return timedOut(hostname, waitedMs, position);
-    if (failure.retryAfterMs !== undefined) return overloaded(hostname, failure.retryAfterMs);
+    if (failure.retryAfterMs) return overloaded(hostname, failure.retryAfterMs);
     return unavailable(url, failure, { hostname, attempts, waitedMs });
   };
 
@@ -113,16 +113,34 @@ export async function waitForSlot(
     return undefined;
   };
 
+  /** A2. Where no answer brought the session's token, the same `requestId` finds it; without `waitMs` it is not granted. */
+  const cancel = async () => {
+    const send = (name: "acquire" | "cancel", body: object) =>
+      deliver<{ queryToken?: string }>(
+        call,
+        name,
+        body,
+        perRequestTimeoutMs,
+        Date.now() + CANCEL_FOR_MS,
+        traceparent,
+        true,
+      );
+    const token = queryToken ?? (await send("acquire", first))?.queryToken;
+    if (token) await send("cancel", { queryToken: token });
+  };
+
   const failed = async (error: unknown): Promise<Pass | undefined> => {
-    if (error instanceof RefusedError) isOpen = false;
+    const isRefused = error instanceof RefusedError;
+    if (isRefused) isOpen = false;
+    const { retryAfterMs } = error as CallFailure;
+    if (isRefused || retryAfterMs) policy.answered();
     if (!(error instanceof CallFailure)) throw error;
     // A poll that our own deadline cut short is no failure of a service that has answered so far.
     if (leftMs() <= 0 && queryToken && !failure) return undefined;
     failure = error;
     if (!failures++) failingSince = Date.now();
-    const { retryAfterMs } = error;
-    if (retryAfterMs === undefined) policy.failed(leftMs() > 0 ? failures : Infinity);
-    const pass = retryAfterMs === undefined ? policy.pass(hostname) : undefined;
+    if (!retryAfterMs) policy.failed(leftMs() > 0 ? failures : Infinity);
+    const pass = policy.pass(hostname);
     if (!pass) await pause(backoffMs(failures, retryAfterMs));
     return pass;
   };
@@ -137,7 +155,7 @@ export async function waitForSlot(
     }
     return end;
   } finally {
-    if (isOpen) abandon(call, ask, queryToken, first, perRequestTimeoutMs);
+    if (isOpen) promise(waitUntil, cancel());
   }
 }
 
@@ -148,22 +166,4 @@ function firstCall({ named, bucket, slots, waitMs }: Ask): FirstCall {
     ...(slots && { limit: slots, maxWaitMs: waitMs }),
     requestId: crypto.randomUUID(),
   };
-}
-
-/** A2. Where no answer brought the session's token, the same `requestId` finds it; without `waitMs` it is not granted. */
-function abandon(
-  call: Call,
-  { waitUntil, traceparent }: Ask,
-  known: string | undefined,
-  first: FirstCall,
-  timeoutMs: number,
-): void {
-  const send = <T>(name: "acquire" | "cancel", body: object) =>
-    deliver<T>(call, name, body, timeoutMs, Date.now() + CANCEL_FOR_MS, traceparent, true);
-  const cancel = async () => {
-    const queryToken = known ?? (await send<{ queryToken?: string }>("acquire", first))?.queryToken;
-    if (queryToken) await send("cancel", { queryToken });
-  };
-  const cancelled = cancel();
-  waitUntil?.(cancelled);
 }

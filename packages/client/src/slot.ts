@@ -7,7 +7,7 @@
  * L3  A renewal that fails is repeated until then.
  */
 import type { RenewReply } from "@slotkeeper/protocol";
-import { deliver } from "./deliveries.ts";
+import { deliver, promise } from "./deliveries.ts";
 import { type RefusedError, SlotLostError } from "./errors.ts";
 import type { NamedHost } from "./host-name.ts";
 import { check, type ReleaseOptions, type WaitUntil } from "./options.ts";
@@ -39,7 +39,7 @@ export interface ServiceSlot extends AsyncDisposable, Disposable {
   release(options?: ReleaseOptions): Promise<boolean>;
 }
 
-const RELEASE_KINDS = { status: "number", hitUpstreamAtMs: "number" } as const;
+const RELEASE_KINDS = { status: "a positive number", hitUpstreamAtMs: "a positive number" } as const;
 const RENEW_AT = 0.6;
 const RELEASE_PATIENCE_MS = 1_000;
 
@@ -121,7 +121,7 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: numb
     if (!guarded) return true;
     const body = { ...named, ...options, slotToken: token, now: Date.now() };
     const delivered = deliver(call, "release", body, timeoutMs, expiresAt, span?.traceparent);
-    waitUntil?.(delivered);
+    promise(waitUntil, delivered);
     await Promise.race([delivered, sleep(RELEASE_PATIENCE_MS, undefined, true)]);
     return true;
   };

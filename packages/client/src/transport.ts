@@ -10,7 +10,7 @@ import { RefusedError } from "./errors.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { quietly } from "./timing.ts";
 
-export interface Answer<T> {
+interface Answer<T> {
   readonly reply: T;
   readonly retryAfterMs: number | undefined;
 }

@@ -12,7 +12,7 @@ describe("options of a client", () => {
     const wrong = { url: "ftp://x", maxWaitMs: -1, retries: 3, fetch: "fetch", telemetry: null };
     expect(make(wrong)).toThrow(TypeError);
     for (const part of [
-      "Expected `maxWaitMs` to be a number above 0, got -1",
+      "Expected `maxWaitMs` to be a positive number, got -1",
       "Unknown option `retries`",
       'Expected `fetch` to be a function, got "fetch"',
       "Expected `telemetry` to be an object, got null",
@@ -22,11 +22,11 @@ describe("options of a client", () => {
   });
 
   test.each([
-    [{ url: "" }, "Expected `url` to be a string that is not empty"],
+    [{ url: "" }, "Expected `url` to be a non-empty string"],
     [{ url: "127.0.0.1:8080" }, "Expected `url` to be an http or https URL"],
     [{ maxWaitMs: Number.NaN }, "got null"],
-    [{ maxWaitMs: Infinity }, "Expected `maxWaitMs` to be a number above 0"],
-    [{ maxAttempts: 0 }, "Expected `maxAttempts` to be a number above 0, got 0"],
+    [{ maxWaitMs: Infinity }, "Expected `maxWaitMs` to be a positive number"],
+    [{ maxAttempts: 0 }, "Expected `maxAttempts` to be a positive number, got 0"],
     [{ token: "" }, "Expected `token`"],
     [{ hashHostname: "yes" }, 'Expected `hashHostname` to be a boolean, got "yes"'],
     [{ onFailure: "half" }, "Expected `onFailure`"],
@@ -44,7 +44,7 @@ describe("options of a client", () => {
   test("calls check their options, too, before anything is sent", async () => {
     const keeper = new SlotClient({ url });
     const acquire = (options: object) => keeper.acquire(options as client.AcquireOptions);
-    await expect(acquire({})).rejects.toThrow("Expected `hostname` to be a string that is not empty");
+    await expect(acquire({})).rejects.toThrow("Expected `hostname` to be a non-empty string");
     await expect(acquire({ hostname: "h", timeout: 5 })).rejects.toThrow("Unknown option `timeout`");
     await expect(acquire({ hostname: "h", signal: 5 })).rejects.toThrow("Expected `signal` to be an object, got 5");
     await expect(keeper.run({ hostname: "h" }, 5 as unknown as () => void)).rejects.toThrow(
