@@ -165,6 +165,6 @@ describe("exec", () => {
     await running.said(/runs/);
     service.kill("SIGKILL");
     expect(await running.exited).toBe(9);
-    expect(running.err).toMatch(/was lost after \d+ ms: it was not renewed in time\. The command gets SIGTERM\./);
+    expect(running.err).toMatch(/was lost after \d+ ms: its lease ended\. The command gets SIGTERM\./);
   });
 });

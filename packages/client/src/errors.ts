@@ -1,6 +1,6 @@
 /**
- * The expected outcomes that are not a slot. Misuse is a `TypeError` or `RangeError`; cancellation is the signal's own
- * reason, untouched. `docs/reference/errors-client.md` lists them; a test compares the two.
+ * The expected outcomes that are not a slot, each with the sentence it says. Misuse is a `TypeError` or `RangeError`;
+ * cancellation is the signal's own reason, untouched. `docs/reference/client.md` lists them; a test compares the two.
  */
 
 /** The brand of the library's errors, so that its `isSlotkeeperError` recognises these, too. */
@@ -17,15 +17,19 @@ export abstract class SlotClientError extends Error {
 }
 
 type ErrorClass<Code, Fields> = new (
-  message: string,
   fields: Fields,
   cause?: unknown,
 ) => SlotClientError & { readonly code: Code } & Readonly<Fields>;
 
-function errorClass<Fields, Code extends string>(name: string, code: Code, retryable: boolean) {
+export function errorClass<Fields, Code extends string>(
+  name: string,
+  code: Code,
+  retryable: boolean,
+  sentence: (fields: Fields) => string,
+) {
   return class extends SlotClientError {
-    constructor(message: string, fields: Fields, cause?: unknown) {
-      super(message, { cause });
+    constructor(fields: Fields, cause?: unknown) {
+      super(sentence(fields), { cause });
       Object.assign(this, { name, code, retryable }, fields);
     }
   } as unknown as ErrorClass<Code, Fields>;
@@ -36,54 +40,66 @@ interface OfHost {
   hostname: string;
 }
 
-/** The host's circuit breaker is open. */
-export const ThrottledError = errorClass<
-  OfHost & {
-    /** The upstream's status that opened the breaker; 0 when an operator did. */
-    status: number;
-    retryAfterMs: number;
-    reason: string;
-  },
-  "THROTTLED"
->("ThrottledError", "THROTTLED", true);
+interface Later {
+  retryAfterMs: number;
+}
+
+const later = ({ retryAfterMs }: Later) => `; try again in ${retryAfterMs / 1000} s.`;
+
+/** The host's circuit breaker is open. `status` is what opened it; 0: an operator. */
+export const ThrottledError = errorClass<OfHost & Later & { status: number; reason: string }, "THROTTLED">(
+  "ThrottledError",
+  "THROTTLED",
+  true,
+  (fields) => `Requests to "${fields.hostname}" are paused after status ${fields.status}${later(fields)}`,
+);
 
 /** The service has as many waiters as it takes. */
-export const OverloadedError = errorClass<OfHost & { retryAfterMs: number }, "OVERLOADED">(
+export const OverloadedError = errorClass<OfHost & Later, "OVERLOADED">(
   "OverloadedError",
   "OVERLOADED",
   true,
+  (fields) => `The service is full${later(fields)}`,
 );
 
-/** No slot came free in time. */
+/** No slot came free in time. `position` is the last place in the queue that the service reported. */
 export const AcquireTimeoutError = errorClass<
-  OfHost & {
-    waitedMs: number;
-    /** The last place in the queue that the service reported. */
-    position: number | undefined;
-  },
+  OfHost & { waitedMs: number; position: number | undefined },
   "ACQUIRE_TIMEOUT"
->("AcquireTimeoutError", "ACQUIRE_TIMEOUT", true);
+>(
+  "AcquireTimeoutError",
+  "ACQUIRE_TIMEOUT",
+  true,
+  ({ hostname, waitedMs }) => `Waited ${waitedMs} ms for a slot of "${hostname}".`,
+);
 
 /** The service could not be reached, or did not answer as it should. The last failure is the `cause`. */
-export const UnavailableError = errorClass<OfHost & { attempts: number; waitedMs: number }, "UNAVAILABLE">(
-  "UnavailableError",
-  "UNAVAILABLE",
-  true,
+export const UnavailableError = errorClass<
+  OfHost & { url: string; attempts: number; waitedMs: number; reason: string },
+  "UNAVAILABLE"
+>("UnavailableError", "UNAVAILABLE", true, ({ url, reason }) => `The service at ${url} is unavailable: ${reason}.`);
+
+/**
+ * The service refuses the call: a wrong token, a wrong address, a field it does not take, another number of slots.
+ * `status` is the HTTP status, `problem` the code of the service's problem document, for example `CAPACITY_MISMATCH`.
+ */
+export const RefusedError = errorClass<
+  { url: string; status: number; problem: string | undefined; reason: string | undefined },
+  "REFUSED"
+>(
+  "RefusedError",
+  "REFUSED",
+  false,
+  ({ url, status, reason }) => `The service at ${url} refused the call with status ${status}: ${reason}.`,
 );
 
-/** The service refuses the call: a wrong token, a wrong address, a field it does not take, another number of slots. */
-export const RefusedError = errorClass<
-  {
-    /** The HTTP status. */
-    status: number;
-    /** The code of the service's problem document, for example `CAPACITY_MISMATCH`, if it sent one. */
-    problem: string | undefined;
-  },
-  "REFUSED"
->("RefusedError", "REFUSED", false);
-
 /** The reason of `slot.signal`: the lease ended, or the service took the slot back. */
-export const SlotLostError = errorClass<OfHost & { heldMs: number }, "SLOT_LOST">("SlotLostError", "SLOT_LOST", false);
+export const SlotLostError = errorClass<OfHost & { heldMs: number; reason: string }, "SLOT_LOST">(
+  "SlotLostError",
+  "SLOT_LOST",
+  false,
+  ({ hostname, heldMs, reason }) => `The slot of "${hostname}" was lost after ${heldMs} ms: ${reason}.`,
+);
 
 export type ThrottledError = InstanceType<typeof ThrottledError>;
 export type OverloadedError = InstanceType<typeof OverloadedError>;

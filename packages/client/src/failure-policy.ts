@@ -60,7 +60,7 @@ export function failurePolicy(policy: OnFailure, onPass: () => void): FailurePol
       const count = () => passed.get(hostname) ?? 0;
       if (!isAway || count() >= allowed(hostname)) return undefined;
       if (probeMs && Date.now() >= probeAt) {
-        probeAt = Date.now() + probeMs + PROBE_EVERY_MS;
+        probeAt = Date.now() + probeMs;
         return undefined;
       }
       passed.set(hostname, count() + 1);

@@ -107,10 +107,10 @@ export const ACQUIRE_KINDS: Kinds<AcquireOptions> = {
 export function resolveOptions(options: SlotClientOptions): ResolvedOptions {
   check(options, CLIENT_KINDS, "url");
   const { url, onFailure = "closed" } = options;
-  if (!/^https?:\/\/\w/i.test(url)) throw unexpected("url", "an http or https URL", url);
+  if (!/^https?:\/\/\w/i.test(url)) throw unexpected("url", "an http(s) URL", url);
   const share = onFailure === "closed" || onFailure === "open" ? 0 : onFailure.share;
-  if (!(share >= 0 && share <= 1)) throw unexpected("onFailure", "closed, open or a share of 0 to 1", onFailure);
-  return { fetch, ...DEFAULTS, ...defined(options), url: url.replace(/\/+$/, "") } as ResolvedOptions;
+  if (!(share >= 0 && share <= 1)) throw unexpected("onFailure", "closed, open or a share", onFailure);
+  return { fetch, ...DEFAULTS, ...defined(options), url: url.replace(/\/+$/, "") };
 }
 
 function defined(options: object): object {
@@ -128,7 +128,7 @@ export function check(options: object, kinds: { readonly [key: string]: Kind }, 
       ? []
       : unexpected(key, kind, value).message;
   });
-  if (problems.length > 0) throw new TypeError(problems.join("; "));
+  if (problems[0]) throw new TypeError(problems.join("; "));
 }
 
 function isSome(value: unknown): boolean {

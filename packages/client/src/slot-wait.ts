@@ -1,19 +1,18 @@
 /**
  * One wait for a slot: a session of the service, from the first call to its end.
  *
- * A1  Ends within its wall clock (and `ANSWER_MS` where the service never answers), with a grant, a pass of the failure
- *     policy, or an error; and within `maxWaitMs` of a service that only fails.
+ * A1  Ends within its wall clock (and `ANSWER_MS` where the service never answers) and after `maxAttempts` failures in a
+ *     row, with a grant, a pass of the failure policy, or an error.
  * A2  Leaves no session behind: whatever ends it without a grant, the service gets a `cancel`, in the background.
  * A3  Repeats are safe: all calls carry one `requestId`, later ones the session's token. A session that the service no
  *     longer knows is begun anew, within the same wall clock.
  */
 import type { AcquireReply, FirstCall } from "@slotkeeper/protocol";
 import { deliver, promise } from "./deliveries.ts";
-import { RefusedError } from "./errors.ts";
+import { AcquireTimeoutError, OverloadedError, RefusedError, ThrottledError, UnavailableError } from "./errors.ts";
 import type { FailurePolicy, Pass } from "./failure-policy.ts";
 import type { NamedHost } from "./host-name.ts";
 import type { Pending, ResolvedOptions, WaitUntil } from "./options.ts";
-import { overloaded, throttled, timedOut, unavailable } from "./outcomes.ts";
 import type { ServiceSlot } from "./slot.ts";
 import { backoffMs, quietly, sleep } from "./timing.ts";
 import { type Call, CallFailure } from "./transport.ts";
@@ -60,21 +59,21 @@ export async function waitForSlot(
   const startedAt = Date.now();
   const leftMs = () => startedAt + waitMs - Date.now();
   const pause = (ms: number) => sleep(Math.max(0, Math.min(ms, leftMs())), signal);
-  // Quick answers are spaced so that the attempts last for the whole wait.
-  const spacingMs = maxWaitMs / maxAttempts;
   let first = firstCall(ask);
   let queryToken: string | undefined;
   let position: number | undefined;
   let failure: CallFailure | undefined;
-  let [attempts, failures, failingSince] = [0, 0, 0];
+  let attempts = 0;
+  let failures = 0;
   // A call went out, and no answer has ended the session.
   let isOpen = false;
 
   const gaveUp = () => {
     const waitedMs = Date.now() - startedAt;
-    if (!failure) return timedOut(hostname, waitedMs, position);
-    if (failure.retryAfterMs) return overloaded(hostname, failure.retryAfterMs);
-    return unavailable(url, failure, { hostname, attempts, waitedMs });
+    if (!failure) return new AcquireTimeoutError({ hostname, waitedMs, position });
+    const { retryAfterMs, reason } = failure;
+    if (retryAfterMs) return new OverloadedError({ hostname, retryAfterMs });
+    return new UnavailableError({ hostname, url, attempts, waitedMs, reason }, failure);
   };
 
   const answered = () => {
@@ -89,7 +88,8 @@ export async function waitForSlot(
     const longestMs = isNow ? NOW_MS : isShort ? FIRST_PLACE_MS : perRequestTimeoutMs * HELD_PART;
     const heldMs = Math.ceil(Math.min(leftMs(), longestMs));
     const timeoutMs = Math.min(perRequestTimeoutMs, leftMs() + (isPoll ? 1 : ANSWER_MS));
-    const nextAt = Date.now() + spacingMs;
+    // Quick answers are spaced so that the attempts last for the whole wait.
+    const nextAt = Date.now() + maxWaitMs / maxAttempts;
     const body = isPoll ? { queryToken } : { ...first, waitMs: heldMs };
     isOpen = true;
     attempts++;
@@ -104,9 +104,13 @@ export async function waitForSlot(
     }
     isOpen = false;
     if (reply.result === "granted") return reply;
-    if (reply.result === "throttled") throw throttled(hostname, reply);
-    if (reply.result === "overloaded") throw overloaded(hostname, reply.retryAfter * 1000);
-    if (reply.reason === "deadline") throw gaveUp();
+    if (reply.result === "overloaded") throw new OverloadedError({ hostname, retryAfterMs: reply.retryAfter * 1000 });
+    const { reason } = reply;
+    if (reply.result === "throttled") {
+      const { throttleCode: status, throttleRetryAfter } = reply;
+      throw new ThrottledError({ hostname, status, reason, retryAfterMs: throttleRetryAfter * 1000 });
+    }
+    if (reason === "deadline") throw gaveUp();
     // The service forgot the session, by a restart or because no poll came for long: ask again.
     first = firstCall(ask);
     queryToken = undefined;
@@ -115,31 +119,26 @@ export async function waitForSlot(
 
   /** A2. Where no answer brought the session's token, the same `requestId` finds it; without `waitMs` it is not granted. */
   const cancel = async () => {
+    const untilAt = Date.now() + CANCEL_FOR_MS;
     const send = (name: "acquire" | "cancel", body: object) =>
-      deliver<{ queryToken?: string }>(
-        call,
-        name,
-        body,
-        perRequestTimeoutMs,
-        Date.now() + CANCEL_FOR_MS,
-        traceparent,
-        true,
-      );
+      deliver<{ queryToken?: string }>(call, name, body, perRequestTimeoutMs, untilAt, traceparent, true);
     const token = queryToken ?? (await send("acquire", first))?.queryToken;
     if (token) await send("cancel", { queryToken: token });
   };
 
   const failed = async (error: unknown): Promise<Pass | undefined> => {
-    const isRefused = error instanceof RefusedError;
-    if (isRefused) isOpen = false;
-    const { retryAfterMs } = error as CallFailure;
-    if (isRefused || retryAfterMs) policy.answered();
+    if (error instanceof RefusedError) {
+      isOpen = false;
+      answered();
+    }
     if (!(error instanceof CallFailure)) throw error;
     // A poll that our own deadline cut short is no failure of a service that has answered so far.
     if (leftMs() <= 0 && queryToken && !failure) return undefined;
     failure = error;
-    if (!failures++) failingSince = Date.now();
-    if (!retryAfterMs) policy.failed(leftMs() > 0 ? failures : Infinity);
+    failures++;
+    const { retryAfterMs } = error;
+    if (retryAfterMs) policy.answered();
+    else policy.failed(leftMs() > 0 ? failures : Infinity);
     const pass = policy.pass(hostname);
     if (!pass) await pause(backoffMs(failures, retryAfterMs));
     return pass;
@@ -149,8 +148,7 @@ export async function waitForSlot(
     let end: Granted | Pass | undefined = policy.pass(hostname, perRequestTimeoutMs);
     while (!end) {
       signal?.throwIfAborted();
-      const isGone = failures && Date.now() - failingSince >= maxWaitMs;
-      if (isGone || leftMs() <= 0 || attempts >= Math.max(maxAttempts, waitMs / spacingMs)) throw gaveUp();
+      if (leftMs() <= 0 || failures >= maxAttempts) throw gaveUp();
       end = await step().catch(failed);
     }
     return end;

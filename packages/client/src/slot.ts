@@ -50,8 +50,8 @@ export interface SlotParts {
   readonly hostname: string;
   readonly waitUntil: WaitUntil | undefined;
   readonly span: SlotSpan | undefined;
-  /** Called once, with whether it was lost. */
-  readonly onEnd: (isLost: boolean) => void;
+  /** Called once. */
+  readonly onEnd: () => void;
 }
 
 /** Without `leaseMs` there is no lease at all: the work passes without a slot. */
@@ -68,17 +68,13 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: numb
   const end = (error?: unknown) => {
     released = true;
     timers.forEach(clearTimeout);
-    onEnd(error !== undefined);
+    onEnd();
     endSpan(span, error ? undefined : "released", error);
   };
 
-  const lost = (why: string) => {
+  const lost = (reason: string) => {
     if (released) return;
-    const heldMs = Date.now() - heldSince;
-    const error = new SlotLostError(`The slot of "${hostname}" was lost after ${heldMs} ms: ${why}.`, {
-      hostname,
-      heldMs,
-    });
+    const error = new SlotLostError({ hostname, heldMs: Date.now() - heldSince, reason });
     end(error);
     controller.abort(error);
   };
@@ -89,7 +85,7 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: numb
     timers.forEach(clearTimeout);
     // A slot that somebody forgot must not keep the process alive; the service takes it back.
     timers = [
-      idleTimer(() => lost("it was not renewed in time"), expiresAt - Date.now()),
+      idleTimer(() => lost("its lease ended"), expiresAt - Date.now()),
       idleTimer(() => void renewOn(), ms * RENEW_AT),
     ];
   };
@@ -101,7 +97,7 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: numb
       const { reply } = await call<RenewReply>("renew", { slotToken: token }, timeoutMs, undefined, span?.traceparent);
       if (!released) leased(reply.leaseMs, askedAt);
     } catch (error) {
-      if ((error as RefusedError).status === 410) lost("the service took it back");
+      if ((error as RefusedError).status === 410) lost("it was taken back");
       return false;
     }
     return !released;
@@ -134,7 +130,7 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: numb
     guarded,
     signal: controller.signal,
     get expiresAt() {
-      return guarded ? expiresAt : undefined;
+      return expiresAt || undefined;
     },
     get released() {
       return released;
@@ -142,6 +138,6 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: numb
     renew,
     release,
     [Symbol.dispose]: () => void release(),
-    [Symbol.asyncDispose]: async () => void (await release()),
+    [Symbol.asyncDispose]: release as () => Promise<unknown> as () => Promise<void>,
   };
 }

@@ -6,7 +6,7 @@
  *     or a `CallFailure` (repeating it may help).
  */
 import type { Problem } from "@slotkeeper/protocol";
-import { RefusedError } from "./errors.ts";
+import { errorClass, RefusedError } from "./errors.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { quietly } from "./timing.ts";
 
@@ -15,16 +15,17 @@ interface Answer<T> {
   readonly retryAfterMs: number | undefined;
 }
 
-/** A call that may succeed when repeated. */
-export class CallFailure extends Error {
-  /** Set: the service answers, and asks to come back later. Anything else counts as unreachable. */
-  declare readonly retryAfterMs: number | undefined;
-
-  constructor(message: string, cause?: unknown, retryAfterMs?: number) {
-    super(message, { cause });
-    this.retryAfterMs = retryAfterMs;
-  }
-}
+/**
+ * A call that may succeed when repeated. With `retryAfterMs` the service answered, and asks to come back later; anything
+ * else counts as unreachable.
+ */
+export const CallFailure = errorClass<{ reason: string; retryAfterMs?: number | undefined }, "">(
+  "Error",
+  "",
+  true,
+  ({ reason }) => reason,
+);
+export type CallFailure = InstanceType<typeof CallFailure>;
 
 export type Call = <T>(
   name: "acquire" | "release" | "renew" | "cancel",
@@ -39,7 +40,9 @@ export function transport({ url, token, header, fetch }: ResolvedOptions): Call 
   return async (name, body, timeoutMs, signal, traceparent) => {
     const controller = new AbortController();
     const stop = () =>
-      controller.abort(signal?.aborted ? signal.reason : new CallFailure(`no answer within ${timeoutMs} ms`));
+      controller.abort(
+        signal?.aborted ? signal.reason : new CallFailure({ reason: `no answer within ${timeoutMs} ms` }),
+      );
     const timer = setTimeout(stop, timeoutMs);
     signal?.addEventListener("abort", stop);
     try {
@@ -71,18 +74,15 @@ function read<T>({ ok, status, headers }: Response, text: string, url: string): 
   const retryAfterMs = Number(headers.get("retry-after")) * 1000 || undefined;
   if (ok && reply.result) return { reply: reply as T, retryAfterMs };
   if (ok || status >= 500 || status === 408 || status === 429) {
-    throw new CallFailure(`unexpected answer with status ${status}`, undefined, retryAfterMs);
+    throw new CallFailure({ reason: `an answer with status ${status}`, retryAfterMs });
   }
   const { code, title, detail, errors } = reply;
-  const why = errors?.map(({ message }) => message).join("; ") ?? detail ?? title;
-  throw new RefusedError(`The service at ${url} refused the call with status ${status}: ${why}.`, {
-    status,
-    problem: code,
-  });
+  const reason = errors?.map(({ message }) => message).join("; ") ?? detail ?? title;
+  throw new RefusedError({ url, status, problem: code, reason });
 }
 
 /** Node hides the reason in the cause: `fetch failed` alone helps nobody. */
 function unreached(error: unknown): CallFailure {
   const { message, cause } = error as { message?: string; cause?: { code?: string } };
-  return new CallFailure(cause?.code ? `${message} (${cause.code})` : `${message}`, error);
+  return new CallFailure({ reason: cause?.code ? `${message} (${cause.code})` : `${message}` }, error);
 }

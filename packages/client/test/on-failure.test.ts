@@ -26,7 +26,7 @@ test("open: work passes without a slot, is counted, and stops passing when the s
   const startedAt = Date.now();
   await Promise.all(Array.from({ length: 20 }, () => keeper.run(host, () => {})));
   expect(Date.now() - startedAt).toBeLessThan(500);
-  expect(keeper.stats()).toEqual({ granted: 0, held: 0, lost: 0, unguarded: 21 });
+  expect(keeper.stats()).toEqual({ held: 0, unguarded: 21 });
   await world.proxy.accept();
   await expect.poll(() => keeper.run(host, ({ guarded }) => guarded), { timeout: 5_000, interval: 100 }).toBe(true);
   expect((await keeper.acquire(host)).guarded).toBe(true);
@@ -99,4 +99,17 @@ test("a share below one slot is closed, and a share expires", async () => {
   await new Promise((resolve) => setTimeout(resolve, 700));
   await expect(short?.semaphore("jobs", 5).acquire({ timeoutMs: 500 })).rejects.toBeInstanceOf(UnavailableError);
   await world.proxy.accept();
+});
+
+test("open: a service that comes back busy lets nothing pass any more", async () => {
+  const world = await startWorld();
+  const keeper = world.client({ onFailure: "open", maxWaitMs: 1_500 });
+  world.proxy.fault = "reset";
+  expect((await keeper.acquire(host)).guarded).toBe(false);
+  world.proxy.fault = { status: 503, headers: { "retry-after": "1" } };
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  // The first asks the service again and finds it busy; from then on all wait for it.
+  await expect(keeper.acquire(host)).rejects.toMatchObject({ code: "OVERLOADED" });
+  await expect(keeper.acquire(host)).rejects.toMatchObject({ code: "OVERLOADED" });
+  expect(keeper.stats().unguarded).toBe(1);
 });

@@ -5,7 +5,7 @@ import { isSlotkeeperError } from "slotkeeper";
 import { describe, expect, test } from "vitest";
 
 const url = "http://127.0.0.1:9";
-const make = (options: object) => () => new SlotClient({ url, ...options } as SlotClientOptions);
+const make = (options: object) => () => new SlotClient({ url, ...options });
 
 describe("options of a client", () => {
   test("all problems are named at once, with expectation and value", () => {
@@ -23,7 +23,7 @@ describe("options of a client", () => {
 
   test.each([
     [{ url: "" }, "Expected `url` to be a non-empty string"],
-    [{ url: "127.0.0.1:8080" }, "Expected `url` to be an http or https URL"],
+    [{ url: "127.0.0.1:8080" }, "Expected `url` to be an http(s) URL"],
     [{ maxWaitMs: Number.NaN }, "got null"],
     [{ maxWaitMs: Infinity }, "Expected `maxWaitMs` to be a positive number"],
     [{ maxAttempts: 0 }, "Expected `maxAttempts` to be a positive number, got 0"],
@@ -99,7 +99,7 @@ describe("errors", () => {
     .filter(([name]) => name.endsWith("Error") && name !== "SlotClientError")
     .map(([name, made]) => ({
       name,
-      error: new (made as new (message: string, fields: object) => client.SlotClientError)("A sentence.", {}),
+      error: new (made as new (fields: object) => client.SlotClientError)({}),
     }));
 
   test.each(classes)("$name is in the reference with its code, and is recognised by the library", ({ name, error }) => {
@@ -109,17 +109,11 @@ describe("errors", () => {
 
   test("the reference lists no error and no option that does not exist", () => {
     const listed = [...page.matchAll(/^\| `[A-Z_]+` +\| `(\w+Error)`/gm)].map(([, name]) => name);
-    expect(listed.sort()).toEqual(classes.map(({ name }) => name).sort());
+    expect(new Set(listed)).toEqual(new Set(classes.map(({ name }) => name)));
     const [, table = ""] = /## Options of `SlotClient`\n([\s\S]*?)\n## /.exec(page) ?? [];
     const options = [...table.matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name as string);
     const given = Object.fromEntries(options.map((name) => [name, Symbol("of no kind")]));
-    let message = "";
-    try {
-      new SlotClient(given as unknown as SlotClientOptions);
-    } catch (error) {
-      message = (error as Error).message;
-    }
-    expect(message).not.toContain("Unknown");
+    expect(make(given)).toThrow(/^(?!.*Unknown)/);
     expect(options).toContain("telemetry");
   });
 });

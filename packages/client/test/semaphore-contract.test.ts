@@ -71,7 +71,7 @@ test("a semaphore waits for longer than the client waits for a host", async () =
 test("a semaphore does not wait for a service that stays unreachable", async () => {
   const world = await startWorld();
   await world.proxy.refuse();
-  const acquired = world.client({ maxWaitMs: 300 }).semaphore("jobs", 1).acquire();
+  const acquired = world.client({ maxAttempts: 3 }).semaphore("jobs", 1).acquire();
   await expect(acquired).rejects.toMatchObject({ code: "UNAVAILABLE" });
   await world.proxy.accept();
 });

@@ -33,5 +33,5 @@ export const expected: Record<string, unknown> = {
   renewed: true,
   released: [true, false],
   next: "next",
-  stats: { granted: 3, held: 0, lost: 0, unguarded: 0 },
+  stats: { held: 0, unguarded: 0 },
 };
