@@ -10,6 +10,10 @@ export function perTenant(keeper: SlotClient, slots: number) {
     const slot = await tenant.acquire({ signal, timeoutMs: 5_000 }).catch((cause: Error) => {
       throw new HTTPException(503, { message: cause.message, cause });
     });
-    await next().finally(() => slot.release());
+    try {
+      await next();
+    } finally {
+      await slot.release();
+    }
   });
 }

@@ -56,7 +56,7 @@ const apps: Record<string, App> = {
       return "done";
     });
     await app.ready();
-    return listening(app.routing);
+    return listening((request, response) => app.routing(request, response));
   },
   Hono: async (keeper, work) => {
     const app = new Hono();

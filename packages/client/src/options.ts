@@ -23,7 +23,7 @@ export interface SlotClientOptions {
   /** The whole wait of an `acquire`. */
   readonly maxWaitMs?: number;
   readonly perRequestTimeoutMs?: number;
-  /** Most calls of an `acquire`; quick answers are spaced so that they last for `maxWaitMs`. */
+  /** Most failures of an `acquire` in a row; quick answers are spaced so that as many last for `maxWaitMs`. */
   readonly maxAttempts?: number;
   readonly onFailure?: OnFailure;
   /** Sends the host's SHA-256 in place of its name. */
