@@ -98,7 +98,7 @@ describe.each(Object.entries(apps))("the middleware for %s", (_, start) => {
     const world = await startWorld();
     let finish = () => {};
     const work = () => new Promise<void>((resolve) => (finish = resolve));
-    const { ask, close } = await start(world.client({ maxWaitMs: 300 }), work);
+    const { ask, close } = await start(world.client({ maxAttempts: 2 }), work);
     const first = [ask("ann"), ask("ann")];
     await world.until({ slots: 2, sessions: 0 });
     const controller = new AbortController();
