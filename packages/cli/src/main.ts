@@ -1,13 +1,21 @@
 import { VERSION } from "@slotkeeper/server";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { acquireCommand } from "./acquire.ts";
+import { execCommand } from "./exec.ts";
+import { EXIT } from "./exit-codes.ts";
 import { migrateCommand } from "./migrate.ts";
+import { releaseCommand } from "./release.ts";
 import { serve } from "./serve.ts";
+import { statusCommand } from "./status.ts";
 
 const HELP = `slotkeeper ${VERSION}: decides who may run now.
 
 Usage
   slotkeeper serve [options]     serve slots over HTTP
   slotkeeper migrate [options]   bring the database's schema to this version
+  slotkeeper acquire [options]   wait for a slot and print its token
+  slotkeeper release TOKEN       give a slot back
+  slotkeeper status [options]    show hosts with their slots and queues
+  slotkeeper exec [options] -- command   run a command while it holds a slot
   slotkeeper --help | --version
 
 Examples
@@ -16,18 +24,25 @@ Examples
   slotkeeper serve --listen :9000 --json     for machines
   slotkeeper serve --help                    all options
   slotkeeper migrate -c config.json          before the first start on PostgreSQL, and after each update
+  slotkeeper status                          of the service at http://127.0.0.1:8080
+  slotkeeper exec --url http://127.0.0.1:8080 --host jobs --max 2 -- ./backup.sh
 
 Exit codes
   0 done   1 failed   2 wrong usage   3 bad configuration   4 cannot listen   5 cannot use the database
+  6 no slot   7 service not reached   8 refused by the service   9 slot lost
 `;
 
-const COMMANDS: { readonly [name: string]: (args: readonly string[]) => Promise<ExitCode> } = {
+const COMMANDS: { readonly [name: string]: (args: readonly string[]) => Promise<number> } = {
   serve,
   migrate: migrateCommand,
+  acquire: acquireCommand,
+  release: releaseCommand,
+  status: statusCommand,
+  exec: execCommand,
 };
 
 /** Runs one command line and says with which code to exit. */
-export async function main(args: readonly string[]): Promise<ExitCode> {
+export async function main(args: readonly string[]): Promise<number> {
   // A reader that has seen enough, like `head`, is no failure.
   process.stdout.on("error", ({ code }: NodeJS.ErrnoException) =>
     process.exit(code === "EPIPE" ? EXIT.ok : EXIT.failed),

@@ -1,0 +1,75 @@
+// A Worker in front of an upstream that takes only so many requests at a time. Every request waits for a slot of the
+// service, holds it until the upstream's answer has been read to its end, and reports the status to the breaker.
+import { bucketOfIp, SlotClient, SlotClientError } from "@slotkeeper/client";
+
+interface Env {
+  /** Where the service is, and its shared key if it has one. */
+  readonly SLOTKEEPER_URL: string;
+  readonly SLOTKEEPER_TOKEN?: string;
+  /** What is behind this Worker. */
+  readonly UPSTREAM: string;
+}
+
+interface Context {
+  waitUntil(promise: Promise<unknown>): void;
+}
+
+/** One client for all requests of this isolate: what it learns about the service is worth keeping. */
+let keeper: SlotClient | undefined;
+
+export default {
+  fetch(request: Request, env: Env, context: Context): Promise<Response> {
+    const answer = answered(request, env, context);
+    // When a client disconnects, only what was promised here goes on: leaving the queue, or giving the slot back.
+    context.waitUntil(answer.catch(() => {}));
+    return answer;
+  },
+};
+
+async function answered(request: Request, env: Env, context: Context): Promise<Response> {
+  keeper ??= new SlotClient({ url: env.SLOTKEEPER_URL, token: env.SLOTKEEPER_TOKEN });
+  const target = new URL(new URL(request.url).pathname, env.UPSTREAM);
+  const bucket = bucketOfIp(request.headers.get("cf-connecting-ip") ?? "127.0.0.1");
+  try {
+    const slot = await keeper.acquire({
+      hostname: target.hostname,
+      bucket,
+      // Aborts when the client disconnects (compatibility flag `enable_request_signal`).
+      signal: request.signal,
+      // Releases and cancellations go on after the answer.
+      waitUntil: (promise) => context.waitUntil(promise),
+    });
+    return await proxied(slot, request, target, context);
+  } catch (error) {
+    return refused(error);
+  }
+}
+
+type Slot = Awaited<ReturnType<SlotClient["acquire"]>>;
+
+async function proxied(slot: Slot, request: Request, target: URL, context: Context): Promise<Response> {
+  try {
+    const signal = AbortSignal.any([request.signal, slot.signal]);
+    const response = await fetch(target, {
+      method: request.method,
+      headers: request.headers,
+      body: request.body,
+      signal,
+    });
+    const { readable, writable } = new TransformStream();
+    const sent = (response.body ?? new Response("").body)?.pipeTo(writable).catch(() => {});
+    context.waitUntil(Promise.resolve(sent).then(() => slot.release({ status: response.status })));
+    return new Response(readable, response);
+  } catch (error) {
+    context.waitUntil(slot.release());
+    throw error;
+  }
+}
+
+/** The client's errors say what to tell the caller, and when it may come back. */
+function refused(error: unknown): Response {
+  if (!(error instanceof SlotClientError)) throw error;
+  const { retryAfterMs = 1_000 } = error as { retryAfterMs?: number };
+  const headers = { "retry-after": String(Math.ceil(retryAfterMs / 1_000)) };
+  return Response.json({ code: error.code, message: error.message }, { status: 503, headers });
+}

@@ -1,0 +1,44 @@
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { readFlags } from "./read-flags.ts";
+import { serviceFailure } from "./service-failure.ts";
+import { clientOf, SERVICE_HELP, SERVICE_OPTIONS } from "./service-flags.ts";
+import { acquireBy, WAIT_HELP, WAIT_OPTIONS, waitProblems } from "./wait-flags.ts";
+
+const HELP = `slotkeeper acquire: waits for a slot and prints its token.
+
+Usage
+  slotkeeper acquire --host NAME [--bucket NAME | --max N] [--timeout S] [--url URL] [--json]
+
+Options
+${WAIT_HELP}
+${SERVICE_HELP}
+      --json          token, fence and lease as JSON
+  -h, --help          this
+
+The slot is lost when its lease ends (30 s unless configured otherwise). For longer work use \`slotkeeper exec\`, which renews it.
+
+Examples
+  slot=$(slotkeeper acquire --host api.example.com --bucket me) && curl https://api.example.com/; slotkeeper release "$slot"
+  slotkeeper acquire --host nightly-jobs --max 2 --timeout 60 --json
+
+Exit codes
+  0 done   2 wrong usage   6 no slot   7 service not reached   8 refused by the service
+`;
+
+export async function acquireCommand(args: readonly string[]): Promise<ExitCode> {
+  const flags = readFlags(args, { ...SERVICE_OPTIONS, ...WAIT_OPTIONS }, HELP);
+  if (typeof flags === "number") return flags;
+  const isJson = flags.json === true;
+  const problems = waitProblems(flags);
+  if (problems !== undefined) {
+    process.stderr.write(`${problems}\n\n${HELP}`);
+    return EXIT.usage;
+  }
+  try {
+    const { token, fence, expiresAt } = await acquireBy(clientOf(flags), flags);
+    process.stdout.write(isJson ? `${JSON.stringify({ slotToken: token, fence, expiresAt })}\n` : `${token}\n`);
+    return EXIT.ok;
+  } catch (error) {
+    return serviceFailure(error, isJson);
+  }
+}

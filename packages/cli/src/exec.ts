@@ -1,0 +1,124 @@
+/**
+ * Runs a command while a slot is held.
+ *
+ * X1  The command starts only with a slot, and the slot goes back only after the command has ended, however it ended.
+ * X2  Signals to this process go to the command; before it runs they end the wait, and leave no place in the queue.
+ * X3  When the lease is lost the command gets SIGTERM: another may run in its place.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { constants } from "node:os";
+import type { ServiceSlot } from "@slotkeeper/client";
+import { EXIT } from "./exit-codes.ts";
+import { readFlags } from "./read-flags.ts";
+import { serviceFailure } from "./service-failure.ts";
+import { clientOf, SERVICE_HELP, SERVICE_OPTIONS } from "./service-flags.ts";
+import { acquireBy, WAIT_HELP, WAIT_OPTIONS, type WaitFlags, waitProblems } from "./wait-flags.ts";
+
+const HELP = `slotkeeper exec: runs a command while it holds a slot.
+
+Usage
+  slotkeeper exec --url URL --host NAME [--bucket NAME | --max N] [--timeout S] -- command [arguments]
+
+Options
+${WAIT_HELP}
+${SERVICE_HELP}
+      --json          failures of the service as JSON, on standard error
+  -h, --help          this
+
+The slot is renewed while the command runs, and released when it ends. SIGINT, SIGTERM and SIGHUP go to the command.
+
+Examples
+  slotkeeper exec --url http://slots:8080 --host nightly-jobs --max 2 -- ./backup.sh
+  slotkeeper exec --url http://slots:8080 --host api.example.com --bucket cron --timeout 600 -- curl https://api.example.com/
+
+Exit codes
+  the command's own, 128 + n when signal n ended it; 127 it cannot be started; 2 wrong usage; 6 no slot;
+  7 service not reached; 8 refused by the service; 9 the slot was lost while the command ran
+`;
+
+const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP"] as const satisfies NodeJS.Signals[];
+const CANNOT_START = 127;
+
+export async function execCommand(args: readonly string[]): Promise<number> {
+  const at = args.indexOf("--");
+  const flags = readFlags(at < 0 ? args : args.slice(0, at), { ...SERVICE_OPTIONS, ...WAIT_OPTIONS }, HELP);
+  if (typeof flags === "number") return flags;
+  const command = at < 0 ? [] : args.slice(at + 1);
+  const problems = [
+    waitProblems(flags),
+    flags.url === undefined ? "--url is required." : undefined,
+    command.length === 0 ? "Which command? Give it after `--`." : undefined,
+  ].filter((problem) => problem !== undefined);
+  if (problems.length > 0) {
+    process.stderr.write(`${problems.join("\n")}\n\n${HELP}`);
+    return EXIT.usage;
+  }
+  const signals = new Signals();
+  try {
+    return await run(flags, command, signals);
+  } catch (error) {
+    return signals.received === undefined ? serviceFailure(error, flags.json === true) : exitOf(signals.received);
+  } finally {
+    signals.close();
+  }
+}
+
+type Flags = WaitFlags & Parameters<typeof clientOf>[0];
+
+async function run(flags: Flags, command: readonly string[], signals: Signals): Promise<number> {
+  const slot = await acquireBy(clientOf(flags), flags, signals.waiting);
+  try {
+    return await ended(slot, command, signals);
+  } finally {
+    await slot.release();
+  }
+}
+
+function ended(slot: ServiceSlot, [file = "", ...args]: readonly string[], signals: Signals): Promise<number> {
+  return new Promise((resolve) => {
+    const child = spawn(file, args, { stdio: "inherit" });
+    signals.child = child;
+    const onLost = () => {
+      process.stderr.write(`${(slot.signal.reason as Error).message} The command gets SIGTERM.\n`);
+      child.kill("SIGTERM");
+    };
+    slot.signal.addEventListener("abort", onLost);
+    child.on("error", ({ message }) => {
+      process.stderr.write(`Cannot start the command: ${message}\n`);
+      resolve(CANNOT_START);
+    });
+    child.on("exit", (code, signal) =>
+      resolve(slot.signal.aborted ? EXIT.lost : (code ?? exitOf(signal ?? "SIGTERM"))),
+    );
+  });
+}
+
+function exitOf(signal: NodeJS.Signals): number {
+  return 128 + constants.signals[signal];
+}
+
+/** X2. */
+class Signals {
+  readonly #wait = new AbortController();
+  readonly #listeners = FORWARDED.map((signal) => [signal, () => this.#on(signal)] as const);
+  received: NodeJS.Signals | undefined;
+  child: ChildProcess | undefined;
+
+  constructor() {
+    for (const [signal, listener] of this.#listeners) process.on(signal, listener);
+  }
+
+  get waiting(): AbortSignal {
+    return this.#wait.signal;
+  }
+
+  close(): void {
+    for (const [signal, listener] of this.#listeners) process.off(signal, listener);
+  }
+
+  #on(signal: NodeJS.Signals): void {
+    this.received = signal;
+    this.#wait.abort();
+    this.child?.kill(signal);
+  }
+}

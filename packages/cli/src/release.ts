@@ -1,0 +1,51 @@
+import { callService } from "./call-service.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { readFlags } from "./read-flags.ts";
+import { serviceFailure } from "./service-failure.ts";
+import { SERVICE_HELP, SERVICE_OPTIONS, sharedKeyHeaders } from "./service-flags.ts";
+
+const HELP = `slotkeeper release: gives a slot back.
+
+Usage
+  slotkeeper release TOKEN [--status CODE] [--url URL] [--json]
+
+Options
+      --status CODE   the upstream's HTTP status, for the circuit breaker
+${SERVICE_HELP}
+      --json          for machines
+  -h, --help          this
+
+Releasing twice, late, or with a token that nobody has is no failure: it frees nothing of anybody else's.
+
+Examples
+  slotkeeper release "$slot"
+  slotkeeper release "$slot" --status 503
+
+Exit codes
+  0 done   2 wrong usage   7 service not reached   8 refused by the service
+`;
+
+export async function releaseCommand(args: readonly string[]): Promise<ExitCode> {
+  const [first = ""] = args;
+  const hasToken = first !== "" && !first.startsWith("-");
+  const flags = readFlags(hasToken ? args.slice(1) : args, { ...SERVICE_OPTIONS, status: { type: "string" } }, HELP);
+  if (typeof flags === "number") return flags;
+  const { status, url } = flags;
+  const isStatus = status === undefined || /^[1-5]\d\d$/.test(status);
+  if (!hasToken || !isStatus) {
+    const problem = hasToken
+      ? `Expected --status to be an HTTP status, got "${status}".`
+      : "Which slot? Give its token.";
+    process.stderr.write(`${problem}\n\n${HELP}`);
+    return EXIT.usage;
+  }
+  try {
+    const body = JSON.stringify({ slotToken: first, ...(status !== undefined && { status: Number(status) }) });
+    const headers = { "content-type": "application/json", ...sharedKeyHeaders(flags) };
+    await callService(url, "/api/v0/fairqueue/release", { method: "POST", headers, body });
+    process.stdout.write(flags.json === true ? '{"result":"ok"}\n' : "released\n");
+    return EXIT.ok;
+  } catch (error) {
+    return serviceFailure(error, flags.json === true);
+  }
+}

@@ -1,0 +1,90 @@
+import { callService, ServiceCallError } from "./call-service.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { readFlags } from "./read-flags.ts";
+import { serviceFailure } from "./service-failure.ts";
+
+const HELP = `slotkeeper status: shows hosts with their slots and queues.
+
+Usage
+  slotkeeper status [--host NAME] [--url URL] [--json]
+
+Options
+      --host NAME            only this host
+      --url URL              where the service is; default http://127.0.0.1:8080
+      --internal-token KEY   the bearer of the internal API; default: SLOTKEEPER_INTERNAL_API_TOKEN. Without one the service
+                             answers callers on its own machine, if it has no token either
+      --json                 the whole state, as the service gives it
+  -h, --help                 this
+
+Examples
+  slotkeeper status
+  slotkeeper status --host api.example.com --json
+
+Exit codes
+  0 done   2 wrong usage   7 service not reached   8 refused by the service
+`;
+
+const OPTIONS = {
+  host: { type: "string" },
+  url: { type: "string" },
+  "internal-token": { type: "string" },
+  json: { type: "boolean" },
+  help: { type: "boolean", short: "h" },
+} as const;
+
+/** Of the state, what the table shows. */
+interface State {
+  readonly total: number;
+  readonly hosts: readonly {
+    readonly host: string;
+    readonly hostname?: string;
+    readonly inFlight: number;
+    readonly limit: number;
+    readonly waiting: number;
+    readonly breaker: string;
+    readonly oldestWaitMs?: number;
+  }[];
+}
+
+export async function statusCommand(args: readonly string[]): Promise<ExitCode> {
+  const flags = readFlags(args, OPTIONS, HELP);
+  if (typeof flags === "number") return flags;
+  const isJson = flags.json === true;
+  const token = flags["internal-token"] ?? process.env["SLOTKEEPER_INTERNAL_API_TOKEN"];
+  const query = flags.host === undefined ? "" : `?host=${encodeURIComponent(flags.host)}`;
+  try {
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const state = await callService(flags.url, `/api/v0/state${query}`, { headers });
+    process.stdout.write(isJson ? `${JSON.stringify(state)}\n` : tableOf(state as State));
+    return EXIT.ok;
+  } catch (error) {
+    return serviceFailure(explained(error), isJson);
+  }
+}
+
+/** The service hides its internal API from strangers: 404. */
+function explained(error: unknown): unknown {
+  if (!(error instanceof ServiceCallError) || error.code !== "REFUSED" || !error.message.includes("404")) return error;
+  return new ServiceCallError("REFUSED", `${error.message} Give its internalApiToken by --internal-token.`);
+}
+
+function tableOf({ hosts, total }: State): string {
+  if (hosts.length === 0) return "No host has slots or waiters.\n";
+  const rows = hosts.map(({ host, hostname, inFlight, limit, waiting, breaker, oldestWaitMs }) => [
+    hostname ?? host,
+    `${inFlight}/${limit}`,
+    String(waiting),
+    oldestWaitMs ? `${(oldestWaitMs / 1000).toFixed(1)} s` : "-",
+    breaker,
+  ]);
+  const lines = [["HOST", "SLOTS", "WAITING", "OLDEST", "BREAKER"], ...rows];
+  const widths = [0, 1, 2, 3].map((column) => Math.max(...lines.map((line) => (line[column] ?? "").length)));
+  const text = lines.map((line) =>
+    line
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+  const more = total > hosts.length ? [`… and ${total - hosts.length} more: --json, or --host NAME`] : [];
+  return `${[...text, ...more].join("\n")}\n`;
+}

@@ -1,0 +1,41 @@
+import type { ServiceSlot, SlotClient } from "@slotkeeper/client";
+
+/** What is asked for, and how long for. */
+export const WAIT_OPTIONS = {
+  host: { type: "string" },
+  bucket: { type: "string" },
+  max: { type: "string" },
+  timeout: { type: "string" },
+} as const;
+
+export const WAIT_HELP = `      --host NAME     the upstream host; with --max: the name of a semaphore
+      --bucket NAME   the group that shares the wait fairly with others; not with --max
+      --max N         N slots, whatever the service's configuration says; all that share the name give the same N
+      --timeout S     seconds to wait at most; default 20, with --max: no limit`;
+
+export interface WaitFlags {
+  readonly host?: string | undefined;
+  readonly bucket?: string | undefined;
+  readonly max?: string | undefined;
+  readonly timeout?: string | undefined;
+}
+
+/** All mistakes at once; undefined when there is none. */
+export function waitProblems({ host, bucket, max, timeout }: WaitFlags): string | undefined {
+  const problems: string[] = [];
+  if (host === undefined || host === "") problems.push("--host is required.");
+  if (max !== undefined && !/^[1-9]\d*$/.test(max))
+    problems.push(`Expected --max to be a whole number of at least 1, got "${max}".`);
+  if (max !== undefined && bucket !== undefined) problems.push("--max and --bucket do not go together.");
+  if (timeout !== undefined && !(Number(timeout) > 0)) {
+    problems.push(`Expected --timeout to be a number of seconds above 0, got "${timeout}".`);
+  }
+  return problems.length === 0 ? undefined : problems.join("\n");
+}
+
+export function acquireBy(keeper: SlotClient, flags: WaitFlags, signal?: AbortSignal): Promise<ServiceSlot> {
+  const { host = "", bucket, max } = flags;
+  const waitMs = flags.timeout === undefined ? undefined : Number(flags.timeout) * 1000;
+  if (max === undefined) return keeper.acquire({ hostname: host, bucket, maxWaitMs: waitMs, signal });
+  return keeper.semaphore(host, Number(max)).acquire({ timeoutMs: waitMs, signal });
+}

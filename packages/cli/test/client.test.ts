@@ -1,0 +1,170 @@
+// The commands that call a service, against a real one, as processes.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { build, type Command, slotkeeper } from "./command.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "slotkeeper-cli-client-"));
+beforeAll(build, 120_000);
+afterAll(() => rmSync(directory, { recursive: true }));
+
+async function serve(environment: Record<string, string> = {}): Promise<string> {
+  return slotkeeper(["serve", "--listen", "127.0.0.1:0"], environment).url();
+}
+
+async function done(command: Command): Promise<{ code: unknown; out: string; err: string }> {
+  const code = await command.exited;
+  return { code, out: command.out, err: command.err };
+}
+
+async function inUse(url: string): Promise<number> {
+  const { hosts } = (await (await fetch(`${url}/api/v0/state`)).json()) as { hosts: { inFlight: number }[] };
+  return hosts.reduce((sum, { inFlight }) => sum + inFlight, 0);
+}
+
+describe("acquire, status and release", () => {
+  test("a slot is taken, shown and given back", async () => {
+    const url = await serve();
+    const taken = await done(slotkeeper(["acquire", "--url", url, "--host", "example.com", "--bucket", "me"]));
+    expect([taken.code, taken.err]).toEqual([0, ""]);
+    expect(taken.out).toMatch(/^\S{22,}\n$/);
+    const shown = await done(slotkeeper(["status", "--url", url]));
+    expect(shown.out).toMatch(/^HOST {9}SLOTS {2}WAITING {2}OLDEST {2}BREAKER\nexample\.com {2}1\/5 +0 +- +closed\n$/);
+    const json = await done(slotkeeper(["status", "--url", url, "--host", "example.com", "--json"]));
+    expect(JSON.parse(json.out)).toMatchObject({ total: 1, hosts: [{ hostname: "example.com", inFlight: 1 }] });
+    const released = await done(slotkeeper(["release", taken.out.trim(), "--status", "200", "--url", url]));
+    expect([released.code, released.out]).toEqual([0, "released\n"]);
+    expect(await inUse(url)).toBe(0);
+  });
+
+  test("a semaphore that is full is exit code 6, as a sentence or as JSON", async () => {
+    const url = await serve();
+    const one = ["acquire", "--url", url, "--host", "jobs", "--max", "1", "--timeout", "0.3"];
+    const first = await done(slotkeeper([...one, "--json"]));
+    expect(JSON.parse(first.out)).toMatchObject({ slotToken: expect.any(String), fence: expect.any(Number) });
+    const [text, json] = await Promise.all([done(slotkeeper(one)), done(slotkeeper([...one, "--json"]))]);
+    expect([text.code, text.out]).toEqual([6, ""]);
+    expect(text.err).toMatch(/^Waited \d+ ms for a slot of "sem:jobs"/);
+    expect(JSON.parse(json.err)).toMatchObject({ error: "ACQUIRE_TIMEOUT" });
+  });
+
+  test("the shared key comes from a flag or the environment; without it the service refuses", async () => {
+    const key = "a-shared-key-of-some-length";
+    const url = await serve({ SLOTKEEPER_AUTH__ENABLED: "true", SLOTKEEPER_AUTH__TOKEN: key });
+    const ask = ["acquire", "--url", url, "--host", "example.com"];
+    expect(await done(slotkeeper(ask))).toMatchObject({ code: 8, err: expect.stringContaining("status 401") });
+    expect(await done(slotkeeper([...ask, "--token", key]))).toMatchObject({ code: 0 });
+    const { code, out } = await done(slotkeeper(ask, { SLOTKEEPER_AUTH__TOKEN: key }));
+    expect(code).toBe(0);
+    const release = ["release", out.trim(), "--url", url];
+    expect(await done(slotkeeper(release))).toMatchObject({ code: 8 });
+    expect(await done(slotkeeper(release, { SLOTKEEPER_AUTH__TOKEN: key }))).toMatchObject({ code: 0 });
+  });
+
+  test("the state needs the internal token where one is set, and the message says so", async () => {
+    const token = "an-internal-token-of-some-length";
+    const url = await serve({ SLOTKEEPER_INTERNAL_API_TOKEN: token });
+    const refused = await done(slotkeeper(["status", "--url", url]));
+    expect(refused).toMatchObject({ code: 8, err: expect.stringContaining("--internal-token") });
+    const shown = await done(slotkeeper(["status", "--url", url], { SLOTKEEPER_INTERNAL_API_TOKEN: token }));
+    expect(shown).toMatchObject({ code: 0, out: "No host has slots or waiters.\n" });
+  });
+
+  test("a service that is not there is exit code 7", async () => {
+    const nowhere = ["--url", "http://127.0.0.1:1"];
+    const all = [
+      slotkeeper(["acquire", ...nowhere, "--host", "h", "--timeout", "0.2"]),
+      slotkeeper(["release", "token", ...nowhere]),
+      slotkeeper(["status", ...nowhere]),
+    ];
+    for (const command of all) {
+      expect(await done(command)).toMatchObject({ code: 7, err: expect.stringContaining("is unavailable") });
+    }
+  });
+
+  test("mistakes are named, all at once, with the help", async () => {
+    const wrong = await done(slotkeeper(["acquire", "--max", "none", "--timeout", "soon"]));
+    expect(wrong.code).toBe(2);
+    expect(wrong.err).toMatch(
+      /--host is required\.\nExpected --max .*"none"\.\nExpected --timeout .*"soon"\.\n\nslotkeeper acquire/,
+    );
+    expect(await done(slotkeeper(["release"]))).toMatchObject({ code: 2, err: expect.stringMatching(/^Which slot\?/) });
+    expect(await done(slotkeeper(["acquire", "--host", "h", "--url", "nonsense"]))).toMatchObject({ code: 2 });
+    expect(await done(slotkeeper(["exec", "--host", "h", "--url", "http://127.0.0.1:1"]))).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("Give it after `--`"),
+    });
+  });
+});
+
+describe("exec", () => {
+  const exec = (url: string, ...command: string[]) =>
+    slotkeeper(["exec", "--url", url, "--host", "jobs", "--max", "1", "--", ...command]);
+
+  test("runs the command while it holds a slot, passes its exit code on, and releases", async () => {
+    const url = await serve();
+    const running = exec(url, process.execPath, "-e", "console.log('runs'); setTimeout(() => process.exit(42), 300)");
+    await running.said(/runs/);
+    expect(await inUse(url)).toBe(1);
+    expect(await running.exited).toBe(42);
+    expect(await inUse(url)).toBe(0);
+  });
+
+  test("never runs two where one slot is", async () => {
+    const url = await serve();
+    const log = join(directory, "log");
+    const script = `const f = require("fs"); f.appendFileSync(${JSON.stringify(log)}, "+"); setTimeout(() => f.appendFileSync(${JSON.stringify(log)}, "-"), 100)`;
+    const commands = [1, 2, 3].map(() => exec(url, process.execPath, "-e", script));
+    expect(await Promise.all(commands.map(({ exited }) => exited))).toEqual([0, 0, 0]);
+    expect(readFileSync(log, "utf8")).toBe("+-+-+-");
+  });
+
+  test("a SIGTERM goes to the command; its end is passed on, and the slot goes back", async () => {
+    const url = await serve();
+    const running = exec(url, process.execPath, "-e", "console.log('runs'); setInterval(() => {}, 1000)");
+    await running.said(/runs/);
+    running.kill("SIGTERM");
+    expect(await running.exited).toBe(128 + 15);
+    expect(await inUse(url)).toBe(0);
+  });
+
+  test("a SIGTERM during the wait ends it, and leaves no place in the queue", async () => {
+    const url = await serve();
+    const holder = exec(url, process.execPath, "-e", "console.log('runs'); setInterval(() => {}, 1000)");
+    await holder.said(/runs/);
+    const waiting = exec(url, "true");
+    const pending = async () => {
+      const state = (await (await fetch(`${url}/api/v0/state`)).json()) as { sessions: { pending: number } };
+      return state.sessions.pending;
+    };
+    await expect.poll(pending, { timeout: 10_000 }).toBe(1);
+    waiting.kill("SIGTERM");
+    expect(await waiting.exited).toBe(128 + 15);
+    await expect.poll(pending).toBe(0);
+    holder.kill("SIGTERM");
+    await holder.exited;
+  });
+
+  test("a command that cannot be started is 127, and a lost slot ends the command with 9", async () => {
+    const url = await serve({ SLOTKEEPER_FAIR_QUEUE__ZOMBIE_TIMEOUT_SECONDS: "1" });
+    expect(await done(exec(url, "no-such-command"))).toMatchObject({
+      code: 127,
+      err: expect.stringContaining("Cannot start"),
+    });
+    expect(await inUse(url)).toBe(0);
+    const service = slotkeeper(["serve", "--listen", "127.0.0.1:0"], {
+      SLOTKEEPER_FAIR_QUEUE__ZOMBIE_TIMEOUT_SECONDS: "1",
+    });
+    const running = exec(
+      await service.url(),
+      process.execPath,
+      "-e",
+      "console.log('runs'); setInterval(() => {}, 1000)",
+    );
+    await running.said(/runs/);
+    service.kill("SIGKILL");
+    expect(await running.exited).toBe(9);
+    expect(running.err).toMatch(/was lost after \d+ ms: its lease ended\. The command gets SIGTERM\./);
+  });
+});

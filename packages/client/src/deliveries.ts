@@ -1,0 +1,37 @@
+/**
+ * Calls that must reach the service although nobody waits for them any more: releases and cancellations.
+ *
+ * D1  They are repeated until the service has them or `untilAt`: a release until its lease would be over anyway, a
+ *     cancellation for some seconds, after which the service ends the session by itself.
+ * D2  Nothing here throws. Undefined: not delivered.
+ */
+import { RefusedError } from "./errors.ts";
+import type { WaitUntil } from "./options.ts";
+import { backoffMs, quietly, sleep } from "./timing.ts";
+import type { Call } from "./transport.ts";
+
+/** `isIdle`: the pauses between the tries do not keep a Node process alive. */
+export async function deliver<T>(
+  call: Call,
+  name: "acquire" | "release" | "cancel",
+  body: object,
+  timeoutMs: number,
+  untilAt: number,
+  traceparent: string | undefined,
+  isIdle?: boolean,
+): Promise<T | undefined> {
+  for (let failures = 1; ; failures++) {
+    try {
+      return (await call<T>(name, body, timeoutMs, undefined, traceparent)).reply;
+    } catch (error) {
+      const delay = backoffMs(failures);
+      if (error instanceof RefusedError || Date.now() + delay > untilAt) return undefined;
+      await sleep(delay, undefined, isIdle);
+    }
+  }
+}
+
+/** Hands a delivery to the host, which may refuse it: that changes nothing. */
+export function promise(waitUntil: WaitUntil | undefined, delivery: Promise<unknown>): void {
+  quietly(() => waitUntil?.(delivery));
+}

@@ -1,0 +1,109 @@
+/**
+ * The expected outcomes that are not a slot, each with the sentence it says. Misuse is a `TypeError` or `RangeError`;
+ * cancellation is the signal's own reason, untouched. `docs/reference/client.md` lists them; a test compares the two.
+ */
+
+/** The brand of the library's errors, so that its `isSlotkeeperError` recognises these, too. */
+const brand = Symbol.for("slotkeeper.error");
+
+export abstract class SlotClientError extends Error {
+  declare readonly code: string;
+  /** The same call may succeed later with nothing changed. */
+  declare readonly retryable: boolean;
+
+  get [brand](): true {
+    return true;
+  }
+}
+
+type ErrorClass<Code, Fields> = new (
+  fields: Fields,
+  cause?: unknown,
+) => SlotClientError & { readonly code: Code } & Readonly<Fields>;
+
+export function errorClass<Fields, Code extends string>(
+  name: string,
+  code: Code,
+  retryable: boolean,
+  sentence: (fields: Fields) => string,
+) {
+  return class extends SlotClientError {
+    constructor(fields: Fields, cause?: unknown) {
+      super(sentence(fields), { cause });
+      Object.assign(this, { name, code, retryable }, fields);
+    }
+  } as unknown as ErrorClass<Code, Fields>;
+}
+
+interface OfHost {
+  /** The host, or the semaphore's name with its prefix `sem:`. */
+  hostname: string;
+}
+
+interface Later {
+  retryAfterMs: number;
+}
+
+const later = ({ retryAfterMs }: Later) => `; try again in ${retryAfterMs / 1000} s.`;
+
+/** The host's circuit breaker is open. `status` is what opened it; 0: an operator. */
+export const ThrottledError = errorClass<OfHost & Later & { status: number; reason: string }, "THROTTLED">(
+  "ThrottledError",
+  "THROTTLED",
+  true,
+  (fields) => `Requests to "${fields.hostname}" are paused after status ${fields.status}${later(fields)}`,
+);
+
+/** The service has as many waiters as it takes. */
+export const OverloadedError = errorClass<OfHost & Later, "OVERLOADED">(
+  "OverloadedError",
+  "OVERLOADED",
+  true,
+  (fields) => `The service is full${later(fields)}`,
+);
+
+/** No slot came free in time. `position` is the last place in the queue that the service reported. */
+export const AcquireTimeoutError = errorClass<
+  OfHost & { waitedMs: number; position: number | undefined },
+  "ACQUIRE_TIMEOUT"
+>(
+  "AcquireTimeoutError",
+  "ACQUIRE_TIMEOUT",
+  true,
+  ({ hostname, waitedMs }) => `Waited ${waitedMs} ms for a slot of "${hostname}".`,
+);
+
+/** The service could not be reached, or did not answer as it should. The last failure is the `cause`. */
+export const UnavailableError = errorClass<
+  OfHost & { url: string; attempts: number; waitedMs: number; reason: string },
+  "UNAVAILABLE"
+>("UnavailableError", "UNAVAILABLE", true, ({ url, reason }) => `The service at ${url} is unavailable: ${reason}.`);
+
+/**
+ * The service refuses the call: a wrong token, a wrong address, a field it does not take, another number of slots.
+ * `status` is the HTTP status, `problem` the code of the service's problem document, for example `CAPACITY_MISMATCH`.
+ */
+export const RefusedError = errorClass<
+  { url: string; status: number; problem: string | undefined; reason: string | undefined },
+  "REFUSED"
+>(
+  "RefusedError",
+  "REFUSED",
+  false,
+  ({ url, status, reason }) => `The service at ${url} refused the call with status ${status}: ${reason}.`,
+);
+
+/** The reason of `slot.signal`: the lease ended, or the service took the slot back. */
+export const SlotLostError = errorClass<OfHost & { heldMs: number; reason: string }, "SLOT_LOST">(
+  "SlotLostError",
+  "SLOT_LOST",
+  false,
+  ({ hostname, heldMs, reason }) => `The slot of "${hostname}" was lost after ${heldMs} ms: ${reason}.`,
+);
+
+export type ThrottledError = InstanceType<typeof ThrottledError>;
+export type OverloadedError = InstanceType<typeof OverloadedError>;
+export type AcquireTimeoutError = InstanceType<typeof AcquireTimeoutError>;
+export type UnavailableError = InstanceType<typeof UnavailableError>;
+export type RefusedError = InstanceType<typeof RefusedError>;
+export type SlotLostError = InstanceType<typeof SlotLostError>;

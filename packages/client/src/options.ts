@@ -1,0 +1,140 @@
+/** The options of a client and of its calls: one table of defaults, all problems at once, unknown keys refused. */
+import type { Telemetry } from "./telemetry.ts";
+
+/** What happens while the service is unreachable; never when it is merely busy. */
+export type OnFailure =
+  /** Acquires fail. */
+  | "closed"
+  /** Work goes on without a slot. */
+  | "open"
+  /** Work goes on without a slot, but at once only for this part of the host's last known limit, for so long. */
+  | { readonly share: number; readonly forMs?: number };
+
+/** Keeps a promise going after the caller has answered, as `ctx.waitUntil` of a Worker does. */
+export type WaitUntil = (promise: Promise<unknown>) => void;
+
+export interface SlotClientOptions {
+  /** Where the service is, for example `http://127.0.0.1:8080`; a path before `/api/v0` is kept. */
+  readonly url: string;
+  /** The shared key (`auth.token` of the service). */
+  readonly token?: string | undefined;
+  readonly header?: string;
+  readonly fetch?: typeof fetch;
+  /** The whole wait of an `acquire`. */
+  readonly maxWaitMs?: number;
+  readonly perRequestTimeoutMs?: number;
+  /** Most failures of an `acquire` in a row; quick answers are spaced so that as many last for `maxWaitMs`. */
+  readonly maxAttempts?: number;
+  readonly onFailure?: OnFailure;
+  /** Sends the host's SHA-256 in place of its name. */
+  readonly hashHostname?: boolean;
+  readonly waitUntil?: WaitUntil | undefined;
+  readonly telemetry?: Telemetry | undefined;
+}
+
+export interface Pending {
+  /** 1 is next. */
+  readonly position: number;
+  readonly estimatedWaitMs?: number | undefined;
+  /** Sessions that wait for this host. */
+  readonly waiters: number;
+  /** What stands in the way: `host-limit`, `ip-limit`, `cooldown`, `waiter-pool`, `breaker` or `store`. */
+  readonly blockedBy?: string | undefined;
+}
+
+export interface AcquireOptions {
+  readonly hostname: string;
+  /** Groups clients; absent: one shared bucket without a limit of its own. */
+  readonly bucket?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onPending?: ((pending: Pending) => void) | undefined;
+  /** Instead of the client's. */
+  readonly maxWaitMs?: number | undefined;
+  /** Instead of the client's: a Worker has one per request. */
+  readonly waitUntil?: WaitUntil | undefined;
+}
+
+export interface SemaphoreAcquireOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Default: no limit but the service's, a day. `0`: now or never. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface ReleaseOptions {
+  /** The upstream's status, for the breaker. */
+  readonly status?: number | undefined;
+  /** When the upstream was called, by `Date.now()`. */
+  readonly hitUpstreamAtMs?: number | undefined;
+}
+
+const DEFAULTS = {
+  header: "X-FQ-Auth",
+  maxWaitMs: 20_000,
+  perRequestTimeoutMs: 8_000,
+  maxAttempts: 35,
+  onFailure: "closed",
+} as const satisfies Partial<SlotClientOptions>;
+
+export type ResolvedOptions = SlotClientOptions & Required<Pick<SlotClientOptions, keyof typeof DEFAULTS | "fetch">>;
+
+/** What an option must be, in the words of the message; the last of them is its `typeof`. "": checked elsewhere. */
+type Kind = "a positive number" | "a non-empty string" | "a function" | "an object" | "a boolean" | "";
+type Kinds<T> = { readonly [K in keyof Required<T>]: Kind };
+
+const CLIENT_KINDS: Kinds<SlotClientOptions> = {
+  url: "a non-empty string",
+  token: "a non-empty string",
+  header: "a non-empty string",
+  fetch: "a function",
+  maxWaitMs: "a positive number",
+  perRequestTimeoutMs: "a positive number",
+  maxAttempts: "a positive number",
+  onFailure: "",
+  hashHostname: "a boolean",
+  waitUntil: "a function",
+  telemetry: "an object",
+};
+
+export const ACQUIRE_KINDS: Kinds<AcquireOptions> = {
+  hostname: "a non-empty string",
+  bucket: "",
+  signal: "an object",
+  onPending: "a function",
+  maxWaitMs: "a positive number",
+  waitUntil: "a function",
+};
+
+export function resolveOptions(options: SlotClientOptions): ResolvedOptions {
+  check(options, CLIENT_KINDS, "url");
+  const { url, onFailure = "closed" } = options;
+  if (!/^https?:\/\/\w/i.test(url)) throw unexpected("url", "an http(s) URL", url);
+  const share = onFailure === "closed" || onFailure === "open" ? 0 : onFailure.share;
+  if (!(share >= 0 && share <= 1)) throw unexpected("onFailure", "closed, open or a share", onFailure);
+  return { fetch, ...DEFAULTS, ...defined(options), url: url.replace(/\/+$/, "") };
+}
+
+function defined(options: object): object {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+/** All problems at once. */
+export function check(options: object, kinds: { readonly [key: string]: Kind }, required = ""): void {
+  if (typeof options !== "object") throw unexpected("options", "an object", options);
+  const given = { ...(required && { [required]: null }), ...defined(options) };
+  const problems = Object.entries(given).flatMap(([key, value]) => {
+    const kind = kinds[key];
+    if (kind === undefined) return `Unknown option \`${key}\``;
+    return !kind || (typeof value === kind.split(" ").pop() && isSome(value))
+      ? []
+      : unexpected(key, kind, value).message;
+  });
+  if (problems[0]) throw new TypeError(problems.join("; "));
+}
+
+function isSome(value: unknown): boolean {
+  return typeof value === "number" ? value > 0 && value < Infinity : value !== "" && value !== null;
+}
+
+export function unexpected(key: string, expectation: string, value: unknown): TypeError {
+  return new TypeError(`Expected \`${key}\` to be ${expectation}, got ${JSON.stringify(value) ?? String(value)}`);
+}

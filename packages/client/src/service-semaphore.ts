@@ -1,0 +1,54 @@
+/** The library's semaphore over the service: the same shape, the slots shared by a fleet. */
+import { AcquireTimeoutError } from "./errors.ts";
+import { check, type SemaphoreAcquireOptions, unexpected } from "./options.ts";
+import { runWithSlot, type Work } from "./run-with-slot.ts";
+import type { ServiceSlot } from "./slot.ts";
+import type { Ask } from "./slot-wait.ts";
+
+/** The service takes no longer wait. */
+const LONGEST_WAIT_MS = 86_400_000;
+/** How long "now or never" waits for the service to find out whether a slot is free. */
+const NOW_MS = 5_000;
+const ACQUIRE_KINDS = { signal: "an object", timeoutMs: "" } as const;
+
+export interface ServiceSemaphore {
+  readonly name: string;
+  readonly capacity: number;
+  /** Waits its turn. `timeoutMs: 0` means now or never. */
+  acquire(options?: SemaphoreAcquireOptions): Promise<ServiceSlot>;
+  /** A free slot, or undefined: never waits for one, and never throws for "not now". */
+  tryAcquire(): Promise<ServiceSlot | undefined>;
+  run<T>(work: Work<T>, options?: SemaphoreAcquireOptions): Promise<Awaited<T>>;
+  /** Manual style: true only if that id held a slot that was acquired here. */
+  release(id: string): Promise<boolean>;
+}
+
+/** What it needs of its client. */
+type Take = (ask: Omit<Ask, "named" | "traceparent" | "waitUntil">) => Promise<ServiceSlot>;
+
+export function serviceSemaphore(name: string, slots: number, take: Take): ServiceSemaphore {
+  check({ name }, { name: "a non-empty string" });
+  if (!Number.isInteger(slots) || slots < 1) {
+    throw new RangeError(`Expected \`slots\` to be an integer above 0, got ${slots}`);
+  }
+  const held = new Map<string, ServiceSlot>();
+  const acquire = async (options: SemaphoreAcquireOptions = {}) => {
+    check(options, ACQUIRE_KINDS);
+    const { signal, timeoutMs = LONGEST_WAIT_MS } = options;
+    if (!(timeoutMs >= 0)) throw unexpected("timeoutMs", "at least 0", timeoutMs);
+    const waitMs = Math.min(timeoutMs || NOW_MS, LONGEST_WAIT_MS);
+    return take({ hostname: `sem:${name}`, waitMs, signal, slots, isNow: !timeoutMs, held });
+  };
+  return {
+    name,
+    capacity: slots,
+    acquire,
+    tryAcquire: () =>
+      acquire({ timeoutMs: 0 }).catch((error: unknown) => {
+        if (!(error instanceof AcquireTimeoutError)) throw error;
+        return undefined;
+      }),
+    run: (work, options = {}) => runWithSlot(work, () => acquire(options), options.signal),
+    release: async (id) => (await held.get(id)?.release()) ?? false,
+  };
+}

@@ -1,0 +1,167 @@
+/**
+ * One wait for a slot: a session of the service, from the first call to its end.
+ *
+ * A1  Ends within its wall clock (and `ANSWER_MS` where the service never answers) and after `maxAttempts` failures in a
+ *     row, with a grant, a pass of the failure policy, or an error.
+ * A2  Leaves no session behind: whatever ends it without a grant, the service gets a `cancel`, in the background.
+ * A3  Repeats are safe: all calls carry one `requestId`, later ones the session's token. A session that the service no
+ *     longer knows is begun anew, within the same wall clock.
+ */
+import type { AcquireReply, FirstCall } from "@slotkeeper/protocol";
+import { deliver, promise } from "./deliveries.ts";
+import { AcquireTimeoutError, OverloadedError, RefusedError, ThrottledError, UnavailableError } from "./errors.ts";
+import type { FailurePolicy, Pass } from "./failure-policy.ts";
+import type { NamedHost } from "./host-name.ts";
+import type { Pending, ResolvedOptions, WaitUntil } from "./options.ts";
+import type { ServiceSlot } from "./slot.ts";
+import { backoffMs, quietly, sleep } from "./timing.ts";
+import { type Call, CallFailure } from "./transport.ts";
+
+export interface Ask {
+  readonly named: NamedHost;
+  /** For messages and for the failure policy. */
+  readonly hostname: string;
+  readonly bucket?: string | undefined;
+  readonly waitMs: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly onPending?: ((pending: Pending) => void) | undefined;
+  readonly waitUntil: WaitUntil | undefined;
+  readonly traceparent: string | undefined;
+  /** Slots of a named semaphore. */
+  readonly slots?: number;
+  /** Now or never: ends as soon as the service says that something stands in the way. */
+  readonly isNow?: boolean;
+  /** Where the slot is kept by its id while it is held. */
+  readonly held?: Map<string, ServiceSlot>;
+}
+
+/** `limit` is absent from services of before 0.2. */
+export type Granted = Extract<AcquireReply, { result: "granted" }> & { readonly limit?: number };
+
+/** Part of a call's timeout that the service may hold it for; the rest is for the way. */
+const HELD_PART = 0.75;
+/** A caller that wants to know its place does not wait a whole poll for it. */
+const FIRST_PLACE_MS = 200;
+const NOW_MS = 20;
+/** How long the answer to a first call may take beyond the wait: without one, nobody knows whether the service is there. */
+const ANSWER_MS = 1_000;
+const CANCEL_FOR_MS = 5_000;
+
+// One closure over its state, not a class: a quarter smaller, and the size is promised (decision 0110).
+// oxlint-disable-next-line max-lines-per-function -- see above; each step inside is a function of its own
+export async function waitForSlot(
+  { url, perRequestTimeoutMs, maxWaitMs, maxAttempts }: ResolvedOptions,
+  call: Call,
+  policy: FailurePolicy,
+  ask: Ask,
+): Promise<Granted | Pass> {
+  const { hostname, signal, waitMs, isNow, onPending, traceparent, waitUntil } = ask;
+  const startedAt = Date.now();
+  const leftMs = () => startedAt + waitMs - Date.now();
+  const pause = (ms: number) => sleep(Math.max(0, Math.min(ms, leftMs())), signal);
+  let first = firstCall(ask);
+  let queryToken: string | undefined;
+  let position: number | undefined;
+  let failure: CallFailure | undefined;
+  let attempts = 0;
+  let failures = 0;
+  // A call went out, and no answer has ended the session.
+  let isOpen = false;
+
+  const gaveUp = () => {
+    const waitedMs = Date.now() - startedAt;
+    if (!failure) return new AcquireTimeoutError({ hostname, waitedMs, position });
+    const { retryAfterMs, reason } = failure;
+    if (retryAfterMs) return new OverloadedError({ hostname, retryAfterMs });
+    return new UnavailableError({ hostname, url, attempts, waitedMs, reason }, failure);
+  };
+
+  const answered = () => {
+    failures = 0;
+    failure = undefined;
+    policy.answered();
+  };
+
+  const step = async (): Promise<Granted | undefined> => {
+    const isShort = isNow || (onPending && !queryToken);
+    const isPoll = queryToken && !isNow;
+    const longestMs = isNow ? NOW_MS : isShort ? FIRST_PLACE_MS : perRequestTimeoutMs * HELD_PART;
+    const heldMs = Math.ceil(Math.min(leftMs(), longestMs));
+    const timeoutMs = Math.min(perRequestTimeoutMs, leftMs() + (isPoll ? 1 : ANSWER_MS));
+    // Quick answers are spaced so that the attempts last for the whole wait.
+    const nextAt = Date.now() + maxWaitMs / maxAttempts;
+    const body = isPoll ? { queryToken } : { ...first, waitMs: heldMs };
+    isOpen = true;
+    attempts++;
+    const { reply, retryAfterMs } = await call<AcquireReply>("acquire", body, timeoutMs, signal, traceparent);
+    answered();
+    if (reply.result === "pending") {
+      ({ queryToken, position } = reply);
+      if (isNow && reply.blockedBy) throw gaveUp();
+      quietly(() => onPending?.(reply));
+      if (!isShort || retryAfterMs) await pause(retryAfterMs ?? nextAt - Date.now());
+      return undefined;
+    }
+    isOpen = false;
+    if (reply.result === "granted") return reply;
+    if (reply.result === "overloaded") throw new OverloadedError({ hostname, retryAfterMs: reply.retryAfter * 1000 });
+    const { reason } = reply;
+    if (reply.result === "throttled") {
+      const { throttleCode: status, throttleRetryAfter } = reply;
+      throw new ThrottledError({ hostname, status, reason, retryAfterMs: throttleRetryAfter * 1000 });
+    }
+    if (reason === "deadline") throw gaveUp();
+    // The service forgot the session, by a restart or because no poll came for long: ask again.
+    first = firstCall(ask);
+    queryToken = undefined;
+    return undefined;
+  };
+
+  /** A2. Where no answer brought the session's token, the same `requestId` finds it; without `waitMs` it is not granted. */
+  const cancel = async () => {
+    const untilAt = Date.now() + CANCEL_FOR_MS;
+    const send = (name: "acquire" | "cancel", body: object) =>
+      deliver<{ queryToken?: string }>(call, name, body, perRequestTimeoutMs, untilAt, traceparent, true);
+    const token = queryToken ?? (await send("acquire", first))?.queryToken;
+    if (token) await send("cancel", { queryToken: token });
+  };
+
+  const failed = async (error: unknown): Promise<Pass | undefined> => {
+    if (error instanceof RefusedError) {
+      isOpen = false;
+      answered();
+    }
+    if (!(error instanceof CallFailure)) throw error;
+    // A poll that our own deadline cut short is no failure of a service that has answered so far.
+    if (leftMs() <= 0 && queryToken && !failure) return undefined;
+    failure = error;
+    failures++;
+    const { retryAfterMs } = error;
+    if (retryAfterMs) policy.answered();
+    else policy.failed(leftMs() > 0 ? failures : Infinity);
+    const pass = policy.pass(hostname);
+    if (!pass) await pause(backoffMs(failures, retryAfterMs));
+    return pass;
+  };
+
+  try {
+    let end: Granted | Pass | undefined = policy.pass(hostname, perRequestTimeoutMs);
+    while (!end) {
+      signal?.throwIfAborted();
+      if (leftMs() <= 0 || failures >= maxAttempts) throw gaveUp();
+      end = await step().catch(failed);
+    }
+    return end;
+  } finally {
+    if (isOpen) promise(waitUntil, cancel());
+  }
+}
+
+function firstCall({ named, bucket, slots, waitMs }: Ask): FirstCall {
+  return {
+    ...named,
+    ...(bucket && { ipBucket: bucket }),
+    ...(slots && { limit: slots, maxWaitMs: waitMs }),
+    requestId: crypto.randomUUID(),
+  };
+}

@@ -1,0 +1,143 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+/**
+ * What a user holds: a lease of the service, renewed while it is held.
+ *
+ * L1  A slot ends once: released, or lost. After that it renews nothing.
+ * L2  `signal` aborts no later than the lease ends by this machine's clock, or when the service says that it is over.
+ * L3  A renewal that fails is repeated until then.
+ */
+import type { RenewReply } from "@slotkeeper/protocol";
+import { deliver, promise } from "./deliveries.ts";
+import { type RefusedError, SlotLostError } from "./errors.ts";
+import type { NamedHost } from "./host-name.ts";
+import { check, type ReleaseOptions, type WaitUntil } from "./options.ts";
+import { endSpan, type SlotSpan } from "./telemetry.ts";
+import { backoffMs, idleTimer, sleep } from "./timing.ts";
+import type { Call } from "./transport.ts";
+
+export interface ServiceSlot extends AsyncDisposable, Disposable {
+  /** What the service knows the slot by; a secret of its holder. Empty for a slot that is not `guarded`. */
+  readonly token: string;
+  /** The same, under the library's name for it. */
+  readonly id: string;
+  /** Only grows, per host: what a guarded resource compares to refuse the holder of a lost lease. */
+  readonly fence: number;
+  /** False when `onFailure` let the work through without a slot. */
+  readonly guarded: boolean;
+  /** Aborts with `SlotLostError` when the lease is lost. */
+  readonly signal: AbortSignal;
+  /** When the lease ends unless it is renewed, by `Date.now()`; undefined for a slot that is not `guarded`. */
+  readonly expiresAt: number | undefined;
+  /** No longer held: released or lost. */
+  readonly released: boolean;
+  /** Begins the lease anew now; it is renewed by itself, too. `false` once lost, or if the service does not answer. */
+  renew(): Promise<boolean>;
+  /**
+   * `true` the first time, `false` ever after. Resolves when the service has it, after a second at the latest; the
+   * delivery goes on in the background. Never rejects for a failure of the service.
+   */
+  release(options?: ReleaseOptions): Promise<boolean>;
+}
+
+const RELEASE_KINDS = { status: "a positive number", hitUpstreamAtMs: "a positive number" } as const;
+const RENEW_AT = 0.6;
+const RELEASE_PATIENCE_MS = 1_000;
+
+export interface SlotParts {
+  readonly call: Call;
+  readonly timeoutMs: number;
+  readonly named: NamedHost;
+  readonly hostname: string;
+  readonly waitUntil: WaitUntil | undefined;
+  readonly span: SlotSpan | undefined;
+  /** Called once. */
+  readonly onEnd: () => void;
+}
+
+/** Without `leaseMs` there is no lease at all: the work passes without a slot. */
+// oxlint-disable-next-line max-lines-per-function -- one closure over its state, for the size (decision 0110)
+export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: number): ServiceSlot {
+  const { call, timeoutMs, named, hostname, waitUntil, span, onEnd } = parts;
+  const controller = new AbortController();
+  const heldSince = Date.now();
+  const guarded = leaseMs !== undefined;
+  let expiresAt = 0;
+  let released = false;
+  let timers: number[] = [];
+
+  const end = (error?: unknown) => {
+    released = true;
+    timers.forEach(clearTimeout);
+    onEnd();
+    endSpan(span, error ? undefined : "released", error);
+  };
+
+  const lost = (reason: string) => {
+    if (released) return;
+    const error = new SlotLostError({ hostname, heldMs: Date.now() - heldSince, reason });
+    end(error);
+    controller.abort(error);
+  };
+
+  /** Counted from when the renewal was asked for: never longer than the service counts. */
+  const leased = (ms: number, askedAt: number) => {
+    expiresAt = askedAt + ms;
+    timers.forEach(clearTimeout);
+    // A slot that somebody forgot must not keep the process alive; the service takes it back.
+    timers = [
+      idleTimer(() => lost("its lease ended"), expiresAt - Date.now()),
+      idleTimer(() => void renewOn(), ms * RENEW_AT),
+    ];
+  };
+
+  const renew = async (): Promise<boolean> => {
+    if (released || !guarded) return !released;
+    const askedAt = Date.now();
+    try {
+      const { reply } = await call<RenewReply>("renew", { slotToken: token }, timeoutMs, undefined, span?.traceparent);
+      if (!released) leased(reply.leaseMs, askedAt);
+    } catch (error) {
+      if ((error as RefusedError).status === 410) lost("it was taken back");
+      return false;
+    }
+    return !released;
+  };
+
+  /** L3. */
+  const renewOn = async (failures = 1) => {
+    if ((await renew()) || released) return;
+    await sleep(backoffMs(failures), undefined, true);
+    await renewOn(failures + 1);
+  };
+
+  const release = async (options: ReleaseOptions = {}): Promise<boolean> => {
+    check(options, RELEASE_KINDS);
+    if (released) return false;
+    end();
+    if (!guarded) return true;
+    const body = { ...named, ...options, slotToken: token, now: Date.now() };
+    const delivered = deliver(call, "release", body, timeoutMs, expiresAt, span?.traceparent);
+    promise(waitUntil, delivered);
+    await Promise.race([delivered, sleep(RELEASE_PATIENCE_MS, undefined, true)]);
+    return true;
+  };
+
+  if (leaseMs) leased(leaseMs, heldSince);
+  return {
+    token,
+    id: token,
+    fence,
+    guarded,
+    signal: controller.signal,
+    get expiresAt() {
+      return expiresAt || undefined;
+    },
+    get released() {
+      return released;
+    },
+    renew,
+    release,
+    [Symbol.dispose]: () => void release(),
+    [Symbol.asyncDispose]: release as () => Promise<unknown> as () => Promise<void>,
+  };
+}

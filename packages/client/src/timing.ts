@@ -1,0 +1,44 @@
+/** Delays of retries, and sleeping through them. */
+
+const FIRST_DELAY_MS = 100;
+const LONGEST_DELAY_MS = 5_000;
+
+/**
+ * The delay after the n-th failure in a row (from 1): exponential, half of it random, so that callers that failed
+ * together do not come back together. A `Retry-After` of the service is never undercut.
+ */
+export function backoffMs(failures: number, retryAfterMs = 0): number {
+  const delay = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1));
+  return retryAfterMs + delay * (0.5 + Math.random() / 2);
+}
+
+/** Rejects with the signal's reason. */
+export function sleep(ms: number, signal?: AbortSignal, isIdle?: boolean): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", stop);
+      if (signal?.aborted) reject(signal.reason);
+      else resolve();
+    };
+    const timer = (isIdle ? idleTimer : setTimeout)(stop, ms);
+    signal?.addEventListener("abort", stop);
+    if (signal?.aborted) stop();
+  });
+}
+
+/** A timer that does not keep a Node process alive. Elsewhere timers are numbers. */
+export function idleTimer(fire: () => void, ms: number): number {
+  const timer = setTimeout(fire, ms);
+  (timer as { unref?: () => void }).unref?.();
+  return timer;
+}
+
+/** What a caller's hook throws changes nothing. */
+export function quietly<T>(hook: () => T): T | undefined {
+  try {
+    return hook();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * One call to the service.
+ *
+ * T1  A call ends within its timeout, its body included.
+ * T2  Every end is one of four: the reply, the caller's own abort reason, a `RefusedError` (repeating it is pointless),
+ *     or a `CallFailure` (repeating it may help).
+ */
+import type { Problem } from "@slotkeeper/protocol";
+import { errorClass, RefusedError } from "./errors.ts";
+import type { ResolvedOptions } from "./options.ts";
+import { quietly } from "./timing.ts";
+
+interface Answer<T> {
+  readonly reply: T;
+  readonly retryAfterMs: number | undefined;
+}
+
+/**
+ * A call that may succeed when repeated. With `retryAfterMs` the service answered, and asks to come back later; anything
+ * else counts as unreachable.
+ */
+export const CallFailure = errorClass<{ reason: string; retryAfterMs?: number | undefined }, "">(
+  "Error",
+  "",
+  true,
+  ({ reason }) => reason,
+);
+export type CallFailure = InstanceType<typeof CallFailure>;
+
+export type Call = <T>(
+  name: "acquire" | "release" | "renew" | "cancel",
+  body: object,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+  traceparent: string | undefined,
+) => Promise<Answer<T>>;
+
+/** `fetch` is called as a function of its own: browsers and Workers refuse it as somebody's method. */
+export function transport({ url, token, header, fetch }: ResolvedOptions): Call {
+  return async (name, body, timeoutMs, signal, traceparent) => {
+    const controller = new AbortController();
+    const stop = () =>
+      controller.abort(
+        signal?.aborted ? signal.reason : new CallFailure({ reason: `no answer within ${timeoutMs} ms` }),
+      );
+    const timer = setTimeout(stop, timeoutMs);
+    signal?.addEventListener("abort", stop);
+    try {
+      const response = await fetch(`${url}/api/v0/fairqueue/${name}`, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          ...(token && { [header]: token }),
+          ...(traceparent && { traceparent }),
+        },
+        body: JSON.stringify(body),
+        signal: controller.signal,
+        // A release may outlive the page that makes it.
+        keepalive: name !== "acquire",
+      });
+      return read(response, await response.text(), url);
+    } catch (error) {
+      if (controller.signal.aborted) throw controller.signal.reason;
+      throw error instanceof RefusedError || error instanceof CallFailure ? error : unreached(error);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", stop);
+    }
+  };
+}
+
+function read<T>({ ok, status, headers }: Response, text: string, url: string): Answer<T> {
+  const reply = (quietly(() => JSON.parse(text)) ?? {}) as Partial<Problem> & { result?: string };
+  const retryAfterMs = Number(headers.get("retry-after")) * 1000 || undefined;
+  if (ok && reply.result) return { reply: reply as T, retryAfterMs };
+  if (ok || status >= 500 || status === 408 || status === 429) {
+    throw new CallFailure({ reason: `an answer with status ${status}`, retryAfterMs });
+  }
+  const { code, title, detail, errors } = reply;
+  const reason = errors?.map(({ message }) => message).join("; ") ?? detail ?? title;
+  throw new RefusedError({ url, status, problem: code, reason });
+}
+
+/** Node hides the reason in the cause: `fetch failed` alone helps nobody. */
+function unreached(error: unknown): CallFailure {
+  const { message, cause } = error as { message?: string; cause?: { code?: string } };
+  return new CallFailure({ reason: cause?.code ? `${message} (${cause.code})` : `${message}` }, error);
+}

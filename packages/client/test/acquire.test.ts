@@ -1,0 +1,199 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { AcquireTimeoutError, OverloadedError, type Pending, RefusedError, ThrottledError } from "@slotkeeper/client";
+import { describe, expect, test } from "vitest";
+import { startWorld } from "./fixture.ts";
+
+const host = { hostname: "example.com", bucket: "me" };
+const oneSlot = { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0 } };
+
+describe("a free slot", () => {
+  test("run asks once, works while it holds the slot, and releases", async () => {
+    const world = await startWorld();
+    const keeper = world.client();
+    const result = await keeper.run(host, async (slot) => {
+      expect(slot).toMatchObject({ guarded: true, released: false, token: expect.stringMatching(/.{22}/) });
+      expect(slot.fence).toBeGreaterThan(0);
+      expect(await world.left()).toEqual({ slots: 1, sessions: 0 });
+      return "result";
+    });
+    expect(result).toBe("result");
+    expect(world.proxy.seen.map(({ path }) => path.split("/").at(-1))).toEqual(["acquire", "release"]);
+    expect(await world.left()).toEqual({ slots: 0, sessions: 0 });
+    expect(keeper.stats()).toEqual({ held: 0, unguarded: 0 });
+  });
+
+  test("run releases when the work fails, and passes the error on untouched", async () => {
+    const world = await startWorld();
+    const error = new Error("work failed");
+    await expect(world.client().run(host, () => Promise.reject(error))).rejects.toBe(error);
+    await world.until({ slots: 0, sessions: 0 });
+  });
+
+  test("a slot is released at the end of its scope, once", async () => {
+    const world = await startWorld();
+    const keeper = world.client();
+    const scope = async () => {
+      await using slot = await keeper.acquire(host);
+      expect(await slot.release()).toBe(true);
+      expect([await slot.release(), slot.released]).toEqual([false, true]);
+    };
+    await scope();
+    expect(world.proxy.calls("release")).toHaveLength(1);
+  });
+
+  test("the status of the upstream opens the breaker, and the next caller is throttled with it", async () => {
+    const world = await startWorld({ fairQueue: { breaker: { consecutiveErrors: 1, openSeconds: 7 } } });
+    const keeper = world.client();
+    const slot = await keeper.acquire(host);
+    await slot.release({ status: 503 });
+    const error = await keeper.acquire(host).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ThrottledError);
+    expect(error).toMatchObject({ code: "THROTTLED", status: 503, retryAfterMs: 7_000, retryable: true });
+    expect((error as Error).message).toBe('Requests to "example.com" are paused after status 503; try again in 7 s.');
+  });
+
+  test("hashHostname sends the hash alone, and meets those who send the name", async () => {
+    const world = await startWorld(oneSlot);
+    const slot = await world.client({ hashHostname: true }).acquire({ hostname: "Example.com" });
+    expect(world.proxy.seen[0]?.body).not.toMatch(/example/i);
+    await expect(world.client().acquire({ ...host, maxWaitMs: 300 })).rejects.toBeInstanceOf(AcquireTimeoutError);
+    await slot.release();
+  });
+
+  test("the shared key goes in the header, and a wrong one is refused at once", async () => {
+    const token = "a-shared-key-of-some-length";
+    const world = await startWorld({ auth: { enabled: true, token, header: "X-Key" } });
+    const error = await world
+      .client({ token: "another", header: "X-Key" })
+      .acquire(host)
+      .catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(RefusedError);
+    expect(error).toMatchObject({ status: 401, problem: "UNAUTHORIZED", retryable: false });
+    expect(world.proxy.seen).toHaveLength(1);
+    await world.client({ token, header: "X-Key" }).run(host, () => {});
+  });
+});
+
+describe("waiting", () => {
+  test("a waiter learns its place, then gets the slot the moment it is free", async () => {
+    const world = await startWorld(oneSlot);
+    const keeper = world.client();
+    const held = await keeper.acquire(host);
+    const places: Pending[] = [];
+    const waiting = keeper.acquire({ ...host, onPending: (pending) => places.push(pending) });
+    await expect.poll(() => places.length).toBeGreaterThan(0);
+    expect(places[0]).toMatchObject({ position: 1, waiters: 1, blockedBy: "host-limit" });
+    await held.release();
+    const next = await waiting;
+    expect(next.fence).toBeGreaterThan(held.fence);
+    await next.release();
+    expect(await world.left()).toEqual({ slots: 0, sessions: 0 });
+  });
+
+  test("a listener that throws changes nothing", async () => {
+    const world = await startWorld(oneSlot);
+    const keeper = world.client();
+    const held = await keeper.acquire(host);
+    let calls = 0;
+    const waiting = keeper.acquire({
+      ...host,
+      onPending: () => {
+        calls++;
+        throw new Error("the listener's own");
+      },
+    });
+    await expect.poll(() => calls).toBe(1);
+    await held.release();
+    await (await waiting).release();
+  });
+
+  test("a wait ends by its wall clock, with a sentence, and leaves nothing behind", async () => {
+    const world = await startWorld(oneSlot);
+    const keeper = world.client();
+    const held = await keeper.acquire(host);
+    const error = await keeper.acquire({ ...host, maxWaitMs: 300 }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(AcquireTimeoutError);
+    expect(error).toMatchObject({ code: "ACQUIRE_TIMEOUT", hostname: "example.com", position: 1 });
+    expect((error as Error).message).toMatch(/^Waited 3\d\d ms for a slot of "example.com"\.$/);
+    await world.until({ slots: 1, sessions: 0 });
+    await held.release();
+  });
+
+  test("the service's own deadline ends the wait, too", async () => {
+    const world = await startWorld({ fairQueue: { ...oneSlot.fairQueue, maxWaitMs: 300 } });
+    const keeper = world.client();
+    const held = await keeper.acquire(host);
+    await expect(keeper.acquire(host)).rejects.toMatchObject({ code: "ACQUIRE_TIMEOUT" });
+    await held.release();
+  });
+
+  test("quick answers are spaced so that the attempts last for the whole wait", async () => {
+    const world = await startWorld({ fairQueue: { ...oneSlot.fairQueue, pollWindowMs: 10 } });
+    const keeper = world.client({ maxWaitMs: 800, maxAttempts: 5 });
+    const held = await keeper.acquire(host);
+    const startedAt = Date.now();
+    await expect(keeper.acquire(host)).rejects.toMatchObject({ code: "ACQUIRE_TIMEOUT" });
+    expect(Date.now() - startedAt).toBeGreaterThanOrEqual(600);
+    expect(world.proxy.calls("acquire").length).toBeLessThanOrEqual(1 + 5);
+    await held.release();
+  });
+
+  test("a service with too many waiters is an OverloadedError that says when to come back", async () => {
+    const world = await startWorld({ fairQueue: { ...oneSlot.fairQueue, globalMaxWaiters: 1 } });
+    const keeper = world.client();
+    const held = await keeper.acquire(host);
+    const waiting = keeper.acquire({ ...host, maxWaitMs: 2_000 });
+    await world.until({ slots: 1, sessions: 1 });
+    const error = await keeper.acquire(host).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(OverloadedError);
+    expect((error as OverloadedError).retryAfterMs).toBeGreaterThanOrEqual(1_000);
+    expect((error as Error).message).toMatch(/^The service is full; try again in \d+ s\.$/);
+    await held.release();
+    await (await waiting).release();
+  });
+});
+
+describe("leases", () => {
+  const shortLease = { fairQueue: { ...oneSlot.fairQueue, zombieTimeoutSeconds: 1 } };
+
+  test("a slot is renewed while it is held, and no longer", async () => {
+    const world = await startWorld(shortLease);
+    const keeper = world.client();
+    const slot = await keeper.acquire(host);
+    await delay(1_500);
+    expect([slot.signal.aborted, await world.left()]).toEqual([false, { slots: 1, sessions: 0 }]);
+    const renewals = world.proxy.calls("renew").length;
+    expect(renewals).toBeGreaterThanOrEqual(2);
+    await slot.release();
+    await delay(800);
+    expect(world.proxy.calls("renew")).toHaveLength(renewals);
+  });
+
+  test("a slot that the service no longer knows aborts the work at the next renewal", async () => {
+    const world = await startWorld(shortLease);
+    const keeper = world.client();
+    const slot = await keeper.acquire(host);
+    const lost = new Promise((resolve) => slot.signal.addEventListener("abort", () => resolve(slot.signal.reason)));
+    const body = JSON.stringify({ slotToken: slot.token });
+    await fetch(`${world.direct}/api/v0/fairqueue/release`, { method: "POST", body });
+    expect(await lost).toMatchObject({
+      code: "SLOT_LOST",
+      message: expect.stringContaining("it was taken back"),
+    });
+    expect([slot.released, await slot.release(), keeper.stats().held]).toEqual([true, false, 0]);
+  });
+
+  test("a slot that cannot be renewed is lost no later than its lease ends, and the work is aborted", async () => {
+    const world = await startWorld(shortLease);
+    const keeper = world.client({ perRequestTimeoutMs: 200 });
+    const work = keeper.run(host, async (slot) => {
+      world.proxy.fault = "black-hole";
+      const startedAt = Date.now();
+      await new Promise((resolve) => slot.signal.addEventListener("abort", resolve));
+      expect(Date.now() - startedAt).toBeLessThanOrEqual(1_100);
+      throw slot.signal.reason;
+    });
+    await expect(work).rejects.toMatchObject({ code: "SLOT_LOST" });
+    await world.until({ slots: 0, sessions: 0 });
+  });
+});

@@ -1,0 +1,115 @@
+// `onFailure`: what passes without a slot while the service is away, and never when it is merely busy.
+import { UnavailableError } from "@slotkeeper/client";
+import { expect, test } from "vitest";
+import { startWorld } from "./fixture.ts";
+
+const host = { hostname: "example.com", bucket: "me" };
+
+test("closed: nothing passes", async () => {
+  const world = await startWorld();
+  await world.proxy.refuse();
+  const keeper = world.client({ maxWaitMs: 500 });
+  await expect(keeper.acquire(host)).rejects.toBeInstanceOf(UnavailableError);
+  await expect(keeper.acquire(host)).rejects.toBeInstanceOf(UnavailableError);
+  expect(keeper.stats().unguarded).toBe(0);
+  await world.proxy.accept();
+});
+
+test("open: work passes without a slot, is counted, and stops passing when the service is back", async () => {
+  const world = await startWorld();
+  await world.proxy.refuse();
+  const keeper = world.client({ onFailure: "open" });
+  const slot = await keeper.acquire(host);
+  expect(slot).toMatchObject({ guarded: false, token: "", fence: 0, expiresAt: undefined });
+  expect([await slot.renew(), await slot.release(), await slot.release()]).toEqual([true, true, false]);
+  // Now that it is known to be away, others do not wait for it to fail again.
+  const startedAt = Date.now();
+  await Promise.all(Array.from({ length: 20 }, () => keeper.run(host, () => {})));
+  expect(Date.now() - startedAt).toBeLessThan(500);
+  expect(keeper.stats()).toEqual({ held: 0, unguarded: 21 });
+  await world.proxy.accept();
+  await expect.poll(() => keeper.run(host, ({ guarded }) => guarded), { timeout: 5_000, interval: 100 }).toBe(true);
+  expect((await keeper.acquire(host)).guarded).toBe(true);
+});
+
+test("open: a service that is busy, or refuses, lets nothing pass", async () => {
+  const world = await startWorld({ fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0 } });
+  const keeper = world.client({ onFailure: "open", maxWaitMs: 400 });
+  const held = await keeper.acquire(host);
+  await expect(keeper.acquire(host)).rejects.toMatchObject({ code: "ACQUIRE_TIMEOUT" });
+  await expect(keeper.acquire({ hostname: "x".repeat(300) })).rejects.toMatchObject({ code: "REFUSED", status: 400 });
+  expect(keeper.stats().unguarded).toBe(0);
+  await held.release();
+});
+
+test("open: a session whose call reached the service after all is cancelled", async () => {
+  const world = await startWorld();
+  world.proxy.fault = (call) => (call.body.includes("waitMs") ? "lost-answer" : "none");
+  const slot = await world.client({ onFailure: "open" }).acquire(host);
+  expect(slot.guarded).toBe(false);
+  await world.until({ slots: 0, sessions: 0 });
+});
+
+test("a share: that part of the last known limit passes at once, never more", async () => {
+  const world = await startWorld();
+  const keeper = world.client({ onFailure: { share: 0.5 }, maxWaitMs: 1_500 });
+  const semaphore = keeper.semaphore("jobs", 5);
+  await semaphore.run(() => {});
+  await world.proxy.refuse();
+  let running = 0;
+  let most = 0;
+  const results = await Promise.allSettled(
+    Array.from({ length: 6 }, () =>
+      semaphore.run(
+        async () => {
+          most = Math.max(most, ++running);
+          await new Promise((resolve) => setTimeout(resolve, 100));
+          running--;
+        },
+        { timeoutMs: 3_000 },
+      ),
+    ),
+  );
+  expect(most).toBe(2);
+  expect(results.map(({ status }) => status)).toEqual(Array.from({ length: 6 }, () => "fulfilled"));
+  expect(keeper.stats().unguarded).toBe(6);
+  await world.proxy.accept();
+});
+
+test("a share of a host's limit, as the service reports it with the grant", async () => {
+  const world = await startWorld();
+  // Until the service sends `limit`, the proxy does.
+  world.proxy.fault = { rewrite: (body) => body.replace('"granted"', '"granted","limit":10') };
+  const keeper = world.client({ onFailure: { share: 0.2 }, maxWaitMs: 800 });
+  await keeper.run(host, () => {});
+  await world.proxy.refuse();
+  const slots = await Promise.allSettled([1, 2, 3].map(() => keeper.acquire(host)));
+  expect(slots.map(({ status }) => status).sort()).toEqual(["fulfilled", "fulfilled", "rejected"]);
+  await expect(keeper.acquire({ hostname: "never-seen.com" })).rejects.toBeInstanceOf(UnavailableError);
+  await world.proxy.accept();
+});
+
+test("a share below one slot is closed, and a share expires", async () => {
+  const world = await startWorld();
+  const [small, short] = [0.1, 1].map((share) => world.client({ onFailure: { share, forMs: 700 }, maxWaitMs: 500 }));
+  for (const keeper of [small, short]) await keeper?.semaphore("jobs", 5).run(() => {});
+  await world.proxy.refuse();
+  await expect(small?.semaphore("jobs", 5).acquire({ timeoutMs: 500 })).rejects.toBeInstanceOf(UnavailableError);
+  expect((await short?.semaphore("jobs", 5).acquire({ timeoutMs: 500 }))?.guarded).toBe(false);
+  await new Promise((resolve) => setTimeout(resolve, 700));
+  await expect(short?.semaphore("jobs", 5).acquire({ timeoutMs: 500 })).rejects.toBeInstanceOf(UnavailableError);
+  await world.proxy.accept();
+});
+
+test("open: a service that comes back busy lets nothing pass any more", async () => {
+  const world = await startWorld();
+  const keeper = world.client({ onFailure: "open", maxWaitMs: 1_500 });
+  world.proxy.fault = "reset";
+  expect((await keeper.acquire(host)).guarded).toBe(false);
+  world.proxy.fault = { status: 503, headers: { "retry-after": "1" } };
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  // The first asks the service again and finds it busy; from then on all wait for it.
+  await expect(keeper.acquire(host)).rejects.toMatchObject({ code: "OVERLOADED" });
+  await expect(keeper.acquire(host)).rejects.toMatchObject({ code: "OVERLOADED" });
+  expect(keeper.stats().unguarded).toBe(1);
+});

@@ -1,0 +1,119 @@
+import { readFileSync } from "node:fs";
+import * as client from "@slotkeeper/client";
+import { bucketOfIp, SlotClient, type SlotClientOptions } from "@slotkeeper/client";
+import { isSlotkeeperError } from "slotkeeper";
+import { describe, expect, test } from "vitest";
+
+const url = "http://127.0.0.1:9";
+const make = (options: object) => () => new SlotClient({ url, ...options });
+
+describe("options of a client", () => {
+  test("all problems are named at once, with expectation and value", () => {
+    const wrong = { url: "ftp://x", maxWaitMs: -1, retries: 3, fetch: "fetch", telemetry: null };
+    expect(make(wrong)).toThrow(TypeError);
+    for (const part of [
+      "Expected `maxWaitMs` to be a positive number, got -1",
+      "Unknown option `retries`",
+      'Expected `fetch` to be a function, got "fetch"',
+      "Expected `telemetry` to be an object, got null",
+    ]) {
+      expect(make(wrong)).toThrow(part);
+    }
+  });
+
+  test.each([
+    [{ url: "" }, "Expected `url` to be a non-empty string"],
+    [{ url: "127.0.0.1:8080" }, "Expected `url` to be an http(s) URL"],
+    [{ maxWaitMs: Number.NaN }, "got null"],
+    [{ maxWaitMs: Infinity }, "Expected `maxWaitMs` to be a positive number"],
+    [{ maxAttempts: 0 }, "Expected `maxAttempts` to be a positive number, got 0"],
+    [{ token: "" }, "Expected `token`"],
+    [{ hashHostname: "yes" }, 'Expected `hashHostname` to be a boolean, got "yes"'],
+    [{ onFailure: "half" }, "Expected `onFailure`"],
+    [{ onFailure: { share: 1.5 } }, "Expected `onFailure`"],
+    [{ onFailure: {} }, "Expected `onFailure`"],
+  ])("%o is refused", (options, message) => {
+    expect(make(options)).toThrow(message);
+  });
+
+  test("undefined counts as absent, and a url may have a path", () => {
+    expect(make({ token: undefined, maxWaitMs: undefined, url: "http://gateway/slots/" })).not.toThrow();
+    expect(() => new SlotClient(undefined as unknown as SlotClientOptions)).toThrow(TypeError);
+  });
+
+  test("calls check their options, too, before anything is sent", async () => {
+    const keeper = new SlotClient({ url });
+    const acquire = (options: object) => keeper.acquire(options as client.AcquireOptions);
+    await expect(acquire({})).rejects.toThrow("Expected `hostname` to be a non-empty string");
+    await expect(acquire({ hostname: "h", timeout: 5 })).rejects.toThrow("Unknown option `timeout`");
+    await expect(acquire({ hostname: "h", signal: 5 })).rejects.toThrow("Expected `signal` to be an object, got 5");
+    await expect(keeper.run({ hostname: "h" }, 5 as unknown as () => void)).rejects.toThrow(
+      "Expected `work` to be a function",
+    );
+    expect(() => keeper.semaphore("", 1)).toThrow("Expected `name`");
+    await expect(keeper.semaphore("s", 1).acquire({ width: 2 } as object)).rejects.toThrow("Unknown option `width`");
+  });
+});
+
+describe("bucketOfIp", () => {
+  test.each([
+    ["203.0.113.4", undefined, "203.0.113.4/32"],
+    ["203.0.113.4", { v4: 24 }, "203.0.113.0/24"],
+    ["203.0.113.255", { v4: 29 }, "203.0.113.248/29"],
+    ["203.0.113.4", { v4: 0 }, "0.0.0.0/0"],
+    ["::ffff:203.0.113.4", undefined, "203.0.113.4/32"],
+    ["2001:DB8:0:123f:4::1", undefined, "2001:db8:0:1230::/60"],
+    ["2001:db8::1", { v6: 128 }, "2001:db8::1/128"],
+    ["2001:db8:1:2:3:4:5:6", { v6: 128 }, "2001:db8:1:2:3:4:5:6/128"],
+    ["::1", { v6: 64 }, "::/64"],
+    ["fe80::1%eth0", { v6: 64 }, "fe80::/64"],
+    ["1:2:3:4:5:6:7::", { v6: 112 }, "1:2:3:4:5:6:7:0/112"],
+  ])("%s with %o is %s", (ip, options, bucket) => {
+    expect(bucketOfIp(ip, options)).toBe(bucket);
+  });
+
+  test.each([
+    "",
+    "example.com",
+    "1.2.3",
+    "1.2.3.4.5",
+    "256.0.0.1",
+    "1::2::3",
+    "12345::",
+    "::1]/x",
+    "1.2.3.4/8",
+    undefined,
+  ])("%s is refused", (ip) => {
+    expect(() => bucketOfIp(ip as string)).toThrow(TypeError);
+  });
+
+  test("a length that does not fit is refused", () => {
+    for (const v4 of [33, -1, Number.NaN]) expect(() => bucketOfIp("1.2.3.4", { v4 })).toThrow("`v4`");
+    expect(() => bucketOfIp("::1", { v6: 129 })).toThrow("`v6`");
+  });
+});
+
+describe("errors", () => {
+  const page = readFileSync(new URL("../../../docs/reference/client.md", import.meta.url), "utf8");
+  const classes = Object.entries(client)
+    .filter(([name]) => name.endsWith("Error") && name !== "SlotClientError")
+    .map(([name, made]) => ({
+      name,
+      error: new (made as new (fields: object) => client.SlotClientError)({}),
+    }));
+
+  test.each(classes)("$name is in the reference with its code, and is recognised by the library", ({ name, error }) => {
+    expect(page).toMatch(new RegExp(`\\| \`${error.code}\` +\\| \`${name}\` +\\| ${error.retryable ? "yes" : "no"} `));
+    expect([error.name, error instanceof client.SlotClientError, isSlotkeeperError(error)]).toEqual([name, true, true]);
+  });
+
+  test("the reference lists no error and no option that does not exist", () => {
+    const listed = [...page.matchAll(/^\| `[A-Z_]+` +\| `(\w+Error)`/gm)].map(([, name]) => name);
+    expect(new Set(listed)).toEqual(new Set(classes.map(({ name }) => name)));
+    const [, table = ""] = /## Options of `SlotClient`\n([\s\S]*?)\n## /.exec(page) ?? [];
+    const options = [...table.matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name as string);
+    const given = Object.fromEntries(options.map((name) => [name, Symbol("of no kind")]));
+    expect(make(given)).toThrow(/^(?!.*Unknown)/);
+    expect(options).toContain("telemetry");
+  });
+});

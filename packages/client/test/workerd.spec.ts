@@ -1,0 +1,121 @@
+// The client and the example Worker in real workerd.
+import { createServer, type Server } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { fileURLToPath } from "node:url";
+import { Miniflare } from "miniflare";
+import { afterEach, expect, test } from "vitest";
+import { bundle } from "./bundle.ts";
+import { startWorld } from "./fixture.ts";
+import { expected } from "./smoke.ts";
+
+const EXAMPLE = fileURLToPath(new URL("../../../examples/cloudflare-worker/worker.ts", import.meta.url));
+const workers = new Set<Miniflare>();
+const servers = new Set<Server>();
+
+afterEach(async () => {
+  for (const worker of workers) await worker.dispose();
+  for (const server of servers) {
+    server.closeAllConnections();
+    server.close();
+  }
+  workers.clear();
+  servers.clear();
+});
+
+async function startWorker(script: string, bindings: Record<string, string> = {}): Promise<URL> {
+  const worker = new Miniflare({
+    modules: true,
+    script,
+    bindings,
+    compatibilityDate: "2025-06-01",
+    compatibilityFlags: ["enable_request_signal"],
+  });
+  workers.add(worker);
+  return worker.ready;
+}
+
+/** Fails above so many requests at a time; each takes a while. */
+async function startUpstream(most: number, holdMs: number) {
+  const upstream = { url: "", running: 0, most: 0, started: 0 };
+  const server = createServer((_, response) => {
+    upstream.started++;
+    upstream.most = Math.max(upstream.most, ++upstream.running);
+    const isTooMuch = upstream.running > most;
+    const end = setTimeout(() => response.writeHead(isTooMuch ? 500 : 200).end("from upstream"), holdMs);
+    response.on("close", () => {
+      clearTimeout(end);
+      upstream.running--;
+    });
+  });
+  servers.add(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  upstream.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return upstream;
+}
+
+const fourSlots = { fairQueue: { maxSlotPerHost: 4, maxSlotPerIp: 0 } };
+
+async function statuses(url: URL, requests: number): Promise<number[]> {
+  const asked = Array.from({ length: requests }, async () => {
+    const response = await fetch(url);
+    await response.text();
+    return response.status;
+  });
+  return Promise.all(asked);
+}
+
+test("the client works in workerd", async () => {
+  const world = await startWorld();
+  const script = await bundle(`
+    import { smoke } from "./smoke.ts";
+    export default { fetch: async (_, env) => Response.json(await smoke(env.URL, "workerd")) };
+  `);
+  const url = await startWorker(script, { URL: world.direct });
+  // JSON has no undefined.
+  expect(await (await fetch(url)).json()).toEqual({ ...expected, busy: [null, "ACQUIRE_TIMEOUT"] });
+});
+
+test("the example: 200 parallel requests, an upstream that takes 4 at a time, no failure", async () => {
+  const upstream = await startUpstream(4, 20);
+  const world = await startWorld(fourSlots);
+  const script = await bundle(`export { default } from ${JSON.stringify(EXAMPLE)};`);
+  const url = await startWorker(script, { SLOTKEEPER_URL: world.direct, UPSTREAM: upstream.url });
+  const seen = await statuses(url, 200);
+  expect(seen.filter((status) => status !== 200)).toEqual([]);
+  expect([upstream.most, upstream.started]).toEqual([4, 200]);
+  await world.until({ slots: 0, sessions: 0 });
+});
+
+test("the control: the same without slots fails many times", async () => {
+  const upstream = await startUpstream(4, 20);
+  const url = await startWorker(`export default { fetch: (_, env) => fetch(env.UPSTREAM) };`, {
+    UPSTREAM: upstream.url,
+  });
+  const seen = await statuses(url, 200);
+  expect(seen.filter((status) => status === 500).length).toBeGreaterThan(20);
+});
+
+test("the example: a client that disconnects leaves the queue, and one that is served gives its slot back", async () => {
+  const upstream = await startUpstream(4, 60_000);
+  const world = await startWorld(fourSlots);
+  const script = await bundle(`export { default } from ${JSON.stringify(EXAMPLE)};`);
+  const url = await startWorker(script, { SLOTKEEPER_URL: world.direct, UPSTREAM: upstream.url });
+  const sockets = Array.from({ length: 6 }, () => connect(Number(url.port), url.hostname));
+  for (const socket of sockets) socket.on("error", () => {}).write("GET / HTTP/1.1\r\nHost: worker\r\n\r\n");
+  await world.until({ slots: 4, sessions: 2 });
+  // This build of workerd notices a connection that is reset, not one that is closed.
+  for (const socket of sockets) socket.resetAndDestroy();
+  await world.until({ slots: 0, sessions: 0 });
+  await expect.poll(() => upstream.running).toBe(0);
+});
+
+test("the example: a paused upstream is a 503 that says when to come back", async () => {
+  const upstream = await startUpstream(0, 1);
+  const world = await startWorld({ fairQueue: { ...fourSlots.fairQueue, breaker: { consecutiveErrors: 1 } } });
+  const script = await bundle(`export { default } from ${JSON.stringify(EXAMPLE)};`);
+  const url = await startWorker(script, { SLOTKEEPER_URL: world.direct, UPSTREAM: upstream.url });
+  await expect.poll(async () => (await fetch(url)).status).toBe(503);
+  const response = await fetch(url);
+  expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+  expect(await response.json()).toMatchObject({ code: "THROTTLED" });
+});

@@ -1,0 +1,1 @@
+export { type Fault, FaultProxy, type SeenCall } from "./fault-proxy.ts";
