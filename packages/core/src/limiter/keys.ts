@@ -1,0 +1,74 @@
+/**
+ * The keys of a limiter, for as long as there is something to remember of them.
+ *
+ * I1  A key has one state at any time. It is dropped in one step with the check that nothing is held or waiting, that its
+ *     budgets are full, and that its last charge is a window ago; dropping it therefore changes nothing for the key.
+ * I2  No timer: idle keys are dropped as others come, two for each that is made, and by `sweep`. A key without budgets
+ *     is dropped as soon as it is idle.
+ */
+import { LinkedList } from "../linked-list.ts";
+import type { Budget } from "./budget.ts";
+import { KeyState } from "./key-state.ts";
+
+const DROPPED_FOR_EACH_NEW = 2;
+
+export class Keys {
+  /** Of requests without a key, and of all where keys have no limits. */
+  readonly none: KeyState = new KeyState(undefined, []);
+  readonly states: Map<unknown, KeyState> = new Map();
+  /** How long a charge counts for the share; 0 if shares count for nothing. */
+  windowMs = 0;
+  readonly #idle = new LinkedList<KeyState>();
+  readonly #makeBudgets: () => (Budget | undefined)[];
+
+  constructor(makeBudgets: () => (Budget | undefined)[]) {
+    this.#makeBudgets = makeBudgets;
+  }
+
+  find(key: unknown, now: number): KeyState {
+    const known = this.states.get(key);
+    if (known !== undefined && !(known.list && this.#isForgettable(known, now))) return known;
+    if (known !== undefined) this.#drop(known);
+    else this.sweep(now, DROPPED_FOR_EACH_NEW);
+    const state = new KeyState(key, this.#makeBudgets());
+    this.states.set(key, state);
+    this.#idle.add(state);
+    return state;
+  }
+
+  /** Something is held or waits. */
+  use(state: KeyState): void {
+    if (state.list) this.#idle.remove(state);
+  }
+
+  /** Perhaps nothing is held and nobody waits any more. */
+  release(state: KeyState): void {
+    if (state.inUse + state.waiting > 0 || state === this.none) return;
+    if (this.windowMs === 0 && state.budgets.length === 0) this.#drop(state);
+    else this.#idle.add(state);
+  }
+
+  /** Drops idle keys of which nothing has to be remembered, those idle for longest first; says how many. */
+  sweep(now: number, most = Infinity): number {
+    let dropped = 0;
+    let looked = 0;
+    for (let state = this.#idle.first; state && looked < most; looked++) {
+      const next = state.next as KeyState | undefined;
+      if (this.#isForgettable(state, now)) {
+        this.#drop(state);
+        dropped++;
+      } else if (most < Infinity) this.#idle.add(state); // Another one's turn to be looked at.
+      state = next;
+    }
+    return dropped;
+  }
+
+  #isForgettable({ lastChargedAt, budgets }: KeyState, now: number): boolean {
+    return lastChargedAt + this.windowMs <= now && budgets.every((budget) => budget?.isFull(now) !== false);
+  }
+
+  #drop(state: KeyState): void {
+    this.#idle.remove(state);
+    this.states.delete(state.key);
+  }
+}
