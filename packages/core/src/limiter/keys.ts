@@ -9,6 +9,7 @@
 import { LinkedList } from "../linked-list.ts";
 import type { Budget } from "./budget.ts";
 import { KeyState } from "./key-state.ts";
+import type { LimiterTicket } from "./limiter-slot.ts";
 
 const DROPPED_FOR_EACH_NEW = 2;
 
@@ -61,6 +62,17 @@ export class Keys {
       state = next;
     }
     return dropped;
+  }
+
+  /** Who waits, in the order of arrival. */
+  everybody(): LimiterTicket[] {
+    const all: LimiterTicket[] = [];
+    for (const { queues } of [this.none, ...this.states.values()]) {
+      for (const queue of queues) {
+        for (let ticket = queue?.first; ticket; ticket = ticket.next as LimiterTicket | undefined) all.push(ticket);
+      }
+    }
+    return all.sort((a, b) => a.arrival - b.arrival);
   }
 
   #isForgettable({ lastChargedAt, budgets }: KeyState, now: number): boolean {

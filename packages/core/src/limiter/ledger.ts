@@ -84,9 +84,9 @@ export class Ledger {
     if (cost === undefined) return this.defaults;
     refuseUnknown("cost", cost, this.names);
     return this.names.map((name, index) => {
-      const amount = cost[name] ?? (this.defaults[index] as number);
+      const amount = cost[name] ?? this.defaults[index];
       checkAmount(`cost.${name}`, amount, 0, this.mostOf(index, isKeyed));
-      return amount;
+      return amount as number;
     });
   }
 

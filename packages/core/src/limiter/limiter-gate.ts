@@ -34,16 +34,14 @@ import { unwatch, watch } from "../signals.ts";
 import { SlotNumbers } from "../slot-numbers.ts";
 import { AdaptiveSlots } from "./adaptive-slots.ts";
 import { Agenda } from "./agenda.ts";
+import { type Ask, checkAsk } from "./ask.ts";
 import type { KeyState } from "./key-state.ts";
 import { Ledger } from "./ledger.ts";
-import { GrantedSlot, LimiterTicket, type ReleaseOptions } from "./limiter-slot.ts";
+import { emitFrom } from "./limiter-events.ts";
+import { GrantedSlot, IGNORE, LimiterTicket, type ReleaseOptions } from "./limiter-slot.ts";
 import {
-  check,
-  expected,
   type LimiterOptions,
   type LimiterPolicy,
-  type LimiterUpdate,
-  refuseUnknown,
   resolveAdaptive,
   resolveLimiterPolicy,
   slotsPerKey,
@@ -52,16 +50,6 @@ import { closedError, pausedError, queueFullError } from "./refusals.ts";
 import { SteadyTime } from "./steady-time.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
-/** What is asked for; `LimiterAcquireOptions` with any budgets. */
-export interface Ask {
-  key?: unknown;
-  cost?: { readonly [name: string]: number | undefined } | undefined;
-  level?: number | undefined;
-  signal?: AbortSignal | undefined;
-  timeoutMs?: number | undefined;
-}
-
-const ASKED = ["key", "cost", "level", "signal", "timeoutMs", "isOverload"];
 const NOTHING_ASKED: Ask = {};
 
 export class LimiterGate {
@@ -85,7 +73,7 @@ export class LimiterGate {
   closed: ClosedError | undefined;
   /** An overloaded upstream asked for it: nothing is granted before. */
   heldBackUntil: number = -Infinity;
-  readonly #isKeyed: boolean;
+  readonly isKeyed: boolean;
   #arrivals = 0;
   #isServing = false;
 
@@ -96,7 +84,7 @@ export class LimiterGate {
     const adaptive = resolveAdaptive(options.adaptive, policy.slots);
     this.adaptive = adaptive && new AdaptiveSlots(adaptive, policy.slots);
     this.capacity = this.adaptive?.limit ?? policy.slots;
-    this.#isKeyed = options.perKey !== undefined;
+    this.isKeyed = options.perKey !== undefined;
     this.line = new WaitingLine(policy.levels, policy.ageAfterMs, slotsPerKey(options.perKey));
     this.ledger = new Ledger(options, this.time.now());
     this.agenda = new Agenda(this.time, (now) => this.serve(now));
@@ -114,7 +102,7 @@ export class LimiterGate {
         return slot ?? this.#arrive(this.#ticket(NOTHING_ASKED), this.policy.acquireTimeoutMs);
       }
       const { timeoutMs = this.policy.acquireTimeoutMs, signal, key } = ask;
-      this.#checkAsk(ask, timeoutMs);
+      checkAsk(ask, timeoutMs, this.policy.levels);
       const costs = this.ledger.costsOf(ask.cost, this.#isLimited(key));
       const slot = signal?.aborted ? undefined : this.#takeFree(this.#keyOf(key), costs, key);
       if (slot !== undefined) return slot;
@@ -126,7 +114,7 @@ export class LimiterGate {
 
   /** A slot if it is one's turn now. */
   tryEnter(ask: Ask = NOTHING_ASKED): GrantedSlot | undefined {
-    this.#checkAsk(ask, 0);
+    checkAsk(ask, 0, this.policy.levels);
     const costs = this.ledger.costsOf(ask.cost, this.#isLimited(ask.key));
     const slot = this.#takeFree(this.#keyOf(ask.key), costs, ask.key);
     if (slot !== undefined || this.waiting === 0) return slot;
@@ -149,7 +137,7 @@ export class LimiterGate {
     if (slot.knownNumber) this.numbers.giveBack(slot.knownNumber);
     if (slot.agendaAt >= 0) this.agenda.set(slot, Infinity);
     if (outcome !== "ignore" && (this.adaptive || outcome === "overload")) this.#heed(slot, outcome, retryAfterMs);
-    this.#emit(slot.key, how, undefined, slot.knownNumber);
+    this.emit(slot.key, how, undefined, slot.knownNumber);
     this.#moved(keyState);
   }
 
@@ -157,7 +145,7 @@ export class LimiterGate {
   undo(slot: GrantedSlot): void {
     if (slot.released) return;
     this.settle(slot, () => 0);
-    slot.end("released", { outcome: "ignore" });
+    slot.end("released", IGNORE);
   }
 
   /** Corrects what a slot was charged, by the name of the budget; `undefined` leaves it. */
@@ -190,9 +178,16 @@ export class LimiterGate {
 
   /** Ends everybody's wait, in the order of arrival. */
   refuseAll(how: "aborted" | "rejected", error: unknown): void {
+    this.withoutServing(() => {
+      for (const ticket of this.ledger.keys.everybody()) this.refuse(ticket, how, error);
+    });
+  }
+
+  /** Does something in many steps, and serves whoever can be served only after them. */
+  withoutServing(steps: () => void): void {
     const wasServing = this.#isServing;
     this.#isServing = true;
-    for (const ticket of this.#everybody()) this.refuse(ticket, how, error);
+    steps();
     this.#isServing = wasServing;
     this.serve(this.time.now());
   }
@@ -201,24 +196,7 @@ export class LimiterGate {
     if (this.closed) return;
     this.closed = closedError(this, reason);
     this.refuseAll("rejected", this.closed);
-    this.#emit(undefined, "closed");
-  }
-
-  update(options: LimiterUpdate): void {
-    refuseUnknown("update", options, ["slots", "budgets", "perKey", "ageAfterMs"]);
-    const { slots = this.policy.slots, budgets, perKey, ageAfterMs = this.policy.ageAfterMs } = options;
-    check("slots", slots, 1);
-    check("ageAfterMs", ageAfterMs, 1);
-    if (this.adaptive && slots === Infinity)
-      throw new RangeError(expected("slots", "finite, as for `adaptive`", slots));
-    if (perKey && !this.#isKeyed) throw new TypeError("Expected `perKey` to be given to the constructor, too");
-    const perKeySlots = slotsPerKey({ slots: this.line.slotsPerKey, ...perKey });
-    const now = this.time.now();
-    this.ledger.update(budgets, perKey?.budgets, now);
-    this.line.slotsPerKey = perKeySlots;
-    this.line.ageAfterMs = this.policy.ageAfterMs = ageAfterMs;
-    this.#resize(slots);
-    this.#fitIn(now);
+    this.emit(undefined, "closed");
   }
 
   /** Serves the first in line for as long as it can be paid. A loop, never recursion; the outermost call does it all. */
@@ -275,7 +253,7 @@ export class LimiterGate {
     ticket.sinceAt = now;
     ticket.epoch = this.adaptive?.epoch;
     if (this.policy.ttlMs < Infinity) this.agenda.set(ticket, now + this.policy.ttlMs);
-    if (this.policy.onEvent) this.#emit(ticket.key, "acquired", waitedMs, ticket.number);
+    if (this.policy.onEvent) this.emit(ticket.key, "acquired", waitedMs, ticket.number);
   }
 
   /** A slot if nobody waits and everything that it needs is there. */
@@ -356,7 +334,7 @@ export class LimiterGate {
   #turnAway(ticket: LimiterTicket, how: "aborted" | "timedOut" | "rejected", error: unknown, now: number): void {
     this.counters[how]++;
     ticket.reject?.(error);
-    if (how !== "rejected") this.#emit(ticket.key, how === "aborted" ? how : "timed-out", now - ticket.sinceAt);
+    if (how !== "rejected") this.emit(ticket.key, how === "aborted" ? how : "timed-out", now - ticket.sinceAt);
   }
 
   /** What the upstream's answer says. */
@@ -386,49 +364,8 @@ export class LimiterGate {
     for (const callback of this.onIdle.splice(0)) callback();
   }
 
-  #resize(slots: number): void {
-    if (slots === this.policy.slots) return;
-    this.policy.slots = slots;
-    this.adaptive?.resize(slots);
-    this.capacity = this.adaptive?.limit ?? slots;
-    this.#emit(undefined, "resized");
-  }
-
-  /** After new limits: waiters pay for new budgets, too, and those that could never be paid any more are refused. */
-  #fitIn(now: number): void {
-    const { defaults, keys, names } = this.ledger;
-    const wasServing = this.#isServing;
-    this.#isServing = true;
-    for (const ticket of this.#everybody()) {
-      ticket.costs = defaults.map((one, index) => ticket.costs[index] ?? one);
-      const isLimited = ticket.keyState !== keys.none;
-      const index = ticket.costs.findIndex((cost, at) => cost > this.ledger.mostOf(at, isLimited));
-      if (index < 0) continue;
-      const expectation = `at most ${this.ledger.mostOf(index, isLimited)} since the limits have changed`;
-      this.refuse(
-        ticket,
-        "rejected",
-        new RangeError(expected(`cost.${names[index]}`, expectation, ticket.costs[index])),
-      );
-    }
-    for (const key of [keys.none, ...keys.states.values()]) if (key.waiting > 0) this.line.place(key, now);
-    this.#isServing = wasServing;
-    this.serve(now);
-  }
-
-  #everybody(): LimiterTicket[] {
-    const { none, states } = this.ledger.keys;
-    const all: LimiterTicket[] = [];
-    for (const { queues } of [none, ...states.values()]) {
-      for (const queue of queues) {
-        for (let ticket = queue?.first; ticket; ticket = ticket.next as LimiterTicket | undefined) all.push(ticket);
-      }
-    }
-    return all.sort((a, b) => a.arrival - b.arrival);
-  }
-
   #isLimited(key: unknown): boolean {
-    return this.#isKeyed && key !== undefined;
+    return this.isKeyed && key !== undefined;
   }
 
   #keyOf(key: unknown): KeyState {
@@ -436,23 +373,7 @@ export class LimiterGate {
     return this.#isLimited(key) ? keys.find(key, this.time.now()) : keys.none;
   }
 
-  #checkAsk(ask: Ask, timeoutMs: number): void {
-    refuseUnknown("options", ask, ASKED);
-    check("timeoutMs", timeoutMs);
-    if (ask.level !== undefined) check("level", ask.level, 0, this.policy.levels - 1);
-    if (ask.signal !== undefined && !ask.signal?.addEventListener) {
-      throw new TypeError(expected("signal", "an AbortSignal", ask.signal));
-    }
-  }
-
-  /** `onEvent` is foreign code: whatever it throws, now or later, changes nothing. */
-  #emit(key: unknown, type: SemaphoreEventType, waitedMs?: number, number?: number): void {
-    const { name, onEvent, clock } = this.policy;
-    if (!onEvent) return;
-    try {
-      const event = { type, name, key, at: clock.now(), waitedMs, number, capacity: this.capacity };
-      const result: unknown = onEvent(event);
-      (result as Partial<Promise<unknown>> | undefined)?.catch?.(() => {});
-    } catch {}
+  emit(key: unknown, type: SemaphoreEventType, waitedMs?: number, number?: number): void {
+    if (this.policy.onEvent) emitFrom(this.policy, { type, key, waitedMs, number, capacity: this.capacity });
   }
 }

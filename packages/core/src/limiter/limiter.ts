@@ -8,6 +8,7 @@ import { check, checkAmount, expected, type LimiterOptions, type LimiterUpdate, 
 import { clearedError } from "./refusals.ts";
 import { type IsOverload, type LimiterWork, runLimited } from "./run-limited.ts";
 import type { Source } from "./source.ts";
+import { updateLimits } from "./update-limits.ts";
 
 export interface LimiterTryOptions<B extends string = string> {
   /** Whose limits count beside the common ones, if the limiter has limits for each key. */
@@ -63,7 +64,7 @@ export class Limiter<B extends string = string> {
   readonly #gate: LimiterGate;
 
   constructor(options: LimiterOptions<B> = {}) {
-    this.#gate = new LimiterGate(options as LimiterOptions);
+    this.#gate = new LimiterGate(options);
   }
 
   get name(): string | undefined {
@@ -176,7 +177,7 @@ export class Limiter<B extends string = string> {
 
   /** Changes limits while everything goes on: what was charged stays charged, and holders keep their slots. */
   update(options: LimiterUpdate<B>): void {
-    this.#gate.update(options as LimiterUpdate);
+    updateLimits(this.#gate, options);
   }
 
   /** Everybody who waits now rejects with the reason; the limiter stays usable. */

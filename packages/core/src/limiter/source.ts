@@ -19,12 +19,11 @@ type AnyIterator<Item> = Iterator<Item> | AsyncIterator<Item>;
 
 export function readerOf<Item>(source: Source<Item>): Reader<Item> {
   if (source === undefined || source === null) throw new TypeError(expected("source", "iterable", source));
-  const { getReader, destroy } = source as Partial<ReadableStream<Item>> & { destroy?(): void };
-  if (typeof getReader === "function") return webReader(source as ReadableStream<Item>);
+  if (typeof source === "object" && "getReader" in source) return webReader(source);
   const iterable = source as Partial<Iterable<Item> & AsyncIterable<Item>>;
   const iterator: AnyIterator<Item> | undefined = iterable[Symbol.asyncIterator]?.() ?? iterable[Symbol.iterator]?.();
   if (iterator === undefined) throw new TypeError(expected("source", "iterable", source));
-  return iteratorReader(iterator, typeof destroy === "function" ? () => destroy.call(source) : undefined);
+  return iteratorReader(iterator, typeof source === "object" && "destroy" in source ? () => (source as { destroy(): void }).destroy() : undefined);
 }
 
 function webReader<Item>(stream: ReadableStream<Item>): Reader<Item> {
@@ -32,7 +31,7 @@ function webReader<Item>(stream: ReadableStream<Item>): Reader<Item> {
   return {
     next: async () => {
       const { done, value } = await reader.read();
-      return done ? { done, value: undefined } : { done: false, value: value as Item };
+      return done ? { done, value: undefined } : { done: false, value };
     },
     stop: () => reader.cancel(),
   };
@@ -51,7 +50,7 @@ function iteratorReader<Item>(iterator: AnyIterator<Item>, destroy: (() => void)
   return {
     next: () => {
       const result = iterator.next();
-      return result instanceof Promise ? read(result) : (result as IteratorResult<Item>);
+      return result instanceof Promise ? read(result) : result;
     },
     stop: async () => {
       if (isReading && destroy) return destroy();
