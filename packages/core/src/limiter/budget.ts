@@ -2,7 +2,8 @@
  * What may be granted of one thing in the course of time. Amounts may be fractions, times are steady (`SteadyTime`).
  *
  * I1  Bucket: in any interval of length T, at most `burst + limit × T / perMs` units are granted, net of refunds. The
- *     bucket holds at most `burst`, and `limit` units flow in per `perMs`; a grant takes its cost out.
+ *     bucket holds at most `burst`, and `limit` units flow in per `perMs`; a grant takes its cost out. A refund leaves
+ *     the bucket as if the smaller cost had been charged in the first place (`lowest-levels.ts`).
  * I2  Window (`strict`): in any half-open interval of length `perMs`, at most `limit` units are granted, net of refunds.
  *     Each grant is remembered for `perMs`.
  * I3  Debt is charged, never granted: after a settlement above the estimate a bucket is below zero, or a window above
@@ -10,11 +11,13 @@
  * I4  `learn` never raises what is available.
  * I5  Changing the limits keeps what has been charged.
  *
- * Cost: O(1), amortised for windows; a refund to a window is O(log n) in its grants. A bucket is three numbers; a window
- * keeps a pair of numbers for each distinct time of a grant.
+ * Cost: O(1), amortised; a refund to a window is O(log n) in its grants. A bucket is a few numbers; a window keeps a pair
+ * of numbers for each distinct time of a grant.
  *
  * All comparisons allow for two billionths of a window, so that rounding errors delay nobody by a millisecond.
  */
+
+import { LowestLevels } from "./lowest-levels.ts";
 
 /** A budget's options with nothing left open. */
 export interface BudgetLimits {
@@ -81,6 +84,7 @@ class Bucket extends Budget {
   /** What was missing from `burst` at that time: it is brought up to date by charges only, so nothing is rounded often. */
   #spent = 0;
   #at = 0;
+  readonly #lowest = new LowestLevels();
 
   available(now: number): number {
     return this.limits.burst - this.#spentAt(now);
@@ -94,12 +98,16 @@ class Bucket extends Budget {
   }
 
   charge(amount: number, now: number): void {
-    this.#spent = this.#spentAt(now) + amount;
+    const spent = this.#spentAt(now);
+    this.#lowest.note(spent, now);
+    this.#spent = spent + amount;
     this.#at = now;
   }
 
-  refund(amount: number, _chargedAt: number, now: number): void {
-    this.charge(-Math.min(amount, this.#spentAt(now)), now);
+  refund(amount: number, chargedAt: number, now: number): void {
+    const spent = this.#spentAt(now);
+    this.#spent = spent - this.#lowest.lower(Math.min(amount, spent), chargedAt);
+    this.#at = now;
   }
 
   protected withhold(amount: number, _untilAt: number, now: number): void {

@@ -74,11 +74,8 @@ class Account {
     this.#history.push({ at: now, amount });
   }
 
-  refund(amount: number, chargedAt: number, now: number): void {
-    if (!this.#limits.strict) {
-      const spent = this.#limits.burst - this.available(now);
-      return this.charge(-Math.min(amount, spent), now);
-    }
+  /** As if less had been charged. */
+  refund(amount: number, chargedAt: number): void {
     const entry = this.#history.find(({ at, amount: charged }) => at === chargedAt && charged >= amount);
     if (entry) entry.amount -= amount;
   }
@@ -307,7 +304,7 @@ export class NaiveLimiter {
     const more = actual - (hold.costs[index] ?? 0);
     for (const account of [this.#common[index], this.#key(this.#group(hold)).budgets[index]]) {
       if (more > 0) account?.charge(more, this.now);
-      else account?.refund(-more, hold.grantedAt, this.now);
+      else account?.refund(-more, hold.grantedAt);
     }
     this.#weigh(this.#group(hold), index, more, more > 0 ? this.now : hold.grantedAt);
     hold.costs[index] = actual;
