@@ -28,6 +28,8 @@ interface Charged {
 
 type Table = Record<string, BudgetOptions>;
 
+const NOTHING = {};
+
 /** Weights of charges grow with time until they are this much above the first ones: then all are scaled down. */
 const LARGEST_EXPONENT = 50;
 
@@ -36,6 +38,8 @@ export class Ledger {
   names: readonly string[] = [];
   /** What is paid where no cost is given. Replaced, never changed: slots remember what they were charged by it. */
   defaults: readonly number[] = [];
+  /** Some of them could never be paid: a request must name its cost. */
+  areDefaultsDear = false;
   readonly common: (Budget | undefined)[] = [];
   readonly keys: Keys;
   #perKey: (ResolvedBudget | undefined)[] = [];
@@ -61,10 +65,6 @@ export class Ledger {
     const perKey = resolveBudgets("perKey.budgets", perKeyOptions);
     const names = [...new Set([...this.names, ...common.keys(), ...perKey.keys()])];
     const defaults = names.map((name) => common.get(name)?.default ?? perKey.get(name)?.default ?? 1);
-    for (const [index, name] of names.entries()) {
-      const burst = Math.min(common.get(name)?.burst ?? Infinity, perKey.get(name)?.burst ?? Infinity);
-      checkAmount(`default of \`${name}\``, defaults[index], 0, burst);
-    }
     Object.assign(this.#commonOptions, commonOptions);
     Object.assign(this.#perKeyOptions, perKeyOptions);
     this.names = names;
@@ -76,12 +76,13 @@ export class Ledger {
       now,
     );
     for (const { budgets } of this.keys.states.values()) apply(budgets, this.#perKey, now);
+    this.areDefaultsDear = defaults.some((cost, index) => cost > this.mostOf(index, true));
     this.#measureShares(perKey.size > 0 ? perKey : common);
   }
 
   /** Checks a cost and gives it by index. */
-  costsOf(cost: { readonly [name: string]: number | undefined } | undefined, isKeyed: boolean): readonly number[] {
-    if (cost === undefined) return this.defaults;
+  costsOf(cost: { readonly [name: string]: number | undefined } = NOTHING, isKeyed: boolean): readonly number[] {
+    if (cost === NOTHING && !this.areDefaultsDear) return this.defaults;
     refuseUnknown("cost", cost, this.names);
     return this.names.map((name, index) => {
       const amount = cost[name] ?? this.defaults[index];

@@ -97,16 +97,17 @@ export class LimiterGate {
   /** A slot if it is one's turn now, else a promise of one. Never throws. */
   enter(ask?: Ask): GrantedSlot | Promise<GrantedSlot> {
     try {
-      if (ask === undefined) {
+      if (ask === undefined && !this.ledger.areDefaultsDear) {
         const slot = this.#takeFree(this.ledger.keys.none, this.ledger.defaults, undefined);
         return slot ?? this.#arrive(this.#ticket(NOTHING_ASKED), this.policy.acquireTimeoutMs);
       }
-      const { timeoutMs = this.policy.acquireTimeoutMs, signal, key } = ask;
-      checkAsk(ask, timeoutMs, this.policy.levels);
-      const costs = this.ledger.costsOf(ask.cost, this.#isLimited(key));
+      const asked = ask ?? NOTHING_ASKED;
+      const { timeoutMs = this.policy.acquireTimeoutMs, signal, key } = asked;
+      checkAsk(asked, timeoutMs, this.policy.levels);
+      const costs = this.ledger.costsOf(asked.cost, this.#isLimited(key));
       const slot = signal?.aborted ? undefined : this.#takeFree(this.#keyOf(key), costs, key);
       if (slot !== undefined) return slot;
-      return this.#arrive(this.#ticket(ask, costs), timeoutMs, signal);
+      return this.#arrive(this.#ticket(asked, costs), timeoutMs, signal);
     } catch (error) {
       return Promise.reject(error);
     }

@@ -23,7 +23,10 @@ export function readerOf<Item>(source: Source<Item>): Reader<Item> {
   const iterable = source as Partial<Iterable<Item> & AsyncIterable<Item>>;
   const iterator: AnyIterator<Item> | undefined = iterable[Symbol.asyncIterator]?.() ?? iterable[Symbol.iterator]?.();
   if (iterator === undefined) throw new TypeError(expected("source", "iterable", source));
-  return iteratorReader(iterator, typeof source === "object" && "destroy" in source ? () => (source as { destroy(): void }).destroy() : undefined);
+  return iteratorReader(
+    iterator,
+    typeof source === "object" && "destroy" in source ? () => (source as { destroy(): void }).destroy() : undefined,
+  );
 }
 
 function webReader<Item>(stream: ReadableStream<Item>): Reader<Item> {
