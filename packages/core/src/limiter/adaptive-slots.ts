@@ -1,18 +1,22 @@
 /**
  * How many slots the upstream can take, found by trying.
  *
- * I1  Additive up: after as many answers as there are slots, one slot more; but only if somebody had to wait for a slot
- *     meanwhile, since a limit that nobody reached has not been tried.
+ * I1  Additive up: after a window of as many answers as there are slots, one slot more; but only if somebody had to wait
+ *     for a slot meanwhile, since a limit that nobody reached has not been tried. Below a number that was refused the
+ *     ground is known, and a quarter of a window is enough.
  * I2  Multiplicative down: an overload takes a tenth of the slots, at least one.
  * I3  At most one step down for the requests of one time: an overload answer to a request that was granted before the
  *     last step down says nothing about the slots of now.
- * I4  A number of slots that was refused is tried again only after `PATIENCE` answers without an overload. So probing a
- *     constant upstream costs about one refused request in `PATIENCE`, however small the upstream is; plain additive
- *     increase would pay one in a window, 4 % at 24 slots.
+ * I4  A number of slots that was refused is tried again only after ten windows, and `PATIENCE` answers, without an
+ *     overload. So probing a constant upstream costs about one refused request in `PATIENCE`, however small the upstream
+ *     is, and a few percent of its capacity; plain additive increase would pay one request in a few windows, 1 to 2 % at
+ *     24 slots, and 5 % of the capacity.
  * I5  min ≤ limit ≤ max, always.
  */
 const KEPT_SHARE = 0.9;
 const PATIENCE = 250;
+const PATIENT_WINDOWS = 10;
+const KNOWN_GROUND = 0.25;
 
 export interface AdaptiveLimits {
   readonly min: number;
@@ -61,11 +65,13 @@ export class AdaptiveSlots {
   #wentWell(): void {
     this.#answers++;
     this.#answersSinceOverload++;
-    if (this.#answers < this.limit) return;
-    const isRefused = this.limit + 1 >= this.#refused && this.#answersSinceOverload < PATIENCE;
-    if (isRefused && this.#wasBinding) return;
+    const isKnown = this.limit + 1 < this.#refused && this.#refused < Infinity;
+    if (this.#answers < this.limit * (isKnown ? KNOWN_GROUND : 1)) return;
     if (!this.#wasBinding || this.limit >= this.#max) return this.#changeTo(this.limit);
-    if (this.limit + 1 >= this.#refused) this.#refused = Infinity;
+    if (this.limit + 1 >= this.#refused) {
+      if (this.#answersSinceOverload < Math.max(PATIENCE, this.limit * PATIENT_WINDOWS)) return;
+      this.#refused = Infinity;
+    }
     this.#changeTo(this.limit + 1);
   }
 
