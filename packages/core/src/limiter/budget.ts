@@ -80,6 +80,16 @@ export function makeBudget(limits: BudgetLimits): Budget {
   return limits.strict ? new Window(limits) : new Bucket(limits);
 }
 
+/** 0 if all of them can pay now, else when to ask again. */
+export function latestOf(budgets: readonly (Budget | undefined)[], costs: readonly number[], now: number): number {
+  let latest = 0;
+  for (let index = 0; index < budgets.length; index++) {
+    const at = budgets[index]?.payableAt(costs[index] as number, now) ?? 0;
+    if (at > latest) latest = at;
+  }
+  return latest;
+}
+
 class Bucket extends Budget {
   /** What was missing from `burst` at that time: it is brought up to date by charges only, so nothing is rounded often. */
   #spent = 0;

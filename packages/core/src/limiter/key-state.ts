@@ -12,7 +12,7 @@
  * I2  A key that was charged nothing for a whole window and has nothing held or waiting starts at zero.
  */
 import type { Link, LinkedList } from "../linked-list.ts";
-import type { Budget } from "./budget.ts";
+import { type Budget, latestOf } from "./budget.ts";
 import type { LimiterTicket } from "./limiter-slot.ts";
 
 export class KeyState implements Link {
@@ -69,10 +69,6 @@ export class KeyState implements Link {
 
   /** 0 if its own budgets can pay the costs now, else when to ask again. */
   payableAt(costs: readonly number[], now: number): number {
-    let at = 0;
-    for (let index = 0; index < this.budgets.length; index++) {
-      at = Math.max(at, this.budgets[index]?.payableAt(costs[index] as number, now) ?? 0);
-    }
-    return at;
+    return latestOf(this.budgets, costs, now);
   }
 }

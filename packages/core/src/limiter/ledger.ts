@@ -5,7 +5,7 @@
  * I2  A cost above the burst of one of its budgets is refused when it is asked for: it could never be paid.
  * I3  A settlement or refund reaches the same budgets, and the key's share.
  */
-import { type Budget, makeBudget } from "./budget.ts";
+import { type Budget, latestOf, makeBudget } from "./budget.ts";
 import type { KeyState } from "./key-state.ts";
 import { Keys } from "./keys.ts";
 import {
@@ -99,19 +99,12 @@ export class Ledger {
 
   /** 0 if the common budgets can pay now, else when to ask again. */
   payableAt(costs: readonly number[], now: number): number {
-    let at = 0;
-    for (let index = 0; index < this.common.length; index++) {
-      at = Math.max(at, this.common[index]?.payableAt(costs[index] as number, now) ?? 0);
-    }
-    return at;
+    return latestOf(this.common, costs, now);
   }
 
   charge(key: KeyState, costs: readonly number[], now: number): void {
-    for (let index = 0; index < costs.length; index++) {
-      const cost = costs[index] as number;
-      this.common[index]?.charge(cost, now);
-      key.budgets[index]?.charge(cost, now);
-    }
+    for (let index = 0; index < this.common.length; index++) this.common[index]?.charge(costs[index] as number, now);
+    for (let index = 0; index < key.budgets.length; index++) key.budgets[index]?.charge(costs[index] as number, now);
     if (this.#countsShares) this.#weigh(key, costs, now);
   }
 

@@ -134,12 +134,10 @@ export class LimiterGate {
     this.counters[how]++;
     this.inUse--;
     keyState.inUse--;
-    if (slot.knownId) this.byId.delete(slot.knownId);
-    if (slot.knownNumber) this.numbers.giveBack(slot.knownNumber);
-    if (slot.agendaAt >= 0) this.agenda.set(slot, Infinity);
+    if (slot.isMarked) this.#forget(slot);
     if (outcome !== "ignore" && (this.adaptive || outcome === "overload")) this.#heed(slot, outcome, retryAfterMs);
-    this.emit(slot.key, how, undefined, slot.knownNumber);
-    this.#moved(keyState);
+    if (this.policy.onEvent) this.emit(slot.key, how, undefined, slot.knownNumber);
+    if (this.waiting > 0 || keyState !== this.ledger.keys.none || this.onIdle.length > 0) this.#moved(keyState);
   }
 
   /** The work of a slot never started: it costs nothing. */
@@ -164,6 +162,7 @@ export class LimiterGate {
   /** Begins a slot's ttl anew, or another one. */
   lease(slot: GrantedSlot, ttlMs: number): void {
     slot.agendaAt ??= -1;
+    slot.isMarked = true;
     this.agenda.set(slot, this.time.now() + ttlMs);
     this.rearm();
   }
@@ -253,7 +252,10 @@ export class LimiterGate {
     const waitedMs = now - ticket.sinceAt;
     ticket.sinceAt = now;
     ticket.epoch = this.adaptive?.epoch;
-    if (this.policy.ttlMs < Infinity) this.agenda.set(ticket, now + this.policy.ttlMs);
+    if (this.policy.ttlMs < Infinity) {
+      this.agenda.set(ticket, now + this.policy.ttlMs);
+      ticket.isMarked = true;
+    }
     if (this.policy.onEvent) this.emit(ticket.key, "acquired", waitedMs, ticket.number);
   }
 
@@ -338,6 +340,15 @@ export class LimiterGate {
     if (how !== "rejected") this.emit(ticket.key, how === "aborted" ? how : "timed-out", now - ticket.sinceAt);
   }
 
+  #forget(slot: GrantedSlot): void {
+    if (slot.knownId) this.byId.delete(slot.knownId);
+    if (slot.knownNumber) this.numbers.giveBack(slot.knownNumber);
+    if (slot.agendaAt >= 0) {
+      this.agenda.set(slot, Infinity);
+      if (this.waiting === 0) this.agenda.arm(Infinity, false);
+    }
+  }
+
   /** What the upstream's answer says. */
   #heed(slot: GrantedSlot, outcome: "ok" | "overload", retryAfterMs: number | undefined): void {
     const isOverload = outcome === "overload";
@@ -353,10 +364,7 @@ export class LimiterGate {
       const now = this.time.now();
       if (keyState.waiting > 0) this.line.place(keyState, now);
       this.serve(now);
-    } else {
-      this.agenda.arm(Infinity, false);
-      this.#checkIdle();
-    }
+    } else this.#checkIdle();
     this.ledger.keys.release(keyState);
   }
 

@@ -47,6 +47,8 @@ export class GrantedSlot implements LimiterSlot, AgendaEntry {
   /** When the wait began, then when the slot was granted. */
   sinceAt: number;
   released = false;
+  /** It has an id, a number or a deadline, which have to be given up with it. */
+  isMarked = false;
 
   // Few slots are asked for the following, so none is there until set.
   declare epoch: number | undefined;
@@ -80,6 +82,7 @@ export class GrantedSlot implements LimiterSlot, AgendaEntry {
   /** 128 random bits. */
   get id(): string {
     if (!this.knownId) {
+      this.isMarked = true;
       this.knownId = crypto.getRandomValues(new Uint32Array(4)).join("-");
       if (!this.released) this.gate.byId.set(this.knownId, this);
     }
@@ -87,6 +90,7 @@ export class GrantedSlot implements LimiterSlot, AgendaEntry {
   }
 
   get number(): number {
+    this.isMarked = true;
     if (!this.released) this.knownNumber ??= this.gate.numbers.take(this.gate.capacity);
     return this.knownNumber ?? 0;
   }

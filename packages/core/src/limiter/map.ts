@@ -1,9 +1,9 @@
 /**
  * `map` of a limiter: the results of all items, in their order.
  *
- * M1  With `stopOnError`, no item starts after one has failed, and the source is closed.
- * M2  Without it every item is run; then the failure of the first item that failed is thrown.
- * M3  At most as many items as there are slots have been read and not ended.
+ * I1  With `stopOnError`, no item starts after one has failed, and the source is closed.
+ * I2  Without it every item is run; then the failure of the first item that failed is thrown.
+ * I3  At most as many items as there are slots have been read and not ended.
  */
 import { expected, refuseUnknown } from "./options.ts";
 import type { Source } from "./source.ts";

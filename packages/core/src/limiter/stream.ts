@@ -1,11 +1,11 @@
 /**
  * Items through a gate, as an async iterable of the results.
  *
- * S1  Bounded: items that were read but whose results were not yet taken are at most `gate.capacity + readAhead`, and
+ * I1  Bounded: items that were read but whose results were not yet taken are at most `gate.capacity + readAhead`, and
  *     nothing is read before the first result is asked for. A slow consumer therefore slows the source down.
- * S2  At most one read of the source at a time. Each item runs through `gate.run`, so the gate's order and limits hold.
- * S3  Ordered: results come in the order of the items. Unordered: as they come.
- * S4  It ends once: by the end of the source, the first failure (of the source, of `fn`, of the gate), the signal, or the
+ * I2  At most one read of the source at a time. Each item runs through `gate.run`, so the gate's order and limits hold.
+ * I3  Ordered: results come in the order of the items. Unordered: as they come.
+ * I4  It ends once: by the end of the source, the first failure (of the source, of `fn`, of the gate), the signal, or the
  *     consumer that stops. Except at the natural end, the source is closed and the signal given to `fn` aborts at once;
  *     work whose result nobody will see may fail in silence.
  */

@@ -1,10 +1,10 @@
 /**
  * New limits while everything goes on.
  *
- * U1  Everything is checked before anything changes.
- * U2  Nothing is lost: charges, debts, holders, waiters and their order stay. New budgets start full, and waiters pay for
+ * I1  Everything is checked before anything changes.
+ * I2  Nothing is lost: charges, debts, holders, waiters and their order stay. New budgets start full, and waiters pay for
  *     them, too.
- * U3  A waiter that could never be paid under the new limits is refused with a `RangeError`.
+ * I3  A waiter that could never be paid under the new limits is refused with a `RangeError`.
  */
 import type { LimiterGate } from "./limiter-gate.ts";
 import type { LimiterTicket } from "./limiter-slot.ts";

@@ -72,7 +72,7 @@ describe("stream", () => {
     [2, 0],
     [2, 3],
     [1, 0],
-  ])("with %i slots and readAhead %i never has more read than that and not taken (S1)", async (slots, readAhead) => {
+  ])("with %i slots and readAhead %i never has more read than that and not taken (I1)", async (slots, readAhead) => {
     const source = new Counted(20);
     const results = stream(new Semaphore(slots), source, (item) => item, { readAhead });
     await settled();
@@ -305,7 +305,7 @@ describe("map of a limiter", () => {
     await done;
   });
 
-  test("after a failure no new item starts, and the source is closed (M1)", async () => {
+  test("after a failure no new item starts, and the source is closed (I1)", async () => {
     const limiter = world().limiter({ slots: 2 });
     const source = new Counted(100);
     const started: number[] = [];
@@ -320,7 +320,7 @@ describe("map of a limiter", () => {
     expect([source.closed, limiter.inUse, limiter.waiting]).toEqual([1, 0, 0]);
   });
 
-  test("without stopOnError every item runs, and the failure of the first item is thrown (M2)", async () => {
+  test("without stopOnError every item runs, and the failure of the first item is thrown (I2)", async () => {
     const limiter = world().limiter({ slots: 3 });
     const started: number[] = [];
     const failed = limiter.map(
