@@ -120,7 +120,7 @@ const weighed: Case = {
   ],
 };
 
-export const rated: readonly Workload[] = [
+export const budgets: readonly Workload[] = [
   { id: "B1", cases: [free] },
   {
     id: "B2",
