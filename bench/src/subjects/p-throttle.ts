@@ -8,6 +8,6 @@ export const subject: Subject = {
   lacks: ratesOnly,
   makeRated: ({ limit, perMs }) => {
     const run = pThrottle({ limit, interval: perMs })((work: Work) => work());
-    return { run: (work) => run(work) as Promise<unknown> };
+    return { run: (work) => run(work) };
   },
 };

@@ -8,7 +8,7 @@ import type { Call, Client } from "./callers.ts";
 import { seeded } from "./random.ts";
 import { type Limits, ModelApi, type Request } from "./upstream.ts";
 
-export const LIMITS: Limits = { requestsPerMinute: 9_000, tokensPerMinute: 1_400_000 };
+const LIMITS: Limits = { requestsPerMinute: 9_000, tokensPerMinute: 1_400_000 };
 const MINUTE = 60_000;
 const MINUTES = 60;
 const FIXED_MINUTES = 30;

@@ -18,7 +18,7 @@
  * G3  Order: whenever somebody is granted, the waiting line named it first (O1 to O4), and whoever arrives while others
  *     wait stands in line. A free slot, enough budget and a waiter whose turn it is never exist side by side.
  * G4  A waiter that is aborted, times out or is refused was charged nothing and leaves no timer, listener or entry.
- * G5  Work that never started costs nothing: `undo` gives back the whole charge. Expiry keeps the charge.
+ * G5  Work that never started costs nothing: `run` gives back the whole charge. Expiry keeps the charge.
  * G6  One timer at most, and only while somebody waits or a ttl runs (`agenda.ts`): set for the earliest time at which
  *     the first could be paid, a key could pay, somebody rises, or a deadline comes.
  * G7  acquired = released + expired + the number held.
@@ -38,7 +38,7 @@ import { type Ask, checkAsk } from "./ask.ts";
 import type { KeyState } from "./key-state.ts";
 import { Ledger } from "./ledger.ts";
 import { emitFrom } from "./limiter-events.ts";
-import { GrantedSlot, IGNORE, LimiterTicket, type ReleaseOptions } from "./limiter-slot.ts";
+import { GrantedSlot, LimiterTicket, type ReleaseOptions } from "./limiter-slot.ts";
 import {
   type LimiterOptions,
   type LimiterPolicy,
@@ -47,6 +47,7 @@ import {
   slotsPerKey,
 } from "./options.ts";
 import { closedError, pausedError, queueFullError } from "./refusals.ts";
+import { heedAnswer } from "./settlement.ts";
 import { SteadyTime } from "./steady-time.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
@@ -135,28 +136,10 @@ export class LimiterGate {
     this.inUse--;
     keyState.inUse--;
     if (slot.isMarked) this.#forget(slot);
-    if (outcome !== "ignore" && (this.adaptive || outcome === "overload")) this.#heed(slot, outcome, retryAfterMs);
+    if (outcome !== "ignore" && (this.adaptive || outcome === "overload"))
+      heedAnswer(this, slot, outcome, retryAfterMs);
     if (this.policy.onEvent) this.emit(slot.key, how, undefined, slot.knownNumber);
     if (this.waiting > 0 || keyState !== this.ledger.keys.none || this.onIdle.length > 0) this.#moved(keyState);
-  }
-
-  /** The work of a slot never started: it costs nothing. */
-  undo(slot: GrantedSlot): void {
-    if (slot.released) return;
-    this.settle(slot, () => 0);
-    slot.end("released", IGNORE);
-  }
-
-  /** Corrects what a slot was charged, by the name of the budget; `undefined` leaves it. */
-  settle(slot: GrantedSlot, actualOf: (name: string) => number | undefined): void {
-    const now = this.time.now();
-    for (const [index, name] of this.names.entries()) {
-      const actual = actualOf(name);
-      if (actual !== undefined) this.ledger.correct(slot, index, actual, now);
-    }
-    if (this.waiting === 0) return;
-    if (slot.keyState.waiting > 0) this.line.place(slot.keyState, now);
-    this.serve(now);
   }
 
   /** Begins a slot's ttl anew, or another one. */
@@ -347,15 +330,6 @@ export class LimiterGate {
       this.agenda.set(slot, Infinity);
       if (this.waiting === 0) this.agenda.arm(Infinity, false);
     }
-  }
-
-  /** What the upstream's answer says. */
-  #heed(slot: GrantedSlot, outcome: "ok" | "overload", retryAfterMs: number | undefined): void {
-    const isOverload = outcome === "overload";
-    if (isOverload) this.overloads++;
-    if (retryAfterMs) this.heldBackUntil = Math.max(this.heldBackUntil, this.time.now() + retryAfterMs);
-    this.adaptive?.answer(isOverload, slot.epoch ?? 0);
-    this.capacity = this.adaptive?.limit ?? this.capacity;
   }
 
   /** A key gave a slot back: whoever waits may go. */

@@ -15,6 +15,7 @@ import type { KeyState } from "./key-state.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
 import { check, checkAmount, expected, refuseUnknown } from "./options.ts";
 import { expiredError, timeoutError } from "./refusals.ts";
+import { settleSlot } from "./settlement.ts";
 
 export interface ReleaseOptions {
   /** What the upstream's answer says about its capacity. Default "ok"; "ignore" if it says nothing. */
@@ -116,7 +117,7 @@ export class GrantedSlot implements LimiterSlot, AgendaEntry {
     for (const name of names) if (costs[name] !== undefined) checkAmount(`settle.${name}`, costs[name], 0);
     if (this.released || this.isSettled) return false;
     this.isSettled = true;
-    this.gate.settle(this, (name) => costs[name]);
+    settleSlot(this.gate, this, (name) => costs[name]);
     return true;
   }
 

@@ -1,6 +1,7 @@
 /** The scope behind a limiter's `run`: the slot goes back whatever happens, with what the outcome says of the upstream. */
 import type { LimiterGate } from "./limiter-gate.ts";
 import { type GrantedSlot, IGNORE, type LimiterSlot, type ReleaseOptions } from "./limiter-slot.ts";
+import { settleSlot } from "./settlement.ts";
 
 export type LimiterWork<T, B extends string = string> = (slot: LimiterSlot<B>) => T | Promise<T>;
 
@@ -35,7 +36,9 @@ function start<T>(
 ): Promise<Awaited<T>> {
   // The grant may have come before the abort, the turn of this task after it.
   if (options?.signal?.aborted) {
-    gate.undo(slot);
+    // Work that never started costs nothing (G5).
+    settleSlot(gate, slot, () => (slot.released ? undefined : 0));
+    slot.release(IGNORE);
     return Promise.reject(options.signal.reason);
   }
   let result: Promise<Awaited<T>>;

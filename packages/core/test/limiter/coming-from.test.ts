@@ -60,8 +60,8 @@ describe("the guides name every option", () => {
     const text = guide("from-bottleneck.md");
     expect(options.filter((name) => !text.includes(name))).toEqual([]);
     const methods = [...readme.matchAll(/^#{3,4} (\w+)\(/gm)].map(([, name]) => name as string);
-    const clustering = ["deleteKey", "keys", "clusterKeys", "limiters", "key"];
-    expect(methods.filter((name) => !text.includes(name) && !clustering.includes(name))).toEqual([]);
+    const clustering = new Set(["deleteKey", "keys", "clusterKeys", "limiters", "key"]);
+    expect(methods.filter((name) => !text.includes(name) && !clustering.has(name))).toEqual([]);
   });
 
   test("of p-queue: those of its types", () => {

@@ -246,7 +246,7 @@ class Life {
       naive.grants.map(({ id }) => id).sort((a, b) => a - b),
     );
     for (const at of this.options.budgets.keys()) {
-      const { available = Number.NaN } = real.stats().budgets[names[at] as string] ?? {};
+      const available = Object.values(real.stats().budgets)[at]?.available ?? Number.NaN;
       ok(Math.abs(available - (naive.availableOf(at) ?? 0)) < 1e-6, `${available} of ${naive.availableOf(at)}`);
     }
   }

@@ -296,7 +296,7 @@ export class NaiveLimiter {
   #weigh(group: string | undefined, index: number, amount: number, at: number): void {
     if (!this.#options.perKey || this.#shareOfUnit[index] === undefined) return;
     const { weights } = this.#key(group);
-    const weight = (this.#shareOfUnit[index] as number) * Math.exp((at - this.#startedAt) / this.#windowMs);
+    const weight = this.#shareOfUnit[index] * Math.exp((at - this.#startedAt) / this.#windowMs);
     weights[index] = Math.max(0, (weights[index] as number) + amount * weight);
   }
 

@@ -1,11 +1,11 @@
 /** Faults of bottleneck, p-queue, p-throttle and other limiters: each of them must not be ours. */
-import { spawn } from "node:child_process";
 import { getEventListeners } from "node:events";
 import { Limiter } from "slotkeeper/limiter";
 import { settled } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
-import { bundle } from "../bundle.ts";
+
 import { Deferred } from "../deferred.ts";
+import { runProgram as runInNode } from "../hosts.ts";
 import { useLimiterWorld } from "./limiter-world.ts";
 
 const world = useLimiterWorld();
@@ -35,17 +35,7 @@ describe("a double rate at window edges", () => {
   });
 });
 
-/** Runs a program of its own in Node; a process that hangs is killed, and has no exit code then. */
-async function runProgram(program: string): Promise<{ code: number | null; output: string }> {
-  const source = await bundle(`import { Limiter } from "slotkeeper/limiter"; ${program}`);
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, ["--input-type=module", "-"], { timeout: 20_000 });
-    let output = "";
-    child.stdout.on("data", (chunk) => (output += chunk));
-    child.on("close", (code) => resolve({ code, output }));
-    child.stdin.end(source);
-  });
-}
+const runProgram = (program: string) => runInNode(`import { Limiter } from "slotkeeper/limiter"; ${program}`);
 
 describe("a timer that keeps the process alive", () => {
   test("an idle limiter has no timer, whatever it did before", async () => {
