@@ -94,7 +94,9 @@ class Bucket extends Budget {
   /** What was missing from `burst` at that time: it is brought up to date by charges only, so nothing is rounded often. */
   #spent = 0;
   #at = 0;
-  readonly #lowest = new LowestLevels();
+  /** When it was full last, and how far it was from that before the charges since. */
+  #fullAt = -Infinity;
+  #lowest: LowestLevels | undefined = undefined;
 
   available(now: number): number {
     return this.limits.burst - this.#spentAt(now);
@@ -109,14 +111,22 @@ class Bucket extends Budget {
 
   charge(amount: number, now: number): void {
     const spent = this.#spentAt(now);
-    this.#lowest.note(spent, now);
+    if (spent > 0) {
+      this.#lowest ??= new LowestLevels();
+      this.#lowest.note(spent, now);
+    } else {
+      this.#fullAt = now;
+      this.#lowest = undefined;
+    }
     this.#spent = spent + amount;
     this.#at = now;
   }
 
   refund(amount: number, chargedAt: number, now: number): void {
+    if (this.#fullAt > chargedAt) return;
     const spent = this.#spentAt(now);
-    this.#spent = spent - this.#lowest.lower(Math.min(amount, spent), chargedAt);
+    const refunded = Math.min(amount, spent);
+    this.#spent = spent - (this.#lowest?.lower(refunded, chargedAt) ?? refunded);
     this.#at = now;
   }
 

@@ -11,9 +11,12 @@
  *     has been charged what they ever were.
  * I2  A key that was charged nothing for a whole window and has nothing held or waiting starts at zero.
  */
-import type { Link, LinkedList } from "../linked-list.ts";
+import { type Link, LinkedList } from "../linked-list.ts";
 import { type Budget, latestOf } from "./budget.ts";
 import type { LimiterTicket } from "./limiter-slot.ts";
+
+/** Until there is something to put in: most keys never have somebody waiting. */
+const NONE: never[] = [];
 
 export class KeyState implements Link {
   readonly key: unknown;
@@ -22,10 +25,10 @@ export class KeyState implements Link {
   inUse = 0;
   waiting = 0;
   /** By level as asked for; each in the order of arrival. */
-  readonly queues: (LinkedList<LimiterTicket> | undefined)[] = [];
+  queues: (LinkedList<LimiterTicket> | undefined)[] = NONE;
   share = 0;
   lastChargedAt = -Infinity;
-  readonly #charged: number[] = [];
+  #charged: number[] = NONE;
 
   // Where it stands in the waiting line.
   /** Whose turn it is among those of this key. */
@@ -53,8 +56,16 @@ export class KeyState implements Link {
     this.budgets = budgets;
   }
 
+  /** The queue of a level, made when it is first needed. */
+  queueOf(level: number): LinkedList<LimiterTicket> {
+    if (this.queues === NONE) this.queues = [];
+    this.queues[level] ??= new LinkedList();
+    return this.queues[level];
+  }
+
   /** Adds to the share of one budget: `amount` in limits, weighed by its time. */
   weigh(index: number, amount: number): void {
+    if (this.#charged === NONE) this.#charged = [];
     for (let below = this.#charged.length; below <= index; below++) this.#charged.push(0);
     this.#charged[index] = Math.max(0, (this.#charged[index] as number) + amount);
     this.share = 0;

@@ -30,7 +30,7 @@ export class Keys {
     const known = this.states.get(key);
     if (known !== undefined && !(known.list && this.#isForgettable(known, now))) return known;
     if (known !== undefined) this.#drop(known);
-    else this.sweep(now, DROPPED_FOR_EACH_NEW);
+    else this.#sweepSome(now);
     const state = new KeyState(key, this.#makeBudgets());
     this.states.set(key, state);
     this.#idle.add(state);
@@ -49,19 +49,25 @@ export class Keys {
     else this.#idle.add(state);
   }
 
-  /** Drops idle keys of which nothing has to be remembered, those idle for longest first; says how many. */
-  sweep(now: number, most = Infinity): number {
-    let dropped = 0;
-    let looked = 0;
-    for (let state = this.#idle.first; state && looked < most; looked++) {
+  /** Drops all idle keys of which nothing has to be remembered; says how many. */
+  sweep(now: number): number {
+    const { size } = this.states;
+    for (let state = this.#idle.first; state; ) {
       const next = state.next as KeyState | undefined;
-      if (this.#isForgettable(state, now)) {
-        this.#drop(state);
-        dropped++;
-      } else if (most < Infinity) this.#idle.add(state); // Another one's turn to be looked at.
+      if (this.#isForgettable(state, now)) this.#drop(state);
       state = next;
     }
-    return dropped;
+    return size - this.states.size;
+  }
+
+  /** Drops a few of those that have been idle for longest. */
+  #sweepSome(now: number): void {
+    for (let looked = 0; looked < DROPPED_FOR_EACH_NEW; looked++) {
+      const state = this.#idle.first;
+      if (state === undefined || state.lastChargedAt + this.windowMs > now) return;
+      if (this.#isForgettable(state, now)) this.#drop(state);
+      else this.#idle.add(state); // In debt: another one's turn to be looked at.
+    }
   }
 
   /** Who waits, in the order of arrival. */

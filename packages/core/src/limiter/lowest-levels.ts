@@ -17,19 +17,11 @@
 const MOST = 64;
 
 export class LowestLevels {
-  #fullAt = -Infinity;
-  #times: number[] | undefined;
-  #levels: number[] | undefined;
+  #times: number[] = [];
+  #levels: number[] = [];
 
-  /** So much was missing at that time, before a charge. */
+  /** So much was missing at that time, before a charge: more than nothing, or all before can be forgotten. */
   note(level: number, now: number): void {
-    if (level === 0) {
-      this.#fullAt = now;
-      if (this.#times !== undefined) this.#times = this.#levels = undefined;
-      return;
-    }
-    this.#times ??= [];
-    this.#levels ??= [];
     const [times, levels] = [this.#times, this.#levels];
     while (levels.length > 0 && (levels.at(-1) as number) >= level) {
       levels.pop();
@@ -42,8 +34,7 @@ export class LowestLevels {
 
   /** As if so much less had been charged at that time. Gives what of it makes a difference now. */
   lower(amount: number, chargedAt: number): number {
-    if (this.#fullAt > chargedAt) return 0;
-    const [times, levels] = [this.#times ?? [], this.#levels ?? []];
+    const [times, levels] = [this.#times, this.#levels];
     // What was missing at the very time of the charge was missing before it.
     const first = times.findIndex((time) => time > chargedAt);
     if (first < 0) return amount;

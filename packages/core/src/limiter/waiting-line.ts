@@ -17,7 +17,6 @@
  * level; keys that wait for their budgets are in a heap by the time at which those suffice; keys with somebody who can
  * rise are in a heap by the time of that. Cost: O(levels + log keys) to come, to leave and to rise.
  */
-import { LinkedList } from "../linked-list.ts";
 import { Heap } from "./heap.ts";
 import type { KeyState } from "./key-state.ts";
 import type { LimiterTicket } from "./limiter-slot.ts";
@@ -44,11 +43,11 @@ export class WaitingLine {
 
   add(ticket: LimiterTicket, now: number): void {
     const { keyState, level } = ticket;
-    keyState.queues[level] ??= new LinkedList();
-    keyState.queues[level].add(ticket);
+    const queue = keyState.queueOf(level);
+    queue.add(ticket);
     keyState.waiting++;
     // Most stand behind others, and change nothing.
-    if (keyState.queues[level].first === ticket) this.place(keyState, now);
+    if (queue.first === ticket) this.place(keyState, now);
   }
 
   remove(ticket: LimiterTicket, now: number): void {
