@@ -8,9 +8,8 @@
  * I3  At most one step down for the requests of one time: an overload answer to a request that was granted before the
  *     last step down says nothing about the slots of now.
  * I4  A number of slots that was refused is tried again only after ten windows, and `PATIENCE` answers, without an
- *     overload. So probing a constant upstream costs about one refused request in `PATIENCE`, however small the upstream
- *     is, and a few percent of its capacity; plain additive increase would pay one request in a few windows, 1 to 2 % at
- *     24 slots, and 5 % of the capacity.
+ *     overload. So probing costs about one refused request in `PATIENCE`, however small the upstream is. Plain additive
+ *     increase pays one in a few windows: 1.3 to 1.5 % at 24 slots, and 5 % of the capacity (decision 110).
  * I5  min ≤ limit ≤ max, always.
  */
 const KEPT_SHARE = 0.9;
