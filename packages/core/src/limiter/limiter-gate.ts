@@ -279,12 +279,13 @@ export class LimiterGate {
       const { sinceAt } = ticket;
       if (signal?.aborted) return this.#turnAway(ticket, "aborted", signal.reason, sinceAt);
       if (this.closed) return this.#turnAway(ticket, "rejected", this.closed, sinceAt);
-      if (this.paused === "refusing") return this.#turnAway(ticket, "rejected", pausedError(this), sinceAt);
+      if (this.paused === "refusing") return this.#turnAway(ticket, "rejected", pausedError(this, ticket.key), sinceAt);
       this.#queue(ticket);
       if (ticket.at === undefined) return;
       const others = this.waiting - 1;
       if (timeoutMs === 0) return ticket.due(sinceAt);
-      if (others >= this.policy.maxWaiters) return this.refuse(ticket, "rejected", queueFullError(this, others));
+      if (others >= this.policy.maxWaiters)
+        return this.refuse(ticket, "rejected", queueFullError(this, ticket.key, others));
       ticket.waitSignal = signal;
       // It asks for `at.refuse` only.
       if (signal) watch(ticket as never, signal);

@@ -135,7 +135,7 @@ export class GrantedSlot implements LimiterSlot, AgendaEntry {
     this.end("expired", IGNORE);
     if (!this.gate.policy.abortOnExpiry) return;
     this.controller ??= new AbortController();
-    this.controller.abort(expiredError(this.gate, now - this.sinceAt));
+    this.controller.abort(expiredError(this.gate, this.key, now - this.sinceAt));
   }
 
   end(how: "released" | "expired", options: ReleaseOptions): boolean {
@@ -198,7 +198,7 @@ export class LimiterTicket extends GrantedSlot implements Link {
 
   override due(now: number): void {
     const { at, gate, sinceAt } = this;
-    if (at) at.refuse(this, "timedOut", timeoutError(gate, now - sinceAt));
+    if (at) at.refuse(this, "timedOut", timeoutError(gate, this.key, now - sinceAt));
     else super.due(now);
   }
 }

@@ -2,7 +2,7 @@
  * `map` of a limiter: the results of all items, in their order.
  *
  * I1  With `stopOnError`, no item starts after one has failed, and the source is closed.
- * I2  Without it every item is run; then the failure of the first item that failed is thrown.
+ * I2  Without it every item is run; then all failures are thrown in one `AggregateError`.
  * I3  At most as many items as there are slots have been read and not ended.
  */
 import { expected, refuseUnknown } from "./options.ts";
@@ -12,7 +12,7 @@ import { type StreamGate, stream } from "./stream.ts";
 export interface MapOptions {
   /** Ends the waits for slots, and with them the whole; work that has started goes on. */
   signal?: AbortSignal | undefined;
-  /** Start no new item after a failure. Default true. */
+  /** Start no new item after a failure. `false`: all are run, and an `AggregateError` has all failures. Default true. */
   stopOnError?: boolean | undefined;
 }
 
@@ -26,19 +26,19 @@ export async function mapThrough<Item, T, Slot, Options extends { signal?: Abort
   if (typeof fn !== "function") throw new TypeError(expected("fn", "a function", fn));
   const { signal, stopOnError = true } = options;
   const results: Awaited<T>[] = [];
-  const failures: { readonly index: number; readonly error: unknown }[] = [];
+  const errors: unknown[] = [];
   const keep = async (item: Item, index: number): Promise<void> => {
     try {
       results[index] = await fn(item, index);
     } catch (error) {
       if (stopOnError) throw error;
-      failures.push({ index, error });
+      errors.push(error);
     }
   };
   // Not ordered: a slow item must not keep those behind it from starting.
   const ends = stream(gate, items, keep, { ordered: false, signal });
-  while (!(await ends.next()).done);
-  const [first] = failures.sort((a, b) => a.index - b.index);
-  if (first) throw first.error;
+  let count = 0;
+  for (; !(await ends.next()).done; count++);
+  if (errors.length > 0) throw new AggregateError(errors, `${errors.length} of ${count} items failed`);
   return results;
 }

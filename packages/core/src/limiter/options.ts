@@ -1,5 +1,5 @@
 /** Options as the user gives them, what they are checked for, and what they come to. */
-import { expected, PLAIN, type Policy, type PolicyOptions } from "../policy.ts";
+import { PLAIN, type Policy, type PolicyOptions } from "../policy.ts";
 import type { AdaptiveLimits } from "./adaptive-slots.ts";
 import type { BudgetLimits } from "./budget.ts";
 
@@ -162,4 +162,6 @@ export function refuseUnknown(field: string, options: unknown, known: readonly s
   }
 }
 
-export { expected };
+export function expected(field: string, expectation: string, value: unknown): string {
+  return `Expected \`${field}\` to be ${expectation}, got ${typeof value === "string" ? `"${value}"` : String(value)}`;
+}

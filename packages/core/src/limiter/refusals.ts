@@ -11,39 +11,49 @@ interface Refuser {
 
 const nameOf = ({ policy: { name } }: Refuser): string => (name === undefined ? "a limiter" : `limiter "${name}"`);
 
-const useOf = ({ capacity, inUse }: Refuser, waiting: number): string =>
-  `${inUse} of ${capacity} in use, ${waiting === 0 ? "none" : waiting} waiting`;
+/** The limits that somebody met, and their use. */
+function met({ policy, capacity, inUse }: Refuser, key: unknown, waiting: number) {
+  return { semaphore: policy.name, key, capacity, inUse, waiting };
+}
+
+const useOf = ({ capacity, inUse, waiting }: ReturnType<typeof met>): string =>
+  `(${inUse} of ${capacity} in use, ${waiting || "none"} waiting)`;
+
+function worded<E extends Error>(error: E, message: string): E {
+  error.message = message;
+  return error;
+}
 
 const STACK_LIMIT = "stackTraceLimit";
 
 /** Without a stack, as for semaphores: it would show our timer, and costs more than all the rest. */
-export function timeoutError(limiter: Refuser, waitedMs: number): AcquireTimeoutError {
+export function timeoutError(limiter: Refuser, key: unknown, waitedMs: number): AcquireTimeoutError {
   const limit: unknown = Reflect.get(Error, STACK_LIMIT);
   Reflect.set(Error, STACK_LIMIT, 0);
-  const waiting = Math.max(0, limiter.waiting - 1);
-  const message = `Waited ${Math.round(waitedMs)} ms for a slot of ${nameOf(limiter)} (${useOf(limiter, waiting)})`;
-  const error = new AcquireTimeoutError({ semaphore: limiter.policy.name, waitedMs, waiting }, message);
+  const limits = met(limiter, key, Math.max(0, limiter.waiting - 1));
+  const error = new AcquireTimeoutError({ ...limits, waitedMs });
   Reflect.set(Error, STACK_LIMIT, limit);
-  return error;
+  return worded(error, `Waited ${Math.round(waitedMs)} ms for a slot of ${nameOf(limiter)} ${useOf(limits)}`);
 }
 
-export function queueFullError(limiter: Refuser, waiting: number): QueueFullError {
-  const message = `The queue of ${nameOf(limiter)} is full (${useOf(limiter, waiting)})`;
-  return new QueueFullError({ semaphore: limiter.policy.name, waiting }, message);
+export function queueFullError(limiter: Refuser, key: unknown, waiting: number): QueueFullError {
+  const limits = met(limiter, key, waiting);
+  return worded(new QueueFullError({ ...limits }), `The queue of ${nameOf(limiter)} is full ${useOf(limits)}`);
 }
 
-export function pausedError(limiter: Refuser): QueueFullError {
-  const { waiting } = limiter;
-  const message = `Paused: ${nameOf(limiter)} takes nobody in (${useOf(limiter, waiting)})`;
-  return new QueueFullError({ semaphore: limiter.policy.name, waiting }, message);
+export function pausedError(limiter: Refuser, key: unknown): QueueFullError {
+  const limits = met(limiter, key, limiter.waiting);
+  return worded(new QueueFullError({ ...limits }), `Paused: ${nameOf(limiter)} takes nobody in ${useOf(limits)}`);
 }
 
 export function closedError(limiter: Refuser, reason: unknown): ClosedError {
-  return new ClosedError({ semaphore: limiter.policy.name }, reason);
+  const error = new ClosedError({ semaphore: limiter.policy.name }, reason);
+  return typeof reason === "string" ? error : worded(error, `Closed: ${nameOf(limiter)} grants nothing any more`);
 }
 
-export function expiredError({ policy: { name: semaphore } }: Refuser, heldMs: number): SlotExpiredError {
-  return new SlotExpiredError({ semaphore, heldMs });
+export function expiredError({ policy: { name: semaphore } }: Refuser, key: unknown, heldMs: number): SlotExpiredError {
+  const slot = { semaphore, key };
+  return new SlotExpiredError({ ...slot, heldMs });
 }
 
 /** What those get who are cleared away without a reason, as from an `AbortController`. */

@@ -126,7 +126,13 @@ describe("refusals", () => {
     const held = await limiter.acquire();
     const waiter = world().ask(limiter, "waiter");
     await world().clock.advanceAsync(50);
-    expect(waiter.reason).toMatchObject({ code: "ACQUIRE_TIMEOUT", waitedMs: 50, retryable: true });
+    expect(waiter.reason).toMatchObject({
+      code: "ACQUIRE_TIMEOUT",
+      waitedMs: 50,
+      retryable: true,
+      capacity: 1,
+      inUse: 1,
+    });
     expect(String(waiter.reason)).toContain('Waited 50 ms for a slot of limiter "api" (1 of 1 in use, none waiting)');
     expect(limiter.stats().timedOut).toBe(1);
     held.release();

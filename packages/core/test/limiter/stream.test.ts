@@ -320,7 +320,7 @@ describe("map of a limiter", () => {
     expect([source.closed, limiter.inUse, limiter.waiting]).toEqual([1, 0, 0]);
   });
 
-  test("without stopOnError every item runs, and the failure of the first item is thrown (I2)", async () => {
+  test("without stopOnError every item runs, and all failures are thrown together (I2)", async () => {
     const limiter = world().limiter({ slots: 3 });
     const started: number[] = [];
     const failed = limiter.map(
@@ -333,7 +333,12 @@ describe("map of a limiter", () => {
       },
       { stopOnError: false },
     );
-    await expect(failed).rejects.toThrow("item 1");
+    const error = (await failed.catch((reason: unknown) => reason)) as AggregateError;
+    expect(error).toBeInstanceOf(AggregateError);
+    expect([error.message, error.errors.map(String).toSorted()]).toEqual([
+      "2 of 5 items failed",
+      ["Error: item 1", "Error: item 3"],
+    ]);
     expect(started).toEqual([0, 1, 2, 3, 4]);
   });
 
