@@ -63,6 +63,7 @@ class GatedStream<Item, T, Slot, Options extends { signal?: AbortSignal | undefi
   #read = 0;
   #arrived = 0;
   #taken = 0;
+  #isBegun = false;
   #isReading = false;
   /** The source has ended by itself. */
   #isRead = false;
@@ -84,8 +85,6 @@ class GatedStream<Item, T, Slot, Options extends { signal?: AbortSignal | undefi
     this.#fn = fn;
     this.#options = options;
     this.#reader = readerOf(source);
-    options.signal?.addEventListener("abort", this.#onAbort, { once: true });
-    if (options.signal?.aborted) this.#onAbort();
   }
 
   [Symbol.asyncIterator](): this {
@@ -94,10 +93,20 @@ class GatedStream<Item, T, Slot, Options extends { signal?: AbortSignal | undefi
 
   next(): Promise<IteratorResult<Awaited<T>>> {
     return new Promise((resolve, reject) => {
+      if (!this.#isBegun) this.#begin();
       this.#asking.push({ resolve, reject });
       this.#answer();
       void this.#fill();
     });
+  }
+
+  /** Not before: a stream that is never asked leaves nothing behind. */
+  #begin(): void {
+    this.#isBegun = true;
+    const { signal } = this.#options;
+    if (this.#isOver) return;
+    if (signal?.aborted) this.#onAbort();
+    else signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
   /** The consumer stops. */

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { Readable } from "node:stream";
 import { Semaphore } from "slotkeeper";
 import { Limiter, stream } from "slotkeeper/limiter";
@@ -173,6 +174,10 @@ describe("stream", () => {
     const never = stream(new Semaphore(1), late, (item) => item, { signal: controller.signal });
     await expect(never.next()).rejects.toBe("stop");
     expect(late.read).toBe(0);
+    const unused = new AbortController();
+    stream(new Semaphore(1), [1], (item) => item, { signal: unused.signal });
+    expect(await all(stream(new Semaphore(1), [1], (item) => item, { signal: unused.signal }))).toEqual([1]);
+    expect(getEventListeners(unused.signal, "abort").length).toBe(0);
   });
 
   test("asks a limiter for what each item costs, and gives the slot to settle it", async () => {
