@@ -125,7 +125,9 @@ export class LimiterGate {
     const ticket = this.#ticket(ask, costs);
     this.#queue(ticket);
     if (ticket.at === undefined) return ticket;
-    this.#endWait(ticket, this.time.now());
+    this.#endWait(ticket, ticket.sinceAt);
+    // The timer was set for this one, perhaps.
+    this.serve(ticket.sinceAt);
     return undefined;
   }
 
