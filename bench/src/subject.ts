@@ -44,6 +44,19 @@ export interface LeaseGate {
   timers: () => number;
 }
 
+/** How many at a time, and how many per time. */
+export interface RatedLimits {
+  readonly slots: number;
+  readonly limit: number;
+  readonly perMs: number;
+}
+
+export interface RatedGate {
+  run: (work: Work) => PromiseLike<unknown>;
+  /** Why nobody waits for the rate, if so. */
+  waits?: string;
+}
+
 /** What a workload may ask for. `slots` is a limit greater than one. */
 export type Operation = "acquire" | "tryAcquire" | "run" | "slots" | "signal" | "timeout" | "renew";
 
@@ -63,6 +76,8 @@ export interface Subject {
   readonly make?: (slots: number) => Gate;
   readonly makeKeyed?: () => KeyedGate;
   readonly makeLeased?: (slots: number, ttlMs: number) => LeaseGate;
+  /** A limiter of a rate, and of slots where the library has them. */
+  readonly makeRated?: (limits: RatedLimits) => RatedGate;
   readonly native?: NativeLoops;
 }
 

@@ -16,6 +16,15 @@ export const subject: Subject = {
     const limiter = new Bottleneck({ maxConcurrent: slots });
     return { run: (work) => limiter.schedule(work) };
   },
+  makeRated: ({ slots, limit, perMs }) => {
+    const limiter = new Bottleneck({
+      maxConcurrent: slots,
+      reservoir: limit,
+      reservoirRefreshAmount: limit,
+      reservoirRefreshInterval: perMs,
+    });
+    return { run: (work) => limiter.schedule(work) };
+  },
   makeKeyed: () =>
     mapOf(
       () => new Bottleneck({ maxConcurrent: 1 }),

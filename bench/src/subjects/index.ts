@@ -20,6 +20,9 @@ const loaders: Readonly<Record<string, () => Promise<SubjectModule>>> = {
   cockatiel: () => import("./cockatiel.ts"),
   bottleneck: () => import("./bottleneck.ts"),
   "async-lock": () => import("./async-lock.ts"),
+  "p-throttle": () => import("./p-throttle.ts"),
+  limiter: () => import("./limiter.ts"),
+  "rate-limiter-flexible": () => import("./rate-limiter-flexible.ts"),
 };
 
 export const subjectIds: readonly string[] = Object.keys(loaders);

@@ -18,6 +18,10 @@ export const subject: Subject = {
       runUnlessAborted: (signal, work) => queue.add(work, { signal }),
     };
   },
+  makeRated: ({ slots, limit, perMs }) => {
+    const queue = new PQueue({ concurrency: slots, intervalCap: limit, interval: perMs });
+    return { run: (work) => queue.add(work) };
+  },
   makeKeyed: () =>
     mapOf(
       () => new PQueue({ concurrency: 1 }),

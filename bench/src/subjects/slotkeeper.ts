@@ -1,4 +1,5 @@
 import { KeyedSemaphore, realClock, Semaphore, type Slot } from "slotkeeper";
+import { Limiter } from "slotkeeper/limiter";
 import type { Subject } from "../subject.ts";
 
 const release = (slot: Slot): boolean => slot.release();
@@ -26,6 +27,10 @@ export const subject: Subject = {
       release,
       sweep: () => keyed.sweep(0),
     };
+  },
+  makeRated: ({ slots, limit, perMs }) => {
+    const limiter = new Limiter({ slots, budgets: { requests: { limit, perMs } } });
+    return { run: (work) => limiter.run(work) };
   },
   makeLeased: (slots, ttlMs) => {
     let timers = 0;

@@ -30,7 +30,7 @@ export const w7: Workload = {
       unit: "ns",
       noteKey: "W7",
       needsGc: true,
-      absence: () => undefined,
+      absence: (subject) => (subject.makeKeyed === undefined ? subject.lacks.acquire : undefined),
       measure: async (subject, isShort) => {
         const keys = Array.from({ length: sized(KEYS, isShort) }, (_, i) => `user-${i}`);
         const gate = gateOf(subject);

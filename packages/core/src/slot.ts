@@ -31,7 +31,7 @@ export interface Slot extends Disposable {
 }
 
 /** `Symbol.dispose`, for hosts that have none yet: a polyfill that comes later will use the same. */
-const dispose: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symbol.dispose") as typeof Symbol.dispose);
+export const dispose: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symbol.dispose") as typeof Symbol.dispose);
 
 export class HeldSlot implements Slot, Deadline {
   /** For the library only, as is all else that the type `Slot` does not have. */

@@ -55,6 +55,7 @@ test.each(shown)("the README's example $name has about fifteen lines", ({ code }
 const outputs: Record<string, string> = {
   limit: "a: done, b: done, c: done, d: done\n",
   lease: "SLOT_EXPIRED\nprinted\n",
+  rates: "red: WHY?, red: WHEN?, blue: WHO?\n1\n2\n3\n",
   using: "alone, with slot 1\ntrue false\n",
   tasks: "simulated: 400 ms\nfor real: 10 results\n",
 };

@@ -1,7 +1,6 @@
-import { spawn } from "node:child_process";
 import { settled } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
-import { bundle } from "./bundle.ts";
+import { runProgram as runInNode } from "./hosts.ts";
 import { outcome } from "./outcome.ts";
 import { useWorld } from "./world.ts";
 
@@ -125,17 +124,7 @@ describe("which timers would keep a process alive", () => {
   });
 });
 
-/** Runs a program of its own in Node; a process that hangs is killed, and has no exit code then. */
-async function runProgram(program: string): Promise<{ code: number | null; output: string }> {
-  const source = await bundle(`import { KeyedSemaphore, Semaphore } from "slotkeeper"; ${program}`);
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, ["--input-type=module", "-"], { timeout: 20_000 });
-    let output = "";
-    child.stdout.on("data", (chunk) => (output += chunk));
-    child.on("close", (code) => resolve({ code, output }));
-    child.stdin.end(source);
-  });
-}
+const runProgram = (program: string) => runInNode(`import { KeyedSemaphore, Semaphore } from "slotkeeper"; ${program}`);
 
 describe("a real process", () => {
   test("ends though slots with a ttl are held and keys are swept", async () => {

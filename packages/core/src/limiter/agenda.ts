@@ -1,0 +1,66 @@
+/**
+ * Everything that a limiter has to do at some time, behind one timer: the timeouts of waiters, the ttls of slots, and
+ * the next time at which a waiter might be served.
+ *
+ * I1  At most one timer is set, and none when nothing is due in the future.
+ * I2  The timer keeps the process alive if and only if somebody waits.
+ * I3  A deadline comes due at most once, never early, and never after it was dropped.
+ */
+import { keepAlive, startTimer } from "../clock.ts";
+import { Heap } from "./heap.ts";
+import type { SteadyTime } from "./steady-time.ts";
+
+export interface AgendaEntry {
+  dueAt: number;
+  agendaAt: number;
+  due(now: number): void;
+}
+
+export class Agenda {
+  readonly #time: SteadyTime;
+  readonly #onWake: (now: number) => void;
+  readonly #entries = new Heap<AgendaEntry, "agendaAt">("agendaAt", (a, b) => a.dueAt < b.dueAt);
+  #timer: unknown;
+  #timerAt = Infinity;
+  #isAwaited = false;
+
+  /** `onWake` is called when the timer fires, before and after what is due. It must call `arm`. */
+  constructor(time: SteadyTime, onWake: (now: number) => void) {
+    this.#time = time;
+    this.#onWake = onWake;
+  }
+
+  /** Sets it, or sets it anew; `Infinity` drops it. The caller arms the timer. */
+  set(entry: AgendaEntry, dueAt: number): void {
+    entry.dueAt = dueAt;
+    if (dueAt < Infinity) this.#entries.put(entry);
+    else this.#entries.remove(entry);
+  }
+
+  /** Sets the timer for what is next. A timer that would fire too early is left alone: it finds nothing to do. */
+  arm(wakeAt: number, isAwaited: boolean): void {
+    const nextAt = Math.min(wakeAt, this.#entries.first?.dueAt ?? Infinity);
+    if (nextAt < this.#timerAt || (nextAt === Infinity && this.#timer !== undefined)) this.#setTimer(nextAt, isAwaited);
+    else if (isAwaited !== this.#isAwaited) keepAlive(this.#timer, isAwaited);
+    this.#isAwaited = isAwaited;
+  }
+
+  #setTimer(at: number, isAwaited: boolean): void {
+    const { clock } = this.#time;
+    if (this.#timer !== undefined) clock.clearTimer(this.#timer);
+    this.#timer = at < Infinity ? startTimer(clock, () => this.#fire(), at - this.#time.now(), isAwaited) : undefined;
+    this.#timerAt = at;
+  }
+
+  #fire(): void {
+    this.#timer = undefined;
+    // No timer is set before everything that is due has been done.
+    this.#timerAt = -Infinity;
+    const now = this.#time.now();
+    // Who can be served at the very time of its timeout is served.
+    this.#onWake(now);
+    for (let entry = this.#entries.first; entry && entry.dueAt <= now; entry = this.#entries.first) entry.due(now);
+    this.#timerAt = Infinity;
+    this.#onWake(now);
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * What may be granted of one thing in the course of time. Amounts may be fractions, times are steady (`SteadyTime`).
+ *
+ * I1  Bucket: in any interval of length T, at most `burst + limit × T / perMs` units are granted, net of refunds. The
+ *     bucket holds at most `burst`, and `limit` units flow in per `perMs`; a grant takes its cost out. A refund leaves
+ *     the bucket as if the smaller cost had been charged in the first place (`lowest-levels.ts`).
+ * I2  Window (`strict`): in any half-open interval of length `perMs`, at most `limit` units are granted, net of refunds.
+ *     Each grant is remembered for `perMs`.
+ * I3  Debt is charged, never granted: after a settlement above the estimate a bucket is below zero, or a window above
+ *     its limit, and nothing is granted before that is paid back.
+ * I4  `learn` never raises what is available.
+ * I5  Changing the limits keeps what has been charged.
+ *
+ * Cost: O(1), amortised; a refund to a window is O(log n) in its grants. A bucket is a few numbers; a window keeps a pair
+ * of numbers for each distinct time of a grant.
+ *
+ * All comparisons allow for two billionths of a window, so that rounding errors delay nobody by a millisecond.
+ */
+
+import { LowestLevels } from "./lowest-levels.ts";
+
+/** A budget's options with nothing left open. */
+export interface BudgetLimits {
+  readonly limit: number;
+  readonly perMs: number;
+  /** The most that one grant can take: `limit` if strict. */
+  readonly burst: number;
+  readonly strict: boolean;
+}
+
+const SLACK = 1e-9;
+
+export abstract class Budget {
+  limits: BudgetLimits;
+  /** Set by `learn`: nothing is granted before. */
+  protected blockedUntil = -Infinity;
+
+  constructor(limits: BudgetLimits) {
+    this.limits = limits;
+  }
+
+  /** What could be granted now if it is not blocked; below zero in debt. */
+  abstract available(now: number): number;
+  /** 0 if the cost can be paid now, else when to ask again: not later than the time at which it can be paid. */
+  abstract payableAt(cost: number, now: number): number;
+  abstract charge(amount: number, now: number): void;
+  /** Gives back a part of what was charged at that time. */
+  abstract refund(amount: number, chargedAt: number, now: number): void;
+  protected abstract withhold(amount: number, untilAt: number, now: number): void;
+
+  /** The upstream says what is left, and when it will be whole again. */
+  learn(remaining: number, resetMs: number | undefined, now: number): void {
+    const excess = this.available(now) - remaining;
+    if (excess > 0) this.withhold(excess, now + (resetMs ?? this.limits.perMs), now);
+    if (remaining === 0 && resetMs) this.blockedUntil = Math.max(this.blockedUntil, now + resetMs);
+  }
+
+  /** Nothing of the past is left in it. */
+  isFull(now: number): boolean {
+    return this.available(now) >= this.limits.burst && this.blockedUntil <= now;
+  }
+
+  /** A budget with these limits that has been charged what this one has. */
+  changed(limits: BudgetLimits, now: number): Budget {
+    const spent = this.limits.burst - this.available(now);
+    if (limits.strict === this.limits.strict) {
+      this.changeTo(limits, spent, now);
+      return this;
+    }
+    const next = makeBudget(limits);
+    next.charge(spent, now);
+    next.blockedUntil = this.blockedUntil;
+    return next;
+  }
+
+  protected abstract changeTo(limits: BudgetLimits, spent: number, now: number): void;
+}
+
+export function makeBudget(limits: BudgetLimits): Budget {
+  return limits.strict ? new Window(limits) : new Bucket(limits);
+}
+
+/** 0 if all of them can pay now, else when to ask again. */
+export function latestOf(budgets: readonly (Budget | undefined)[], costs: readonly number[], now: number): number {
+  let latest = 0;
+  for (let index = 0; index < budgets.length; index++) {
+    const at = budgets[index]?.payableAt(costs[index] as number, now) ?? 0;
+    if (at > latest) latest = at;
+  }
+  return latest;
+}
+
+class Bucket extends Budget {
+  /** What was missing from `burst` at that time: it is brought up to date by charges only, so nothing is rounded often. */
+  #spent = 0;
+  #at = 0;
+  /** When it was full last, and how far it was from that before the charges since. */
+  #fullAt = -Infinity;
+  #lowest: LowestLevels | undefined = undefined;
+
+  available(now: number): number {
+    return this.limits.burst - this.#spentAt(now);
+  }
+
+  payableAt(cost: number, now: number): number {
+    if (this.blockedUntil > now) return this.blockedUntil;
+    const { limit, perMs, burst } = this.limits;
+    const waitMs = ((this.#spentAt(now) + cost - burst) * perMs) / limit;
+    return waitMs <= 2 * SLACK * perMs ? 0 : now + Math.ceil(waitMs - SLACK * perMs);
+  }
+
+  charge(amount: number, now: number): void {
+    const spent = this.#spentAt(now);
+    if (spent > 0) {
+      this.#lowest ??= new LowestLevels();
+      this.#lowest.note(spent, now);
+    } else {
+      this.#fullAt = now;
+      this.#lowest = undefined;
+    }
+    this.#spent = spent + amount;
+    this.#at = now;
+  }
+
+  refund(amount: number, chargedAt: number, now: number): void {
+    if (this.#fullAt > chargedAt) return;
+    const spent = this.#spentAt(now);
+    const refunded = Math.min(amount, spent);
+    this.#spent = spent - (this.#lowest?.lower(refunded, chargedAt) ?? refunded);
+    this.#at = now;
+  }
+
+  protected withhold(amount: number, _untilAt: number, now: number): void {
+    this.charge(amount, now);
+  }
+
+  protected changeTo(limits: BudgetLimits, spent: number, now: number): void {
+    this.limits = limits;
+    this.#spent = spent;
+    this.#at = now;
+  }
+
+  #spentAt(now: number): number {
+    const { limit, perMs } = this.limits;
+    const spent = this.#spent - ((now - this.#at) * limit) / perMs;
+    return spent > 0 ? spent : 0;
+  }
+}
+
+/** Not worth closing up. */
+const FEW_GONE = 64;
+
+class Window extends Budget {
+  /** When something was charged, in order, and what; those before the first have left the window. */
+  #times: number[] = [];
+  #amounts: number[] = [];
+  #first = 0;
+  #sum = 0;
+  /** What `learn` took away, and until when. */
+  #withheld = 0;
+  #withheldUntil = -Infinity;
+
+  available(now: number): number {
+    this.#leave(now);
+    return this.limits.burst - this.#sum - this.#withheld;
+  }
+
+  payableAt(cost: number, now: number): number {
+    if (this.blockedUntil > now) return this.blockedUntil;
+    const { limit, perMs } = this.limits;
+    if (this.available(now) - cost >= -2 * SLACK * limit) return 0;
+    return Math.min(
+      (this.#times[this.#first] ?? Infinity) + perMs,
+      this.#withheld > 0 ? this.#withheldUntil : Infinity,
+    );
+  }
+
+  charge(amount: number, now: number): void {
+    if (amount === 0) return;
+    const last = this.#times.length - 1;
+    this.#sum += amount;
+    if (last >= this.#first && this.#times[last] === now) this.#amounts[last] = (this.#amounts[last] ?? 0) + amount;
+    else {
+      this.#times.push(now);
+      this.#amounts.push(amount);
+    }
+  }
+
+  refund(amount: number, chargedAt: number, now: number): void {
+    this.#leave(now);
+    const at = this.#find(chargedAt);
+    if (this.#times[at] !== chargedAt) return;
+    this.#amounts[at] = (this.#amounts[at] ?? 0) - amount;
+    this.#sum -= amount;
+  }
+
+  protected withhold(amount: number, untilAt: number): void {
+    this.#withheld += amount;
+    this.#withheldUntil = Math.max(this.#withheldUntil, untilAt);
+  }
+
+  protected changeTo(limits: BudgetLimits): void {
+    this.limits = limits;
+  }
+
+  #leave(now: number): void {
+    const { perMs } = this.limits;
+    if (this.#withheldUntil <= now) this.#withheld = 0;
+    const { length } = this.#times;
+    for (; this.#first < length && (this.#times[this.#first] as number) + perMs <= now; this.#first++) {
+      this.#sum -= this.#amounts[this.#first] as number;
+    }
+    if (this.#first === length) this.#sum = 0;
+    if (this.#first > FEW_GONE && this.#first * 2 > length) {
+      this.#times = this.#times.slice(this.#first);
+      this.#amounts = this.#amounts.slice(this.#first);
+      this.#first = 0;
+    }
+  }
+
+  /** The first entry that is not before that time. */
+  #find(time: number): number {
+    let [low, high] = [this.#first, this.#times.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#times[middle] as number) < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

@@ -1,0 +1,15 @@
+/** `slotkeeper/limiter`: slots, rates, budgets, priorities and adaptive limits in one gate, and streams through it. */
+export {
+  type BudgetStats,
+  Limiter,
+  type LimiterAcquireOptions,
+  type LimiterRunOptions,
+  type LimiterStats,
+  type LimiterTryOptions,
+} from "./limiter.ts";
+export type { LimiterSlot, ReleaseOptions } from "./limiter-slot.ts";
+export type { MapOptions } from "./map.ts";
+export type { BudgetOptions, LimiterOptions, LimiterUpdate, PerKeyOptions } from "./options.ts";
+export type { IsOverload, LimiterWork } from "./run-limited.ts";
+export type { Source } from "./source.ts";
+export { type StreamContext, type StreamGate, type StreamOptions, stream } from "./stream.ts";

@@ -1,0 +1,92 @@
+/**
+ * The keys of a limiter, for as long as there is something to remember of them.
+ *
+ * I1  A key has one state at any time. It is dropped in one step with the check that nothing is held or waiting, that its
+ *     budgets are full, and that its last charge is a window ago; dropping it therefore changes nothing for the key.
+ * I2  No timer: idle keys are dropped as others come, two for each that is made, and by `sweep`. A key without budgets
+ *     is dropped as soon as it is idle.
+ */
+import { LinkedList } from "../linked-list.ts";
+import type { Budget } from "./budget.ts";
+import { KeyState } from "./key-state.ts";
+import type { LimiterTicket } from "./limiter-slot.ts";
+
+const DROPPED_FOR_EACH_NEW = 2;
+
+export class Keys {
+  /** Of requests without a key, and of all where keys have no limits. */
+  readonly none: KeyState = new KeyState(undefined, []);
+  readonly states: Map<unknown, KeyState> = new Map();
+  /** How long a charge counts for the share; 0 if shares count for nothing. */
+  windowMs = 0;
+  readonly #idle = new LinkedList<KeyState>();
+  readonly #makeBudgets: () => (Budget | undefined)[];
+
+  constructor(makeBudgets: () => (Budget | undefined)[]) {
+    this.#makeBudgets = makeBudgets;
+  }
+
+  find(key: unknown, now: number): KeyState {
+    const known = this.states.get(key);
+    if (known !== undefined && !(known.list && this.#isForgettable(known, now))) return known;
+    if (known !== undefined) this.#drop(known);
+    else this.#sweepSome(now);
+    const state = new KeyState(key, this.#makeBudgets());
+    this.states.set(key, state);
+    this.#idle.add(state);
+    return state;
+  }
+
+  /** Something is held or waits. */
+  use(state: KeyState): void {
+    if (state.list) this.#idle.remove(state);
+  }
+
+  /** Perhaps nothing is held and nobody waits any more. */
+  release(state: KeyState): void {
+    if (state.inUse + state.waiting > 0 || state === this.none) return;
+    if (this.windowMs === 0 && state.budgets.length === 0) this.#drop(state);
+    else this.#idle.add(state);
+  }
+
+  /** Drops all idle keys of which nothing has to be remembered; says how many. */
+  sweep(now: number): number {
+    const { size } = this.states;
+    for (let state = this.#idle.first; state; ) {
+      const next = state.next as KeyState | undefined;
+      if (this.#isForgettable(state, now)) this.#drop(state);
+      state = next;
+    }
+    return size - this.states.size;
+  }
+
+  /** Drops a few of those that have been idle for longest. */
+  #sweepSome(now: number): void {
+    for (let looked = 0; looked < DROPPED_FOR_EACH_NEW; looked++) {
+      const state = this.#idle.first;
+      if (state === undefined || state.lastChargedAt + this.windowMs > now) return;
+      if (this.#isForgettable(state, now)) this.#drop(state);
+      else this.#idle.add(state); // In debt: another one's turn to be looked at.
+    }
+  }
+
+  /** Who waits, in the order of arrival. */
+  everybody(): LimiterTicket[] {
+    const all: LimiterTicket[] = [];
+    for (const { queues } of [this.none, ...this.states.values()]) {
+      for (const queue of queues) {
+        for (let ticket = queue?.first; ticket; ticket = ticket.next as LimiterTicket | undefined) all.push(ticket);
+      }
+    }
+    return all.sort((a, b) => a.arrival - b.arrival);
+  }
+
+  #isForgettable({ lastChargedAt, budgets }: KeyState, now: number): boolean {
+    return lastChargedAt + this.windowMs <= now && budgets.every((budget) => budget?.isFull(now) !== false);
+  }
+
+  #drop(state: KeyState): void {
+    this.#idle.remove(state);
+    this.states.delete(state.key);
+  }
+}

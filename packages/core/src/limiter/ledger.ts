@@ -1,0 +1,175 @@
+/**
+ * What requests cost, who pays, and from which budgets: the common ones and those of the request's key.
+ *
+ * I1  A cost is charged to all its budgets, or to none.
+ * I2  A cost above the burst of one of its budgets is refused when it is asked for: it could never be paid.
+ * I3  A settlement or refund reaches the same budgets, and the key's share.
+ */
+import { type Budget, latestOf, makeBudget } from "./budget.ts";
+import type { KeyState } from "./key-state.ts";
+import { Keys } from "./keys.ts";
+import {
+  type BudgetOptions,
+  checkAmount,
+  expected,
+  type LimiterOptions,
+  type LimiterUpdate,
+  type ResolvedBudget,
+  refuseUnknown,
+  resolveBudgets,
+} from "./options.ts";
+
+/** A request that was charged. */
+interface Charged {
+  readonly keyState: KeyState;
+  costs: readonly number[];
+  readonly sinceAt: number;
+}
+
+type Table = Record<string, BudgetOptions>;
+
+const NOTHING = {};
+
+/** Weights of charges grow with time until they are this much above the first ones: then all are scaled down. */
+const LARGEST_EXPONENT = 50;
+
+export class Ledger {
+  /** Of all budgets; what follows is by their index. */
+  names: readonly string[] = [];
+  /** What is paid where no cost is given. Replaced, never changed: slots remember what they were charged by it. */
+  defaults: readonly number[] = [];
+  /** Some of them could never be paid: a request must name its cost. */
+  areDefaultsDear = false;
+  readonly common: (Budget | undefined)[] = [];
+  readonly keys: Keys;
+  #perKey: (ResolvedBudget | undefined)[] = [];
+  readonly #commonOptions: Table = {};
+  readonly #perKeyOptions: Table = {};
+  /** How much of a share one unit is. */
+  #shareOfUnit: number[] = [];
+  readonly #countsShares: boolean;
+  #weighedSince = 0;
+
+  constructor({ budgets, perKey }: LimiterOptions, now: number) {
+    this.#countsShares = perKey !== undefined;
+    this.keys = new Keys(() => this.#perKey.map((limits) => limits && makeBudget(limits)));
+    this.#weighedSince = now;
+    this.update(budgets, perKey?.budgets, now);
+  }
+
+  /** Changes limits and adds budgets; all is checked before anything is changed. */
+  update(budgets: LimiterUpdate["budgets"], perKeyBudgets: LimiterUpdate["budgets"], now: number): void {
+    const commonOptions = merged(this.#commonOptions, "budgets", budgets);
+    const perKeyOptions = merged(this.#perKeyOptions, "perKey.budgets", perKeyBudgets);
+    const common = resolveBudgets("budgets", commonOptions);
+    const perKey = resolveBudgets("perKey.budgets", perKeyOptions);
+    const names = [...new Set([...this.names, ...common.keys(), ...perKey.keys()])];
+    const defaults = names.map((name) => common.get(name)?.default ?? perKey.get(name)?.default ?? 1);
+    Object.assign(this.#commonOptions, commonOptions);
+    Object.assign(this.#perKeyOptions, perKeyOptions);
+    this.names = names;
+    this.defaults = defaults;
+    this.#perKey = perKey.size === 0 ? [] : names.map((name) => perKey.get(name));
+    apply(
+      this.common,
+      names.map((name) => common.get(name)),
+      now,
+    );
+    for (const { budgets } of this.keys.states.values()) apply(budgets, this.#perKey, now);
+    this.areDefaultsDear = defaults.some((cost, index) => cost > this.mostOf(index, true));
+    this.#measureShares(perKey.size > 0 ? perKey : common);
+  }
+
+  /** Checks a cost and gives it by index. */
+  costsOf(cost: { readonly [name: string]: number | undefined } = NOTHING, isKeyed: boolean): readonly number[] {
+    if (cost === NOTHING && !this.areDefaultsDear) return this.defaults;
+    refuseUnknown("cost", cost, this.names);
+    return this.names.map((name, index) => {
+      const amount = cost[name] ?? this.defaults[index];
+      checkAmount(`cost.${name}`, amount, 0, this.mostOf(index, isKeyed));
+      return amount as number;
+    });
+  }
+
+  /** The most that could ever be paid. */
+  mostOf(index: number, isKeyed: boolean): number {
+    const common = this.common[index]?.limits.burst ?? Number.MAX_VALUE;
+    return isKeyed ? Math.min(common, this.#perKey[index]?.burst ?? Number.MAX_VALUE) : common;
+  }
+
+  /** 0 if the common budgets can pay now, else when to ask again. */
+  payableAt(costs: readonly number[], now: number): number {
+    return latestOf(this.common, costs, now);
+  }
+
+  charge(key: KeyState, costs: readonly number[], now: number): void {
+    for (let index = 0; index < this.common.length; index++) this.common[index]?.charge(costs[index] as number, now);
+    for (let index = 0; index < key.budgets.length; index++) key.budgets[index]?.charge(costs[index] as number, now);
+    if (this.#countsShares) this.#weigh(key, costs, now);
+  }
+
+  /** The true cost of one budget: gives back what was charged too much, charges what was too little. */
+  correct({ keyState, costs, sinceAt }: Charged, index: number, actual: number, now: number): void {
+    const more = actual - (costs[index] ?? 0);
+    for (const budget of [this.common[index], keyState.budgets[index]]) {
+      if (more > 0) budget?.charge(more, now);
+      else budget?.refund(-more, sinceAt, now);
+    }
+    if (this.#countsShares) keyState.weigh(index, more * this.#weightAt(more > 0 ? now : sinceAt, index));
+  }
+
+  budget(name: string): Budget {
+    const budget = this.common[this.names.indexOf(name)];
+    if (!budget) throw new TypeError(expected("budget", `one of ${this.names.join(", ") || "no budgets"}`, name));
+    return budget;
+  }
+
+  #weigh(key: KeyState, costs: readonly number[], now: number): void {
+    key.lastChargedAt = now;
+    if ((now - this.#weighedSince) / this.keys.windowMs > LARGEST_EXPONENT) this.#rescale(now);
+    for (let index = 0; index < costs.length; index++) {
+      if (this.#shareOfUnit[index]) key.weigh(index, (costs[index] as number) * this.#weightAt(now, index));
+    }
+  }
+
+  #weightAt(time: number, index: number): number {
+    const { windowMs } = this.keys;
+    return windowMs === 0 ? 0 : (this.#shareOfUnit[index] ?? 0) * Math.exp((time - this.#weighedSince) / windowMs);
+  }
+
+  #rescale(now: number): void {
+    const factor = Math.exp((this.#weighedSince - now) / this.keys.windowMs);
+    this.#weighedSince = now;
+    for (const key of [this.keys.none, ...this.keys.states.values()]) key.scale(factor);
+  }
+
+  #measureShares(budgets: ReadonlyMap<string, ResolvedBudget>): void {
+    this.keys.windowMs = this.#countsShares ? Math.max(0, ...[...budgets.values()].map(({ perMs }) => perMs)) : 0;
+    this.#shareOfUnit = this.names.map((name) => {
+      const { limit = Infinity, perMs = 0 } = budgets.get(name) ?? {};
+      return perMs / this.keys.windowMs / limit || 0;
+    });
+  }
+}
+
+/** The options so far with what is given in their place; of a budget, what is left out stays. */
+function merged(before: Table, field: string, given: LimiterUpdate["budgets"] = {}): Table {
+  if (typeof given !== "object" || given === null) throw new TypeError(expected(field, "an object", given));
+  const table: Table = { ...before };
+  for (const [name, budget] of Object.entries(given)) {
+    if (budget === undefined) continue;
+    if (typeof budget !== "object" || budget === null) {
+      throw new TypeError(expected(`${field}.${name}`, "an object", budget));
+    }
+    table[name] = { ...before[name], ...budget } as BudgetOptions;
+  }
+  return table;
+}
+
+/** Makes budgets have these limits, and makes those that are missing. */
+function apply(budgets: (Budget | undefined)[], limits: readonly (ResolvedBudget | undefined)[], now: number): void {
+  for (const [index, one] of limits.entries()) {
+    const budget = budgets[index];
+    budgets[index] = one && (budget ? budget.changed(one, now) : makeBudget(one));
+  }
+}

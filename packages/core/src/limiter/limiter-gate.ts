@@ -1,0 +1,365 @@
+/**
+ * The one place where a limiter grants, takes back and refuses. `Limiter` is what users meet of it.
+ *
+ * A request needs a slot, a slot of its key, and its cost from several budgets. If it took them one by one, requests
+ * would hold one while they wait for another: slots would stand idle, and two could wait for each other. So a grant is
+ * all or nothing, and decided in one step, without foreign code in between. Then the only question is whose turn it is
+ * (`waiting-line.ts`), and what happens if that one cannot be paid:
+ *
+ *   - What it lacks is common to all (a slot, a common budget): everybody waits with it. Letting cheaper requests pass
+ *     would keep the budget below what it needs for ever. Levels above it have nobody who could go, or it would not be
+ *     its turn.
+ *   - What it lacks is its own key's: it is passed over, since waiting with it would let one key stop all others, and
+ *     nothing is reserved for it, since its key may lack it for long.
+ *
+ * G1  All or nothing: a waiter holds nothing. A slot is charged to every budget and counted for its key and in all in one
+ *     step, when it is granted.
+ * G2  Slots: `inUse` rises above `capacity` in no way but by lowering the capacity. Budgets: see `budget.ts`.
+ * G3  Order: whenever somebody is granted, the waiting line named it first (O1 to O4), and whoever arrives while others
+ *     wait stands in line. A free slot, enough budget and a waiter whose turn it is never exist side by side.
+ * G4  A waiter that is aborted, times out or is refused was charged nothing and leaves no timer, listener or entry.
+ * G5  Work that never started costs nothing: `run` gives back the whole charge. Expiry keeps the charge.
+ * G6  One timer at most, and only while somebody waits or a ttl runs (`agenda.ts`): set for the earliest time at which
+ *     the first could be paid, a key could pay, somebody rises, or a deadline comes.
+ * G7  acquired = released + expired + the number held.
+ *
+ * Every operation is O(levels + log n) in waiters and keys, but that one event may serve several waiters, and `close`,
+ * `clear` and `update` look at all of them. State is consistent whenever foreign code may run (`onEvent`, listeners of a
+ * slot's signal), so that it may call back in.
+ */
+import type { ClosedError } from "../errors.ts";
+import type { SemaphoreEventType } from "../events.ts";
+import type { Counters } from "../gate-context.ts";
+import { unwatch, watch } from "../signals.ts";
+import { SlotNumbers } from "../slot-numbers.ts";
+import { AdaptiveSlots } from "./adaptive-slots.ts";
+import { Agenda } from "./agenda.ts";
+import { type Ask, checkAsk } from "./ask.ts";
+import type { KeyState } from "./key-state.ts";
+import { Ledger } from "./ledger.ts";
+import { emitFrom } from "./limiter-events.ts";
+import { GrantedSlot, LimiterTicket, type ReleaseOptions } from "./limiter-slot.ts";
+import {
+  type LimiterOptions,
+  type LimiterPolicy,
+  resolveAdaptive,
+  resolveLimiterPolicy,
+  slotsPerKey,
+} from "./options.ts";
+import { closedError, pausedError, queueFullError } from "./refusals.ts";
+import { heedAnswer } from "./settlement.ts";
+import { SteadyTime } from "./steady-time.ts";
+import { WaitingLine } from "./waiting-line.ts";
+
+const NOTHING_ASKED: Ask = {};
+
+export class LimiterGate {
+  readonly policy: LimiterPolicy;
+  readonly time: SteadyTime;
+  readonly ledger: Ledger;
+  readonly line: WaitingLine;
+  readonly agenda: Agenda;
+  readonly adaptive: AdaptiveSlots | undefined;
+  readonly numbers: SlotNumbers = new SlotNumbers();
+  readonly counters: Counters = { acquired: 0, released: 0, expired: 0, timedOut: 0, aborted: 0, rejected: 0 };
+  /** The slots held whose id was asked for. */
+  readonly byId: Map<string, GrantedSlot> = new Map();
+  /** To be called when nothing is held and nobody waits. */
+  readonly onIdle: (() => void)[] = [];
+  capacity: number;
+  inUse = 0;
+  waiting = 0;
+  overloads = 0;
+  paused: "no" | "waiting" | "refusing" = "no";
+  closed: ClosedError | undefined;
+  /** An overloaded upstream asked for it: nothing is granted before. */
+  heldBackUntil: number = -Infinity;
+  readonly isKeyed: boolean;
+  #arrivals = 0;
+  #isServing = false;
+
+  constructor(options: LimiterOptions) {
+    const policy = resolveLimiterPolicy(options);
+    this.policy = policy;
+    this.time = new SteadyTime(policy.clock);
+    const adaptive = resolveAdaptive(options.adaptive, policy.slots);
+    this.adaptive = adaptive && new AdaptiveSlots(adaptive, policy.slots);
+    this.capacity = this.adaptive?.limit ?? policy.slots;
+    this.isKeyed = options.perKey !== undefined;
+    this.line = new WaitingLine(policy.levels, policy.ageAfterMs, slotsPerKey(options.perKey));
+    this.ledger = new Ledger(options, this.time.now());
+    this.agenda = new Agenda(this.time, (now) => this.serve(now));
+  }
+
+  get names(): readonly string[] {
+    return this.ledger.names;
+  }
+
+  /** A slot if it is one's turn now, else a promise of one. Never throws. */
+  enter(ask?: Ask): GrantedSlot | Promise<GrantedSlot> {
+    try {
+      if (ask === undefined && !this.ledger.areDefaultsDear) {
+        const slot = this.#takeFree(this.ledger.keys.none, this.ledger.defaults, undefined);
+        return slot ?? this.#arrive(this.#ticket(NOTHING_ASKED), this.policy.acquireTimeoutMs);
+      }
+      const asked = ask ?? NOTHING_ASKED;
+      const { timeoutMs = this.policy.acquireTimeoutMs, signal, key } = asked;
+      checkAsk(asked, timeoutMs, this.policy.levels);
+      const costs = this.ledger.costsOf(asked.cost, this.#isLimited(key));
+      const slot = signal?.aborted ? undefined : this.#takeFree(this.#keyOf(key), costs, key);
+      if (slot !== undefined) return slot;
+      return this.#arrive(this.#ticket(asked, costs), timeoutMs, signal);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** A slot if it is one's turn now. */
+  tryEnter(ask: Ask = NOTHING_ASKED): GrantedSlot | undefined {
+    checkAsk(ask, 0, this.policy.levels);
+    const costs = this.ledger.costsOf(ask.cost, this.#isLimited(ask.key));
+    const slot = this.#takeFree(this.#keyOf(ask.key), costs, ask.key);
+    if (slot !== undefined || this.waiting === 0) return slot;
+    if (this.closed || this.paused !== "no") return undefined;
+    // Those who wait may all be passed over: only the line knows.
+    const ticket = this.#ticket(ask, costs);
+    this.#queue(ticket);
+    if (ticket.at === undefined) return ticket;
+    this.#endWait(ticket, ticket.sinceAt);
+    // The timer was set for this one, perhaps.
+    this.serve(ticket.sinceAt);
+    return undefined;
+  }
+
+  /** A slot was given back by its holder, or taken back. */
+  free(slot: GrantedSlot, how: "released" | "expired", { outcome = "ok", retryAfterMs }: ReleaseOptions): void {
+    const { keyState } = slot;
+    this.counters[how]++;
+    this.inUse--;
+    keyState.inUse--;
+    if (slot.isMarked) this.#forget(slot);
+    if (outcome !== "ignore" && (this.adaptive || outcome === "overload"))
+      heedAnswer(this, slot, outcome, retryAfterMs);
+    if (this.policy.onEvent) this.emit(slot.key, how, undefined, slot.knownNumber);
+    if (this.waiting > 0 || keyState !== this.ledger.keys.none || this.onIdle.length > 0) this.#moved(keyState);
+  }
+
+  /** Begins a slot's ttl anew, or another one. */
+  lease(slot: GrantedSlot, ttlMs: number): void {
+    slot.agendaAt ??= -1;
+    slot.isMarked = true;
+    this.agenda.set(slot, this.time.now() + ttlMs);
+    this.rearm();
+  }
+
+  /** A wait is over without a slot. */
+  refuse(ticket: LimiterTicket, how: "aborted" | "timedOut" | "rejected", error: unknown): void {
+    if (ticket.at === undefined) return;
+    const now = this.time.now();
+    this.#endWait(ticket, now);
+    this.#turnAway(ticket, how, error, now);
+    this.serve(now);
+  }
+
+  /** Ends everybody's wait, in the order of arrival. */
+  refuseAll(how: "aborted" | "rejected", error: unknown): void {
+    this.withoutServing(() => {
+      for (const ticket of this.ledger.keys.everybody()) this.refuse(ticket, how, error);
+    });
+  }
+
+  /** Does something in many steps, and serves whoever can be served only after them. */
+  withoutServing(steps: () => void): void {
+    const wasServing = this.#isServing;
+    this.#isServing = true;
+    steps();
+    this.#isServing = wasServing;
+    this.serve(this.time.now());
+  }
+
+  close(reason: unknown): void {
+    if (this.closed) return;
+    this.closed = closedError(this, reason);
+    this.refuseAll("rejected", this.closed);
+    this.emit(undefined, "closed");
+  }
+
+  /** Serves the first in line for as long as it can be paid. A loop, never recursion; the outermost call does it all. */
+  serve(now: number): void {
+    if (this.#isServing) return;
+    this.#isServing = true;
+    let wakeAt = Infinity;
+    while (this.waiting > 0 && this.paused === "no") {
+      wakeAt = this.#serveFirst(now);
+      if (wakeAt > now) break;
+    }
+    this.#isServing = false;
+    this.agenda.arm(this.waiting > 0 ? wakeAt : Infinity, this.waiting > 0);
+    this.#checkIdle();
+  }
+
+  /** Sets the timer anew after a deadline has changed. */
+  rearm(): void {
+    if (this.waiting > 0) this.serve(this.time.now());
+    else this.agenda.arm(Infinity, false);
+  }
+
+  /** 0 if the first in line was served or refused, else when to try again. */
+  #serveFirst(now: number): number {
+    if (this.heldBackUntil > now) return this.heldBackUntil;
+    const ticket = this.line.first(now);
+    if (ticket === undefined) return this.line.changesAt;
+    if (ticket.waitSignal?.aborted) {
+      // Our listener may not have run yet, but whoever freed the slot ran after the abort.
+      this.refuse(ticket, "aborted", ticket.waitSignal.reason);
+      return 0;
+    }
+    if (this.inUse >= this.capacity) {
+      this.adaptive?.bind();
+      return Infinity;
+    }
+    const payableAt = this.ledger.payableAt(ticket.costs, now);
+    if (payableAt > now) return Math.min(payableAt, this.line.changesAt);
+    this.#grant(ticket, now);
+    return 0;
+  }
+
+  #grant(ticket: LimiterTicket, now: number): void {
+    // Charged before it leaves the line, so that its key is put in its new place once.
+    this.#occupy(ticket.keyState, ticket.costs, now);
+    this.#endWait(ticket, now);
+    this.#hold(ticket, now);
+    ticket.resolve?.(ticket);
+  }
+
+  /** The holding of a slot that is more than counting begins. */
+  #hold(ticket: LimiterTicket, now: number): void {
+    const waitedMs = now - ticket.sinceAt;
+    ticket.sinceAt = now;
+    ticket.epoch = this.adaptive?.epoch;
+    if (this.policy.ttlMs < Infinity) {
+      this.agenda.set(ticket, now + this.policy.ttlMs);
+      ticket.isMarked = true;
+    }
+    if (this.policy.onEvent) this.emit(ticket.key, "acquired", waitedMs, ticket.number);
+  }
+
+  /** A slot if nobody waits and everything that it needs is there. */
+  #takeFree(keyState: KeyState, costs: readonly number[], key: unknown): GrantedSlot | undefined {
+    if (this.waiting > 0 || this.inUse >= this.capacity || this.paused !== "no" || this.closed) return undefined;
+    const { policy, ledger, line } = this;
+    const isTimeless = policy.isPlain && costs.length === 0 && this.heldBackUntil === -Infinity;
+    const now = isTimeless ? 0 : this.time.now();
+    if (this.heldBackUntil > now || ledger.payableAt(costs, now) > 0) return undefined;
+    const isLimited = keyState !== ledger.keys.none;
+    if (isLimited && (keyState.inUse >= line.slotsPerKey || keyState.payableAt(costs, now) > 0)) return undefined;
+    this.#occupy(keyState, costs, now);
+    if (policy.isPlain && (isLimited || key === undefined)) {
+      const slot = new GrantedSlot(this, keyState, costs, now);
+      if (this.adaptive) slot.epoch = this.adaptive.epoch;
+      return slot;
+    }
+    const ticket = new LimiterTicket(this, keyState, costs, now, 0, key);
+    this.#hold(ticket, now);
+    if (policy.ttlMs < Infinity) this.agenda.arm(Infinity, false);
+    return ticket;
+  }
+
+  #occupy(keyState: KeyState, costs: readonly number[], now: number): void {
+    this.counters.acquired++;
+    this.inUse++;
+    keyState.inUse++;
+    if (keyState.list) this.ledger.keys.use(keyState);
+    if (costs.length > 0) this.ledger.charge(keyState, costs, now);
+  }
+
+  /** One who may have to wait. */
+  #arrive(ticket: LimiterTicket, timeoutMs: number, signal?: AbortSignal): Promise<GrantedSlot> {
+    return new Promise((resolve, reject) => {
+      ticket.resolve = resolve;
+      ticket.reject = reject;
+      const { sinceAt } = ticket;
+      if (signal?.aborted) return this.#turnAway(ticket, "aborted", signal.reason, sinceAt);
+      if (this.closed) return this.#turnAway(ticket, "rejected", this.closed, sinceAt);
+      if (this.paused === "refusing") return this.#turnAway(ticket, "rejected", pausedError(this, ticket.key), sinceAt);
+      this.#queue(ticket);
+      if (ticket.at === undefined) return;
+      const others = this.waiting - 1;
+      if (timeoutMs === 0) return ticket.due(sinceAt);
+      if (others >= this.policy.maxWaiters)
+        return this.refuse(ticket, "rejected", queueFullError(this, ticket.key, others));
+      ticket.waitSignal = signal;
+      // It asks for `at.refuse` only.
+      if (signal) watch(ticket as never, signal);
+      if (timeoutMs === Infinity) return;
+      this.agenda.set(ticket, sinceAt + timeoutMs);
+      this.rearm();
+    });
+  }
+
+  #ticket({ key, level = 0 }: Ask, costs: readonly number[] = this.ledger.defaults): LimiterTicket {
+    return new LimiterTicket(this, this.#keyOf(key), costs, this.time.now(), level, key);
+  }
+
+  /** Puts it in line and serves whoever can be served: perhaps it, and it waits no more. */
+  #queue(ticket: LimiterTicket): void {
+    ticket.at = this;
+    ticket.arrival = this.#arrivals++;
+    this.waiting++;
+    this.ledger.keys.use(ticket.keyState);
+    this.line.add(ticket, ticket.sinceAt);
+    this.serve(ticket.sinceAt);
+  }
+
+  #endWait(ticket: LimiterTicket, now: number): void {
+    ticket.at = undefined;
+    this.waiting--;
+    this.line.remove(ticket, now);
+    if (ticket.agendaAt >= 0) this.agenda.set(ticket, Infinity);
+    if (ticket.waitSignal) unwatch(ticket as never, ticket.waitSignal);
+    this.ledger.keys.release(ticket.keyState);
+  }
+
+  #turnAway(ticket: LimiterTicket, how: "aborted" | "timedOut" | "rejected", error: unknown, now: number): void {
+    this.counters[how]++;
+    ticket.reject?.(error);
+    if (how !== "rejected") this.emit(ticket.key, how === "aborted" ? how : "timed-out", now - ticket.sinceAt);
+  }
+
+  #forget(slot: GrantedSlot): void {
+    if (slot.knownId) this.byId.delete(slot.knownId);
+    if (slot.knownNumber) this.numbers.giveBack(slot.knownNumber);
+    if (slot.agendaAt >= 0) {
+      this.agenda.set(slot, Infinity);
+      if (this.waiting === 0) this.agenda.arm(Infinity, false);
+    }
+  }
+
+  /** A key gave a slot back: whoever waits may go. */
+  #moved(keyState: KeyState): void {
+    if (this.waiting > 0) {
+      const now = this.time.now();
+      if (keyState.waiting > 0) this.line.place(keyState, now);
+      this.serve(now);
+    } else this.#checkIdle();
+    this.ledger.keys.release(keyState);
+  }
+
+  #checkIdle(): void {
+    if (this.onIdle.length === 0 || this.inUse + this.waiting > 0) return;
+    for (const callback of this.onIdle.splice(0)) callback();
+  }
+
+  #isLimited(key: unknown): boolean {
+    return this.isKeyed && key !== undefined;
+  }
+
+  #keyOf(key: unknown): KeyState {
+    const { keys } = this.ledger;
+    return this.#isLimited(key) ? keys.find(key, this.time.now()) : keys.none;
+  }
+
+  emit(key: unknown, type: SemaphoreEventType, waitedMs?: number, number?: number): void {
+    if (this.policy.onEvent) emitFrom(this.policy, { type, key, waitedMs, number, capacity: this.capacity });
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * `map` of a limiter: the results of all items, in their order.
+ *
+ * I1  With `stopOnError`, no item starts after one has failed, and the source is closed.
+ * I2  Without it every item is run; then all failures are thrown in one `AggregateError`.
+ * I3  At most as many items as there are slots have been read and not ended.
+ */
+import { expected, refuseUnknown } from "./options.ts";
+import type { Source } from "./source.ts";
+import { type StreamGate, stream } from "./stream.ts";
+
+export interface MapOptions {
+  /** Ends the waits for slots, and with them the whole; work that has started goes on. */
+  signal?: AbortSignal | undefined;
+  /** Start no new item after a failure. `false`: all are run, and an `AggregateError` has all failures. Default true. */
+  stopOnError?: boolean | undefined;
+}
+
+export async function mapThrough<Item, T, Slot, Options extends { signal?: AbortSignal | undefined }>(
+  gate: StreamGate<Slot, Options>,
+  items: Source<Item>,
+  fn: (item: Item, index: number) => T | Promise<T>,
+  options: MapOptions = {},
+): Promise<Awaited<T>[]> {
+  refuseUnknown("options", options, ["signal", "stopOnError"]);
+  if (typeof fn !== "function") throw new TypeError(expected("fn", "a function", fn));
+  const { signal, stopOnError = true } = options;
+  const results: Awaited<T>[] = [];
+  const errors: unknown[] = [];
+  const keep = async (item: Item, index: number): Promise<void> => {
+    try {
+      results[index] = await fn(item, index);
+    } catch (error) {
+      if (stopOnError) throw error;
+      errors.push(error);
+    }
+  };
+  // Not ordered: a slow item must not keep those behind it from starting.
+  const ends = stream(gate, items, keep, { ordered: false, signal });
+  let count = 0;
+  for (; !(await ends.next()).done; count++);
+  if (errors.length > 0) throw new AggregateError(errors, `${errors.length} of ${count} items failed`);
+  return results;
+}

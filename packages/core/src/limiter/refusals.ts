@@ -1,0 +1,62 @@
+/** The errors with which a limiter refuses, as sentences. */
+import { AcquireTimeoutError, ClosedError, QueueFullError, SlotExpiredError } from "../errors.ts";
+
+/** What the sentences need to know. */
+interface Refuser {
+  readonly policy: { readonly name: string | undefined };
+  readonly capacity: number;
+  readonly inUse: number;
+  readonly waiting: number;
+}
+
+const nameOf = ({ policy: { name } }: Refuser): string => (name === undefined ? "a limiter" : `limiter "${name}"`);
+
+/** The limits that somebody met, and their use. */
+function met({ policy, capacity, inUse }: Refuser, key: unknown, waiting: number) {
+  return { semaphore: policy.name, key, capacity, inUse, waiting };
+}
+
+const useOf = ({ capacity, inUse, waiting }: ReturnType<typeof met>): string =>
+  `(${inUse} of ${capacity} in use, ${waiting || "none"} waiting)`;
+
+function worded<E extends Error>(error: E, message: string): E {
+  error.message = message;
+  return error;
+}
+
+const STACK_LIMIT = "stackTraceLimit";
+
+/** Without a stack, as for semaphores: it would show our timer, and costs more than all the rest. */
+export function timeoutError(limiter: Refuser, key: unknown, waitedMs: number): AcquireTimeoutError {
+  const limit: unknown = Reflect.get(Error, STACK_LIMIT);
+  Reflect.set(Error, STACK_LIMIT, 0);
+  const limits = met(limiter, key, Math.max(0, limiter.waiting - 1));
+  const error = new AcquireTimeoutError({ ...limits, waitedMs });
+  Reflect.set(Error, STACK_LIMIT, limit);
+  return worded(error, `Waited ${Math.round(waitedMs)} ms for a slot of ${nameOf(limiter)} ${useOf(limits)}`);
+}
+
+export function queueFullError(limiter: Refuser, key: unknown, waiting: number): QueueFullError {
+  const limits = met(limiter, key, waiting);
+  return worded(new QueueFullError({ ...limits }), `The queue of ${nameOf(limiter)} is full ${useOf(limits)}`);
+}
+
+export function pausedError(limiter: Refuser, key: unknown): QueueFullError {
+  const limits = met(limiter, key, limiter.waiting);
+  return worded(new QueueFullError({ ...limits }), `Paused: ${nameOf(limiter)} takes nobody in ${useOf(limits)}`);
+}
+
+export function closedError(limiter: Refuser, reason: unknown): ClosedError {
+  const error = new ClosedError({ semaphore: limiter.policy.name }, reason);
+  return typeof reason === "string" ? error : worded(error, `Closed: ${nameOf(limiter)} grants nothing any more`);
+}
+
+export function expiredError({ policy: { name: semaphore } }: Refuser, key: unknown, heldMs: number): SlotExpiredError {
+  const slot = { semaphore, key };
+  return new SlotExpiredError({ ...slot, heldMs });
+}
+
+/** What those get who are cleared away without a reason, as from an `AbortController`. */
+export function clearedError(limiter: Refuser): DOMException {
+  return new DOMException(`The queue of ${nameOf(limiter)} was cleared`, "AbortError");
+}

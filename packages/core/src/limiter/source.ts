@@ -1,0 +1,65 @@
+/**
+ * Items one by one, from whatever can be iterated: iterables, async iterables, Node streams and web streams.
+ *
+ * I1  At most one read is under way, and `stop` ends the source even then. An async generator answers `return` only
+ *     after the read; a stream that waits for data would stay open until then, so streams are ended their own way.
+ * I2  A source that ended by itself or failed is not stopped again.
+ */
+import { expected } from "./options.ts";
+
+export type Source<Item> = Iterable<Item> | AsyncIterable<Item> | ReadableStream<Item>;
+
+export interface Reader<Item> {
+  next(): IteratorResult<Item> | Promise<IteratorResult<Item>>;
+  /** Closes the source; resolves when it is closed, at once if a read is under way. */
+  stop(): Promise<void>;
+}
+
+type AnyIterator<Item> = Iterator<Item> | AsyncIterator<Item>;
+
+export function readerOf<Item>(source: Source<Item>): Reader<Item> {
+  if (source === undefined || source === null) throw new TypeError(expected("source", "iterable", source));
+  if (typeof source === "object" && "getReader" in source) return webReader(source);
+  const iterable = source as Partial<Iterable<Item> & AsyncIterable<Item>>;
+  const iterator: AnyIterator<Item> | undefined = iterable[Symbol.asyncIterator]?.() ?? iterable[Symbol.iterator]?.();
+  if (iterator === undefined) throw new TypeError(expected("source", "iterable", source));
+  return iteratorReader(
+    iterator,
+    typeof source === "object" && "destroy" in source ? () => (source as { destroy(): void }).destroy() : undefined,
+  );
+}
+
+function webReader<Item>(stream: ReadableStream<Item>): Reader<Item> {
+  const reader = stream.getReader();
+  return {
+    next: async () => {
+      const { done, value } = await reader.read();
+      return done ? { done, value: undefined } : { done: false, value };
+    },
+    stop: () => reader.cancel(),
+  };
+}
+
+function iteratorReader<Item>(iterator: AnyIterator<Item>, destroy: (() => void) | undefined): Reader<Item> {
+  let isReading = false;
+  const read = async (result: Promise<IteratorResult<Item>>): Promise<IteratorResult<Item>> => {
+    isReading = true;
+    try {
+      return await result;
+    } finally {
+      isReading = false;
+    }
+  };
+  return {
+    next: () => {
+      const result = iterator.next();
+      return result instanceof Promise ? read(result) : result;
+    },
+    stop: async () => {
+      if (isReading && destroy) return destroy();
+      const returned = iterator.return?.() as Promise<unknown> | undefined;
+      if (isReading) void Promise.resolve(returned).catch(() => {});
+      else await returned;
+    },
+  };
+}

@@ -1,0 +1,54 @@
+/**
+ * New limits while everything goes on.
+ *
+ * I1  Everything is checked before anything changes.
+ * I2  Nothing is lost: charges, debts, holders, waiters and their order stay. New budgets start full, and waiters pay for
+ *     them, too.
+ * I3  A waiter that could never be paid under the new limits is refused with a `RangeError`.
+ */
+import type { LimiterGate } from "./limiter-gate.ts";
+import type { LimiterTicket } from "./limiter-slot.ts";
+import { check, expected, type LimiterUpdate, refuseUnknown, slotsPerKey } from "./options.ts";
+
+export function updateLimits(gate: LimiterGate, options: LimiterUpdate): void {
+  const { policy, line, ledger, adaptive } = gate;
+  refuseUnknown("update", options, ["slots", "budgets", "perKey", "ageAfterMs"]);
+  const { slots = policy.slots, budgets, perKey, ageAfterMs = policy.ageAfterMs } = options;
+  check("slots", slots, 1);
+  check("ageAfterMs", ageAfterMs, 1);
+  if (adaptive && slots === Infinity) throw new RangeError(expected("slots", "finite, since they are adaptive", slots));
+  if (perKey && !gate.isKeyed) throw new TypeError("Expected `perKey` to be given to the constructor, too");
+  const perKeySlots = slotsPerKey({ slots: line.slotsPerKey, ...perKey });
+  ledger.update(budgets, perKey?.budgets, gate.time.now());
+  line.slotsPerKey = perKeySlots;
+  line.ageAfterMs = policy.ageAfterMs = ageAfterMs;
+  if (slots !== policy.slots) resize(gate, slots);
+  gate.withoutServing(() => fitIn(gate));
+}
+
+function resize(gate: LimiterGate, slots: number): void {
+  gate.policy.slots = slots;
+  gate.adaptive?.resize(slots);
+  gate.capacity = gate.adaptive?.limit ?? slots;
+  gate.emit(undefined, "resized");
+}
+
+function fitIn(gate: LimiterGate): void {
+  const { defaults, keys } = gate.ledger;
+  for (const ticket of keys.everybody()) {
+    ticket.costs = defaults.map((one, index) => ticket.costs[index] ?? one);
+    const error = tooDear(gate, ticket);
+    if (error) gate.refuse(ticket, "rejected", error);
+  }
+  const now = gate.time.now();
+  for (const key of [keys.none, ...keys.states.values()]) if (key.waiting > 0) gate.line.place(key, now);
+}
+
+function tooDear({ ledger }: LimiterGate, { costs, keyState }: LimiterTicket): RangeError | undefined {
+  const mostOf = (index: number): number => ledger.mostOf(index, keyState !== ledger.keys.none);
+  const index = costs.findIndex((cost, at) => cost > mostOf(at));
+  if (index < 0) return undefined;
+  return new RangeError(
+    expected(`cost.${ledger.names[index]}`, `at most ${mostOf(index)}, as it is now`, costs[index]),
+  );
+}

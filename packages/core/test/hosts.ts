@@ -1,0 +1,47 @@
+/** Runs a module's `smoke()` inside hosts that are not Node, and programs inside a Node of their own. */
+import { spawn } from "node:child_process";
+import { Miniflare } from "miniflare";
+import { chromium } from "playwright-core";
+import { bundle } from "./bundle.ts";
+
+/** In real `workerd`. `path` is relative to this folder. */
+export async function smokeInWorkerd(path: string): Promise<unknown> {
+  const script = await bundle(`
+    import { smoke } from "${path}";
+    export default { fetch: async () => Response.json(await smoke()) };
+  `);
+  const worker = new Miniflare({ modules: true, script, compatibilityDate: "2025-01-01" });
+  try {
+    const response = await worker.dispatchFetch("http://localhost/");
+    return await response.json();
+  } finally {
+    await worker.dispose();
+  }
+}
+
+/** In a real browser. */
+export async function smokeInBrowser(path: string): Promise<unknown> {
+  const source = await bundle(`export { smoke } from "${path}";`, { format: "iife", globalName: "library" });
+  const { default: build } = await import("@sparticuz/chromium");
+  const executablePath = process.env["CHROMIUM_PATH"] ?? (await build.executablePath());
+  const browser = await chromium.launch({ executablePath, args: build.args, headless: true });
+  try {
+    const page = await browser.newPage();
+    await page.addScriptTag({ content: source });
+    return await page.evaluate("library.smoke()");
+  } finally {
+    await browser.close();
+  }
+}
+
+/** Runs a program of its own in Node; a process that hangs is killed, and has no exit code then. */
+export async function runProgram(program: string): Promise<{ code: number | null; output: string }> {
+  const source = await bundle(program);
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, ["--input-type=module", "-"], { timeout: 20_000 });
+    let output = "";
+    child.stdout.on("data", (chunk) => (output += chunk));
+    child.on("close", (code) => resolve({ code, output }));
+    child.stdin.end(source);
+  });
+}
