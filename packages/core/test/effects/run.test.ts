@@ -161,7 +161,7 @@ describe("run", () => {
   });
 
   it.each([
-    [{ sginal: 1 }, "unknown option `sginal`"],
+    [{ sginal: 1 }, "Unknown option `sginal`"],
     [{ onLog: 1, clock: 2 }, "onLog"],
     [{ name: 5 }, "name"],
   ])("rejects for the options %j", async (options, hint) => {
