@@ -79,6 +79,33 @@ export function explore<T>(program: () => Program<T>, options: ExploreOptions<T>
   return step.value;
 }
 
+/**
+ * As `explore`, but throws what it found: for tests, where a result that nobody looks at would pass.
+ *
+ * @throws {Error} if a run failed. Its message is the report, its `cause` the failing run's error.
+ * @example
+ * test("never two inside", () => {
+ *   exploreOrThrow(program, { runs: 1_000, check: ({ value }) => value <= 1 });
+ * });
+ */
+export function exploreOrThrow<T>(program: () => Program<T>, options: ExploreOptions<T> = {}): Exploration {
+  return orThrow(explore(program, { print: () => {}, ...options }));
+}
+
+/** As `exploreOrThrow`, for programs that wait for real promises (`simulateAsync`). */
+export async function exploreAsyncOrThrow<T>(
+  program: Extract<AsyncProgram<T>, (...args: never[]) => unknown>,
+  options: Omit<ExploreOptions<T>, "resolver"> = {},
+): Promise<Exploration> {
+  return orThrow(await exploreAsync(program, { print: () => {}, ...options }));
+}
+
+function orThrow(exploration: Exploration): Exploration {
+  const { failure } = exploration;
+  if (failure !== undefined) throw new Error(failure.report, { cause: failure.error });
+  return exploration;
+}
+
 /** As `explore`, for programs that wait for real promises (`simulateAsync`). */
 export async function exploreAsync<T>(
   program: Extract<AsyncProgram<T>, (...args: never[]) => unknown>,
