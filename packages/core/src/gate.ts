@@ -203,8 +203,9 @@ export class Gate implements Link {
     this.#isServing = true;
     for (const waiter of this.#waiters) {
       // An `onEvent` may have let some go already.
-      if (typeof waiter === "object") waiter.position !== undefined && this.refuse(waiter, "aborted", reason);
-      else if (this.waiting > 0 && this.#queue?.first() === waiter) this.#dismiss(waiter, "aborted", reason);
+      if (typeof waiter === "object") {
+        if (waiter.position !== undefined) this.refuse(waiter, "aborted", reason);
+      } else if (this.waiting > 0 && this.#queue?.first() === waiter) this.#dismiss(waiter, "aborted", reason);
     }
     this.#isServing = wasServing;
     this.serve();

@@ -46,12 +46,17 @@ export async function mapItems<Item, T>(
       const slot = stop.signal.aborted ? undefined : await semaphore.acquire({ signal: stop.signal });
       if (!slot || stop.signal.aborted) return Boolean(slot?.release()) && false;
       const index = count++;
-      const done = runWithSlot(slot as HeldSlot, policy, () => fn(item, index)).then(
-        (value) => (results[index] = value),
-        fail,
+      const task: Promise<void> = runWithSlot(slot as HeldSlot, policy, () => fn(item, index)).then(
+        (value) => {
+          results[index] = value;
+          running.delete(task);
+        },
+        (reason) => {
+          running.delete(task);
+          fail(reason);
+        },
       );
-      running.add(done);
-      void done.then(() => running.delete(done));
+      running.add(task);
       return true;
     };
     if (Symbol.asyncIterator in items) {

@@ -158,6 +158,6 @@ export function resolveOptions<T extends object>(
 ): T {
   checkOptions(options, rules as Rules<typeof options>);
   const resolved = { ...defaults };
-  for (const key in options) if (options[key] !== undefined) resolved[key] = options[key] as T[typeof key];
+  for (const key in options) if (options[key] !== undefined) resolved[key] = options[key];
   return resolved;
 }

@@ -7,7 +7,7 @@ import { CapacityMismatchError } from "./errors.ts";
 import { Gate } from "./gate.ts";
 import { GateContext } from "./gate-context.ts";
 import { GateMap } from "./gate-map.ts";
-import { clockRule, countFrom, numberFrom, type Rule, type Rules, resolveOptions } from "./options.ts";
+import { clockRule, countFrom, numberFrom, objectWith, type Rules, resolveOptions } from "./options.ts";
 import { type SemaphoreStats, statsOf } from "./stats.ts";
 
 export interface RegistryOptions {
@@ -24,8 +24,7 @@ export interface RegistryStatsOptions {
 }
 
 const STATS: { names: readonly string[] | undefined; limit: number } = { names: undefined, limit: 100 };
-const arrayOfNames: Rule = { expectation: "an array of names", isRange: false, accepts: Array.isArray };
-const STATS_RULES: Rules<RegistryStatsOptions> = { names: arrayOfNames, limit: countFrom(0) };
+const STATS_RULES: Rules<RegistryStatsOptions> = { names: objectWith("includes"), limit: countFrom(0) };
 
 /**
  * Where names live: semaphores of one name in one registry share their slots. `defaultRegistry` is used unless another is

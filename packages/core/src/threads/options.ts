@@ -55,7 +55,7 @@ export function resolveSizes(slots: number, options: SharedSemaphoreOptions): Si
   problems.expectAll(options, SIZE_RULES);
   const given = anyObject.accepts(options) ? options : {};
   const maxHolders = given.maxHolders ?? Math.max(DEFAULTS.maxHolders, Number.isSafeInteger(slots) ? slots : 0);
-  problems.expect("slots", integerWithin(1, Math.min(Number(maxHolders) || MAX_CELLS, MAX_CELLS)), slots);
+  problems.expect("slots", integerWithin(1, Math.min(maxHolders || MAX_CELLS, MAX_CELLS)), slots);
   problems.throwIfAny();
   return { slots, maxHolders, maxWaiters: given.maxWaiters ?? DEFAULTS.maxWaiters, ttlMs: Math.ceil(given.ttlMs ?? 0) };
 }
