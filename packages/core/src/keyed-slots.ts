@@ -9,9 +9,9 @@
  *
  * Cost: O(1), but `sweep`, `resize` and `close` look at every key.
  *
- * Measured (W7, by the fastest of 20 rounds; 100 ns of each are the promise): a gate for every key, in a list by age:
- * 1,880 ns. An object for every key that gets a gate when it needs one: 580. A time with a fraction, which is an object,
- * too: 450. Whole milliseconds: 350. Forgetting idle keys at once would be 200, but then nobody could count them.
+ * Tried in prototypes outside the library, on a loaded machine, best rounds, so only the order counts (W7): an object for
+ * every key 585-777 ns; a time with a fraction, which is an object, too, 447-598; whole milliseconds 340-560; forgetting
+ * idle keys at once 193-258, but then nobody could count them.
  */
 import { startTimer } from "./clock.ts";
 import { Gate } from "./gate.ts";
