@@ -92,7 +92,10 @@ export const w2: Workload = {
       absence: (subject) => subject.lacks.slots ?? subject.lacks.run,
       check: (subject) => check(scoped(subject)),
       measure: measured(scoped),
-      goals: [{ kind: "level-with", peers: "all" }],
+      goals: [
+        { kind: "at-most", factor: 1.4, subject: "limit" },
+        { kind: "level-with", peers: "all" },
+      ],
     },
   ],
 };

@@ -2,11 +2,24 @@
  * The expected outcomes that are not a slot. Misuse is a `TypeError` or `RangeError`; cancellation is the signal's own
  * reason, untouched. `docs/reference/errors.md` lists them; a test compares the two.
  */
+import { shown } from "./options.ts";
 
 /** Shared by all copies of the package in one process, so that `isSlotkeeperError` sees through them. */
 const brand = Symbol.for("slotkeeper.error");
 
+/**
+ * The base of every error that is an expected outcome. Its message is a sentence; its `code` is what programs look at.
+ *
+ * @example
+ * try {
+ *   await db.run(query, { timeoutMs: 500 });
+ * } catch (error) {
+ *   if (isSlotkeeperError(error) && error.retryable) return retryLater();
+ *   throw error;
+ * }
+ */
 export abstract class SlotkeeperError extends Error {
+  /** A literal of the class, such as `"ACQUIRE_TIMEOUT"`. */
   declare readonly code: string;
   /** The same call may succeed later with nothing changed. */
   declare readonly retryable: boolean;
@@ -16,20 +29,21 @@ export abstract class SlotkeeperError extends Error {
   }
 }
 
-export function isSlotkeeperError(value: unknown): value is SlotkeeperError {
-  return (value as { [brand]?: unknown } | null | undefined)?.[brand] === true;
-}
-
 type ErrorClass<Code, Fields> = new (
   fields: Fields,
   cause?: unknown,
 ) => SlotkeeperError & { readonly code: Code; readonly retryable: boolean } & Readonly<Fields>;
 
-/** A class of errors with these fields. The message is the code and the fields, or the cause if that is a message. */
-function errorClass<Fields, Code extends string>(name: string, code: Code, retryable: boolean) {
+/** A class of errors with these fields. The message is the sentence, or the cause if that is a string. */
+function errorClass<Fields, Code extends string>(
+  name: string,
+  code: Code,
+  retryable: boolean,
+  sentence: (fields: Fields) => string,
+) {
   return class extends SlotkeeperError {
     constructor(fields: Fields, cause?: unknown) {
-      super(typeof cause === "string" ? cause : `${code} ${JSON.stringify(fields)}`, { cause });
+      super(typeof cause === "string" ? cause : sentence(fields), cause === undefined ? undefined : { cause });
       Object.assign(this, { name, code, retryable }, fields);
     }
   } as unknown as ErrorClass<Code, Fields>;
@@ -40,35 +54,96 @@ interface Named {
   semaphore: string | undefined;
 }
 
-/** Nobody freed a slot in time. */
-export class AcquireTimeoutError extends errorClass<
-  Named & {
-    waitedMs: number;
-    /** How many others were still waiting. */
-    waiting: number;
-  },
-  "ACQUIRE_TIMEOUT"
->("AcquireTimeoutError", "ACQUIRE_TIMEOUT", true) {}
+/** The limit that somebody met, and its use at that moment. */
+export interface Met extends Named {
+  /** Of the keyed kinds: the key whose limit it was; `undefined` where it was the limit of all. */
+  key: unknown;
+  capacity: number;
+  inUse: number;
+  /** How many others waited there. */
+  waiting: number;
+}
 
-/** The semaphore was closed, before or during the wait. The reason given to `close` is the `cause`. */
-export class ClosedError extends errorClass<Named, "CLOSED">("ClosedError", "CLOSED", false) {}
+/** As in `a slot of key "ann" of semaphore "uploads"`. */
+function of({ semaphore, key }: Partial<Met>): string {
+  const ofKey = key === undefined ? "" : ` of key ${shown(key)}`;
+  return semaphore === undefined ? ofKey : `${ofKey} of semaphore ${shown(semaphore)}`;
+}
 
-/** `maxWaiters` others were waiting already. */
-export class QueueFullError extends errorClass<Named & { waiting: number }, "QUEUE_FULL">(
+function use({ inUse, capacity, waiting }: Met): string {
+  return `(${inUse} of ${capacity} in use, ${waiting || "none"} waiting)`;
+}
+
+/**
+ * No slot became free within `timeoutMs` (or `acquireTimeoutMs`). Retryable.
+ *
+ * Its stack shows the caller of `acquire` or `run` if the semaphore has `traceTimeouts`.
+ */
+export class AcquireTimeoutError extends errorClass<Met & { waitedMs: number }, "ACQUIRE_TIMEOUT">(
+  "AcquireTimeoutError",
+  "ACQUIRE_TIMEOUT",
+  true,
+  (fields) => `Waited ${Math.round(fields.waitedMs)} ms for a slot${of(fields)} ${use(fields)}`,
+) {}
+
+/**
+ * The semaphore was closed, before or during the wait. The reason given to `close` is the `cause`, and a reason that is
+ * a string is the message.
+ */
+export class ClosedError extends errorClass<Named, "CLOSED">(
+  "ClosedError",
+  "CLOSED",
+  false,
+  ({ semaphore }) => `Semaphore ${semaphore === undefined ? "" : `${shown(semaphore)} `}is closed`,
+) {}
+
+/** `maxWaiters` others were waiting already. Retryable. */
+export class QueueFullError extends errorClass<Met, "QUEUE_FULL">(
   "QueueFullError",
   "QUEUE_FULL",
   true,
+  (fields) => `No more waiters are allowed for a slot${of(fields)} ${use(fields)}`,
 ) {}
 
 /** The slot was held for longer than its ttl and was taken back. */
-export class SlotExpiredError extends errorClass<Named & { heldMs: number }, "SLOT_EXPIRED">(
+export class SlotExpiredError extends errorClass<Named & { key: unknown; heldMs: number }, "SLOT_EXPIRED">(
   "SlotExpiredError",
   "SLOT_EXPIRED",
   false,
+  (fields) => `A slot${of(fields)} expired after ${Math.round(fields.heldMs)} ms and was taken back`,
 ) {}
 
 /** The name is in use with another number of slots. */
 export class CapacityMismatchError extends errorClass<
   Named & { capacity: number; requested: number },
   "CAPACITY_MISMATCH"
->("CapacityMismatchError", "CAPACITY_MISMATCH", false) {}
+>(
+  "CapacityMismatchError",
+  "CAPACITY_MISMATCH",
+  false,
+  ({ semaphore, capacity, requested }) =>
+    `Semaphore ${shown(semaphore)} is in use with a capacity of ${capacity}, got ${requested}`,
+) {}
+
+/** The codes of `slotkeeper/effects`. */
+export type EffectErrorCode = "DEADLOCK" | "OVER_RELEASE" | "PROMISE_SETTLED" | "STEP_LIMIT" | "TASK_CANCELLED";
+
+/** Every error of the package, told apart by `code`. */
+export type AnySlotkeeperError =
+  | AcquireTimeoutError
+  | ClosedError
+  | QueueFullError
+  | SlotExpiredError
+  | CapacityMismatchError
+  | (SlotkeeperError & { readonly code: EffectErrorCode });
+
+/**
+ * Whether a value is an error of this package, even one of another copy of it, where `instanceof` fails. Its `code` then
+ * tells the class, to the compiler too.
+ *
+ * @example
+ * if (isSlotkeeperError(error) && error.code === "ACQUIRE_TIMEOUT") console.log(error.waitedMs);
+ */
+export function isSlotkeeperError(value: unknown): value is AnySlotkeeperError {
+  return (value as { [brand]?: unknown } | null | undefined)?.[brand] === true;
+}

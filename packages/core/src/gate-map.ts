@@ -1,15 +1,15 @@
 /**
- * Gates by name or key, made when first asked for and dropped when idle for long.
+ * Gates by name, made when first asked for and dropped when idle for long.
  *
- * I1  At any time a key has at most one gate: a gate leaves the map only when nothing of it is held (so nobody waits,
+ * I1  At any time a name has at most one gate: a gate leaves the map only when nothing of it is held (so nobody waits,
  *     no timer runs for it and no grant is in flight: a hand-over counts as held from the moment of the release), in
- *     one step with the check. So looking up and dropping can never split a key in two.
+ *     one step with the check. So looking up and dropping can never split a name in two.
  * I2  The idle list has those with nothing held, longest idle first, so a sweep looks at what it drops and one more.
  */
 import type { Clock } from "./clock.ts";
 import type { Gate } from "./gate.ts";
 import { LinkedList } from "./linked-list.ts";
-import { check } from "./policy.ts";
+import { check, numberFrom } from "./options.ts";
 
 /** When an idle gate is dropped, and by which clock. */
 interface MapPolicy {
@@ -17,11 +17,11 @@ interface MapPolicy {
   readonly clock: Clock;
 }
 
-export abstract class GateMap<K> {
+export abstract class GateMap {
   /** @internal */
-  readonly gates: Map<K, Gate> = new Map();
-  /** Where those who got through a gate of this map have to get through, too. @internal */
-  parent: Gate | undefined;
+  readonly gates: Map<string, Gate> = new Map();
+  /** Names have nothing above them. @internal */
+  readonly parent = undefined;
   readonly #idle = new LinkedList<Gate>();
   protected readonly policy: MapPolicy;
 
@@ -29,14 +29,14 @@ export abstract class GateMap<K> {
     this.policy = policy;
   }
 
-  /** How many are kept, idle ones included. */
+  /** How many names are kept, idle ones included. */
   get size(): number {
     return this.gates.size;
   }
 
-  /** Drops those that have been idle for so long; says how many. */
+  /** Drops the names that have been idle for `idleMs` (default: that of the options); returns how many. */
   sweep(idleMs: number = this.policy.idleMs): number {
-    check("idleMs", idleMs);
+    check("idleMs", numberFrom(0), idleMs);
     const { size } = this;
     const sinceAt = this.policy.clock.now() - idleMs;
     for (let gate = this.#idle.first; gate && gate.idleSinceAt <= sinceAt; gate = this.#idle.first) {
@@ -47,7 +47,7 @@ export abstract class GateMap<K> {
 
   /** @internal */
   add(gate: Gate): Gate {
-    this.gates.set(gate.key as K, gate);
+    this.gates.set(gate.name as string, gate);
     this.becameIdle(gate);
     return gate;
   }
@@ -62,6 +62,6 @@ export abstract class GateMap<K> {
   #drop(gate: Gate): void {
     this.#idle.remove(gate);
     // A closed gate may have a successor by now.
-    if (this.gates.get(gate.key as K) === gate) this.gates.delete(gate.key as K);
+    if (this.gates.get(gate.name as string) === gate) this.gates.delete(gate.name as string);
   }
 }

@@ -17,11 +17,20 @@
  * Source: the shape of Go's x/sync/semaphore; unlike there, asking for more than the capacity is an error, not an
  * endless wait.
  */
-import { AcquireTimeoutError, ClosedError, QueueFullError } from "./errors.ts";
+import { AcquireTimeoutError, ClosedError, type Met, QueueFullError } from "./errors.ts";
 import { emit } from "./events.ts";
 import type { GateContext } from "./gate-context.ts";
 import type { Link, LinkedList } from "./linked-list.ts";
-import { type AcquireOptions, check, expected, type Policy } from "./policy.ts";
+import { callback, misfit } from "./options.ts";
+import {
+  type AcquireOptions,
+  misuseOfCall,
+  type Policy,
+  TRY_RULES,
+  type TryAcquireOptions,
+  tooWide,
+} from "./policy.ts";
+import { runWithSlot, type Work } from "./run-with-slot.ts";
 import { unwatch, watch } from "./signals.ts";
 import { HeldSlot } from "./slot.ts";
 import { SlotNumbers } from "./slot-numbers.ts";
@@ -41,11 +50,15 @@ export class Gate implements Link {
   readonly home: Home | undefined;
   /** Where those who got through this one have to get through, too. */
   readonly parent: Gate | undefined;
-  readonly key: unknown;
+  /** By which its registry finds it. */
+  readonly name: string | undefined;
+  /** Of the keyed kinds, while something of it is held or waits: its key. After that it may serve another. */
+  key: unknown;
+  isOpen = false;
   capacity: number;
   inUse = 0;
   waiting = 0;
-  // For its home.
+  // For a registry.
   idleSinceAt = 0;
   list: LinkedList | undefined;
   previous: Link | undefined;
@@ -55,12 +68,13 @@ export class Gate implements Link {
   #queue: WaiterQueue<Resolve | Ticket> | undefined;
   #numbers: SlotNumbers | undefined;
 
-  constructor(capacity: number, context: GateContext, home?: Home, key?: unknown) {
+  constructor(capacity: number, context: GateContext, home?: Home, name?: string) {
     this.capacity = capacity;
     this.context = context;
     this.home = home;
     this.parent = home?.parent;
-    this.key = key;
+    this.name = name;
+    this.key = undefined;
   }
 
   /** Whose capacity bounds the numbers of its slots. */
@@ -73,25 +87,43 @@ export class Gate implements Link {
     return this.#numbers;
   }
 
+  /** What is behind every `acquire`. */
+  acquire(policy: Policy, options?: AcquireOptions): Promise<HeldSlot> {
+    return Promise.resolve(this.#enter(policy, options));
+  }
+
+  /** What is behind every `tryAcquire`. */
+  tryAcquire(policy: Policy, options?: TryAcquireOptions): HeldSlot | undefined {
+    const error = options === undefined ? undefined : misuseOfCall(options, this.widest, TRY_RULES);
+    const slot = error ? undefined : this.#tryEnter(policy, options?.width);
+    // It may have been opened for this.
+    if (!slot && this.home) this.serve();
+    if (error) throw error;
+    return slot;
+  }
+
+  /** What is behind every `run`. */
+  run<T>(policy: Policy, work: Work<T>, options?: AcquireOptions): Promise<Awaited<T>> {
+    const error = misfit("work", callback, work);
+    return runWithSlot(error ? this.#misused(error) : this.#enter(policy, options), policy, work, options);
+  }
+
   /** A slot if one can be had now and nothing special is asked, else a promise of one. Never throws. */
-  enter(policy: Policy, options?: AcquireOptions): HeldSlot | Promise<HeldSlot> {
+  #enter(policy: Policy, options?: AcquireOptions): HeldSlot | Promise<HeldSlot> {
     if (options === undefined) {
-      const slot = this.tryEnter(policy);
+      const slot = this.#tryEnter(policy);
       if (slot !== undefined) return slot;
-      const isPlain = policy.isPlain && policy.acquireTimeoutMs === Infinity && this.waiting < policy.maxWaiters;
+      const isPlain = policy.isPlain && policy.acquireTimeoutMs === Infinity && this.#crowd < policy.maxWaiters;
       if (isPlain && !this.parent && !this.context.closed) {
         const promise = new Promise<HeldSlot>(capture);
         this.#push(resolveNew);
         return promise;
       }
     }
+    const error = misuseOfCall(options, this.widest);
+    if (error) return this.#misused(error);
     return new Promise((resolve, reject) => {
       const { signal, timeoutMs = policy.acquireTimeoutMs, width = 1 } = options ?? {};
-      if (width !== 1) check("width", width, 1, this.#widest);
-      check("timeoutMs", timeoutMs);
-      if (signal !== undefined && !signal?.addEventListener) {
-        throw new TypeError(expected("signal", "an AbortSignal", signal));
-      }
       const ticket = new Ticket(this, policy, width);
       ticket.waitSignal = signal;
       ticket.timeoutMs = timeoutMs;
@@ -102,15 +134,23 @@ export class Gate implements Link {
   }
 
   /**
-   * A slot if one can be had now. What most ask for, one plain slot of a semaphore without keys, takes the short way:
-   * it must stay small enough for the engine to inline (W1, W5).
+   * A slot if one can be had now, of a width that fits at all. What most ask for, one plain slot where no other gate and no
+   * list of idle ones is concerned, takes the short way: it must stay small enough for the engine to inline (W1, W5).
    */
-  tryEnter(policy: Policy, width = 1): HeldSlot | undefined {
-    if (width !== 1 || !policy.isPlain || this.home !== undefined) return this.#tryEnter(policy, width);
+  #tryEnter(policy: Policy, width = 1): HeldSlot | undefined {
+    if (width !== 1 || !policy.isPlain || this.parent !== undefined || this.list !== undefined) {
+      return this.#tryTake(policy, width);
+    }
     if (this.inUse >= this.capacity || this.waiting > 0 || this.context.closed !== undefined) return undefined;
     this.inUse++;
     this.context.counters.acquired++;
     return new HeldSlot(this, 1);
+  }
+
+  /** Nothing was asked of it that makes sense, and it may have been opened for this. */
+  #misused(error: Error): Promise<never> {
+    this.serve();
+    return Promise.reject(error);
   }
 
   /** A slot was given back by its holder, or taken back. */
@@ -140,11 +180,10 @@ export class Gate implements Link {
 
   resize(capacity: number, policy?: Policy): void {
     this.capacity = capacity;
-    const most = this.#widest;
-    for (const waiter of this.#queue?.all() ?? []) {
+    for (const waiter of this.#waiters) {
       const ticket = waiter as Ticket;
-      const { width } = ticket;
-      if (width > most) this.refuse(ticket, "rejected", new RangeError(expected("width", `at most ${most}`, width)));
+      const error = tooWide(ticket.width, this.widest);
+      if (error) this.refuse(ticket, "rejected", error);
     }
     if (policy) emit(policy, this, "resized");
     this.serve();
@@ -156,6 +195,20 @@ export class Gate implements Link {
     context.closed = new ClosedError({ semaphore: policy.name }, reason);
     this.serve();
     emit(policy, this, "closed");
+  }
+
+  /** Everybody who waits now leaves with that reason; none of them is served in between. */
+  clear(reason: unknown): void {
+    const wasServing = this.#isServing;
+    this.#isServing = true;
+    for (const waiter of this.#waiters) {
+      // An `onEvent` may have let some go already.
+      if (typeof waiter === "object") {
+        if (waiter.position !== undefined) this.refuse(waiter, "aborted", reason);
+      } else if (this.waiting > 0 && this.#queue?.first() === waiter) this.#dismiss(waiter, "aborted", reason);
+    }
+    this.#isServing = wasServing;
+    this.serve();
   }
 
   /**
@@ -203,28 +256,32 @@ export class Gate implements Link {
   }
 
   #serveFirst(): boolean {
-    const { closed, counters } = this.context;
+    const { closed } = this.context;
     const waiter = this.#queue?.first() as Resolve | Ticket;
     if (typeof waiter === "object") return this.#settle(waiter);
     if (!closed) return this.#handOver(1);
-    this.#pop(undefined);
-    counters.rejected++;
-    waiter(Promise.reject(closed));
+    this.#dismiss(waiter, "rejected", closed);
     return true;
+  }
+
+  /** As `refuse`, for a plain waiter, which must be the first in the queue. */
+  #dismiss(waiter: Resolve, how: "aborted" | "rejected", error: unknown): void {
+    this.#pop(undefined);
+    this.context.counters[how]++;
+    waiter(Promise.reject(error));
   }
 
   /** Here comes one who may have to wait. */
   #arrive(ticket: Ticket): void {
     ticket.at = this;
     const { policy, waitSignal, timeoutMs } = ticket;
-    const { name: semaphore, maxWaiters } = policy;
-    const { waiting } = this;
-    if ((waiting === 0 || waitSignal?.aborted) && this.#settle(ticket)) return;
+    if ((this.waiting === 0 || waitSignal?.aborted) && this.#settle(ticket)) return;
     if (timeoutMs === 0) {
-      this.refuse(ticket, "timedOut", new AcquireTimeoutError({ semaphore, waitedMs: 0, waiting }));
-    } else if (waiting >= maxWaiters) {
-      this.refuse(ticket, "rejected", new QueueFullError({ semaphore, waiting }));
+      this.refuse(ticket, "timedOut", new AcquireTimeoutError({ ...this.met(policy), waitedMs: 0 }));
+    } else if (this.#crowd >= policy.maxWaiters) {
+      this.refuse(ticket, "rejected", new QueueFullError(this.met(policy)));
     } else {
+      if (policy.traceTimeouts && timeoutMs < Infinity) ticket.trace ??= new Error("Trace");
       this.#push(ticket);
       if (waitSignal) watch(ticket, waitSignal);
       // It has one timeout for both stages.
@@ -284,13 +341,23 @@ export class Gate implements Link {
     this.context.await(-1);
   }
 
-  #tryEnter(policy: Policy, width: number): HeldSlot | undefined {
-    if (width !== 1) check("width", width, 1, this.#widest);
-    return this.#isFree(width) ? this.#take(policy, width) : undefined;
+  get #waiters(): (Resolve | Ticket)[] {
+    return this.#queue?.all() ?? [];
   }
 
-  /** Only for those whom it fits. */
-  #take(policy: Policy, width: number): HeldSlot {
+  /** How many wait, as `maxWaiters` counts: of keys on their own those of the key, else all. */
+  get #crowd(): number {
+    return this.home && !this.parent ? this.waiting : this.context.waiting;
+  }
+
+  /** What somebody met here who could not have a slot. */
+  met({ name: semaphore }: Policy, waiting = this.waiting): Met {
+    const { key, capacity, inUse } = this;
+    return { semaphore, key, capacity, inUse, waiting };
+  }
+
+  #tryTake(policy: Policy, width: number): HeldSlot | undefined {
+    if (!this.#isFree(width)) return undefined;
     this.occupy(width);
     this.parent?.occupy(width);
     if (!policy.isPlain) return this.#grant(new Ticket(this, policy, width));
@@ -317,7 +384,8 @@ export class Gate implements Link {
     return this.inUse + width <= this.capacity && this.waiting === 0;
   }
 
-  get #widest(): number {
+  /** The width that fits if nothing else is held. */
+  get widest(): number {
     return Math.min(this.capacity, this.numbering.capacity, 2 ** 53);
   }
 }

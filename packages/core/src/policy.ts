@@ -1,30 +1,61 @@
-/** Options as the user gives them, what they are checked for, and what they come to. */
+/** What every kind of semaphore can be told, and what a call can; the rules and the defaults of both. */
 import { type Clock, realClock } from "./clock.ts";
 import type { SemaphoreEvent } from "./events.ts";
+import {
+  abortSignal,
+  boolean,
+  callback,
+  clockRule,
+  countFrom,
+  integerFrom,
+  integerWithin,
+  misfit,
+  misuseOf,
+  numberFrom,
+  type Rules,
+  resolveOptions,
+  string,
+} from "./options.ts";
 
-/** What every kind of semaphore can be told. */
+/** Options of `Semaphore`, `KeyedSemaphore` and `SlotPool` alike. */
 export interface PolicyOptions {
-  /** Shown in events, errors and statistics. */
+  /** Shown in events, errors and statistics. Default: none. */
   name?: string | undefined;
-  /** A held slot is taken back after this long. */
+  /** A held slot is taken back after this long, unless renewed. From 1; default: never. */
   ttlMs?: number | undefined;
-  /** The `timeoutMs` of an acquire that names none. */
+  /** The `timeoutMs` of an acquire that gives none. Default: wait for ever. */
   acquireTimeoutMs?: number | undefined;
-  /** Abort `slot.signal`, and so the work, when the ttl takes the slot back. */
+  /** Abort `slot.signal`, and so the work, when the ttl takes the slot back. Default false. */
   abortOnExpiry?: boolean | undefined;
-  /** How many may wait; default unbounded. */
+  /**
+   * How many may wait; one more is refused with `QueueFullError`. Of a `SlotPool` it bounds all that wait, for whichever
+   * key; of a `KeyedSemaphore` those of each key. Default: unbounded.
+   */
   maxWaiters?: number | undefined;
+  /**
+   * Whether the stack of an `AcquireTimeoutError` shows who called `acquire` or `run`. Everyone who starts to wait with a
+   * timeout then pays for recording it: several times what the wait itself costs. Default false: no stack.
+   */
+  traceTimeouts?: boolean | undefined;
+  /** Time and timers. Default: real time. */
   clock?: Clock | undefined;
-  /** Called synchronously; what it throws is ignored. */
+  /** Called synchronously for everything that happens; what it throws is ignored. Default: none. */
   onEvent?: ((event: SemaphoreEvent) => void) | undefined;
 }
 
+/** Options of `acquire` and `run`. */
 export interface AcquireOptions {
   /** Ends the wait: the promise rejects with the signal's own reason. */
   signal?: AbortSignal | undefined;
-  /** Longest wait; 0 means now or never, `Infinity` for ever. */
+  /** Longest wait; 0 means now or never, `Infinity` for ever. Default: the semaphore's `acquireTimeoutMs`. */
   timeoutMs?: number | undefined;
-  /** How many slots to take at once; default 1. */
+  /** How many slots to take at once. Default 1. */
+  width?: number | undefined;
+}
+
+/** Options of `tryAcquire`. */
+export interface TryAcquireOptions {
+  /** How many slots to take at once. Default 1. */
   width?: number | undefined;
 }
 
@@ -44,65 +75,45 @@ export const PLAIN: Omit<Policy, "isPlain"> = {
   acquireTimeoutMs: Infinity,
   abortOnExpiry: false,
   maxWaiters: Infinity,
+  traceTimeouts: false,
   clock: realClock,
   onEvent: undefined,
 };
 
-/** What an option has to be if its default does not tell, and the least of those that may not be 0. */
-const KINDS: Record<string, string> = { name: "string", onEvent: "function" };
-const LEAST: Record<string, number> = { ttlMs: 1, sweepEveryMs: 1 };
+export const POLICY_RULES: Rules<PolicyOptions> = {
+  name: string,
+  ttlMs: numberFrom(1),
+  acquireTimeoutMs: numberFrom(0),
+  abortOnExpiry: boolean,
+  maxWaiters: countFrom(0),
+  traceTimeouts: boolean,
+  clock: clockRule,
+  onEvent: callback,
+};
 
-/** What is wrong with a value, as a sentence. All numbers but those in milliseconds are integers, or `Infinity`. */
-function problem(field: string, value: unknown, kind: string, least = 0, most = Infinity): string | undefined {
-  const isNumber = kind === "number";
-  const isDuration = field.endsWith("Ms");
-  if (typeof value === kind && value !== null) {
-    const number = value as number;
-    // The remainder of `Infinity` is `NaN`.
-    if (!isNumber || (number >= least && number <= most && (isDuration || !(number % 1)))) return undefined;
-  }
-  const range = `${isDuration ? "a number" : "an integer"} from ${least} to ${most}`;
-  return expected(field, isNumber ? range : kind, value);
-}
-
-export function expected(field: string, expectation: string, value: unknown): string {
-  return `Expected \`${field}\` to be ${expectation}, got ${typeof value === "string" ? `"${value}"` : String(value)}`;
-}
-
-/** Refuses a number that is out of range. */
-export function check(field: string, value: number, least?: number, most?: number): void {
-  const message = problem(field, value, "number", least, most);
-  if (message) throw new RangeError(message);
-}
-
-/**
- * The defaults and what is given instead. Refuses what is wrong, all of it in one error, a `RangeError` if all of it is
- * about numbers. An option that has no default is unknown.
- */
-export function resolveOptions<T extends object>(defaults: T, options: { [K in keyof T]?: T[K] | undefined }): T {
-  const problems: string[] = [];
-  let Kind: ErrorConstructor = RangeError;
-  const resolved = { ...defaults };
-  for (const [key, value] of Object.entries(options)) {
-    if (value === undefined) continue;
-    const isKnown = Object.hasOwn(defaults, key);
-    const kind = KINDS[key] ?? typeof defaults[key as keyof T];
-    const message = isKnown ? problem(key, value, kind, LEAST[key]) : `Unknown option \`${key}\``;
-    if (message) {
-      problems.push(message);
-      if (kind !== "number") Kind = TypeError;
-    }
-    resolved[key as keyof T] = value as T[keyof T];
-  }
-  if (problems[0]) throw new Kind(problems.join("; "));
-  return resolved;
-}
+export const TRY_RULES: Rules<TryAcquireOptions> = { width: integerFrom(1) };
+const ACQUIRE_RULES: Rules<AcquireOptions> = { ...TRY_RULES, signal: abortSignal, timeoutMs: numberFrom(0) };
 
 /** As `resolveOptions`, for those who hand out slots. */
 export function resolvePolicy<T extends Omit<Policy, "isPlain">>(
   defaults: T,
+  rules: Rules<NoInfer<T>>,
   options: { [K in keyof T]?: T[K] | undefined },
 ): T & Policy {
-  const policy = resolveOptions(defaults, options);
+  const policy = resolveOptions(defaults, rules, options);
   return { ...policy, isPlain: policy.ttlMs === Infinity && !policy.onEvent && !policy.abortOnExpiry };
+}
+
+/** What is wrong with how a slot is asked for, if anything, where it may be `widest` wide. */
+export function misuseOfCall(
+  options: AcquireOptions | undefined | null,
+  widest: number,
+  rules: Partial<Rules<AcquireOptions>> = ACQUIRE_RULES,
+): Error | undefined {
+  if (options === undefined || options === null) return undefined;
+  return misuseOf(options, rules as Rules<AcquireOptions>) ?? tooWide(options.width, widest);
+}
+
+export function tooWide(width: number | undefined, widest: number): Error | undefined {
+  return width && width > widest ? misfit("width", integerWithin(1, widest), width) : undefined;
 }

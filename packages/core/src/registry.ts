@@ -7,7 +7,7 @@ import { CapacityMismatchError } from "./errors.ts";
 import { Gate } from "./gate.ts";
 import { GateContext } from "./gate-context.ts";
 import { GateMap } from "./gate-map.ts";
-import { check, resolveOptions } from "./policy.ts";
+import { clockRule, countFrom, numberFrom, objectWith, type Rules, resolveOptions } from "./options.ts";
 import { type SemaphoreStats, statsOf } from "./stats.ts";
 
 export interface RegistryOptions {
@@ -23,16 +23,28 @@ export interface RegistryStatsOptions {
   limit?: number | undefined;
 }
 
-export class SemaphoreRegistry extends GateMap<string> {
+const STATS: { names: readonly string[] | undefined; limit: number } = { names: undefined, limit: 100 };
+const STATS_RULES: Rules<RegistryStatsOptions> = { names: objectWith("includes"), limit: countFrom(0) };
+
+/**
+ * Where names live: semaphores of one name in one registry share their slots. `defaultRegistry` is used unless another is
+ * given, as tests do.
+ *
+ * @example
+ * const registry = new SemaphoreRegistry();
+ * const db = new Semaphore(5, { name: "db", registry });
+ * registry.stats(); // [{ name: "db", capacity: 5, inUse: …, … }]
+ */
+export class SemaphoreRegistry extends GateMap {
   constructor(options: RegistryOptions = {}) {
-    super(resolveOptions({ idleMs: 60_000, clock: realClock }, options));
+    super(resolveOptions({ idleMs: 60_000, clock: realClock }, { idleMs: numberFrom(0), clock: clockRule }, options));
   }
 
   /** The busiest first: by `names` those asked for, else those in use. */
-  stats({ names, limit = 100 }: RegistryStatsOptions = {}): SemaphoreStats[] {
-    check("limit", limit);
+  stats(options: RegistryStatsOptions = {}): SemaphoreStats[] {
+    const { names, limit } = resolveOptions(STATS, STATS_RULES, options);
     return [...this.gates.values()]
-      .filter(({ key, inUse }) => names?.includes(key as string) ?? inUse > 0)
+      .filter(({ name, inUse }) => names?.includes(name as string) ?? inUse > 0)
       .map(statsOf)
       .sort((a, b) => b.percent - a.percent)
       .slice(0, limit);
@@ -54,7 +66,7 @@ export class SemaphoreRegistry extends GateMap<string> {
 
   /** For `Semaphore`: the gate that has the name of this one now; this one again if none has. @internal */
   current(gate: Gate): Gate {
-    return this.gates.get(gate.key as string) ?? this.add(gate);
+    return this.gates.get(gate.name as string) ?? this.add(gate);
   }
 }
 

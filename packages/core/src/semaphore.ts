@@ -2,41 +2,67 @@
 /** The primitive that users meet: a `Gate`, found by name or its own, and the options of this instance. */
 import { Gate } from "./gate.ts";
 import { GateContext } from "./gate-context.ts";
-import { type AcquireOptions, check, PLAIN, type Policy, type PolicyOptions, resolvePolicy } from "./policy.ts";
+import { type MapOptions, mapItems } from "./map-items.ts";
+import { callback, check, countFrom, objectWith, type Rules } from "./options.ts";
+import {
+  type AcquireOptions,
+  PLAIN,
+  POLICY_RULES,
+  type Policy,
+  type PolicyOptions,
+  resolvePolicy,
+  type TryAcquireOptions,
+} from "./policy.ts";
 import { defaultRegistry, type SemaphoreRegistry } from "./registry.ts";
-import { runWithSlot, type Work } from "./run-with-slot.ts";
+import type { Work } from "./run-with-slot.ts";
 import type { Slot } from "./slot.ts";
 import { type SemaphoreStats, statsOf } from "./stats.ts";
 
+/** Options of `Semaphore` and `Mutex`. */
 export interface SemaphoreOptions extends PolicyOptions {
-  /** Same name and same registry: the same slots, in every instance. */
+  /** Same name and same registry: the same slots, in every instance. Default: no name, slots of its own. */
   name?: string | undefined;
   /** Where the name is looked up. Default: `defaultRegistry`. */
   registry?: SemaphoreRegistry | undefined;
 }
 
+const RULES: Rules<SemaphoreOptions> = { ...POLICY_RULES, registry: objectWith("open", "current") };
+const SLOTS = countFrom(1);
+
 /**
  * A counting semaphore. Waiters are served in the order of their arrival, by direct hand-off: a slot that is released
  * belongs to the next waiter before `release` returns, so nobody can slip in between, and a wide waiter at the head is
  * never overtaken by narrow ones.
+ *
+ * @example
+ * const db = new Semaphore(5, { name: "db", acquireTimeoutMs: 1_000 });
+ * const rows = await db.run(() => query("select 1"));
  */
 export class Semaphore {
   readonly #policy: Policy & { registry: SemaphoreRegistry };
   #gate: Gate;
 
+  /**
+   * @param slots an integer from 1 up, or `Infinity`: unlimited, but counted.
+   * @throws {RangeError} if `slots` or a number among the options is out of range.
+   * @throws {TypeError} if an option is unknown or of another type.
+   * @throws {CapacityMismatchError} if the name is in use with another number of slots.
+   */
   constructor(slots: number, options: SemaphoreOptions = {}) {
-    check("slots", slots, 1);
-    const policy = resolvePolicy({ ...PLAIN, registry: defaultRegistry }, options);
+    check("slots", SLOTS, slots);
+    const policy = resolvePolicy({ ...PLAIN, registry: defaultRegistry }, RULES, options);
     const { name, clock, registry } = policy;
     this.#policy = policy;
     this.#gate =
       name === undefined ? new Gate(slots, new GateContext(clock)) : registry.open(name, slots, options.clock);
   }
 
+  /** As given. */
   get name(): string | undefined {
     return this.#policy.name;
   }
 
+  /** How many slots there are. */
   get capacity(): number {
     return this.#current.capacity;
   }
@@ -46,61 +72,123 @@ export class Semaphore {
     return this.#current.inUse;
   }
 
+  /** Slots that are free: 0 if more are held than there are, after a shrink. */
   get available(): number {
     const { capacity, inUse } = this.#current;
     return Math.max(0, capacity - inUse);
   }
 
+  /** How many wait. */
   get waiting(): number {
     return this.#current.waiting;
   }
 
-  /** Whoever asks now has to wait. */
+  /** Whether an `acquire` would have to wait now. */
   get locked(): boolean {
     return !this.#current.fits(1);
   }
 
+  /** Whether `close` was called. */
   get closed(): boolean {
     return Boolean(this.#current.context.closed);
   }
 
-  /** Waits for a slot. */
+  /**
+   * Waits for a slot.
+   *
+   * @returns a promise that rejects with `AcquireTimeoutError`, `QueueFullError` or `ClosedError`; with the signal's own
+   * reason; or, for options that make no sense, at once with a `TypeError` or `RangeError`.
+   * @example
+   * const slot = await sem.acquire({ timeoutMs: 500, signal });
+   * try {
+   *   await work();
+   * } finally {
+   *   slot.release();
+   * }
+   */
   acquire(options?: AcquireOptions): Promise<Slot> {
-    return Promise.resolve(this.#current.enter(this.#policy, options));
+    return this.#current.acquire(this.#policy, options);
   }
 
-  /** A slot now, or `undefined`: also while others wait, and when closed. */
-  tryAcquire(options?: { width?: number | undefined }): Slot | undefined {
-    return this.#current.tryEnter(this.#policy, options?.width);
+  /**
+   * A slot now, or `undefined`: also while others wait, and when closed.
+   *
+   * @throws {TypeError} if an option is unknown.
+   * @throws {RangeError} if `width` is more than the capacity.
+   */
+  tryAcquire(options?: TryAcquireOptions): Slot | undefined {
+    return this.#current.tryAcquire(this.#policy, options);
   }
 
-  /** Does the work while holding a slot. If one is free, the work starts before this returns. */
+  /**
+   * Does the work while holding a slot. If one is free, the work starts before this returns; else in the async context of
+   * this call.
+   *
+   * @returns what the work returns. Rejects with what the work throws, as `acquire` does, and with `SlotExpiredError`
+   * when the slot expires and `abortOnExpiry` is set.
+   * @example
+   * const body = await sem.run(({ signal }) => fetch(url, { signal }));
+   */
   run<T>(work: Work<T>, options?: AcquireOptions): Promise<Awaited<T>> {
-    return runWithSlot(this.#current.enter(this.#policy, options), this.#policy, work, options);
+    return this.#current.run(this.#policy, work, options);
   }
 
-  /** Runs `fn` for every item, at most `capacity` at a time; results in the order of the items, first failure fails. */
-  map<Item, T>(items: Iterable<Item>, fn: (item: Item, index: number) => T | Promise<T>): Promise<Awaited<T>[]> {
-    return Promise.all(Array.from(items, (item, index) => this.run(() => fn(item, index))));
+  /**
+   * Runs `fn` for every item of an iterable or async iterable, each with a slot; gives the results in the order of the
+   * items. After a failure no further item starts and the call rejects with it, unless `stopOnError` is false.
+   *
+   * @example
+   * const pages = await sem.map(urls, (url) => fetch(url));
+   */
+  map<Item, T>(
+    items: Iterable<Item> | AsyncIterable<Item>,
+    fn: (item: Item, index: number) => T | Promise<T>,
+    options?: MapOptions,
+  ): Promise<Awaited<T>[]> {
+    return mapItems(this, this.#policy, items, fn, options);
   }
 
-  /** The same function, but each call holds a slot while it runs. */
+  /**
+   * The same function, but each call holds a slot while it runs.
+   *
+   * @throws {TypeError} if `fn` is not a function.
+   * @example
+   * const limitedFetch = sem.wrap(fetch);
+   */
   wrap<Args extends unknown[], T>(fn: (...args: Args) => T | Promise<T>): (...args: Args) => Promise<Awaited<T>> {
+    check("fn", callback, fn);
     return (...args) => this.run(() => fn(...args));
   }
 
-  /** Releases by `slot.id`. `true` only if that id held a slot. */
+  /** Releases the slot that has this `slot.id`. Returns `true` only if that id held a slot. */
   release(id: string): boolean {
     return this.#current.context.byId.get(id)?.release() ?? false;
   }
 
-  /** Growing serves waiters at once. Shrinking evicts nobody, but refuses waiters that have become too wide. */
+  /**
+   * Growing serves waiters at once. Shrinking evicts nobody; waiters that have become too wide reject with `RangeError`.
+   *
+   * @throws {RangeError} if `slots` is not an integer from 1 up or `Infinity`.
+   */
   resize(slots: number): void {
-    check("slots", slots, 1);
+    check("slots", SLOTS, slots);
     this.#current.resize(slots, this.#policy);
   }
 
-  /** Waiters and later acquires reject with `ClosedError`; holders may still release. A string is its message. */
+  /**
+   * Rejects everybody who waits, and leaves the semaphore usable: with the reason itself, by default an `AbortError`.
+   *
+   * @example
+   * sem.clear(new Error("the user left"));
+   */
+  clear(reason: unknown = new DOMException("The semaphore was cleared", "AbortError")): void {
+    this.#current.clear(reason);
+  }
+
+  /**
+   * Waiters and later acquires reject with `ClosedError`; holders may still release. The reason becomes the `cause` of
+   * that error, and its message if it is a string. Calling it again changes nothing.
+   */
   close(reason?: unknown): void {
     this.#current.close(this.#policy, reason);
   }
@@ -111,6 +199,7 @@ export class Semaphore {
     return new Promise((resolve) => (inUse > 0 ? context.onIdle.push(resolve) : resolve()));
   }
 
+  /** Use now, and what was counted since the beginning. */
   stats(): SemaphoreStats {
     return statsOf(this.#current);
   }
@@ -128,7 +217,13 @@ export class Semaphore {
   }
 }
 
-/** One at a time. */
+/**
+ * A `Semaphore` with one slot.
+ *
+ * @example
+ * const lock = new Mutex();
+ * await lock.run(() => writeFile(path, text));
+ */
 export class Mutex extends Semaphore {
   constructor(options?: SemaphoreOptions) {
     super(1, options);

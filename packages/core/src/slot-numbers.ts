@@ -1,18 +1,29 @@
 /**
  * Numbers for held slots: 1, 2, 3 … unique among those held at one moment, handed out on demand.
  *
- * I1  No number is out twice: each up to the highest is either out or in the list of those given back.
+ * I1  No number is out twice: each up to the highest is either out, or free, or free but beyond the capacity.
  * I2  As long as no more are out than the capacity, every number taken is at most the capacity, after a shrink too.
+ *
+ * Cost: O(1), amortised: after a shrink each number that is too high is set aside once; growing brings them back.
  */
 export class SlotNumbers {
   #highest = 0;
+  #capacity = Infinity;
   /** The last one given back goes out first. */
-  readonly #free: number[] = [];
+  #free: number[] = [];
+  #beyond: number[] = [];
 
   take(capacity: number): number {
-    // Only after a shrink is the last one not the one.
-    const at = this.#free.findLastIndex((number) => number <= capacity);
-    return at < 0 ? ++this.#highest : (this.#free.splice(at, 1)[0] as number);
+    if (capacity > this.#capacity) {
+      this.#free = this.#beyond.concat(this.#free);
+      this.#beyond = [];
+    }
+    this.#capacity = capacity;
+    for (let number = this.#free.pop(); number !== undefined; number = this.#free.pop()) {
+      if (number <= capacity) return number;
+      this.#beyond.push(number);
+    }
+    return ++this.#highest;
   }
 
   giveBack(number: number): void {

@@ -11,7 +11,8 @@
 import type { Deadline } from "./deadlines.ts";
 import type { Gate } from "./gate.ts";
 import type { Link, LinkedList } from "./linked-list.ts";
-import { check, type Policy } from "./policy.ts";
+import { check, numberFrom } from "./options.ts";
+import type { Policy } from "./policy.ts";
 
 export interface Slot extends Disposable {
   /** Unique and unguessable. */
@@ -32,6 +33,8 @@ export interface Slot extends Disposable {
 
 /** `Symbol.dispose`, for hosts that have none yet: a polyfill that comes later will use the same. */
 export const dispose: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symbol.dispose") as typeof Symbol.dispose);
+
+const TTL = numberFrom(1);
 
 export class HeldSlot implements Slot, Deadline {
   /** For the library only, as is all else that the type `Slot` does not have. */
@@ -100,7 +103,7 @@ export class HeldSlot implements Slot, Deadline {
   }
 
   renew(ttlMs: number = this.policy?.ttlMs ?? Infinity): boolean {
-    check("ttlMs", ttlMs, 1);
+    check("ttlMs", TTL, ttlMs);
     const { context } = this.gate;
     this.isMarked = true;
     if (!this.released) context.time(this, ttlMs, context.clock.now());

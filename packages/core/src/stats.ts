@@ -1,6 +1,7 @@
 import type { Gate } from "./gate.ts";
 import type { Counters } from "./gate-context.ts";
 
+/** What `Semaphore.stats()` gives. */
 export interface SemaphoreStats extends Counters {
   readonly name: string | undefined;
   readonly capacity: number;
@@ -10,9 +11,9 @@ export interface SemaphoreStats extends Counters {
   readonly percent: number;
 }
 
-export function statsOf({ key, capacity, inUse, waiting, context }: Gate): SemaphoreStats {
+export function statsOf({ name, capacity, inUse, waiting, context }: Gate): SemaphoreStats {
   return {
-    name: key as string | undefined,
+    name,
     capacity,
     inUse,
     waiting,

@@ -31,6 +31,8 @@ export class Ticket extends HeldSlot {
   declare at: Gate | undefined;
   /** In the queue there, if it is. */
   declare position: number | undefined;
+  /** Taken where the wait began, with `traceTimeouts`. */
+  declare trace: Error | undefined;
 
   constructor(gate: Gate, policy: Policy, width: number) {
     super(gate, width);
@@ -44,25 +46,28 @@ export class Ticket extends HeldSlot {
   }
 
   override due(now: number): void {
-    const { at, policy, sinceAt } = this;
-    const { name: semaphore, abortOnExpiry } = policy;
+    const { at, policy, sinceAt, gate } = this;
     const heldMs = now - sinceAt;
-    if (at) return at.refuse(this, "timedOut", timeoutError(semaphore, heldMs, at.waiting - 1));
+    if (at) return at.refuse(this, "timedOut", this.#timeoutError(at, heldMs));
+    const { name: semaphore, abortOnExpiry } = policy;
+    const { key } = gate;
     super.due(now);
-    if (abortOnExpiry) this.aborter.abort(new SlotExpiredError({ semaphore, heldMs }));
+    if (abortOnExpiry) this.aborter.abort(new SlotExpiredError({ semaphore, key, heldMs }));
+  }
+
+  /**
+   * Without a stack of its own: that would show our timer and not who waited, and taking it is four fifths of what a
+   * timeout costs (W4). `Reflect.set` because the limit of a hardened host cannot be set; there the stack is taken.
+   */
+  #timeoutError(at: Gate, waitedMs: number): AcquireTimeoutError {
+    const { policy, trace } = this;
+    const limit: unknown = Reflect.get(Error, STACK_LIMIT);
+    Reflect.set(Error, STACK_LIMIT, 0);
+    const error = new AcquireTimeoutError({ ...at.met(policy, at.waiting - 1), waitedMs });
+    Reflect.set(Error, STACK_LIMIT, limit);
+    if (trace?.stack) error.stack = trace.stack.replace(/^.*/, () => String(error));
+    return error;
   }
 }
 
 const STACK_LIMIT = "stackTraceLimit";
-
-/**
- * Without a stack: it would show our timer and not who waited, and taking it is four fifths of what a timeout costs
- * (W4). `Reflect.set` because the limit of a hardened host cannot be set; there the stack is taken.
- */
-function timeoutError(semaphore: string | undefined, waitedMs: number, waiting: number): AcquireTimeoutError {
-  const limit: unknown = Reflect.get(Error, STACK_LIMIT);
-  Reflect.set(Error, STACK_LIMIT, 0);
-  const error = new AcquireTimeoutError({ semaphore, waitedMs, waiting });
-  Reflect.set(Error, STACK_LIMIT, limit);
-  return error;
-}

@@ -1,4 +1,4 @@
-import { ClosedError } from "slotkeeper";
+import { ClosedError, type KeyedSemaphore } from "slotkeeper";
 import { settled } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
 import { outcome } from "./outcome.ts";
@@ -230,6 +230,46 @@ describe("KeyedSemaphore", () => {
     keyed.sweep(0);
     expect(keyed.stats()).toMatchObject({ name: "users", keys: 2, inUse: 2, waiting: 0, acquired: 3, released: 1 });
     for (const slot of slots) slot.release();
+    keyed.close();
+  });
+});
+
+describe("the gate of an idle key", () => {
+  test("serves the next key, and a late release of the one before frees nothing of it", async () => {
+    const keyed = world().keyed(1);
+    const first = await keyed.acquire("a");
+    first.release();
+    const second = await keyed.acquire("b");
+    expect([first.release(), first.renew(), first.number, keyed.inUse]).toEqual([false, false, 0, 1]);
+    expect(keyed.tryAcquire("b")).toBeUndefined();
+    const again = keyed.tryAcquire("a");
+    expect(again?.released).toBe(false);
+    again?.release();
+    second.release();
+    expect(keyed.size).toBe(2);
+    expect([keyed.sweep(0), keyed.size]).toEqual([2, 0]);
+  });
+
+  test("that an onEvent takes inside a release never splits a key in two", async () => {
+    let isInside = false;
+    const keyed: KeyedSemaphore = world().keyed(1, {
+      onEvent: ({ type, key }) => {
+        if (type !== "aborted" || isInside) return;
+        isInside = true;
+        for (const other of ["x", "y", key as string]) keyed.tryAcquire(other)?.release();
+        isInside = false;
+      },
+    });
+    const held = await keyed.acquire("a");
+    const controller = new AbortController();
+    const waiter = outcome(keyed.acquire("a", { signal: controller.signal }));
+    held.release();
+    await settled();
+    waiter.value.release();
+    const slot = await keyed.acquire("x");
+    await keyed.acquire("a", { signal: AbortSignal.abort("no") }).catch(() => {});
+    expect([keyed.tryAcquire("x"), keyed.inUse]).toEqual([undefined, 1]);
+    slot.release();
     keyed.close();
   });
 });

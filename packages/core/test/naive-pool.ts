@@ -170,12 +170,17 @@ export class NaivePool<K> {
       tier.holders.push(ask);
       return true;
     } else if (ask.timeoutAt <= this.now) this.#fail(ask, "timed out", "timedOut", tier);
-    else if (tier.queue.length >= this.#options.maxWaiters) this.#fail(ask, "queue full", "rejected", tier);
+    else if (this.#crowdOf(tier) >= this.#options.maxWaiters) this.#fail(ask, "queue full", "rejected", tier);
     else {
       tier.queue.push(ask);
       this.fates.set(ask.id, "waiting");
     }
     return false;
+  }
+
+  /** Of keys on their own each has its queue; a pool has one bound for all that wait. */
+  #crowdOf({ queue }: Tier<K>): number {
+    return this.#options.anyKey ? queue.length : this.waiting;
   }
 
   #enterGlobal(ask: Ask<K>): void {

@@ -320,7 +320,7 @@ describe("the rest of the contract", () => {
   });
 
   test("a waiter that was admitted is not refused by the hand-over from its key to the global limit", async () => {
-    const pool = world().pool({ max: 1, maxPerKey: 1, maxWaiters: 1 });
+    const pool = world().pool({ max: 1, maxPerKey: 1, maxWaiters: 2 });
     const held = await pool.acquire("a");
     const sameKey = outcome(pool.acquire("a"));
     const otherKey = outcome(pool.acquire("b"));
@@ -333,6 +333,22 @@ describe("the rest of the contract", () => {
     if (status === "fulfilled") sameKey.value.release();
     pool.close();
     expect(status).toBe("fulfilled");
+  });
+
+  test("maxWaiters counts all who wait, for whichever key and in whichever stage, once", async () => {
+    const pool = world().pool({ max: 1, maxPerKey: 1, maxWaiters: 2, name: "uploads" });
+    const held = await pool.acquire("a");
+    const waiters = [outcome(pool.acquire("a")), outcome(pool.acquire("b"))];
+    for (const key of ["a", "b", "c", undefined]) {
+      await expect(pool.acquire(key)).rejects.toMatchObject({ code: "QUEUE_FULL" });
+    }
+    held.release();
+    await settled();
+    expect(waiters.map(({ status }) => status)).toEqual(["pending", "fulfilled"]);
+    waiters[1]?.value.release();
+    await settled();
+    waiters[0]?.value.release();
+    pool.close();
   });
 
   test("a width beyond either limit is a RangeError at once, and takes nothing", async () => {

@@ -1,6 +1,8 @@
+import "./work-done.ts";
 import { settled } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
 import { outcome } from "./outcome.ts";
+import { growthOf } from "./work-done.ts";
 import { useWorld } from "./world.ts";
 
 const world = useWorld();
@@ -123,6 +125,23 @@ describe("number", () => {
     expect(old.number).not.toBe(1);
     expect(slot.number).toBe(1);
     slot.release();
+  });
+
+  test("after a shrink a number costs the same however many are beyond the capacity", async () => {
+    const growth = await growthOf(200, (size) => {
+      const sem = world().semaphore(size);
+      const slots = Array.from({ length: size }, () => sem.tryAcquire());
+      for (const slot of slots) expect(slot?.number).toBeLessThanOrEqual(size);
+      // The low ones last: those beyond the capacity are on top.
+      for (const slot of slots) slot?.release();
+      sem.resize(1);
+      for (let round = 0; round < size; round++) {
+        const slot = sem.tryAcquire();
+        expect(slot?.number).toBe(1);
+        slot?.release();
+      }
+    });
+    expect(growth).toBeLessThan(1.2);
   });
 
   test("after a shrink and a drain numbers are again at most the capacity", async () => {

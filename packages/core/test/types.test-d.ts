@@ -88,6 +88,12 @@ test("keys have the type that was asked for, string unless said otherwise", () =
   void pool.acquire();
   void new KeyedSemaphore(1).acquire("key");
   // @ts-expect-error Every slot of a keyed semaphore is of some key.
+  void new KeyedSemaphore(1).acquire();
+  // @ts-expect-error Also a slot that is asked for in passing.
+  void new KeyedSemaphore(1).tryAcquire();
+  // @ts-expect-error A keyed semaphore has no limit of all.
+  new KeyedSemaphore(1).resize({ max: 1 });
+  // @ts-expect-error Every slot of a keyed semaphore is of some key.
   void keyed.acquire();
 });
 
@@ -105,10 +111,15 @@ test("error codes are literals and fields are typed", () => {
 
 test("isSlotkeeperError narrows, and the code then tells the class apart", () => {
   const caught: unknown = undefined;
-  if (isSlotkeeperError(caught)) expectTypeOf(caught).toEqualTypeOf<SlotkeeperError>();
-  const known = caught as AcquireTimeoutError | QueueFullError | ClosedError;
-  if (known.code === "ACQUIRE_TIMEOUT") expectTypeOf(known).toEqualTypeOf<AcquireTimeoutError>();
-  if (known.code === "CLOSED") expectTypeOf(known).toEqualTypeOf<ClosedError>();
+  if (isSlotkeeperError(caught)) {
+    expectTypeOf(caught).toExtend<SlotkeeperError>();
+    if (caught.code === "ACQUIRE_TIMEOUT") expectTypeOf(caught).toEqualTypeOf<AcquireTimeoutError>();
+    if (caught.code === "CLOSED") expectTypeOf(caught).toEqualTypeOf<ClosedError>();
+    if (caught.code === "QUEUE_FULL") expectTypeOf(caught.waiting).toEqualTypeOf<number>();
+    if (caught.code === "DEADLOCK") expectTypeOf(caught.retryable).toEqualTypeOf<boolean>();
+    // @ts-expect-error No error has this code.
+    if (caught.code === "NO_SUCH_CODE") return;
+  }
 });
 
 test("statistics and events have the fields of the contract", () => {

@@ -23,6 +23,7 @@ import { accountOf, type LifeAccount } from "./session-lives.ts";
  */
 
 const LIMITS = { maxSlotPerHost: 2, maxSlotPerIp: 1 };
+// Every run draws new plans; fast-check prints the seed and path of one that fails.
 // Tiny times: what a caller that vanished leaves behind ends by itself before a test's patience does.
 const QUEUE = {
   ...LIMITS,
@@ -306,7 +307,7 @@ describe("sessions over real HTTP", () => {
     timeout: PATIENCE_MS,
   }, async () => {
     const property = fc.asyncProperty(callersWho(STEPS), async (plan) => live(await Lives.start(), plan));
-    await fc.assert(property, { numRuns: 12, seed: 5, endOnFailure: true });
+    await fc.assert(property, { numRuns: 12, endOnFailure: true });
   });
 
   it("do so too through restarts on the journal, graceful and not (P1–P4)", { timeout: PATIENCE_MS }, async () => {
@@ -318,7 +319,8 @@ describe("sessions over real HTTP", () => {
       await live(lives, plan);
       restarts += lives.restarts;
     });
-    await fc.assert(property, { numRuns: 10, seed: 6, endOnFailure: true });
-    expect(restarts).toBeGreaterThan(10);
+    await fc.assert(property, { numRuns: 10, endOnFailure: true });
+    // Of some 45: plans are drawn anew each time.
+    expect(restarts).toBeGreaterThan(0);
   });
 });

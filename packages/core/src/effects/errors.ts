@@ -3,7 +3,7 @@
  * a `TypeError` or `RangeError` at the yield. `docs/reference/errors-effects.md` lists the same table; a test compares
  * the two both ways. The library's own factory is not used: it makes the message of the fields, to be small.
  */
-import { SlotkeeperError } from "../errors.ts";
+import { type EffectErrorCode, SlotkeeperError } from "../errors.ts";
 import type { DeadlockReport } from "./deadlock-report.ts";
 
 /** Every code of `slotkeeper/effects`, the class that carries it, and whether the same call may succeed later. */
@@ -13,7 +13,7 @@ export const EFFECT_ERROR_CODES = {
   PROMISE_SETTLED: { class: "PromiseSettledError", retryable: false },
   STEP_LIMIT: { class: "StepLimitError", retryable: false },
   TASK_CANCELLED: { class: "TaskCancelledError", retryable: false },
-} as const satisfies Record<string, { class: string; retryable: boolean }>;
+} as const satisfies Record<EffectErrorCode, { class: string; retryable: boolean }>;
 
 type Codes = typeof EFFECT_ERROR_CODES;
 type ErrorClass<Code extends keyof Codes> = abstract new (

@@ -5,8 +5,9 @@
  * error and the shortest log found are printed. `simulate(program, { seed })` repeats the failing run, `simulate(program,
  * { replay })` the shortest one. Finding nothing proves nothing, but says how hard it was looked for.
  */
+
+import { callback, checkOptions, integer, integerFrom } from "../options.ts";
 import type { Program } from "./effect.ts";
-import { aCount, aFunction, anInteger, checkOptions } from "./options.ts";
 import type { Ending, FailedRun, SimulationResult } from "./outcome.ts";
 import type { Resolver } from "./outside-wait.ts";
 import { describe } from "./program.ts";
@@ -57,12 +58,12 @@ export interface Exploration {
 }
 
 const rules = {
-  runs: aCount,
-  check: aFunction,
-  seed: anInteger,
-  maxSteps: aCount,
-  resolver: aFunction,
-  print: aFunction,
+  runs: integerFrom(1),
+  check: callback,
+  seed: integer,
+  maxSteps: integerFrom(1),
+  resolver: callback,
+  print: callback,
 };
 const { resolver: _, ...asyncRules } = rules;
 
@@ -70,7 +71,7 @@ const SHRINKING_RUNS = 2_000;
 
 /** Runs a function's program under `runs` seeds. The function is called anew for each: state belongs inside it. */
 export function explore<T>(program: () => Program<T>, options: ExploreOptions<T> = {}): Exploration {
-  checkOptions("explore", options, rules);
+  checkOptions(options, rules);
   const search = searchOf(program, options);
   const runOptions = { maxSteps: maxStepsOf(options), ...(options.resolver && { resolver: options.resolver }) };
   let step = search.next();
@@ -78,12 +79,39 @@ export function explore<T>(program: () => Program<T>, options: ExploreOptions<T>
   return step.value;
 }
 
+/**
+ * As `explore`, but throws what it found: for tests, where a result that nobody looks at would pass.
+ *
+ * @throws {Error} if a run failed. Its message is the report, its `cause` the failing run's error.
+ * @example
+ * test("never two inside", () => {
+ *   exploreOrThrow(program, { runs: 1_000, check: ({ value }) => value <= 1 });
+ * });
+ */
+export function exploreOrThrow<T>(program: () => Program<T>, options: ExploreOptions<T> = {}): Exploration {
+  return orThrow(explore(program, { print: () => {}, ...options }));
+}
+
+/** As `exploreOrThrow`, for programs that wait for real promises (`simulateAsync`). */
+export async function exploreAsyncOrThrow<T>(
+  program: Extract<AsyncProgram<T>, (...args: never[]) => unknown>,
+  options: Omit<ExploreOptions<T>, "resolver"> = {},
+): Promise<Exploration> {
+  return orThrow(await exploreAsync(program, { print: () => {}, ...options }));
+}
+
+function orThrow(exploration: Exploration): Exploration {
+  const { failure } = exploration;
+  if (failure !== undefined) throw new Error(failure.report, { cause: failure.error });
+  return exploration;
+}
+
 /** As `explore`, for programs that wait for real promises (`simulateAsync`). */
 export async function exploreAsync<T>(
   program: Extract<AsyncProgram<T>, (...args: never[]) => unknown>,
   options: Omit<ExploreOptions<T>, "resolver"> = {},
 ): Promise<Exploration> {
-  checkOptions("exploreAsync", options, asyncRules);
+  checkOptions(options, asyncRules);
   const search = searchOf(program, options);
   const runOptions = { maxSteps: maxStepsOf(options) };
   let step = search.next();

@@ -11,7 +11,15 @@ export {
   TaskCancelledError,
   type TaskRef,
 } from "./errors.ts";
-export { type Exploration, type ExploreOptions, explore, exploreAsync, type Failure } from "./explore.ts";
+export {
+  type Exploration,
+  type ExploreOptions,
+  explore,
+  exploreAsync,
+  exploreAsyncOrThrow,
+  exploreOrThrow,
+  type Failure,
+} from "./explore.ts";
 export type { FailedRun, LeakedPermits, SimulationResult } from "./outcome.ts";
 export type { PromiseRequest, PromiseSource, Resolver } from "./outside-wait.ts";
 export type { Future, PromiseHandle } from "./promise.ts";

@@ -1,5 +1,6 @@
 /** The operations that park the running task, or switch to another. */
 
+import { check, finiteFrom } from "../options.ts";
 import { deadSetFrom } from "./deadlock.ts";
 import { deadSetError } from "./deadlock-report.ts";
 import {
@@ -18,7 +19,6 @@ import {
 } from "./effect.ts";
 import { Group } from "./group.ts";
 import { answerTo } from "./kept-effects.ts";
-import { checkDuration } from "./options.ts";
 import { OutsideWait, type PromiseSource, type Resolver } from "./outside-wait.ts";
 import { perform } from "./perform.ts";
 import { describe, isProgram, toProgram } from "./program.ts";
@@ -27,6 +27,8 @@ import type { Scheduler } from "./scheduler.ts";
 import type { SemaphoreState } from "./semaphore.ts";
 import { PENDING, Settleable } from "./settleable.ts";
 import { PARKED, type ParkedOn, READY, RUNNING, SLEEP, type SpawnOptions, TaskNode, Timeout } from "./task.ts";
+
+const DURATION = finiteFrom(0);
 
 /**
  * True if the task goes on after all, with `result` and `throws` set. What it throws is thrown at the yield. It does not
@@ -104,7 +106,8 @@ function sleep(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>
     scheduler.ready.pushLast(task);
     return false;
   }
-  scheduler.timers.add(task, scheduler.now() + checkDuration("ms", ms));
+  check("ms", DURATION, ms);
+  scheduler.timers.add(task, scheduler.now() + (ms as number));
   return park(task, SLEEP);
 }
 

@@ -1,5 +1,6 @@
 /** The operations that need not park: done at once for the running task, or `PARK` with nothing changed. */
 import { AcquireTimeoutError } from "../errors.ts";
+import { boolean, checkOptions, finiteFrom, integer, string } from "../options.ts";
 import { cancelTask } from "./cancel.ts";
 import {
   ACQUIRE,
@@ -23,7 +24,6 @@ import {
   TRY_ACQUIRE,
   WAIT,
 } from "./effect.ts";
-import { aBoolean, aDuration, anInteger, aString, checkOptions } from "./options.ts";
 import { describe, toProgram } from "./program.ts";
 import { PromiseNode, settleableOf, unsettled } from "./promise.ts";
 import { PRIORITY_NORMAL } from "./ready-queue.ts";
@@ -70,14 +70,16 @@ export function perform(scheduler: Scheduler, task: TaskNode, effect: EffectNode
 
 function acquire(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): unknown {
   const semaphore = scheduler.semaphoreOf(effect.subject);
-  if (effect.detail !== undefined) checkOptions("acquireSemaphore", effect.detail, { timeoutMs: aDuration });
+  checkOptions(effect.detail as { timeoutMs?: number } | undefined, ACQUIRE_RULES);
   if (semaphore.available > 0) return semaphore.take(task);
   if ((effect.detail as { timeoutMs?: number } | undefined)?.timeoutMs !== 0) return PARK;
   throw timeoutOf(semaphore, 0);
 }
 
-export function timeoutOf({ name, waiting }: SemaphoreState, waitedMs: number): AcquireTimeoutError {
-  return new AcquireTimeoutError({ semaphore: name, waitedMs, waiting });
+export function timeoutOf(semaphore: SemaphoreState, waitedMs: number): AcquireTimeoutError {
+  const { name, permits: capacity, available, waiting } = semaphore;
+  const inUse = capacity - available;
+  return new AcquireTimeoutError({ semaphore: name, key: undefined, capacity, inUse, waiting, waitedMs });
 }
 
 /** Somebody waits only while nothing is available, so a free permit is never taken past a waiter. */
@@ -100,11 +102,12 @@ function log(scheduler: Scheduler, task: TaskNode, message: unknown): void {
   }
 }
 
-const spawnRules = { name: aString, priority: anInteger, daemon: aBoolean };
+const ACQUIRE_RULES = { timeoutMs: finiteFrom(0) };
+const spawnRules = { name: string, priority: integer, daemon: boolean };
 
 function spawn(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): unknown {
   const options = effect.detail as SpawnOptions | undefined;
-  if (options !== undefined) checkOptions("spawn", options, spawnRules);
+  if (options !== undefined) checkOptions(options, spawnRules);
   if ((options?.priority ?? PRIORITY_NORMAL) > task.priority) return PARK;
   return scheduler.spawn(toProgram(effect.subject as Runnable<unknown>, "program"), options);
 }
@@ -130,6 +133,6 @@ function createSemaphore(scheduler: Scheduler, effect: EffectNode<unknown>): Sem
   const permits = effect.subject as number;
   if (!Number.isSafeInteger(permits) || permits < 1) throw new RangeError("permits must be >= 1");
   const options = effect.detail as { name?: string } | undefined;
-  checkOptions("createSemaphore", options, { name: aString });
+  checkOptions(options, { name: string });
   return handleOf(new SemaphoreState(scheduler.nextSemaphoreId(), scheduler, permits, options?.name));
 }

@@ -19,11 +19,25 @@ export function resumeThrowing(program: Program<unknown>, error: unknown): Itera
 /** The generator of whatever can be run. `where` names the argument in the error. */
 export function toProgram<T>(source: Runnable<T>, where: string): Program<T> {
   const program: unknown = typeof source === "function" ? source() : source;
-  if (isGenerator<T>(program)) return program;
+  if (isGenerator<T>(program)) return firstUse(program, where);
   if (program instanceof EffectNode || isProgram<T>(program)) return delegateTo(program as Effect<T>);
   throw new TypeError(
     `Expected \`${where}\` to be a generator, a function that returns one, or an effect, got ${describe(program)}`,
   );
+}
+
+/** On a generator that a run has taken. A property and not a `WeakSet`: tasks are many (E1). */
+const TAKEN = Symbol("slotkeeper.taken");
+
+/** A generator runs once: a second run would find nothing left to do, and end at once with `undefined`. */
+function firstUse<T>(program: Program<T> & { [TAKEN]?: true }, where: string): Program<T> {
+  if (program[TAKEN] === true) {
+    throw new TypeError(
+      `Expected \`${where}\` to be a generator that has not run, got one that has: call its function again, or pass the function`,
+    );
+  }
+  program[TAKEN] = true;
+  return program;
 }
 
 /** For effects, and for generators that are not the language's own (down-levelled, or of another realm). */

@@ -7,10 +7,10 @@
  *     after a number of turns in a new microtask. (A single task that never parks does starve it: it is cooperative.)
  */
 import { type Clock, realClock } from "../clock.ts";
+import { anyObject, callback, checkOptions, string } from "../options.ts";
 import type { Runnable } from "./effect.ts";
 import type { TaskRef } from "./errors.ts";
 import { standstill, unwind } from "./lifecycle.ts";
-import { aFunction, anObject, aString, checkOptions } from "./options.ts";
 import { endingOf, type FailedRun, type SimulationResult } from "./outcome.ts";
 import { toProgram } from "./program.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -30,12 +30,12 @@ export interface RunOptions<T> {
 }
 
 const runRules = {
-  signal: anObject,
-  clock: anObject,
-  onLog: aFunction,
-  onEnd: aFunction,
-  onUnhandled: aFunction,
-  name: aString,
+  signal: anyObject,
+  clock: anyObject,
+  onLog: callback,
+  onEnd: callback,
+  onUnhandled: callback,
+  name: string,
 };
 
 /** The longest delay hosts keep; a longer sleep takes several timers. */
@@ -46,7 +46,7 @@ const TURNS_PER_MICROTASK = 16_384;
 
 export function run<T>(program: Runnable<T>, options: RunOptions<T> = {}): Promise<T> {
   return new Promise((resolve, reject) => {
-    checkOptions("run", options, runRules);
+    checkOptions(options, runRules);
     const { signal } = options;
     if (signal?.aborted === true) return reject(signal.reason);
     const driver = new RealTimeDriver(program, options, resolve, reject);

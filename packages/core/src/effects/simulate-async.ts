@@ -11,8 +11,8 @@
  * It does not wait for anything real: a promise that needs a host timer or I/O looks like one that is never settled.
  */
 import type { Clock } from "../clock.ts";
+import { checkOptions } from "../options.ts";
 import type { Program, Runnable } from "./effect.ts";
-import { checkOptions } from "./options.ts";
 import { type Ending, endingOf, type SimulationResult } from "./outcome.ts";
 import type { ChoiceSource } from "./random.ts";
 import { choicesOf, type SimulateOptions, simulateRules } from "./simulate.ts";
@@ -37,7 +37,7 @@ export async function simulateAsync<T>(
   program: AsyncProgram<T>,
   options: SimulateAsyncOptions = {},
 ): Promise<SimulationResult<T>> {
-  checkOptions("simulateAsync", options, asyncRules);
+  checkOptions(options, asyncRules);
   const ending = await simulateAsyncToEnd(program, options, choicesOf(options));
   if (ending.failed) throw (ending.result as { error?: unknown }).error;
   return ending.result as SimulationResult<T>;

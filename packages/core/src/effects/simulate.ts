@@ -7,9 +7,10 @@
  *     highest priority that runs next is chosen pseudo-randomly.
  * I3  The same program, seed and options give the same run, to the step.
  */
+
+import { anyObject, callback, checkOptions, integer, integerFrom, string } from "../options.ts";
 import type { Runnable } from "./effect.ts";
 import type { TaskRef } from "./errors.ts";
-import { aCount, aFunction, anInteger, anObject, aString, checkOptions } from "./options.ts";
 import { type Ending, endingOf, type SimulationResult } from "./outcome.ts";
 import type { Resolver } from "./outside-wait.ts";
 import { type ChoiceSource, ReplayedChoices, SeededChoices } from "./random.ts";
@@ -33,18 +34,18 @@ export interface SimulateOptions {
 }
 
 export const simulateRules = {
-  seed: anInteger,
-  replay: anObject,
-  maxSteps: aCount,
-  resolver: aFunction,
-  onLog: aFunction,
-  onUnhandled: aFunction,
-  name: aString,
+  seed: integer,
+  replay: anyObject,
+  maxSteps: integerFrom(1),
+  resolver: callback,
+  onLog: callback,
+  onUnhandled: callback,
+  name: string,
 };
 
 /** Runs the program in virtual time, to its end, and returns what there is to know; throws what the program throws. */
 export function simulate<T>(program: Runnable<T>, options: SimulateOptions = {}): SimulationResult<T> {
-  checkOptions("simulate", options, simulateRules);
+  checkOptions(options, simulateRules);
   const ending = simulateToEnd(program, options, choicesOf(options));
   if (ending.failed) throw (ending.result as { error?: unknown }).error;
   return ending.result as SimulationResult<T>;

@@ -1,5 +1,6 @@
 import { type Clock, realClock } from "../clock.ts";
-import { AcquireTimeoutError, ClosedError, QueueFullError } from "../errors.ts";
+import { AcquireTimeoutError, ClosedError, type Met, QueueFullError } from "../errors.ts";
+import { callback, check } from "../options.ts";
 import { AsyncWaits, waitAsync } from "./async-wait.ts";
 import { Attachment } from "./attachment.ts";
 import { mayBlock, sharedNow } from "./host.ts";
@@ -45,6 +46,11 @@ export class SharedSemaphore {
   #mayBlock: boolean | undefined;
 
   private constructor(memory: Memory, identity: Identity, clock: Clock | undefined) {
+    if (!(memory instanceof Memory)) {
+      throw new TypeError(
+        "Expected a SharedSemaphore to be made by `SharedSemaphore.create` or `attach`, not by `new`",
+      );
+    }
     this.handle = { type: HANDLE_TYPE, buffer: memory.buffer };
     this.#clock = clock ?? threadClock;
     const time = clock === undefined ? threadClock : { now: () => clock.now(), wallNow: () => clock.now() };
@@ -120,6 +126,7 @@ export class SharedSemaphore {
 
   /** Runs the work with a slot, and gives it back whatever happens. */
   async run<T>(work: (slot: SharedSlot) => T | Promise<T>, options?: SharedAcquireOptions): Promise<Awaited<T>> {
+    check("work", callback, work);
     const slot = await this.acquire(options);
     try {
       options?.signal?.throwIfAborted();
@@ -203,11 +210,15 @@ export class SharedSemaphore {
   }
 
   #queueFullError(): QueueFullError {
-    return new QueueFullError({ semaphore: undefined, waiting: this.#attachment.queue.estimate() });
+    return new QueueFullError(this.#met);
+  }
+
+  get #met(): Met {
+    const { capacity, inUse } = this;
+    return { semaphore: undefined, key: undefined, capacity, inUse, waiting: this.#attachment.queue.estimate() };
   }
 
   #timeoutError(startedAt: number): AcquireTimeoutError {
-    const waitedMs = this.#clock.now() - startedAt;
-    return new AcquireTimeoutError({ semaphore: undefined, waitedMs, waiting: this.#attachment.queue.estimate() });
+    return new AcquireTimeoutError({ ...this.#met, waitedMs: this.#clock.now() - startedAt });
   }
 }

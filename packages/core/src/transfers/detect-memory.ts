@@ -10,8 +10,9 @@
  * Sources: the kernel's documents on control groups ("memory.max", "memory.limit_in_bytes"), proc(5) on
  * /proc/self/cgroup.
  */
+
+import { finiteFrom } from "../options.ts";
 import { type Environment, EnvironmentReader } from "./environment.ts";
-import { finiteFrom } from "./fields.ts";
 import { hostEnvironment, hostMemory, type MemoryProbe } from "./memory-probe.ts";
 
 export type MemorySource =

@@ -1,5 +1,6 @@
 /** Environment variables as values. What is malformed is a problem that names the variable, never a default. */
-import { Problems, type Rule, shown } from "./fields.ts";
+import { type Rule, shown } from "../options.ts";
+import { Problems } from "../problems.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -13,7 +13,8 @@
  * It promises nothing about peaks shorter than its period.
  */
 import { type Clock, keepAlive } from "../clock.ts";
-import { numberFrom, type Problems, type Rule, type Rules, timerMs } from "./fields.ts";
+import { numberFrom, type Rule, type Rules, timerMs } from "../options.ts";
+import type { Problems } from "../problems.ts";
 import type { Pressure } from "./governed-limit.ts";
 
 export interface GovernorOptions {

@@ -1,17 +1,18 @@
 /** What the limits of media transfers are made from: the settings, their defaults, their variables, what is refused. */
-import { type MemorySource, memoryFrom } from "./detect-memory.ts";
-import { type Environment, EnvironmentReader } from "./environment.ts";
+
 import {
   boolean,
   finiteFrom,
   integerFrom,
   numberWithin,
   objectWith,
-  type Problems,
   positiveNumber,
   type Rule,
   type Rules,
-} from "./fields.ts";
+} from "../options.ts";
+import type { Problems } from "../problems.ts";
+import { type MemorySource, memoryFrom } from "./detect-memory.ts";
+import { type Environment, EnvironmentReader } from "./environment.ts";
 import { hostEnvironment, hostMemory, type MemoryProbe } from "./memory-probe.ts";
 
 export interface MediaSettings {

@@ -15,7 +15,7 @@
  * 8 GB and 40 %: 30 and 60; 16 GB and 30 %: 50 and 100). It promises nothing about memory that is used by others: see
  * the governor.
  */
-import { Problems } from "./fields.ts";
+import { Problems } from "../problems.ts";
 import { CONFIG_RULES, expectMemory, type MediaConfig, type MediaSettings, resolveSettings } from "./media-config.ts";
 
 /** So many at a time. */

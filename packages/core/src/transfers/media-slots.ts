@@ -8,10 +8,11 @@
  */
 import { realClock } from "../clock.ts";
 import type { SemaphoreEvent } from "../events.ts";
+import { callback, objectWith, type Rules } from "../options.ts";
+import { Problems } from "../problems.ts";
 import type { Work } from "../run-with-slot.ts";
 import type { Slot } from "../slot.ts";
 import { BYTES_PER_GB } from "./detect-memory.ts";
-import { callback, objectWith, Problems, type Rules } from "./fields.ts";
 import { callForeign } from "./foreign-call.ts";
 import type { Pressure } from "./governed-limit.ts";
 import { expectGovernor, Governor, type GovernorOptions, type GovernorState } from "./governor.ts";

@@ -1,25 +1,11 @@
 /** A `SlotPool` as transfers use one: its keys are users, and what it is asked is checked. No waiting or counting here. */
+import { KEYED_RULES, type KeyedOptions, type SlotPoolStats } from "../keyed-slots.ts";
+import { abortSignal, callback, misfit, numberFrom, type Rules, string, timerMs } from "../options.ts";
 import type { AcquireOptions } from "../policy.ts";
+import { Problems } from "../problems.ts";
 import type { Work } from "../run-with-slot.ts";
 import type { Slot } from "../slot.ts";
-import {
-  type KeyedOptions,
-  SlotPool,
-  type SlotPoolLimits,
-  type SlotPoolOptions,
-  type SlotPoolStats,
-} from "../slot-pool.ts";
-import {
-  boolean,
-  callback,
-  countFrom,
-  numberFrom,
-  objectWith,
-  Problems,
-  type Rules,
-  string,
-  timerMs,
-} from "./fields.ts";
+import { SlotPool, type SlotPoolLimits, type SlotPoolOptions } from "../slot-pool.ts";
 
 /** What every pool of transfers can be told. Its name is the kind of transfer, and is shown in events and errors. */
 export type TransferPoolOptions = Omit<KeyedOptions, "name">;
@@ -27,21 +13,10 @@ export type TransferPoolOptions = Omit<KeyedOptions, "name">;
 /** A transfer takes one slot, never several: so there is no `width`. */
 export type TransferOptions = Omit<AcquireOptions, "width">;
 
-export const POOL_RULES: Rules<TransferPoolOptions> = {
-  ttlMs: numberFrom(1),
-  acquireTimeoutMs: numberFrom(0),
-  abortOnExpiry: boolean,
-  maxWaiters: countFrom(0),
-  idleMs: numberFrom(0),
-  sweepEveryMs: timerMs,
-  clock: objectWith("now", "setTimer", "clearTimer"),
-  onEvent: callback,
-};
+const { name: _, ...rules } = KEYED_RULES;
+export const POOL_RULES: Rules<TransferPoolOptions> = { ...rules, sweepEveryMs: timerMs };
 
-const ACQUIRE_RULES: Rules<TransferOptions> = {
-  signal: objectWith("addEventListener", "removeEventListener"),
-  timeoutMs: numberFrom(0),
-};
+const ACQUIRE_RULES: Rules<TransferOptions> = { signal: abortSignal, timeoutMs: numberFrom(0) };
 
 export class TransferPool {
   readonly #pool: SlotPool;
@@ -65,7 +40,7 @@ export class TransferPool {
   }
 
   run<T>(user: string | undefined, work: Work<T>, options?: TransferOptions): Promise<Awaited<T>> {
-    const error = this.#misuse(user, options);
+    const error = this.#misuse(user, options) ?? misfit("work", callback, work);
     return error === undefined ? this.#pool.run(user, work, options) : Promise.reject(error);
   }
 

@@ -10,9 +10,11 @@
  *
  * All of it is `SlotPool`'s doing; here it gets the names of the trade.
  */
+
+import { integerFrom, type Rules } from "../options.ts";
+import { Problems } from "../problems.ts";
 import type { Work } from "../run-with-slot.ts";
 import type { Slot } from "../slot.ts";
-import { integerFrom, Problems, type Rules } from "./fields.ts";
 import { POOL_RULES, type TransferOptions, TransferPool, type TransferPoolOptions } from "./transfer-pool.ts";
 
 export interface TransferSlotsOptions extends TransferPoolOptions {

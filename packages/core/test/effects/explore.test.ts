@@ -8,6 +8,8 @@ import {
   delay,
   explore,
   exploreAsync,
+  exploreAsyncOrThrow,
+  exploreOrThrow,
   fromPromise,
   gather,
   log,
@@ -227,7 +229,7 @@ describe("explore", () => {
   });
 
   it.each([{ runs: 0 }, { check: 5 }, { run: 5 }])("refuses the options %j", (options) => {
-    expect(() => explore(lostWakeUp, options as never)).toThrow(TypeError);
+    expect(() => explore(lostWakeUp, options as never)).toThrow(/^(Expected|Unknown)/);
   });
 
   it("refuses a generator: it can run only once", () => {
@@ -275,5 +277,23 @@ describe("exploreAsync", () => {
     expect(found.log).toContain("2 inside");
     const again = await exploreAsync(brokenHandOver, { runs: 500, check: ({ value }) => value === 1, print: silent });
     expect(again.failure).toEqual(found.failure);
+  });
+});
+
+describe("exploreOrThrow", () => {
+  it("throws what explore only returns, with the report as its message and the error as its cause", async () => {
+    const options = { runs: 500 };
+    expect(() => exploreOrThrow(lostWakeUp, options)).toThrow(/Repeat the failing run with \{ seed: \d+ \}/);
+    try {
+      exploreOrThrow(lostWakeUp, options);
+    } catch (error) {
+      expect((error as Error).cause).toBeInstanceOf(DeadlockError);
+    }
+    const never = { runs: 3, check: () => false };
+    await expect(exploreAsyncOrThrow(function* () {}, never)).rejects.toThrow("3 of 3 runs failed");
+  });
+
+  it("returns the exploration when nothing failed", () => {
+    expect(exploreOrThrow(function* () {}, { runs: 3 })).toMatchObject({ ok: true, runs: 3, failures: 0 });
   });
 });

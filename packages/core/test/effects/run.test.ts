@@ -9,8 +9,10 @@ import {
   type Program,
   run,
   type SimulationResult,
+  simulate,
   spawn,
   TaskCancelledError,
+  tryCatch,
   wait,
 } from "slotkeeper/effects";
 import { FakeClock, settled } from "slotkeeper/testing";
@@ -161,12 +163,27 @@ describe("run", () => {
   });
 
   it.each([
-    [{ sginal: 1 }, "unknown option `sginal`"],
+    [{ sginal: 1 }, "Unknown option `sginal`"],
     [{ onLog: 1, clock: 2 }, "onLog"],
     [{ name: 5 }, "name"],
   ])("rejects for the options %j", async (options, hint) => {
     await expect(run(now(), options as never)).rejects.toThrow(TypeError);
     await expect(run(now(), options as never)).rejects.toThrow(hint);
+  });
+
+  it("refuses a generator that has run: it would end at once with nothing", async () => {
+    const program = (function* (): Program<number> {
+      return yield* now();
+    })();
+    await run(program);
+    await expect(run(program)).rejects.toThrow("Expected `program` to be a generator that has not run");
+    expect(() => simulate(program)).toThrow(TypeError);
+    const twice = simulate(function* () {
+      const child = (function* () {})();
+      yield* spawn(child);
+      return yield* tryCatch(spawn(child));
+    });
+    expect(twice.value).toMatchObject({ ok: false, error: expect.any(TypeError) });
   });
 
   it("rejects for what is no program", async () => {

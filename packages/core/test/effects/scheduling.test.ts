@@ -114,7 +114,7 @@ describe("spawn", () => {
     });
     const { error } = value as { error: Error };
     expect(error).toBeInstanceOf(TypeError);
-    expect(error.message).toMatch(/priority.*an integer.*1\.5.*unknown option `nmae`.*daemon/s);
+    expect(error.message).toMatch(/priority.*an integer.*1\.5.*Unknown option `nmae`.*daemon/s);
   });
 
   it("names tasks, by default after their id", () => {

@@ -319,8 +319,8 @@ describe("misuse", () => {
     expect(() => SharedSemaphore.create(0)).toThrow("Expected `slots` to be an integer from 1 to 1024, got 0");
     expect(() => SharedSemaphore.create(Number.POSITIVE_INFINITY)).toThrow(RangeError);
     expect(() => SharedSemaphore.create(5, { maxHolders: 4 })).toThrow("Expected `slots` to be an integer from 1 to 4");
-    expect(() => SharedSemaphore.create(1, { ttlMs: 0, maxWaiters: -1 })).toThrow(/`maxWaiters`.*`ttlMs`/);
-    expect(() => SharedSemaphore.create(1, { slot: 2 } as object)).toThrow("got slot");
+    expect(() => SharedSemaphore.create(1, { ttlMs: 0, maxWaiters: -1 })).toThrow(/`ttlMs`.*`maxWaiters`/);
+    expect(() => SharedSemaphore.create(1, { slot: 2 } as object)).toThrow("Unknown option `slot`");
     expect(() => SharedSemaphore.attach({} as never)).toThrow(TypeError);
     expect(() =>
       SharedSemaphore.attach({ type: "slotkeeper.shared-semaphore", buffer: new SharedArrayBuffer(1024) }),

@@ -281,7 +281,7 @@ describe("options", () => {
   test.each([
     { options: { width: 2 }, message: "Unknown option `width`" },
     { options: { timeoutMs: -1 }, message: "Expected `timeoutMs` to be a number from 0 up, got -1" },
-    { options: { signal: "stop" }, message: "Expected `signal` to be an object with addEventListener()" },
+    { options: { signal: "stop" }, message: 'Expected `signal` to be an AbortSignal, got "stop"' },
     { options: 5, message: "Expected `options` to be an object, got 5" },
   ])("an acquire with $options is refused and takes nothing", async ({ options, message }) => {
     const slots = world().transfers();

@@ -1,0 +1,31 @@
+/** A semaphore for every key, each of the same size. */
+import { KEYED, KEYED_RULES, type KeyedOptions, KeyedSlots } from "./keyed-slots.ts";
+import { check, countFrom, resolveOptions } from "./options.ts";
+import { resolvePolicy } from "./policy.ts";
+
+const SLOTS = countFrom(1);
+
+/**
+ * Slots for every key, made when first asked for and dropped when idle for long. Keys are compared as in a `Map`, and
+ * any value is a key: the empty string, an object, `undefined`.
+ *
+ * @throws {RangeError} if `slotsPerKey` is not an integer from 1 up or `Infinity`.
+ * @throws {TypeError} if an option is unknown or of another type.
+ * @example
+ * const perUser = new KeyedSemaphore(1);
+ * await perUser.run(user, () => update(user));
+ */
+export class KeyedSemaphore<K = string> extends KeyedSlots<K> {
+  constructor(slotsPerKey: number, options: KeyedOptions = {}) {
+    check("slotsPerKey", SLOTS, slotsPerKey);
+    super(resolvePolicy(KEYED, KEYED_RULES, options), Infinity, slotsPerKey, false);
+  }
+
+  /** Growing serves waiters at once, shrinking evicts nobody. What is left out stays. */
+  resize(limits: { maxPerKey?: number | undefined }): void {
+    const { maxPerKey } = resolveOptions({ maxPerKey: this.perKey }, { maxPerKey: SLOTS }, limits);
+    this.perKey = maxPerKey;
+    this.all.resize(Infinity, this.policy);
+    this.eachGate((gate) => gate.resize(maxPerKey));
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * The one validator of options: of constructors, of calls, of environment variables. Unknown keys are refused, and
+ * everything that is wrong is said in one error: a `RangeError` if all of it is about numbers, else a `TypeError`.
+ */
+
+export interface Rule {
+  /** Completes "Expected `field` to be …". */
+  readonly expectation: string;
+  /** Whether failing it is a `RangeError`; a `TypeError` otherwise. */
+  readonly isRange: boolean;
+  accepts(value: unknown): boolean;
+}
+
+/** One rule for every key that may be given. */
+export type Rules<T> = { readonly [Key in keyof T]-?: Rule };
+
+/** The longest delay a host's timer takes: beyond it, timers fire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+const kind = (expectation: string, accepts: (value: unknown) => boolean): Rule => ({
+  expectation,
+  isRange: false,
+  accepts,
+});
+
+const range = (expectation: string, accepts: (value: number) => boolean): Rule => ({
+  expectation,
+  isRange: true,
+  accepts: (value) => typeof value === "number" && accepts(value),
+});
+
+export const numberFrom = (least: number): Rule => range(`a number from ${least} up`, (value) => value >= least);
+
+export const finiteFrom = (least: number): Rule =>
+  range(`a finite number from ${least} up`, (value) => value >= least && value < Infinity);
+
+/** Above 0. */
+export const positiveUpTo = (most: number): Rule =>
+  range(`a number above 0 and at most ${most}`, (value) => value > 0 && value <= most);
+
+export const positiveNumber: Rule = /* @__PURE__ */ range(
+  "a finite number above 0",
+  (value) => value > 0 && value < Infinity,
+);
+
+/** At least `least`, less than `below`. */
+export const numberWithin = (least: number, below: number): Rule =>
+  range(`a number from ${least} to less than ${below}`, (value) => value >= least && value < below);
+
+export const integer: Rule = /* @__PURE__ */ range("an integer", Number.isSafeInteger);
+
+export const integerFrom = (least: number): Rule =>
+  range(`an integer from ${least} up`, (value) => Number.isInteger(value) && value >= least);
+
+export const integerWithin = (least: number, most: number): Rule =>
+  range(`an integer from ${least} to ${most}`, (value) => Number.isInteger(value) && value >= least && value <= most);
+
+export const countFrom = (least: number): Rule =>
+  // The remainder of `Infinity` is `NaN`.
+  range(`an integer from ${least} up or Infinity`, (value) => value >= least && !(value % 1));
+
+/** A delay that is handed to a timer as it is. */
+export const timerMs: Rule = /* @__PURE__ */ range(
+  `a number from 1 to ${LONGEST_TIMER_MS}`,
+  (value) => value >= 1 && value <= LONGEST_TIMER_MS,
+);
+
+export const boolean: Rule = /* @__PURE__ */ kind("true or false", (value) => typeof value === "boolean");
+
+/** Any, the empty one too. */
+export const string: Rule = /* @__PURE__ */ kind("a string", (value) => typeof value === "string");
+
+export const callback: Rule = /* @__PURE__ */ kind("a function", (value) => typeof value === "function");
+
+export const abortSignal: Rule = /* @__PURE__ */ kind(
+  "an AbortSignal",
+  (value) => typeof (value as AbortSignal | null)?.addEventListener === "function",
+);
+
+/** An object that has these methods. */
+export const objectWith = (...methods: string[]): Rule =>
+  kind(
+    methods.length === 0 ? "an object" : `an object with ${methods.map((name) => `${name}()`).join(", ")}`,
+    (value) =>
+      typeof value === "object" &&
+      value !== null &&
+      methods.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
+  );
+
+export const anyObject: Rule = /* @__PURE__ */ objectWith();
+
+export const clockRule: Rule = /* @__PURE__ */ objectWith("now", "setTimer", "clearTimer");
+
+/** As it is shown in a message: strings in quotes, and cut off where they are long. */
+export function shown(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
+  return typeof value === "object" && value !== null ? Object.prototype.toString.call(value) : String(value);
+}
+
+/** What is wrong with a value, as a sentence. */
+export interface Fault {
+  readonly sentence: string;
+  readonly isRange: boolean;
+}
+
+export function faultOf(field: string, { expectation, isRange }: Rule, value: unknown): Fault {
+  return { sentence: `Expected \`${field}\` to be ${expectation}, got ${shown(value)}`, isRange };
+}
+
+/** The one error that says it all, if anything is wrong. */
+export function errorOf(faults: readonly Fault[]): Error | undefined {
+  if (faults.length === 0) return undefined;
+  const Kind = faults.every(({ isRange }) => isRange) ? RangeError : TypeError;
+  return new Kind(faults.map(({ sentence }) => sentence).join("; "));
+}
+
+/** Every key that is given and not `undefined` has to be known and to follow its rule. */
+export function faultsOf<T extends object>(options: T, rules: Rules<T>, prefix = ""): Fault[] {
+  if (!anyObject.accepts(options)) return [faultOf(prefix.slice(0, -1) || "options", anyObject, options)];
+  const faults: Fault[] = [];
+  // Inherited ones too: whoever passes an AbortSignal where options belong gets to know.
+  for (const key in options) {
+    const value = options[key];
+    const field = prefix + key;
+    if (!Object.hasOwn(rules, key)) faults.push({ sentence: `Unknown option \`${field}\``, isRange: false });
+    else if (value !== undefined && !rules[key].accepts(value)) faults.push(faultOf(field, rules[key], value));
+  }
+  return faults;
+}
+
+/** Refuses a value that does not follow its rule. */
+export function check(field: string, rule: Rule, value: unknown): void {
+  const error = misfit(field, rule, value);
+  if (error) throw error;
+}
+
+/** The error about a value that does not follow its rule, if it does not. */
+export function misfit(field: string, rule: Rule, value: unknown): Error | undefined {
+  return rule.accepts(value) ? undefined : errorOf([faultOf(field, rule, value)]);
+}
+
+/** What is wrong with the options of a call, if anything. */
+export function misuseOf<T extends object>(options: T, rules: Rules<T>): Error | undefined {
+  return errorOf(faultsOf(options, rules));
+}
+
+/** Refuses options that make no sense. */
+export function checkOptions<T extends object>(options: T | undefined, rules: Rules<T>): void {
+  const error = options === undefined ? undefined : misuseOf(options, rules);
+  if (error) throw error;
+}
+
+/** The defaults and what is given instead, checked. */
+export function resolveOptions<T extends object>(
+  defaults: T,
+  rules: Rules<NoInfer<T>>,
+  options: { [K in keyof T]?: T[K] | undefined },
+): T {
+  checkOptions(options, rules as Rules<typeof options>);
+  const resolved = { ...defaults };
+  for (const key in options) if (options[key] !== undefined) resolved[key] = options[key];
+  return resolved;
+}

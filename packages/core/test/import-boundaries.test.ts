@@ -1,0 +1,146 @@
+/**
+ * Who may import whom, and which globals a package may use, is checked by the linter. A rule that matches nothing looks
+ * the same as a clean repository, so this test plants violations of every rule in a copy of the folders and lints them.
+ */
+import { spawnSync } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+const root = resolve(import.meta.dirname, "../../..");
+const value = (from: string) => `export { x } from "${from}";\n`;
+const type = (from: string) => `export type { X } from "${from}";\n`;
+
+/** By package: what its sources may not import, and what they may. */
+const imports: Record<string, { refused: string[]; accepted: string[] }> = {
+  core: {
+    refused: ["node:fs", "node:fs/promises", "pg", "slotkeeper", "@slotkeeper/queue", "../../queue/src/index.ts"].map(
+      value,
+    ),
+    accepted: ["./gate.ts", "../clock.ts"].map(value),
+  },
+  protocol: {
+    refused: ["node:fs", "ajv", "slotkeeper", "@slotkeeper/queue", "../../queue/src/index.ts"].map(value),
+    accepted: ["typebox", "./limits.ts"].map(value),
+  },
+  queue: {
+    refused: ["node:fs", "pg", "slotkeeper/effects", "@slotkeeper/postgres", "@slotkeeper/protocol/schemas"].map(value),
+    accepted: ["slotkeeper", "@slotkeeper/protocol", "../order.ts"].map(value),
+  },
+  postgres: {
+    refused: ["@slotkeeper/server", "@slotkeeper/protocol", "slotkeeper", "undici", "../../queue/src/index.ts"].map(
+      value,
+    ),
+    accepted: ["pg", "pg-connection-string", "node:crypto", "node:fs/promises", "@slotkeeper/queue", "./pool.ts"].map(
+      value,
+    ),
+  },
+  client: {
+    refused: [
+      ...["node:http", "undici", "slotkeeper", "@slotkeeper/server", "@slotkeeper/protocol"].map(value),
+      type("@slotkeeper/queue"),
+    ],
+    accepted: [type("@slotkeeper/protocol"), value("./retry.ts")],
+  },
+  server: {
+    refused: [
+      "pg",
+      "@slotkeeper/client",
+      "@slotkeeper/cli",
+      "undici",
+      "slotkeeper/effects",
+      "../../postgres/src/index.ts",
+    ].map(value),
+    accepted: [
+      "typebox/compile",
+      "node:http",
+      "node:fs/promises",
+      "slotkeeper",
+      "@slotkeeper/protocol/schemas",
+      "@slotkeeper/queue",
+      "@slotkeeper/postgres",
+      "../log.ts",
+    ].map(value),
+  },
+  cli: {
+    refused: ["@slotkeeper/queue", "@slotkeeper/postgres", "@slotkeeper/protocol", "slotkeeper", "pg"].map(value),
+    accepted: ["node:util", "@slotkeeper/server", "@slotkeeper/client", "./exit.ts"].map(value),
+  },
+  dashboard: {
+    refused: ["node:fs", "slotkeeper", "@slotkeeper/server", "@slotkeeper/client", "@slotkeeper/protocol"].map(value),
+    accepted: [type("@slotkeeper/protocol"), value("./chart.ts")],
+  },
+};
+
+/** Packages whose time and randomness are injected, and what reads the host's instead. */
+const timed = ["core", "queue"];
+const hostTime = ["setTimeout(f, 1)", "setInterval(f, 1)", "performance.now()", "Date.now()", "Math.random()"].map(
+  (call) => `declare const f: () => void;\nexport const x = ${call};\n`,
+);
+
+let folder: string;
+/** File to the names of the rules that it breaks. */
+const broken = new Map<string, string[]>();
+
+function plant(file: string, source: string): void {
+  const path = join(folder, file);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, source);
+}
+
+const fileOf = (name: string, kind: string, index: number) => `packages/${name}/src/${kind}-${index}.ts`;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "slotkeeper-boundaries-"));
+  copyFileSync(join(root, ".oxlintrc.json"), join(folder, ".oxlintrc.json"));
+  for (const [name, { refused, accepted }] of Object.entries(imports)) {
+    refused.forEach((source, index) => plant(fileOf(name, "refused", index), source));
+    accepted.forEach((source, index) => plant(fileOf(name, "accepted", index), source));
+  }
+  for (const name of timed) hostTime.forEach((source, index) => plant(fileOf(name, "time", index), source));
+  const { stdout } = spawnSync(process.execPath, [join(root, "node_modules/.bin/oxlint"), "--format", "json"], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  const { diagnostics } = JSON.parse(stdout) as { diagnostics: { filename: string; code: string }[] };
+  for (const { filename, code } of diagnostics) broken.set(filename, [...(broken.get(filename) ?? []), code]);
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("the linter", () => {
+  for (const [name, { refused, accepted }] of Object.entries(imports)) {
+    test.each(refused.map((source, index) => [source.trim(), index] as const))(`refuses in ${name}: %s`, (_, index) => {
+      expect(broken.get(fileOf(name, "refused", index))).toContain("eslint(no-restricted-imports)");
+    });
+
+    test.each(accepted.map((source, index) => [source.trim(), index] as const))(
+      `accepts in ${name}: %s`,
+      (_, index) => {
+        expect(broken.get(fileOf(name, "accepted", index)) ?? []).not.toContain("eslint(no-restricted-imports)");
+      },
+    );
+  }
+
+  for (const name of timed) {
+    test.each(hostTime.map((source, index) => [source.split("\n")[1], index] as const))(
+      `refuses the host's time and randomness in ${name}: %s`,
+      (_, index) => {
+        expect(broken.get(fileOf(name, "time", index))?.join()).toMatch(/no-restricted-(globals|properties)/);
+      },
+    );
+  }
+
+  test("has no import rule without a planted violation", () => {
+    const { overrides } = JSON.parse(readFileSync(join(root, ".oxlintrc.json"), "utf8")) as {
+      overrides: { files: string[]; rules: Record<string, unknown> }[];
+    };
+    const ruled = overrides.filter(({ rules }) => "no-restricted-imports" in rules).flatMap(({ files }) => files);
+    expect(ruled.sort()).toEqual(
+      Object.keys(imports)
+        .map((name) => `packages/${name}/src/**`)
+        .sort(),
+    );
+  });
+});

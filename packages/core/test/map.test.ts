@@ -1,0 +1,135 @@
+import { settled } from "slotkeeper/testing";
+import { describe, expect, test } from "vitest";
+import { outcome } from "./outcome.ts";
+import { useWorld } from "./world.ts";
+
+const world = useWorld();
+
+/** Counts what is read of it, and whether it was closed. */
+function counted(length: number) {
+  const seen = { read: 0, closed: false };
+  async function* items() {
+    try {
+      for (let item = 0; item < length; item++) {
+        seen.read++;
+        yield item;
+      }
+    } finally {
+      seen.closed = true;
+    }
+  }
+  return { seen, items: items() };
+}
+
+describe("map", () => {
+  test("takes async iterables, keeps the order, and reads no further ahead than one item", async () => {
+    const sem = world().semaphore(2);
+    const { seen, items } = counted(6);
+    let started = 0;
+    const results = await sem.map(items, async (item, index) => {
+      expect(seen.read - ++started).toBeLessThanOrEqual(1);
+      await settled(6 - index);
+      return item * 10;
+    });
+    expect(results).toEqual([0, 10, 20, 30, 40, 50]);
+    expect(sem.inUse).toBe(0);
+  });
+
+  test("after a failure starts no new item, and closes the source", async () => {
+    const sem = world().semaphore(1);
+    const { seen, items } = counted(100);
+    const started: number[] = [];
+    const error = new Error("item 2");
+    const mapped = outcome(
+      sem.map(items, async (item) => {
+        started.push(item);
+        if (item === 2) throw error;
+      }),
+    );
+    await settled(200);
+    expect(mapped.reason).toBe(error);
+    expect([started, seen.closed, sem.inUse, sem.waiting]).toEqual([[0, 1, 2], true, 0, 0]);
+  });
+
+  test("with stopOnError false tries every item and rejects with all failures", async () => {
+    const sem = world().semaphore(2);
+    const started: number[] = [];
+    const mapped = outcome(
+      sem.map(
+        [0, 1, 2, 3],
+        (item) => {
+          started.push(item);
+          if (item % 2 === 1) throw new Error(`item ${item}`);
+        },
+        { stopOnError: false },
+      ),
+    );
+    await settled(100);
+    expect(started).toEqual([0, 1, 2, 3]);
+    expect(mapped.reason).toBeInstanceOf(AggregateError);
+    expect((mapped.reason as AggregateError).errors.map(String)).toEqual(["Error: item 1", "Error: item 3"]);
+  });
+
+  test("an abort ends it with the signal's reason, and its waiter leaves the queue", async () => {
+    const sem = world().semaphore(1);
+    const held = await sem.acquire();
+    const controller = new AbortController();
+    const mapped = outcome(sem.map([1, 2, 3], () => 1, { signal: controller.signal }));
+    await settled();
+    expect(sem.waiting).toBe(1);
+    controller.abort("stop");
+    await settled();
+    expect([mapped.reason, sem.waiting]).toEqual(["stop", 0]);
+    held.release();
+  });
+
+  test("a source that fails fails the call", async () => {
+    const error = new Error("source");
+    const failing = {
+      *[Symbol.iterator]() {
+        yield 1;
+        throw error;
+      },
+    };
+    await expect(
+      world()
+        .semaphore(1)
+        .map(failing, () => 1),
+    ).rejects.toBe(error);
+  });
+});
+
+describe("clear", () => {
+  test("rejects every waiter with the reason, serves none in between, and leaves the semaphore usable", async () => {
+    const types: string[] = [];
+    const sem = world().semaphore(2, { onEvent: ({ type }) => types.push(type) });
+    const plain = world().semaphore(2);
+    for (const one of [sem, plain]) {
+      const held = await one.acquire();
+      const waiters = [
+        outcome(one.acquire({ width: 2 })),
+        outcome(one.acquire()),
+        outcome(one.acquire({ timeoutMs: 1_000 })),
+        outcome(one.acquire({ signal: new AbortController().signal })),
+      ];
+      const reason = new Error("the user left");
+      one.clear(reason);
+      await settled();
+      expect(waiters.map((waiter) => waiter.reason)).toEqual([reason, reason, reason, reason]);
+      expect([one.waiting, one.inUse, one.closed, one.stats().aborted]).toEqual([0, 1, false, 4]);
+      held.release();
+      (await one.acquire({ width: 2 })).release();
+    }
+    expect(types.filter((type) => type === "aborted")).toHaveLength(4);
+  });
+
+  test("without a reason it is an AbortError, as an abort without a reason is", async () => {
+    const sem = world().semaphore(1);
+    const held = await sem.acquire();
+    const waiter = outcome(sem.acquire());
+    sem.clear();
+    await settled();
+    expect(waiter.reason).toMatchObject({ name: "AbortError" });
+    held.release();
+  });
+});
