@@ -8,6 +8,7 @@ import { ControlPlane } from "./control-plane/control-plane.ts";
 import { ControllerError } from "./control-plane/controller-error.ts";
 import type { PushContext } from "./control-plane/metrics-push.ts";
 import { endOfTurn } from "./end-of-turn.ts";
+import { DashboardFiles } from "./http/dashboard/dashboard-files.ts";
 import { Guards } from "./http/guards.ts";
 import { HeldCalls } from "./http/held-calls.ts";
 import { HttpServer } from "./http/http-server.ts";
@@ -33,6 +34,8 @@ export interface ServiceInit extends ConfigSources {
   readonly controlTimes?: Partial<ControlTimes>;
   /** Opens the store in place of the configured one: for programs that embed the service, and for tests. */
   readonly open?: typeof openStore;
+  /** A folder with another build of the dashboard, in place of the packaged one. */
+  readonly dashboard?: string;
 }
 
 export interface StopTimes {
@@ -50,6 +53,7 @@ interface ServiceParts {
   readonly source: ConfigSource;
   readonly instance: string;
   readonly times: ControlTimes;
+  readonly dashboard: string | undefined;
 }
 
 /**
@@ -76,7 +80,7 @@ export class Service {
   #stopping: Promise<void> | undefined;
   #url = "";
 
-  static async start({ log: lines, controlTimes, open = openStore, ...sources }: ServiceInit): Promise<Service> {
+  static async start({ log: lines, controlTimes, open = openStore, dashboard, ...sources }: ServiceInit): Promise<Service> {
     const scrubber = new Scrubber();
     let opened: OpenStore | undefined;
     try {
@@ -91,7 +95,7 @@ export class Service {
       const source = new ConfigSource({ sources, instance, times, log, learnSecrets, pause });
       const config = await source.first();
       opened = await open(config.settings.backend, clock, log);
-      const service = new Service(config, { clock, scrubber, log, opened, source, instance, times });
+      const service = new Service(config, { clock, scrubber, log, opened, source, instance, times, dashboard });
       await service.#listen();
       return service;
     } catch (error) {
@@ -142,7 +146,7 @@ export class Service {
       refresh: () => this.refresh(),
       onFailure: () => this.#telemetry.instruments.controllerFailures++,
     });
-    this.#http = new HttpServer(this.#context());
+    this.#http = new HttpServer(this.#context(new DashboardFiles(parts.dashboard)));
     this.#sweeper = new Sweeper(this.#queue, this.#log);
     this.#sweeper.every(settings.cleanupEveryMs);
   }
@@ -249,7 +253,7 @@ export class Service {
     return { config, guards: new Guards(settings), tokens: new QueryTokens(keys), hosts: new HostSettings(config) };
   }
 
-  #context(): ServiceContext {
+  #context(dashboard: DashboardFiles): ServiceContext {
     const live = () => this.#live;
     return {
       queue: this.#queue,
@@ -260,6 +264,7 @@ export class Service {
       version: VERSION,
       telemetry: this.#telemetry,
       presence: this.#presence,
+      dashboard,
       get live() {
         return live();
       },

@@ -2,6 +2,7 @@ import type { BlockedBy, PollAnswer } from "@slotkeeper/protocol";
 import { phaseFor } from "../store/breaker.ts";
 import { breakerNow } from "./breaker-check.ts";
 import type { EngineContext } from "./context.ts";
+import type { HostQueue } from "./host-queue.ts";
 import type { Session } from "./session.ts";
 
 /** What a session's client is told, by the session's state. */
@@ -33,15 +34,19 @@ export function throttledAnswer(code: number, retryAfterMs: number): PollAnswer 
 function pendingAnswer(session: Session, engine: EngineContext, now: number): PollAnswer {
   const { host, claims } = session;
   const position = host.positions.of(session, now, engine.options().pollIntervalMs);
-  const intervalMs = host.drain.intervalMs;
   return {
     result: "pending",
     session: claims,
     position,
     waiters: host.pending,
-    estimatedWaitMs: intervalMs === undefined ? undefined : Math.round(position * intervalMs),
+    estimatedWaitMs: estimatedWait(host, position),
     blockedBy: blockedBy(session, now),
   };
+}
+
+/** By how fast sessions of this host stopped waiting lately; undefined: none has yet. */
+export function estimatedWait({ drain: { intervalMs } }: HostQueue, position: number): number | undefined {
+  return intervalMs === undefined ? undefined : Math.round(position * intervalMs);
 }
 
 /** What stands between a pending session and its slot, as far as is known here. */

@@ -1,5 +1,5 @@
 import type { BlockedBy } from "@slotkeeper/protocol";
-import { blockedBy } from "./answers.ts";
+import { blockedBy, estimatedWait } from "./answers.ts";
 import type { EngineContext } from "./context.ts";
 import type { QueueCounts } from "./events.ts";
 import type { HostQueue } from "./host-queue.ts";
@@ -73,6 +73,7 @@ export interface HostInspection extends HostDump {
     /** 1 is next. */
     readonly position: number;
     readonly blockedBy: BlockedBy | undefined;
+    readonly estimatedWaitMs: number | undefined;
   })[];
 }
 
@@ -108,11 +109,11 @@ export function inspect(host: HostQueue, engine: EngineContext): HostInspection 
   const sessions = [...host.waiting].sort((a, b) => a.claims.arrivedAt - b.claims.arrivedAt);
   return {
     ...dumpHost(host, engine),
-    waiting: sessions.map((session) => ({
-      ...dumpWaiting(session),
-      position: host.positions.of(session, now, pollIntervalMs),
-      blockedBy: blockedBy(session, now),
-    })),
+    waiting: sessions.map((session) => {
+      const position = host.positions.of(session, now, pollIntervalMs);
+      const estimatedWaitMs = estimatedWait(host, position);
+      return { ...dumpWaiting(session), position, blockedBy: blockedBy(session, now), estimatedWaitMs };
+    }),
   };
 }
 

@@ -6,6 +6,7 @@ import type { Telemetry } from "../live/telemetry.ts";
 import type { Logger } from "../log/logger.ts";
 import type { OpenStore } from "../store/open-store.ts";
 import type { QueryTokens } from "../tokens/query-tokens.ts";
+import type { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import type { Guards } from "./guards.ts";
 import type { HeldCalls } from "./held-calls.ts";
 
@@ -34,6 +35,7 @@ export interface ServiceContext {
   readonly live: Live;
   readonly telemetry: Telemetry;
   readonly presence: Presence;
+  readonly dashboard: DashboardFiles;
   now(): number;
   isOnFallback(): boolean;
   refresh(): Promise<void>;
