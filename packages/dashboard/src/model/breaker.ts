@@ -1,0 +1,13 @@
+import type { HostRow } from "./fleet.ts";
+
+type Breaker = Pick<HostRow, "breaker" | "breakerCode" | "breakerEndsInMs">;
+
+/** How long an open breaker still pauses the host, counted on from when the row arrived. */
+export function breakerLeft({ breakerEndsInMs = 0 }: Breaker, seenAt: number, now: number): number {
+  return Math.max(0, breakerEndsInMs - (now - seenAt));
+}
+
+export function breakerCause({ breakerCode }: Breaker): string {
+  if (breakerCode === undefined) return "";
+  return breakerCode === 0 ? "an operator opened it" : `the host answered ${breakerCode} too often`;
+}

@@ -1,0 +1,42 @@
+import { existsSync, mkdirSync, rmdirSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+
+const LOCK = join(tmpdir(), "slotkeeper-chromium.lock");
+/** Unpacking takes some seconds; a lock that is older was left by a process that died. */
+const STALE_MS = 60_000;
+
+/**
+ * A real Chromium, as the pages of the world meet it: the package's own arguments would switch off the browser's
+ * protection between origins, which some tests are about. `CHROMIUM_PATH` overrides the package's.
+ */
+export async function launchChromium(): Promise<Browser> {
+  const { chromium } = await import("playwright-core");
+  const { default: packaged } = await import("@sparticuz/chromium");
+  const executablePath = process.env["CHROMIUM_PATH"] ?? (await unpacked(() => packaged.executablePath()));
+  const args = packaged.args.filter((arg) => !UNSAFE.has(arg));
+  return chromium.launch({ executablePath, args, headless: true });
+}
+
+const UNSAFE = new Set(["--disable-web-security", "--allow-running-insecure-content"]);
+
+/** The package unpacks on first use, and takes a half-written file for a whole one: test files take turns. */
+async function unpacked(unpack: () => Promise<string>): Promise<string> {
+  while (!hasTakenLock()) await new Promise((resolve) => setTimeout(resolve, 100));
+  try {
+    return await unpack();
+  } finally {
+    rmdirSync(LOCK);
+  }
+}
+
+function hasTakenLock(): boolean {
+  try {
+    mkdirSync(LOCK);
+    return true;
+  } catch {
+    if (existsSync(LOCK) && Date.now() - statSync(LOCK).mtimeMs > STALE_MS) rmdirSync(LOCK);
+    return false;
+  }
+}
