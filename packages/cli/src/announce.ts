@@ -1,12 +1,14 @@
 import { type Service, VERSION } from "@slotkeeper/server";
 
-/** Where it listens, which store it uses, and a first request that works. */
+/** The dashboard first; then where it listens, which store it uses, and a first request that works. */
 export function announce(service: Service, isJson: boolean): string {
   const { url, storeDescription: store, config } = service;
+  const dashboard = `${url}/`;
   const tryIt = firstRequest(service);
   if (isJson)
-    return `${JSON.stringify({ event: "listening", version: VERSION, url, store, config: config.version, tryIt })}\n`;
+    return `${JSON.stringify({ event: "listening", version: VERSION, url, dashboard, store, config: config.version, tryIt })}\n`;
   return `slotkeeper ${VERSION}
+  dashboard  ${dashboard}
   listening  ${url}
   store      ${store}
   config     ${config.version}

@@ -87,7 +87,7 @@ function Header() {
       <label class="scheme">
         <span class="hidden">Colours</span>
         <select value={choice.value} onChange={({ currentTarget }) => choose(currentTarget.value as SchemeChoice)}>
-          <option value="system">System colours</option>
+          <option value="system">Auto</option>
           <option value="light">Light</option>
           <option value="dark">Dark</option>
         </select>

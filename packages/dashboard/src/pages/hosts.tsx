@@ -1,24 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { count, duration, plural } from "../format.ts";
+import { count, plural } from "../format.ts";
 import { type HostRow, hosts } from "../model/fleet.ts";
 import { arranged, type SortKey, type Sorting } from "../model/host-order.ts";
-import { waitingAt } from "../model/load.ts";
-import { BreakerBadge, LoadBadge } from "../ui/badges.tsx";
-import { HostLink } from "../ui/name.tsx";
-import { UseBar } from "../ui/use-bar.tsx";
+import { HOST_COLUMNS, HostCells, hostRowHeight } from "../ui/host-cells.tsx";
 import { VirtualRows } from "../ui/virtual-rows.tsx";
-
-const ROW_HEIGHT = 44;
-
-const COLUMNS: readonly { readonly key: SortKey; readonly title: string; readonly class: string }[] = [
-  { key: "name", title: "Host", class: "cell-name" },
-  { key: "load", title: "Load", class: "cell-load" },
-  { key: "use", title: "Slots in use", class: "cell-use" },
-  { key: "waiting", title: "Waiting", class: "cell-number" },
-  { key: "oldest", title: "Longest wait", class: "cell-number cell-extra" },
-  { key: "average", title: "Average wait", class: "cell-number cell-extra" },
-  { key: "breaker", title: "Breaker", class: "cell-breaker" },
-];
 
 export function HostsPage() {
   const [text, setText] = useState("");
@@ -27,7 +12,7 @@ export function HostsPage() {
   const sortBy = (key: SortKey) =>
     setSorting(({ key: before, isReversed }) => ({ key, isReversed: before === key && !isReversed }));
   return (
-    <section class="hosts-page">
+    <section class="host-rows">
       <div class="page-head">
         <h1>Hosts</h1>
         <SearchBox text={text} onText={setText} />
@@ -43,11 +28,11 @@ export function HostsPage() {
         <VirtualRows
           label="Hosts"
           count={rows.length}
-          rowHeight={ROW_HEIGHT}
-          header={COLUMNS.map((column) => (
+          rowHeight={hostRowHeight()}
+          header={HOST_COLUMNS.map((column) => (
             <Heading key={column.key} column={column} sorting={sorting} onSort={sortBy} />
           ))}
-          row={(index) => <Cells row={rows[index] as HostRow} />}
+          row={(index) => <HostCells row={rows[index] as HostRow} />}
         />
       )}
     </section>
@@ -80,7 +65,7 @@ function SearchBox({ text, onText }: { text: string; onText: (text: string) => v
 }
 
 interface HeadingProps {
-  readonly column: (typeof COLUMNS)[number];
+  readonly column: (typeof HOST_COLUMNS)[number];
   readonly sorting: Sorting;
   readonly onSort: (key: SortKey) => void;
 }
@@ -100,34 +85,5 @@ function Heading({ column, sorting: { key, isReversed }, onSort }: HeadingProps)
         <i aria-hidden="true">{isSorted ? (isDescending ? "▾" : "▴") : ""}</i>
       </button>
     </div>
-  );
-}
-
-function Cells({ row }: { row: HostRow }) {
-  const waiting = waitingAt(row);
-  return (
-    <>
-      <div role="cell" class="cell-name">
-        <HostLink host={row.host} hostname={row.hostname} />
-      </div>
-      <div role="cell" class="cell-load">
-        <LoadBadge row={row} />
-      </div>
-      <div role="cell" class="cell-use">
-        <UseBar inFlight={row.inFlight} limit={row.limit} />
-      </div>
-      <div role="cell" class="cell-number">
-        {waiting === 0 ? <span class="quiet">0</span> : count(waiting)}
-      </div>
-      <div role="cell" class="cell-number cell-extra">
-        {row.oldestWaitMs > 0 ? duration(row.oldestWaitMs) : <span class="quiet">–</span>}
-      </div>
-      <div role="cell" class="cell-number cell-extra">
-        {row.avgWaitMs > 0 ? duration(row.avgWaitMs) : <span class="quiet">–</span>}
-      </div>
-      <div role="cell" class="cell-breaker">
-        <BreakerBadge row={row} seenAt={row.seenAt} />
-      </div>
-    </>
   );
 }

@@ -45,18 +45,18 @@ export function LineChart(props: LineChartProps) {
   }, [shape, scheme.value]);
   useEffect(() => plot.current?.setData(dataOf(props)), [at, lines]);
   const steps = lines[0]?.values.length ?? 1;
-  const time = under === undefined ? "now" : timeOfDay(at - (steps - 1 - under) * stepMs);
+  const time = timeOfDay(at - (steps - 1 - (under ?? steps - 1)) * stepMs);
   return (
     <figure class="chart">
       <div ref={box} class="chart-box" role="img" aria-label={`${label}. ${summary(props)}`} />
       <figcaption class="legend">
+        <span>{time}</span>
         {lines.map((line) => (
           <span key={line.label} class="legend-item">
             <i class={`swatch swatch-${line.colour}`} data-dashed={line.isDashed === true} />
             {line.label} <b>{unit.format(under === undefined ? newest(line) : line.values[under])}</b>
           </span>
         ))}
-        <span class="legend-time">{time}</span>
       </figcaption>
     </figure>
   );

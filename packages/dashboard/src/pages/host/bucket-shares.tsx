@@ -45,7 +45,7 @@ function Headings() {
       <div role="columnheader" class="cell-positions cell-extra">
         Positions
       </div>
-      <div role="columnheader" class="cell-number">
+      <div role="columnheader" class="cell-number cell-time">
         Slot time
       </div>
       <div role="columnheader" class="cell-number cell-extra">
@@ -74,7 +74,7 @@ function Cells({ share: { bucket, usedMs, fairMs, positions } }: { share: Share 
       <div role="cell" class="cell-positions cell-extra">
         <Positions positions={positions} waiting={bucket.waiting} />
       </div>
-      <div role="cell" class="cell-number">
+      <div role="cell" class="cell-number cell-time">
         {duration(usedMs)}
       </div>
       <div role="cell" class="cell-number cell-extra">

@@ -1,9 +1,9 @@
 import { count, duration } from "../../format.ts";
 import type { HostState, HostView, HostWatch, SessionState } from "../../model/host-watch.ts";
 import { BucketName } from "../../ui/name.tsx";
+import { isNarrow } from "../../ui/narrow.ts";
 import { VirtualRows } from "../../ui/virtual-rows.tsx";
 
-const ROW_HEIGHT = 40;
 
 /** The binding limit in a word or two; the panel above says it in full. */
 const BLOCKED: { readonly [cause: string]: string } = {
@@ -38,7 +38,7 @@ export function Queue({ watch, view, host, chosen, onChoose }: QueueProps) {
         <VirtualRows
           label="Waiting sessions"
           count={pending}
-          rowHeight={ROW_HEIGHT}
+          rowHeight={isNarrow.value ? 62 : 40}
           onShown={(first, last) => watch.show(first, last)}
           header={<Headings />}
           row={(index) => (
