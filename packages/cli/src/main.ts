@@ -2,12 +2,14 @@ import { VERSION } from "@slotkeeper/server";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { migrateCommand } from "./migrate.ts";
 import { serve } from "./serve.ts";
+import { top } from "./top/top.ts";
 
 const HELP = `slotkeeper ${VERSION}: decides who may run now.
 
 Usage
   slotkeeper serve [options]     serve slots over HTTP
   slotkeeper migrate [options]   bring the database's schema to this version
+  slotkeeper top [options]       show hosts, slots, queues and waits of a running service, live
   slotkeeper --help | --version
 
 Examples
@@ -24,6 +26,7 @@ Exit codes
 const COMMANDS: { readonly [name: string]: (args: readonly string[]) => Promise<ExitCode> } = {
   serve,
   migrate: migrateCommand,
+  top,
 };
 
 /** Runs one command line and says with which code to exit. */

@@ -19,7 +19,11 @@ export function duration(ms: number): string {
   if (ms < 9_950) return `${oneDigit.format(ms / 1000)} s`;
   const seconds = Math.round(ms / 1000);
   if (seconds < 60) return `${seconds} s`;
-  const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];
+  const [days, hours, minutes] = [
+    Math.floor(seconds / 86_400),
+    Math.floor(seconds / 3600) % 24,
+    Math.floor(seconds / 60) % 60,
+  ];
   if (days > 0) return pair(days, "d", hours, "h");
   return hours > 0 ? pair(hours, "h", minutes, "min") : pair(minutes, "min", seconds % 60, "s");
 }
@@ -45,7 +49,13 @@ export function visible(text: string): string {
   return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, escape);
 }
 
-export function nameOfHost({ host, hostname }: { readonly host: string; readonly hostname?: string | undefined }): string {
+export function nameOfHost({
+  host,
+  hostname,
+}: {
+  readonly host: string;
+  readonly hostname?: string | undefined;
+}): string {
   return visible(hostname ?? shortKey(host));
 }
 

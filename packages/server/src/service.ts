@@ -80,7 +80,13 @@ export class Service {
   #stopping: Promise<void> | undefined;
   #url = "";
 
-  static async start({ log: lines, controlTimes, open = openStore, dashboard, ...sources }: ServiceInit): Promise<Service> {
+  static async start({
+    log: lines,
+    controlTimes,
+    open = openStore,
+    dashboard,
+    ...sources
+  }: ServiceInit): Promise<Service> {
     const scrubber = new Scrubber();
     let opened: OpenStore | undefined;
     try {

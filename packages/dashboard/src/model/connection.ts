@@ -1,5 +1,5 @@
-import type { LiveState } from "@slotkeeper/protocol";
 import { signal } from "@preact/signals";
+import type { LiveState } from "@slotkeeper/protocol";
 import { call, DeniedError, RefusedError, token } from "../api/call.ts";
 import { readEvents } from "../api/event-stream.ts";
 import { pause } from "./clock.ts";

@@ -1,5 +1,5 @@
-import type { LiveState, ServiceState } from "@slotkeeper/protocol";
 import { signal } from "@preact/signals";
+import type { LiveState, ServiceState } from "@slotkeeper/protocol";
 import { read } from "../api/call.ts";
 
 /** A host as the tables show it, with the page's time of its arrival: ages and countdowns go on from there. */

@@ -1,5 +1,5 @@
-import type { ServiceHistory } from "@slotkeeper/protocol";
 import { type Signal, signal } from "@preact/signals";
+import type { ServiceHistory } from "@slotkeeper/protocol";
 import { read } from "../api/call.ts";
 import { link } from "./connection.ts";
 

@@ -1,5 +1,5 @@
-import type { ServiceHistory, ServiceState } from "@slotkeeper/protocol";
 import { type Signal, signal } from "@preact/signals";
+import type { ServiceHistory, ServiceState } from "@slotkeeper/protocol";
 import { read } from "../api/call.ts";
 import { pause } from "./clock.ts";
 import { link } from "./connection.ts";

@@ -20,5 +20,7 @@ export function sharesOf({ buckets, progressMs, sessions }: HostState): Share[] 
       fairMs: progressMs === undefined ? undefined : progressMs * bucket.weight,
       positions: (positions.get(bucket.bucket) ?? []).map(({ position }) => position),
     }))
-    .sort((a, b) => b.bucket.waiting - a.bucket.waiting || b.bucket.inFlight - a.bucket.inFlight || b.usedMs - a.usedMs);
+    .sort(
+      (a, b) => b.bucket.waiting - a.bucket.waiting || b.bucket.inFlight - a.bucket.inFlight || b.usedMs - a.usedMs,
+    );
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { count, plural } from "../format.ts";
 import { type HostRow, hosts } from "../model/fleet.ts";
-import { arranged, type SortKey, type Sorting } from "../model/host-order.ts";
+import { arranged, type Sorting, type SortKey } from "../model/host-order.ts";
 import { HOST_COLUMNS, HostCells, hostRowHeight } from "../ui/host-cells.tsx";
 import { VirtualRows } from "../ui/virtual-rows.tsx";
 

@@ -1,5 +1,5 @@
-import type { ServiceInstances } from "@slotkeeper/protocol";
 import { signal } from "@preact/signals";
+import type { ServiceInstances } from "@slotkeeper/protocol";
 import { useEffect } from "preact/hooks";
 import { read } from "../api/call.ts";
 import { count, duration, seconds, visible } from "../format.ts";

@@ -6,8 +6,8 @@ import { latest, ratePerSecond, sumOf, watchHistory } from "../model/history.ts"
 import { COUNT, DURATION, RATE } from "../ui/chart-unit.ts";
 import { LineChart } from "../ui/line-chart.tsx";
 import { Tile } from "../ui/tile.tsx";
-import { FirstRequest } from "./first-request.tsx";
 import { BusiestHosts } from "./busiest-hosts.tsx";
+import { FirstRequest } from "./first-request.tsx";
 
 export function OverviewPage() {
   const [history, close] = useMemo(() => watchHistory(), []);
@@ -38,7 +38,17 @@ function Numbers({ known, past }: { known: Totals; past: ServiceHistory }) {
   );
 }
 
-export function SlotsTile({ inFlight, limit, past, note }: { inFlight: number; limit: number; past: ServiceHistory; note: string }) {
+export function SlotsTile({
+  inFlight,
+  limit,
+  past,
+  note,
+}: {
+  inFlight: number;
+  limit: number;
+  past: ServiceHistory;
+  note: string;
+}) {
   return (
     <Tile title="Slots in use" value={count(inFlight)} unit={`of ${count(limit)}`} note={note}>
       <LineChart

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { timeOfDay } from "../format.ts";
-import { axisWidth, type Unit } from "./chart-unit.ts";
 import { type ChartColour, colourOf, faint } from "./chart-colours.ts";
+import { axisWidth, type Unit } from "./chart-unit.ts";
 import { scheme } from "./scheme.ts";
 
 export interface Line {

@@ -101,7 +101,12 @@ export const ROUTES = {
     path: `${API_PREFIX}/state`,
     audience: "operator",
     summary: "Hosts, buckets, sessions and slots, by pages of hosts",
-    query: { offset: "hosts to skip", limit: "hosts to show: 1 to 1000, else 100", sessions: "sessions to show of each host: 0 to 1000, else 200", from: "sessions of each host to skip" },
+    query: {
+      offset: "hosts to skip",
+      limit: "hosts to show: 1 to 1000, else 100",
+      sessions: "sessions to show of each host: 0 to 1000, else 200",
+      from: "sessions of each host to skip",
+    },
     texts: { host: "only this one: its name, or its key", ...BY_KEY },
     answer: json(StateSchema),
     problems: ["BAD_FIELDS", "UNAVAILABLE"],

@@ -15,9 +15,7 @@ export function BucketShares({ host }: { host: HostState }) {
     <section class="card rows-card buckets" aria-labelledby="buckets-title">
       <div class="card-head">
         <h2 id="buckets-title">Queue by bucket</h2>
-        <p class="quiet">
-          {plural(shares.length, "bucket")}. A bucket behind its fair share of slot time goes first.
-        </p>
+        <p class="quiet">{plural(shares.length, "bucket")}. A bucket behind its fair share of slot time goes first.</p>
       </div>
       <VirtualRows
         label="Queue by bucket"

@@ -24,7 +24,13 @@ export function LimitsDialog({ host, refresh, close }: LimitsDialogProps) {
     refresh();
   };
   return (
-    <ConfirmDialog title="Change the limits of this host" verb="Apply in the whole fleet" done="The limits were changed." act={change} close={close}>
+    <ConfirmDialog
+      title="Change the limits of this host"
+      verb="Apply in the whole fleet"
+      done="The limits were changed."
+      act={change}
+      close={close}
+    >
       <p>
         <bdi>
           <b>{nameOfHost(host)}</b>

@@ -4,7 +4,6 @@ import { BucketName } from "../../ui/name.tsx";
 import { isNarrow } from "../../ui/narrow.ts";
 import { VirtualRows } from "../../ui/virtual-rows.tsx";
 
-
 /** The binding limit in a word or two; the panel above says it in full. */
 const BLOCKED: { readonly [cause: string]: string } = {
   "host-limit": "all slots in use",
@@ -31,7 +30,9 @@ export function Queue({ watch, view, host, chosen, onChoose }: QueueProps) {
       <div class="card-head">
         <h2 id="queue-title">Waiting sessions</h2>
         <p class="quiet">
-          {pending === 0 ? "Nobody waits at this instance." : `${count(pending)} at this instance, next first. Pick one to see why it waits.`}
+          {pending === 0
+            ? "Nobody waits at this instance."
+            : `${count(pending)} at this instance, next first. Pick one to see why it waits.`}
         </p>
       </div>
       {pending === 0 ? null : (
@@ -42,7 +43,13 @@ export function Queue({ watch, view, host, chosen, onChoose }: QueueProps) {
           onShown={(first, last) => watch.show(first, last)}
           header={<Headings />}
           row={(index) => (
-            <Cells index={index} session={sessions[index - view.from]} at={view.at} chosen={chosen} onChoose={onChoose} />
+            <Cells
+              index={index}
+              session={sessions[index - view.from]}
+              at={view.at}
+              chosen={chosen}
+              onChoose={onChoose}
+            />
           )}
         />
       )}

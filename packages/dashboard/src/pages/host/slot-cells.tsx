@@ -37,9 +37,7 @@ export function SlotCells({ host, refresh }: { host: HostState; refresh: () => v
         )}
       </ul>
       {hidden > 0 ? <p class="quiet">And {plural(hidden, "slot")} more.</p> : null}
-      {revoked === undefined ? null : (
-        <Revoke slot={revoked} refresh={refresh} close={() => setRevoked(undefined)} />
-      )}
+      {revoked === undefined ? null : <Revoke slot={revoked} refresh={refresh} close={() => setRevoked(undefined)} />}
     </section>
   );
 }
@@ -79,7 +77,14 @@ function Revoke({ slot, refresh, close }: { slot: SlotState; refresh: () => void
     refresh();
   };
   return (
-    <ConfirmDialog title="Revoke this slot?" verb="Revoke the slot" isDangerous done="The slot was revoked." act={revoke} close={close}>
+    <ConfirmDialog
+      title="Revoke this slot?"
+      verb="Revoke the slot"
+      isDangerous
+      done="The slot was revoked."
+      act={revoke}
+      close={close}
+    >
       <dl class="facts">
         <dt>Bucket</dt>
         <dd>

@@ -3,8 +3,8 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { count, duration, plural } from "../../format.ts";
 import { sumOf } from "../../model/history.ts";
-import { axisWidth, COUNT } from "../../ui/chart-unit.ts";
 import { colourOf, faint } from "../../ui/chart-colours.ts";
+import { axisWidth, COUNT } from "../../ui/chart-unit.ts";
 import { scheme } from "../../ui/scheme.ts";
 
 type Waits = ServiceHistory["waits"];

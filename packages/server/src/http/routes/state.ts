@@ -81,11 +81,13 @@ function hostState(
       usedMs,
     })),
     slots: [...(stored?.leases ?? [])],
-    sessions: inOrder(looked?.waiting ?? []).slice(from, from + count).map(({ blockedBy, estimatedWaitMs, ...session }) => ({
-      ...session,
-      ...(blockedBy === undefined ? {} : { blockedBy }),
-      ...(estimatedWaitMs === undefined ? {} : { estimatedWaitMs }),
-    })),
+    sessions: inOrder(looked?.waiting ?? [])
+      .slice(from, from + count)
+      .map(({ blockedBy, estimatedWaitMs, ...session }) => ({
+        ...session,
+        ...(blockedBy === undefined ? {} : { blockedBy }),
+        ...(estimatedWaitMs === undefined ? {} : { estimatedWaitMs }),
+      })),
   };
 }
 
