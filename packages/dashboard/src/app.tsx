@@ -9,6 +9,7 @@ import { InstancesPage } from "./pages/instances.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
 import { addressOf, type Page, page } from "./router.ts";
+import { Loading } from "./ui/loading.tsx";
 import { Notice } from "./ui/notice.tsx";
 import { choice, choose, type SchemeChoice } from "./ui/scheme.ts";
 
@@ -40,12 +41,8 @@ function Content() {
   const { value } = link;
   if (value.phase === "denied") return <SignIn wasTokenTried={value.wasTokenTried} />;
   if (totals.value === undefined) {
-    const isLost = value.phase === "lost";
-    return (
-      <p class="loading" role="status">
-        {isLost ? "Nothing to show until the service answers." : "Connecting to the service…"}
-      </p>
-    );
+    const text = value.phase === "lost" ? "Nothing to show until the service answers." : "Connecting to the service…";
+    return <Loading text={text} />;
   }
   return pageFor(page.value);
 }

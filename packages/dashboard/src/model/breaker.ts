@@ -4,7 +4,8 @@ type Breaker = Pick<HostRow, "breaker" | "breakerCode" | "breakerEndsInMs">;
 
 /** How long an open breaker still pauses the host, counted on from when the row arrived. */
 export function breakerLeft({ breakerEndsInMs = 0 }: Breaker, seenAt: number, now: number): number {
-  return Math.max(0, breakerEndsInMs - (now - seenAt));
+  // The clock of the page ticks once a second: it may lie before the row.
+  return Math.max(0, breakerEndsInMs - Math.max(0, now - seenAt));
 }
 
 export function breakerCause({ breakerCode }: Breaker): string {

@@ -5,6 +5,7 @@ import { hosts, type Totals, totals } from "../model/fleet.ts";
 import { latest, ratePerSecond, sumOf, watchHistory } from "../model/history.ts";
 import { COUNT, DURATION, RATE } from "../ui/chart-unit.ts";
 import { LineChart } from "../ui/line-chart.tsx";
+import { Loading } from "../ui/loading.tsx";
 import { Tile } from "../ui/tile.tsx";
 import { BusiestHosts } from "./busiest-hosts.tsx";
 import { FirstRequest } from "./first-request.tsx";
@@ -13,7 +14,7 @@ export function OverviewPage() {
   const [history, close] = useMemo(() => watchHistory(), []);
   useEffect(() => close, []);
   const [known, past] = [totals.value, history.value];
-  if (known === undefined || past === undefined) return <p class="loading">Loading the overview…</p>;
+  if (known === undefined || past === undefined) return <Loading text="Loading the overview…" />;
   return (
     <>
       <h1>Overview</h1>

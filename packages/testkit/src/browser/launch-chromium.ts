@@ -8,18 +8,15 @@ const LOCK = join(tmpdir(), "slotkeeper-chromium.lock");
 const STALE_MS = 60_000;
 
 /**
- * A real Chromium, as the pages of the world meet it: the package's own arguments would switch off the browser's
- * protection between origins, which some tests are about. `CHROMIUM_PATH` overrides the package's.
+ * A real Chromium with its protection between origins, which the package's own arguments would switch off; they would also
+ * put all pages into one process, which then ends with the first page. `CHROMIUM_PATH` overrides the package's.
  */
 export async function launchChromium(): Promise<Browser> {
   const { chromium } = await import("playwright-core");
   const { default: packaged } = await import("@sparticuz/chromium");
   const executablePath = process.env["CHROMIUM_PATH"] ?? (await unpacked(() => packaged.executablePath()));
-  const args = packaged.args.filter((arg) => !UNSAFE.has(arg));
-  return chromium.launch({ executablePath, args, headless: true });
+  return chromium.launch({ executablePath, args: ["--no-sandbox", "--font-render-hinting=none"], headless: true });
 }
-
-const UNSAFE = new Set(["--disable-web-security", "--allow-running-insecure-content"]);
 
 /** The package unpacks on first use, and takes a half-written file for a whole one: test files take turns. */
 async function unpacked(unpack: () => Promise<string>): Promise<string> {

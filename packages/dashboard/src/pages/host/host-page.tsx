@@ -3,6 +3,7 @@ import { nameOfHost, visible } from "../../format.ts";
 import { type HostState, type HostView, HostWatch, type SessionState } from "../../model/host-watch.ts";
 import { waitingAt } from "../../model/load.ts";
 import { BreakerBadge, LoadBadge } from "../../ui/badges.tsx";
+import { Loading } from "../../ui/loading.tsx";
 import { GrantsTile, SlotsTile, WaitingTile, WaitsTile } from "../overview.tsx";
 import { BucketShares } from "./bucket-shares.tsx";
 import { HostActions } from "./host-actions.tsx";
@@ -15,7 +16,7 @@ export function HostPage({ hostKey }: { hostKey: string }) {
   const watch = useMemo(() => new HostWatch(hostKey), []);
   useEffect(() => () => watch.close(), []);
   const { value: view } = watch.view;
-  if (view === undefined) return <p class="loading">Loading the host…</p>;
+  if (view === undefined) return <Loading text="Loading the host…" />;
   if (view.host === undefined) return <UnknownHost hostKey={hostKey} />;
   return <KnownHost watch={watch} view={view} host={view.host} />;
 }
