@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { build, Command, slotkeeper } from "./command.ts";
+import { build, type Command, slotkeeper } from "./command.ts";
 import { TerminalSession } from "./terminal.ts";
 
 beforeAll(build, 120_000);

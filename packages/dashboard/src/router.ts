@@ -14,7 +14,7 @@ addEventListener("hashchange", () => {
   scrollTo(0, 0);
 });
 
-export function pageOf(hash: string): Page {
+function pageOf(hash: string): Page {
   const [name = "", key = ""] = hash.replace(/^#\/?/, "").split("/");
   if (name === "hosts") return key === "" ? { name } : { name: "host", key: decoded(key) };
   return name === "instances" ? { name } : { name: "overview" };

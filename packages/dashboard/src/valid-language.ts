@@ -3,7 +3,7 @@
  * asks for it while it loads. Imported before everything else.
  */
 try {
-  new Intl.NumberFormat(navigator.language);
+  Intl.getCanonicalLocales(navigator.language);
 } catch {
   Object.defineProperty(navigator, "language", { value: "en" });
 }

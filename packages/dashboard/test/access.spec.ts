@@ -29,7 +29,9 @@ describe("the token", () => {
     await page.keyboard.press("Enter");
     await page.getByRole("link", { name: "busy.example" }).waitFor();
     expect(requests.filter((url) => url.includes(TOKEN))).toEqual([]);
-    const kept = await page.evaluate("JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }, document.cookie])");
+    const kept = await page.evaluate(
+      "JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }, document.cookie])",
+    );
     expect(kept).not.toContain(TOKEN);
     await page.reload();
     await page.getByLabel(/internalApiToken/).waitFor();
@@ -56,7 +58,11 @@ describe("another site", () => {
       const { page } = await openPage(`http://localhost:${(evil.address() as AddressInfo).port}/`);
       const attempt = (path: string, init: object) =>
         page.evaluate(
-          ([url, options]) => fetch(url as string, options as RequestInit).then((answer) => answer.type, () => "refused"),
+          ([url, options]) =>
+            fetch(url as string, options as RequestInit).then(
+              (answer) => answer.type,
+              () => "refused",
+            ),
           [`${service.url}/api/v0/${path}`, init] as const,
         );
       expect(await attempt("state", {})).toBe("refused");
@@ -106,7 +112,10 @@ describe("hostile names", () => {
       await page.goto(`${service.url}/#/hosts`);
       await page.getByRole("table").getByRole("link").nth(index).click();
       await page.getByRole("heading", { name: "Queue by bucket" }).waitFor();
-      await page.getByRole("button", { name: /^Revoke the slot/ }).first().click();
+      await page
+        .getByRole("button", { name: /^Revoke the slot/ })
+        .first()
+        .click();
       await page.getByRole("dialog").waitFor();
       expect((await widths())[0]).toBeLessThanOrEqual((await widths())[1] ?? 0);
       const shown = await page.locator("body").innerText();
@@ -119,27 +128,32 @@ describe("hostile names", () => {
 });
 
 describe("axe", () => {
-  it.each(["light", "dark"] as const)("finds nothing on any page, in %s colours", async (colorScheme) => {
-    const service = await startService();
-    for (let index = 0; index < 8; index++) await acquire(service, { hostname: "busy.example", ipBucket: `b${index}` });
-    await fetch(`${service.url}/api/v0/hosts/paused.example/breaker`, { method: "POST", body: `{"state":"open"}` });
-    const { page } = await openPage(service.url, { colorScheme });
-    await page.getByRole("heading", { name: "Look here first" }).waitFor();
-    expect(await broken(page)).toEqual([]);
-    await page.getByRole("navigation").getByRole("link", { name: "Hosts" }).click();
-    await page.getByRole("link", { name: "busy.example" }).waitFor();
-    expect(await broken(page)).toEqual([]);
-    await page.getByRole("link", { name: "busy.example" }).click();
-    await page.getByRole("heading", { name: "How long they waited" }).waitFor();
-    expect(await broken(page)).toEqual([]);
-    await page.getByRole("button", { name: "Change limits…" }).click();
-    await page.getByRole("dialog").waitFor();
-    expect(await broken(page)).toEqual([]);
-    await page.keyboard.press("Escape");
-    await page.getByRole("navigation").getByRole("link", { name: "Instances" }).click();
-    await page.getByText("(this one)").waitFor();
-    expect(await broken(page)).toEqual([]);
-  }, 90_000);
+  it.each(["light", "dark"] as const)(
+    "finds nothing on any page, in %s colours",
+    async (colorScheme) => {
+      const service = await startService();
+      for (let index = 0; index < 8; index++)
+        await acquire(service, { hostname: "busy.example", ipBucket: `b${index}` });
+      await fetch(`${service.url}/api/v0/hosts/paused.example/breaker`, { method: "POST", body: `{"state":"open"}` });
+      const { page } = await openPage(service.url, { colorScheme });
+      await page.getByRole("heading", { name: "Look here first" }).waitFor();
+      expect(await broken(page)).toEqual([]);
+      await page.getByRole("navigation").getByRole("link", { name: "Hosts" }).click();
+      await page.getByRole("link", { name: "busy.example" }).waitFor();
+      expect(await broken(page)).toEqual([]);
+      await page.getByRole("link", { name: "busy.example" }).click();
+      await page.getByRole("heading", { name: "How long they waited" }).waitFor();
+      expect(await broken(page)).toEqual([]);
+      await page.getByRole("button", { name: "Change limits…" }).click();
+      await page.getByRole("dialog").waitFor();
+      expect(await broken(page)).toEqual([]);
+      await page.keyboard.press("Escape");
+      await page.getByRole("navigation").getByRole("link", { name: "Instances" }).click();
+      await page.getByText("(this one)").waitFor();
+      expect(await broken(page)).toEqual([]);
+    },
+    90_000,
+  );
 
   it("finds nothing in the empty state, the token prompt, and while the service is away", async () => {
     const empty = await openPage((await startService()).url);
@@ -168,7 +182,9 @@ describe("the keyboard", () => {
     const tabTo = async (name: RegExp) => {
       for (let step = 0; step < 40; step++) {
         await page.keyboard.press("Tab");
-        const label = await page.evaluate("document.activeElement.getAttribute('aria-label') ?? document.activeElement.innerText");
+        const label = await page.evaluate(
+          "document.activeElement.getAttribute('aria-label') ?? document.activeElement.innerText",
+        );
         if (name.test(String(label))) return;
       }
       throw new Error(`no Tab leads to ${name}`);

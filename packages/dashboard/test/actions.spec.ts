@@ -56,7 +56,10 @@ describe("changing the limits", () => {
   it("shows why the service refused, and keeps the dialog open", async () => {
     const { page } = await hostPage();
     await page.route("**/api/v0/hosts/**", (route) =>
-      route.fulfill({ status: 503, body: JSON.stringify({ title: "Unavailable", detail: "The store did not answer" }) }),
+      route.fulfill({
+        status: 503,
+        body: JSON.stringify({ title: "Unavailable", detail: "The store did not answer" }),
+      }),
     );
     await page.getByRole("button", { name: "Change limits…" }).click();
     await page.getByLabel("Slots of this host").fill("3");

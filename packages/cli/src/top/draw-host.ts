@@ -69,7 +69,7 @@ function queueLines({ sessions, pending }: HostRow, at: number, width: number): 
       countOf(position),
       bucketName(bucket),
       spanOf(Math.max(0, at - arrivedAt)),
-      estimatedWaitMs === undefined ? "-" : spanOf(estimatedWaitMs),
+      estimatedWaitMs === undefined || !isAwake ? "-" : spanOf(estimatedWaitMs),
       isAwake ? (BLOCKED[blockedBy] ?? "next") : "client is away",
     ),
   }));

@@ -43,8 +43,8 @@ function isBack(key: string): boolean {
 function afterTyping(model: TopModel, key: string): TopModel {
   if (key === "enter") return { ...model, isTyping: false };
   if (key === "escape") return { ...model, isTyping: false, search: "" };
-  if (key === "backspace") return { ...model, search: [...model.search].slice(0, -1).join("") };
-  return [...key].length === 1 ? { ...model, search: model.search + key } : model;
+  if (key === "backspace") return { ...model, search: Array.from(model.search).slice(0, -1).join("") };
+  return Array.from(key).length === 1 ? { ...model, search: model.search + key } : model;
 }
 
 function afterCommand(model: TopModel, key: string): TopModel {

@@ -26,7 +26,7 @@ export function fitted(text: string, columns: number, side: "start" | "end" = "s
 }
 
 function cut(text: string, columns: number): [kept: string, width: number] {
-  const characters = [...text];
+  const characters = Array.from(text);
   const whole = characters.reduce((sum, character) => sum + widthOf(character), 0);
   if (whole <= columns) return [text, whole];
   let [kept, width] = ["", 0];

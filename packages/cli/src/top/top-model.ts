@@ -53,8 +53,11 @@ export function shownHosts({ snapshot, sort, isReversed, search }: TopModel): Ho
     (row) => wanted === "" || `${row.hostname ?? ""} ${row.host}`.toLowerCase().includes(wanted),
   );
   const sign = isReversed ? -1 : 1;
-  const byName = (a: HostRow, b: HostRow) => (nameOf(a) < nameOf(b) ? -1 : 1);
   if (sort === "host") return rows.sort((a, b) => sign * byName(a, b));
   const value = VALUES[sort];
   return rows.sort((a, b) => sign * (value(b) - value(a)) || byName(a, b));
+}
+
+function byName(a: HostRow, b: HostRow): number {
+  return nameOf(a) < nameOf(b) ? -1 : 1;
 }

@@ -28,8 +28,11 @@ export function arranged(rows: Iterable<HostRow>, text: string, { key, isReverse
     ({ host, hostname = "" }) => wanted === "" || hostname.toLowerCase().includes(wanted) || host.includes(wanted),
   );
   const sign = isReversed ? -1 : 1;
-  const byName = (a: HostRow, b: HostRow) => (nameOfHost(a) < nameOfHost(b) ? -1 : 1);
   if (key === "name") return found.sort((a, b) => sign * byName(a, b));
   const value = VALUE[key];
   return found.sort((a, b) => sign * (value(b) - value(a)) || byName(a, b));
+}
+
+function byName(a: HostRow, b: HostRow): number {
+  return nameOfHost(a) < nameOfHost(b) ? -1 : 1;
 }

@@ -21,8 +21,10 @@ interface Seen {
 }
 
 export function whyWaits(session: SessionState, { host, sinceMs, pace }: Seen): Why {
-  const { cause, more, holders } = session.isAwake ? blocked(session, host, sinceMs) : asleep(host);
-  return { cause, more, holders: longestFirst(holders), forecast: forecastOf(session, pace) };
+  const { isAwake } = session;
+  const { cause, more, holders } = isAwake ? blocked(session, host, sinceMs) : asleep(host);
+  const forecast = isAwake ? forecastOf(session, pace) : "None while its client is away.";
+  return { cause, more, holders: longestFirst(holders), forecast };
 }
 
 type Blocked = Pick<Why, "cause" | "more" | "holders">;
@@ -67,6 +69,7 @@ function blocked({ blockedBy, bucket }: SessionState, host: HostState, sinceMs: 
       return brokenHost(host, sinceMs);
     case "store":
       return { cause: "The store does not answer.", more: "Nothing is granted until it does.", holders: [] };
+    case undefined:
     default:
       return { cause: "Nothing blocks it.", more: "It is granted in the next cycle of this host.", holders: slots };
   }

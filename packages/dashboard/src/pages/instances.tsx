@@ -30,7 +30,7 @@ export function InstancesPage() {
   }, []);
   const known = fleet.value;
   return (
-    <section>
+    <section class="stack">
       <h1>Instances</h1>
       {problem.value === "" ? null : <p class="banner bad">The list could not be read: {problem.value}</p>}
       {known === undefined ? <p class="loading">Loading the instances…</p> : <Fleet known={known} />}

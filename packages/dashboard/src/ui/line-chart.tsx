@@ -5,7 +5,7 @@ import { type ChartColour, colourOf, faint } from "./chart-colours.ts";
 import { axisWidth, type Unit } from "./chart-unit.ts";
 import { scheme } from "./scheme.ts";
 
-export interface Line {
+interface Line {
   readonly label: string;
   readonly colour: ChartColour;
   readonly values: readonly (number | null)[];
@@ -101,7 +101,7 @@ function optionsOf(
       {
         ...axis,
         size: axisWidth,
-        space: 34,
+        space: 26,
         gap: 6,
         incrs: [...unit.steps],
         grid: { stroke: grid, width: 1 },

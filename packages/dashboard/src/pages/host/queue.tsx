@@ -75,9 +75,6 @@ function Headings() {
       <div role="columnheader" class="cell-blocked">
         Why
       </div>
-      <div role="columnheader" class="cell-client cell-extra">
-        Client
-      </div>
     </>
   );
 }
@@ -120,13 +117,10 @@ function Cells({ index, session, at, chosen, onChoose }: CellsProps) {
         {duration(Math.max(0, at - arrivedAt))}
       </div>
       <div role="cell" class="cell-number cell-extra">
-        {estimatedWaitMs === undefined ? "–" : duration(estimatedWaitMs)}
+        {estimatedWaitMs === undefined || !isAwake ? "–" : duration(estimatedWaitMs)}
       </div>
       <div role="cell" class="cell-blocked">
-        {BLOCKED[blockedBy] ?? "next"}
-      </div>
-      <div role="cell" class="cell-client cell-extra">
-        {isAwake ? "connected" : <span class="quiet">away</span>}
+        {isAwake ? (BLOCKED[blockedBy] ?? "next") : "client is away"}
       </div>
     </>
   );
