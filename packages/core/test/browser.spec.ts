@@ -1,13 +1,11 @@
-import { chromium } from "playwright-core";
+import { launchChromium } from "@slotkeeper/testkit/browser";
 import { expect, test } from "vitest";
 import { bundle } from "./bundle.ts";
 import { expected } from "./smoke.ts";
 
 test("the main entry works in a real browser", async () => {
   const source = await bundle(`export { smoke } from "./smoke.ts";`, { format: "iife", globalName: "library" });
-  const { default: build } = await import("@sparticuz/chromium");
-  const executablePath = process.env["CHROMIUM_PATH"] ?? (await build.executablePath());
-  const browser = await chromium.launch({ executablePath, args: build.args, headless: true });
+  const browser = await launchChromium();
   try {
     const page = await browser.newPage();
     await page.addScriptTag({ content: source });

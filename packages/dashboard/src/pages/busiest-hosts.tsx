@@ -2,6 +2,7 @@ import { count } from "../format.ts";
 import { type HostRow, hosts } from "../model/fleet.ts";
 import { LOADS, loadOf, waitingAt } from "../model/load.ts";
 import { addressOf } from "../router.ts";
+import { Headings } from "../ui/headings.tsx";
 import { HOST_COLUMNS, HostCells, hostRowHeight } from "../ui/host-cells.tsx";
 import { VirtualRows } from "../ui/virtual-rows.tsx";
 
@@ -20,11 +21,7 @@ export function BusiestHosts() {
         label="Hosts to look at first"
         count={rows.length}
         rowHeight={hostRowHeight()}
-        header={HOST_COLUMNS.map((column) => (
-          <div key={column.key} role="columnheader" class={column.class}>
-            {column.title}
-          </div>
-        ))}
+        header={<Headings columns={HOST_COLUMNS} />}
         row={(index) => <HostCells row={rows[index] as HostRow} />}
       />
     </section>

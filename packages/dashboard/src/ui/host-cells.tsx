@@ -3,12 +3,13 @@ import type { HostRow } from "../model/fleet.ts";
 import type { SortKey } from "../model/host-order.ts";
 import { waitingAt } from "../model/load.ts";
 import { BreakerBadge, LoadBadge } from "./badges.tsx";
+import type { Column } from "./headings.tsx";
 import { HostLink } from "./name.tsx";
 import { isNarrow } from "./narrow.ts";
 import { UseBar } from "./use-bar.tsx";
 
 /** The columns of a table of hosts, in the order of `HostCells`. */
-export const HOST_COLUMNS: readonly { readonly key: SortKey; readonly title: string; readonly class: string }[] = [
+export const HOST_COLUMNS: readonly (Column & { readonly key: SortKey })[] = [
   { key: "name", title: "Host", class: "cell-name" },
   { key: "load", title: "Load", class: "cell-load" },
   { key: "use", title: "Slots in use", class: "cell-use" },

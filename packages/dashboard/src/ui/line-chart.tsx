@@ -1,9 +1,9 @@
-import { useEffect, useRef, useState } from "preact/hooks";
-import uPlot from "uplot";
+import { useMemo, useState } from "preact/hooks";
+import type uPlot from "uplot";
 import { timeOfDay } from "../format.ts";
 import { type ChartColour, colourOf, faint } from "./chart-colours.ts";
 import { axisWidth, type Unit } from "./chart-unit.ts";
-import { scheme } from "./scheme.ts";
+import { axisStyle, gridStyle, type PlotOptions, usePlot } from "./use-plot.ts";
 
 interface Line {
   readonly label: string;
@@ -28,22 +28,13 @@ const HEIGHT = 132;
 /** Lines over the last 15 minutes, with what is under the pointer written below. */
 export function LineChart(props: LineChartProps) {
   const { label, at, stepMs, lines, unit } = props;
-  const box = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | undefined>(undefined);
   const [under, setUnder] = useState<number | undefined>();
-  const shape = lines.map(({ label, colour }) => `${label}/${colour}`).join();
-  useEffect(() => {
-    const element = box.current as HTMLDivElement;
-    const made = new uPlot(optionsOf(element, props, setUnder), dataOf(props), element);
-    plot.current = made;
-    const resize = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: HEIGHT }));
-    resize.observe(element);
-    return () => {
-      resize.disconnect();
-      made.destroy();
-    };
-  }, [shape, scheme.value]);
-  useEffect(() => plot.current?.setData(dataOf(props)), [at, lines]);
+  const box = usePlot({
+    height: HEIGHT,
+    shape: lines.map(({ label, colour }) => `${label}/${colour}`).join(),
+    data: useMemo(() => dataOf(props), [at]),
+    options: (element) => optionsOf(element, props, setUnder),
+  });
   const steps = lines[0]?.values.length ?? 1;
   const time = timeOfDay(at - (steps - 1 - (under ?? steps - 1)) * stepMs);
   return (
@@ -86,14 +77,9 @@ function optionsOf(
   element: HTMLDivElement,
   { lines, unit }: LineChartProps,
   onUnder: (index: number | undefined) => void,
-): uPlot.Options {
-  const [text, grid] = [colourOf(element, "text"), colourOf(element, "grid")];
-  const axis = { stroke: text, font: "12px system-ui, sans-serif", ticks: { show: false } };
+): ReturnType<PlotOptions> {
+  const axis = axisStyle(element);
   return {
-    width: element.clientWidth,
-    height: HEIGHT,
-    padding: [8, 12, 0, 0],
-    legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
     scales: { y: { range: (_plot, _low, high) => [0, Math.max(unit.least, (high ?? 0) * 1.1)] } },
     axes: [
@@ -104,7 +90,7 @@ function optionsOf(
         space: 26,
         gap: 6,
         incrs: [...unit.steps],
-        grid: { stroke: grid, width: 1 },
+        grid: gridStyle(element),
         values: (_plot, values) => values.map((value) => unit.format(value)),
       },
     ],

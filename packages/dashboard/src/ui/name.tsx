@@ -11,6 +11,17 @@ export function HostLink({ host, hostname }: { host: string; hostname?: string |
   );
 }
 
+/** The host a dialog is about. */
+export function HostName({ host }: { host: { readonly host: string; readonly hostname?: string | undefined } }) {
+  return (
+    <p class="wrap">
+      <bdi>
+        <b>{nameOfHost(host)}</b>
+      </bdi>
+    </p>
+  );
+}
+
 export function BucketName({ bucket }: { bucket: string }) {
   const label = nameOfBucket(bucket);
   return (

@@ -15,7 +15,11 @@ export async function launchChromium(): Promise<Browser> {
   const { chromium } = await import("playwright-core");
   const { default: packaged } = await import("@sparticuz/chromium");
   const executablePath = process.env["CHROMIUM_PATH"] ?? (await unpacked(() => packaged.executablePath()));
-  return chromium.launch({ executablePath, args: ["--no-sandbox", "--font-render-hinting=none"], headless: true });
+  return chromium.launch({
+    executablePath,
+    args: ["--no-sandbox", "--disable-dev-shm-usage", "--font-render-hinting=none"],
+    headless: true,
+  });
 }
 
 /** The package unpacks on first use, and takes a half-written file for a whole one: test files take turns. */

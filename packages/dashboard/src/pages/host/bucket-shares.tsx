@@ -1,11 +1,21 @@
 import { count, duration, plural } from "../../format.ts";
 import type { HostState } from "../../model/host-watch.ts";
 import { type Share, sharesOf } from "../../model/shares.ts";
+import { Headings } from "../../ui/headings.tsx";
 import { BucketName } from "../../ui/name.tsx";
 import { VirtualRows } from "../../ui/virtual-rows.tsx";
 
 const ROW_HEIGHT = 40;
 const POSITIONS_SHOWN = 4;
+const COLUMNS = [
+  { title: "Bucket", class: "cell-name" },
+  { title: "In use", class: "cell-number" },
+  { title: "Waiting", class: "cell-number" },
+  { title: "Positions", class: "cell-positions cell-extra" },
+  { title: "Slot time", class: "cell-number cell-time" },
+  { title: "Fair share", class: "cell-number cell-extra" },
+  { title: "Against fair share", class: "cell-share" },
+];
 
 /** The queue by bucket: who waits where, and how much slot time each has had beside its fair share. */
 export function BucketShares({ host }: { host: HostState }) {
@@ -21,38 +31,10 @@ export function BucketShares({ host }: { host: HostState }) {
         label="Queue by bucket"
         count={shares.length}
         rowHeight={ROW_HEIGHT}
-        header={<Headings />}
+        header={<Headings columns={COLUMNS} />}
         row={(index) => <Cells share={shares[index] as Share} />}
       />
     </section>
-  );
-}
-
-function Headings() {
-  return (
-    <>
-      <div role="columnheader" class="cell-name">
-        Bucket
-      </div>
-      <div role="columnheader" class="cell-number">
-        In use
-      </div>
-      <div role="columnheader" class="cell-number">
-        Waiting
-      </div>
-      <div role="columnheader" class="cell-positions cell-extra">
-        Positions
-      </div>
-      <div role="columnheader" class="cell-number cell-time">
-        Slot time
-      </div>
-      <div role="columnheader" class="cell-number cell-extra">
-        Fair share
-      </div>
-      <div role="columnheader" class="cell-share">
-        Against fair share
-      </div>
-    </>
   );
 }
 

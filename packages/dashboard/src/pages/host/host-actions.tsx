@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
 import { act } from "../../api/call.ts";
-import { count, nameOfHost, visible } from "../../format.ts";
+import { count, visible } from "../../format.ts";
 import type { HostState } from "../../model/host-watch.ts";
 import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
+import { HostName } from "../../ui/name.tsx";
 import { LimitsDialog } from "./limits-dialog.tsx";
 
 type Open = "none" | "limits" | "open" | "close";
@@ -79,11 +80,7 @@ function BreakerDialog({ host, isOpening, refresh, close }: BreakerDialogProps) 
       act={change}
       close={close}
     >
-      <p>
-        <bdi>
-          <b>{nameOfHost(host)}</b>
-        </bdi>
-      </p>
+      <HostName host={host} />
       <p>
         {isOpening
           ? "All callers are sent away, those who wait included, in the whole fleet. After the time set in breaker.openSeconds single requests are let through again. Slots already granted stay with their holders."

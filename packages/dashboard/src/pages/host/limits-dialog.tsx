@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import { act } from "../../api/call.ts";
-import { nameOfHost } from "../../format.ts";
 import type { HostState } from "../../model/host-watch.ts";
 import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
+import { HostName } from "../../ui/name.tsx";
 
 interface LimitsDialogProps {
   readonly host: HostState;
@@ -31,11 +31,7 @@ export function LimitsDialog({ host, refresh, close }: LimitsDialogProps) {
       act={change}
       close={close}
     >
-      <p>
-        <bdi>
-          <b>{nameOfHost(host)}</b>
-        </bdi>
-      </p>
+      <HostName host={host} />
       <Field label="Slots of this host" value={perHost} least={1} limit={maxSlotPerHost} onText={setPerHost} />
       <Field
         label="Slots of one bucket (0: no limit)"

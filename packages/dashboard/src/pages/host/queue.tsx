@@ -1,5 +1,6 @@
 import { count, duration } from "../../format.ts";
 import type { HostState, HostView, HostWatch, SessionState } from "../../model/host-watch.ts";
+import { Headings } from "../../ui/headings.tsx";
 import { BucketName } from "../../ui/name.tsx";
 import { isNarrow } from "../../ui/narrow.ts";
 import { VirtualRows } from "../../ui/virtual-rows.tsx";
@@ -13,6 +14,14 @@ const BLOCKED: { readonly [cause: string]: string } = {
   breaker: "breaker open",
   store: "store does not answer",
 };
+
+const COLUMNS = [
+  { title: "Position", class: "cell-position" },
+  { title: "Bucket", class: "cell-name" },
+  { title: "Waiting for", class: "cell-number" },
+  { title: "Forecast", class: "cell-number cell-extra" },
+  { title: "Why", class: "cell-blocked" },
+];
 
 interface QueueProps {
   readonly watch: HostWatch;
@@ -41,7 +50,7 @@ export function Queue({ watch, view, host, chosen, onChoose }: QueueProps) {
           count={pending}
           rowHeight={isNarrow.value ? 62 : 40}
           onShown={(first, last) => watch.show(first, last)}
-          header={<Headings />}
+          header={<Headings columns={COLUMNS} />}
           row={(index) => (
             <Cells
               index={index}
@@ -54,28 +63,6 @@ export function Queue({ watch, view, host, chosen, onChoose }: QueueProps) {
         />
       )}
     </section>
-  );
-}
-
-function Headings() {
-  return (
-    <>
-      <div role="columnheader" class="cell-position">
-        Position
-      </div>
-      <div role="columnheader" class="cell-name">
-        Bucket
-      </div>
-      <div role="columnheader" class="cell-number">
-        Waiting for
-      </div>
-      <div role="columnheader" class="cell-number cell-extra">
-        Forecast
-      </div>
-      <div role="columnheader" class="cell-blocked">
-        Why
-      </div>
-    </>
   );
 }
 

@@ -1,11 +1,11 @@
 import type { ServiceHistory } from "@slotkeeper/protocol";
-import { useEffect, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import uPlot from "uplot";
 import { count, duration, plural } from "../../format.ts";
 import { sumOf } from "../../model/history.ts";
 import { colourOf, faint } from "../../ui/chart-colours.ts";
 import { axisWidth, COUNT } from "../../ui/chart-unit.ts";
-import { scheme } from "../../ui/scheme.ts";
+import { axisStyle, gridStyle, type PlotOptions, usePlot } from "../../ui/use-plot.ts";
 
 type Waits = ServiceHistory["waits"];
 
@@ -13,22 +13,13 @@ const HEIGHT = 200;
 
 /** How long those waited who were granted a slot in the last 15 minutes. */
 export function WaitHistogram({ waits }: { waits: Waits }) {
-  const box = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | undefined>(undefined);
-  const { labels, counts } = bars(waits);
-  const shape = labels.join();
-  useEffect(() => {
-    const element = box.current as HTMLDivElement;
-    const made = new uPlot(optionsOf(element, labels), [[...counts.keys()], counts], element);
-    plot.current = made;
-    const resize = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: HEIGHT }));
-    resize.observe(element);
-    return () => {
-      resize.disconnect();
-      made.destroy();
-    };
-  }, [shape, scheme.value]);
-  useEffect(() => plot.current?.setData([[...counts.keys()], counts]), [waits]);
+  const { labels, counts } = useMemo(() => bars(waits), [waits]);
+  const box = usePlot({
+    height: HEIGHT,
+    shape: labels.join(),
+    data: useMemo(() => [[...counts.keys()], counts], [counts]),
+    options: (element) => optionsOf(element, labels),
+  });
   const all = sumOf(waits.counts);
   const summary = labels.map((label, index) => `${label}: ${count(counts[index] ?? 0)}`).join(", ");
   return (
@@ -53,15 +44,10 @@ function bars({ boundsMs, counts }: Waits): { labels: string[]; counts: number[]
   return { labels: labels.slice(first, last + 1), counts: counts.slice(first, last + 1) };
 }
 
-function optionsOf(element: HTMLDivElement, labels: readonly string[]): uPlot.Options {
-  const [text, grid, bar] = [colourOf(element, "text"), colourOf(element, "grid"), colourOf(element, "wait")];
-  const axis = { stroke: text, font: "12px system-ui, sans-serif", ticks: { show: false } };
+function optionsOf(element: HTMLDivElement, labels: readonly string[]): ReturnType<PlotOptions> {
+  const [axis, bar] = [axisStyle(element), colourOf(element, "wait")];
   const { bars: barPaths } = uPlot.paths;
   return {
-    width: element.clientWidth,
-    height: HEIGHT,
-    padding: [8, 12, 0, 0],
-    legend: { show: false },
     cursor: { show: false },
     scales: {
       x: { time: false, range: [-0.6, labels.length - 0.4] },
@@ -82,7 +68,7 @@ function optionsOf(element: HTMLDivElement, labels: readonly string[]): uPlot.Op
         size: axisWidth,
         gap: 6,
         incrs: [...COUNT.steps],
-        grid: { stroke: grid, width: 1 },
+        grid: gridStyle(element),
         values: (_plot, values) => values.map(count),
       },
     ],
