@@ -1,3 +1,4 @@
+import type { ServiceInstances } from "@slotkeeper/protocol";
 import { DEMO_PLAN, Load } from "@slotkeeper/testkit/load";
 import type { Page } from "playwright-core";
 import { afterEach, describe, expect, it } from "vitest";
@@ -134,6 +135,69 @@ describe("instances", () => {
     const { page } = await openPage(`${service.url}/#/instances`);
     await seen(() => page.getByRole("row").count()).toBe(2);
     expect(await page.getByRole("row").nth(1).innerText()).toMatch(/\(this one\)\s+alive\s+http:.*0\.1\.0/s);
+  });
+});
+
+describe("instances of a fleet", () => {
+  it("are marked where their limits differ, and where one has fallen silent", async () => {
+    const service = await startService();
+    const { page } = await openPage(service.url);
+    const one = { isThis: false, seenAgoMs: 1000, version: "0.1.0", configVersion: "v1", configHash: "aaaa", upMs: 1 };
+    const fleet: ServiceInstances = {
+      at: Date.now(),
+      isFleet: true,
+      hasDrift: true,
+      instances: [
+        { ...one, instance: "a", isThis: true },
+        { ...one, instance: "b" },
+        { ...one, instance: "c", configHash: "bbbb", seenAgoMs: 22_000 },
+      ],
+    };
+    await page.route("**/api/v0/instances", (route) => route.fulfill({ json: fleet }));
+    await page.getByRole("navigation").getByRole("link", { name: "Instances" }).click();
+    await page.getByText("Not all instances run with the same limits.").waitFor();
+    expect(await page.getByRole("row", { name: /^b alive/ }).innerText()).toContain("same");
+    expect(await page.getByRole("row", { name: /^c silent for 22 s/ }).innerText()).toContain("differs");
+  });
+});
+
+describe("a phone", () => {
+  it("shows every page within its width, hosts in rows of two lines", async () => {
+    const service = await startService();
+    await crowd(service, "a-host-with-a-rather-long-name.of-some-department.example", 3);
+    const { page } = await openPage(service.url, { viewport: { width: 360, height: 740 } });
+    const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    await page.getByRole("heading", { name: "Look here first" }).waitFor();
+    expect(await overflow()).toBeLessThanOrEqual(0);
+    for (const name of ["Hosts", "Instances"]) {
+      await page.getByRole("navigation").getByRole("link", { name }).click();
+      await page.getByRole("heading", { name, exact: true }).waitFor();
+      expect(await overflow()).toBeLessThanOrEqual(0);
+    }
+    await openHost(page, "a-host-with");
+    await page.getByRole("heading", { name: "How long they waited" }).waitFor();
+    expect(await overflow()).toBeLessThanOrEqual(0);
+    for (const table of await page.locator(".rows").all()) {
+      expect(await table.evaluate((element) => element.scrollWidth - element.clientWidth)).toBeLessThanOrEqual(0);
+    }
+  });
+});
+
+describe("colours", () => {
+  it("follow the system until the person chooses, and the choice outlives a reload", async () => {
+    const service = await startService();
+    const { page } = await openPage(service.url, { colorScheme: "light" });
+    const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    await page.getByText("Live", { exact: true }).waitFor();
+    const light = await background();
+    await page.emulateMedia({ colorScheme: "dark" });
+    const dark = await background();
+    expect(dark).not.toBe(light);
+    await page.getByLabel("Colours").selectOption("Light");
+    expect(await background()).toBe(light);
+    await page.reload();
+    await page.getByText("Live", { exact: true }).waitFor();
+    expect(await background()).toBe(light);
   });
 });
 

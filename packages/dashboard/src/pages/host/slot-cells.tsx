@@ -14,6 +14,9 @@ export function SlotCells({ host, refresh }: { host: HostState; refresh: () => v
   const [revoked, setRevoked] = useState<SlotState | undefined>();
   const { slots, limit = 0, inFlight } = host;
   const places = useRef(new CellPlaces());
+  // The length of a lease is not in the state: the longest rest seen here stands for it.
+  const lease = useRef(0);
+  lease.current = Math.max(lease.current, ...slots.map(({ endsInMs }) => endsInMs));
   const free = Math.max(0, limit - inFlight);
   const cells = places.current.arrange(slots, Math.min(limit, Math.max(MOST_CELLS, slots.length)));
   const hidden = Math.max(limit, cells.length) - Math.min(cells.length, MOST_CELLS);
@@ -32,7 +35,13 @@ export function SlotCells({ host, refresh }: { host: HostState; refresh: () => v
               free
             </li>
           ) : (
-            <Cell key={index} slot={slot} onRevoke={() => setRevoked(slot)} />
+            <Cell
+              key={index}
+              number={index + 1}
+              slot={slot}
+              leaseMs={lease.current}
+              onRevoke={() => setRevoked(slot)}
+            />
           ),
         )}
       </ul>
@@ -42,10 +51,16 @@ export function SlotCells({ host, refresh }: { host: HostState; refresh: () => v
   );
 }
 
-function Cell({ slot, onRevoke }: { slot: SlotState; onRevoke: () => void }) {
+interface CellProps {
+  readonly number: number;
+  readonly slot: SlotState;
+  readonly leaseMs: number;
+  readonly onRevoke: () => void;
+}
+
+function Cell({ number, slot, leaseMs, onRevoke }: CellProps) {
   const { bucket, heldMs, endsInMs, isReleased, isProbe } = slot;
-  const whole = (heldMs ?? 0) + endsInMs;
-  const left = whole <= 0 ? 0 : Math.max(0, Math.min(1, endsInMs / Math.min(whole, 30_000)));
+  const left = leaseMs <= 0 ? 0 : Math.max(0, endsInMs / leaseMs);
   return (
     <li class="cell" data-ending={!isReleased && endsInMs < 5_000}>
       <p class="cell-holder">
@@ -63,7 +78,7 @@ function Cell({ slot, onRevoke }: { slot: SlotState; onRevoke: () => void }) {
         type="button"
         class="small"
         onClick={onRevoke}
-        aria-label={`Revoke the slot of ${nameOfBucket(bucket)}, number ${slot.slot}`}
+        aria-label={`Revoke the slot of ${nameOfBucket(bucket)}, cell ${number}`}
       >
         Revoke…
       </button>
