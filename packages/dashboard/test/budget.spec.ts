@@ -34,10 +34,6 @@ describe("what the page loads", () => {
     const { page } = await openPage(service.url);
     await page.getByRole("heading", { name: "Nobody has asked for a slot yet" }).waitFor();
     await page.goto("about:blank");
-    const fresh: string[] = [];
-    page.on("response", async (response) => {
-      if (!response.fromServiceWorker() && (await response.serverAddr()) !== null) fresh.push(response.url());
-    });
     await page.goto(service.url);
     await page.getByRole("heading", { name: "Nobody has asked for a slot yet" }).waitFor();
     const sizes = await page.evaluate(() =>

@@ -27,7 +27,7 @@ export function VirtualRows({ label, count, rowHeight, header, row, onShown }: V
   const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0];
   useEffect(() => onShown?.(first, last), [first, last]);
   return (
-    // biome-ignore lint: a region that scrolls must be reachable by the keyboard.
+    // A region that scrolls must be reachable by the keyboard: hence the tab index.
     <div class="rows" ref={scroller} role="table" aria-label={label} aria-rowcount={count + 1} tabIndex={0}>
       <div class="rows-head" role="rowgroup">
         <div role="row" class="row" aria-rowindex={1}>
