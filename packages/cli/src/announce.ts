@@ -1,12 +1,14 @@
 import { type Service, VERSION } from "@slotkeeper/server";
 
-/** Where it listens, which store it uses, and a first request that works. */
+/** The dashboard first; then where it listens, which store it uses, and a first request that works. */
 export function announce(service: Service, isJson: boolean): string {
   const { url, address, storeDescription: store, config } = service;
+  const dashboard = `${url}/`;
   const tryIt = firstRequest(service);
   if (isJson)
-    return `${JSON.stringify({ event: "listening", version: VERSION, url, address, store, config: config.version, tryIt })}\n`;
+    return `${JSON.stringify({ event: "listening", version: VERSION, url, dashboard, address, store, config: config.version, tryIt })}\n`;
   return `slotkeeper ${VERSION}
+  dashboard  ${dashboard}
   listening  ${url}${reachOf(service)}
   store      ${store}
   config     ${config.version}

@@ -6,6 +6,7 @@ import { migrateCommand } from "./migrate.ts";
 import { releaseCommand } from "./release.ts";
 import { serve } from "./serve.ts";
 import { statusCommand } from "./status.ts";
+import { top } from "./top/top.ts";
 
 const HELP = `slotkeeper ${VERSION}: decides who may run now.
 
@@ -16,6 +17,7 @@ Usage
   slotkeeper release TOKEN       give a slot back
   slotkeeper status [options]    show hosts with their slots and queues
   slotkeeper exec [options] -- command   run a command while it holds a slot
+  slotkeeper top [options]       show hosts, slots, queues and waits of a running service, live
   slotkeeper --help | --version
 
 Examples
@@ -39,6 +41,7 @@ const COMMANDS: { readonly [name: string]: (args: readonly string[]) => Promise<
   release: releaseCommand,
   status: statusCommand,
   exec: execCommand,
+  top,
 };
 
 /** Runs one command line and says with which code to exit. */

@@ -29,6 +29,7 @@ describe("start-up", () => {
   it("prints where it listens, which store, and a first request that works", async () => {
     const command = serve();
     const [, line = ""] = await command.said(/try it\s+(curl .*)\n/);
+    expect(command.out).toMatch(/^slotkeeper \S+\n {2}dashboard {2}http:\/\/127\.0\.0\.1:\d+\/\n/);
     expect(command.out).toMatch(/listening {2}http:\/\/127\.0\.0\.1:\d+\n {2}store {6}memory/);
     const { stdout } = spawnSync("sh", ["-c", line], { encoding: "utf8" });
     expect(JSON.parse(stdout)).toMatchObject({ result: "granted" });

@@ -9,6 +9,7 @@ export {
   migrationStates,
   SchemaError,
 } from "@slotkeeper/postgres";
+export type { ServiceHistory, ServiceState } from "@slotkeeper/protocol";
 export { ConfigError } from "./config/config-error.ts";
 export { type ConfigSources, type LoadedConfig, loadConfig } from "./config/load-config.ts";
 export { formatPrinted, type PrintedKey, printedKeys } from "./config/print-config.ts";

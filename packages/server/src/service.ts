@@ -9,6 +9,7 @@ import { ControllerError } from "./control-plane/controller-error.ts";
 import type { PushContext } from "./control-plane/metrics-push.ts";
 import { endOfTurn } from "./end-of-turn.ts";
 import { explainStart } from "./explain-start.ts";
+import { DashboardFiles } from "./http/dashboard/dashboard-files.ts";
 import { Guards } from "./http/guards.ts";
 import { HeldCalls } from "./http/held-calls.ts";
 import { HttpServer } from "./http/http-server.ts";
@@ -36,6 +37,8 @@ export interface ServiceInit extends ConfigSources {
   readonly controlTimes?: Partial<ControlTimes>;
   /** Opens the store in place of the configured one: for programs that embed the service, and for tests. */
   readonly open?: typeof openStore;
+  /** A folder with another build of the dashboard, in place of the packaged one. */
+  readonly dashboard?: string;
 }
 
 export interface StopTimes {
@@ -54,6 +57,7 @@ interface ServiceParts {
   readonly instance: string;
   readonly reportedInstance: string;
   readonly times: ControlTimes;
+  readonly dashboard: string | undefined;
 }
 
 /**
@@ -83,7 +87,13 @@ export class Service {
   #url = "";
   #address = "";
 
-  static async start({ log: lines, controlTimes, open = openStore, ...sources }: ServiceInit): Promise<Service> {
+  static async start({
+    log: lines,
+    controlTimes,
+    open = openStore,
+    dashboard,
+    ...sources
+  }: ServiceInit): Promise<Service> {
     const scrubber = new Scrubber();
     let opened: OpenStore | undefined;
     try {
@@ -105,7 +115,7 @@ export class Service {
       opened = await open(backend, clock, log, collectMs).catch((error: unknown) => {
         throw explainStart(error, backend);
       });
-      const parts = { clock, scrubber, log, opened, source, instance, reportedInstance, times };
+      const parts = { clock, scrubber, log, opened, source, instance, reportedInstance, times, dashboard };
       const service = new Service(config, parts);
       await service.#listen();
       return service;
@@ -160,7 +170,7 @@ export class Service {
       refresh: () => this.refresh(),
       onFailure: () => this.#telemetry.instruments.controllerFailures++,
     });
-    this.#http = new HttpServer(this.#context());
+    this.#http = new HttpServer(this.#context(new DashboardFiles(parts.dashboard)));
     this.#sweeper = new Sweeper(this.#queue, this.#log);
     this.#sweeper.every(settings.cleanupEveryMs);
   }
@@ -289,7 +299,7 @@ export class Service {
     return { config, guards: new Guards(settings), tokens: new QueryTokens(keys), hosts: new HostSettings(config) };
   }
 
-  #context(): ServiceContext {
+  #context(dashboard: DashboardFiles): ServiceContext {
     const live = () => this.#live;
     return {
       queue: this.#queue,
@@ -305,6 +315,7 @@ export class Service {
       version: VERSION,
       telemetry: this.#telemetry,
       presence: this.#presence,
+      dashboard,
       get live() {
         return live();
       },

@@ -12,7 +12,7 @@ async function start(cleanup: object, fails: (sweep: number) => boolean = () => 
       return super.cleanup(...request);
     }
   }
-  const open = openWith((clock) => new Counting({ clock, newToken: () => "slot_0123456789abcdefghij" }));
+  const open = openWith((clock) => new Counting({ clock }));
   const configOf = (changed: object) => JSON.stringify({ fairQueue: { cleanup: changed } });
   const file = configFile(configOf(cleanup));
   const fixture = await startFixture({ open, file });

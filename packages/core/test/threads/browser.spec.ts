@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import sparticuz from "@sparticuz/chromium";
-import { type Browser, chromium, type Page } from "playwright-core";
+import { launchChromium } from "@slotkeeper/testkit/browser";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bundle } from "./bundle.ts";
 
@@ -35,12 +35,7 @@ beforeAll(async () => {
     response.end(body);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  browser = await chromium.launch({
-    executablePath: process.env["CHROMIUM_PATH"] ?? (await sparticuz.executablePath()),
-    // Not the package's own arguments: those turn site isolation off, and with it cross-origin isolation.
-    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
-    headless: true,
-  });
+  browser = await launchChromium();
   page = await browser.newPage();
   await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
   await page.waitForFunction("typeof contend === 'function'");

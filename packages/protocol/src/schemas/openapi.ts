@@ -84,6 +84,7 @@ function operation(name: string, route: Route): Json {
 
 const PATH_PARAMETERS: { readonly [name: string]: Json } = {
   host: { description: "a host's name, or its key as the state tells it", schema: { type: "string", minLength: 1 } },
+  file: { description: "a name that the dashboard's page refers to", schema: { type: "string", minLength: 1 } },
   id: { description: "a slot's number: its fence", schema: { type: "integer", minimum: 1 } },
 };
 

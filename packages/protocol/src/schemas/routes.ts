@@ -102,7 +102,12 @@ export const ROUTES = {
     path: `${API_PREFIX}/state`,
     audience: "operator",
     summary: "Hosts, buckets, sessions and slots, by pages of hosts",
-    query: { offset: "hosts to skip", limit: "hosts to show: 1 to 1000, else 100" },
+    query: {
+      offset: "hosts to skip",
+      limit: "hosts to show: 1 to 1000, else 100",
+      sessions: "sessions to show of each host: 0 to 1000, else 200",
+      from: "sessions of each host to skip",
+    },
     texts: { host: "only this one: its name, or its key", ...BY_KEY },
     answer: json(StateSchema),
     problems: ["BAD_FIELDS", "UNAVAILABLE"],
@@ -193,8 +198,16 @@ export const ROUTES = {
     method: "GET",
     path: "/",
     audience: "public",
-    summary: "A page for people",
+    summary: "The dashboard",
     answer: { status: 200, type: "text/html" },
+  },
+  asset: {
+    method: "GET",
+    path: "/assets/{file}",
+    audience: "public",
+    summary: "A file of the dashboard",
+    answer: { status: 200 },
+    problems: ["NOT_FOUND"],
   },
 } as const satisfies Record<string, Route>;
 

@@ -29,6 +29,7 @@ const SessionStateSchema = Type.Object({
   arrivedAt: Type.Number(),
   position: Type.Integer({ minimum: 1, description: "1 is next" }),
   blockedBy: Type.Optional(Type.String({ description: "what stands between it and a slot, as callers are told" })),
+  estimatedWaitMs: Type.Optional(Type.Number({ minimum: 0, description: "as callers are told" })),
   isAwake: Type.Boolean({ description: "its client is there; else it keeps its place and is granted nothing" }),
   polls: Type.Integer({ minimum: 0, description: "held open for it" }),
 });
@@ -73,7 +74,7 @@ const HostStateSchema = Type.Object({
   ),
   buckets: Type.Array(BucketStateSchema),
   slots: Type.Array(SlotStateSchema),
-  sessions: Type.Array(SessionStateSchema, { description: "at most 200; `pending` counts all" }),
+  sessions: Type.Array(SessionStateSchema, { description: "by position, as many as asked for; `pending` counts all" }),
 });
 
 export const StateSchema = Type.Object({

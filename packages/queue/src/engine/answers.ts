@@ -1,5 +1,6 @@
 import type { BlockedBy, PollAnswer } from "@slotkeeper/protocol";
 import { phaseFor } from "../book/breaker.ts";
+import type { Host } from "./host.ts";
 import type { Session } from "./session.ts";
 
 /** What a session's client is told, by the session's state and the host's book. */
@@ -32,15 +33,19 @@ function pendingAnswer(session: Session, now: number): PollAnswer {
   const { host, claims } = session;
   const isKnown = host.book.limits !== undefined;
   const position = isKnown ? host.positions.of(claims.id, host.book, now) : 1;
-  const { grantIntervalMs } = host;
   return {
     result: "pending",
     session: claims,
     position,
     waiters: Math.max(1, host.book.size("waiter")),
-    estimatedWaitMs: grantIntervalMs === undefined ? undefined : Math.round(position * grantIntervalMs),
+    estimatedWaitMs: estimatedWait(host, position),
     blockedBy: blockedBy(session, now),
   };
+}
+
+/** By how fast the host's slots were granted lately; undefined: none was yet. */
+export function estimatedWait({ grantIntervalMs }: Host, position: number): number | undefined {
+  return grantIntervalMs === undefined ? undefined : Math.round(position * grantIntervalMs);
 }
 
 /** What stands between a pending session and its slot. */

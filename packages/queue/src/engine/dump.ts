@@ -1,6 +1,6 @@
 import type { BlockedBy } from "@slotkeeper/protocol";
 import { isHot } from "../book/heat.ts";
-import { blockedBy } from "./answers.ts";
+import { blockedBy, estimatedWait } from "./answers.ts";
 import type { EngineContext } from "./context.ts";
 import type { QueueCounts } from "./events.ts";
 import type { Host } from "./host.ts";
@@ -79,6 +79,7 @@ export interface HostInspection extends HostDump {
     /** 1 is next. */
     readonly position: number;
     readonly blockedBy: BlockedBy | undefined;
+    readonly estimatedWaitMs: number | undefined;
   })[];
 }
 
@@ -119,11 +120,11 @@ export function inspect(host: Host, engine: EngineContext): HostInspection {
   const sessions = [...host.waiting].sort((a, b) => a.claims.arrivedAt - b.claims.arrivedAt);
   return {
     ...dumpHost(host, engine),
-    waiting: sessions.map((session) => ({
-      ...dumpWaiting(session),
-      position: host.book.limits === undefined ? 1 : host.positions.of(session.claims.id, host.book, now),
-      blockedBy: blockedBy(session, now),
-    })),
+    waiting: sessions.map((session) => {
+      const position = host.book.limits === undefined ? 1 : host.positions.of(session.claims.id, host.book, now);
+      const estimatedWaitMs = estimatedWait(host, position);
+      return { ...dumpWaiting(session), position, blockedBy: blockedBy(session, now), estimatedWaitMs };
+    }),
   };
 }
 

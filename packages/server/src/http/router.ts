@@ -1,10 +1,11 @@
 import { ROUTES, type Route, type RouteName } from "@slotkeeper/protocol/schemas";
+import { asset, home } from "./dashboard/dashboard-routes.ts";
 import type { BodyHandler, Handler } from "./handler.ts";
 import { acquire } from "./routes/acquire.ts";
 import { flush, health, refresh } from "./routes/internal.ts";
 import { events, history, instances, metrics } from "./routes/live.ts";
 import { breaker, limits, revoke } from "./routes/operate.ts";
-import { home, livez, openapi, readyz } from "./routes/root.ts";
+import { livez, openapi, readyz } from "./routes/root.ts";
 import { cancel, release, renew, report } from "./routes/slots.ts";
 import { state } from "./routes/state.ts";
 
@@ -32,6 +33,7 @@ const HANDLERS = {
   readyz: { plain: readyz },
   openapi: { plain: openapi },
   home: { plain: home },
+  asset: { plain: asset },
 } satisfies Record<RouteName, { body: BodyHandler } | { plain: Handler }>;
 
 const BY_PATH = new Map<string, BoundRoute>(

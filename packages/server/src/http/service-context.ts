@@ -6,6 +6,7 @@ import type { Telemetry } from "../live/telemetry.ts";
 import type { Logger } from "../log/logger.ts";
 import type { OpenStore } from "../store/open-store.ts";
 import type { QueryTokens } from "../tokens/query-tokens.ts";
+import type { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import type { Guards } from "./guards.ts";
 import type { HeldCalls } from "./held-calls.ts";
 import type { Refusals } from "./refusals.ts";
@@ -44,6 +45,7 @@ export interface ServiceContext {
   /** Open connections. */
   connections(): number;
   isBoundToLoopback(): boolean;
+  readonly dashboard: DashboardFiles;
   now(): number;
   isOnFallback(): boolean;
   refresh(): Promise<void>;

@@ -8,7 +8,11 @@ import type { ServiceContext } from "../service-context.ts";
 
 type HostState = ServiceState["hosts"][number];
 
-const SESSIONS_SHOWN = 200;
+/** Which sessions of each host are shown, in the order of their positions. None: the host is not looked at closely. */
+interface SessionRange {
+  readonly from: number;
+  readonly count: number;
+}
 
 /** What this instance and the store know, laid together by host. Only the hosts of the page are looked at closely. */
 export const state: Handler = async (exchange, context) => {
@@ -17,6 +21,10 @@ export const state: Handler = async (exchange, context) => {
   const errors: FieldProblem[] = [];
   const offset = wholeNumber(query, "offset", { least: 0, most: Number.MAX_SAFE_INTEGER, fallback: 0 }, errors);
   const limit = wholeNumber(query, "limit", { least: 1, most: 1000, fallback: 100 }, errors);
+  const sessionRange: SessionRange = {
+    from: wholeNumber(query, "from", { least: 0, most: Number.MAX_SAFE_INTEGER, fallback: 0 }, errors),
+    count: wholeNumber(query, "sessions", { least: 0, most: 1000, fallback: 200 }, errors),
+  };
   const text = query.get("host");
   const only = text === null ? undefined : operatorsHost(exchange, text, context);
   if (only !== undefined && "errors" in only) errors.push(...only.errors);
@@ -35,7 +43,7 @@ export const state: Handler = async (exchange, context) => {
       counts: { ...counts },
       unsent,
       total: known.length,
-      hosts: keys.map((key) => hostState(key, stored.get(key), at, context)),
+      hosts: keys.map((key) => hostState(key, stored.get(key), { at, sessionRange }, context)),
     } satisfies ServiceState);
   } catch (error) {
     log.warn("state failed", { requestId: exchange.id, error });
@@ -55,10 +63,11 @@ async function present(host: string, { queue, telemetry }: ServiceContext): Prom
 function hostState(
   host: string,
   stored: HostSnapshot | undefined,
-  now: number,
+  { at: now, sessionRange: { from, count } }: { readonly at: number; readonly sessionRange: SessionRange },
   { queue, live }: ServiceContext,
 ): HostState {
-  const here = queue.inspect(host);
+  const looked = count === 0 ? undefined : queue.inspect(host);
+  const here = looked ?? queue.glance(host);
   const hostname = here?.hostname ?? stored?.hostname;
   const { openMs } = live.hosts.policyOf(hostname).breaker;
   return {
@@ -73,11 +82,18 @@ function hostState(
       usedMs,
     })),
     slots: [...(stored?.leases ?? [])],
-    sessions: (here?.waiting ?? []).slice(0, SESSIONS_SHOWN).map(({ blockedBy, ...session }) => ({
-      ...session,
-      ...(blockedBy === undefined ? {} : { blockedBy }),
-    })),
+    sessions: inOrder(looked?.waiting ?? [])
+      .slice(from, from + count)
+      .map(({ blockedBy, estimatedWaitMs, ...session }) => ({
+        ...session,
+        ...(blockedBy === undefined ? {} : { blockedBy }),
+        ...(estimatedWaitMs === undefined ? {} : { estimatedWaitMs }),
+      })),
   };
+}
+
+function inOrder<T extends { readonly position: number }>(sessions: readonly T[]): T[] {
+  return [...sessions].sort((a, b) => a.position - b.position);
 }
 
 function wholeNumber(

@@ -1,0 +1,92 @@
+import { breakerOf, type Line } from "./draw-hosts.ts";
+import type { HostRow, Snapshot } from "./read-service.ts";
+import { countOf, fitted, harmless, spanOf } from "./terminal-text.ts";
+import { nameOf, waitingAt } from "./top-model.ts";
+
+const BLOCKED: { readonly [cause: string]: string } = {
+  "host-limit": "all slots in use",
+  "ip-limit": "bucket at its limit",
+  cooldown: "bucket must pause",
+  "waiter-pool": "waiting room full",
+  breaker: "breaker open",
+  store: "store does not answer",
+};
+
+/** One host: its slots with holder, age and lease, and its queue with the reason each waits. */
+export function openHostLines({ open, state }: Snapshot, key: string, width: number, height: number): Line[] {
+  const host = open?.host;
+  if (open?.key !== key) return [{ text: "Loading…", look: "quiet" }];
+  if (host === undefined) {
+    return [{ text: fitted("The service knows this host no longer. Esc goes back.", width), look: "quiet" }];
+  }
+  const head = headLines(host, width);
+  const slots = slotLines(host, width);
+  const queue = queueLines(host, state.at, width);
+  const room = height - head.length - 2;
+  // The slots get at most half of what is left, so that the queue is always seen.
+  const forSlots = Math.min(slots.length, Math.max(2, Math.floor(room / 2)));
+  return [
+    ...head,
+    ...clipped(slots, forSlots, width),
+    { text: "" },
+    ...clipped(queue, Math.max(2, room - forSlots + 1), width),
+  ].slice(0, height);
+}
+
+function headLines(host: HostRow, width: number): Line[] {
+  const { limits, inFlight, limit = 0 } = host;
+  const perBucket = limits.maxSlotPerIp.value === 0 ? "no limit" : countOf(limits.maxSlotPerIp.value);
+  const numbers = `${countOf(inFlight)} of ${countOf(limit)} slots in use (${limits.maxSlotPerHost.origin}), ${perBucket} per bucket, ${countOf(waitingAt(host))} waiting, breaker ${breakerOf(host)}`;
+  return [
+    { text: fitted(harmless(nameOf(host)), width), look: "title" },
+    { text: fitted(numbers, width) },
+    { text: "" },
+  ];
+}
+
+function slotLines({ slots }: HostRow, width: number): Line[] {
+  const name = Math.max(10, width - 34);
+  const row = (bucket: string, held: string, lease: string) =>
+    `${fitted(bucket, name)}  ${fitted(held, 14, "end")}  ${fitted(lease, 14, "end")}`;
+  return [
+    { text: row("SLOT HELD BY", "HELD FOR", "LEASE LEFT"), look: "heading" },
+    ...slots.map((slot) => ({
+      text: row(
+        bucketName(slot.bucket),
+        slot.heldMs === undefined ? "-" : spanOf(slot.heldMs),
+        slot.isReleased ? "released" : spanOf(Math.max(0, slot.endsInMs)),
+      ),
+    })),
+  ];
+}
+
+function queueLines({ sessions, pending }: HostRow, at: number, width: number): Line[] {
+  const name = Math.max(10, width - 62);
+  const row = (position: string, bucket: string, waits: string, forecast: string, why: string) =>
+    `${fitted(position, 8, "end")}  ${fitted(bucket, name)}  ${fitted(waits, 12, "end")}  ${fitted(forecast, 12, "end")}  ${fitted(why, 22)}`;
+  const lines = sessions.map(({ position, bucket, arrivedAt, estimatedWaitMs, blockedBy = "", isAwake }) => ({
+    text: row(
+      countOf(position),
+      bucketName(bucket),
+      spanOf(Math.max(0, at - arrivedAt)),
+      estimatedWaitMs === undefined || !isAwake ? "-" : spanOf(estimatedWaitMs),
+      isAwake ? (BLOCKED[blockedBy] ?? "next") : "client is away",
+    ),
+  }));
+  const none = { text: fitted("Nobody waits at this instance.", width), look: "quiet" } as const;
+  return [
+    { text: row("POSITION", "BUCKET", "WAITING FOR", "FORECAST", "WHY"), look: "heading" },
+    ...(pending === 0 ? [none] : lines),
+  ];
+}
+
+function bucketName(bucket: string): string {
+  return bucket === "" ? "(no bucket)" : harmless(bucket);
+}
+
+/** Cut to the height, with a line that says how many more there are. */
+function clipped(lines: readonly Line[], height: number, width: number): Line[] {
+  if (lines.length <= height) return [...lines];
+  const more = { text: fitted(`… ${countOf(lines.length - height + 1)} more`, width), look: "quiet" } as const;
+  return [...lines.slice(0, height - 1), more];
+}

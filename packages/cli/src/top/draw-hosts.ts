@@ -1,0 +1,79 @@
+import type { HostRow } from "./read-service.ts";
+import { countOf, fitted, harmless, spanOf } from "./terminal-text.ts";
+import { nameOf, type SortKey, shownHosts, type TopModel, waitingAt } from "./top-model.ts";
+
+/** A line and how it stands out. Colour is put on at the end, so that widths are of the text alone. */
+export interface Line {
+  readonly text: string;
+  readonly look?: "title" | "heading" | "chosen" | "warning" | "quiet";
+}
+
+interface Column {
+  readonly key: SortKey;
+  readonly title: string;
+  readonly width: number;
+  readonly side: "start" | "end";
+  readonly value: (row: HostRow) => string;
+}
+
+const COLUMNS: readonly Column[] = [
+  {
+    key: "use",
+    title: "IN USE",
+    width: 13,
+    side: "end",
+    value: ({ inFlight, limit }) => `${countOf(inFlight)} of ${limit === undefined ? "?" : countOf(limit)}`,
+  },
+  { key: "waiting", title: "WAITING", width: 9, side: "end", value: (row) => countOf(waitingAt(row)) },
+  { key: "longest", title: "LONGEST", width: 12, side: "end", value: ({ oldestWaitMs }) => spanOrDash(oldestWaitMs) },
+  { key: "average", title: "AVERAGE", width: 12, side: "end", value: ({ avgWaitMs }) => spanOrDash(avgWaitMs) },
+  { key: "breaker", title: "BREAKER", width: 16, side: "start", value: breakerOf },
+];
+const LEAST_NAME = 16;
+const GAP = "  ";
+
+function spanOrDash(ms: number): string {
+  return ms > 0 ? spanOf(ms) : "-";
+}
+
+export function breakerOf({ breaker, breakerEndsInMs }: HostRow): string {
+  if (breaker !== "open") return breaker === "half-open" ? "testing" : "closed";
+  return breakerEndsInMs === undefined ? "open" : `open ${spanOf(breakerEndsInMs)}`;
+}
+
+/** As many columns as fit beside a name that can still be read. */
+function columnsFor(width: number): readonly Column[] {
+  let left = width - LEAST_NAME;
+  return COLUMNS.filter((column) => {
+    left -= column.width + GAP.length;
+    return left >= 0;
+  });
+}
+
+function heading(columns: readonly Column[], nameWidth: number, { sort, isReversed }: TopModel): Line {
+  const mark = (key: SortKey, title: string) => (key === sort ? `${title}${isReversed ? "↑" : "↓"}` : title);
+  const cells = columns.map(({ key, title, width, side }) => fitted(mark(key, title), width, side));
+  return { text: [fitted(mark("host", "HOST"), nameWidth), ...cells].join(GAP), look: "heading" };
+}
+
+/** The table, cut to the height: the host under the cursor is always in it. */
+export function hostLines(model: TopModel, width: number, height: number): Line[] {
+  const columns = columnsFor(width);
+  const nameWidth = width - columns.reduce((sum, column) => sum + column.width + GAP.length, 0);
+  const rows = shownHosts(model);
+  const at = Math.max(
+    0,
+    rows.findIndex(({ host }) => host === model.cursor),
+  );
+  const room = Math.max(1, height - 1);
+  const first = Math.max(0, Math.min(at - Math.floor(room / 2), rows.length - room));
+  const body = rows.slice(first, first + room).map((row, index): Line => {
+    const cells = columns.map(({ value, width: cell, side }) => fitted(value(row), cell, side));
+    const text = [fitted(harmless(nameOf(row)), nameWidth), ...cells].join(GAP);
+    if (first + index === at) return { text, look: "chosen" };
+    return row.breaker === "closed" ? { text } : { text, look: "warning" };
+  });
+  if (rows.length > 0) return [heading(columns, nameWidth, model), ...body];
+  const empty = model.search === "" ? "No host is known yet." : `No host matches “${harmless(model.search)}”.`;
+  return [heading(columns, nameWidth, model), { text: fitted(empty, width), look: "quiet" }];
+}

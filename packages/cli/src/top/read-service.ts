@@ -1,0 +1,80 @@
+import type { ServiceHistory, ServiceState } from "@slotkeeper/server";
+
+export type HostRow = ServiceState["hosts"][number];
+
+/** What is shown: all hosts, and more of the one that is open. */
+export interface Snapshot {
+  readonly state: ServiceState;
+  readonly history: ServiceHistory;
+  readonly open: OpenHost | undefined;
+}
+
+interface OpenHost {
+  readonly key: string;
+  /** Undefined: the service knows it no longer. */
+  readonly host: HostRow | undefined;
+  readonly history: ServiceHistory;
+}
+
+/** The service answered, and refused. */
+export class RefusedError extends Error {
+  override readonly name = "RefusedError";
+}
+
+const TIMEOUT_MS = 5_000;
+const PAGE = 1_000;
+const SESSIONS = 200;
+
+/** Reads the internal API of one service. */
+export class ServiceReader {
+  readonly #url: string;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  constructor(url: string, token: string | undefined) {
+    this.#url = url.replace(/\/+$/, "");
+    this.#headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  async read(open: string | undefined): Promise<Snapshot> {
+    const [state, history, opened] = await Promise.all([
+      this.#allHosts(),
+      this.#get<ServiceHistory>("/history"),
+      open === undefined ? undefined : this.#host(open),
+    ]);
+    return { state, history, open: opened };
+  }
+
+  async #allHosts(): Promise<ServiceState> {
+    const first = await this.#get<ServiceState>(`/state?sessions=0&limit=${PAGE}`);
+    const hosts = [...first.hosts];
+    while (hosts.length < first.total) {
+      const next = await this.#get<ServiceState>(`/state?sessions=0&limit=${PAGE}&offset=${hosts.length}`);
+      if (next.hosts.length === 0) break;
+      hosts.push(...next.hosts);
+    }
+    return { ...first, hosts };
+  }
+
+  async #host(key: string): Promise<OpenHost> {
+    const query = `by=key&host=${encodeURIComponent(key)}`;
+    const [state, history] = await Promise.all([
+      this.#get<ServiceState>(`/state?${query}&sessions=${SESSIONS}`),
+      this.#get<ServiceHistory>(`/history?${query}`),
+    ]);
+    return { key, host: state.hosts[0], history };
+  }
+
+  async #get<T>(path: string): Promise<T> {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const response = await fetch(`${this.#url}/api/v0${path}`, { headers: this.#headers, signal });
+    if (response.ok) return (await response.json()) as T;
+    if (response.status !== 404) throw new RefusedError(`The service answered ${response.status}.`);
+    throw new RefusedError(
+      "The service shows nothing: give its internal token by --token or SLOTKEEPER_INTERNAL_API_TOKEN. Without a token in its configuration it answers only on its own machine.",
+    );
+  }
+}

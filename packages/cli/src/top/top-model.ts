@@ -1,0 +1,63 @@
+import type { HostRow, Snapshot } from "./read-service.ts";
+
+/** What the person at the terminal sees and has chosen. */
+export interface TopModel {
+  readonly snapshot: Snapshot | undefined;
+  /** Why the last reading failed; empty: it did not. */
+  readonly problem: string;
+  readonly sort: SortKey;
+  readonly isReversed: boolean;
+  readonly search: string;
+  /** Keys go to the search. */
+  readonly isTyping: boolean;
+  /** The key of the host the cursor is on, and of the one that is open. */
+  readonly cursor: string | undefined;
+  readonly open: string | undefined;
+}
+
+export const SORTS = ["host", "use", "waiting", "longest", "average", "breaker"] as const;
+export type SortKey = (typeof SORTS)[number];
+
+export const FIRST_MODEL: TopModel = {
+  snapshot: undefined,
+  problem: "",
+  sort: "waiting",
+  isReversed: false,
+  search: "",
+  isTyping: false,
+  cursor: undefined,
+  open: undefined,
+};
+
+export function nameOf({ host, hostname }: HostRow): string {
+  return hostname ?? (host.length > 20 ? `${host.slice(0, 16)}…` : host);
+}
+
+/** The instance knows its own sessions, the store the pool of the fleet. */
+export function waitingAt({ pending, waiting }: HostRow): number {
+  return Math.max(pending, waiting);
+}
+
+const VALUES: { readonly [key in Exclude<SortKey, "host">]: (row: HostRow) => number } = {
+  use: ({ inFlight, limit = 0 }) => (limit === 0 ? 0 : inFlight / limit),
+  waiting: (row) => waitingAt(row) + row.inFlight / 1e6,
+  longest: ({ oldestWaitMs }) => oldestWaitMs,
+  average: ({ avgWaitMs }) => avgWaitMs,
+  breaker: ({ breaker }) => ["closed", "half-open", "open"].indexOf(breaker),
+};
+
+/** The hosts that match the search, the most first; by name they begin at A. */
+export function shownHosts({ snapshot, sort, isReversed, search }: TopModel): HostRow[] {
+  const wanted = search.toLowerCase();
+  const rows = (snapshot?.state.hosts ?? []).filter(
+    (row) => wanted === "" || `${row.hostname ?? ""} ${row.host}`.toLowerCase().includes(wanted),
+  );
+  const sign = isReversed ? -1 : 1;
+  if (sort === "host") return rows.sort((a, b) => sign * byName(a, b));
+  const value = VALUES[sort];
+  return rows.sort((a, b) => sign * (value(b) - value(a)) || byName(a, b));
+}
+
+function byName(a: HostRow, b: HostRow): number {
+  return nameOf(a) < nameOf(b) ? -1 : 1;
+}

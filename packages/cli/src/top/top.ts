@@ -1,0 +1,96 @@
+import { EXIT, type ExitCode } from "../exit-codes.ts";
+import { readFlags } from "../read-flags.ts";
+import { totalsText } from "./draw.ts";
+import { hostLines } from "./draw-hosts.ts";
+import { RefusedError, ServiceReader, type Snapshot } from "./read-service.ts";
+import { TopRun } from "./run-top.ts";
+import { FIRST_MODEL } from "./top-model.ts";
+
+const HELP = `slotkeeper top: shows hosts, slots, queues and waits of a running service, live.
+
+Usage
+  slotkeeper top [--url URL] [--token TOKEN] [--interval SECONDS] [--json]
+
+Options
+      --url URL        the service; default http://127.0.0.1:8080
+      --token TOKEN    its internalApiToken; better in SLOTKEEPER_INTERNAL_API_TOKEN, where other users cannot see it
+      --interval S     seconds between two readings; default 1
+      --json           print the state once, as JSON
+  -h, --help           this
+
+Keys
+  ↑ ↓ PgUp PgDn   choose a host          Enter   open it: slots, holders, queue, why each waits
+  s or 1 to 6     sort by another column  r       reverse
+  /               search                  Esc     back
+  q               quit
+
+Without a terminal it prints the table once, without colours, and exits.
+
+Examples
+  slotkeeper top
+  slotkeeper top --url https://slots.internal:8080
+  slotkeeper top | head -20
+  slotkeeper top --json
+
+Exit codes
+  0 done   1 the service does not answer   2 wrong usage
+`;
+
+const OPTIONS = {
+  url: { type: "string" },
+  token: { type: "string" },
+  interval: { type: "string" },
+  json: { type: "boolean" },
+  help: { type: "boolean", short: "h" },
+} as const;
+
+const PIPED_WIDTH = 120;
+
+export async function top(args: readonly string[]): Promise<ExitCode> {
+  const flags = readFlags(args, OPTIONS, HELP);
+  if (typeof flags === "number") return flags;
+  const { url = "http://127.0.0.1:8080", interval = "1" } = flags;
+  const token = flags.token ?? process.env["SLOTKEEPER_INTERNAL_API_TOKEN"];
+  const seconds = Number(interval);
+  const problem = urlProblem(url) ?? intervalProblem(seconds, interval);
+  if (problem !== undefined) {
+    process.stderr.write(`${problem}\n\n${HELP}`);
+    return EXIT.usage;
+  }
+  const reader = new ServiceReader(url, token);
+  const isLive = process.stdout.isTTY && process.stdin.isTTY && process.env["TERM"] !== "dumb" && flags.json !== true;
+  if (!isLive) return printOnce(reader, flags.json === true);
+  return new TopRun(reader, seconds * 1000, process.env["NO_COLOR"] === undefined).run();
+}
+
+function urlProblem(url: string): string | undefined {
+  if (/^https?:\/\//.test(url) && URL.canParse(url)) return undefined;
+  return `Expected --url to be an http or https address, got ${JSON.stringify(url)}`;
+}
+
+function intervalProblem(seconds: number, text: string): string | undefined {
+  if (seconds >= 0.1 && seconds <= 3600) return undefined;
+  return `Expected --interval to be 0.1 to 3600 seconds, got ${JSON.stringify(text)}`;
+}
+
+async function printOnce(reader: ServiceReader, isJson: boolean): Promise<ExitCode> {
+  try {
+    const snapshot = await reader.read(undefined);
+    process.stdout.write(isJson ? `${JSON.stringify(jsonOf(snapshot))}\n` : plainText(snapshot));
+    return EXIT.ok;
+  } catch (error) {
+    const text = error instanceof RefusedError ? error.message : `No service answers at ${reader.url}.`;
+    process.stderr.write(`${text}\n`);
+    return EXIT.failed;
+  }
+}
+
+function jsonOf({ state, history }: Snapshot): object {
+  return { ...state, history };
+}
+
+function plainText(snapshot: Snapshot): string {
+  const model = { ...FIRST_MODEL, snapshot };
+  const table = hostLines(model, PIPED_WIDTH, Number.POSITIVE_INFINITY).map(({ text }) => text.trimEnd());
+  return `${totalsText(snapshot)}\n\n${table.join("\n")}\n`;
+}

@@ -1,0 +1,76 @@
+import { fileURLToPath } from "node:url";
+import { type IPty, spawn } from "@lydell/node-pty";
+import xterm from "@xterm/headless";
+import { afterEach } from "vitest";
+
+const BIN = fileURLToPath(new URL("../bin/slotkeeper.mjs", import.meta.url));
+
+/** The command in a pseudo-terminal, and what a person sees in it. */
+export class TerminalSession {
+  readonly #pty: IPty;
+  readonly #screen: InstanceType<typeof xterm.Terminal>;
+  readonly exited: Promise<number>;
+  #isOver = false;
+
+  constructor(args: readonly string[], { columns = 100, rows = 24 } = {}) {
+    this.#screen = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true });
+    const kept = Object.entries(process.env).filter(([name]) => !name.startsWith("SLOTKEEPER_"));
+    const env = Object.fromEntries([...kept, ["TERM", "xterm-256color"]]) as Record<string, string>;
+    this.#pty = spawn(process.execPath, [BIN, ...args], { cols: columns, rows, env });
+    this.#pty.onData((data) => this.#screen.write(data));
+    this.exited = new Promise((resolve) =>
+      this.#pty.onExit(({ exitCode }) => {
+        this.#isOver = true;
+        resolve(exitCode);
+      }),
+    );
+    started.add(this);
+  }
+
+  press(keys: string): void {
+    this.#pty.write(keys);
+  }
+
+  resize(columns: number, rows: number): void {
+    this.#screen.resize(columns, rows);
+    this.#pty.resize(columns, rows);
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#pty.kill(signal);
+  }
+
+  /** The lines of the screen, as they are drawn now. */
+  get lines(): string[] {
+    const { active } = this.#screen.buffer;
+    return Array.from({ length: this.#screen.rows }, (_, row) =>
+      (active.getLine(active.viewportY + row)?.translateToString(true) ?? "").trimEnd(),
+    );
+  }
+
+  get text(): string {
+    return this.lines.join("\n");
+  }
+
+  get isOnAlternateScreen(): boolean {
+    return this.#screen.buffer.active.type === "alternate";
+  }
+
+  /** The names in the first column, from top to bottom. */
+  get hosts(): string[] {
+    return this.lines.map((line) => /^[\w.-]+\.example\b/.exec(line)?.[0]).filter((name) => name !== undefined);
+  }
+
+  async end(): Promise<void> {
+    if (!this.#isOver) this.#pty.kill("SIGKILL");
+    await this.exited;
+    this.#screen.dispose();
+  }
+}
+
+const started = new Set<TerminalSession>();
+
+afterEach(async () => {
+  for (const session of started) await session.end();
+  started.clear();
+});

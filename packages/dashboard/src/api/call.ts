@@ -1,0 +1,53 @@
+import { signal } from "@preact/signals";
+
+/** The internal token. In memory only: a reload asks for it again, and it is never in an address or a store. */
+export const token = signal<string | undefined>(undefined);
+
+/** The service answered, and refused. */
+export class RefusedError extends Error {
+  override readonly name = "RefusedError";
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The internal API does not exist for us: the token is missing or wrong, or we are not on the service's machine. */
+export class DeniedError extends RefusedError {}
+
+const PREFIX = "/api/v0";
+
+/** Calls the internal API. Throws a `RefusedError` for a refusal, and what `fetch` throws when nothing answers. */
+export async function call(path: string, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers);
+  if (token.value !== undefined) headers.set("Authorization", `Bearer ${token.value}`);
+  const response = await fetch(PREFIX + path, { ...init, headers, cache: "no-store", credentials: "omit" });
+  if (!response.ok) throw await refusal(response);
+  return response;
+}
+
+export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const response = await call(path, signal === undefined ? {} : { signal });
+  return (await response.json()) as T;
+}
+
+export async function act(method: "POST" | "DELETE", path: string, body?: object): Promise<void> {
+  const init = { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+  await call(path, { ...init, headers: { "Content-Type": "application/json" } });
+}
+
+/** Only a 404 with a reason of its own is about a thing; the bare one says that the route is hidden from us. */
+async function refusal(response: Response): Promise<RefusedError> {
+  const { status } = response;
+  const problem = (await response.json().catch(() => ({}))) as {
+    title?: string;
+    detail?: string;
+    errors?: { message: string }[];
+  };
+  if (status === 404 && problem.detail === undefined) return new DeniedError(status, "No access");
+  const reasons = (problem.errors ?? []).map(({ message }) => message);
+  const text = reasons.length > 0 ? reasons.join(". ") : (problem.detail ?? problem.title ?? `HTTP ${status}`);
+  return new RefusedError(status, text);
+}

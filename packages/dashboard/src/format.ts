@@ -1,0 +1,77 @@
+/** Numbers, times and names as people read them. */
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const oneDigit = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+const twoDigits = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
+
+export function count(value: number): string {
+  return whole.format(value);
+}
+
+export function rate(perSecond: number): string {
+  return perSecond >= 100 ? count(perSecond) : (perSecond >= 10 ? oneDigit : twoDigits).format(perSecond);
+}
+
+/** `340 ms`, `2.4 s`, `45 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`. */
+export function duration(ms: number): string {
+  if (ms < 1) return "0 ms";
+  if (ms < 999.5) return `${count(ms)} ms`;
+  if (ms < 9_950) return `${oneDigit.format(ms / 1000)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const [days, hours, minutes] = [
+    Math.floor(seconds / 86_400),
+    Math.floor(seconds / 3600) % 24,
+    Math.floor(seconds / 60) % 60,
+  ];
+  if (days > 0) return pair(days, "d", hours, "h");
+  return hours > 0 ? pair(hours, "h", minutes, "min") : pair(minutes, "min", seconds % 60, "s");
+}
+
+/** Whole seconds at least: for what counts up or down on screen once a second. */
+export function seconds(ms: number): string {
+  return ms <= 0 ? "0 s" : duration(Math.max(1_000, Math.round(ms / 1000) * 1000));
+}
+
+export function timeOfDay(at: number): string {
+  return new Date(at).toLocaleTimeString("en-GB");
+}
+
+export function plural(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+/**
+ * A name somebody else chose, made harmless to look at: control characters, marks that turn the reading direction,
+ * invisible and unassigned characters are written as `\u{202e}`.
+ */
+export function visible(text: string): string {
+  return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, escape);
+}
+
+export function nameOfHost({
+  host,
+  hostname,
+}: {
+  readonly host: string;
+  readonly hostname?: string | undefined;
+}): string {
+  return visible(hostname ?? shortKey(host));
+}
+
+export function nameOfBucket(bucket: string): string {
+  return bucket === "" ? "no bucket" : visible(bucket);
+}
+
+/** The key of a host whose name no caller has given. */
+export function shortKey(key: string): string {
+  return key.length > 20 ? `${key.slice(0, 12)}…` : key;
+}
+
+function escape(character: string): string {
+  return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
+}
+
+function pair(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
+}

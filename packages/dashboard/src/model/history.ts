@@ -1,0 +1,45 @@
+import { type Signal, signal } from "@preact/signals";
+import type { ServiceHistory } from "@slotkeeper/protocol";
+import { read } from "../api/call.ts";
+import { link } from "./connection.ts";
+
+const EVERY_MS = 5_000;
+
+/** The last 15 minutes of all hosts, or of one, read again with every step. Call the second value when it is not shown. */
+export function watchHistory(host?: string): [Signal<ServiceHistory | undefined>, () => void] {
+  const history = signal<ServiceHistory | undefined>(undefined);
+  const stop = new AbortController();
+  const query = host === undefined ? "" : `?by=key&host=${encodeURIComponent(host)}`;
+  const load = async () => {
+    if (link.peek().phase !== "live") return;
+    // A failure shows in the connection; the last picture stays until the next one comes.
+    history.value = await read<ServiceHistory>(`/history${query}`, stop.signal).catch(() => history.peek());
+  };
+  const timer = setInterval(() => void load(), EVERY_MS);
+  const unsubscribe = link.subscribe(() => void load());
+  return [
+    history,
+    () => {
+      clearInterval(timer);
+      unsubscribe();
+      stop.abort();
+    },
+  ];
+}
+
+/** In the last `seconds`, by the complete steps; per second. */
+export function ratePerSecond(counts: readonly number[], stepMs: number, seconds = 15): number {
+  const steps = Math.max(1, Math.round((seconds * 1000) / stepMs));
+  const lately = counts.slice(-1 - steps, -1);
+  return lately.reduce((sum, count) => sum + count, 0) / ((lately.length * stepMs) / 1000);
+}
+
+export function sumOf(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** The newest value there is, within the last minute. */
+export function latest(values: readonly (number | null)[], stepMs: number): number | undefined {
+  const recent = values.slice(-Math.ceil(60_000 / stepMs));
+  return recent.findLast((value) => value !== null) ?? undefined;
+}

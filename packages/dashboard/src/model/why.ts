@@ -1,0 +1,99 @@
+import { count, duration, nameOfBucket, plural, seconds } from "../format.ts";
+import { breakerCause, breakerLeft } from "./breaker.ts";
+import type { HostState, SessionState, SlotState } from "./host-watch.ts";
+
+/** Why a session waits, in words for the person on call. */
+export interface Why {
+  /** The limit that binds. */
+  readonly cause: string;
+  readonly more: string;
+  /** Who holds what it waits for, the longest holder first. */
+  readonly holders: readonly SlotState[];
+  readonly forecast: string;
+}
+
+interface Seen {
+  readonly host: HostState;
+  /** For a countdown that goes on between two answers. */
+  readonly sinceMs: number;
+  /** Grants of this host per second lately, for when the service has no forecast. */
+  readonly pace: number;
+}
+
+export function whyWaits(session: SessionState, { host, sinceMs, pace }: Seen): Why {
+  const { isAwake } = session;
+  const { cause, more, holders } = isAwake ? blocked(session, host, sinceMs) : asleep(host);
+  const forecast = isAwake ? forecastOf(session, pace) : "None while its client is away.";
+  return { cause, more, holders: longestFirst(holders), forecast };
+}
+
+type Blocked = Pick<Why, "cause" | "more" | "holders">;
+
+function asleep({ slots }: HostState): Blocked {
+  return {
+    cause: "Its client is not connected.",
+    more: "No poll is open for this session. It keeps its place, but a slot goes only to a client that is there to take it.",
+    holders: slots,
+  };
+}
+
+function blocked({ blockedBy, bucket }: SessionState, host: HostState, sinceMs: number): Blocked {
+  const { slots, limits, limit = 0, inFlight } = host;
+  const own = slots.filter((slot) => slot.bucket === bucket);
+  switch (blockedBy) {
+    case "host-limit":
+      return {
+        cause: `All slots of this host are in use: ${count(inFlight)} of ${count(limit)}.`,
+        more: "It gets a slot when a holder releases one or a lease runs out.",
+        holders: slots,
+      };
+    case "ip-limit":
+      return {
+        cause: `Its bucket “${nameOfBucket(bucket)}” already has ${plural(own.length, "slot")}; the limit per bucket is ${count(limits.maxSlotPerIp.value)}.`,
+        more: "It gets a slot when its own bucket releases one, even if other slots are free.",
+        holders: own,
+      };
+    case "cooldown":
+      return {
+        cause: `Its bucket “${nameOfBucket(bucket)}” has just released a slot and has to pause.`,
+        more: "The pause is set by ipCooldownSeconds in the configuration.",
+        holders: own,
+      };
+    case "waiter-pool":
+      return {
+        cause: "The waiting room of this host is full.",
+        more: "It keeps its arrival time and moves in when a place frees. The size is set by maxWaitersPerHost and maxWaitersPerIp.",
+        holders: slots,
+      };
+    case "breaker":
+      return brokenHost(host, sinceMs);
+    case "store":
+      return { cause: "The store does not answer.", more: "Nothing is granted until it does.", holders: [] };
+    case undefined:
+    default:
+      return { cause: "Nothing blocks it.", more: "It is granted in the next cycle of this host.", holders: slots };
+  }
+}
+
+function brokenHost(host: HostState, sinceMs: number): Blocked {
+  const { slots, breaker } = host;
+  const left = breakerLeft(host, 0, sinceMs);
+  return {
+    cause: breaker === "open" ? `The breaker is open: ${breakerCause(host)}.` : "The breaker is testing the host.",
+    more:
+      breaker === "open"
+        ? `Single requests are let through in ${seconds(left)}.`
+        : "One trial request at a time is let through. A success lets everyone through again.",
+    holders: slots.filter(({ isProbe }) => isProbe),
+  };
+}
+
+function forecastOf({ estimatedWaitMs, position }: SessionState, pace: number): string {
+  const ms = estimatedWaitMs ?? (pace > 0 ? (position / pace) * 1000 : undefined);
+  if (ms === undefined) return "No forecast: nothing was granted here lately.";
+  return `About ${duration(ms)} until its turn, at the pace of recent grants.`;
+}
+
+function longestFirst(slots: readonly SlotState[]): SlotState[] {
+  return slots.filter(({ isReleased }) => !isReleased).sort((a, b) => (b.heldMs ?? 0) - (a.heldMs ?? 0));
+}

@@ -1,0 +1,91 @@
+import { useState } from "preact/hooks";
+import { act } from "../../api/call.ts";
+import { count, visible } from "../../format.ts";
+import type { HostState } from "../../model/host-watch.ts";
+import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
+import { HostName } from "../../ui/name.tsx";
+import { LimitsDialog } from "./limits-dialog.tsx";
+
+type Open = "none" | "limits" | "open" | "close";
+
+/** What an operator can do to a host. Each asks first. */
+export function HostActions({ host, refresh }: { host: HostState; refresh: () => void }) {
+  const [open, setOpen] = useState<Open>("none");
+  const close = () => setOpen("none");
+  const isSemaphore = host.limits.maxSlotPerHost.origin === "semaphore";
+  return (
+    <div class="actions">
+      <Limits host={host} />
+      <div class="actions-buttons">
+        {isSemaphore ? null : (
+          <button type="button" onClick={() => setOpen("limits")}>
+            Change limits…
+          </button>
+        )}
+        {host.breaker === "closed" ? null : (
+          <button type="button" onClick={() => setOpen("close")}>
+            Close the breaker…
+          </button>
+        )}
+        {host.breaker === "open" ? null : (
+          <button type="button" onClick={() => setOpen("open")}>
+            Open the breaker…
+          </button>
+        )}
+      </div>
+      {open === "limits" ? <LimitsDialog host={host} refresh={refresh} close={close} /> : null}
+      {open === "open" || open === "close" ? (
+        <BreakerDialog host={host} isOpening={open === "open"} refresh={refresh} close={close} />
+      ) : null}
+    </div>
+  );
+}
+
+function Limits({ host: { limits } }: { host: HostState }) {
+  const { maxSlotPerHost, maxSlotPerIp } = limits;
+  return (
+    <p class="limits">
+      Limit <b>{count(maxSlotPerHost.value)}</b> per host <Origin of={maxSlotPerHost.origin} />,{" "}
+      <b>{maxSlotPerIp.value === 0 ? "no limit" : count(maxSlotPerIp.value)}</b> per bucket{" "}
+      <Origin of={maxSlotPerIp.origin} />
+    </p>
+  );
+}
+
+function Origin({ of }: { of: string }) {
+  const words: { readonly [origin: string]: string } = { live: "set live", semaphore: "set by its users" };
+  return <span class="quiet">({words[of] ?? visible(of)})</span>;
+}
+
+interface BreakerDialogProps {
+  readonly host: HostState;
+  readonly isOpening: boolean;
+  readonly refresh: () => void;
+  readonly close: () => void;
+}
+
+function BreakerDialog({ host, isOpening, refresh, close }: BreakerDialogProps) {
+  const verb = isOpening ? "Open the breaker" : "Close the breaker";
+  const change = async () => {
+    const path = `/hosts/${encodeURIComponent(host.host)}/breaker?by=key`;
+    await act("POST", path, { state: isOpening ? "open" : "closed" });
+    refresh();
+  };
+  return (
+    <ConfirmDialog
+      title={`${verb} of this host?`}
+      verb={verb}
+      isDangerous={isOpening}
+      done={isOpening ? "The breaker is open." : "The breaker is closed."}
+      act={change}
+      close={close}
+    >
+      <HostName host={host} />
+      <p>
+        {isOpening
+          ? "All callers are sent away, those who wait included, in the whole fleet. After the time set in breaker.openSeconds single requests are let through again. Slots already granted stay with their holders."
+          : "Requests go to the host again at once, in the whole fleet. If the host still fails, the breaker opens by itself."}
+      </p>
+    </ConfirmDialog>
+  );
+}

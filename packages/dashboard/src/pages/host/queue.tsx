@@ -1,0 +1,114 @@
+import { count, duration } from "../../format.ts";
+import type { HostState, HostView, HostWatch, SessionState } from "../../model/host-watch.ts";
+import { Headings } from "../../ui/headings.tsx";
+import { BucketName } from "../../ui/name.tsx";
+import { isNarrow } from "../../ui/narrow.ts";
+import { VirtualRows } from "../../ui/virtual-rows.tsx";
+
+/** The binding limit in a word or two; the panel above says it in full. */
+const BLOCKED: { readonly [cause: string]: string } = {
+  "host-limit": "all slots in use",
+  "ip-limit": "bucket at its limit",
+  cooldown: "bucket must pause",
+  "waiter-pool": "waiting room full",
+  breaker: "breaker open",
+  store: "store does not answer",
+};
+
+const COLUMNS = [
+  { title: "Position", class: "cell-position" },
+  { title: "Bucket", class: "cell-name" },
+  { title: "Waiting for", class: "cell-number" },
+  { title: "Forecast", class: "cell-number cell-extra" },
+  { title: "Why", class: "cell-blocked" },
+];
+
+interface QueueProps {
+  readonly watch: HostWatch;
+  readonly view: HostView;
+  readonly host: HostState;
+  readonly chosen: string | undefined;
+  readonly onChoose: (session: string) => void;
+}
+
+/** Everyone who waits at this instance, in the order of their turns. A row explains itself when it is picked. */
+export function Queue({ watch, view, host, chosen, onChoose }: QueueProps) {
+  const { sessions, pending } = host;
+  return (
+    <section class="card rows-card queue" aria-labelledby="queue-title">
+      <div class="card-head">
+        <h2 id="queue-title">Waiting sessions</h2>
+        <p class="quiet">
+          {pending === 0
+            ? "Nobody waits at this instance."
+            : `${count(pending)} at this instance, next first. Pick one to see why it waits.`}
+        </p>
+      </div>
+      {pending === 0 ? null : (
+        <VirtualRows
+          label="Waiting sessions"
+          count={pending}
+          rowHeight={isNarrow.value ? 62 : 40}
+          onShown={(first, last) => watch.show(first, last)}
+          header={<Headings columns={COLUMNS} />}
+          row={(index) => (
+            <Cells
+              index={index}
+              session={sessions[index - view.from]}
+              at={view.at}
+              chosen={chosen}
+              onChoose={onChoose}
+            />
+          )}
+        />
+      )}
+    </section>
+  );
+}
+
+interface CellsProps {
+  readonly index: number;
+  /** Undefined: it is on its way. */
+  readonly session: SessionState | undefined;
+  readonly at: number;
+  readonly chosen: string | undefined;
+  readonly onChoose: (session: string) => void;
+}
+
+function Cells({ index, session, at, chosen, onChoose }: CellsProps) {
+  if (session === undefined) {
+    return (
+      <div role="cell" class="quiet">
+        {count(index + 1)} …
+      </div>
+    );
+  }
+  const { position, bucket, arrivedAt, estimatedWaitMs, blockedBy = "", isAwake } = session;
+  return (
+    <>
+      <div role="cell" class="cell-position">
+        <button
+          type="button"
+          class="small"
+          aria-pressed={session.session === chosen}
+          aria-label={`Why does the session at position ${position} wait?`}
+          onClick={() => onChoose(session.session)}
+        >
+          {count(position)}
+        </button>
+      </div>
+      <div role="cell" class="cell-name">
+        <BucketName bucket={bucket} />
+      </div>
+      <div role="cell" class="cell-number">
+        {duration(Math.max(0, at - arrivedAt))}
+      </div>
+      <div role="cell" class="cell-number cell-extra">
+        {estimatedWaitMs === undefined || !isAwake ? "–" : duration(estimatedWaitMs)}
+      </div>
+      <div role="cell" class="cell-blocked">
+        {isAwake ? (BLOCKED[blockedBy] ?? "next") : "client is away"}
+      </div>
+    </>
+  );
+}

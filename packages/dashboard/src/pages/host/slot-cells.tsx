@@ -1,0 +1,119 @@
+import { useRef, useState } from "preact/hooks";
+import { act } from "../../api/call.ts";
+import { count, duration, nameOfBucket, plural, seconds, visible } from "../../format.ts";
+import { CellPlaces } from "../../model/cell-places.ts";
+import type { HostState, SlotState } from "../../model/host-watch.ts";
+import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
+import { BucketName } from "../../ui/name.tsx";
+
+/** More cells than that are a wall; the numbers say the rest. */
+const MOST_CELLS = 120;
+
+/** Every slot of the host as a cell: who holds it, for how long, and how much of the lease is left. */
+export function SlotCells({ host, refresh }: { host: HostState; refresh: () => void }) {
+  const [revoked, setRevoked] = useState<SlotState | undefined>();
+  const { slots, limit = 0, inFlight } = host;
+  const places = useRef(new CellPlaces());
+  // The length of a lease is not in the state: the longest rest seen here stands for it.
+  const lease = useRef(0);
+  lease.current = Math.max(lease.current, ...slots.map(({ endsInMs }) => endsInMs));
+  const free = Math.max(0, limit - inFlight);
+  const cells = places.current.arrange(slots, Math.min(limit, Math.max(MOST_CELLS, slots.length)));
+  const hidden = Math.max(limit, cells.length) - Math.min(cells.length, MOST_CELLS);
+  return (
+    <section class="card" aria-labelledby="slots-title">
+      <div class="card-head">
+        <h2 id="slots-title">Slots</h2>
+        <p class="quiet">
+          {count(inFlight)} of {count(limit)} in use, {count(free)} free
+        </p>
+      </div>
+      <ul class="cells">
+        {cells.slice(0, MOST_CELLS).map((slot, index) =>
+          slot === undefined ? (
+            <li key={index} class="cell cell-free">
+              free
+            </li>
+          ) : (
+            <Cell
+              key={index}
+              number={index + 1}
+              slot={slot}
+              leaseMs={lease.current}
+              onRevoke={() => setRevoked(slot)}
+            />
+          ),
+        )}
+      </ul>
+      {hidden > 0 ? <p class="quiet">And {plural(hidden, "slot")} more.</p> : null}
+      {revoked === undefined ? null : <Revoke slot={revoked} refresh={refresh} close={() => setRevoked(undefined)} />}
+    </section>
+  );
+}
+
+interface CellProps {
+  readonly number: number;
+  readonly slot: SlotState;
+  readonly leaseMs: number;
+  readonly onRevoke: () => void;
+}
+
+function Cell({ number, slot, leaseMs, onRevoke }: CellProps) {
+  const { bucket, heldMs, endsInMs, isReleased, isProbe } = slot;
+  const left = leaseMs <= 0 ? 0 : Math.max(0, endsInMs / leaseMs);
+  return (
+    <li class="cell" data-ending={!isReleased && endsInMs < 5_000}>
+      <p class="cell-holder">
+        <BucketName bucket={bucket} />
+        {isProbe ? <span class="badge breaker-testing">trial</span> : null}
+      </p>
+      <p class="cell-times">
+        <span>held {heldMs === undefined ? "–" : duration(heldMs)}</span>
+        <span>{isReleased ? `frees in ${duration(endsInMs)}` : `lease ${seconds(endsInMs)}`}</span>
+      </p>
+      <span class="bar" aria-hidden="true">
+        <i style={{ width: `${left * 100}%` }} />
+      </span>
+      <button
+        type="button"
+        class="small"
+        onClick={onRevoke}
+        aria-label={`Revoke the slot of ${nameOfBucket(bucket)}, cell ${number}`}
+      >
+        Revoke…
+      </button>
+    </li>
+  );
+}
+
+function Revoke({ slot, refresh, close }: { slot: SlotState; refresh: () => void; close: () => void }) {
+  const revoke = async () => {
+    await act("DELETE", `/slots/${encodeURIComponent(String(slot.slot))}`);
+    refresh();
+  };
+  return (
+    <ConfirmDialog
+      title="Revoke this slot?"
+      verb="Revoke the slot"
+      isDangerous
+      done="The slot was revoked."
+      act={revoke}
+      close={close}
+    >
+      <dl class="facts">
+        <dt>Bucket</dt>
+        <dd>
+          <BucketName bucket={slot.bucket} />
+        </dd>
+        <dt>Session</dt>
+        <dd class="key wrap">{visible(slot.session)}</dd>
+        <dt>Held for</dt>
+        <dd>{slot.heldMs === undefined ? "unknown" : duration(slot.heldMs)}</dd>
+      </dl>
+      <p>
+        The next waiter gets the slot at once. The holder learns of it when it renews; a request it has already sent to
+        the host is not stopped, so for a moment more requests than slots may run.
+      </p>
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,78 @@
+import type { ServiceHistory } from "@slotkeeper/protocol";
+import { count, duration, seconds, timeOfDay } from "../../format.ts";
+import { now } from "../../model/clock.ts";
+import { ratePerSecond } from "../../model/history.ts";
+import type { HostState, HostView, SessionState, SlotState } from "../../model/host-watch.ts";
+import { waitingAt } from "../../model/load.ts";
+import { whyWaits } from "../../model/why.ts";
+import { BucketName, ShortId } from "../../ui/name.tsx";
+
+interface WhyPanelProps {
+  readonly session: SessionState;
+  /** A person picked it; else it is the first in the queue. */
+  readonly isChosen: boolean;
+  readonly host: HostState;
+  readonly view: HostView;
+  readonly past: ServiceHistory | undefined;
+}
+
+const HOLDERS_SHOWN = 6;
+
+/** Why one session waits: the limit that binds, who holds since when, and the forecast. */
+export function WhyPanel({ session, isChosen, host, view, past }: WhyPanelProps) {
+  const pace = past === undefined ? 0 : ratePerSecond(past.granted, past.stepMs, 60);
+  const why = whyWaits(session, { host, sinceMs: now.value - view.seenAt, pace });
+  return (
+    <section class="card why" aria-labelledby="why-title">
+      <div class="card-head">
+        <h2 id="why-title">Why does {isChosen ? "this session" : "the first in the queue"} wait?</h2>
+        <p class="quiet">
+          Session <ShortId id={session.session} /> of <BucketName bucket={session.bucket} />
+        </p>
+      </div>
+      <p class="why-cause">{why.cause}</p>
+      <p>{why.more}</p>
+      <dl class="facts facts-row">
+        <div>
+          <dt>Position</dt>
+          <dd>
+            {count(session.position)} of {count(waitingAt(host))}
+          </dd>
+        </div>
+        <div>
+          <dt>Waiting for</dt>
+          <dd>{duration(Math.max(0, view.at - session.arrivedAt))}</dd>
+        </div>
+        <div>
+          <dt>Forecast</dt>
+          <dd>{why.forecast}</dd>
+        </div>
+      </dl>
+      <Holders holders={why.holders} at={view.at} />
+    </section>
+  );
+}
+
+function Holders({ holders, at }: { holders: readonly SlotState[]; at: number }) {
+  if (holders.length === 0) return null;
+  const hidden = holders.length - HOLDERS_SHOWN;
+  return (
+    <>
+      <h3>Who holds what it waits for</h3>
+      <ul class="holders">
+        {holders.slice(0, HOLDERS_SHOWN).map((slot) => (
+          <li key={slot.slot}>
+            <BucketName bucket={slot.bucket} />
+            <span>
+              {slot.heldMs === undefined
+                ? "since an unknown time"
+                : `since ${timeOfDay(at - slot.heldMs)} (${seconds(slot.heldMs)})`}
+            </span>
+            <span class="quiet">lease ends in {seconds(slot.endsInMs)} unless renewed</span>
+          </li>
+        ))}
+      </ul>
+      {hidden > 0 ? <p class="quiet">And {count(hidden)} more.</p> : null}
+    </>
+  );
+}

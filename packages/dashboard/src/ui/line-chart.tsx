@@ -1,0 +1,117 @@
+import { useMemo, useState } from "preact/hooks";
+import type uPlot from "uplot";
+import { timeOfDay } from "../format.ts";
+import { type ChartColour, colourOf, faint } from "./chart-colours.ts";
+import { axisWidth, type Unit } from "./chart-unit.ts";
+import { axisStyle, gridStyle, type PlotOptions, usePlot } from "./use-plot.ts";
+
+interface Line {
+  readonly label: string;
+  readonly colour: ChartColour;
+  readonly values: readonly (number | null)[];
+  readonly isFilled?: boolean;
+  readonly isDashed?: boolean;
+}
+
+interface LineChartProps {
+  /** Says what the picture shows, to those who do not see it. */
+  readonly label: string;
+  /** The end of the last step, and the length of a step, in milliseconds. */
+  readonly at: number;
+  readonly stepMs: number;
+  readonly lines: readonly Line[];
+  readonly unit: Unit;
+}
+
+const HEIGHT = 132;
+
+/** Lines over the last 15 minutes, with what is under the pointer written below. */
+export function LineChart(props: LineChartProps) {
+  const { label, at, stepMs, lines, unit } = props;
+  const [under, setUnder] = useState<number | undefined>();
+  const box = usePlot({
+    height: HEIGHT,
+    shape: lines.map(({ label, colour }) => `${label}/${colour}`).join(),
+    data: useMemo(() => dataOf(props), [at]),
+    options: (element) => optionsOf(element, props, setUnder),
+  });
+  const steps = lines[0]?.values.length ?? 1;
+  const time = timeOfDay(at - (steps - 1 - (under ?? steps - 1)) * stepMs);
+  return (
+    <figure class="chart">
+      <div ref={box} class="chart-box" role="img" aria-label={`${label}. ${summary(props)}`} />
+      <figcaption class="legend">
+        <span>{time}</span>
+        {lines.map((line) => (
+          <span key={line.label} class="legend-item">
+            <i class={`swatch swatch-${line.colour}`} data-dashed={line.isDashed === true} />
+            {line.label} <b>{unit.format(under === undefined ? newest(line) : line.values[under])}</b>
+          </span>
+        ))}
+      </figcaption>
+    </figure>
+  );
+}
+
+/** A step that still runs has no count yet: then the one before. */
+function newest({ values }: Line): number | null | undefined {
+  return values.at(-1) ?? values.at(-2);
+}
+
+function summary({ lines, unit }: LineChartProps): string {
+  const parts = lines.map((line) => {
+    const known = line.values.filter((value) => value !== null);
+    if (known.length === 0) return `${line.label}: nothing yet`;
+    return `${line.label}: now ${unit.format(newest(line))}, highest ${unit.format(Math.max(...known))}`;
+  });
+  return `Last 15 minutes. ${parts.join("; ")}`;
+}
+
+function dataOf({ at, stepMs, lines }: LineChartProps): uPlot.AlignedData {
+  const steps = lines[0]?.values.length ?? 0;
+  const times = Array.from({ length: steps }, (_, step) => (at - (steps - 1 - step) * stepMs) / 1000);
+  return [times, ...lines.map(({ values }) => [...values])];
+}
+
+function optionsOf(
+  element: HTMLDivElement,
+  { lines, unit }: LineChartProps,
+  onUnder: (index: number | undefined) => void,
+): ReturnType<PlotOptions> {
+  const axis = axisStyle(element);
+  return {
+    cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
+    scales: { y: { range: (_plot, _low, high) => [0, Math.max(unit.least, (high ?? 0) * 1.1)] } },
+    axes: [
+      { ...axis, size: 24, space: 90, grid: { show: false }, values: (_plot, times) => times.map(minute) },
+      {
+        ...axis,
+        size: axisWidth,
+        space: 26,
+        gap: 6,
+        incrs: [...unit.steps],
+        grid: gridStyle(element),
+        values: (_plot, values) => values.map((value) => unit.format(value)),
+      },
+    ],
+    series: [{}, ...lines.map((line) => seriesOf(element, line))],
+    hooks: { setCursor: [({ cursor }) => onUnder(cursor.idx ?? undefined)] },
+  };
+}
+
+function minute(time: number): string {
+  return timeOfDay(time * 1000).slice(0, 5);
+}
+
+function seriesOf(element: HTMLDivElement, { label, colour, isFilled, isDashed }: Line): uPlot.Series {
+  const stroke = colourOf(element, colour);
+  return {
+    label,
+    stroke,
+    width: 2,
+    points: { show: false },
+    spanGaps: false,
+    ...(isFilled === true ? { fill: faint(stroke) } : {}),
+    ...(isDashed === true ? { dash: [6, 5], width: 1.5 } : {}),
+  };
+}

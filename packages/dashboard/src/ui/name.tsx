@@ -1,0 +1,41 @@
+import { nameOfBucket, nameOfHost, shortKey, visible } from "../format.ts";
+import { addressOf } from "../router.ts";
+
+/** A host's name as a link to its page. `bdi` keeps a name from turning the text around it. */
+export function HostLink({ host, hostname }: { host: string; hostname?: string | undefined }) {
+  const label = nameOfHost({ host, hostname });
+  return (
+    <a class="name" href={addressOf({ name: "host", key: host })} title={label}>
+      <bdi class={hostname === undefined ? "key" : undefined}>{label}</bdi>
+    </a>
+  );
+}
+
+/** The host a dialog is about. */
+export function HostName({ host }: { host: { readonly host: string; readonly hostname?: string | undefined } }) {
+  return (
+    <p class="wrap">
+      <bdi>
+        <b>{nameOfHost(host)}</b>
+      </bdi>
+    </p>
+  );
+}
+
+export function BucketName({ bucket }: { bucket: string }) {
+  const label = nameOfBucket(bucket);
+  return (
+    <bdi class={bucket === "" ? "name quiet" : "name"} title={label}>
+      {label}
+    </bdi>
+  );
+}
+
+/** An id that only tells one from another: the beginning is enough, the whole is in the tooltip. */
+export function ShortId({ id }: { id: string }) {
+  return (
+    <bdi class="key" title={visible(id)}>
+      {visible(shortKey(id))}
+    </bdi>
+  );
+}

@@ -1,0 +1,24 @@
+import type { ComponentChildren } from "preact";
+
+interface TileProps {
+  readonly title: string;
+  readonly value: ComponentChildren;
+  /** Small, after the value: a unit, or "of 40". */
+  readonly unit?: ComponentChildren;
+  readonly note?: ComponentChildren;
+  readonly children?: ComponentChildren;
+}
+
+/** One number a person looks for, with its picture over time below. */
+export function Tile({ title, value, unit, note, children }: TileProps) {
+  return (
+    <section class="tile" aria-label={title}>
+      <h2 class="tile-title">{title}</h2>
+      <p class="tile-value">
+        <strong>{value}</strong> {unit === undefined ? null : <span class="tile-unit">{unit}</span>}
+      </p>
+      <p class="tile-note">{note}</p>
+      {children}
+    </section>
+  );
+}

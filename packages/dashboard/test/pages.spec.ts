@@ -1,0 +1,221 @@
+import type { ServiceInstances } from "@slotkeeper/protocol";
+import { DEMO_PLAN, Load } from "@slotkeeper/testkit/load";
+import type { Page } from "playwright-core";
+import { afterEach, describe, expect, it } from "vitest";
+import { acquire, keepPolling, openPage, startService, stopService } from "./dashboard-fixture.ts";
+
+const loads: Load[] = [];
+afterEach(() => Promise.all(loads.splice(0).map((load) => load.stop())));
+
+const text = (page: Page) => page.locator("main").innerText();
+const seen = <T>(look: () => T) => expect.poll(look, { timeout: 15_000 });
+
+/** Five holders, and as many waiters as asked for. */
+async function crowd(service: Awaited<ReturnType<typeof startService>>, hostname: string, waiters: number) {
+  for (let index = 0; index < 5 + waiters; index++) await acquire(service, { hostname, ipBucket: `bucket-${index}` });
+}
+
+async function openHost(page: Page, name: string): Promise<void> {
+  await page.getByRole("navigation").getByRole("link", { name: "Hosts" }).click();
+  await page.getByRole("link", { name }).click();
+  await page.getByRole("heading", { name: "Slots", exact: true }).waitFor();
+}
+
+describe("under a live load", () => {
+  it("the overview shows the numbers and draws their charts, and the hosts change by themselves", async () => {
+    const service = await startService();
+    const plans = DEMO_PLAN.map((plan) => (plan.failures === undefined ? plan : { ...plan, failures: 1 }));
+    loads.push(new Load({ url: service.url }, plans));
+    const { page, complaints } = await openPage(service.url);
+    for (const title of ["Slots in use", "Waiting", "Grants", "Wait for a slot", "Rejected"]) {
+      await page.getByRole("region", { name: title, exact: true }).waitFor();
+    }
+    await seen(async () => Number(await page.locator(".tile-value strong").nth(2).innerText())).toBeGreaterThan(1);
+    expect(await page.locator(".chart-box canvas").count()).toBe(5);
+    const chart = page.getByRole("img", { name: /^Slots in use/ });
+    await seen(() => chart.getAttribute("aria-label")).toMatch(/in use: now \d+, highest [1-9]\d*; limit: now \d+/);
+    await page.getByRole("navigation").getByRole("link", { name: "Hosts" }).click();
+    const row = page.getByRole("row", { name: /api\.payments\.example/ });
+    const before = await row.innerText();
+    await seen(() => row.innerText()).not.toBe(before);
+    await seen(() => page.getByRole("row", { name: /mail\.relay.*open, \d+ s left/ }).count()).toBe(1);
+    expect(complaints).toEqual([]);
+  }, 90_000);
+});
+
+describe("the empty state", () => {
+  it("tells how to make the first request, and shows it arriving", async () => {
+    const service = await startService();
+    const { page } = await openPage(service.url);
+    await page.getByRole("heading", { name: "Nobody has asked for a slot yet" }).waitFor();
+    const command = await page.getByLabel("first request", { exact: true }).innerText();
+    const [, url = "", body = ""] = /^curl -sS (\S+) -d '(.*)'$/.exec(command) ?? [];
+    const response = await fetch(url, { method: "POST", body });
+    expect(await response.json()).toMatchObject({ result: "granted" });
+    await seen(() => text(page)).toContain("The first request arrived: it asked for a slot of example.com");
+    await page.getByRole("link", { name: "example.com" }).first().click();
+    await seen(() => text(page)).toMatch(/1 of 5 in use, 4 free/);
+  });
+});
+
+describe("the hosts", () => {
+  it("sort by any column both ways, and are found by a part of their name", async () => {
+    const service = await startService();
+    await crowd(service, "busy.example", 3);
+    for (const hostname of ["alpha.example", "beta.example"]) await acquire(service, { hostname });
+    const { page } = await openPage(`${service.url}/#/hosts`);
+    const names = () => page.getByRole("table", { name: "Hosts" }).getByRole("link").allInnerTexts();
+    await seen(names).toEqual(["busy.example", "alpha.example", "beta.example"]);
+    await page.getByRole("button", { name: "Host", exact: true }).click();
+    await seen(names).toEqual(["alpha.example", "beta.example", "busy.example"]);
+    expect(await page.getByRole("columnheader", { name: "Host" }).getAttribute("aria-sort")).toBe("ascending");
+    await page.getByRole("button", { name: "Host", exact: true }).click();
+    await seen(names).toEqual(["busy.example", "beta.example", "alpha.example"]);
+    await page.keyboard.press("/");
+    await page.keyboard.type("ALPHA");
+    await seen(names).toEqual(["alpha.example"]);
+    expect(await page.getByText("1 of 3 hosts").count()).toBe(1);
+    await page.keyboard.type("x");
+    await seen(() => text(page)).toContain("No host matches.");
+  });
+});
+
+describe("the host page", () => {
+  it("answers why a session waits: the limit that binds, who holds since when, and the forecast", async () => {
+    const service = await startService();
+    await crowd(service, "busy.example", 2);
+    const { page } = await openPage(service.url);
+    await openHost(page, "busy.example");
+    const why = page.getByRole("region", { name: /Why does/ });
+    await seen(() => why.innerText()).toMatch(/Its client is not connected|All slots of this host are in use: 5 of 5/);
+    keepPolling(service, { hostname: "busy.example", ipBucket: "me" });
+    await page.getByRole("button", { name: "Why does the session at position 3 wait?" }).click();
+    await seen(() => why.innerText()).toContain("All slots of this host are in use: 5 of 5.");
+    expect(await why.innerText()).toMatch(/Position\s+3 of 3/);
+    expect(await why.innerText()).toMatch(/bucket-\d\s+since \d\d:\d\d:\d\d \(\d+ s\)\s+lease ends in \d+ s/);
+    expect(await why.innerText()).toMatch(/Forecast\s+About .* until its turn/);
+  });
+
+  it("names the bucket's own limit where that binds, and only the slots of that bucket", async () => {
+    const service = await startService();
+    for (const ipBucket of ["greedy", "other"]) await acquire(service, { hostname: "free.example", ipBucket });
+    keepPolling(service, { hostname: "free.example", ipBucket: "greedy" });
+    const { page } = await openPage(service.url);
+    await openHost(page, "free.example");
+    const why = page.getByRole("region", { name: /Why does/ });
+    await seen(() => why.innerText()).toContain("bucket “greedy” already has 1 slot; the limit per bucket is 1.");
+    expect(await why.locator(".holders li").allInnerTexts()).toEqual([expect.stringMatching(/^greedy/)]);
+  });
+
+  it("shows slots as cells, the queue by bucket beside the fair share, and how long they waited", async () => {
+    const service = await startService();
+    await crowd(service, "busy.example", 2);
+    const { page } = await openPage(service.url);
+    await openHost(page, "busy.example");
+    await seen(() => page.locator(".cell .cell-holder").count()).toBe(5);
+    expect(await page.locator(".cell").first().innerText()).toMatch(/bucket-\d\s+held .*\s+lease \d+ s/);
+    const buckets = page.getByRole("table", { name: "Queue by bucket" });
+    expect(await buckets.getByRole("row").nth(1).innerText()).toMatch(/bucket-[56]\s+0\s+1\s+[12]\s/);
+    expect(await buckets.getByRole("row").nth(1).innerText()).toMatch(/even|behind|ahead/);
+    await page.getByRole("img", { name: /Grants by wait\. .*≤ 1 ms: \d/ }).waitFor();
+  });
+
+  it("says that a host is not known, and leads back", async () => {
+    const service = await startService();
+    const { page } = await openPage(`${service.url}/#/hosts/none`);
+    await page.getByRole("heading", { name: "No such host" }).waitFor();
+    await page.getByRole("link", { name: "All hosts" }).click();
+    await page.getByRole("heading", { name: "Hosts" }).waitFor();
+  });
+});
+
+describe("instances", () => {
+  it("lists who is alive with version and configuration", async () => {
+    const service = await startService();
+    const { page } = await openPage(`${service.url}/#/instances`);
+    await seen(() => page.getByRole("row").count()).toBe(2);
+    expect(await page.getByRole("row").nth(1).innerText()).toMatch(/\(this one\)\s+alive\s+http:.*0\.1\.0/s);
+  });
+});
+
+describe("instances of a fleet", () => {
+  it("are marked where their limits differ, and where one has fallen silent", async () => {
+    const service = await startService();
+    const { page } = await openPage(service.url);
+    const one = { isThis: false, seenAgoMs: 1000, version: "0.1.0", configVersion: "v1", configHash: "aaaa", upMs: 1 };
+    const fleet: ServiceInstances = {
+      at: Date.now(),
+      isFleet: true,
+      hasDrift: true,
+      instances: [
+        { ...one, instance: "a", isThis: true },
+        { ...one, instance: "b" },
+        { ...one, instance: "c", configHash: "bbbb", seenAgoMs: 22_000 },
+      ],
+    };
+    await page.route("**/api/v0/instances", (route) => route.fulfill({ json: fleet }));
+    await page.getByRole("navigation").getByRole("link", { name: "Instances" }).click();
+    await page.getByText("Not all instances run with the same limits.").waitFor();
+    expect(await page.getByRole("row", { name: /^b alive/ }).innerText()).toContain("same");
+    expect(await page.getByRole("row", { name: /^c silent for 22 s/ }).innerText()).toContain("differs");
+  });
+});
+
+describe("a phone", () => {
+  it("shows every page within its width, hosts in rows of two lines", async () => {
+    const service = await startService();
+    await crowd(service, "a-host-with-a-rather-long-name.of-some-department.example", 3);
+    const { page } = await openPage(service.url, { viewport: { width: 360, height: 740 } });
+    const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    await page.getByRole("heading", { name: "Look here first" }).waitFor();
+    expect(await overflow()).toBeLessThanOrEqual(0);
+    for (const name of ["Hosts", "Instances"]) {
+      await page.getByRole("navigation").getByRole("link", { name }).click();
+      await page.getByRole("heading", { name, exact: true }).waitFor();
+      expect(await overflow()).toBeLessThanOrEqual(0);
+    }
+    await openHost(page, "a-host-with");
+    await page.getByRole("heading", { name: "How long they waited" }).waitFor();
+    expect(await overflow()).toBeLessThanOrEqual(0);
+    for (const table of await page.locator(".rows").all()) {
+      expect(await table.evaluate((element) => element.scrollWidth - element.clientWidth)).toBeLessThanOrEqual(0);
+    }
+  });
+});
+
+describe("colours", () => {
+  it("follow the system until the person chooses, and the choice outlives a reload", async () => {
+    const service = await startService();
+    const { page } = await openPage(service.url, { colorScheme: "light" });
+    const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    await page.getByText("Live", { exact: true }).waitFor();
+    const light = await background();
+    await page.emulateMedia({ colorScheme: "dark" });
+    const dark = await background();
+    expect(dark).not.toBe(light);
+    await page.getByLabel("Colours").selectOption("Light");
+    expect(await background()).toBe(light);
+    await page.reload();
+    await page.getByText("Live", { exact: true }).waitFor();
+    expect(await background()).toBe(light);
+  });
+});
+
+describe("the connection", () => {
+  it("is lost with the service: the page says so, keeps the last numbers, and comes back by itself", async () => {
+    const service = await startService();
+    const listen = new URL(service.url).host;
+    await crowd(service, "busy.example", 1);
+    const { page } = await openPage(`${service.url}/#/hosts`);
+    await page.getByRole("link", { name: "busy.example" }).waitFor();
+    await stopService(service);
+    await page.getByRole("alert").filter({ hasText: "No connection to the service." }).waitFor();
+    expect(await page.getByRole("link", { name: "busy.example" }).count()).toBe(1);
+    expect(await page.getByText("Disconnected").count()).toBe(1);
+    const again = await startService({ listen });
+    await acquire(again, { hostname: "after.example" });
+    await page.getByRole("link", { name: "after.example" }).waitFor({ timeout: 30_000 });
+    await page.getByText("Live", { exact: true }).waitFor();
+    expect(await page.getByRole("link", { name: "busy.example" }).count()).toBe(0);
+  }, 60_000);
+});

@@ -1,0 +1,2 @@
+/** `@slotkeeper/testkit/browser`: a real browser for tests and screenshots. */
+export { launchChromium } from "./launch-chromium.ts";
