@@ -147,7 +147,12 @@ function takeBack(deciding: Deciding, input: Input & { kind: "return" }): Outcom
   if (standing.kind !== "held" || standing.lease.instance !== deciding.context.instance) return MISSING;
   dropLease(book, standing.lease);
   deciding.notes.push({ kind: "uncollected", session, bucket: standing.lease.bucket });
-  if (book.now < input.deadlineAt) join(deciding, input);
+  if (book.now >= input.deadlineAt) return DONE;
+  const throttled = throttledFor(deciding, input.openMs);
+  if (throttled?.kind === "throttled") {
+    const { code, retryAt } = throttled;
+    rememberEnd(book, { kind: "session", key: session, end: "throttled", keepUntil: input.deadlineAt, code, retryAt });
+  } else join(deciding, input);
   return DONE;
 }
 
