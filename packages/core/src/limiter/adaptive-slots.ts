@@ -9,7 +9,7 @@
  *     last step down says nothing about the slots of now.
  * I4  A number of slots that was refused is tried again only after ten windows, and `PATIENCE` answers, without an
  *     overload. So probing costs about one refused request in `PATIENCE`, however small the upstream is. Plain additive
- *     increase pays one in a few windows: 1.3 to 1.5 % at 24 slots, and 5 % of the capacity (decision 110).
+ *     increase pays one in a few windows: 1.3 to 1.5 % at 24 slots, and 5 % of the capacity (decision 0111).
  * I5  min ≤ limit ≤ max, always.
  */
 const KEPT_SHARE = 0.9;

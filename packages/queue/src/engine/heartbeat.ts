@@ -67,10 +67,12 @@ export class Heartbeat implements Due {
   }
 
   onDue(): void {
-    const isFresh = this.#engine.time.now() - this.#beatAt < IDLE.everyMs;
+    const isFresh = this.#engine.time.now() < this.#beatAt + IDLE.everyMs;
     const { clock } = this.#engine.store;
     if (this.#waiting().length > 0 || (clock === "shared" && !isFresh)) {
-      void this.beat();
+      // One that is still under way is not doubled; the next is set all the same.
+      if (this.#isBeating) this.#engine.agenda.schedule(this, this.#engine.time.now() + BUSY.everyMs);
+      else void this.beat();
       return;
     }
     this.#isBusy = false;

@@ -53,6 +53,7 @@ export class Session implements Due {
   #isAway = false;
   #isOffered = false;
   #isJoining = true;
+  #isCounted = false;
   #lastAnswerAt: number;
   /** One, mostly: an array that is replaced is smaller than any collection that changes. */
   #polls: readonly Poll[] = NO_POLLS;
@@ -85,6 +86,11 @@ export class Session implements Due {
   /** Its arrival is on its way to the store. */
   get isJoining(): boolean {
     return this.#isJoining;
+  }
+
+  /** `session-created` was emitted for it. */
+  get isCounted(): boolean {
+    return this.#isCounted;
   }
 
   /** Why it was not let in: what its first calls fail with. */
@@ -130,6 +136,10 @@ export class Session implements Due {
 
   setJoining(isJoining: boolean): void {
     this.#isJoining = isJoining;
+  }
+
+  setCounted(): void {
+    this.#isCounted = true;
   }
 
   refuse(refusal: CapacityMismatchError): void {

@@ -40,12 +40,9 @@ export class Sessions implements HostListener {
   /** The caller must call `hold`, `touch` or `awaitNews` next: that schedules its first timer. */
   create(init: SessionInit): Session {
     const session = new Session(init, this.#onDue);
-    const { id, bucket } = session.claims;
     this.register.add(session);
     session.host.remember(session);
     this.register.countPending(session, 1);
-    const { isAdopted, host } = session;
-    this.#engine.emit({ type: "session-created", host: host.key, bucket, session: id, isAdopted });
     this.#join(session);
     return session;
   }
@@ -150,13 +147,25 @@ export class Sessions implements HostListener {
     return { session: id, bucket, weight: host.configured.weightOf(bucket), arrivedAt, deadlineAt, openMs };
   }
 
+  /** Counted once in the fleet: not here if it was known before, at another instance or by its `requestId`. */
+  #count(session: Session, isKnown: boolean): void {
+    if (session.isCounted) return;
+    session.setCounted();
+    const { host, claims } = session;
+    const isAdopted = isKnown || session.isAdopted;
+    const { id, bucket } = claims;
+    this.#engine.emit({ type: "session-created", host: host.key, bucket, session: id, isAdopted });
+  }
+
   #joined(session: Session, outcome: Outcome): void {
     session.setJoining(false);
+    this.#count(session, outcome.kind === "held" || outcome.kind === "ended");
     // It ended here meanwhile. A slot that its client has through another instance is not ours to take back.
     if (session.state.kind === "timeout" && outcome.kind !== "held") this.#sendEnd(session, "timeout");
     if (outcome.kind === "throttled") this.#throttle(session, outcome.code, outcome.retryAt);
     else if (outcome.kind === "mismatch") this.#refuse(session, outcome.capacity);
     else if (outcome.kind === "held") this.#repeat(session);
+    else if (outcome.kind === "ended") this.#repeatEnd(session);
     else this.settle(session);
     session.heard(this.#engine.agenda);
   }
@@ -190,6 +199,13 @@ export class Sessions implements HostListener {
     agenda.schedule(session, time.now() + options().grantedKeepMs);
   }
 
+  /** It had ended before it came here: its client is told, and nothing is counted. */
+  #repeatEnd(session: Session): void {
+    const standing = standingOf(session.host.book, session.claims.id, this.#engine.time.now());
+    if (standing.kind !== "ended") this.settle(session);
+    else this.#end(session, endState(standing.record), undefined);
+  }
+
   #give(session: Session, lease: LeaseRecord, isFetched: boolean): void {
     this.#leave(session, this.#engine.time.now());
     const { key: slotToken, fence, grantedAt, endsAt: leaseUntil } = lease;
@@ -204,11 +220,17 @@ export class Sessions implements HostListener {
     this.#engine.emit({ type: "throttled", host: session.host.key, bucket, session: id, code });
   }
 
+  /** Counted when the book has it: another instance may have the session, and then this end is not one. */
   #timeout(session: Session, reason: string, isStored = false): void {
-    const waitedMs = Math.max(0, this.#engine.time.now() - session.claims.arrivedAt);
     if (!this.#end(session, { kind: "timeout", reason }, isStored ? undefined : "timeout")) return;
-    const { id, bucket } = session.claims;
-    this.#engine.emit({ type: "timeout", host: session.host.key, bucket, session: id, reason, waitedMs });
+    if (isStored) this.#emitTimeout(session);
+  }
+
+  #emitTimeout({ host, claims, state }: Session): void {
+    if (state.kind !== "timeout") return;
+    const { id, bucket, arrivedAt, deadlineAt } = claims;
+    const waitedMs = Math.max(0, Math.min(this.#engine.time.now(), deadlineAt) - arrivedAt);
+    this.#engine.emit({ type: "timeout", host: host.key, bucket, session: id, reason: state.reason, waitedMs });
   }
 
   /** The named semaphore it asked for has another capacity: it never was. */
@@ -226,9 +248,10 @@ export class Sessions implements HostListener {
   }
 
   /** The book says that it ended: nothing is sent. */
-  #endAs(session: Session, { end, code, retryAt }: Pick<SessionRecord, "end" | "code" | "retryAt">): void {
-    if (end === "throttled") this.#throttle(session, code ?? 0, retryAt ?? 0);
-    else this.#timeout(session, end === "timeout" ? "deadline" : end, true);
+  #endAs(session: Session, record: Ended): void {
+    const state = endState(record);
+    if (state.kind === "throttled") this.#throttle(session, state.code, state.retryAt);
+    else if (state.kind === "timeout") this.#timeout(session, state.reason, true);
   }
 
   /** Another instance has it: a client that still waits here asks again, and is told to. */
@@ -258,8 +281,11 @@ export class Sessions implements HostListener {
     return true;
   }
 
-  #sendEnd({ host, claims }: Session, end: "timeout" | "canceled"): void {
-    host.send({ kind: "end", session: claims.id, end, keepUntil: claims.deadlineAt });
+  #sendEnd(session: Session, end: "timeout" | "canceled"): void {
+    const { host, claims } = session;
+    host.send({ kind: "end", session: claims.id, end, keepUntil: claims.deadlineAt }, (outcome) => {
+      if (outcome.kind === "done") this.#emitTimeout(session);
+    });
   }
 
   #emitEnd({ host, claims: { id, bucket } }: Session, result: CancelResult): void {
@@ -347,6 +373,7 @@ export class Sessions implements HostListener {
   }
 
   #leave(session: Session, now: number): void {
+    this.#count(session, false);
     session.host.setWaiting(session, false);
     this.register.countPending(session, -1);
     this.#drain.step(now);
@@ -357,4 +384,12 @@ export class Sessions implements HostListener {
     this.register.drop(session);
     session.host.forget();
   }
+}
+
+type Ended = Pick<SessionRecord, "end" | "code" | "retryAt">;
+
+/** A stored end as its client is told it. */
+function endState({ end, code = 0, retryAt = 0 }: Ended): SessionState {
+  if (end === "throttled") return { kind: "throttled", code, retryAt };
+  return { kind: "timeout", reason: end === "timeout" ? "deadline" : end };
 }
