@@ -35,8 +35,7 @@ export interface Ask {
   readonly held?: Map<string, ServiceSlot>;
 }
 
-/** `limit` is absent from services of before 0.2. */
-export type Granted = Extract<AcquireReply, { result: "granted" }> & { readonly limit?: number };
+export type Granted = Extract<AcquireReply, { result: "granted" }>;
 
 /** Part of a call's timeout that the service may hold it for; the rest is for the way. */
 const HELD_PART = 0.75;
