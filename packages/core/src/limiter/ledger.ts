@@ -95,9 +95,9 @@ export class Ledger {
     const rules = isKeyed ? this.#costRulesOfKeys : this.#costRules;
     checkFields("cost", cost, rules);
     return this.names.map((name, index) => {
-      const amount = cost[name] ?? (this.defaults[index] as number);
+      const amount = cost[name] ?? this.defaults[index];
       if (this.areDefaultsDear) check(`cost.${name}`, rules[name] as Rule, amount);
-      return amount;
+      return amount as number;
     });
   }
 

@@ -189,7 +189,7 @@ describe("refusals", () => {
       const limiter = world().limiter({ slots: 1, name: "api", traceTimeouts });
       const held = await limiter.acquire();
       const whoAsks = () => limiter.acquire({ timeoutMs: 10 });
-      const failure = whoAsks().catch((error: Error) => error.stack);
+      const failure = whoAsks().then(String, (error: Error) => error.stack);
       await world().clock.advanceAsync(10);
       const stack = await failure;
       expect(stack).toContain('AcquireTimeoutError: Waited 10 ms for a slot of limiter "api"');
