@@ -53,7 +53,6 @@ export class Session implements Due {
   #isAway = false;
   #isOffered = false;
   #isJoining = true;
-  #isCounted = false;
   #lastAnswerAt: number;
   /** One, mostly: an array that is replaced is smaller than any collection that changes. */
   #polls: readonly Poll[] = NO_POLLS;
@@ -86,11 +85,6 @@ export class Session implements Due {
   /** Its arrival is on its way to the store. */
   get isJoining(): boolean {
     return this.#isJoining;
-  }
-
-  /** `session-created` was emitted for it. */
-  get isCounted(): boolean {
-    return this.#isCounted;
   }
 
   /** Why it was not let in: what its first calls fail with. */
@@ -136,10 +130,6 @@ export class Session implements Due {
 
   setJoining(isJoining: boolean): void {
     this.#isJoining = isJoining;
-  }
-
-  setCounted(): void {
-    this.#isCounted = true;
   }
 
   refuse(refusal: CapacityMismatchError): void {

@@ -9,6 +9,7 @@ import { DrainMeter } from "./drain-meter.ts";
 import type { Host, HostListener } from "./host.ts";
 import { type CallSignal, Poll } from "./poll.ts";
 import { PENDING, Session, type SessionInit, type SessionState } from "./session.ts";
+import { SessionEvents } from "./session-events.ts";
 import { SessionRegister } from "./session-register.ts";
 
 /**
@@ -21,11 +22,13 @@ import { SessionRegister } from "./session-register.ts";
  */
 export class Sessions implements HostListener {
   readonly #engine: EngineContext;
+  readonly #events: SessionEvents;
   readonly register = new SessionRegister();
   readonly #drain = new DrainMeter();
 
   constructor(engine: EngineContext) {
     this.#engine = engine;
+    this.#events = new SessionEvents(engine);
   }
 
   /** Average time between two sessions that stop waiting here. */
@@ -43,6 +46,7 @@ export class Sessions implements HostListener {
     this.register.add(session);
     session.host.remember(session);
     this.register.countPending(session, 1);
+    this.#events.created(session);
     this.#join(session);
     return session;
   }
@@ -71,21 +75,19 @@ export class Sessions implements HostListener {
     if (!session.isPending || session.isJoining) return;
     if (standing.kind === "held") this.#grant(session, standing.lease);
     else if (standing.kind === "ended") this.#endAs(session, standing.record);
-    else if (standing.kind === "waiting" && standing.waiter.instance !== this.#engine.instance) this.#moved(session);
+    else if (standing.kind === "waiting" && standing.waiter.instance !== this.#engine.instance) this.moved(session);
     else if (standing.kind === "waiting" && session.isOffered && session.isPolled) host.cycle.wake();
     else if (standing.kind === "unknown") this.#rejoin(session);
   }
 
   /** A granted session's slot reaches its client. */
   fetch(session: Session): void {
-    const { state, host, claims } = session;
+    const { state } = session;
     if (state.kind !== "granted" || state.isFetched) return;
     session.become({ ...state, isFetched: true });
     const { agenda, time, options } = this.#engine;
     agenda.schedule(session, time.now() + options().grantedKeepMs);
-    const waitedMs = Math.max(0, state.grantedAt - claims.arrivedAt);
-    const { id, bucket } = claims;
-    this.#engine.emit({ type: "granted", host: host.key, bucket, session: id, slot: state.fence, waitedMs });
+    this.#events.granted(session);
   }
 
   /** The lease was renewed, or is over (0): what a repeated poll is told. */
@@ -111,7 +113,7 @@ export class Sessions implements HostListener {
 
   cancel(session: Session): CancelResult {
     if (!this.#end(session, { kind: "canceled" }, "canceled")) return "noop";
-    this.#emitEnd(session, "canceled");
+    this.#events.canceled(session);
     return "canceled";
   }
 
@@ -147,21 +149,13 @@ export class Sessions implements HostListener {
     return { session: id, bucket, weight: host.configured.weightOf(bucket), arrivedAt, deadlineAt, openMs };
   }
 
-  /** Counted once in the fleet: not here if it was known before, at another instance or by its `requestId`. */
-  #count(session: Session, isKnown: boolean): void {
-    if (session.isCounted) return;
-    session.setCounted();
-    const { host, claims } = session;
-    const isAdopted = isKnown || session.isAdopted;
-    const { id, bucket } = claims;
-    this.#engine.emit({ type: "session-created", host: host.key, bucket, session: id, isAdopted });
-  }
-
   #joined(session: Session, outcome: Outcome): void {
     session.setJoining(false);
-    this.#count(session, outcome.kind === "held" || outcome.kind === "ended");
     // It ended here meanwhile. A slot that its client has through another instance is not ours to take back.
-    if (session.state.kind === "timeout" && outcome.kind !== "held") this.#sendEnd(session, "timeout");
+    if (session.state.kind === "timeout") {
+      if (outcome.kind === "held") this.#events.moved(session);
+      else this.#sendEnd(session, "timeout");
+    }
     if (outcome.kind === "throttled") this.#throttle(session, outcome.code, outcome.retryAt);
     else if (outcome.kind === "mismatch") this.#refuse(session, outcome.capacity);
     else if (outcome.kind === "held") this.#repeat(session);
@@ -176,7 +170,7 @@ export class Sessions implements HostListener {
     if (lease.instance !== instance) {
       // Another instance answers for it; a client that asks here has it moved here first.
       if (session.isPolled) this.#join(session);
-      else this.#moved(session);
+      else this.moved(session);
       return;
     }
     if (now >= session.claims.deadlineAt) {
@@ -195,6 +189,7 @@ export class Sessions implements HostListener {
       return;
     }
     this.#give(session, standing.lease, true);
+    this.#events.moved(session);
     const { agenda, time, options } = this.#engine;
     agenda.schedule(session, time.now() + options().grantedKeepMs);
   }
@@ -203,7 +198,7 @@ export class Sessions implements HostListener {
   #repeatEnd(session: Session): void {
     const standing = standingOf(session.host.book, session.claims.id, this.#engine.time.now());
     if (standing.kind !== "ended") this.settle(session);
-    else this.#end(session, endState(standing.record), undefined);
+    else if (this.#end(session, endState(standing.record), undefined)) this.#events.moved(session);
   }
 
   #give(session: Session, lease: LeaseRecord, isFetched: boolean): void {
@@ -216,21 +211,13 @@ export class Sessions implements HostListener {
 
   #throttle(session: Session, code: number, retryAt: number): void {
     if (!this.#end(session, { kind: "throttled", code, retryAt }, undefined)) return;
-    const { id, bucket } = session.claims;
-    this.#engine.emit({ type: "throttled", host: session.host.key, bucket, session: id, code });
+    this.#events.throttled(session, code);
   }
 
   /** Counted when the book has it: another instance may have the session, and then this end is not one. */
   #timeout(session: Session, reason: string, isStored = false): void {
     if (!this.#end(session, { kind: "timeout", reason }, isStored ? undefined : "timeout")) return;
-    if (isStored) this.#emitTimeout(session);
-  }
-
-  #emitTimeout({ host, claims, state }: Session): void {
-    if (state.kind !== "timeout") return;
-    const { id, bucket, arrivedAt, deadlineAt } = claims;
-    const waitedMs = Math.max(0, Math.min(this.#engine.time.now(), deadlineAt) - arrivedAt);
-    this.#engine.emit({ type: "timeout", host: host.key, bucket, session: id, reason: state.reason, waitedMs });
+    if (isStored) this.#events.timeout(session);
   }
 
   /** The named semaphore it asked for has another capacity: it never was. */
@@ -244,25 +231,28 @@ export class Sessions implements HostListener {
     this.#drop(session);
     session.refuse(refusal);
     for (const poll of session.polls) poll.fail(refusal);
-    this.#emitEnd(session, "canceled");
+    this.#events.canceled(session);
   }
 
   /** The book says that it ended: nothing is sent. */
   #endAs(session: Session, record: Ended): void {
     const state = endState(record);
-    if (state.kind === "throttled") this.#throttle(session, state.code, state.retryAt);
+    // Granted and over: the instance that delivered the slot has counted it.
+    if (record.end === "released") {
+      if (this.#end(session, state, undefined)) this.#events.moved(session);
+    } else if (state.kind === "throttled") this.#throttle(session, state.code, state.retryAt);
     else if (state.kind === "timeout") this.#timeout(session, state.reason, true);
   }
 
   /** Another instance has it: a client that still waits here asks again, and is told to. */
-  #moved(session: Session): void {
-    const { host, claims } = session;
+  moved(session: Session): void {
+    if (!session.isPending || session.isJoining) return;
     this.#answerPolls(session);
     this.#leave(session, this.#engine.time.now());
     this.#engine.agenda.cancel(session);
     this.#drop(session);
     session.heard(this.#engine.agenda);
-    this.#engine.emit({ type: "moved", host: host.key, bucket: claims.bucket, session: claims.id });
+    this.#events.moved(session);
   }
 
   #end(session: Session, state: SessionState, end: "timeout" | "canceled" | undefined): boolean {
@@ -284,12 +274,9 @@ export class Sessions implements HostListener {
   #sendEnd(session: Session, end: "timeout" | "canceled"): void {
     const { host, claims } = session;
     host.send({ kind: "end", session: claims.id, end, keepUntil: claims.deadlineAt }, (outcome) => {
-      if (outcome.kind === "done") this.#emitTimeout(session);
+      if (outcome.kind === "done") this.#events.timeout(session);
+      else if (end === "timeout") this.#events.moved(session);
     });
-  }
-
-  #emitEnd({ host, claims: { id, bucket } }: Session, result: CancelResult): void {
-    this.#engine.emit({ type: "canceled", host: host.key, bucket, session: id, result });
   }
 
   #answerPolls(session: Session): void {
@@ -373,7 +360,6 @@ export class Sessions implements HostListener {
   }
 
   #leave(session: Session, now: number): void {
-    this.#count(session, false);
     session.host.setWaiting(session, false);
     this.register.countPending(session, -1);
     this.#drain.step(now);
