@@ -12,42 +12,50 @@ export interface LifeAccount {
 const ENDS = new Set(["granted", "timeout", "canceled", "throttled", "moved"]);
 const COUNTED = ["session_created", "granted", "timeout", "canceled", "throttled"] as const;
 
+/** `open` and `adopted`: pending here. `left`: pending when its process was stopped. */
+type Standing = "open" | "adopted" | "left" | "granted" | "over";
+
+/** What became of each session, in this life and those before. */
+export type Standings = Map<string, Standing>;
+
 /**
  * Replays the log of a life, which must be at debug: every session that is created ends once, before it is created again.
- * A session is counted where its first call came. One that is adopted, or whose first call is repeated after its grant, may
- * only repeat what it had: it ends once at most.
+ * A session is created where its first call came. Elsewhere and later it is adopted: it may end there if it has not ended
+ * before, and otherwise only repeats what it had.
  * A slot that was delivered may still be cancelled by its owner, which counts as cancelled and ends nothing a second time.
  */
-export function accountOf({ logged, service }: Fixture): LifeAccount {
+export function accountOf({ logged, service }: Fixture, standings: Standings = new Map()): LifeAccount {
   const faults: string[] = [];
-  const lives = new Map<string, "open" | "adopted" | "granted" | "over">();
   const told = { session_created: 0, granted: 0, timeout: 0, canceled: 0, throttled: 0 };
-  let created = 0;
   let ended = 0;
+  for (const [session, standing] of standings) if (isPending(standing)) standings.set(session, "left");
   for (const line of logged) {
     const { msg, session, isAdopted } = JSON.parse(line) as { msg: string; session?: string; isAdopted?: boolean };
     if (session === undefined) continue;
-    const life = lives.get(session);
+    const standing = standings.get(session);
     if (msg === "session created") {
-      if (life === "open") faults.push(`${session} began while it lived`);
-      const isRepeated = isAdopted === true || life === "granted";
-      lives.set(session, isRepeated ? "adopted" : "open");
-      if (!isRepeated) created++;
+      if (isPending(standing)) faults.push(`${session} began while it lived`);
       if (isAdopted !== true) told.session_created++;
+      if (isAdopted !== true) standings.set(session, "open");
+      else if (standing !== "granted" && standing !== "over") standings.set(session, "adopted");
     } else if (ENDS.has(msg)) {
       if (msg in told) told[msg as keyof typeof told]++;
-      if (life === "open") ended++;
-      else if (life !== "adopted" && (life !== "granted" || msg !== "canceled"))
+      if (standing === "open") ended++;
+      else if (standing !== "adopted" && (standing !== "granted" || msg !== "canceled"))
         faults.push(`${session} ended again: ${msg}`);
-      lives.set(session, msg === "granted" ? "granted" : "over");
+      standings.set(session, msg === "granted" ? "granted" : "over");
     }
   }
   const { counts, sessions } = service.dump();
   for (const name of COUNTED) {
     if (counts[name] !== told[name]) faults.push(`${counts[name]} counted as ${name}, ${told[name]} told`);
   }
-  const open = [...lives.values()].filter((life) => life === "open").length;
+  const open = [...standings.values()].filter((standing) => standing === "open").length;
   // A slot granted but not fetched is not an end yet.
   if (open > sessions.pending + sessions.granted) faults.push(`${open} never ended, ${sessions.pending} pending`);
-  return { faults, created, ended, open };
+  return { faults, created: told.session_created, ended, open };
+}
+
+function isPending(standing: Standing | undefined): boolean {
+  return standing === "open" || standing === "adopted";
 }

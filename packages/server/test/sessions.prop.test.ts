@@ -11,7 +11,7 @@ import {
   startFixture,
   stopFixture,
 } from "./service-fixture.ts";
-import { accountOf, type LifeAccount } from "./session-lives.ts";
+import { accountOf, type LifeAccount, type Standings } from "./session-lives.ts";
 
 /**
  * Whatever callers do, in whatever order and at once, and however often the service is restarted on its journal meanwhile:
@@ -66,6 +66,7 @@ class Lives {
   #restarting: Promise<void> | undefined;
   /** Of the lives that are over. */
   readonly accounts: LifeAccount[] = [];
+  readonly standings: Standings = new Map();
 
   private constructor(fixture: Fixture, journal: string | undefined) {
     this.#fixture = fixture;
@@ -109,7 +110,7 @@ class Lives {
   async #restart(isCutOff: boolean): Promise<void> {
     if (this.#journal === undefined) throw new Error("Expected a journal to restart on");
     await stopFixture(this.#fixture, { graceMs: 0, deadlineMs: isCutOff ? 0 : 500 });
-    const account = accountOf(this.#fixture);
+    const account = accountOf(this.#fixture, this.standings);
     this.#fixture = await startFixture({ config: configOf(this.#journal) });
     this.accounts.push(account);
   }
@@ -295,7 +296,7 @@ async function live(lives: Lives, plan: Plan): Promise<void> {
     plan.map(({ host, bucket, steps }, index) => new Caller(lives, ledger, { host, bucket }, `c${index}`).run(steps)),
   );
   await expect.poll(() => leftovers(lives.fixture), { timeout: 60_000, interval: 20 }).toEqual(ZERO);
-  const last = accountOf(lives.fixture);
+  const last = accountOf(lives.fixture, lives.standings);
   expect([...lives.accounts, last].flatMap(({ faults }) => faults)).toEqual([]);
   expect(last).toMatchObject({ open: 0, ended: last.created });
   for (const { created, ended, open } of lives.accounts) expect(ended + open).toBe(created);

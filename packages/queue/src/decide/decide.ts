@@ -117,6 +117,8 @@ function lapse(deciding: Deciding, offer: OfferRecord): void {
   dropOffer(deciding.book, offer);
   deciding.notes.push({ kind: "uncollected", session: key, bucket });
   if (waiter === undefined || waiter.awayAt !== undefined) return;
+  // The store was away for longer than the offer, not the client.
+  if (deciding.context.isPolledHere(key)) return;
   if (lapsesAt - offeredAt > OFFER_MS) placeClient(deciding.book, waiter, waiter.instance, offeredAt);
   else if ((deciding.context.seenAt(instance) ?? 0) <= lapsesAt) {
     deciding.book.put({ kind: "absence", key: instance, missedAt: lapsesAt });

@@ -188,9 +188,11 @@ describe("a disk that cannot be written", () => {
       config: { maxSlotPerHost: 2 },
     });
     disk.onStep = () => Promise.reject(noSpace());
-    const first = await queue.begin({ host: "h", bucket: "a" });
+    const begun = queue.begin({ host: "h", bucket: "a" });
+    // A first call waits one `pollIntervalMs` for the store, not longer.
+    await clock.advanceAsync(500);
+    const first = await begun;
     if (first.result !== "pending") throw new Error(`Expected pending, got ${first.result}`);
-    await clock.advanceAsync(10);
     expect(await queue.poll(first.session, { waitMs: 0 })).toMatchObject({ result: "pending", blockedBy: "store" });
     const polled = queue.poll(first.session);
     disk.onStep = () => {};
