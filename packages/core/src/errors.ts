@@ -131,13 +131,16 @@ export class CapacityMismatchError extends errorClass<
  * limit of a hardened host cannot be set; there the stack is taken.
  */
 export function withStackOf<E extends Error>(trace: Error | undefined, make: () => E): E {
-  const limitStack = (limit: unknown): boolean => Reflect.set(Error, "stackTraceLimit", limit);
-  const { stackTraceLimit } = Error as { stackTraceLimit?: unknown };
+  const { stackTraceLimit } = Error as { stackTraceLimit?: number };
   limitStack(0);
   const error = make();
   limitStack(stackTraceLimit);
   if (trace?.stack) error.stack = trace.stack.replace(/^.*/, () => String(error));
   return error;
+}
+
+function limitStack(limit: unknown): void {
+  Reflect.set(Error, "stackTraceLimit", limit);
 }
 
 /** The codes of `slotkeeper/effects`. */
