@@ -10,7 +10,7 @@ const oneSlot = { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0 } };
 const faults: Record<string, Fault> = {
   reset: "reset",
   "black-holed": "black-hole",
-  "answered too late": { slowMs: 400 },
+  "answered too late": { slowMs: 1_500 },
   "lost on the way back": "lost-answer",
   "a gateway's 500": { status: 500 },
   "truncated JSON": "truncated",
@@ -19,7 +19,7 @@ const faults: Record<string, Fault> = {
 describe("a call that fails", () => {
   test.each(Object.entries(faults))("%s: repeated, granted once, and nothing is left", async (_, fault) => {
     const world = await startWorld(oneSlot);
-    const keeper = world.client({ perRequestTimeoutMs: 200 });
+    const keeper = world.client({ perRequestTimeoutMs: 1_000 });
     world.proxy.fault = () => (world.proxy.calls("acquire").length <= 2 ? fault : "none");
     const result = await keeper.run(host, () => "done");
     expect(result).toBe("done");
