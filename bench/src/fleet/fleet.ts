@@ -26,8 +26,14 @@ export async function startFleet(instances: number, fairQueue: FairQueueConfig):
   const children = Array.from({ length: instances }, () =>
     spawn(process.execPath, [CLI, "serve", "-c", file, "--json"], { stdio: ["ignore", "pipe", "inherit"] }),
   );
-  const stop = async () => {
+  const kill = () => {
     for (const child of children) child.kill("SIGKILL");
+  };
+  // Whatever ends the benchmark ends its instances: one left behind keeps the terminal and logs without end.
+  process.once("exit", kill);
+  const stop = async () => {
+    process.off("exit", kill);
+    kill();
     await Promise.all(children.map((child) => (child.exitCode === null ? once(child, "close") : undefined)));
     await database.stop();
     rmSync(folder, { recursive: true });

@@ -8,9 +8,9 @@
 import { writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { Pool } from "pg";
 import { Audit, idleP99 } from "../service/load/audit.ts";
 import { jain, percentile } from "../service/load/statistics.ts";
+import { DatabaseWatch } from "./database-watch.ts";
 import { type Fleet, startFleet } from "./fleet.ts";
 import { FleetClient } from "./fleet-client.ts";
 
@@ -64,7 +64,7 @@ if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(repo
 if (Object.values(report).some((figures) => (figures["violations"] ?? 0) > 0)) process.exitCode = 1;
 
 async function measure({ dsn, urls }: Fleet, spread: Spread): Promise<Figures> {
-  const pool = new Pool({ connectionString: dsn, max: 2 });
+  const watch = new DatabaseWatch(dsn, SLOTS);
   const audit = new Audit({ slots: SLOTS, slotsPerBucket: 1 });
   const granted: { at: number; instance: number }[] = [];
   let to = Number.POSITIVE_INFINITY;
@@ -86,17 +86,15 @@ async function measure({ dsn, urls }: Fleet, spread: Spread): Promise<Figures> {
     }
   });
   const finished = Promise.allSettled(running);
-  const watched = watchLimits(pool, isOver);
   await pause(values.short ? 2_000 : 2 * IDEAL_WAIT_MS);
   const from = performance.now();
   to = from + seconds * 1000;
-  const before = await transactions(pool);
+  const before = await watch.transactions();
   await pause(seconds * 1000);
-  const spent = (await transactions(pool)) - before;
+  const spent = (await watch.transactions()) - before;
   for (const client of clients) client.close();
   await finished;
-  const overSql = await watched;
-  await pool.end();
+  await watch.stop();
   const holds = audit.holds.filter(({ grantedAt }) => grantedAt >= from && grantedAt < to);
   const byBucket = Array.from({ length: BUCKETS }, (_, n) => holds.filter(({ bucket }) => bucket === `b${n}`).length);
   const byInstance = urls.map((_, n) => granted.filter(({ at, instance }) => at >= from && instance === n).length);
@@ -112,7 +110,7 @@ async function measure({ dsn, urls }: Fleet, spread: Spread): Promise<Figures> {
       ) / IDEAL_WAIT_MS,
     "hand-over p99 ms": idleP99(audit.holds, SLOTS, to),
     "transactions per grant": spent / holds.length,
-    violations: audit.violations + overSql,
+    violations: audit.violations + watch.violations,
   };
 }
 
@@ -120,28 +118,6 @@ async function measure({ dsn, urls }: Fleet, spread: Spread): Promise<Figures> {
 function chooser(spread: Spread, client: number, count: number): () => number {
   let next = client;
   return spread === "by-bucket" ? () => (client % BUCKETS) % count : () => next++ % count;
-}
-
-/** Looks at the live leases every 20 ms. Returns how often there were too many. */
-async function watchLimits(pool: Pool, isOver: () => boolean): Promise<number> {
-  let over = 0;
-  while (!isOver()) {
-    const { rows } = await pool.query<{ live: number }>(LIVE_LEASES);
-    if (Number(rows[0]?.live ?? 0) > SLOTS) over++;
-    await pause(20);
-  }
-  return over;
-}
-
-const LIVE_LEASES =
-  "select count(*) as live from upstream_slot_pool where status = 'locked' and ends_at > slotkeeper_now()";
-
-/** Commits and rollbacks of the database, less what this connection adds by looking. */
-async function transactions(pool: Pool): Promise<number> {
-  const { rows } = await pool.query<{ count: string }>(
-    "select xact_commit + xact_rollback as count from pg_stat_database where datname = current_database()",
-  );
-  return Number(rows[0]?.count ?? 0);
 }
 
 function format(value: number): string {

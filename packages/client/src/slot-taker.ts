@@ -17,7 +17,7 @@ export function slotTaker(options: ResolvedOptions, stats: { held: number; ungua
   const call = transport(options);
   const policy = failurePolicy(options.onFailure, () => stats.unguarded++);
   return async (asked, isHashed) => {
-    const { hostname, bucket = "", signal, held, slots, waitUntil = options.waitUntil } = asked;
+    const { hostname, bucket = "", signal, held, waitUntil = options.waitUntil } = asked;
     signal?.throwIfAborted();
     const start = (name: "wait" | "hold") => quietly(() => telemetry?.start(name, { hostname, bucket }));
     const waited = start("wait");
@@ -29,8 +29,8 @@ export function slotTaker(options: ResolvedOptions, stats: { held: number; ungua
       endSpan(waited, isPass ? "unguarded" : "granted");
       const parts = { call, timeoutMs, named, hostname, waitUntil, span: start("hold") };
       if (isPass) return heldSlot({ ...parts, onEnd: result });
-      const { slotToken, fence, leaseMs, limit = slots } = result;
-      if (limit) policy.learn(hostname, limit);
+      const { slotToken, fence, leaseMs, limit } = result;
+      policy.learn(hostname, limit);
       stats.held++;
       const onEnd = () => {
         stats.held--;

@@ -35,8 +35,7 @@ export interface Ask {
   readonly held?: Map<string, ServiceSlot>;
 }
 
-/** `limit` is absent from services of before 0.2. */
-export type Granted = Extract<AcquireReply, { result: "granted" }> & { readonly limit?: number };
+export type Granted = Extract<AcquireReply, { result: "granted" }>;
 
 /** Part of a call's timeout that the service may hold it for; the rest is for the way. */
 const HELD_PART = 0.75;
@@ -57,8 +56,14 @@ export async function waitForSlot(
 ): Promise<Granted | Pass> {
   const { hostname, signal, waitMs, isNow, onPending, traceparent, waitUntil } = ask;
   const startedAt = Date.now();
-  const leftMs = () => startedAt + waitMs - Date.now();
-  const pause = (ms: number) => sleep(Math.max(0, Math.min(ms, leftMs())), signal);
+  let endsAt = startedAt + waitMs;
+  const leftMs = () => endsAt - Date.now();
+  // A pause to the end of the wait ends it: timers fire a little early, and another call would undercut a Retry-After.
+  const pause = (ms: number) => {
+    const left = leftMs();
+    if (ms >= left) endsAt = 0;
+    return sleep(Math.max(0, Math.min(ms, left)), signal);
+  };
   let first = firstCall(ask);
   let queryToken: string | undefined;
   let position: number | undefined;

@@ -1,8 +1,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { bundle } from "@slotkeeper/testkit/bundle";
 import { chromium } from "playwright-core";
 import { expect, test } from "vitest";
-import { bundle } from "./bundle.ts";
 import { startWorld } from "./fixture.ts";
 import { expected, smoke } from "./smoke.ts";
 
@@ -16,7 +16,10 @@ test("the client works in a real browser, from an origin that the service admits
   await new Promise<void>((resolve) => pages.listen(0, "127.0.0.1", resolve));
   const origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
   const world = await startWorld({ cors: { origins: [origin] } });
-  const source = await bundle(`export { smoke } from "./smoke.ts";`, { format: "iife", globalName: "library" });
+  const source = await bundle(`export { smoke } from "./smoke.ts";`, import.meta.dirname, {
+    format: "iife",
+    globalName: "library",
+  });
   const { default: build } = await import("@sparticuz/chromium");
   const executablePath = process.env["CHROMIUM_PATH"] ?? (await build.executablePath());
   const browser = await chromium.launch({ executablePath, args: build.args, headless: true });

@@ -1,7 +1,7 @@
 // What networks and machines do: the client retries with back-off, the service ends up with nothing left.
 import { OverloadedError, UnavailableError } from "@slotkeeper/client";
 import type { Fault } from "@slotkeeper/testkit/proxy";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { startWorld } from "./fixture.ts";
 
 const host = { hostname: "example.com", bucket: "me" };
@@ -79,8 +79,11 @@ describe("a call that fails", () => {
     expect(new Set(gaps.map((own) => own.join())).size).toBe(3);
   });
 
-  test("a busy service's Retry-After is kept, and ends as an OverloadedError", async () => {
+  test("a busy service's Retry-After is kept, also by timers that fire early, and ends as an OverloadedError", async () => {
     const world = await startWorld();
+    const { setTimeout } = globalThis;
+    vi.spyOn(globalThis, "setTimeout").mockImplementation(((fire: () => void, ms = 0) =>
+      setTimeout(fire, Math.max(0, ms - 10))) as typeof setTimeout);
     world.proxy.fault = { status: 503, headers: { "retry-after": "1" } };
     const error = await world
       .client({ maxWaitMs: 1_500, onFailure: "open" })

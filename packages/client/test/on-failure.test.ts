@@ -77,9 +77,7 @@ test("a share: that part of the last known limit passes at once, never more", as
 });
 
 test("a share of a host's limit, as the service reports it with the grant", async () => {
-  const world = await startWorld();
-  // Until the service sends `limit`, the proxy does.
-  world.proxy.fault = { rewrite: (body) => body.replace('"granted"', '"granted","limit":10') };
+  const world = await startWorld({ fairQueue: { maxSlotPerHost: 10 } });
   const keeper = world.client({ onFailure: { share: 0.2 }, maxWaitMs: 800 });
   await keeper.run(host, () => {});
   await world.proxy.refuse();

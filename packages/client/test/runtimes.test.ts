@@ -3,8 +3,8 @@ import { spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { bundle } from "@slotkeeper/testkit/bundle";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { bundle } from "./bundle.ts";
 import { startWorld } from "./fixture.ts";
 import { expected } from "./smoke.ts";
 
@@ -30,7 +30,10 @@ describe.runIf(isLong && process.platform === "linux" && process.arch === "x64")
     const call = `smoke(${JSON.stringify(world.direct)}, ${JSON.stringify(name)})`;
     await writeFile(
       file,
-      await bundle(`import { smoke } from "./smoke.ts";\n${call}.then((seen) => console.log(JSON.stringify(seen)));`),
+      await bundle(
+        `import { smoke } from "./smoke.ts";\n${call}.then((seen) => console.log(JSON.stringify(seen)));`,
+        import.meta.dirname,
+      ),
     );
     const seen = await run(join(folder, "node_modules", runtime.package, runtime.bin), [...runtime.args, file]);
     // JSON has no undefined.

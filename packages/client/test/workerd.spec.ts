@@ -2,9 +2,9 @@
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { fileURLToPath } from "node:url";
+import { bundle } from "@slotkeeper/testkit/bundle";
 import { Miniflare } from "miniflare";
 import { afterEach, expect, test } from "vitest";
-import { bundle } from "./bundle.ts";
 import { startWorld } from "./fixture.ts";
 import { expected } from "./smoke.ts";
 
@@ -66,10 +66,13 @@ async function statuses(url: URL, requests: number): Promise<number[]> {
 
 test("the client works in workerd", async () => {
   const world = await startWorld();
-  const script = await bundle(`
+  const script = await bundle(
+    `
     import { smoke } from "./smoke.ts";
     export default { fetch: async (_, env) => Response.json(await smoke(env.URL, "workerd")) };
-  `);
+  `,
+    import.meta.dirname,
+  );
   const url = await startWorker(script, { URL: world.direct });
   // JSON has no undefined.
   expect(await (await fetch(url)).json()).toEqual({ ...expected, busy: [null, "ACQUIRE_TIMEOUT"] });
@@ -78,7 +81,7 @@ test("the client works in workerd", async () => {
 test("the example: 200 parallel requests, an upstream that takes 4 at a time, no failure", async () => {
   const upstream = await startUpstream(4, 20);
   const world = await startWorld(fourSlots);
-  const script = await bundle(`export { default } from ${JSON.stringify(EXAMPLE)};`);
+  const script = await bundle(`export { default } from ${JSON.stringify(EXAMPLE)};`, import.meta.dirname);
   const url = await startWorker(script, { SLOTKEEPER_URL: world.direct, UPSTREAM: upstream.url });
   const seen = await statuses(url, 200);
   expect(seen.filter((status) => status !== 200)).toEqual([]);
@@ -98,7 +101,7 @@ test("the control: the same without slots fails many times", async () => {
 test("the example: a client that disconnects leaves the queue, and one that is served gives its slot back", async () => {
   const upstream = await startUpstream(4, 60_000);
   const world = await startWorld(fourSlots);
-  const script = await bundle(`export { default } from ${JSON.stringify(EXAMPLE)};`);
+  const script = await bundle(`export { default } from ${JSON.stringify(EXAMPLE)};`, import.meta.dirname);
   const url = await startWorker(script, { SLOTKEEPER_URL: world.direct, UPSTREAM: upstream.url });
   const sockets = Array.from({ length: 6 }, () => connect(Number(url.port), url.hostname));
   for (const socket of sockets) socket.on("error", () => {}).write("GET / HTTP/1.1\r\nHost: worker\r\n\r\n");
@@ -112,7 +115,7 @@ test("the example: a client that disconnects leaves the queue, and one that is s
 test("the example: a paused upstream is a 503 that says when to come back", async () => {
   const upstream = await startUpstream(0, 1);
   const world = await startWorld({ fairQueue: { ...fourSlots.fairQueue, breaker: { consecutiveErrors: 1 } } });
-  const script = await bundle(`export { default } from ${JSON.stringify(EXAMPLE)};`);
+  const script = await bundle(`export { default } from ${JSON.stringify(EXAMPLE)};`, import.meta.dirname);
   const url = await startWorker(script, { SLOTKEEPER_URL: world.direct, UPSTREAM: upstream.url });
   await expect.poll(async () => (await fetch(url)).status).toBe(503);
   const response = await fetch(url);

@@ -17,13 +17,13 @@ export type Rules<T> = { readonly [Key in keyof T]-?: Rule };
 /** The longest delay a host's timer takes: beyond it, timers fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-const kind = (expectation: string, accepts: (value: unknown) => boolean): Rule => ({
+export const kind = (expectation: string, accepts: (value: unknown) => boolean): Rule => ({
   expectation,
   isRange: false,
   accepts,
 });
 
-const range = (expectation: string, accepts: (value: number) => boolean): Rule => ({
+export const range = (expectation: string, accepts: (value: number) => boolean): Rule => ({
   expectation,
   isRange: true,
   accepts: (value) => typeof value === "number" && accepts(value),
@@ -43,11 +43,15 @@ export const positiveNumber: Rule = /* @__PURE__ */ range(
   (value) => value > 0 && value < Infinity,
 );
 
+/** Both ends included. */
+export const numberBetween = (least: number, most: number): Rule =>
+  range(`a number from ${least} to ${most}`, (value) => value >= least && value <= most);
+
 /** At least `least`, less than `below`. */
 export const numberWithin = (least: number, below: number): Rule =>
   range(`a number from ${least} to less than ${below}`, (value) => value >= least && value < below);
 
-export const integer: Rule = /* @__PURE__ */ range("an integer", Number.isSafeInteger);
+export const integer: Rule = /* @__PURE__ */ range("an integer", (value) => Number.isSafeInteger(value));
 
 export const integerFrom = (least: number): Rule =>
   range(`an integer from ${least} up`, (value) => Number.isInteger(value) && value >= least);
@@ -60,10 +64,7 @@ export const countFrom = (least: number): Rule =>
   range(`an integer from ${least} up or Infinity`, (value) => value >= least && !(value % 1));
 
 /** A delay that is handed to a timer as it is. */
-export const timerMs: Rule = /* @__PURE__ */ range(
-  `a number from 1 to ${LONGEST_TIMER_MS}`,
-  (value) => value >= 1 && value <= LONGEST_TIMER_MS,
-);
+export const timerMs: Rule = /* @__PURE__ */ numberBetween(1, LONGEST_TIMER_MS);
 
 export const boolean: Rule = /* @__PURE__ */ kind("true or false", (value) => typeof value === "boolean");
 

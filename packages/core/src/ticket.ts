@@ -9,7 +9,7 @@
  * Whoever waits for one plain slot with no signal and no timeout has none: its promise's resolve function alone stands
  * in the queue.
  */
-import { AcquireTimeoutError, SlotExpiredError } from "./errors.ts";
+import { AcquireTimeoutError, SlotExpiredError, withStackOf } from "./errors.ts";
 import type { Gate } from "./gate.ts";
 import type { Policy } from "./policy.ts";
 import { HeldSlot } from "./slot.ts";
@@ -48,26 +48,17 @@ export class Ticket extends HeldSlot {
   override due(now: number): void {
     const { at, policy, sinceAt, gate } = this;
     const heldMs = now - sinceAt;
-    if (at) return at.refuse(this, "timedOut", this.#timeoutError(at, heldMs));
+    if (at) {
+      const met = { ...at.met(policy, at.waiting - 1), waitedMs: heldMs };
+      return at.refuse(
+        this,
+        "timedOut",
+        withStackOf(this.trace, () => new AcquireTimeoutError(met)),
+      );
+    }
     const { name: semaphore, abortOnExpiry } = policy;
     const { key } = gate;
     super.due(now);
     if (abortOnExpiry) this.aborter.abort(new SlotExpiredError({ semaphore, key, heldMs }));
   }
-
-  /**
-   * Without a stack of its own: that would show our timer and not who waited, and taking it is four fifths of what a
-   * timeout costs (W4). `Reflect.set` because the limit of a hardened host cannot be set; there the stack is taken.
-   */
-  #timeoutError(at: Gate, waitedMs: number): AcquireTimeoutError {
-    const { policy, trace } = this;
-    const limit: unknown = Reflect.get(Error, STACK_LIMIT);
-    Reflect.set(Error, STACK_LIMIT, 0);
-    const error = new AcquireTimeoutError({ ...at.met(policy, at.waiting - 1), waitedMs });
-    Reflect.set(Error, STACK_LIMIT, limit);
-    if (trace?.stack) error.stack = trace.stack.replace(/^.*/, () => String(error));
-    return error;
-  }
 }
-
-const STACK_LIMIT = "stackTraceLimit";

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { bundle } from "@slotkeeper/testkit/bundle";
 import * as slotkeeper from "slotkeeper";
 import {
   type AcquireTimeoutError,
@@ -13,7 +14,6 @@ import {
 } from "slotkeeper";
 import { FakeClock } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
-import { bundle } from "./bundle.ts";
 
 /** One of each, as it comes about. */
 async function outcomes(name: string | undefined): Promise<unknown[]> {
@@ -137,7 +137,7 @@ describe("errors", () => {
   });
 
   test("isSlotkeeperError works across two copies of the package", async () => {
-    const source = await bundle(`export * from "slotkeeper";`);
+    const source = await bundle(`export * from "slotkeeper";`, import.meta.dirname);
     const url = `data:text/javascript;base64,${Buffer.from(source).toString("base64")}`;
     const copy = (await import(/* @vite-ignore */ url)) as typeof slotkeeper;
     expect(copy.SlotkeeperError).not.toBe(SlotkeeperError);

@@ -1,15 +1,18 @@
 /** Runs a module's `smoke()` inside hosts that are not Node, and programs inside a Node of their own. */
 import { spawn } from "node:child_process";
+import { bundle } from "@slotkeeper/testkit/bundle";
 import { Miniflare } from "miniflare";
 import { chromium } from "playwright-core";
-import { bundle } from "./bundle.ts";
 
 /** In real `workerd`. `path` is relative to this folder. */
 export async function smokeInWorkerd(path: string): Promise<unknown> {
-  const script = await bundle(`
+  const script = await bundle(
+    `
     import { smoke } from "${path}";
     export default { fetch: async () => Response.json(await smoke()) };
-  `);
+  `,
+    import.meta.dirname,
+  );
   const worker = new Miniflare({ modules: true, script, compatibilityDate: "2025-01-01" });
   try {
     const response = await worker.dispatchFetch("http://localhost/");
@@ -21,7 +24,10 @@ export async function smokeInWorkerd(path: string): Promise<unknown> {
 
 /** In a real browser. */
 export async function smokeInBrowser(path: string): Promise<unknown> {
-  const source = await bundle(`export { smoke } from "${path}";`, { format: "iife", globalName: "library" });
+  const source = await bundle(`export { smoke } from "${path}";`, import.meta.dirname, {
+    format: "iife",
+    globalName: "library",
+  });
   const { default: build } = await import("@sparticuz/chromium");
   const executablePath = process.env["CHROMIUM_PATH"] ?? (await build.executablePath());
   const browser = await chromium.launch({ executablePath, args: build.args, headless: true });
@@ -36,7 +42,7 @@ export async function smokeInBrowser(path: string): Promise<unknown> {
 
 /** Runs a program of its own in Node; a process that hangs is killed, and has no exit code then. */
 export async function runProgram(program: string): Promise<{ code: number | null; output: string }> {
-  const source = await bundle(program);
+  const source = await bundle(program, import.meta.dirname);
   return new Promise((resolve) => {
     const child = spawn(process.execPath, ["--input-type=module", "-"], { timeout: 20_000 });
     let output = "";

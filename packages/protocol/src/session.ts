@@ -34,6 +34,8 @@ export interface GrantedAnswer {
   readonly result: "granted";
   readonly session: SessionClaims;
   readonly slotToken: string;
+  /** The host's slots. */
+  readonly limit: number;
   /** Only grows, per host: what a guarded resource compares to refuse the holder of a lost lease. */
   readonly fence: number;
   readonly leaseMs: number;

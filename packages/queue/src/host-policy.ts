@@ -79,6 +79,9 @@ function breakerOf(config: Required<NonNullable<HostConfig["breaker"]>>): Breake
   return { ...same, windowMs: windowSeconds * 1000, openMs: openSeconds * 1000 };
 }
 
+/** Of a host whose limits are not known. */
+export const DEFAULT_BREAKER: BreakerPolicy = breakerOf(BREAKER_DEFAULTS);
+
 /** The shared bucket of callers without a name has neither limit nor cooldown of its own. */
 export function bucketLimit(policy: HostPolicy, bucket: string): number {
   return bucket === SHARED_BUCKET ? Number.POSITIVE_INFINITY : policy.slotsPerBucket;

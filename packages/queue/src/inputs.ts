@@ -54,6 +54,8 @@ export type Outcome =
   | { readonly kind: "done" }
   /** The session has a slot already, and may have been told of it. */
   | { readonly kind: "held" }
+  /** The session had ended before. */
+  | { readonly kind: "ended" }
   /** A new session that was not let in: the breaker is open for it. */
   | { readonly kind: "throttled"; readonly code: number; readonly retryAt: number }
   | { readonly kind: "mismatch"; readonly capacity: number }

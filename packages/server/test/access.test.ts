@@ -215,6 +215,7 @@ describe("browsers", () => {
     expect(asked.status).toBe(204);
     expect(asked.headers.get("access-control-allow-origin")).toBe("https://app.example");
     expect(asked.headers.get("access-control-allow-headers")).toContain("X-FQ-Auth");
+    expect(asked.headers.get("access-control-allow-headers")).toContain("traceparent");
     const headers = { origin: "https://app.example", "X-FQ-Auth": "the-shared-key" };
     const answered = await fixture.acquire({}, { headers });
     expect(answered.headers.get("access-control-allow-origin")).toBe("https://app.example");

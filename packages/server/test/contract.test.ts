@@ -16,6 +16,7 @@ describe("acquire", () => {
       result: "granted",
       slotToken: expect.stringMatching(/^slot_[0-9a-f]{64}\.[\w-]{22}$/),
     });
+    expect(second.body.limit).toBe(5);
     expect(second.body.leaseMs).toBeGreaterThan(0);
     expect(second.body.leaseMs).toBeLessThanOrEqual(30_000);
     expect(Number.isSafeInteger(second.body.fence)).toBe(true);
@@ -31,6 +32,17 @@ describe("acquire", () => {
   it("grants an idle host's slot in one round trip when the first call waits", async () => {
     const fixture = await startFixture();
     expect((await fixture.acquire({ ipBucket: BUCKET, waitMs: 1 })).body.result).toBe("granted");
+  });
+
+  it("says with a grant how many slots the host has: as configured, as an operator set it, or a semaphore's", async () => {
+    const config = { fairQueue: { maxSlotPerHost: 3, hosts: { "two.example": { maxSlotPerHost: 2 } } } };
+    const fixture = await startFixture({ config });
+    const limitOf = async (first: object) => (await fixture.acquire({ waitMs: 1, ...first })).body.limit;
+    expect(await limitOf({ hostname: "any.example" })).toBe(3);
+    expect(await limitOf({ hostname: "two.example" })).toBe(2);
+    expect(await limitOf({ hostname: "sem:jobs", limit: 7 })).toBe(7);
+    await fixture.request("POST", "/api/v0/hosts/two.example", { body: JSON.stringify({ maxSlotPerHost: 9 }) });
+    expect(await limitOf({ hostname: "two.example" })).toBe(9);
   });
 
   it("lets a hashing client and a plain one meet in one pool, whatever the case of the name", async () => {

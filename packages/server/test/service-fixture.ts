@@ -77,6 +77,7 @@ export interface Answer {
   slotToken: string;
   fence: number;
   leaseMs: number;
+  limit: number;
   position: number;
   waiters: number;
   blockedBy: string;

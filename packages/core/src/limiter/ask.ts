@@ -1,5 +1,5 @@
-/** What is asked of a limiter, and what it is checked for. */
-import { check, expected, refuseUnknown } from "./options.ts";
+/** What is asked of a limiter, and the rules of it. */
+import { abortSignal, anyObject, callback, integerWithin, kind, numberFrom, type Rules } from "../options.ts";
 
 /** `LimiterAcquireOptions` with any budgets. */
 export interface Ask {
@@ -10,13 +10,15 @@ export interface Ask {
   timeoutMs?: number | undefined;
 }
 
-const KNOWN = ["key", "cost", "level", "signal", "timeoutMs", "isOverload"];
+type TryRules = Rules<Pick<Ask, "key" | "cost" | "level">>;
 
-export function checkAsk(ask: Ask, timeoutMs: number, levels: number): void {
-  refuseUnknown("options", ask, KNOWN);
-  check("timeoutMs", timeoutMs);
-  if (ask.level !== undefined) check("level", ask.level, 0, levels - 1);
-  if (ask.signal !== undefined && !ask.signal?.addEventListener) {
-    throw new TypeError(expected("signal", "an AbortSignal", ask.signal));
-  }
+/** Of `tryAcquire`, of a limiter with so many levels. */
+export function tryRules(levels: number): TryRules {
+  return { key: kind("anything", () => true), cost: anyObject, level: integerWithin(0, levels - 1) };
+}
+
+/** Of `acquire` and `run`. */
+export function askRules(rules: TryRules): Rules<Ask> {
+  const ofRun = { isOverload: callback };
+  return { ...rules, ...ofRun, signal: abortSignal, timeoutMs: numberFrom(0) };
 }

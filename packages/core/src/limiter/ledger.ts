@@ -5,17 +5,17 @@
  * I2  A cost above the burst of one of its budgets is refused when it is asked for: it could never be paid.
  * I3  A settlement or refund reaches the same budgets, and the key's share.
  */
+import { anyObject, check, kind, numberBetween, type Rule, type Rules } from "../options.ts";
 import { type Budget, latestOf, makeBudget } from "./budget.ts";
 import type { KeyState } from "./key-state.ts";
 import { Keys } from "./keys.ts";
 import {
+  AMOUNT,
   type BudgetOptions,
-  checkAmount,
-  expected,
+  checkFields,
   type LimiterOptions,
   type LimiterUpdate,
   type ResolvedBudget,
-  refuseUnknown,
   resolveBudgets,
 } from "./options.ts";
 
@@ -26,6 +26,7 @@ interface Charged {
   readonly sinceAt: number;
 }
 
+type CostRules = Rules<Record<string, number | undefined>>;
 type Table = Record<string, BudgetOptions>;
 
 const NOTHING = {};
@@ -42,6 +43,9 @@ export class Ledger {
   areDefaultsDear = false;
   readonly common: (Budget | undefined)[] = [];
   readonly keys: Keys;
+  settleRules: CostRules = {};
+  #costRules: CostRules = {};
+  #costRulesOfKeys: CostRules = {};
   #perKey: (ResolvedBudget | undefined)[] = [];
   readonly #commonOptions: Table = {};
   readonly #perKeyOptions: Table = {};
@@ -76,6 +80,11 @@ export class Ledger {
       now,
     );
     for (const { budgets } of this.keys.states.values()) apply(budgets, this.#perKey, now);
+    const rules = (ruleOf: (index: number) => Rule): CostRules =>
+      Object.fromEntries(names.map((name, index) => [name, ruleOf(index)]));
+    this.settleRules = rules(() => AMOUNT);
+    this.#costRules = rules((index) => numberBetween(0, this.mostOf(index, false)));
+    this.#costRulesOfKeys = rules((index) => numberBetween(0, this.mostOf(index, true)));
     this.areDefaultsDear = defaults.some((cost, index) => cost > this.mostOf(index, true));
     this.#measureShares(perKey.size > 0 ? perKey : common);
   }
@@ -83,10 +92,11 @@ export class Ledger {
   /** Checks a cost and gives it by index. */
   costsOf(cost: { readonly [name: string]: number | undefined } = NOTHING, isKeyed: boolean): readonly number[] {
     if (cost === NOTHING && !this.areDefaultsDear) return this.defaults;
-    refuseUnknown("cost", cost, this.names);
+    const rules = isKeyed ? this.#costRulesOfKeys : this.#costRules;
+    checkFields("cost", cost, rules);
     return this.names.map((name, index) => {
       const amount = cost[name] ?? this.defaults[index];
-      checkAmount(`cost.${name}`, amount, 0, this.mostOf(index, isKeyed));
+      if (this.areDefaultsDear) check(`cost.${name}`, rules[name] as Rule, amount);
       return amount as number;
     });
   }
@@ -120,8 +130,12 @@ export class Ledger {
 
   budget(name: string): Budget {
     const budget = this.common[this.names.indexOf(name)];
-    if (!budget) throw new TypeError(expected("budget", `one of ${this.names.join(", ") || "no budgets"}`, name));
-    return budget;
+    check(
+      "budget",
+      kind(`one of ${this.names.join(", ") || "no budgets"}`, () => budget !== undefined),
+      name,
+    );
+    return budget as Budget;
   }
 
   #weigh(key: KeyState, costs: readonly number[], now: number): void {
@@ -154,13 +168,11 @@ export class Ledger {
 
 /** The options so far with what is given in their place; of a budget, what is left out stays. */
 function merged(before: Table, field: string, given: LimiterUpdate["budgets"] = {}): Table {
-  if (typeof given !== "object" || given === null) throw new TypeError(expected(field, "an object", given));
+  check(field, anyObject, given);
   const table: Table = { ...before };
   for (const [name, budget] of Object.entries(given)) {
     if (budget === undefined) continue;
-    if (typeof budget !== "object" || budget === null) {
-      throw new TypeError(expected(`${field}.${name}`, "an object", budget));
-    }
+    check(`${field}.${name}`, anyObject, budget);
     table[name] = { ...before[name], ...budget } as BudgetOptions;
   }
   return table;

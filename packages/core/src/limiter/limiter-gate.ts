@@ -30,11 +30,12 @@
 import type { ClosedError } from "../errors.ts";
 import type { SemaphoreEventType } from "../events.ts";
 import type { Counters } from "../gate-context.ts";
+import { checkOptions, type Rules } from "../options.ts";
 import { unwatch, watch } from "../signals.ts";
 import { SlotNumbers } from "../slot-numbers.ts";
 import { AdaptiveSlots } from "./adaptive-slots.ts";
 import { Agenda } from "./agenda.ts";
-import { type Ask, checkAsk } from "./ask.ts";
+import { type Ask, askRules, tryRules } from "./ask.ts";
 import type { KeyState } from "./key-state.ts";
 import { Ledger } from "./ledger.ts";
 import { emitFrom } from "./limiter-events.ts";
@@ -75,12 +76,16 @@ export class LimiterGate {
   /** An overloaded upstream asked for it: nothing is granted before. */
   heldBackUntil: number = -Infinity;
   readonly isKeyed: boolean;
+  readonly #tryRules: ReturnType<typeof tryRules>;
+  readonly #askRules: Rules<Ask>;
   #arrivals = 0;
   #isServing = false;
 
   constructor(options: LimiterOptions) {
     const policy = resolveLimiterPolicy(options);
     this.policy = policy;
+    this.#tryRules = tryRules(policy.levels);
+    this.#askRules = askRules(this.#tryRules);
     this.time = new SteadyTime(policy.clock);
     const adaptive = resolveAdaptive(options.adaptive, policy.slots);
     this.adaptive = adaptive && new AdaptiveSlots(adaptive, policy.slots);
@@ -104,7 +109,7 @@ export class LimiterGate {
       }
       const asked = ask ?? NOTHING_ASKED;
       const { timeoutMs = this.policy.acquireTimeoutMs, signal, key } = asked;
-      checkAsk(asked, timeoutMs, this.policy.levels);
+      checkOptions(asked, this.#askRules);
       const costs = this.ledger.costsOf(asked.cost, this.#isLimited(key));
       const slot = signal?.aborted ? undefined : this.#takeFree(this.#keyOf(key), costs, key);
       if (slot !== undefined) return slot;
@@ -116,7 +121,7 @@ export class LimiterGate {
 
   /** A slot if it is one's turn now. */
   tryEnter(ask: Ask = NOTHING_ASKED): GrantedSlot | undefined {
-    checkAsk(ask, 0, this.policy.levels);
+    checkOptions(ask, this.#tryRules as Rules<Ask>);
     const costs = this.ledger.costsOf(ask.cost, this.#isLimited(ask.key));
     const slot = this.#takeFree(this.#keyOf(ask.key), costs, ask.key);
     if (slot !== undefined || this.waiting === 0) return slot;
@@ -285,6 +290,7 @@ export class LimiterGate {
       this.#queue(ticket);
       if (ticket.at === undefined) return;
       const others = this.waiting - 1;
+      if (this.policy.traceTimeouts && timeoutMs < Infinity) ticket.trace = new Error("Trace");
       if (timeoutMs === 0) return ticket.due(sinceAt);
       if (others >= this.policy.maxWaiters)
         return this.refuse(ticket, "rejected", queueFullError(this, ticket.key, others));

@@ -9,11 +9,12 @@
  * Most slots are granted at once and released, so what only waiters and leases need is in `LimiterTicket`.
  */
 import type { Link, LinkedList } from "../linked-list.ts";
+import { check, checkOptions, kind, numberFrom, type Rules } from "../options.ts";
 import { dispose, type Slot } from "../slot.ts";
 import type { AgendaEntry } from "./agenda.ts";
 import type { KeyState } from "./key-state.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
-import { check, checkAmount, expected, refuseUnknown } from "./options.ts";
+import { checkFields } from "./options.ts";
 import { expiredError, timeoutError } from "./refusals.ts";
 import { settleSlot } from "./settlement.ts";
 
@@ -36,6 +37,12 @@ export interface LimiterSlot<B extends string = string> extends Slot {
 }
 
 const OUTCOMES = ["ok", "overload", "ignore"];
+const RULES: Rules<ReleaseOptions> = {
+  outcome: kind(`one of ${OUTCOMES.join(", ")}`, (value) => OUTCOMES.includes(value as string)),
+  retryAfterMs: numberFrom(0),
+};
+const OVERLOAD = kind("overload if `retryAfterMs` is given", (value) => value === "overload");
+const TTL = numberFrom(1);
 const OK: ReleaseOptions = {};
 export const IGNORE: ReleaseOptions = { outcome: "ignore" };
 
@@ -106,15 +113,13 @@ export class GrantedSlot implements LimiterSlot, AgendaEntry {
   }
 
   renew(ttlMs: number = this.gate.policy.ttlMs): boolean {
-    check("ttlMs", ttlMs, 1);
+    check("ttlMs", TTL, ttlMs);
     if (!this.released) this.gate.lease(this, ttlMs);
     return !this.released;
   }
 
   settle(costs: { readonly [name: string]: number | undefined }): boolean {
-    const { names } = this.gate;
-    refuseUnknown("settle", costs, names);
-    for (const name of names) if (costs[name] !== undefined) checkAmount(`settle.${name}`, costs[name], 0);
+    checkFields("settle", costs, this.gate.ledger.settleRules);
     if (this.released || this.isSettled) return false;
     this.isSettled = true;
     settleSlot(this.gate, this, (name) => costs[name]);
@@ -147,12 +152,8 @@ export class GrantedSlot implements LimiterSlot, AgendaEntry {
 }
 
 function checkRelease(options: ReleaseOptions): void {
-  refuseUnknown("release", options, ["outcome", "retryAfterMs"]);
-  const { outcome = "ok", retryAfterMs } = options;
-  if (!OUTCOMES.includes(outcome)) throw new TypeError(expected("outcome", `one of ${OUTCOMES.join(", ")}`, outcome));
-  if (retryAfterMs === undefined) return;
-  check("retryAfterMs", retryAfterMs);
-  if (outcome !== "overload") throw new TypeError(expected("outcome", "overload if `retryAfterMs` is given", outcome));
+  checkOptions(options, RULES);
+  if (options.retryAfterMs !== undefined) check("outcome", OVERLOAD, options.outcome);
 }
 
 /**
@@ -171,6 +172,8 @@ export class LimiterTicket extends GrantedSlot implements Link {
   waitSignal: AbortSignal | undefined = undefined;
   resolve: ((slot: GrantedSlot) => void) | undefined = undefined;
   reject: ((reason: unknown) => void) | undefined = undefined;
+  /** Taken where the wait began, with `traceTimeouts`. */
+  declare trace: Error | undefined;
   override dueAt = Infinity;
   override agendaAt = -1;
   list: LinkedList | undefined = undefined;
@@ -198,7 +201,7 @@ export class LimiterTicket extends GrantedSlot implements Link {
 
   override due(now: number): void {
     const { at, gate, sinceAt } = this;
-    if (at) at.refuse(this, "timedOut", timeoutError(gate, this.key, now - sinceAt));
+    if (at) at.refuse(this, "timedOut", timeoutError(gate, this.key, now - sinceAt, this.trace));
     else super.due(now);
   }
 }

@@ -1,10 +1,11 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** What users meet: slots, rates, budgets, priorities and keys behind one `acquire`. How it works: `limiter-gate.ts`. */
 import type { Counters } from "../gate-context.ts";
+import { boolean, callback, check, checkOptions, misfit, numberFrom } from "../options.ts";
 import { LimiterGate } from "./limiter-gate.ts";
 import type { LimiterSlot } from "./limiter-slot.ts";
 import { type MapOptions, mapThrough } from "./map.ts";
-import { check, checkAmount, expected, type LimiterOptions, type LimiterUpdate, refuseUnknown } from "./options.ts";
+import { AMOUNT, checkFields, type LimiterOptions, type LimiterUpdate } from "./options.ts";
 import { clearedError } from "./refusals.ts";
 import { type IsOverload, type LimiterWork, runLimited } from "./run-limited.ts";
 import type { Source } from "./source.ts";
@@ -54,6 +55,9 @@ export interface LimiterStats<B extends string = string> extends Counters {
   readonly keys: number;
   readonly budgets: { readonly [Name in B]?: BudgetStats };
 }
+
+const ANSWER_RULES = { remaining: AMOUNT, resetMs: numberFrom(0) };
+const PAUSE_RULES = { refuse: boolean };
 
 /**
  * Slots, budgets per time, limits per key, priorities and adaptive slots in one gate. A waiter gets everything that it
@@ -118,11 +122,8 @@ export class Limiter<B extends string = string> {
 
   /** Does the work while holding a slot. If it can be had at once, the work starts before this returns. */
   run<T>(work: LimiterWork<T, B>, options?: LimiterRunOptions<Awaited<T>, B>): Promise<Awaited<T>> {
-    if (typeof work !== "function") return Promise.reject(new TypeError(expected("work", "a function", work)));
-    const isOverload = options?.isOverload;
-    if (isOverload !== undefined && typeof isOverload !== "function") {
-      return Promise.reject(new TypeError(expected("isOverload", "a function", isOverload)));
-    }
+    const error = misfit("work", callback, work);
+    if (error) return Promise.reject(error);
     return runLimited(this.#gate.enter(options), this.#gate, work as LimiterWork<T>, options);
   }
 
@@ -140,6 +141,7 @@ export class Limiter<B extends string = string> {
     fn: (...args: Args) => T | Promise<T>,
     options?: LimiterRunOptions<Awaited<T>, B>,
   ): (...args: Args) => Promise<Awaited<T>> {
+    check("fn", callback, fn);
     return (...args) => this.run(() => fn(...args), options);
   }
 
@@ -152,10 +154,9 @@ export class Limiter<B extends string = string> {
   learn(budget: B, answer: { readonly remaining: number; readonly resetMs?: number | undefined }): void {
     const gate = this.#gate;
     const learned = gate.ledger.budget(budget);
-    refuseUnknown("learn", answer, ["remaining", "resetMs"]);
+    checkFields("answer", answer, ANSWER_RULES);
     const { remaining, resetMs } = answer;
-    checkAmount("remaining", remaining, 0);
-    if (resetMs !== undefined) check("resetMs", resetMs, 0);
+    check("answer.remaining", AMOUNT, remaining);
     const now = gate.time.now();
     learned.learn(remaining, resetMs, now);
     // The timer may be set for a time at which this budget would have sufficed.
@@ -164,7 +165,7 @@ export class Limiter<B extends string = string> {
 
   /** Grants nothing until `resume`. Who holds a slot keeps it; with `refuse`, newcomers are refused and do not wait. */
   pause(options: { refuse?: boolean | undefined } = {}): void {
-    refuseUnknown("options", options, ["refuse"]);
+    checkOptions(options, PAUSE_RULES);
     this.#gate.paused = options.refuse ? "refusing" : "waiting";
     this.#gate.rearm();
   }

@@ -5,7 +5,7 @@
  * I2  Without it every item is run; then all failures are thrown in one `AggregateError`.
  * I3  At most as many items as there are slots have been read and not ended.
  */
-import { expected, refuseUnknown } from "./options.ts";
+import { abortSignal, boolean, callback, check, checkOptions, type Rules } from "../options.ts";
 import type { Source } from "./source.ts";
 import { type StreamGate, stream } from "./stream.ts";
 
@@ -16,14 +16,16 @@ export interface MapOptions {
   stopOnError?: boolean | undefined;
 }
 
+const RULES: Rules<MapOptions> = { signal: abortSignal, stopOnError: boolean };
+
 export async function mapThrough<Item, T, Slot, Options extends { signal?: AbortSignal | undefined }>(
   gate: StreamGate<Slot, Options>,
   items: Source<Item>,
   fn: (item: Item, index: number) => T | Promise<T>,
   options: MapOptions = {},
 ): Promise<Awaited<T>[]> {
-  refuseUnknown("options", options, ["signal", "stopOnError"]);
-  if (typeof fn !== "function") throw new TypeError(expected("fn", "a function", fn));
+  checkOptions(options, RULES);
+  check("fn", callback, fn);
   const { signal, stopOnError = true } = options;
   const results: Awaited<T>[] = [];
   const errors: unknown[] = [];

@@ -1,5 +1,5 @@
 /** The errors with which a limiter refuses, as sentences. */
-import { AcquireTimeoutError, ClosedError, QueueFullError, SlotExpiredError } from "../errors.ts";
+import { AcquireTimeoutError, ClosedError, QueueFullError, SlotExpiredError, withStackOf } from "../errors.ts";
 
 /** What the sentences need to know. */
 interface Refuser {
@@ -24,16 +24,10 @@ function worded<E extends Error>(error: E, message: string): E {
   return error;
 }
 
-const STACK_LIMIT = "stackTraceLimit";
-
-/** Without a stack, as for semaphores: it would show our timer, and costs more than all the rest. */
-export function timeoutError(limiter: Refuser, key: unknown, waitedMs: number): AcquireTimeoutError {
-  const limit: unknown = Reflect.get(Error, STACK_LIMIT);
-  Reflect.set(Error, STACK_LIMIT, 0);
+export function timeoutError(limiter: Refuser, key: unknown, waitedMs: number, trace?: Error): AcquireTimeoutError {
   const limits = met(limiter, key, Math.max(0, limiter.waiting - 1));
-  const error = new AcquireTimeoutError({ ...limits, waitedMs });
-  Reflect.set(Error, STACK_LIMIT, limit);
-  return worded(error, `Waited ${Math.round(waitedMs)} ms for a slot of ${nameOf(limiter)} ${useOf(limits)}`);
+  const message = `Waited ${Math.round(waitedMs)} ms for a slot of ${nameOf(limiter)} ${useOf(limits)}`;
+  return withStackOf(trace, () => worded(new AcquireTimeoutError({ ...limits, waitedMs }), message));
 }
 
 export function queueFullError(limiter: Refuser, key: unknown, waiting: number): QueueFullError {

@@ -5,7 +5,7 @@
  *     after the read; a stream that waits for data would stay open until then, so streams are ended their own way.
  * I2  A source that ended by itself or failed is not stopped again.
  */
-import { expected } from "./options.ts";
+import { check, kind } from "../options.ts";
 
 export type Source<Item> = Iterable<Item> | AsyncIterable<Item> | ReadableStream<Item>;
 
@@ -17,14 +17,18 @@ export interface Reader<Item> {
 
 type AnyIterator<Item> = Iterator<Item> | AsyncIterator<Item>;
 
+const ITERABLE = kind("iterable", (value) => {
+  const source = value as Partial<Iterable<unknown> & AsyncIterable<unknown> & ReadableStream> | null | undefined;
+  return Boolean(source?.[Symbol.asyncIterator] ?? source?.[Symbol.iterator] ?? source?.getReader);
+});
+
 export function readerOf<Item>(source: Source<Item>): Reader<Item> {
-  if (source === undefined || source === null) throw new TypeError(expected("source", "iterable", source));
+  check("source", ITERABLE, source);
   if (typeof source === "object" && "getReader" in source) return webReader(source);
   const iterable = source as Partial<Iterable<Item> & AsyncIterable<Item>>;
-  const iterator: AnyIterator<Item> | undefined = iterable[Symbol.asyncIterator]?.() ?? iterable[Symbol.iterator]?.();
-  if (iterator === undefined) throw new TypeError(expected("source", "iterable", source));
+  const iterator = iterable[Symbol.asyncIterator]?.() ?? iterable[Symbol.iterator]?.();
   return iteratorReader(
-    iterator,
+    iterator as AnyIterator<Item>,
     typeof source === "object" && "destroy" in source ? () => (source as { destroy(): void }).destroy() : undefined,
   );
 }

@@ -9,7 +9,7 @@
  *     consumer that stops. Except at the natural end, the source is closed and the signal given to `fn` aborts at once;
  *     work whose result nobody will see may fail in silence.
  */
-import { expected, refuseUnknown } from "./options.ts";
+import { abortSignal, boolean, callback, check, checkOptions, kind, numberFrom, type Rules } from "../options.ts";
 import { type Reader, readerOf, type Source } from "./source.ts";
 
 /** A `Semaphore`, a `Limiter`, or whatever else runs work in slots. */
@@ -34,6 +34,17 @@ export interface StreamOptions<Item = unknown, Options = object> {
   acquire?: ((item: Item, index: number) => Omit<Options, "signal">) | undefined;
 }
 
+const RULES: Rules<StreamOptions> = {
+  ordered: boolean,
+  readAhead: numberFrom(0),
+  signal: abortSignal,
+  acquire: callback,
+};
+const GATE = kind(
+  "a semaphore or limiter",
+  (value) => typeof (value as { run?: unknown } | null | undefined)?.run === "function",
+);
+
 type Result<T> = { readonly value: T };
 
 export function stream<Item, T, Slot, Options extends { signal?: AbortSignal | undefined }>(
@@ -42,11 +53,9 @@ export function stream<Item, T, Slot, Options extends { signal?: AbortSignal | u
   fn: (item: Item, index: number, context: StreamContext<Slot>) => T | Promise<T>,
   options: StreamOptions<Item, Options> = {},
 ): AsyncIterableIterator<Awaited<T>> {
-  refuseUnknown("options", options, ["ordered", "readAhead", "signal", "acquire"]);
-  const { readAhead = 0 } = options;
-  if (!(readAhead >= 0)) throw new RangeError(expected("readAhead", "a number from 0 up", readAhead));
-  if (typeof fn !== "function") throw new TypeError(expected("fn", "a function", fn));
-  if (typeof gate?.run !== "function") throw new TypeError(expected("gate", "a semaphore or limiter", gate));
+  checkOptions(options, RULES as Rules<typeof options>);
+  check("fn", callback, fn);
+  check("gate", GATE, gate);
   return new GatedStream(gate, source, fn, options);
 }
 

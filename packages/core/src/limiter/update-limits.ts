@@ -6,18 +6,18 @@
  *     them, too.
  * I3  A waiter that could never be paid under the new limits is refused with a `RangeError`.
  */
+import { anyObject, check, checkOptions, misfit, range } from "../options.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
 import type { LimiterTicket } from "./limiter-slot.ts";
-import { check, expected, type LimiterUpdate, refuseUnknown, slotsPerKey } from "./options.ts";
+import { finiteSlots, type LimiterUpdate, leftOut, slotsPerKey, UPDATE_RULES } from "./options.ts";
 
 export function updateLimits(gate: LimiterGate, options: LimiterUpdate): void {
   const { policy, line, ledger, adaptive } = gate;
-  refuseUnknown("update", options, ["slots", "budgets", "perKey", "ageAfterMs"]);
+  check("options", anyObject, options);
+  checkOptions(options, UPDATE_RULES);
   const { slots = policy.slots, budgets, perKey, ageAfterMs = policy.ageAfterMs } = options;
-  check("slots", slots, 1);
-  check("ageAfterMs", ageAfterMs, 1);
-  if (adaptive && slots === Infinity) throw new RangeError(expected("slots", "finite, since they are adaptive", slots));
-  if (perKey && !gate.isKeyed) throw new TypeError("Expected `perKey` to be given to the constructor, too");
+  if (adaptive) check("slots", finiteSlots("since they are adaptive"), slots);
+  if (!gate.isKeyed) check("perKey", leftOut("the constructor was given none"), perKey);
   const perKeySlots = slotsPerKey({ slots: line.slotsPerKey, ...perKey });
   ledger.update(budgets, perKey?.budgets, gate.time.now());
   line.slotsPerKey = perKeySlots;
@@ -44,11 +44,10 @@ function fitIn(gate: LimiterGate): void {
   for (const key of [keys.none, ...keys.states.values()]) if (key.waiting > 0) gate.line.place(key, now);
 }
 
-function tooDear({ ledger }: LimiterGate, { costs, keyState }: LimiterTicket): RangeError | undefined {
+function tooDear({ ledger }: LimiterGate, { costs, keyState }: LimiterTicket): Error | undefined {
   const mostOf = (index: number): number => ledger.mostOf(index, keyState !== ledger.keys.none);
   const index = costs.findIndex((cost, at) => cost > mostOf(at));
   if (index < 0) return undefined;
-  return new RangeError(
-    expected(`cost.${ledger.names[index]}`, `at most ${mostOf(index)}, as it is now`, costs[index]),
-  );
+  const payable = range(`at most ${mostOf(index)}, as it is now`, () => false);
+  return misfit(`cost.${ledger.names[index]}`, payable, costs[index]);
 }

@@ -183,16 +183,32 @@ describe("refusals", () => {
     expect([limiter.closed, limiter.tryAcquire(), held.release()]).toEqual([true, undefined, true]);
   });
 
+  test.each([true, false])(
+    "traceTimeouts %s: the stack of a timeout shows the caller, or nothing",
+    async (traceTimeouts) => {
+      const limiter = world().limiter({ slots: 1, name: "api", traceTimeouts });
+      const held = await limiter.acquire();
+      const whoAsks = () => limiter.acquire({ timeoutMs: 10 });
+      const failure = whoAsks().then(String, (error: Error) => error.stack);
+      await world().clock.advanceAsync(10);
+      const stack = await failure;
+      expect(stack).toContain('AcquireTimeoutError: Waited 10 ms for a slot of limiter "api"');
+      expect(stack?.includes("whoAsks")).toBe(traceTimeouts);
+      held.release();
+    },
+  );
+
   test("misuse is a TypeError or RangeError at once, with field, expectation and value", async () => {
     const limiter = world().limiter({ slots: 1, budgets: { requests: perMinute(1) } });
     const reject = (options: object) => expect(limiter.acquire(options)).rejects;
     await reject({ cots: 1 }).toThrow(/Unknown option `cots`/);
-    await reject({ cost: { token: 1 } }).toThrow(/Unknown option `token` of `cost`/);
+    await reject({ cost: { token: 1 } }).toThrow(/Unknown option `cost.token`/);
     await reject({ cost: 3 }).toThrow(/`cost` to be an object, got 3/);
     await reject({ cost: { requests: -1 } }).toThrow(RangeError);
-    await reject({ cost: { requests: "1" } }).toThrow(TypeError);
+    await reject({ cost: { requests: "1" } }).toThrow(/`cost.requests` to be a number.*got "1"/);
     await reject({ level: 1 }).toThrow(/`level`.*from 0 to 0, got 1/);
     await reject({ timeoutMs: -1 }).toThrow(/`timeoutMs`/);
+    expect(() => limiter.tryAcquire({ timeoutMs: 1 } as never)).toThrow(/Unknown option `timeoutMs`/);
     await reject({ signal: {} }).toThrow(/`signal` to be an AbortSignal/);
     await expect(limiter.acquire(5 as never)).rejects.toThrow(TypeError);
     await expect(limiter.run("work" as never)).rejects.toThrow(/`work` to be a function, got "work"/);
@@ -209,12 +225,12 @@ describe("refusals", () => {
     [{ slotz: 1 }, /Unknown option `slotz`/],
     [{ name: 5 }, /`name` to be a string, got 5/],
     [{ levels: 0, ttlMs: 0 }, /`levels`.*; .*`ttlMs`/],
-    [{ levels: 101 }, /at most 100/],
+    [{ levels: 101 }, /from 1 to 100, got 101/],
     [{ ageAfterMs: 0 }, /`ageAfterMs`/],
     [{ budgets: 5 }, /`budgets` to be an object/],
     [{ budgets: { a: { limit: 0, perMs: 1 } } }, /`budgets.a.limit`.*above 0, got 0/],
     [{ budgets: { a: { limit: 1 } } }, /`budgets.a.perMs`.*got undefined/],
-    [{ budgets: { a: { limit: 1, perMs: 1, brust: 2 } } }, /Unknown option `brust` of `budgets.a`/],
+    [{ budgets: { a: { limit: 1, perMs: 1, brust: 2 } } }, /Unknown option `budgets.a.brust`/],
     [{ budgets: { a: { limit: 1, perMs: 1, strict: true, burst: 2 } } }, /`budgets.a.burst` to be left out/],
     [{ budgets: { a: { limit: 5, perMs: 1, default: 6 } } }, /`budgets.a.default`.*from 0 to 5, got 6/],
     [{ perKey: { budgets: { a: { limit: Infinity, perMs: 1 } } } }, /`perKey.budgets.a.limit`/],

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { launchChromium } from "@slotkeeper/testkit/browser";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { bundle } from "./bundle.ts";
+import { bundleFile } from "./bundle-file.ts";
 
 /** In the page; see `page.ts`. */
 declare const contend: (rounds: number) => Promise<{ twoInside: number; inUse: number; mine: number }>;
@@ -18,8 +18,8 @@ let page: Page;
 
 beforeAll(async () => {
   const [pageScript, workerScript] = await Promise.all([
-    bundle("page.ts", "browser"),
-    bundle("page-worker.ts", "browser"),
+    bundleFile("page.ts", "browser"),
+    bundleFile("page-worker.ts", "browser"),
   ]);
   const files: Record<string, [type: string, body: string | Buffer]> = {
     "/": ["text/html", `<!doctype html><title>threads</title><script type="module" src="/page.mjs"></script>`],

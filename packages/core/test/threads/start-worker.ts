@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { afterEach } from "vitest";
-import { bundle } from "./bundle.ts";
+import { bundleFile } from "./bundle-file.ts";
 import type { Job } from "./worker.ts";
 
-const script = bundle("worker.ts", "node");
+const script = bundleFile("worker.ts", "node");
 const running = new Set<Worker>();
 
 /** A real worker on one of the jobs. Terminated after the test, if it has not ended. */

@@ -22,6 +22,7 @@ export const GrantedSchema = Type.Object({
   result: Type.Literal("granted"),
   queryToken,
   slotToken: Type.String({ minLength: 22, description: "at least 128 random bits; needed to release and to renew" }),
+  limit: Type.Integer({ minimum: 1, description: "the host's slots" }),
   fence: Type.Integer({ minimum: 1, description: "only grows, per host" }),
   leaseMs: Type.Integer({ minimum: 1, description: "the slot is lost after this, unless renewed" }),
 });

@@ -16,7 +16,7 @@ export interface Decision {
   /** One for each input. */
   readonly outcomes: readonly Outcome[];
   readonly notes: readonly Note[];
-  /** Other instances whose waiters were offered a slot, or ended. */
+  /** Other instances that should hear of it at once: first those whose waiters were offered a slot, or ended. */
   readonly wake: readonly string[];
   /** The host has no users and nothing worth keeping. */
   readonly isForgotten: boolean;
@@ -24,6 +24,8 @@ export interface Decision {
 
 /** Sessions forgotten in one decision, at most: a decision costs the same however many ended. */
 const FORGOTTEN_AT_ONCE = 64;
+/** Instances told of a commit that is not about waiters of theirs: a notification costs little, but not nothing. */
+const TOLD_AT_MOST = 16;
 /** Inputs that make a host known. */
 const CREATES: ReadonlySet<Input["kind"]> = new Set(["arrive", "report", "limits", "breaker"]);
 
@@ -57,13 +59,24 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   // A grant frees a place in the pool, and the waiter that gets it may be granted too.
   do handOut(deciding);
   while (admitWaiters(book));
-  if (book.isChanged) tidy(book, context.idleMs);
+  if (book.isChanged) {
+    tidy(book, context.idleMs);
+    tellOthers(deciding);
+  }
   return {
     outcomes,
     notes: deciding.notes,
     wake: [...deciding.wake],
     isForgotten: inputs.some(({ kind }) => kind === "forget") && isForgettable(book),
   };
+}
+
+/** Instances that wait at the host are about to commit too: whoever knows of this commit does not conflict with it. */
+function tellOthers({ book, context, wake }: Deciding): void {
+  for (const instance of book.index.instances) {
+    if (wake.size >= TOLD_AT_MOST) return;
+    if (instance !== context.instance) wake.add(instance);
+  }
 }
 
 /** A release, a renewal or a cancellation never creates a host. */

@@ -57,7 +57,10 @@ function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome 
     ownLease(book, standing.lease, instance, input.deadlineAt);
     return { kind: "held" };
   }
-  if (standing.kind === "ended") rememberUntil(book, input.session, input.deadlineAt);
+  if (standing.kind === "ended") {
+    rememberUntil(book, input.session, input.deadlineAt);
+    return { kind: "ended" };
+  }
   if (standing.kind === "waiting") placeClient(book, extended(standing.waiter, input.deadlineAt), instance, undefined);
   return standing.kind === "unknown" ? admit(deciding, input) : DONE;
 }
@@ -113,11 +116,11 @@ function moveClient(deciding: Deciding, { session, awayAt }: Input & { kind: "cl
   return DONE;
 }
 
-/** Only the client's own word ends a session that another instance has meanwhile. */
+/** Only the client's own word ends a session that another instance has meanwhile. Missing: it is not ours to end. */
 function endSession(deciding: Deciding, { session, end, keepUntil }: Input & { kind: "end" }): Outcome {
   const { book } = deciding;
   const standing = standingOf(book, session, book.now);
-  if (standing.kind === "ended") return DONE;
+  if (standing.kind === "ended") return MISSING;
   if (standing.kind === "unknown") {
     if (end === "canceled" && keepUntil > book.now) book.put({ kind: "session", key: session, end, keepUntil });
     return DONE;
@@ -125,9 +128,9 @@ function endSession(deciding: Deciding, { session, end, keepUntil }: Input & { k
   const { instance } = standing.kind === "held" ? standing.lease : standing.waiter;
   const until = standing.kind === "held" ? standing.lease.keepUntil : standing.waiter.deadlineAt;
   // A name that came back after its deadline: this is the end of its earlier life.
-  if (keepUntil <= book.now && until > keepUntil) return DONE;
+  if (keepUntil <= book.now && until > keepUntil) return MISSING;
   if (instance !== deciding.context.instance) {
-    if (end !== "canceled") return DONE;
+    if (end !== "canceled") return MISSING;
     deciding.wake.add(instance);
   }
   if (standing.kind === "waiting") {
@@ -147,7 +150,12 @@ function takeBack(deciding: Deciding, input: Input & { kind: "return" }): Outcom
   if (standing.kind !== "held" || standing.lease.instance !== deciding.context.instance) return MISSING;
   dropLease(book, standing.lease);
   deciding.notes.push({ kind: "uncollected", session, bucket: standing.lease.bucket });
-  if (book.now < input.deadlineAt) join(deciding, input);
+  if (book.now >= input.deadlineAt) return DONE;
+  const throttled = throttledFor(deciding, input.openMs);
+  if (throttled?.kind === "throttled") {
+    const { code, retryAt } = throttled;
+    rememberEnd(book, { kind: "session", key: session, end: "throttled", keepUntil: input.deadlineAt, code, retryAt });
+  } else join(deciding, input);
   return DONE;
 }
 

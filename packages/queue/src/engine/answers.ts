@@ -13,7 +13,8 @@ export function answerOf(session: Session, now: number): PollAnswer {
       const leaseMs = state.leaseUntil - now;
       if (leaseMs <= 0) return { result: "timeout", reason: "released" };
       const { slotToken, fence } = state;
-      return { result: "granted", session: claims, slotToken, fence, leaseMs };
+      const { slots: limit } = session.host.book.head;
+      return { result: "granted", session: claims, slotToken, limit, fence, leaseMs };
     }
     case "throttled":
       return throttledAnswer(state.code, Math.max(0, state.retryAt - now));

@@ -30,6 +30,8 @@ interface Queued {
 
 /** When only time has passed, the instance of the best-ranked waiter acts; the others this much later. */
 const OTHERS_WAIT_MS = 20;
+/** How long an arrival waits for company. A commit of its own would mostly conflict with those that hand slots over. */
+const LINGER_MS = 20;
 
 /**
  * One host's loop at one instance: collect inputs → decide on the cached book → commit → answer.
@@ -39,6 +41,7 @@ const OTHERS_WAIT_MS = 20;
  * Y3 a conflict applies what others committed and decides again, from the same inputs
  * Y4 while an outcome is unknown nothing else is decided
  * Y5 an outcome that changes nothing, and so has no commit to prove it, is given only by a book just compared with the store
+ * Y6 where no slot is free and other instances wait too, an arrival is committed with what comes next, or a little later
  */
 export class Cycle implements Due {
   readonly #host: CycleHost;
@@ -53,6 +56,7 @@ export class Cycle implements Due {
   /** Its next moment is one at which time may change something, not the end of patience with an unused host. */
   #isAwaited = false;
   #retry: (() => void) | undefined;
+  #lingersUntil = 0;
   dueAt = 0;
   agendaIndex = -1;
 
@@ -71,8 +75,13 @@ export class Cycle implements Due {
   }
 
   send(input: Input, done?: (outcome: Outcome) => void): void {
+    const isFirst = this.#queue.length === 0;
     this.#queue.push({ input, done });
-    this.wake();
+    if (!this.#mayLinger(input)) this.wake();
+    else if (isFirst) {
+      this.#lingersUntil = this.#engine.time.now() + LINGER_MS;
+      this.schedule();
+    }
   }
 
   /** Something may have changed: time, a poll, the store. */
@@ -188,11 +197,27 @@ export class Cycle implements Due {
   schedule(): void {
     if (this.#isRunning || this.#isWoken || this.#isClosed) return;
     const { agenda, time, options } = this.#engine;
-    const at = this.#nextAt();
+    const isLingering = this.#queue.length > 0;
+    if (isLingering && this.#host.cache.book.free > 0) {
+      this.wake();
+      return;
+    }
+    const next = this.#nextAt();
+    const at = isLingering ? Math.min(next ?? Number.POSITIVE_INFINITY, this.#lingersUntil) : next;
     this.#isAwaited = at !== undefined;
     if (at !== undefined) agenda.schedule(this, at);
     else if (this.#host.hasPending) agenda.cancel(this);
     else agenda.schedule(this, time.now() + options().idleMs);
+  }
+
+  /** Y6. One that was let in before is moved at once: until then its slot may be offered to where it no longer is. */
+  #mayLinger(input: Input): boolean {
+    const { store, instance } = this.#engine;
+    if (store.clock !== "shared" || input.kind !== "arrive" || input.isReturning === true) return false;
+    const { book } = this.#host.cache;
+    if (book.limits === undefined || book.free > 0) return false;
+    for (const other of book.index.instances) if (other !== instance) return true;
+    return false;
   }
 
   #nextAt(): number | undefined {

@@ -24,7 +24,7 @@ export type QueueEvent =
       readonly bucket: string;
       readonly session: string;
     }
-  /** Another instance has it now. */
+  /** Counted elsewhere: another instance has the session now, or had it when it was granted or ended. */
   | { readonly type: "moved"; readonly host: string; readonly bucket: string; readonly session: string }
   | {
       readonly type: "throttled";

@@ -67,10 +67,12 @@ export class Heartbeat implements Due {
   }
 
   onDue(): void {
-    const isFresh = this.#engine.time.now() - this.#beatAt < IDLE.everyMs;
+    const isFresh = this.#engine.time.now() < this.#beatAt + IDLE.everyMs;
     const { clock } = this.#engine.store;
     if (this.#waiting().length > 0 || (clock === "shared" && !isFresh)) {
-      void this.beat();
+      // One that is still under way is not doubled; the next is set all the same.
+      if (this.#isBeating) this.#engine.agenda.schedule(this, this.#engine.time.now() + BUSY.everyMs);
+      else void this.beat();
       return;
     }
     this.#isBusy = false;
@@ -101,9 +103,9 @@ export class Heartbeat implements Due {
     return [...this.#hosts.values()].filter(({ hasPending }) => hasPending);
   }
 
-  /** Waiters of instances that are gone. */
+  /** Waiters of instances that are gone, at every host that is cached here. */
   #bury(): void {
-    for (const host of this.#waiting()) {
+    for (const host of this.#hosts.values()) {
       for (const instance of host.book.index.instances) {
         if (instance !== this.#engine.instance && !this.#seenAt.has(instance)) host.send({ kind: "dead", instance });
       }

@@ -17,6 +17,8 @@ import type { Session } from "./session.ts";
 export interface HostListener {
   /** The book may say something new of the session. */
   settle(session: Session): void;
+  /** Another instance has taken the session over. */
+  moved(session: Session): void;
   find(id: string): Session | undefined;
   /** The store does not answer. */
   storeFailed(host: Host): void;
@@ -162,7 +164,8 @@ export class Host implements CycleHost {
     }
     for (const { puts, dels } of touched) {
       for (const record of puts) {
-        if (record.kind === "lease") this.#settle(record.session);
+        if (record.kind === "waiter" && record.instance !== this.#engine.instance) this.#movedAway(record.key);
+        else if (record.kind === "lease") this.#settle(record.session);
         else if (record.kind === "waiter" || record.kind === "offer" || record.kind === "session")
           this.#settle(record.key);
       }
@@ -219,6 +222,12 @@ export class Host implements CycleHost {
     for (const { puts } of touched) {
       for (const record of puts) if (record.kind === "lease" && record.fence > before) this.#drain.step(this.book.now);
     }
+  }
+
+  /** Whatever came after that: it is another instance's to tell. */
+  #movedAway(id: string): void {
+    const session = this.#listener.find(id);
+    if (session !== undefined) this.#listener.moved(session);
   }
 
   #settle(id: string): void {

@@ -1,6 +1,6 @@
 import type { CancelResult, PollAnswer } from "@slotkeeper/protocol";
 import { CapacityMismatchError } from "slotkeeper";
-import type { LeaseRecord, SessionRecord } from "../book/records.ts";
+import type { LeaseRecord } from "../book/records.ts";
 import { standingOf } from "../book/standing.ts";
 import type { Input, Outcome } from "../inputs.ts";
 import { answerOf } from "./answers.ts";
@@ -8,7 +8,8 @@ import type { EngineContext } from "./context.ts";
 import { DrainMeter } from "./drain-meter.ts";
 import type { Host, HostListener } from "./host.ts";
 import { type CallSignal, Poll } from "./poll.ts";
-import { PENDING, Session, type SessionInit, type SessionState } from "./session.ts";
+import { type Ended, endState, PENDING, Session, type SessionInit, type SessionState } from "./session.ts";
+import { SessionEvents } from "./session-events.ts";
 import { SessionRegister } from "./session-register.ts";
 
 /**
@@ -21,11 +22,13 @@ import { SessionRegister } from "./session-register.ts";
  */
 export class Sessions implements HostListener {
   readonly #engine: EngineContext;
+  readonly #events: SessionEvents;
   readonly register = new SessionRegister();
   readonly #drain = new DrainMeter();
 
   constructor(engine: EngineContext) {
     this.#engine = engine;
+    this.#events = new SessionEvents(engine);
   }
 
   /** Average time between two sessions that stop waiting here. */
@@ -40,12 +43,10 @@ export class Sessions implements HostListener {
   /** The caller must call `hold`, `touch` or `awaitNews` next: that schedules its first timer. */
   create(init: SessionInit): Session {
     const session = new Session(init, this.#onDue);
-    const { id, bucket } = session.claims;
     this.register.add(session);
     session.host.remember(session);
     this.register.countPending(session, 1);
-    const { isAdopted, host } = session;
-    this.#engine.emit({ type: "session-created", host: host.key, bucket, session: id, isAdopted });
+    this.#events.created(session);
     this.#join(session);
     return session;
   }
@@ -74,21 +75,19 @@ export class Sessions implements HostListener {
     if (!session.isPending || session.isJoining) return;
     if (standing.kind === "held") this.#grant(session, standing.lease);
     else if (standing.kind === "ended") this.#endAs(session, standing.record);
-    else if (standing.kind === "waiting" && standing.waiter.instance !== this.#engine.instance) this.#moved(session);
+    else if (standing.kind === "waiting" && standing.waiter.instance !== this.#engine.instance) this.moved(session);
     else if (standing.kind === "waiting" && session.isOffered && session.isPolled) host.cycle.wake();
     else if (standing.kind === "unknown") this.#rejoin(session);
   }
 
   /** A granted session's slot reaches its client. */
   fetch(session: Session): void {
-    const { state, host, claims } = session;
+    const { state } = session;
     if (state.kind !== "granted" || state.isFetched) return;
     session.become({ ...state, isFetched: true });
     const { agenda, time, options } = this.#engine;
     agenda.schedule(session, time.now() + options().grantedKeepMs);
-    const waitedMs = Math.max(0, state.grantedAt - claims.arrivedAt);
-    const { id, bucket } = claims;
-    this.#engine.emit({ type: "granted", host: host.key, bucket, session: id, slot: state.fence, waitedMs });
+    this.#events.granted(session);
   }
 
   /** The lease was renewed, or is over (0): what a repeated poll is told. */
@@ -114,7 +113,7 @@ export class Sessions implements HostListener {
 
   cancel(session: Session): CancelResult {
     if (!this.#end(session, { kind: "canceled" }, "canceled")) return "noop";
-    this.#emitEnd(session, "canceled");
+    this.#events.canceled(session);
     return "canceled";
   }
 
@@ -153,10 +152,14 @@ export class Sessions implements HostListener {
   #joined(session: Session, outcome: Outcome): void {
     session.setJoining(false);
     // It ended here meanwhile. A slot that its client has through another instance is not ours to take back.
-    if (session.state.kind === "timeout" && outcome.kind !== "held") this.#sendEnd(session, "timeout");
+    if (session.state.kind === "timeout") {
+      if (outcome.kind === "held") this.#events.moved(session);
+      else this.#sendEnd(session, "timeout");
+    }
     if (outcome.kind === "throttled") this.#throttle(session, outcome.code, outcome.retryAt);
     else if (outcome.kind === "mismatch") this.#refuse(session, outcome.capacity);
     else if (outcome.kind === "held") this.#repeat(session);
+    else if (outcome.kind === "ended") this.#repeatEnd(session);
     else this.settle(session);
     session.heard(this.#engine.agenda);
   }
@@ -167,7 +170,7 @@ export class Sessions implements HostListener {
     if (lease.instance !== instance) {
       // Another instance answers for it; a client that asks here has it moved here first.
       if (session.isPolled) this.#join(session);
-      else this.#moved(session);
+      else this.moved(session);
       return;
     }
     if (now >= session.claims.deadlineAt) {
@@ -186,8 +189,16 @@ export class Sessions implements HostListener {
       return;
     }
     this.#give(session, standing.lease, true);
+    this.#events.moved(session);
     const { agenda, time, options } = this.#engine;
     agenda.schedule(session, time.now() + options().grantedKeepMs);
+  }
+
+  /** It had ended before it came here: its client is told, and nothing is counted. */
+  #repeatEnd(session: Session): void {
+    const standing = standingOf(session.host.book, session.claims.id, this.#engine.time.now());
+    if (standing.kind !== "ended") this.settle(session);
+    else if (this.#end(session, endState(standing.record), undefined)) this.#events.moved(session);
   }
 
   #give(session: Session, lease: LeaseRecord, isFetched: boolean): void {
@@ -200,15 +211,13 @@ export class Sessions implements HostListener {
 
   #throttle(session: Session, code: number, retryAt: number): void {
     if (!this.#end(session, { kind: "throttled", code, retryAt }, undefined)) return;
-    const { id, bucket } = session.claims;
-    this.#engine.emit({ type: "throttled", host: session.host.key, bucket, session: id, code });
+    this.#events.throttled(session, code);
   }
 
+  /** Counted when the book has it: another instance may have the session, and then this end is not one. */
   #timeout(session: Session, reason: string, isStored = false): void {
-    const waitedMs = Math.max(0, this.#engine.time.now() - session.claims.arrivedAt);
     if (!this.#end(session, { kind: "timeout", reason }, isStored ? undefined : "timeout")) return;
-    const { id, bucket } = session.claims;
-    this.#engine.emit({ type: "timeout", host: session.host.key, bucket, session: id, reason, waitedMs });
+    if (isStored) this.#events.timeout(session);
   }
 
   /** The named semaphore it asked for has another capacity: it never was. */
@@ -222,24 +231,28 @@ export class Sessions implements HostListener {
     this.#drop(session);
     session.refuse(refusal);
     for (const poll of session.polls) poll.fail(refusal);
-    this.#emitEnd(session, "canceled");
+    this.#events.canceled(session);
   }
 
   /** The book says that it ended: nothing is sent. */
-  #endAs(session: Session, { end, code, retryAt }: Pick<SessionRecord, "end" | "code" | "retryAt">): void {
-    if (end === "throttled") this.#throttle(session, code ?? 0, retryAt ?? 0);
-    else this.#timeout(session, end === "timeout" ? "deadline" : end, true);
+  #endAs(session: Session, record: Ended): void {
+    const state = endState(record);
+    // Granted and over: the instance that delivered the slot has counted it.
+    if (record.end === "released") {
+      if (this.#end(session, state, undefined)) this.#events.moved(session);
+    } else if (state.kind === "throttled") this.#throttle(session, state.code, state.retryAt);
+    else if (state.kind === "timeout") this.#timeout(session, state.reason, true);
   }
 
   /** Another instance has it: a client that still waits here asks again, and is told to. */
-  #moved(session: Session): void {
-    const { host, claims } = session;
+  moved(session: Session): void {
+    if (!session.isPending || session.isJoining) return;
     this.#answerPolls(session);
     this.#leave(session, this.#engine.time.now());
     this.#engine.agenda.cancel(session);
     this.#drop(session);
     session.heard(this.#engine.agenda);
-    this.#engine.emit({ type: "moved", host: host.key, bucket: claims.bucket, session: claims.id });
+    this.#events.moved(session);
   }
 
   #end(session: Session, state: SessionState, end: "timeout" | "canceled" | undefined): boolean {
@@ -258,12 +271,12 @@ export class Sessions implements HostListener {
     return true;
   }
 
-  #sendEnd({ host, claims }: Session, end: "timeout" | "canceled"): void {
-    host.send({ kind: "end", session: claims.id, end, keepUntil: claims.deadlineAt });
-  }
-
-  #emitEnd({ host, claims: { id, bucket } }: Session, result: CancelResult): void {
-    this.#engine.emit({ type: "canceled", host: host.key, bucket, session: id, result });
+  #sendEnd(session: Session, end: "timeout" | "canceled"): void {
+    const { host, claims } = session;
+    host.send({ kind: "end", session: claims.id, end, keepUntil: claims.deadlineAt }, (outcome) => {
+      if (outcome.kind === "done") this.#events.timeout(session);
+      else if (end === "timeout") this.#events.moved(session);
+    });
   }
 
   #answerPolls(session: Session): void {

@@ -45,7 +45,7 @@ export interface Commit {
   /** Store time of the decision. */
   readonly now: number;
   readonly changes: Changes;
-  /** Instances to notify: waiters of theirs were offered a slot, or ended. */
+  /** Instances to notify: waiters of theirs were offered a slot, or ended, or they wait there and must know the newest tag. */
   readonly wake: readonly string[];
   /** Conflicts in a row before this try. From the third on a refused commit reserves the next one for the instance. */
   readonly conflicts: number;

@@ -1,6 +1,5 @@
 import type { Clock } from "slotkeeper";
-import { isPristine, viewBreaker } from "../book/breaker.ts";
-import type { BookImage, Changes, Head, LimitsRecord } from "../book/records.ts";
+import type { BookImage, Changes, Head } from "../book/records.ts";
 import {
   type Beat,
   type BeatReply,
@@ -19,6 +18,7 @@ import {
   type StoreTotals,
   type Tag,
 } from "./host-store.ts";
+import { isBreakerOpen, isLeftOver, isSpaced } from "./host-use.ts";
 import { InstanceBoard } from "./instance-board.ts";
 import { StoredHost } from "./stored-host.ts";
 
@@ -131,15 +131,12 @@ export class MemoryStore implements HostStore {
     const now = this.#clock.now();
     const totals = { hosts: 0, slots: 0, inFlight: 0, waiting: 0, open: 0, spaced: 0 };
     for (const stored of this.#hosts.values()) {
-      const { slots, breaker, lastEndAt = 0 } = stored.head;
-      const { policy } = limitsOf(stored) ?? {};
       totals.hosts++;
-      totals.slots += slots;
+      totals.slots += stored.head.slots;
       totals.inFlight += stored.inFlight(now);
       totals.waiting += stored.waiting(now);
-      if (policy === undefined) continue;
-      if (viewBreaker(breaker, now, policy.breaker).phase !== "closed") totals.open++;
-      if (policy.smoothMs > 0 && lastEndAt + policy.smoothMs > now) totals.spaced++;
+      if (isBreakerOpen(stored, now)) totals.open++;
+      if (isSpaced(stored, now)) totals.spaced++;
     }
     return totals;
   }
@@ -157,26 +154,23 @@ export class MemoryStore implements HostStore {
 
   /** Undefined: it may be applied; `known`: it was. */
   #refusal(commit: Commit): Refusal | "known" | undefined {
-    const { host, instance, base, tag, now, conflicts, changes } = commit;
+    const { host, instance, base, tag, now, conflicts } = commit;
     const stored = this.#hosts.get(host);
-    if (stored?.has(tag) === true) return "known";
+    const clock = this.#now(host);
+    const isReserved = stored?.reservedBy !== undefined && stored.reservedUntil > clock;
+    if (isReserved && stored.reservedBy !== instance) return stored.has(tag) ? "known" : "reserved";
     if (stored?.tag !== base) {
-      if (stored !== undefined && conflicts >= RESERVES_AFTER) this.#reserve(stored, instance);
+      if (stored?.has(tag) === true) return "known";
+      if (stored !== undefined && conflicts + 1 >= RESERVES_AFTER) stored.reserve(instance, clock + RESERVED_MS);
       return "conflict";
     }
-    const clock = this.#now(host);
     if (now > clock || now < clock - CLOCK_SLACK_MS) return "clock";
-    if (stored === undefined) return (changes.head?.fence ?? this.#fenceFloor) < this.#fenceFloor ? "slots" : undefined;
-    const isReserved = stored.reservedBy !== undefined && stored.reservedUntil > clock;
-    if (isReserved && stored.reservedBy !== instance) return "reserved";
-    return stored.refuses(commit);
+    return (stored ?? this.#unknown(commit))?.refuses(commit);
   }
 
-  #reserve(stored: StoredHost, instance: string): void {
-    const now = this.#clock.now();
-    if (stored.reservedBy !== undefined && stored.reservedUntil > now) return;
-    stored.reservedBy = instance;
-    stored.reservedUntil = now + RESERVED_MS;
+  /** What the first commit of a host is checked against: no record, and the fences of forgotten hosts (P3). */
+  #unknown({ tag, changes: { head } }: Commit): StoredHost | undefined {
+    return head === undefined ? undefined : new StoredHost(tag, { ...head, fence: this.#fenceFloor });
   }
 
   #apply({ host, base, tag, changes, wake }: Commit): void {
@@ -188,11 +182,10 @@ export class MemoryStore implements HostStore {
     }
     if (stored === undefined) {
       const created = new StoredHost(tag, changes.head);
-      created.apply(tag, changes);
+      created.apply(base, tag, changes);
       this.#hosts.set(host, created);
     } else {
-      stored.apply(tag, changes);
-      stored.reservedBy = undefined;
+      stored.apply(base, tag, changes);
     }
     this.#onCommit?.({ host, tag, changes, before });
     for (const instance of wake) this.#notify(instance, { host, base, tag, changes });
@@ -220,19 +213,4 @@ export class MemoryStore implements HostStore {
   #now(host: string): number {
     return Math.max(this.#clock.now(), this.#hosts.get(host)?.head.now ?? 0);
   }
-}
-
-function limitsOf(stored: StoredHost): LimitsRecord | undefined {
-  for (const record of stored.values("limits")) if (record.kind === "limits") return record;
-  return undefined;
-}
-
-/** Nothing in it matters any more, and no commit has come for `idleMs`. */
-function isLeftOver(stored: StoredHost, now: number, idleMs: number): boolean {
-  const { now: usedAt, breaker } = stored.head;
-  const limits = limitsOf(stored);
-  if (usedAt + idleMs > now || stored.inFlight(now) > 0 || stored.waiting(now) > 0) return false;
-  for (const record of stored.values("cooldown")) if (record.kind === "cooldown" && record.until > now) return false;
-  for (const record of stored.values("session")) if (record.kind === "session" && record.keepUntil > now) return false;
-  return limits === undefined || (limits.live === undefined && isPristine(breaker, now, limits.policy.breaker));
 }

@@ -2,6 +2,7 @@ import type { BookImage, BookRecord, Changes, Head, RecordKind } from "../book/r
 import { type Commit, type Refusal, TAIL_LENGTH, type Tag, type Tail } from "./host-store.ts";
 
 interface Kept {
+  readonly base: Tag | undefined;
   readonly tag: Tag;
   readonly changes: Changes;
 }
@@ -21,45 +22,54 @@ export class StoredHost {
     for (const record of records) this.#of(record.kind).set(record.key, record);
   }
 
-  /** P4: it has this commit already. */
+  /** P4: the tail has this commit already. */
   has(tag: Tag): boolean {
-    return this.tag === tag || this.#tail.some((kept) => kept.tag === tag);
+    return this.tag === tag || this.#lastCommits().some((kept) => kept.tag === tag);
   }
 
   /** P2 and P3: undefined, or why the commit would break them. */
   refuses({ changes, now }: Commit): Refusal | undefined {
     const { head, puts, dels } = changes;
     if (head === undefined) return undefined;
+    if (head.fence < this.head.fence) return "slots";
     let added = 0;
     for (const record of puts) {
       if (record.kind !== "lease" && record.kind !== "offer") continue;
-      if (this.#of(record.kind).has(record.key)) continue;
-      added++;
-      if (record.kind === "lease" && record.fence <= this.head.fence) return "slots";
+      const before = this.#of(record.kind).get(record.key);
+      if (before === undefined && record.kind === "lease" && record.fence <= this.head.fence) return "slots";
+      if (isLive(record, now) && !isLive(before, now)) added++;
     }
     if (added === 0) return undefined;
-    for (const [kind, key] of dels) if (this.#isLive(this.#of(kind).get(key), now)) added--;
+    for (const [kind, key] of dels) if (isLive(this.#of(kind).get(key), now)) added--;
     return this.inFlight(now) + added > head.slots ? "slots" : undefined;
   }
 
-  apply(tag: Tag, changes: Changes): void {
+  /** The next commit is this instance's, until then. */
+  reserve(instance: string, until: number): void {
+    this.reservedBy = instance;
+    this.reservedUntil = until;
+  }
+
+  /** `base`: undefined for the first commit of a host. */
+  apply(base: Tag | undefined, tag: Tag, changes: Changes): void {
     const { head, puts, dels } = changes;
     if (head === undefined) return;
     for (const [kind, key] of dels) this.#of(kind).delete(key);
     for (const record of puts) this.#of(record.kind).set(record.key, record);
     this.head = head;
     this.tag = tag;
-    this.#tail.push({ tag, changes });
-    if (this.#tail.length >= 2 * TAIL_LENGTH) this.#tail = this.#tail.slice(-TAIL_LENGTH);
+    this.reservedBy = undefined;
+    this.#tail.push({ base, tag, changes });
+    if (this.#tail.length >= 2 * TAIL_LENGTH) this.#tail = this.#lastCommits();
   }
 
   /** From `since` to now. */
   tail(since: Tag | undefined): Tail {
     if (since === this.tag) return { kind: "changes", commits: [] };
-    const tail = this.#tail.slice(-TAIL_LENGTH);
-    const first = tail.findIndex(({ tag }) => tag === since);
+    const tail = this.#lastCommits();
+    const first = since === undefined ? -1 : tail.findIndex(({ base }) => base === since);
     if (first === -1) return { kind: "book", book: this.image() };
-    return { kind: "changes", commits: tail.slice(first + 1).map(({ changes }) => changes) };
+    return { kind: "changes", commits: tail.slice(first).map(({ changes }) => changes) };
   }
 
   image(): BookImage {
@@ -69,8 +79,8 @@ export class StoredHost {
   /** Leases and offers that are not over. */
   inFlight(now: number): number {
     let live = 0;
-    for (const lease of this.#records.get("lease")?.values() ?? []) if (this.#isLive(lease, now)) live++;
-    for (const offer of this.#records.get("offer")?.values() ?? []) if (this.#isLive(offer, now)) live++;
+    for (const lease of this.#records.get("lease")?.values() ?? []) if (isLive(lease, now)) live++;
+    for (const offer of this.#records.get("offer")?.values() ?? []) if (isLive(offer, now)) live++;
     return live;
   }
 
@@ -85,8 +95,8 @@ export class StoredHost {
     return this.#records.get(kind)?.values() ?? [];
   }
 
-  #isLive(record: BookRecord | undefined, now: number): boolean {
-    return (record?.kind === "lease" && record.endsAt > now) || (record?.kind === "offer" && record.lapsesAt > now);
+  #lastCommits(): Kept[] {
+    return this.#tail.slice(-TAIL_LENGTH);
   }
 
   #of(kind: RecordKind): Map<string, BookRecord> {
@@ -97,4 +107,8 @@ export class StoredHost {
     }
     return byKey;
   }
+}
+
+function isLive(record: BookRecord | undefined, now: number): boolean {
+  return (record?.kind === "lease" && record.endsAt > now) || (record?.kind === "offer" && record.lapsesAt > now);
 }

@@ -13,7 +13,7 @@ export function applyCors(exchange: Exchange, origins: readonly string[], authHe
   if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) return false;
   exchange.noContent({
     "Access-Control-Allow-Methods": "POST",
-    "Access-Control-Allow-Headers": `Content-Type, X-Request-Id, ${authHeader}`,
+    "Access-Control-Allow-Headers": `Content-Type, X-Request-Id, traceparent, ${authHeader}`,
     "Access-Control-Max-Age": 600,
   });
   return true;

@@ -21,10 +21,10 @@ export function wireAnswer(
       };
     }
     case "granted": {
-      const { slotToken, fence } = answer;
+      const { slotToken, limit, fence } = answer;
       // Rounded down: a holder must never believe in more time than it has.
       const leaseMs = Math.max(1, Math.floor(answer.leaseMs));
-      return { body: { result: "granted", queryToken: tokenOf(answer.session), slotToken, fence, leaseMs } };
+      return { body: { result: "granted", queryToken: tokenOf(answer.session), slotToken, limit, fence, leaseMs } };
     }
     case "throttled": {
       const throttleRetryAfter = wholeSeconds(answer.retryAfterMs);

@@ -1,8 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { HostStore } from "@slotkeeper/queue";
+import type { BookRecord, HostStore } from "@slotkeeper/queue";
 import { openJournaledMemoryStore } from "@slotkeeper/server/journal";
+import { SkewedClock } from "@slotkeeper/testkit/simulator";
 import { describeHostStore } from "@slotkeeper/testkit/store-conformance";
 import { FakeClock } from "slotkeeper/testing";
 
@@ -11,7 +12,8 @@ function journaled(compactAfterBytes: number) {
   return {
     async open() {
       const folder = await mkdtemp(join(tmpdir(), "slotkeeper-journal-"));
-      const clock = new FakeClock(1e12);
+      const world = new FakeClock(1e12);
+      const clock = new SkewedClock(world);
       const path = join(folder, "journal");
       const start = () => openJournaledMemoryStore({ path, clock, newTokenKey: () => "key", compactAfterBytes });
       let life = await start();
@@ -22,12 +24,14 @@ function journaled(compactAfterBytes: number) {
         get other(): HostStore {
           return life.store;
         },
-        pass: async (ms: number) => clock.advance(ms),
+        pass: async (ms: number) => (ms < 0 ? clock.jump(ms) : world.advance(ms)),
         restart: async () => {
           await life.close();
           life = await start();
           return life.store;
         },
+        // R3 of `restore.ts`: no client has a poll open at the new process.
+        afterRestart: (record: BookRecord) => (record.kind === "waiter" ? { ...record, awayAt: clock.now() } : record),
         close: async () => {
           await life.close();
           await rm(folder, { recursive: true });

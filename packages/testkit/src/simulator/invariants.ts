@@ -4,7 +4,10 @@ import { differenceOf } from "./book-equality.ts";
 import { of, WorkConservation } from "./work-conservation.ts";
 import type { World } from "./world.ts";
 
-type Life = "pending" | "granted" | "ended" | "moved";
+interface Life {
+  pending: number;
+  isGranted: boolean;
+}
 
 /** Books are compared in one step of so many: it costs as much as a hundred other checks. */
 const COMPARED_EVERY = 16;
@@ -16,7 +19,7 @@ const COMPARED_EVERY = 16;
  *   V3 a fence that is not above all before it at its host, also across a failover
  *   V4 a cached book that differs from the store's at the same tag, or an index that differs from its records
  *   V5 a slot that stays free beside a waiter that may have it
- *   V6 a session that ends twice at an instance, begins there while it lives, or never ends
+ *   V6 a session that ends twice at an instance, never ends there, or is counted twice in the fleet
  *   V8 an instance that calls the store without end
  * and at the end, with all clients gone: V7 anything left over.
  * A failover may lose leases that clients use: until those are over, only the store's own limits and the fences are judged.
@@ -28,6 +31,7 @@ export class Invariants {
   readonly #ownerOf = new Map<string, string>();
   readonly #toldOf = new Map<string, string>();
   readonly #lives = new Map<string, Life>();
+  readonly #open = new Map<string, number>();
   readonly #ended = new Set<string>();
   #steps = 0;
   readonly violations: string[] = [];
@@ -73,17 +77,33 @@ export class Invariants {
     this.#world.history.note(`${instance}: ${event.type} ${about}${"reason" in event ? ` ${event.reason}` : ""}`);
     if (!("session" in event) || event.session === undefined || event.type === "uncollected") return;
     const key = `${instance} ${event.session}`;
-    const life = this.#lives.get(key);
+    const life = this.#lives.get(key) ?? { pending: 0, isGranted: false };
+    this.#lives.set(key, life);
     if (event.type === "session-created") {
-      if (life === "pending") this.#fault("V6", `${key} begins while it lives`);
-      this.#lives.set(key, "pending");
+      // The end of an earlier life of its name may still be on its way to the store.
+      life.pending++;
+      this.#countFleet(event.session, event.isAdopted ? 0 : 1);
       return;
     }
     // A slot that was delivered may still be given back by its client.
-    const mayEnd = life === "pending" || (life === "granted" && event.type === "canceled");
-    if (!mayEnd) this.#fault("V6", `${key} ended twice, the second time ${event.type}`);
-    this.#lives.set(key, event.type === "granted" || event.type === "moved" ? event.type : "ended");
+    const isGivenBack = life.pending === 0 && life.isGranted && event.type === "canceled";
+    if (life.pending === 0 && !isGivenBack) this.#fault("V6", `${key} ended twice, the second time ${event.type}`);
+    if (!isGivenBack) life.pending--;
+    life.isGranted = event.type === "granted" || event.type === "moved";
     if (event.type !== "moved") this.#ended.add(event.session);
+    if (event.type !== "moved" && !isGivenBack) this.#countFleet(event.session, -1);
+  }
+
+  /**
+   * Begun once and ended once, by whichever instances. Only where each call of a client reaches its instance, and every instance
+   * is alive and quick: a copy left behind may time out after the store has forgotten how the session really ended.
+   */
+  #countFleet(session: string, by: 1 | 0 | -1): void {
+    const open = (this.#open.get(session) ?? 0) + by;
+    this.#open.set(session, open);
+    const { crashes, failovers, pauses, loss, routing, store } = this.#world.plan;
+    const isExact = crashes + failovers + pauses + loss === 0 && routing === "sticky" && store === "calm";
+    if (open < 0 && isExact) this.#fault("V6", `${session} was counted as ended more often than as begun`);
   }
 
   check(): void {
@@ -112,7 +132,7 @@ export class Invariants {
     for (const [key, life] of this.#lives) {
       // One that was given a slot elsewhere is counted there.
       const isCounted = this.#ended.has(key.slice(key.indexOf(" ") + 1));
-      if (life === "pending" && this.#isAlive(key) && !isCounted) this.#fault("V6", `${key} never ended`);
+      if (life.pending > 0 && this.#isAlive(key) && !isCounted) this.#fault("V6", `${key} never ended`);
     }
   }
 

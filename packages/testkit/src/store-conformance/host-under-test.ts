@@ -9,6 +9,7 @@ import type {
   HostStore,
   LeaseRecord,
   OfferRecord,
+  ReadReply,
   RecordName,
   SessionRecord,
   WaiterRecord,
@@ -49,13 +50,20 @@ export class HostUnderTest {
   }
 
   static async on(subject: StoreUnderTest): Promise<HostUnderTest> {
-    const { now } = await subject.store.read("conformance", undefined);
-    return new HostUnderTest(subject, now);
+    const host = new HostUnderTest(subject, 0);
+    await host.startAfresh();
+    return host;
   }
 
   /** The store's clock. */
   async now(): Promise<number> {
     return (await this.store.read(this.host, undefined)).now;
+  }
+
+  /** A head for the first commit, or the first since the host was forgotten. */
+  async startAfresh(): Promise<void> {
+    const reply = await this.store.read(this.host, undefined);
+    this.head = { ...headOf(reply.now), fence: firstFence(reply) };
   }
 
   /** Moves the store's clock, also back. */
@@ -115,6 +123,11 @@ export class HostUnderTest {
   async names(): Promise<string[]> {
     return ((await this.book())?.records ?? []).map(({ kind, key }) => `${kind} ${key}`).sort();
   }
+}
+
+/** Where the fences of a host that is not known start: at the store's time in microseconds, above those of forgotten hosts. */
+export function firstFence({ now, fenceFloor = 0 }: ReadReply): number {
+  return Math.max(Math.floor(now * 1000), fenceFloor);
 }
 
 export function headOf(now: number): Head {

@@ -75,7 +75,7 @@ export function readingCases(newHost: NewHost): void {
       const [old, fresh] = [await newHost(), await newHost()];
       await old.accept();
       await old.pass(IDLE_MS + 1);
-      fresh.head = { ...fresh.head, fence: Math.floor((await fresh.now()) * 1000) };
+      await fresh.startAfresh();
       await fresh.accept();
       expect((await old.store.cleanup({ idleMs: IDLE_MS })).hosts).toBeGreaterThan(0);
       const keys = await old.store.hostKeys();

@@ -1,7 +1,13 @@
+import type { Tail } from "@slotkeeper/queue";
 import { describe, expect, it } from "vitest";
 import type { NewHost } from "./describe-host-store.ts";
 import { accountOf, waiterOf } from "./host-under-test.ts";
 import type { StoreUnderTest } from "./store-under-test.ts";
+
+function afterRestart(tail: Tail, { afterRestart: changed = (record) => record }: StoreUnderTest): Tail {
+  if (tail.kind !== "book" || tail.book === undefined) throw new Error("Expected the whole book");
+  return { ...tail, book: { ...tail.book, records: tail.book.records.map(changed) } };
+}
 
 export function restartCases(newHost: NewHost, subject: () => StoreUnderTest, skip: string | undefined): void {
   describe.skipIf(skip !== undefined)("a restart", () => {
@@ -10,11 +16,11 @@ export function restartCases(newHost: NewHost, subject: () => StoreUnderTest, sk
       await host.grant("a");
       const now = await host.now();
       await host.accept({ puts: [waiterOf("b", now), accountOf("b", now, 0.1 + 0.2)] });
-      const before = await host.store.read(host.host, undefined);
+      const { tag, tail } = await host.store.read(host.host, undefined);
       const store = await subject().restart?.();
       if (store === undefined) throw new Error("Expected `restart`, or a reason to skip it");
       const after = await store.read(host.host, undefined);
-      expect([after.tag, after.tail]).toEqual([before.tag, before.tail]);
+      expect([after.tag, after.tail]).toEqual([tag, afterRestart(tail, subject())]);
       expect((await store.commit(await host.commitOf({ now: after.now }))).isOk).toBe(true);
     });
   });

@@ -1,4 +1,4 @@
-import type { HostStore } from "@slotkeeper/queue";
+import type { BookRecord, HostStore } from "@slotkeeper/queue";
 
 /** What an implementation brings to be tested. */
 export interface StoreUnderTest {
@@ -9,6 +9,8 @@ export interface StoreUnderTest {
   pass(ms: number): Promise<void>;
   /** Ends the process and starts it again. Absent: nothing is kept. */
   restart?(): Promise<HostStore>;
+  /** What a restart changes on purpose in a record. Absent: nothing. */
+  afterRestart?(record: BookRecord): BookRecord;
   close(): Promise<void>;
 }
 

@@ -133,7 +133,7 @@ export function swapCases(newHost: NewHost): void {
       expect(await host.store.hostKeys()).not.toContain(host.host);
       expect(await host.send({ base: old })).toMatchObject({ isOk: false, reason: "conflict" });
       await host.pass(10);
-      host.head = { ...host.head, fence: Math.floor((await host.now()) * 1000) };
+      await host.startAfresh();
       await host.accept();
       expect(await host.names()).toEqual([]);
     });

@@ -58,7 +58,7 @@ export function tailCases(newHost: NewHost): void {
       await commits(host, 2);
       await host.forget();
       await host.pass(10);
-      host.head = { ...host.head, fence: Math.floor((await host.now()) * 1000) };
+      await host.startAfresh();
       await host.accept();
       expect(await usesSince(host, old)).toBe("book");
     });

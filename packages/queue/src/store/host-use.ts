@@ -1,0 +1,36 @@
+import { isPristine, viewBreaker } from "../book/breaker.ts";
+import type { LimitsRecord } from "../book/records.ts";
+import { DEFAULT_BREAKER } from "../host-policy.ts";
+import type { BreakerPolicy } from "../options.ts";
+import type { StoredHost } from "./stored-host.ts";
+
+function limitsOf(stored: StoredHost): LimitsRecord | undefined {
+  for (const record of stored.values("limits")) if (record.kind === "limits") return record;
+  return undefined;
+}
+
+/** Before the first commit with limits the defaults hold. */
+function breakerPolicyOf(stored: StoredHost): BreakerPolicy {
+  return limitsOf(stored)?.policy.breaker ?? DEFAULT_BREAKER;
+}
+
+/** Not closed: half open counts as open. */
+export function isBreakerOpen(stored: StoredHost, now: number): boolean {
+  return viewBreaker(stored.head.breaker, now, breakerPolicyOf(stored)).phase !== "closed";
+}
+
+/** The next release would be spaced from the last. */
+export function isSpaced(stored: StoredHost, now: number): boolean {
+  const smoothMs = limitsOf(stored)?.policy.smoothMs ?? 0;
+  return smoothMs > 0 && (stored.head.lastEndAt ?? 0) + smoothMs > now;
+}
+
+/** Nothing in it matters any more, and no commit has come for `idleMs`. */
+export function isLeftOver(stored: StoredHost, now: number, idleMs: number): boolean {
+  const { now: usedAt, breaker } = stored.head;
+  if (usedAt + idleMs > now || stored.inFlight(now) > 0 || stored.waiting(now) > 0) return false;
+  for (const record of stored.values("cooldown")) if (record.kind === "cooldown" && record.until > now) return false;
+  for (const record of stored.values("session")) if (record.kind === "session" && record.keepUntil > now) return false;
+  if (limitsOf(stored)?.live !== undefined || isSpaced(stored, now)) return false;
+  return isPristine(breaker, now, breakerPolicyOf(stored));
+}
