@@ -34,7 +34,8 @@ export async function startFleet(instances: number, fairQueue: FairQueueConfig):
   const stop = async () => {
     process.off("exit", kill);
     kill();
-    await Promise.all(children.map((child) => (child.exitCode === null ? once(child, "close") : undefined)));
+    const running = children.filter(({ exitCode }) => exitCode === null);
+    await Promise.all(running.map((child) => once(child, "close")));
     await database.stop();
     rmSync(folder, { recursive: true });
   };
