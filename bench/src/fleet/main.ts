@@ -101,7 +101,7 @@ async function measure({ dsn, urls }: Fleet, spread: Spread): Promise<Figures> {
   for (const client of clients) client.close();
   await finished;
   await watch.stop();
-  if (failure !== undefined) throw failure;
+  if (failure !== undefined) throw new Error("A client of the fleet failed.", { cause: failure });
   const holds = audit.holds.filter(({ grantedAt }) => grantedAt >= from && grantedAt < to);
   const byBucket = Array.from({ length: BUCKETS }, (_, n) => holds.filter(({ bucket }) => bucket === `b${n}`).length);
   const byInstance = urls.map((_, n) => granted.filter(({ at, instance }) => at >= from && instance === n).length);
