@@ -17,18 +17,19 @@ interface Answer {
 const ACQUIRE = "/api/v0/fairqueue/acquire";
 const RELEASE = "/api/v0/fairqueue/release";
 
+/** A server closes connections that were idle for 5 s; one that may be closing is not used again. */
+const IDLE_MS = 3_000;
+
 /** One caller with a connection to every instance. `next` says which one each call goes to. */
 export class FleetClient {
-  readonly #connections: readonly RawConnection[];
+  readonly #urls: readonly string[];
+  readonly #connections: { readonly connection: RawConnection; usedAt: number }[] = [];
   readonly #next: () => number;
+  #isClosed = false;
 
-  private constructor(connections: readonly RawConnection[], next: () => number) {
-    this.#connections = connections;
+  constructor(urls: readonly string[], next: () => number) {
+    this.#urls = urls;
     this.#next = next;
-  }
-
-  static async open(urls: readonly string[], next: () => number): Promise<FleetClient> {
-    return new FleetClient(await Promise.all(urls.map((url) => RawConnection.open(url))), next);
   }
 
   /** Asks until it is granted: a session that ended otherwise is begun anew. Undefined once `isOver`. */
@@ -53,10 +54,20 @@ export class FleetClient {
   }
 
   close(): void {
-    for (const connection of this.#connections) connection.close();
+    this.#isClosed = true;
+    for (const entry of this.#connections) entry?.connection.close();
   }
 
-  #post(instance: number, path: string, message: object): Promise<{ status: number; body: string }> {
-    return (this.#connections[instance] as RawConnection).post(path, message);
+  async #post(instance: number, path: string, message: object): Promise<{ status: number; body: string }> {
+    let entry = this.#connections[instance];
+    if (entry === undefined || performance.now() - entry.usedAt > IDLE_MS) {
+      entry?.connection.close();
+      entry = { connection: await RawConnection.open(this.#urls[instance] ?? ""), usedAt: 0 };
+      this.#connections[instance] = entry;
+      if (this.#isClosed) entry.connection.close();
+    }
+    const reply = await entry.connection.post(path, message);
+    entry.usedAt = performance.now();
+    return reply;
   }
 }

@@ -69,9 +69,7 @@ async function measure({ dsn, urls }: Fleet, spread: Spread): Promise<Figures> {
   const granted: { at: number; instance: number }[] = [];
   let to = Number.POSITIVE_INFINITY;
   const isOver = () => performance.now() >= to;
-  const clients = await Promise.all(
-    Array.from({ length: SESSIONS }, (_, n) => FleetClient.open(urls, chooser(spread, n, urls.length))),
-  );
+  const clients = Array.from({ length: SESSIONS }, (_, n) => new FleetClient(urls, chooser(spread, n, urls.length)));
   const running = clients.map(async (client, n) => {
     const bucket = `b${n % BUCKETS}`;
     while (!isOver()) {
@@ -85,7 +83,15 @@ async function measure({ dsn, urls }: Fleet, spread: Spread): Promise<Figures> {
       await client.release(slot.slotToken);
     }
   });
-  const finished = Promise.allSettled(running);
+  let failure: unknown;
+  const finished = Promise.all(
+    running.map((client) =>
+      client.catch((error: unknown) => {
+        // At the end connections are closed under calls that wait.
+        if (!isOver()) failure ??= error;
+      }),
+    ),
+  );
   await pause(values.short ? 2_000 : 2 * IDEAL_WAIT_MS);
   const from = performance.now();
   to = from + seconds * 1000;
@@ -95,6 +101,7 @@ async function measure({ dsn, urls }: Fleet, spread: Spread): Promise<Figures> {
   for (const client of clients) client.close();
   await finished;
   await watch.stop();
+  if (failure !== undefined) throw new Error("A client of the fleet failed.", { cause: failure });
   const holds = audit.holds.filter(({ grantedAt }) => grantedAt >= from && grantedAt < to);
   const byBucket = Array.from({ length: BUCKETS }, (_, n) => holds.filter(({ bucket }) => bucket === `b${n}`).length);
   const byInstance = urls.map((_, n) => granted.filter(({ at, instance }) => at >= from && instance === n).length);
