@@ -34,7 +34,7 @@ export async function startFleet(instances: number, fairQueue: FairQueueConfig):
   const stop = async () => {
     process.off("exit", kill);
     kill();
-    await Promise.all(children.map((child) => (child.exitCode === null ? once(child, "close") : undefined)));
+    await Promise.all(children.filter(({ exitCode }) => exitCode === null).map((child) => once(child, "close")));
     await database.stop();
     rmSync(folder, { recursive: true });
   };

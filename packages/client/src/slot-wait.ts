@@ -57,12 +57,12 @@ export async function waitForSlot(
   const { hostname, signal, waitMs, isNow, onPending, traceparent, waitUntil } = ask;
   const startedAt = Date.now();
   let endsAt = startedAt + waitMs;
-  const leftMs = () => endsAt - Date.now();
+  const leftMs = () => Math.max(0, endsAt - Date.now());
   // A pause to the end of the wait ends it: timers fire a little early, and another call would undercut a Retry-After.
   const pause = (ms: number) => {
-    const left = leftMs();
-    if (ms >= left) endsAt = 0;
-    return sleep(Math.max(0, Math.min(ms, left)), signal);
+    const pauseMs = Math.min(leftMs(), ms);
+    if (pauseMs < ms) endsAt = 0;
+    return sleep(pauseMs, signal);
   };
   let first = firstCall(ask);
   let queryToken: string | undefined;
@@ -92,7 +92,7 @@ export async function waitForSlot(
     const isPoll = queryToken && !isNow;
     const longestMs = isNow ? NOW_MS : isShort ? FIRST_PLACE_MS : perRequestTimeoutMs * HELD_PART;
     const heldMs = Math.ceil(Math.min(leftMs(), longestMs));
-    const timeoutMs = Math.min(perRequestTimeoutMs, leftMs() + (isPoll ? 1 : ANSWER_MS));
+    const timeoutMs = Math.min(leftMs() + (isPoll ? 1 : ANSWER_MS), perRequestTimeoutMs);
     // Quick answers are spaced so that the attempts last for the whole wait.
     const nextAt = Date.now() + maxWaitMs / maxAttempts;
     const body = isPoll ? { queryToken } : { ...first, waitMs: heldMs };
@@ -104,7 +104,7 @@ export async function waitForSlot(
       ({ queryToken, position } = reply);
       if (isNow && reply.blockedBy) throw gaveUp();
       quietly(() => onPending?.(reply));
-      if (!isShort || retryAfterMs) await pause(retryAfterMs ?? nextAt - Date.now());
+      if (!isShort || retryAfterMs) await pause(retryAfterMs ?? Math.max(0, nextAt - Date.now()));
       return undefined;
     }
     isOpen = false;
@@ -138,12 +138,12 @@ export async function waitForSlot(
     }
     if (!(error instanceof CallFailure)) throw error;
     // A poll that our own deadline cut short is no failure of a service that has answered so far.
-    if (leftMs() <= 0 && queryToken && !failure) return undefined;
+    if (!leftMs() && queryToken && !failure) return undefined;
     failure = error;
     failures++;
     const { retryAfterMs } = error;
     if (retryAfterMs) policy.answered();
-    else policy.failed(leftMs() > 0 ? failures : Infinity);
+    else policy.failed(leftMs() ? failures : Infinity);
     const pass = policy.pass(hostname);
     if (!pass) await pause(backoffMs(failures, retryAfterMs));
     return pass;
@@ -153,7 +153,7 @@ export async function waitForSlot(
     let end: Granted | Pass | undefined = policy.pass(hostname, perRequestTimeoutMs);
     while (!end) {
       signal?.throwIfAborted();
-      if (leftMs() <= 0 || failures >= maxAttempts) throw gaveUp();
+      if (!leftMs() || failures >= maxAttempts) throw gaveUp();
       end = await step().catch(failed);
     }
     return end;

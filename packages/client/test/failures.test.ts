@@ -10,7 +10,7 @@ const oneSlot = { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0 } };
 const faults: Record<string, Fault> = {
   reset: "reset",
   "black-holed": "black-hole",
-  "answered too late": { slowMs: 400 },
+  "answered too late": { slowMs: 1_500 },
   "lost on the way back": "lost-answer",
   "a gateway's 500": { status: 500 },
   "truncated JSON": "truncated",
@@ -19,7 +19,7 @@ const faults: Record<string, Fault> = {
 describe("a call that fails", () => {
   test.each(Object.entries(faults))("%s: repeated, granted once, and nothing is left", async (_, fault) => {
     const world = await startWorld(oneSlot);
-    const keeper = world.client({ perRequestTimeoutMs: 200 });
+    const keeper = world.client({ perRequestTimeoutMs: 1_000 });
     world.proxy.fault = () => (world.proxy.calls("acquire").length <= 2 ? fault : "none");
     const result = await keeper.run(host, () => "done");
     expect(result).toBe("done");
@@ -82,8 +82,9 @@ describe("a call that fails", () => {
   test("a busy service's Retry-After is kept, also by timers that fire early, and ends as an OverloadedError", async () => {
     const world = await startWorld();
     const { setTimeout } = globalThis;
-    vi.spyOn(globalThis, "setTimeout").mockImplementation(((fire: () => void, ms = 0) =>
-      setTimeout(fire, Math.max(0, ms - 10))) as typeof setTimeout);
+    vi.spyOn(globalThis, "setTimeout").mockImplementation((fire: () => void, ms = 0) =>
+      setTimeout(fire, Math.max(0, ms - 10)),
+    );
     world.proxy.fault = { status: 503, headers: { "retry-after": "1" } };
     const error = await world
       .client({ maxWaitMs: 1_500, onFailure: "open" })

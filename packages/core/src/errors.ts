@@ -125,20 +125,22 @@ export class CapacityMismatchError extends errorClass<
     `Semaphore ${shown(semaphore)} is in use with a capacity of ${capacity}, got ${requested}`,
 ) {}
 
-const STACK_LIMIT = "stackTraceLimit";
-
 /**
  * An error of a timer, with the stack of where the wait began, if that was recorded, else with none. Its own would show
  * the timer and not who waited, and taking it is four fifths of what a timeout costs (W4). `Reflect.set` because the
  * limit of a hardened host cannot be set; there the stack is taken.
  */
 export function withStackOf<E extends Error>(trace: Error | undefined, make: () => E): E {
-  const limit: unknown = Reflect.get(Error, STACK_LIMIT);
-  Reflect.set(Error, STACK_LIMIT, 0);
+  const { stackTraceLimit } = Error as { stackTraceLimit?: number };
+  limitStack(0);
   const error = make();
-  Reflect.set(Error, STACK_LIMIT, limit);
+  limitStack(stackTraceLimit);
   if (trace?.stack) error.stack = trace.stack.replace(/^.*/, () => String(error));
   return error;
+}
+
+function limitStack(limit: unknown): void {
+  Reflect.set(Error, "stackTraceLimit", limit);
 }
 
 /** The codes of `slotkeeper/effects`. */

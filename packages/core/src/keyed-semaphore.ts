@@ -24,8 +24,6 @@ export class KeyedSemaphore<K = string> extends KeyedSlots<K> {
   /** Growing serves waiters at once, shrinking evicts nobody. What is left out stays. */
   resize(limits: { maxPerKey?: number | undefined }): void {
     const { maxPerKey } = resolveOptions({ maxPerKey: this.perKey }, { maxPerKey: SLOTS }, limits);
-    this.perKey = maxPerKey;
-    this.all.resize(Infinity, this.policy);
-    this.eachGate((gate) => gate.resize(maxPerKey));
+    this.setLimits(Infinity, maxPerKey);
   }
 }

@@ -86,7 +86,7 @@ export abstract class KeyedSlots<K> {
   /** Slots held, of all keys: the sum of their widths. */
   get inUse(): number {
     let { inUse } = this.all;
-    if (!this.parent) this.eachGate((gate) => (inUse += gate.inUse));
+    if (!this.parent) this.#eachGate((gate) => (inUse += gate.inUse));
     return inUse;
   }
 
@@ -134,9 +134,16 @@ export abstract class KeyedSlots<K> {
   /** As `Semaphore.close`, for all keys, those to come included. */
   close(reason?: unknown): void {
     this.all.close(this.policy, reason);
-    this.eachGate((gate) => gate.serve());
+    this.#eachGate((gate) => gate.serve());
     this.#drop(Infinity);
     this.#sweepLater();
+  }
+
+  /** @internal */
+  protected setLimits(max: number, perKey: number): void {
+    this.perKey = perKey;
+    this.all.resize(max, this.policy);
+    this.#eachGate((gate) => gate.resize(perKey));
   }
 
   /** For `Gate`: nothing of it is held, and nobody waits. @internal */
@@ -157,8 +164,7 @@ export abstract class KeyedSlots<K> {
     return typeof gate === "object" ? gate : this.#open(key);
   }
 
-  /** @internal */
-  protected eachGate(visit: (gate: Gate) => void): void {
+  #eachGate(visit: (gate: Gate) => void): void {
     this.#gates.forEach((gate) => typeof gate === "object" && visit(gate));
   }
 

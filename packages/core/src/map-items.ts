@@ -7,7 +7,7 @@
  */
 import { abortSignal, boolean, callback, check, checkOptions, type Rules } from "./options.ts";
 import type { AcquireOptions, Policy } from "./policy.ts";
-import { runWithSlot } from "./run-with-slot.ts";
+import { abortOf, runWithSlot } from "./run-with-slot.ts";
 import type { HeldSlot, Slot } from "./slot.ts";
 
 /** Options of `map`. */
@@ -38,44 +38,35 @@ export async function mapItems<Item, T>(
   const errors: unknown[] = [];
   const running = new Set<Promise<unknown>>();
   const stop = new AbortController();
+  const stopped = { signal: stop.signal };
   let count = 0;
 
-  const readAll = async (fail: (reason: unknown) => void) => {
-    /** Whether to go on. */
-    const begin = async (item: Item): Promise<boolean> => {
-      const slot = stop.signal.aborted ? undefined : await semaphore.acquire({ signal: stop.signal });
-      if (!slot || stop.signal.aborted) return Boolean(slot?.release()) && false;
-      const index = count++;
-      const task: Promise<void> = runWithSlot(slot as HeldSlot, policy, () => fn(item, index)).then(
-        (value) => {
-          results[index] = value;
-          running.delete(task);
-        },
-        (reason) => {
-          running.delete(task);
-          fail(reason);
-        },
-      );
-      running.add(task);
-      return true;
+  const fail = (reason: unknown): unknown => (stopOnError ? stop.abort(reason) : errors.push(reason));
+  const begin = async (item: Item): Promise<void> => {
+    const slot = await semaphore.acquire(stopped);
+    const index = count++;
+    const work = async (): Promise<void> => {
+      results[index] = await fn(item, index);
     };
-    if (Symbol.asyncIterator in items) {
-      for await (const item of items) if (!(await begin(item))) break;
-    } else for (const item of items) if (!(await begin(item))) break;
+    const task: Promise<unknown> = runWithSlot(slot as HeldSlot, policy, work, stopped)
+      .catch(fail)
+      .then(() => running.delete(task));
+    running.add(task);
+  };
+  const readAll = async (): Promise<void> => {
+    if (Symbol.asyncIterator in items) for await (const item of items) await begin(item);
+    else for (const item of items) await begin(item);
     await Promise.all(running);
   };
 
-  await new Promise<void>((resolve, reject) => {
-    const end = (settle: () => void) => {
-      signal?.removeEventListener("abort", onAbort);
-      settle();
-      stop.abort();
-    };
-    const fail = (reason: unknown) => end(() => reject(reason));
-    const onAbort = () => fail(signal?.reason);
-    signal?.addEventListener("abort", onAbort);
-    readAll(stopOnError ? fail : (reason) => void errors.push(reason)).then(() => end(resolve), fail);
-  });
+  const onAbort = (): void => stop.abort(signal?.reason);
+  signal?.addEventListener("abort", onAbort);
+  try {
+    await Promise.race([abortOf(stopped), readAll()]);
+  } finally {
+    signal?.removeEventListener("abort", onAbort);
+    stop.abort();
+  }
   if (errors.length > 0) throw new AggregateError(errors, `${errors.length} of ${count} items failed`);
   return results;
 }

@@ -1,13 +1,18 @@
 /**
  * Named semaphores: who asks for one name gets the same slots. Instances look the name up each time, so that after a
  * drop an old instance and a new one share. A closed gate keeps its name until its last holder releases.
+ *
+ * I1  At any time a name has at most one gate: a gate leaves the map only when nothing of it is held (so nobody waits,
+ *     no timer runs for it and no grant is in flight: a hand-over counts as held from the moment of the release), in
+ *     one step with the check. So looking up and dropping can never split a name in two.
+ * I2  The idle list has those with nothing held, longest idle first, so a sweep looks at what it drops and one more.
  */
 import { type Clock, realClock } from "./clock.ts";
 import { CapacityMismatchError } from "./errors.ts";
 import { Gate } from "./gate.ts";
 import { GateContext } from "./gate-context.ts";
-import { GateMap } from "./gate-map.ts";
-import { clockRule, countFrom, numberFrom, objectWith, type Rules, resolveOptions } from "./options.ts";
+import { LinkedList } from "./linked-list.ts";
+import { check, clockRule, countFrom, numberFrom, objectWith, type Rules, resolveOptions } from "./options.ts";
 import { type SemaphoreStats, statsOf } from "./stats.ts";
 
 export interface RegistryOptions {
@@ -23,6 +28,9 @@ export interface RegistryStatsOptions {
   limit?: number | undefined;
 }
 
+const IDLE = numberFrom(0);
+const DEFAULTS = { idleMs: 60_000, clock: realClock };
+const RULES: Rules<RegistryOptions> = { idleMs: IDLE, clock: clockRule };
 const STATS: { names: readonly string[] | undefined; limit: number } = { names: undefined, limit: 100 };
 const STATS_RULES: Rules<RegistryStatsOptions> = { names: objectWith("includes"), limit: countFrom(0) };
 
@@ -35,15 +43,37 @@ const STATS_RULES: Rules<RegistryStatsOptions> = { names: objectWith("includes")
  * const db = new Semaphore(5, { name: "db", registry });
  * registry.stats(); // [{ name: "db", capacity: 5, inUse: …, … }]
  */
-export class SemaphoreRegistry extends GateMap {
+export class SemaphoreRegistry {
+  /** Names have nothing above them. @internal */
+  readonly parent = undefined;
+  readonly #gates = new Map<string, Gate>();
+  readonly #idle = new LinkedList<Gate>();
+  readonly #policy: typeof DEFAULTS;
+
   constructor(options: RegistryOptions = {}) {
-    super(resolveOptions({ idleMs: 60_000, clock: realClock }, { idleMs: numberFrom(0), clock: clockRule }, options));
+    this.#policy = resolveOptions(DEFAULTS, RULES as Rules<typeof DEFAULTS>, options);
+  }
+
+  /** How many names are kept, idle ones included. */
+  get size(): number {
+    return this.#gates.size;
+  }
+
+  /** Drops the names that have been idle for `idleMs` (default: that of the options); returns how many. */
+  sweep(idleMs: number = this.#policy.idleMs): number {
+    check("idleMs", IDLE, idleMs);
+    const { size } = this;
+    const sinceAt = this.#policy.clock.now() - idleMs;
+    for (let gate = this.#idle.first; gate && gate.idleSinceAt <= sinceAt; gate = this.#idle.first) {
+      this.#drop(gate);
+    }
+    return size - this.size;
   }
 
   /** The busiest first: by `names` those asked for, else those in use. */
   stats(options: RegistryStatsOptions = {}): SemaphoreStats[] {
     const { names, limit } = resolveOptions(STATS, STATS_RULES, options);
-    return [...this.gates.values()]
+    return [...this.#gates.values()]
       .filter(({ name, inUse }) => names?.includes(name as string) ?? inUse > 0)
       .map(statsOf)
       .sort((a, b) => b.percent - a.percent)
@@ -51,7 +81,7 @@ export class SemaphoreRegistry extends GateMap {
   }
 
   /** For `Semaphore`: the gate of that name, made or, if nothing is held, fitted to what is asked. @internal */
-  open(semaphore: string, requested: number, clock: Clock = this.policy.clock): Gate {
+  open(semaphore: string, requested: number, clock: Clock = this.#policy.clock): Gate {
     this.sweep();
     const made = new Gate(requested, new GateContext(clock), this, semaphore);
     const known = this.current(made);
@@ -66,7 +96,26 @@ export class SemaphoreRegistry extends GateMap {
 
   /** For `Semaphore`: the gate that has the name of this one now; this one again if none has. @internal */
   current(gate: Gate): Gate {
-    return this.gates.get(gate.name as string) ?? this.add(gate);
+    const name = gate.name as string;
+    const known = this.#gates.get(name);
+    if (known) return known;
+    this.#gates.set(name, gate);
+    this.becameIdle(gate);
+    return gate;
+  }
+
+  /** For `Gate`: nothing of it is held. A closed one is forgotten at once. @internal */
+  becameIdle(gate: Gate): void {
+    gate.idleSinceAt = this.#policy.clock.now();
+    this.#idle.add(gate);
+    if (gate.context.closed) this.#drop(gate);
+  }
+
+  #drop(gate: Gate): void {
+    const name = gate.name as string;
+    this.#idle.remove(gate);
+    // A closed gate may have a successor by now.
+    if (this.#gates.get(name) === gate) this.#gates.delete(name);
   }
 }
 

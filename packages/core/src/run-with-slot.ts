@@ -34,7 +34,7 @@ async function runLater<T>(
   try {
     // The hand-off may have come before the abort, the turn of this task after it.
     options?.signal?.throwIfAborted();
-    value = await (abortOnExpiry ? Promise.race([expiryOf(slot), work(slot)]) : work(slot));
+    value = await (abortOnExpiry ? Promise.race([abortOf(slot), work(slot)]) : work(slot));
   } catch (error) {
     slot.release();
     throw error;
@@ -53,7 +53,7 @@ function start<T>(
   let result: Promise<Awaited<T>>;
   try {
     options?.signal?.throwIfAborted();
-    result = Promise.resolve(abortOnExpiry ? Promise.race([expiryOf(slot), work(slot)]) : work(slot));
+    result = Promise.resolve(abortOnExpiry ? Promise.race([abortOf(slot), work(slot)]) : work(slot));
   } catch (error) {
     result = Promise.reject(error);
   }
@@ -69,8 +69,8 @@ function start<T>(
   );
 }
 
-/** Rejects as soon as the slot expires; what becomes of the work after that is nobody's concern. */
-function expiryOf({ signal }: Slot): Promise<never> {
+/** Rejects as soon as the signal aborts: a slot's own when it expires. The result of the work is then ignored. */
+export function abortOf({ signal }: Pick<Slot, "signal">): Promise<never> {
   // It may have come already.
   signal.throwIfAborted();
   return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));

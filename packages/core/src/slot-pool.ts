@@ -64,9 +64,7 @@ export class SlotPool<K = string> extends KeyedSlots<K> {
   resize(limits: SlotPoolLimits): void {
     const now = { max: this.all.capacity, maxPerKey: this.perKey };
     const { max, maxPerKey } = resolveOptions(now, LIMIT_RULES, limits);
-    this.perKey = maxPerKey || Infinity;
-    this.all.resize(max || Infinity, this.policy);
-    this.eachGate((gate) => gate.resize(this.perKey));
+    this.setLimits(max || Infinity, maxPerKey || Infinity);
   }
 
   /** The first stage: the gate of all, if there is no key or no limit for it. @internal */

@@ -285,14 +285,15 @@ BEGIN
   RETURN a;
 END $$;
 
--- Gives a slot to a direct caller. Leases that are over go with the same change set. Returns the token.
+-- Gives a slot to a direct caller. Leases that are over go with the same change set. The fence is as in grantLease of
+-- packages/queue: at least the time in microseconds, which a failover does not take back. Returns the token.
 CREATE FUNCTION slotkeeper_grant_direct(
   h slotkeeper_host, t slotkeeper_try, v slotkeeper_view, p_is_probe boolean, p_sets_slots boolean
 ) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
   v_token text := 'slot_' || h.host || '.' || slotkeeper_random();
-  v_fence bigint := h.fence + 1;
+  v_fence bigint := greatest(h.fence + 1, floor(h.last_now * 1000)::bigint);
   v_head jsonb := jsonb_build_object('fence', v_fence);
 BEGIN
   -- Where no instance has set limits, the latest direct caller's are shown.

@@ -441,7 +441,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_forget_rows(p_schema integer)
 CREATE OR REPLACE FUNCTION slotkeeper_grant_direct(h slotkeeper_host, t slotkeeper_try, v slotkeeper_view, p_is_probe boolean, p_sets_slots boolean)
  RETURNS text
  LANGUAGE plpgsql
--- text: md5 aabc3c8f2291684ea2bfa1ccdbbb4a9d
+-- text: md5 238cfc3410f225b24d33d1ffd6aab8bb
 
 CREATE OR REPLACE FUNCTION slotkeeper_head(h slotkeeper_host)
  RETURNS jsonb

@@ -30,11 +30,11 @@ export class Bench {
   isDeaf = false;
   #ids = 0;
 
-  constructor(config: FairQueueConfig = {}, shared?: Bench) {
+  constructor(config: FairQueueConfig = {}, shared?: Bench, isShared = false) {
     const random = new Random(1);
     const name = shared === undefined ? "one" : "two";
     this.clock = shared?.clock ?? new VirtualClock();
-    this.memory = shared?.memory ?? new MemoryStore({ clock: this.clock });
+    this.memory = shared?.memory ?? new MemoryStore({ clock: this.clock, isShared });
     this.queue = new FairQueue({
       store: this.#recorded(),
       clock: this.clock,

@@ -109,3 +109,45 @@ describe("a contended grant", () => {
     },
   );
 });
+
+describe("two instances that wait at one host", () => {
+  test("hear of each other's commits, so that the next commit of either is not refused", async () => {
+    const one = new Bench(ONE_SLOT);
+    const two = new Bench(ONE_SLOT, one);
+    await one.take("z");
+    await two.want("a");
+    await one.want("b");
+    await one.want("c");
+    two.calls.length = 0;
+    await two.want("d");
+    expect(counted(two.calls)).toEqual({ commit: 1 });
+  });
+
+  test("commit arrivals that no slot is free for together, 20 ms after the first at the latest", async () => {
+    const one = new Bench(ONE_SLOT, undefined, true);
+    const two = new Bench(ONE_SLOT, one);
+    await one.take("z");
+    await two.want("a");
+    await one.want("b");
+    one.calls.length = 0;
+    const asked = [one.ask("c", { waitMs: 100 }), one.ask("d", { waitMs: 100 })];
+    await one.clock.run(19);
+    expect(one.calls).toEqual([]);
+    await one.clock.run(1);
+    expect(counted(one.calls)).toEqual({ commit: 1 });
+    await one.clock.run(100);
+    expect(await Promise.all(asked)).toMatchObject([{ result: "pending" }, { result: "pending" }]);
+  });
+
+  test("commit an arrival at once with a release, which hands the slot over", async () => {
+    const one = new Bench(ONE_SLOT, undefined, true);
+    const two = new Bench(ONE_SLOT, one);
+    const token = await one.take("z");
+    await two.want("a");
+    await one.want("b");
+    one.calls.length = 0;
+    void one.ask("c", { waitMs: 100 });
+    await one.release(token);
+    expect(counted(one.calls)).toEqual({ commit: 1 });
+  });
+});

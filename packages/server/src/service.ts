@@ -6,7 +6,7 @@ import { secretsOf } from "./config/print-config.ts";
 import { CONTROL_TIMES, ConfigSource, type ControlTimes } from "./control-plane/config-source.ts";
 import { ControlPlane } from "./control-plane/control-plane.ts";
 import { ControllerError } from "./control-plane/controller-error.ts";
-import type { PushContext } from "./control-plane/metrics-push.ts";
+import { pushContextOf } from "./control-plane/push-context.ts";
 import { endOfTurn } from "./end-of-turn.ts";
 import { explainStart } from "./explain-start.ts";
 import { DashboardFiles } from "./http/dashboard/dashboard-files.ts";
@@ -16,9 +16,9 @@ import { HttpServer } from "./http/http-server.ts";
 import { Refusals } from "./http/refusals.ts";
 import { RequestLog } from "./http/request-log.ts";
 import type { Flushed, Live, ServiceContext } from "./http/service-context.ts";
+import { aboutOf } from "./live/about.ts";
 import { flush } from "./live/flush.ts";
 import { HostSettings } from "./live/host-settings.ts";
-import { limitsHash } from "./live/limits-hash.ts";
 import { Presence } from "./live/presence.ts";
 import { Telemetry } from "./live/telemetry.ts";
 import { logEvent } from "./log/log-events.ts";
@@ -153,7 +153,7 @@ export class Service {
       newSessionId,
       newSecret,
       instance: this.#instance,
-      about: () => this.#about(),
+      about: () => aboutOf(this.#live.config, this.#url, this.#held.size, this.#queue),
       config: settings.fairQueue,
       observe: (event) => {
         this.#telemetry.observe(event);
@@ -161,12 +161,16 @@ export class Service {
       },
       soon: endOfTurn(),
     });
-    this.#presence = new Presence({ ...shared, reader: this.#telemetry.reader, about: () => this.#about() });
+    this.#presence = new Presence({
+      ...shared,
+      reader: this.#telemetry.reader,
+      about: () => aboutOf(this.#live.config, this.#url, this.#held.size, this.#queue),
+    });
     this.#control = new ControlPlane({
       ...shared,
       source: parts.source,
       times: parts.times,
-      context: () => this.#pushContext(),
+      context: () => pushContextOf(this.#live.config, this.#reportedInstance, this.#queue, this.#telemetry.reader),
       refresh: () => this.refresh(),
       onFailure: () => this.#telemetry.instruments.controllerFailures++,
     });
@@ -323,42 +327,6 @@ export class Service {
       isOnFallback: () => this.#source.isOnFallback,
       refresh: () => this.refresh(),
       flush: (): Promise<Flushed> => flush(this.#queue, this.#control),
-    };
-  }
-
-  #about() {
-    const { config } = this.#live;
-    const { instanceId } = config.settings.identity;
-    return {
-      ...(instanceId === undefined ? {} : { instanceId }),
-      address: this.#url,
-      version: VERSION,
-      configVersion: config.version,
-      configHash: limitsHash(config.settings.fairQueue),
-      upMs: Math.round(performance.now()),
-      heldPolls: this.#held.size,
-      sessions: this.#queue.overview().sessions.pending,
-    };
-  }
-
-  async #pushContext(): Promise<PushContext | undefined> {
-    const { settings, version: configVersion } = this.#live.config;
-    const { controller: address, identity } = settings;
-    if (address === undefined) return undefined;
-    // A store that does not answer is no reason to keep the counts back.
-    const smoothHosts = await this.#telemetry.reader.totals().then(
-      ({ spaced }) => spaced,
-      () => 0,
-    );
-    const overview = this.#queue.overview();
-    return {
-      address,
-      identity,
-      instance: this.#reportedInstance,
-      version: VERSION,
-      configVersion,
-      overview,
-      smoothHosts,
     };
   }
 }

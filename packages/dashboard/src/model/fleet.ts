@@ -9,8 +9,7 @@ export interface Totals {
   readonly instance: string;
   readonly inFlight: number;
   readonly limit: number;
-  /** Waiting at the instance that answers. */
-  readonly pending: number;
+  readonly waiting: number;
   /** Sessions since the start of the instance. */
   readonly created: number;
 }
@@ -44,7 +43,8 @@ export function applyLive(live: LiveState): void {
     instance,
     inFlight: slots.inFlight,
     limit: slots.limit,
-    pending: sessions["pending"] ?? 0,
+    // The instance knows its newest sessions before the store does.
+    waiting: Math.max(slots.waiting, sessions["pending"] ?? 0),
     created: counts["session_created"] ?? 0,
   };
   if (live.hosts.length === 0) return;

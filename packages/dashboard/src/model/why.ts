@@ -1,5 +1,6 @@
-import { count, duration, nameOfBucket, plural, seconds } from "../format.ts";
+import { count, nameOfBucket, plural, seconds } from "../format.ts";
 import { breakerCause, breakerLeft } from "./breaker.ts";
+import { forecastWords } from "./forecast.ts";
 import type { HostState, SessionState, SlotState } from "./host-watch.ts";
 
 /** Why a session waits, in words for the person on call. */
@@ -21,10 +22,8 @@ interface Seen {
 }
 
 export function whyWaits(session: SessionState, { host, sinceMs, pace }: Seen): Why {
-  const { isAwake } = session;
-  const { cause, more, holders } = isAwake ? blocked(session, host, sinceMs) : asleep(host);
-  const forecast = isAwake ? forecastOf(session, pace) : "None while its client is away.";
-  return { cause, more, holders: longestFirst(holders), forecast };
+  const { cause, more, holders } = session.isAwake ? blocked(session, host, sinceMs) : asleep(host);
+  return { cause, more, holders: longestFirst(holders), forecast: forecastWords(session, host, pace) };
 }
 
 type Blocked = Pick<Why, "cause" | "more" | "holders">;
@@ -86,12 +85,6 @@ function brokenHost(host: HostState, sinceMs: number): Blocked {
         : "One trial request at a time is let through. A success lets everyone through again.",
     holders: slots.filter(({ isProbe }) => isProbe),
   };
-}
-
-function forecastOf({ estimatedWaitMs, position }: SessionState, pace: number): string {
-  const ms = estimatedWaitMs ?? (pace > 0 ? (position / pace) * 1000 : undefined);
-  if (ms === undefined) return "No forecast: nothing was granted here lately.";
-  return `About ${duration(ms)} until its turn, at the pace of recent grants.`;
 }
 
 function longestFirst(slots: readonly SlotState[]): SlotState[] {

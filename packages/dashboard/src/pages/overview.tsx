@@ -29,7 +29,7 @@ function Numbers({ known, past }: { known: Totals; past: ServiceHistory }) {
     <>
       <div class="tiles tiles-five">
         <SlotsTile inFlight={known.inFlight} limit={known.limit} past={past} note={plural(hosts.value.size, "host")} />
-        <WaitingTile waiting={known.pending} past={past} note="at this instance" />
+        <WaitingTile waiting={known.waiting} past={past} note="in the whole fleet" />
         <GrantsTile past={past} />
         <WaitsTile past={past} />
         <RejectedTile past={past} />

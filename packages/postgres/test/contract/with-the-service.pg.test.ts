@@ -73,11 +73,23 @@ describe("direct callers and the service share one state", () => {
     const { tail } = await store.read(host.host, base);
     const commits = tail.kind === "changes" ? tail.commits : [];
     const lease = { kind: "lease", key: token, bucket: "b1", instance: "", isReleased: false, isProbe: false };
+    const fence = Math.max(host.head.fence + 1, Math.floor((await host.now()) * 1000));
     expect(commits).toMatchObject([
-      { head: { fence: host.head.fence + 1 }, puts: [{ ...lease, fence: host.head.fence + 1 }], dels: [] },
+      { head: { fence }, puts: [{ ...lease, fence }], dels: [] },
       { puts: [], dels: [["lease", token]] },
     ]);
     expect(commits[1]?.head?.now).toBe(await host.now());
+  });
+
+  it("a direct caller's fence is above all before it, and at least the time in microseconds", async () => {
+    await host.accept();
+    await clock.advance(1_000);
+    const time = Math.floor((await host.now()) * 1000);
+    const leaseWith = async (token: string) => (await catchUp()).find(({ key }) => key === token);
+    expect(await leaseWith(await caller.acquire("", "b1", direct))).toMatchObject({ fence: time });
+    const fence = time + 5_000_000;
+    await host.accept({ head: { fence } });
+    expect(await leaseWith(await caller.acquire("", "b2", direct))).toMatchObject({ fence: fence + 1 });
   });
 
   it("P2: the service's count includes direct callers' leases", async () => {

@@ -103,9 +103,9 @@ export class Heartbeat implements Due {
     return [...this.#hosts.values()].filter(({ hasPending }) => hasPending);
   }
 
-  /** Waiters of instances that are gone. */
+  /** Waiters of instances that are gone, at every host that is cached here. */
   #bury(): void {
-    for (const host of this.#waiting()) {
+    for (const host of this.#hosts.values()) {
       for (const instance of host.book.index.instances) {
         if (instance !== this.#engine.instance && !this.#seenAt.has(instance)) host.send({ kind: "dead", instance });
       }

@@ -1,6 +1,7 @@
 import type { SessionClaims } from "@slotkeeper/protocol";
 import type { CapacityMismatchError } from "slotkeeper";
 import type { Agenda, Due } from "../agenda.ts";
+import type { SessionRecord } from "../book/records.ts";
 import { FirstNews } from "./first-news.ts";
 import type { Host } from "./host.ts";
 import type { Poll } from "./poll.ts";
@@ -178,4 +179,12 @@ export interface SessionInit {
   readonly requestKey: string | undefined;
   readonly isAdopted: boolean;
   readonly now: number;
+}
+
+export type Ended = Pick<SessionRecord, "end" | "code" | "retryAt">;
+
+/** A stored end as its client is told it. */
+export function endState({ end, code = 0, retryAt = 0 }: Ended): SessionState {
+  if (end === "throttled") return { kind: "throttled", code, retryAt };
+  return { kind: "timeout", reason: end === "timeout" ? "deadline" : end };
 }

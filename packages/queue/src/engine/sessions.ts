@@ -1,6 +1,6 @@
 import type { CancelResult, PollAnswer } from "@slotkeeper/protocol";
 import { CapacityMismatchError } from "slotkeeper";
-import type { LeaseRecord, SessionRecord } from "../book/records.ts";
+import type { LeaseRecord } from "../book/records.ts";
 import { standingOf } from "../book/standing.ts";
 import type { Input, Outcome } from "../inputs.ts";
 import { answerOf } from "./answers.ts";
@@ -8,7 +8,7 @@ import type { EngineContext } from "./context.ts";
 import { DrainMeter } from "./drain-meter.ts";
 import type { Host, HostListener } from "./host.ts";
 import { type CallSignal, Poll } from "./poll.ts";
-import { PENDING, Session, type SessionInit, type SessionState } from "./session.ts";
+import { type Ended, endState, PENDING, Session, type SessionInit, type SessionState } from "./session.ts";
 import { SessionEvents } from "./session-events.ts";
 import { SessionRegister } from "./session-register.ts";
 
@@ -370,12 +370,4 @@ export class Sessions implements HostListener {
     this.register.drop(session);
     session.host.forget();
   }
-}
-
-type Ended = Pick<SessionRecord, "end" | "code" | "retryAt">;
-
-/** A stored end as its client is told it. */
-function endState({ end, code = 0, retryAt = 0 }: Ended): SessionState {
-  if (end === "throttled") return { kind: "throttled", code, retryAt };
-  return { kind: "timeout", reason: end === "timeout" ? "deadline" : end };
 }

@@ -17,9 +17,6 @@ function unusedKeys({ rpc, fairQueue, backend }: ServiceConfig): string[] {
       `\`${path}\` has no effect: the SQL functions are found by \`backend.postgres.schema\` alone. Remove it.`,
     );
   }
-  if (backend?.postgres?.listenDsn !== undefined) {
-    warnings.push("`backend.postgres.listenDsn` has no effect: this version does not listen, it polls. Remove it.");
-  }
   return warnings;
 }
 

@@ -39,7 +39,14 @@ export interface ListenAddress {
 
 export type Backend =
   | { readonly mode: "memory"; readonly journal: string | undefined }
-  | { readonly mode: "postgres"; readonly dsn: string; readonly schema: string; readonly poolSize: number }
+  | {
+      readonly mode: "postgres";
+      readonly dsn: string;
+      readonly schema: string;
+      readonly poolSize: number;
+      /** A direct address for notifications, where `dsn` is a transaction pooler. */
+      readonly listenDsn: string | undefined;
+    }
   | { readonly mode: "postgrest" };
 
 export interface ControllerAddress {
@@ -128,5 +135,6 @@ function backendOf(config: ServiceConfig): Backend {
   if (mode === "memory") return { mode, journal: memory?.journal };
   if (mode === "postgrest") return { mode };
   // The dsn was checked to be there: the rules of the configuration say so for this mode.
-  return { mode, dsn: postgres?.dsn ?? "", schema: postgres?.schema ?? "public", poolSize: postgres?.poolSize ?? 10 };
+  const { dsn = "", schema = "public", poolSize = 10, listenDsn } = postgres ?? {};
+  return { mode, dsn, schema, poolSize, listenDsn };
 }

@@ -6,8 +6,8 @@ const MOST_UNREAD_BYTES = 1024 * 1024;
 /**
  * Where log lines go: a stream that may fail or stand still at any time.
  *
- * S1 a line that cannot be written is lost and counted; the service goes on. S2 what waits for a reader that does not
- * read is bounded. S3 once lines go through again, one says how many did not.
+ * LS1 a line that cannot be written is lost and counted; the service goes on. LS2 what waits for a reader that does not
+ * read is bounded. LS3 once lines go through again, one says how many did not.
  */
 export class LogSink {
   readonly #stream: Writable;

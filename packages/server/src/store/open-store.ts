@@ -51,8 +51,9 @@ async function openJournal(path: string, clock: Clock, log: Logger, graceMs: num
   return { store, description, tokenKeys, isReady: () => health().isWritable, close };
 }
 
-async function openPostgres({ dsn, schema, poolSize }: Backend & { mode: "postgres" }): Promise<OpenStore> {
-  const store = await PostgresStore.open({ dsn, schema, poolSize });
+async function openPostgres(backend: Backend & { mode: "postgres" }): Promise<OpenStore> {
+  const { dsn, schema, poolSize, listenDsn } = backend;
+  const store = await PostgresStore.open({ dsn, schema, poolSize, listenDsn });
   try {
     const tokenKeys = await store.tokenKeys(newTokenKey());
     const description = `PostgreSQL, schema ${JSON.stringify(schema)}`;

@@ -13,7 +13,7 @@ import {
   snapshotOf,
 } from "@slotkeeper/queue";
 
-export const HOST = "host.example";
+const HOST = "host.example";
 
 /** What the processes of the crash test enforce. */
 export const LIMITS = { maxSlotPerHost: 8, maxSlotPerIp: 2, maxWaitersPerHost: 0, zombieTimeoutSeconds: 600 };

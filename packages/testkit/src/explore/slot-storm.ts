@@ -3,12 +3,12 @@
  * and releases, round after round, while the seed decides who runs when, down to single promise reactions.
  *
  * What must hold in every interleaving (checked by the program itself, which fails with what it saw):
- * S1  Never more slots out than the limit, in all or per key.
- * S2  Waiters of one key are served in the order of arrival.
- * S3  Every acquire ends: a lost wake-up leaves the simulation stuck, which is a `DeadlockError`.
- * S4  A user who was aborted or timed out holds nothing, and costs nobody a slot.
- * S5  A slot releases once: the second `release` says false and frees nobody's slot.
- * S6  At the end nothing is held and nobody waits.
+ * ST1  Never more slots out than the limit, in all or per key.
+ * ST2  Waiters of one key are served in the order of arrival.
+ * ST3  Every acquire ends: a lost wake-up leaves the simulation stuck, which is a `DeadlockError`.
+ * ST4  A user who was aborted or timed out holds nothing, and costs nobody a slot.
+ * ST5  A slot releases once: the second `release` says false and frees nobody's slot.
+ * ST6  At the end nothing is held and nobody waits.
  */
 import { AcquireTimeoutError, type Clock, type Slot } from "slotkeeper";
 import { delay, fromPromise, gather, log, type Program, spawn, type Task, tryCatch } from "slotkeeper/effects";
@@ -54,8 +54,8 @@ function* useSlots(watch: Watch, key: string, actions: readonly Action[]): Progr
     yield* log(`${action} granted, ${watch.inside} inside`);
     yield* delay(watch.nextHoldMs());
     watch.leave(key);
-    if (!slot.release()) throw new Violation("The first release said false (S5)");
-    if (slot.release()) throw new Violation("The second release said true (S5)");
+    if (!slot.release()) throw new Violation("The first release said false (ST5)");
+    if (slot.release()) throw new Violation("The second release said true (ST5)");
   }
 }
 
@@ -108,9 +108,9 @@ class Watch {
     this.#insideOf.set(key, ofKey);
     this.inside++;
     const { limit, limitPerKey, inUse } = this.source;
-    if (this.inside > limit) throw new Violation(`${this.inside} inside, the limit is ${limit} (S1)`);
-    if (ofKey > limitPerKey) throw new Violation(`${ofKey} of "${key}" inside, the limit is ${limitPerKey} (S1)`);
-    if (inUse < this.inside) throw new Violation(`${this.inside} inside, but ${inUse} in use (S1)`);
+    if (this.inside > limit) throw new Violation(`${this.inside} inside, the limit is ${limit} (ST1)`);
+    if (ofKey > limitPerKey) throw new Violation(`${ofKey} of "${key}" inside, the limit is ${limitPerKey} (ST1)`);
+    if (inUse < this.inside) throw new Violation(`${this.inside} inside, but ${inUse} in use (ST1)`);
   }
 
   /** 0, 1, 2, 0, …: some holds outlast a timeout, some do not. */
@@ -143,8 +143,8 @@ class Watch {
   }
 
   checkEmpty(): void {
-    if (this.#outOfTurn !== undefined) throw new Violation(`${this.#outOfTurn} (S2)`);
+    if (this.#outOfTurn !== undefined) throw new Violation(`${this.#outOfTurn} (ST2)`);
     const { inUse, waiting } = this.source;
-    if (inUse !== 0 || waiting !== 0) throw new Violation(`At the end ${inUse} in use, ${waiting} waiting (S6)`);
+    if (inUse !== 0 || waiting !== 0) throw new Violation(`At the end ${inUse} in use, ${waiting} waiting (ST6)`);
   }
 }

@@ -10,7 +10,7 @@ export interface StoreUnderTest {
   /** Ends the process and starts it again. Absent: nothing is kept. */
   restart?(): Promise<HostStore>;
   /** What a restart changes on purpose in a record. Absent: nothing. */
-  afterRestart?(record: BookRecord): BookRecord;
+  readonly afterRestart?: (record: BookRecord) => BookRecord;
   close(): Promise<void>;
 }
 

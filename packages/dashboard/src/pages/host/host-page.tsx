@@ -52,7 +52,7 @@ function KnownHost({ watch, view, host }: { watch: HostWatch; view: HostView; ho
       ) : (
         <div class="tiles tiles-four">
           <SlotsTile inFlight={host.inFlight} limit={host.limit ?? 0} past={past} note="in the whole fleet" />
-          <WaitingTile waiting={waitingAt(host)} past={past} note="chart: at this instance" />
+          <WaitingTile waiting={waitingAt(host)} past={past} note="in the whole fleet" />
           <GrantsTile past={past} />
           <WaitsTile past={past} />
         </div>

@@ -1,4 +1,5 @@
 import { count, duration } from "../../format.ts";
+import { forecastMs } from "../../model/forecast.ts";
 import type { HostState, HostView, HostWatch, SessionState } from "../../model/host-watch.ts";
 import { Headings } from "../../ui/headings.tsx";
 import { BucketName } from "../../ui/name.tsx";
@@ -54,6 +55,7 @@ export function Queue({ watch, view, host, chosen, onChoose }: QueueProps) {
           row={(index) => (
             <Cells
               index={index}
+              host={host}
               session={sessions[index - view.from]}
               at={view.at}
               chosen={chosen}
@@ -68,6 +70,7 @@ export function Queue({ watch, view, host, chosen, onChoose }: QueueProps) {
 
 interface CellsProps {
   readonly index: number;
+  readonly host: HostState;
   /** Undefined: it is on its way. */
   readonly session: SessionState | undefined;
   readonly at: number;
@@ -75,7 +78,7 @@ interface CellsProps {
   readonly onChoose: (session: string) => void;
 }
 
-function Cells({ index, session, at, chosen, onChoose }: CellsProps) {
+function Cells({ index, host, session, at, chosen, onChoose }: CellsProps) {
   if (session === undefined) {
     return (
       <div role="cell" class="quiet">
@@ -83,7 +86,8 @@ function Cells({ index, session, at, chosen, onChoose }: CellsProps) {
       </div>
     );
   }
-  const { position, bucket, arrivedAt, estimatedWaitMs, blockedBy = "", isAwake } = session;
+  const { position, bucket, arrivedAt, blockedBy = "", isAwake } = session;
+  const forecast = forecastMs(session, host);
   return (
     <>
       <div role="cell" class="cell-position">
@@ -104,7 +108,7 @@ function Cells({ index, session, at, chosen, onChoose }: CellsProps) {
         {duration(Math.max(0, at - arrivedAt))}
       </div>
       <div role="cell" class="cell-number cell-extra">
-        {estimatedWaitMs === undefined || !isAwake ? "–" : duration(estimatedWaitMs)}
+        {forecast === undefined ? "–" : duration(forecast)}
       </div>
       <div role="cell" class="cell-blocked">
         {isAwake ? (BLOCKED[blockedBy] ?? "next") : "client is away"}

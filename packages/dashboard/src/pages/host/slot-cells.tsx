@@ -88,7 +88,7 @@ function Cell({ number, slot, leaseMs, onRevoke }: CellProps) {
 
 function Revoke({ slot, refresh, close }: { slot: SlotState; refresh: () => void; close: () => void }) {
   const revoke = async () => {
-    await act("DELETE", `/slots/${encodeURIComponent(String(slot.slot))}`);
+    await act("DELETE", `/slots/${encodeURIComponent(slot.slot)}`);
     refresh();
   };
   return (

@@ -1,0 +1,33 @@
+import { duration } from "../format.ts";
+import type { HostState, SessionState } from "./host-watch.ts";
+
+/** A shorter pause says nothing about the pace. */
+const PAUSE_MS = 5_000;
+
+/** When the session gets its slot, by the service's reckoning; undefined: it has none, or the grants have stopped since. */
+export function forecastMs(session: SessionState, host: HostState): number | undefined {
+  const { estimatedWaitMs, isAwake } = session;
+  return isAwake && pausedMs(session, host) === undefined ? estimatedWaitMs : undefined;
+}
+
+/** `pace`: grants of this host per second lately, for when the service has no forecast. */
+export function forecastWords(session: SessionState, host: HostState, pace: number): string {
+  const { estimatedWaitMs, position, isAwake } = session;
+  if (!isAwake) return "None while its client is away.";
+  const ms = estimatedWaitMs ?? (pace > 0 ? (position / pace) * 1000 : undefined);
+  if (ms === undefined) return "None: no slot was granted here in the last minute.";
+  const pause = pausedMs(session, host);
+  if (pause !== undefined) return `None: no slot was granted here for ${duration(pause)}.`;
+  return `About ${duration(ms)} until its turn, at the pace of recent grants.`;
+}
+
+/**
+ * How long ago the last grant was, where that is longer than the whole wait the service expects: the service goes by the
+ * time between past grants, and holders with long work, or a burst of grants while slots were free, make that too short.
+ */
+function pausedMs({ estimatedWaitMs }: SessionState, { slots }: HostState): number | undefined {
+  const held = slots.flatMap(({ heldMs }) => heldMs ?? []);
+  if (estimatedWaitMs === undefined || held.length === 0 || held.length < slots.length) return undefined;
+  const since = Math.min(...held);
+  return since > Math.max(PAUSE_MS, estimatedWaitMs) ? since : undefined;
+}

@@ -1,0 +1,23 @@
+import type { FairQueue } from "@slotkeeper/queue";
+import type { LoadedConfig } from "../config/load-config.ts";
+import type { StoreReader } from "../live/store-reader.ts";
+import { VERSION } from "../version.ts";
+import type { PushContext } from "./metrics-push.ts";
+
+/** What a push to the controller says of this instance. Undefined: no controller is configured. */
+export async function pushContextOf(
+  { settings, version: configVersion }: LoadedConfig,
+  instance: string,
+  queue: FairQueue,
+  reader: StoreReader,
+): Promise<PushContext | undefined> {
+  const { controller: address, identity } = settings;
+  if (address === undefined) return undefined;
+  // A store that does not answer is no reason to keep the counts back.
+  const smoothHosts = await reader.totals().then(
+    ({ spaced }) => spaced,
+    () => 0,
+  );
+  const overview = queue.overview();
+  return { address, identity, instance, version: VERSION, configVersion, overview, smoothHosts };
+}
