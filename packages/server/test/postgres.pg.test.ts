@@ -174,7 +174,8 @@ test("what an operator does at one instance holds at all: limits, breaker, revok
   const state = await stateOf(two);
   expect(state).toMatchObject({ limit: 2, inFlight: 2, limits: { maxSlotPerHost: { value: 2, origin: "live" } } });
 
-  expect((await two.request("DELETE", `/api/v0/slots/${slot.fence}`)).status).toBe(204);
+  const id = state?.slots.find(({ slot: name }) => name.endsWith(`.${slot.fence}`))?.slot;
+  expect((await two.request("DELETE", `/api/v0/slots/${id}`)).status).toBe(204);
   expect((await one.call("renew", { slotToken: slot.slotToken })).status).toBe(410);
 
   expect((await post(`${at}/breaker`, { state: "open" })).status).toBe(204);

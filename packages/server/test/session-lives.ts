@@ -21,7 +21,7 @@ export type Standings = Map<string, Standing>;
 /**
  * Replays the log of a life, which must be at debug: every session that is created ends once, before it is created again.
  * A session is created where its first call came. Elsewhere and later it is adopted: it may end there if it has not ended
- * before, and otherwise only repeats what it had.
+ * before, and otherwise only repeats what it had, until it has moved on.
  * A slot that was delivered may still be cancelled by its owner, which counts as cancelled and ends nothing a second time.
  */
 export function accountOf({ logged, service }: Fixture, standings: Standings = new Map()): LifeAccount {
@@ -38,7 +38,7 @@ export function accountOf({ logged, service }: Fixture, standings: Standings = n
       if (isAdopted !== true) told.session_created++;
       if (isAdopted !== true) standings.set(session, "open");
       else if (standing !== "granted" && standing !== "over") standings.set(session, "adopted");
-    } else if (ENDS.has(msg)) {
+    } else if (ENDS.has(msg) && (msg !== "moved" || isPending(standing))) {
       if (msg in told) told[msg as keyof typeof told]++;
       if (standing === "open") ended++;
       else if (standing !== "adopted" && (standing !== "granted" || msg !== "canceled"))

@@ -6,7 +6,7 @@ export function configWarnings(config: ServiceConfig): string[] {
   return [...unusedKeys(config), ...shortKeys(config)];
 }
 
-function unusedKeys({ rpc, fairQueue, backend }: ServiceConfig): string[] {
+function unusedKeys({ rpc, fairQueue }: ServiceConfig): string[] {
   const warnings: string[] = [];
   for (const [path, names] of [
     ["rpc", rpc],

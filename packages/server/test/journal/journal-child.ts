@@ -32,6 +32,17 @@ async function granted(session: string) {
   }
 }
 
+/** Repeated until the store has answered, as the service does: a slot that is not given back is lost for its lease. */
+async function released(slotToken: string) {
+  for (;;) {
+    try {
+      return await calls.release(slotToken, 200);
+    } catch {
+      await turn();
+    }
+  }
+}
+
 async function client(bucket: string): Promise<void> {
   for (let n = 0; ; n++) {
     const session = `${bucket}-${generation}-${n}`;
@@ -39,8 +50,7 @@ async function client(bucket: string): Promise<void> {
     say({ granted: session, fence });
     if (n % 3 === 0) await calls.renew(slotToken).catch(() => undefined);
     say({ asked: session });
-    const released = await calls.release(slotToken, 200).catch(() => undefined);
-    if (released !== undefined) say({ released: session });
+    if ((await released(slotToken)) !== undefined) say({ released: session });
   }
 }
 
