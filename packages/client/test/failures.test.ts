@@ -83,7 +83,7 @@ describe("a call that fails", () => {
     const world = await startWorld();
     const { setTimeout } = globalThis;
     vi.spyOn(globalThis, "setTimeout").mockImplementation(((fire: () => void, ms = 0) =>
-      setTimeout(fire, Math.max(0, ms - 10))) as typeof setTimeout);
+      setTimeout(fire, Math.max(0, ms - 100))) as typeof setTimeout);
     world.proxy.fault = { status: 503, headers: { "retry-after": "1" } };
     const error = await world
       .client({ maxWaitMs: 1_500, onFailure: "open" })
