@@ -82,8 +82,9 @@ describe("a call that fails", () => {
   test("a busy service's Retry-After is kept, also by timers that fire early, and ends as an OverloadedError", async () => {
     const world = await startWorld();
     const { setTimeout } = globalThis;
-    vi.spyOn(globalThis, "setTimeout").mockImplementation(((fire: () => void, ms = 0) =>
-      setTimeout(fire, Math.max(0, ms - 100))) as typeof setTimeout);
+    vi.spyOn(globalThis, "setTimeout").mockImplementation((fire: () => void, ms = 0) =>
+      setTimeout(fire, Math.max(0, ms - 100)),
+    );
     world.proxy.fault = { status: 503, headers: { "retry-after": "1" } };
     const error = await world
       .client({ maxWaitMs: 1_500, onFailure: "open" })

@@ -17,8 +17,7 @@ export function forecastWords(session: SessionState, host: HostState, pace: numb
   const ms = estimatedWaitMs ?? (pace > 0 ? (position / pace) * 1000 : undefined);
   if (ms === undefined) return "None: no slot was granted here in the last minute.";
   const pause = pausedMs(session, host);
-  if (pause !== undefined)
-    return `None: no slot was granted here for ${duration(pause)}.`;
+  if (pause !== undefined) return `None: no slot was granted here for ${duration(pause)}.`;
   return `About ${duration(ms)} until its turn, at the pace of recent grants.`;
 }
 
