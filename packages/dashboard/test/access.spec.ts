@@ -135,7 +135,7 @@ describe("axe", () => {
       for (let index = 0; index < 8; index++)
         await acquire(service, { hostname: "busy.example", ipBucket: `b${index}` });
       const breaker = `${service.url}/api/v0/hosts/paused.example/breaker?new=true`;
-      expect((await fetch(breaker, { method: "POST", body: `{"state":"open"}` })).status).toBe(200);
+      expect((await fetch(breaker, { method: "POST", body: `{"state":"open"}` })).status).toBe(204);
       const { page } = await openPage(service.url, { colorScheme });
       await page.getByRole("heading", { name: "Look here first" }).waitFor();
       expect(await broken(page)).toEqual([]);
