@@ -83,11 +83,7 @@ describe("a call that fails", () => {
     const world = await startWorld();
     const { setTimeout } = globalThis;
     vi.spyOn(globalThis, "setTimeout").mockImplementation((fire: () => void, ms = 0) =>
-<<<<<<< HEAD
-      setTimeout(fire, Math.max(0, ms - 10)),
-=======
       setTimeout(fire, Math.max(0, ms - 100)),
->>>>>>> dash
     );
     world.proxy.fault = { status: 503, headers: { "retry-after": "1" } };
     const error = await world
