@@ -9,6 +9,8 @@ export async function bundleFile(file: string, platform: "node" | "browser"): Pr
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const path = join(folder, `${basename(file, ".ts")}.mjs`);
   const entry = JSON.stringify(join(import.meta.dirname, file));
-  writeFileSync(path, await bundle(`import ${entry};`, import.meta.dirname, { platform, logLevel: "error" }));
+  // The package says that its files have no side effects: without this the worker itself would be left out.
+  const options = { platform, logLevel: "error", ignoreAnnotations: true } as const;
+  writeFileSync(path, await bundle(`import ${entry};`, import.meta.dirname, options));
   return path;
 }
