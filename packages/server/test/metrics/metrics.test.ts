@@ -113,8 +113,10 @@ describe("GET /metrics", () => {
     const waiting = [one, two, two].map((fixture, at) => fixture.acquire({ ipBucket: `w${at}` }));
     await Promise.all(waiting);
     for (const fixture of [one, two]) {
+      const waiters = async () => (await page(fixture)).value("slotkeeper_waiters", { host: "example.com" });
+      // An arrival that finds no free slot is committed together with what comes next.
+      await expect.poll(waiters).toBe(3);
       const { value } = await page(fixture);
-      expect(value("slotkeeper_waiters", { host: "example.com" })).toBe(3);
       expect(value("slotkeeper_slots_in_use", { host: "example.com" })).toBe(1);
     }
     await one.release(slot.slotToken);
