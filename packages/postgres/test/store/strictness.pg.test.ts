@@ -80,11 +80,15 @@ async function raceWithout(name: string, rule: string, instead: string): Promise
   expect(changed).not.toBe(text);
   await client.query(changed);
   const unsafe = await Promise.all([4, 4].map((poolSize) => PostgresStore.open({ dsn: broken.dsn, poolSize })));
-  const options = { stores: unsafe, host: "limits", slots: 2, workers: 8, triesEach: 25, buckets: 3 };
-  const outcome = await race(options, client).then(
-    ({ mostHeld, mostOfBucket, seen }) => (mostHeld > 2 || mostOfBucket > 1 || seen.length > 0 ? "broken" : "kept"),
-    () => "broken",
-  );
+  // A race may be won by luck: it is run until it is lost, a few times at most.
+  let outcome = "kept";
+  for (let attempt = 0; attempt < 8 && outcome === "kept"; attempt++) {
+    const options = { stores: unsafe, host: `limits-${attempt}`, slots: 2, workers: 8, triesEach: 25, buckets: 3 };
+    outcome = await race(options, client).then(
+      ({ mostHeld, mostOfBucket, seen }) => (mostHeld > 2 || mostOfBucket > 1 || seen.length > 0 ? "broken" : "kept"),
+      () => "broken",
+    );
+  }
   await Promise.all(unsafe.map((store) => store.close()));
   await broken.close();
   return outcome;
