@@ -19,7 +19,7 @@ DECLARE
   v_fence bigint := v_now * 1000;
   v_tag text;
   v_head jsonb := jsonb_build_object('hostname', 'dl.example.com', 'slots', 4, 'lastEndAt', v_now, 'avgWaitMs', 4321.125, 'isHot', true,
-    'breaker', '{"code": 0, "errors": 0, "successes": 0, "consecutive": 0}'::jsonb, 'probedAt', v_now, 'probesFailed', 3, 'turnAt', v_now);
+    'breaker', '{"code": 0, "errors": 0, "successes": 0, "consecutive": 0}'::jsonb, 'probedAt', v_now, 'turnAt', v_now);
   v_changes text;
   v_reply json;
   v_started timestamptz;

@@ -2,7 +2,7 @@
 //
 // A registry that carries the packages of some platforms only makes npm leave the others out of the lock file, and
 // `npm ci` then refuses the file ("Missing: … from lock file") on every machine. Each optional package that a locked
-// package names is therefore added with the platform that its name tells; none of them is fetched elsewhere.
+// package names is therefore added with the platform in its name; none of them is fetched elsewhere.
 import { readFileSync, writeFileSync } from "node:fs";
 
 const SYSTEMS = ["android", "darwin", "freebsd", "linux", "win32", "openharmony", "netbsd", "openbsd", "sunos", "aix"];

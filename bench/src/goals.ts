@@ -18,6 +18,8 @@ export type Goal =
   | { readonly kind: "at-most"; readonly factor: number; readonly subject: string; readonly caseId?: string }
   /** Each of the peers costs at least factor × ours. */
   | { readonly kind: "faster-than"; readonly factor: number; readonly peers: Peers }
+  /** Each of the peers costs more than ours, by more than the spread. */
+  | { readonly kind: "ahead-of"; readonly peers: Peers }
   /** No peer is ahead by more than the spread. */
   | { readonly kind: "level-with"; readonly peers: Peers }
   /** ours ≤ factor × the cheapest peer. */
@@ -60,6 +62,8 @@ function goalText(goal: Goal): string {
       return `≤ ${goal.factor} × ${goal.subject}${where(goal.caseId)}`;
     case "faster-than":
       return `≥ ${goal.factor} × faster than ${peersText(goal.peers)}`;
+    case "ahead-of":
+      return `ahead of ${peersText(goal.peers)} by more than the spread`;
     case "level-with":
       return `level with or ahead of ${peersText(goal.peers)}`;
     case "near-cheapest-peer":
@@ -103,8 +107,18 @@ function judgeAgainstPeers(
     return beaten.length === 0 ? unmeasured : { measured: `${beaten.join(", ")} over budget`, outcome: "reached" };
   }
   const lead = best.figures.median / ours.median;
-  const isReached = goal.kind === "level-with" ? ours.min <= best.figures.max : lead >= goal.factor;
-  return { measured: `${best.peer} ${ratio(lead)}`, outcome: decide(isReached) };
+  return { measured: `${best.peer} ${ratio(lead)}`, outcome: decide(isReachedAgainst(goal, ours, best.figures)) };
+}
+
+function isReachedAgainst(goal: Extract<Goal, { peers: Peers }>, ours: Figures, best: Figures): boolean {
+  switch (goal.kind) {
+    case "faster-than":
+      return best.median / ours.median >= goal.factor;
+    case "ahead-of":
+      return ours.max < best.min;
+    case "level-with":
+      return ours.min <= best.max;
+  }
 }
 
 const growth = (scores: Scores, subject: string, from: string, to: string): number | undefined => {
@@ -134,6 +148,7 @@ function judgeMeasured(goal: Goal, caseId: string, ours: Figures, scores: Scores
       return { measured: ratio(measured), outcome: decide(measured <= goal.factor) };
     }
     case "faster-than":
+    case "ahead-of":
     case "level-with":
       return judgeAgainstPeers(goal, caseId, ours, scores);
     case "near-cheapest-peer": {

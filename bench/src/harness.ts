@@ -27,6 +27,8 @@ export interface HarnessOptions {
   readonly isShort: boolean;
   readonly budgetMs: number;
   readonly signal: AbortSignal;
+  /** Standings of an earlier run: their rounds count. */
+  readonly before: ReadonlyMap<string, Standing>;
   readonly onProgress: (text: string) => void;
 }
 
@@ -107,11 +109,15 @@ class Agenda {
 
 /** Standing of each pair, by `case subject`. Ends early, with what there is, when the signal aborts. */
 export async function measureAll(groups: readonly (readonly Pair[])[], options: HarnessOptions) {
-  const standings = new Map<string, Standing>();
+  const standings = new Map(options.before);
+  const roundsBefore = (pair: Pair): number => {
+    const standing = standings.get(key(pair));
+    return standing?.state === "measured" ? standing.samples.length : 0;
+  };
   const agenda = new Agenda();
   const isOut = (pair: Pair): boolean => (standings.get(key(pair))?.state ?? "measured") !== "measured";
   let left = Array.from({ length: options.rounds }, (_, round) =>
-    groups.flatMap((group) => rotated(group, round)),
+    groups.flatMap((group) => rotated(group, round)).filter((pair) => roundsBefore(pair) <= round && !isOut(pair)),
   ).flat();
   const all = left.length;
   for (let pair = left.shift(); pair !== undefined; pair = left.shift()) {

@@ -147,7 +147,7 @@ export const ringOfWork = limitSubject({
 
 type Reject = (reason: unknown) => void;
 
-/** W4, aborts, with the one listener per waiter without which nobody would hear the abort. */
+/** W4, aborts, with the one listener per waiter without which an abort would have no effect. */
 export const abortsHeard: Subject = {
   ...limitSubject({
     make: () => ({

@@ -1,6 +1,9 @@
 /**
  * `npm run bench -- [--short] [--rounds N] [--only W1,W4] [--json FILE] [--write-docs] [--strict]`
  *
+ * `--continue FILE` measures only the rounds that a report kept by `--json` lacks: all rows take 20 minutes or more, and a
+ * quiet machine may not be at hand for so long.
+ *
  * `--from FILE` shows, judges and writes a report that `--json` has kept, without measuring. Misses are not errors
  * unless `--strict`: a benchmark is not a test.
  */
@@ -9,7 +12,7 @@ import { renderDocs } from "./docs.ts";
 import { OURS, referencesOf } from "./goals.ts";
 import { measureAll, type Pair, rowsOf } from "./harness.ts";
 import { writeInProcessPart } from "./page.ts";
-import { caseResults, type Report } from "./results.ts";
+import { caseResults, type Report, type Standing, standingsOf } from "./results.ts";
 import { expectWhole, type RunOptions, runOptions } from "./run-options.ts";
 import type { Subject } from "./subject.ts";
 import { describeSubject, subjectIds } from "./subjects/index.ts";
@@ -20,6 +23,7 @@ import { caseById, workloads } from "./workloads/index.ts";
 const options = runOptions({
   command: "npm run bench",
   rows: [...new Set(workloads.flatMap(({ id, cases }) => [id, ...cases.map((one) => one.id)]))],
+  continues: true,
 });
 
 function chosenCases(only: readonly string[] | undefined): Case[] {
@@ -46,7 +50,15 @@ function pairsOf(cases: readonly Case[], subjects: readonly Subject[]): Pair[][]
   return missing.length === 0 ? groups : [...groups, missing];
 }
 
-async function measure({ isShort, rounds, only }: RunOptions, signal: AbortSignal): Promise<Report> {
+/** Fewer than asked for if the run was interrupted. */
+function completedRounds(standings: ReadonlyMap<string, Standing>): number {
+  const counts = [...standings.values()].flatMap((one) => (one.state === "measured" ? [one.samples.length] : []));
+  return Math.min(...counts);
+}
+
+const readReport = (file: string): Report => JSON.parse(readFileSync(file, "utf8")) as Report;
+
+async function measure({ isShort, rounds, only, continued }: RunOptions, signal: AbortSignal): Promise<Report> {
   const cases = chosenCases(only);
   const subjects = await Promise.all(subjectIds.map(describeSubject));
   const groups = pairsOf(cases, subjects);
@@ -55,13 +67,14 @@ async function measure({ isShort, rounds, only }: RunOptions, signal: AbortSigna
     rounds,
     isShort,
     budgetMs: isShort ? 1000 : 6000,
+    before: continued === undefined ? new Map() : standingsOf(readReport(continued)),
     signal,
     onProgress: (text) => process.stderr.write(isTerminal ? `\r\u001B[K${text}` : `${text}\n`),
   });
   if (isTerminal) process.stderr.write("\r\u001B[K");
   const measured = [...new Set(groups.flat().map((pair) => pair.chosen))];
   const rows = new Map(measured.map((chosen) => [chosen.id, rowsOf(chosen, subjects, standings)]));
-  return { node: process.version, rounds, isShort, cases: caseResults(cases, rows) };
+  return { node: process.version, rounds: completedRounds(standings), isShort, cases: caseResults(cases, rows) };
 }
 
 function writeDocs(report: Report): void {
@@ -72,10 +85,7 @@ function writeDocs(report: Report): void {
 const stop = new AbortController();
 process.once("SIGINT", () => stop.abort());
 
-const report =
-  options.from === undefined
-    ? await measure(options, stop.signal)
-    : (JSON.parse(readFileSync(options.from, "utf8")) as Report);
+const report = options.from === undefined ? await measure(options, stop.signal) : readReport(options.from);
 console.log(renderTable(report));
 if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(report, undefined, 2)}\n`);
 if (stop.signal.aborted) {

@@ -63,7 +63,7 @@ const doubleRelease: Trial = async (subject) => {
   return holders === 1 ? "one holder" : `FAULT ${holders} holders of one slot`;
 };
 
-/** 20,000 waiters time out behind a held slot; then the slot is released and somebody asks. */
+/** 20,000 waiters time out behind a held slot; then the slot is released and a new caller asks. */
 const timedOutWaiters: Trial = async (subject) => {
   if (subject.lacks.timeout !== undefined) return undefined;
   const waiters = 20_000;
@@ -97,7 +97,7 @@ const abortedBefore: Trial = async (subject) => {
   return outcome === "rejected" ? "rejects at once" : `FAULT ${outcome} after 300 ms`;
 };
 
-/** A waiter aborted while it queues: does it hear of it, and does the one behind it get its turn? */
+/** A waiter aborted while it queues: is it rejected, and does the waiter behind it get its turn? */
 const abortedWhileQueued: Trial = async (subject) => {
   if (subject.lacks.signal !== undefined) return undefined;
   const gate = await heldGate(subject);

@@ -34,6 +34,16 @@ export interface Report {
   readonly cases: readonly CaseResult[];
 }
 
+/** What a report has measured, by `case subject`. */
+export function standingsOf({ cases }: Report): Map<string, Standing> {
+  const present = cases.flatMap(({ id, rows }) =>
+    rows.flatMap(({ subject, standing }) =>
+      standing.state === "absent" ? [] : [[`${id} ${subject}`, standing] as const],
+    ),
+  );
+  return new Map(present);
+}
+
 export function figuresOf(standing: Standing): Figures | undefined {
   if (standing.state !== "measured" || standing.samples.length === 0) return undefined;
   const values = standing.samples.map((sample) => sample.value);

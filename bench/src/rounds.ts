@@ -13,7 +13,7 @@ export function roundsOf(text: string | undefined, isShort: boolean, usual: numb
   throw new RangeError(`Expected --rounds to be an integer of at least 1, got ${text}.`);
 }
 
-/** What the script, which is beside the caller, prints as JSON. A process of its own: nobody's compiled code or heap is in it. */
+/** What the script, which is beside the caller, prints as JSON. A process of its own: compiled code and heap are new. */
 export async function measuredBy<T>(script: URL, args: readonly string[], flags: readonly string[] = []): Promise<T> {
   const { stdout } = await run(process.execPath, [...flags, fileURLToPath(script), ...args], { timeout: 120_000 });
   return JSON.parse(stdout) as T;

@@ -13,6 +13,8 @@ export interface RunOptions {
   readonly json: string | undefined;
   /** A report that `--json` has kept: shown, judged and written without measuring. */
   readonly from: string | undefined;
+  /** A report that `--json` has kept: its rounds count, and only what is missing is measured. */
+  readonly continued: string | undefined;
   readonly writesDocs: boolean;
   /** Misses are errors: a benchmark is not a test unless it is asked to be one. */
   readonly isStrict: boolean;
@@ -24,6 +26,8 @@ export interface Runner {
   readonly command: string;
   /** What `--only` may name. */
   readonly rows: readonly string[];
+  /** Whether a report can be continued. */
+  readonly continues?: boolean;
 }
 
 const FLAGS = {
@@ -33,18 +37,19 @@ const FLAGS = {
   only: { type: "string" },
   json: { type: "string" },
   from: { type: "string" },
+  continue: { type: "string" },
   "write-docs": { type: "boolean", default: false },
   strict: { type: "boolean", default: false },
 } as const;
 
-function usageOf({ command, rows }: Runner): string {
+function usageOf({ command, rows, continues }: Runner): string {
   return `Usage: ${command} -- [options]
 
   --only ROWS     these rows, with commas between them: ${rows.join(", ")}
-  --rounds N      so many rounds (${LEAST_ROUNDS}; in short mode 1)
+  --rounds N      number of rounds (${LEAST_ROUNDS}; in short mode 1)
   --short         a smoke run, not a measurement
   --json FILE     keeps the report
-  --from FILE     shows a report that --json has kept, without measuring
+  --from FILE     shows a report that --json has kept, without measuring${continues ? "\n  --continue FILE measures the rounds that such a report lacks, in as many sittings as it takes" : ""}
   --write-docs    writes this part of docs/reference/benchmarks.md
   --strict        a missed goal is an error
   --help          shows this`;
@@ -66,9 +71,10 @@ export function runOptions(runner: Runner, args: readonly string[] = process.arg
 }
 
 /** Undefined: help is asked for. */
-function parsed({ rows }: Runner, args: readonly string[]): RunOptions | undefined {
+function parsed({ rows, continues }: Runner, args: readonly string[]): RunOptions | undefined {
   const { values } = parseArgs({ args: [...args], options: FLAGS });
   if (values.help) return undefined;
+  if (values.continue !== undefined && !continues) throw new RangeError("These reports cannot be continued");
   const only = values.only?.split(",");
   const unknown = only?.filter((id) => !rows.includes(id)) ?? [];
   if (unknown.length > 0) {
@@ -80,6 +86,7 @@ function parsed({ rows }: Runner, args: readonly string[]): RunOptions | undefin
     only,
     json: values.json,
     from: values.from,
+    continued: values.continue,
     writesDocs: values["write-docs"],
     isStrict: values.strict,
   };

@@ -53,7 +53,7 @@ export interface RatedLimits {
 
 export interface RatedGate {
   run: (work: Work) => PromiseLike<unknown>;
-  /** Why nobody waits for the rate, if so. */
+  /** Why the rate is not measured, if so. */
   waits?: string;
 }
 

@@ -2,7 +2,7 @@
  * How one process turns a loop into one figure. The harness takes the median over processes.
  *
  * Other programs can only add to what a batch takes, so the figure is the lower quartile of the batches; a batch is long
- * enough to hold its share of garbage collection. Time spent waiting for a processor is left out where the system tells.
+ * enough to hold its share of garbage collection. Time spent waiting for a processor is left out where the system reports it.
  */
 import { readFileSync } from "node:fs";
 
@@ -17,7 +17,7 @@ interface Pace {
   readonly leastBatches: number;
 }
 
-const FULL: Pace = { warmUpMs: 250, measureMs: 400, batchMs: 20, leastBatches: 3 };
+const FULL: Pace = { warmUpMs: 150, measureMs: 250, batchMs: 20, leastBatches: 3 };
 const SHORT: Pace = { warmUpMs: 30, measureMs: 40, batchMs: 5, leastBatches: 1 };
 /** A batch that takes this long is quadratic or waits for timers: warming up would not change its figure. */
 const SLOW_BATCH_MS = 1000;
@@ -53,7 +53,7 @@ async function quartileCost(loop: Loop, count: number, pace: Pace, stopwatch: ()
   return lowerQuartile(await batches(pace.measureMs, pace.leastBatches));
 }
 
-/** Nanoseconds that this thread has stood in line for a processor so far; 0 where the system does not tell. */
+/** Nanoseconds that this thread has stood in line for a processor so far; 0 where the system does not report it. */
 function queuedNs(): number {
   try {
     return Number(readFileSync("/proc/self/schedstat", "utf8").split(" ")[1] ?? 0);

@@ -1,5 +1,5 @@
 // `npm run demo`: twelve jobs of three users over four slots, two per user, drawn live.
-// One job hangs; its lease ends and the slot goes on to whoever is next.
+// One job hangs; its lease ends and the slot goes to the next waiter.
 import { isSlotkeeperError, SlotPool } from "slotkeeper";
 
 type State = "waiting" | "running" | "done" | "lost its slot";

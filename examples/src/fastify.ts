@@ -1,4 +1,4 @@
-// Fastify: each tenant runs so many requests at a time, counted over the whole fleet.
+// Fastify: limits the requests of each tenant at a time, over the whole fleet.
 import type { SlotClient } from "@slotkeeper/client";
 import type { onRequestAsyncHookHandler } from "fastify";
 

@@ -1,16 +1,70 @@
-// Six jobs, two at a time. One line decides whether that means this process or every process that runs this file.
+// `npm run fleet`: PostgreSQL, three instances of the service, a round-robin proxy and a load, with a live table. Ctrl-C ends it all.
+// Kill an instance by its pid and watch: the others take its sessions over, and a new one takes its place.
+import { setMaxListeners } from "node:events";
+import { setTimeout as pause } from "node:timers/promises";
 import { SlotClient } from "@slotkeeper/client";
-import { Semaphore } from "slotkeeper";
+import { Fleet, RoundRobinProxy } from "@slotkeeper/testkit/fleet";
+import { FleetTable } from "./fleet/fleet-table.ts";
+import { Holds } from "./fleet/holds.ts";
 
-const url = process.env["SLOTKEEPER_URL"];
+const SLOTS = 8;
+const SESSIONS = 60;
+const BUCKETS = 20;
+const HOLD_MS = 250;
+const HOSTNAME = "upstream.example";
 
-// In one process this line is: const slots = new Semaphore(2, { name: "jobs" });
-const slots = url === undefined ? new Semaphore(2, { name: "jobs" }) : new SlotClient({ url }).semaphore("jobs", 2);
+const stop = new AbortController();
+const { signal } = stop;
+// Every session listens to it.
+setMaxListeners(0, signal);
+for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => stop.abort());
 
-async function job(number: number): Promise<void> {
-  console.log(`${Date.now()} start ${process.pid}/${number}`);
-  await new Promise((done) => setTimeout(done, 50)); // stands for the real thing
-  console.log(`${Date.now()} end ${process.pid}/${number}`);
+console.log("Starting PostgreSQL and three instances …");
+const fleet = await Fleet.start({ instances: 3, fairQueue: { maxSlotPerHost: SLOTS, maxSlotPerIp: 1 } });
+const proxy = await RoundRobinProxy.start(fleet.urls);
+const keeper = new SlotClient({ url: proxy.url });
+const holds = new Holds(SLOTS);
+
+/** Asks for a slot, uses it for a while, and asks again. */
+async function session(number: number): Promise<void> {
+  const asked = { hostname: HOSTNAME, bucket: `client-${number % BUCKETS}`, signal };
+  while (!signal.aborted) {
+    try {
+      await keeper.run(asked, async () => {
+        const hold = holds.begin();
+        await pause(HOLD_MS * (0.5 + Math.random()), undefined, { signal }).catch(() => {});
+        holds.end(hold);
+      });
+    } catch {
+      if (!signal.aborted) holds.failed++;
+    }
+  }
 }
 
-await Promise.all([1, 2, 3, 4, 5, 6].map((number) => slots.run(() => job(number), { timeoutMs: 30_000 })));
+/** Starts an instance again that has ended, as a supervisor does. */
+async function supervise(): Promise<void> {
+  while (!signal.aborted) {
+    for (const [at, instance] of fleet.processes.entries()) {
+      if (instance.isRunning || signal.aborted) continue;
+      proxy.replace(at, (await fleet.launch(at)).url);
+    }
+    await pause(500);
+  }
+}
+
+const table = new FleetTable(fleet, proxy, holds, { dashboard: fleet.urls[0] ?? "", isTerminal: process.stdout.isTTY });
+const sessions = Array.from({ length: SESSIONS }, (_, number) => session(number));
+const supervised = supervise();
+try {
+  while (!signal.aborted) {
+    await pause(1_000, undefined, { signal }).catch(() => {});
+    if (!signal.aborted) await table.draw();
+  }
+} finally {
+  await Promise.all([...sessions, supervised]);
+  proxy.close();
+  await fleet.stop();
+}
+console.log(`\nStopped: ${holds.granted} slots were handed out. Nothing is left running.`);
+// The client may still repeat a last release: the service that it is for is gone.
+process.exit(0);

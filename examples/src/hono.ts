@@ -1,4 +1,4 @@
-// Hono: each tenant runs so many requests at a time, counted over the whole fleet. The same on Node, Bun, Deno and Workers.
+// Hono: limits the requests of each tenant at a time, over the whole fleet. The same on Node, Bun, Deno and Workers.
 import type { SlotClient } from "@slotkeeper/client";
 import { createMiddleware } from "hono/factory";
 import { HTTPException } from "hono/http-exception";

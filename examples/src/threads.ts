@@ -1,4 +1,4 @@
-// Four workers share two slots. One of them dies with a slot in its hand; the slot comes back.
+// Four workers share two slots. One of them dies while it holds a slot; the slot comes back.
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { isMainThread, Worker, workerData } from "node:worker_threads";

@@ -10,4 +10,4 @@ async function exclusive(): Promise<void> {
 
 await exclusive();
 const slot = mutex.tryAcquire(); // now or not at all
-console.log(slot?.release(), slot?.release()); // true false: a second release frees nobody else's slot
+console.log(slot?.release(), slot?.release()); // true false: a second release frees no other slot

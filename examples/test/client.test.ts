@@ -118,10 +118,10 @@ describe.each(Object.entries(apps))("the middleware for %s", (_, start) => {
 
 test("one line moves a program from one process to three, and two jobs at a time stay two", async () => {
   const world = await startWorld();
-  const folder = await mkdtemp(join(tmpdir(), "slotkeeper-fleet-"));
+  const folder = await mkdtemp(join(tmpdir(), "slotkeeper-processes-"));
   try {
-    const outfile = join(folder, "fleet.mjs");
-    const entry = fileURLToPath(new URL("../src/fleet.ts", import.meta.url));
+    const outfile = join(folder, "processes.mjs");
+    const entry = fileURLToPath(new URL("../src/processes.ts", import.meta.url));
     const options = { bundle: true, platform: "node", format: "esm", target: "node20", tsconfigRaw: {} } as const;
     await build({ ...options, entryPoints: [entry], outfile, conditions: ["@slotkeeper/source"] });
     expect(await atOnce(outfile, 1, {})).toEqual({ jobs: 6, most: 2 });
@@ -131,7 +131,7 @@ test("one line moves a program from one process to three, and two jobs at a time
   }
 });
 
-/** Runs so many processes; how many jobs they did, and how many at the same time. */
+/** Runs this number of processes; how many jobs they did, and how many at the same time. */
 async function atOnce(file: string, processes: number, environment: Record<string, string>) {
   const outputs = await Promise.all(Array.from({ length: processes }, () => output(file, environment)));
   const lines = outputs.join("").trim().split("\n");

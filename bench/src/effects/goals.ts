@@ -1,4 +1,4 @@
-/** What row E1 asks for: the same program, at least so many times as fast as the other subject runs it. */
+/** What row E1 asks for: the same program, at least this many times as fast as the other subject. */
 import type { Figure } from "./measure.ts";
 
 export interface Verdict {

@@ -82,7 +82,7 @@ export function renderDocs(report: Report, workloads: readonly Workload[]): stri
     "plain promises have the barest semaphore there is, a counter and a queue of resolvers: no timeout, no cancellation, no",
     "report of a deadlock.",
     "",
-    "A crowd is measured cold, since nobody starts a million tasks twice in a row. The scheduler is JavaScript and has to be",
+    "A crowd is measured cold, since a program starts a million tasks once, not repeatedly. The scheduler is JavaScript and has to be",
     "compiled first, which promises, being part of the engine, have not: that is a constant of some 0.1 s of processor time,",
     "mostly on the compiler's own thread. It weighs on 100,000 tasks and is hardly seen in 1,000,000.",
     "",

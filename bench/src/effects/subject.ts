@@ -33,7 +33,7 @@ async function main(): Promise<void> {
 /** The budget is processor time: on a busy machine a fixed time would be too short to be compiled in. */
 async function nsPerStep(subject: Subject, workload: Workload, budgetMs: number): Promise<Sample> {
   const program = subject[workload.program as "rounds" | "helpers" | "crowd"];
-  // A crowd is measured cold: nobody starts a million tasks twice.
+  // A crowd is measured cold: a program starts a million tasks once.
   const isCold = workload.program === "crowd";
   const spentMs = processorClock();
   let cpu = Number.POSITIVE_INFINITY;

@@ -3,11 +3,39 @@ import { Pool } from "pg";
 
 const EVERY_MS = 20;
 const LIVE_LEASES =
-  "select count(*) as live from upstream_slot_pool where status = 'locked' and ends_at > slotkeeper_now()";
-const TRANSACTIONS =
-  "select xact_commit + xact_rollback as count from pg_stat_database where datname = current_database()";
+  "select count(*)::float8 as live from upstream_slot_pool where status = 'locked' and ends_at > slotkeeper_now()";
+/** Connections report their counts once a second: two looks under the same load are late by the same. */
+const COUNTS = `select xact_commit + xact_rollback as transactions,
+  (select jsonb_object_agg(funcname, jsonb_build_array(calls, total_time)) from pg_stat_user_functions) as functions
+  from pg_stat_database where datname = current_database()`;
 
-/** Judges the limit in SQL and counts transactions, its own left out. */
+/** Functions that instances call, each in a transaction of its own. */
+const CALLS = [
+  "slotkeeper_commit",
+  "slotkeeper_read",
+  "slotkeeper_beat",
+  "slotkeeper_peek",
+  "slotkeeper_host_keys",
+  "slotkeeper_totals",
+  "slotkeeper_forget_hosts",
+  "slotkeeper_forget_rows",
+  "slotkeeper_ready",
+] as const;
+
+/** What the database has done so far. */
+export interface Work {
+  /** Calls of the instances, and of them: */
+  readonly calls: number;
+  readonly commits: number;
+  readonly refused: number;
+  readonly reads: number;
+  /** Time inside the functions, without the flush of the write-ahead log. */
+  readonly ms: number;
+  /** PostgreSQL counts one more transaction for each listening connection that a notification wakes. */
+  readonly wakes: number;
+}
+
+/** Judges the limit in SQL and counts what the database does, its own looks left out. The server needs `track_functions = pl`. */
 export class DatabaseWatch {
   /** How often more leases lived than there are slots. */
   violations = 0;
@@ -19,12 +47,22 @@ export class DatabaseWatch {
   constructor(dsn: string, slots: number) {
     this.#pool = new Pool({ connectionString: dsn, max: 2 });
     this.#looking = this.#look(slots);
-    // A failed look is told by `stop`; until then it must not end the process and leave the fleet behind.
+    // `stop` reports a failed reading; until then it must not end the process and leave the fleet behind.
     this.#looking.catch(() => {});
   }
 
-  async transactions(): Promise<number> {
-    return (await this.#count(TRANSACTIONS)) - this.#looks;
+  async work(): Promise<Work> {
+    const { transactions, functions } = await this.#query<{ transactions: string; functions: Functions }>(COUNTS);
+    const of = (name: string) => functions[name] ?? [0, 0];
+    const calls = CALLS.reduce((sum, name) => sum + of(name)[0], 0);
+    return {
+      calls,
+      commits: of("slotkeeper_commit")[0],
+      refused: of("slotkeeper_refuse")[0],
+      reads: of("slotkeeper_read")[0],
+      ms: CALLS.reduce((sum, name) => sum + of(name)[1], 0),
+      wakes: Number(transactions) - this.#looks - calls,
+    };
   }
 
   async stop(): Promise<void> {
@@ -38,14 +76,16 @@ export class DatabaseWatch {
 
   async #look(slots: number): Promise<void> {
     while (!this.#isOver) {
-      if ((await this.#count(LIVE_LEASES)) > slots) this.violations++;
+      if ((await this.#query<{ live: number }>(LIVE_LEASES)).live > slots) this.violations++;
       await pause(EVERY_MS);
     }
   }
 
-  async #count(sql: string): Promise<number> {
+  async #query<T extends object>(sql: string): Promise<T> {
     this.#looks++;
-    const { rows } = await this.#pool.query<Record<string, string>>(sql);
-    return Number(Object.values(rows[0] ?? {})[0]);
+    const { rows } = await this.#pool.query<T>(sql);
+    return rows[0] as T;
   }
 }
+
+type Functions = { readonly [name: string]: readonly [calls: number, ms: number] };

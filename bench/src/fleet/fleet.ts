@@ -1,56 +1,34 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { FairQueueConfig } from "@slotkeeper/protocol";
-import { startDatabase } from "../service/database.ts";
+import { addressOf, Fleet } from "@slotkeeper/testkit/fleet";
 
-export interface Fleet {
-  readonly dsn: string;
-  readonly urls: readonly string[];
-  stop(): Promise<void>;
-}
+const POSTGREST = fileURLToPath(new URL("../../../packages/testkit/bin/postgrest.mjs", import.meta.url));
 
-const CLI = fileURLToPath(new URL("../../../packages/cli/bin/slotkeeper.mjs", import.meta.url));
+/** How instances reach the database. */
+export type Through = "postgres" | "postgrest";
 
-/** Several real processes of the service on one PostgreSQL server of its own. */
-export async function startFleet(instances: number, fairQueue: FairQueueConfig): Promise<Fleet> {
-  const folder = mkdtempSync(join(tmpdir(), "slotkeeper-fleet-"));
-  const database = await startDatabase();
-  const file = join(folder, "config.json");
-  const backend = { mode: "postgres", postgres: { dsn: database.dsn } };
-  writeFileSync(file, JSON.stringify({ listen: "127.0.0.1:0", logLevel: "warn", backend, fairQueue }));
-  const children = Array.from({ length: instances }, () =>
-    spawn(process.execPath, [CLI, "serve", "-c", file, "--json"], { stdio: ["ignore", "pipe", "inherit"] }),
-  );
-  const kill = () => {
-    for (const child of children) child.kill("SIGKILL");
+export type BenchFleet = Pick<Fleet, "dsn" | "urls" | "stop">;
+
+/** Several real processes of the service on one PostgreSQL server of its own, which counts its functions for `DatabaseWatch`. */
+export async function startFleet(instances: number, fairQueue: FairQueueConfig, through: Through): Promise<BenchFleet> {
+  const options = { instances, fairQueue, postgres: { settings: { track_functions: "pl" } } };
+  if (through === "postgres") return Fleet.start(options);
+  let postgrest: ChildProcess | undefined;
+  const backend = async (dsn: string) => {
+    postgrest = startPostgrest(dsn);
+    return { postgrest: { baseUrl: await addressOf(postgrest) } };
   };
-  // Whatever ends the benchmark ends its instances: one left behind keeps the terminal and logs without end.
-  process.once("exit", kill);
+  const fleet = await Fleet.start({ ...options, backend });
   const stop = async () => {
-    process.off("exit", kill);
-    kill();
-    await Promise.all(children.filter(({ exitCode }) => exitCode === null).map((child) => once(child, "close")));
-    await database.stop();
-    rmSync(folder, { recursive: true });
+    await fleet.stop();
+    postgrest?.kill("SIGKILL");
   };
-  try {
-    return { dsn: database.dsn, urls: await Promise.all(children.map(addressOf)), stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  return { dsn: fleet.dsn, urls: fleet.urls, stop };
 }
 
-/** The first line that tells an address. */
-async function addressOf(child: ChildProcess): Promise<string> {
-  for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
-    const { url } = JSON.parse(line) as { url?: string };
-    if (url !== undefined) return url;
-  }
-  throw new Error("An instance of the fleet did not start.");
+/** The stand-in, as a process of its own. Everybody is the role that owns the schema. */
+function startPostgrest(dsn: string): ChildProcess {
+  const command = [POSTGREST, "--dsn", dsn, "--anon-role", new URL(dsn).username];
+  return spawn(process.execPath, command, { stdio: ["pipe", "pipe", "inherit"] });
 }

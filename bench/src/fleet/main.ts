@@ -1,17 +1,18 @@
 /**
- * `npm run bench:fleet -- [--instances 3] [--seconds 30] [--short] [--spread round-robin,by-bucket] [--json FILE]`
+ * `npm run bench:fleet -- [--instances 3] [--seconds 30] [--short] [--spread round-robin,by-bucket] [--json FILE]
+ * [--through postgres,postgrest] [--weighted]`
  *
  * S7: a hot host (200 closed-loop sessions, 50 buckets, 4 slots, one per bucket, hold 100 ms) on several real processes and one
  * PostgreSQL. `round-robin`: every call goes to the next instance; `by-bucket`: each bucket stays at one. Limits are judged by
- * the clients and, every 20 ms, in SQL; a violation ends the process with 1.
+ * the clients and, every 20 ms, in SQL; a violation ends the process with 1. With one instance it is S2.
  */
 import { writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Audit, idleP99 } from "../service/load/audit.ts";
 import { jain, percentile } from "../service/load/statistics.ts";
-import { DatabaseWatch } from "./database-watch.ts";
-import { type Fleet, startFleet } from "./fleet.ts";
+import { DatabaseWatch, type Work } from "./database-watch.ts";
+import { type BenchFleet, startFleet, type Through } from "./fleet.ts";
 import { FleetClient } from "./fleet-client.ts";
 
 const SLOTS = 4;
@@ -21,6 +22,9 @@ const SESSIONS = 200;
 const IDEAL_WAIT_MS = (SESSIONS / SLOTS - 1) * HOLD_MS;
 const CONFIG = { maxSlotPerHost: SLOTS, maxSlotPerIp: 1, maxWaitersPerHost: 0, globalMaxWaiters: 0 };
 
+/** A hot host by the seed's rules: many pending, and waits longer than these. */
+const WEIGHTED = { weightedScheduler: { enabled: true, coldAvgWaitMs: 100, hotAvgWaitMs: 500 } };
+
 type Spread = "round-robin" | "by-bucket";
 type Figures = Record<string, number>;
 
@@ -29,6 +33,8 @@ const { values } = parseArgs({
     instances: { type: "string", default: "3" },
     seconds: { type: "string" },
     spread: { type: "string", default: "round-robin,by-bucket" },
+    through: { type: "string", default: "postgres" },
+    weighted: { type: "boolean", default: false },
     short: { type: "boolean", default: false },
     json: { type: "string" },
     help: { type: "boolean", default: false },
@@ -41,6 +47,8 @@ if (values.help) {
   --instances N   processes of the service (3)
   --seconds N     how long to measure, after a warm-up (30; in short mode 6)
   --spread WAYS   round-robin, by-bucket, or both with a comma between them (both)
+  --through WAYS  postgres, postgrest (the stand-in), or both with a comma between them (postgres)
+  --weighted      with the weighted scheduler, and the host hot
   --short         a smoke run, not a measurement
   --json FILE     keeps the figures
   --help          shows this`);
@@ -50,20 +58,23 @@ if (values.help) {
 const instances = Number(values.instances);
 const seconds = Number(values.seconds ?? (values.short ? 6 : 30));
 const report: Record<string, Figures> = {};
-for (const spread of values.spread.split(",") as Spread[]) {
-  const fleet = await startFleet(instances, CONFIG);
-  try {
-    report[spread] = await measure(fleet, spread);
-  } finally {
-    await fleet.stop();
+for (const through of values.through.split(",") as Through[]) {
+  for (const spread of values.spread.split(",") as Spread[]) {
+    const name = `${through}, ${instances} instances, ${spread}${values.weighted ? ", weighted" : ""}`;
+    const fleet = await startFleet(instances, { ...CONFIG, ...(values.weighted ? WEIGHTED : {}) }, through);
+    try {
+      report[name] = await measure(fleet, spread);
+    } finally {
+      await fleet.stop();
+    }
+    console.log(`S7 through ${name}`);
+    for (const [figure, value] of Object.entries(report[name])) console.log(`  ${figure.padEnd(34)}${format(value)}`);
   }
-  console.log(`S7, ${instances} instances, ${spread}`);
-  for (const [name, value] of Object.entries(report[spread])) console.log(`  ${name.padEnd(34)}${format(value)}`);
 }
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, undefined, 2)}\n`);
 if (Object.values(report).some((figures) => (figures["violations"] ?? 0) > 0)) process.exitCode = 1;
 
-async function measure({ dsn, urls }: Fleet, spread: Spread): Promise<Figures> {
+async function measure({ dsn, urls }: BenchFleet, spread: Spread): Promise<Figures> {
   const watch = new DatabaseWatch(dsn, SLOTS);
   const audit = new Audit({ slots: SLOTS, slotsPerBucket: 1 });
   const granted: { at: number; instance: number }[] = [];
@@ -95,9 +106,9 @@ async function measure({ dsn, urls }: Fleet, spread: Spread): Promise<Figures> {
   await pause(values.short ? 2_000 : 2 * IDEAL_WAIT_MS);
   const from = performance.now();
   to = from + seconds * 1000;
-  const before = await watch.transactions();
+  const before = await watch.work();
   await pause(seconds * 1000);
-  const spent = (await watch.transactions()) - before;
+  const after = await watch.work();
   for (const client of clients) client.close();
   await finished;
   await watch.stop();
@@ -116,8 +127,22 @@ async function measure({ dsn, urls }: Fleet, spread: Spread): Promise<Figures> {
         99,
       ) / IDEAL_WAIT_MS,
     "hand-over p99 ms": idleP99(audit.holds, SLOTS, to),
-    "transactions per grant": spent / holds.length,
+    ...costs(before, after, holds.length),
     violations: audit.violations + watch.violations,
+  };
+}
+
+/** What a grant costs in the database. */
+function costs(before: Work, after: Work, grants: number): Figures {
+  const spent = (of: (work: Work) => number) => (of(after) - of(before)) / grants;
+  return {
+    "transactions per grant": spent(({ calls }) => calls),
+    "  commits accepted": spent(({ commits, refused }) => commits - refused),
+    "  commits refused (conflicts)": spent(({ refused }) => refused),
+    "  reads": spent(({ reads }) => reads),
+    "  beats and others": spent(({ calls, commits, reads }) => calls - commits - reads),
+    "listeners woken per grant": spent(({ wakes }) => wakes),
+    "database time per grant, ms": spent(({ ms }) => ms),
   };
 }
 

@@ -4,7 +4,7 @@
  * The engine, a memory store and the live side of the service in this process, listeners in another, real sockets between
  * them. Changes come at a fixed pace, with and without listeners in turns; the difference of this process's processor
  * time is what listening costs, as a share of the one core a service has. A pace, not a race: on a busy machine a rate
- * says little, and the time spent on a fixed amount of work still tells.
+ * is noisy; the time spent on a fixed amount of work is not.
  */
 import { once } from "node:events";
 import { createServer } from "node:http";

@@ -36,7 +36,7 @@ BEGIN
   RETURN take(p_bucket);
 END $$;
 
--- Numbered slots, each locked by who takes it: nobody waits, and nobody counts.
+-- Numbered slots, each locked by its holder: no waiting and no counting.
 CREATE FUNCTION take_skip_locked(p_bucket text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
   v_id int;

@@ -86,7 +86,7 @@ async function memory(): Promise<void> {
   each.queue.close();
 }
 
-/** A day of callers that come once to a host nobody else uses and go; every hour the heap is looked at. */
+/** A day of callers that come once, each to a host of its own, and go; every hour the heap is looked at. */
 async function churn(): Promise<void> {
   const bench = new Bench();
   const perHour = SIZE / 240;

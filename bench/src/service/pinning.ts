@@ -1,6 +1,6 @@
 /**
  * Server and load on a core each. Where two processes take turns, as in S6, a system may put both on one core or on two,
- * and change its mind from run to run: on one core nobody is woken across cores, which is most of what a bare server's round
+ * and change its mind from run to run: on one core no thread is woken across cores, which is most of what a bare server's round
  * trip takes. Callers of a service are elsewhere; so they are here.
  */
 import { execFile } from "node:child_process";

@@ -43,7 +43,7 @@ function verdict({ text, bound, isLeast }: Goal, value: number): Verdict {
   return { text, measured: shown(value), outcome: (isLeast ? value >= bound : value <= bound) ? "reached" : "missed" };
 }
 
-/** JSON has no NaN: a round in which nobody was granted anything has no waits, and comes as null. */
+/** JSON has no NaN: a round without grants has no waits, and comes as null. */
 function valuesOf(samples: readonly Metrics[] | undefined, metric: string): number[] {
   const values = (samples ?? []).map((sample) => sample[metric] ?? Number.NaN);
   return values.every((value) => Number.isNaN(value)) ? values : values.filter((value) => !Number.isNaN(value));

@@ -7,7 +7,7 @@ export type SubjectId = "bare" | "slotkeeper" | "weighted" | "journal" | "postgr
 /** What one run of one subject gave, by name. */
 export type Metrics = Readonly<Record<string, number>>;
 
-/** What a load process is told. */
+/** The parameters of a load process. */
 export interface LoadContext {
   readonly url: string;
   readonly serverPid: number;

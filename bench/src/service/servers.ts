@@ -62,7 +62,7 @@ function commandOf(subject: SubjectId, scenario: Scenario, folder: string, dsn: 
   return [CLI, "serve", "-c", file, "--json", ...data];
 }
 
-/** The first line that tells an address. */
+/** The first line that contains an address. */
 async function addressOf(child: ChildProcess, errors: () => string): Promise<string> {
   const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
   for await (const line of lines) {

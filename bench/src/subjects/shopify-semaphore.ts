@@ -2,7 +2,7 @@ import { type Permit, Semaphore } from "@shopify/semaphore";
 import type { Subject } from "../subject.ts";
 import { mapOf } from "./map-of.ts";
 
-// `release` is async; nothing needs its promise, so nobody waits for it.
+// `release` is async; nothing needs its promise, so it is not awaited.
 const release = (permit: Permit): void => void permit.release();
 
 export const subject: Subject = {

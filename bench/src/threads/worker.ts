@@ -6,7 +6,7 @@ import { SharedSemaphore, type SharedSemaphoreHandle, type SharedSlot } from "sl
 interface WorkerData {
   readonly job: "sync" | "async" | "channel" | "lag" | "idle";
   readonly handle: SharedSemaphoreHandle;
-  /** When the slot was released (0: nobody was waiting), how many workers are ready, whether one has finished. */
+  /** When the slot was released (0: no worker was waiting), how many workers are ready, whether one has finished. */
   readonly shared: BigInt64Array<SharedArrayBuffer>;
   readonly port: MessagePort;
   readonly index: number;

@@ -15,7 +15,7 @@ const SAMPLES = 100_000;
 
 type Acquire = (user: string) => Promise<Slot>;
 
-/** How requests queue: ours, and the control, one queue for all, where a backlog stands before everybody else. */
+/** How requests queue: ours, and the control, one queue for all, where a backlog stands before all others. */
 const subjects: Readonly<Record<string, () => Acquire>> = {
   "two tiers": () => {
     const slots = new TransferSlots({ maxUploads: SLOTS });
@@ -30,7 +30,7 @@ const subjects: Readonly<Record<string, () => Acquire>> = {
 /** An upload lasts one turn of the event loop. */
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-/** Keeps `backlog` requests blocked behind the one that is served, until told to stop. */
+/** Keeps `backlog` requests blocked behind the one that is served, until stopped. */
 function startGreedyUser(acquire: Acquire, backlog: number, isOver: () => boolean): void {
   const ask = async (): Promise<void> => {
     while (!isOver()) {

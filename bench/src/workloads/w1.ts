@@ -1,6 +1,6 @@
 /**
  * W1, W1s, W1r: a free slot taken and given back, one after another: by `acquire`, by `tryAcquire` with `acquire` to
- * fall back on, and by `run`. One slot, nobody waits.
+ * fall back on, and by `run`. One slot, no waiters.
  */
 import { bareWork, settledPromise } from "../limits.ts";
 import { gateWith, lacksAny, type NativeLoop, type Subject } from "../subject.ts";
@@ -46,8 +46,8 @@ const acquired: Case = {
   absence: (subject) => lacksAny(subject, "acquire"),
   measure: (subject, isShort) => timed(subject.native?.W1?.(1) ?? acquireLoop(subject), isShort),
   goals: [
-    { kind: "at-most", factor: 1.5, subject: "limit" },
-    { kind: "faster-than", factor: 2, peers: "full" },
+    { kind: "at-most", factor: 1.25, subject: "limit" },
+    { kind: "ahead-of", peers: "full" },
   ],
 };
 

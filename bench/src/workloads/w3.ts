@@ -14,7 +14,7 @@ async function drain(subject: Subject, waiters: number): Promise<void> {
   await tally.done;
 }
 
-/** Nobody is let in before the holder leaves, and they come in the order of arrival. */
+/** No waiter passes before the holder releases, and they come in the order of arrival. */
 async function check(subject: Subject): Promise<void> {
   const gate = await heldGate(subject);
   const order: number[] = [];
@@ -26,7 +26,7 @@ async function check(subject: Subject): Promise<void> {
     }, tally.refuse);
   }
   await new Promise((resolve) => setTimeout(resolve, 10));
-  if (order.length > 0) throw new Error(`Expected nobody to pass a held slot, got ${order.length} waiters.`);
+  if (order.length > 0) throw new Error(`Expected no waiter to pass a held slot, got ${order.length} waiters.`);
   gate.open();
   await tally.done;
   if (order.some((value, i) => value !== i)) throw new Error(`Expected the order of arrival, got ${order.join(" ")}.`);

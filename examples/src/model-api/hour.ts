@@ -109,7 +109,7 @@ async function measureMinute(clock: FakeClock, api: ModelApi, limits: Limits, cl
 
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** The first minute is left out: nobody knows yet what the service takes. */
+/** The first minute is left out: the limiter does not know yet what the service takes. */
 function summaryOf(minutes: readonly Minute[], api: ModelApi, fixedMinutes: number): Hour {
   const used = minutes.map((minute) => minute.used);
   const shares = KINDS.map(({ key }) => api.tokensByKey.get(key) ?? 0);

@@ -1,6 +1,6 @@
 /**
- * A model API as its callers see it: so many requests and tokens per minute, and so many requests at a time, which
- * nobody is told and which moves. What is above that is refused with 429 and Retry-After. Tokens are counted as such
+ * A model API as its callers see it: a limit of requests and tokens per minute, and a limit of requests at a time, which
+ * is not documented and changes. What is above that is refused with 429 and Retry-After. Tokens are counted as such
  * services do: the estimate when a request comes, the true number when it ends.
  */
 import type { Clock } from "slotkeeper";

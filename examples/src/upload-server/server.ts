@@ -29,7 +29,7 @@ const slots = () =>
     fallbackGlobalUploads: 12,
     fallbackPerUserUploads: 2,
     availableGb: BUDGET_MB / 1024,
-    // Marks below the defaults: whoever holds a slot still takes its share after the limit has fallen.
+    // Marks below the defaults: holders keep their memory after the limit has fallen.
     governor: { everyMs: 50, highWater: 0.7, lowWater: 0.55 },
   });
 

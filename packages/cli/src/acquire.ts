@@ -1,4 +1,4 @@
-import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
 import { readFlags } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
 import { clientOf, SERVICE_HELP, SERVICE_OPTIONS } from "./service-flags.ts";
@@ -21,9 +21,7 @@ Examples
   slot=$(slotkeeper acquire --host api.example.com --bucket me) && curl https://api.example.com/; slotkeeper release "$slot"
   slotkeeper acquire --host nightly-jobs --max 2 --timeout 60 --json
 
-Exit codes
-  0 done   2 wrong usage   6 no slot   7 service not reached   8 refused by the service
-`;
+${exitHelp(["ok", "usage", "noSlot", "unreachable", "refused"])}`;
 
 export async function acquireCommand(args: readonly string[]): Promise<ExitCode> {
   const flags = readFlags(args, { ...SERVICE_OPTIONS, ...WAIT_OPTIONS }, HELP);

@@ -1,18 +1,21 @@
 /**
  * Runs a command while a slot is held.
  *
- * X1  The command starts only with a slot, and the slot goes back only after the command has ended, however it ended.
- * X2  Signals to this process go to the command; before it runs they end the wait, and leave no place in the queue.
- * X3  When the lease is lost the command gets SIGTERM: another may run in its place.
+ * EXEC1  The command starts only with a slot, and the slot goes back only after the command has ended, however it ended.
+ * EXEC2  Signals to this process go to the command; before it runs they end the wait, and leave no place in the queue.
+ * EXEC3  When the lease is lost the command gets SIGTERM: another may run in its place.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import type { ServiceSlot } from "@slotkeeper/client";
-import { EXIT } from "./exit-codes.ts";
+import { EXIT, exitHelp } from "./exit-codes.ts";
 import { readFlags } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
 import { clientOf, SERVICE_HELP, SERVICE_OPTIONS } from "./service-flags.ts";
 import { acquireBy, WAIT_HELP, WAIT_OPTIONS, type WaitFlags, waitProblems } from "./wait-flags.ts";
+
+/** As a shell does. */
+const CANNOT_START = 127;
 
 const HELP = `slotkeeper exec: runs a command while it holds a slot.
 
@@ -31,13 +34,10 @@ Examples
   slotkeeper exec --url http://slots:8080 --host nightly-jobs --max 2 -- ./backup.sh
   slotkeeper exec --url http://slots:8080 --host api.example.com --bucket cron --timeout 600 -- curl https://api.example.com/
 
-Exit codes
-  the command's own, 128 + n when signal n ended it; 127 it cannot be started; 2 wrong usage; 6 no slot;
-  7 service not reached; 8 refused by the service; 9 the slot was lost while the command ran
+${exitHelp(["usage", "noSlot", "unreachable", "refused", "lost"])}  otherwise the command's own: 128 + n when signal n ended it, ${CANNOT_START} when it cannot be started
 `;
 
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP"] as const satisfies NodeJS.Signals[];
-const CANNOT_START = 127;
 
 export async function execCommand(args: readonly string[]): Promise<number> {
   const at = args.indexOf("--");
@@ -97,7 +97,7 @@ function exitOf(signal: NodeJS.Signals): number {
   return 128 + constants.signals[signal];
 }
 
-/** X2. */
+/** EXEC2. */
 class Signals {
   readonly #wait = new AbortController();
   readonly #listeners = FORWARDED.map((signal) => [signal, () => this.#on(signal)] as const);

@@ -1,7 +1,8 @@
 import { VERSION } from "@slotkeeper/server";
 import { acquireCommand } from "./acquire.ts";
+import { doctorCommand } from "./doctor.ts";
 import { execCommand } from "./exec.ts";
-import { EXIT } from "./exit-codes.ts";
+import { EXIT, exitHelp } from "./exit-codes.ts";
 import { migrateCommand } from "./migrate.ts";
 import { releaseCommand } from "./release.ts";
 import { serve } from "./serve.ts";
@@ -13,6 +14,7 @@ const HELP = `slotkeeper ${VERSION}: decides who may run now.
 Usage
   slotkeeper serve [options]     serve slots over HTTP
   slotkeeper migrate [options]   bring the database's schema to this version
+  slotkeeper doctor [options]    find what keeps a service from working, and how to fix it
   slotkeeper acquire [options]   wait for a slot and print its token
   slotkeeper release TOKEN       give a slot back
   slotkeeper status [options]    show hosts with their slots and queues
@@ -26,17 +28,16 @@ Examples
   slotkeeper serve --listen :9000 --json     for machines
   slotkeeper serve --help                    all options
   slotkeeper migrate -c config.json          before the first start on PostgreSQL, and after each update
+  slotkeeper doctor -c config.json           when something is wrong, and before a first start
   slotkeeper status                          of the service at http://127.0.0.1:8080
   slotkeeper exec --url http://127.0.0.1:8080 --host jobs --max 2 -- ./backup.sh
 
-Exit codes
-  0 done   1 failed   2 wrong usage   3 bad configuration   4 cannot listen   5 cannot use the database
-  6 no slot   7 service not reached   8 refused by the service   9 slot lost
-`;
+${exitHelp()}`;
 
 const COMMANDS: { readonly [name: string]: (args: readonly string[]) => Promise<number> } = {
   serve,
   migrate: migrateCommand,
+  doctor: doctorCommand,
   acquire: acquireCommand,
   release: releaseCommand,
   status: statusCommand,

@@ -10,8 +10,9 @@ import {
   migrationStates,
   migrationTarget,
   SchemaError,
+  schemaProblem,
 } from "@slotkeeper/server";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
 import { readFlags } from "./read-flags.ts";
 
 const HELP = `slotkeeper migrate: brings the database's schema to this version.
@@ -22,7 +23,7 @@ Usage
 Options
   -c, --config FILE   configuration; it says where the database is: backend.postgres.dsn and .schema
       --print         show the SQL of all migrations and change nothing; needs no database
-      --status        show which migrations are applied and change nothing
+      --status        show which migrations are applied and change nothing; the exit code says whether all are
       --json          for machines
   -h, --help          this
 
@@ -36,9 +37,7 @@ Examples
   slotkeeper migrate -c config.json --print > migrations.sql
   SLOTKEEPER_BACKEND__POSTGRES__DSN=postgres://… slotkeeper migrate
 
-Exit codes
-  0 done   1 failed   2 wrong usage   3 bad configuration   5 cannot use the database
-`;
+${exitHelp(["ok", "failed", "usage", "config", "database", "migrationsMissing", "schemaForeign"])}`;
 
 const OPTIONS = {
   config: { type: "string", short: "c" },
@@ -59,7 +58,7 @@ export async function migrateCommand(args: readonly string[]): Promise<ExitCode>
   try {
     const config = loadConfig({ file: flags.config, environment: process.env });
     if (print) process.stdout.write(migrationScript(migrationSchema(config)));
-    else if (status) await showStatus(migrationTarget(config), json);
+    else if (status) return await showStatus(migrationTarget(config), json);
     else await run(migrationTarget(config), json);
     return EXIT.ok;
   } catch (error) {
@@ -79,9 +78,14 @@ async function run(target: MigrationTarget, isJson: boolean): Promise<void> {
   );
 }
 
-async function showStatus(target: MigrationTarget, isJson: boolean): Promise<void> {
+async function showStatus(target: MigrationTarget, isJson: boolean): Promise<ExitCode> {
   const states = await migrationStates(target);
   process.stdout.write(isJson ? `${JSON.stringify(states)}\n` : `${states.map(lineOf).join("\n")}\n`);
+  const problem = schemaProblem(target.schema, states);
+  if (problem === undefined) return EXIT.ok;
+  process.stderr.write(`${problem.message}\n`);
+  const isBehind = problem.code === "SCHEMA_MISSING" || problem.code === "SCHEMA_OLD";
+  return isBehind ? EXIT.migrationsMissing : EXIT.schemaForeign;
 }
 
 function lineOf({ number, name, state, appliedAt }: MigrationState): string {

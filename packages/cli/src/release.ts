@@ -1,5 +1,5 @@
 import { callService } from "./call-service.ts";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
 import { readFlags } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
 import { SERVICE_HELP, SERVICE_OPTIONS, sharedKeyHeaders } from "./service-flags.ts";
@@ -15,15 +15,13 @@ ${SERVICE_HELP}
       --json          for machines
   -h, --help          this
 
-Releasing twice, late, or with a token that nobody has is no failure: it frees nothing of anybody else's.
+Releasing twice, late, or with an unknown token is not a failure: it frees no other slot.
 
 Examples
   slotkeeper release "$slot"
   slotkeeper release "$slot" --status 503
 
-Exit codes
-  0 done   2 wrong usage   7 service not reached   8 refused by the service
-`;
+${exitHelp(["ok", "usage", "unreachable", "refused"])}`;
 
 export async function releaseCommand(args: readonly string[]): Promise<ExitCode> {
   const [first = ""] = args;

@@ -1,14 +1,14 @@
 import { constants } from "node:os";
-import type { Service, StopTimes } from "@slotkeeper/server";
+import type { Service, ShutdownTimes } from "@slotkeeper/server";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 
-/** A balancer must see `/readyz` turn before the port closes; a person at the keyboard need not wait for one. */
-const STOP_TIMES = {
-  SIGTERM: { graceMs: 1_000, deadlineMs: 10_000 },
-  SIGINT: { graceMs: 0, deadlineMs: 10_000 },
-} as const satisfies Record<string, StopTimes>;
+type StopSignal = "SIGTERM" | "SIGINT";
 
-type StopSignal = keyof typeof STOP_TIMES;
+/** A balancer must see `/readyz` turn before the port closes; a person at the keyboard need not wait for one. */
+function timesOf(signal: StopSignal, { config }: Service): ShutdownTimes {
+  const { shutdown } = config.settings;
+  return signal === "SIGTERM" ? shutdown : { ...shutdown, graceMs: 0 };
+}
 
 /** Logged, and so scrubbed, before anything else can print it. */
 function crasher({ log }: Service): (error: unknown) => void {
@@ -35,11 +35,11 @@ export function runUntilStopped(service: Service): Promise<ExitCode> {
     const stop = (signal: StopSignal) => {
       if (isStopping) process.exit(128 + constants.signals[signal]);
       isStopping = true;
-      service.stop(STOP_TIMES[signal]).then(() => resolve(EXIT.ok), crash);
+      service.stop(timesOf(signal, service)).then(() => resolve(EXIT.ok), crash);
     };
     process.on("uncaughtException", crash);
     process.on("unhandledRejection", crash);
-    for (const signal of Object.keys(STOP_TIMES) as StopSignal[]) process.on(signal, () => stop(signal));
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop(signal));
     process.on("SIGHUP", () => void refreshBySignal(service));
   });
 }

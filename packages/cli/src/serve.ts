@@ -9,21 +9,25 @@ import {
   printedKeys,
   SchemaError,
   Service,
+  sentenceOf,
 } from "@slotkeeper/server";
 import { announce } from "./announce.ts";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { sourcesOf } from "./config-sources.ts";
+import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
 import { readFlags } from "./read-flags.ts";
 import { runUntilStopped } from "./run-until-stopped.ts";
 
 const HELP = `slotkeeper serve: serves slots over HTTP.
 
 Usage
-  slotkeeper serve [-c config.json] [--data FILE] [--listen ADDRESS] [--print-config] [--json]
+  slotkeeper serve [-c config.json] [--data FILE] [--listen ADDRESS] [--wait-for-store SECONDS] [--print-config] [--json]
 
 Options
   -c, --config FILE   configuration; without one: memory store
       --data FILE     keep leases, ends and keys in a journal, so that a restart loses nothing
       --listen ADDR   host:port or :port; port 0 takes a free one; default 127.0.0.1:8080, with auth.enabled :8080
+      --wait-for-store SECONDS
+                      how long to wait for a database that is not there yet; default 20, 0 not at all
       --print-config  show every value and where it comes from, then exit; secrets are not shown
       --json          logs and messages as JSON lines, also on a terminal
   -h, --help          this
@@ -38,13 +42,16 @@ Examples
   slotkeeper serve -c config.json --print-config
 
 Signals
-  SIGHUP reads the configuration again; SIGTERM and SIGINT stop gracefully, a second one at once.
-`;
+  SIGHUP reads the configuration again; SIGTERM and SIGINT stop gracefully, a second one at once. While it waits for its
+  database either ends it at once.
+
+${exitHelp(["ok", "failed", "usage", "config", "listen", "database"])}`;
 
 const OPTIONS = {
   config: { type: "string", short: "c" },
   data: { type: "string" },
   listen: { type: "string" },
+  "wait-for-store": { type: "string" },
   "print-config": { type: "boolean" },
   json: { type: "boolean" },
   help: { type: "boolean", short: "h" },
@@ -62,23 +69,10 @@ export async function serve(args: readonly string[]): Promise<ExitCode> {
   }
 }
 
-type Flags = Exclude<ReturnType<typeof readFlags<typeof OPTIONS>>, number>;
-
-function sourcesOf({ config, data, listen }: Flags): ConfigSources {
-  return {
-    file: config,
-    environment: process.env,
-    flags: {
-      ...(listen === undefined ? {} : { listen }),
-      ...(data === undefined ? {} : { backend: { memory: { journal: data } } }),
-    },
-  };
-}
-
 async function print(sources: ConfigSources, isJson: boolean): Promise<ExitCode> {
   const config = await effectiveConfig(sources, (line) => process.stderr.write(line));
   const keys = printedKeys(config);
-  for (const warning of config.warnings) process.stderr.write(`Warning: ${warning}\n`);
+  for (const warning of config.warnings) process.stderr.write(`Warning: ${sentenceOf(warning)}\n`);
   process.stdout.write(isJson ? `${JSON.stringify(keys)}\n` : `${formatPrinted(keys)}\n`);
   return EXIT.ok;
 }

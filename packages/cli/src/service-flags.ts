@@ -1,6 +1,6 @@
 import { SlotClient } from "@slotkeeper/client";
 
-/** How every command that calls a service is told where it is. */
+/** The flags for the address and keys of the service, shared by all commands that call it. */
 export const SERVICE_OPTIONS = {
   url: { type: "string" },
   token: { type: "string" },

@@ -1,5 +1,5 @@
 import { callService, ServiceCallError } from "./call-service.ts";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
 import { readFlags } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
 
@@ -20,9 +20,7 @@ Examples
   slotkeeper status
   slotkeeper status --host api.example.com --json
 
-Exit codes
-  0 done   2 wrong usage   7 service not reached   8 refused by the service
-`;
+${exitHelp(["ok", "usage", "unreachable", "refused"])}`;
 
 const OPTIONS = {
   host: { type: "string" },

@@ -1,18 +1,12 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { buildCommand, cleanEnvironment } from "@slotkeeper/testkit/fleet";
 import { afterEach } from "vitest";
+
+export const build = () => buildCommand();
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const BIN = fileURLToPath(new URL("../bin/slotkeeper.mjs", import.meta.url));
-
-/** The command runs what was built, as a user's does. */
-export function build(): void {
-  const { status, stdout } = spawnSync("npx", ["--no-install", "tsc", "-b", "packages/cli"], {
-    cwd: ROOT,
-    encoding: "utf8",
-  });
-  if (status !== 0) throw new Error(`the build failed:\n${stdout}`);
-}
 
 /** A process and all it has said. */
 export class Command {
@@ -56,12 +50,6 @@ const started = new Set<Command>();
 
 export function slotkeeper(args: readonly string[], environment?: Record<string, string>): Command {
   return new Command(process.execPath, [BIN, ...args], environment);
-}
-
-/** What the machine that runs the tests has set is not what they are about. */
-function cleanEnvironment(): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => !name.startsWith("SLOTKEEPER_") && name !== "NODE_ENV");
-  return Object.fromEntries(kept);
 }
 
 afterEach(async () => {

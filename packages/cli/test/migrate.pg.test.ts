@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
+import { TcpProxy } from "@slotkeeper/testkit/proxy";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { build, slotkeeper } from "./command.ts";
 
@@ -34,12 +35,55 @@ describe("slotkeeper serve", () => {
     expect(await command.exited).toBe(5);
     expect(command.err).toContain('The schema "nothing_here" is not set up. Run: slotkeeper migrate -c config.json');
   });
+
+  it("waits for a database that is not there yet, says so, and serves once it is", async () => {
+    const migrated = await TestDatabase.open();
+    const proxy = await TcpProxy.to(migrated.directDsn);
+    await proxy.refuse();
+    const file = configFile("late.json", { dsn: proxy.url });
+    const command = slotkeeper(["serve", "-c", file, "--listen", "127.0.0.1:0"]);
+    await command.said(
+      /"msg":"waiting for the database","reason":"Cannot reach the database at [^"]+: no server listens there\."/,
+    );
+    await proxy.accept();
+    const url = await command.url();
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    expect(command.err).toContain('"msg":"the database is there"');
+    command.kill("SIGTERM");
+    expect(await command.exited).toBe(0);
+    await proxy.close();
+    await migrated.close();
+  });
+
+  it("gives up at its deadline, and exits 5; a signal ends the waiting at once", async () => {
+    const file = configFile("nobody.json", { dsn: "postgres://u:hush@127.0.0.1:1/x" });
+    const impatient = slotkeeper(["serve", "-c", file, "--wait-for-store", "0.5"]);
+    expect(await impatient.exited).toBe(5);
+    expect(impatient.err).toContain("Cannot reach the database at 127.0.0.1:1: no server listens there.");
+    const patient = slotkeeper(["serve", "-c", file, "--wait-for-store", "3600"]);
+    await patient.said(/waiting for the database/);
+    patient.kill("SIGINT");
+    expect(await patient.exited).toBe("SIGINT");
+    const wrong = slotkeeper(["serve", "-c", file, "--wait-for-store", "soon"]);
+    expect(await wrong.exited).toBe(3);
+    expect(wrong.err).toContain("`backend.startWaitSeconds`");
+  });
+
+  it("does not wait for what waiting does not heal, and explains it as `migrate` does", async () => {
+    const dsn = new URL(database.directDsn);
+    dsn.username = "nobody_of_that_name";
+    const command = slotkeeper(["serve", "-c", configFile("wrong.json", { dsn: dsn.href })]);
+    expect(await command.exited).toBe(5);
+    const { err } = await migrate("-c", configFile("wrong.json", { dsn: dsn.href }));
+    expect(err).toMatch(/^The database refused: .* Check (?:the user|user and password) of the dsn/);
+    expect(command.err).toContain(err);
+  });
 });
 
 describe("slotkeeper migrate", () => {
-  it("shows what is pending, migrates, and then has nothing to do", async () => {
+  it("shows what is pending (exit code 10), migrates, and then has nothing to do (0)", async () => {
     const before = await migrate("-c", config, "--status");
-    expect(before).toMatchObject({ code: 0, out: expect.stringMatching(/^0001 {2}pending {2}original_layout\n/) });
+    expect(before).toMatchObject({ code: 10, out: expect.stringMatching(/^0001 {2}pending {2}original_layout\n/) });
     const first = await migrate("-c", config);
     expect(first).toMatchObject({ code: 0, out: expect.stringMatching(/^applied {2}0001_original_layout\.sql\n/) });
     expect(first.out).toMatch(/The schema "slots" is up to date\.\n$/);
@@ -48,7 +92,9 @@ describe("slotkeeper migrate", () => {
       out: 'Nothing to do: the schema "slots" is up to date.\n',
       err: "",
     });
-    const states = JSON.parse((await migrate("-c", config, "--status", "--json")).out) as { state: string }[];
+    const after = await migrate("-c", config, "--status", "--json");
+    expect(after.code).toBe(0);
+    const states = JSON.parse(after.out) as { state: string }[];
     expect(states[0]).toMatchObject({ number: 1, name: "original_layout", appliedAt: expect.any(String) });
     expect(new Set(states.map(({ state }) => state))).toEqual(new Set(["applied"]));
   });
@@ -78,14 +124,15 @@ describe("slotkeeper migrate", () => {
     expect(await migrate("-c", nowhere)).toEqual({
       code: 5,
       out: "",
-      err: "Cannot reach the database at 127.0.0.1:1: nobody listens there.\n",
+      err: "Cannot reach the database at 127.0.0.1:1: no server listens there.\n",
     });
     const client = await database.connect();
     await client.query("INSERT INTO slots.slotkeeper_migration VALUES (9999, 'of_tomorrow', 'x')");
     expect(await migrate("-c", config)).toMatchObject({ code: 5, err: expect.stringContaining("newer version") });
     expect(await migrate("-c", config, "--status")).toMatchObject({
-      code: 0,
+      code: 11,
       out: expect.stringContaining("9999  unknown  of_tomorrow"),
+      err: expect.stringContaining("newer version"),
     });
     await client.query("DELETE FROM slots.slotkeeper_migration WHERE number = 9999");
   });

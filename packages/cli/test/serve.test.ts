@@ -77,16 +77,16 @@ describe("the address", () => {
     expect(JSON.parse(line)).toMatchObject({ address: "127.0.0.1" });
     const open = slotkeeper(["serve", "--listen", ":0"]);
     await open.said(/every other address of this machine, port \d+/);
-    await open.said(/OPEN TO EVERYBODY/);
+    await open.said(/OPEN TO EVERYONE/);
   });
 });
 
 describe("a database that cannot be used", () => {
   it.each([
-    ["postgres://u:hush@127.0.0.1:1/d", 5, "Cannot reach the database at 127.0.0.1:1: nobody listens there."],
+    ["postgres://u:hush@127.0.0.1:1/d", 5, "Cannot reach the database at 127.0.0.1:1: no server listens there."],
     ["nonsense", 3, "`backend.postgres.dsn`: Expected the dsn to be like"],
   ])("by %s is explained, and exits %i", async (dsn, code, words) => {
-    const command = serve("-c", configFile({ backend: { postgres: { dsn } } }));
+    const command = serve("-c", configFile({ backend: { startWaitSeconds: 0, postgres: { dsn } } }));
     expect(await command.exited).toBe(code);
     expect(command.err).toContain(words);
     expect(command.err).not.toContain("hush");
@@ -125,7 +125,7 @@ describe("a process that may open few files", () => {
   });
 });
 
-describe("a log that nobody reads", () => {
+describe("a log that is not read", () => {
   const DEBUG = { SLOTKEEPER_LOG_LEVEL: "debug" };
   const lostLines = async (url: string) =>
     Number(/^slotkeeper_log_lines_lost_total (\d+)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1]);
@@ -213,6 +213,17 @@ describe("signals", () => {
     expect((await fetch(`${url}/readyz`)).status).toBe(503);
     expect((await held).result).toBe("pending");
     expect(await command.exited).toBe(0);
+  });
+
+  it("SIGTERM answers new requests for `shutdown.graceMs`, then refuses them", async () => {
+    const command = serve("-c", configFile({ shutdown: { graceMs: 2_500 } }, "grace.json"));
+    const url = await command.url();
+    command.kill("SIGTERM");
+    await command.said(/"msg":"stopping"/);
+    const startedAt = performance.now();
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+    expect(await command.exited).toBe(0);
+    expect(performance.now() - startedAt).toBeGreaterThan(2_000);
   });
 
   it("SIGINT stops gracefully too", async () => {

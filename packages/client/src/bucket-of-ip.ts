@@ -1,14 +1,22 @@
 /** The bucket of a client by its address: its network, in one spelling. */
 import { unexpected } from "./options.ts";
 
+/** How many bits of an address identify a client. */
 export interface BucketOptions {
-  /** Bits of an IPv4 address that name the client. */
+  /** Bits of an IPv4 address that identify the client. Default: 32. */
   readonly v4?: number;
-  /** Bits of an IPv6 address that name the client: a household or a server has a /64 to /56 of its own. */
+  /** Bits of an IPv6 address that identify the client. Default: 60: a household or a server has a /64 to /56 of its own. */
   readonly v6?: number;
 }
 
-/** `203.0.113.4/32`, `2001:db8:0:1230::/60`. An IPv4 address mapped into IPv6 counts as IPv4. */
+/**
+ * The bucket of a client by its address: `203.0.113.4/32`, `2001:db8:0:1230::/60`. An IPv4 address mapped into IPv6
+ * counts as IPv4.
+ *
+ * @throws {TypeError} if `ip` is not an IP address.
+ * @example
+ * bucketOfIp("2001:db8:0:1234::1"); // "2001:db8:0:1230::/60"
+ */
 export function bucketOfIp(ip: string, { v4 = 32, v6 = 60 }: BucketOptions = {}): string {
   let address: bigint;
   try {

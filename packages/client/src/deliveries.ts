@@ -1,9 +1,9 @@
 /**
- * Calls that must reach the service although nobody waits for them any more: releases and cancellations.
+ * Calls that must reach the service although no caller waits for them any more: releases and cancellations.
  *
- * D1  They are repeated until the service has them or `untilAt`: a release until its lease would be over anyway, a
+ * DELIVER1  They are repeated until the service has them or `untilAt`: a release until its lease would be over anyway, a
  *     cancellation for some seconds, after which the service ends the session by itself.
- * D2  Nothing here throws. Undefined: not delivered.
+ * DELIVER2  Nothing here throws. Undefined: not delivered.
  */
 import { RefusedError } from "./errors.ts";
 import type { WaitUntil } from "./options.ts";

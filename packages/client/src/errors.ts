@@ -6,6 +6,17 @@
 /** The brand of the library's errors, so that its `isSlotkeeperError` recognises these, too. */
 const brand = Symbol.for("slotkeeper.error");
 
+/**
+ * Base class of all errors of the client. `code` distinguishes them.
+ *
+ * @example
+ * try {
+ *   await keeper.run({ hostname: "api.example.com" }, work);
+ * } catch (error) {
+ *   if (error instanceof SlotClientError && error.retryable) scheduleRetry();
+ *   else throw error;
+ * }
+ */
 export abstract class SlotClientError extends Error {
   declare readonly code: string;
   /** The same call may succeed later with nothing changed. */
@@ -46,7 +57,12 @@ interface Later {
 
 const later = ({ retryAfterMs }: Later) => `; try again in ${retryAfterMs / 1000} s.`;
 
-/** The host's circuit breaker is open. `status` is what opened it; 0: an operator. */
+/**
+ * The host's circuit breaker is open. `status` is what opened it; 0: an operator.
+ *
+ * @example
+ * if (error instanceof ThrottledError) setTimeout(retry, error.retryAfterMs);
+ */
 export const ThrottledError = errorClass<OfHost & Later & { status: number; reason: string }, "THROTTLED">(
   "ThrottledError",
   "THROTTLED",
@@ -54,7 +70,12 @@ export const ThrottledError = errorClass<OfHost & Later & { status: number; reas
   (fields) => `Requests to "${fields.hostname}" are paused after status ${fields.status}${later(fields)}`,
 );
 
-/** The service has as many waiters as it takes. */
+/**
+ * The service accepts no more waiters.
+ *
+ * @example
+ * if (error instanceof OverloadedError) setTimeout(retry, error.retryAfterMs);
+ */
 export const OverloadedError = errorClass<OfHost & Later, "OVERLOADED">(
   "OverloadedError",
   "OVERLOADED",
@@ -62,7 +83,12 @@ export const OverloadedError = errorClass<OfHost & Later, "OVERLOADED">(
   (fields) => `The service is full${later(fields)}`,
 );
 
-/** No slot came free in time. `position` is the last place in the queue that the service reported. */
+/**
+ * No slot became free in time. `position` is the last place in the queue that the service reported.
+ *
+ * @example
+ * if (error instanceof AcquireTimeoutError) console.warn(`busy for ${error.waitedMs} ms, place ${error.position}`);
+ */
 export const AcquireTimeoutError = errorClass<
   OfHost & { waitedMs: number; position: number | undefined },
   "ACQUIRE_TIMEOUT"
@@ -73,7 +99,12 @@ export const AcquireTimeoutError = errorClass<
   ({ hostname, waitedMs }) => `Waited ${waitedMs} ms for a slot of "${hostname}".`,
 );
 
-/** The service could not be reached, or did not answer as it should. The last failure is the `cause`. */
+/**
+ * The service could not be reached, or did not answer as it should. The last failure is the `cause`.
+ *
+ * @example
+ * if (error instanceof UnavailableError) console.error(error.message, error.cause);
+ */
 export const UnavailableError = errorClass<
   OfHost & { url: string; attempts: number; waitedMs: number; reason: string },
   "UNAVAILABLE"
@@ -82,6 +113,9 @@ export const UnavailableError = errorClass<
 /**
  * The service refuses the call: a wrong token, a wrong address, a field it does not take, another number of slots.
  * `status` is the HTTP status, `problem` the code of the service's problem document, for example `CAPACITY_MISMATCH`.
+ *
+ * @example
+ * if (error instanceof RefusedError && error.status === 401) console.error("the shared key is wrong");
  */
 export const RefusedError = errorClass<
   { url: string; status: number; problem: string | undefined; reason: string | undefined },
@@ -93,7 +127,12 @@ export const RefusedError = errorClass<
   ({ url, status, reason }) => `The service at ${url} refused the call with status ${status}: ${reason}.`,
 );
 
-/** The reason of `slot.signal`: the lease ended, or the service took the slot back. */
+/**
+ * The reason of `slot.signal`: the lease ended, or the service took the slot back.
+ *
+ * @example
+ * slot.signal.addEventListener("abort", () => console.warn(slot.signal.reason.message));
+ */
 export const SlotLostError = errorClass<OfHost & { heldMs: number; reason: string }, "SLOT_LOST">(
   "SlotLostError",
   "SLOT_LOST",

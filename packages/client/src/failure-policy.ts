@@ -1,9 +1,9 @@
 /**
  * Whether work may go on without a slot while the service is unreachable.
  *
- * P1  Nothing passes unless the service failed to answer: a busy service is reachable.
- * P2  With a share, at most `floor(share × last known limit)` pass at once per host, for `forMs` after the first failure.
- * P3  Every pass is counted; it is given back once.
+ * FALLBACK1  Nothing passes unless the service failed to answer: a busy service is reachable.
+ * FALLBACK2  With a share, at most `floor(share × last known limit)` pass at once per host, for `forMs` after the first failure.
+ * FALLBACK3  Every pass is counted; it is given back once.
  *
  * State      enters when                                    acquires
  * reachable  any acquire is answered                        ask the service

@@ -7,34 +7,43 @@ export type OnFailure =
   | "closed"
   /** Work goes on without a slot. */
   | "open"
-  /** Work goes on without a slot, but at once only for this part of the host's last known limit, for so long. */
+  /** Work goes on without a slot, at most this part of the host's last known limit at a time, for `forMs`. */
   | { readonly share: number; readonly forMs?: number };
 
 /** Keeps a promise going after the caller has answered, as `ctx.waitUntil` of a Worker does. */
 export type WaitUntil = (promise: Promise<unknown>) => void;
 
+/** Options of `SlotClient`. Unknown keys are refused. */
 export interface SlotClientOptions {
   /** Where the service is, for example `http://127.0.0.1:8080`; a path before `/api/v0` is kept. */
   readonly url: string;
   /** The shared key (`auth.token` of the service). */
   readonly token?: string | undefined;
+  /** The header that carries the shared key (`auth.header` of the service). Default: `X-FQ-Auth`. */
   readonly header?: string;
+  /** Another `fetch`. Default: that of the host. */
   readonly fetch?: typeof fetch;
-  /** The whole wait of an `acquire`. */
+  /** The whole wait of an `acquire`. Default: 20,000. */
   readonly maxWaitMs?: number;
+  /** The longest time of one HTTP call. Default: 8,000. */
   readonly perRequestTimeoutMs?: number;
-  /** Most failures of an `acquire` in a row; quick answers are spaced so that as many last for `maxWaitMs`. */
+  /** Most failures of an `acquire` in a row. Quick answers are spaced by `maxWaitMs / maxAttempts`. Default: 35. */
   readonly maxAttempts?: number;
+  /** What happens while the service is unreachable. Default: `"closed"`, acquires fail. */
   readonly onFailure?: OnFailure;
-  /** Sends the host's SHA-256 in place of its name. */
+  /** Sends the host's SHA-256 in place of its name. Default: false. */
   readonly hashHostname?: boolean;
+  /** Gets the promise of every release and cancellation, as `ctx.waitUntil` of a Worker does. Default: none. */
   readonly waitUntil?: WaitUntil | undefined;
+  /** Starts a span for each wait and each hold. Default: none. */
   readonly telemetry?: Telemetry | undefined;
 }
 
+/** The place of a waiting call, as the service reports it. */
 export interface Pending {
   /** 1 is next. */
   readonly position: number;
+  /** The estimated wait, where the service knows it. */
   readonly estimatedWaitMs?: number | undefined;
   /** Sessions that wait for this host. */
   readonly waiters: number;
@@ -42,24 +51,31 @@ export interface Pending {
   readonly blockedBy?: string | undefined;
 }
 
+/** Options of `acquire` and `run`. */
 export interface AcquireOptions {
+  /** The upstream host. */
   readonly hostname: string;
   /** Groups clients; absent: one shared bucket without a limit of its own. */
   readonly bucket?: string | undefined;
+  /** Ends the wait with its own reason, and cancels it at the service. */
   readonly signal?: AbortSignal | undefined;
+  /** Called after each answer that is not a slot yet. */
   readonly onPending?: ((pending: Pending) => void) | undefined;
-  /** Instead of the client's. */
+  /** Overrides `maxWaitMs` of the client. */
   readonly maxWaitMs?: number | undefined;
-  /** Instead of the client's: a Worker has one per request. */
+  /** Overrides `waitUntil` of the client: a Worker has one per request. */
   readonly waitUntil?: WaitUntil | undefined;
 }
 
+/** Options of `acquire` and `run` of a semaphore of the service. */
 export interface SemaphoreAcquireOptions {
+  /** Ends the wait with its own reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Default: no limit but the service's, a day. `0`: now or never. */
+  /** Default: the longest wait of the service, a day. `0` does not wait. */
   readonly timeoutMs?: number | undefined;
 }
 
+/** What a release reports to the service. */
 export interface ReleaseOptions {
   /** The upstream's status, for the breaker. */
   readonly status?: number | undefined;

@@ -7,17 +7,21 @@ import type { Ask } from "./slot-wait.ts";
 
 /** The service takes no longer wait. */
 const LONGEST_WAIT_MS = 86_400_000;
-/** How long "now or never" waits for the service to find out whether a slot is free. */
+/** How long an acquire with `timeoutMs: 0` waits for the service to find out whether a slot is free. */
 const NOW_MS = 5_000;
 const ACQUIRE_KINDS = { signal: "an object", timeoutMs: "" } as const;
 
+/** A semaphore whose slots are shared by all processes that use its name. */
 export interface ServiceSemaphore {
+  /** As given. */
   readonly name: string;
+  /** How many slots there are. */
   readonly capacity: number;
-  /** Waits its turn. `timeoutMs: 0` means now or never. */
+  /** Waits for a slot. `timeoutMs: 0` does not wait. */
   acquire(options?: SemaphoreAcquireOptions): Promise<ServiceSlot>;
   /** A free slot, or undefined: never waits for one, and never throws for "not now". */
   tryAcquire(): Promise<ServiceSlot | undefined>;
+  /** Runs the work while it holds a slot, and releases the slot when the work ends. */
   run<T>(work: Work<T>, options?: SemaphoreAcquireOptions): Promise<Awaited<T>>;
   /** Manual style: true only if that id held a slot that was acquired here. */
   release(id: string): Promise<boolean>;

@@ -14,38 +14,75 @@ import { slotTaker, type Take } from "./slot-taker.ts";
 export interface ClientStats {
   /** Slots held now; work let through without one is not counted here. */
   readonly held: number;
-  /** Let through without a slot by `onFailure`, ever. */
+  /** How many calls `onFailure` let through without a slot since the start. */
   readonly unguarded: number;
 }
 
-/** Slots of a Slotkeeper service. */
+/**
+ * Takes slots of a Slotkeeper service. Create one client and use it for all calls.
+ *
+ * @example
+ * const keeper = new SlotClient({ url: "http://127.0.0.1:8080" });
+ * const page = await keeper.run({ hostname: "api.example.com", bucket: "customer-7" }, async (slot) => {
+ *   const response = await fetch("https://api.example.com/", { signal: slot.signal });
+ *   return response.text();
+ * });
+ */
 export class SlotClient {
   readonly #options: ResolvedOptions;
   readonly #take: Take;
   readonly #stats = { held: 0, unguarded: 0 };
 
+  /**
+   * @throws {TypeError} if an option is unknown or of another type.
+   * @throws {RangeError} if a number is out of range.
+   */
   constructor(options: SlotClientOptions) {
     this.#options = resolveOptions(options);
     this.#take = slotTaker(this.#options, this.#stats);
   }
 
-  /** Waits for a slot. Rejects with the errors of `errors.ts`, or with the signal's own reason. */
+  /**
+   * Waits for a slot, at most `maxWaitMs`.
+   *
+   * @returns a promise that rejects with `ThrottledError`, `OverloadedError`, `AcquireTimeoutError`, `UnavailableError` or
+   * `RefusedError`, or with the signal's own reason.
+   * @example
+   * const slot = await keeper.acquire({ hostname: "api.example.com", bucket: "customer-7" });
+   * try {
+   *   const response = await fetch("https://api.example.com/", { signal: slot.signal });
+   *   await slot.release({ status: response.status });
+   * } finally {
+   *   await slot.release();
+   * }
+   */
   async acquire(options: AcquireOptions): Promise<ServiceSlot> {
     check(options, ACQUIRE_KINDS, "hostname");
     const { maxWaitMs: waitMs = this.#options.maxWaitMs, ...ask } = options;
     return this.#take({ ...ask, waitMs }, this.#options.hashHostname);
   }
 
-  /** Runs the work while it holds a slot, and gives the slot back whatever happens. */
+  /**
+   * Runs the work while it holds a slot, and releases the slot when the work ends or fails.
+   *
+   * @returns what the work returns. Rejects with what the work throws, and as `acquire` does.
+   */
   async run<T>(options: AcquireOptions, work: Work<T>): Promise<Awaited<T>> {
     return runWithSlot(work, () => this.acquire(options), options.signal);
   }
 
-  /** A semaphore of the service, shared by all that use the name: the library's `Semaphore`, for a fleet. */
+  /**
+   * A semaphore of the service, shared by all processes that use the name. It has the shape of the library's `Semaphore`.
+   *
+   * @example
+   * const jobs = keeper.semaphore("jobs", 2); // two at a time in the whole fleet
+   * await jobs.run(() => backUp());
+   */
   semaphore(name: string, slots: number): ServiceSemaphore {
     return serviceSemaphore(name, slots, this.#take);
   }
 
+  /** What this client holds, and what it let through without a slot. */
   stats(): ClientStats {
     return { ...this.#stats };
   }

@@ -1,10 +1,10 @@
 /**
  * One wait for a slot: a session of the service, from the first call to its end.
  *
- * A1  Ends within its wall clock (and `ANSWER_MS` where the service never answers) and after `maxAttempts` failures in a
+ * WAIT1  Ends within its wall clock (and `ANSWER_MS` where the service never answers) and after `maxAttempts` failures in a
  *     row, with a grant, a pass of the failure policy, or an error.
- * A2  Leaves no session behind: whatever ends it without a grant, the service gets a `cancel`, in the background.
- * A3  Repeats are safe: all calls carry one `requestId`, later ones the session's token. A session that the service no
+ * WAIT2  Leaves no session behind: whatever ends it without a grant, the service gets a `cancel`, in the background.
+ * WAIT3  Repeats are safe: all calls carry one `requestId`, later ones the session's token. A session that the service no
  *     longer knows is begun anew, within the same wall clock.
  */
 import type { AcquireReply, FirstCall } from "@slotkeeper/protocol";
@@ -42,7 +42,7 @@ const HELD_PART = 0.75;
 /** A caller that wants to know its place does not wait a whole poll for it. */
 const FIRST_PLACE_MS = 200;
 const NOW_MS = 20;
-/** How long the answer to a first call may take beyond the wait: without one, nobody knows whether the service is there. */
+/** How long the answer to a first call may take beyond the wait: without an answer it is unknown whether the service is there. */
 const ANSWER_MS = 1_000;
 const CANCEL_FOR_MS = 5_000;
 
@@ -122,7 +122,7 @@ export async function waitForSlot(
     return undefined;
   };
 
-  /** A2. Where no answer brought the session's token, the same `requestId` finds it; without `waitMs` it is not granted. */
+  /** WAIT2. Where no answer brought the session's token, the same `requestId` finds it; without `waitMs` it is not granted. */
   const cancel = async () => {
     const untilAt = Date.now() + CANCEL_FOR_MS;
     const send = (name: "acquire" | "cancel", body: object) =>

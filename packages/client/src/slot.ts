@@ -2,9 +2,9 @@
 /**
  * What a user holds: a lease of the service, renewed while it is held.
  *
- * L1  A slot ends once: released, or lost. After that it renews nothing.
- * L2  `signal` aborts no later than the lease ends by this machine's clock, or when the service says that it is over.
- * L3  A renewal that fails is repeated until then.
+ * CLEASE1  A slot ends once: released, or lost. After that it renews nothing.
+ * CLEASE2  `signal` aborts no later than the lease ends by this machine's clock, or when the service says that it is over.
+ * CLEASE3  A renewal that fails is repeated until then.
  */
 import type { RenewReply } from "@slotkeeper/protocol";
 import { deliver, promise } from "./deliveries.ts";
@@ -15,6 +15,7 @@ import { endSpan, type SlotSpan } from "./telemetry.ts";
 import { backoffMs, idleTimer, sleep } from "./timing.ts";
 import type { Call } from "./transport.ts";
 
+/** A slot of the service. It is renewed while it is held, and released once. */
 export interface ServiceSlot extends AsyncDisposable, Disposable {
   /** What the service knows the slot by; a secret of its holder. Empty for a slot that is not `guarded`. */
   readonly token: string;
@@ -30,7 +31,7 @@ export interface ServiceSlot extends AsyncDisposable, Disposable {
   readonly expiresAt: number | undefined;
   /** No longer held: released or lost. */
   readonly released: boolean;
-  /** Begins the lease anew now; it is renewed by itself, too. `false` once lost, or if the service does not answer. */
+  /** Renews the lease now; the client does so by itself, too. `false` once lost, or if the service does not answer. */
   renew(): Promise<boolean>;
   /**
    * `true` the first time, `false` ever after. Resolves when the service has it, after a second at the latest; the
@@ -83,7 +84,7 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: numb
   const leased = (ms: number, askedAt: number) => {
     expiresAt = askedAt + ms;
     timers.forEach(clearTimeout);
-    // A slot that somebody forgot must not keep the process alive; the service takes it back.
+    // A forgotten slot must not keep the process alive; the service takes it back.
     timers = [
       idleTimer(() => lost("its lease ended"), expiresAt - Date.now()),
       idleTimer(() => void renewOn(), ms * RENEW_AT),
@@ -103,7 +104,7 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: numb
     return !released;
   };
 
-  /** L3. */
+  /** CLEASE3. */
   const renewOn = async (failures = 1) => {
     if ((await renew()) || released) return;
     await sleep(backoffMs(failures), undefined, true);

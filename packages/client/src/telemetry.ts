@@ -1,6 +1,7 @@
 /** Spans without a dependency on a tracer. A hook that throws changes nothing. */
 import { quietly } from "./timing.ts";
 
+/** One span of a tracer. */
 export interface SlotSpan {
   /** Sent as the header `traceparent` of every call made inside the span. */
   readonly traceparent?: string | undefined;
@@ -8,6 +9,7 @@ export interface SlotSpan {
   end(result: string, error?: unknown): void;
 }
 
+/** The hook that starts spans. */
 export interface Telemetry {
   /** `wait`: from asking to the outcome. `hold`: from the grant to the release or the loss. */
   start(name: "wait" | "hold", attributes: { readonly hostname: string; readonly bucket: string }): SlotSpan;

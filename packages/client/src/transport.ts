@@ -1,8 +1,8 @@
 /**
  * One call to the service.
  *
- * T1  A call ends within its timeout, its body included.
- * T2  Every end is one of four: the reply, the caller's own abort reason, a `RefusedError` (repeating it is pointless),
+ * CALL1  A call ends within its timeout, its body included.
+ * CALL2  Every end is one of four: the reply, the caller's own abort reason, a `RefusedError` (repeating it is pointless),
  *     or a `CallFailure` (repeating it may help).
  */
 import type { Problem } from "@slotkeeper/protocol";
@@ -35,7 +35,7 @@ export type Call = <T>(
   traceparent: string | undefined,
 ) => Promise<Answer<T>>;
 
-/** `fetch` is called as a function of its own: browsers and Workers refuse it as somebody's method. */
+/** `fetch` is called as a function of its own: browsers and Workers refuse it as a method of an object. */
 export function transport({ url, token, header, fetch }: ResolvedOptions): Call {
   return async (name, body, timeoutMs, signal, traceparent) => {
     const controller = new AbortController();
@@ -81,7 +81,7 @@ function read<T>({ ok, status, headers }: Response, text: string, url: string): 
   throw new RefusedError({ url, status, problem: code, reason });
 }
 
-/** Node hides the reason in the cause: `fetch failed` alone helps nobody. */
+/** Node hides the reason in the cause: `fetch failed` alone does not help. */
 function unreached(error: unknown): CallFailure {
   const { message, cause } = error as { message?: string; cause?: { code?: string } };
   return new CallFailure({ reason: cause?.code ? `${message} (${cause.code})` : `${message}` }, error);

@@ -1,15 +1,28 @@
 /**
- * Where time comes from. The only file of the library that touches the host's clock and timers: everything else is
- * given a `Clock`, so that tests and simulations run in virtual time.
+ * Where a semaphore reads the time and sets its timers. Give one to run in virtual time; `FakeClock` of
+ * `slotkeeper/testing` is one.
+ *
+ * @example
+ * ```ts
+ * import { type Clock, realClock, Semaphore } from "slotkeeper";
+ *
+ * const slowedDown: Clock = {
+ *   now: () => realClock.now(),
+ *   setTimer: (callback, delayMs) => realClock.setTimer(callback, delayMs * 2),
+ *   clearTimer: (timer) => realClock.clearTimer(timer),
+ * };
+ * const db = new Semaphore(5, { clock: slowedDown, acquireTimeoutMs: 1_000 });
+ * ```
  */
 export interface Clock {
   /** Milliseconds since the epoch. Must not run backwards. */
   now(): number;
   /**
-   * Calls `callback` once, after `delayMs`. Where the host can tell timers that keep a process alive from those that
+   * Calls `callback` once, after `delayMs`. Where the host distinguishes timers that keep a process alive from those that
    * do not, the handle has Node's `ref()` and `unref()`; a handle without them is fine.
    */
   setTimer(callback: () => void, delayMs: number): unknown;
+  /** Drops a timer that `setTimer` returned. Does nothing if it has fired, or for `undefined`. */
   clearTimer(timer: unknown): void;
 }
 
@@ -19,10 +32,18 @@ const hostTimer = setTimeout;
 const origin = host.timeOrigin;
 
 /**
- * Real time. `performance` and not `Date`: a lease must not last an hour longer because somebody set the wall clock
+ * Real time. `performance` and not `Date`: a lease must not last an hour longer because the wall clock was set
  * back, and the origin makes the numbers comparable with `Date.now()` all the same. Fake timers of test runners replace
  * `setTimeout` and `performance` together. Then the clock follows them: with the host's own, a faked timer would fire
  * before its time again and again.
+ *
+ * @example
+ * ```ts
+ * import { realClock } from "slotkeeper";
+ *
+ * const startedAt = realClock.now();
+ * console.log(`took ${Math.round(realClock.now() - startedAt)} ms`);
+ * ```
  */
 export const realClock: Clock = {
   now: () => origin + (setTimeout === hostTimer ? host : performance).now(),

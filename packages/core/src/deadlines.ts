@@ -4,9 +4,9 @@
  * are O(1). (Node does the same below `setTimeout`; doing it here saves the timer object and its bookkeeping for
  * each waiter, and works the same on every host and clock.)
  *
- * I1  A deadline comes due at most once, never before its time by the clock, and never after it was dropped.
- * I2  A list with nothing in it has no timer and is forgotten.
- * I3  The timers keep the process alive if and only if somebody waits, for a timeout or for what a ttl will take back.
+ * DEADLINE1  A deadline comes due at most once, never before its time by the clock, and never after it was dropped.
+ * DEADLINE2  A list with nothing in it has no timer and is forgotten.
+ * DEADLINE3  The timers keep the process alive if and only if a caller waits, for a timeout or for a slot that will expire.
  */
 import { type Clock, keepAlive, startTimer } from "./clock.ts";
 import { type Link, LinkedList } from "./linked-list.ts";
@@ -24,7 +24,7 @@ class DurationList extends LinkedList<Deadline> {
 }
 
 export class Deadlines {
-  clock: Clock;
+  declare clock: Clock;
   /** How many wait. */
   waiting = 0;
   readonly #lists = new Map<number, DurationList>();
@@ -51,7 +51,7 @@ export class Deadlines {
     }
   }
 
-  /** So many more wait. */
+  /** This number of waiters was added. */
   await(more: 1 | -1): void {
     this.waiting += more;
     if (this.waiting < 2) for (const { timer } of this.#lists.values()) keepAlive(timer, this.waiting > 0);

@@ -11,12 +11,17 @@ const brand = Symbol.for("slotkeeper.error");
  * The base of every error that is an expected outcome. Its message is a sentence; its `code` is what programs look at.
  *
  * @example
+ * ```ts
+ * import { isSlotkeeperError, Semaphore } from "slotkeeper";
+ *
+ * const db = new Semaphore(5);
  * try {
- *   await db.run(query, { timeoutMs: 500 });
+ *   await db.run(() => fetch("https://example.com"), { timeoutMs: 500 });
  * } catch (error) {
- *   if (isSlotkeeperError(error) && error.retryable) return retryLater();
- *   throw error;
+ *   if (!isSlotkeeperError(error) || !error.retryable) throw error;
+ *   console.log(`try again later: ${error.message}`);
  * }
+ * ```
  */
 export abstract class SlotkeeperError extends Error {
   /** A literal of the class, such as `"ACQUIRE_TIMEOUT"`. */
@@ -54,7 +59,7 @@ interface Named {
   semaphore: string | undefined;
 }
 
-/** The limit that somebody met, and its use at that moment. */
+/** The limit that a refused caller met, and its use at that moment. */
 export interface Met extends Named {
   /** Of the keyed kinds: the key whose limit it was; `undefined` where it was the limit of all. */
   key: unknown;
@@ -78,6 +83,18 @@ function use({ inUse, capacity, waiting }: Met): string {
  * No slot became free within `timeoutMs` (or `acquireTimeoutMs`). Retryable.
  *
  * Its stack shows the caller of `acquire` or `run` if the semaphore has `traceTimeouts`.
+ *
+ * @example
+ * ```ts
+ * import { AcquireTimeoutError, Semaphore } from "slotkeeper";
+ *
+ * const db = new Semaphore(1, { name: "db", traceTimeouts: true });
+ * const held = await db.acquire();
+ * await db.acquire({ timeoutMs: 10 }).catch((error: unknown) => {
+ *   if (error instanceof AcquireTimeoutError) console.log(error.message, error.waitedMs, error.inUse);
+ * });
+ * held.release();
+ * ```
  */
 export class AcquireTimeoutError extends errorClass<Met & { waitedMs: number }, "ACQUIRE_TIMEOUT">(
   "AcquireTimeoutError",
@@ -89,6 +106,17 @@ export class AcquireTimeoutError extends errorClass<Met & { waitedMs: number }, 
 /**
  * The semaphore was closed, before or during the wait. The reason given to `close` is the `cause`, and a reason that is
  * a string is the message.
+ *
+ * @example
+ * ```ts
+ * import { ClosedError, Semaphore } from "slotkeeper";
+ *
+ * const db = new Semaphore(1);
+ * db.close("shutting down");
+ * await db.acquire().catch((error: unknown) => {
+ *   if (error instanceof ClosedError) console.log(error.message); // shutting down
+ * });
+ * ```
  */
 export class ClosedError extends errorClass<Named, "CLOSED">(
   "ClosedError",
@@ -97,7 +125,21 @@ export class ClosedError extends errorClass<Named, "CLOSED">(
   ({ semaphore }) => `Semaphore ${semaphore === undefined ? "" : `${shown(semaphore)} `}is closed`,
 ) {}
 
-/** `maxWaiters` others were waiting already. Retryable. */
+/**
+ * `maxWaiters` others were waiting already. Retryable.
+ *
+ * @example
+ * ```ts
+ * import { QueueFullError, Semaphore } from "slotkeeper";
+ *
+ * const db = new Semaphore(1, { maxWaiters: 0 });
+ * const held = await db.acquire();
+ * await db.acquire().catch((error: unknown) => {
+ *   if (error instanceof QueueFullError) console.log(`${error.waiting} others wait`);
+ * });
+ * held.release();
+ * ```
+ */
 export class QueueFullError extends errorClass<Met, "QUEUE_FULL">(
   "QueueFullError",
   "QUEUE_FULL",
@@ -105,7 +147,19 @@ export class QueueFullError extends errorClass<Met, "QUEUE_FULL">(
   (fields) => `No more waiters are allowed for a slot${of(fields)} ${use(fields)}`,
 ) {}
 
-/** The slot was held for longer than its ttl and was taken back. */
+/**
+ * The slot was held for longer than its ttl and was taken back.
+ *
+ * @example
+ * ```ts
+ * import { Semaphore, SlotExpiredError } from "slotkeeper";
+ *
+ * const db = new Semaphore(1, { ttlMs: 10, abortOnExpiry: true });
+ * await db.run(() => new Promise((resolve) => setTimeout(resolve, 50))).catch((error: unknown) => {
+ *   if (error instanceof SlotExpiredError) console.log(`held for ${error.heldMs} ms`);
+ * });
+ * ```
+ */
 export class SlotExpiredError extends errorClass<Named & { key: unknown; heldMs: number }, "SLOT_EXPIRED">(
   "SlotExpiredError",
   "SLOT_EXPIRED",
@@ -113,7 +167,22 @@ export class SlotExpiredError extends errorClass<Named & { key: unknown; heldMs:
   (fields) => `A slot${of(fields)} expired after ${Math.round(fields.heldMs)} ms and was taken back`,
 ) {}
 
-/** The name is in use with another number of slots. */
+/**
+ * The name is in use with another number of slots.
+ *
+ * @example
+ * ```ts
+ * import { CapacityMismatchError, Semaphore } from "slotkeeper";
+ *
+ * const slot = new Semaphore(5, { name: "db" }).tryAcquire();
+ * try {
+ *   new Semaphore(6, { name: "db" });
+ * } catch (error) {
+ *   if (error instanceof CapacityMismatchError) console.log(error.capacity, error.requested); // 5 6
+ * }
+ * slot?.release();
+ * ```
+ */
 export class CapacityMismatchError extends errorClass<
   Named & { capacity: number; requested: number },
   "CAPACITY_MISMATCH"
@@ -146,7 +215,7 @@ function limitStack(limit: unknown): void {
 /** The codes of `slotkeeper/effects`. */
 export type EffectErrorCode = "DEADLOCK" | "OVER_RELEASE" | "PROMISE_SETTLED" | "STEP_LIMIT" | "TASK_CANCELLED";
 
-/** Every error of the package, told apart by `code`. */
+/** Every error of the package, distinguished by `code`. */
 export type AnySlotkeeperError =
   | AcquireTimeoutError
   | ClosedError
@@ -157,10 +226,17 @@ export type AnySlotkeeperError =
 
 /**
  * Whether a value is an error of this package, even one of another copy of it, where `instanceof` fails. Its `code` then
- * tells the class, to the compiler too.
+ * identifies the class, for the compiler too.
  *
  * @example
- * if (isSlotkeeperError(error) && error.code === "ACQUIRE_TIMEOUT") console.log(error.waitedMs);
+ * ```ts
+ * import { isSlotkeeperError, Semaphore } from "slotkeeper";
+ *
+ * const db = new Semaphore(1);
+ * await db.acquire({ timeoutMs: 10 }).catch((error: unknown) => {
+ *   if (isSlotkeeperError(error) && error.code === "ACQUIRE_TIMEOUT") console.log(error.waitedMs);
+ * });
+ * ```
  */
 export function isSlotkeeperError(value: unknown): value is AnySlotkeeperError {
   return (value as { [brand]?: unknown } | null | undefined)?.[brand] === true;

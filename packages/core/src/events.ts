@@ -1,15 +1,22 @@
-/** What a semaphore tells about itself, and the log lines made of it. */
+/** Events of a semaphore, and the log lines made of them. */
 import type { Gate } from "./gate.ts";
 import type { Policy } from "./policy.ts";
 
+/** What happened. `SemaphoreEvent.type` is one of these. */
 export type SemaphoreEventType = "acquired" | "released" | "expired" | "timed-out" | "aborted" | "closed" | "resized";
 
+/**
+ * What `onEvent` receives: one record for each slot acquired, released or expired, each wait that timed out or was
+ * aborted, and each `resize` and `close`.
+ */
 export interface SemaphoreEvent {
+  /** What happened. */
   readonly type: SemaphoreEventType;
   /** The semaphore's name, if it has one. */
   readonly name: string | undefined;
   /** Of the keyed kinds: whose slot or wait it is about. */
   readonly key: unknown;
+  /** When, by the clock of the semaphore. */
   readonly at: number;
   /** How long the waiter waited: for `acquired`, `timed-out` and `aborted`. */
   readonly waitedMs: number | undefined;
@@ -34,12 +41,25 @@ export function emit(
   } catch {}
 }
 
+/** What `logEvents` writes to: `console`, or any logger with these two methods. */
 export interface EventLogger {
+  /** Gets a line for each slot acquired or released. */
   info(message: string): void;
+  /** Gets a line for each slot that expired. */
   warn(message: string): void;
 }
 
-/** An `onEvent` that writes a line for each slot acquired, released or (as a warning) expired. */
+/**
+ * An `onEvent` that writes a line for each slot acquired, released or (as a warning) expired.
+ *
+ * @example
+ * ```ts
+ * import { logEvents, Semaphore } from "slotkeeper";
+ *
+ * const db = new Semaphore(5, { name: "db", onEvent: logEvents(console) });
+ * await db.run(() => {}); // semaphore db: acquired slot 1 of 5 in 0 ms
+ * ```
+ */
 export function logEvents(logger: EventLogger): (event: SemaphoreEvent) => void {
   return ({ type, name, waitedMs, number, capacity }) => {
     const line = `semaphore ${name ?? "(unnamed)"}: ${type} slot ${number} of ${capacity}`;

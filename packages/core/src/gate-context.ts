@@ -16,7 +16,7 @@ export interface Counters {
 
 export class GateContext extends Deadlines {
   readonly counters: Counters = { acquired: 0, released: 0, expired: 0, timedOut: 0, aborted: 0, rejected: 0 };
-  /** What everybody gets once it is closed. */
+  /** The error for all waiters and later calls once it is closed. */
   closed: ClosedError | undefined;
   /** The slots held whose id was asked for. */
   readonly byId = new Map<string, HeldSlot>();

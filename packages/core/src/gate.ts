@@ -2,13 +2,13 @@
  * A counted gate with a queue: the one place where slots are taken, handed over and given back. `Semaphore`,
  * `KeyedSemaphore` and `SlotPool` are ways of finding the right gate.
  *
- * I1  `inUse`, the sum of the widths held, rises above `capacity` in no way but by shrinking the capacity.
- * I2  FIFO: a slot is granted to the head of the queue or, if nobody waits, to whoever asks. No one overtakes, not
- *     even a narrow waiter a wide one; so nobody starves.
- * I3  Hand-off: when `free` returns, the slot is already the next waiter's. Therefore a free slot and a waiter that it
+ * GATE1  `inUse`, the sum of the widths held, rises above `capacity` in no way but by shrinking the capacity.
+ * GATE2  FIFO: a slot is granted to the head of the queue or, if none waits, to the caller. No one overtakes, not
+ *     even a narrow waiter a wide one; so no waiter starves.
+ * GATE3  Hand-off: when `free` returns, the slot is already the next waiter's. Therefore a free slot and a waiter that it
  *     would serve never exist side by side.
- * I4  A waiter that is aborted, times out or is refused consumes no slot, and leaves no timer, listener or queue entry.
- * I5  acquired = released + expired + the number held.
+ * GATE4  A waiter that is aborted, times out or is refused consumes no slot, and leaves no timer, listener or queue entry.
+ * GATE5  acquired = released + expired + the number held.
  *
  * Every operation is O(1), but that one hand-off may serve several waiters, and `close` and a shrinking `resize` look
  * at all of them. State is consistent whenever foreign code may run (`onEvent`, listeners of a slot's signal), so that
@@ -45,17 +45,18 @@ interface Home {
 }
 
 export class Gate implements Link {
-  readonly context: GateContext;
-  /** Who finds it by its key, if somebody does. */
-  readonly home: Home | undefined;
+  // Only declared, where the constructor sets it: a field would be written twice, here and in the bundle.
+  declare readonly context: GateContext;
+  /** The owner that finds it by its key, if it has one. */
+  declare readonly home: Home | undefined;
   /** Where those who got through this one have to get through, too. */
-  readonly parent: Gate | undefined;
+  declare readonly parent: Gate | undefined;
   /** By which its registry finds it. */
-  readonly name: string | undefined;
+  declare readonly name: string | undefined;
   /** Of the keyed kinds, while something of it is held or waits: its key. After that it may serve another. */
-  key: unknown;
+  declare key: unknown;
   isOpen = false;
-  capacity: number;
+  declare capacity: number;
   inUse = 0;
   waiting = 0;
   // For a registry.
@@ -64,7 +65,7 @@ export class Gate implements Link {
   previous: Link | undefined;
   next: Link | undefined;
   #isServing = false;
-  /** Made when somebody first waits. */
+  /** Created for the first waiter. */
   #queue: WaiterQueue<Resolve | Ticket> | undefined;
   #numbers: SlotNumbers | undefined;
 
@@ -197,7 +198,7 @@ export class Gate implements Link {
     emit(policy, this, "closed");
   }
 
-  /** Everybody who waits now leaves with that reason; none of them is served in between. */
+  /** All present waiters are rejected with that reason; none of them is served in between. */
   clear(reason: unknown): void {
     const wasServing = this.#isServing;
     this.#isServing = true;
@@ -212,7 +213,7 @@ export class Gate implements Link {
   }
 
   /**
-   * Serves the head of the queue for as long as it fits, and tells those who want to know that nothing is held. A loop,
+   * Serves the head of the queue for as long as it fits, and notifies the owner when nothing is held. A loop,
    * never recursion: 100,000 may leave in one turn, each leaving calls this, and the outermost call does it all.
    */
   serve(): void {
@@ -293,7 +294,7 @@ export class Gate implements Link {
   #settle(ticket: Ticket): boolean {
     const { waitSignal, width } = ticket;
     const { closed } = this.context;
-    // Our listener may not have run yet, but whoever freed the slot ran after the abort.
+    // Our listener may not have run yet, but the release of this slot ran after the abort.
     if (waitSignal?.aborted) this.refuse(ticket, "aborted", waitSignal.reason);
     else if (closed) this.refuse(ticket, "rejected", closed);
     else if (this.inUse + width > this.capacity) return false;
@@ -350,7 +351,7 @@ export class Gate implements Link {
     return this.home && !this.parent ? this.waiting : this.context.waiting;
   }
 
-  /** What somebody met here who could not have a slot. */
+  /** The use of this gate, for the error of a refused caller. */
   met({ name: semaphore }: Policy, waiting = this.waiting): Met {
     const { key, capacity, inUse } = this;
     return { semaphore, key, capacity, inUse, waiting };
@@ -375,7 +376,7 @@ export class Gate implements Link {
     this.serve();
   }
 
-  /** Whether whoever asks for that much can have it now. */
+  /** Whether a request of this width can be granted now. */
   #isFree(width: number): boolean {
     return !this.context.closed && this.fits(width) && this.parent?.fits(width) !== false;
   }

@@ -12,8 +12,12 @@ const SLOTS = countFrom(1);
  * @throws {RangeError} if `slotsPerKey` is not an integer from 1 up or `Infinity`.
  * @throws {TypeError} if an option is unknown or of another type.
  * @example
- * const perUser = new KeyedSemaphore(1);
- * await perUser.run(user, () => update(user));
+ * ```ts
+ * import { KeyedSemaphore } from "slotkeeper";
+ *
+ * const perUser = new KeyedSemaphore(1, { name: "accounts" });
+ * await perUser.run("ann", () => console.log("only one at a time for ann"));
+ * ```
  */
 export class KeyedSemaphore<K = string> extends KeyedSlots<K> {
   constructor(slotsPerKey: number, options: KeyedOptions = {}) {
@@ -21,7 +25,7 @@ export class KeyedSemaphore<K = string> extends KeyedSlots<K> {
     super(resolvePolicy(KEYED, KEYED_RULES, options), Infinity, slotsPerKey, false);
   }
 
-  /** Growing serves waiters at once, shrinking evicts nobody. What is left out stays. */
+  /** Growing serves waiters at once, shrinking evicts no holder. What is left out stays. */
   resize(limits: { maxPerKey?: number | undefined }): void {
     const { maxPerKey } = resolveOptions({ maxPerKey: this.perKey }, { maxPerKey: SLOTS }, limits);
     this.setLimits(Infinity, maxPerKey);

@@ -1,17 +1,16 @@
 /**
  * What the keyed kinds share: a gate for each key, for as long as it is needed.
  *
- * I1  At any time a key has at most one gate. The map has the key's gate while something of the key is held or waits, and
+ * KEYED1  At any time a key has at most one gate. The map has the key's gate while something of the key is held or waits, and
  *     the time since when it is idle otherwise; one takes the other's place in one step. (A hand-over counts as held from
  *     the moment of the release, so no grant is in flight when a gate goes.) Only a time is dropped: so looking up and
  *     dropping can never split a key in two.
- * I2  An idle key costs its place in the map, and no object. After a sweep it costs nothing.
+ * KEYED2  An idle key costs its place in the map, and no object. After a sweep it costs nothing.
  *
  * Cost: O(1), but `sweep`, `resize` and `close` look at every key.
  *
- * Tried in prototypes outside the library, on a loaded machine, best rounds, so only the order counts (W7): an object for
- * every key 585-777 ns; a time with a fraction, which is an object, too, 447-598; whole milliseconds 340-560; forgetting
- * idle keys at once 193-258, but then nobody could count them.
+ * Most of what a new key costs (W7) is its place in the `Map`. docs/explanation/performance.md lists what was tried instead
+ * of a gate and a time.
  */
 import { startTimer } from "./clock.ts";
 import { Gate } from "./gate.ts";
@@ -30,9 +29,9 @@ import type { Slot } from "./slot.ts";
 
 /** Options of `KeyedSemaphore` and `SlotPool` alike. */
 export interface KeyedOptions extends PolicyOptions {
-  /** A key with nothing held for this long is dropped by the next sweep. Default 15 minutes. */
+  /** A key with nothing held for this long is dropped by the next sweep. @defaultValue 15 minutes */
   idleMs?: number | undefined;
-  /** How often idle keys are looked for. Default 15 minutes. The timer never keeps a process alive. */
+  /** How often idle keys are looked for. The timer never keeps a process alive. @defaultValue 15 minutes */
   sweepEveryMs?: number | undefined;
 }
 
@@ -55,13 +54,13 @@ export const KEYED_RULES: Rules<KeyedOptions> = { ...POLICY_RULES, idleMs: numbe
 
 export abstract class KeyedSlots<K> {
   /** Where those who got through their key's gate have to get through, too. @internal */
-  readonly parent: Gate | undefined;
+  declare readonly parent: Gate | undefined;
   /** The limit of all. @internal */
-  protected readonly all: Gate;
+  declare protected readonly all: Gate;
   /** @internal */
-  protected perKey: number;
+  declare protected perKey: number;
   /** @internal */
-  protected readonly policy: Policy & typeof KEYED;
+  declare protected readonly policy: Policy & typeof KEYED;
   /** A key's gate, or since when it is idle: whole milliseconds since `#startedAt`, which engines keep in place. */
   readonly #gates = new Map<K, Gate | number>();
   readonly #startedAt: number;
@@ -146,7 +145,7 @@ export abstract class KeyedSlots<K> {
     this.#eachGate((gate) => gate.resize(perKey));
   }
 
-  /** For `Gate`: nothing of it is held, and nobody waits. @internal */
+  /** For `Gate`: nothing of it is held, and none waits. @internal */
   becameIdle(gate: Gate): void {
     // Inside `onEvent` it may have been put away already.
     if (!gate.isOpen) return;
@@ -158,7 +157,7 @@ export abstract class KeyedSlots<K> {
     else this.#gates.set(key, this.#now);
   }
 
-  /** Opened if need be; whoever asks must enter it, or `serve` it: nothing may be held of it. @internal */
+  /** Opened if need be; the caller must enter it, or `serve` it: nothing may be held of it. @internal */
   protected gateOf(key: K): Gate {
     const gate = this.#gates.get(key);
     return typeof gate === "object" ? gate : this.#open(key);

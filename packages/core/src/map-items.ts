@@ -1,9 +1,9 @@
 /**
  * Work for each of many items, each with a slot of its own.
  *
- * I1  An item is read when the one before it has started, so a source is never read ahead by more than one item, and no
+ * MAP1  An item is read when the one before it has started, so a source is never read ahead by more than one item, and no
  *     more than one waiter of a call stands in the queue.
- * I2  After a failure (unless `stopOnError` is false) and after an abort no item starts, and the source is closed.
+ * MAP2  After a failure (unless `stopOnError` is false) and after an abort no item starts, and the source is closed.
  */
 import { abortSignal, boolean, callback, check, checkOptions, type Rules } from "./options.ts";
 import type { AcquireOptions, Policy } from "./policy.ts";
@@ -16,7 +16,8 @@ export interface MapOptions {
   signal?: AbortSignal | undefined;
   /**
    * Whether the first failure ends the call. `false`: every item is tried, and then the call rejects with an
-   * `AggregateError` of all failures. Default true.
+   * `AggregateError` of all failures.
+   * @defaultValue true
    */
   stopOnError?: boolean | undefined;
 }

@@ -119,7 +119,7 @@ export function errorOf(faults: readonly Fault[]): Error | undefined {
 export function faultsOf<T extends object>(options: T, rules: Rules<T>, prefix = ""): Fault[] {
   if (!anyObject.accepts(options)) return [faultOf(prefix.slice(0, -1) || "options", anyObject, options)];
   const faults: Fault[] = [];
-  // Inherited ones too: whoever passes an AbortSignal where options belong gets to know.
+  // Inherited keys too, so that an AbortSignal passed as options is refused.
   for (const key in options) {
     const value = options[key];
     const field = prefix + key;

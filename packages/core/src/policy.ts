@@ -1,4 +1,4 @@
-/** What every kind of semaphore can be told, and what a call can; the rules and the defaults of both. */
+/** The options of every kind of semaphore and of a call, with their rules and defaults. */
 import { type Clock, realClock } from "./clock.ts";
 import type { SemaphoreEvent } from "./events.ts";
 import {
@@ -19,27 +19,29 @@ import {
 
 /** Options of `Semaphore`, `KeyedSemaphore` and `SlotPool` alike. */
 export interface PolicyOptions {
-  /** Shown in events, errors and statistics. Default: none. */
+  /** Shown in events, errors and statistics. @defaultValue none */
   name?: string | undefined;
-  /** A held slot is taken back after this long, unless renewed. From 1; default: never. */
+  /** A held slot is taken back after this long, unless renewed. From 1. @defaultValue never */
   ttlMs?: number | undefined;
-  /** The `timeoutMs` of an acquire that gives none. Default: wait for ever. */
+  /** The `timeoutMs` of an acquire that gives none. @defaultValue wait for ever */
   acquireTimeoutMs?: number | undefined;
-  /** Abort `slot.signal`, and so the work, when the ttl takes the slot back. Default false. */
+  /** Abort `slot.signal`, and so the work, when the ttl takes the slot back. @defaultValue false */
   abortOnExpiry?: boolean | undefined;
   /**
-   * How many may wait; one more is refused with `QueueFullError`. Of a `SlotPool` it bounds all that wait, for whichever
-   * key; of a `KeyedSemaphore` those of each key. Default: unbounded.
+   * How many may wait; one more is refused with `QueueFullError`. Of a `SlotPool` it bounds all that wait, for
+   * whichever key; of a `KeyedSemaphore` those of each key.
+   * @defaultValue unbounded
    */
   maxWaiters?: number | undefined;
   /**
-   * Whether the stack of an `AcquireTimeoutError` shows who called `acquire` or `run`. Everyone who starts to wait with a
-   * timeout then pays for recording it: several times what the wait itself costs. Default false: no stack.
+   * Whether the stack of an `AcquireTimeoutError` shows who called `acquire` or `run`. Everyone who starts to wait
+   * with a timeout then pays for recording it: several times what the wait itself costs.
+   * @defaultValue false: no stack
    */
   traceTimeouts?: boolean | undefined;
-  /** Time and timers. Default: real time. */
+  /** Time and timers. @defaultValue real time */
   clock?: Clock | undefined;
-  /** Called synchronously for everything that happens; what it throws is ignored. Default: none. */
+  /** Called synchronously for everything that happens; what it throws is ignored. @defaultValue none */
   onEvent?: ((event: SemaphoreEvent) => void) | undefined;
 }
 
@@ -47,15 +49,15 @@ export interface PolicyOptions {
 export interface AcquireOptions {
   /** Ends the wait: the promise rejects with the signal's own reason. */
   signal?: AbortSignal | undefined;
-  /** Longest wait; 0 means now or never, `Infinity` for ever. Default: the semaphore's `acquireTimeoutMs`. */
+  /** Longest wait; 0 does not wait, `Infinity` for ever. @defaultValue the semaphore's `acquireTimeoutMs` */
   timeoutMs?: number | undefined;
-  /** How many slots to take at once. Default 1. */
+  /** How many slots to take at once. @defaultValue 1 */
   width?: number | undefined;
 }
 
 /** Options of `tryAcquire`. */
 export interface TryAcquireOptions {
-  /** How many slots to take at once. Default 1. */
+  /** How many slots to take at once. @defaultValue 1 */
   width?: number | undefined;
 }
 
@@ -65,7 +67,7 @@ export interface Policy extends Required<PolicyOptions> {
   readonly acquireTimeoutMs: number;
   readonly maxWaiters: number;
   readonly clock: Clock;
-  /** No ttl, and nobody to tell: taking and returning a slot is counting, and nothing else. */
+  /** No ttl and no listener: taking and returning a slot is counting, and nothing else. */
   readonly isPlain: boolean;
 }
 

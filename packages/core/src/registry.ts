@@ -2,10 +2,10 @@
  * Named semaphores: who asks for one name gets the same slots. Instances look the name up each time, so that after a
  * drop an old instance and a new one share. A closed gate keeps its name until its last holder releases.
  *
- * I1  At any time a name has at most one gate: a gate leaves the map only when nothing of it is held (so nobody waits,
+ * REGISTRY1  At any time a name has at most one gate: a gate leaves the map only when nothing of it is held (so none waits,
  *     no timer runs for it and no grant is in flight: a hand-over counts as held from the moment of the release), in
  *     one step with the check. So looking up and dropping can never split a name in two.
- * I2  The idle list has those with nothing held, longest idle first, so a sweep looks at what it drops and one more.
+ * REGISTRY2  The idle list has those with nothing held, longest idle first, so a sweep looks at what it drops and one more.
  */
 import { type Clock, realClock } from "./clock.ts";
 import { CapacityMismatchError } from "./errors.ts";
@@ -15,16 +15,19 @@ import { LinkedList } from "./linked-list.ts";
 import { check, clockRule, countFrom, numberFrom, objectWith, type Rules, resolveOptions } from "./options.ts";
 import { type SemaphoreStats, statsOf } from "./stats.ts";
 
+/** Options of `SemaphoreRegistry`. */
 export interface RegistryOptions {
-  /** A name with nothing held or waiting for this long is dropped. Default one minute. */
+  /** A name with nothing held or waiting for this long is dropped. @defaultValue one minute */
   idleMs?: number | undefined;
+  /** The clock that measures how long a name has been idle. @defaultValue real time */
   clock?: Clock | undefined;
 }
 
+/** Options of `SemaphoreRegistry.stats`. */
 export interface RegistryStatsOptions {
   /** Only these, whether in use or not. */
   names?: readonly string[] | undefined;
-  /** The busiest so many. Default 100. */
+  /** How many of the busiest to return. @defaultValue 100 */
   limit?: number | undefined;
 }
 
@@ -39,9 +42,15 @@ const STATS_RULES: Rules<RegistryStatsOptions> = { names: objectWith("includes")
  * given, as tests do.
  *
  * @example
+ * ```ts
+ * import { Semaphore, SemaphoreRegistry } from "slotkeeper";
+ *
  * const registry = new SemaphoreRegistry();
  * const db = new Semaphore(5, { name: "db", registry });
- * registry.stats(); // [{ name: "db", capacity: 5, inUse: …, … }]
+ * const slot = await db.acquire();
+ * console.log(registry.stats()); // [{ name: "db", capacity: 5, inUse: 1, … }]
+ * slot.release();
+ * ```
  */
 export class SemaphoreRegistry {
   /** Names have nothing above them. @internal */
@@ -119,5 +128,16 @@ export class SemaphoreRegistry {
   }
 }
 
-/** Where names live unless a registry is given. */
+/**
+ * Where names live unless a registry is given.
+ *
+ * @example
+ * ```ts
+ * import { defaultRegistry, Semaphore } from "slotkeeper";
+ *
+ * const slot = await new Semaphore(5, { name: "db" }).acquire();
+ * console.log(defaultRegistry.stats().map(({ name, percent }) => `${name}: ${percent} %`)); // ["db: 20 %"]
+ * slot.release();
+ * ```
+ */
 export const defaultRegistry: SemaphoreRegistry = new SemaphoreRegistry();

@@ -8,33 +8,31 @@ export type Work<T> = (slot: Slot) => T | Promise<T>;
 /** `entered` is what `Gate.enter` gave. Work on a slot that was free starts before this returns. */
 export function runWithSlot<T>(
   entered: HeldSlot | Promise<HeldSlot>,
-  policy: Policy,
-  work: Work<T>,
-  options?: AcquireOptions,
-): Promise<Awaited<T>> {
-  return entered instanceof Promise ? runLater(entered, policy, work, options) : start(entered, policy, work, options);
-}
-
-/**
- * For those who had to wait. The work starts in a continuation of the caller, and so in the caller's async context, not in
- * that of whoever released: that takes a promise of its own, which the limit of W2r does without.
- *
- * Prototypes against that limit, on a loaded machine (W2r; the library itself adds to it): two calls of `then`, the second adopted by the first: 2.2 times; `new Promise`
- * around both: 2.2; `async` with `finally`: 1.6; without, as here: 1.5. Started by whoever releases, in that one's
- * context: 1.1.
- */
-async function runLater<T>(
-  entered: Promise<HeldSlot>,
   { abortOnExpiry }: Policy,
   work: Work<T>,
   options?: AcquireOptions,
 ): Promise<Awaited<T>> {
+  const guarded: Work<T> =
+    options || abortOnExpiry
+      ? (slot) => {
+          // The hand-off may have come before the abort, the turn of this task after it.
+          options?.signal?.throwIfAborted();
+          return abortOnExpiry ? Promise.race([abortOf(slot), work(slot)]) : work(slot);
+        }
+      : work;
+  return entered instanceof Promise ? runLater(entered, guarded) : start(entered, guarded);
+}
+
+/**
+ * For those who had to wait. The work starts in a continuation of the caller, and so in the caller's async context, not in
+ * that of the releasing call. `async` without `finally` is the cheapest way that works on every host (W2r;
+ * docs/explanation/performance.md has the figures).
+ */
+async function runLater<T>(entered: Promise<HeldSlot>, work: Work<T>): Promise<Awaited<T>> {
   const slot = await entered;
   let value: Awaited<T>;
   try {
-    // The hand-off may have come before the abort, the turn of this task after it.
-    options?.signal?.throwIfAborted();
-    value = await (abortOnExpiry ? Promise.race([abortOf(slot), work(slot)]) : work(slot));
+    value = await work(slot);
   } catch (error) {
     slot.release();
     throw error;
@@ -44,16 +42,10 @@ async function runLater<T>(
 }
 
 /** Neither `async` nor `finally`: here both would be paid for by each call (W1r). */
-function start<T>(
-  slot: HeldSlot,
-  { abortOnExpiry }: Policy,
-  work: Work<T>,
-  options?: AcquireOptions,
-): Promise<Awaited<T>> {
+function start<T>(slot: HeldSlot, work: Work<T>): Promise<Awaited<T>> {
   let result: Promise<Awaited<T>>;
   try {
-    options?.signal?.throwIfAborted();
-    result = Promise.resolve(abortOnExpiry ? Promise.race([abortOf(slot), work(slot)]) : work(slot));
+    result = Promise.resolve(work(slot));
   } catch (error) {
     result = Promise.reject(error);
   }

@@ -20,9 +20,9 @@ import { type SemaphoreStats, statsOf } from "./stats.ts";
 
 /** Options of `Semaphore` and `Mutex`. */
 export interface SemaphoreOptions extends PolicyOptions {
-  /** Same name and same registry: the same slots, in every instance. Default: no name, slots of its own. */
+  /** Same name and same registry: the same slots, in every instance. @defaultValue no name, slots of its own */
   name?: string | undefined;
-  /** Where the name is looked up. Default: `defaultRegistry`. */
+  /** Where the name is looked up. @defaultValue `defaultRegistry` */
   registry?: SemaphoreRegistry | undefined;
 }
 
@@ -31,12 +31,16 @@ const SLOTS = countFrom(1);
 
 /**
  * A counting semaphore. Waiters are served in the order of their arrival, by direct hand-off: a slot that is released
- * belongs to the next waiter before `release` returns, so nobody can slip in between, and a wide waiter at the head is
+ * belongs to the next waiter before `release` returns, so no call can slip in between, and a wide waiter at the head is
  * never overtaken by narrow ones.
  *
  * @example
+ * ```ts
+ * import { Semaphore } from "slotkeeper";
+ *
  * const db = new Semaphore(5, { name: "db", acquireTimeoutMs: 1_000 });
- * const rows = await db.run(() => query("select 1"));
+ * const response = await db.run(() => fetch("https://example.com"));
+ * ```
  */
 export class Semaphore {
   readonly #policy: Policy & { registry: SemaphoreRegistry };
@@ -99,12 +103,17 @@ export class Semaphore {
    * @returns a promise that rejects with `AcquireTimeoutError`, `QueueFullError` or `ClosedError`; with the signal's own
    * reason; or, for options that make no sense, at once with a `TypeError` or `RangeError`.
    * @example
-   * const slot = await sem.acquire({ timeoutMs: 500, signal });
+   * ```ts
+   * import { Semaphore } from "slotkeeper";
+   *
+   * const sem = new Semaphore(2);
+   * const slot = await sem.acquire({ timeoutMs: 500, signal: AbortSignal.timeout(1_000) });
    * try {
-   *   await work();
+   *   console.log(slot.number);
    * } finally {
    *   slot.release();
    * }
+   * ```
    */
   acquire(options?: AcquireOptions): Promise<Slot> {
     return this.#current.acquire(this.#policy, options);
@@ -127,7 +136,12 @@ export class Semaphore {
    * @returns what the work returns. Rejects with what the work throws, as `acquire` does, and with `SlotExpiredError`
    * when the slot expires and `abortOnExpiry` is set.
    * @example
-   * const body = await sem.run(({ signal }) => fetch(url, { signal }));
+   * ```ts
+   * import { Semaphore } from "slotkeeper";
+   *
+   * const sem = new Semaphore(2, { ttlMs: 10_000, abortOnExpiry: true });
+   * const response = await sem.run(({ signal }) => fetch("https://example.com", { signal }));
+   * ```
    */
   run<T>(work: Work<T>, options?: AcquireOptions): Promise<Awaited<T>> {
     return this.#current.run(this.#policy, work, options);
@@ -137,8 +151,14 @@ export class Semaphore {
    * Runs `fn` for every item of an iterable or async iterable, each with a slot; gives the results in the order of the
    * items. After a failure no further item starts and the call rejects with it, unless `stopOnError` is false.
    *
+   * @throws {AggregateError} of all failures, with `stopOnError: false`.
    * @example
-   * const pages = await sem.map(urls, (url) => fetch(url));
+   * ```ts
+   * import { Semaphore } from "slotkeeper";
+   *
+   * const urls = ["https://example.com/1", "https://example.com/2"];
+   * const pages = await new Semaphore(2).map(urls, (url) => fetch(url));
+   * ```
    */
   map<Item, T>(
     items: Iterable<Item> | AsyncIterable<Item>,
@@ -153,7 +173,12 @@ export class Semaphore {
    *
    * @throws {TypeError} if `fn` is not a function.
    * @example
-   * const limitedFetch = sem.wrap(fetch);
+   * ```ts
+   * import { Semaphore } from "slotkeeper";
+   *
+   * const limitedFetch = new Semaphore(2).wrap(fetch);
+   * const response = await limitedFetch("https://example.com");
+   * ```
    */
   wrap<Args extends unknown[], T>(fn: (...args: Args) => T | Promise<T>): (...args: Args) => Promise<Awaited<T>> {
     check("fn", callback, fn);
@@ -166,7 +191,7 @@ export class Semaphore {
   }
 
   /**
-   * Growing serves waiters at once. Shrinking evicts nobody; waiters that have become too wide reject with `RangeError`.
+   * Growing serves waiters at once. Shrinking evicts no holder; waiters that have become too wide reject with `RangeError`.
    *
    * @throws {RangeError} if `slots` is not an integer from 1 up or `Infinity`.
    */
@@ -176,10 +201,15 @@ export class Semaphore {
   }
 
   /**
-   * Rejects everybody who waits, and leaves the semaphore usable: with the reason itself, by default an `AbortError`.
+   * Rejects all waiters, and leaves the semaphore usable: with the reason itself, by default an `AbortError`.
    *
+   * @defaultValue `reason`: a `DOMException` named `AbortError`.
    * @example
-   * sem.clear(new Error("the user left"));
+   * ```ts
+   * import { Semaphore } from "slotkeeper";
+   *
+   * new Semaphore(2).clear(new Error("the user left"));
+   * ```
    */
   clear(reason: unknown = new DOMException("The semaphore was cleared", "AbortError")): void {
     this.#current.clear(reason);
@@ -221,8 +251,13 @@ export class Semaphore {
  * A `Semaphore` with one slot.
  *
  * @example
+ * ```ts
+ * import { writeFile } from "node:fs/promises";
+ * import { Mutex } from "slotkeeper";
+ *
  * const lock = new Mutex();
- * await lock.run(() => writeFile(path, text));
+ * await lock.run(() => writeFile("state.json", "{}"));
+ * ```
  */
 export class Mutex extends Semaphore {
   constructor(options?: SemaphoreOptions) {

@@ -2,8 +2,8 @@
  * One listener per signal, however many waiters share it. Adding a listener costs a search through those already
  * there, so 100,000 waiters with a listener each on one signal are quadratic; here they are members of a set.
  *
- * I1  A signal has our listener if and only if somebody waits with it.
- * I2  When it aborts, its waiters are told in the order of their arrival, each exactly once.
+ * SIGNAL1  A signal has our listener if and only if a waiter uses it.
+ * SIGNAL2  When it aborts, its waiters are rejected in the order of their arrival, each exactly once.
  */
 import type { Ticket } from "./ticket.ts";
 
@@ -26,7 +26,7 @@ export function watch(ticket: Ticket, signal: AbortSignal): void {
   if (!group) {
     group = new Set();
     groups.set(signal, group);
-    // Once: a listener that has heard the abort need not be removed, which costs as much as adding it.
+    // Once: a listener that ran need not be removed, which costs as much as adding it.
     signal.addEventListener("abort", abort, { once: true });
   }
   group.add(ticket);

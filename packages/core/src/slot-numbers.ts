@@ -1,8 +1,8 @@
 /**
  * Numbers for held slots: 1, 2, 3 … unique among those held at one moment, handed out on demand.
  *
- * I1  No number is out twice: each up to the highest is either out, or free, or free but beyond the capacity.
- * I2  As long as no more are out than the capacity, every number taken is at most the capacity, after a shrink too.
+ * NUMBER1  No number is out twice: each up to the highest is either out, or free, or free but beyond the capacity.
+ * NUMBER2  As long as no more are out than the capacity, every number taken is at most the capacity, after a shrink too.
  *
  * Cost: O(1), amortised: after a shrink each number that is too high is set aside once; growing brings them back.
  */

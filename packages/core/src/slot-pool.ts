@@ -1,10 +1,10 @@
 /**
  * One kind of slot with a global limit and, if wanted, a limit per key.
  *
- * I1  Per key first, then global: whoever waits for its key holds no global slot, so a key's backlog, however long,
+ * POOL1  Per key first, then global: a waiter for its key holds no global slot, so a key's backlog, however long,
  *     takes nothing from the others.
- * I2  If the second stage fails in any way, the first is undone before the caller learns of it.
- * I3  A slot counts at its key's gate and at the global one, the parent of that: both go back together, the key's
+ * POOL2  If the second stage fails in any way, the first is undone before the caller learns of it.
+ * POOL3  A slot counts at its key's gate and at the global one, the parent of that: both go back together, the key's
  *     first, whether released or expired, and before either is handed on. Without a limit per key that stage is left out.
  */
 import type { Gate } from "./gate.ts";
@@ -34,8 +34,12 @@ const LIMIT_RULES = { max: countFrom(0), maxPerKey: countFrom(0) };
  * @throws {TypeError} if `options` are missing, have unknown keys or values of another type.
  * @throws {RangeError} if a limit is negative or not an integer.
  * @example
+ * ```ts
+ * import { SlotPool } from "slotkeeper";
+ *
  * const uploads = new SlotPool({ max: 10, maxPerKey: 2, name: "uploads" });
- * await uploads.run(user, () => upload(file));
+ * await uploads.run("ann", () => console.log("ann has at most 2 of the 10 slots"));
+ * ```
  */
 export class SlotPool<K = string> extends KeyedSlots<K> {
   constructor(options: SlotPoolOptions) {
@@ -60,7 +64,7 @@ export class SlotPool<K = string> extends KeyedSlots<K> {
     return super.run(key as K, work, options);
   }
 
-  /** Growing serves waiters at once, shrinking evicts nobody. Who holds while keys have no limit counts for no key. */
+  /** Growing serves waiters at once, shrinking evicts no holder. Who holds while keys have no limit counts for no key. */
   resize(limits: SlotPoolLimits): void {
     const now = { max: this.all.capacity, maxPerKey: this.perKey };
     const { max, maxPerKey } = resolveOptions(now, LIMIT_RULES, limits);

@@ -1,12 +1,12 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /**
- * What a user holds. The slot itself releases, so nobody can free what another holds.
+ * What a user holds. The slot itself releases, so a caller cannot free another's slot.
  *
- * I1  A slot is held from its making until it is released or expires, whichever comes first; it ends exactly once.
- * I2  After that `release` and `renew` are `false` and touch nothing.
+ * SLOT1  A slot is held from its making until it is released or expires, whichever comes first; it ends exactly once.
+ * SLOT2  After that `release` and `renew` are `false` and touch nothing.
  *
- * Most slots are taken and given back and nobody asks them anything, so a slot is two words (each more is paid for
- * by everybody: W5).
+ * Most slots are taken and released and never read, so a slot has two fields (each more costs every
+ * caller: W5).
  */
 import type { Deadline } from "./deadlines.ts";
 import type { Gate } from "./gate.ts";
@@ -14,14 +14,20 @@ import type { Link, LinkedList } from "./linked-list.ts";
 import { check, numberFrom } from "./options.ts";
 import type { Policy } from "./policy.ts";
 
+/**
+ * A slot that is held: what `acquire` gives. Release it exactly once, or let `using` or `run` do it. A second release
+ * does nothing.
+ */
 export interface Slot extends Disposable {
   /** Unique and unguessable. */
   readonly id: string;
   /** 1…capacity, unique among the slots held at this moment; 0 if first asked for when the slot is no longer held. */
   readonly number: number;
+  /** How many slots it stands for. */
   readonly width: number;
   /** Aborts with `SlotExpiredError` when the slot expires, if `abortOnExpiry` is set; never otherwise. */
   readonly signal: AbortSignal;
+  /** When the ttl takes it back, by the clock of the semaphore; `undefined` without one. */
   readonly expiresAt: number | undefined;
   /** No longer held: released or expired. */
   readonly released: boolean;
@@ -38,7 +44,7 @@ const TTL = numberFrom(1);
 
 export class HeldSlot implements Slot, Deadline {
   /** For the library only, as is all else that the type `Slot` does not have. */
-  readonly gate: Gate;
+  declare readonly gate: Gate;
   /** Negative once the slot has ended. */
   #width: number;
 

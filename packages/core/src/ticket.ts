@@ -6,7 +6,7 @@
  *   held      -        its ttl       its holder releases; its time is up
  *   ended     -        none          -
  *
- * Whoever waits for one plain slot with no signal and no timeout has none: its promise's resolve function alone stands
+ * A waiter for one plain slot with no signal and no timeout has none: its promise's resolve function alone stands
  * in the queue.
  */
 import { AcquireTimeoutError, SlotExpiredError, withStackOf } from "./errors.ts";
@@ -18,9 +18,9 @@ export type Resolve = (slot: HeldSlot | PromiseLike<HeldSlot>) => void;
 
 export class Ticket extends HeldSlot {
   override readonly isMarked = true;
-  override readonly policy: Policy;
+  declare readonly policy: Policy;
   /** When the wait began, then when the holding did. */
-  sinceAt: number;
+  declare sinceAt: number;
 
   // Those who do not wait need none of the following, so none is there until set.
   declare waitSignal: AbortSignal | undefined;

@@ -1,8 +1,8 @@
 /**
  * The queue of waiters: arrival order, with removal from the middle.
  *
- * I1  `first()` is the waiter that arrived first among those that have not left.
- * I2  A waiter is inside from `push` until `remove`, and its position finds it in between.
+ * QUEUE1  `first()` is the waiter that arrived first among those that have not left.
+ * QUEUE2  A waiter is inside from `push` until `remove`, and its position finds it in between.
  *
  * Cost: O(1) each, amortised. Gaps are closed when they outnumber the waiters, so memory follows the number of waiters
  * even when the head never moves while others come and time out behind it for ever.
@@ -16,12 +16,12 @@ type Queued = ((...args: never[]) => void) | { position: number | undefined };
 
 /** Not worth closing. */
 const FEW_GAPS = 32;
-/** Not worth keeping once nobody waits. */
+/** Dropped when none waits. */
 const MANY_GAPS = 4096;
 
 export class WaiterQueue<W extends Queued> {
   #cells: (W | undefined)[] = [];
-  /** Nobody waits before this position. */
+  /** No waiter is before this position. */
   #head = 0;
   /** `size` is how many are inside. */
   push(waiter: W, size: number): void {
@@ -41,12 +41,12 @@ export class WaiterQueue<W extends Queued> {
     this.#cells[position] = undefined;
   }
 
-  /** Nobody is inside: whatever a crowd needed is given back. */
+  /** The queue is empty: memory that a crowd needed is freed. */
   emptied(): void {
     if (this.#cells.length > MANY_GAPS) this.#closeGaps();
   }
 
-  /** Everybody, in order; a copy. */
+  /** All waiters, in order; a copy. */
   all(): W[] {
     return this.#cells.filter((waiter) => waiter !== undefined);
   }

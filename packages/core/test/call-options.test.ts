@@ -1,5 +1,8 @@
 import { KeyedSemaphore, Semaphore, SlotPool } from "slotkeeper";
+import { createSemaphore, delay, run, simulate, spawn } from "slotkeeper/effects";
+import { Limiter, stream } from "slotkeeper/limiter";
 import { SharedSemaphore } from "slotkeeper/threads";
+import { MediaSlots, TransferSlots } from "slotkeeper/transfers";
 import { describe, expect, test } from "vitest";
 import { useWorld } from "./world.ts";
 
@@ -66,6 +69,44 @@ describe("options of calls are checked like those of constructors", () => {
     await expect(SharedSemaphore.create(1).run(any(5))).rejects.toThrow(message);
     await expect(world().semaphore(1).map([], any(5))).rejects.toThrow("Expected `fn` to be a function, got 5");
     expect(() => world().semaphore(1).wrap(any(5))).toThrow("Expected `fn` to be a function, got 5");
+  });
+
+  test("limiters, threads, transfers and effects refuse the same", async () => {
+    const limiter = new Limiter({ slots: 1 });
+    const shared = SharedSemaphore.create(1);
+    const transfers = new TransferSlots();
+    const media = new MediaSlots({ availableGb: 8 });
+    const options = any({ timeout: 5 });
+    for (const call of [
+      () => limiter.acquire(options),
+      () => limiter.run(() => 1, options),
+      async () => limiter.tryAcquire(options),
+      async () => limiter.wrap(() => 1, options),
+      () => limiter.map([1], () => 1, options),
+      async () => stream(limiter, [1], () => 1, options),
+      () => shared.acquire(options),
+      () => shared.run(() => 1, options),
+      () => transfers.acquireDownload(options),
+      () => transfers.runUpload("ann", () => 1, options),
+      () => media.acquireChunk("ann", options),
+      () => media.runUpload("ann", () => 1, options),
+      () => run(delay(1), options),
+      async () => simulate(spawn(delay(1), options)),
+      async () => simulate(createSemaphore(1, options)),
+    ]) {
+      await expect(call()).rejects.toThrow("Unknown option `timeout`");
+    }
+    for (const call of [
+      () => limiter.run(any(5)),
+      () => transfers.runDownload(any(5)),
+      () => media.runChunk("a", any(5)),
+    ]) {
+      await expect(call()).rejects.toThrow("Expected `work` to be a function, got 5");
+    }
+    await expect(run(any(5))).rejects.toThrow("Expected `program` to be");
+    expect([limiter.inUse, shared.inUse, transfers.stats().uploadsActive]).toEqual([0, 0, 0]);
+    transfers.close();
+    media.close();
   });
 
   test("constructors say what is missing", () => {

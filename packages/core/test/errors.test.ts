@@ -48,7 +48,8 @@ const samples = (await outcomes("db")) as (
 /** Rows of the table in the reference: code, class, retryable, fields. */
 function documented() {
   const page = readFileSync(new URL("../../../docs/reference/errors.md", import.meta.url), "utf8");
-  return page
+  const section = page.split("\n## ").find((text) => text.startsWith("Errors of the library")) as string;
+  return section
     .split("\n")
     .filter((line) => line.startsWith("| `"))
     .map((line) => line.split("|").map((cell) => cell.trim()))

@@ -18,7 +18,7 @@ describe("which timers would keep a process alive", () => {
     waiter.value.release();
   });
 
-  test("a ttl does so only while somebody waits for that semaphore", async () => {
+  test("a ttl does so only while a caller waits for that semaphore", async () => {
     const sem = world().semaphore(1, { ttlMs: 10 });
     const held = await sem.acquire();
     const { clock } = world();
@@ -33,7 +33,7 @@ describe("which timers would keep a process alive", () => {
     held.release();
   });
 
-  test("a ttl that begins while somebody waits keeps alive, too", async () => {
+  test("a ttl that begins while a caller waits keeps alive, too", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const waiter = outcome(sem.acquire());
@@ -48,7 +48,7 @@ describe("which timers would keep a process alive", () => {
     waiter.value.release();
   });
 
-  test("after a hand-over the new holder's ttl keeps alive only if somebody waits still", async () => {
+  test("after a hand-over the new holder's ttl keeps alive only if a caller waits still", async () => {
     const sem = world().semaphore(1, { ttlMs: 10 });
     const held = await sem.acquire();
     const waiters = [outcome(sem.acquire()), outcome(sem.acquire())];
@@ -74,7 +74,7 @@ describe("which timers would keep a process alive", () => {
     waiter.value.release();
   });
 
-  test("the ttl of a pool's slot keeps alive while somebody waits for that slot's key", async () => {
+  test("the ttl of a pool's slot keeps alive while a caller waits for that slot's key", async () => {
     const pool = world().pool({ max: 2, maxPerKey: 1, ttlMs: 10 });
     const held = await pool.acquire("a");
     expect(world().clock.keepingAlive).toBe(0);
@@ -87,7 +87,7 @@ describe("which timers would keep a process alive", () => {
     expect(keepingAlive).toBe(1);
   });
 
-  test("the ttl of a pool's slot keeps alive while somebody waits for the global limit", async () => {
+  test("the ttl of a pool's slot keeps alive while a caller waits for the global limit", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1, ttlMs: 10 });
     const held = await pool.acquire("a");
     const waiter = outcome(pool.acquire("b"));

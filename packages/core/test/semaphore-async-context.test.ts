@@ -7,7 +7,7 @@ const world = useWorld();
 const storage = new AsyncLocalStorage<string>();
 
 describe("async context", () => {
-  test("code after await acquire sees the context of whoever asked, not of whoever released", async () => {
+  test("code after await acquire sees the context of the caller, not of whoever released", async () => {
     const sem = world().semaphore(1);
     const held = await storage.run("holder", () => sem.acquire());
     const seen = storage.run("asker", async () => {
@@ -24,7 +24,7 @@ describe("async context", () => {
     expect([await seen, await seenPlain]).toEqual(["asker", "plain asker"]);
   });
 
-  test("work started by run sees the context of whoever called run", async () => {
+  test("work started by run sees the context of the caller of run", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const seen = ["a", "b", "c"].map((who) =>
@@ -52,7 +52,7 @@ describe("async context", () => {
     expect(await seen).toBe("asker");
   });
 
-  test("a rejection arrives in the context of whoever asked", async () => {
+  test("a rejection arrives in the context of the caller", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const controller = new AbortController();

@@ -124,7 +124,7 @@ describe("direct hand-off", () => {
     next.value.release();
   });
 
-  test("nobody can steal the slot between release and resumption", async () => {
+  test("no call can steal the slot between release and resumption", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const next = outcome(sem.acquire());

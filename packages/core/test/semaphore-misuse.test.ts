@@ -69,7 +69,7 @@ describe("misuse is a TypeError or RangeError that names field, expectation and 
     expect(make).toThrow(TypeError);
   });
 
-  test("all problems are told at once", () => {
+  test("all problems are reported at once", () => {
     const options = { ttlMs: -1, maxWaiters: 1.5, bogus: 1 };
     expect(() => new Semaphore(1, any(options))).toThrow(/ttlMs.*maxWaiters.*bogus/s);
   });

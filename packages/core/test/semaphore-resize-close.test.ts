@@ -21,7 +21,7 @@ describe("resize", () => {
     for (const one of waiters) one.value.release();
   });
 
-  test("shrinking evicts nobody", async () => {
+  test("shrinking evicts no holder", async () => {
     const sem = world().semaphore(3);
     const slots = [await sem.acquire(), await sem.acquire(), await sem.acquire()];
     sem.resize(1);
@@ -30,7 +30,7 @@ describe("resize", () => {
     for (const slot of slots) expect(slot.release()).toBe(true);
   });
 
-  test("after shrinking nobody gets a slot until the holders are fewer than the capacity", async () => {
+  test("after shrinking no caller gets a slot until the holders are fewer than the capacity", async () => {
     const sem = world().semaphore(3);
     const slots = [await sem.acquire(), await sem.acquire(), await sem.acquire()];
     const waiter = outcome(sem.acquire());
@@ -75,7 +75,7 @@ describe("resize", () => {
     held.release();
   });
 
-  test("resizing to Infinity serves everybody", async () => {
+  test("resizing to Infinity serves all waiters", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const waiters = Array.from({ length: 10 }, () => outcome(sem.acquire()));

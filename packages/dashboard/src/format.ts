@@ -42,7 +42,7 @@ export function plural(value: number, one: string, many = `${one}s`): string {
 }
 
 /**
- * A name somebody else chose, made harmless to look at: control characters, marks that turn the reading direction,
+ * A name from outside, made harmless to look at: control characters, marks that turn the reading direction,
  * invisible and unassigned characters are written as `\u{202e}`.
  */
 export function visible(text: string): string {

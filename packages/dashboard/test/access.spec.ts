@@ -158,7 +158,7 @@ describe("axe", () => {
 
   it("finds nothing in the empty state, the token prompt, and while the service is away", async () => {
     const empty = await openPage((await startService()).url);
-    await empty.page.getByRole("heading", { name: "Nobody has asked for a slot yet" }).waitFor();
+    await empty.page.getByRole("heading", { name: "No slot has been requested yet" }).waitFor();
     expect(await broken(empty.page)).toEqual([]);
     await empty.page.route("**/api/**", (route) => route.abort());
     await empty.page.reload();

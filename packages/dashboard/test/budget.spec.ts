@@ -10,7 +10,7 @@ describe("what the page loads", () => {
   it("is at most 150 kB packed, all from the service itself, and breaks no rule of its policy", async () => {
     const service = await startService();
     const { page, requests, complaints } = await openPage(service.url);
-    await page.getByRole("heading", { name: "Nobody has asked for a slot yet" }).waitFor();
+    await page.getByRole("heading", { name: "No slot has been requested yet" }).waitFor();
     expect(requests.filter((url) => !url.startsWith(service.url))).toEqual([]);
     expect(complaints).toEqual([]);
     const files = await page.evaluate(() =>
@@ -32,10 +32,10 @@ describe("what the page loads", () => {
   it("is not loaded again on the next visit, but for the page itself", async () => {
     const service = await startService();
     const { page } = await openPage(service.url);
-    await page.getByRole("heading", { name: "Nobody has asked for a slot yet" }).waitFor();
+    await page.getByRole("heading", { name: "No slot has been requested yet" }).waitFor();
     await page.goto("about:blank");
     await page.goto(service.url);
-    await page.getByRole("heading", { name: "Nobody has asked for a slot yet" }).waitFor();
+    await page.getByRole("heading", { name: "No slot has been requested yet" }).waitFor();
     const sizes = await page.evaluate(() =>
       (performance.getEntriesByType("resource") as PerformanceResourceTiming[])
         .filter(({ name }) => name.includes("/assets/"))
@@ -48,7 +48,7 @@ describe("what the page loads", () => {
   it("cannot run a script or a style that somebody puts into the page", async () => {
     const service = await startService();
     const { page, complaints } = await openPage(service.url);
-    await page.getByRole("heading", { name: "Nobody has asked for a slot yet" }).waitFor();
+    await page.getByRole("heading", { name: "No slot has been requested yet" }).waitFor();
     await page.evaluate(() => {
       const script = document.createElement("script");
       try {

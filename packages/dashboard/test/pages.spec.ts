@@ -47,7 +47,7 @@ describe("the empty state", () => {
   it("tells how to make the first request, and shows it arriving", async () => {
     const service = await startService();
     const { page } = await openPage(service.url);
-    await page.getByRole("heading", { name: "Nobody has asked for a slot yet" }).waitFor();
+    await page.getByRole("heading", { name: "No slot has been requested yet" }).waitFor();
     const command = await page.getByLabel("first request", { exact: true }).innerText();
     const [, url = "", body = ""] = /^curl -sS (\S+) -d '(.*)'$/.exec(command) ?? [];
     const response = await fetch(url, { method: "POST", body });
@@ -93,9 +93,8 @@ describe("the host page", () => {
     await seen(() => why.innerText()).toContain("All slots of this host are in use: 5 of 5.");
     expect(await why.innerText()).toMatch(/Position\s+3 of 3/);
     expect(await why.innerText()).toMatch(/bucket-\d\s+since \d\d:\d\d:\d\d \(\d+ s\)\s+lease ends in \d+ s/);
-    expect(await why.innerText()).toMatch(/Forecast\s+(About .* until its turn|None: no slot was granted)/);
-    // The holders keep their slots: the pace of the first five grants says nothing any more.
-    await seen(() => why.innerText()).toMatch(/Forecast\s+None: no slot was granted here for \d+/);
+    // The first five were granted while slots were free: that says nothing about how fast the queue moves.
+    expect(await why.innerText()).toMatch(/Forecast\s+None yet: too few waiting sessions/);
   });
 
   it("names the bucket's own limit where that binds, and only the slots of that bucket", async () => {

@@ -15,12 +15,13 @@
 --   slotkeeper_token_key       the key that signs session tokens
 --
 -- Rules that every function keeps:
---   L1 Only the transaction that holds the lock of slotkeeper_host writes rows of that host, in any table. No statement locks
+--   TABLE1 Only the transaction that holds the lock of slotkeeper_host writes rows of that host, in any table. No statement locks
 --      two hosts. Cleanup skips hosts that are locked.
---   L2 The clock is read after the lock is taken.
---   L3 No indexed column of a row in use is updated, so that updates are HOT. Exceptions: func_try_acquire_slot gives its
+--   TABLE2 The clock is read after the lock is taken. A commit reads it just before it swaps the tag, and starts again, with the lock, if
+--      the row has changed since.
+--   TABLE3 No indexed column of a row in use is updated, so that updates are HOT. Exceptions: func_try_acquire_slot gives its
 --      row a new id, and a row of a forgotten host moves to another host.
---   L4 A row of upstream_slot_pool is created only when a host needs more slots than it ever had and no row of a forgotten
+--   TABLE4 A row of upstream_slot_pool is created only when a host needs more slots than it ever had and no row of a forgotten
 --      host is left, so tries and forgotten hosts use up no ids.
 --
 -- Words. `host` (hostname_pattern, "HOSTNAME_HASH"): the host's key, which is hostnameHash, else the SHA-256 in hex of the
@@ -40,7 +41,7 @@ CREATE TABLE slotkeeper_host (
   updated_at double precision NOT NULL
 ) WITH (fillfactor = 30, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 COMMENT ON COLUMN slotkeeper_host.commits IS 'Number of commits since the host was created; finds their places in slotkeeper_tail.';
-COMMENT ON COLUMN slotkeeper_host.breaker IS 'Of the head: tells whether "THROTTLE_PROTECTION" has to be written.';
+COMMENT ON COLUMN slotkeeper_host.breaker IS 'Of the head: whether "THROTTLE_PROTECTION" has to be written.';
 COMMENT ON COLUMN slotkeeper_host.slots IS 'Of the head; Infinity: no limit.';
 COMMENT ON COLUMN slotkeeper_host.fence IS 'Of the head.';
 COMMENT ON COLUMN slotkeeper_host.last_now IS 'The latest store time of any commit.';

@@ -3,12 +3,13 @@
 --
 -- What the settings of the functions are for:
 --   search_path           a caller must not put tables of its own in the place of ours
---   lock_timeout          a host that somebody keeps locked fails its own callers only, and soon
+--   lock_timeout          a host that another program keeps locked fails only its own callers, and soon
 --   extra_float_digits    numbers leave the database with all their digits, whatever the session was set to
 --   plan_cache_mode       otherwise some statements are planned again for every call: with the values at hand they look cheaper
 --   enable_seqscan        a plan that was made when a table was small is kept until the next ANALYZE, and would read all hosts
 
--- Compares and swaps. p_changes: Changes of records.ts; NULL: the host is forgotten. P1: the row lock makes commits of a host one sequence, and ends with this call.
+-- Compares and swaps. p_changes: Changes of records.ts; NULL: the host is forgotten. P1: the swap of the tag, the first thing that
+-- slotkeeper_apply writes, makes commits of a host one sequence; its row lock ends with this call.
 CREATE FUNCTION slotkeeper_commit(
   p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_changes text,
   p_wake text[], p_conflicts integer
@@ -18,13 +19,36 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout 
 DECLARE
   h slotkeeper_host;
   v_clock double precision;
-  v_refusal text;
 BEGIN
   IF p_schema IS DISTINCT FROM slotkeeper_schema_number() THEN PERFORM slotkeeper_check_schema(p_schema); END IF;
+  IF p_base IS NOT NULL AND p_changes IS NOT NULL THEN
+    SELECT * INTO h FROM slotkeeper_host WHERE host = p_host AND tag = p_base;
+    v_clock := greatest(slotkeeper_now(), h.last_now);
+    IF slotkeeper_refusal(h.reserved_for, h.reserved_until, h.tag, p_instance, p_base, p_now, v_clock) IS NULL
+      AND slotkeeper_apply(h, p_tag, p_now, p_changes)
+    THEN
+      IF cardinality(p_wake) > 0 THEN PERFORM slotkeeper_notify(p_wake, p_host, p_base, p_tag, p_changes); END IF;
+      RETURN '{"isOk":true,"now":' || v_clock || '}';
+    END IF;
+  END IF;
+  RETURN slotkeeper_commit_locked(p_host, p_instance, p_base, p_tag, p_now, p_changes, p_wake, p_conflicts);
+END $$;
+
+-- What is not a plain swap: the first commit of a host, its end, and refusals, which return one state of the host.
+CREATE FUNCTION slotkeeper_commit_locked(
+  p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_changes text, p_wake text[],
+  p_conflicts integer
+) RETURNS json
+LANGUAGE plpgsql AS $$
+DECLARE
+  h slotkeeper_host;
+  v_clock double precision;
+  v_refusal text;
+BEGIN
   SELECT * INTO h FROM slotkeeper_host WHERE host = p_host FOR NO KEY UPDATE;
   IF NOT FOUND AND p_base IS NULL THEN h := slotkeeper_unknown_host(p_host); END IF;
   v_clock := greatest(slotkeeper_now(), h.last_now);
-  v_refusal := slotkeeper_refusal(h, p_instance, p_base, p_now, v_clock);
+  v_refusal := slotkeeper_refusal(h.reserved_for, h.reserved_until, h.tag, p_instance, p_base, p_now, v_clock);
   IF v_refusal IS NULL AND h.tag IS NULL AND NOT slotkeeper_insert_host(h, p_tag) THEN
     -- Another instance was first.
     SELECT * INTO h FROM slotkeeper_host WHERE host = p_host FOR NO KEY UPDATE;
@@ -33,25 +57,24 @@ BEGIN
   IF v_refusal IS NOT NULL THEN
     RETURN slotkeeper_refuse(h, p_instance, p_base, p_tag, p_conflicts, v_clock, v_refusal);
   END IF;
-  IF p_changes IS NULL THEN
-    PERFORM slotkeeper_forget(h);
-  ELSIF slotkeeper_apply(h, p_tag, p_now, p_changes) AND cardinality(p_wake) > 0 THEN
+  IF p_changes IS NULL THEN PERFORM slotkeeper_forget(h);
+  ELSE
+    PERFORM slotkeeper_apply(h, p_tag, p_now, p_changes);
     PERFORM slotkeeper_notify(p_wake, p_host, p_base, p_tag, p_changes);
   END IF;
   RETURN '{"isOk":true,"now":' || v_clock || '}';
 END $$;
 
--- Why a commit cannot be accepted; NULL if it can.
+-- Why a commit cannot be accepted; NULL if it can. An expression, which the planner puts in the place of the call.
 CREATE FUNCTION slotkeeper_refusal(
-  h slotkeeper_host, p_instance text, p_base text, p_now double precision, p_clock double precision
+  p_reserved_for text, p_reserved_until double precision, p_stored text, p_instance text, p_base text, p_now double precision,
+  p_clock double precision
 ) RETURNS text
-LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  IF h.reserved_until > p_clock AND h.reserved_for <> '' AND h.reserved_for <> p_instance THEN RETURN 'reserved'; END IF;
-  IF h.tag IS DISTINCT FROM p_base THEN RETURN 'conflict'; END IF;
-  IF p_now NOT BETWEEN p_clock - 1000 AND p_clock THEN RETURN 'clock'; END IF;
-  RETURN NULL;
-END $$;
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN p_reserved_until > p_clock AND p_reserved_for <> '' AND p_reserved_for <> p_instance THEN 'reserved'
+    WHEN p_stored IS DISTINCT FROM p_base THEN 'conflict'
+    WHEN p_now NOT BETWEEN p_clock - 1000 AND p_clock THEN 'clock' END
+$$;
 
 -- The reply to a commit that cannot be accepted. P4: if the tail has it, it was accepted before. After the third conflict in a
 -- row the next commit is reserved for the instance.
@@ -236,27 +259,47 @@ BEGIN
   RETURN (SELECT json_agg(secret) FROM slotkeeper_token_key);
 END $$;
 
--- Whether a commit could be made: the database can be written, the caller may call every function of the store, and their
--- owner may use the tables. As the caller, not as the owner.
-CREATE FUNCTION slotkeeper_ready(p_schema integer) RETURNS boolean
+-- Raises why a commit could not be made: another schema number, a database that cannot be written, a function of the store that
+-- the caller may not call, or something that their owner may not use. As the caller, not as the owner. p_echoes: instances to
+-- notify, which shows that their listening connections work.
+CREATE FUNCTION slotkeeper_ready(p_schema integer, p_echoes text[]) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+  v_schema oid := quote_ident(current_schema())::regnamespace;
+  v_missing text;
 BEGIN
-  IF p_schema IS DISTINCT FROM slotkeeper_schema_number() OR pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' THEN
-    RETURN false;
+  PERFORM slotkeeper_check_schema(p_schema);
+  IF pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' THEN
+    RAISE read_only_sql_transaction USING MESSAGE = 'cannot write in a read-only transaction';
   END IF;
-  RETURN (
-    SELECT count(*) = 11 AND bool_and(has_function_privilege(p.oid, 'EXECUTE')) FROM pg_proc p
-    WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND p.proname IN ('slotkeeper_commit', 'slotkeeper_read',
-      'slotkeeper_beat', 'slotkeeper_instances', 'slotkeeper_peek', 'slotkeeper_host_keys', 'slotkeeper_totals',
-      'slotkeeper_forget_hosts', 'slotkeeper_forget_rows', 'slotkeeper_token_keys', 'slotkeeper_channel')
-  ) AND (
-    SELECT bool_and(has_table_privilege(p.proowner, t.oid, right_name)) FROM pg_proc p, pg_class t,
-      unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) right_name
-    WHERE p.oid = 'slotkeeper_commit'::regproc AND t.relnamespace = p.pronamespace AND t.relkind = 'r'
-      AND t.relname ~ '^(slotkeeper_(host|record|tail|floor|instance)|upstream_(slot_pool|ip_cooldown)|THROTTLE_PROTECTION)$');
+  SELECT string_agg(f.name, ', ' ORDER BY f.name) INTO v_missing FROM unnest(ARRAY['slotkeeper_commit', 'slotkeeper_read',
+    'slotkeeper_beat', 'slotkeeper_instances', 'slotkeeper_peek', 'slotkeeper_host_keys', 'slotkeeper_totals',
+    'slotkeeper_forget_hosts', 'slotkeeper_forget_rows', 'slotkeeper_token_keys', 'slotkeeper_channel']) f (name)
+  LEFT JOIN pg_proc p ON p.pronamespace = v_schema AND p.proname = f.name
+  WHERE p.oid IS NULL OR NOT has_function_privilege(p.oid, 'EXECUTE');
+  IF v_missing IS NULL THEN v_missing := slotkeeper_missing_rights(v_schema); END IF;
+  IF v_missing IS NOT NULL THEN RAISE insufficient_privilege USING MESSAGE = 'permission denied for ' || v_missing; END IF;
+  PERFORM pg_notify(slotkeeper_channel(e.instance), '') FROM unnest(p_echoes) e (instance);
 END $$;
 
-REVOKE ALL ON FUNCTION slotkeeper_commit, slotkeeper_refusal, slotkeeper_refuse, slotkeeper_read, slotkeeper_beat,
+-- What the owner of the store's functions may not use of what they use; NULL: nothing.
+CREATE FUNCTION slotkeeper_missing_rights(p_schema oid) RETURNS text
+LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
+  WITH keeper AS (SELECT p.proowner AS id FROM pg_proc p WHERE p.oid = 'slotkeeper_commit'::regproc)
+  SELECT string_agg(m.what, ', ') FROM (
+    SELECT format('%s on table %I', r.name, t.relname) AS what
+    FROM keeper, pg_class t, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) r (name)
+    WHERE t.relnamespace = p_schema AND t.relkind = 'r' AND NOT has_table_privilege(keeper.id, t.oid, r.name)
+      AND t.relname ~ '^(slotkeeper_(host|record|tail|floor|instance)|upstream_(slot_pool|ip_cooldown)|THROTTLE_PROTECTION)$'
+    UNION ALL
+    SELECT format('sequence %I', s.relname) FROM keeper, pg_class s
+    WHERE s.relnamespace = p_schema AND s.relkind = 'S' AND s.relname ~ '^upstream_slot_pool_' AND NOT has_sequence_privilege(keeper.id, s.oid, 'USAGE')
+    UNION ALL
+    SELECT format('function %I', p.proname) FROM keeper, pg_proc p
+    WHERE p.pronamespace = p_schema AND p.proname ~ '^slotkeeper_' AND NOT has_function_privilege(keeper.id, p.oid, 'EXECUTE')) m
+$$;
+
+REVOKE ALL ON FUNCTION slotkeeper_commit, slotkeeper_commit_locked, slotkeeper_refusal, slotkeeper_refuse, slotkeeper_read, slotkeeper_beat,
   slotkeeper_instances, slotkeeper_peek, slotkeeper_host_keys, slotkeeper_totals, slotkeeper_breaker_closes_at,
   slotkeeper_spaced_until, slotkeeper_forget_hosts, slotkeeper_is_unused, slotkeeper_forget_rows, slotkeeper_token_keys,
-  slotkeeper_ready FROM PUBLIC;
+  slotkeeper_ready, slotkeeper_missing_rights FROM PUBLIC;

@@ -1,11 +1,11 @@
 -- What direct callers need: programs that use the functions of docs/reference/sql.md without the service. They lock the
 -- host's row, count the same rows, and write ordinary change sets, so every limit holds for them and the service together.
 --
---   D1 the limits are the caller's own, except that the capacity of a named semaphore and an operator's limits come first
---   D2 a slot is released by its token, or by its id if func_try_acquire_slot gave it out; neither is given out twice
---   D3 time is the database's; instants that callers send are not read
---   D4 a try that fails writes nothing
---   D5 the service goes first: a slot that a direct caller gives back while sessions wait for the host is kept for the
+--   DIRECT1 the limits are the caller's own, except that the capacity of a named semaphore and an operator's limits come first
+--   DIRECT2 a slot is released by its token, or by its id if func_try_acquire_slot gave it out; neither is given out twice
+--   DIRECT3 time is the database's; instants that callers send are not read
+--   DIRECT4 a try that fails writes nothing
+--   DIRECT5 the service goes first: a slot that a direct caller gives back while sessions wait for the host is kept for the
 --      service for 50 ms, and while an instance has reserved the next commit no direct caller is granted a slot
 
 -- Not lower() alone: its result for an I depends on the database's language.
@@ -94,15 +94,16 @@ LANGUAGE plpgsql AS $$
 DECLARE
   h slotkeeper_host;
   v_head jsonb;
+  v_tag text := slotkeeper_next_tag(NULL);
 BEGIN
   LOOP
     h := slotkeeper_find(p_host);
     IF h.host IS NOT NULL THEN RETURN h; END IF;
     h := slotkeeper_unknown_host(p_host);
     v_head := slotkeeper_new_head(h, p_slots, p_hostname);
-    IF slotkeeper_insert_host(h, '0') THEN
+    IF slotkeeper_insert_host(h, v_tag) THEN
       h.last_now := v_head ->> 'now';
-      PERFORM slotkeeper_apply(h, slotkeeper_next_tag(NULL), h.last_now, jsonb_build_object('head', v_head, 'puts', '[]'::jsonb, 'dels', '[]'::jsonb)::text);
+      PERFORM slotkeeper_apply(h, v_tag, h.last_now, jsonb_build_object('head', v_head, 'puts', '[]'::jsonb, 'dels', '[]'::jsonb)::text);
     END IF;
   END LOOP;
 END $$;

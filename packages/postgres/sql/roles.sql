@@ -4,14 +4,16 @@
 --   psql "$DSN" -f roles.sql
 --   psql "$DSN" -1 -c 'SET LOCAL search_path = slots' -f roles.sql        for another schema than public
 --
---   slotkeeper_service    for the dsn of `slotkeeper serve`: calls the store's functions, and has no right to any table
+--   slotkeeper_service    for `slotkeeper serve`, by its dsn or by the role claim of its token for PostgREST: calls the store's
+--                         functions, and has no right to any table but the list of migrations
 --   slotkeeper_reader     for people and dashboards: reads everything but secrets, and changes nothing
 --   slotkeeper_postgrest  for programs behind PostgREST: calls the functions of docs/reference/sql.md, and has no right to any table
 --
 -- None of them can log in. Grant them to roles that can:
 --
 --   CREATE ROLE keeper LOGIN PASSWORD '…' IN ROLE slotkeeper_service;
---   GRANT slotkeeper_postgrest TO authenticator;                  and name it in PostgREST's db-anon-role or a token's role
+--   GRANT slotkeeper_service TO authenticator;                    for a service behind PostgREST: only as a token's role
+--   GRANT slotkeeper_postgrest TO authenticator;                  for programs: in PostgREST's db-anon-role or a token's role
 --
 -- Nothing is granted to PUBLIC.
 DO $$
@@ -29,7 +31,8 @@ END $$;
 
 GRANT EXECUTE ON FUNCTION slotkeeper_commit, slotkeeper_read, slotkeeper_beat, slotkeeper_instances, slotkeeper_peek,
   slotkeeper_host_keys, slotkeeper_totals, slotkeeper_forget_hosts, slotkeeper_forget_rows, slotkeeper_token_keys,
-  slotkeeper_channel, slotkeeper_ready, slotkeeper_schema_number TO slotkeeper_service;
+  slotkeeper_channel, slotkeeper_ready, slotkeeper_missing_rights, slotkeeper_check_schema,
+  slotkeeper_schema_number TO slotkeeper_service;
 -- What the service asks at its start: whether the schema is its own version's.
 GRANT SELECT ON slotkeeper_migration TO slotkeeper_service;
 
@@ -37,7 +40,7 @@ GRANT EXECUTE ON FUNCTION download_try_acquire_slot, download_release_slot, down
   download_release_fq_waiter, download_check_throttle_protection, download_upsert_throttle_protection, func_try_acquire_slot,
   func_release_fair_slot, func_cleanup_zombie_slots, func_cleanup_ip_cooldown, func_cleanup_queue_depth TO slotkeeper_postgrest;
 
--- Not slotkeeper_token_key, and nothing that holds slot tokens: a slot belongs to whoever knows its token.
+-- Not slotkeeper_token_key, and nothing that holds slot tokens: anyone who knows its token can release a slot.
 GRANT EXECUTE ON FUNCTION slotkeeper_instances, slotkeeper_host_keys, slotkeeper_totals TO slotkeeper_reader;
 GRANT SELECT ON slotkeeper_host, slotkeeper_record, slotkeeper_floor, slotkeeper_instance, slotkeeper_migration,
   upstream_ip_cooldown, upstream_ip_queue_depth, "THROTTLE_PROTECTION" TO slotkeeper_reader;

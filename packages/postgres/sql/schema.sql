@@ -159,7 +159,7 @@ CREATE TABLE upstream_slot_pool (
   slot_index integer NOT NULL,
   status text NOT NULL DEFAULT 'available'::text,
   token text,
-  CONSTRAINT upstream_slot_pool_lease CHECK ((((status = 'locked'::text) = (ends_at IS NOT NULL)) AND ((status = 'locked'::text) = (token IS NOT NULL)) AND ((status <> 'locked'::text) OR (num_nulls(fence, session, instance, granted_at, keep_until, ip_hash, locked_at) = 0)))),
+  CONSTRAINT upstream_slot_pool_lease CHECK (((status = 'locked'::text) = (num_nonnulls(token, ends_at, fence) = 3))),
   CONSTRAINT upstream_slot_pool_pkey PRIMARY KEY (id)
 ) WITH (fillfactor=40, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 
@@ -169,7 +169,7 @@ CREATE INDEX upstream_ip_queue_depth_name ON upstream_ip_queue_depth USING btree
 
 CREATE UNIQUE INDEX upstream_slot_pool_slot ON upstream_slot_pool USING btree (hostname_pattern, slot_index);
 
-COMMENT ON COLUMN slotkeeper_host.breaker IS 'Of the head: tells whether "THROTTLE_PROTECTION" has to be written.';
+COMMENT ON COLUMN slotkeeper_host.breaker IS 'Of the head: whether "THROTTLE_PROTECTION" has to be written.';
 
 COMMENT ON COLUMN slotkeeper_host.commits IS 'Number of commits since the host was created; finds their places in slotkeeper_tail.';
 
@@ -307,7 +307,7 @@ CREATE OR REPLACE FUNCTION func_try_acquire_slot(p_hostname_pattern text, p_ip_h
 CREATE OR REPLACE FUNCTION slotkeeper_apply(h slotkeeper_host, p_tag text, p_now double precision, p_changes text, p_slots double precision DEFAULT NULL::double precision)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 b6df6688b0b1f7feb7975055aae0f8ec
+-- text: md5 0c95278e7bbdf1494549555f7531ea20
 
 CREATE OR REPLACE FUNCTION slotkeeper_beat(p_schema integer, p_instance text, p_ttl_ms double precision, p_about jsonb, p_hosts text[], p_tags text[], p_echo boolean)
  RETURNS json
@@ -337,10 +337,31 @@ CREATE OR REPLACE FUNCTION slotkeeper_breaker_closes_at(b jsonb, p_limits jsonb)
 
 CREATE OR REPLACE FUNCTION slotkeeper_channel(p_instance text)
  RETURNS text
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+-- text: md5 391a6d3a9ebf2693fb8c35fe75297349
+
+CREATE OR REPLACE FUNCTION slotkeeper_channel_of(p_instance text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
 -- text: md5 bc443facc0c2d822c788443ce9a57e80
+
+CREATE OR REPLACE FUNCTION slotkeeper_check_fence(h slotkeeper_host, p_fence bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+-- text: md5 319853046623a54ec0d5e7e5ee2710e6
+
+CREATE OR REPLACE FUNCTION slotkeeper_check_lease(p_host text, p_fence bigint, p_now double precision, p_slots double precision, p_occupied bigint, l jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+-- text: md5 d8c9a457529954442eb24f9e3787562c
+
+CREATE OR REPLACE FUNCTION slotkeeper_check_offers(p_host text, p_now double precision, p_slots double precision, p_before bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+-- text: md5 7b9bff9eec9d5a7c8689623cdd54abbe
 
 CREATE OR REPLACE FUNCTION slotkeeper_check_schema(p_schema integer)
  RETURNS void
@@ -369,12 +390,17 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_in
  SET extra_float_digits TO '1'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
--- text: md5 d37f8e6ce859d1ca68f62d3734c9bb84
+-- text: md5 754cbc268881be2caf0d0d70cb7164f9
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_direct(h slotkeeper_host, p_head jsonb, p_puts jsonb, p_dels jsonb, p_slots double precision DEFAULT NULL::double precision)
  RETURNS void
  LANGUAGE plpgsql
 -- text: md5 4b0a3bf5631caefa47d04fc231b7cec1
+
+CREATE OR REPLACE FUNCTION slotkeeper_commit_locked(p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_changes text, p_wake text[], p_conflicts integer)
+ RETURNS json
+ LANGUAGE plpgsql
+-- text: md5 26501e32adb8088896b1fa873b1bb0bb
 
 CREATE OR REPLACE FUNCTION slotkeeper_cools_until(p_host text, p_bucket text, p_cooldown_ms double precision)
  RETURNS double precision
@@ -400,11 +426,6 @@ CREATE OR REPLACE FUNCTION slotkeeper_depths(p_host text, p_bucket text, p_now d
  RETURNS slotkeeper_depths
  LANGUAGE plpgsql
 -- text: md5 350ddc5b86f923eddbf6fcd12d4d5ecb
-
-CREATE OR REPLACE FUNCTION slotkeeper_end_leases(p_host text, p_tokens text[])
- RETURNS void
- LANGUAGE plpgsql
--- text: md5 2b2c2fa4afadb00f097535f4801c6344
 
 CREATE OR REPLACE FUNCTION slotkeeper_find(p_host text)
  RETURNS slotkeeper_host
@@ -508,6 +529,13 @@ CREATE OR REPLACE FUNCTION slotkeeper_lower(p_name text)
  IMMUTABLE
 -- text: md5 5e5a7618d81bb63d29366d6ee532da6a
 
+CREATE OR REPLACE FUNCTION slotkeeper_missing_rights(p_schema oid)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+-- text: md5 2d222a7d5b0cd2071662d2cf78241aea
+
 CREATE OR REPLACE FUNCTION slotkeeper_name_key(p_name text)
  RETURNS text
  LANGUAGE sql
@@ -530,9 +558,9 @@ CREATE OR REPLACE FUNCTION slotkeeper_next_tag(p_tag text)
 -- text: md5 bdb66ca34ea0b4d1a8e6cc5a3638f898
 
 CREATE OR REPLACE FUNCTION slotkeeper_notify(p_instances text[], p_host text, p_base text, p_tag text, p_changes text)
- RETURNS void
+ RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 b1191f14edad6f9fccc76244b8261875
+-- text: md5 0eb6369dcc1583ff9eb35ac150de3190
 
 CREATE OR REPLACE FUNCTION slotkeeper_now()
  RETURNS double precision
@@ -547,7 +575,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_occupied(p_host text, p_now double precisi
 CREATE OR REPLACE FUNCTION slotkeeper_open(p_host text, p_hostname text, p_slots double precision)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 2bd5c11a9cb6e08a09695b59c0456bba
+-- text: md5 b6c1d9e093fdf949af9af20489ae70f8
 
 CREATE OR REPLACE FUNCTION slotkeeper_or_unlimited(p_limit integer)
  RETURNS double precision
@@ -574,11 +602,6 @@ CREATE OR REPLACE FUNCTION slotkeeper_put_cooldown(p_host text, p_bucket text, p
  LANGUAGE plpgsql
 -- text: md5 f0db18a2bded78ae5182ca4ed7085831
 
-CREATE OR REPLACE FUNCTION slotkeeper_put_lease(p_host text, p_fence bigint, p_now double precision, p_slots double precision, p_ended text[], l jsonb)
- RETURNS boolean
- LANGUAGE plpgsql
--- text: md5 1ccd7ebe1be694df357a931f08891047
-
 CREATE OR REPLACE FUNCTION slotkeeper_random()
  RETURNS text
  LANGUAGE sql
@@ -593,17 +616,17 @@ CREATE OR REPLACE FUNCTION slotkeeper_read(p_schema integer, p_host text, p_sinc
  SET enable_seqscan TO 'off'
 -- text: md5 9aeeab145ee99bfd6dc0fd4229fc2905
 
-CREATE OR REPLACE FUNCTION slotkeeper_ready(p_schema integer)
- RETURNS boolean
+CREATE OR REPLACE FUNCTION slotkeeper_ready(p_schema integer, p_echoes text[])
+ RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
--- text: md5 4a18741ae9f74d882e4d661be8fdfbe1
+-- text: md5 8afbf33942aed383ecbe2c22f82a0d14
 
-CREATE OR REPLACE FUNCTION slotkeeper_refusal(h slotkeeper_host, p_instance text, p_base text, p_now double precision, p_clock double precision)
+CREATE OR REPLACE FUNCTION slotkeeper_refusal(p_reserved_for text, p_reserved_until double precision, p_stored text, p_instance text, p_base text, p_now double precision, p_clock double precision)
  RETURNS text
- LANGUAGE plpgsql
+ LANGUAGE sql
  IMMUTABLE
--- text: md5 48d44a0524971dc9b76eda896bdfb4e4
+-- text: md5 7957592b98309bfd68630ae6b47789b5
 
 CREATE OR REPLACE FUNCTION slotkeeper_refuse(h slotkeeper_host, p_instance text, p_base text, p_tag text, p_conflicts integer, p_clock double precision, p_refusal text)
  RETURNS json
@@ -689,7 +712,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_unknown_host(p_host text)
  LANGUAGE plpgsql
 -- text: md5 3352a63c3094277c190e97b860a52c3d
 
-CREATE OR REPLACE FUNCTION slotkeeper_write(p_host text, p_fence bigint, p_now double precision, p_slots double precision, p_puts jsonb, p_dels jsonb)
+CREATE OR REPLACE FUNCTION slotkeeper_write_cooldowns(p_host text, p_now double precision, p_puts jsonb, p_dels jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+-- text: md5 5fb7a808d34b105130c5a2d9afc31358
+
+CREATE OR REPLACE FUNCTION slotkeeper_write_leases(p_host text, p_fence bigint, p_now double precision, p_slots double precision, p_leases jsonb, p_ended jsonb)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 cb21fe9d0892880a68903a6c866729b2
+-- text: md5 03d8157e4d9d570f3ea9ba9ac10f75a7

@@ -1,10 +1,18 @@
 /** `@slotkeeper/postgres`: Slotkeeper on PostgreSQL. */
 export { parseDsn } from "./connection/parse-dsn.ts";
+export { type ClockReading, DatabaseExam, OLDEST_POSTGRES, type ServerFacts } from "./doctor/database-exam.ts";
+export type { MissingRight } from "./doctor/missing-rights.ts";
+export { type NotificationProbe, probeNotifications } from "./doctor/notification-probe.ts";
+export { explainFailure, MigrateError } from "./failures/explain-failure.ts";
+export { STORE_PROBLEMS, type StoreProblem } from "./failures/failure-table.ts";
 export { assertSchema, type MigrateOptions, migrate, migrationStates } from "./migrate/migrate.ts";
-export { explainFailure, MigrateError } from "./migrate/migrate-error.ts";
 export { type Migration, readMigrations } from "./migrate/migration-files.ts";
 export { migrationScript } from "./migrate/migration-step.ts";
 export { SchemaError, type SchemaProblem } from "./migrate/schema-error.ts";
-export type { MigrationState } from "./migrate/schema-state.ts";
+export { type MigrationState, schemaProblem } from "./migrate/schema-state.ts";
+export { parseBaseUrl } from "./postgrest/base-url.ts";
+export { PostgrestStore, type PostgrestStoreOptions } from "./postgrest/postgrest-store.ts";
 export { DatabaseError } from "./store/database-error.ts";
-export { PostgresStore, type PostgresStoreOptions, SCHEMA_NUMBER } from "./store/postgres-store.ts";
+export { PostgresStore, type PostgresStoreOptions } from "./store/postgres-store.ts";
+export { SCHEMA_NUMBER } from "./store/sql-store.ts";
+export { NO_CONNECTIONS, type StoreGauges, type StoreHealth } from "./store/store-health.ts";

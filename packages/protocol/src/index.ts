@@ -23,6 +23,17 @@ export type {
   ThrottledAnswer,
   TimeoutAnswer,
 } from "./session.ts";
+export {
+  BREAKER_LIMITS,
+  HOST_LIMITS,
+  LIVE_LIMITS,
+  type LiveLimitField,
+  type LiveLimitKey,
+  type Resolved,
+  resolveLimits,
+} from "./settings/host-limits.ts";
+export { CLEANUP_SETTINGS, QUEUE_SETTINGS, SCHEDULER_SETTINGS } from "./settings/queue-settings.ts";
+export { defaultsOf, type Setting, type Settings } from "./settings/setting.ts";
 export type {
   AcquireReply,
   CancelCall,

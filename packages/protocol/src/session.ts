@@ -1,4 +1,4 @@
-/** What a caller is told. The wire adds `queryToken` and rounds durations to seconds; the meaning is the same. */
+/** The answer to a caller. The wire adds `queryToken` and rounds durations to seconds; the meaning is the same. */
 
 /** Who a session is: what a signed `queryToken` carries, so that any instance can take the session over. */
 export interface SessionClaims {
@@ -12,7 +12,7 @@ export interface SessionClaims {
   readonly hostname?: string;
   /** `throttleTimeWindowSeconds` of the first call: how long an open breaker counts as open for this session. */
   readonly throttleWindowMs?: number;
-  /** Slots of a named semaphore, as the first call asked: whoever takes the session over must not make it wider. */
+  /** Slots of a named semaphore, as the first call asked: an instance that takes the session over must not make it wider. */
   readonly limit?: number;
 }
 
@@ -63,5 +63,5 @@ export interface OverloadedAnswer {
 export type PollAnswer = PendingAnswer | GrantedAnswer | ThrottledAnswer | TimeoutAnswer;
 export type BeginAnswer = PollAnswer | OverloadedAnswer;
 
-/** `gone`: not known here any more (the store is told all the same); `noop`: it had ended already. */
+/** `gone`: not known at this instance (the store gets the cancellation all the same); `noop`: it had ended already. */
 export type CancelResult = "canceled" | "gone" | "noop";

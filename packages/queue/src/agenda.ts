@@ -34,8 +34,7 @@ export class Agenda {
     item.dueAt = at;
     if (this.#due.has(item)) this.#due.update(item);
     else this.#due.push(item);
-    // A timer overdue by the clock means that the clock was set ahead: what is scheduled now must not wait for it.
-    if (!this.#isFiring && (at < this.#armedAt || this.#armedAt < this.#clock.now())) this.#arm();
+    if (!this.#isFiring && (at < this.#armedAt || this.#isOverdue())) this.#arm();
   }
 
   cancel(item: Due): void {
@@ -55,12 +54,19 @@ export class Agenda {
     this.#disarm();
   }
 
+  /** The clock was set ahead: what is scheduled now must not wait for the timer. */
+  #isOverdue(): boolean {
+    return this.#armedAt + LATE_MS < this.#clock.now();
+  }
+
   #arm(): void {
     this.#disarm();
     const next = this.#due.peek();
     if (next === undefined) return;
-    this.#armedAt = next.dueAt;
-    this.#timer = this.#clock.setTimer(() => this.#fire(), Math.max(0, next.dueAt - this.#clock.now()));
+    const now = this.#clock.now();
+    this.#armedAt = Math.max(now, next.dueAt);
+    // Whole milliseconds: the rest of a sum of fractions may be too small to move a clock, and the timer would fire for ever.
+    this.#timer = this.#clock.setTimer(() => this.#fire(), Math.ceil(this.#armedAt - now));
   }
 
   #disarm(): void {
@@ -82,3 +88,6 @@ export class Agenda {
     this.#arm();
   }
 }
+
+/** A busy process fires its timers so late. */
+const LATE_MS = 50;

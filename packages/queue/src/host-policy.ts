@@ -1,27 +1,21 @@
-import { type HostConfig, type OrderName, SEMAPHORE_PREFIX, SHARED_BUCKET } from "@slotkeeper/protocol";
 import {
-  BREAKER_DEFAULTS,
-  type BreakerPolicy,
-  defined,
-  HOST_DEFAULTS,
-  orUnlimited,
-  type QueueOptions,
-} from "./options.ts";
+  BREAKER_LIMITS,
+  HOST_LIMITS,
+  type HostConfig,
+  type Resolved,
+  resolveLimits,
+  SEMAPHORE_PREFIX,
+  SHARED_BUCKET,
+} from "@slotkeeper/protocol";
+import { defined, type QueueOptions } from "./options.ts";
 
-/** The limits of one host. They are kept in its book, so that a store needs no configuration. Infinity means no limit. */
-export interface HostPolicy {
-  readonly slots: number;
-  readonly slotsPerBucket: number;
-  readonly waiters: number;
-  readonly waitersPerBucket: number;
-  readonly leaseMs: number;
-  readonly maxHoldMs: number;
-  readonly cooldownMs: number;
-  readonly minHoldMs: number;
-  readonly smoothMs: number;
-  readonly order: OrderName;
-  readonly breaker: BreakerPolicy;
-}
+export type BreakerPolicy = Resolved<typeof BREAKER_LIMITS>;
+
+/**
+ * The limits of one host, by the fields of the table of limits. They are kept in its book, so that a store needs no
+ * configuration. Infinity means no limit.
+ */
+export type HostPolicy = Resolved<typeof HOST_LIMITS> & { readonly breaker: BreakerPolicy };
 
 /** Limits, and the weights of its buckets. */
 export interface ResolvedHost {
@@ -57,30 +51,14 @@ function resolveOwn(options: QueueOptions, override: HostConfig, hostname: strin
 }
 
 function policyOf(host: HostConfig, breaker: HostConfig["breaker"]): HostPolicy {
-  const limits = { ...HOST_DEFAULTS, ...host };
-  const smoothMs = limits.smoothReleaseIntervalMs ?? limits.minSlotHoldMs / limits.maxSlotPerHost;
-  return {
-    slots: limits.maxSlotPerHost,
-    slotsPerBucket: orUnlimited(limits.maxSlotPerIp),
-    waiters: orUnlimited(limits.maxWaitersPerHost),
-    waitersPerBucket: orUnlimited(limits.maxWaitersPerIp),
-    leaseMs: limits.zombieTimeoutSeconds * 1000,
-    maxHoldMs: limits.maxHoldSeconds * 1000,
-    cooldownMs: limits.ipCooldownSeconds * 1000,
-    minHoldMs: limits.minSlotHoldMs,
-    smoothMs: Math.max(0, smoothMs),
-    order: limits.order,
-    breaker: breakerOf({ ...BREAKER_DEFAULTS, ...defined(breaker ?? {}) }),
-  };
-}
-
-function breakerOf(config: Required<NonNullable<HostConfig["breaker"]>>): BreakerPolicy {
-  const { windowSeconds, openSeconds, ...same } = config;
-  return { ...same, windowMs: windowSeconds * 1000, openMs: openSeconds * 1000 };
+  const limits = resolveLimits(HOST_LIMITS, host);
+  // The one limit whose default follows from others.
+  const smoothMs = host.smoothReleaseIntervalMs ?? limits.minHoldMs / limits.slots;
+  return { ...limits, smoothMs: Math.max(0, smoothMs), breaker: resolveLimits(BREAKER_LIMITS, breaker ?? {}) };
 }
 
 /** Of a host whose limits are not known. */
-export const DEFAULT_BREAKER: BreakerPolicy = breakerOf(BREAKER_DEFAULTS);
+export const DEFAULT_BREAKER: BreakerPolicy = resolveLimits(BREAKER_LIMITS, {});
 
 /** The shared bucket of callers without a name has neither limit nor cooldown of its own. */
 export function bucketLimit(policy: HostPolicy, bucket: string): number {

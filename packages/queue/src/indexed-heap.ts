@@ -3,9 +3,9 @@ const NONE: never[] = [];
 /**
  * A binary heap whose items know their place, so that any of them leaves or moves in O(log n).
  *
- * I1 `peek` is an item before which no other is. I2 `item[key]` is its index, −1 outside. The key is a property of the
+ * IHEAP1 `peek` is an item before which no other is. IHEAP2 `item[key]` is its index, −1 outside. The key is a property of the
  * item and not a map beside it: a map would cost more than the heap. One item may stand in several heaps, under
- * several keys. An item whose rank changed must be told to the heap by `update` before anything else is asked.
+ * several keys. After an item's rank changed, call `update` before any other method.
  */
 export class IndexedHeap<K extends string, T extends { [key in K]: number }> {
   readonly #key: K;

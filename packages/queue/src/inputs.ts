@@ -36,7 +36,7 @@ export type Input =
   | { readonly kind: "unspace" }
   /** An instance of the fleet is gone. */
   | { readonly kind: "dead"; readonly instance: string }
-  /** Nobody has used the host for a while: it may be forgotten. */
+  /** The host was not used for a while: it may be forgotten. */
   | { readonly kind: "forget" };
 
 /** A session as it joins a host. */
@@ -52,17 +52,24 @@ interface Joining {
 /** What became of an input. Sessions are read from the book instead (`standing.ts`). */
 export type Outcome =
   | { readonly kind: "done" }
-  /** The session has a slot already, and may have been told of it. */
-  | { readonly kind: "held" }
-  /** The session had ended before. */
-  | { readonly kind: "ended" }
+  /** Of an arrival: the session was in the book before. */
+  | Known
   /** A new session that was not let in: the breaker is open for it. */
   | { readonly kind: "throttled"; readonly code: number; readonly retryAt: number }
   | { readonly kind: "mismatch"; readonly capacity: number }
   | { readonly kind: "released"; readonly bucket: string; readonly endsAt: number; readonly heldMs: number }
   | { readonly kind: "renewed"; readonly endsAt: number }
-  /** No such slot, or it is over. */
+  /** No such slot, or it is over; a session that is not this instance's to end or to count. */
   | { readonly kind: "missing" };
+
+export interface Known {
+  /** It waits; it has a slot already, and may have been told of it; it had ended. */
+  readonly kind: "waiting" | "held" | "ended";
+  /** The book has it by the token of this very arrival: its client was quicker than its first call. */
+  readonly isFirst: boolean;
+  /** The instance had its slot already: it granted it while the arrival was on its way, or in an earlier life. */
+  readonly isOwnGrant?: boolean;
+}
 
 /** What the log, the metrics and the history want to know. */
 export type Note =

@@ -1,89 +1,46 @@
-import type { FairQueueConfig } from "@slotkeeper/protocol";
+import {
+  BREAKER_LIMITS,
+  CLEANUP_SETTINGS,
+  type FairQueueConfig,
+  HOST_LIMITS,
+  QUEUE_SETTINGS,
+  SCHEDULER_SETTINGS,
+  type Setting,
+} from "@slotkeeper/protocol";
 
-/** Refuses a configuration with unknown keys, wrong types or impossible values: all problems at once, by path. */
+/**
+ * Refuses a configuration with unknown keys, wrong types or impossible values: all problems at once, by path. What is allowed
+ * is said by the tables of settings; this file decides how a problem is reported.
+ */
 
+/** Says what is expected; undefined: the value is that. */
 type Rule = (value: unknown) => string | undefined;
-type Rules = { readonly [key: string]: Rule | Rules };
+type Rules = { readonly [key: string]: Setting | Rule | Rules };
 
-const atLeast =
-  (min: number, isWhole = false): Rule =>
-  (value) =>
-    typeof value === "number" && value >= min && Number.isFinite(value) && (!isWhole || Number.isInteger(value))
+const HOST_RULES: Rules = { ...HOST_LIMITS, breaker: BREAKER_LIMITS };
+
+const OVERRIDE_RULES: Rules = {
+  ...HOST_RULES,
+  weights: (value) =>
+    isRecord(value) && Object.values(value).every((weight) => isFinite(weight) && weight > 0)
       ? undefined
-      : `a ${isWhole ? "whole " : ""}number from ${min} up`;
-const finite: Rule = (value) => (Number.isFinite(value) ? undefined : "a finite number");
-const whole: Rule = (value) => (Number.isInteger(value) ? undefined : "a whole number");
-const flag: Rule = (value) => (typeof value === "boolean" ? undefined : "true or false");
-const above0: Rule = (value) => (Number.isFinite(value) && (value as number) > 0 ? undefined : "a number above 0");
-const percent: Rule = (value) =>
-  above0(value) === undefined && (value as number) <= 100 ? undefined : "a number above 0, at most 100";
-const order: Rule = (value) => (value === "slot-seconds" || value === "fifo" ? undefined : '"slot-seconds" or "fifo"');
-const codes: Rule = (value) =>
-  Array.isArray(value) && value.every((code) => Number.isInteger(code) && code >= 100 && code <= 599)
-    ? undefined
-    : "a list of HTTP status codes";
-const weights: Rule = (value) =>
-  isRecord(value) && Object.values(value).every((weight) => above0(weight) === undefined)
-    ? undefined
-    : "an object of numbers above 0";
-
-const BREAKER: Rules = {
-  windowSeconds: above0,
-  protectHttpCodes: codes,
-  errorRatioPercent: finite,
-  minSamples: whole,
-  fastErrorRatioPercent: finite,
-  fastMinSamples: whole,
-  consecutiveErrors: whole,
-  openSeconds: above0,
-  halfOpenProbes: atLeast(1, true),
+      : "an object of numbers above 0",
 };
 
-const HOST_LIMITS: Rules = {
-  minSlotHoldMs: atLeast(0),
-  smoothReleaseIntervalMs: finite,
-  maxSlotPerHost: atLeast(1, true),
-  maxSlotPerIp: whole,
-  maxWaitersPerIp: whole,
-  maxWaitersPerHost: whole,
-  zombieTimeoutSeconds: above0,
-  maxHoldSeconds: above0,
-  ipCooldownSeconds: atLeast(0),
-  order,
-  breaker: BREAKER,
-};
-
-const HOST: Rules = { ...HOST_LIMITS, weights };
-
-const FAIR_QUEUE: Rules = {
-  ...HOST_LIMITS,
-  maxWaitMs: above0,
-  pollIntervalMs: atLeast(1),
-  pollWindowMs: atLeast(0),
-  sessionIdleSeconds: above0,
-  collectMs: above0,
-  globalMaxWaiters: whole,
-  maxSessionsPerBucketPercent: percent,
-  defaultGrantedCleanupDelay: atLeast(0),
-  cleanup: { enabled: flag, intervalSeconds: above0, queueDepthZombieTtlSeconds: above0 },
-  weightedScheduler: {
-    enabled: flag,
-    hotPendingFactor: above0,
-    hotPendingMin: atLeast(0),
-    coldAvgWaitMs: atLeast(0),
-    hotAvgWaitMs: atLeast(0),
-    maxProbesPerCycle: atLeast(1, true),
-    baseWeight: atLeast(0),
-    weightPerWait: atLeast(0),
-  },
+const FAIR_QUEUE_RULES: Rules = {
+  ...HOST_RULES,
+  ...QUEUE_SETTINGS,
+  cleanup: CLEANUP_SETTINGS,
+  weightedScheduler: SCHEDULER_SETTINGS,
 };
 
 export function checkConfig(config: FairQueueConfig): void {
   const problems: string[] = [];
   const { hosts, ...flat } = config as Record<string, unknown>;
-  check(flat, FAIR_QUEUE, "fairQueue", problems);
+  check(flat, FAIR_QUEUE_RULES, "fairQueue", problems);
   if (isRecord(hosts)) {
-    for (const [host, limits] of Object.entries(hosts)) check(limits, HOST, `fairQueue.hosts["${host}"]`, problems);
+    for (const [host, limits] of Object.entries(hosts))
+      check(limits, OVERRIDE_RULES, `fairQueue.hosts["${host}"]`, problems);
   } else if (hosts !== undefined && hosts !== null) {
     problems.push(`Expected \`fairQueue.hosts\` to be an object, got ${JSON.stringify(hosts)}`);
   }
@@ -103,13 +60,42 @@ function check(value: unknown, rules: Rules, path: string, problems: string[]): 
   }
 }
 
-function checkItem(item: unknown, rule: Rule | Rules, path: string, problems: string[]): void {
-  if (typeof rule !== "function") {
+function checkItem(item: unknown, rule: Setting | Rule | Rules, path: string, problems: string[]): void {
+  if (!isSetting(rule) && typeof rule !== "function") {
     check(item, rule, path, problems);
     return;
   }
-  const expected = rule(item);
+  const expected = typeof rule === "function" ? rule(item) : expectation(rule, item);
   if (expected !== undefined) problems.push(`Expected \`${path}\` to be ${expected}, got ${JSON.stringify(item)}`);
+}
+
+function expectation(setting: Setting, value: unknown): string | undefined {
+  switch (setting.type) {
+    case "flag":
+      return typeof value === "boolean" ? undefined : "true or false";
+    case "choice":
+      return typeof value === "string" && setting.choices.includes(value)
+        ? undefined
+        : setting.choices.map((choice) => `"${choice}"`).join(" or ");
+    case "codes":
+      return Array.isArray(value) && value.every(isCode) ? undefined : "a list of HTTP status codes";
+    case "integer":
+    case "number":
+      return isWithin(setting, value) ? undefined : numberExpected(setting);
+  }
+}
+
+type NumberSetting = Setting & { readonly type: "number" | "integer" };
+
+function isWithin({ type, min, above, max }: NumberSetting, value: unknown): boolean {
+  if (!isFinite(value) || (type === "integer" && !Number.isInteger(value))) return false;
+  return value >= (min ?? value) && (above === undefined || value > above) && value <= (max ?? value);
+}
+
+function numberExpected({ type, min, above, max }: NumberSetting): string {
+  const least = min !== undefined ? ` from ${min} up` : above !== undefined ? ` above ${above}` : "";
+  const what = type === "integer" ? "a whole number" : least === "" ? "a finite number" : "a number";
+  return `${what}${least}${max === undefined ? "" : `, at most ${max}`}`;
 }
 
 /** Thresholds that cross each other would make a host hot and cold at once. */
@@ -120,6 +106,18 @@ function checkScheduler({ weightedScheduler: scheduler }: FairQueueConfig, probl
       `Expected \`fairQueue.weightedScheduler.hotAvgWaitMs\` to be above \`coldAvgWaitMs\` (${cold}), got ${hot}`,
     );
   }
+}
+
+function isSetting(rule: Setting | Rule | Rules): rule is Setting {
+  return "type" in rule && typeof rule.type === "string";
+}
+
+function isFinite(value: unknown): value is number {
+  return Number.isFinite(value);
+}
+
+function isCode(value: unknown): boolean {
+  return Number.isInteger(value) && (value as number) >= 100 && (value as number) <= 599;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -301,7 +301,7 @@ describe("layer 4: heat, with the seed's defaults (factor 4, at least 16, cold â
     expect(isHot(bench)).toBe(false);
   });
 
-  test("the average is an EWMA of 0.8, and decays while nobody waits", async () => {
+  test("the average is an EWMA of 0.8, and decays while no caller waits", async () => {
     const bench = new Bench({ ...NO_POOL, maxSlotPerHost: 1 });
     const token = await bench.take("z");
     const next = await bench.want("a");

@@ -5,11 +5,11 @@ import { expect, it } from "vitest";
 import { type Delays, SlowWorld } from "./slow-world.ts";
 
 /**
- * G1 and G2 of `granted-once.test.ts` in random histories: calls to the store slow by more than a session lives, lost on
+ * ONCE1 and ONCE2 of `granted-once.test.ts` in random histories: calls to the store slow by more than a session lives, lost on
  * the way there and back, processes that stand still; sessions followed, abandoned, cancelled, repeated by name and polled
  * at another instance, right up to their deadlines.
  *
- * G2 holds while a session stays at one instance. One that asks at another may have been told of its slot by the first, for
+ * ONCE2 holds while a session stays at one instance. One that asks at another may have been told of its slot by the first, for
  * all the second knows, and only its client gives it back: if it was not told, that costs a lease.
  */
 
@@ -57,8 +57,8 @@ class History {
     if (!this.#isAtOne) return this.faults;
     const known = new Set(this.#told.values());
     for (const slot of await this.#world.held()) {
-      if (!known.has(slot)) this.faults.push(`G2 nobody was told of ${slot}`);
-      if (this.#givenBack.has(slot)) this.faults.push(`G2 ${slot} was given back`);
+      if (!known.has(slot)) this.faults.push(`ONCE2 nobody was told of ${slot}`);
+      if (this.#givenBack.has(slot)) this.faults.push(`ONCE2 ${slot} was given back`);
     }
     return this.faults;
   }
@@ -92,7 +92,7 @@ class History {
     if (answer.result !== "granted") return answer;
     const session = nameOf(answer.session);
     const before = this.#told.get(session) ?? answer.slotToken;
-    if (before !== answer.slotToken) this.faults.push(`G1 ${session} was told of ${before} and ${answer.slotToken}`);
+    if (before !== answer.slotToken) this.faults.push(`ONCE1 ${session} was told of ${before} and ${answer.slotToken}`);
     this.#told.set(session, answer.slotToken);
     return answer;
   }

@@ -4,8 +4,8 @@ import { SlowWorld } from "./slow-world.ts";
 
 /**
  * Whatever is slow, and whenever a session's deadline falls into it:
- *   G1 the clients of a session are told of one slot at most
- *   G2 a slot that nobody was told of is not held: it goes back as soon as the store can be told, not at its lease's end
+ *   ONCE1 the clients of a session are told of one slot at most
+ *   ONCE2 a slot that nobody was told of is not held: it goes back as soon as the store can be told, not at its lease's end
  */
 
 const MAX_WAIT_MS = 10_000;
@@ -19,7 +19,7 @@ async function granted(world: SlowWorld, more: object = {}): Promise<{ slotToken
 }
 
 describe("a try that crosses its session's deadline", () => {
-  test("is no second grant, though the process stood still and the store has forgotten the first (G1)", async () => {
+  test("is no second grant, though the process stood still and the store has forgotten the first (ONCE1)", async () => {
     const world = new SlowWorld({ maxWaitMs: MAX_WAIT_MS });
     const { slotToken, session } = await granted(world);
     world.queue.release({ slotToken });
@@ -33,7 +33,7 @@ describe("a try that crosses its session's deadline", () => {
   });
 
   test.each([{ isAnswerLost: false }, { isAnswerLost: true }])(
-    "leaves no slot behind that nobody was told of, though the session had ended before the commit (G2; $isAnswerLost)",
+    "leaves no slot behind that nobody was told of, though the session had ended before the commit (ONCE2; $isAnswerLost)",
     async (lost) => {
       const world = new SlowWorld({ maxWaitMs: 500 });
       world.delays = ({ operation }) => (operation === "commit" ? { beforeMs: 900, ...lost } : {});
@@ -47,7 +47,7 @@ describe("a try that crosses its session's deadline", () => {
     },
   );
 
-  test("is not accepted at all when it is more than a second late (G2)", async () => {
+  test("is not accepted at all when it is more than a second late (ONCE2)", async () => {
     const world = new SlowWorld({ maxWaitMs: MAX_WAIT_MS });
     world.delays = ({ operation }) => ({ beforeMs: operation === "commit" ? MAX_WAIT_MS + PAST_ALL_MEMORY_MS : 0 });
     const answer = world.queue.begin({ host: "h", bucket: "a", waitMs: 6_000 });
@@ -60,7 +60,7 @@ describe("a try that crosses its session's deadline", () => {
 });
 
 describe("a session that the breaker ends while the store decides about it", () => {
-  test.each([{ isAnswerLost: false }, { isAnswerLost: true }])("keeps no slot (G2; $isAnswerLost)", async (lost) => {
+  test.each([{ isAnswerLost: false }, { isAnswerLost: true }])("keeps no slot (ONCE2; $isAnswerLost)", async (lost) => {
     const world = new SlowWorld({ breaker: { consecutiveErrors: 1, minSamples: 1 } });
     world.delays = ({ operation }) => (operation === "commit" ? { afterMs: 300, ...lost } : {});
     const answer = world.queue.begin({ host: "h", bucket: "a", waitMs: 6_000 });

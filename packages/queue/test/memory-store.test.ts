@@ -1,4 +1,4 @@
-import { MemoryStore } from "@slotkeeper/queue";
+import { FairQueue, MemoryStore } from "@slotkeeper/queue";
 import { VirtualClock } from "@slotkeeper/testkit/simulator";
 import { expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
@@ -48,4 +48,26 @@ test("what an earlier life left behind is there again, and its instances count a
   expect(await store.peek(["h"])).toEqual(await before.memory.peek(["h"]));
   await clock.run(1_001);
   expect(await store.instances()).toEqual([]);
+});
+
+test("a store that fails over and loses its last commits gives out no fence twice (found by the simulator)", async () => {
+  const bench = new Bench({ maxSlotPerHost: 5 });
+  await bench.take("a");
+  const before = [...bench.memory.images()].map((kept) => structuredClone(kept));
+  for (let count = 0; count < 3; count++) await bench.take(`b${count}`);
+  const lost = Math.max(...((await bench.snapshot())?.leases ?? []).map(({ slot }) => Number(slot.split(".")[1])));
+  await bench.clock.run(1_100);
+  const copy = new MemoryStore({ clock: bench.clock, hosts: before });
+  let ids = 0;
+  const next = new FairQueue({
+    store: copy,
+    clock: bench.clock,
+    random: () => 0.5,
+    newSessionId: () => `next-${ids++}`,
+    newSecret: () => `next-secret-${ids++}`,
+    instance: "next",
+  });
+  const answer = await next.begin({ host: "h", hostname: "h", bucket: "c", waitMs: 1 });
+  if (answer.result !== "granted") throw new Error(`Expected a slot, got ${answer.result}`);
+  expect(answer.fence).toBeGreaterThan(lost);
 });

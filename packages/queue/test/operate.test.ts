@@ -36,7 +36,7 @@ describe("an operator's action", () => {
     expect(await one.ask("c")).toMatchObject({ result: "pending" });
   });
 
-  it("that closes the breaker is heard of at every instance within a poll interval, though nobody waits there", async () => {
+  it("that closes the breaker is heard of at every instance within a poll interval, though no caller waits there", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1, pollIntervalMs: 500 });
     await one.queue.operate({ kind: "breaker", ...HOST, isOpen: true });
     for (const { queue } of [one, two]) {

@@ -89,7 +89,7 @@ describe("the index of the order", () => {
   });
 });
 
-describe("the bound (order I3)", () => {
+describe("the bound (order ORDER3)", () => {
   const bucketOf = fc.record({
     weight: fc.constantFrom(1, 1, 1, 2, 3),
     holds: fc.array(fc.integer({ min: 10, max: 400 }), { minLength: 1, maxLength: 5 }),
@@ -185,6 +185,7 @@ function contextOf(policy: HostPolicy, now: number, newToken: () => string): Dec
     random: () => 0,
     newToken,
     isPolledHere: () => true,
+    isTold: () => false,
     seenAt: () => undefined,
   };
 }

@@ -17,14 +17,14 @@ async function begin(bench: Bench, bucket: string, count: number): Promise<strin
 const admitted = (results: readonly string[]) => results.filter((result) => result === "pending").length;
 
 describe("sessions of one bucket", () => {
-  test("B1: get no more than their share while others wait", async () => {
+  test("QUOTA1: get no more than their share while others wait", async () => {
     const bench = await crowded({ globalMaxWaiters: 10 });
     expect(admitted(await begin(bench, "other", 1))).toBe(1);
     expect(admitted(await begin(bench, "greedy", 10))).toBe(5);
     expect(admitted(await begin(bench, "third", 10))).toBe(4);
   });
 
-  test("B2: taken while alone, keep nobody out: others are admitted as if they were its share", async () => {
+  test("QUOTA2: taken while alone, keep nobody out: others are admitted as if they were its share", async () => {
     const bench = await crowded({ globalMaxWaiters: 10 });
     expect(admitted(await begin(bench, "greedy", 20))).toBe(10);
     expect(admitted(await begin(bench, "honest", 3))).toBe(3);
@@ -33,7 +33,7 @@ describe("sessions of one bucket", () => {
     expect(bench.queue.dump().sessions.pending).toBe(15);
   });
 
-  test("B3: callers without a bucket are refused only when all is full, and keep nobody out", async () => {
+  test("QUOTA3: callers without a bucket are refused only when all is full, and keep nobody out", async () => {
     const bench = await crowded({ globalMaxWaiters: 10 });
     expect(admitted(await begin(bench, "other", 1))).toBe(1);
     expect(admitted(await begin(bench, "", 20))).toBe(9);

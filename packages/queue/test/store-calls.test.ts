@@ -151,3 +151,48 @@ describe("two instances that wait at one host", () => {
     expect(counted(one.calls)).toEqual({ commit: 1 });
   });
 });
+
+test("a commit that the store has reserved for another instance is tried again as soon as that one has committed", async () => {
+  const bench = new Bench(ONE_SLOT, undefined, true);
+  const token = await bench.take("z");
+  const next = await bench.want("a");
+  const { tag, now, tail } = await bench.memory.read("h", undefined);
+  if (tail.kind !== "book" || tail.book === undefined) throw new Error("Expected the whole host");
+  const changes = { head: tail.book.head, puts: [], dels: [] };
+  const other = { host: "h", instance: "other", tag: "9.other", now, changes, wake: ["one"] };
+  await bench.memory.commit({ ...other, base: "1.stale", conflicts: 2 });
+  await bench.release(token);
+  expect(next.isGranted).toBe(false);
+  expect(await bench.memory.commit({ ...other, base: tag, conflicts: 3 })).toMatchObject({ isOk: true });
+  await drained();
+  expect(next.isGranted).toBe(true);
+});
+
+describe("an arrival behind sessions of its own bucket", () => {
+  test("shares the commit of the next release", async () => {
+    const bench = new Bench(ONE_SLOT, undefined, true);
+    const token = await bench.take("z");
+    const first = await bench.want("a");
+    bench.calls.length = 0;
+    const second = bench.ask("a", { waitMs: 10_000 });
+    await bench.clock.run(60);
+    expect(bench.calls).toEqual([]);
+    await bench.release(token);
+    expect(counted(bench.calls)).toEqual({ commit: 1 });
+    await bench.release(first.slotToken);
+    expect(await second).toMatchObject({ result: "granted" });
+  });
+
+  test("is committed alone 100 ms later at the latest", async () => {
+    const bench = new Bench(ONE_SLOT, undefined, true);
+    await bench.take("z");
+    await bench.want("a");
+    bench.calls.length = 0;
+    void bench.ask("a", { waitMs: 10_000 });
+    await bench.clock.run(99);
+    expect(bench.calls).toEqual([]);
+    await bench.clock.run(1);
+    expect(counted(bench.calls)).toEqual({ commit: 1 });
+    expect((await bench.snapshot())?.waiting).toBe(2);
+  });
+});

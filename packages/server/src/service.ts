@@ -1,14 +1,15 @@
 import { hostname } from "node:os";
 import { FairQueue, type QueueDump, resolveOptions } from "@slotkeeper/queue";
+import { sentenceOf } from "./config/advice.ts";
 import { ConfigError } from "./config/config-error.ts";
 import { type ConfigSources, type LoadedConfig, localSettings } from "./config/load-config.ts";
 import { secretsOf } from "./config/print-config.ts";
+import type { ShutdownTimes } from "./config/settings.ts";
 import { CONTROL_TIMES, ConfigSource, type ControlTimes } from "./control-plane/config-source.ts";
 import { ControlPlane } from "./control-plane/control-plane.ts";
 import { ControllerError } from "./control-plane/controller-error.ts";
 import { pushContextOf } from "./control-plane/push-context.ts";
 import { endOfTurn } from "./end-of-turn.ts";
-import { explainStart } from "./explain-start.ts";
 import { DashboardFiles } from "./http/dashboard/dashboard-files.ts";
 import { Guards } from "./http/guards.ts";
 import { HeldCalls } from "./http/held-calls.ts";
@@ -24,8 +25,11 @@ import { Telemetry } from "./live/telemetry.ts";
 import { logEvent } from "./log/log-events.ts";
 import { LineLogger, type LineLoggerInit } from "./log/logger.ts";
 import { Scrubber } from "./log/scrubber.ts";
+import { logTurn } from "./readiness/log-turn.ts";
+import { ReadinessCheck } from "./readiness/readiness.ts";
 import { ServiceClock } from "./service-clock.ts";
 import { startWarnings } from "./start-warnings.ts";
+import { openInTime } from "./store/open-in-time.ts";
 import { type OpenStore, openStore } from "./store/open-store.ts";
 import { Sweeper } from "./store/sweeper.ts";
 import { QueryTokens } from "./tokens/query-tokens.ts";
@@ -39,13 +43,6 @@ export interface ServiceInit extends ConfigSources {
   readonly open?: typeof openStore;
   /** A folder with another build of the dashboard, in place of the packaged one. */
   readonly dashboard?: string;
-}
-
-export interface StopTimes {
-  /** How long new requests are still answered, so that a balancer sees `/readyz` turn. */
-  readonly graceMs: number;
-  /** When whatever is still open is cut off. */
-  readonly deadlineMs: number;
 }
 
 interface ServiceParts {
@@ -75,6 +72,7 @@ export class Service {
   readonly #instance: string;
   readonly #reportedInstance: string;
   readonly #telemetry: Telemetry;
+  readonly #readiness: ReadinessCheck;
   readonly #presence: Presence;
   readonly #control: ControlPlane;
   readonly #queue: FairQueue;
@@ -112,16 +110,14 @@ export class Service {
       const config = await source.first();
       const { backend, fairQueue } = config.settings;
       const { collectMs } = resolveOptions(fairQueue);
-      opened = await open(backend, clock, log, collectMs).catch((error: unknown) => {
-        throw explainStart(error, backend);
-      });
+      opened = await openInTime(() => open(backend, clock, log, collectMs), { backend, log, pause });
       const parts = { clock, scrubber, log, opened, source, instance, reportedInstance, times, dashboard };
       const service = new Service(config, parts);
       await service.#listen();
       return service;
     } catch (error) {
       await opened?.close();
-      // Nobody logs this one: it is printed as it is.
+      // No logger exists yet: it is printed as it is.
       if (error instanceof Error) error.message = scrubber.scrub(error.message);
       throw error;
     }
@@ -160,6 +156,12 @@ export class Service {
         logEvent(this.#log, event, (host) => this.#queue.glance(host)?.hostname);
       },
       soon: endOfTurn(),
+    });
+    this.#readiness = new ReadinessCheck({
+      health: () => this.#opened.health(),
+      isListenerUp: () => this.#opened.gauges?.().listener.isUp,
+      isStopping: () => this.#held.isDraining,
+      onTurn: (outcome, error) => logTurn(this.#log, outcome, error),
     });
     this.#presence = new Presence({
       ...shared,
@@ -240,17 +242,17 @@ export class Service {
       const isSame = JSON.stringify(before[key]) === JSON.stringify(settings[key]);
       if (!isSame) this.#log.warn(`\`${key}\` changed: that takes a restart`);
     }
-    for (const warning of config.warnings) this.#log.warn(warning);
+    for (const warning of config.warnings) this.#log.warn(sentenceOf(warning));
     this.#log.info("configuration refreshed", { version: config.version });
   }
 
   /** Gracefully; calling again waits for the same stop. */
-  stop(times: StopTimes = { graceMs: 0, deadlineMs: 10_000 }): Promise<void> {
+  stop(times: ShutdownTimes = { ...this.config.settings.shutdown, graceMs: 0 }): Promise<void> {
     this.#stopping ??= this.#stop(times);
     return this.#stopping;
   }
 
-  async #stop({ graceMs, deadlineMs }: StopTimes): Promise<void> {
+  async #stop({ graceMs, deadlineMs }: ShutdownTimes): Promise<void> {
     const deadline = Date.now() + deadlineMs;
     this.#log.info("stopping", { held: this.#held.size });
     this.#held.drain();
@@ -276,7 +278,7 @@ export class Service {
     try {
       await this.#queue.leave();
     } catch (error) {
-      this.#log.warn("the store was not told that this instance leaves", { error });
+      this.#log.warn("could not report to the store that this instance leaves", { error });
     }
   }
 
@@ -288,9 +290,9 @@ export class Service {
     this.#url = `http://${host}:${port}`;
     this.#address = address;
     this.#log.info("listening", { url: this.#url, address, store: this.storeDescription, config: this.config.version });
-    for (const warning of startWarnings(this.#live.config, address)) this.#log.warn(warning);
+    for (const warning of startWarnings(this.#live.config, address)) this.#log.warn(sentenceOf(warning));
     this.#telemetry.start(this.#queue);
-    // After the address is known: the fleet is told it.
+    // After the address is known, because the beat carries it.
     await this.#queue.start();
     this.#control.start();
   }
@@ -308,6 +310,7 @@ export class Service {
     return {
       queue: this.#queue,
       opened: this.#opened,
+      readiness: this.#readiness,
       held: this.#held,
       refusals: this.#refusals,
       requestLog: new RequestLog(this.#log),

@@ -1,35 +1,63 @@
+import type { Advice } from "./config/advice.ts";
 import type { LoadedConfig } from "./config/load-config.ts";
+import type { Settings } from "./config/settings.ts";
 import { connectionsAllowed } from "./http/file-limit.ts";
 import { isLoopback } from "./http/loopback.ts";
 
-/** What a person should hear loudly before trusting this configuration. */
-export function startWarnings({ settings, warnings: known }: LoadedConfig, address: string): string[] {
-  const warnings = [...known];
-  const isPublic = !isLoopback(address);
-  if (settings.auth === undefined && isPublic) {
-    warnings.push(
-      `OPEN TO EVERYBODY: listening on ${address} without a shared key. Anyone who can reach this port can take and release slots. Set \`auth.enabled\` and \`auth.token\`, or \`listen\` on 127.0.0.1.`,
-    );
+/** What a person should know before trusting this configuration on this machine. `address`: where it listens. */
+export function startWarnings({ settings, warnings }: LoadedConfig, address: string): Advice[] {
+  return [...warnings, ...openAdvice(settings, address), ...fileAdvice(settings), ...controllerAdvice(settings)];
+}
+
+function openAdvice({ auth, internalApiToken }: Settings, address: string): Advice[] {
+  if (isLoopback(address)) return [];
+  const advice: Advice[] = [];
+  if (auth === undefined) {
+    advice.push({
+      code: "OPEN_TO_EVERYONE",
+      found: `OPEN TO EVERYONE: listening on ${address} without a shared key`,
+      why: "anyone who can reach this port can take and release slots",
+      fix: "Set `auth.enabled` and `auth.token`, or `listen` on 127.0.0.1.",
+    });
   }
-  if (settings.internalApiToken === undefined && isPublic) {
-    warnings.push(
-      `Listening on ${address} without \`internalApiToken\`: nobody can use the operators' routes and the dashboard's data, and anyone can read /metrics. Set \`internalApiToken\`.`,
-    );
+  if (internalApiToken === undefined) {
+    advice.push({
+      code: "NO_INTERNAL_TOKEN",
+      found: `listening on ${address} without \`internalApiToken\``,
+      why: "the operators' routes and the dashboard's data cannot be used, and anyone can read /metrics",
+      fix: "Set `internalApiToken`.",
+    });
   }
-  const allowed = connectionsAllowed();
-  if (settings.limits.connections > allowed && allowed < FEW_CONNECTIONS) {
-    warnings.push(
-      `The system lets this process open few files: ${allowed} connections are served, not \`limits.connections\` (${settings.limits.connections}). Raise it (ulimit -n).`,
-    );
-  }
-  if (settings.controller?.base.startsWith("http://") === true && !isOnLoopback(settings.controller.base)) {
-    warnings.push("`controller.url` is not https: its token and the configuration cross the network in the clear");
-  }
-  return warnings;
+  return advice;
 }
 
 /** Below this a service is short of connections in ordinary use: each held poll is one. */
 const FEW_CONNECTIONS = 1_000;
+
+function fileAdvice({ limits }: Settings): Advice[] {
+  const allowed = connectionsAllowed();
+  if (limits.connections <= allowed || allowed >= FEW_CONNECTIONS) return [];
+  return [
+    {
+      code: "FEW_FILES",
+      found: "the system lets this process open few files",
+      why: `${allowed} connections are served, not \`limits.connections\` (${limits.connections})`,
+      fix: "Raise it (ulimit -n).",
+    },
+  ];
+}
+
+function controllerAdvice({ controller }: Settings): Advice[] {
+  if (controller?.base.startsWith("http://") !== true || isOnLoopback(controller.base)) return [];
+  return [
+    {
+      code: "CONTROLLER_NOT_ENCRYPTED",
+      found: "`controller.url` is not https",
+      why: "its token and the configuration cross the network in the clear",
+      fix: "Use https, or an address of this machine.",
+    },
+  ];
+}
 
 function isOnLoopback(url: string): boolean {
   const { hostname } = new URL(url);

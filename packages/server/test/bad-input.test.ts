@@ -70,7 +70,7 @@ describe("bad fields", () => {
     expect((await fixture.poll(body.queryToken)).body.result).toBe("granted");
   });
 
-  it("fields nobody knows are ignored", async () => {
+  it("unknown fields are ignored", async () => {
     const fixture = await startFixture();
     expect((await fixture.acquire({ colour: "blue", __proto__: { waitMs: -1 }, constructor: 1 })).status).toBe(200);
   });
@@ -245,7 +245,7 @@ describe("what is HTTP, but only just", () => {
     expect(JSON.parse(answer.split("\r\n\r\n")[1] ?? "")).toMatchObject({ code: "BAD_REQUEST" });
   });
 
-  it("an expectation nobody knows is none", async () => {
+  it("an unknown expectation is ignored", async () => {
     const fixture = await startFixture();
     const answer = await rawAnswer(
       fixture,

@@ -55,6 +55,7 @@ alone; patterns need the name. A name sent beside a hash of the caller's own mak
 
 - \`auth.enabled\` without a key; \`controller.url\` without \`controller.apiToken\`; a \`backend.mode\` without its address; a journal with another store than memory
 - \`maxHoldSeconds\` below \`zombieTimeoutSeconds\`, also where an override makes it so
+- \`shutdown.deadlineMs\` below \`shutdown.graceMs\`
 - \`weightedScheduler.hotAvgWaitMs\` not above \`coldAvgWaitMs\`
 - a key of \`hosts\` that no name can match, or two that differ only in case
 `;

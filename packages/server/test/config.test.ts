@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { ConfigError, formatPrinted, loadConfig, printedKeys } from "@slotkeeper/server";
+import { ConfigError, formatPrinted, loadConfig, printedKeys, sentenceOf } from "@slotkeeper/server";
 import { describe, expect, it } from "vitest";
 import { configFile } from "./service-fixture.ts";
 
@@ -16,7 +16,7 @@ function problemsOf(sources: Parameters<typeof loadConfig>[0]): readonly string[
 const originOf = (sources: Parameters<typeof loadConfig>[0], key: string) =>
   printedKeys(loadConfig(sources)).find((printed) => printed.key === key);
 
-const ORIGINAL = fileURLToPath(new URL("original-config.json", import.meta.url));
+const ORIGINAL = fileURLToPath(new URL("../../cli/test/drop-in/original-config.json", import.meta.url));
 
 describe("layers", () => {
   it("by default: memory on 127.0.0.1:8080, with and without a file", () => {
@@ -50,7 +50,7 @@ describe("layers", () => {
       identity: { appName: "slot-handler", env: undefined, instanceId: undefined },
       fairQueue: { minSlotHoldMs: 300, smoothReleaseIntervalMs: 0 },
     });
-    expect(warnings).toEqual([expect.stringMatching(/^`fairQueue\.rpc` has no effect/)]);
+    expect(warnings.map(sentenceOf)).toEqual([expect.stringMatching(/^`fairQueue\.rpc` has no effect/)]);
   });
 
   it("an empty string is absent, at every depth and in every layer; in a list it is not", () => {
@@ -262,12 +262,20 @@ describe("problems", () => {
         auth: { enabled: true, token: "short" },
         internalApiToken: "short",
         rpc: { releaseFunc: "f" },
+        backend: { postgrest: { authHeader: "Bearer short" } },
       },
     });
-    expect(warnings.map((text) => /`(.*?)`/.exec(text)?.[1])).toEqual(["rpc", "auth.token", "internalApiToken"]);
-    expect(warnings.join("")).not.toMatch(/"?short"|postgres:/);
-    const long = "0123456789abcdef";
-    expect(loadConfig({ flags: { auth: { enabled: true, token: long }, internalApiToken: long } }).warnings).toEqual(
+    const texts = warnings.map(sentenceOf);
+    expect(texts.map((text) => /`(.*?)`/.exec(text)?.[1])).toEqual([
+      "rpc",
+      "backend.postgrest.authHeader",
+      "auth.token",
+      "internalApiToken",
+      "internalApiToken",
+    ]);
+    expect(texts.join("")).not.toMatch(/short"|Bearer|postgres:/);
+    const [long, other] = ["0123456789abcdef", "fedcba9876543210"];
+    expect(loadConfig({ flags: { auth: { enabled: true, token: long }, internalApiToken: other } }).warnings).toEqual(
       [],
     );
   });
@@ -285,10 +293,18 @@ describe("problems", () => {
       '`backend.postgrest.baseUrl` is required because `backend.mode` is "postgrest"',
     ],
     [
+      { backend: { postgrest: { baseUrl: "https://user:word@h" } } },
+      "`backend.postgrest.baseUrl` cannot be used. Expected `baseUrl` to be the http or https address of a PostgREST server without user and password: send credentials as `authHeader`",
+    ],
+    [
       { backend: { postgres: { dsn: "x" }, memory: { journal: "j" } } },
       '`backend.memory.journal` (`--data`) goes with the memory store, but `backend.mode` is "postgres"',
     ],
     [{ listen: ":70000" }, "Expected the port of `listen` to be at most 65535, got 70000"],
+    [
+      { shutdown: { graceMs: 12_000 } },
+      "Expected `shutdown.deadlineMs` to be at least `shutdown.graceMs` (12000), got 10000",
+    ],
     [
       { fairQueue: { zombieTimeoutSeconds: 60, maxHoldSeconds: 30 } },
       "Expected `fairQueue.maxHoldSeconds` to be at least `zombieTimeoutSeconds` (60), got 30",

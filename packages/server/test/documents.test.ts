@@ -152,10 +152,11 @@ describe("docs/reference/http.md", () => {
     );
   });
 
-  it("has every problem with its status, and no other", () => {
-    const documented = [...text.matchAll(/^\| `([A-Z_]+)` +\| +(\d+) +\| (.+?) +\|$/gm)].map(
-      ([, code, status, title]) => [code, Number(status), title],
-    );
+  it("links to the page that has every problem with its status, and no other", () => {
+    expect(text).toContain("errors.md#problems-of-the-service");
+    const documented = [
+      ...read("docs/reference/errors.md").matchAll(/^\| `([A-Z_]+)` +\| +(\d+) +\| (.+?) +\|$/gm),
+    ].map(([, code, status, title]) => [code, Number(status), title]);
     expect(documented).toEqual(Object.entries(PROBLEMS).map(([code, { status, title }]) => [code, status, title]));
   });
 });

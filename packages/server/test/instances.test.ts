@@ -1,4 +1,4 @@
-import type { ServiceInstances } from "@slotkeeper/protocol";
+import type { ServiceInstances, ServiceState } from "@slotkeeper/protocol";
 import { MemoryStore } from "@slotkeeper/queue";
 import { realClock } from "slotkeeper";
 import { describe, expect, it } from "vitest";
@@ -53,5 +53,26 @@ describe("GET /instances", () => {
   it("on a store of its own shows this instance alone, and says that it is no fleet", async () => {
     const fixture = await startFixture();
     expect(await read(fixture)).toMatchObject({ isFleet: false, hasDrift: false, instances: [{ isThis: true }] });
+  });
+});
+
+describe("the fleet in GET /state", () => {
+  it("sums waiters, grants and rejects over the instances that live, whichever is asked", async () => {
+    const fairQueue = { maxSlotPerHost: 1, maxWaitMs: 3_600_000, pollWindowMs: 100, globalMaxWaiters: 2 };
+    const [one, two] = (await startFleet(2, { fairQueue })) as [Fixture, Fixture];
+    await one.take({ ipBucket: "a" });
+    for (const fixture of [one, two]) {
+      const tries = await Promise.all(["b", "c", "d"].map((ipBucket) => fixture.acquire({ ipBucket })));
+      expect(tries.map(({ body }) => body.result)).toContain("overloaded");
+    }
+    const fleet = async (fixture: Fixture) =>
+      (JSON.parse((await fixture.request("GET", "/api/v0/state")).text) as ServiceState).fleet;
+    // The others tell their counts with their beats, once a second while sessions wait.
+    await expect
+      .poll(async () => [await fleet(one), await fleet(two)].map((sums) => sums?.rejected), { timeout: 5_000 })
+      .toEqual([2, 2]);
+    const [here, there] = [await fleet(one), await fleet(two)];
+    expect(here).toEqual(there);
+    expect(here).toMatchObject({ instances: 2, granted: 1, waiting: 4 });
   });
 });

@@ -94,8 +94,8 @@ describe("the log", () => {
     });
   });
 
-  it("warns loudly of a service that is open to everybody, and only then", async () => {
-    const isWarned = (fixture: Fixture) => fixture.logged.some((line) => line.includes("OPEN TO EVERYBODY"));
+  it("warns loudly of a service that is open to everyone, and only then", async () => {
+    const isWarned = (fixture: Fixture) => fixture.logged.some((line) => line.includes("OPEN TO EVERYONE"));
     expect(isWarned(await startFixture({ config: { listen: ":0" } }))).toBe(true);
     expect(isWarned(await startFixture({ config: { listen: "0.0.0.0:0", auth: { enabled: true, token: "k" } } }))).toBe(
       false,

@@ -114,7 +114,7 @@ describe("live limits", () => {
     expect((await hostState(again))?.limits.maxSlotPerHost).toEqual({ value: 2, origin: "live" });
   });
 
-  it("of a host nobody knows are 404 with the nearest name that is known, and so is its breaker: it may be mistyped", async () => {
+  it("of an unknown host are 404 with the nearest name that is known, and so is its breaker: it may be mistyped", async () => {
     const file = configFile({
       listen: "127.0.0.1:0",
       fairQueue: { hosts: { "*.shop.example": {}, "pay.example": {} } },
@@ -137,7 +137,7 @@ describe("live limits", () => {
     }
   });
 
-  it("may be set for a host nobody has asked for yet, by name or by key, if the call says that it is new", async () => {
+  it("may be set for a host that was not used yet, by name or by key, if the call says that it is new", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 5 } } });
     expect((await post(fixture, `${KEY}?new=true`, { maxSlotPerHost: 1 })).status).toBe(204);
     await fixture.take({ ipBucket: "a" });
@@ -207,7 +207,7 @@ describe("the breaker by hand", () => {
 });
 
 describe("a revoked slot", () => {
-  it("goes to the next; its holder learns at its next renew, wherever it renews; its release frees nobody's", async () => {
+  it("goes to the next; its holder learns at its next renew, wherever it renews; its release frees no other slot", async () => {
     const [one, two] = (await startFleet(2, { fairQueue: { maxSlotPerHost: 1 } })) as [Fixture, Fixture];
     const lost = await one.take({ ipBucket: "a" });
     const { queryToken } = (await two.acquire({ ipBucket: "b" })).body;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { HostStore } from "@slotkeeper/queue";
-import { Service, type ServiceInit, type StopTimes } from "@slotkeeper/server";
+import { Service, type ServiceInit, type ShutdownTimes } from "@slotkeeper/server";
 import type { Clock } from "slotkeeper";
 import { afterEach } from "vitest";
 import { checkedAgainstDocument } from "./openapi-check.ts";
@@ -114,7 +114,7 @@ export function openWith(make: (clock: Clock) => HostStore): NonNullable<Fixture
     store: make(clock),
     description: "the test's own",
     tokenKeys: ["a key that all of them have"],
-    isReady: () => true,
+    health: () => ({ isReady: true }),
     close: async () => {},
   });
 }
@@ -134,7 +134,7 @@ export async function startFixture({ config = {}, write, ...sources }: FixtureIn
   return fixture;
 }
 
-export async function stopFixture(fixture: Fixture, times?: StopTimes): Promise<void> {
+export async function stopFixture(fixture: Fixture, times?: ShutdownTimes): Promise<void> {
   running.delete(fixture);
   await fixture.service.stop(times);
 }

@@ -15,11 +15,11 @@ import { accountOf, type LifeAccount, type Standings } from "./session-lives.ts"
 
 /**
  * Whatever callers do, in whatever order and at once, and however often the service is restarted on its journal meanwhile:
- *   P1 no host has more slots out than its limit, no bucket more than its own
- *   P2 a session is granted one slot at most, whoever asks for it and how often
- *   P3 when everybody has left, every counter is back at zero, here and in the store
- *   P4 every session that was created has ended once, in the process that created it or, where that was stopped before, in
- *      none; and was counted there as what its log says
+ *   CALLERS1 no host has more slots out than its limit, no bucket more than its own
+ *   CALLERS2 a session is granted one slot at most, whoever asks for it and how often
+ *   CALLERS3 when everybody has left, every counter is back at zero, here and in the store
+ *   CALLERS4 every session that was created has ended once, in the process that created it or, where that was stopped before the store
+ *      had its end, in a later one or in none; and was counted there as what its log says
  */
 
 const LIMITS = { maxSlotPerHost: 2, maxSlotPerIp: 1 };
@@ -107,10 +107,15 @@ class Lives {
     }
   }
 
+  /** Of the present life. */
+  account(): LifeAccount {
+    return accountOf(this.#fixture, this.standings, this.restarts > 0);
+  }
+
   async #restart(isCutOff: boolean): Promise<void> {
     if (this.#journal === undefined) throw new Error("Expected a journal to restart on");
     await stopFixture(this.#fixture, { graceMs: 0, deadlineMs: isCutOff ? 0 : 500 });
-    const account = accountOf(this.#fixture, this.standings);
+    const account = this.account();
     this.#fixture = await startFixture({ config: configOf(this.#journal) });
     this.accounts.push(account);
   }
@@ -296,7 +301,7 @@ async function live(lives: Lives, plan: Plan): Promise<void> {
     plan.map(({ host, bucket, steps }, index) => new Caller(lives, ledger, { host, bucket }, `c${index}`).run(steps)),
   );
   await expect.poll(() => leftovers(lives.fixture), { timeout: 60_000, interval: 20 }).toEqual(ZERO);
-  const last = accountOf(lives.fixture, lives.standings);
+  const last = lives.account();
   expect([...lives.accounts, last].flatMap(({ faults }) => faults)).toEqual([]);
   expect(last).toMatchObject({ open: 0, ended: last.created });
   for (const { created, ended, open } of lives.accounts) expect(ended + open).toBe(created);
@@ -304,14 +309,16 @@ async function live(lives: Lives, plan: Plan): Promise<void> {
 }
 
 describe("sessions over real HTTP", () => {
-  it("end exactly once whatever callers do, break no limit and leave nothing (P1–P4)", {
+  it("end exactly once whatever callers do, break no limit and leave nothing (CALLERS1–CALLERS4)", {
     timeout: PATIENCE_MS,
   }, async () => {
     const property = fc.asyncProperty(callersWho(STEPS), async (plan) => live(await Lives.start(), plan));
     await fc.assert(property, { numRuns: 12, endOnFailure: true });
   });
 
-  it("do so too through restarts on the journal, graceful and not (P1–P4)", { timeout: PATIENCE_MS }, async () => {
+  it("do so too through restarts on the journal, graceful and not (CALLERS1–CALLERS4)", {
+    timeout: PATIENCE_MS,
+  }, async () => {
     let restarts = 0;
     // Mostly slots in hand when it happens.
     const steps = [...STEPS, ...Array<Step>(12).fill("acquire-waiting"), ...RESTARTS, ...RESTARTS];

@@ -1,4 +1,4 @@
-// Asks the system for a port of 127.0.0.1 that nobody listens on.
+// Asks the system for a port of 127.0.0.1 that is free.
 import { createServer } from "node:net";
 
 export function freePort() {

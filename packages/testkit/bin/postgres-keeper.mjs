@@ -1,11 +1,13 @@
 // Runs a PostgreSQL server for tests: `node postgres-keeper.mjs`, one line of JSON on stdout once it is ready.
+// The argument, if any, is JSON: `{"settings": {...}, "dataLimitMb": 512}`; a limit puts the data on a file system of that size.
+// A line on stdin is a command of server-control.mjs, and is answered with a line on stdout.
 // The server is the one that npm brought along, or another version's: POSTGRES_BIN=/usr/lib/postgresql/15/bin.
 //
 // It is a process of its own so that nothing is left behind however the tests end: the server and its folder live until
 // this process's standard input closes, and the parent's death, kill -9 included, closes it.
 // No install script is needed (the libraries' links are made here), and root is served as well: the server, which
 // refuses to run as root, gets the user "nobody".
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
@@ -21,14 +23,17 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createRequire } from "node:module";
-
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { createInterface } from "node:readline";
 import { freePort } from "./free-port.mjs";
+import { ServerControl } from "./server-control.mjs";
 
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 const asUser = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
+
+const { settings: given = {}, dataLimitMb } = JSON.parse(process.argv[2] ?? "{}");
 
 const SETTINGS = {
   listen_addresses: "127.0.0.1",
@@ -41,6 +46,7 @@ const SETTINGS = {
   full_page_writes: "off",
   wal_level: "minimal",
   max_wal_senders: "0",
+  ...given,
 };
 
 function nativeFolder() {
@@ -79,27 +85,6 @@ function initialise(bin, data, env, passwordFile) {
   if (initdb.status !== 0) throw new Error(`initdb failed: ${initdb.error?.message ?? initdb.stdout + initdb.stderr}`);
 }
 
-function launch(bin, data, env, port, log) {
-  const settings = Object.entries({ ...SETTINGS, port }).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  const server = spawn(join(bin, "postgres"), ["-D", data, ...settings], {
-    ...asUser,
-    env,
-    stdio: ["ignore", log, log],
-  });
-  const hasEnded = new Promise((resolve) => server.once("exit", resolve).once("error", resolve));
-  return { server, hasEnded };
-}
-
-/** `postmaster.pid` says "ready" in its last line: the sign that pg_ctl waits for. */
-async function isUp(data, hasEnded) {
-  const file = join(data, "postmaster.pid");
-  for (;;) {
-    if (existsSync(file) && readFileSync(file, "utf8").trimEnd().endsWith("ready")) return true;
-    const pause = new Promise((resolve) => setTimeout(resolve, 10, "pause"));
-    if ((await Promise.race([hasEnded, pause])) !== "pause") return false;
-  }
-}
-
 /** The folder of the programs, and what they need to find their libraries. */
 function programs(home) {
   const env = { ...process.env, LC_ALL: "C", TZ: "UTC" };
@@ -111,10 +96,20 @@ function programs(home) {
   return { bin: join(native, "bin"), env: { ...env, LD_LIBRARY_PATH: libraries, DYLD_LIBRARY_PATH: libraries } };
 }
 
+/** Only this process and its children see the mount (the parent has given it a mount namespace), and it ends with them. */
+function limitSize(data) {
+  mkdirSync(data);
+  const mount = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${dataLimitMb}m`, "tmpfs", data], { encoding: "utf8" });
+  if (mount.status !== 0) throw new Error(`mount failed: ${mount.error?.message ?? mount.stderr}`);
+  chownSync(data, NOBODY, NOBODY);
+  chmodSync(data, 0o700);
+}
+
 async function start(home) {
   if (isRoot) chownSync(home, NOBODY, NOBODY);
   const { bin, env } = programs(home);
   const data = join(home, "data");
+  if (dataLimitMb !== undefined) limitSize(data);
   const password = randomBytes(16).toString("hex");
   const passwordFile = join(home, "password");
   writeFileSync(passwordFile, password, { mode: 0o600 });
@@ -124,29 +119,44 @@ async function start(home) {
   const log = openSync(logFile, "a");
   for (let tries = 0; tries < 5; tries++) {
     const port = await freePort();
-    const running = launch(bin, data, env, port, log);
-    if (await isUp(data, running.hasEnded)) {
-      return { ...running, dsn: `postgres://postgres:${password}@127.0.0.1:${port}/postgres` };
+    const settings = Object.entries({ ...SETTINGS, port }).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+    const options = { ...asUser, env, stdio: ["ignore", log, log] };
+    const control = new ServerControl(join(bin, "postgres"), ["-D", data, ...settings], options, data);
+    if (await control.start()) {
+      return { control, dsn: `postgres://postgres:${password}@127.0.0.1:${port}/postgres` };
     }
   }
   throw new Error(`The server did not start:\n${readFileSync(logFile, "utf8")}`);
 }
 
+/** One command at a time, in order. */
+async function obey(control) {
+  for await (const line of createInterface({ input: process.stdin })) {
+    const reply = await control.run(line).then(
+      () => ({ done: line }),
+      (error) => ({ error: error.message }),
+    );
+    process.stdout.write(`${JSON.stringify(reply)}\n`);
+  }
+}
+
 const home = mkdtempSync(join(tmpdir(), "slotkeeper-postgres-"));
 chmodSync(home, 0o700);
-const parentIsGone = new Promise((resolve) => process.stdin.resume().once("end", resolve).once("error", resolve));
+const parentIsGone = new Promise((resolve) => process.stdin.once("end", resolve).once("error", resolve));
 process.on("SIGINT", () => {});
+process.stdout.on("error", () => {});
 let failure;
 try {
-  const { server, hasEnded, dsn } = await start(home);
+  const { control, dsn } = await start(home);
   process.stdout.write(`${JSON.stringify({ dsn })}\n`);
-  await Promise.race([parentIsGone, hasEnded]);
-  // SIGQUIT: at once, without a checkpoint of what is deleted anyway.
-  server.kill("SIGQUIT");
-  await hasEnded;
+  // A command that hangs does not keep the server alive.
+  void obey(control);
+  await Promise.race([parentIsGone, control.hasFailed]);
+  await control.end();
 } catch (error) {
   failure = error;
 } finally {
+  if (dataLimitMb !== undefined) spawnSync("umount", [join(home, "data")]);
   rmSync(home, { recursive: true, force: true, maxRetries: 5 });
 }
 if (failure !== undefined) process.stderr.write(`${failure.stack}\n`);

@@ -12,7 +12,7 @@ import { imageDifference, indexDifference } from "@slotkeeper/testkit/simulator"
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-/** The decision on random histories: B2, B4, D1 to D4, D6 and D8 of `@slotkeeper/queue`. */
+/** The decision on random histories: BOOK2, BOOK4, DECIDE1 to DECIDE4, DECIDE6 and DECIDE8 of `@slotkeeper/queue`. */
 
 const OPTIONS = resolveOptions({
   maxSlotPerHost: 2,
@@ -108,6 +108,7 @@ function contextOf({ instance, polled }: Step, now: number, at: number): DecideC
     random: () => 0.5,
     newToken: () => `slot_h.${at}-${tokens++}`,
     isPolledHere: (session) => polled.includes(session),
+    isTold: () => false,
     seenAt: () => undefined,
   };
 }
@@ -145,17 +146,17 @@ test("a decision is exactly its changes, can be undone, and is made the same aga
         if (book.limits !== undefined) expect(indexDifference(book, copyOf(before)), "undone index").toBeUndefined();
         const again = decide(book, inputs, contextOf(step, now, at));
         expect(again.outcomes).toEqual(first.outcomes);
-        expect(sorted(book.changes()), "D8").toEqual(changes);
+        expect(sorted(book.changes()), "DECIDE8").toEqual(changes);
         const other = copyOf(before);
-        other.apply(structuredClone(changes));
+        other.follow([structuredClone(changes)], `${at + 1}.x`);
         expect(imageDifference(other.image(), book.image()), "applied").toBeUndefined();
         if (book.limits !== undefined) expect(indexDifference(other, book), "applied index").toBeUndefined();
         checkBook(book, step);
         for (const lease of book.all("lease")) {
-          expect(granted.get(lease.session) ?? lease.key, "D2").toBe(lease.key);
+          expect(granted.get(lease.session) ?? lease.key, "DECIDE2").toBe(lease.key);
           granted.set(lease.session, lease.key);
         }
-        expect(book.head.fence, "D4").toBeGreaterThanOrEqual(fence);
+        expect(book.head.fence, "DECIDE4").toBeGreaterThanOrEqual(fence);
         fence = book.head.fence;
         book.keep(`${at + 1}.x`);
       });
@@ -176,17 +177,17 @@ function forgetLives(book: Book, granted: Map<string, string>, { asks }: Step, n
 function checkBook(book: Book, { polled }: Step): void {
   if (book.limits === undefined) return;
   const held = [...book.all("lease"), ...book.all("offer")];
-  expect(held.length, "D1").toBeLessThanOrEqual(policy.slots);
+  expect(held.length, "DECIDE1").toBeLessThanOrEqual(policy.slots);
   for (const bucket of ["a", "b"]) {
-    expect(held.filter((one) => one.bucket === bucket).length, "D1").toBeLessThanOrEqual(policy.slotsPerBucket);
+    expect(held.filter((one) => one.bucket === bucket).length, "DECIDE1").toBeLessThanOrEqual(policy.slotsPerBucket);
   }
   const fences = new Set([...book.all("lease")].map((lease) => lease.fence));
-  expect(fences.size, "D3").toBe(book.size("lease"));
+  expect(fences.size, "DECIDE3").toBe(book.size("lease"));
   if (held.length >= policy.slots || book.head.breaker.openedAt !== undefined) return;
   for (const { key, bucket, isInside, awayAt, instance } of book.all("waiter")) {
     const isFull = bucket !== "" && held.some((one) => one.bucket === bucket);
     const isOut = !isInside || awayAt !== undefined || book.get("absence", instance) !== undefined;
     const isServed = isFull || isOut || book.get("offer", key) !== undefined;
-    expect(isServed || !polled.includes(key), `D6: ${key} waits beside a free slot`).toBe(true);
+    expect(isServed || !polled.includes(key), `DECIDE6: ${key} waits beside a free slot`).toBe(true);
   }
 }

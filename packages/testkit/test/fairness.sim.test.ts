@@ -6,7 +6,7 @@ function isFair({ cap }: Scenario, { worstError }: Outcome): boolean {
   return worstError <= (cap === undefined ? 0.01 : 0.03);
 }
 
-describe("slot-seconds against the max-min oracle (order I1, I3, I4)", () => {
+describe("slot-seconds against the max-min oracle (order ORDER1, ORDER3, ORDER4)", () => {
   test.each(SCENARIOS)("$name: every bucket gets its share", async (scenario) => {
     const outcome = await runScenario(scenario, "slot-seconds");
     expect(outcome.holds).toBeGreaterThanOrEqual(1_000);
@@ -50,7 +50,7 @@ function describeOutcome({ phases, worstError }: Outcome): string {
   return `${(100 * worstError).toFixed(2)} % off: ${JSON.stringify(phases)}`;
 }
 
-describe("three instances over one store share it as one would (engine D7)", () => {
+describe("three instances over one store share it as one would (engine DECIDE7)", () => {
   test.each([
     { routing: "bucket", name: "each bucket lives on one instance" },
     { routing: "any", name: "every poll reaches another instance" },

@@ -48,7 +48,7 @@ interface PlantedBug {
   readonly name: string;
   /** What the simulator must report. */
   readonly rule: RegExp;
-  /** Within so many seeds. */
+  /** Within this number of seeds. */
   readonly seeds: number;
   readonly plant: Plant;
 }

@@ -5,4 +5,7 @@ export const REGRESSION_SEEDS: readonly { readonly seed: number; readonly found:
   { seed: 27, found: "a slot given back with a minimum hold idled until the beat of the instance whose client waited" },
   { seed: 30, found: "fences were given out again after a failover" },
   { seed: 60, found: "an instance that gave up a session took back the slot another had delivered" },
+  { seed: 79, found: "a timer whose delay was too small to move the clock fired for ever" },
+  { seed: 534, found: "a session was throttled, its client told `pending` and granted later: two ends" },
+  { seed: 814, found: "nobody counted an end that another instance committed while the session's own was on its way" },
 ];

@@ -14,7 +14,7 @@ export interface LoopPlan {
   readonly clients: readonly ClientPlan[];
   readonly limits: { readonly slots: number; readonly slotsPerBucket: number };
   readonly warmUpMs: number;
-  /** Warming up goes on until so many cycles are done: young code is slow, and on a busy machine it stays young for long. */
+  /** Warming up continues until this number of cycles is done: young code is slow, and on a busy machine it stays young for long. */
   readonly warmUpCycles?: number;
   readonly measureMs: number;
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** What the server's process has used, as the system counts it; NaN where it does not tell. */
+/** What the server's process has used, as the system counts it; NaN where the system does not report it. */
 
 /** The system counts in hundredths of a second. */
 const TICK_MS = 10;

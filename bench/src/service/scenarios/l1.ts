@@ -18,7 +18,7 @@ interface Window {
   readonly cpuPerCycle: number;
 }
 
-/** Clients that go from host to host until told to stop; what they did in a window of time. */
+/** Clients that go from host to host until stopped; what they did in a window of time. */
 class Load {
   readonly audit = new Audit({ slots: CLIENTS, slotsPerBucket: CLIENTS });
   readonly #context: LoadContext;

@@ -73,7 +73,7 @@ function queueLines({ sessions, pending }: HostRow, at: number, width: number): 
       isAwake ? (BLOCKED[blockedBy] ?? "next") : "client is away",
     ),
   }));
-  const none = { text: fitted("Nobody waits at this instance.", width), look: "quiet" } as const;
+  const none = { text: fitted("No session waits at this instance.", width), look: "quiet" } as const;
   return [
     { text: row("POSITION", "BUCKET", "WAITING FOR", "FORECAST", "WHY"), look: "heading" },
     ...(pending === 0 ? [none] : lines),

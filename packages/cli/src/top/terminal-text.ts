@@ -1,5 +1,5 @@
 /**
- * Text for a terminal: a name somebody else chose cannot move the cursor, change colours or turn the reading direction,
+ * Text for a terminal: a name from outside cannot move the cursor, change colours or turn the reading direction,
  * and takes exactly the columns it is given.
  */
 
@@ -18,7 +18,7 @@ function widthOf(character: string): number {
   return WIDE.test(character) ? 2 : 1;
 }
 
-/** Exactly so many columns: cut with `…` or filled up with spaces, at the end or, for numbers, at the beginning. */
+/** Exactly this number of columns: cut with `…` or filled up with spaces, at the end or, for numbers, at the beginning. */
 export function fitted(text: string, columns: number, side: "start" | "end" = "start"): string {
   const [kept, width] = cut(text, columns);
   const space = " ".repeat(Math.max(0, columns - width));

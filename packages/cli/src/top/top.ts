@@ -1,4 +1,4 @@
-import { EXIT, type ExitCode } from "../exit-codes.ts";
+import { EXIT, type ExitCode, exitHelp } from "../exit-codes.ts";
 import { readFlags } from "../read-flags.ts";
 import { totalsText } from "./draw.ts";
 import { hostLines } from "./draw-hosts.ts";
@@ -32,9 +32,7 @@ Examples
   slotkeeper top | head -20
   slotkeeper top --json
 
-Exit codes
-  0 done   1 the service does not answer   2 wrong usage
-`;
+${exitHelp(["ok", "failed", "usage"])}`;
 
 const OPTIONS = {
   url: { type: "string" },

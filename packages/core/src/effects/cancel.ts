@@ -1,9 +1,9 @@
 /**
  * Cancellation: the target gets its `TaskCancelledError` at its next resumption, which is at once if it is parked.
  *
- * I1  A parked acquirer leaves the queue and consumes no permit; one in flight to it goes to the next waiter, or back.
- * I2  The first cancel counts; later ones, and those of a task that has ended, do nothing.
- * I3  After it nothing is left behind: no waiter, no timer, no observer; a promise from outside is told to stop.
+ * CANCEL1  A parked acquirer leaves the queue and consumes no permit; one in flight to it goes to the next waiter, or back.
+ * CANCEL2  The first cancel counts; later ones, and those of a task that has ended, do nothing.
+ * CANCEL3  After it nothing is left behind: no waiter, no timer, no observer; the signal of an outside promise is aborted.
  */
 import { TaskCancelledError } from "./errors.ts";
 import { Group } from "./group.ts";

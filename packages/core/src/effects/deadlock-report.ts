@@ -7,6 +7,7 @@ import { OutsideWait } from "./outside-wait.ts";
 import { SemaphoreState } from "./semaphore.ts";
 import { type ParkedOn, SLEEP, TaskNode } from "./task.ts";
 
+/** A task that holds permits of a semaphore in a `DeadlockReport`. */
 export interface HolderReport {
   readonly task: TaskRef;
   readonly permits: number;
@@ -14,6 +15,7 @@ export interface HolderReport {
   readonly hasEnded: boolean;
 }
 
+/** A semaphore in a `DeadlockReport`. */
 export interface SemaphoreReport {
   readonly id: number;
   readonly name: string | undefined;
@@ -23,12 +25,14 @@ export interface SemaphoreReport {
   readonly waiters: readonly TaskRef[];
 }
 
+/** A task that waits, in a `DeadlockReport`. */
 export interface ParkedReport {
   readonly task: TaskRef;
   /** What it waits for, in words. */
   readonly waitsFor: string;
 }
 
+/** What a `DeadlockError` says about the tasks that cannot go on. */
 export interface DeadlockReport {
   readonly semaphores: readonly SemaphoreReport[];
   readonly parked: readonly ParkedReport[];
@@ -148,9 +152,9 @@ function toMessage(what: string, report: DeadlockReport): string {
   return lines.join("\n");
 }
 
-/** The error's fields list everybody; its message stays readable when a million tasks are stuck. */
+/** The error's fields list all tasks; its message stays readable when a million tasks are stuck. */
 function shortened(items: readonly string[], separator: string): string {
-  if (items.length === 0) return "nobody";
+  if (items.length === 0) return "no task";
   const shown = items.slice(0, LONGEST_LIST);
   if (items.length > LONGEST_LIST) shown.push(`and ${items.length - LONGEST_LIST} more`);
   return shown.join(separator);

@@ -1,13 +1,13 @@
 /**
  * Who can never go on.
  *
- * A semaphore is **dead** if nobody ever released it without holding it, and every holder of its permits has ended or
+ * A semaphore is **dead** if no task ever released it without holding it, and every holder of its permits has ended or
  * is parked, without a timeout, on a dead semaphore. (The largest set that satisfies this: holders that wait for each
  * other in a circle are dead, although each waits for another's death to be shown.)
  *
- * I1  `deadSetFrom(s)` is defined exactly if `s` is dead. One holder that is not stuck, anywhere in reach, is a proof of
+ * DEADLOCK1  `deadSetFrom(s)` is defined exactly if `s` is dead. One holder that is not stuck, anywhere in reach, is a proof of
  *     life: every semaphore on the way to it is alive.
- * I2  It is asked whenever a set may have closed: when a task parks on a semaphore, and when one ends with permits in
+ * DEADLOCK2  It is asked whenever a set may have closed: when a task parks on a semaphore, and when one ends with permits in
  *     its hands. No other event can make a semaphore dead.
  *
  * Cost: O(1) if the first holder is not itself waiting for a semaphore, else the length of the chain of semaphores in

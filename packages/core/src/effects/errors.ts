@@ -1,12 +1,21 @@
 /**
  * What can go wrong inside a run, beyond `AcquireTimeoutError` (the library's own, `../errors.ts`) and misuse, which is
- * a `TypeError` or `RangeError` at the yield. `docs/reference/errors-effects.md` lists the same table; a test compares
+ * a `TypeError` or `RangeError` at the yield. `docs/reference/errors.md` lists the same table; a test compares
  * the two both ways. The library's own factory is not used: it makes the message of the fields, to be small.
  */
 import { type EffectErrorCode, SlotkeeperError } from "../errors.ts";
 import type { DeadlockReport } from "./deadlock-report.ts";
 
-/** Every code of `slotkeeper/effects`, the class that carries it, and whether the same call may succeed later. */
+/**
+ * Every code of `slotkeeper/effects`, the class that carries it, and whether the same call may succeed later.
+ *
+ * @example
+ * ```ts
+ * import { EFFECT_ERROR_CODES } from "slotkeeper/effects";
+ *
+ * console.log(EFFECT_ERROR_CODES.DEADLOCK.class); // DeadlockError
+ * ```
+ */
 export const EFFECT_ERROR_CODES = {
   DEADLOCK: { class: "DeadlockError", retryable: false },
   OVER_RELEASE: { class: "OverReleaseError", retryable: false },
@@ -42,8 +51,26 @@ export interface TaskRef {
   readonly name: string;
 }
 
-/** Somebody cancelled the task. Thrown into it so that its `finally` blocks run, and to whoever waits for it. */
+/**
+ * The task was cancelled. Thrown into it so that its `finally` blocks run, and into tasks that wait for it.
+ *
+ * @example
+ * ```ts
+ * import { cancel, delay, simulate, spawn, TaskCancelledError, wait } from "slotkeeper/effects";
+ *
+ * simulate(function* () {
+ *   const task = yield* spawn(delay(1_000));
+ *   yield* cancel(task);
+ *   try {
+ *     yield* wait(task);
+ *   } catch (error) {
+ *     if (!(error instanceof TaskCancelledError)) throw error;
+ *   }
+ * });
+ * ```
+ */
 export class TaskCancelledError extends errorOf("TASK_CANCELLED") {
+  /** The task that was cancelled. */
   readonly task: TaskRef;
 
   constructor(task: TaskRef, cause?: unknown) {
@@ -52,9 +79,26 @@ export class TaskCancelledError extends errorOf("TASK_CANCELLED") {
   }
 }
 
-/** A permit was given back that nobody had taken. */
+/**
+ * A permit was released that was not taken.
+ *
+ * @example
+ * ```ts
+ * import { createSemaphore, OverReleaseError, releaseSemaphore, simulate } from "slotkeeper/effects";
+ *
+ * try {
+ *   simulate(function* () {
+ *     yield* releaseSemaphore(yield* createSemaphore(1));
+ *   });
+ * } catch (error) {
+ *   if (error instanceof OverReleaseError) console.log(error.permits); // 1
+ * }
+ * ```
+ */
 export class OverReleaseError extends errorOf("OVER_RELEASE") {
+  /** The `id` of the semaphore. */
   readonly semaphoreId: number;
+  /** How many permits the semaphore has. */
   readonly permits: number;
 
   constructor(semaphoreId: number, permits: number) {
@@ -64,8 +108,26 @@ export class OverReleaseError extends errorOf("OVER_RELEASE") {
   }
 }
 
-/** The promise has its result already; that first result stands. */
+/**
+ * The promise has its result already; that first result stands.
+ *
+ * @example
+ * ```ts
+ * import { completePromise, createPromise, PromiseSettledError, simulate } from "slotkeeper/effects";
+ *
+ * try {
+ *   simulate(function* () {
+ *     const promise = yield* createPromise<number>();
+ *     yield* completePromise(promise, 1);
+ *     yield* completePromise(promise, 2);
+ *   });
+ * } catch (error) {
+ *   if (error instanceof PromiseSettledError) console.log(error.code); // PROMISE_SETTLED
+ * }
+ * ```
+ */
 export class PromiseSettledError extends errorOf("PROMISE_SETTLED") {
+  /** The `id` of the promise's future. */
   readonly promiseId: number;
 
   constructor(promiseId: number, how: "completed" | "failed") {
@@ -74,8 +136,25 @@ export class PromiseSettledError extends errorOf("PROMISE_SETTLED") {
   }
 }
 
-/** A simulation went on for longer than `maxSteps`: most likely it never ends. */
+/**
+ * A simulation went on for longer than `maxSteps`: most likely it never ends.
+ *
+ * @example
+ * ```ts
+ * import { now, simulate, StepLimitError } from "slotkeeper/effects";
+ *
+ * function* forEver() {
+ *   while (true) yield* now();
+ * }
+ * try {
+ *   simulate(forEver, { maxSteps: 1_000 });
+ * } catch (error) {
+ *   if (error instanceof StepLimitError) console.log(error.maxSteps); // 1000
+ * }
+ * ```
+ */
 export class StepLimitError extends errorOf("STEP_LIMIT") {
+  /** The limit that was reached. */
   readonly maxSteps: number;
 
   constructor(maxSteps: number, task: TaskRef) {
@@ -84,10 +163,30 @@ export class StepLimitError extends errorOf("STEP_LIMIT") {
   }
 }
 
-/** Nobody can ever go on: the whole run, or a set of semaphores whose holders all wait for one another or have ended. */
+/**
+ * Nothing can ever continue: the whole run, or a set of semaphores whose holders all wait for one another or have ended.
+ *
+ * @example
+ * ```ts
+ * import { acquireSemaphore, createSemaphore, DeadlockError, simulate } from "slotkeeper/effects";
+ *
+ * try {
+ *   simulate(function* () {
+ *     const permit = yield* createSemaphore(1, { name: "permit" });
+ *     yield* acquireSemaphore(permit);
+ *     yield* acquireSemaphore(permit); // no task is left that could release it
+ *   });
+ * } catch (error) {
+ *   if (error instanceof DeadlockError) console.log(error.message);
+ * }
+ * ```
+ */
 export class DeadlockError extends errorOf("DEADLOCK") {
+  /** The semaphores that can never be released, with holders and waiters. */
   readonly semaphores: DeadlockReport["semaphores"];
+  /** The tasks that wait, and for what. */
   readonly parked: DeadlockReport["parked"];
+  /** The tasks that wait for one another, if they do. */
   readonly cycle: DeadlockReport["cycle"];
 
   constructor(message: string, report: DeadlockReport) {

@@ -17,17 +17,19 @@ import { isBetter, shrink, withoutTail } from "./shrink.ts";
 import { simulateToEnd } from "./simulate.ts";
 import { type AsyncProgram, simulateAsyncToEnd } from "./simulate-async.ts";
 
+/** Options of `explore` and its variants. */
 export interface ExploreOptions<T> {
-  /** How many seeds. Default 1,000. */
+  /** How many seeds. @defaultValue 1,000 */
   readonly runs?: number;
   /** Looks at a run that ended well; it fails if this throws or returns `false`. */
   readonly check?: (result: SimulationResult<T>) => unknown;
-  /** The first seed; the others follow it. Default 1. */
+  /** The first seed; the others follow it. @defaultValue 1 */
   readonly seed?: number;
-  /** A run of more steps fails. Default 100,000. */
+  /** A run of more steps fails. @defaultValue 100,000 */
   readonly maxSteps?: number;
+  /** Stands in for the promises of `fromPromise`. */
   readonly resolver?: Resolver;
-  /** Where the report goes. Default: the console. */
+  /** Where the report goes. @defaultValue the console */
   readonly print?: (report: string) => void;
 }
 
@@ -44,6 +46,7 @@ export interface Failure {
   readonly report: string;
 }
 
+/** What `explore` returns. */
 export interface Exploration {
   /** Nothing failed. */
   readonly ok: boolean;
@@ -69,7 +72,27 @@ const { resolver: _, ...asyncRules } = rules;
 
 const SHRINKING_RUNS = 2_000;
 
-/** Runs a function's program under `runs` seeds. The function is called anew for each: state belongs inside it. */
+/**
+ * Runs a function's program under `runs` seeds. The function is called anew for each: state belongs inside it.
+ *
+ * @example
+ * ```ts
+ * import { delay, explore, gather, simulate, spawn } from "slotkeeper/effects";
+ *
+ * function* program() {
+ *   let balance = 100;
+ *   function* withdraw() {
+ *     if (balance < 100) return;
+ *     yield* delay(0);
+ *     balance -= 100;
+ *   }
+ *   yield* gather(yield* spawn(withdraw), yield* spawn(withdraw));
+ *   return balance;
+ * }
+ * const { ok, seed } = explore(program, { runs: 100, check: ({ value }) => value >= 0 });
+ * if (!ok && seed !== undefined) console.log(simulate(program, { seed }).log);
+ * ```
+ */
 export function explore<T>(program: () => Program<T>, options: ExploreOptions<T> = {}): Exploration {
   checkOptions(options, rules);
   const search = searchOf(program, options);
@@ -80,19 +103,41 @@ export function explore<T>(program: () => Program<T>, options: ExploreOptions<T>
 }
 
 /**
- * As `explore`, but throws what it found: for tests, where a result that nobody looks at would pass.
+ * As `explore`, but throws what it found: for tests, where an ignored result would pass.
  *
  * @throws {Error} if a run failed. Its message is the report, its `cause` the failing run's error.
  * @example
- * test("never two inside", () => {
- *   exploreOrThrow(program, { runs: 1_000, check: ({ value }) => value <= 1 });
- * });
+ * ```ts
+ * import { delay, exploreOrThrow, gather } from "slotkeeper/effects";
+ *
+ * exploreOrThrow(
+ *   function* () {
+ *     const values = yield* gather(delay(1), delay(2));
+ *     return values.length;
+ *   },
+ *   { runs: 1_000, check: ({ value }) => value === 2 },
+ * );
+ * ```
  */
 export function exploreOrThrow<T>(program: () => Program<T>, options: ExploreOptions<T> = {}): Exploration {
   return orThrow(explore(program, { print: () => {}, ...options }));
 }
 
-/** As `exploreOrThrow`, for programs that wait for real promises (`simulateAsync`). */
+/**
+ * As `exploreOrThrow`, for programs that wait for real promises (`simulateAsync`).
+ *
+ * @example
+ * ```ts
+ * import { Semaphore } from "slotkeeper";
+ * import { exploreAsyncOrThrow, fromPromise } from "slotkeeper/effects";
+ *
+ * await exploreAsyncOrThrow(function* (clock) {
+ *   const db = new Semaphore(1, { clock });
+ *   const slot = yield* fromPromise(db.acquire());
+ *   slot.release();
+ * });
+ * ```
+ */
 export async function exploreAsyncOrThrow<T>(
   program: Extract<AsyncProgram<T>, (...args: never[]) => unknown>,
   options: Omit<ExploreOptions<T>, "resolver"> = {},
@@ -106,7 +151,24 @@ function orThrow(exploration: Exploration): Exploration {
   return exploration;
 }
 
-/** As `explore`, for programs that wait for real promises (`simulateAsync`). */
+/**
+ * As `explore`, for programs that wait for real promises (`simulateAsync`).
+ *
+ * @example
+ * ```ts
+ * import { Semaphore } from "slotkeeper";
+ * import { exploreAsync, fromPromise } from "slotkeeper/effects";
+ *
+ * const { ok } = await exploreAsync(
+ *   function* (clock) {
+ *     const db = new Semaphore(1, { clock });
+ *     const slot = yield* fromPromise(db.acquire());
+ *     return slot.release();
+ *   },
+ *   { runs: 100, check: ({ value }) => value },
+ * );
+ * ```
+ */
 export async function exploreAsync<T>(
   program: Extract<AsyncProgram<T>, (...args: never[]) => unknown>,
   options: Omit<ExploreOptions<T>, "resolver"> = {},

@@ -141,7 +141,7 @@ export function holdsOf(task: TaskNode): HoldInUse[] {
   return holds as HoldInUse[];
 }
 
-/** The task has ended: what it still holds is leaked, until somebody else gives it back. */
+/** The task has ended: what it still holds is leaked, until another task releases it. */
 export function leakHold(hold: HoldInUse): void {
   hold.semaphore.leaked.add(hold.task).permits = hold.permits;
   hold.permits = 1;

@@ -2,9 +2,9 @@
  * The commonest effects, made once and kept: letting others run, and acquiring and releasing a given semaphore. Asking
  * for one allocates nothing.
  *
- * A kept effect is its own iterator and has no state, so any number of programs may be in the middle of it. What tells
- * the second call of `next` from the first is what the task was resumed with: whoever parked by way of a `Refusal` is
- * resumed with `RESUMED`, and nobody else is.
+ * A kept effect is its own iterator and has no state, so any number of programs may be in the middle of it. The
+ * second call of `next` differs from the first by the value the task was resumed with: a task that parked through a
+ * `Refusal` is resumed with `RESUMED`, and no other task is.
  *
  * What is spelled out here spares the way through the scheduler's `attempt`. `perform.ts` does the same for effects that
  * arrive in any other way; `in-place.test.ts` compares the two.
@@ -52,7 +52,7 @@ export class Refusal extends EffectNode<unknown> {
   }
 }
 
-/** `undefined`, or what a kept effect is waiting to hear. */
+/** `undefined`, or the value that a kept effect is resumed with. */
 export function answerTo(effect: EffectNode<unknown>): symbol | undefined {
   return effect instanceof Refusal ? resumed : undefined;
 }

@@ -55,7 +55,7 @@ function passOnHolds(scheduler: Scheduler, task: TaskNode, threw: boolean): read
 }
 
 /**
- * The end of a task has closed a dead set, so there is no step of its own to throw at: the waiters are told one by one,
+ * The end of a task has closed a dead set, so there is no step of its own to throw at: the waiters get the error one by one,
  * those first who hold permits themselves, until what they may now release could save the rest.
  */
 function tellTheDead(scheduler: Scheduler, semaphore: SemaphoreState): void {
@@ -83,14 +83,14 @@ export function unwind(scheduler: Scheduler, cause: unknown): void {
   }
 }
 
-/** Nothing is ready, no timer is set and nobody outside is awaited: the run cannot end any more. */
+/** Nothing is ready, no timer is set and no outside promise is awaited: the run cannot end any more. */
 export function standstill(scheduler: Scheduler): void {
   scheduler.failure ??= standstillError(liveTasks(scheduler));
   unwind(scheduler, scheduler.failure);
   if (scheduler.ready.size === 0) dropAll(scheduler);
 }
 
-/** The run is over: whoever is still there is never resumed, and leaves no timer and no pending work outside. */
+/** The run is over: remaining tasks are never resumed, and leave no timer and no pending work outside. */
 export function dropAll(scheduler: Scheduler): void {
   scheduler.isOver = true;
   for (const task of liveTasks(scheduler)) {

@@ -12,6 +12,7 @@ export interface LeakedPermits {
   readonly permits: number;
 }
 
+/** What `simulate` returns. */
 export interface SimulationResult<T> {
   /** What the root returned. */
   readonly value: T;
@@ -58,7 +59,7 @@ export function endingOf<T>(scheduler: Scheduler): Ending<T> {
   return { failed: true, result: { value: undefined, ...rest, error }, entries };
 }
 
-/** The errors that nobody took: neither a waiting task nor `onUnhandled`. */
+/** The errors that were not handled: neither a waiting task nor `onUnhandled`. */
 function reportUnobserved(scheduler: Scheduler): unknown[] {
   const { onUnhandled } = scheduler.options;
   const tasks = [...scheduler.unobserved];
@@ -74,7 +75,7 @@ function reportUnobserved(scheduler: Scheduler): unknown[] {
 }
 
 function severalFailed(errors: readonly unknown[]): AggregateError {
-  return new AggregateError(errors, `${errors.length} tasks failed, and nobody waited for them`);
+  return new AggregateError(errors, `${errors.length} tasks failed, and no task waited for them`);
 }
 
 function leakedPermits(scheduler: Scheduler): LeakedPermits[] {

@@ -1,6 +1,6 @@
 /**
  * A task parked on a promise of the outside world. Cancelling the task aborts the signal that the promise's maker was
- * given and makes the promise's outcome irrelevant: a later rejection is handled, and reaches nobody.
+ * given and makes the promise's outcome irrelevant: a later rejection is handled and ignored.
  */
 import type { TaskRef } from "./errors.ts";
 import { describe } from "./program.ts";

@@ -82,7 +82,7 @@ export function timeoutOf(semaphore: SemaphoreState, waitedMs: number): AcquireT
   return new AcquireTimeoutError({ semaphore: name, key: undefined, capacity, inUse, waiting, waitedMs });
 }
 
-/** Somebody waits only while nothing is available, so a free permit is never taken past a waiter. */
+/** A task waits only while nothing is available, so a free permit is never taken past a waiter. */
 function tryAcquire(task: TaskNode, semaphore: SemaphoreState): boolean {
   if (semaphore.available === 0) return false;
   semaphore.take(task);

@@ -3,25 +3,79 @@ import { COMPLETE_PROMISE, CREATE_PROMISE, type Effect, EffectNode, FAIL_PROMISE
 import type { PromiseSource } from "./outside-wait.ts";
 import type { Future, PromiseHandle } from "./promise.ts";
 
+/** Options of `fromPromise`. */
 export interface FromPromiseOptions {
-  /** Tells a simulation's `resolver` which promise this is. */
+  /** Names this promise for a simulation's `resolver`. */
   readonly label?: string;
 }
 
-/** A promise without a result yet: settle it by its handle, wait for its `future`. */
+/**
+ * A promise without a result yet: settle it by its handle, wait for its `future`.
+ *
+ * @example
+ * ```ts
+ * import { completePromise, createPromise, simulate, spawn, wait } from "slotkeeper/effects";
+ *
+ * simulate(function* () {
+ *   const promise = yield* createPromise<string>();
+ *   yield* spawn(completePromise(promise, "done"));
+ *   return yield* wait(promise.future);
+ * });
+ * ```
+ */
 export function createPromise<T>(): Effect<PromiseHandle<T>> {
   return new EffectNode(CREATE_PROMISE, undefined, undefined);
 }
 
+/**
+ * Gives the promise its result. `PromiseSettledError` is thrown at the yield if it has one.
+ *
+ * @example
+ * ```ts
+ * import { completePromise, createPromise, simulate, wait } from "slotkeeper/effects";
+ *
+ * simulate(function* () {
+ *   const promise = yield* createPromise<number>();
+ *   yield* completePromise(promise, 1);
+ *   return yield* wait(promise.future); // 1
+ * });
+ * ```
+ */
 export function completePromise<T>(promise: PromiseHandle<T> | Future<T>, value: T): Effect<void> {
   return new EffectNode(COMPLETE_PROMISE, promise, value);
 }
 
+/**
+ * Makes the promise fail with an error. `PromiseSettledError` is thrown at the yield if it has a result.
+ *
+ * @example
+ * ```ts
+ * import { createPromise, failPromise, simulate, tryCatch, wait } from "slotkeeper/effects";
+ *
+ * simulate(function* () {
+ *   const promise = yield* createPromise<number>();
+ *   yield* failPromise(promise, new Error("no"));
+ *   return yield* tryCatch(wait(promise.future)); // { ok: false, error }
+ * });
+ * ```
+ */
 export function failPromise(promise: PromiseHandle<unknown> | Future<unknown>, error: unknown): Effect<void> {
   return new EffectNode(FAIL_PROMISE, promise, error);
 }
 
-/** Waits for a JavaScript promise. Given a function, cancelling the task aborts the signal that function got. */
+/**
+ * Waits for a JavaScript promise. Given a function, cancelling the task aborts the signal that function got.
+ *
+ * @example
+ * ```ts
+ * import { fromPromise, run } from "slotkeeper/effects";
+ *
+ * const status = await run(function* () {
+ *   const response = yield* fromPromise((signal) => fetch("https://example.com", { signal }));
+ *   return response.status;
+ * });
+ * ```
+ */
 export function fromPromise<T>(source: PromiseSource<T>, options?: FromPromiseOptions): Effect<T> {
   return new EffectNode(FROM_PROMISE, source, options);
 }

@@ -1,17 +1,53 @@
 /**
  * Who runs next.
  *
- * I1  A task of a higher priority always runs before one of a lower.
- * I2  Inside a priority the order is first in, first out; with a `ChoiceSource` it is that source's choice instead.
- * I3  `pushLast` puts a task behind everybody who is runnable now, those of lower priority included, for one turn.
+ * READY1  A task of a higher priority always runs before one of a lower.
+ * READY2  Inside a priority the order is first in, first out; with a `ChoiceSource` it is that source's choice instead.
+ * READY3  `pushLast` puts a task behind all tasks that are runnable now, those of lower priority included, for one turn.
  *
  * Cost: O(1) per push and take, plus a look at each priority in use above the one taken from (there are three named
  * ones). No allocation but the doubling of a ring.
  */
 import type { ChoiceSource } from "./random.ts";
 
+/**
+ * Runs only while no task of a higher priority is ready. For `spawn`.
+ *
+ * @example
+ * ```ts
+ * import { delay, PRIORITY_IDLE, simulate, spawn } from "slotkeeper/effects";
+ *
+ * simulate(function* () {
+ *   yield* spawn(delay(10), { priority: PRIORITY_IDLE });
+ * });
+ * ```
+ */
 export const PRIORITY_IDLE = 0;
+/**
+ * The priority of a task that names none.
+ *
+ * @example
+ * ```ts
+ * import { delay, PRIORITY_NORMAL, simulate, spawn } from "slotkeeper/effects";
+ *
+ * simulate(function* () {
+ *   yield* spawn(delay(10), { priority: PRIORITY_NORMAL + 1 });
+ * });
+ * ```
+ */
 export const PRIORITY_NORMAL = 10;
+/**
+ * Runs before every ready task of a lower priority. For `spawn`.
+ *
+ * @example
+ * ```ts
+ * import { delay, PRIORITY_HIGH, simulate, spawn } from "slotkeeper/effects";
+ *
+ * simulate(function* () {
+ *   yield* spawn(delay(10), { priority: PRIORITY_HIGH });
+ * });
+ * ```
+ */
 export const PRIORITY_HIGH = 20;
 
 const SMALLEST_RING = 16;
@@ -94,7 +130,7 @@ export class ReadyQueue<T extends { readonly priority: number }> {
   }
 
   pushLast(item: T): void {
-    // Whoever runs has been pushed once, so an only level is its own.
+    // A running task has been pushed once, so a single level is its own.
     if (this.#only !== undefined) return this.push(item);
     const own = this.#level(item.priority);
     const lowest =

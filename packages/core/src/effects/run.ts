@@ -1,9 +1,9 @@
 /**
  * Runs a program in real time.
  *
- * I1  The program starts before `run` returns, and goes on inside the host's timer and promise callbacks.
- * I2  One host timer at most is set, for the next instant at which something is due, and none once the run is over.
- * I3  The host is not starved by tasks that are always ready: after a slice of time the loop goes on in a new timer,
+ * RUN1  The program starts before `run` returns, and goes on inside the host's timer and promise callbacks.
+ * RUN2  One host timer at most is set, for the next instant at which something is due, and none once the run is over.
+ * RUN3  The host is not starved by tasks that are always ready: after a slice of time the loop goes on in a new timer,
  *     after a number of turns in a new microtask. (A single task that never parks does starve it: it is cooperative.)
  */
 import { type Clock, realClock } from "../clock.ts";
@@ -16,14 +16,17 @@ import { toProgram } from "./program.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { LogEntry } from "./scheduler-options.ts";
 
+/** Options of `run`. */
 export interface RunOptions<T> {
   /** Aborting cancels every task; once they have unwound, `run` rejects with the signal's reason. */
   readonly signal?: AbortSignal;
+  /** Time and timers. @defaultValue real time */
   readonly clock?: Clock;
+  /** Gets each message of `log` as it is written. */
   readonly onLog?: (message: string, entry: LogEntry) => void;
   /** Gets what `simulate` returns, when the run is over, however it ended. The log is kept only if this is given. */
   readonly onEnd?: (result: SimulationResult<T> | FailedRun) => void;
-  /** Gets the failures of tasks nobody waited for, at the end. Default: the run rejects with them. */
+  /** Gets the failures of tasks that no task waited for, at the end. @defaultValue the run rejects with them */
   readonly onUnhandled?: (error: unknown, task: TaskRef) => void;
   /** The root task's name. */
   readonly name?: string;
@@ -44,6 +47,21 @@ const SLICE_MS = 10;
 const TURNS_PER_LOOK = 256;
 const TURNS_PER_MICROTASK = 16_384;
 
+/**
+ * Runs a program in real time. It starts before `run` returns. Rejects with what the program throws, and with
+ * `DeadlockError` if no task can go on.
+ *
+ * @example
+ * ```ts
+ * import { delay, gather, run } from "slotkeeper/effects";
+ *
+ * function* program() {
+ *   yield* gather(delay(10), delay(20));
+ *   return "done";
+ * }
+ * console.log(await run(program)); // done, after 20 ms
+ * ```
+ */
 export function run<T>(program: Runnable<T>, options: RunOptions<T> = {}): Promise<T> {
   return new Promise((resolve, reject) => {
     checkOptions(options, runRules);
@@ -130,7 +148,7 @@ class RealTimeDriver<T> {
     }
   }
 
-  /** Nothing is ready. False if that woke somebody: a standstill cancels what is left. */
+  /** Nothing is ready. False if that woke a task: a standstill cancels what is left. */
   #rest(now: number): boolean {
     const { timers, outsideCount } = this.#scheduler;
     if (timers.nextAt !== undefined) this.#arm(timers.nextAt, now);

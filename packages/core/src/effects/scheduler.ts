@@ -1,10 +1,10 @@
 /**
  * The scheduler: one thread, one ready queue, and the loop that resumes tasks.
  *
- * I1  A task runs until it parks, is outranked by a child it spawns, or ends; nothing else switches.
- * I2  Parking and waking are O(1); sleeping costs O(log distinct instants) (`timer-queue.ts`).
- * I3  A step that does not park allocates no promise, and none is allocated by the loop at all.
- * I4  Nothing here reads a clock or starts a timer of the host: a driver (`run.ts`, `simulate.ts`) says what time it
+ * SCHED1  A task runs until it parks, is outranked by a child it spawns, or ends; nothing else switches.
+ * SCHED2  Parking and waking are O(1); sleeping costs O(log distinct instants) (`timer-queue.ts`).
+ * SCHED3  A step that does not park allocates no promise, and none is allocated by the loop at all.
+ * SCHED4  Nothing here reads a clock or starts a timer of the host: a driver (`run.ts`, `simulate.ts`) says what time it
  *     is, calls `turns` while tasks are ready and `fireDue` when time has passed, and `standstill` when neither helps.
  */
 import { activate, EffectNode, type Interpreter, PARK, type Program, RELEASE } from "./effect.ts";
@@ -38,7 +38,7 @@ export class Scheduler implements Interpreter {
   /** How many of them hold up the end of the run. */
   liveCount = 0;
   outsideCount = 0;
-  /** Failed, and nobody has asked for the result yet. */
+  /** Failed, and no task has asked for the result yet. */
   readonly unobserved = new Set<TaskNode>();
   /** Semaphores with permits of ended tasks: the only strong references to semaphores from here. */
   readonly leaking = new Set<SemaphoreState>();

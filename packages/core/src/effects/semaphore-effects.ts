@@ -13,38 +13,104 @@ import {
 import { toProgram } from "./program.ts";
 import { SemaphoreHandle } from "./semaphore.ts";
 
+/** Options of `createSemaphore`. */
 export interface CreateSemaphoreOptions {
   /** Shown in reports. */
   readonly name?: string;
 }
 
+/** Options of `acquireSemaphore` and `withSemaphore`. */
 export interface AcquireSemaphoreOptions {
-  /** `AcquireTimeoutError` after this long; 0 means now or never. */
+  /** `AcquireTimeoutError` after this long; 0 does not wait. */
   readonly timeoutMs?: number;
 }
 
-/** A new semaphore with that many permits, all free. */
+/**
+ * A new semaphore with that many permits, all free.
+ *
+ * @throws {RangeError} at the yield, if `permits` is not an integer from 1 up.
+ * @example
+ * ```ts
+ * import { createSemaphore, delay, simulate, withSemaphore } from "slotkeeper/effects";
+ *
+ * simulate(function* () {
+ *   const db = yield* createSemaphore(2, { name: "db" });
+ *   yield* withSemaphore(db, delay(10));
+ * });
+ * ```
+ */
 export function createSemaphore(permits: number, options?: CreateSemaphoreOptions): Effect<SemaphoreHandle> {
   return new EffectNode(CREATE_SEMAPHORE, permits, options);
 }
 
-/** Takes a permit; waits for one, first come first served, if none is free. */
+/**
+ * Takes a permit; waits for one, first come first served, if none is free.
+ *
+ * @example
+ * ```ts
+ * import { acquireSemaphore, createSemaphore, releaseSemaphore, simulate } from "slotkeeper/effects";
+ *
+ * simulate(function* () {
+ *   const db = yield* createSemaphore(1);
+ *   yield* acquireSemaphore(db, { timeoutMs: 100 });
+ *   yield* releaseSemaphore(db);
+ * });
+ * ```
+ */
 export function acquireSemaphore(semaphore: SemaphoreHandle, options?: AcquireSemaphoreOptions): Effect<void> {
   const kept = options === undefined ? SemaphoreHandle.acquireOf(semaphore) : undefined;
   return kept ?? new EffectNode(ACQUIRE, semaphore, options);
 }
 
-/** Takes a permit if one is free. Never waits, never overtakes a waiter. */
+/**
+ * Takes a permit if one is free. Never waits, never overtakes a waiter.
+ *
+ * @example
+ * ```ts
+ * import { createSemaphore, releaseSemaphore, simulate, tryAcquireSemaphore } from "slotkeeper/effects";
+ *
+ * simulate(function* () {
+ *   const db = yield* createSemaphore(1);
+ *   if (yield* tryAcquireSemaphore(db)) yield* releaseSemaphore(db);
+ * });
+ * ```
+ */
 export function tryAcquireSemaphore(semaphore: SemaphoreHandle): Effect<boolean> {
   return new EffectNode(TRY_ACQUIRE, semaphore, undefined);
 }
 
-/** Gives a permit back: straight to the first waiter, if there is one. The caller goes on. */
+/**
+ * Gives a permit back: straight to the first waiter, if there is one. The caller goes on.
+ *
+ * @example
+ * ```ts
+ * import { acquireSemaphore, createSemaphore, releaseSemaphore, simulate } from "slotkeeper/effects";
+ *
+ * simulate(function* () {
+ *   const db = yield* createSemaphore(1);
+ *   yield* acquireSemaphore(db);
+ *   yield* releaseSemaphore(db);
+ * });
+ * ```
+ */
 export function releaseSemaphore(semaphore: SemaphoreHandle): Effect<void> {
   return SemaphoreHandle.releaseOf(semaphore) ?? new EffectNode(RELEASE, semaphore, undefined);
 }
 
-/** Runs the program with a permit, which is given back however it ends. */
+/**
+ * Runs the program with a permit, which is given back however it ends.
+ *
+ * @example
+ * ```ts
+ * import { createSemaphore, delay, gather, simulate, withSemaphore } from "slotkeeper/effects";
+ *
+ * const { now } = simulate(function* () {
+ *   const db = yield* createSemaphore(1);
+ *   yield* gather(withSemaphore(db, delay(10)), withSemaphore(db, delay(10)));
+ * });
+ * console.log(now); // 20
+ * ```
+ */
 export function withSemaphore<T>(
   semaphore: SemaphoreHandle,
   program: Runnable<T>,

@@ -1,10 +1,10 @@
 /**
  * The cooperative counting semaphore, after SPEC-EFF-014.
  *
- * I1  0 ≤ `available` ≤ `permits`, and `permits − available` = the permits of `holders` and `leaked` together.
- * I2  Somebody waits only while `available` is 0: a permit given back goes to the first waiter, never past it.
- * I3  Waiters are granted in the order of arrival, whatever their priority.
- * I4  An ended task is never among the `holders`; its permits are in `leaked`.
+ * PERMIT1  0 ≤ `available` ≤ `permits`, and `permits − available` = the permits of `holders` and `leaked` together.
+ * PERMIT2  A task waits only while `available` is 0: a permit given back goes to the first waiter, never past it.
+ * PERMIT3  Waiters are granted in the order of arrival, whatever their priority.
+ * PERMIT4  An ended task is never among the `holders`; its permits are in `leaked`.
  *
  * There is no ownership: any task may release. The records of who holds what serve the reports and the deadlock rule
  * only. All operations are O(1). Nothing of the scheduler refers to a semaphore whose permits are all available, so an
@@ -37,7 +37,7 @@ export class SemaphoreState {
   readonly waiters = new LinkedList<TaskNode>();
   readonly holders = new HoldTable(this, false);
   readonly leaked = new HoldTable(this, true);
-  /** Somebody released it without holding it: it is used as a signal, so no set of holders can prove it dead. */
+  /** A task released it without holding it: it is used as a signal, so no set of holders can prove it dead. */
   isSignalled = false;
 
   constructor(id: number, owner: SemaphoreOwner, permits: number, name: string | undefined) {
@@ -104,7 +104,19 @@ export class SemaphoreState {
 
 const madeHere = Symbol("made by createSemaphore");
 
-/** Opaque: made by `createSemaphore`, taken by the semaphore effects of the same run. */
+/**
+ * Opaque: made by `createSemaphore`, taken by the semaphore effects of the same run.
+ *
+ * @example
+ * ```ts
+ * import { createSemaphore, run, type SemaphoreHandle, withSemaphore, delay } from "slotkeeper/effects";
+ *
+ * const work = (semaphore: SemaphoreHandle) => withSemaphore(semaphore, delay(10));
+ * await run(function* () {
+ *   yield* work(yield* createSemaphore(2));
+ * });
+ * ```
+ */
 export class SemaphoreHandle {
   readonly #state: SemaphoreState;
   #acquire: AcquireEffect | undefined = undefined;
@@ -115,6 +127,7 @@ export class SemaphoreHandle {
     this.#state = state;
   }
 
+  /** Shown in reports; counts up with each semaphore of a run. */
   get id(): number {
     return this.#state.id;
   }

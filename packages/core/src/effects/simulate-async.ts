@@ -2,10 +2,10 @@
  * The simulator for programs that wait for real promises: code under test that is written with promises, on virtual
  * time, under chosen interleavings.
  *
- * I1  Only promise reactions run between two turns, and how many is one of the seed's choices: a hand-over inside the
+ * SIMASYNC1  Only promise reactions run between two turns, and how many is one of the seed's choices: a hand-over inside the
  *     code under test can be caught half way.
- * I2  Time moves when no task is ready and promise reactions have run dry (`TURNS_TO_DRY` in a row woke nobody).
- * I3  A world that is dry, without timers, and still waits for a promise is stuck: nobody is left to settle it. That is
+ * SIMASYNC2  Time moves when no task is ready and promise reactions have run dry (`TURNS_TO_DRY` in a row woke no task).
+ * SIMASYNC3  A world that is dry, without timers, and still waits for a promise is stuck: no code is left to settle it. That is
  *     how a lost wake-up shows.
  *
  * It does not wait for anything real: a promise that needs a host timer or I/O looks like one that is never settled.
@@ -21,6 +21,7 @@ import { VirtualWorld } from "./virtual-world.ts";
 /** A program that waits for promises, or a function that is given the simulation's clock and makes one. */
 export type AsyncProgram<T> = Runnable<T> | ((clock: Clock) => Program<T>);
 
+/** Options of `simulateAsync`. */
 export type SimulateAsyncOptions = Omit<SimulateOptions, "resolver">;
 
 const { resolver: _, ...asyncRules } = simulateRules;
@@ -32,7 +33,20 @@ const CHOSEN_TURNS = 8;
 /** Awaiting it takes exactly one turn of promise reactions. */
 const reaction = Promise.resolve();
 
-/** As `simulate`, with real promises: those are awaited, in virtual time. */
+/**
+ * As `simulate`, with real promises: those are awaited, in virtual time.
+ *
+ * @example
+ * ```ts
+ * import { Semaphore } from "slotkeeper";
+ * import { fromPromise, simulateAsync } from "slotkeeper/effects";
+ *
+ * const { value } = await simulateAsync(function* (clock) {
+ *   const db = new Semaphore(1, { clock });
+ *   return yield* fromPromise(db.run(() => "done"));
+ * });
+ * ```
+ */
 export async function simulateAsync<T>(
   program: AsyncProgram<T>,
   options: SimulateAsyncOptions = {},

@@ -1,11 +1,11 @@
 /**
  * The deterministic simulator: virtual time, synchronous.
  *
- * I1  Time stands still while anything can run, then jumps to the next timer; timers of one instant fire together, in
+ * SIM1  Time stands still while anything can run, then jumps to the next timer; timers of one instant fire together, in
  *     the order they were set.
- * I2  Without a seed the run is the one `run` would make if running took no time. With one, the ready task of the
+ * SIM2  Without a seed the run is the one `run` would make if running took no time. With one, the ready task of the
  *     highest priority that runs next is chosen pseudo-randomly.
- * I3  The same program, seed and options give the same run, to the step.
+ * SIM3  The same program, seed and options give the same run, to the step.
  */
 
 import { anyObject, callback, checkOptions, integer, integerFrom, string } from "../options.ts";
@@ -17,6 +17,7 @@ import { type ChoiceSource, ReplayedChoices, SeededChoices } from "./random.ts";
 import type { LogEntry } from "./scheduler-options.ts";
 import { VirtualWorld } from "./virtual-world.ts";
 
+/** Options of `simulate`. */
 export interface SimulateOptions {
   /** Chooses among the runnable tasks; without it the order is first in, first out. */
   readonly seed?: number;
@@ -26,8 +27,9 @@ export interface SimulateOptions {
   readonly maxSteps?: number;
   /** Stands in for the promises of `fromPromise`. */
   readonly resolver?: Resolver;
+  /** Gets each message of `log` as it is written. */
   readonly onLog?: (message: string, entry: LogEntry) => void;
-  /** Gets the failures of tasks nobody waited for, at the end. Default: the run fails with them. */
+  /** Gets the failures of tasks that no task waited for, at the end. @defaultValue the run fails with them */
   readonly onUnhandled?: (error: unknown, task: TaskRef) => void;
   /** The root task's name. */
   readonly name?: string;
@@ -43,7 +45,20 @@ export const simulateRules = {
   name: string,
 };
 
-/** Runs the program in virtual time, to its end, and returns what there is to know; throws what the program throws. */
+/**
+ * Runs the program in virtual time, to its end, and returns what there is to know; throws what the program throws.
+ *
+ * @example
+ * ```ts
+ * import { delay, log, simulate } from "slotkeeper/effects";
+ *
+ * const result = simulate(function* () {
+ *   yield* delay(60_000);
+ *   yield* log("a minute later");
+ * });
+ * console.log(result.now, result.log); // 60000 ["a minute later"]
+ * ```
+ */
 export function simulate<T>(program: Runnable<T>, options: SimulateOptions = {}): SimulationResult<T> {
   checkOptions(options, simulateRules);
   const ending = simulateToEnd(program, options, choicesOf(options));

@@ -21,17 +21,44 @@ import type { SpawnOptions, Task } from "./task.ts";
 
 /** What can be waited for: a task, a future, or, in `gather` and `race`, an effect. */
 export type Waitable<T> = Task<T> | Future<T>;
+/** What `gather` and `race` take: a task, a future or an effect. */
 export type GroupItem<T> = Waitable<T> | Effect<T>;
 /** Not any iterable: an effect is one too, and an item itself. */
 type Items<I> = readonly I[] | ReadonlySet<I>;
 type ResultOf<I> = I extends Effect<infer T> ? T : I extends Task<infer T> ? T : I extends Future<infer T> ? T : never;
 
-/** Starts a task. The caller goes on, unless the child outranks it. */
+/**
+ * Starts a task. The caller goes on, unless the child outranks it.
+ *
+ * @example
+ * ```ts
+ * import { delay, simulate, spawn, wait } from "slotkeeper/effects";
+ *
+ * simulate(function* () {
+ *   const task = yield* spawn(delay(10), { name: "sleeper" });
+ *   yield* wait(task);
+ * });
+ * ```
+ */
 export function spawn<T>(program: Runnable<T>, options?: SpawnOptions): Effect<Task<T>> {
   return new EffectNode(SPAWN, program, options);
 }
 
-/** The result of a task or future, once it has one; its error is thrown here. */
+/**
+ * The result of a task or future, once it has one; its error is thrown here.
+ *
+ * @example
+ * ```ts
+ * import { simulate, spawn, wait } from "slotkeeper/effects";
+ *
+ * simulate(function* () {
+ *   const task = yield* spawn(function* () {
+ *     return 42;
+ *   });
+ *   return yield* wait(task); // 42
+ * });
+ * ```
+ */
 export function wait<T>(source: Waitable<T>): Effect<T> {
   return new EffectNode(WAIT, source, undefined);
 }
@@ -39,6 +66,16 @@ export function wait<T>(source: Waitable<T>): Effect<T> {
 /**
  * All results in input order, or the first failure; the others go on either way. Takes the items as arguments, or one
  * array or set of them: an engine puts arguments on its stack, and overflows it (a `RangeError`) at about 120,000.
+ *
+ * @example
+ * ```ts
+ * import { delay, gather, now, simulate } from "slotkeeper/effects";
+ *
+ * simulate(function* () {
+ *   const [, at] = yield* gather(delay(10), now());
+ *   return at; // 0
+ * });
+ * ```
  */
 export function gather<I extends GroupItem<unknown>>(items: Items<I>): Effect<ResultOf<I>[]>;
 export function gather<const I extends readonly GroupItem<unknown>[]>(
@@ -48,7 +85,18 @@ export function gather(...items: readonly unknown[]): Effect<unknown> {
   return new EffectNode(GATHER, itemsOf(items), undefined);
 }
 
-/** The value or error of whatever ends first; the others go on. Takes its items as `gather` does. */
+/**
+ * The value or error of whatever ends first; the others go on. Takes its items as `gather` does.
+ *
+ * @example
+ * ```ts
+ * import { delay, fromPromise, race, run } from "slotkeeper/effects";
+ *
+ * await run(function* () {
+ *   yield* race(delay(1_000), fromPromise(fetch("https://example.com")));
+ * });
+ * ```
+ */
 export function race<I extends GroupItem<unknown>>(items: Items<I>): Effect<ResultOf<I>>;
 export function race<const I extends readonly GroupItem<unknown>[]>(...items: I): Effect<ResultOf<I[number]>>;
 export function race(...items: readonly unknown[]): Effect<unknown> {
@@ -60,28 +108,89 @@ function itemsOf(given: readonly unknown[]): readonly unknown[] {
   return Array.isArray(only) || only instanceof Set ? [...(only as Iterable<unknown>)] : given;
 }
 
-/** Throws `TaskCancelledError` into the task at its next resumption, so that its `finally` blocks run. */
+/**
+ * Throws `TaskCancelledError` into the task at its next resumption, so that its `finally` blocks run.
+ *
+ * @example
+ * ```ts
+ * import { cancel, delay, simulate, spawn } from "slotkeeper/effects";
+ *
+ * simulate(function* () {
+ *   const task = yield* spawn(delay(1_000));
+ *   yield* cancel(task);
+ * });
+ * ```
+ */
 export function cancel(task: Task<unknown>): Effect<void> {
   return new EffectNode(CANCEL, task, undefined);
 }
 
-/** Sleeps. `delay(0)` lets every other runnable task run once. */
+/**
+ * Sleeps. `delay(0)` lets every other runnable task run once.
+ *
+ * @throws {RangeError} if `ms` is negative or not a number.
+ * @example
+ * ```ts
+ * import { delay, run } from "slotkeeper/effects";
+ *
+ * await run(function* () {
+ *   yield* delay(10);
+ * });
+ * ```
+ */
 export function delay(ms: number): Effect<void> {
   return ms === 0 ? PAUSE : new EffectNode(DELAY, ms, undefined);
 }
 
+/**
+ * Writes a message to the log of the run: `onLog` gets it at once, and `simulate` returns all of them.
+ *
+ * @example
+ * ```ts
+ * import { log, simulate } from "slotkeeper/effects";
+ *
+ * console.log(simulate(log("hello")).log); // ["hello"]
+ * ```
+ */
 export function log(message: string): Effect<void> {
   return new EffectNode(LOG, message, undefined);
 }
 
-/** Milliseconds: of the clock under `run`, of virtual time from 0 under `simulate`. */
+/**
+ * Milliseconds: of the clock under `run`, of virtual time from 0 under `simulate`.
+ *
+ * @example
+ * ```ts
+ * import { delay, now, simulate } from "slotkeeper/effects";
+ *
+ * simulate(function* () {
+ *   yield* delay(5);
+ *   return yield* now(); // 5
+ * });
+ * ```
+ */
 export function now(): Effect<number> {
   return new EffectNode(NOW, undefined, undefined);
 }
 
+/** What `tryCatch` gives: a value, or the error that was thrown. */
 export type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: unknown };
 
-/** Runs the program in place and turns a throw into a value: everything `catch` would catch, cancellation included. */
+/**
+ * Runs the program in place and turns a throw into a value: everything `catch` would catch, cancellation included.
+ *
+ * @example
+ * ```ts
+ * import { simulate, tryCatch } from "slotkeeper/effects";
+ *
+ * simulate(function* () {
+ *   const outcome = yield* tryCatch(function* () {
+ *     throw new Error("no");
+ *   });
+ *   return outcome.ok; // false
+ * });
+ * ```
+ */
 export function tryCatch<T>(program: Runnable<T>): Effect<Outcome<T>> {
   return new CallEffect(() => caught(program));
 }

@@ -39,10 +39,11 @@ export const SLEEP = Symbol("sleep");
 
 export type ParkedOn = SemaphoreState | Settleable | Group | OutsideWait | typeof SLEEP;
 
+/** Options of `spawn`. */
 export interface SpawnOptions {
-  /** Shown in logs and reports. Default: `task-` and the id. */
+  /** Shown in logs and reports. @defaultValue `task-` and the id */
   readonly name?: string;
-  /** Higher runs first. Default: `PRIORITY_NORMAL`. */
+  /** Higher runs first. @defaultValue `PRIORITY_NORMAL` */
   readonly priority?: number;
   /** A daemon does not hold up the end of the run: it is dropped where it stands, unlisted. */
   readonly daemon?: boolean;

@@ -1,8 +1,8 @@
 /**
  * What is due when.
  *
- * I1  `takeDue` gives timers by due time, ties in the order they were added.
- * I2  A removed timer is gone at once: `nextAt` never names an instant at which nothing is due.
+ * TIMER1  `takeDue` gives timers by due time, ties in the order they were added.
+ * TIMER2  A removed timer is gone at once: `nextAt` never names an instant at which nothing is due.
  *
  * Timers of one instant share a bucket, and only the buckets are in the heap: in virtual time, where thousands of
  * tasks sleep until the same moment, adding and removing are O(1); a new instant costs O(log distinct instants).

@@ -1,16 +1,16 @@
 /**
  * How many slots the upstream can take, found by trying.
  *
- * I1  Additive up: after a window of as many answers as there are slots, one slot more; but only if somebody had to wait
- *     for a slot meanwhile, since a limit that nobody reached has not been tried. Below a number that was refused the
+ * ADAPT1  Additive up: after a window of as many answers as there are slots, one slot more; but only if a caller had to wait
+ *     for a slot meanwhile, since a limit that was not reached has not been tried. Below a number that was refused the
  *     ground is known, and a quarter of a window is enough.
- * I2  Multiplicative down: an overload takes a tenth of the slots, at least one.
- * I3  At most one step down for the requests of one time: an overload answer to a request that was granted before the
+ * ADAPT2  Multiplicative down: an overload takes a tenth of the slots, at least one.
+ * ADAPT3  At most one step down for the requests of one time: an overload answer to a request that was granted before the
  *     last step down says nothing about the slots of now.
- * I4  A number of slots that was refused is tried again only after ten windows, and `PATIENCE` answers, without an
+ * ADAPT4  A number of slots that was refused is tried again only after ten windows, and `PATIENCE` answers, without an
  *     overload. So probing costs about one refused request in `PATIENCE`, however small the upstream is. Plain additive
  *     increase pays one in a few windows: 1.3 to 1.5 % at 24 slots, and 5 % of the capacity (decision 0111).
- * I5  min ≤ limit ≤ max, always.
+ * ADAPT5  min ≤ limit ≤ max, always.
  */
 const KEPT_SHARE = 0.9;
 const PATIENCE = 250;
@@ -40,7 +40,7 @@ export class AdaptiveSlots {
     this.limit = Math.min(start, max);
   }
 
-  /** Somebody has to wait for a slot. */
+  /** A caller has to wait for a slot. */
   bind(): void {
     this.#wasBinding = true;
   }

@@ -2,9 +2,9 @@
  * Everything that a limiter has to do at some time, behind one timer: the timeouts of waiters, the ttls of slots, and
  * the next time at which a waiter might be served.
  *
- * I1  At most one timer is set, and none when nothing is due in the future.
- * I2  The timer keeps the process alive if and only if somebody waits.
- * I3  A deadline comes due at most once, never early, and never after it was dropped.
+ * AGENDA1  At most one timer is set, and none when nothing is due in the future.
+ * AGENDA2  The timer keeps the process alive if and only if a caller waits.
+ * AGENDA3  A deadline comes due at most once, never early, and never after it was dropped.
  */
 import { keepAlive, startTimer } from "../clock.ts";
 import { Heap } from "./heap.ts";

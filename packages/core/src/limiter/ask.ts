@@ -12,7 +12,7 @@ export interface Ask {
 
 type TryRules = Rules<Pick<Ask, "key" | "cost" | "level">>;
 
-/** Of `tryAcquire`, of a limiter with so many levels. */
+/** Of `tryAcquire`, of a limiter with this number of levels. */
 export function tryRules(levels: number): TryRules {
   return { key: kind("anything", () => true), cost: anyObject, level: integerWithin(0, levels - 1) };
 }

@@ -1,20 +1,20 @@
 /**
  * What may be granted of one thing in the course of time. Amounts may be fractions, times are steady (`SteadyTime`).
  *
- * I1  Bucket: in any interval of length T, at most `burst + limit × T / perMs` units are granted, net of refunds. The
+ * BUDGET1  Bucket: in any interval of length T, at most `burst + limit × T / perMs` units are granted, net of refunds. The
  *     bucket holds at most `burst`, and `limit` units flow in per `perMs`; a grant takes its cost out. A refund leaves
  *     the bucket as if the smaller cost had been charged in the first place (`lowest-levels.ts`).
- * I2  Window (`strict`): in any half-open interval of length `perMs`, at most `limit` units are granted, net of refunds.
+ * BUDGET2  Window (`strict`): in any half-open interval of length `perMs`, at most `limit` units are granted, net of refunds.
  *     Each grant is remembered for `perMs`.
- * I3  Debt is charged, never granted: after a settlement above the estimate a bucket is below zero, or a window above
+ * BUDGET3  Debt is charged, never granted: after a settlement above the estimate a bucket is below zero, or a window above
  *     its limit, and nothing is granted before that is paid back.
- * I4  `learn` never raises what is available.
- * I5  Changing the limits keeps what has been charged.
+ * BUDGET4  `learn` never raises what is available.
+ * BUDGET5  Changing the limits keeps what has been charged.
  *
  * Cost: O(1), amortised; a refund to a window is O(log n) in its grants. A bucket is a few numbers; a window keeps a pair
  * of numbers for each distinct time of a grant.
  *
- * All comparisons allow for two billionths of a window, so that rounding errors delay nobody by a millisecond.
+ * All comparisons allow for two billionths of a window, so that rounding errors delay no request by a millisecond.
  */
 
 import { LowestLevels } from "./lowest-levels.ts";

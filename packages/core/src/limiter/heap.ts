@@ -1,8 +1,8 @@
 /**
  * A binary heap whose members know their positions, so that any of them can move or leave in O(log n).
  *
- * I1  `first` is a member before which no other member comes.
- * I2  A member's position field is its index in the heap, and -1 while it is outside.
+ * HEAP1  `first` is a member before which no other member comes.
+ * HEAP2  A member's position field is its index in the heap, and -1 while it is outside.
  */
 export class Heap<T extends Record<Field, number>, Field extends keyof T & string> {
   readonly #members: T[] = [];

@@ -6,16 +6,16 @@
  * shares by the same factor, so it changes no order between keys: a charge made at time t is simply weighed by
  * e^((t − origin) / window), and nothing has to be done as time passes.
  *
- * I1  Of keys that always have somebody waiting, the shares stay together, to within one request: each is charged at
+ * KEYSTATE1  Of keys that always have a waiter, the shares stay together, to within one request: each is charged at
  *     the same rate. A sum that never fades would do the same, but would let a new key shut out the old ones until it
  *     has been charged what they ever were.
- * I2  A key that was charged nothing for a whole window and has nothing held or waiting starts at zero.
+ * KEYSTATE2  A key that was charged nothing for a whole window and has nothing held or waiting starts at zero.
  */
 import { type Link, LinkedList } from "../linked-list.ts";
 import { type Budget, latestOf } from "./budget.ts";
 import type { LimiterTicket } from "./limiter-slot.ts";
 
-/** Until there is something to put in: most keys never have somebody waiting. */
+/** Until there is something to put in: most keys never have a waiter. */
 const NONE: never[] = [];
 
 export class KeyState implements Link {

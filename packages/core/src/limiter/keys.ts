@@ -1,9 +1,9 @@
 /**
  * The keys of a limiter, for as long as there is something to remember of them.
  *
- * I1  A key has one state at any time. It is dropped in one step with the check that nothing is held or waiting, that its
+ * KEYS1  A key has one state at any time. It is dropped in one step with the check that nothing is held or waiting, that its
  *     budgets are full, and that its last charge is a window ago; dropping it therefore changes nothing for the key.
- * I2  No timer: idle keys are dropped as others come, two for each that is made, and by `sweep`. A key without budgets
+ * KEYS2  No timer: idle keys are dropped as others come, two for each that is made, and by `sweep`. A key without budgets
  *     is dropped as soon as it is idle.
  */
 import { LinkedList } from "../linked-list.ts";
@@ -42,7 +42,7 @@ export class Keys {
     if (state.list) this.#idle.remove(state);
   }
 
-  /** Perhaps nothing is held and nobody waits any more. */
+  /** Perhaps nothing is held and none waits any more. */
   release(state: KeyState): void {
     if (state.inUse + state.waiting > 0 || state === this.none) return;
     if (this.windowMs === 0 && state.budgets.length === 0) this.#drop(state);

@@ -1,9 +1,9 @@
 /**
  * What requests cost, who pays, and from which budgets: the common ones and those of the request's key.
  *
- * I1  A cost is charged to all its budgets, or to none.
- * I2  A cost above the burst of one of its budgets is refused when it is asked for: it could never be paid.
- * I3  A settlement or refund reaches the same budgets, and the key's share.
+ * CHARGE1  A cost is charged to all its budgets, or to none.
+ * CHARGE2  A cost above the burst of one of its budgets is refused when it is asked for: it could never be paid.
+ * CHARGE3  A settlement or refund reaches the same budgets, and the key's share.
  */
 import { anyObject, check, kind, numberBetween, type Rule, type Rules } from "../options.ts";
 import { type Budget, latestOf, makeBudget } from "./budget.ts";

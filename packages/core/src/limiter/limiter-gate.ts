@@ -6,22 +6,22 @@
  * all or nothing, and decided in one step, without foreign code in between. Then the only question is whose turn it is
  * (`waiting-line.ts`), and what happens if that one cannot be paid:
  *
- *   - What it lacks is common to all (a slot, a common budget): everybody waits with it. Letting cheaper requests pass
- *     would keep the budget below what it needs for ever. Levels above it have nobody who could go, or it would not be
+ *   - What it lacks is common to all (a slot, a common budget): all others wait with it. Letting cheaper requests pass
+ *     would keep the budget below what it needs for ever. Levels above it have no waiter that could be granted, or it would not be
  *     its turn.
  *   - What it lacks is its own key's: it is passed over, since waiting with it would let one key stop all others, and
  *     nothing is reserved for it, since its key may lack it for long.
  *
- * G1  All or nothing: a waiter holds nothing. A slot is charged to every budget and counted for its key and in all in one
+ * LIMIT1  All or nothing: a waiter holds nothing. A slot is charged to every budget and counted for its key and in all in one
  *     step, when it is granted.
- * G2  Slots: `inUse` rises above `capacity` in no way but by lowering the capacity. Budgets: see `budget.ts`.
- * G3  Order: whenever somebody is granted, the waiting line named it first (O1 to O4), and whoever arrives while others
+ * LIMIT2  Slots: `inUse` rises above `capacity` in no way but by lowering the capacity. Budgets: see `budget.ts`.
+ * LIMIT3  Order: whenever a waiter is granted, the waiting line named it first (LINE1 to LINE4), and a caller that arrives while others
  *     wait stands in line. A free slot, enough budget and a waiter whose turn it is never exist side by side.
- * G4  A waiter that is aborted, times out or is refused was charged nothing and leaves no timer, listener or entry.
- * G5  Work that never started costs nothing: `run` gives back the whole charge. Expiry keeps the charge.
- * G6  One timer at most, and only while somebody waits or a ttl runs (`agenda.ts`): set for the earliest time at which
- *     the first could be paid, a key could pay, somebody rises, or a deadline comes.
- * G7  acquired = released + expired + the number held.
+ * LIMIT4  A waiter that is aborted, times out or is refused was charged nothing and leaves no timer, listener or entry.
+ * LIMIT5  Work that never started costs nothing: `run` gives back the whole charge. Expiry keeps the charge.
+ * LIMIT6  One timer at most, and only while a caller waits or a ttl runs (`agenda.ts`): set for the earliest time at which
+ *     the first could be paid, a key could pay, a waiter rises, or a deadline comes.
+ * LIMIT7  acquired = released + expired + the number held.
  *
  * Every operation is O(levels + log n) in waiters and keys, but that one event may serve several waiters, and `close`,
  * `clear` and `update` look at all of them. State is consistent whenever foreign code may run (`onEvent`, listeners of a
@@ -65,7 +65,7 @@ export class LimiterGate {
   readonly counters: Counters = { acquired: 0, released: 0, expired: 0, timedOut: 0, aborted: 0, rejected: 0 };
   /** The slots held whose id was asked for. */
   readonly byId: Map<string, GrantedSlot> = new Map();
-  /** To be called when nothing is held and nobody waits. */
+  /** To be called when nothing is held and no caller waits. */
   readonly onIdle: (() => void)[] = [];
   capacity: number;
   inUse = 0;
@@ -77,7 +77,7 @@ export class LimiterGate {
   heldBackUntil: number = -Infinity;
   readonly isKeyed: boolean;
   readonly #tryRules: ReturnType<typeof tryRules>;
-  readonly #askRules: Rules<Ask>;
+  readonly askRules: Rules<Ask>;
   #arrivals = 0;
   #isServing = false;
 
@@ -85,7 +85,7 @@ export class LimiterGate {
     const policy = resolveLimiterPolicy(options);
     this.policy = policy;
     this.#tryRules = tryRules(policy.levels);
-    this.#askRules = askRules(this.#tryRules);
+    this.askRules = askRules(this.#tryRules);
     this.time = new SteadyTime(policy.clock);
     const adaptive = resolveAdaptive(options.adaptive, policy.slots);
     this.adaptive = adaptive && new AdaptiveSlots(adaptive, policy.slots);
@@ -109,7 +109,7 @@ export class LimiterGate {
       }
       const asked = ask ?? NOTHING_ASKED;
       const { timeoutMs = this.policy.acquireTimeoutMs, signal, key } = asked;
-      checkOptions(asked, this.#askRules);
+      checkOptions(asked, this.askRules);
       const costs = this.ledger.costsOf(asked.cost, this.#isLimited(key));
       const slot = signal?.aborted ? undefined : this.#takeFree(this.#keyOf(key), costs, key);
       if (slot !== undefined) return slot;
@@ -166,14 +166,14 @@ export class LimiterGate {
     this.serve(now);
   }
 
-  /** Ends everybody's wait, in the order of arrival. */
+  /** Ends all waits, in the order of arrival. */
   refuseAll(how: "aborted" | "rejected", error: unknown): void {
     this.withoutServing(() => {
       for (const ticket of this.ledger.keys.everybody()) this.refuse(ticket, how, error);
     });
   }
 
-  /** Does something in many steps, and serves whoever can be served only after them. */
+  /** Does something in many steps, and serves waiters only after them. */
   withoutServing(steps: () => void): void {
     const wasServing = this.#isServing;
     this.#isServing = true;
@@ -215,7 +215,7 @@ export class LimiterGate {
     const ticket = this.line.first(now);
     if (ticket === undefined) return this.line.changesAt;
     if (ticket.waitSignal?.aborted) {
-      // Our listener may not have run yet, but whoever freed the slot ran after the abort.
+      // Our listener may not have run yet, but the release of this slot ran after the abort.
       this.refuse(ticket, "aborted", ticket.waitSignal.reason);
       return 0;
     }
@@ -249,7 +249,7 @@ export class LimiterGate {
     if (this.policy.onEvent) this.emit(ticket.key, "acquired", waitedMs, ticket.number);
   }
 
-  /** A slot if nobody waits and everything that it needs is there. */
+  /** A slot if no caller waits and everything that it needs is available. */
   #takeFree(keyState: KeyState, costs: readonly number[], key: unknown): GrantedSlot | undefined {
     if (this.waiting > 0 || this.inUse >= this.capacity || this.paused !== "no" || this.closed) return undefined;
     const { policy, ledger, line } = this;
@@ -307,7 +307,7 @@ export class LimiterGate {
     return new LimiterTicket(this, this.#keyOf(key), costs, this.time.now(), level, key);
   }
 
-  /** Puts it in line and serves whoever can be served: perhaps it, and it waits no more. */
+  /** Puts it in line and serves the waiters that can be served, perhaps this one. */
   #queue(ticket: LimiterTicket): void {
     ticket.at = this;
     ticket.arrival = this.#arrivals++;
@@ -341,7 +341,7 @@ export class LimiterGate {
     }
   }
 
-  /** A key gave a slot back: whoever waits may go. */
+  /** A key released a slot: waiters may be granted. */
   #moved(keyState: KeyState): void {
     if (this.waiting > 0) {
       const now = this.time.now();

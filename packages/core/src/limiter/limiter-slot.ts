@@ -3,8 +3,8 @@
  * What the user of a limiter holds: a `Slot` that can also say what the request really cost and how the upstream took
  * it.
  *
- * I1  A slot is held from its grant until it is released or expires, whichever comes first; it ends exactly once.
- * I2  After that `release`, `renew` and `settle` are `false` and touch nothing.
+ * LSLOT1  A slot is held from its grant until it is released or expires, whichever comes first; it ends exactly once.
+ * LSLOT2  After that `release`, `renew` and `settle` are `false` and touch nothing.
  *
  * Most slots are granted at once and released, so what only waiters and leases need is in `LimiterTicket`.
  */
@@ -18,13 +18,18 @@ import { checkFields } from "./options.ts";
 import { expiredError, timeoutError } from "./refusals.ts";
 import { settleSlot } from "./settlement.ts";
 
+/** Options of `LimiterSlot.release`. */
 export interface ReleaseOptions {
-  /** What the upstream's answer says about its capacity. Default "ok"; "ignore" if it says nothing. */
+  /** What the upstream's answer says about its capacity. @defaultValue "ok"; "ignore" if it says nothing */
   outcome?: "ok" | "overload" | "ignore" | undefined;
   /** Of an overload: nothing is granted to anybody for this long. */
   retryAfterMs?: number | undefined;
 }
 
+/**
+ * What `Limiter.acquire` gives: a `Slot` that also reports what the request really cost and whether the upstream was
+ * overloaded.
+ */
 export interface LimiterSlot<B extends string = string> extends Slot {
   readonly key: unknown;
   /**

@@ -11,6 +11,7 @@ import { type IsOverload, type LimiterWork, runLimited } from "./run-limited.ts"
 import type { Source } from "./source.ts";
 import { updateLimits } from "./update-limits.ts";
 
+/** Options of `Limiter.tryAcquire`. */
 export interface LimiterTryOptions<B extends string = string> {
   /** Whose limits count beside the common ones, if the limiter has limits for each key. */
   key?: unknown;
@@ -20,18 +21,21 @@ export interface LimiterTryOptions<B extends string = string> {
   level?: number | undefined;
 }
 
+/** Options of `Limiter.acquire`. */
 export interface LimiterAcquireOptions<B extends string = string> extends LimiterTryOptions<B> {
   /** Ends the wait: the promise rejects with the signal's own reason. */
   signal?: AbortSignal | undefined;
-  /** Longest wait; 0 means now or never, `Infinity` for ever. */
+  /** Longest wait; 0 does not wait, `Infinity` for ever. */
   timeoutMs?: number | undefined;
 }
 
+/** Options of `Limiter.run` and `Limiter.wrap`. */
 export interface LimiterRunOptions<T = unknown, B extends string = string> extends LimiterAcquireOptions<B> {
   /** Whether the work's result, or its failure, means that the upstream is overloaded. */
   isOverload?: IsOverload<T> | undefined;
 }
 
+/** A budget in `Limiter.stats()`. */
 export interface BudgetStats {
   readonly limit: number;
   readonly perMs: number;
@@ -40,6 +44,7 @@ export interface BudgetStats {
   readonly available: number;
 }
 
+/** What `Limiter.stats()` returns. */
 export interface LimiterStats<B extends string = string> extends Counters {
   readonly name: string | undefined;
   /** Slots: those that there are now, if they are adaptive. */
@@ -63,6 +68,26 @@ const PAUSE_RULES = { refuse: boolean };
  * Slots, budgets per time, limits per key, priorities and adaptive slots in one gate. A waiter gets everything that it
  * needs at once, or nothing. Lower levels go first; inside a level it is first come, first served, or, with `perKey`,
  * the key that was charged least. A request that cannot be paid yet is not overtaken by cheaper ones.
+ *
+ * @throws {TypeError} if an option is unknown or of another type.
+ * @throws {RangeError} if a number is out of range, or a cost is more than a budget's burst.
+ * @example
+ * ```ts
+ * import { Limiter } from "slotkeeper/limiter";
+ *
+ * const api = new Limiter({
+ *   slots: 20,
+ *   budgets: { requests: { limit: 500, perMs: 60_000 }, tokens: { limit: 200_000, perMs: 60_000, burst: 50_000 } },
+ * });
+ * const answer = await api.run(
+ *   async (slot) => {
+ *     const response = await fetch("https://example.com");
+ *     slot.settle({ tokens: 1_234 });
+ *     return response;
+ *   },
+ *   { cost: { tokens: 3_000 } },
+ * );
+ * ```
  */
 export class Limiter<B extends string = string> {
   readonly #gate: LimiterGate;
@@ -71,6 +96,7 @@ export class Limiter<B extends string = string> {
     this.#gate = new LimiterGate(options);
   }
 
+  /** The name given in the options; it only labels errors and events. */
   get name(): string | undefined {
     return this.#gate.policy.name;
   }
@@ -80,27 +106,32 @@ export class Limiter<B extends string = string> {
     return this.#gate.capacity;
   }
 
+  /** Slots held. */
   get inUse(): number {
     return this.#gate.inUse;
   }
 
+  /** Slots that are free. */
   get available(): number {
     return Math.max(0, this.#gate.capacity - this.#gate.inUse);
   }
 
+  /** How many wait. */
   get waiting(): number {
     return this.#gate.waiting;
   }
 
-  /** All slots are in use, or somebody waits, or it is paused. Budgets are not looked at: they depend on the cost. */
+  /** All slots are in use, or a caller waits, or it is paused. Budgets are not looked at: they depend on the cost. */
   get locked(): boolean {
     return this.available === 0 || this.waiting > 0 || this.paused;
   }
 
+  /** Whether `pause` was called and `resume` was not. */
   get paused(): boolean {
     return this.#gate.paused !== "no";
   }
 
+  /** Whether `close` was called. */
   get closed(): boolean {
     return Boolean(this.#gate.closed);
   }
@@ -142,6 +173,7 @@ export class Limiter<B extends string = string> {
     options?: LimiterRunOptions<Awaited<T>, B>,
   ): (...args: Args) => Promise<Awaited<T>> {
     check("fn", callback, fn);
+    checkOptions(options, this.#gate.askRules);
     return (...args) => this.run(() => fn(...args), options);
   }
 
@@ -181,7 +213,7 @@ export class Limiter<B extends string = string> {
     updateLimits(this.#gate, options);
   }
 
-  /** Everybody who waits now rejects with the reason; the limiter stays usable. */
+  /** Rejects all present waiters with the reason; the limiter stays usable. */
   clear(reason: unknown = clearedError(this.#gate)): void {
     this.#gate.refuseAll("aborted", reason);
   }
@@ -191,7 +223,7 @@ export class Limiter<B extends string = string> {
     this.#gate.close(reason);
   }
 
-  /** Resolves when nothing is held and nobody waits. */
+  /** Resolves when nothing is held and no caller waits. */
   idle(): Promise<void> {
     const { inUse, waiting, onIdle } = this.#gate;
     return new Promise((resolve) => (inUse + waiting > 0 ? onIdle.push(resolve) : resolve()));
@@ -202,6 +234,7 @@ export class Limiter<B extends string = string> {
     return this.#gate.ledger.keys.sweep(this.#gate.time.now());
   }
 
+  /** Limits, use, budgets, and what was counted since the beginning. */
   stats(): LimiterStats<B> {
     const { name, capacity, inUse, waiting, paused, size: keys } = this;
     const { counters, overloads, ledger, time } = this.#gate;

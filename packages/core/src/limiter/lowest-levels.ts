@@ -9,7 +9,7 @@
  * What is missing is least just before a charge. Kept are those times that no later one undercuts; their levels
  * therefore rise from the first to the last, and the least since t is the first after t.
  *
- * I1  `lower` answers at most the least level since that time, and exactly that as long as not more than `MOST` are kept.
+ * LOWEST1  `lower` answers at most the least level since that time, and exactly that as long as not more than `MOST` are kept.
  *
  * Cost: O(1) amortised to note; a refund looks at up to `MOST` levels. Beyond `MOST`, neighbours are joined, the lower
  * level counting for both: refunds of long ago may come out lower, never higher.

@@ -1,18 +1,22 @@
 /**
  * `map` of a limiter: the results of all items, in their order.
  *
- * I1  With `stopOnError`, no item starts after one has failed, and the source is closed.
- * I2  Without it every item is run; then all failures are thrown in one `AggregateError`.
- * I3  At most as many items as there are slots have been read and not ended.
+ * LMAP1  With `stopOnError`, no item starts after one has failed, and the source is closed.
+ * LMAP2  Without it every item is run; then all failures are thrown in one `AggregateError`.
+ * LMAP3  At most as many items as there are slots have been read and not ended.
  */
 import { abortSignal, boolean, callback, check, checkOptions, type Rules } from "../options.ts";
 import type { Source } from "./source.ts";
 import { type StreamGate, stream } from "./stream.ts";
 
+/** Options of `Limiter.map`. */
 export interface MapOptions {
   /** Ends the waits for slots, and with them the whole; work that has started goes on. */
   signal?: AbortSignal | undefined;
-  /** Start no new item after a failure. `false`: all are run, and an `AggregateError` has all failures. Default true. */
+  /**
+   * Start no new item after a failure. `false`: all are run, and an `AggregateError` has all failures.
+   * @defaultValue true
+   */
   stopOnError?: boolean | undefined;
 }
 

@@ -20,13 +20,15 @@ import { PLAIN, POLICY_RULES, type Policy, type PolicyOptions, resolvePolicy } f
 import type { AdaptiveLimits } from "./adaptive-slots.ts";
 import type { BudgetLimits } from "./budget.ts";
 
+/** One budget: how many units may be spent per time. */
 export interface BudgetOptions {
   /** Units per `perMs`; they flow in continuously. */
   limit: number;
+  /** The length of the window, in milliseconds. */
   perMs: number;
-  /** The most that can be saved up, and so the most that one request may cost. Default: `limit`. */
+  /** The most that can be saved up, and so the most that one request may cost. @defaultValue `limit` */
   burst?: number | undefined;
-  /** The cost of a request that names none. Default 1. */
+  /** The cost of a request that names none. @defaultValue 1 */
   default?: number | undefined;
   /** At most `limit` in any window of `perMs`, for upstreams that count so. Takes no `burst`. */
   strict?: boolean | undefined;
@@ -34,6 +36,7 @@ export interface BudgetOptions {
 
 type BudgetTable<B extends string> = { [Name in B]?: BudgetOptions | undefined };
 
+/** Limits that hold for each key on its own. */
 export interface PerKeyOptions<B extends string = string> {
   /** Slots for each key; default unlimited. */
   slots?: number | undefined;
@@ -41,15 +44,17 @@ export interface PerKeyOptions<B extends string = string> {
   budgets?: BudgetTable<B> | undefined;
 }
 
+/** Options of `Limiter`. */
 export interface LimiterOptions<B extends string = string> extends PolicyOptions {
-  /** How many at the same time. Default `Infinity`. */
+  /** How many at the same time. @defaultValue `Infinity` */
   slots?: number | undefined;
+  /** What requests may cost per time, by name. @defaultValue no budgets */
   budgets?: BudgetTable<B> | undefined;
   /** Limits for each key. With it, the key with the smallest charged share goes first. */
   perKey?: PerKeyOptions<B> | undefined;
-  /** How many priorities there are; level 0 goes first. Default 1. */
+  /** How many priorities there are; level 0 goes first. @defaultValue 1 */
   levels?: number | undefined;
-  /** A waiter rises by one level every so often. Default: never. */
+  /** A waiter rises by one level every so often. @defaultValue never */
   ageAfterMs?: number | undefined;
   /** The number of slots follows what the upstream takes: from `start`, not below `min`, not above `slots`. */
   adaptive?: { min?: number | undefined; start?: number | undefined } | undefined;
@@ -57,11 +62,15 @@ export interface LimiterOptions<B extends string = string> extends PolicyOptions
 
 /** What `update` changes. Of budgets, what is left out stays as it is. */
 export interface LimiterUpdate<B extends string = string> {
+  /** How many at the same time. With `adaptive`, the most there may be. */
   slots?: number | undefined;
+  /** Budgets by name, with the fields to change. */
   budgets?: { [Name in B]?: Partial<BudgetOptions> | undefined } | undefined;
+  /** Limits of each key. */
   perKey?:
     | { slots?: number | undefined; budgets?: { [Name in B]?: Partial<BudgetOptions> | undefined } | undefined }
     | undefined;
+  /** How often a waiter rises by one level. */
   ageAfterMs?: number | undefined;
 }
 

@@ -11,7 +11,7 @@ interface Refuser {
 
 const nameOf = ({ policy: { name } }: Refuser): string => (name === undefined ? "a limiter" : `limiter "${name}"`);
 
-/** The limits that somebody met, and their use. */
+/** The limits that a refused caller met, and their use. */
 function met({ policy, capacity, inUse }: Refuser, key: unknown, waiting: number) {
   return { semaphore: policy.name, key, capacity, inUse, waiting };
 }
@@ -37,7 +37,7 @@ export function queueFullError(limiter: Refuser, key: unknown, waiting: number):
 
 export function pausedError(limiter: Refuser, key: unknown): QueueFullError {
   const limits = met(limiter, key, limiter.waiting);
-  return worded(new QueueFullError({ ...limits }), `Paused: ${nameOf(limiter)} takes nobody in ${useOf(limits)}`);
+  return worded(new QueueFullError({ ...limits }), `Paused: ${nameOf(limiter)} takes no callers ${useOf(limits)}`);
 }
 
 export function closedError(limiter: Refuser, reason: unknown): ClosedError {

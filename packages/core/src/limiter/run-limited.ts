@@ -3,6 +3,7 @@ import type { LimiterGate } from "./limiter-gate.ts";
 import { type GrantedSlot, IGNORE, type LimiterSlot, type ReleaseOptions } from "./limiter-slot.ts";
 import { settleSlot } from "./settlement.ts";
 
+/** What `Limiter.run` is given: it is called with the slot that it holds. */
 export type LimiterWork<T, B extends string = string> = (slot: LimiterSlot<B>) => T | Promise<T>;
 
 /** Whether an answer means that the upstream is overloaded, and for how long it wants to be left alone. */
@@ -36,7 +37,7 @@ function start<T>(
 ): Promise<Awaited<T>> {
   // The grant may have come before the abort, the turn of this task after it.
   if (options?.signal?.aborted) {
-    // Work that never started costs nothing (G5).
+    // Work that never started costs nothing (LIMIT5).
     settleSlot(gate, slot, () => (slot.released ? undefined : 0));
     slot.release(IGNORE);
     return Promise.reject(options.signal.reason);

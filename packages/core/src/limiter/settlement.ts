@@ -16,7 +16,7 @@ export function settleSlot(gate: LimiterGate, slot: GrantedSlot, actualOf: (name
   gate.serve(now);
 }
 
-/** An answer that was not ignored: overloads hold everybody back, and adaptive slots follow. */
+/** An answer that was not ignored: overloads delay all requests, and adaptive slots follow. */
 export function heedAnswer(
   gate: LimiterGate,
   slot: GrantedSlot,

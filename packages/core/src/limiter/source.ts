@@ -1,12 +1,13 @@
 /**
  * Items one by one, from whatever can be iterated: iterables, async iterables, Node streams and web streams.
  *
- * I1  At most one read is under way, and `stop` ends the source even then. An async generator answers `return` only
+ * SOURCE1  At most one read is under way, and `stop` ends the source even then. An async generator answers `return` only
  *     after the read; a stream that waits for data would stay open until then, so streams are ended their own way.
- * I2  A source that ended by itself or failed is not stopped again.
+ * SOURCE2  A source that ended by itself or failed is not stopped again.
  */
 import { check, kind } from "../options.ts";
 
+/** What `stream` and `map` read from: an iterable, an async iterable, or a web `ReadableStream`. */
 export type Source<Item> = Iterable<Item> | AsyncIterable<Item> | ReadableStream<Item>;
 
 export interface Reader<Item> {

@@ -1,13 +1,13 @@
 /**
  * Items through a gate, as an async iterable of the results.
  *
- * I1  Bounded: items that were read but whose results were not yet taken are at most `gate.capacity + readAhead`, and
+ * STREAM1  Bounded: items that were read but whose results were not yet taken are at most `gate.capacity + readAhead`, and
  *     nothing is read before the first result is asked for. A slow consumer therefore slows the source down.
- * I2  At most one read of the source at a time. Each item runs through `gate.run`, so the gate's order and limits hold.
- * I3  Ordered: results come in the order of the items. Unordered: as they come.
- * I4  It ends once: by the end of the source, the first failure (of the source, of `fn`, of the gate), the signal, or the
+ * STREAM2  At most one read of the source at a time. Each item runs through `gate.run`, so the gate's order and limits hold.
+ * STREAM3  Ordered: results come in the order of the items. Unordered: as they come.
+ * STREAM4  It ends once: by the end of the source, the first failure (of the source, of `fn`, of the gate), the signal, or the
  *     consumer that stops. Except at the natural end, the source is closed and the signal given to `fn` aborts at once;
- *     work whose result nobody will see may fail in silence.
+ *     work whose result is not read may fail in silence.
  */
 import { abortSignal, boolean, callback, check, checkOptions, kind, numberFrom, type Rules } from "../options.ts";
 import { type Reader, readerOf, type Source } from "./source.ts";
@@ -18,17 +18,20 @@ export interface StreamGate<Slot, Options> {
   run<T>(work: (slot: Slot) => T | Promise<T>, options?: Options): Promise<Awaited<T>>;
 }
 
+/** What `stream` passes to the function for each item, after the item and its index. */
 export interface StreamContext<Slot> {
   /** Aborts when the result is no longer wanted. */
   readonly signal: AbortSignal;
   readonly slot: Slot;
 }
 
+/** Options of `stream`. */
 export interface StreamOptions<Item = unknown, Options = object> {
-  /** Results in the order of the items. Default true. */
+  /** Results in the order of the items. @defaultValue true */
   ordered?: boolean | undefined;
-  /** How many more items than slots may be read ahead. Default 0. */
+  /** How many more items than slots may be read ahead. @defaultValue 0 */
   readAhead?: number | undefined;
+  /** Ends the stream: the iterator rejects with the signal's own reason. */
   signal?: AbortSignal | undefined;
   /** What to ask the gate for, for each item: a cost, a key, a level. */
   acquire?: ((item: Item, index: number) => Omit<Options, "signal">) | undefined;
@@ -47,6 +50,24 @@ const GATE = kind(
 
 type Result<T> = { readonly value: T };
 
+/**
+ * Runs `fn` for every item of a source, each in a slot of `gate`, and gives the results as an async iterable. Reads at most
+ * the gate's slots plus `readAhead` items ahead of the consumer. When the consumer stops, an item fails or the signal
+ * aborts, the source is closed and the signals of work in flight abort.
+ *
+ * @throws {TypeError} if an argument or option is not what it should be; asynchronously, with what `fn` or the source throws.
+ * @example
+ * ```ts
+ * import { Semaphore } from "slotkeeper";
+ * import { stream } from "slotkeeper/limiter";
+ *
+ * const urls = ["https://example.com/1", "https://example.com/2"];
+ * const fourAtATime = new Semaphore(4);
+ * for await (const status of stream(fourAtATime, urls, async (url, _, { signal }) => (await fetch(url, { signal })).status)) {
+ *   console.log(status);
+ * }
+ * ```
+ */
 export function stream<Item, T, Slot, Options extends { signal?: AbortSignal | undefined }>(
   gate: StreamGate<Slot, Options>,
   source: Source<Item>,

@@ -1,10 +1,10 @@
 /**
  * New limits while everything goes on.
  *
- * I1  Everything is checked before anything changes.
- * I2  Nothing is lost: charges, debts, holders, waiters and their order stay. New budgets start full, and waiters pay for
+ * UPDATE1  Everything is checked before anything changes.
+ * UPDATE2  Nothing is lost: charges, debts, holders, waiters and their order stay. New budgets start full, and waiters pay for
  *     them, too.
- * I3  A waiter that could never be paid under the new limits is refused with a `RangeError`.
+ * UPDATE3  A waiter that could never be paid under the new limits is refused with a `RangeError`.
  */
 import { anyObject, check, checkOptions, misfit, range } from "../options.ts";
 import type { LimiterGate } from "./limiter-gate.ts";

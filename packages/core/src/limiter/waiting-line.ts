@@ -1,20 +1,20 @@
 /**
- * Who is next. The line holds everybody who waits and names the one whose turn it is; what that one needs of the
+ * Who is next. The line holds all waiters and names the next one; what that one needs of the
  * common budgets and slots is not its concern.
  *
- * O1  Levels first: level 0 before level 1, and so on. A waiter rises by one level every `ageAfterMs`.
- * O2  Inside a level, the key with the smallest charged share goes first; of keys with equal shares, and without keys,
+ * LINE1  Levels first: level 0 before level 1, and so on. A waiter rises by one level every `ageAfterMs`.
+ * LINE2  Inside a level, the key with the smallest charged share goes first; of keys with equal shares, and without keys,
  *     the one whose waiter arrived first.
- * O3  A key has one waiter in front: the one on the highest level, and of those the first to arrive. As long as the key's
+ * LINE3  A key has one waiter in front: the one on the highest level, and of those the first to arrive. As long as the key's
  *     own slots or budgets do not suffice for that one, the key is passed over: it reserves nothing and blocks no other
  *     key. The waiters behind it of the same key stay behind it, so a key's cheap requests cannot starve its costly one.
- * O4  The ageing bound: a waiter of level n > 0 has risen to the top after n × ageAfterMs. From then on its arrival
- *     counts, not its key's share: nobody who arrived later goes first, unless its own key is passed over (O3).
+ * LINE4  The ageing bound: a waiter of level n > 0 has risen to the top after n × ageAfterMs. From then on its arrival
+ *     counts, not its key's share: no later arrival goes first, unless its own key is passed over (LINE3).
  *     A waiter of level 0 has nowhere to rise to: shares order it among the others for as long as it waits.
  *
  * How: waiters of one level and key rise in the order of their arrival, so only the first of each such queue matters,
  * and nothing moves when time passes but the place of a key. Each key that is not passed over is in the heap of its
- * level; keys that wait for their budgets are in a heap by the time at which those suffice; keys with somebody who can
+ * level; keys that wait for their budgets are in a heap by the time at which those suffice; keys with a waiter that can
  * rise are in a heap by the time of that. Cost: O(levels + log keys) to come, to leave and to rise.
  */
 import { Heap } from "./heap.ts";

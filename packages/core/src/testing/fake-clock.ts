@@ -3,6 +3,18 @@ import type { Clock } from "../clock.ts";
 /**
  * Virtual time for tests: nothing moves until `advance` is called. Timers fire in the order of their due time, ties in
  * the order they were set, and `now()` is exact inside each callback.
+ *
+ * @example
+ * ```ts
+ * import { Semaphore } from "slotkeeper";
+ * import { FakeClock } from "slotkeeper/testing";
+ *
+ * const clock = new FakeClock();
+ * const db = new Semaphore(1, { ttlMs: 1_000, clock });
+ * const slot = await db.acquire();
+ * clock.advance(1_000);
+ * console.log(slot.released); // true
+ * ```
  */
 export class FakeClock implements Clock {
   #now: number;
@@ -13,16 +25,19 @@ export class FakeClock implements Clock {
     this.#now = startAt;
   }
 
+  /** The virtual time, in milliseconds. */
   now(): number {
     return this.#now;
   }
 
+  /** As `Clock.setTimer`. */
   setTimer(callback: () => void, delayMs: number): FakeTimer {
     const timer = new FakeTimer(this.#nextId++, this.#now + Math.max(0, delayMs), callback);
     this.#timers.set(timer.id, timer);
     return timer;
   }
 
+  /** As `Clock.clearTimer`. */
   clearTimer(timer: unknown): void {
     if (timer instanceof FakeTimer) this.#timers.delete(timer.id);
   }
@@ -76,10 +91,23 @@ export class FakeClock implements Clock {
   }
 }
 
-/** What `FakeClock.setTimer` returns: Node's `ref`/`unref`, and whether it would keep a process alive. */
+/**
+ * What `FakeClock.setTimer` returns: Node's `ref`/`unref`, and whether it would keep a process alive.
+ *
+ * @example
+ * ```ts
+ * import { FakeClock } from "slotkeeper/testing";
+ *
+ * const timer = new FakeClock(0).setTimer(() => {}, 50);
+ * console.log(timer.dueAt, timer.alive); // 50 true
+ * ```
+ */
 export class FakeTimer {
+  /** Counts up with each timer of the clock. */
   readonly id: number;
+  /** When it fires, in virtual time. */
   readonly dueAt: number;
+  /** What it calls. */
   readonly callback: () => void;
   alive = true;
 
@@ -89,16 +117,32 @@ export class FakeTimer {
     this.callback = callback;
   }
 
+  /** Lets it keep a process alive, as in Node. */
   ref(): void {
     this.alive = true;
   }
 
+  /** Lets a process end before it fires, as in Node. */
   unref(): void {
     this.alive = false;
   }
 }
 
-/** Resolves after the promise reactions that are queued now, and those they queue, have run (a bounded number of turns). */
+/**
+ * Resolves after the promise reactions that are queued now, and those they queue, have run (a bounded number of turns).
+ *
+ * @example
+ * ```ts
+ * import { Semaphore } from "slotkeeper";
+ * import { settled } from "slotkeeper/testing";
+ *
+ * const db = new Semaphore(1);
+ * let isGranted = false;
+ * void db.acquire().then(() => (isGranted = true));
+ * await settled();
+ * console.log(isGranted); // true
+ * ```
+ */
 export async function settled(turns = 32): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await Promise.resolve();
 }

@@ -12,11 +12,23 @@ export interface LeakTracked {
 /**
  * Call `track` on what a test makes and `check` after it. What `check` has reported it does not report again, so one
  * leaking test does not fail those that follow.
+ *
+ * @example
+ * ```ts
+ * import { Semaphore } from "slotkeeper";
+ * import { LeakGuard } from "slotkeeper/testing";
+ *
+ * const guard = new LeakGuard();
+ * const db = guard.track(new Semaphore(1, { name: "db" }));
+ * const slot = await db.acquire();
+ * slot.release();
+ * guard.check(); // throws if a slot is still held or a caller waits
+ * ```
  */
 export class LeakGuard {
   readonly #clock: FakeClock | undefined;
   readonly #tracked = new Set<LeakTracked>();
-  /** Signals that were watched before: those are somebody else's. */
+  /** Signals that were watched before: those belong to other code. */
   #signalsBefore = watchedSignals();
 
   /** With a clock, timers that are still set on it are leaks, too. */
@@ -24,6 +36,7 @@ export class LeakGuard {
     this.#clock = clock;
   }
 
+  /** Watches it from now on, and returns it. */
   track<T extends LeakTracked>(tracked: T): T {
     this.#tracked.add(tracked);
     return tracked;

@@ -59,7 +59,7 @@ export class AsyncWaits {
     };
   }
 
-  /** Hand-off wins: whoever has been granted the slot gets it, abort or not (I6). */
+  /** The hand-off wins: a waiter that was granted the slot gets it, aborted or not (DISPATCH6). */
   #leave(wait: Wait, reject: () => void): void {
     if (!this.#isPending(wait)) return;
     if (!this.#attachment.cancel(wait.cell)) return this.#look(wait.cell);

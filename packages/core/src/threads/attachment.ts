@@ -33,14 +33,14 @@ export class Attachment {
   readonly #desk: Desk;
   /**
    * The last slot taken in each holder cell. Tags repeat after a million; an old slot object whose tag came round again
-   * finds another object here, so it cannot free what this thread holds now. (I2; another thread's tag differs anyway.)
+   * finds another object here, so it cannot free what this thread holds now. (DISPATCH2; another thread's tag differs anyway.)
    */
   readonly holding: (SharedSlot | undefined)[] = [];
   /** The cell taken last: most likely free, and in this core's cache. */
   #hint = 0;
   /** The tag used last: after a successful `take`, the slot's. */
   tag: number;
-  /** Told of every cell of this thread that this thread served itself. */
+  /** Called for every cell of this thread that this thread served itself. */
   onSettled: ((cell: number) => void) | undefined;
 
   constructor(memory: Memory, identity: Identity, time: SharedTime, maxRounds?: number) {
@@ -54,7 +54,7 @@ export class Attachment {
     this.#desk = new Desk(memory, identity.owner, this.#dispatcher, maxRounds);
   }
 
-  /** Takes a free slot if nobody waits: the holder cell, or -1. */
+  /** Takes a free slot if no thread waits: the holder cell, or -1. */
   take(): number {
     const words = this.#words;
     // A plain read costs nothing where Atomics.load costs as much as the swap. It may be old only towards threads that
@@ -80,7 +80,7 @@ export class Attachment {
 
   /**
    * Postpones the deadline; gives the new tag, or 0 if the slot was lost. A new tag, so that an expiry under way fails
-   * (L1), and the deadline before the tag, so that the new one is never without.
+   * (TLEASE1), and the deadline before the tag, so that the new one is never without.
    */
   renew(cell: number, tag: number, ttlMs: number): number {
     const next = this.#nextTag();
@@ -173,7 +173,7 @@ export class Attachment {
     return memory.ttlMs > 0 && this.#dispatcher.expire() ? this.#takeExpired(tag) : -1;
   }
 
-  /** One more search; if another was faster, somebody may wait by now for what we freed. */
+  /** One more search; if another was faster, a thread may already wait for what we freed. */
   #takeExpired(tag: number): number {
     const cell = Atomics.load(this.#words, GATE) === OPEN ? this.#search(tag) : -1;
     if (cell < 0) this.call();

@@ -16,20 +16,20 @@ export interface Service {
 }
 
 /**
- * The desk: one thread at a time serves the queue, and nobody ever waits for it.
+ * The desk: one thread at a time serves the queue, and no thread ever waits for it.
  *
  * | desk           | means                             | `call` by another thread                              |
  * |----------------|-----------------------------------|-------------------------------------------------------|
- * | 0              | nobody serves                     | takes it and serves                                   |
+ * | 0              | no thread serves                  | takes it and serves                                   |
  * | owner          | being served                      | rings the bell and goes: the owner does another round |
  * | owner + bell   | will be served once more          | goes at once                                          |
  * | dead owner     | a worker was terminated in there  | takes it over, repairs, serves                        |
  *
- * D1 (one at a time) Only the thread whose number is in the word runs a round.
- * D2 (nothing is forgotten) What was written before `call` is seen by a round that begins after it: either the caller's
+ * DESK1 (one at a time) Only the thread whose number is in the word runs a round.
+ * DESK2 (nothing is forgotten) What was written before `call` is seen by a round that begins after it: either the caller's
  *    own, or the owner's next, since the owner cannot leave while the bell is rung.
- * D3 (bounded) After 64 rounds in a row the owner leaves the rest to a waiting thread, told by a change of its state
- *    word: nobody is captured at the desk while others keep it busy.
+ * DESK3 (bounded) After 64 rounds in a row the owner leaves the rest to a waiting thread, woken by a change of its state
+ *    word: no thread is captured at the desk while others keep it busy.
  */
 export class Desk {
   readonly #memory: Memory;
@@ -60,7 +60,7 @@ export class Desk {
     return (seen & BELL) !== 0 || memory.swap(DESK, seen, seen | BELL);
   }
 
-  /** False if there is still something to do and nobody was found to do it. */
+  /** False if there is still something to do and no thread was found to do it. */
   #serve(): boolean {
     const memory = this.#memory;
     for (let rounds = 1; ; rounds++) {

@@ -3,16 +3,16 @@
  * compare-and-swap, one combining thread (flat combining) instead of a lock that others wait for.
  *
  * What can never happen
- * I1 (limit) A holder word is FREE, RETIRED or one tag, and changes by compare-and-swap only. Words that are not RETIRED
+ * DISPATCH1 (limit) A holder word is FREE, RETIRED or one tag, and changes by compare-and-swap only. Words that are not RETIRED
  *    number `capacity` (more only after a shrink, until enough are released). So never more holders than slots.
- * I2 (owner) A tag names one acquisition of one attachment. A release swaps from its own tag, so it frees its own slot
+ * DISPATCH2 (owner) A tag names one acquisition of one attachment. A release swaps from its own tag, so it frees its own slot
  *    or nothing: once, never after expiry or reaping, never another's.
- * I3 (order) A slot is given to the first of the queue, and the queue has the order of arrival (Q1).
- * I4 (no barging) While the gate is not OPEN nobody takes a slot but the desk, for the first of the queue.
- * I5 (no lost wake-up) When nobody is at the desk or on the way to it, no slot is FREE while somebody waits.
- * I6 (cancellation) A wait cell has one outcome. Cancelled first, it is skipped and no slot is spent on it; granted
+ * DISPATCH3 (order) A slot is given to the first of the queue, and the queue has the order of arrival (TQUEUE1).
+ * DISPATCH4 (no barging) While the gate is not OPEN only the desk takes a slot, for the first of the queue.
+ * DISPATCH5 (no lost wake-up) When no thread is at the desk or on the way to it, no slot is FREE while a thread waits.
+ * DISPATCH6 (cancellation) A wait cell has one outcome. Cancelled first, it is skipped and no slot is spent on it; granted
  *    first, the caller has the slot, whatever is aborted after that.
- * I7 (death) A thread that dies at any instruction leaves words that `reap` puts right: no slot, wait cell or wake-up is
+ * DISPATCH7 (death) A thread that dies at any instruction leaves words that `reap` puts right: no slot, wait cell or wake-up is
  *    lost, and no other thread's.
  *
  * Wait cell: who changes its state, always by compare-and-swap unless it is theirs alone
@@ -21,7 +21,7 @@
  * | UNUSED                     | CLAIMED   | any thread            | it wants to wait                              |
  * | CLAIMED                    | WAITING   | its owner             | just before it is pushed                      |
  * | WAITING                    | ASLEEP    | its owner             | before it sleeps: only then is it notified    |
- * | WAITING, ASLEEP            | NUDGED    | who leaves the desk   | there is more to do (D3)                      |
+ * | WAITING, ASLEEP            | NUDGED    | who leaves the desk   | there is more to do (DESK3)                      |
  * | NUDGED                     | WAITING   | its owner             | then it calls the desk                        |
  * | WAITING, ASLEEP, NUDGED    | GRANTED   | the desk              | the holder word has its tag already           |
  * | WAITING, ASLEEP, NUDGED    | REFUSED   | the desk              | more than `maxWaiters` wait                   |
@@ -44,7 +44,7 @@
  * Cost
  *   Uncontended: one load and one compare-and-swap, to acquire and to release. Contended: O(1) for the queue, plus a look
  *   at the holder words up to a free one (all of them if there is none): O(slots). No system call unless the waiter
- *   sleeps. The desk does a bounded amount for others (D3), and nobody ever waits for it.
+ *   sleeps. The desk does a bounded amount for others (DESK3), and no thread ever waits for it.
  *
  * Not promised
  *   Fairness among threads beyond the order of arrival. A slot held by a dead thread before `reap` or its ttl. Anything
@@ -197,7 +197,7 @@ export class Dispatcher implements Service {
     if (isIdle && memory.load(CLOSED_AT) === 0) memory.swap(GATE, SHUT, OPEN);
   }
 
-  /** The state first, the queue after: a death in between leaves no waiter without an outcome (Q3). */
+  /** The state first, the queue after: a death in between leaves no waiter without an outcome (TQUEUE3). */
   #finish(cell: number, outcome: number): void {
     this.#settle(cell, outcome);
     this.#queue.unlink(cell);
@@ -208,7 +208,7 @@ export class Dispatcher implements Service {
     for (;;) {
       const seen = memory.load(memory.state(cell));
       if (kindOf(seen) === CANCELLED) {
-        // Before the cell is given away, so that whoever repairs can still tell that the tag is nobody's.
+        // Before the cell is given away, so that a repair can still see that the tag has no owner.
         const tag = memory.load(memory.tag(cell));
         if (kindOf(outcome) === GRANTED) memory.swap(memory.holder(holderOf(outcome)), tag, FREE);
         memory.store(memory.state(cell), 0);

@@ -11,12 +11,12 @@ interface NodeProcess {
 const node = (globalThis as { process?: Partial<NodeProcess> }).process;
 const workerThreads = node?.getBuiltinModule?.("node:worker_threads");
 
-/** Node's own number of this thread, `worker.threadId` to whoever started it; undefined in a browser. */
+/** Node's own number of this thread, `worker.threadId` for the thread that started it; undefined in a browser. */
 export const nodeThreadId: number | undefined = workerThreads?.threadId;
 
 /**
  * Time that all threads agree on. Node's `performance.timeOrigin` is taken per thread from the wall clock, so that two
- * threads differ by as much as somebody set the clock between their starts; the process's monotonic clock is one.
+ * threads differ by as much as the clock was set between their starts; the process's monotonic clock is one.
  */
 export function sharedNow(): number {
   if (node?.hrtime === undefined) return realClock.now();

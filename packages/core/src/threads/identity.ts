@@ -13,7 +13,7 @@ export interface Identity {
 export function claimIdentity(memory: Memory, threadId = nodeThreadId ?? allocateId(memory)): Identity {
   for (let owner = 1; owner <= MAX_ATTACHMENTS; owner++) {
     if (memory.load(memory.thread(owner)) !== 0) continue;
-    // Before the claim: whoever looks for the dead looks no further.
+    // Before the claim: a search for dead threads looks no further.
     memory.raise(OWNERS, owner);
     if (memory.swap(memory.thread(owner), 0, threadId + 1)) return { threadId, owner };
   }

@@ -9,11 +9,11 @@ export interface SharedTime {
 
 /**
  * Until when a slot may be held. A deadline is stored together with the tag it was set for, as one 64-bit word, so that
- * a thread that wakes up late can never set the deadline of whoever holds the slot now:
+ * a thread that wakes up late can never set the deadline of the present holder:
  *
- * L1 A slot is overdue only by a deadline set for the tag that is in its holder word, and is taken back by a
+ * TLEASE1 A slot is overdue only by a deadline set for the tag that is in its holder word, and is taken back by a
  *    compare-and-swap from that tag: a renewal (which changes the tag) and an expiry exclude each other.
- * L2 A tag without a deadline (its thread is between two instructions, or died there) is given one full ttl from when
+ * TLEASE2 A tag without a deadline (its thread is between two instructions, or died there) is given one full ttl from when
  *    this thread first saw it. So nothing is held for ever, and nothing is taken early.
  */
 export class Leases {

@@ -24,7 +24,7 @@ const BASE_AT = 3; // as a 64-bit float: words 6 and 7
 
 // Their own cache line: the only header word that an uncontended acquire and release look at.
 export const GATE = 16;
-// The desk and what its owner keeps; nobody else writes the last six.
+// The desk and what its owner keeps; only the owner writes the last six.
 export const DESK = 32;
 export const GONE = 33;
 export const DEATHS = 34;
@@ -50,10 +50,10 @@ export const ORDERED = -2;
 export const FREE = 0;
 export const RETIRED = 1;
 
-/** A thread word of somebody who is gone but not yet buried. */
+/** The word of a thread that is gone but not yet reaped. */
 export const DEAD = -1;
 
-/** Attachments that can be told apart at one time: ten bits of a tag. */
+/** Attachments that can be distinguished at one time: ten bits of a tag. */
 export const MAX_ATTACHMENTS = 1023;
 /** What the state of a wait cell leaves for the number of a holder cell. */
 export const MAX_CELLS = 2 ** 17;

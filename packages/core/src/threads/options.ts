@@ -13,26 +13,31 @@ import {
 import { Problems } from "../problems.ts";
 import { MAX_CELLS, type Sizes } from "./memory.ts";
 
+/** Options of `SharedSemaphore.create`. */
 export interface SharedSemaphoreOptions {
-  /** The size of the table of holders, and so the limit of `resize`. Default: 1,024, or `slots` if that is more. */
+  /** The size of the table of holders, and so the limit of `resize`. @defaultValue 1,024, or `slots` if that is more */
   maxHolders?: number;
-  /** A held slot may be taken back after this long, by whoever waits for it. Default: never. */
+  /** A held slot may be taken back after this long, by a waiting thread. @defaultValue never */
   ttlMs?: number;
-  /** How many may wait at one time, in all threads together. Default: 16,384. */
+  /** How many may wait at one time, in all threads together. @defaultValue 16,384 */
   maxWaiters?: number;
-  /** Time for this thread's timeouts and ttl. Default: the process's monotonic clock. */
+  /** Time for this thread's timeouts and ttl. @defaultValue the process's monotonic clock */
   clock?: Clock;
 }
 
+/** Options of `SharedSemaphore.attach`. */
 export interface AttachOptions {
-  /** The id that `reap` knows this thread by. Default: Node's `threadId`; in a browser a number of its own. */
+  /** The id that `reap` knows this thread by. @defaultValue Node's `threadId`; in a browser a number of its own */
   threadId?: number;
+  /** Time for this thread's timeouts and ttl. @defaultValue the process's monotonic clock */
   clock?: Clock;
 }
 
+/** Options of `SharedSemaphore.acquire` and `run`. */
 export interface SharedAcquireOptions {
+  /** Ends the wait: the promise rejects with the signal's own reason. */
   signal?: AbortSignal;
-  /** 0: now or never. Default: wait for ever. */
+  /** 0 does not wait. @defaultValue wait for ever */
   timeoutMs?: number;
 }
 

@@ -7,9 +7,9 @@ export type Outcome =
   | { readonly kind: "granted"; readonly slot: SharedSlot }
   | { readonly kind: "refused" }
   | { readonly kind: "closed" }
-  /** Still waiting, and asked to call the desk (D3); look again after that. */
+  /** Still waiting, and asked to call the desk (DESK3); look again after that. */
   | { readonly kind: "asked" }
-  /** Still waiting; the state word is `asleep` now, so whoever serves will notify. */
+  /** Still waiting; the state word is `asleep` now, so the thread that serves will notify. */
   | { readonly kind: "pending"; readonly asleep: number };
 
 export type FinalOutcome = Exclude<Outcome, { kind: "asked" } | { kind: "pending" }>;

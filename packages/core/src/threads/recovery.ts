@@ -18,7 +18,7 @@ import {
 import type { WaitQueue } from "./wait-queue.ts";
 
 /**
- * After somebody died at the desk: a holder word with the tag of a cell that has no outcome yet is a grant that stopped
+ * After a thread died at the desk: a holder word with the tag of a cell that has no outcome yet is a grant that stopped
  * half way. The tag says whose it is, so it can be finished (or, if the waiter has gone, undone).
  */
 export function finishGrants(memory: Memory, settle: (cell: number, outcome: number) => void): void {

@@ -35,8 +35,23 @@ const threadClock: Clock & SharedTime = { ...realClock, now: sharedNow, wallNow:
 /**
  * One semaphore for all threads of a process (or workers of a page), on one SharedArrayBuffer. Behaves as `Semaphore`:
  * first come, first served; a released slot goes straight to the next. How it works is in `dispatcher.ts`.
+ *
+ * @example
+ * ```ts
+ * import { isMainThread, Worker, workerData } from "node:worker_threads";
+ * import { SharedSemaphore, type SharedSemaphoreHandle } from "slotkeeper/threads";
+ *
+ * if (isMainThread) {
+ *   const slots = SharedSemaphore.create(2);
+ *   for (let i = 0; i < 4; i++) new Worker(new URL(import.meta.url), { workerData: slots.handle });
+ * } else {
+ *   const slots = SharedSemaphore.attach(workerData as SharedSemaphoreHandle);
+ *   await slots.run(() => console.log("at most two threads are here"));
+ * }
+ * ```
  */
 export class SharedSemaphore {
+  /** What another thread needs to `attach`. */
   readonly handle: SharedSemaphoreHandle;
   readonly #attachment: Attachment;
   readonly #clock: Clock;
@@ -58,6 +73,12 @@ export class SharedSemaphore {
     this.#waits = new AsyncWaits(this.#attachment, this.#clock);
   }
 
+  /**
+   * A new semaphore. Share it by its `handle`.
+   *
+   * @throws {RangeError} if `slots` or an option is out of range.
+   * @throws {TypeError} if an option is unknown.
+   */
   static create(slots: number, options: SharedSemaphoreOptions = {}): SharedSemaphore {
     const sizes = resolveSizes(slots, options);
     const memory = Memory.allocate(sizes, (options.clock ?? threadClock).now());
@@ -79,14 +100,17 @@ export class SharedSemaphore {
     return this.#attachment.identity.threadId;
   }
 
+  /** How many slots there are. */
   get capacity(): number {
     return this.#attachment.memory.load(WANT);
   }
 
+  /** Slots held, in all threads. */
   get inUse(): number {
     return this.#attachment.inUse;
   }
 
+  /** Slots that are free. */
   get available(): number {
     return Math.max(0, this.capacity - this.inUse);
   }
@@ -96,11 +120,12 @@ export class SharedSemaphore {
     return this.#attachment.queue.count();
   }
 
+  /** Whether `close` was called, in any thread. */
   get closed(): boolean {
     return this.#attachment.memory.load(CLOSED_AT) !== 0;
   }
 
-  /** A slot if one is free and nobody waits. */
+  /** A slot if one is free and no thread waits. */
   tryAcquire(): SharedSlot | undefined {
     const cell = this.#attachment.take();
     return cell < 0 ? undefined : new SharedSlot(this.#attachment, cell, this.#attachment.tag);
@@ -136,7 +161,7 @@ export class SharedSemaphore {
     }
   }
 
-  /** Growing wakes waiters at once; shrinking evicts nobody. At most `maxHolders`. */
+  /** Growing wakes waiters at once; shrinking evicts no holder. At most `maxHolders`. */
   resize(slots: number): void {
     checkSlots(slots, this.#attachment.memory.maxHolders);
     this.#attachment.resize(slots);

@@ -2,7 +2,19 @@
 import type { Attachment } from "./attachment.ts";
 import { positiveMs } from "./options.ts";
 
-/** A slot held by this thread. It cannot be sent to another thread. */
+/**
+ * A slot held by this thread. It cannot be sent to another thread.
+ *
+ * @example
+ * ```ts
+ * import { SharedSemaphore } from "slotkeeper/threads";
+ *
+ * const slots = SharedSemaphore.create(2, { ttlMs: 30_000 });
+ * const slot = await slots.acquire({ timeoutMs: 1_000 });
+ * slot.renew();
+ * slot.release();
+ * ```
+ */
 export class SharedSlot implements Disposable {
   readonly #attachment: Attachment;
   readonly #cell: number;

@@ -33,12 +33,12 @@ export interface Cancellation {
  * Who waits, in order of arrival. Two parts: the **arrivals**, a stack that anybody pushes onto by one compare-and-swap
  * of the gate word, and the **queue**, a linked list that only the owner of the desk touches.
  *
- * Q1 A push is the arrival: the queue has the order of the pushes.
- * Q2 The gate is never OPEN while somebody is in either part.
- * Q3 Nothing is taken out of the stack before all of it is in the queue, and a cell leaves the queue only after its
+ * TQUEUE1 A push is the arrival: the queue has the order of the pushes.
+ * TQUEUE2 The gate is never OPEN while a waiter is in either part.
+ * TQUEUE3 Nothing is taken out of the stack before all of it is in the queue, and a cell leaves the queue only after its
  *    state is final: so whatever instant a thread dies at, a pending cell can be found, in order, by its ticket (in the
  *    queue), by the stack, or it was never pushed.
- * Q4 Cancelled cells are given back at the head, or by a sweep when half of the queue is cancelled: each costs O(1).
+ * TQUEUE4 Cancelled cells are given back at the head, or by a sweep when half of the queue is cancelled: each costs O(1).
  */
 export class WaitQueue {
   readonly #memory: Memory;
@@ -67,7 +67,7 @@ export class WaitQueue {
   push(cell: number, tag: number): void {
     const memory = this.#memory;
     memory.store(memory.tag(cell), tag);
-    // Before WAITING: a pending cell with a ticket is in the queue (Q3), and this may be the last tenant's ticket.
+    // Before WAITING: a pending cell with a ticket is in the queue (TQUEUE3), and this may be the last tenant's ticket.
     memory.store(memory.ticket(cell), 0);
     memory.store(memory.state(cell), stateOf(WAITING, this.#owner));
     for (;;) {
@@ -92,7 +92,7 @@ export class WaitQueue {
       if (!isPending(kind)) return { isCancelled: false, needsDesk: false };
       if (memory.swap(memory.state(cell), seen, stateOf(CANCELLED, this.#owner))) {
         const gone = Atomics.add(memory.words, GONE, 1) + 1;
-        // Asked to the desk (D3) and leaving: the errand must not be lost with us.
+        // Asked to the desk (DESK3) and leaving: the errand must not be lost with us.
         return { isCancelled: true, needsDesk: kind === NUDGED || this.#isSweepDue(gone) };
       }
     }
@@ -167,7 +167,7 @@ export class WaitQueue {
   /** Takes out every cancelled cell. False if there cannot be one. */
   sweep(): boolean {
     const memory = this.#memory;
-    // First: whoever cancels behind our back counts itself again, and the next sweep finds it.
+    // First: a waiter that cancels at the same time counts itself again, and the next sweep finds it.
     if (Atomics.exchange(memory.words, GONE, 0) === 0) return false;
     for (let cell = this.head; cell !== 0; ) {
       const behind = memory.load(memory.behind(cell));
@@ -183,7 +183,7 @@ export class WaitQueue {
     this.unlink(cell);
   }
 
-  /** After a death in the middle of a change: the queue is whoever has a ticket, by ticket. */
+  /** After a death in the middle of a change: the queue is all cells with a ticket, by ticket. */
   relink(): void {
     const memory = this.#memory;
     const cells: number[] = [];
@@ -193,7 +193,7 @@ export class WaitQueue {
       const isQueued = isPending(kind) || kind === CANCELLED;
       if (isQueued && memory.load(memory.ticket(cell)) !== 0) cells.push(cell);
     }
-    // Tickets wrap: their difference tells the order.
+    // Tickets wrap: their difference gives the order.
     cells.sort((a, b) => (memory.load(memory.ticket(a)) - memory.load(memory.ticket(b))) | 0);
     cells.forEach((cell, index) => {
       memory.store(memory.ahead(cell), cells[index - 1] ?? 0);
@@ -226,7 +226,7 @@ export class WaitQueue {
     const memory = this.#memory;
     for (let cell = first, tried = 0; cell <= last && tried < tries; cell++, tried++) {
       if (memory.load(memory.state(cell)) !== UNUSED) continue;
-      // Before the claim: whoever buries the dead looks no further.
+      // Before the claim: a search for dead threads looks no further.
       memory.raise(HIGHEST, cell);
       if (!memory.swap(memory.state(cell), UNUSED, stateOf(CLAIMED, this.#owner))) continue;
       this.#hint = cell + 1;

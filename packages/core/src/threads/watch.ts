@@ -10,6 +10,16 @@ export interface WatchedWorker {
 /**
  * Gives back what a Node worker held or waited for when it ends, however it ends. Call it where the worker is started;
  * what it returns stops watching.
+ *
+ * @example
+ * ```ts
+ * import { Worker } from "node:worker_threads";
+ * import { SharedSemaphore, watch } from "slotkeeper/threads";
+ *
+ * const slots = SharedSemaphore.create(2);
+ * const worker = new Worker(new URL("./worker.js", import.meta.url), { workerData: slots.handle });
+ * watch(worker, slots);
+ * ```
  */
 export function watch(worker: WatchedWorker, semaphore: Pick<SharedSemaphore, "reap">): () => void {
   // Node sets `threadId` to -1 when the worker ends, so it is read now.

@@ -1,11 +1,11 @@
 /**
  * How much memory this process may use.
  *
- * I1  The first that says: `MEDIA__SERVER_MEMORY_GB`, `SERVER_MEMORY_GB` (0 or not set: go on), the container's limit,
+ * MEMORY1  The first that says: `MEDIA__SERVER_MEMORY_GB`, `SERVER_MEMORY_GB` (0 or not set: go on), the container's limit,
  *     the machine's memory, 2 GB.
- * I2  Of several limits of the container the smallest holds, as it does in the kernel: those of the process's own
+ * MEMORY2  Of several limits of the container the smallest holds, as it does in the kernel: those of the process's own
  *     control group and of all above it, version 1 and 2, and the runtime's own word.
- * I3  A limit that is above the machine's memory is none. That is also how version 1 says "no limit".
+ * MEMORY3  A limit that is above the machine's memory is none. That is also how version 1 says "no limit".
  *
  * Sources: the kernel's documents on control groups ("memory.max", "memory.limit_in_bytes"), proc(5) on
  * /proc/self/cgroup.
@@ -15,6 +15,7 @@ import { finiteFrom } from "../options.ts";
 import { type Environment, EnvironmentReader } from "./environment.ts";
 import { hostEnvironment, hostMemory, type MemoryProbe } from "./memory-probe.ts";
 
+/** Where a detected amount of memory comes from. */
 export type MemorySource =
   | "MEDIA__SERVER_MEMORY_GB"
   | "SERVER_MEMORY_GB"
@@ -24,6 +25,7 @@ export type MemorySource =
   | "machine"
   | "default";
 
+/** What `detectMemory` returns. */
 export interface DetectedMemory {
   readonly gb: number;
   readonly source: MemorySource;
@@ -40,7 +42,18 @@ interface Limit {
   readonly source: MemorySource;
 }
 
-/** Refuses malformed variables by name. */
+/**
+ * Refuses malformed variables by name.
+ *
+ * @throws {RangeError} if a variable is malformed; the message names it and its value.
+ * @example
+ * ```ts
+ * import { detectMemory } from "slotkeeper/transfers";
+ *
+ * const { gb, source } = detectMemory();
+ * console.log(`${gb} GB (${source})`);
+ * ```
+ */
 export function detectMemory(
   environment: Environment = hostEnvironment(),
   probe: MemoryProbe = hostMemory,

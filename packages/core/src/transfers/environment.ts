@@ -2,9 +2,10 @@
 import { type Rule, shown } from "../options.ts";
 import { Problems } from "../problems.ts";
 
+/** Environment variables: `process.env`, or any record of strings. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Plain decimals: `Number` would take an empty variable for 0, and hexadecimal for what nobody meant. */
+/** Plain decimals: `Number` would take an empty variable for 0, and accept hexadecimal. */
 const DECIMAL = /^-?\d+(\.\d+)?$/;
 
 const WORDS: ReadonlyMap<string, boolean> = new Map([

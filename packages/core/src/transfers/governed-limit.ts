@@ -2,8 +2,8 @@
  * A limit that gives way to pressure: multiplicative down, additive up, as in TCP's congestion avoidance. Going down
  * fast ends the pressure in a few steps; coming up slowly finds the level that holds without running into it again.
  *
- * G1  least ≤ current ≤ most, always.
- * G2  High pressure halves what is there, rounded down; low pressure adds one step; anything else changes nothing.
+ * GOVLIMIT1  least ≤ current ≤ most, always.
+ * GOVLIMIT2  High pressure halves what is there, rounded down; low pressure adds one step; anything else changes nothing.
  */
 export type Pressure =
   /** Above the high water mark. */

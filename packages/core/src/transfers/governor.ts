@@ -6,9 +6,9 @@
  *   lowWater…highWater    steady
  *   < lowWater            low
  *
- * V1  One sample per period, never two: so nothing that follows it changes faster than the period.
- * V2  Its timer never keeps a process alive, and there is none after `stop`, whoever calls it, listeners included.
- * V3  A host that fails to answer is no pressure: `unknown`.
+ * GOVERN1  One sample per period, never two: so nothing that follows it changes faster than the period.
+ * GOVERN2  Its timer never keeps a process alive, and there is none after `stop`, even if a listener calls it.
+ * GOVERN3  A host that fails to answer is no pressure: `unknown`.
  *
  * It promises nothing about peaks shorter than its period.
  */
@@ -17,15 +17,17 @@ import { numberFrom, type Rule, type Rules, timerMs } from "../options.ts";
 import type { Problems } from "../problems.ts";
 import type { Pressure } from "./governed-limit.ts";
 
+/** Options of the governor, which lowers limits while memory is short. */
 export interface GovernorOptions {
-  /** How often the memory is looked at. Default 1 s. */
+  /** How often the memory is looked at. @defaultValue 1 s */
   everyMs?: number | undefined;
-  /** Share of the memory above which limits are lowered. Default 0.85. */
+  /** Share of the memory above which limits are lowered. @defaultValue 0.85 */
   highWater?: number | undefined;
-  /** Share of the memory below which they are raised again. Default 0.7. */
+  /** Share of the memory below which they are raised again. @defaultValue 0.7 */
   lowWater?: number | undefined;
 }
 
+/** What the governor last measured, and its settings. */
 export interface GovernorState {
   readonly everyMs: number;
   readonly highWater: number;

@@ -15,24 +15,25 @@ import { type MemorySource, memoryFrom } from "./detect-memory.ts";
 import { type Environment, EnvironmentReader } from "./environment.ts";
 import { hostEnvironment, hostMemory, type MemoryProbe } from "./memory-probe.ts";
 
+/** The settings of `MediaSlots` with nothing left open. */
 export interface MediaSettings {
-  /** Whether the limits follow from the memory; else they are the fallbacks. Default true. */
+  /** Whether the limits follow from the memory; else they are the fallbacks. @defaultValue true */
   readonly memoryBased: boolean;
   /** How much memory there is. Needed if `memoryBased`. */
   readonly availableGb: number;
-  /** How much of it is kept for everything else. Default 40. */
+  /** How much of it is kept for everything else. @defaultValue 40 */
   readonly reservationPercent: number;
-  /** The largest chunk. Default 6. */
+  /** The largest chunk. @defaultValue 6 */
   readonly maxChunkMb: number;
-  /** The largest direct upload, if that is more than a chunk. Default 0. */
+  /** The largest direct upload, if that is more than a chunk. @defaultValue 0 */
   readonly directUploadMb: number;
-  /** Default 10. */
+  /** Uploads at a time, if the limits do not follow from the memory. @defaultValue 10 */
   readonly fallbackGlobalUploads: number;
-  /** Default 20. */
+  /** Chunks at a time, if the limits do not follow from the memory. @defaultValue 20 */
   readonly fallbackGlobalChunks: number;
-  /** Default 3. */
+  /** Uploads of one user at a time, if the limits do not follow from the memory. @defaultValue 3 */
   readonly fallbackPerUserUploads: number;
-  /** Default 5. */
+  /** Chunks of one user at a time, if the limits do not follow from the memory. @defaultValue 5 */
   readonly fallbackPerUserChunks: number;
 }
 
@@ -86,7 +87,18 @@ export const CONFIG_RULES = {
   traces: objectWith(),
 } as unknown as Rules<MediaConfig>;
 
-/** A config that `memoryLimits` and `MediaSlots` take as it is. Malformed variables are refused, all at once. */
+/**
+ * A config that `memoryLimits` and `MediaSlots` take as it is. Malformed variables are refused, all at once.
+ *
+ * @throws {RangeError | TypeError} if a variable is malformed; the message names every such variable and its value.
+ * @example
+ * ```ts
+ * import { MediaSlots, mediaConfigFromEnv } from "slotkeeper/transfers";
+ *
+ * const slots = new MediaSlots(mediaConfigFromEnv());
+ * console.log(slots.config().limits);
+ * ```
+ */
 export function mediaConfigFromEnv(
   environment: Environment = hostEnvironment(),
   probe: MemoryProbe = hostMemory,

@@ -7,9 +7,9 @@
  *   uploads   = floor(ops / 8), within 2…50        chunks   = 2 × floor(ops / 8), within 4…100
  *   per user  = floor(global / 10), at least 2 (uploads) or 3 (chunks), at most the global limit
  *
- * I1  Less memory, a larger reservation or a larger operation never gives more slots: each step is monotonic, in
+ * MEDIALIMIT1  Less memory, a larger reservation or a larger operation never gives more slots: each step is monotonic, in
  *     floating point as on paper.
- * I2  1 ≤ per user ≤ global, always.
+ * MEDIALIMIT2  1 ≤ per user ≤ global, always.
  *
  * It is the one rule that yields all three worked examples of the original system exactly (2 GB and 50 %: 6 and 12;
  * 8 GB and 40 %: 30 and 60; 16 GB and 30 %: 50 and 100). It promises nothing about memory that is used by others: see
@@ -18,7 +18,7 @@
 import { Problems } from "../problems.ts";
 import { CONFIG_RULES, expectMemory, type MediaConfig, type MediaSettings, resolveSettings } from "./media-config.ts";
 
-/** So many at a time. */
+/** How many at a time. */
 export interface SlotLimits {
   readonly globalUploads: number;
   readonly globalChunks: number;
@@ -26,6 +26,7 @@ export interface SlotLimits {
   readonly perUserChunks: number;
 }
 
+/** What `memoryLimits` returns: the limits, and the memory that they follow from. */
 export interface MediaLimits extends SlotLimits {
   readonly availableGb: number;
   /** Of it, what is not reserved. */
@@ -47,7 +48,18 @@ const LEAST_OPERATION_MB = 20;
 /** A user gets a tenth, so that ten users can work side by side. */
 const USERS = 10;
 
-/** Pure: the memory is given. */
+/**
+ * Pure: the memory is given.
+ *
+ * @throws {RangeError | TypeError} if the config is malformed, or has no memory.
+ * @example
+ * ```ts
+ * import { memoryLimits } from "slotkeeper/transfers";
+ *
+ * const { globalUploads, globalChunks } = memoryLimits({ availableGb: 8 });
+ * console.log(globalUploads, globalChunks); // 30 60
+ * ```
+ */
 export function memoryLimits(config: MediaConfig): MediaLimits {
   const problems = new Problems();
   problems.expectAll(config, CONFIG_RULES);

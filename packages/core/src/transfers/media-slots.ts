@@ -2,8 +2,8 @@
  * Slots for a media server: uploads and chunks, each with a limit in all and a limit per user, both from the memory
  * there is; and a governor, if wanted, that lowers them while the memory in use is high.
  *
- * I1  Never more slots handed out than the limit of the moment, never more of one user than the limit per user.
- * I2  The governor moves the limits between the least (2 uploads, 4 chunks) and what `memoryLimits` says; nobody who
+ * MEDIA1  Never more slots handed out than the limit of the moment, never more of one user than the limit per user.
+ * MEDIA2  The governor moves the limits between the least (2 uploads, 4 chunks) and what `memoryLimits` says; no caller that
  *     holds a slot is evicted, so after a fall the number in use comes down as holders release.
  */
 import { realClock } from "../clock.ts";
@@ -38,7 +38,7 @@ import { MediaTier, type TierUse } from "./media-tier.ts";
 import { hostMemory, type MemoryProbe } from "./memory-probe.ts";
 import { POOL_RULES, type TransferOptions, type TransferPoolOptions } from "./transfer-pool.ts";
 
-/** The record that tells, once, what was calculated. The names are those that the dashboards of such servers know. */
+/** The log record, written once, of what was calculated. The names are those that the dashboards of such servers know. */
 export interface LimitsRecord {
   readonly available_memory_gb: number;
   readonly usable_memory_gb: number;
@@ -64,20 +64,23 @@ export interface GovernorEvent {
   readonly to: SlotLimits;
 }
 
+/** What `onEvent` of `MediaSlots` receives. */
 export type MediaEvent = SemaphoreEvent | GovernorEvent;
 
+/** Options of `MediaSlots`. `mediaConfigFromEnv` reads most of them from the environment. */
 export type MediaSlotsConfig = MediaConfig &
   Omit<TransferPoolOptions, "onEvent"> & {
-    /** Lowers the limits while memory is short. Default: no governor. Give `{}` for its defaults. */
+    /** Lowers the limits while memory is short. Give `{}` for its defaults. @defaultValue no governor */
     governor?: GovernorOptions | undefined;
     /** Gets one record, on construction. */
     logger?: RecordLogger | undefined;
     /** Of both pools (their names are "uploads" and "chunks") and of the governor. What it throws is ignored. */
     onEvent?: ((event: MediaEvent) => void) | undefined;
-    /** Where the governor learns how much memory is in use. Default: this process. */
+    /** Where the governor learns how much memory is in use. @defaultValue this process */
     probe?: MemoryProbe | undefined;
   };
 
+/** What `MediaSlots.config()` returns. */
 export interface MediaState {
   /** What was calculated: the most there may be. */
   readonly limits: MediaLimits;
@@ -99,6 +102,21 @@ const RULES: Rules<MediaSlotsConfig> = {
   probe: objectWith("rss"),
 };
 
+/**
+ * Slots for uploads and chunks of a media server, in all and for each user. The limits follow from the memory; a
+ * governor may lower them while memory is short.
+ *
+ * @throws {RangeError | TypeError} if the config is malformed.
+ * @example
+ * ```ts
+ * import { MediaSlots } from "slotkeeper/transfers";
+ *
+ * const media = new MediaSlots({ availableGb: 8, reservationPercent: 40, governor: {} });
+ * await media.runUpload("ann", () => console.log("receiving a file"));
+ * console.log(media.config().use.uploads.inUse); // 0
+ * media.close();
+ * ```
+ */
 export class MediaSlots {
   readonly #config: MediaSlotsConfig;
   readonly #limits: MediaLimits;
@@ -169,7 +187,7 @@ export class MediaSlots {
     };
   }
 
-  /** Whoever waits or comes later gets a `ClosedError`; whoever holds a slot may still release it. Idempotent. */
+  /** Waiters and later callers get a `ClosedError`; holders may still release. Idempotent. */
   close(): void {
     this.#governor?.stop();
     this.#uploads.pool.close();
@@ -219,7 +237,7 @@ function refuse(config: MediaSlotsConfig): void {
 function expectSight({ availableGb, probe = hostMemory }: MediaSlotsConfig, problems: Problems): void {
   if (availableGb === undefined) problems.add("Expected `availableGb` to be given, for the `governor`", false);
   if (objectWith("rss").accepts(probe) && probe.rss() === undefined) {
-    problems.add("Expected a host or a `probe` that tells its resident memory, for the `governor`", false);
+    problems.add("Expected a host or a `probe` that returns its resident memory, for the `governor`", false);
   }
 }
 

@@ -11,6 +11,7 @@ interface TierLimits {
   readonly leastPerUser: number;
 }
 
+/** How many slots of one kind are in use. */
 export interface TierUse {
   readonly inUse: number;
   readonly waiting: number;
@@ -47,7 +48,7 @@ export class MediaTier {
     return { inUse, waiting, users: keys };
   }
 
-  /** Says whether the limits changed. Whoever holds a slot keeps it. */
+  /** Returns whether the limits changed. Holders keep their slots. */
   adapt(pressure: Pressure): boolean {
     const hasChanged = this.#limit.adapt(pressure);
     if (hasChanged) this.pool.resize({ max: this.limit, maxPerKey: this.perUser });

@@ -7,7 +7,7 @@ import type { Work } from "../run-with-slot.ts";
 import type { Slot } from "../slot.ts";
 import { SlotPool, type SlotPoolLimits, type SlotPoolOptions } from "../slot-pool.ts";
 
-/** What every pool of transfers can be told. Its name is the kind of transfer, and is shown in events and errors. */
+/** Options of every pool of transfers. Its name is the kind of transfer, and is shown in events and errors. */
 export type TransferPoolOptions = Omit<KeyedOptions, "name">;
 
 /** A transfer takes one slot, never several: so there is no `width`. */

@@ -1,12 +1,12 @@
 /**
- * Slots for a client that exchanges files with many others: so many downloads in all, so many uploads in all, and so
+ * Slots for a client that exchanges files with many others: a limit of downloads, a limit of uploads, and a limit of so
  * many uploads for each user (one, where the protocol wants it so).
  *
- * I1  Never more than `maxUploads` uploads, `maxDownloads` downloads and `uploadsPerUser` uploads of one user, swept or
+ * TRANSFER1  Never more than `maxUploads` uploads, `maxDownloads` downloads and `uploadsPerUser` uploads of one user, swept or
  *     not.
- * I2  An upload waits for its user's turn first and for a global slot then: a user's backlog holds no global slot.
- * I3  A wait that fails in either stage, for whatever reason, leaves nothing taken in the other.
- * I4  Only the slot that was handed out gives it back, and only once: nobody frees a stranger's.
+ * TRANSFER2  An upload waits for its user's turn first and for a global slot then: a user's backlog holds no global slot.
+ * TRANSFER3  A wait that fails in either stage, for whatever reason, leaves nothing taken in the other.
+ * TRANSFER4  Only the slot that was handed out releases it, and only once: no caller frees another's.
  *
  * All of it is `SlotPool`'s doing; here it gets the names of the trade.
  */
@@ -17,15 +17,17 @@ import type { Work } from "../run-with-slot.ts";
 import type { Slot } from "../slot.ts";
 import { POOL_RULES, type TransferOptions, TransferPool, type TransferPoolOptions } from "./transfer-pool.ts";
 
+/** Options of `TransferSlots`. */
 export interface TransferSlotsOptions extends TransferPoolOptions {
-  /** Downloads at a time; 0 for no limit. Default 10. */
+  /** Downloads at a time; 0 for no limit. @defaultValue 10 */
   maxDownloads?: number | undefined;
-  /** Uploads at a time, of all users; 0 for no limit. Default 10. */
+  /** Uploads at a time, of all users; 0 for no limit. @defaultValue 10 */
   maxUploads?: number | undefined;
-  /** Uploads at a time to each user; 0 for no limit. Default 1. */
+  /** Uploads at a time to each user; 0 for no limit. @defaultValue 1 */
   uploadsPerUser?: number | undefined;
 }
 
+/** What `TransferSlots.stats()` returns. */
 export interface TransferStats {
   readonly downloadsActive: number;
   /** As configured: 0 if unlimited. */
@@ -46,6 +48,21 @@ const RULES: Rules<TransferSlotsOptions> = {
 
 const DEFAULTS = { maxDownloads: 10, maxUploads: 10, uploadsPerUser: 1 } satisfies TransferSlotsOptions;
 
+/**
+ * Slots for a client that exchanges files with many users: limits for downloads, for uploads, and for the uploads of
+ * each user.
+ *
+ * @throws {RangeError | TypeError} if an option is unknown or out of range.
+ * @example
+ * ```ts
+ * import { TransferSlots } from "slotkeeper/transfers";
+ *
+ * const transfers = new TransferSlots({ maxUploads: 10, uploadsPerUser: 1 });
+ * await transfers.runUpload("ann", () => console.log("one upload at a time for ann"));
+ * await transfers.runDownload(() => console.log("downloading"), { timeoutMs: 5_000 });
+ * transfers.close();
+ * ```
+ */
 export class TransferSlots {
   readonly #downloads: TransferPool;
   readonly #uploads: TransferPool;
@@ -94,6 +111,7 @@ export class TransferSlots {
     return this.#uploads.run(user, work, options);
   }
 
+  /** Transfers under way, limits, and how many users are kept. */
   stats(): TransferStats {
     const [downloads, uploads] = [this.#downloads.stats(), this.#uploads.stats()];
     return {
@@ -110,7 +128,7 @@ export class TransferSlots {
     return this.#uploads.sweep(idleMs);
   }
 
-  /** Whoever waits or comes later gets a `ClosedError`; whoever holds a slot may still release it. Idempotent. */
+  /** Waiters and later callers get a `ClosedError`; holders may still release. Idempotent. */
   close(): void {
     this.#downloads.close();
     this.#uploads.close();

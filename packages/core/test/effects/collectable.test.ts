@@ -44,7 +44,7 @@ function* makeLeaked(): Program<WeakRef<SemaphoreHandle>> {
   return new WeakRef(semaphore);
 }
 
-describe("a semaphore nobody refers to", () => {
+describe("a semaphore without references", () => {
   it("is collected while the run goes on, once it is idle", async () => {
     expect(collectGarbage).toBeTypeOf("function");
     const wasCollected = await run(function* () {

@@ -40,7 +40,7 @@ function* both(first: SemaphoreHandle, second: SemaphoreHandle, pauseMs = 1): Pr
 }
 
 describe("a run in which nothing can run", () => {
-  it("fails with what every task waits for, when the root waits for a promise nobody settles", () => {
+  it("fails with what every task waits for, when the root waits for a promise that is never settled", () => {
     const error = deadlockOf(function* () {
       const { future } = yield* createPromise<void>();
       const child = yield* spawn(wait(future), { name: "child" });

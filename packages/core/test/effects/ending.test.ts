@@ -41,7 +41,7 @@ describe("an unobserved task failure", () => {
       yield* delay(10);
     }
     expect(() => simulate(program)).toThrow(AggregateError);
-    expect(() => simulate(program)).toThrow("2 tasks failed, and nobody waited for them");
+    expect(() => simulate(program)).toThrow("2 tasks failed, and no task waited for them");
   });
 
   it("is reported to onUnhandled instead, if that is given", async () => {

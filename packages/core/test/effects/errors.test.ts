@@ -3,7 +3,9 @@ import { isSlotkeeperError } from "slotkeeper";
 import * as effects from "slotkeeper/effects";
 import { describe, expect, it } from "vitest";
 
-const page = readFileSync(new URL("../../../../docs/reference/errors-effects.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../../../../docs/reference/errors.md", import.meta.url), "utf8")
+  .split("\n## ")
+  .find((section) => section.startsWith("Errors of `slotkeeper/effects`")) as string;
 const documented = [...page.matchAll(/^\| `([A-Z_]+)` *\| `(\w+)` *\| (yes|no) *\| .* \| (.*) \|$/gm)].map(
   ([, code, name, retryable, fields]) => ({
     code: code as string,
@@ -22,7 +24,7 @@ const samples = [
   new effects.TaskCancelledError(ref),
 ];
 
-describe("docs/reference/errors-effects.md", () => {
+describe("docs/reference/errors.md, errors of effects", () => {
   it("lists the codes that the table has, no more and no fewer", () => {
     const table = Object.entries(effects.EFFECT_ERROR_CODES).map(([code, row]) => [code, row.class, row.retryable]);
     expect(documented.map(({ code, name, retryable }) => [code, name, retryable])).toEqual(table);

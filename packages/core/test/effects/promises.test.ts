@@ -47,7 +47,7 @@ describe("createPromise", () => {
     ]);
   });
 
-  it("wakes everybody who waits for the future, in order", () => {
+  it("wakes all tasks that wait for the future, in order", () => {
     const { log: lines } = simulate(function* () {
       const promise = yield* createPromise<string>();
       const waiters = [];

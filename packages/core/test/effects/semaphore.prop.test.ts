@@ -92,7 +92,7 @@ function mostInside(stays: readonly Stay[]): number {
 }
 
 describe("the semaphore, for any users and any seed", () => {
-  it("never lets more in than it has permits, and has them all back at the end (I1)", () => {
+  it("never lets more in than it has permits, and has them all back at the end (PERMIT1)", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 4 }),
@@ -108,7 +108,7 @@ describe("the semaphore, for any users and any seed", () => {
     );
   });
 
-  it("serves patient users in the order of arrival, and idles no permit while one waits (I2, I3)", () => {
+  it("serves patient users in the order of arrival, and idles no permit while one waits (PERMIT2, PERMIT3)", () => {
     const patient = fc.record({ arriveAt: fc.nat(20), holdMs: fc.integer({ min: 1, max: 10 }) });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 4 }), fc.array(patient, { maxLength: 12 }), (permits, given) => {

@@ -17,7 +17,7 @@ async function answerAll(limiter: Limiter, outcome: "ok" | "overload"): Promise<
 }
 
 describe("adaptive slots", () => {
-  test("begin at `start` and rise by one after a window of answers while the limit was binding (I1)", async () => {
+  test("begin at `start` and rise by one after a window of answers while the limit was binding (ADAPT1)", async () => {
     const limiter = world().limiter({ slots: 20, adaptive: { min: 2, start: 8 } });
     expect(limiter.capacity).toBe(8);
     await answerAll(limiter, "ok");
@@ -32,7 +32,7 @@ describe("adaptive slots", () => {
     expect(limiter.capacity).toBe(4);
   });
 
-  test("fall by a tenth on an overload, once for all requests of one time (I2, I3)", async () => {
+  test("fall by a tenth on an overload, once for all requests of one time (ADAPT2, ADAPT3)", async () => {
     const limiter = world().limiter({ slots: 40, adaptive: { min: 2, start: 30 } });
     await answerAll(limiter, "overload");
     expect([limiter.capacity, limiter.stats().overloads]).toEqual([27, 30]);
@@ -40,7 +40,7 @@ describe("adaptive slots", () => {
     expect(limiter.capacity).toBe(24);
   });
 
-  test("stay between `min` and `slots` (I5)", async () => {
+  test("stay between `min` and `slots` (ADAPT5)", async () => {
     const limiter = world().limiter({ slots: 5, adaptive: { min: 2, start: 4 } });
     for (let i = 0; i < 20; i++) await answerAll(limiter, "ok");
     expect(limiter.capacity).toBe(5);
@@ -50,7 +50,7 @@ describe("adaptive slots", () => {
     expect(limiter.capacity).toBe(1);
   });
 
-  test("try a refused number again only after many good answers (I4)", async () => {
+  test("try a refused number again only after many good answers (ADAPT4)", async () => {
     const limiter = world().limiter({ slots: 40, adaptive: { min: 2, start: 10 } });
     await answerAll(limiter, "overload");
     let answers = 0;

@@ -16,7 +16,7 @@ describe("a budget", () => {
     expect(limiter.stats().budgets.requests?.available).toBe(3);
   });
 
-  test("with strict, at most `limit` are granted in any window of `perMs` (I2)", async () => {
+  test("with strict, at most `limit` are granted in any window of `perMs` (BUDGET2)", async () => {
     const limiter = world().limiter({ budgets: { requests: { limit: 3, perMs: 1_000, strict: true } } });
     world().pass(limiter, "0");
     await world().clock.advanceAsync(900);
@@ -46,7 +46,7 @@ describe("settling", () => {
     waiter.value.release();
   });
 
-  test("above the estimate charges now, into debt that is paid back before anything is granted (I3)", async () => {
+  test("above the estimate charges now, into debt that is paid back before anything is granted (BUDGET3)", async () => {
     const limiter = world().limiter(tokens(100));
     const slot = await limiter.acquire({ cost: { tokens: 50 } });
     expect(slot.settle({ tokens: 250 })).toBe(true);
@@ -127,7 +127,7 @@ describe("settling", () => {
     for (const slot of slots) slot.release();
   });
 
-  test("expiry keeps the charge; an abort before the work starts gives all of it back (G5)", async () => {
+  test("expiry keeps the charge; an abort before the work starts gives all of it back (LIMIT5)", async () => {
     const limiter = world().limiter({ ...tokens(100, 1e9), slots: 1, ttlMs: 50 });
     await limiter.acquire({ cost: { tokens: 30 } });
     await world().clock.advanceAsync(50);
@@ -143,7 +143,7 @@ describe("settling", () => {
 });
 
 describe("learning from the upstream", () => {
-  test("lowers a budget to what remains, and never raises it (I4)", async () => {
+  test("lowers a budget to what remains, and never raises it (BUDGET4)", async () => {
     const limiter = world().limiter(tokens(100));
     const { budgets } = limiter.stats();
     expect(budgets.tokens?.available).toBe(100);

@@ -34,7 +34,7 @@ describe("pausing", () => {
     limiter.pause({ refuse: true });
     const refused = await limiter.acquire().catch((error: unknown) => error);
     expect(refused).toMatchObject({ code: "QUEUE_FULL", retryable: true });
-    expect(String(refused)).toContain('Paused: limiter "api" takes nobody in');
+    expect(String(refused)).toContain('Paused: limiter "api" takes no callers');
     held.release();
     expect(await world().granted()).toBe("");
     limiter.resume();
@@ -94,7 +94,7 @@ describe("updating", () => {
     expect(limiter.stats().budgets.tokens?.available).toBe(-5);
   });
 
-  test("more slots serve who waits at once; fewer evict nobody", async () => {
+  test("more slots serve who waits at once; fewer evict no holder", async () => {
     const limiter = world().limiter({ slots: 1 });
     const slots = ["a", "b", "c"].map((label) => world().ask(limiter, label));
     await settled();

@@ -8,7 +8,7 @@ import { useLimiterWorld } from "./limiter-world.ts";
 const world = useLimiterWorld();
 const perMinute = (limit: number) => ({ limit, perMs: 60_000 });
 
-describe("all or nothing (G1)", () => {
+describe("all or nothing (LIMIT1)", () => {
   test("a waiter for a slot has paid nothing, and a waiter for a budget holds no slot", async () => {
     const limiter = world().limiter({ slots: 2, budgets: { tokens: { ...perMinute(10), burst: 10 } } });
     const first = await limiter.acquire({ cost: { tokens: 8 } });
@@ -293,7 +293,7 @@ describe("events and statistics", () => {
     expect([order, limiter.inUse]).toEqual([["waiter", "from onEvent"], 0]);
   });
 
-  test("idle resolves when nothing is held and nobody waits", async () => {
+  test("idle resolves when nothing is held and no caller waits", async () => {
     const limiter = world().limiter({ slots: 1, budgets: { requests: { limit: 1, perMs: 100 } } });
     const order: string[] = [];
     await limiter.idle();

@@ -5,7 +5,7 @@ import { useLimiterWorld } from "./limiter-world.ts";
 const world = useLimiterWorld();
 const tokens = (limit: number, perMs = 1_000) => ({ budgets: { tokens: { limit, perMs } } });
 
-describe("levels and arrival (O1, O2)", () => {
+describe("levels and arrival (LINE1, LINE2)", () => {
   test("level 0 goes first; inside a level it is first come, first served", async () => {
     const limiter = world().limiter({ slots: 1, levels: 3 });
     const held = await limiter.acquire();
@@ -48,7 +48,7 @@ describe("levels and arrival (O1, O2)", () => {
   });
 });
 
-describe("keys (O2, O3)", () => {
+describe("keys (LINE2, LINE3)", () => {
   test("the key with the smallest charged share goes first", async () => {
     const limiter = world().limiter({ slots: 1, perKey: tokens(100) });
     (await limiter.acquire({ key: "heavy", cost: { tokens: 50 } })).release();
@@ -172,7 +172,7 @@ describe("keys (O2, O3)", () => {
   });
 });
 
-describe("ageing (O4)", () => {
+describe("ageing (LINE4)", () => {
   test("a waiter rises a level every ageAfterMs", async () => {
     const limiter = world().limiter({ slots: 1, levels: 3, ageAfterMs: 100 });
     const held = await limiter.acquire();

@@ -73,19 +73,22 @@ describe("stream", () => {
     [2, 0],
     [2, 3],
     [1, 0],
-  ])("with %i slots and readAhead %i never has more read than that and not taken (I1)", async (slots, readAhead) => {
-    const source = new Counted(20);
-    const results = stream(new Semaphore(slots), source, (item) => item, { readAhead });
-    await settled();
-    expect(source.read).toBe(0);
-    for (let taken = 0; taken < 20; taken++) {
-      expect((await results.next()).value).toBe(taken);
+  ])(
+    "with %i slots and readAhead %i never has more read than that and not taken (STREAM1)",
+    async (slots, readAhead) => {
+      const source = new Counted(20);
+      const results = stream(new Semaphore(slots), source, (item) => item, { readAhead });
       await settled();
-      expect(source.read).toBe(Math.min(20, taken + 1 + slots + readAhead));
-    }
-    expect((await results.next()).done).toBe(true);
-    expect(source.closed).toBe(1);
-  });
+      expect(source.read).toBe(0);
+      for (let taken = 0; taken < 20; taken++) {
+        expect((await results.next()).value).toBe(taken);
+        await settled();
+        expect(source.read).toBe(Math.min(20, taken + 1 + slots + readAhead));
+      }
+      expect((await results.next()).done).toBe(true);
+      expect(source.closed).toBe(1);
+    },
+  );
 
   test("runs no more at a time than the gate allows, shared with others", async () => {
     const sem = new Semaphore(2);
@@ -310,7 +313,7 @@ describe("map of a limiter", () => {
     await done;
   });
 
-  test("after a failure no new item starts, and the source is closed (I1)", async () => {
+  test("after a failure no new item starts, and the source is closed (STREAM1)", async () => {
     const limiter = world().limiter({ slots: 2 });
     const source = new Counted(100);
     const started: number[] = [];
@@ -325,7 +328,7 @@ describe("map of a limiter", () => {
     expect([source.closed, limiter.inUse, limiter.waiting]).toEqual([1, 0, 0]);
   });
 
-  test("without stopOnError every item runs, and all failures are thrown together (I2)", async () => {
+  test("without stopOnError every item runs, and all failures are thrown together (STREAM2)", async () => {
     const limiter = world().limiter({ slots: 3 });
     const started: number[] = [];
     const failed = limiter.map(

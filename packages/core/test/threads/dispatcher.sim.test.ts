@@ -57,24 +57,24 @@ function exploreAll(scenario: Scenario): Explored {
 }
 
 describe("in every interleaving", { timeout: 3_600_000 }, () => {
-  it("two threads that want one slot both get it, in order, and leave it free (I1, I3, I5)", () => {
+  it("two threads that want one slot both get it, in order, and leave it free (DISPATCH1, DISPATCH3, DISPATCH5)", () => {
     exploreAll({ sizes, programs: [patient, patient] });
   });
 
-  it("a waiter that gives up swallows no wake-up (I5, I6)", () => {
+  it("a waiter that gives up swallows no wake-up (DISPATCH5, DISPATCH6)", () => {
     exploreAll({ sizes, programs: [patient, impatient] });
   });
 
-  it("three threads, one of them impatient, lose nothing (I3, I5, I6)", () => {
+  it("three threads, one of them impatient, lose nothing (DISPATCH3, DISPATCH5, DISPATCH6)", () => {
     const maxPreemptions = isLong ? 4 : 2;
     exploreAll({ sizes, programs: [patient, impatient, patient], maxPreemptions });
   });
 
-  it("a thread that leaves the desk with work undone finds another to do it (D2, D3)", () => {
+  it("a thread that leaves the desk with work undone finds another to do it (DESK2, DESK3)", () => {
     exploreAll({ sizes, programs: [patient, patient, impatient], maxRounds: 1, maxPreemptions: isLong ? 4 : 2 });
   });
 
-  it("a thread that dies at any access is recovered, and the other still gets its turn (I7)", () => {
+  it("a thread that dies at any access is recovered, and the other still gets its turn (DISPATCH7)", () => {
     exploreAll({
       sizes,
       programs: [patient, patient, reapTheFirst],
@@ -84,7 +84,7 @@ describe("in every interleaving", { timeout: 3_600_000 }, () => {
     });
   });
 
-  it("a thread that dies at any access of giving up is recovered (I6, I7)", () => {
+  it("a thread that dies at any access of giving up is recovered (DISPATCH6, DISPATCH7)", () => {
     exploreAll({
       sizes,
       programs: [impatient, patient, reapTheFirst],
@@ -94,7 +94,7 @@ describe("in every interleaving", { timeout: 3_600_000 }, () => {
     });
   });
 
-  it("closing rejects whoever waits, and nobody is left behind", () => {
+  it("closing rejects the waiters, and nobody is left behind", () => {
     exploreAll({
       sizes,
       programs: [patient, patient, ({ attachment }) => attachment.close()],
@@ -106,7 +106,7 @@ describe("in every interleaving", { timeout: 3_600_000 }, () => {
     });
   });
 
-  it("growing serves whoever waits", () => {
+  it("growing serves the waiters", () => {
     exploreAll({
       sizes: { ...sizes, maxHolders: 2 },
       programs: [
@@ -120,7 +120,7 @@ describe("in every interleaving", { timeout: 3_600_000 }, () => {
     });
   });
 
-  it("shrinking leaves exactly the wanted capacity once all have released (I1)", () => {
+  it("shrinking leaves exactly the wanted capacity once all have released (DISPATCH1)", () => {
     exploreAll({
       sizes: { ...sizes, slots: 2, maxHolders: 2 },
       programs: [patient, patient, ({ attachment }) => attachment.resize(1)],
@@ -136,7 +136,7 @@ describe("in every interleaving", { timeout: 3_600_000 }, () => {
     });
   });
 
-  it("an overdue slot is either taken back or renewed, never both (L1, I2)", () => {
+  it("an overdue slot is either taken back or renewed, never both (TLEASE1, DISPATCH2)", () => {
     exploreAll({
       sizes: { ...sizes, ttlMs: 5 },
       programs: [

@@ -335,7 +335,7 @@ class Explorer {
     return value;
   }
 
-  /** I3: nobody who arrived earlier is still waiting. */
+  /** DISPATCH3: nobody who arrived earlier is still waiting. */
   #checkOrder(cell: number): void {
     for (const earlier of this.#arrivals.slice(0, this.#arrivals.indexOf(cell))) {
       const state = this.#words[this.#waitersAt + earlier * 8]!;
@@ -344,13 +344,13 @@ class Explorer {
     this.#arrivals = this.#arrivals.filter((arrived) => arrived !== cell);
   }
 
-  /** I1, in every state. */
+  /** DISPATCH1, in every state. */
   #checkLimit(): void {
     let held = 0;
     for (let cell = 0; cell < this.#memory.maxHolders; cell++) {
       if (isTag(this.#words[this.#memory.holder(cell)]!)) held++;
     }
-    // A shrink evicts nobody, hence the larger of the two.
+    // A shrink evicts no holder, hence the larger of the two.
     if (held > Math.max(this.#scenario.sizes.slots, this.#words[WANT]!)) throw new Error(`${held} hold at one time`);
   }
 

@@ -36,7 +36,7 @@ describe("a slot", () => {
     expect([a.inUse, b.inUse]).toEqual([0, 0]);
   });
 
-  it("releases once, and never frees another's (I2)", () => {
+  it("releases once, and never frees another's (DISPATCH2)", () => {
     const { a, b } = pair(1);
     const first = a.tryAcquire();
     expect(first?.release()).toBe(true);
@@ -47,7 +47,7 @@ describe("a slot", () => {
     expect(second?.release()).toBe(true);
   });
 
-  it("is not confused with a later one of the same thread whose tag came round again (I2)", () => {
+  it("is not confused with a later one of the same thread whose tag came round again (DISPATCH2)", () => {
     const { a, clock } = pair(1, { ttlMs: 10 });
     const old = a.tryAcquire();
     clock.advance(100);
@@ -79,7 +79,7 @@ describe("a slot", () => {
 });
 
 describe("waiting", () => {
-  it("is in the order of arrival across attachments, and nobody barges in (I3, I4)", async () => {
+  it("is in the order of arrival across attachments, and nobody barges in (DISPATCH3, DISPATCH4)", async () => {
     const { a, b } = pair(1);
     const held = a.tryAcquire();
     const order: string[] = [];
@@ -134,7 +134,7 @@ describe("waiting", () => {
     expect(b.tryAcquire()).toBeDefined();
   });
 
-  it("that was granted is not undone by an abort (I6)", async () => {
+  it("that was granted is not undone by an abort (DISPATCH6)", async () => {
     const { a, b } = pair(1);
     const held = a.tryAcquire();
     const controller = new AbortController();
@@ -162,7 +162,7 @@ describe("waiting", () => {
     expect(third.value?.release()).toBe(true);
   });
 
-  it("costs no wait cell once cancelled, however long the first in the queue stays (Q4)", async () => {
+  it("costs no wait cell once cancelled, however long the first in the queue stays (TQUEUE4)", async () => {
     const { a, b } = pair(1, { maxWaiters: 8 });
     const held = a.tryAcquire();
     const first = watched(b.acquire());
@@ -199,7 +199,7 @@ describe("waiting", () => {
 });
 
 describe("a ttl", () => {
-  it("gives an overdue slot to whoever waits, and the late release frees nothing", async () => {
+  it("gives an overdue slot to a waiter, and the late release frees nothing", async () => {
     const { a, b, clock } = pair(1, { ttlMs: 100 });
     const old = a.tryAcquire();
     expect(old?.expiresAt).toBeGreaterThanOrEqual(1100);
@@ -232,7 +232,7 @@ describe("a ttl", () => {
     expect(asked.value?.release()).toBe(true);
   });
 
-  it("that nobody waits for costs the holder nothing", () => {
+  it("that no caller waits for costs the holder nothing", () => {
     const { a, clock } = pair(1, { ttlMs: 100 });
     const slot = a.tryAcquire();
     expect(clock.pending).toBe(0);
@@ -242,7 +242,7 @@ describe("a ttl", () => {
 });
 
 describe("resize", () => {
-  it("wakes waiters at once when it grows, and evicts nobody when it shrinks (I1)", async () => {
+  it("wakes waiters at once when it grows, and evicts no holder when it shrinks (DISPATCH1)", async () => {
     const { a, b } = pair(1);
     const first = a.tryAcquire();
     const asked = watched(b.acquire());

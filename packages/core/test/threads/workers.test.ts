@@ -40,7 +40,7 @@ describe("ten workers that want one slot a thousand times each", () => {
     expect([semaphore.inUse, semaphore.waiting]).toEqual([0, 0]);
   });
 
-  it("are never inside together, get equal shares, and are served in the order of arrival when they await (I3)", async () => {
+  it("are never inside together, get equal shares, and are served in the order of arrival when they await (DISPATCH3)", async () => {
     const { semaphore, board, shares, answers } = await contend("contendAsync", 10, 1000);
     expect(board[TWO_INSIDE]).toBe(0);
     expect(jain(shares)).toBeGreaterThanOrEqual(0.95);
@@ -136,7 +136,7 @@ describe("what another thread does", () => {
 });
 
 describe("threads that give up at random", () => {
-  it("swallow no wake-up and lose no slot (I5, I6)", { timeout: 3_600_000 }, async () => {
+  it("swallow no wake-up and lose no slot (DISPATCH5, DISPATCH6)", { timeout: 3_600_000 }, async () => {
     const semaphore = SharedSemaphore.create(1);
     const board = newBoard();
     const rounds = isLong ? 750_000 : 4000;
@@ -160,7 +160,7 @@ describe("threads that give up at random", () => {
 });
 
 describe("a worker that is terminated", () => {
-  it("while it holds gives its slot to whoever waits", async () => {
+  it("while it holds gives its slot to a waiter", async () => {
     const semaphore = SharedSemaphore.create(1);
     const { worker, next } = await startWorker({ name: "holdForEver", handle: semaphore.handle, board: newBoard() });
     watch(worker, semaphore);
@@ -186,7 +186,7 @@ describe("a worker that is terminated", () => {
     expect((await behind).release()).toBe(true);
   });
 
-  it("in the middle of anything leaves the capacity whole and the others running (I7)", {
+  it("in the middle of anything leaves the capacity whole and the others running (DISPATCH7)", {
     timeout: 3_600_000,
   }, async () => {
     const semaphore = SharedSemaphore.create(2);

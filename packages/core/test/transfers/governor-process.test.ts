@@ -46,7 +46,7 @@ const ALLOCATES = `
   console.log(JSON.stringify({ events, heldAtMinimum, state }));
 `;
 
-test("in a real process that allocates, limits fall by halves, evict nobody, and recover step by step", {
+test("in a real process that allocates, limits fall by halves, evict no holder, and recover step by step", {
   timeout: 120_000,
 }, async () => {
   const out = await withBundle({ text: ALLOCATES, folder }, (program) => outputOf(program, [], ["--expose-gc"]));

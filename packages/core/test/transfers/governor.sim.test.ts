@@ -223,7 +223,7 @@ describe("the governor's timer", () => {
 });
 
 test(
-  "G1, G2, V1: on any curve, limits stay in their bounds and change once a period at most, by half or by one step",
+  "GOVLIMIT1, GOVLIMIT2, GOVERN1: on any curve, limits stay in their bounds and change once a period at most, by half or by one step",
   patience,
   () => {
     const curve = fc.array(

@@ -78,7 +78,7 @@ describe("uploads and chunks", () => {
     await expect(slots.acquireUpload("a", { width: 2 } as object)).rejects.toThrow("Unknown option `width`");
   });
 
-  test("close ends whoever waits in either stage; holders may still release", async () => {
+  test("close ends the waits in either stage; holders may still release", async () => {
     const slots = world().media({ availableGb: 0.1 });
     const held = [await slots.acquireUpload("a"), await slots.acquireUpload("a")];
     const waits = [outcome(slots.acquireUpload("a")), outcome(slots.acquireUpload("b"))];
@@ -209,6 +209,6 @@ describe("options", () => {
 
   test("a governor where the host does not tell its memory is refused, rather than blind", () => {
     const config = { availableGb: 8, governor: {}, probe: new FakeMemory() };
-    expect(() => new MediaSlots(config)).toThrow("Expected a host or a `probe` that tells its resident memory");
+    expect(() => new MediaSlots(config)).toThrow("Expected a host or a `probe` that returns its resident memory");
   });
 });

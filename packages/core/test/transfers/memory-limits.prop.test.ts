@@ -19,7 +19,7 @@ const percent = fc.oneof(fc.integer({ min: 0, max: 99 }), fc.double({ min: 0, ma
 const mb = fc.oneof(fc.integer({ min: 1, max: 500 }), fc.double({ min: 0.1, max: 5000, noNaN: true }));
 const setting = fc.record({ availableGb: gb, reservationPercent: percent, maxChunkMb: mb, directUploadMb: mb });
 
-test("I1: less memory never gives more slots, over the whole range", patience, () => {
+test("MEDIALIMIT1: less memory never gives more slots, over the whole range", patience, () => {
   const property = fc.property(setting, gb, (config, otherGb) => {
     const [less, more] = [config.availableGb, otherGb].sort((a, b) => a - b) as [number, number];
     expectNoMoreSlots(memoryLimits({ ...config, availableGb: less }), memoryLimits({ ...config, availableGb: more }));
@@ -27,7 +27,7 @@ test("I1: less memory never gives more slots, over the whole range", patience, (
   fc.assert(property, runs(2000));
 });
 
-test("I1: nor in small steps, from the least limits up to the most", () => {
+test("MEDIALIMIT1: nor in small steps, from the least limits up to the most", () => {
   let before = memoryLimits({ availableGb: 0.01 });
   for (let step = 1; step <= 15_000; step++) {
     const now = memoryLimits({ availableGb: 0.01 + step / 850 });
@@ -37,7 +37,7 @@ test("I1: nor in small steps, from the least limits up to the most", () => {
   expect(before.globalUploads).toBe(50);
 });
 
-test("I1: a larger reservation, chunk or direct upload never gives more slots", patience, () => {
+test("MEDIALIMIT1: a larger reservation, chunk or direct upload never gives more slots", patience, () => {
   const property = fc.property(setting, percent, mb, mb, (config, reserve, chunkMb, directMb) => {
     const more = memoryLimits(config);
     expectNoMoreSlots(
@@ -50,18 +50,22 @@ test("I1: a larger reservation, chunk or direct upload never gives more slots", 
   fc.assert(property, runs(1000));
 });
 
-test("I2: limits are whole numbers within their bounds, and no user has more than there are in all", patience, () => {
-  const property = fc.property(setting, (config) => {
-    const limits = memoryLimits(config);
-    for (const name of SLOTS) expect(Number.isInteger(limits[name])).toBe(true);
-    expect(limits.globalUploads).toBeGreaterThanOrEqual(2);
-    expect(limits.globalUploads).toBeLessThanOrEqual(50);
-    expect(limits.globalChunks).toBeGreaterThanOrEqual(4);
-    expect(limits.globalChunks).toBeLessThanOrEqual(100);
-    expect(limits.perUserUploads).toBeGreaterThanOrEqual(2);
-    expect(limits.perUserUploads).toBeLessThanOrEqual(limits.globalUploads);
-    expect(limits.perUserChunks).toBeGreaterThanOrEqual(3);
-    expect(limits.perUserChunks).toBeLessThanOrEqual(limits.globalChunks);
-  });
-  fc.assert(property, runs(1000));
-});
+test(
+  "MEDIALIMIT2: limits are whole numbers within their bounds, and no user has more than there are in all",
+  patience,
+  () => {
+    const property = fc.property(setting, (config) => {
+      const limits = memoryLimits(config);
+      for (const name of SLOTS) expect(Number.isInteger(limits[name])).toBe(true);
+      expect(limits.globalUploads).toBeGreaterThanOrEqual(2);
+      expect(limits.globalUploads).toBeLessThanOrEqual(50);
+      expect(limits.globalChunks).toBeGreaterThanOrEqual(4);
+      expect(limits.globalChunks).toBeLessThanOrEqual(100);
+      expect(limits.perUserUploads).toBeGreaterThanOrEqual(2);
+      expect(limits.perUserUploads).toBeLessThanOrEqual(limits.globalUploads);
+      expect(limits.perUserChunks).toBeGreaterThanOrEqual(3);
+      expect(limits.perUserChunks).toBeLessThanOrEqual(limits.globalChunks);
+    });
+    fc.assert(property, runs(1000));
+  },
+);

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { patience, runs } from "../long-mode.ts";
 import { NaiveUploads, steps, UploadLife } from "./upload-world.ts";
 
-describe("I1, I2, I3: whoever asks, gives up, releases and sweeps, in whatever order and between whatever turns", () => {
+describe("TRANSFER1, TRANSFER2, TRANSFER3: whoever asks, gives up, releases and sweeps, in whatever order and between whatever turns", () => {
   test("one user never has two uploads, and there are never more than the maximum", patience, async () => {
     const life = fc.asyncProperty(steps, fc.integer({ min: 1, max: 3 }), async (steps, maxUploads) => {
       const clock = new FakeClock();

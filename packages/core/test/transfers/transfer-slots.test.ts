@@ -189,7 +189,7 @@ describe("users", () => {
 });
 
 describe("releasing what is not held", () => {
-  test("a second release frees nobody's slot", async () => {
+  test("a second release frees no other slot", async () => {
     const slots = world().transfers({ maxDownloads: 1, maxUploads: 1 });
     const download = await slots.acquireDownload();
     const upload = await slots.acquireUpload("ann");
@@ -210,7 +210,7 @@ describe("releasing what is not held", () => {
     expect(slots.stats()).toMatchObject({ downloadsActive: 0, uploadsActive: 0 });
   });
 
-  test("a late release after the ttl took the slot back frees nobody's", async () => {
+  test("a late release after the ttl took the slot back frees no other slot", async () => {
     const slots = world().transfers({ maxUploads: 1, ttlMs: 1000 });
     const lost = await slots.acquireUpload("ann");
     const next = outcome(slots.acquireUpload("ann"));

@@ -10,20 +10,18 @@ export function forecastMs(session: SessionState, host: HostState): number | und
   return isAwake && pausedMs(session, host) === undefined ? estimatedWaitMs : undefined;
 }
 
-/** `pace`: grants of this host per second lately, for when the service has no forecast. */
-export function forecastWords(session: SessionState, host: HostState, pace: number): string {
-  const { estimatedWaitMs, position, isAwake } = session;
+export function forecastWords(session: SessionState, host: HostState): string {
+  const { estimatedWaitMs, isAwake } = session;
   if (!isAwake) return "None while its client is away.";
-  const ms = estimatedWaitMs ?? (pace > 0 ? (position / pace) * 1000 : undefined);
-  if (ms === undefined) return "None: no slot was granted here in the last minute.";
+  if (estimatedWaitMs === undefined) return "None yet: too few waiting sessions have been granted a slot.";
   const pause = pausedMs(session, host);
   if (pause !== undefined) return `None: no slot was granted here for ${duration(pause)}.`;
-  return `About ${duration(ms)} until its turn, at the pace of recent grants.`;
+  return `About ${duration(estimatedWaitMs)} until its turn, at the pace of recent grants.`;
 }
 
 /**
  * How long ago the last grant was, where that is longer than the whole wait the service expects: the service goes by the
- * time between past grants, and holders with long work, or a burst of grants while slots were free, make that too short.
+ * time between past grants, and holders with long work make that too short.
  */
 function pausedMs({ estimatedWaitMs }: SessionState, { slots }: HostState): number | undefined {
   const held = slots.flatMap(({ heldMs }) => heldMs ?? []);

@@ -17,13 +17,11 @@ interface Seen {
   readonly host: HostState;
   /** For a countdown that goes on between two answers. */
   readonly sinceMs: number;
-  /** Grants of this host per second lately, for when the service has no forecast. */
-  readonly pace: number;
 }
 
-export function whyWaits(session: SessionState, { host, sinceMs, pace }: Seen): Why {
+export function whyWaits(session: SessionState, { host, sinceMs }: Seen): Why {
   const { cause, more, holders } = session.isAwake ? blocked(session, host, sinceMs) : asleep(host);
-  return { cause, more, holders: longestFirst(holders), forecast: forecastWords(session, host, pace) };
+  return { cause, more, holders: longestFirst(holders), forecast: forecastWords(session, host) };
 }
 
 type Blocked = Pick<Why, "cause" | "more" | "holders">;

@@ -31,7 +31,7 @@ function HowTo() {
   const command = `curl -sS ${location.origin}/api/v0/fairqueue/acquire -d '${BODY}'`;
   return (
     <section class="card empty" aria-labelledby="empty-title">
-      <h2 id="empty-title">Nobody has asked for a slot yet</h2>
+      <h2 id="empty-title">No slot has been requested yet</h2>
       <p>
         Slotkeeper limits how many requests run at the same time against a host. Ask for a slot of{" "}
         <code>example.com</code> from a terminal:

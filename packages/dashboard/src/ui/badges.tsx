@@ -7,8 +7,8 @@ import { type Load, loadOf } from "../model/load.ts";
 const MEANING: { readonly [load in Load]: string } = {
   idle: "No slot is in use",
   busy: "Some slots are in use, and some are free",
-  full: "Every slot is in use, and nobody waits",
-  queueing: "Somebody waits for a slot",
+  full: "Every slot is in use, and no session waits",
+  queueing: "Sessions wait for a slot",
   crowded: "Many more wait than there are slots",
 };
 

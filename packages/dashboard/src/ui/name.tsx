@@ -31,7 +31,7 @@ export function BucketName({ bucket }: { bucket: string }) {
   );
 }
 
-/** An id that only tells one from another: the beginning is enough, the whole is in the tooltip. */
+/** An id that only distinguishes one from another: the beginning is enough, the whole is in the tooltip. */
 export function ShortId({ id }: { id: string }) {
   return (
     <bdi class="key" title={visible(id)}>

@@ -1,6 +1,6 @@
 import { Client, type ClientBase, escapeIdentifier } from "pg";
 import { parseDsn } from "../connection/parse-dsn.ts";
-import { explainFailure, MigrateError } from "./migrate-error.ts";
+import { explainFailure, MigrateError } from "../failures/explain-failure.ts";
 import { type Migration, readMigrations } from "./migration-files.ts";
 import { createLedger, migrationStep, refuseBadName } from "./migration-step.ts";
 import { SchemaError } from "./schema-error.ts";
@@ -9,17 +9,17 @@ import { type MigrationState, readSchemaState, refuseForeignSchema, refuseOtherS
 /**
  * Brings a schema to this version.
  *
- * M1 in order, each migration once, each in a transaction with its entry in the ledger: a failure leaves the ones before
- *    it applied and nothing of its own. M2 runs at the same time take turns, and the second finds nothing to do.
- * M3 a schema of a newer version, or with an applied migration that reads otherwise, is refused and not touched.
- * M4 one connection, and only locks that end with a transaction: it works through a transaction pooler.
+ * MIGRATE1 in order, each migration once, each in a transaction with its entry in the ledger: a failure leaves the ones before
+ *    it applied and nothing of its own. MIGRATE2 runs at the same time take turns, and the second finds nothing to do.
+ * MIGRATE3 a schema of a newer version, or with an applied migration that reads otherwise, is refused and not touched.
+ * MIGRATE4 one connection, and only locks that end with a transaction: it works through a transaction pooler.
  */
 export interface MigrateOptions {
   readonly dsn: string;
   readonly schema?: string | undefined;
   /** Those of this package, unless a test brings its own. */
   readonly migrations?: readonly Migration[] | undefined;
-  /** Told of each as soon as it is committed. */
+  /** Called for each migration as soon as it is committed. */
   readonly onApplied?: ((migration: Migration) => void) | undefined;
 }
 
@@ -59,7 +59,9 @@ async function onDatabase<T>(
     await client.connect();
     return await work(client, schema, migrations);
   } catch (error) {
-    throw error instanceof SchemaError || error instanceof MigrateError ? error : explainFailure(error, config);
+    throw error instanceof SchemaError || error instanceof MigrateError
+      ? error
+      : explainFailure(error, config, "migrate");
   } finally {
     await client.end().catch(() => {});
   }

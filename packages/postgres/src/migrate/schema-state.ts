@@ -93,6 +93,17 @@ export function refuseOtherSchema(schema: string, states: readonly MigrationStat
   );
 }
 
+/** The same without throwing: what `migrate --status` goes by. */
+export function schemaProblem(schema: string, states: readonly MigrationState[]): SchemaError | undefined {
+  try {
+    refuseOtherSchema(schema, states);
+    return undefined;
+  } catch (error) {
+    if (error instanceof SchemaError) return error;
+    throw error;
+  }
+}
+
 function hasAppliedAfter(states: readonly MigrationState[], index: number): boolean {
   return states.slice(index).some(({ state }) => state === "applied");
 }

@@ -3,8 +3,10 @@ import { Client, escapeIdentifier, type Notification } from "pg";
 import { parseDsn } from "../connection/parse-dsn.ts";
 import { decodeNews } from "./decode.ts";
 
-/** How long after a beat its echo may take. */
-const ECHO_MS = 3_000;
+/** How long after the call that asked for it an echo may take. */
+const ECHO_MS = 1_500;
+/** A new connection is tested by as many calls in a row as this; later ones by some. */
+const FIRST_ECHOES = 3;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10_000;
 
@@ -13,10 +15,12 @@ type Listener = (news: News) => void;
 /**
  * One dedicated connection that listens for commits which wake an instance of this process.
  *
- * N1 It connects with the first `watch`, and connects again by itself whenever the connection ends, with growing pauses.
- * N2 It tests itself: each beat of a watched instance sends an echo, and a connection on which none arrives is replaced. That
- * finds half-open connections, and poolers that do not pass notifications on. N3 What is sent while it is not connected is
- * lost: notifications are hints, and the beat finds what they missed.
+ * NOTIFY1 It connects with the first `watch`, and connects again by itself whenever the connection ends, with growing pauses.
+ * NOTIFY2 It tests itself: some beats of a watched instance, and checks of the store's health, ask for an echo, and a connection on
+ * which none arrives is replaced. That finds half-open connections, and poolers that do not pass notifications on. Not every
+ * beat: a notification costs every listening connection of the database a transaction. NOTIFY3 What is sent while it is not connected is
+ * lost: notifications are hints, and the beat finds what they missed. NOTIFY4 `isUp` is true only while notifications arrive, as far
+ * as the last echo shows: a connection that follows a silent one is trusted after its first message.
  */
 export class NewsListener {
   readonly #dsn: string;
@@ -27,6 +31,11 @@ export class NewsListener {
   #client: Client | undefined;
   #isOpen = false;
   #isClosed = false;
+  #isSuspect = false;
+  #losses = 0;
+  #echoed = 0;
+  #echoedAt = 0;
+  #heardAt = Number.NEGATIVE_INFINITY;
   #pauseMs = FIRST_PAUSE_MS;
   #reconnect: NodeJS.Timeout | undefined;
   readonly #echoes = new Map<string, NodeJS.Timeout>();
@@ -48,20 +57,45 @@ export class NewsListener {
     };
   }
 
-  /** Whether a beat of the instance should ask for an echo. */
-  isListening(instance: string): boolean {
-    return this.#isOpen && this.#watched.has(instance);
+  /** Undefined: no watcher. */
+  get isUp(): boolean | undefined {
+    return this.#watched.size === 0 ? undefined : this.#isOpen && !this.#isSuspect;
   }
 
-  /** A beat that asked for an echo has been answered. */
-  expectEcho(instance: string): void {
-    if (!this.isListening(instance) || this.#echoes.has(instance)) return;
+  /** Connections that ended or fell silent, and tries to connect that failed. */
+  get losses(): number {
+    return this.#losses;
+  }
+
+  /** The instances that are watched. */
+  get instances(): readonly string[] {
+    return [...this.#watched.keys()];
+  }
+
+  /** Whether a call should ask for an echo to the instance, if one every so often is enough. */
+  wantsEcho(instance: string, everyMs: number): boolean {
+    if (!this.#isListening(instance)) return false;
+    return this.#echoed < FIRST_ECHOES || performance.now() - this.#echoedAt >= everyMs;
+  }
+
+  /** A call that asked for an echo, and began at `askedAt`, has been answered. The echo may have been faster than the answer. */
+  expectEcho(instance: string, askedAt: number): void {
+    if (!this.#isListening(instance)) return;
+    this.#echoed++;
+    this.#echoedAt = performance.now();
+    if (this.#heardAt >= askedAt || this.#echoes.has(instance)) return;
     const client = this.#client;
     const timer = setTimeout(() => {
       this.#echoes.delete(instance);
-      if (this.#client === client) this.#lost();
+      if (this.#client !== client) return;
+      this.#isSuspect = true;
+      this.#lost();
     }, ECHO_MS);
     this.#echoes.set(instance, timer.unref());
+  }
+
+  #isListening(instance: string): boolean {
+    return this.#isOpen && this.#watched.has(instance);
   }
 
   close(): void {
@@ -84,6 +118,7 @@ export class NewsListener {
       for (const instance of this.#watched.keys()) await this.#listen(client, instance);
       if (this.#client !== client) return;
       this.#isOpen = true;
+      this.#echoed = 0;
       this.#pauseMs = FIRST_PAUSE_MS;
     } catch {
       lost();
@@ -103,6 +138,8 @@ export class NewsListener {
   #deliver({ channel, payload = "" }: Notification): void {
     const instance = this.#channels.get(channel);
     if (instance === undefined) return;
+    this.#isSuspect = false;
+    this.#heardAt = performance.now();
     if (payload === "") {
       clearTimeout(this.#echoes.get(instance));
       this.#echoes.delete(instance);
@@ -115,6 +152,7 @@ export class NewsListener {
   /** Replaces the connection after a pause. */
   #lost(): void {
     this.#drop();
+    this.#losses++;
     if (this.#isClosed || this.#watched.size === 0) return;
     this.#reconnect = setTimeout(() => void this.#connect(), this.#pauseMs).unref();
     this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);

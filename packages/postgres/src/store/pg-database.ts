@@ -1,11 +1,14 @@
 import { createHash } from "node:crypto";
-import { escapeIdentifier, Pool } from "pg";
+import { type ClientBase, escapeIdentifier, Pool, type PoolClient } from "pg";
 import { parseDsn } from "../connection/parse-dsn.ts";
 import { assertSchema } from "../migrate/migrate.ts";
-import { DatabaseError, isConflict, isLostStatement } from "./database-error.ts";
+import { SchemaError } from "../migrate/schema-error.ts";
+import { DatabaseError, isConflict, isLostStatement, isUnanswered } from "./database-error.ts";
+import type { FunctionCaller, NamedArguments } from "./sql-store.ts";
+import type { StoreGauges } from "./store-health.ts";
 
-/** Arguments by name. Objects are sent as JSON, arrays as arrays. */
-export type NamedArguments = { readonly [name: string]: unknown };
+/** Longer than the pause between the beats of an idle instance: connecting costs the database more than a beat. */
+const IDLE_MS = 30_000;
 
 export interface PgDatabaseOptions {
   readonly dsn: string;
@@ -18,15 +21,21 @@ export interface PgDatabaseOptions {
 /**
  * The functions of a schema through a pool of connections.
  *
- * D1 A call is one statement and one transaction, and depends on nothing that was set in its session. Statements are prepared
+ * PGDB1 A call is one statement and one transaction, and depends on nothing that was set in its session. Statements are prepared
  * once per connection, under a name made of their text; behind a transaction pooler that cannot follow prepared statements,
- * the first call that fails for it switches to statements without a name. D2 A connection that failed is not used again. D3 A
- * call that fails because another transaction won is repeated once.
+ * the first call that fails for it switches to statements without a name. PGDB2 A connection that failed is not used again; nor are,
+ * after a call that got no answer in time, those that have answered nothing since it was sent: they may be as dead, and each would
+ * cost another wait. PGDB3 A call that fails because another transaction won is repeated once.
  */
-export class PgDatabase {
+export class PgDatabase implements FunctionCaller {
   readonly schema: string;
   readonly #pool: Pool;
   readonly #statements = new Map<string, { readonly name: string; readonly text: string }>();
+  readonly #waits = { count: 0, ms: 0 };
+  /** When each connection last showed that it works. */
+  readonly #provenAt = new WeakMap<ClientBase, number>();
+  /** When the last call was sent that got no answer in time. */
+  #unansweredAt = Number.NEGATIVE_INFINITY;
   #isPrepared = true;
 
   constructor({ dsn, schema, poolSize, timeoutMs }: PgDatabaseOptions) {
@@ -37,10 +46,23 @@ export class PgDatabase {
       max: poolSize,
       connectionTimeoutMillis: timeoutMs,
       query_timeout: timeoutMs,
+      idleTimeoutMillis: IDLE_MS,
       keepAlive: true,
       allowExitOnIdle: true,
+    })
       // A restart of the database ends idle connections too. The pool drops them.
-    }).on("error", () => {});
+      .on("error", () => {})
+      // One that breaks in use rejects its query; the event would end the process.
+      .on("connect", (client) => {
+        client.on("error", () => {});
+        this.#provenAt.set(client, performance.now());
+      });
+  }
+
+  /** Connections, and calls that wait for one: now, and so far. */
+  get gauges(): StoreGauges["pool"] {
+    const { totalCount: size, idleCount: idle, waitingCount: waiting } = this.#pool;
+    return { size, idle, waiting, waits: this.#waits.count, waitedMs: this.#waits.ms };
   }
 
   /** Rejects with a `DatabaseError`. */
@@ -59,13 +81,15 @@ export class PgDatabase {
 
   /** Throws a `SchemaError` unless the schema is this version's. */
   async check(): Promise<void> {
-    const client = await this.#pool.connect().catch((error: unknown) => {
-      throw new DatabaseError("connect", error);
-    });
     try {
-      await assertSchema(client, this.schema);
-    } finally {
-      client.release();
+      const client = await this.#pool.connect();
+      try {
+        await assertSchema(client, this.schema);
+      } finally {
+        client.release();
+      }
+    } catch (error) {
+      throw error instanceof SchemaError ? error : new DatabaseError("connect", error);
     }
   }
 
@@ -76,8 +100,40 @@ export class PgDatabase {
   async #query(name: string, given: NamedArguments, values: unknown[]): Promise<unknown> {
     const { name: prepared, text } = this.#statementOf(name, given);
     const query = this.#isPrepared ? { name: prepared, text, values } : { text, values };
-    const { rows } = await this.#pool.query<{ reply: unknown }>(query);
-    return rows[0]?.reply;
+    const client = await this.#provenConnection();
+    const sentAt = performance.now();
+    try {
+      const { rows } = await client.query<{ reply: unknown }>(query);
+      this.#provenAt.set(client, performance.now());
+      client.release();
+      return rows[0]?.reply;
+    } catch (error) {
+      if (isUnanswered(error)) this.#unansweredAt = Math.max(this.#unansweredAt, sentAt);
+      client.release(true);
+      throw error;
+    }
+  }
+
+  /** PGDB2. New connections are proven. */
+  async #provenConnection(): Promise<PoolClient> {
+    for (;;) {
+      const client = await this.#connection();
+      if ((this.#provenAt.get(client) ?? 0) >= this.#unansweredAt) return client;
+      client.release(true);
+    }
+  }
+
+  /** Of the pool. A call that finds all of them in use waits, and is counted. */
+  async #connection(): Promise<PoolClient> {
+    const { idleCount, totalCount, options } = this.#pool;
+    if (idleCount > 0 || totalCount < options.max) return this.#pool.connect();
+    this.#waits.count++;
+    const startedAt = performance.now();
+    try {
+      return await this.#pool.connect();
+    } finally {
+      this.#waits.ms += performance.now() - startedAt;
+    }
   }
 
   #statementOf(name: string, given: NamedArguments): { readonly name: string; readonly text: string } {

@@ -163,7 +163,11 @@ describe("migrationScript", () => {
 
 describe("what cannot be reached", () => {
   it.each([
-    ["postgres://u:hush@127.0.0.1:1/x", "ECONNREFUSED", /Cannot reach the database at 127\.0\.0\.1:1: nobody listens/],
+    [
+      "postgres://u:hush@127.0.0.1:1/x",
+      "ECONNREFUSED",
+      /Cannot reach the database at 127\.0\.0\.1:1: no server listens/,
+    ],
     ["host=127.0.0.1 port=1 user=u password=hush dbname=x", "ECONNREFUSED", /127\.0\.0\.1:1/],
     ["postgres://u:hush@no-such-host.invalid/x", /ENOTFOUND|EAI_AGAIN/, /no-such-host\.invalid:5432/],
     ["host=/nowhere user=u password=hush", "ENOENT", /at \/nowhere: there is no such socket/],

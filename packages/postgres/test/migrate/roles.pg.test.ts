@@ -30,6 +30,7 @@ async function as(role: Role, sql: string): Promise<unknown> {
   return (await client.query(sql)).rows;
 }
 
+const READY = "SELECT slotkeeper_ready(1, '{}')";
 const TRY = "SELECT status FROM download_try_acquire_slot('', 'roles.example', 'b', 0, 5, 1)";
 
 describe("nothing is granted to PUBLIC", () => {
@@ -86,7 +87,7 @@ describe("slotkeeper_service", () => {
   });
 });
 
-describe("isReady", () => {
+describe("health", () => {
   const open = () => {
     const dsn = new URL(database.directDsn);
     dsn.searchParams.set("options", "-c role=slotkeeper_service");
@@ -111,13 +112,18 @@ describe("isReady", () => {
     async (right) => {
       const role = `table_owner_${Date.now()}`;
       await owner.query(
-        `CREATE ROLE ${role}; GRANT USAGE ON SCHEMA public TO ${role}; GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`,
+        `CREATE ROLE ${role}; GRANT USAGE ON SCHEMA public TO ${role}; GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role};
+        GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO ${role}; GRANT ALL ON ALL FUNCTIONS IN SCHEMA public TO ${role}`,
       );
       await owner.query(`BEGIN; ALTER FUNCTION slotkeeper_commit OWNER TO ${role}; REVOKE ${right} FROM ${role}`);
       try {
-        expect((await owner.query("SELECT slotkeeper_ready(1) AS ready")).rows).toEqual([{ ready: false }]);
+        await owner.query("SAVEPOINT asked");
+        await expect(owner.query(READY)).rejects.toThrow(
+          `permission denied for ${right.replace(" ON ", " on table ")}`,
+        );
+        await owner.query("ROLLBACK TO asked");
         await owner.query(`GRANT ${right} TO ${role}`);
-        expect((await owner.query("SELECT slotkeeper_ready(1) AS ready")).rows).toEqual([{ ready: true }]);
+        await owner.query(READY);
       } finally {
         await owner.query(`ROLLBACK; DROP OWNED BY ${role}; DROP ROLE ${role}`);
       }
@@ -127,7 +133,7 @@ describe("isReady", () => {
   it("is false on a database that can only be read", async () => {
     const client = await database.openSession();
     await client.query("SET default_transaction_read_only = on");
-    expect((await client.query("SELECT slotkeeper_ready(1) AS ready")).rows).toEqual([{ ready: false }]);
+    await expect(client.query(READY)).rejects.toMatchObject({ code: "25006" });
   });
 });
 

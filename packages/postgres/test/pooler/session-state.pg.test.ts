@@ -5,7 +5,7 @@ import { Client } from "pg";
 import { afterAll, expect, test, vi } from "vitest";
 import { leftInSession } from "./left-in-session.ts";
 
-/** What lets a transaction pooler sit in between (D1 of the store, M4 of migrate), shown in the sessions themselves. */
+/** What lets a transaction pooler sit in between (PGDB1 of the store, MIGRATE4 of migrate), shown in the sessions themselves. */
 
 const database = await TestDatabase.open();
 afterAll(() => database.close());
@@ -30,7 +30,7 @@ async function useStore(store: PostgresStore): Promise<void> {
   expect(await store.isReady()).toBe(true);
 }
 
-test("D1: no call of the store leaves anything in its session but its own statements, named by their text", async () => {
+test("PGDB1: no call of the store leaves anything in its session but its own statements, named by their text", async () => {
   const queries = vi.spyOn(Client.prototype, "query");
   const store = await PostgresStore.open({ dsn: database.directDsn, poolSize: 1 });
   await useStore(store);
@@ -42,7 +42,7 @@ test("D1: no call of the store leaves anything in its session but its own statem
   await store.close();
 });
 
-test("D1: where a pooler loses prepared statements, the store goes on without them", async () => {
+test("PGDB1: where a pooler loses prepared statements, the store goes on without them", async () => {
   const store = await PostgresStore.open({ dsn: database.directDsn, poolSize: 1 });
   const queries = vi.spyOn(Client.prototype, "query");
   const host = await HostUnderTest.on({ store, other: store, pass: async () => {}, close: async () => {} });
@@ -56,7 +56,7 @@ test("D1: where a pooler loses prepared statements, the store goes on without th
   await store.close();
 });
 
-test("M4: no migration leaves anything in its session", async () => {
+test("MIGRATE4: no migration leaves anything in its session", async () => {
   await using empty = await TestDatabase.open({ isEmpty: true });
   const queries = vi.spyOn(Client.prototype, "query");
   const left: Promise<string[]>[] = [];
@@ -65,7 +65,7 @@ test("M4: no migration leaves anything in its session", async () => {
   expect(await Promise.all(left)).toEqual(applied.map(() => []));
 });
 
-test("M4: one session may migrate one schema after the other", async () => {
+test("MIGRATE4: one session may migrate one schema after the other", async () => {
   await using empty = await TestDatabase.open({ isEmpty: true });
   const client = await empty.openSession();
   for (const schema of ["one", "two"]) await client.query(migrationScript(schema));

@@ -1,5 +1,6 @@
 import { DatabaseError, migrate, PostgresStore, SCHEMA_NUMBER } from "@slotkeeper/postgres";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
+import { TcpProxy } from "@slotkeeper/testkit/proxy";
 import { accountOf, HostUnderTest } from "@slotkeeper/testkit/store-conformance";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
@@ -172,4 +173,15 @@ test("a slot row can be made at the end of the sequence, where ids of an origina
   expect(rows.map(({ id }) => id as number)).toEqual([1, 2, 2_147_483_647]);
   await mine.close();
   await own.close();
+});
+
+test("D2: connections that go silent together cost one wait: the call after the one that failed gets a new connection", async () => {
+  const proxy = await TcpProxy.to(database.dsn);
+  const silent = await PostgresStore.open({ dsn: proxy.url, poolSize: 4, timeoutMs: 400 });
+  await Promise.all(Array.from({ length: 12 }, () => silent.hostKeys()));
+  proxy.blackHole({ isForNew: false });
+  await expect(silent.hostKeys()).rejects.toMatchObject({ problem: "STORE_SILENT" });
+  for (let at = 0; at < 5; at++) await silent.hostKeys();
+  await proxy.close();
+  await silent.close();
 });

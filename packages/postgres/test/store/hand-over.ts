@@ -16,7 +16,7 @@ export class HandOvers {
 
   constructor(buckets: number, now: number) {
     this.#buckets = buckets;
-    const more = { lastEndAt: now, avgWaitMs: 4321.125, isHot: true, probedAt: now, probesFailed: 3, turnAt: now };
+    const more = { lastEndAt: now, avgWaitMs: 4321.125, isHot: true, probedAt: now, turnAt: now };
     this.#head = { ...headOf(now), slots: 4, ...more };
   }
 

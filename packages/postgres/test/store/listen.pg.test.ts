@@ -1,7 +1,7 @@
-import { connect, createServer, type Server, type Socket } from "node:net";
 import { PostgresStore } from "@slotkeeper/postgres";
 import type { News } from "@slotkeeper/queue";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
+import { TcpProxy } from "@slotkeeper/testkit/proxy";
 import { HostUnderTest } from "@slotkeeper/testkit/store-conformance";
 import { afterAll, expect, test, vi } from "vitest";
 
@@ -15,38 +15,6 @@ const listening = async () => {
   );
   return rows.map(({ pid }) => pid);
 };
-
-/** Passes bytes on, until it is told to keep them: then a connection looks open, and nothing arrives. */
-class SilentProxy {
-  readonly #server: Server;
-  readonly #pairs: (readonly [Socket, Socket])[] = [];
-  port = 0;
-
-  private constructor(target: URL) {
-    this.#server = createServer((socket) => {
-      const upstream = connect(Number(target.port), target.hostname);
-      for (const one of [socket, upstream]) one.on("error", () => {});
-      socket.pipe(upstream).pipe(socket);
-      this.#pairs.push([socket, upstream]);
-    });
-  }
-
-  static async to(dsn: string): Promise<SilentProxy> {
-    const proxy = new SilentProxy(new URL(dsn));
-    await new Promise<void>((resolve) => void proxy.#server.listen(0, "127.0.0.1", resolve));
-    proxy.port = (proxy.#server.address() as { port: number }).port;
-    return proxy;
-  }
-
-  silence(): void {
-    for (const [socket, upstream] of this.#pairs) upstream.unpipe(socket);
-  }
-
-  close(): void {
-    for (const pair of this.#pairs) for (const socket of pair) socket.destroy();
-    this.#server.close();
-  }
-}
 
 async function watched(options: {
   listenDsn: string;
@@ -71,7 +39,7 @@ async function expectHeard(host: HostUnderTest, heard: News[]): Promise<void> {
   );
 }
 
-test("N1: a connection that ends is replaced, and closing the store ends it for good", async () => {
+test("NOTIFY1: a connection that ends is replaced, and closing the store ends it for good", async () => {
   const { store, host, heard } = await watched({ listenDsn: database.directDsn });
   await expectHeard(host, heard);
   const [pid] = await listening();
@@ -82,26 +50,24 @@ test("N1: a connection that ends is replaced, and closing the store ends it for 
   await vi.waitFor(async () => expect(await listening()).toEqual([]), { timeout: 5_000 });
 });
 
-test("N2: a connection on which nothing arrives any more is found by the echo of a beat", {
+test("NOTIFY2: a connection on which nothing arrives any more is found by the echo of a beat", {
   timeout: 30_000,
 }, async () => {
-  const proxy = await SilentProxy.to(database.directDsn);
-  const dsn = new URL(database.directDsn);
-  dsn.port = `${proxy.port}`;
-  const { store, host, heard } = await watched({ listenDsn: dsn.href });
+  const proxy = await TcpProxy.to(database.directDsn);
+  const { store, host, heard } = await watched({ listenDsn: proxy.url });
   await expectHeard(host, heard);
   const beat = { instance: "one", ttlMs: 10_000, about: {}, hosts: [] };
   await store.beat(beat);
   const [pid] = await listening();
-  proxy.silence();
+  proxy.blackHole({ isForNew: false });
   await store.beat(beat);
   await expectHeard(host, heard);
   expect(await listening()).not.toEqual([pid]);
   await store.close();
-  proxy.close();
+  await proxy.close();
 });
 
-test("N3: a database that cannot be listened to costs nothing but the hints", async () => {
+test("NOTIFY3: a database that cannot be listened to costs nothing but the hints", async () => {
   const store = await PostgresStore.open({ dsn: database.dsn, listenDsn: "postgres://u:p@127.0.0.1:1/x" });
   const stop = store.watch("two", () => {});
   const reply = await store.beat({ instance: "two", ttlMs: 5_000, about: {}, hosts: [["unknown", "1.a"]] });

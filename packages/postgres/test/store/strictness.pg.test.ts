@@ -95,13 +95,13 @@ async function raceWithout(name: string, rule: string, instead: string): Promise
 }
 
 describe("the race is lost", () => {
-  test("without the lock of the host's row", async () => {
-    const instead = "; PERFORM pg_sleep(0.003);";
-    expect(await raceWithout("slotkeeper_commit", " FOR NO KEY UPDATE;", instead)).toBe("broken");
+  test("without the swap of the tag in the host's row", async () => {
+    const rule = "AND tag = coalesce(h.tag, p_tag) AND reserved_until = h.reserved_until";
+    expect(await raceWithout("slotkeeper_apply", rule, "AND pg_sleep(0.003)::text = ''")).toBe("broken");
   });
 
   test("without the comparison of the tag: the count keeps the host's limit, and not the bucket's", async () => {
-    const rule = "IF h.tag IS DISTINCT FROM p_base THEN RETURN 'conflict'; END IF;";
+    const rule = "WHEN p_stored IS DISTINCT FROM p_base THEN 'conflict'";
     expect(await raceWithout("slotkeeper_refusal", rule, "")).toBe("broken");
   });
 });

@@ -56,10 +56,19 @@ export const OkSchema = Type.Object({ result: Type.Literal("ok") });
 export const RenewedSchema = Type.Object({ result: Type.Literal("ok"), leaseMs: Type.Integer({ minimum: 0 }) });
 export const CanceledSchema = Type.Object({
   result: Type.Enum(["canceled", "gone", "noop"], {
-    description: "`gone`: not known here any more, the store is told; `noop`: it had ended already",
+    description: "`gone`: not known at this instance, the store gets the cancellation; `noop`: it had ended already",
   }),
 });
 export const AliveSchema = Type.Object({ status: Type.Literal("ok") });
+
+export const ReadySchema = Type.Object({
+  status: Type.Literal("ok"),
+  degraded: Type.Optional(
+    Type.Array(Type.Object({ reason: Type.String(), detail: Type.String() }), {
+      description: "slots are granted, but something is not as it should be",
+    }),
+  ),
+});
 
 export const ProblemSchema = Type.Object(
   {
@@ -67,6 +76,7 @@ export const ProblemSchema = Type.Object(
     title: Type.String(),
     status: Type.Integer({ minimum: 400, maximum: 599 }),
     code: Type.String(),
+    reason: Type.Optional(Type.String({ description: "of `NOT_READY`: why, for machines" })),
     detail: Type.Optional(Type.String()),
     errors: Type.Optional(
       Type.Array(Type.Object({ field: Type.String(), message: Type.String() }), { description: "one for each field" }),

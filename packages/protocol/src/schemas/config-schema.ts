@@ -11,7 +11,7 @@ const secrets = (description: string, more: object = {}) =>
   Type.Array(Type.String({ minLength: 1, ...more }), { minItems: 1, writeOnly: true, description });
 /** It comes or goes in a header. */
 const inHeader = { pattern: PATTERNS.headerKey.source } as const;
-const told = (description: string, more: object = {}) =>
+const named = (description: string, more: object = {}) =>
   text(description, { pattern: PATTERNS.printable.source, ...more });
 const most = (fallback: number, description: string) =>
   Type.Integer({ default: fallback, description: `${description}; ≤ 0 off` });
@@ -25,7 +25,7 @@ const rpcSchema = Type.Object(
     tryAcquireFunc: Type.Optional(Type.String()),
     releaseFunc: Type.Optional(Type.String()),
   },
-  { additionalProperties: false, description: "not used any more: the functions of `schema` are" },
+  { additionalProperties: false, description: "not used any more: the store has functions of its own" },
 );
 
 /** What the service refuses beyond, each with 503 and `Retry-After`. */
@@ -37,6 +37,22 @@ const LimitsSchema = Type.Object(
     hosts: Type.Optional(most(100_000, "hosts known at a time; a new one is refused beyond")),
   },
   { additionalProperties: false, description: "what one service carries" },
+);
+
+const milliseconds = (fallback: number, description: string) =>
+  Type.Integer({ minimum: 0, maximum: 3_600_000, default: fallback, description });
+
+/** What SIGTERM does, in time. */
+const ShutdownSchema = Type.Object(
+  {
+    graceMs: Type.Optional(
+      milliseconds(1_000, "after SIGTERM: how long new requests are still answered while `/readyz` is 503; SIGINT: 0"),
+    ),
+    deadlineMs: Type.Optional(
+      milliseconds(10_000, "after SIGTERM or SIGINT: when requests that are still open are cut off"),
+    ),
+  },
+  { additionalProperties: false, description: "how the service stops" },
 );
 
 const closed = { additionalProperties: false } as const;
@@ -93,6 +109,14 @@ export const ConfigSchema = Type.Object(
               description: "absent: `postgrest` if its `baseUrl` is set, `postgres` if a `dsn` is, else `memory`",
             }),
           ),
+          startWaitSeconds: Type.Optional(
+            Type.Number({
+              minimum: 0,
+              default: 20,
+              description:
+                "how long a start waits for a database that is not there yet; 0: not at all; `serve --wait-for-store SECONDS`",
+            }),
+          ),
           memory: Type.Optional(
             Type.Object({ journal: Type.Optional(text("a file that survives restarts; `serve --data FILE`")) }, closed),
           ),
@@ -104,6 +128,11 @@ export const ConfigSchema = Type.Object(
                 ),
                 authHeader: Type.Optional(
                   secret("goes out verbatim as `Authorization`", { pattern: PATTERNS.headerText.source }),
+                ),
+                schema: Type.Optional(
+                  text("one of PostgREST's `db-schemas`, sent as `Content-Profile`; absent: its first", {
+                    pattern: PATTERNS.headerText.source,
+                  }),
                 ),
               },
               closed,
@@ -132,17 +161,18 @@ export const ConfigSchema = Type.Object(
         {
           url: Type.Optional(text("address of the control plane", { pattern: PATTERNS.httpUrl.source })),
           apiToken: Type.Optional(secret("bearer for it", inHeader)),
-          env: Type.Optional(told("environment, told in `X-Env`")),
-          role: Type.Optional(told("told in `X-Role`", { default: "slot-handler" })),
-          instanceId: Type.Optional(told("told in `X-Instance-Id`; absent: made at start")),
-          appName: Type.Optional(told("told in `X-App-Name`", { default: "slotkeeper" })),
-          appVersion: Type.Optional(told("told in `X-App-Version`; absent: this version")),
+          env: Type.Optional(named("environment, sent in `X-Env`")),
+          role: Type.Optional(named("sent in `X-Role`", { default: "slot-handler" })),
+          instanceId: Type.Optional(named("sent in `X-Instance-Id`; absent: made at start")),
+          appName: Type.Optional(named("sent in `X-App-Name`", { default: "slotkeeper" })),
+          appVersion: Type.Optional(named("sent in `X-App-Version`; absent: this version")),
           apiPrefix: Type.Optional(Type.String({ default: "/api/v0", description: "of the control plane" })),
         },
         closed,
       ),
     ),
     limits: Type.Optional(LimitsSchema),
+    shutdown: Type.Optional(ShutdownSchema),
     fairQueue: Type.Optional(
       Type.Object({ ...FairQueueSchema.properties, rpc: Type.Optional(rpcSchema) }, { additionalProperties: false }),
     ),

@@ -2,6 +2,7 @@
 export * from "./answer-schemas.ts";
 export { configDocument } from "./config-document.ts";
 export { ConfigSchema } from "./config-schema.ts";
+export { LiveLimitsSchema } from "./live-limits.ts";
 export { HistorySchema, InstancesSchema, LiveStateSchema } from "./live-schemas.ts";
 export { openApiDocument } from "./openapi.ts";
 export { PATTERNS } from "./patterns.ts";
@@ -9,7 +10,6 @@ export {
   BreakerCallSchema,
   CancelSchema,
   FirstCallSchema,
-  LiveLimitsSchema,
   PollSchema,
   ReleaseSchema,
   RenewSchema,

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { HostRowSchema } from "./state-schema.ts";
 
-/** What the service tells of itself over time: history, live changes, and who is alive. */
+/** What the service reports about itself over time: history, live changes, and who is alive. */
 
 const count = Type.Integer({ minimum: 0 });
 const numbers = (description: string) => Type.Array(Type.Number(), { description });
@@ -22,8 +22,8 @@ export const HistorySchema = Type.Object(
     inFlight: numbers("slots in use at the end of each step"),
     limit: numbers("slots at the end of each step"),
     waiters: numbers("sessions waiting at the end of each step, in the fleet"),
-    waitP50Ms: maybe("of those granted in each step; null: nobody was"),
-    waitP95Ms: maybe("of those granted in each step; null: nobody was"),
+    waitP50Ms: maybe("of those granted in each step; null: no grants"),
+    waitP95Ms: maybe("of those granted in each step; null: no grants"),
     waits: Type.Object({
       boundsMs: numbers("upper bounds; one more count follows for all above"),
       counts: numbers("waits of those granted, over the whole time"),
@@ -61,6 +61,8 @@ const InstanceSchema = Type.Object({
   upMs: Type.Optional(Type.Number({ description: "since its start" })),
   heldPolls: Type.Optional(Type.Number()),
   sessions: Type.Optional(Type.Number()),
+  granted: Type.Optional(Type.Number({ description: "slots, since its start" })),
+  rejected: Type.Optional(Type.Number({ description: "callers that got no slot, since its start" })),
 });
 
 export const InstancesSchema = Type.Object({

@@ -1,6 +1,7 @@
 import type { TSchema } from "typebox";
 import { PROBLEMS, type ProblemCode } from "../problems.ts";
 import * as Answers from "./answer-schemas.ts";
+import { LiveLimitsSchema } from "./live-limits.ts";
 import { HistorySchema, InstancesSchema, LiveStateSchema } from "./live-schemas.ts";
 import * as Requests from "./request-schemas.ts";
 import { type Audience, ROUTES, type Route } from "./routes.ts";
@@ -22,11 +23,12 @@ const COMPONENTS = {
   Renewed: Answers.RenewedSchema,
   Canceled: Answers.CanceledSchema,
   Alive: Answers.AliveSchema,
+  Ready: Answers.ReadySchema,
   State: StateSchema,
   LiveState: LiveStateSchema,
   History: HistorySchema,
   Instances: InstancesSchema,
-  LiveLimits: Requests.LiveLimitsSchema,
+  LiveLimits: LiveLimitsSchema,
   BreakerCall: Requests.BreakerCallSchema,
   Problem: Answers.ProblemSchema,
 } satisfies Record<string, TSchema>;
@@ -83,7 +85,7 @@ function operation(name: string, route: Route): Json {
 }
 
 const PATH_PARAMETERS: { readonly [name: string]: Json } = {
-  host: { description: "a host's name, or its key as the state tells it", schema: { type: "string", minLength: 1 } },
+  host: { description: "a host's name, or its key as the state shows it", schema: { type: "string", minLength: 1 } },
   file: { description: "a name that the dashboard's page refers to", schema: { type: "string", minLength: 1 } },
   id: { description: "a slot's number: its fence", schema: { type: "integer", minimum: 1 } },
 };

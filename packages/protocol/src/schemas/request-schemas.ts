@@ -85,22 +85,7 @@ export const ReportSchema = Type.Object(
   { description: "`hostname` or `hostnameHash` is required." },
 );
 
-/** Operators' calls. Here a key nobody knows is refused: a slip of the pen must not take a limit away. */
-export const LiveLimitsSchema = Type.Object(
-  {
-    maxSlotPerHost: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: LIMITS.slots, description: "absent: as configured" }),
-    ),
-    maxSlotPerIp: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: LIMITS.slots, description: "0: no limit; absent: as configured" }),
-    ),
-  },
-  {
-    additionalProperties: false,
-    description: "All live limits of the host: what is not named is as configured again.",
-  },
-);
-
+/** An operator's call: an unknown key is refused. */
 export const BreakerCallSchema = Type.Object(
   { state: Type.Enum(["open", "closed"], { description: "`open` lasts `breaker.openSeconds`, like any opening" }) },
   { additionalProperties: false },

@@ -2,6 +2,7 @@ import { type TSchema, Type } from "typebox";
 import { API_PREFIX } from "../limits.ts";
 import type { ProblemCode } from "../problems.ts";
 import * as Answers from "./answer-schemas.ts";
+import { LiveLimitsSchema } from "./live-limits.ts";
 import { HistorySchema, InstancesSchema, LiveStateSchema } from "./live-schemas.ts";
 import * as Requests from "./request-schemas.ts";
 import { StateSchema } from "./state-schema.ts";
@@ -69,7 +70,7 @@ export const ROUTES = {
     problems: ["BAD_TOKEN"],
   }),
   report: caller("report", {
-    summary: "Tell the breaker of an upstream's answer",
+    summary: "Report an upstream's answer to the breaker",
     request: Requests.ReportSchema,
     answer: json(Answers.OkSchema),
     problems: ["UNAVAILABLE"],
@@ -143,7 +144,7 @@ export const ROUTES = {
     audience: "operator",
     summary: "Set a host's limits, live and in the whole fleet",
     texts: NEW_HOST,
-    request: Requests.LiveLimitsSchema,
+    request: LiveLimitsSchema,
     answer: done,
     problems: ["UNAVAILABLE"],
   },
@@ -176,8 +177,8 @@ export const ROUTES = {
     method: "GET",
     path: "/readyz",
     audience: "public",
-    summary: "The store answers, and the service is not stopping",
-    answer: json(Answers.AliveSchema),
+    summary: "Slots can be granted, and the service is not stopping; otherwise why",
+    answer: json(Answers.ReadySchema),
     problems: ["NOT_READY"],
   },
   metrics: {

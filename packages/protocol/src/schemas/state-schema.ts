@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { HostLimitsStateSchema } from "./live-limits.ts";
 
 /** The state of one instance and its store, for the person on call. No token is in it. */
 
@@ -28,24 +29,12 @@ const SessionStateSchema = Type.Object({
   place: Type.String(),
   arrivedAt: Type.Number(),
   position: Type.Integer({ minimum: 1, description: "1 is next" }),
-  blockedBy: Type.Optional(Type.String({ description: "what stands between it and a slot, as callers are told" })),
-  estimatedWaitMs: Type.Optional(Type.Number({ minimum: 0, description: "as callers are told" })),
+  blockedBy: Type.Optional(
+    Type.String({ description: "what stands between it and a slot, as in the caller's answer" }),
+  ),
+  estimatedWaitMs: Type.Optional(Type.Number({ minimum: 0, description: "as in the caller's answer" })),
   isAwake: Type.Boolean({ description: "its client is there; else it keeps its place and is granted nothing" }),
   polls: Type.Integer({ minimum: 0, description: "held open for it" }),
-});
-
-const limit = (what: string) =>
-  Type.Object({
-    value: Type.Integer({ description: `${what}; 0: no limit` }),
-    origin: Type.String({
-      description:
-        "`live`: an operator set it; `semaphore`: its users did; else where the configuration has it from: `default`, `file config.json`, `controller`, `environment`, `flag`",
-    }),
-  });
-
-const HostLimitsStateSchema = Type.Object({
-  maxSlotPerHost: limit("slots"),
-  maxSlotPerIp: limit("slots of one bucket"),
 });
 
 /** What a table of hosts shows; `/events` sends the same. */
@@ -77,13 +66,25 @@ const HostStateSchema = Type.Object({
   sessions: Type.Array(SessionStateSchema, { description: "by position, as many as asked for; `pending` counts all" }),
 });
 
+/** Each instance reports its counts with its beat: every second while sessions wait there, else every ten. */
+const FleetStateSchema = Type.Object(
+  {
+    instances: Type.Integer({ minimum: 1, description: "that live" }),
+    waiting: Type.Integer({ minimum: 0, description: "sessions waiting, at whichever instance" }),
+    granted: Type.Integer({ minimum: 0, description: "slots, since each instance's start" }),
+    rejected: Type.Integer({ minimum: 0, description: "callers that got no slot, since each instance's start" }),
+  },
+  { description: "summed over the instances that live" },
+);
+
 export const StateSchema = Type.Object({
   at: Type.Number(),
   instance: Type.String(),
   configVersion: Type.String(),
-  sessions: Type.Record(Type.String(), count, { description: "by state" }),
-  counts: Type.Record(Type.String(), count, { description: "since the start" }),
-  unsent: Type.Integer({ minimum: 0, description: "calls the store has not heard yet" }),
+  sessions: Type.Record(Type.String(), count, { description: "by state, at this instance" }),
+  counts: Type.Record(Type.String(), count, { description: "since the start, at this instance" }),
+  fleet: Type.Optional(FleetStateSchema),
+  unsent: Type.Integer({ minimum: 0, description: "calls that have not reached the store yet" }),
   total: Type.Integer({ minimum: 0, description: "hosts in all" }),
   hosts: Type.Array(HostStateSchema),
 });

@@ -1,6 +1,8 @@
 import type { HostPolicy } from "../host-policy.ts";
 import type { Tag } from "../store/host-store.ts";
+import { BeforeImages } from "./before-images.ts";
 import { BookIndex } from "./book-index.ts";
+import { newHead, policyInForce } from "./head.ts";
 import type {
   BookImage,
   BookRecord,
@@ -9,51 +11,49 @@ import type {
   LeaseRecord,
   LimitsRecord,
   LiveLimits,
-  OfferRecord,
   RecordKind,
   RecordName,
   RecordOf,
   SessionRecord,
-  WaiterRecord,
 } from "./records.ts";
+import { RecordsByKind } from "./records-by-kind.ts";
 import { SessionShelf } from "./session-shelf.ts";
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 type OptionalHeadField = "lastEndAt" | "capacity" | "idleSince";
 
-/** Records that a decision has changed, with what they were before. */
-type Touched = Map<string, BookRecord | undefined>;
+const NO_SOURCE = { limits: undefined, capacity: undefined };
 
 /**
  * One host's state in memory: the head and the records, with the index that is derived from them.
  *
- * B1 records change only through `put` and `del`, the head through `write`; only the files of this folder call them.
- * B2 between `begin` and `keep` everything is remembered: `changes` tells what a decision did, `undo` takes it back.
- * B3 the meter of `order.ts` runs on the sums as they were: it is brought to `now` before any change.
- * B4 the index equals what the records derive to after every single `put` and `del`, in whatever order they come, so a
+ * BOOK1 records change only through `put` and `del`, the head through `write`; only the files of this folder call them.
+ * BOOK2 between `begin` and `keep` everything is remembered: `changes` lists what a decision did, `undo` takes it back.
+ * BOOK3 the meter of `order.ts` runs on the sums as they were: it is brought to `now` before any change.
+ * BOOK4 the index equals what the records derive to after every single `put` and `del`, in whatever order they come, so a
  *    decision, its undoing and the commits of others use the same way.
  * Nothing here reads a clock, and nothing knows of a store but the tag it was last at.
  */
 export class Book {
   readonly host: string;
   readonly index: BookIndex;
-  /** The commit this state came from; undefined: the store does not know the host. */
-  tag: Tag | undefined;
-  /** The moment that is being decided. The meter is brought here before anything changes the sums it runs on. */
-  now: number;
+  #tag: Tag | undefined;
+  #now: number;
   #head: Head;
   #headBefore: Head;
   #isHeadWritten = false;
-  readonly #records = new Map<RecordKind, Map<string, BookRecord>>();
+  readonly #records = new RecordsByKind();
   readonly #sessions = new SessionShelf();
-  readonly #touched = new Map<RecordKind, Touched>();
+  readonly #before = new BeforeImages();
   #policy: HostPolicy | undefined;
+  /** What the policy was derived from. */
+  #policySource: { readonly limits: LimitsRecord | undefined; readonly capacity: number | undefined } = NO_SOURCE;
 
   /** A host that the store does not know. */
   constructor(host: string, now: number, fenceFloor = 0) {
     this.host = host;
-    this.now = now;
+    this.#now = now;
     this.#head = newHead(now, fenceFloor);
     this.#headBefore = this.#head;
     this.index = new BookIndex();
@@ -61,12 +61,24 @@ export class Book {
 
   static of(host: string, tag: Tag | undefined, { head, records }: BookImage): Book {
     const book = new Book(host, head.now);
-    book.tag = tag;
+    book.#tag = tag;
     book.#head = book.#headBefore = head;
     // Accounts first: what a lease adds to its bucket's use is reckoned from there.
-    for (const record of records) if (record.kind === "limits" || record.kind === "account") book.#set(record, record);
-    for (const record of records) if (record.kind !== "limits" && record.kind !== "account") book.#set(record, record);
+    for (const record of records)
+      if (record.kind === "limits" || record.kind === "account") book.#set(record.kind, record.key, record);
+    for (const record of records)
+      if (record.kind !== "limits" && record.kind !== "account") book.#set(record.kind, record.key, record);
     return book;
+  }
+
+  /** The commit this state came from; undefined: the store does not know the host. */
+  get tag(): Tag | undefined {
+    return this.#tag;
+  }
+
+  /** The moment that is being decided. */
+  get now(): number {
+    return this.#now;
   }
 
   get head(): Head {
@@ -97,15 +109,21 @@ export class Book {
   }
 
   get<K extends RecordKind>(kind: K, key: string): RecordOf<K> | undefined {
-    return this.#records.get(kind)?.get(key) as RecordOf<K> | undefined;
+    return this.#records.get(kind, key);
+  }
+
+  /** The same without the decision that is being made. */
+  kept<K extends RecordKind>(kind: K, key: string): RecordOf<K> | undefined {
+    const image = this.#before.find(kind, key);
+    return image === undefined ? this.get(kind, key) : (image.before as RecordOf<K> | undefined);
   }
 
   size(kind: RecordKind): number {
-    return this.#records.get(kind)?.size ?? 0;
+    return this.#records.size(kind);
   }
 
   all<K extends RecordKind>(kind: K): Iterable<RecordOf<K>> {
-    return (this.#records.get(kind)?.values() ?? []) as Iterable<RecordOf<K>>;
+    return this.#records.all(kind);
   }
 
   leaseOf(session: string): LeaseRecord | undefined {
@@ -113,19 +131,18 @@ export class Book {
   }
 
   image(): BookImage {
-    const records = [...this.#records.values()].flatMap((byKey) => [...byKey.values()]);
-    return { head: this.#head, records };
+    return { head: this.#head, records: [...this.#records] };
   }
 
   put(record: BookRecord): void {
     this.#note(record.kind, record.key);
-    this.#set(record, record);
+    this.#set(record.kind, record.key, record);
   }
 
   del(kind: RecordKind, key: string): void {
     if (this.get(kind, key) === undefined) return;
     this.#note(kind, key);
-    this.#set({ kind, key }, undefined);
+    this.#set(kind, key, undefined);
   }
 
   write(change: Partial<Head>): void {
@@ -151,149 +168,95 @@ export class Book {
     return this.#sessions.takeDue(now, most, (session) => this.get("session", session));
   }
 
+  /** From here on this moment is decided. */
+  moveTo(now: number): void {
+    this.#now = now;
+  }
+
   /** Starts remembering. */
   begin(): void {
-    this.#touched.clear();
+    this.#before.clear();
     this.#headBefore = this.#head;
     this.#isHeadWritten = false;
   }
 
   get isChanged(): boolean {
-    return this.#isHeadWritten || this.#touched.size > 0;
+    return this.#isHeadWritten || !this.#before.isEmpty;
   }
 
   /** What has changed since `begin`. */
   changes(): Changes {
     const puts: BookRecord[] = [];
     const dels: RecordName[] = [];
-    for (const [kind, touched] of this.#touched) {
-      const records = this.#records.get(kind);
-      for (const [key, before] of touched) {
-        const after = records?.get(key);
-        if (after !== undefined) puts.push(after);
-        else if (before !== undefined) dels.push([kind, key]);
-      }
+    for (const { kind, key, before } of this.#before.first()) {
+      const after = this.get(kind, key);
+      if (after !== undefined) puts.push(after);
+      else if (before !== undefined) dels.push([kind, key]);
     }
     return { head: this.#head, puts, dels };
   }
 
   /** The store has the changes. */
   keep(tag: Tag): void {
-    this.tag = tag;
+    this.#tag = tag;
     this.begin();
   }
 
   undo(): void {
     this.#head = this.#headBefore;
     // Accounts last, as `of` has them first.
-    for (const [kind, touched] of this.#touched) if (kind !== "account") this.#restore(kind, touched);
-    this.#restore("account", this.#touched.get("account"));
+    const images = this.#before.first();
+    for (const { kind, key, before } of images) if (kind !== "account") this.#set(kind, key, before);
+    for (const { kind, key, before } of images) if (kind === "account") this.#set(kind, key, before);
     this.begin();
     this.#derivePolicy();
-    this.index.throttledAt = undefined;
+    this.index.forgetThrottling();
   }
 
-  /** A commit of another instance, on the tag this book is at. */
-  apply({ head, puts, dels }: Changes): void {
-    if (head === undefined) throw new Error(`The host ${this.host} was forgotten: there is no book to apply this to`);
-    this.index.foreignAt = head.now;
-    for (const [kind, key] of dels) this.#set({ kind, key }, undefined);
-    for (const record of puts) this.#set(record, record);
-    this.index.foreignAt = undefined;
-    this.#head = this.#headBefore = head;
-    this.#derivePolicy();
+  /** Commits of other instances, in order, on the tag this book is at. They lead to `tag`. */
+  follow(commits: readonly Changes[], tag: Tag | undefined): void {
+    for (const { head, puts, dels } of commits) {
+      if (head === undefined) throw new Error(`The host ${this.host} was forgotten: there is no book to follow`);
+      this.index.atForeignTime(head.now, () => {
+        for (const [kind, key] of dels) this.#set(kind, key, undefined);
+        for (const record of puts) this.#set(record.kind, record.key, record);
+      });
+      this.#head = this.#headBefore = head;
+      this.#derivePolicy();
+    }
+    this.#tag = tag;
   }
 
-  /** B3. */
+  /** BOOK3. */
   runMeter(): void {
     const { meterAt, progress, slots } = this.#head;
-    if (this.now <= meterAt) return;
-    this.write({ progress: progress + this.index.ledger.rate(slots) * (this.now - meterAt), meterAt: this.now });
+    const now = this.#now;
+    if (now <= meterAt) return;
+    this.write({ progress: progress + this.index.ledger.rate(slots) * (now - meterAt), meterAt: now });
   }
 
   #note(kind: RecordKind, key: string): void {
     this.runMeter();
-    let touched = this.#touched.get(kind);
-    if (touched === undefined) {
-      touched = new Map();
-      this.#touched.set(kind, touched);
-    }
-    if (!touched.has(key)) touched.set(key, this.get(kind, key));
-  }
-
-  #restore(kind: RecordKind, touched: Touched = new Map()): void {
-    for (const [key, before] of touched) this.#set({ kind, key }, before);
+    this.#before.note(kind, key, this.get(kind, key));
   }
 
   /** The one place where a record is replaced. */
-  #set({ kind, key }: { readonly kind: RecordKind; readonly key: string }, after: BookRecord | undefined): void {
-    let byKey = this.#records.get(kind);
-    if (byKey === undefined) {
-      byKey = new Map();
-      this.#records.set(kind, byKey);
-    }
-    const before = byKey.get(key);
+  #set(kind: RecordKind, key: string, after: BookRecord | undefined): void {
+    const before = this.#records.get(kind, key);
     if (before === after) return;
-    if (after === undefined) byKey.delete(key);
-    else byKey.set(key, after);
-    this.#derive(kind, before, after);
-  }
-
-  #derive(kind: RecordKind, before: BookRecord | undefined, after: BookRecord | undefined): void {
-    switch (kind) {
-      case "lease":
-        this.index.setLease(before as LeaseRecord | undefined, after as LeaseRecord | undefined);
-        return;
-      case "offer":
-        this.index.setOffer(before as OfferRecord | undefined, after as OfferRecord | undefined);
-        return;
-      case "waiter":
-        this.index.setWaiter(before as WaiterRecord | undefined, after as WaiterRecord | undefined);
-        return;
-      case "account":
-        this.index.setAccount((before ?? after)?.key ?? "", after as RecordOf<"account"> | undefined);
-        return;
-      case "cooldown":
-        this.index.setCooldown((before ?? after)?.key ?? "", after as RecordOf<"cooldown"> | undefined);
-        return;
-      case "absence":
-        this.index.setAbsent((before ?? after)?.key ?? "", after !== undefined);
-        return;
-      case "session":
-        if (after !== undefined) this.#sessions.add(after as SessionRecord);
-        return;
-      case "limits":
-        this.#derivePolicy();
-    }
+    if (after === undefined) this.#records.delete(kind, key);
+    else this.#records.set(after);
+    if (kind === "limits") this.#derivePolicy();
+    else if (kind !== "session") this.index.set(kind, before as never, after as never);
+    else if (after !== undefined) this.#sessions.add(after as SessionRecord);
   }
 
   #derivePolicy(): void {
-    const limits = this.limits;
-    if (limits === undefined) {
-      this.#policy = undefined;
-      return;
-    }
-    const { policy, live } = limits;
-    const slots = this.#head.capacity ?? live?.slots ?? policy.slots;
-    const slotsPerBucket = live?.slotsPerBucket ?? policy.slotsPerBucket;
-    const isAsGiven = slots === policy.slots && slotsPerBucket === policy.slotsPerBucket;
-    const next = isAsGiven ? policy : { ...policy, slots, slotsPerBucket };
-    if (next === this.#policy) return;
-    this.#policy = next;
-    this.index.usePolicy(next);
+    const { limits } = this;
+    const { capacity } = this.#head;
+    if (limits === this.#policySource.limits && capacity === this.#policySource.capacity) return;
+    this.#policySource = { limits, capacity };
+    this.#policy = limits === undefined ? undefined : policyInForce(limits, capacity);
+    if (this.#policy !== undefined) this.index.usePolicy(this.#policy);
   }
-}
-
-/** Fences start at the time, in microseconds: above those of an earlier life of the host. */
-function newHead(now: number, fenceFloor: number): Head {
-  return {
-    slots: 1,
-    fence: Math.max(Math.floor(now * 1000), fenceFloor),
-    now,
-    progress: 0,
-    meterAt: now,
-    breaker: { code: 0, errors: 0, successes: 0, consecutive: 0 },
-    avgWaitMs: 0,
-    isHot: false,
-  };
 }

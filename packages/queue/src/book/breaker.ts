@@ -1,4 +1,4 @@
-import type { BreakerPolicy } from "../options.ts";
+import type { BreakerPolicy } from "../host-policy.ts";
 import type { BreakerState } from "./records.ts";
 
 /**

@@ -10,7 +10,7 @@ import type { Book } from "./book.ts";
  * | ≥ max(factor × slots, least), average ≥ hot    | hot          |
  * | anything between                               | what it was  |
  *
- * The average is an EWMA of the waits of sessions that were granted or timed out. It decays while nobody waits: a rush of
+ * The average is an EWMA of the waits of sessions that were granted or timed out. It decays while no session waits: a rush of
  * an hour ago says nothing about the next caller.
  */
 
@@ -25,7 +25,7 @@ export function addWait(book: Book, waitedMs: number): void {
   book.write({ avgWaitMs: OLD_SHARE * book.head.avgWaitMs + (1 - OLD_SHARE) * Math.max(0, waitedMs) });
 }
 
-/** Somebody waits again: one share off for each poll interval without a waiter. */
+/** A session waits again: one share off for each poll interval without a waiter. */
 export function becomeBusy(book: Book, pollIntervalMs: number): void {
   const { idleSince, avgWaitMs } = book.head;
   if (idleSince === undefined) return;

@@ -2,6 +2,7 @@ import { SHARED_BUCKET } from "@slotkeeper/protocol";
 import type { Book } from "./book.ts";
 import { allowFrom } from "./deny.ts";
 import type { LeaseRecord, OfferRecord, SessionRecord, WaiterRecord } from "./records.ts";
+import { END_GRACE_MS } from "./session-shelf.ts";
 import { charge, retire } from "./use.ts";
 
 /**
@@ -17,8 +18,8 @@ import { charge, retire } from "./use.ts";
  * | held     | released, revoked, expired, or never fetched   | free                                          |
  * | ending   | `endsAt` passed                                | free                                          |
  *
- * L1 what a bucket holds changes only after its account was charged (U2). L2 a session whose lease is over is remembered as
- * `released` until its deadline, unless it never got the slot. L3 every lease gets a fence above all before it, and at least
+ * LEASE1 what a bucket holds changes only after its account was charged (USE2). LEASE2 a session whose lease is over is remembered as
+ * `released` until its deadline, unless it never got the slot. LEASE3 every lease gets a fence above all before it, and at least
  * the time in microseconds: a store that failed over without its last commits does not give their fences out again.
  */
 
@@ -72,9 +73,9 @@ export function endLease(book: Book, lease: LeaseRecord): void {
   rememberEnd(book, { kind: "session", key: lease.session, end: "released", keepUntil: lease.keepUntil });
 }
 
-/** Past its deadline a session is dead by its token alone: nothing need be remembered. */
+/** Past its deadline a session is dead by its token alone. Only a copy of it at another instance may still ask who counts it. */
 export function rememberEnd(book: Book, record: SessionRecord): void {
-  if (record.keepUntil > book.now) book.put(record);
+  if (record.keepUntil + END_GRACE_MS > book.now) book.put(record);
 }
 
 /** As if it had never been granted: its session never got it. */

@@ -3,8 +3,8 @@ import type { Bucket } from "./bucket.ts";
 
 /**
  * The sums over a host's buckets that the order needs, each kept equal to what it sums by `recount`:
- *   T1 demand = what active buckets could hold, each up to its own limit; activeWeight = the weights of active buckets
- *   T2 contendingWeight, contendingHeld = over buckets that wait and are below their limit
+ *   LEDGER1 demand = what active buckets could hold, each up to its own limit; activeWeight = the weights of active buckets
+ *   LEDGER2 contendingWeight, contendingHeld = over buckets that wait and are below their limit
  * They are derived, never stored: two instances may differ in the last bits of a sum of fractions, which changes no record.
  */
 export class Ledger {
@@ -31,11 +31,11 @@ export class Ledger {
     bucket.addsDemand = demand;
     bucket.addsContendingWeight = contendingWeight;
     bucket.addsContendingHeld = contendingHeld;
-    // Sums of fractions drift; with nobody active they are known exactly.
+    // Sums of fractions drift; with no active bucket they are known exactly.
     if (this.#active === 0) this.activeWeight = this.contendingWeight = 0;
   }
 
-  /** How fast the meter of a host with so many slots runs. */
+  /** How fast the meter of a host with this number of slots runs. */
   rate(slots: number): number {
     return this.activeWeight > 0 ? Math.min(slots, this.demand) / this.activeWeight : 0;
   }

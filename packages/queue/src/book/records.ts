@@ -1,3 +1,4 @@
+import type { LiveLimitField } from "@slotkeeper/protocol";
 import type { HostPolicy } from "../host-policy.ts";
 
 /**
@@ -62,7 +63,10 @@ export interface SessionRecord {
   readonly kind: "session";
   readonly key: string;
   readonly end: SessionEnd;
+  /** The session's deadline. Its end stays in the book a little longer (`END_GRACE_MS`), for counting alone. */
   readonly keepUntil: number;
+  /** The instance that had the session, and counts its end; absent: it was counted before, with its grant. */
+  readonly instance?: string;
   /** With `throttled`: the status that opened the breaker, and when the session may try again. */
   readonly code?: number;
   readonly retryAt?: number;
@@ -115,10 +119,7 @@ export interface LimitsRecord {
   readonly live?: LiveLimits;
 }
 
-export interface LiveLimits {
-  readonly slots?: number;
-  readonly slotsPerBucket?: number;
-}
+export type LiveLimits = { readonly [field in LiveLimitField]?: number };
 
 export type BookRecord =
   | LeaseRecord
@@ -161,13 +162,12 @@ export interface Head {
   /** Of a named semaphore: what its first live user asked for. */
   readonly capacity?: number;
   readonly breaker: BreakerState;
-  /** Average wait of sessions that were granted or timed out, and since when nobody has waited. */
+  /** Average wait of sessions that were granted or timed out, and since when no session has waited. */
   readonly avgWaitMs: number;
   readonly idleSince?: number;
   readonly isHot: boolean;
-  /** Failed probes of the weighted scheduler since `probedAt`. */
+  /** When the weighted scheduler last considered buckets in vain. */
   readonly probedAt?: number;
-  readonly probesFailed?: number;
   /** Virtual time of the last turn. */
   readonly turnAt?: number;
 }

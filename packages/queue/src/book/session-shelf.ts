@@ -2,6 +2,11 @@ import type { SessionRecord } from "./records.ts";
 
 /** Ended sessions by the second in which they may be forgotten: each costs two moves in its life, however many there are. */
 const SPAN_MS = 1000;
+/**
+ * How long after its deadline an end is kept. An instance that has a copy of the session, left behind when its client moved on,
+ * gives it up at the deadline: it must find that the session ended, or it would count another end.
+ */
+export const END_GRACE_MS = 10_000;
 
 export class SessionShelf {
   #bySpan: Map<number, string[]> | undefined;
@@ -38,5 +43,5 @@ export class SessionShelf {
 }
 
 function spanOf(keepUntil: number): number {
-  return Math.ceil(keepUntil / SPAN_MS);
+  return Math.ceil((keepUntil + END_GRACE_MS) / SPAN_MS);
 }

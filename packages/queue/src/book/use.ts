@@ -4,10 +4,10 @@ import type { AccountRecord } from "./records.ts";
 /**
  * The meter and the accounts: how much of the host each bucket has used, as `order.ts` needs it.
  *
- * U1 the meter runs on the sums as they were (B3)
- * U2 an account is charged up to the moment at which what its bucket holds changes
- * U3 a bucket that becomes active joins at the meter, never below what it had
- * U4 an account that is idle and not ahead of the meter does not exist: forgetting it changes nothing
+ * USE1 the meter runs on the sums as they were (BOOK3)
+ * USE2 an account is charged up to the moment at which what its bucket holds changes
+ * USE3 a bucket that becomes active joins at the meter, never below what it had
+ * USE4 an account that is idle and not ahead of the meter does not exist: forgetting it changes nothing
  */
 
 /** Charges the bucket up to now, and opens its account if it has none. */
@@ -23,6 +23,8 @@ export function charge(book: Book, name: string, weight?: number): AccountRecord
     // A changed weight keeps the place per weight: neither a windfall nor a debt.
     usedMs = bucket.isActive ? used * (nextWeight / bucket.weight) : Math.max(used, usedMs);
   }
+  // Charged at this moment before: most decisions touch a bucket more than once.
+  if (account?.asOf === at && account.usedMs === usedMs && account.weight === nextWeight) return account;
   const charged: AccountRecord = {
     kind: "account",
     key: name,
@@ -45,7 +47,7 @@ export function join(book: Book, name: string, weight: number): void {
   if (bucket?.account === undefined || !bucket.isActive || bucket.weight !== weight) charge(book, name, weight);
 }
 
-/** Forgets the account of a bucket without slots or waiters, once forgetting it changes nothing (U4). */
+/** Forgets the account of a bucket without slots or waiters, once forgetting it changes nothing (USE4). */
 export function retire(book: Book, name: string): void {
   const bucket = book.index.bucket(name);
   if (bucket?.account === undefined || bucket.isActive || bucket.isDenied) return;

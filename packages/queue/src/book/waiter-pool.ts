@@ -12,10 +12,10 @@ interface Places {
 /**
  * Layer 2 of the funnel: which waiters have a place in the pool, and who is next to get one. Derived from the records.
  *
- * O1 no bucket owns the pool: a newcomer whose bucket has at least two places fewer than the largest takes the place of that
+ * WPOOL1 no bucket owns the pool: a newcomer whose bucket has at least two places fewer than the largest takes the place of that
  * bucket's youngest waiter, which keeps its arrival time and waits outside. Two, because with one the two buckets would
  * displace each other in turn. Of several largest buckets the one with the youngest waiter loses.
- * O2 a place that frees goes to the bucket with the fewest places, oldest session first.
+ * WPOOL2 a place that frees goes to the bucket with the fewest places, oldest session first.
  * The shared bucket and named semaphores have no limit of their own. Cost: O(log buckets).
  */
 export class WaiterPool {
@@ -53,7 +53,7 @@ export class WaiterPool {
     return { isAdmitted: true, displaces: youngest };
   }
 
-  /** Who gets the next free place; undefined: nobody outside may, or there is none. */
+  /** Who gets the next free place; undefined: no waiter outside may, or there is no place. */
   next(policy: HostPolicy): WaiterEntry | undefined {
     if (this.#size >= policy.waiters) return undefined;
     const first = this.#fewest.peek();

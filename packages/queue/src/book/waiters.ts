@@ -7,9 +7,9 @@ import { join, retire } from "./use.ts";
  * The waiters of a host: joining, moving between instances, places in the pool, leaving. The only writer of waiter records
  * but for what `leases.ts` hands over.
  *
- * W1 a session has a waiter record, or a lease, or an end, never two of them
- * W2 the pool holds no more than its limits, but for waiters inside when a limit was lowered
- * W3 a waiter that loses its place or moves to another instance keeps its arrival time
+ * WAITER1 a session has a waiter record, or a lease, or an end, never two of them
+ * WAITER2 the pool holds no more than its limits, but for waiters inside when a limit was lowered
+ * WAITER3 a waiter that loses its place or moves to another instance keeps its arrival time
  */
 
 export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isInside">): void {
@@ -59,7 +59,8 @@ export function endWaiter(
   more: { readonly code?: number; readonly retryAt?: number } = {},
 ): void {
   dropWaiter(book, waiter);
-  rememberEnd(book, { kind: "session", key: waiter.key, end, keepUntil: waiter.deadlineAt, ...more });
+  const { key, instance, deadlineAt: keepUntil } = waiter;
+  rememberEnd(book, { kind: "session", key, end, instance, keepUntil, ...more });
 }
 
 /** Without an end: the session lives on in its token, and joins again where its client asks next. */

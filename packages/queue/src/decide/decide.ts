@@ -5,6 +5,7 @@ import { becomeIdle } from "../book/heat.ts";
 import { dropOffer, endLease } from "../book/leases.ts";
 import { forgetCapacity, useLimits } from "../book/limits.ts";
 import type { LeaseRecord, OfferRecord } from "../book/records.ts";
+import { END_GRACE_MS } from "../book/session-shelf.ts";
 import { retireIdle } from "../book/use.ts";
 import { admitWaiters, placeClient } from "../book/waiters.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
@@ -16,7 +17,7 @@ export interface Decision {
   /** One for each input. */
   readonly outcomes: readonly Outcome[];
   readonly notes: readonly Note[];
-  /** Other instances that should hear of it at once: first those whose waiters were offered a slot, or ended. */
+  /** Other instances to notify at once: first those whose waiters were offered a slot, or ended. */
   readonly wake: readonly string[];
   /** The host has no users and nothing worth keeping. */
   readonly isForgotten: boolean;
@@ -24,7 +25,7 @@ export interface Decision {
 
 /** Sessions forgotten in one decision, at most: a decision costs the same however many ended. */
 const FORGOTTEN_AT_ONCE = 64;
-/** Instances told of a commit that is not about waiters of theirs: a notification costs little, but not nothing. */
+/** How many instances are notified of a commit that does not change their waiters: each notification has a cost. */
 const TOLD_AT_MOST = 16;
 /** Inputs that make a host known. */
 const CREATES: ReadonlySet<Input["kind"]> = new Set(["arrive", "report", "limits", "breaker"]);
@@ -33,14 +34,14 @@ const CREATES: ReadonlySet<Input["kind"]> = new Set(["arrive", "report", "limits
  * The one decision about a host: takes inputs, changes the book, and hands out what is free. The funnel's layers in order:
  * 1 breaker, 2 waiter pool, 3 deny windows, 4 heat, 5 quota, 6 turns, 7 slot, bucket limit and cooldown.
  *
- *   D1 at no moment are more than `slots` leases and offers of a host alive, nor more than its limit of a bucket
- *   D2 a session is granted at most one slot in its life, and nothing after it ended or past its deadline
- *   D3 a lease has one owner, its token; what was released, revoked or expired belongs to no one
- *   D4 fences of a host only grow
- *   D5 what time ended is ended at the moment it ended, in order, so that use and meter are exact
- *   D6 a free slot is never left beside a waiter that may have it
- *   D7 the best-ranked waiter goes first (`order.ts`), whichever instance it lives on, each grant counted before the next
- *   D8 the same book, inputs and context give the same changes
+ *   DECIDE1 at no moment are more than `slots` leases and offers of a host alive, nor more than its limit of a bucket
+ *   DECIDE2 a session is granted at most one slot in its life, and nothing after it ended or past its deadline
+ *   DECIDE3 a lease has one owner, its token; what was released, revoked or expired belongs to no one
+ *   DECIDE4 fences of a host only grow
+ *   DECIDE5 what time ended is ended at the moment it ended, in order, so that use and meter are exact
+ *   DECIDE6 a free slot is never left beside a waiter that may have it
+ *   DECIDE7 the best-ranked waiter goes first (`order.ts`), whichever instance it lives on, each grant counted before the next
+ *   DECIDE8 the same book, inputs and context give the same changes
  * Not promised: that the book is current. The commit that follows is refused where it is not, and the decision is made again.
  */
 export function decide(book: Book, inputs: readonly Input[], context: DecideContext): Decision {
@@ -71,7 +72,7 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   };
 }
 
-/** Instances that wait at the host are about to commit too: whoever knows of this commit does not conflict with it. */
+/** Instances that wait at the host are about to commit too: an instance that knows of this commit does not conflict with it. */
 function tellOthers({ book, context, wake }: Deciding): void {
   for (const instance of book.index.instances) {
     if (wake.size >= TOLD_AT_MOST) return;
@@ -85,7 +86,7 @@ function unknownHost(inputs: readonly Input[]): Decision {
   return { outcomes, notes: [], wake: [], isForgotten: false };
 }
 
-/** D5. */
+/** DECIDE5. */
 function catchUp(deciding: Deciding, now: number): void {
   const { book } = deciding;
   for (;;) {
@@ -93,11 +94,11 @@ function catchUp(deciding: Deciding, now: number): void {
     const leaseAt = lease?.endsAt ?? Number.POSITIVE_INFINITY;
     const offerAt = offer?.lapsesAt ?? Number.POSITIVE_INFINITY;
     if (Math.min(leaseAt, offerAt) > now) break;
-    book.now = Math.max(book.head.meterAt, Math.min(leaseAt, offerAt));
+    book.moveTo(Math.max(book.head.meterAt, Math.min(leaseAt, offerAt)));
     if (lease !== undefined && leaseAt <= offerAt) expire(deciding, lease);
     else if (offer !== undefined) lapse(deciding, offer);
   }
-  book.now = now;
+  book.moveTo(now);
   if (book.get("absence", deciding.context.instance) !== undefined) book.del("absence", deciding.context.instance);
   if (book.size("absence") === 0) return;
   for (const { key, missedAt } of Array.from(book.all("absence"))) {
@@ -138,13 +139,13 @@ function tidy(book: Book, idleMs: number): void {
   book.write({ now: book.now });
 }
 
-/** Forgetting it changes no answer, but for fairness towards a bucket that was ahead before everybody left. */
+/** Forgetting it changes no answer, but for fairness towards a bucket that was ahead before all sessions ended. */
 function isForgettable(book: Book): boolean {
   const { lastEndAt, breaker } = book.head;
   if (book.inFlight > 0 || book.live !== undefined) return false;
   for (const { deadlineAt } of book.all("waiter")) if (deadlineAt > book.now) return false;
   if (lastEndAt !== undefined && lastEndAt + book.policy.smoothMs > book.now) return false;
   for (const { until } of book.all("cooldown")) if (until > book.now) return false;
-  for (const { keepUntil } of book.all("session")) if (keepUntil > book.now) return false;
+  for (const { keepUntil } of book.all("session")) if (keepUntil + END_GRACE_MS > book.now) return false;
   return isPristine(breaker, book.now, book.policy.breaker);
 }

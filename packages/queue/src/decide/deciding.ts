@@ -19,7 +19,9 @@ export interface DecideContext {
   readonly newToken: () => string;
   /** Whether this instance has a poll of the session open. */
   readonly isPolledHere: (session: string) => boolean;
-  /** When the store last heard from an instance; undefined: not known. */
+  /** Whether the client of this instance's session has its token, and may ask with it elsewhere. */
+  readonly isTold: (session: string) => boolean;
+  /** When an instance last sent a beat or a commit; undefined: not known. */
   readonly seenAt: (instance: string) => number | undefined;
 }
 

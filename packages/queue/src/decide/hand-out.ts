@@ -25,8 +25,7 @@ export function collectOffers(deciding: Deciding): void {
 export function throttleWaiters(deciding: Deciding): void {
   const { book } = deciding;
   const { breaker } = book.head;
-  if (breaker.openedAt === book.index.throttledAt) return;
-  book.index.throttledAt = breaker.openedAt;
+  if (!book.index.mustThrottle(breaker.openedAt)) return;
   const view = viewBreaker(breaker, book.now, book.policy.breaker);
   if (view.phase === "closed") return;
   for (const waiter of Array.from(book.all("waiter"))) {
@@ -39,7 +38,7 @@ export function throttleWaiters(deciding: Deciding): void {
   }
 }
 
-/** Layers 4 to 7: D6, D7. */
+/** Layers 4 to 7: DECIDE6, DECIDE7. */
 export function handOut(deciding: Deciding): void {
   const { book } = deciding;
   const { scheduler } = deciding.context;

@@ -4,6 +4,7 @@ import { addWait, becomeBusy } from "../book/heat.ts";
 import { dropLease, endLease, ownLease, releaseLease, rememberEnd, renewLease } from "../book/leases.ts";
 import { joinCapacity, useLive } from "../book/limits.ts";
 import type { LeaseRecord, WaiterRecord } from "../book/records.ts";
+import { END_GRACE_MS } from "../book/session-shelf.ts";
 import { standingOf } from "../book/standing.ts";
 import { joinTurns } from "../book/turns.ts";
 import { addWaiter, dropWaiter, endWaiter, placeClient } from "../book/waiters.ts";
@@ -11,7 +12,7 @@ import type { Input, Outcome } from "../inputs.ts";
 import { type Deciding, DONE, MISSING } from "./deciding.ts";
 import { hand, refusal } from "./hand-out.ts";
 
-/** What each input does to the book. Nothing is handed out here, but to a newcomer when nobody waits. */
+/** What each input does to the book. Nothing is granted here, except to a newcomer when no session waits. */
 export function takeInput(deciding: Deciding, input: Input): Outcome {
   switch (input.kind) {
     case "arrive":
@@ -54,22 +55,28 @@ function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome 
   if (book.now >= input.deadlineAt) return DONE;
   const standing = standingOf(book, input.session, book.now);
   if (standing.kind === "held") {
-    ownLease(book, standing.lease, instance, input.deadlineAt);
-    return { kind: "held" };
+    const { lease } = standing;
+    ownLease(book, lease, instance, input.deadlineAt);
+    const isOwnGrant = lease.instance === instance;
+    return { kind: "held", isFirst: lease.keepUntil === input.deadlineAt, isOwnGrant };
   }
   if (standing.kind === "ended") {
     rememberUntil(book, input.session, input.deadlineAt);
-    return { kind: "ended" };
+    return { kind: "ended", isFirst: standing.record.keepUntil === input.deadlineAt };
   }
-  if (standing.kind === "waiting") placeClient(book, extended(standing.waiter, input.deadlineAt), instance, undefined);
-  return standing.kind === "unknown" ? admit(deciding, input) : DONE;
+  if (standing.kind === "unknown") return admit(deciding, input);
+  placeClient(book, extended(standing.waiter, input.deadlineAt), instance, undefined);
+  return { kind: "waiting", isFirst: standing.waiter.arrivedAt === input.arrivedAt };
 }
 
 function admit(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome {
   const { book } = deciding;
   const { isSemaphore } = deciding.context;
   const throttled = throttledFor(deciding, input.openMs);
-  if (throttled !== undefined) return throttled;
+  if (throttled !== undefined) {
+    if (deciding.context.isTold(input.session)) rememberThrottled(deciding, input, throttled);
+    return throttled;
+  }
   if (isSemaphore && !joinCapacity(book, input.limit) && input.isReturning !== true) {
     return { kind: "mismatch", capacity: book.head.slots };
   }
@@ -78,7 +85,7 @@ function admit(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome {
   return DONE;
 }
 
-/** Nobody else waits or arrives, and nothing is against it: the commonest case need not go through the pool. */
+/** No other session waits or arrives and no limit applies: the most common case skips the pool. */
 function isAlone({ book, context, inputs }: Deciding, { session, bucket }: Input & { kind: "arrive" }): boolean {
   if (inputs.length > 1 || book.size("waiter") > 0 || book.free === 0 || !context.isPolledHere(session)) return false;
   const { breaker } = book.head;
@@ -96,8 +103,22 @@ function join(deciding: Deciding, input: Input & { kind: "arrive" | "return" }):
   if (scheduler.isEnabled) joinTurns(book, bucket);
 }
 
+type Throttled = Outcome & { kind: "throttled" };
+
+/** Its client may ask with its token elsewhere: it must be found to have ended. */
+function rememberThrottled(
+  deciding: Deciding,
+  input: Input & { kind: "arrive" | "return" },
+  throttled: Throttled,
+): void {
+  const { session: key, deadlineAt: keepUntil } = input;
+  const { instance } = deciding.context;
+  const { code, retryAt } = throttled;
+  rememberEnd(deciding.book, { kind: "session", key, end: "throttled", instance, keepUntil, code, retryAt });
+}
+
 /** Layer 1, for a session that is not in the book. */
-function throttledFor(deciding: Deciding, openMs: number): Outcome | undefined {
+function throttledFor(deciding: Deciding, openMs: number): Throttled | undefined {
   const { book } = deciding;
   const { breaker } = book.head;
   const view = viewBreaker(breaker, book.now, book.policy.breaker);
@@ -116,30 +137,44 @@ function moveClient(deciding: Deciding, { session, awayAt }: Input & { kind: "cl
   return DONE;
 }
 
-/** Only the client's own word ends a session that another instance has meanwhile. Missing: it is not ours to end. */
+/**
+ * Only the client's own word ends a session that another instance has meanwhile. Done: this instance counts the end. Missing:
+ * the session ended before, or another instance has it and counts its end. One that is gone, an earlier life of this one
+ * too, counts nothing any more: then this instance does. The record names the one that counts, so they cannot both.
+ */
 function endSession(deciding: Deciding, { session, end, keepUntil }: Input & { kind: "end" }): Outcome {
   const { book } = deciding;
   const standing = standingOf(book, session, book.now);
   if (standing.kind === "ended") return MISSING;
-  if (standing.kind === "unknown") {
-    if (end === "canceled" && keepUntil > book.now) book.put({ kind: "session", key: session, end, keepUntil });
-    return DONE;
-  }
+  if (standing.kind === "unknown") return endUnknown(deciding, { session, end, keepUntil });
   const { instance } = standing.kind === "held" ? standing.lease : standing.waiter;
   const until = standing.kind === "held" ? standing.lease.keepUntil : standing.waiter.deadlineAt;
   // A name that came back after its deadline: this is the end of its earlier life.
   if (keepUntil <= book.now && until > keepUntil) return MISSING;
-  if (instance !== deciding.context.instance) {
-    if (end !== "canceled") return MISSING;
-    deciding.wake.add(instance);
-  }
+  const isHere = instance === deciding.context.instance;
+  if (!isHere && end !== "canceled") return MISSING;
+  if (!isHere) deciding.wake.add(instance);
+  const isCounted = isHere || deciding.context.seenAt(instance) === undefined;
+  const counter = isCounted ? deciding.context.instance : instance;
   if (standing.kind === "waiting") {
     if (end === "timeout") addWait(book, book.now - standing.waiter.arrivedAt);
-    endWaiter(book, standing.waiter, end);
+    endWaiter(book, { ...standing.waiter, instance: counter }, end);
   } else {
     dropLease(book, standing.lease);
-    rememberEnd(book, { kind: "session", key: session, end, keepUntil: Math.max(keepUntil, until) });
+    rememberEnd(book, { kind: "session", key: session, end, instance: counter, keepUntil: Math.max(keepUntil, until) });
   }
+  return isCounted ? DONE : MISSING;
+}
+
+/** The book never had it, or lost it when its instance was taken for dead. The instance that ends it first counts it. */
+function endUnknown(
+  { book, context }: Deciding,
+  { session, end, keepUntil }: Pick<Input & { kind: "end" }, "session" | "end" | "keepUntil">,
+): Outcome {
+  const isCounted = (book.get("session", session)?.keepUntil ?? Number.NEGATIVE_INFINITY) >= keepUntil;
+  // Past the grace its end may have been forgotten: it is taken to have been counted.
+  if (isCounted || keepUntil + END_GRACE_MS <= book.now) return MISSING;
+  rememberEnd(book, { kind: "session", key: session, end, instance: context.instance, keepUntil });
   return DONE;
 }
 
@@ -152,11 +187,9 @@ function takeBack(deciding: Deciding, input: Input & { kind: "return" }): Outcom
   deciding.notes.push({ kind: "uncollected", session, bucket: standing.lease.bucket });
   if (book.now >= input.deadlineAt) return DONE;
   const throttled = throttledFor(deciding, input.openMs);
-  if (throttled?.kind === "throttled") {
-    const { code, retryAt } = throttled;
-    rememberEnd(book, { kind: "session", key: session, end: "throttled", keepUntil: input.deadlineAt, code, retryAt });
-  } else join(deciding, input);
-  return DONE;
+  if (throttled === undefined) join(deciding, input);
+  else rememberThrottled(deciding, input, throttled);
+  return throttled ?? DONE;
 }
 
 function release(deciding: Deciding, { slotToken, hitAt, status }: Input & { kind: "release" }): Outcome {
@@ -182,7 +215,7 @@ function revoke(deciding: Deciding, { fence }: Input & { kind: "revoke" }): Outc
   return MISSING;
 }
 
-/** D3: the lease a token still owns. */
+/** DECIDE3: the lease a token still owns. */
 function held(deciding: Deciding, slotToken: string): LeaseRecord | undefined {
   const lease = deciding.book.get("lease", slotToken);
   return lease?.isReleased === true ? undefined : lease;

@@ -3,7 +3,7 @@ import { phaseFor } from "../book/breaker.ts";
 import type { Host } from "./host.ts";
 import type { Session } from "./session.ts";
 
-/** What a session's client is told, by the session's state and the host's book. */
+/** The answer to a session's client, from the session's state and the host's book. */
 export function answerOf(session: Session, now: number): PollAnswer {
   const { state, claims } = session;
   switch (state.kind) {

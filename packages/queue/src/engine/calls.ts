@@ -55,10 +55,16 @@ export class Calls {
 
   cancel(claims: SessionClaims): CancelResult {
     const session = this.#sessions.register.find(claims.id);
-    if (session !== undefined) return this.#sessions.cancel(session);
-    const { id, deadlineAt } = claims;
-    if (this.#engine.time.now() < deadlineAt)
-      this.#hosts.open(claims).send({ kind: "end", session: id, end: "canceled", keepUntil: deadlineAt });
+    if (session !== undefined) return this.#sessions.transitions.cancel(session);
+    const { id, bucket, deadlineAt } = claims;
+    if (this.#engine.time.now() < deadlineAt) {
+      const host = this.#hosts.open(claims);
+      host.send({ kind: "end", session: id, end: "canceled", keepUntil: deadlineAt }, ({ kind }) => {
+        // No living instance has it: nobody else counts it.
+        if (kind === "done")
+          this.#engine.emit({ type: "canceled", host: host.key, bucket, session: id, result: "canceled" });
+      });
+    }
     return "gone";
   }
 
@@ -150,7 +156,7 @@ export class Calls {
   async #news(session: Session): Promise<void> {
     if (this.#needsNews(session)) {
       const { agenda, time, options } = this.#engine;
-      this.#sessions.touch(session);
+      this.#sessions.expect(session);
       await session.awaitNews(agenda, time.now() + options().pollIntervalMs);
     }
     if (session.refusal !== undefined) throw session.refusal;
@@ -169,7 +175,7 @@ export class Calls {
 
   /** `isFetching`: a granted slot reaches the client with this answer. */
   #wait(session: Session, waitMs: number, signal: CallSignal | undefined, isFetching = true): Promise<PollAnswer> {
-    if (isFetching) this.#sessions.fetch(session);
+    if (isFetching) this.#sessions.transitions.fetch(session);
     const now = this.#engine.time.now();
     if (session.isPending && waitMs > 0 && !this.#isClosed) {
       return this.#sessions.hold(session, now + Math.min(waitMs, this.#engine.options().pollWindowMs), signal);
@@ -179,7 +185,7 @@ export class Calls {
   }
 
   #retryAfterMs(): number {
-    return Math.min(MAX_RETRY_AFTER_MS, Math.max(1000, this.#sessions.drainIntervalMs ?? 0));
+    return Math.min(MAX_RETRY_AFTER_MS, Math.max(1000, this.#sessions.transitions.drainIntervalMs ?? 0));
   }
 }
 

@@ -23,6 +23,6 @@ export interface EngineContext {
   readonly emit: (event: QueueEvent) => void;
   /** Runs the task after what is at hand now. */
   readonly soon: (task: () => void) => void;
-  /** When the store last heard from an instance; undefined: not known. */
+  /** When an instance last sent a beat or a commit; undefined: not known. */
   readonly seenAt: (instance: string) => number | undefined;
 }

@@ -1,11 +1,11 @@
 import type { Due } from "../agenda.ts";
-import { closesAt } from "../book/breaker.ts";
 import type { Decision } from "../decide/decide.ts";
 import type { DecideContext } from "../decide/deciding.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
 import { RESERVED_MS } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
 import type { HostCache, Touched } from "./host-cache.ts";
+import { nextMoment } from "./next-moment.ts";
 
 /** What a cycle needs of its host. */
 export interface CycleHost {
@@ -13,13 +13,15 @@ export interface CycleHost {
   readonly cache: HostCache;
   /** Sessions of this instance wait there. */
   readonly hasPending: boolean;
+  /** This instance keeps sessions of it, ended ones too: it will not be dropped. */
+  readonly isRemembered: boolean;
   decideContext(): DecideContext;
   /** Records have changed: sessions of this instance may have a verdict. */
   settle(touched: Touched): void;
   note(note: Note): void;
   /** The store has forgotten the host, or this instance need not keep it. */
   drop(): void;
-  /** The store has answered, or has failed to: then callers are told what is known. */
+  /** The store has answered, or has failed to: then callers are answered with what is known. */
   storeAnswered(isAnswered: boolean): void;
 }
 
@@ -28,20 +30,25 @@ interface Queued {
   readonly done: ((outcome: Outcome) => void) | undefined;
 }
 
-/** When only time has passed, the instance of the best-ranked waiter acts; the others this much later. */
-const OTHERS_WAIT_MS = 20;
 /** How long an arrival waits for company. A commit of its own would mostly conflict with those that hand slots over. */
 const LINGER_MS = 20;
+/** The same where sessions of its bucket wait already: those are granted first, so the arrival is not needed sooner. */
+const LINGER_BEHIND_OWN_MS = 100;
+/** How long the second `slots` refusal in a row is waited out. Each further one doubles it, up to the poll interval. */
+const REFUSED_MS = 20;
 
 /**
  * One host's loop at one instance: collect inputs → decide on the cached book → commit → answer.
  *
- * Y1 one decision at a time: what arrives meanwhile is decided together with what else arrived
- * Y2 nothing is answered before its commit
- * Y3 a conflict applies what others committed and decides again, from the same inputs
- * Y4 while an outcome is unknown nothing else is decided
- * Y5 an outcome that changes nothing, and so has no commit to prove it, is given only by a book just compared with the store
- * Y6 where no slot is free and other instances wait too, an arrival is committed with what comes next, or a little later
+ * CYCLE1 one decision at a time: what arrives meanwhile is decided together with what else arrived
+ * CYCLE2 nothing is answered before its commit
+ * CYCLE3 a conflict applies what others committed and decides again, from the same inputs
+ * CYCLE4 while an outcome is unknown nothing else is decided
+ * CYCLE5 an outcome that changes nothing, and so has no commit to prove it, is given only by a book just compared with the store;
+ *    but for `forget`, which nobody waits for
+ * CYCLE6 where no slot is free and its bucket or other instances wait already, an arrival is committed with what comes next, or a
+ *    little later
+ * CYCLE7 a store that goes on refusing what the book allows (`slots`) is asked less and less often, at least every poll interval
  */
 export class Cycle implements Due {
   readonly #host: CycleHost;
@@ -57,6 +64,8 @@ export class Cycle implements Due {
   #isAwaited = false;
   #retry: (() => void) | undefined;
   #lingersUntil = 0;
+  /** It waits for a commit that the store has reserved for another instance. */
+  #isYielding = false;
   dueAt = 0;
   agendaIndex = -1;
 
@@ -75,13 +84,16 @@ export class Cycle implements Due {
   }
 
   send(input: Input, done?: (outcome: Outcome) => void): void {
+    const lingerMs = this.#lingerMs(input);
     const isFirst = this.#queue.length === 0;
     this.#queue.push({ input, done });
-    if (!this.#mayLinger(input)) this.wake();
-    else if (isFirst) {
-      this.#lingersUntil = this.#engine.time.now() + LINGER_MS;
-      this.schedule();
+    if (lingerMs === 0) {
+      this.wake();
+      return;
     }
+    const until = this.#engine.time.now() + lingerMs;
+    this.#lingersUntil = isFirst ? until : Math.min(this.#lingersUntil, until);
+    this.schedule();
   }
 
   /** Something may have changed: time, a poll, the store. */
@@ -103,12 +115,22 @@ export class Cycle implements Due {
     this.wake();
   }
 
+  /** What another instance committed has been applied. */
+  caughtUp(): void {
+    if (!this.#isYielding) this.schedule();
+    else {
+      this.#engine.agenda.cancel(this);
+      this.onDue();
+    }
+  }
+
   onDue(): void {
     if (this.#retry !== undefined) {
       const retry = this.#retry;
       this.#retry = undefined;
       retry();
     } else if (this.#isAwaited) this.wake();
+    else if (this.#host.isRemembered) this.schedule();
     else this.send({ kind: "forget" }, () => this.#host.drop());
   }
 
@@ -135,6 +157,7 @@ export class Cycle implements Due {
     const { cache } = this.#host;
     const inputs = batch.map(({ input }) => input);
     let calls = 0;
+    let refusals = 0;
     let isCurrent = false;
     for (let conflicts = 0; ; ) {
       if (this.#isStale) {
@@ -146,7 +169,7 @@ export class Cycle implements Due {
       const decision = cache.decide(inputs, this.#host.decideContext());
       if (!cache.isChanged && !decision.isForgotten) {
         cache.undo();
-        this.#isStale = !isCurrent && batch.length > 0;
+        this.#isStale = !isCurrent && batch.some(({ input }) => input.kind !== "forget");
         if (this.#isStale) continue;
         this.#answer(batch, decision, []);
         return calls;
@@ -160,8 +183,22 @@ export class Cycle implements Due {
       conflicts++;
       isCurrent = true;
       this.#host.settle(committed.touched);
-      if (committed.reason === "reserved") await this.#pause(RESERVED_MS / 2);
+      if (committed.reason === "reserved") await this.#yield();
+      else if (committed.reason !== "slots") refusals = 0;
+      else if (++refusals > 1) await this.#pause(this.#refusedMs(refusals));
     }
+  }
+
+  /** Ends with the other instance's commit where this one is notified of it. */
+  async #yield(): Promise<void> {
+    this.#isYielding = true;
+    await this.#pause(RESERVED_MS / 2);
+    this.#isYielding = false;
+  }
+
+  /** CYCLE7. */
+  #refusedMs(refusals: number): number {
+    return Math.min(REFUSED_MS * 2 ** (refusals - 2), this.#engine.options().pollIntervalMs);
   }
 
   #answer(batch: readonly Queued[], { outcomes, notes }: Decision, touched: Touched): void {
@@ -171,7 +208,7 @@ export class Cycle implements Due {
     batch.forEach(({ done }, at) => done?.(outcomes[at] as Outcome));
   }
 
-  /** Y4: asks again every poll interval until the store has answered. */
+  /** CYCLE4: asks again every poll interval until the store has answered. */
   async #untilAnswered<T>(operation: string, call: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -202,7 +239,7 @@ export class Cycle implements Due {
       this.wake();
       return;
     }
-    const next = this.#nextAt();
+    const next = nextMoment(this.#host, this.#engine);
     const at = isLingering ? Math.min(next ?? Number.POSITIVE_INFINITY, this.#lingersUntil) : next;
     this.#isAwaited = at !== undefined;
     if (at !== undefined) agenda.schedule(this, at);
@@ -210,50 +247,14 @@ export class Cycle implements Due {
     else agenda.schedule(this, time.now() + options().idleMs);
   }
 
-  /** Y6. One that was let in before is moved at once: until then its slot may be offered to where it no longer is. */
-  #mayLinger(input: Input): boolean {
+  /** CYCLE6; 0: at once. One that was let in before is moved at once: until then its slot may be offered to where it no longer is. */
+  #lingerMs(input: Input): number {
     const { store, instance } = this.#engine;
-    if (store.clock !== "shared" || input.kind !== "arrive" || input.isReturning === true) return false;
+    if (store.clock !== "shared" || input.kind !== "arrive" || input.isReturning === true) return 0;
     const { book } = this.#host.cache;
-    if (book.limits === undefined || book.free > 0) return false;
-    for (const other of book.index.instances) if (other !== instance) return true;
-    return false;
-  }
-
-  #nextAt(): number | undefined {
-    const { hasPending, cache } = this.#host;
-    const { book } = cache;
-    if (book.limits === undefined || (!hasPending && book.size("waiter") === 0)) return undefined;
-    let first = Number.POSITIVE_INFINITY;
-    for (const at of hasPending ? this.#moments() : this.#ownMoments()) {
-      if (at !== undefined && at > book.now && at < first) first = at;
-    }
-    if (first === Number.POSITIVE_INFINITY) return undefined;
-    return this.#isFirst() ? first : first + OTHERS_WAIT_MS;
-  }
-
-  #moments(): (number | undefined)[] {
-    const { index, head, now, policy } = this.#host.cache.book;
-    const { scheduler, pollIntervalMs } = this.#engine.options();
-    return [
-      index.nextLease?.endsAt,
-      index.nextOffer?.lapsesAt,
-      index.nextDenied?.account?.denyUntil,
-      closesAt(head.breaker, policy.breaker),
-      scheduler.isEnabled && head.isHot ? (head.probedAt ?? now) + pollIntervalMs : undefined,
-    ];
-  }
-
-  /** Only others wait here. They may not know yet what this instance has committed: a slot given back that ends soon, an offer. */
-  #ownMoments(): (number | undefined)[] {
-    const { nextLease, nextOffer } = this.#host.cache.book.index;
-    return [nextLease?.isReleased === true ? nextLease.endsAt : undefined, nextOffer?.lapsesAt];
-  }
-
-  #isFirst(): boolean {
-    const { book } = this.#host.cache;
-    const best = book.index.order.best(book.index.ledger.level(book.head.slots, book.inFlight), book.now);
-    const head = (best ?? book.index.nextDenied)?.head?.record;
-    return head === undefined || head.instance === this.#engine.instance;
+    if (book.limits === undefined || book.free > 0) return 0;
+    if (book.index.bucket(input.bucket)?.head !== undefined) return LINGER_BEHIND_OWN_MS;
+    for (const other of book.index.instances) if (other !== instance) return LINGER_MS;
+    return 0;
   }
 }

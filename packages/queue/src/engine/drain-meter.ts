@@ -1,30 +1,29 @@
-/** How fast something goes up: the average time between two steps, an EWMA. */
+/**
+ * How fast waiters go: the average time between two steps, an EWMA. Only time in which a session waited is sampled: the pause
+ * before a rush says nothing about how fast a queue moves.
+ */
 export class DrainMeter {
   #lastAt: number | undefined;
-  #lastCount = 0;
   #intervalMs: number | undefined;
 
-  /** Undefined until there were two. */
+  /** Undefined until there were two steps with a session waiting in between. */
   get intervalMs(): number | undefined {
     return this.#intervalMs;
   }
 
-  /** One more. */
+  /** One waiter less. */
   step(now: number): void {
-    this.reached(this.#lastCount + 1, now);
-  }
-
-  /** `count` only grows. */
-  reached(count: number, now: number): void {
-    const steps = count - this.#lastCount;
-    if (steps <= 0) return;
     if (this.#lastAt !== undefined) {
-      const sampleMs = (now - this.#lastAt) / steps;
-      const old = OLD_SHARE ** steps;
-      this.#intervalMs = this.#intervalMs === undefined ? sampleMs : old * this.#intervalMs + (1 - old) * sampleMs;
+      const sampleMs = now - this.#lastAt;
+      this.#intervalMs =
+        this.#intervalMs === undefined ? sampleMs : OLD_SHARE * this.#intervalMs + (1 - OLD_SHARE) * sampleMs;
     }
     this.#lastAt = now;
-    this.#lastCount = count;
+  }
+
+  /** No session waits: the time until the next step is not counted. */
+  rest(): void {
+    this.#lastAt = undefined;
   }
 }
 

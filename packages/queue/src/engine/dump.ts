@@ -22,7 +22,7 @@ export interface QueueOverview {
   readonly counts: QueueCounts;
   /** Inputs the store does not have yet. */
   readonly unsent: number;
-  /** When the longest-waiting session of all arrived; undefined: nobody waits. */
+  /** When the longest-waiting session of all arrived; undefined: no session waits. */
   readonly oldestArrivedAt: number | undefined;
   /** How far the store's clock is ahead of this instance's. */
   readonly clockSkewMs: number;
@@ -41,7 +41,7 @@ export interface HostGlance {
   readonly pending: number;
   readonly avgWaitMs: number;
   readonly isHot: boolean;
-  /** When the longest-waiting session arrived; undefined: nobody waits. */
+  /** When the longest-waiting session arrived; undefined: no session waits. */
   readonly oldestArrivedAt: number | undefined;
   readonly isStoreDown: boolean;
   readonly breaker: string;
@@ -84,14 +84,14 @@ export interface HostInspection extends HostDump {
 }
 
 interface Parts {
-  readonly engine: EngineContext;
+  readonly context: EngineContext;
   readonly hosts: Hosts;
   readonly sessions: Sessions;
   readonly counts: QueueCounts;
 }
 
 /** O(sessions and hosts here). */
-export function overviewOf({ engine, hosts, sessions, counts }: Parts): QueueOverview {
+export function overviewOf({ context: engine, hosts, sessions, counts }: Parts): QueueOverview {
   const byState = { total: 0, pending: 0, granted: 0, throttled: 0, timeout: 0, canceled: 0 };
   let oldest = Number.POSITIVE_INFINITY;
   for (const { state, claims } of sessions.register.values()) {
@@ -110,8 +110,8 @@ export function overviewOf({ engine, hosts, sessions, counts }: Parts): QueueOve
 }
 
 export function dumpOf(parts: Parts): QueueDump {
-  const { engine, hosts } = parts;
-  return { ...overviewOf(parts), hosts: Array.from(hosts.values(), (host) => dumpHost(host, engine)) };
+  const { context, hosts } = parts;
+  return { ...overviewOf(parts), hosts: Array.from(hosts.values(), (host) => dumpHost(host, context)) };
 }
 
 /** Works out every waiter's position, in arrival order: O(n log n) of the host's waiters. */

@@ -13,7 +13,7 @@ export class FirstNews implements Due {
     });
   }
 
-  /** Also when the store has not answered within an interval: the caller is told what is known. */
+  /** Also when the store has not answered within an interval: the caller is answered with what is known. */
   onDue(): void {
     this.#resolve();
   }

@@ -9,15 +9,18 @@ const BUSY = { everyMs: 1_000, ttlMs: 3_500 };
 const IDLE = { everyMs: 10_000, ttlMs: 30_000 };
 
 /**
- * One call that says that this instance lives, brings the store's clock, tells which instances are gone, and which hosts others
+ * One call that reports that this instance is alive, and returns the store's clock, which instances are gone, and which hosts others
  * have changed. It is the fallback of every push: a lost one costs at most `BUSY.everyMs`. Whether an instance lives is kept
- * per instance, so that beats cause no conflicts. A dead instance's waiters are dropped within 5 s: `BUSY.ttlMs` and a beat.
+ * per instance, so that beats cause no conflicts. A dead instance's waiters are dropped within 5 s: `BUSY.ttlMs` and a beat. One
+ * that died before its first quick beat is believed for longer, but not to have waiters: with those it would have sent one.
  */
 export class Heartbeat implements Due {
   readonly #engine: EngineContext;
   readonly #hosts: Hosts;
   readonly #about: () => InstanceAbout;
   #seenAt = new Map<string, number>();
+  /** Since when other instances have had waiters, as far as this one has seen. */
+  #waitsSince = new Map<string, number>();
   #isBeating = false;
   #beatAt = Number.NEGATIVE_INFINITY;
   #isBusy = false;
@@ -58,7 +61,7 @@ export class Heartbeat implements Due {
       const { now, instances, changed } = await store.beat({ instance, ttlMs, about: this.#about(), hosts });
       time.learn(now);
       this.#seenAt = new Map(instances.map((view) => [view.instance, now - view.seenAgoMs]));
-      this.#bury();
+      this.#bury(now);
       for (const key of changed) this.#hosts.find(key)?.cycle.refresh();
     } catch (error) {
       this.#engine.emit({ type: "store-error", host: undefined, operation: "beat", error });
@@ -92,7 +95,7 @@ export class Heartbeat implements Due {
     this.#engine.agenda.cancel(this);
   }
 
-  /** A store that ends with this process need not hear from it while nobody waits. */
+  /** A store that ends with this process needs no beat while no session waits. */
   #next(): void {
     const { agenda, time, store } = this.#engine;
     if (this.#isBusy) agenda.schedule(this, time.now() + BUSY.everyMs);
@@ -104,11 +107,21 @@ export class Heartbeat implements Due {
   }
 
   /** Waiters of instances that are gone, at every host that is cached here. */
-  #bury(): void {
+  #bury(now: number): void {
+    const waitsSince = new Map<string, number>();
     for (const host of this.#hosts.values()) {
       for (const instance of host.book.index.instances) {
-        if (instance !== this.#engine.instance && !this.#seenAt.has(instance)) host.send({ kind: "dead", instance });
+        if (instance === this.#engine.instance) continue;
+        waitsSince.set(instance, this.#waitsSince.get(instance) ?? now);
+        if (this.#isGone(instance, now)) host.send({ kind: "dead", instance });
       }
     }
+    this.#waitsSince = waitsSince;
+  }
+
+  #isGone(instance: string, now: number): boolean {
+    const seenAt = this.#seenAt.get(instance);
+    const waitsSince = this.#waitsSince.get(instance) ?? now;
+    return seenAt === undefined || now - Math.max(seenAt, waitsSince) > BUSY.ttlMs;
   }
 }

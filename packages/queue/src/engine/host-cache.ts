@@ -17,9 +17,9 @@ export type Committed =
 /**
  * One host's book over the port.
  *
- * H1 between `decide` and the end of `commit` or `undo` nothing else touches the book
- * H2 a commit whose outcome is unknown is sent again, the same, until the store has answered it
- * H3 after a refusal the book is the store's: the decision is undone and what others committed is applied
+ * CACHE1 between `decide` and the end of `commit` or `undo` nothing else touches the book
+ * CACHE2 a commit whose outcome is unknown is sent again, the same, until the store has answered it
+ * CACHE3 after a refusal the book is the store's: the decision is undone and what others committed is applied
  */
 export class HostCache {
   readonly #store: HostStore;
@@ -69,7 +69,7 @@ export class HostCache {
     this.#isOpen = false;
   }
 
-  /** Throws when the outcome is unknown: calling it again sends the same commit (H2). */
+  /** Throws when the outcome is unknown: calling it again sends the same commit (CACHE2). */
   async commit({ wake, isForgotten }: Decision, conflicts: number): Promise<Committed> {
     this.#unanswered ??= this.#commitOf(wake, isForgotten, conflicts);
     const { tag, changes } = this.#unanswered;
@@ -102,8 +102,7 @@ export class HostCache {
   take({ base, tag, changes }: News): Touched | undefined {
     if (tag !== undefined && countOf(tag) <= countOf(this.tag)) return [];
     if (tag === undefined || changes?.head === undefined || base !== this.tag) return undefined;
-    this.#book.apply(changes);
-    this.#book.tag = tag;
+    this.#book.follow([changes], tag);
     return [changes];
   }
 
@@ -123,8 +122,7 @@ export class HostCache {
 
   #catchUp({ tag, tail, fenceFloor }: ReadReply): Touched {
     if (tail.kind === "changes") {
-      for (const changes of tail.commits) this.#book.apply(changes);
-      this.#book.tag = tag;
+      this.#book.follow(tail.commits, tag);
       return tail.commits;
     }
     this.#book =

@@ -13,7 +13,7 @@ import { HostCache, type Touched } from "./host-cache.ts";
 import { Positions } from "./positions.ts";
 import type { Session } from "./session.ts";
 
-/** What a host tells the sessions of this instance. */
+/** How a host notifies the sessions of this instance. */
 export interface HostListener {
   /** The book may say something new of the session. */
   settle(session: Session): void;
@@ -24,6 +24,15 @@ export interface HostListener {
   storeFailed(host: Host): void;
 }
 
+/** The collection that a host belongs to. */
+export interface HostOwner {
+  readonly engine: EngineContext;
+  readonly listener: HostListener;
+  /** A session began or ended there. */
+  onUsed(host: Host): void;
+  onDropped(host: Host): void;
+}
+
 /** One host at this instance: its cycle, the cached book, and the sessions that wait here. */
 export class Host implements CycleHost {
   readonly key: string;
@@ -32,7 +41,7 @@ export class Host implements CycleHost {
   readonly positions = new Positions();
   readonly #engine: EngineContext;
   readonly #listener: HostListener;
-  readonly #onDrop: (host: Host) => void;
+  readonly #owner: HostOwner;
   /** Pending, and of this instance. */
   readonly #waiting = new Set<Session>();
   readonly #drain = new DrainMeter();
@@ -45,19 +54,16 @@ export class Host implements CycleHost {
   /** What came while a decision was open. */
   readonly #news: News[] = [];
 
-  constructor(
-    key: string,
-    hostname: string | undefined,
-    init: { readonly engine: EngineContext; readonly listener: HostListener; readonly onDrop: (host: Host) => void },
-  ) {
+  constructor(key: string, hostname: string | undefined, owner: HostOwner) {
+    const { engine, listener } = owner;
     this.key = key;
     this.#hostname = hostname;
-    this.#engine = init.engine;
-    this.#listener = init.listener;
-    this.#onDrop = init.onDrop;
-    this.#resolved = resolveHost(init.engine.options(), hostname);
-    this.cache = new HostCache(key, init.engine);
-    this.cycle = new Cycle(this, init.engine);
+    this.#owner = owner;
+    this.#engine = engine;
+    this.#listener = listener;
+    this.#resolved = resolveHost(engine.options(), hostname);
+    this.cache = new HostCache(key, engine);
+    this.cycle = new Cycle(this, engine);
   }
 
   get book(): Book {
@@ -85,7 +91,7 @@ export class Host implements CycleHost {
     return this.#isStoreDown;
   }
 
-  /** Average time between two grants of the host, by whichever instance. */
+  /** Average time between two grants of the host while a session waits, by any instance. */
   get grantIntervalMs(): number | undefined {
     return this.#drain.intervalMs;
   }
@@ -120,9 +126,15 @@ export class Host implements CycleHost {
     this.cycle.send(input, done);
   }
 
+  /** Sessions of this instance are kept there, ended ones too. */
+  get isRemembered(): boolean {
+    return this.#remembered > 0;
+  }
+
   remember(session: Session): void {
     this.#remembered++;
     this.#waiting.add(session);
+    if (this.#remembered === 1) this.#owner.onUsed(this);
   }
 
   /** It waits again, or no longer. */
@@ -133,6 +145,7 @@ export class Host implements CycleHost {
 
   forget(): void {
     this.#remembered--;
+    if (this.#remembered === 0) this.#owner.onUsed(this);
   }
 
   decideContext(): DecideContext {
@@ -150,6 +163,7 @@ export class Host implements CycleHost {
       random,
       newToken: () => slotTokenOf(this.key, newSecret()),
       isPolledHere: (id) => this.#listener.find(id)?.isPolled === true,
+      isTold: (id) => this.#listener.find(id)?.isTold === true,
       seenAt: (other) => this.#engine.seenAt(other),
     };
   }
@@ -183,7 +197,9 @@ export class Host implements CycleHost {
     if (touched === undefined) this.cycle.refresh();
     else if (touched.length > 0) {
       this.settle(touched);
-      this.cycle.schedule();
+      // An instance hands a free slot on in the commit that frees it. A direct caller does not.
+      if (this.cache.book.free > 0 && this.hasPending) this.cycle.wake();
+      this.cycle.caughtUp();
     }
   }
 
@@ -210,8 +226,19 @@ export class Host implements CycleHost {
   drop(): void {
     const isShared = this.#engine.store.clock === "shared";
     if (this.#remembered > 0 || this.cycle.unsent > 0 || (this.book.tag !== undefined && !isShared)) return;
+    this.#close();
+  }
+
+  /** The cached book is not needed. What it holds is in the store, and is read again where it is. False: a call is under way. */
+  evict(): boolean {
+    if (this.#remembered > 0 || this.cycle.unsent > 0 || this.cycle.isBusy) return false;
+    this.#close();
+    return true;
+  }
+
+  #close(): void {
     this.cycle.close();
-    this.#onDrop(this);
+    this.#owner.onDropped(this);
   }
 
   /** By their fences: a lease is put again when it is renewed or changes hands. */
@@ -222,9 +249,10 @@ export class Host implements CycleHost {
     for (const { puts } of touched) {
       for (const record of puts) if (record.kind === "lease" && record.fence > before) this.#drain.step(this.book.now);
     }
+    if (this.book.size("waiter") === 0) this.#drain.rest();
   }
 
-  /** Whatever came after that: it is another instance's to tell. */
+  /** Later changes are reported by another instance. */
   #movedAway(id: string): void {
     const session = this.#listener.find(id);
     if (session !== undefined) this.#listener.moved(session);

@@ -1,15 +1,24 @@
 import type { EngineContext } from "./context.ts";
-import { Host, type HostListener } from "./host.ts";
+import { Host, type HostListener, type HostOwner } from "./host.ts";
 
-/** The hosts of this instance. One that no session has used for an idle period is dropped. */
-export class Hosts {
-  readonly #engine: EngineContext;
-  readonly #listener: HostListener;
+/** Books of hosts without sessions that stay cached. Beyond that the one that was not used for longest goes first. */
+const MAX_IDLE_BOOKS = 10_000;
+
+/**
+ * The hosts of this instance. One that no session has used for an idle period is dropped, and so is the least recently used one
+ * where more than `MAX_IDLE_BOOKS` are idle. A store of this process shares its records with the books: there a book is kept
+ * for as long as the store has the host.
+ */
+export class Hosts implements HostOwner {
+  readonly engine: EngineContext;
+  readonly listener: HostListener;
   readonly #hosts = new Map<string, Host>();
+  /** Without sessions, the least recently used first. */
+  readonly #idle = new Set<Host>();
 
   constructor(engine: EngineContext, listener: HostListener) {
-    this.#engine = engine;
-    this.#listener = listener;
+    this.engine = engine;
+    this.listener = listener;
   }
 
   get size(): number {
@@ -31,15 +40,25 @@ export class Hosts {
   open({ host: key, hostname }: { readonly host: string; readonly hostname?: string | undefined }): Host {
     let host = this.#hosts.get(key);
     if (host === undefined) {
-      host = new Host(key, hostname, {
-        engine: this.#engine,
-        listener: this.#listener,
-        onDrop: (dropped) => this.#hosts.delete(dropped.key),
-      });
+      host = new Host(key, hostname, this);
       this.#hosts.set(key, host);
       host.cycle.schedule();
     } else host.learnName(hostname);
+    this.onUsed(host);
     return host;
+  }
+
+  onUsed(host: Host): void {
+    if (this.engine.store.clock !== "shared") return;
+    this.#idle.delete(host);
+    if (host.isRemembered) return;
+    this.#idle.add(host);
+    if (this.#idle.size > MAX_IDLE_BOOKS) this.#evict();
+  }
+
+  onDropped(host: Host): void {
+    this.#idle.delete(host);
+    this.#hosts.delete(host.key);
   }
 
   /** Calls the store does not have yet. */
@@ -55,5 +74,10 @@ export class Hosts {
       host.configure();
       host.send({ kind: "unspace" });
     }
+  }
+
+  /** Those in the middle of a call stay: they are few. */
+  #evict(): void {
+    for (const host of this.#idle) if (host.evict()) return;
   }
 }

@@ -22,6 +22,6 @@ export async function operate(operation: Operation, hosts: Hosts, sessions: Sess
     host.send(operation, resolve);
   });
   if (outcome.kind === "missing") return false;
-  if (operation.kind === "revoke") sessions.forgetLease(host, operation.fence);
+  if (operation.kind === "revoke") sessions.transitions.forgetLease(host, operation.fence);
   return true;
 }

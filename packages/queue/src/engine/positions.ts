@@ -3,13 +3,13 @@ import type { Bucket } from "../book/bucket.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import { BucketOrder, type OrderClass, type Ranked } from "../order/bucket-order.ts";
 
-/** Up to so many waiters ranks are worked out afresh whenever something changed; beyond, at most once in this time. */
+/** Up to this number of waiters, ranks are calculated again at each change; beyond, at most once in this time. */
 const EXACT_UP_TO = 256;
 const OLDEST_MS = 1_000;
 
 /**
  * Who would be granted when, if nothing else changed: the fleet's pool in its order, each grant counted, then those outside by
- * arrival. Worked out for the whole host at once, O(n log n), and only when somebody is told a position.
+ * arrival. Worked out for the whole host at once, O(n log n), and only when a position is needed.
  */
 export class Positions {
   #ranks: Map<string, number> | undefined;
@@ -31,7 +31,7 @@ export class Positions {
     this.#isStale = true;
   }
 
-  /** Nobody waits: what was worked out would only keep the gone alive. */
+  /** No session waits: old positions would only keep ended sessions in memory. */
   forget(): void {
     this.#ranks = undefined;
   }

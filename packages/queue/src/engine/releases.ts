@@ -29,25 +29,32 @@ export class Releases {
     this.#hosts = hosts;
   }
 
-  /** Acknowledged at once; the host's cycle takes it to the store, whatever becomes of the caller. */
-  release(input: ReleaseInput): void {
+  /**
+   * Returns at once: the host's cycle takes it to the store, whatever becomes of the caller. `onSafe`: when the end of this process
+   * cannot lose it any more. A store that ends with the process has nothing to wait for.
+   */
+  release(input: ReleaseInput, onSafe?: () => void): void {
     const { slotToken, status } = input;
     const key = hostOfToken(slotToken);
     const { emit, time } = this.#engine;
     if (key === undefined) {
       emit({ type: "late-release", host: undefined });
+      onSafe?.();
       return;
     }
     const session = this.#sessions.register.findToken(slotToken);
-    if (session !== undefined) this.#sessions.setLease(session, 0);
+    if (session !== undefined) this.#sessions.transitions.setLease(session, 0);
+    const isShared = this.#engine.store.clock === "shared";
+    if (!isShared) onSafe?.();
     const host = this.#hosts.open({ host: key });
     host.send({ kind: "release", slotToken, hitAt: this.#hitAt(input), status }, (outcome) => {
+      if (isShared) onSafe?.();
       if (outcome.kind !== "released") {
         emit({ type: "late-release", host: key });
         return;
       }
       const { bucket, endsAt, heldMs } = outcome;
-      if (session !== undefined) this.#sessions.forget(session);
+      if (session !== undefined) this.#sessions.transitions.forget(session);
       emit({ type: "released", host: key, bucket, endsInMs: Math.max(0, endsAt - time.now()), heldMs });
     });
   }
@@ -61,7 +68,7 @@ export class Releases {
       this.#hosts.open({ host: key }).send({ kind: "renew", slotToken }, (outcome) => {
         const endsAt = outcome.kind === "renewed" ? outcome.endsAt : 0;
         const session = this.#sessions.register.findToken(slotToken);
-        if (session !== undefined) this.#sessions.setLease(session, endsAt);
+        if (session !== undefined) this.#sessions.transitions.setLease(session, endsAt);
         const leaseMs = endsAt - time.now();
         resolve(leaseMs > 0 ? { leaseMs } : undefined);
       });

@@ -1,10 +1,7 @@
 import type { EngineContext } from "./context.ts";
-import type { Session } from "./session.ts";
+import type { Granted, Session } from "./session.ts";
 
-/**
- * What is told of a session's life, to logs and counters. Counted once in the fleet: begun by the instance of its first call,
- * ended by the instance that has it then. The others say `moved`.
- */
+/** Events of a session's life, for logs and counters. `SessionTransitions` (SESSIONS6) says which instance counts what. */
 export class SessionEvents {
   readonly #engine: EngineContext;
 
@@ -12,30 +9,27 @@ export class SessionEvents {
     this.#engine = engine;
   }
 
-  created(session: Session): void {
-    this.#engine.emit({ type: "session-created", ...nameOf(session), isAdopted: session.isAdopted });
+  /** `isNew`: no other instance has counted it. */
+  created(session: Session, isNew: boolean): void {
+    const isAdopted = session.isAdopted || !isNew;
+    this.#engine.emit({ type: "session-created", ...nameOf(session), isAdopted });
   }
 
-  granted(session: Session): void {
+  granted(session: Session, { fence, grantedAt }: Granted): void {
+    const waitedMs = Math.max(0, grantedAt - session.claims.arrivedAt);
+    this.#engine.emit({ type: "granted", ...nameOf(session), slot: fence, waitedMs });
+  }
+
+  /** Without a slot, as its state says. */
+  ended(session: Session): void {
     const { state, claims } = session;
-    if (state.kind !== "granted") return;
-    const waitedMs = Math.max(0, state.grantedAt - claims.arrivedAt);
-    this.#engine.emit({ type: "granted", ...nameOf(session), slot: state.fence, waitedMs });
-  }
-
-  throttled(session: Session, code: number): void {
-    this.#engine.emit({ type: "throttled", ...nameOf(session), code });
-  }
-
-  timeout(session: Session): void {
-    const { state, claims } = session;
-    if (state.kind !== "timeout") return;
-    const waitedMs = Math.max(0, Math.min(this.#engine.time.now(), claims.deadlineAt) - claims.arrivedAt);
-    this.#engine.emit({ type: "timeout", ...nameOf(session), reason: state.reason, waitedMs });
-  }
-
-  canceled(session: Session): void {
-    this.#engine.emit({ type: "canceled", ...nameOf(session), result: "canceled" });
+    const { emit, time } = this.#engine;
+    if (state.kind === "throttled") emit({ type: "throttled", ...nameOf(session), code: state.code });
+    else if (state.kind === "canceled") emit({ type: "canceled", ...nameOf(session), result: "canceled" });
+    else if (state.kind === "timeout") {
+      const waitedMs = Math.max(0, Math.min(time.now(), claims.deadlineAt) - claims.arrivedAt);
+      emit({ type: "timeout", ...nameOf(session), reason: state.reason, waitedMs });
+    }
   }
 
   moved(session: Session): void {

@@ -10,15 +10,20 @@ export interface SessionLimits {
 /**
  * Who may begin a session when many wait.
  *
- * B1 while others wait, a bucket gets no session beyond its share. B2 what a bucket took beyond its share while it was
+ * QUOTA1 while others wait, a bucket gets no session beyond its share. QUOTA2 what a bucket took beyond its share while it was
  * alone does not count against others: they are admitted as if it had only its share. So no bucket keeps the others out,
- * and at most twice `maxSessions` wait. B3 the shared bucket of callers without a name has no limit of its own: it is
- * refused when all is full; B2 holds for it, too.
+ * and at most twice `maxSessions` wait. QUOTA3 the shared bucket of callers without a name has no limit of its own: it is
+ * refused when all is full; QUOTA2 holds for it, too.
  * Cost: O(1); O(buckets) for a newcomer when all is full.
  */
 export class SessionQuota {
   readonly #pending = new Map<string, number>();
   #total = 0;
+
+  /** Sessions that wait. */
+  get total(): number {
+    return this.#total;
+  }
 
   /** A session of this bucket waits from now on. */
   add(bucket: string): void {

@@ -7,7 +7,7 @@ import type { Host } from "./host.ts";
 import type { Poll } from "./poll.ts";
 
 /**
- * A session's life at this instance. Every arrow is one method of `Sessions`, and a session that has ended never moves again.
+ * A session's life at this instance. Every arrow is one method of `SessionTransitions`, and a session that has ended never moves again.
  *
  * | from               | event                                                   | to                 |
  * |--------------------|---------------------------------------------------------|--------------------|
@@ -22,23 +22,25 @@ import type { Poll } from "./poll.ts";
  */
 export type SessionState =
   | { readonly kind: "pending" }
-  | {
-      readonly kind: "granted";
-      readonly slotToken: string;
-      readonly fence: number;
-      readonly grantedAt: number;
-      /** In store time. */
-      readonly leaseUntil: number;
-      readonly isFetched: boolean;
-    }
+  | Granted
   | { readonly kind: "throttled"; readonly code: number; readonly retryAt: number }
   | { readonly kind: "timeout"; readonly reason: string }
   | { readonly kind: "canceled" };
 
+export interface Granted {
+  readonly kind: "granted";
+  readonly slotToken: string;
+  readonly fence: number;
+  readonly grantedAt: number;
+  /** In store time. */
+  readonly leaseUntil: number;
+  readonly isFetched: boolean;
+}
+
 export const PENDING: SessionState = { kind: "pending" };
 const NO_POLLS: readonly Poll[] = [];
 
-/** Only its own methods write its fields; `Sessions` decides when. */
+/** Only its own methods write its fields; `SessionTransitions` and `Sessions` decide when. */
 export class Session implements Due {
   readonly claims: SessionClaims;
   readonly host: Host;
@@ -46,9 +48,13 @@ export class Session implements Due {
   readonly requestKey: string | undefined;
   /** It came by its token: another instance, or this one before a restart, has counted it. */
   readonly isAdopted: boolean;
+  /** The host's last fence when this instance got to know it: a slot with a later one was granted since. */
+  readonly sinceFence: number;
   readonly #whenDue: (session: Session) => void;
   #state: SessionState = PENDING;
   #isHeard = false;
+  #isAnnounced = false;
+  #isTold = false;
   #news: FirstNews | undefined;
   #refusal: CapacityMismatchError | undefined;
   #isAway = false;
@@ -66,6 +72,7 @@ export class Session implements Due {
     this.openMs = init.openMs;
     this.requestKey = init.requestKey;
     this.isAdopted = init.isAdopted;
+    this.sinceFence = init.host.book.head.fence;
     this.#lastAnswerAt = init.now;
     this.#whenDue = whenDue;
   }
@@ -103,6 +110,11 @@ export class Session implements Due {
     return this.#isOffered;
   }
 
+  /** Its client has its token, and may ask with it at any instance. */
+  get isTold(): boolean {
+    return this.#isTold || this.isAdopted;
+  }
+
   get lastAnswerAt(): number {
     return this.#lastAnswerAt;
   }
@@ -133,6 +145,13 @@ export class Session implements Due {
     this.#isJoining = isJoining;
   }
 
+  /** Its start is about to be reported. False: it was reported before. */
+  announce(): boolean {
+    const isFirst = !this.#isAnnounced;
+    this.#isAnnounced = true;
+    return isFirst;
+  }
+
   refuse(refusal: CapacityMismatchError): void {
     this.#refusal = refusal;
     this.become({ kind: "canceled" });
@@ -140,9 +159,10 @@ export class Session implements Due {
 
   answeredAt(now: number): void {
     this.#lastAnswerAt = now;
+    this.#isTold = true;
   }
 
-  /** Settles when it is heard of, at the latest when `news` falls due. */
+  /** Settles when the store's answer arrives, at the latest when `news` falls due. */
   awaitNews(agenda: Agenda, at: number): Promise<void> {
     if (this.#news === undefined) {
       this.#news = new FirstNews();
@@ -181,10 +201,11 @@ export interface SessionInit {
   readonly now: number;
 }
 
-export type Ended = Pick<SessionRecord, "end" | "code" | "retryAt">;
+export type Ended = Pick<SessionRecord, "end" | "code" | "retryAt" | "instance">;
 
-/** A stored end as its client is told it. */
+/** A stored end as the answer to its client. */
 export function endState({ end, code = 0, retryAt = 0 }: Ended): SessionState {
   if (end === "throttled") return { kind: "throttled", code, retryAt };
+  if (end === "canceled") return { kind: "canceled" };
   return { kind: "timeout", reason: end === "timeout" ? "deadline" : end };
 }

@@ -4,8 +4,8 @@ import type { Clock } from "slotkeeper";
  * The store's time, as well as this instance knows it. The engine reckons in it throughout: arrivals, deadlines and leases mean
  * the same at every instance, however wrong its own clock is.
  *
- * C1 never ahead of the store's clock, as far as answers show: an answer's `now` is already past when it arrives
- * C2 never goes back
+ * CLOCK1 never ahead of the store's clock, as far as answers show: an answer's `now` is already past when it arrives
+ * CLOCK2 never goes back
  * Where the store has no clock but ours, the two are one.
  */
 export class StoreTime implements Clock {

@@ -18,30 +18,30 @@ import type { Rank } from "./contract.ts";
  * With the grant, bucket i would hold n_i + 1. That lands it in one of three zones, and the lower zone goes first:
  *   0  n_i + 1 ≤ s_i        its own share: smallest (n_i + 1)/w_i, then smallest u_i/w_i, then the oldest head;
  *   1  n_i < s_i < n_i + 1  the part of a slot that is its own: smallest u_i/w_i, then the oldest head;
- *   2  n_i ≥ s_i            more than its share, granted only because nobody better waits: as zone 0.
+ *   2  n_i ≥ s_i            more than its share, granted only because no better waiter exists: as zone 0.
  * With equal weights the zones follow from (n_i + 1)/w_i, and the rule reads: smallest (n + 1)/w, then smallest u/w,
  * then the oldest head. With unequal weights that shorter rule starves: one slot, weights 3 and 1, and (0 + 1)/3 is
  * before (0 + 1)/1 for ever. Zone 1 is what prevents it (decision 0031).
  *
  * ## Coming back from idle
- * A bucket that slept has used little, and must not cash that in: it would shut out everybody until it caught up. So
+ * A bucket that was idle has used little, and must not claim that: it would shut out all others until it caught up. So
  * the host keeps a meter R, what a bucket of weight 1 that never slept would have used: dR/dt = min(S, demand) / (sum of
  * w over active buckets), a bucket's demand being what it waits for and holds, up to its own limit. A bucket that
  * becomes active starts at max(u_i, R·w_i). It is not made to pay for its sleep, and not forgiven a debt either: u_i is
  * forgotten only while idle and below R·w_i, where forgetting changes nothing.
  *
  * ## What is guaranteed
- * I1 Work conservation: a free slot is never withheld from a bucket with an eligible waiter. The order ranks, it does not refuse.
- * I2 A bucket with an eligible waiter is granted the next free slot if every other holds more than its share.
- * I3 The bound. While a set of buckets stays backlogged with unchanged weights, slots and limits, and no hold is longer
+ * ORDER1 Work conservation: a free slot is never withheld from a bucket with an eligible waiter. The order ranks, it does not refuse.
+ * ORDER2 A bucket with an eligible waiter is granted the next free slot if every other holds more than its share.
+ * ORDER3 The bound. While a set of buckets stays backlogged with unchanged weights, slots and limits, and no hold is longer
  *    than H, any two of them stay within |u_i/w_i − u_j/w_j| ≤ H/w_i + H/w_j, plus what they were apart at the start.
  *    Why: in zone 1 the bucket ahead is not granted while the one behind waits in the zone, so it gets further ahead only
  *    through holds that were running when it passed: one more of its own, at worst H, and one the other lost, at worst H.
  *    Over time T a bucket's slot-seconds thus differ from the oracle's by at most 2H/w per bucket, whatever T: the
  *    relative error falls as 1/T. A FIFO or a count of grants has no such bound; the simulations show both failing.
- * I4 No starvation: by I3 each backlogged bucket's use grows with R.
- * I5 FIFO inside a bucket, by arrival.
- * I6 The state advances with each grant inside a batch: k grants at once are the k grants one by one.
+ * ORDER4 No starvation: by ORDER3 each backlogged bucket's use grows with R.
+ * ORDER5 FIFO inside a bucket, by arrival.
+ * ORDER6 The state advances with each grant inside a batch: k grants at once are the k grants one by one.
  *
  * ## What is not promised
  * Holds are not cut short: a bucket that took all slots of an idle host keeps them until it gives them back, and

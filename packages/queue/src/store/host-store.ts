@@ -33,7 +33,7 @@ export interface HostStore {
   cleanup(request: CleanupRequest): Promise<CleanupReply>;
 }
 
-/** `<count>.<random>`: the count orders the commits of a host, the random part tells apart histories after a failover. */
+/** `<count>.<random>`: the count orders the commits of a host, the random part distinguishes histories after a failover. */
 export type Tag = string;
 
 export interface Commit {

@@ -1,11 +1,11 @@
 import { isPristine, viewBreaker } from "../book/breaker.ts";
 import type { LimitsRecord } from "../book/records.ts";
-import { DEFAULT_BREAKER } from "../host-policy.ts";
-import type { BreakerPolicy } from "../options.ts";
+import { END_GRACE_MS } from "../book/session-shelf.ts";
+import { type BreakerPolicy, DEFAULT_BREAKER } from "../host-policy.ts";
 import type { StoredHost } from "./stored-host.ts";
 
 function limitsOf(stored: StoredHost): LimitsRecord | undefined {
-  for (const record of stored.values("limits")) if (record.kind === "limits") return record;
+  for (const record of stored.values("limits")) return record;
   return undefined;
 }
 
@@ -29,8 +29,8 @@ export function isSpaced(stored: StoredHost, now: number): boolean {
 export function isLeftOver(stored: StoredHost, now: number, idleMs: number): boolean {
   const { now: usedAt, breaker } = stored.head;
   if (usedAt + idleMs > now || stored.inFlight(now) > 0 || stored.waiting(now) > 0) return false;
-  for (const record of stored.values("cooldown")) if (record.kind === "cooldown" && record.until > now) return false;
-  for (const record of stored.values("session")) if (record.kind === "session" && record.keepUntil > now) return false;
+  for (const { until } of stored.values("cooldown")) if (until > now) return false;
+  for (const { keepUntil } of stored.values("session")) if (keepUntil + END_GRACE_MS > now) return false;
   if (limitsOf(stored)?.live !== undefined || isSpaced(stored, now)) return false;
   return isPristine(breaker, now, breakerPolicyOf(stored));
 }

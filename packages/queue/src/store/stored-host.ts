@@ -1,4 +1,5 @@
-import type { BookImage, BookRecord, Changes, Head, RecordKind } from "../book/records.ts";
+import type { BookImage, BookRecord, Changes, Head, RecordKind, RecordOf } from "../book/records.ts";
+import { RecordsByKind } from "../book/records-by-kind.ts";
 import { type Commit, type Refusal, TAIL_LENGTH, type Tag, type Tail } from "./host-store.ts";
 
 interface Kept {
@@ -13,13 +14,13 @@ export class StoredHost {
   head: Head;
   reservedBy: string | undefined;
   reservedUntil = 0;
-  readonly #records = new Map<RecordKind, Map<string, BookRecord>>();
+  readonly #records = new RecordsByKind();
   #tail: Kept[] = [];
 
   constructor(tag: Tag, head: Head, records: Iterable<BookRecord> = []) {
     this.tag = tag;
     this.head = head;
-    for (const record of records) this.#of(record.kind).set(record.key, record);
+    for (const record of records) this.#records.set(record);
   }
 
   /** P4: the tail has this commit already. */
@@ -35,12 +36,14 @@ export class StoredHost {
     let added = 0;
     for (const record of puts) {
       if (record.kind !== "lease" && record.kind !== "offer") continue;
-      const before = this.#of(record.kind).get(record.key);
+      const before = this.#records.get(record.kind, record.key);
       if (before === undefined && record.kind === "lease" && record.fence <= this.head.fence) return "slots";
       if (isLive(record, now) && !isLive(before, now)) added++;
     }
-    if (added === 0) return undefined;
-    for (const [kind, key] of dels) if (isLive(this.#of(kind).get(key), now)) added--;
+    // Where all that is stored would fit, nothing need be looked at.
+    const stored = this.#records.size("lease") + this.#records.size("offer");
+    if (added === 0 || stored + added <= head.slots) return undefined;
+    for (const [kind, key] of dels) if (isLive(this.#records.get(kind, key), now)) added--;
     return this.inFlight(now) + added > head.slots ? "slots" : undefined;
   }
 
@@ -54,8 +57,8 @@ export class StoredHost {
   apply(base: Tag | undefined, tag: Tag, changes: Changes): void {
     const { head, puts, dels } = changes;
     if (head === undefined) return;
-    for (const [kind, key] of dels) this.#of(kind).delete(key);
-    for (const record of puts) this.#of(record.kind).set(record.key, record);
+    for (const [kind, key] of dels) this.#records.delete(kind, key);
+    for (const record of puts) this.#records.set(record);
     this.head = head;
     this.tag = tag;
     this.reservedBy = undefined;
@@ -73,39 +76,30 @@ export class StoredHost {
   }
 
   image(): BookImage {
-    return { head: this.head, records: [...this.#records.values()].flatMap((byKey) => [...byKey.values()]) };
+    return { head: this.head, records: [...this.#records] };
   }
 
   /** Leases and offers that are not over. */
   inFlight(now: number): number {
     let live = 0;
-    for (const lease of this.#records.get("lease")?.values() ?? []) if (isLive(lease, now)) live++;
-    for (const offer of this.#records.get("offer")?.values() ?? []) if (isLive(offer, now)) live++;
+    for (const lease of this.#records.all("lease")) if (isLive(lease, now)) live++;
+    for (const offer of this.#records.all("offer")) if (isLive(offer, now)) live++;
     return live;
   }
 
   /** Those whose deadline is not over: what a dead instance left counts no longer than that. */
   waiting(now: number): number {
     let waiting = 0;
-    for (const record of this.values("waiter")) if (record.kind === "waiter" && record.deadlineAt > now) waiting++;
+    for (const { deadlineAt } of this.#records.all("waiter")) if (deadlineAt > now) waiting++;
     return waiting;
   }
 
-  values(kind: RecordKind): Iterable<BookRecord> {
-    return this.#records.get(kind)?.values() ?? [];
+  values<K extends RecordKind>(kind: K): Iterable<RecordOf<K>> {
+    return this.#records.all(kind);
   }
 
   #lastCommits(): Kept[] {
     return this.#tail.slice(-TAIL_LENGTH);
-  }
-
-  #of(kind: RecordKind): Map<string, BookRecord> {
-    let byKey = this.#records.get(kind);
-    if (byKey === undefined) {
-      byKey = new Map();
-      this.#records.set(kind, byKey);
-    }
-    return byKey;
   }
 }
 

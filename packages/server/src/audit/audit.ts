@@ -6,8 +6,8 @@ import type { LogFields } from "../log/logger.ts";
 export type AuditedAction = "refresh" | "flush" | "limits" | "breaker" | "revoke";
 
 /**
- * The record of an operator's action: who asked (as far as a connection tells), what for, and what became of it. It is
- * written whatever the log level is, and told to everybody who watches. One record for each action, after it.
+ * The record of an operator's action: who asked (as far as the connection shows), what for, and what became of it. It is
+ * written whatever the log level is, and sent to all listeners. One record for each action, after it.
  */
 export function audit(
   { log, telemetry, instance }: ServiceContext,

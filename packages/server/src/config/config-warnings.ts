@@ -1,35 +1,34 @@
-import type { ServiceConfig } from "@slotkeeper/protocol";
-import { sharedKeys } from "./settings.ts";
+import { CLEANUP_SETTINGS, type ServiceConfig } from "@slotkeeper/protocol";
+import type { Advice } from "./advice.ts";
+import { keyAdvice } from "./key-advice.ts";
+import { limitAdvice } from "./limit-advice.ts";
+import { backendMode } from "./settings.ts";
 
-/** What is accepted and yet not as its author may think. Each is a sentence with the path. */
-export function configWarnings(config: ServiceConfig): string[] {
-  return [...unusedKeys(config), ...shortKeys(config)];
+/** What is accepted and yet may not be what its author wants. */
+export function configWarnings(config: ServiceConfig): Advice[] {
+  return [...unusedKeys(config), ...keyAdvice(config), ...limitAdvice(config)];
 }
 
-function unusedKeys({ rpc, fairQueue }: ServiceConfig): string[] {
-  const warnings: string[] = [];
-  for (const [path, names] of [
-    ["rpc", rpc],
-    ["fairQueue.rpc", fairQueue?.rpc],
-  ] as const) {
-    if (names === undefined || Object.keys(names).length === 0) continue;
-    warnings.push(
-      `\`${path}\` has no effect: the SQL functions are found by \`backend.postgres.schema\` alone. Remove it.`,
-    );
-  }
-  return warnings;
-}
-
-/** The original took any length: such a configuration starts, but can be guessed into. */
-const SHORT_KEY = 16;
-
-function shortKeys(config: ServiceConfig): string[] {
-  const keys = {
-    "auth.token": config.auth?.enabled === true ? sharedKeys(config) : [],
-    internalApiToken: config.internalApiToken === undefined ? [] : [config.internalApiToken],
-    tokenKeys: config.tokenKeys ?? [],
+function unusedKeys(config: ServiceConfig): Advice[] {
+  const { rpc, fairQueue, backend } = config;
+  const mode = backendMode(config);
+  const { queueDepthZombieTtlSeconds: ttl } = fairQueue?.cleanup ?? {};
+  const advice: Advice[] = [];
+  const add = (isSo: boolean, path: string, why: string) => {
+    if (isSo) advice.push({ code: "UNUSED_KEY", found: `\`${path}\` has no effect`, why, fix: "Remove it." });
   };
-  return Object.entries(keys)
-    .filter(([, secrets]) => secrets.some((secret) => secret.length < SHORT_KEY))
-    .map(([path]) => `\`${path}\` is shorter than ${SHORT_KEY} characters: such a key can be guessed`);
+  const ownFunctions = "the service calls SQL functions of its own, not those of the original";
+  add(Object.keys(rpc ?? {}).length > 0, "rpc", ownFunctions);
+  add(Object.keys(fairQueue?.rpc ?? {}).length > 0, "fairQueue.rpc", ownFunctions);
+  add(
+    backend?.postgrest?.authHeader !== undefined && mode !== "postgrest",
+    "backend.postgrest.authHeader",
+    `\`backend.mode\` is "${mode}", which does not use PostgREST`,
+  );
+  add(
+    ttl !== undefined && ttl !== CLEANUP_SETTINGS.queueDepthZombieTtlSeconds.default,
+    "fairQueue.cleanup.queueDepthZombieTtlSeconds",
+    "waiters of a dead instance are deleted within 5 s",
+  );
+  return advice;
 }

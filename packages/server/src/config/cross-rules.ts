@@ -1,3 +1,4 @@
+import { parseBaseUrl } from "@slotkeeper/postgres";
 import type { HostLimitsConfig, ServiceConfig } from "@slotkeeper/protocol";
 import { fieldName } from "../validation/field-problem.ts";
 import { backendMode, parseListen, sharedKeys } from "./settings.ts";
@@ -15,6 +16,7 @@ export function crossProblems(config: ServiceConfig): CrossProblem[] {
     ...authProblems(config),
     ...backendProblems(config),
     ...controllerProblems(config),
+    ...shutdownProblems(config),
     ...queueProblems(config),
     ...hostProblems(config),
   ];
@@ -24,6 +26,14 @@ function controllerProblems({ controller }: ServiceConfig): CrossProblem[] {
   const isMute = controller?.url !== undefined && controller.apiToken === undefined;
   const message = "`controller.apiToken` is required because `controller.url` is set";
   return isMute ? [{ about: ["controller.url", "controller.apiToken"], message }] : [];
+}
+
+/** The grace is part of the whole: with none left, requests under way would be cut off. */
+function shutdownProblems({ shutdown }: ServiceConfig): CrossProblem[] {
+  const { graceMs = 0, deadlineMs = 0 } = shutdown ?? {};
+  if (graceMs <= deadlineMs) return [];
+  const message = `Expected \`shutdown.deadlineMs\` to be at least \`shutdown.graceMs\` (${graceMs}), got ${deadlineMs}`;
+  return [{ about: ["shutdown.graceMs", "shutdown.deadlineMs"], message }];
 }
 
 function listenProblems({ listen }: ServiceConfig): CrossProblem[] {
@@ -50,10 +60,22 @@ function backendProblems(config: ServiceConfig): CrossProblem[] {
   if (mode === "postgrest" && backend?.postgrest?.baseUrl === undefined) {
     add("postgrest.baseUrl", 'is required because `backend.mode` is "postgrest"');
   }
+  const problem = baseUrlProblem(backend?.postgrest?.baseUrl);
+  if (problem !== undefined) add("postgrest.baseUrl", `cannot be used. ${problem}`);
   if (mode !== "memory" && backend?.memory?.journal !== undefined) {
     add("memory.journal", `(\`--data\`) goes with the memory store, but \`backend.mode\` is "${mode}"`);
   }
   return problems;
+}
+
+/** What its pattern alone does not show. */
+function baseUrlProblem(baseUrl: string | undefined): string | undefined {
+  try {
+    if (baseUrl !== undefined) parseBaseUrl(baseUrl);
+    return undefined;
+  } catch (error) {
+    return (error as TypeError).message;
+  }
 }
 
 function queueProblems({ fairQueue = {} }: ServiceConfig): CrossProblem[] {

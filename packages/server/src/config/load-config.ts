@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { ServiceConfig } from "@slotkeeper/protocol";
+import type { Advice } from "./advice.ts";
 import { ConfigError } from "./config-error.ts";
 import { defaultTree } from "./config-keys.ts";
 import { checkLayer, isJudgeable } from "./config-problems.ts";
@@ -28,9 +29,9 @@ export interface LoadedConfig {
   readonly settings: Settings;
   readonly tree: Tree;
   readonly origins: ReadonlyMap<string, string>;
-  /** What is accepted and yet not as its author may think. */
-  readonly warnings: readonly string[];
-  /** The controller's, where it has been heard; else `file:<basename>`, or `default`. */
+  /** What is accepted and yet may not be what its author wants. */
+  readonly warnings: readonly Advice[];
+  /** The controller's, if it has answered; else `file:<basename>`, or `default`. */
   readonly version: string;
 }
 
@@ -62,7 +63,7 @@ export function localSettings(sources: ConfigSources): { readonly settings: Sett
   const { layers, problems } = readLayers(sources);
   const { tree } = overDefaults(layers);
   const settings = settingsOf(tree);
-  // With nobody to ask nothing more will come: the whole truth is told at once.
+  // Without a controller nothing more will come: report all problems at once.
   if (problems.length > 0 && settings.controller === undefined) loadConfig(sources);
   if (problems.length > 0) throw new ConfigError(problems);
   return { settings, tree };

@@ -1,4 +1,4 @@
-import type { FairQueueConfig, ServiceConfig } from "@slotkeeper/protocol";
+import { CLEANUP_SETTINGS, type FairQueueConfig, type ServiceConfig } from "@slotkeeper/protocol";
 
 /** The configuration as the service uses it: every default filled in, choices made. */
 export interface Settings {
@@ -13,6 +13,7 @@ export interface Settings {
   readonly backend: Backend;
   readonly internalApiToken: string | undefined;
   readonly limits: ServiceLimits;
+  readonly shutdown: ShutdownTimes;
   readonly identity: Identity;
   /** Undefined: there is no control plane. */
   readonly controller: ControllerAddress | undefined;
@@ -27,6 +28,14 @@ export interface ServiceLimits {
   readonly connectionsPerAddress: number;
   readonly heldPolls: number;
   readonly hosts: number;
+}
+
+/** What a stop takes. */
+export interface ShutdownTimes {
+  /** How long new requests are still answered, so that a balancer sees `/readyz` turn. */
+  readonly graceMs: number;
+  /** When whatever is still open is cut off. */
+  readonly deadlineMs: number;
 }
 
 export type LogLevel = NonNullable<ServiceConfig["logLevel"]>;
@@ -46,8 +55,17 @@ export type Backend =
       readonly poolSize: number;
       /** A direct address for notifications, where `dsn` is a transaction pooler. */
       readonly listenDsn: string | undefined;
+      /** How long a start waits for a database that is not there yet. */
+      readonly startWaitMs: number;
     }
-  | { readonly mode: "postgrest" };
+  | {
+      readonly mode: "postgrest";
+      readonly baseUrl: string;
+      readonly authHeader: string | undefined;
+      /** Undefined: the first one that PostgREST exposes. */
+      readonly schema: string | undefined;
+      readonly startWaitMs: number;
+    };
 
 export interface ControllerAddress {
   /** With its prefix, without a slash at the end. */
@@ -79,6 +97,7 @@ export function settingsOf(config: ServiceConfig): Settings {
     backend: backendOf(config),
     internalApiToken: config.internalApiToken,
     limits: limitsOf(config),
+    shutdown: { graceMs: config.shutdown?.graceMs ?? 1_000, deadlineMs: config.shutdown?.deadlineMs ?? 10_000 },
     identity: {
       appName: controller?.appName ?? "slotkeeper",
       appVersion: controller?.appVersion,
@@ -88,7 +107,10 @@ export function settingsOf(config: ServiceConfig): Settings {
     },
     controller: controllerOf(config),
     fairQueue: engine,
-    cleanupEveryMs: cleanup?.enabled === false ? undefined : (cleanup?.intervalSeconds ?? 1800) * 1000,
+    cleanupEveryMs:
+      cleanup?.enabled === false
+        ? undefined
+        : (cleanup?.intervalSeconds ?? CLEANUP_SETTINGS.intervalSeconds.default) * 1000,
   };
 }
 
@@ -130,11 +152,15 @@ export function parseListen(listen: string): ListenAddress {
 }
 
 function backendOf(config: ServiceConfig): Backend {
-  const { memory, postgres } = config.backend ?? {};
+  const { memory, postgres, postgrest, startWaitSeconds = 20 } = config.backend ?? {};
   const mode = backendMode(config);
   if (mode === "memory") return { mode, journal: memory?.journal };
-  if (mode === "postgrest") return { mode };
-  // The dsn was checked to be there: the rules of the configuration say so for this mode.
+  // The address was checked to be there: the rules of the configuration say so for these modes.
+  const startWaitMs = startWaitSeconds * 1000;
+  if (mode === "postgrest") {
+    const { baseUrl = "", authHeader, schema } = postgrest ?? {};
+    return { mode, baseUrl, authHeader, schema, startWaitMs };
+  }
   const { dsn = "", schema = "public", poolSize = 10, listenDsn } = postgres ?? {};
-  return { mode, dsn, schema, poolSize, listenDsn };
+  return { mode, dsn, schema, poolSize, listenDsn, startWaitMs };
 }

@@ -43,7 +43,7 @@ function layerOf(answer: unknown): ControllerLayer {
   if (version !== null && !isVersion) problems.push("Expected `configVersion` to be a string or a number (controller)");
   if (tree !== null && !isTree(tree)) problems.push("Expected `slotHandler` to be an object (controller)");
   if (problems.length > 0) throw new ConfigError(problems);
-  // It is told in a header: what cannot stand in one is not a version.
-  const told = version === null ? "controller" : String(version).replaceAll(/[^\x20-\x7e]/g, "?");
-  return { version: told, tree: isTree(tree) ? tree : {} };
+  // It is sent in a header, so other characters are replaced.
+  const shown = version === null ? "controller" : String(version).replaceAll(/[^\x20-\x7e]/g, "?");
+  return { version: shown, tree: isTree(tree) ? tree : {} };
 }

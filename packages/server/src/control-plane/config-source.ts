@@ -35,9 +35,9 @@ export interface ConfigSourceInit {
 /**
  * Where the configuration comes from: the control plane, if there is one, over what is written here.
  *
- * G1 a configuration is used whole or not at all: one with a problem changes nothing. G2 at start the service comes up
- * without its controller, from what is written here, and says so loudly; later it keeps what it has. G3 whoever was
- * heard last counts: what the controller said once is not remembered over a restart.
+ * CONFIG1 a configuration is used whole or not at all: one with a problem changes nothing. CONFIG2 at start the service comes up
+ * without its controller, from what is written here, and says so loudly; later it keeps what it has. CONFIG3 the last answer
+ * counts: the controller's configuration is not stored over a restart.
  */
 export class ConfigSource {
   readonly #init: ConfigSourceInit;
@@ -110,7 +110,7 @@ function tokenIn(sources: ConfigSources, heard: ControllerLayer): string | undef
   try {
     return loadConfig(sources, heard).settings.controller?.apiToken;
   } catch {
-    // What was heard before no longer goes with what is written here: it is asked anew anyway.
+    // The earlier answer no longer fits the file: the controller is asked again anyway.
     return undefined;
   }
 }

@@ -53,7 +53,7 @@ export class ControlPlane {
   }
 
   /**
-   * Pushes what was counted since the last time: nobody else will. Tried again as at the start, for at most
+   * Pushes what was counted since the last time, for the last time. Tried again as at the start, for at most
    * `patienceMs`; then what the controller does not know is written to the log.
    */
   async stop(patienceMs: number): Promise<void> {

@@ -7,7 +7,7 @@ const ANSWER_BYTES = 4 * 1024 * 1024;
 /**
  * `POST {base}/{path}` with the bearer; the answer, if it is a 2xx, with its body unread. Throws a `ControllerError`, in
  * whose words are neither the token nor the address: what an address holds is not always for a log. A redirect is not
- * followed: it would carry the token to somebody else.
+ * followed: it would send the token elsewhere.
  */
 export async function postToController(
   { base, apiToken }: ControllerAddress,
@@ -34,7 +34,7 @@ export async function postToController(
   throw new ControllerError(kind, `the controller answered ${path} with ${status}`, status);
 }
 
-/** What nobody will read must not keep the connection; that it breaks meanwhile is nobody's concern. */
+/** Discards a body so that the connection is freed; errors while doing so are ignored. */
 export function dismiss({ body }: Response): void {
   body?.cancel().catch(() => {});
 }

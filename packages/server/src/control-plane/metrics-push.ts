@@ -21,13 +21,13 @@ interface Letter {
 }
 
 /**
- * Tells the control plane what was counted, as differences.
+ * Sends the counts to the control plane, as differences.
  *
- * M1 every count goes into exactly one event: the next event starts where the last one that was taken ends. M2 an event
+ * PUSH1 every count goes into exactly one event: the next event starts where the last one that was taken ends. PUSH2 an event
  * whose fate is not known (no answer, a gateway's 5xx) is sent again as it was, byte by byte, with the `ts` it had,
  * before anything newer, until it is taken or known to be (409); one that was refused (4xx) at its first sending was not
- * taken, and its counts go into the next. A refusal of a second sending says nothing of the first. M3 `ts` only grows. So
- * nothing is lost while the process lives, and a controller that takes an (`instance_id`, `ts`) once counts nothing twice. Not promised, because nobody can: that a controller without such a check counts once what it took and answered
+ * taken, and its counts go into the next. A refusal of a second sending says nothing of the first. PUSH3 `ts` only grows. So
+ * nothing is lost while the process lives, and a controller that takes an (`instance_id`, `ts`) once counts nothing twice. Not promised, because no sender can: that a controller without such a check counts once what it took and answered
  * into the void. A crash loses what was counted since the last push. Memory: one event.
  */
 export class MetricsPush {

@@ -18,8 +18,8 @@ const MOST_LINGERING = 256;
 /**
  * The open connections.
  *
- * C1 beyond the limits none is served: its first request is answered 503, and it is cut `LINGER_MS` after it came at the
- * latest, whether its caller speaks, reads, or keeps its half open. C2 every connection leaves the counts when it closes,
+ * CONN1 beyond the limits none is served: its first request is answered 503, and it is cut `LINGER_MS` after it came at the
+ * latest, whether its caller speaks, reads, or keeps its half open. CONN2 every connection leaves the counts when it closes,
  * once. Those within the limits are not looked at again: how long they may stay silent is the HTTP server's to say.
  */
 export class Connections {

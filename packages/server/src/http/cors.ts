@@ -21,7 +21,7 @@ export function applyCors(exchange: Exchange, origins: readonly string[], authHe
 
 /**
  * Whether a page of another origin sent this by way of a browser: it needs no permission to post plain text. Where no
- * key is asked for, that alone would let any page on the web act for whoever looks at it. A page of this service's own
+ * key is asked for, that alone would let any page on the web act for its visitors. A page of this service's own
  * origin may, unless that is a name: a name can be made to point here by its owner.
  */
 export function isFromForeignPage({ headers }: IncomingMessage, origins: readonly string[]): boolean {
@@ -34,7 +34,7 @@ export function isOwnOrigin(origin: string, host: string): boolean {
   return origin.replace(/^https?:\/\//, "") === host;
 }
 
-/** An address or localhost: nobody else can make these point here. */
+/** An address or localhost: no owner of a name can make these point here. */
 const OWN_HOST = /^(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]+\])(?::\d+)?$/i;
 
 function isListed(origin: string, origins: readonly string[]): boolean {

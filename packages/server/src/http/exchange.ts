@@ -34,14 +34,14 @@ export class Exchange {
     this.response.end();
   }
 
-  problem(code: ProblemCode, detail?: string, { errors, headers }: ProblemMore = {}): void {
+  problem(code: ProblemCode, detail?: string, { errors, headers, reason }: ProblemMore = {}): void {
     const { status, title } = PROBLEMS[code];
     this.problemCode = code;
     const type = `urn:slotkeeper:problem:${code.toLowerCase().replaceAll("_", "-")}`;
     this.send(
       status,
       "application/problem+json",
-      JSON.stringify({ type, title, status, code, detail, errors }),
+      JSON.stringify({ type, title, status, code, reason, detail, errors }),
       headers,
     );
   }
@@ -75,4 +75,6 @@ function writeAtOnce(response: ServerResponse, text: string, encoding: "latin1" 
 interface ProblemMore {
   readonly errors?: readonly FieldProblem[];
   readonly headers?: Headers;
+  /** Of a code that has several, as a machine reads it. */
+  readonly reason?: string;
 }

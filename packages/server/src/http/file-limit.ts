@@ -5,7 +5,7 @@ const RESERVED_SHARE = 0.5;
 const MOST_RESERVED = 512;
 
 /**
- * How many connections the system lets this process have; infinite where it does not tell. Beyond that it would not
+ * How many connections the system lets this process have; infinite where the system does not report it. Beyond that it would not
  * refuse newcomers but leave them waiting, unseen.
  */
 export function connectionsAllowed(limits = limitsText()): number {

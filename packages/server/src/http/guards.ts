@@ -17,7 +17,7 @@ export class Guards {
     this.#internal = internalApiToken === undefined ? undefined : new SecretSet([internalApiToken]);
   }
 
-  /** `isBoundToLoopback`: nobody but this machine reaches the listener. */
+  /** `isBoundToLoopback`: only this machine reaches the listener. */
   admits(audience: Audience, request: IncomingMessage, isBoundToLoopback: boolean): boolean {
     switch (audience) {
       case "public":
@@ -49,7 +49,7 @@ function headerOf({ headers }: IncomingMessage, name: string): string {
 const OF_A_PROXY = /^(?:forwarded|x-forwarded-.*|via|x-real-ip|cf-.*)$/;
 
 /**
- * A person at this machine, and nobody a proxy on this machine speaks for; nor a browser that a page elsewhere has sent
+ * A person at this machine, not a caller behind a proxy on this machine; nor a browser that a page elsewhere has sent
  * here, be it under a name of its own or under ours.
  */
 function isOnThisMachine({ socket, headers }: IncomingMessage): boolean {

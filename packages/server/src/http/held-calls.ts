@@ -7,9 +7,9 @@ const MOST_PER_SESSION = 16;
 /**
  * The calls that are held open.
  *
- * H1 a caller that hangs up is noticed at once: the call's signal aborts, and nothing is answered. H2 when the service
- * stops, every held call is answered with what is so now, and none is held any more. H3 at most `limit` are held, on
- * however few connections: one more is refused. H4 of one session some are held, as many as a client may have by
+ * HELD1 a caller that hangs up is noticed at once: the call's signal aborts, and nothing is answered. HELD2 when the service
+ * stops, every held call is answered with what is so now, and none is held any more. HELD3 at most `limit` are held, on
+ * however few connections: one more is refused. HELD4 of one session some are held, as many as a client may have by
  * mistake: one more is answered at once.
  */
 export class HeldCalls {

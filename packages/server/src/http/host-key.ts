@@ -5,9 +5,9 @@ import type { FieldProblem } from "../validation/field-problem.ts";
 /**
  * Which pool a call is about.
  *
- * N1 a host has one key however it is spelled: its hash in lower case, else the SHA-256 of its name in lower case without
- * a trailing dot. N2 the name that comes out belongs to the key: it alone selects overrides, so that nobody can put
- * another host's limits, or a semaphore's, on a pool. N3 a caller that sends the hash alone gets the overrides of an
+ * HOSTKEY1 a host has one key however it is spelled: its hash in lower case, else the SHA-256 of its name in lower case without
+ * a trailing dot. HOSTKEY2 the name that comes out belongs to the key: it alone selects overrides, so that no caller can put
+ * another host's limits, or a semaphore's, on a pool. HOSTKEY3 a caller that sends the hash alone gets the overrides of an
  * exact name all the same.
  */
 export interface NamedHost {

@@ -8,12 +8,12 @@ import { hostKey, type NamedHost, plainName } from "./host-key.ts";
 import type { ServiceContext } from "./service-context.ts";
 
 const PRINTABLE = new RegExp(PATTERNS.printable.source, "u");
-/** SHA-256 in hex: what the service makes of a name. Nobody names a host so. */
+/** SHA-256 in hex: what the service makes of a name. No host has such a name. */
 const KEY = /^[0-9a-f]{64}$/i;
 
 type Found = NamedHost | { readonly errors: readonly FieldProblem[] };
 
-/** The host an operator means: a name, or a key as the state tells it. Keys that do not look like one need `?by=key`. */
+/** The host an operator means: a name, or a key as the state shows it. Keys that do not look like one need `?by=key`. */
 export function operatorsHost(exchange: Exchange, text: string, { queue, live }: ServiceContext): Found {
   const by = queryOf(exchange).get("by");
   const errors: FieldProblem[] = [];
@@ -41,7 +41,7 @@ export function operatorsHost(exchange: Exchange, text: string, { queue, live }:
 
 /**
  * Why an operator's action on this host is refused, where nothing shows that the host exists: its name may be mistyped,
- * and nobody would notice. A host is known to the queue, to the store or to the configuration, or the call says
+ * and it would go unnoticed. A host is known to the queue, to the store or to the configuration, or the call says
  * `new=true`. A service that knows no host at all takes any: there is nothing its name could be a slip of.
  */
 export async function unknownHost(

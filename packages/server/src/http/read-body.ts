@@ -10,7 +10,7 @@ export type Body =
 /** Of a body that is too large so much is read and thrown away, so that the caller gets to read why it was refused. */
 const DRAINED_BYTES = 1024 * 1024;
 
-/** Of a caller that leaves before it has said everything nothing is ever heard: there is nobody to answer. */
+/** A caller that disconnects before its request is complete gets no answer. */
 export function readBody(request: IncomingMessage): Promise<Body> {
   return new Promise((resolve) => {
     let chunks: Buffer[] = [];

@@ -5,7 +5,7 @@ import type { Exchange } from "./exchange.ts";
 /** The limits of `limits.*`, as the metric's label spells them. */
 export type LimitName = "connections" | "connections_per_address" | "held_polls" | "hosts";
 
-/** When to ask again: nobody knows how long the crowd stays. */
+/** When to ask again. The length of the overload is unknown, so this is a fixed time. */
 const RETRY_AFTER_SECONDS = 1;
 const LOG_EVERY_MS = 60_000;
 

@@ -4,6 +4,7 @@ import type { HostSettings } from "../live/host-settings.ts";
 import type { Presence } from "../live/presence.ts";
 import type { Telemetry } from "../live/telemetry.ts";
 import type { Logger } from "../log/logger.ts";
+import type { ReadinessCheck } from "../readiness/readiness.ts";
 import type { OpenStore } from "../store/open-store.ts";
 import type { QueryTokens } from "../tokens/query-tokens.ts";
 import type { DashboardFiles } from "./dashboard/dashboard-files.ts";
@@ -29,14 +30,15 @@ export interface Flushed {
 /** What the routes work with. */
 export interface ServiceContext {
   readonly queue: FairQueue;
-  readonly opened: OpenStore;
+  readonly opened: Pick<OpenStore, "gauges">;
+  readonly readiness: Pick<ReadinessCheck, "read">;
   readonly held: HeldCalls;
   readonly refusals: Refusals;
   readonly requestLog: RequestLog;
   readonly log: Logger & { readonly lost: number };
   /** Its name in the fleet, new with every start. */
   readonly instance: string;
-  /** `controller.instanceId`, else the same: what headers and the control plane are told. */
+  /** `controller.instanceId`, else the same: as sent in headers and to the control plane. */
   readonly reportedInstance: string;
   readonly version: string;
   readonly live: Live;

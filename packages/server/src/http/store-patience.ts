@@ -1,5 +1,7 @@
 /** How long a caller waits for an answer that only the store can give. The engine goes on trying after that. */
 const PATIENCE_MS = 2_000;
+/** How long an answer that does not depend on the store waits for it all the same. A commit takes a few milliseconds. */
+const MOMENT_MS = 100;
 
 /** Rejects when the store has not answered in time. What was asked may still happen: callers may repeat it. */
 export async function withinPatience<T>(answer: Promise<T>): Promise<T> {
@@ -12,4 +14,18 @@ export async function withinPatience<T>(answer: Promise<T>): Promise<T> {
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Resolves when `done` has been called, or a moment has passed. */
+export function aMoment(start: (done: () => void) => void): Promise<void> {
+  return new Promise((resolve) => {
+    let timer: NodeJS.Timeout | undefined;
+    let isDone = false;
+    start(() => {
+      isDone = true;
+      clearTimeout(timer);
+      resolve();
+    });
+    if (!isDone) timer = setTimeout(resolve, MOMENT_MS);
+  });
 }

@@ -40,7 +40,7 @@ export class JournalPathError extends Error {
   }
 }
 
-/** Another file has taken the journal's place while it was open: whoever put it there may be granting already. */
+/** Another file has taken the journal's place while it was open: another process may be granting from it already. */
 export class JournalReplacedError extends Error {
   override readonly name = "JournalReplacedError";
 

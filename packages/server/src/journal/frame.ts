@@ -5,12 +5,12 @@ import { crc32 } from "node:zlib";
  * line with its number, the time, the length and the checksum of what follows, and its own checksum; then the entries, a
  * line of JSON each. Text, so that a person can read it; without NUL, so that a sector that never reached the disk shows.
  *
- * F1 `readFrames(prefix)` of what was written gives exactly the frames that lie in the prefix whole (any cut but inside
- * the first frame, which is never half there: the file appears by a rename). F2 a changed byte gives an error, not other
- * frames. F3 frames come out in the order written, none missing in between: they are numbered from 1.
+ * FRAME1 `readFrames(prefix)` of what was written gives exactly the frames that lie in the prefix whole (any cut but inside
+ * the first frame, which is never half there: the file appears by a rename). FRAME2 a changed byte gives an error, not other
+ * frames. FRAME3 frames come out in the order written, none missing in between: they are numbered from 1.
  *
  * Torn or damaged? A frame is written when the one before it is safe, and answers wait for it. So only the last may be
- * torn, and nobody was told of it: it is dropped. It is torn if the file ends in it, or if a whole sector of it, or what it
+ * torn, and no answer depended on it: it is dropped. It is torn if the file ends in it, or if a whole sector of it, or what it
  * has of one, is NUL (sizes may reach the disk before contents). Everything else is damage to something that was promised.
  * Cost: O(bytes). Source of the sector rule: the write-ahead log of etcd.
  */

@@ -44,12 +44,12 @@ class Batch {
     this.kept = new Promise((resolve, reject) => {
       this.settle = (failure) => (failure === undefined ? resolve() : reject(failure));
     });
-    // Nobody need be waiting: a failure shows in the journal's health as well.
+    // No caller may be waiting: a failure shows in the journal's health as well.
     this.kept.catch(() => {});
   }
 }
 
-/** How long entries that nobody waits for may gather. */
+/** How long entries that no caller waits for may gather. */
 const DEFER_MS = 50;
 
 /**
@@ -64,11 +64,11 @@ const DEFER_MS = 50;
  * | unwritable | `retryMs` passed, snapshot goes  | writable, with everything that happened, answered or not        |
  * | any        | `close`, lock lost, file replaced| closed                                                          |
  *
- * J1 `kept()` resolves only when every entry appended before it is on the disk. J2 entries reach the disk in the order
- * appended; what is there after a crash is a prefix. J3 while it is not writable `admit` throws, so that nothing is
- * decided that could not be kept. J4 a file that failed is never written to again: after a failed sync the system may
+ * JOURNAL1 `kept()` resolves only when every entry appended before it is on the disk. JOURNAL2 entries reach the disk in the order
+ * appended; what is there after a crash is a prefix. JOURNAL3 while it is not writable `admit` throws, so that nothing is
+ * decided that could not be kept. JOURNAL4 a file that failed is never written to again: after a failed sync the system may
  * believe that the pages are clean, and a second sync would succeed for nothing.
- * J5 an entry is on the disk at most `DEFER_MS` and two syncs after it was appended, whether or not somebody waits for it.
+ * JOURNAL5 an entry is on the disk at most `DEFER_MS` and two syncs after it was appended, whether or not a caller waits for it.
  * Cost: one write and one sync for all entries that came meanwhile.
  */
 export class Journal {
@@ -111,7 +111,7 @@ export class Journal {
     if (!health.isWritable) throw unwritable(health.reason);
   }
 
-  /** It goes out with the next sync: `kept` asks for one at once, and J5 brings one. */
+  /** It goes out with the next sync: `kept` asks for one at once, and JOURNAL5 brings one. */
   append(entry: JournalEntry): void {
     this.#next ??= new Batch();
     this.#next.lines.push(encodeEntry(entry));
@@ -234,7 +234,7 @@ export class Journal {
     if (before.kind === "writable") void before.file.close().catch(() => {});
     const since = before.kind === "unwritable" ? before.since : clock.now();
     this.#state = { kind: "unwritable", error: cause, since };
-    // Told once: that it is still so a second later is no news.
+    // Logged once, not every second.
     if (before.kind === "writable" || before.error === NOT_OPENED) onEvent({ type: "unwritable", error: cause });
     this.#retryTimer = clock.setTimer(() => {
       this.#running = this.#retry();

@@ -11,10 +11,10 @@ import type { Journal } from "./journal.ts";
 /**
  * A memory store whose answers are kept before they are given.
  *
- * D1 an answer leaves only when all that the store had accepted by then is on the disk (J1). So what a caller was told is
- * still true after a crash; and since the file holds a prefix of what happened (J2), the state found there is one the store
- * was in. D2 while the journal cannot be written nothing is accepted. D3 a call that fails may have happened, and repeating
- * it is safe (P8). D4 one exception to D1: a commit that only says who waits and how much was used is answered at once. It
+ * JSTORE1 an answer leaves only when all that the store had accepted by then is on the disk (JOURNAL1). So what a caller was answered is
+ * still true after a crash; and since the file holds a prefix of what happened (JOURNAL2), the state found there is one the store
+ * was in. JSTORE2 while the journal cannot be written nothing is accepted. JSTORE3 a call that fails may have happened, and repeating
+ * it is safe (P8). JSTORE4 one exception to JSTORE1: a commit that only says who waits and how much was used is answered at once. It
  * goes out with the next sync, at the latest `DEFER_MS` later. Losing it costs no promise: a session keeps its arrival in its
  * token.
  */
@@ -100,14 +100,14 @@ type Appended = "nothing" | "deferrable" | "urgent";
 
 const DEFERRABLE: ReadonlySet<RecordKind> = new Set(["waiter", "account", "absence"]);
 
-/** D4. */
+/** JSTORE4. */
 function isDeferrable({ before, changes: { head, puts, dels } }: KeptCommit): boolean {
   if (before === undefined || head === undefined || puts.length + dels.length === 0) return false;
   if (!puts.every(({ kind }) => DEFERRABLE.has(kind)) || !dels.every(([kind]) => DEFERRABLE.has(kind))) return false;
   return PROMISED.every((field) => before[field] === head[field]);
 }
 
-/** What of a head somebody was told: the limits in force, fences, spacing, the breaker. */
+/** The part of a head that answers depend on: the limits in force, fences, spacing, the breaker. */
 const PROMISED = [
   "hostname",
   "slots",

@@ -13,8 +13,8 @@ const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | con
 /**
  * A file of the machine. It holds slot tokens and signing keys: only its owner may read it.
  *
- * N1 nothing but the journal itself is ever replaced: what is no regular file is refused, and so is a file that came to
- * its place since. N2 a successor is a new file: one that lies there already, or a link, is removed, not used.
+ * DISK1 nothing but the journal itself is ever replaced: what is no regular file is refused, and so is a file that came to
+ * its place since. DISK2 a successor is a new file: one that lies there already, or a link, is removed, not used.
  */
 export class NodeDisk implements JournalDisk {
   readonly #path: string;
@@ -100,7 +100,7 @@ class NodeAppendFile implements AppendFile {
     if (there === undefined) throw new Error("the file was deleted");
     if (!isSame(there, this.#id)) throw new JournalReplacedError(this.#path);
     if (there.size !== BigInt(this.#size)) {
-      throw new Error(`the file has ${there.size} bytes where ${this.#size} were written: somebody changed it`);
+      throw new Error(`the file has ${there.size} bytes where ${this.#size} were written: another program changed it`);
     }
   }
 }

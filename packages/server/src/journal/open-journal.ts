@@ -34,7 +34,7 @@ export interface JournaledMemoryStore {
   readonly store: HostStore;
   /** Made once and kept; the first signs. */
   readonly tokenKeys: readonly string[];
-  /** Whether anything can be granted: what `/readyz` tells. */
+  /** Whether anything can be granted, as `/readyz` reports. */
   readonly health: () => JournalHealth;
   /** Keeps what is under way, and lets another process have the journal. */
   readonly close: () => Promise<void>;
@@ -115,7 +115,8 @@ function* snapshotOf(keys: readonly string[], { memory }: JournaledStore): Itera
   for (const host of memory.images()) yield { kind: "host", ...host };
 }
 
-function framesOf(path: string, content: Uint8Array | undefined): Frames {
+/** Throws a `JournalCorruptError`. */
+export function framesOf(path: string, content: Uint8Array | undefined): Frames {
   try {
     return readFrames(content ?? new Uint8Array());
   } catch (error) {
@@ -125,6 +126,6 @@ function framesOf(path: string, content: Uint8Array | undefined): Frames {
 }
 
 /** Two names of one file have one lock. */
-async function trueName(path: string): Promise<string> {
+export async function trueName(path: string): Promise<string> {
   return realpath(path).catch(async () => join(await realpath(dirname(path)), basename(path)));
 }

@@ -7,7 +7,7 @@ export interface ProcessIdentity {
   /** Its own for each lock taken. */
   readonly id: string;
   readonly pid: number;
-  /** When the process started, as the system counts; empty where it does not tell. */
+  /** When the process started, as the system counts; empty where the system does not report it. */
   readonly startedAt: string;
   /** Where the number means anything: machine, boot, namespace. */
   readonly place: string;

@@ -18,11 +18,11 @@ export interface ProcessLockOptions {
  * One process at a time, without a lock of the operating system (Node has none to offer). Each puts up a sign of its own,
  * then looks for others; with another living one there, it takes its own down.
  *
- * K1 two never hold it: the one that put its sign up later sees the other's. Signs appear whole (a rename) and have names
- * that are never used again, so taking down a dead one's cannot hit a living one's. K2 a crash leaves a sign behind, but
- * not in the way: a process that is gone, or whose number was given to another, holds nothing. K3 where the number cannot
+ * LOCK1 two never hold it: the one that put its sign up later sees the other's. Signs appear whole (a rename) and have names
+ * that are never used again, so taking down a dead one's cannot hit a living one's. LOCK2 a crash leaves a sign behind, but
+ * not in the way: a process that is gone, or whose number was given to another, holds nothing. LOCK3 where the number cannot
  * be looked up (another container, another machine) the holder is alive while it touches its sign: it is watched for three
- * beats. K4 a holder looks at every beat whether its sign still stands. One that was removed is put
+ * beats. LOCK4 a holder looks at every beat whether its sign still stands. One that was removed is put
  * up again, as at the start: unless another process has put up its own, which then has it.
  * Not promised: two that start at once may both step back; they try again some times. A holder elsewhere that stands still
  * for three beats is taken for dead, and may answer until its next beat.
@@ -42,7 +42,7 @@ export class ProcessLock {
   }
 
   /** Throws `JournalLockedError`. */
-  static async take({ beatMs = 1000, ...more }: ProcessLockOptions): Promise<ProcessLock> {
+  static async take({ beatMs = BEAT_MS, ...more }: ProcessLockOptions): Promise<ProcessLock> {
     const { path } = more;
     const self = await thisProcess();
     let other = await putUpUnlessHeld(path, self, beatMs);
@@ -91,6 +91,7 @@ function holderName(other: ProcessIdentity, self: ProcessIdentity): string {
   return `process ${other.pid}${other.host === self.host ? "" : ` on ${other.host}`}`;
 }
 
+const BEAT_MS = 1_000;
 const MOST_TRIES = 5;
 const LONGEST_STEP_BACK_MS = 20;
 
@@ -117,7 +118,7 @@ async function putUpUnlessHeld(
   }
 }
 
-/** On a full disk the sign is empty: that needs no room, and its holder is known by touching it (K3). */
+/** On a full disk the sign is empty: that needs no room, and its holder is known by touching it (LOCK3). */
 async function writeSign(file: string, self: ProcessIdentity): Promise<void> {
   try {
     await writeFile(file, JSON.stringify(self), { mode: 0o600, flag: "wx" });
@@ -130,7 +131,20 @@ async function writeSign(file: string, self: ProcessIdentity): Promise<void> {
 const NO_ROOM: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 const NAMELESS: ProcessIdentity = { id: "", pid: 0, startedAt: "", place: "", host: "" };
 
-async function livingHolder(path: string, self: ProcessIdentity, beatMs: number): Promise<ProcessIdentity | undefined> {
+/** Who holds the lock of this path, for people; undefined: no process. Takes nothing and removes nothing. */
+export async function lockHolder(path: string, beatMs = BEAT_MS): Promise<string | undefined> {
+  const self = await thisProcess();
+  const other = await livingHolder(path, self, beatMs, async () => {});
+  return other === undefined ? undefined : holderName(other, self);
+}
+
+/** `onDead`: what to do about the sign of a process that is gone. */
+async function livingHolder(
+  path: string,
+  self: ProcessIdentity,
+  beatMs: number,
+  onDead: (sign: string) => Promise<void> = (sign) => rm(sign, { force: true }),
+): Promise<ProcessIdentity | undefined> {
   const own = signOf(path, self);
   const signs = (await readdir(dirname(path)))
     .filter((name) => name.startsWith(`${basename(path)}.lock.`) && !name.endsWith(".new"))
@@ -140,7 +154,7 @@ async function livingHolder(path: string, self: ProcessIdentity, beatMs: number)
     const other = await readSign(sign);
     if (other === undefined) continue;
     if ((await isAlive(other, self)) ?? (await isTouched(sign, 3 * beatMs))) return other;
-    await rm(sign, { force: true });
+    await onDead(sign);
   }
   return undefined;
 }

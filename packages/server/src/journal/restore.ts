@@ -4,9 +4,9 @@ import type { JournalEntry } from "./entry.ts";
 /**
  * The state that the entries of a journal describe.
  *
- * R1 it is the state after the last entry: a host's head and records as the last commit left them. R2 no instant of a host
+ * RESTORE1 it is the state after the last entry: a host's head and records as the last commit left them. RESTORE2 no instant of a host
  * lies ahead of the clock because the clock was set back: all of them move back together, so that no lease lasts longer.
- * R3 every waiter counts as having left at the restart: it keeps its place, and a slot is kept for it for one `collectMs`.
+ * RESTORE3 every waiter counts as having left at the restart: it keeps its place, and a slot is kept for it for one `collectMs`.
  */
 export class Restored {
   readonly #hosts = new Map<string, MutableHost>();

@@ -3,7 +3,7 @@ import type { LoadedConfig } from "../config/load-config.ts";
 import { VERSION } from "../version.ts";
 import { limitsHash } from "./limits-hash.ts";
 
-/** What the fleet is told of this instance with every beat. */
+/** What a beat reports about this instance. */
 export function aboutOf(
   { settings, version: configVersion }: LoadedConfig,
   address: string,
@@ -11,6 +11,7 @@ export function aboutOf(
   queue: FairQueue,
 ): InstanceAbout {
   const { instanceId } = settings.identity;
+  const { sessions, counts } = queue.overview();
   return {
     ...(instanceId === undefined ? {} : { instanceId }),
     address,
@@ -19,6 +20,8 @@ export function aboutOf(
     configHash: limitsHash(settings.fairQueue),
     upMs: Math.round(performance.now()),
     heldPolls,
-    sessions: queue.overview().sessions.pending,
+    sessions: sessions.pending,
+    granted: counts.granted,
+    rejected: counts.throttled + counts.timeout + counts.overloaded,
   };
 }

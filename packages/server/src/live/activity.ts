@@ -17,9 +17,19 @@ export class HostActivity {
   }
 }
 
+/** What may change how full the fleet is. */
+const STIRRING = { "session-created": true, granted: true, released: true, timeout: true, canceled: true } as const;
+
 /** Of 100,000 hosts used alike a thousand are counted, and a hundred of them shown: memory is the same as of a hundred. */
 const CANDIDATES = 1_000;
 const SAMPLES_PER_ELECTION = 12;
+/**
+ * Steps from one reading of the store to the next while nothing happens at this instance and no viewer asks: with slots in use or
+ * sessions waiting in the fleet, and without. An idle fleet must cost its database next to nothing.
+ */
+const STEPS_BETWEEN_READINGS = { busy: 4, idle: 6 } as const;
+/** A viewer asks again within this many steps. */
+const LOOKED_STEPS = 12;
 
 /**
  * What happened lately, of all hosts together and of the busiest each. Memory: `HOSTS_SHOWN` + 1 rings, however many
@@ -31,6 +41,9 @@ export class Activity {
   readonly hosts: BusiestHosts<HostActivity>;
   readonly rest = { grants: 0, rejects: 0 };
   #samples = 0;
+  #readAt = Number.NEGATIVE_INFINITY;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #isStirred = false;
 
   constructor(now: () => number) {
     this.#now = now;
@@ -40,6 +53,7 @@ export class Activity {
   }
 
   observe(event: QueueEvent): void {
+    if (event.type in STIRRING) this.#isStirred = true;
     switch (event.type) {
       case "session-created":
         this.#stir(event.host);
@@ -66,10 +80,16 @@ export class Activity {
     }
   }
 
-  /** How full the fleet is now, once in every step. Idle hosts are not asked about. */
+  /**
+   * How full the fleet is now, once in every step. Idle hosts are not asked about, and nothing is while all is still: a step
+   * that was not sampled has the numbers of the one before.
+   */
   async sample(reader: StoreReader): Promise<void> {
     this.#samples++;
     if (this.#samples % SAMPLES_PER_ELECTION === 0) this.hosts.elect();
+    if (!this.#isDue()) return;
+    this.#readAt = this.#samples;
+    this.#isStirred = false;
     const { inFlight, slots, waiting } = await reader.totals();
     this.#all.sample({ inFlight, limit: slots, waiters: waiting }, this.#now());
     const stirred = [...this.hosts.entries()].filter(([, { isStirred, ring }]) => {
@@ -84,9 +104,17 @@ export class Activity {
     }
   }
 
+  #isDue(): boolean {
+    if (this.#isStirred || this.#samples - this.#lookedAt < LOOKED_STEPS) return true;
+    const { inFlight, waiters } = this.#all.gauges;
+    const steps = STEPS_BETWEEN_READINGS[inFlight > 0 || waiters > 0 ? "busy" : "idle"];
+    return this.#samples - this.#readAt >= steps;
+  }
+
   /** Of all hosts, or of one; undefined: nothing is kept of it, from now on it is. */
   history(host: string | undefined): HistoryColumns | undefined {
     const now = this.#now();
+    this.#lookedAt = this.#samples;
     if (host === undefined) return this.#all.read(now);
     const known = this.hosts.get(host);
     this.hosts.watch(host);

@@ -1,11 +1,11 @@
 /**
  * The hosts used most, of any number of hosts, in bounded memory.
  *
- * U1 at most `most` hosts are tracked and at most `candidates` counted, however many there are. U2 while there is room a
- * host is tracked from its first use. U3 a host with more than one in `candidates` + 1 of all uses since the last
+ * BUSY1 at most `most` hosts are tracked and at most `candidates` counted, however many there are. BUSY2 while there is room a
+ * host is tracked from its first use. BUSY3 a host with more than one in `candidates` + 1 of all uses since the last
  * election is among the counted (Misra and Gries, "Finding repeated elements", 1982), and the `most` largest counts are
- * elected. U4 a tracked host gives way only to one that was used half as much again, so that two alike do not take turns.
- * U5 one that nobody used for `PATIENCE` elections is let go. Cost: O(1) for a use, amortised; O(candidates · log) for an
+ * elected. BUSY4 a tracked host gives way only to one that was used half as much again, so that two alike do not take turns.
+ * BUSY5 one that was not used for `PATIENCE` elections is dropped. Cost: O(1) for a use, amortised; O(candidates · log) for an
  * election.
  */
 export class BusiestHosts<T> {
@@ -34,7 +34,7 @@ export class BusiestHosts<T> {
     return this.#tracked.get(host)?.kept;
   }
 
-  /** Somebody looks at this host: it is tracked until the next election at least, in place of the least used. */
+  /** A viewer asks for this host: it is tracked until the next election at least, in place of the least used. */
   watch(host: string): T {
     const known = this.#tracked.get(host);
     if (known !== undefined) {

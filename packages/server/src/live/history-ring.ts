@@ -1,14 +1,14 @@
 /**
  * Fifteen minutes of one host, or of all, in steps of five seconds.
  *
- * R1 memory is fixed: `STEPS` steps of `FIELDS` numbers, whatever happens. R2 a step is of its own time: steps nobody
- * wrote in are there, with nothing counted and the gauges as they last were. R3 time that runs backwards writes into the
+ * RING1 memory is fixed: `STEPS` steps of `FIELDS` numbers, whatever happens. RING2 a step is of its own time: steps that no
+ * wrote in are there, with nothing counted and the gauges as they last were. RING3 time that runs backwards writes into the
  * newest step. Instants are given; nothing here reads a clock.
  */
 export const STEP_MS = 5_000;
 export const STEPS = 180;
 
-/** Upper bounds of the waits that are told apart, for quantiles and the picture of a host's waits. */
+/** Upper bounds of the waits that are distinguished, for quantiles and the picture of a host's waits. */
 export const WAIT_BOUNDS_MS = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 20_000, 30_000, 60_000];
 
 const COUNTED = ["granted", "timeout", "throttled", "overloaded", "canceled", "released"] as const;
@@ -103,7 +103,7 @@ function stepOf(now: number): number {
   return Math.floor(now / STEP_MS);
 }
 
-/** Within its bound as if waits were spread evenly; above the last bound, the last bound. Null: nobody waited. */
+/** Within its bound as if waits were spread evenly; above the last bound, the last bound. Null: no waits. */
 function quantile(counts: Float32Array, share: number): number | null {
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;

@@ -1,4 +1,4 @@
-import { LIMITS, SEMAPHORE_PREFIX, type ServiceState } from "@slotkeeper/protocol";
+import { LIMITS, LIVE_LIMITS, type LiveLimitKey, SEMAPHORE_PREFIX, type ServiceState } from "@slotkeeper/protocol";
 import {
   type HostPolicy,
   type HostSnapshot,
@@ -12,7 +12,6 @@ import type { LoadedConfig } from "../config/load-config.ts";
 import { hostKey, type KnownNames, plainName } from "../http/host-key.ts";
 
 type HostLimits = ServiceState["hosts"][number]["limits"];
-type LimitKey = keyof HostLimits;
 
 /** A live "no limit": stores keep limits as numbers, and JSON has no infinity. */
 export const NO_LIMIT = LIMITS.slots;
@@ -35,22 +34,17 @@ export class HostSettings {
   }
 
   limitsOf(hostname: string | undefined, stored: HostSnapshot | undefined): HostLimits {
-    const policy = this.policyOf(hostname);
-    const { live } = stored ?? {};
-    const slots = stored?.slots ?? policy.slots;
+    const { live, slots } = stored ?? {};
+    const inForce = { ...this.policyOf(hostname), ...live, ...(slots === undefined ? {} : { slots }) };
     const isSemaphore = hostname?.startsWith(SEMAPHORE_PREFIX) === true;
-    const slotsOrigin = live?.slots === undefined ? this.#originOf("maxSlotPerHost", hostname) : "live";
-    const perBucketOrigin = live?.slotsPerBucket === undefined ? this.#originOf("maxSlotPerIp", hostname) : "live";
-    return {
-      maxSlotPerHost: { value: slots, origin: isSemaphore ? "semaphore" : slotsOrigin },
-      maxSlotPerIp: {
-        value: shown(live?.slotsPerBucket ?? policy.slotsPerBucket),
-        origin: isSemaphore ? "semaphore" : perBucketOrigin,
-      },
-    };
+    const shownLimits = LIVE_LIMITS.map(({ key, field }) => {
+      const configured = live?.[field] === undefined ? this.#originOf(key, hostname) : "live";
+      return [key, { value: shown(inForce[field]), origin: isSemaphore ? "semaphore" : configured }];
+    });
+    return Object.fromEntries(shownLimits) as HostLimits;
   }
 
-  #originOf(key: LimitKey, hostname: string | undefined): string {
+  #originOf(key: LiveLimitKey, hostname: string | undefined): string {
     const override = hostname === undefined ? undefined : overrideOf(this.#options.hosts, hostname);
     const isOwn = override?.config[key] !== undefined;
     const path = isOwn ? ["fairQueue", "hosts", override.pattern, key] : ["fairQueue", key];

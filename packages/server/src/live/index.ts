@@ -1,4 +1,4 @@
-/** `@slotkeeper/server/live`: what the service knows of its own doings, for whoever watches it. */
+/** `@slotkeeper/server/live`: counts, history and events of the service, for monitoring. */
 
 export { Refusals } from "../http/refusals.ts";
 export { METRICS, type Metric } from "../metrics/catalogue.ts";

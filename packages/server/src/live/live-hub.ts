@@ -2,9 +2,9 @@ import type { ServerResponse } from "node:http";
 import type { LiveState } from "@slotkeeper/protocol";
 import type { Clock } from "slotkeeper";
 
-/** How often listeners hear of changes: once a second looks live, and costs the same at any rate of changes. */
+/** How often changes are sent to listeners: once a second looks live, and costs the same at any rate of changes. */
 const TICK_MS = 1_000;
-/** Every so many ticks something is sent although nothing changed: numbers age, and dead connections are found. */
+/** After this number of ticks something is sent although nothing changed: numbers age, and dead connections are found. */
 const TICKS_PER_BEAT = 5;
 const HOSTS_PER_TICK = 100;
 /** Hosts waiting for their turn; more are only counted. */
@@ -22,12 +22,12 @@ export interface LiveHubInit {
 }
 
 /**
- * Those who watch. Changes are collected and told together.
+ * The listeners of the events. Changes are collected and sent together.
  *
- * E1 without a listener a change costs nothing. E2 a change costs an entry in a set, however many listen; a tick costs one
- * message, made once, and one write for each listener. E3 nothing is kept for a listener that does not read: beyond
- * `MOST_UNREAD_BYTES` it is cut off. E4 a host that changed is told within a tick for each `HOSTS_PER_TICK` that wait
- * before it, as it is then: what lay between is not told. Nothing is promised over a reconnection: the state is there to
+ * HUB1 without a listener a change costs nothing. HUB2 a change costs an entry in a set, however many listen; a tick costs one
+ * message, made once, and one write for each listener. HUB3 nothing is kept for a listener that does not read: beyond
+ * `MOST_UNREAD_BYTES` it is cut off. HUB4 a host that changed is sent within a tick for each `HOSTS_PER_TICK` that wait
+ * before it, as it is then: states in between are not sent. Nothing is promised over a reconnection: the state is there to
  * be asked for.
  */
 export class LiveHub {
@@ -69,7 +69,7 @@ export class LiveHub {
     this.#arm();
   }
 
-  /** Tells all at once; for what is rare. */
+  /** Sends to all listeners at once; for rare events. */
   say(event: string, data: object): void {
     if (this.#listeners.size > 0) this.#broadcast(event, data);
   }
@@ -100,14 +100,14 @@ export class LiveHub {
     this.#ticks++;
     if (this.#isBusy || (!isBeat && this.#stirred.size === 0 && this.#uncounted === 0)) return;
     this.#isBusy = true;
-    this.#tell()
+    this.#sendChanges()
       .catch(this.#init.onError)
       .finally(() => {
         this.#isBusy = false;
       });
   }
 
-  async #tell(): Promise<void> {
+  async #sendChanges(): Promise<void> {
     const hosts: string[] = [];
     for (const host of this.#stirred) {
       if (hosts.length >= HOSTS_PER_TICK) break;

@@ -1,5 +1,6 @@
 import type { ServiceInstances } from "@slotkeeper/protocol";
-import type { InstanceAbout } from "@slotkeeper/queue";
+import type { InstanceAbout, InstanceView } from "@slotkeeper/queue";
+import { distinctOf } from "./drift.ts";
 import type { StoreReader } from "./store-reader.ts";
 
 export interface PresenceInit {
@@ -16,11 +17,9 @@ export class Presence {
     this.#init = init;
   }
 
-  /** This instance is always among them, as it is now, whatever the store says. */
   async read(): Promise<Omit<ServiceInstances, "at">> {
-    const { reader, instance, about } = this.#init;
-    const others = (await reader.instances()).filter((view) => view.instance !== instance);
-    const views = [{ instance, seenAgoMs: 0, about: about() }, ...others];
+    const { reader, instance } = this.#init;
+    const views = await this.#views();
     const instances = views
       .map((view) => ({
         instance: view.instance,
@@ -29,7 +28,21 @@ export class Presence {
         ...view.about,
       }))
       .sort((a, b) => (a.instance < b.instance ? -1 : 1));
-    const hasDrift = new Set(views.map((view) => view.about["configHash"])).size > 1;
+    const hasDrift = distinctOf(views, "configHash").length > 1;
     return { isFleet: reader.isShared, hasDrift, instances };
+  }
+
+  /** What the instances that live have counted, summed. */
+  async sums(): Promise<{ readonly instances: number; readonly granted: number; readonly rejected: number }> {
+    const views = await this.#views();
+    const sumOf = (key: string) => views.reduce((sum, { about }) => sum + (Number(about[key]) || 0), 0);
+    return { instances: views.length, granted: sumOf("granted"), rejected: sumOf("rejected") };
+  }
+
+  /** This instance is always among them, as it is now, whatever the store says. */
+  async #views(): Promise<readonly InstanceView[]> {
+    const { reader, instance, about } = this.#init;
+    const others = (await reader.instances()).filter((view) => view.instance !== instance);
+    return [{ instance, seenAgoMs: 0, about: about() }, ...others];
   }
 }

@@ -6,6 +6,7 @@ import type { Logger } from "../log/logger.ts";
 import { Instruments } from "../metrics/instruments.ts";
 import { MeteredStore } from "../metrics/metered-store.ts";
 import { Activity } from "./activity.ts";
+import { SkewWatch } from "./clock-skew.ts";
 import { hostRow } from "./host-row.ts";
 import { LiveHub } from "./live-hub.ts";
 import { StoreReader } from "./store-reader.ts";
@@ -27,6 +28,7 @@ export class Telemetry {
   /** What the engine is to call: the store, timed. */
   readonly store: HostStore;
   readonly #init: TelemetryInit;
+  readonly #skew: SkewWatch;
   #queue: FairQueue | undefined;
   #isStoreSilent = false;
 
@@ -35,6 +37,7 @@ export class Telemetry {
     const { store, clock, log } = init;
     this.store = new MeteredStore(store, this.instruments);
     this.reader = new StoreReader(this.store, () => this.#queue?.now() ?? clock.now());
+    this.#skew = new SkewWatch(log);
     this.activity = new Activity(() => clock.now());
     this.hub = new LiveHub({
       clock,
@@ -43,7 +46,7 @@ export class Telemetry {
         this.instruments.listenersDropped++;
         log.info("a listener of the events did not read, and was cut off");
       },
-      onError: (error) => log.warn("events could not be told", { error }),
+      onError: (error) => log.warn("events could not be sent", { error }),
     });
   }
 
@@ -59,6 +62,7 @@ export class Telemetry {
     const { clock } = this.#init;
     clock.setTimer(() => {
       void this.#sample();
+      if (this.reader.isShared) this.#skew.look(queue);
       this.start(queue);
     }, this.activity.stepMs);
   }
@@ -68,7 +72,7 @@ export class Telemetry {
       await this.activity.sample(this.reader);
       this.#isStoreSilent = false;
     } catch (error) {
-      // Once, not every five seconds: the store's failure is told by those who need it.
+      // Once, not every five seconds: the callers that need the store report its failure.
       if (!this.#isStoreSilent) this.#init.log.warn("the history has a gap: the store could not be read", { error });
       this.#isStoreSilent = true;
     }

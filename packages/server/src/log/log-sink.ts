@@ -13,7 +13,7 @@ export class LogSink {
   readonly #stream: Writable;
   readonly #mostUnreadBytes: number;
   #lost = 0;
-  #untold = 0;
+  #unreported = 0;
 
   constructor(stream: Writable, mostUnreadBytes = MOST_UNREAD_BYTES) {
     this.#stream = stream;
@@ -34,8 +34,8 @@ export class LogSink {
       return;
     }
     try {
-      if (this.#untold > 0) this.#stream.write(`${JSON.stringify(lostLine(this.#untold))}\n`);
-      this.#untold = 0;
+      if (this.#unreported > 0) this.#stream.write(`${JSON.stringify(lostLine(this.#unreported))}\n`);
+      this.#unreported = 0;
       this.#stream.write(line);
     } catch {
       this.#lose();
@@ -44,7 +44,7 @@ export class LogSink {
 
   #lose(): void {
     this.#lost++;
-    this.#untold++;
+    this.#unreported++;
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * The last line of defence: nothing that is written anywhere holds a token or a key. Code does not log secrets in the
- * first place; this catches what slips through by way of an error's message, a stack, or a path somebody called.
+ * first place; this catches what slips through by way of an error's message, a stack, or a requested path.
  */
 export class Scrubber {
   #spellings: readonly string[] = [];

@@ -1,6 +1,8 @@
+import { type Bucket, RECORDS_OF_A_COMMIT, SECONDS_OF_CALL, SECONDS_OF_HOLD, SECONDS_OF_WAIT } from "./buckets.ts";
+
 /**
- * Every metric of the service: its name, its kind, what it says, its labels, and the bounds of its buckets with the
- * reason for each. `docs/reference/metrics.md` is made from this, and the dashboard and the alerts under `deploy/` are
+ * Every metric of the service: its name, its kind, what it says, its labels, and its buckets
+ * (`buckets.ts`). `docs/reference/metrics.md` is made from this, and the dashboard and the alerts under `deploy/` are
  * held to it.
  *
  * Labels are bounded: `host` has at most `HOSTS_SHOWN` values and `OTHER_HOSTS` for all the rest together; every other
@@ -20,70 +22,6 @@ export interface Metric {
   readonly labels?: readonly string[];
   readonly buckets?: readonly Bucket[];
 }
-
-/** An upper bound and why it is one. */
-type Bucket = readonly [bound: number, reason: string];
-
-const SECONDS_OF_WAIT: readonly Bucket[] = [
-  [0.001, "granted at once: nobody was in the way"],
-  [0.005, "one turn of a busy service"],
-  [0.01, "the store was asked over a network"],
-  [0.025, "idle time of a freed slot that is still good (15 ms) lies below"],
-  [0.05, "an offer to a waiter of another instance lapses"],
-  [0.1, "a person does not notice"],
-  [0.25, "half a poll interval: pushes come through"],
-  [0.5, "a whole poll interval (`pollIntervalMs`): above it pushes may be lost"],
-  [1, "`collectMs`: slots that nobody fetched came round"],
-  [2.5, "a queue, but a short one"],
-  [5, "people give up"],
-  [10, "half the default `maxWaitMs`"],
-  [20, "the default `maxWaitMs`: above it only longer settings and semaphores"],
-  [30, "the default lease: holders are dying"],
-  [60, "a minute: batch work"],
-];
-
-const SECONDS_OF_HOLD: readonly Bucket[] = [
-  [0.01, "the slot was hardly used"],
-  [0.05, "a fast upstream"],
-  [0.1, "an ordinary request"],
-  [0.25, "an ordinary request, far away"],
-  [0.5, "a slow request"],
-  [1, "a slow request; typical `minSlotHoldMs`"],
-  [2.5, "a download of some size"],
-  [5, "a download of some size"],
-  [10, "long for a request"],
-  [30, "the default lease (`zombieTimeoutSeconds`): above it holders renew"],
-  [60, "two leases"],
-  [300, "five minutes: transfers"],
-  [3600, "the default `maxHoldSeconds`: nothing is held longer"],
-];
-
-const SECONDS_OF_CALL: readonly Bucket[] = [
-  [0.0001, "the memory store"],
-  [0.0005, "the memory store, a large batch"],
-  [0.001, "a journal on a fast disk"],
-  [0.0025, "a database on the same machine"],
-  [0.005, "a database in the same rack"],
-  [0.01, "a database in the same region"],
-  [0.025, "a slow disk under the journal; a busy database"],
-  [0.05, "a lock was waited for"],
-  [0.1, "noticeable in every wait"],
-  [0.25, "half a poll interval"],
-  [0.5, "a poll interval: the breaker check gives up here"],
-  [1, "something is wrong"],
-  [5, "a connection was lost or the store hangs"],
-];
-
-const RECORDS_OF_A_COMMIT: readonly Bucket[] = [
-  [1, "one record: a poll came or went"],
-  [2, "a grant on an idle host: the lease and the bucket's account"],
-  [4, "a hand-over: the released slot, the next grant, their accounts"],
-  [8, "a hand-over with newcomers"],
-  [16, "a burst, or several releases decided together"],
-  [32, "many callers in one turn of the service"],
-  [64, "more than usual: an instance died, or a breaker opened"],
-  [256, "the waiters of a whole host changed at once"],
-];
 
 const perHost = ["host"] as const;
 
@@ -169,7 +107,7 @@ export const METRICS = {
   uncollected: {
     name: "slotkeeper_grants_uncollected_total",
     kind: "counter",
-    help: "Grants nobody fetched in time: they went to the next waiter",
+    help: "Grants that were not fetched in time and went to the next waiter",
   },
   wait: {
     name: "slotkeeper_wait_seconds",
@@ -219,10 +157,62 @@ export const METRICS = {
     kind: "counter",
     help: "Messages from the store: another instance offered a slot to a waiter here",
   },
+  notReady: {
+    name: "slotkeeper_not_ready",
+    kind: "gauge",
+    labels: ["reason"],
+    help: "1 for the reason why `/readyz` is 503, 0 for every other; all 0: ready",
+  },
+  listenerUp: {
+    name: "slotkeeper_listener_up",
+    kind: "gauge",
+    help: "1 while notifications of the database arrive, as its last echo shows, or the store needs none; 0: hand-overs between instances wait for the beat",
+  },
+  listenerLosses: {
+    name: "slotkeeper_listener_losses_total",
+    kind: "counter",
+    help: "Listening connections that ended, fell silent or could not be made",
+  },
+  poolConnections: {
+    name: "slotkeeper_pool_connections",
+    kind: "gauge",
+    labels: ["state"],
+    help: "Connections of the pool to the database, by state: busy, idle",
+  },
+  poolWaiting: {
+    name: "slotkeeper_pool_waiting",
+    kind: "gauge",
+    help: "Calls to the database that wait for a connection of the pool now",
+  },
+  poolWaits: {
+    name: "slotkeeper_pool_waits_total",
+    kind: "counter",
+    help: "Calls to the database that had to wait for a connection of the pool",
+  },
+  poolWaitSeconds: {
+    name: "slotkeeper_pool_wait_seconds_total",
+    kind: "counter",
+    help: "Time that calls waited for a connection of the pool; its rate is how many wait on average",
+  },
+  laneWaiting: {
+    name: "slotkeeper_host_calls_waiting",
+    kind: "gauge",
+    help: "Calls to the database that wait for two earlier calls of their host now: one host gets two connections of the pool at most",
+  },
+  laneWaits: {
+    name: "slotkeeper_host_call_waits_total",
+    kind: "counter",
+    help: "Calls to the database that had to wait for earlier calls of their host",
+  },
+  clockSkew: {
+    name: "slotkeeper_clock_skew_seconds",
+    kind: "gauge",
+    help: "How far the store's clock is ahead of this instance's. The store's decides; a wrong clock of the instance shows in logs only",
+  },
   unsent: {
     name: "slotkeeper_unsent_calls",
     kind: "gauge",
-    help: "Calls the store has not heard yet, releases above all",
+    help: "Calls that have not reached the store yet, mostly releases",
   },
   heldPolls: { name: "slotkeeper_held_polls", kind: "gauge", help: "Calls held open" },
   connections: { name: "slotkeeper_connections", kind: "gauge", help: "Open connections" },

@@ -1,6 +1,9 @@
+import { NO_CONNECTIONS } from "@slotkeeper/postgres";
 import { type HostGlance, type HostSnapshot, phaseFor, type StoreTotals } from "@slotkeeper/queue";
 import type { Live, ServiceContext } from "../http/service-context.ts";
 import type { HostActivity } from "../live/activity.ts";
+import { clockSkewMs } from "../live/clock-skew.ts";
+import { NOT_READY_REASONS, type Readiness } from "../readiness/readiness.ts";
 import { type MetricId, OTHER_HOSTS } from "./catalogue.ts";
 import { Exposition } from "./exposition.ts";
 import type { Instruments } from "./instruments.ts";
@@ -9,7 +12,7 @@ import type { Instruments } from "./instruments.ts";
 export interface ScrapeContext
   extends Pick<
     ServiceContext,
-    "queue" | "telemetry" | "log" | "version" | "isOnFallback" | "refusals" | "connections"
+    "queue" | "telemetry" | "log" | "version" | "isOnFallback" | "refusals" | "connections" | "opened" | "readiness"
   > {
   readonly held: { readonly size: number };
   readonly live: Pick<Live, "hosts"> & { readonly config: { readonly version: string } };
@@ -29,10 +32,8 @@ export async function scrape(context: ScrapeContext): Promise<string> {
   const page = new Exposition();
   const { queue, telemetry } = context;
   const entries = [...telemetry.activity.hosts.entries()];
-  const [totals, stored] = await storeSide(
-    context,
-    entries.map(([host]) => host),
-  );
+  const hostKeys = entries.map(([host]) => host);
+  const [[totals, stored], readiness] = await Promise.all([storeSide(context, hostKeys), context.readiness.read()]);
   const label = labeller();
   const hosts = entries.map(([key, activity]): Shown => {
     const [here, there] = [queue.glance(key), stored.get(key)];
@@ -42,6 +43,7 @@ export async function scrape(context: ScrapeContext): Promise<string> {
   addOldestWait(page, hosts, context);
   addHostCounts(page, hosts, context);
   addCounters(page, telemetry.instruments);
+  addConnections(page, readiness, context);
   addService(page, context);
   addRefusals(page, context);
   addProcess(page);
@@ -112,7 +114,7 @@ function addOldestWait(page: Exposition, hosts: readonly Shown[], { queue }: Scr
     isShown ||= arrivedAt <= oldest;
     page.add("oldestWait", Math.max(0, at - arrivedAt) / 1000, { host: label });
   }
-  // Told where it is the oldest of all; else it is younger than one that is shown.
+  // Reported where it is the oldest of all; else it is younger than one that is shown.
   page.add("oldestWait", isShown ? 0 : Math.max(0, at - oldest) / 1000, { host: OTHER_HOSTS });
 }
 
@@ -142,6 +144,22 @@ function addCounters(page: Exposition, instruments: Instruments): void {
   page.add("notifications", instruments.notifications);
   page.add("listenersDropped", instruments.listenersDropped);
   page.add("pushFailures", instruments.controllerFailures);
+}
+
+function addConnections(page: Exposition, readiness: Readiness, { opened, queue, telemetry }: ScrapeContext): void {
+  const { pool, lanes, listener } = opened.gauges?.() ?? NO_CONNECTIONS;
+  const found = readiness.isReady ? undefined : readiness.reason;
+  for (const reason of NOT_READY_REASONS) page.add("notReady", reason === found ? 1 : 0, { reason });
+  page.add("listenerUp", listener.isUp === false ? 0 : 1);
+  page.add("listenerLosses", listener.losses);
+  page.add("poolConnections", pool.size - pool.idle, { state: "busy" });
+  page.add("poolConnections", pool.idle, { state: "idle" });
+  page.add("poolWaiting", pool.waiting);
+  page.add("poolWaits", pool.waits);
+  page.add("poolWaitSeconds", pool.waitedMs / 1000);
+  page.add("laneWaiting", lanes.waiting);
+  page.add("laneWaits", lanes.waits);
+  page.add("clockSkew", telemetry.reader.isShared ? clockSkewMs(queue) / 1000 : 0);
 }
 
 function addService(page: Exposition, { queue, held, telemetry, version, live, isOnFallback }: ScrapeContext): void {

@@ -1,12 +1,21 @@
-import { PostgresStore } from "@slotkeeper/postgres";
+import { PostgresStore, PostgrestStore, type StoreGauges, type StoreProblem } from "@slotkeeper/postgres";
 import { type HostStore, MemoryStore } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
-import { ConfigError } from "../config/config-error.ts";
 import type { Backend } from "../config/settings.ts";
 import { openJournaledMemoryStore } from "../journal/open-journal.ts";
 import type { Logger } from "../log/logger.ts";
 import { newTokenKey } from "../tokens/random-names.ts";
 import { logJournalEvent } from "./log-journal-event.ts";
+
+/** Whether a grant could be kept now, and why not. `detail` is for anybody, `error` for the log. */
+export type StoreHealth =
+  | { readonly isReady: true }
+  | {
+      readonly isReady: false;
+      readonly reason: StoreProblem | "JOURNAL_UNWRITABLE";
+      readonly detail: string;
+      readonly error: unknown;
+    };
 
 /** A store with what belongs to it. */
 export interface OpenStore {
@@ -15,32 +24,36 @@ export interface OpenStore {
   readonly description: string;
   /** Keys that sign session tokens and outlive the process; undefined: the store keeps none. */
   readonly tokenKeys: readonly string[] | undefined;
-  /** Whether it can grant now. */
-  isReady(): boolean | Promise<boolean>;
+  health(): StoreHealth | Promise<StoreHealth>;
+  /** Of its connections; undefined: it has none. */
+  gauges?(): StoreGauges;
   close(): Promise<void>;
 }
 
 /**
- * The only place where a store is made. Throws what `openJournaledMemoryStore` and `PostgresStore.open` do. `graceMs`: how
- * long waiters of an earlier life keep their places before their clients poll again.
+ * The only place where a store is made. Throws what `openJournaledMemoryStore`, `PostgresStore.open` and
+ * `PostgrestStore.open` do. `graceMs`: how long waiters of an earlier life keep their places before their clients poll again.
  */
 export async function openStore(backend: Backend, clock: Clock, log: Logger, graceMs: number): Promise<OpenStore> {
   if (backend.mode === "postgres") return openPostgres(backend);
-  if (backend.mode === "postgrest") {
-    throw new ConfigError(['`backend.mode` "postgrest" is not part of this version: it has "memory" and "postgres"']);
-  }
+  if (backend.mode === "postgrest") return openPostgrest(backend);
   if (backend.journal !== undefined) return openJournal(backend.journal, clock, log, graceMs);
   return {
     store: new MemoryStore({ clock }),
     description: "memory (forgotten at exit)",
     tokenKeys: undefined,
-    isReady: () => true,
+    health: () => ({ isReady: true }),
     close: async () => {},
   };
 }
 
 async function openJournal(path: string, clock: Clock, log: Logger, graceMs: number): Promise<OpenStore> {
-  const { store, tokenKeys, health, close } = await openJournaledMemoryStore({
+  const {
+    store,
+    tokenKeys,
+    health: journalHealth,
+    close,
+  } = await openJournaledMemoryStore({
     path,
     clock,
     graceMs,
@@ -48,16 +61,33 @@ async function openJournal(path: string, clock: Clock, log: Logger, graceMs: num
     onEvent: (event) => logJournalEvent(log, path, event),
   });
   const description = `memory, journal ${path}`;
-  return { store, description, tokenKeys, isReady: () => health().isWritable, close };
+  const health = (): StoreHealth => {
+    const found = journalHealth();
+    if (found.isWritable) return { isReady: true };
+    const detail = "The journal cannot be written: nothing is granted until it can";
+    return { isReady: false, reason: "JOURNAL_UNWRITABLE", detail, error: new Error(found.reason) };
+  };
+  return { store, description, tokenKeys, health, close };
 }
 
-async function openPostgres(backend: Backend & { mode: "postgres" }): Promise<OpenStore> {
-  const { dsn, schema, poolSize, listenDsn } = backend;
+async function openPostgres({ dsn, schema, poolSize, listenDsn }: Backend & { mode: "postgres" }): Promise<OpenStore> {
   const store = await PostgresStore.open({ dsn, schema, poolSize, listenDsn });
+  return withTokenKeys(store, `PostgreSQL, schema ${JSON.stringify(schema)}`);
+}
+
+async function openPostgrest({ baseUrl, authHeader, schema }: Backend & { mode: "postgrest" }): Promise<OpenStore> {
+  const store = await PostgrestStore.open({ baseUrl, authHeader, schema });
+  return withTokenKeys(
+    store,
+    `PostgREST at ${baseUrl}${schema === undefined ? "" : `, schema ${JSON.stringify(schema)}`}`,
+  );
+}
+
+async function withTokenKeys(store: PostgresStore | PostgrestStore, description: string): Promise<OpenStore> {
   try {
     const tokenKeys = await store.tokenKeys(newTokenKey());
-    const description = `PostgreSQL, schema ${JSON.stringify(schema)}`;
-    return { store, description, tokenKeys, isReady: () => store.isReady(), close: () => store.close() };
+    const health = () => store.health();
+    return { store, description, tokenKeys, health, gauges: () => store.gauges, close: () => store.close() };
   } catch (error) {
     await store.close();
     throw error;

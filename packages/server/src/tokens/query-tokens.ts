@@ -6,8 +6,8 @@ import { hostKey } from "../http/host-key.ts";
  * Signed names of sessions: `fq1.<key id>.<claims>.<signature>`, so that a session survives a restart and moves between
  * instances.
  *
- * T1 only a holder of a key makes a token that verifies; the comparison takes the same time wherever they differ. T2 the
- * first key signs, all verify. T3 a signature covers every byte before it, version and key id included. T4 nothing of a
+ * TOKEN1 only a holder of a key makes a token that verifies; the comparison takes the same time wherever they differ. TOKEN2 the
+ * first key signs, all verify. TOKEN3 a signature covers every byte before it, version and key id included. TOKEN4 nothing of a
  * token is believed, or looked up anywhere, before its signature holds. The claims are readable by their holder: nothing
  * secret is in them.
  */

@@ -2,7 +2,7 @@ import { randomBytes, randomFillSync } from "node:crypto";
 
 /**
  * Asking the system for random bytes costs more than all else a name takes, and spelling one name among other work as
- * much as spelling ten in a row: names are made in advance, so many at a time. Each is given once.
+ * much as spelling ten in a row: names are made in advance, a batch at a time. Each is given once.
  */
 const MADE_AT_ONCE = 64;
 
@@ -13,7 +13,7 @@ export const newSecret = namesOf(16);
 export const newSessionId = namesOf(18);
 export const newTokenKey = (): string => randomText(32);
 
-/** Nothing secret: it is told apart from others by its process and its number. */
+/** Not a secret: unique by its process and its number. */
 export const newRequestId = (): string => requestsOf + (requests++).toString(36).padStart(6, "0");
 let requests = 0;
 const requestsOf = randomText(4);

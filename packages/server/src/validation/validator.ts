@@ -3,7 +3,7 @@ import { Compile } from "typebox/compile";
 import { Settings } from "typebox/system";
 import { type FieldProblem, problemOf } from "./field-problem.ts";
 
-// All problems are listed at once; the library stops at eight unless told otherwise.
+// All problems are listed at once; the library stops at eight by default.
 Settings.Set({ maxErrors: 1000 });
 
 type Checked<T> = { readonly value: T } | { readonly problems: readonly FieldProblem[] };

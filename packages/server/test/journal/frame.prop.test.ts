@@ -16,7 +16,7 @@ function fileOf(all: readonly string[]) {
 }
 
 describe("the format of the journal", () => {
-  test("what was written is read, and every cut gives the frames that are whole (F1)", () => {
+  test("what was written is read, and every cut gives the frames that are whole (FRAME1)", () => {
     fc.assert(
       fc.property(bodies, (all) => {
         const { file, ends } = fileOf(all);
@@ -31,7 +31,7 @@ describe("the format of the journal", () => {
     );
   });
 
-  test("a cut inside the first frame cannot come from a crash, and is an error (F1)", () => {
+  test("a cut inside the first frame cannot come from a crash, and is an error (FRAME1)", () => {
     const { file, ends } = fileOf(['{"a":1}\n', '{"b":2}\n']);
     expect(readFrames(file.subarray(0, 0))).toEqual({ frames: [], tornBytes: 0 });
     for (let cut = 1; cut < (ends[0] as number); cut++) {
@@ -39,7 +39,7 @@ describe("the format of the journal", () => {
     }
   });
 
-  test("a changed byte is an error that names the frame it lies in (F2)", () => {
+  test("a changed byte is an error that names the frame it lies in (FRAME2)", () => {
     fc.assert(
       fc.property(bodies, fc.nat(), fc.integer({ min: 0, max: 7 }), (all, where, bit) => {
         const { file, ends } = fileOf(all);
@@ -55,7 +55,7 @@ describe("the format of the journal", () => {
     );
   });
 
-  test("a frame that is missing, repeated or out of place is an error (F3)", () => {
+  test("a frame that is missing, repeated or out of place is an error (FRAME3)", () => {
     const [one, two, three] = [1, 2, 3].map((number) => encodeFrame({ number, at: 1, body: `${number}\n` })) as [
       Buffer,
       Buffer,

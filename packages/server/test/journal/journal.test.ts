@@ -44,7 +44,7 @@ const grantOf = (store: HostStore, n: number) => new Calls(store, POLICY, `host-
 const frames = (disk: MemoryDisk) => readFrames(disk.content as Uint8Array).frames.length;
 
 describe("group commit", () => {
-  test("no answer leaves before the sync it depends on (J1)", async () => {
+  test("no answer leaves before the sync it depends on (JOURNAL1)", async () => {
     const disk = new MemoryDisk();
     const { calls, store, close } = await open(disk);
     const gate = new Gate(disk, "append");

@@ -151,7 +151,7 @@ export class Calls {
     const { now, tag, tail, fenceFloor } = await this.#store.read(this.#host, undefined);
     if (tail.kind === "changes") throw new Error("Expected a whole book");
     const book = tail.book === undefined ? new Book(this.#host, now, fenceFloor) : Book.of(this.#host, tag, tail.book);
-    book.now = now;
+    book.moveTo(now);
     return book;
   }
 
@@ -168,6 +168,7 @@ export class Calls {
       random: () => 0.5,
       newToken: () => slotTokenOf(this.#host, newSecret()),
       isPolledHere: (session) => session === polled,
+      isTold: () => false,
       seenAt: () => now,
     };
   }

@@ -27,7 +27,7 @@ describe("a history of fifteen minutes", () => {
     expect(counted.slice(-4)).toEqual([0, 1, 2, 3]);
   });
 
-  it("R2: a step nobody wrote in has nothing counted, and the gauges as they last were", () => {
+  it("RING2: a step nobody wrote in has nothing counted, and the gauges as they last were", () => {
     const ring = new HistoryRing(T0);
     ring.count("timeout", T0);
     ring.sample({ inFlight: 2, limit: 5, waiters: 7 }, T0);
@@ -50,7 +50,7 @@ describe("a history of fifteen minutes", () => {
     expect(sum(ring.read(T0 + (STEPS - 1) * STEP_MS).granted)).toBe(1);
   });
 
-  it("R3: a clock set back loses nothing and writes into the newest step", () => {
+  it("RING3: a clock set back loses nothing and writes into the newest step", () => {
     const ring = new HistoryRing(T0);
     ring.count("granted", T0 - 100 * STEP_MS);
     expect(ring.read(T0).granted.at(-1)).toBe(1);

@@ -49,7 +49,7 @@ class Bench {
   }
 }
 
-it("E1: without a listener there is no timer, and nothing is remembered", async () => {
+it("HUB1: without a listener there is no timer, and nothing is remembered", async () => {
   const bench = new Bench();
   for (let n = 0; n < 1000; n++) bench.hub.stir(`h${n}`);
   expect(bench.clock.pending).toBe(0);
@@ -58,7 +58,7 @@ it("E1: without a listener there is no timer, and nothing is remembered", async 
   expect(bench.frames).toEqual([{ hosts: [], more: 0 }]);
 });
 
-it("E2: ten thousand changes a second are one message, made once for a hundred listeners", async () => {
+it("HUB2: ten thousand changes a second are one message, made once for a hundred listeners", async () => {
   const bench = new Bench();
   const heard: string[] = Array.from({ length: 100 }, () => "");
   for (const at of heard.keys()) {
@@ -74,7 +74,7 @@ it("E2: ten thousand changes a second are one message, made once for a hundred l
   expect(new Set(heard).size).toBe(1);
 });
 
-it("E3: a listener that does not read is cut off after a bounded backlog; the others hear on", async () => {
+it("HUB3: a listener that does not read is cut off after a bounded backlog; the others hear on", async () => {
   const bench = new Bench();
   const silent = await bench.listen();
   silent.pause();
@@ -98,7 +98,7 @@ it("E3: a listener that does not read is cut off after a bounded backlog; the ot
   await expect.poll(() => heard).toBeGreaterThan(before);
 }, 60_000);
 
-it("E4: more hosts than fit in a message follow in the next ones; beyond five thousand they are counted", async () => {
+it("HUB4: more hosts than fit in a message follow in the next ones; beyond five thousand they are counted", async () => {
   const bench = new Bench();
   await bench.listen();
   for (let n = 0; n < 5_010; n++) bench.hub.stir(`h${n}`);

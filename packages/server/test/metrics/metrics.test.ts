@@ -182,6 +182,8 @@ describe("with 100,000 hosts", () => {
       version: "0.0.0",
       held: { size: 0 },
       isOnFallback: () => false,
+      opened: {},
+      readiness: { read: async () => ({ isReady: true, weaknesses: [] }) },
     };
     const text = await scrape(context);
     queue.close();

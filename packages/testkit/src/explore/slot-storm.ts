@@ -6,9 +6,9 @@
  * ST1  Never more slots out than the limit, in all or per key.
  * ST2  Waiters of one key are served in the order of arrival.
  * ST3  Every acquire ends: a lost wake-up leaves the simulation stuck, which is a `DeadlockError`.
- * ST4  A user who was aborted or timed out holds nothing, and costs nobody a slot.
- * ST5  A slot releases once: the second `release` says false and frees nobody's slot.
- * ST6  At the end nothing is held and nobody waits.
+ * ST4  A user who was aborted or timed out holds nothing, and costs no other user a slot.
+ * ST5  A slot releases once: the second `release` returns false and frees no other slot.
+ * ST6  At the end nothing is held and no user waits.
  */
 import { AcquireTimeoutError, type Clock, type Slot } from "slotkeeper";
 import { delay, fromPromise, gather, log, type Program, spawn, type Task, tryCatch } from "slotkeeper/effects";
@@ -124,8 +124,8 @@ class Watch {
   }
 
   /**
-   * Notes the order of grants when the promises settle, not when the tasks hear of it: the seed lets them hear in any
-   * order. Whoever leaves without a slot was not overtaken, even if its rejection takes some promise reactions longer.
+   * Notes the order of grants when the promises settle, not when the tasks resume: the seed lets them resume in any
+   * order. A user that leaves without a slot was not overtaken, even if its rejection takes some promise reactions longer.
    */
   seen(key: string, promise: Promise<Slot>): Promise<Slot> {
     const ticket = this.#nextTicket++;

@@ -6,7 +6,7 @@ export interface Claim {
 }
 
 /**
- * Weighted max-min fair allocation, by filling: everybody rises at the rate of his weight; who has what he wants stops;
+ * Weighted max-min fair allocation, by filling: every group rises at the rate of its weight; a group that has what it wants stops;
  * the rest share what is left. No claim can get more without taking from one that has no more per weight.
  */
 export function maxMin(capacity: number, claims: readonly Claim[]): number[] {

@@ -8,7 +8,7 @@ export interface Outcome {
   readonly worstError: number;
   readonly phases: readonly { readonly group: string; readonly got: number; readonly fair: number }[][];
   readonly holds: number;
-  /** Moments at which a slot was free though somebody could have had it. */
+  /** Moments at which a slot was free although a waiter could have had it. */
   readonly idleMoments: number;
 }
 
@@ -122,7 +122,7 @@ class ScenarioRun {
     else counts.set(key, next);
   }
 
-  /** Work conservation: after every step, a free slot and somebody who may have it do not meet. */
+  /** Work conservation: after every step, there is no free slot beside a waiter that may have it. */
   #check(): void {
     const { groups, slots, cap } = this.#scenario;
     const held = groups.reduce((sum, { name }) => sum + (this.#held.get(name) ?? 0), 0);

@@ -17,15 +17,15 @@ export interface Group {
   readonly weight?: number;
   readonly holdMs: number;
   readonly isFreshBucketEach?: boolean;
-  /** Closed loop: so many clients, each asking again as soon as it has given back. */
+  /** Closed loop: this number of clients, each asking again as soon as it has given back. */
   readonly clients?: number;
-  /** Open loop: a request every so many milliseconds, whether or not the last was served. */
+  /** Open loop: a request at this interval in milliseconds, whether or not the last was served. */
   readonly everyMs?: number;
   /** In which phases it is there; absent: in all. */
   readonly phases?: readonly number[];
 }
 
-/** The slots a group could use on average, if nobody else were there. */
+/** The slots a group could use on average, if there were no other group. */
 export function demandOf({ clients, everyMs, holdMs, isFreshBucketEach }: Group, cap: number): number {
   if (everyMs !== undefined) return Math.min(cap, holdMs / everyMs);
   return isFreshBucketEach === true ? (clients ?? 0) : Math.min(cap, clients ?? 0);

@@ -44,7 +44,7 @@ function engine(name: OrderName | "weighted-scheduler", scenario: Scenario, cloc
   return {
     async acquire(bucket) {
       const answer = await queue.begin({ host: "h", hostname: "h", bucket, waitMs: 1e9 });
-      // At the end of the run those who wait are told so; nobody of them asks again.
+      // At the end of the run waiters are rejected; none of them asks again.
       if (isClosed) return new Promise(() => {});
       if (answer.result !== "granted") throw new Error(`Expected a slot, got ${JSON.stringify(answer)}`);
       return { release: () => queue.release({ slotToken: answer.slotToken }) };

@@ -54,7 +54,7 @@ export class TestDatabase implements AsyncDisposable {
     return this.connect({ connectionString: this.directDsn, ...config });
   }
 
-  /** Closes the connections and drops the database, whoever is still connected. */
+  /** Closes the connections and drops the database, even if clients are still connected. */
   async close(): Promise<void> {
     await Promise.all(this.#clients.splice(0).map((client) => client.end()));
     await onServer(this.#cluster.dsn, (client) => client.query(`DROP DATABASE IF EXISTS ${this.#name} WITH (FORCE)`));

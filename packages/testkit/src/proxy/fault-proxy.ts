@@ -3,8 +3,8 @@
  *
  * Every call is forwarded whole and answered whole unless its fault says otherwise; `seen` lists them all, in order.
  */
-import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type IncomingMessage, request, type ServerResponse } from "node:http";
+import { LoopbackServer, textOf } from "./loopback-server.ts";
 
 export type Fault =
   | "none"
@@ -33,8 +33,7 @@ export class FaultProxy {
   /** Of every call from now on; or chosen call by call. */
   fault: Fault | ((call: SeenCall) => Fault) = "none";
   readonly #target: string;
-  #server: Server | undefined;
-  #port = 0;
+  readonly #server = new LoopbackServer((incoming, outgoing) => void this.#answer(incoming, outgoing));
 
   constructor(target: string) {
     this.#target = target;
@@ -47,22 +46,17 @@ export class FaultProxy {
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.#port}`;
+    return this.#server.url;
   }
 
   /** Listens, on the same port as before. */
-  async accept(): Promise<void> {
-    const server = createServer((incoming, outgoing) => void this.#answer(incoming, outgoing));
-    await new Promise<void>((resolve) => server.listen(this.#port, "127.0.0.1", resolve));
-    this.#port = (server.address() as AddressInfo).port;
-    this.#server = server;
+  accept(): Promise<void> {
+    return this.#server.accept();
   }
 
   /** Connections are refused, and those there are end, until `accept`. */
-  async refuse(): Promise<void> {
-    const closed = new Promise((resolve) => this.#server?.close(resolve));
-    this.#server?.closeAllConnections();
-    await closed;
+  refuse(): Promise<void> {
+    return this.#server.refuse();
   }
 
   /** Calls to this path, for example `acquire`. */
@@ -118,10 +112,4 @@ interface Answer {
 
 function changed(text: string, fault: Fault): string {
   return fault === "truncated" ? text.slice(0, text.length / 2) : text;
-}
-
-async function textOf(stream: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString();
 }

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { Bench } from "./describe-semaphore.ts";
 
-/** First come, first served; a freed slot goes to the first waiter and to nobody else. */
+/** First come, first served; a freed slot goes to the first waiter and to no other caller. */
 export function orderCases(bench: Bench): void {
   test("an acquire gets a free slot, and its release makes it free again", async () => {
     const sem = bench.semaphore(1);
@@ -31,7 +31,7 @@ export function orderCases(bench: Bench): void {
     expect(order).toEqual([0, 1, 2, 3, 4]);
   });
 
-  test("nobody can steal a slot that was released while somebody waits", async () => {
+  test("no call can steal a slot that was released while another waits", async () => {
     const sem = bench.semaphore(1);
     const held = await sem.acquire();
     const next = sem.acquire();

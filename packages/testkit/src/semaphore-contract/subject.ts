@@ -37,7 +37,7 @@ export interface LocalSemaphoreLike extends SemaphoreLike {
 export interface SemaphoreSubject {
   /** The same name gives the same slots. */
   make(slots: number, name: string): SemaphoreLike;
-  /** Resolves when so many wait for the semaphore of this name, and no longer are on their way. */
+  /** Resolves when this number waits for the semaphore of this name, and no longer are on their way. */
   queued(name: string, waiters: number): Promise<void>;
   close(): Promise<void>;
 }

@@ -66,7 +66,7 @@ export class FaultyStore implements HostStore {
     try {
       await this.#travel();
       const fault = this.#fault();
-      if (fault === "lost") throw new StoreUnreachable("not heard");
+      if (fault === "lost") throw new StoreUnreachable("not received");
       if (fault === "late") {
         this.#later(() => act(store));
         throw new StoreUnreachable("timed out");

@@ -1,6 +1,7 @@
 import type { GrantedAnswer } from "@slotkeeper/protocol";
 import type { KeptCommit, KeptHost, QueueEvent } from "@slotkeeper/queue";
 import { differenceOf } from "./book-equality.ts";
+import { FleetCounts } from "./fleet-counts.ts";
 import { of, WorkConservation } from "./work-conservation.ts";
 import type { World } from "./world.ts";
 
@@ -9,13 +10,13 @@ interface Life {
   isGranted: boolean;
 }
 
-/** Books are compared in one step of so many: it costs as much as a hundred other checks. */
+/** Books are compared in one step of this number: it costs as much as a hundred other checks. */
 const COMPARED_EVERY = 16;
 
 /**
  * What may never be, looked at after every step of every history:
  *   V1 more leases and offers of a host, or of a bucket, than its limit, in the store; more users than slots among the clients
- *   V2 one slot with two owners, one session with two slots, or told of two
+ *   V2 one slot with two owners, one session with two slots, or answered with two
  *   V3 a fence that is not above all before it at its host, also across a failover
  *   V4 a cached book that differs from the store's at the same tag, or an index that differs from its records
  *   V5 a slot that stays free beside a waiter that may have it
@@ -31,7 +32,7 @@ export class Invariants {
   readonly #ownerOf = new Map<string, string>();
   readonly #toldOf = new Map<string, string>();
   readonly #lives = new Map<string, Life>();
-  readonly #open = new Map<string, number>();
+  readonly #fleet: FleetCounts;
   readonly #ended = new Set<string>();
   #steps = 0;
   readonly violations: string[] = [];
@@ -39,6 +40,8 @@ export class Invariants {
   constructor(world: World) {
     this.#world = world;
     this.#conservation = new WorkConservation(world);
+    const { crashes, pauses, storeJumps, store } = world.plan;
+    this.#fleet = new FleetCounts(crashes + pauses + storeJumps === 0 && store !== "rough");
   }
 
   onCommit({ host, tag, changes }: KeptCommit): void {
@@ -58,13 +61,14 @@ export class Invariants {
     const session = `${id} of ${arrivedAt}`;
     const before = this.#toldOf.get(session) ?? slotToken;
     this.#toldOf.set(session, slotToken);
-    this.#world.history.note(`${id} is told of ${slotToken}`);
-    if (before !== slotToken) this.#fault("V2", `${id} was told of ${before} and of ${slotToken}`);
+    this.#world.history.note(`${id} gets ${slotToken}`);
+    if (before !== slotToken) this.#fault("V2", `${id} got ${before} and ${slotToken}`);
   }
 
   /** What was granted in the lost commits never was. */
   onFailover(): void {
     this.#toldOf.clear();
+    this.#fleet.failedOver();
   }
 
   onSpin(instance: string): void {
@@ -77,12 +81,17 @@ export class Invariants {
     this.#world.history.note(`${instance}: ${event.type} ${about}${"reason" in event ? ` ${event.reason}` : ""}`);
     if (!("session" in event) || event.session === undefined || event.type === "uncollected") return;
     const key = `${instance} ${event.session}`;
+    // The client may cancel where the session never was.
+    if (event.type === "canceled" && !this.#lives.has(key)) {
+      this.#fleet.ended(event.session);
+      return;
+    }
     const life = this.#lives.get(key) ?? { pending: 0, isGranted: false };
     this.#lives.set(key, life);
     if (event.type === "session-created") {
       // The end of an earlier life of its name may still be on its way to the store.
       life.pending++;
-      this.#countFleet(event.session, event.isAdopted ? 0 : 1);
+      if (!event.isAdopted) this.#fleet.begun(event.session);
       return;
     }
     // A slot that was delivered may still be given back by its client.
@@ -91,19 +100,7 @@ export class Invariants {
     if (!isGivenBack) life.pending--;
     life.isGranted = event.type === "granted" || event.type === "moved";
     if (event.type !== "moved") this.#ended.add(event.session);
-    if (event.type !== "moved" && !isGivenBack) this.#countFleet(event.session, -1);
-  }
-
-  /**
-   * Begun once and ended once, by whichever instances. Only where each call of a client reaches its instance, and every instance
-   * is alive and quick: a copy left behind may time out after the store has forgotten how the session really ended.
-   */
-  #countFleet(session: string, by: 1 | 0 | -1): void {
-    const open = (this.#open.get(session) ?? 0) + by;
-    this.#open.set(session, open);
-    const { crashes, failovers, pauses, loss, routing, store } = this.#world.plan;
-    const isExact = crashes + failovers + pauses + loss === 0 && routing === "sticky" && store === "calm";
-    if (open < 0 && isExact) this.#fault("V6", `${session} was counted as ended more often than as begun`);
+    if (event.type !== "moved" && !isGivenBack) this.#fleet.ended(event.session);
   }
 
   check(): void {
@@ -134,6 +131,7 @@ export class Invariants {
       const isCounted = this.#ended.has(key.slice(key.indexOf(" ") + 1));
       if (life.pending > 0 && this.#isAlive(key) && !isCounted) this.#fault("V6", `${key} never ended`);
     }
+    for (const miscount of this.#fleet.miscounted()) this.#fault("V6", miscount);
   }
 
   #checkLimits(kept: KeptHost): void {

@@ -24,7 +24,7 @@ interface Moment {
   readonly fenceFloor: number;
 }
 
-/** So many commits a failover can lose. */
+/** How many commits a failover can lose. */
 const LONGEST_LOSS = 12;
 /** As long as a busy instance is believed alive without a beat. */
 const BEAT_TTL_MS = 3_500;
@@ -48,7 +48,7 @@ export class SharedStore implements HostStore {
 
   /** Every host as it is now. */
   images(): readonly KeptHost[] {
-    return [...this.#store.images()];
+    return (this.#past.at(-1) as Moment).hosts;
   }
 
   /** The copy takes over. It lacks the last `commits`; returns how many that were. */

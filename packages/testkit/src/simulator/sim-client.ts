@@ -70,7 +70,7 @@ export class SimClient {
     return undefined;
   }
 
-  /** What an instance answers counts as told, whether or not it arrives. */
+  /** What an instance answers counts as answered, whether or not it arrives. */
   async #told(answered: Promise<PollAnswer>): Promise<PollAnswer> {
     const answer = await answered;
     if (answer.result === "granted") this.#world.invariants.onTold(answer);

@@ -10,7 +10,7 @@ interface Timer {
 /**
  * The time of a simulation: a heap of timers, and a step that fires one of them and lets every promise reaction it caused
  * run to its end. Unlike the fake clock of the library it carries hundreds of thousands of timers, and shows the world
- * after every step to whoever checks it.
+ * after every step to the checks.
  */
 export class VirtualClock implements Clock {
   #now: number;

@@ -25,7 +25,7 @@ export interface Plant {
 
 /** Long enough for every deadline, lease, deny window and idle time of the plans to end. */
 const AFTERMATH_MS = 75_000;
-/** A host nobody has used for so long is deleted from the store. */
+/** A host that was not used for this long is deleted from the store. */
 const LEFT_OVER_MS = 5_000;
 
 /** Everything there is: clients, network, instances, store, clocks, and chance. One seed, one history. */

@@ -4,9 +4,14 @@ import type { NewHost } from "./describe-host-store.ts";
 import { accountOf, waiterOf } from "./host-under-test.ts";
 import type { StoreUnderTest } from "./store-under-test.ts";
 
-function afterRestart(tail: Tail, { afterRestart: changed = (record) => record }: StoreUnderTest): Tail {
+type Changed = NonNullable<StoreUnderTest["afterRestart"]>;
+
+/** The whole book, each record as `changed` has it. A store may give records in any order. */
+function bookOf(tail: Tail, changed: Changed = (record) => record): Tail {
   if (tail.kind !== "book" || tail.book === undefined) throw new Error("Expected the whole book");
-  return { ...tail, book: { ...tail.book, records: tail.book.records.map(changed) } };
+  const records = tail.book.records.map(changed);
+  records.sort((a, b) => (a.kind + a.key < b.kind + b.key ? -1 : 1));
+  return { ...tail, book: { ...tail.book, records } };
 }
 
 export function restartCases(newHost: NewHost, subject: () => StoreUnderTest, skip: string | undefined): void {
@@ -20,7 +25,7 @@ export function restartCases(newHost: NewHost, subject: () => StoreUnderTest, sk
       const store = await subject().restart?.();
       if (store === undefined) throw new Error("Expected `restart`, or a reason to skip it");
       const after = await store.read(host.host, undefined);
-      expect([after.tag, after.tail]).toEqual([tag, afterRestart(tail, subject())]);
+      expect([after.tag, bookOf(after.tail)]).toEqual([tag, bookOf(tail, subject().afterRestart)]);
       expect((await store.commit(await host.commitOf({ now: after.now }))).isOk).toBe(true);
     });
   });

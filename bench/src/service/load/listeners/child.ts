@@ -1,4 +1,4 @@
-/** Listeners of the events, in a process of their own: told how many, it has that many, reads what they get and counts it. */
+/** Listeners of the events, in a process of their own: it opens the requested number, reads what they get and counts it. */
 import { connect, type Socket } from "node:net";
 
 const { hostname, port } = new URL(process.argv[2] ?? "http://127.0.0.1:8080");

@@ -12,7 +12,7 @@ export class Listeners {
     this.#child = fork(CHILD, [url]);
   }
 
-  /** Has so many from now on; what all of them have been sent so far. */
+  /** Sets the number of listeners; returns what all of them have been sent so far. */
   async set(count: number): Promise<{ readonly bytes: number }> {
     this.#child.send(count);
     const [told] = (await once(this.#child, "message")) as [{ bytes: number }];

@@ -1,5 +1,5 @@
 /**
- * The seed's way with its database: every call tries once through a function of PostgreSQL, nobody is told when a slot is
+ * The seed's way with its database: every call tries once through a function of PostgreSQL, callers are not notified when a slot is
  * freed, and callers ask again every 500 ms. `servers/seed-sql/main.js SLOTS SLOTS_PER_BUCKET DSN`.
  */
 import { createServer, type ServerResponse } from "node:http";

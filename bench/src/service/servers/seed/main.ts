@@ -1,5 +1,5 @@
 /**
- * The seed's way without its database: every call tries once, under the same limits, and nobody is told when a slot is
+ * The seed's way without its database: every call tries once, under the same limits, and callers are not notified when a slot is
  * freed; callers ask again every 500 ms. `servers/seed/main.js SLOTS SLOTS_PER_BUCKET`.
  */
 import { createServer } from "node:http";

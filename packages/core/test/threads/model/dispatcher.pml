@@ -4,7 +4,7 @@
  * Each atomic access to shared memory is one step, except words that only the owner of the desk touches, which are
  * part of the step they follow.
  *
- * Checked: I1 (assertion: one inside), I3 (assertion in grant: nobody who arrived earlier is pending), I5 and I7 (no
+ * Checked: DISPATCH1 (assertion: one inside), DISPATCH3 (assertion in grant: nobody who arrived earlier is pending), DISPATCH5 and DISPATCH7 (no
  * invalid end state: nobody sleeps for ever; the slot is free at the end).
  *
  * Run: sh run.sh  (needs spin and a C compiler; CI does not: dispatcher.sim.test.ts explores the real code there)

@@ -26,7 +26,7 @@ function UnknownHost({ hostKey }: { hostKey: string }) {
     <section class="card empty">
       <h1>No such host</h1>
       <p>
-        The service knows no host with the key <bdi class="key wrap">{visible(hostKey)}</bdi>. A host that nobody uses
+        The service knows no host with the key <bdi class="key wrap">{visible(hostKey)}</bdi>. A host that is not used
         is forgotten after a while, and appears again with the next request for it.
       </p>
       <p>
@@ -45,7 +45,7 @@ function KnownHost({ watch, view, host }: { watch: HostWatch; view: HostView; ho
       <Heading watch={watch} view={view} host={host} />
       <SlotCells host={host} refresh={() => watch.refresh()} />
       {session === undefined ? null : (
-        <WhyPanel session={session} isChosen={session.session === chosen} host={host} view={view} past={past} />
+        <WhyPanel session={session} isChosen={session.session === chosen} host={host} view={view} />
       )}
       {past === undefined ? (
         <p class="loading tiles-space">Loading the last 15 minutes…</p>

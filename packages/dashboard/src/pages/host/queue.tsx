@@ -41,7 +41,7 @@ export function Queue({ watch, view, host, chosen, onChoose }: QueueProps) {
         <h2 id="queue-title">Waiting sessions</h2>
         <p class="quiet">
           {pending === 0
-            ? "Nobody waits at this instance."
+            ? "No session waits at this instance."
             : `${count(pending)} at this instance, next first. Pick one to see why it waits.`}
         </p>
       </div>

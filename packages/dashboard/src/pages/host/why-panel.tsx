@@ -1,7 +1,5 @@
-import type { ServiceHistory } from "@slotkeeper/protocol";
 import { count, duration, seconds, timeOfDay } from "../../format.ts";
 import { now } from "../../model/clock.ts";
-import { ratePerSecond } from "../../model/history.ts";
 import type { HostState, HostView, SessionState, SlotState } from "../../model/host-watch.ts";
 import { waitingAt } from "../../model/load.ts";
 import { whyWaits } from "../../model/why.ts";
@@ -13,15 +11,13 @@ interface WhyPanelProps {
   readonly isChosen: boolean;
   readonly host: HostState;
   readonly view: HostView;
-  readonly past: ServiceHistory | undefined;
 }
 
 const HOLDERS_SHOWN = 6;
 
 /** Why one session waits: the limit that binds, who holds since when, and the forecast. */
-export function WhyPanel({ session, isChosen, host, view, past }: WhyPanelProps) {
-  const pace = past === undefined ? 0 : ratePerSecond(past.granted, past.stepMs, 60);
-  const why = whyWaits(session, { host, sinceMs: now.value - view.seenAt, pace });
+export function WhyPanel({ session, isChosen, host, view }: WhyPanelProps) {
+  const why = whyWaits(session, { host, sinceMs: now.value - view.seenAt });
   return (
     <section class="card why" aria-labelledby="why-title">
       <div class="card-head">

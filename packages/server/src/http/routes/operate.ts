@@ -1,4 +1,4 @@
-import { SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
+import { LIVE_LIMITS, type LiveLimitKey, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import { BreakerCallSchema, LiveLimitsSchema } from "@slotkeeper/protocol/schemas";
 import type { LiveLimits, Operation } from "@slotkeeper/queue";
 import { type AuditedAction, audit } from "../../audit/audit.ts";
@@ -26,13 +26,7 @@ export const limits: BodyHandler = async (exchange, body, context) => {
     exchange.problem("BAD_FIELDS", undefined, { errors: [{ field: "host", message }] });
     return;
   }
-  const { maxSlotPerHost, maxSlotPerIp } = checked.value;
-  const live: LiveLimits = {
-    ...(maxSlotPerHost === undefined ? {} : { slots: maxSlotPerHost }),
-    ...(maxSlotPerIp === undefined ? {} : { slotsPerBucket: maxSlotPerIp === 0 ? NO_LIMIT : maxSlotPerIp }),
-  };
-  const isNone = Object.keys(live).length === 0;
-  const operation: Operation = { kind: "limits", ...named, limits: isNone ? undefined : live };
+  const operation: Operation = { kind: "limits", ...named, limits: liveLimits(checked.value) };
   await act(exchange, context, "limits", operation, { ...named, limits: { ...checked.value } });
 };
 
@@ -55,6 +49,13 @@ export const revoke: Handler = async (exchange, context) => {
   }
   await act(exchange, context, "revoke", { kind: "revoke", ...named }, { slot: text });
 };
+
+/** By the engine's names; undefined: none is set. */
+function liveLimits(call: { readonly [K in LiveLimitKey]?: number }): LiveLimits | undefined {
+  const given = LIVE_LIMITS.filter(({ key }) => call[key] !== undefined);
+  if (given.length === 0) return undefined;
+  return Object.fromEntries(given.map(({ key, field }) => [field, call[key] === 0 ? NO_LIMIT : call[key]]));
+}
 
 /** `<host key>.<fence>`. A host key may hold dots, a fence does not: the last dot divides them. */
 function slotNamed(id: string): { readonly host: string; readonly fence: number } | undefined {

@@ -3,10 +3,11 @@ import type { Handler } from "../handler.ts";
 
 export const livez: Handler = (exchange) => exchange.json({ status: "ok" });
 
-export const readyz: Handler = async (exchange, { held, opened }) => {
-  if (held.isDraining) exchange.problem("NOT_READY", "The service is stopping");
-  else if (await opened.isReady()) exchange.json({ status: "ok" });
-  else exchange.problem("NOT_READY", "The store does not answer");
+export const readyz: Handler = async (exchange, { readiness }) => {
+  const outcome = await readiness.read();
+  if (!outcome.isReady) exchange.problem("NOT_READY", outcome.detail, { reason: outcome.reason });
+  else if (outcome.weaknesses.length === 0) exchange.json({ status: "ok" });
+  else exchange.json({ status: "ok", degraded: outcome.weaknesses });
 };
 
 export const openapi: Handler = (exchange, { live, version }) => {

@@ -4,15 +4,15 @@ import { validator } from "../../validation/validator.ts";
 import type { BodyHandler } from "../handler.ts";
 import { NO_HOST, namedHost } from "../host-key.ts";
 import { isHostTooMany } from "../host-limit.ts";
-import { withinPatience } from "../store-patience.ts";
+import { aMoment, withinPatience } from "../store-patience.ts";
 
 const releaseCall = validator(ReleaseSchema);
 const renewCall = validator(RenewSchema);
 const cancelCall = validator(CancelSchema);
 const reportCall = validator(ReportSchema);
 
-/** Answers at once. The store gets it in the background, whatever becomes of this connection. The token names the host. */
-export const release: BodyHandler = (exchange, body, { queue, live }) => {
+/** The store gets it in the background, whatever becomes of this connection. The token names the host. */
+export const release: BodyHandler = async (exchange, body, { queue, live }) => {
   const checked = releaseCall.check(body);
   let call = body as ReleaseCall;
   if ("problems" in checked) {
@@ -32,7 +32,8 @@ export const release: BodyHandler = (exchange, body, { queue, live }) => {
     exchange.problem("BAD_FIELDS", undefined, { errors: [named] });
     return;
   }
-  queue.release({ slotToken, hitUpstreamAtMs, callerNow: now, status });
+  // In a fleet the slot must not stay taken because this instance dies now: a caller without an answer repeats the call elsewhere.
+  await aMoment((onSafe) => queue.release({ slotToken, hitUpstreamAtMs, callerNow: now, status }, onSafe));
   exchange.json({ result: "ok" });
 };
 

@@ -16,7 +16,7 @@ interface SessionRange {
 
 /** What this instance and the store know, laid together by host. Only the hosts of the page are looked at closely. */
 export const state: Handler = async (exchange, context) => {
-  const { queue, instance, log, live, telemetry } = context;
+  const { queue, instance, log, live, telemetry, presence } = context;
   const query = queryOf(exchange);
   const errors: FieldProblem[] = [];
   const offset = wholeNumber(query, "offset", { least: 0, most: Number.MAX_SAFE_INTEGER, fallback: 0 }, errors);
@@ -33,7 +33,7 @@ export const state: Handler = async (exchange, context) => {
     const { reader } = telemetry;
     const known = only !== undefined && "host" in only ? await present(only.host, context) : await allKeys(context);
     const keys = known.slice(offset, offset + limit);
-    const stored = await reader.hosts(keys);
+    const [stored, sums, { waiting }] = await Promise.all([reader.hosts(keys), presence.sums(), reader.totals()]);
     const { at, sessions, counts, unsent } = queue.overview();
     exchange.json({
       at,
@@ -41,6 +41,7 @@ export const state: Handler = async (exchange, context) => {
       configVersion: live.config.version,
       sessions,
       counts: { ...counts },
+      fleet: { ...sums, waiting },
       unsent,
       total: known.length,
       hosts: keys.map((key) => hostState(key, stored.get(key), { at, sessionRange }, context)),

@@ -1,0 +1,71 @@
+interface Hold {
+  readonly from: number;
+  until: number;
+}
+
+/** The figures are those of the last ten seconds. */
+const WINDOW_MS = 10_000;
+const BY_SIZE = (a: number, b: number) => a - b;
+
+/** Which slots the clients used when, by their own clock. */
+export class Holds {
+  granted = 0;
+  failed = 0;
+  readonly #slots: number;
+  readonly #startedAt = performance.now();
+  #holds: Hold[] = [];
+
+  constructor(slots: number) {
+    this.#slots = slots;
+  }
+
+  begin(): Hold {
+    const hold = { from: performance.now(), until: Number.POSITIVE_INFINITY };
+    this.granted++;
+    this.#holds.push(hold);
+    return hold;
+  }
+
+  end(hold: Hold): void {
+    hold.until = performance.now();
+  }
+
+  get inUse(): number {
+    return this.#holds.filter(({ until }) => until === Number.POSITIVE_INFINITY).length;
+  }
+
+  /** How many grants came per second, what part of the slots' time was used, and how long a freed slot stood idle. */
+  figures(): { grantsPerSecond: number; utilisation: number; handOverP99Ms: number } {
+    const now = performance.now();
+    const from = Math.max(this.#startedAt, now - WINDOW_MS);
+    // The one before the window is kept: holds may reach into it.
+    this.#holds = this.#holds.filter(({ until }) => until > from - WINDOW_MS);
+    const seconds = (now - from) / 1000;
+    const grants = this.#holds.filter((hold) => hold.from >= from).length;
+    const used = this.#holds.reduce(
+      (sum, hold) => sum + Math.max(0, Math.min(hold.until, now) - Math.max(hold.from, from)),
+      0,
+    );
+    return {
+      grantsPerSecond: grants / seconds,
+      utilisation: used / (this.#slots * seconds * 1000),
+      handOverP99Ms: this.#handOverP99(from),
+    };
+  }
+
+  /** The n-th release makes room for the n-th grant after it, while somebody always waits. */
+  #handOverP99(from: number): number {
+    const inUseThen = this.#holds.filter((hold) => hold.from < from && hold.until >= from).length;
+    const freed = this.#holds
+      .map(({ until }) => until)
+      .filter((at) => at >= from && at < Number.POSITIVE_INFINITY)
+      .sort(BY_SIZE);
+    const taken = this.#holds
+      .map((hold) => hold.from)
+      .filter((at) => at >= from)
+      .sort(BY_SIZE)
+      .slice(this.#slots - inUseThen);
+    const idle = freed.flatMap((at, n) => (taken[n] === undefined ? [] : [Math.max(0, taken[n] - at)])).sort(BY_SIZE);
+    return idle[Math.floor(idle.length * 0.99)] ?? 0;
+  }
+}

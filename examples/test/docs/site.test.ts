@@ -1,0 +1,75 @@
+/** `npm run docs`: a site whose links work, whose search finds, and whose API reference has every export. */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import MiniSearch, { type Options } from "minisearch";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { build } from "../../../packages/cli/test/command.ts";
+import { ROOT } from "./pages.ts";
+
+const out = mkdtempSync(join(tmpdir(), "slotkeeper-site-"));
+const optionsFile = pathToFileURL(join(ROOT, "scripts/docs/search-options.mjs")).href;
+let printed = "";
+
+beforeAll(() => {
+  build();
+  printed = execFileSync(process.execPath, [join(ROOT, "scripts/docs.mjs"), "--out", out], { encoding: "utf8" });
+}, 120_000);
+afterAll(() => rmSync(out, { recursive: true }));
+
+const pages = (): string[] =>
+  (readdirSync(out, { recursive: true }) as string[]).filter((file) => file.endsWith(".html"));
+const read = (file: string): string => readFileSync(join(out, file), "utf8");
+
+test("every link, picture and script of the site is there", () => {
+  expect(pages().length).toBeGreaterThan(40);
+  const broken = pages().flatMap((page) => {
+    const targets = [...read(page).matchAll(/(?:href|src|srcset)="([^"]*)"/g)].map(([, target = ""]) => target);
+    return targets
+      .filter((target) => !/^(?:[a-z]+:|#)/.test(target))
+      .filter((target) => !existsSync(join(out, dirname(page), target.replace(/#.*/, ""))))
+      .map((target) => `${page}: ${target}`);
+  });
+  expect(broken).toEqual([]);
+});
+
+test("every anchor of the site is a heading of its page", () => {
+  const broken = pages().flatMap((page) => {
+    const targets = [...read(page).matchAll(/href="([^":]*)#([^"]+)"/g)];
+    return targets
+      .filter(
+        ([, file = "", anchor]) => !read(file === "" ? page : join(dirname(page), file)).includes(`id="${anchor}"`),
+      )
+      .map(([, file, anchor]) => `${page}: ${file}#${anchor}`);
+  });
+  expect(broken).toEqual([]);
+});
+
+test.each([
+  ["circuit breaker", /^(?:glossary|tutorial|guides\/)/],
+  ["maxSlotPerHost", /^(?:reference\/config|glossary)\.html/],
+  ["tryAcquire", /^api\//],
+  ["ACQUIRE_TIMEOUT", /^(?:reference\/|api\/)/],
+])("searching for %s finds where it is explained", async (query, expected) => {
+  const { SEARCH_OPTIONS } = (await import(optionsFile)) as { SEARCH_OPTIONS: Options };
+  const [, json = ""] = /= ("[\s\S]*");\n$/.exec(read("assets/search-index.js")) ?? [];
+  const found = MiniSearch.loadJSON(JSON.parse(json) as string, SEARCH_OPTIONS).search(query);
+  expect(found.slice(0, 5).map(({ id }) => id as string)).toContainEqual(expect.stringMatching(expected));
+});
+
+test("the API reference has a page for each entry, and says how many exports it has", () => {
+  expect(readdirSync(join(out, "api")).sort()).toEqual([
+    "slotkeeper-client.html",
+    "slotkeeper-effects.html",
+    "slotkeeper-limiter.html",
+    "slotkeeper-testing.html",
+    "slotkeeper-threads.html",
+    "slotkeeper-transfers.html",
+    "slotkeeper.html",
+  ]);
+  expect(printed).toMatch(/^\d+ pages, \d+ exports in the API reference/);
+  expect(printed, "every exported class, function and constant has an example").not.toContain("@example");
+  expect(read("api/slotkeeper.html")).toMatch(/<h2 id="semaphore">[\s\S]*Example:/);
+});

@@ -1,0 +1,90 @@
+import { CHECKS, type Diagnosis, type Finding, type Severity } from "@slotkeeper/server";
+
+export interface ViewOptions {
+  readonly columns: number;
+  readonly hasColours: boolean;
+}
+
+type Paint = (text: string) => string;
+
+const MARKS: { readonly [severity in Severity]: string } = { ok: "✓", warning: "!", problem: "✗" };
+const COLOURS: { readonly [severity in Severity]: number } = { ok: 32, warning: 33, problem: 31 };
+const WIDEST = 110;
+const NARROWEST = 50;
+/** Mark, name of the check, and the spaces around them. */
+const INDENT = 4 + Math.max(...CHECKS.map((check) => check.length)) + 2;
+const LABELS = { why: "why  ", fix: "fix  " } as const;
+
+/** For people: one line for what is well, and for everything else what was found, why it matters, and how to fix it. */
+export function renderDiagnosis(diagnosis: Diagnosis, { columns, hasColours }: ViewOptions): string {
+  const width = Math.max(NARROWEST, Math.min(columns, WIDEST));
+  const painted =
+    (code: number): Paint =>
+    (text) =>
+      hasColours ? `\u001b[${code}m${text}\u001b[0m` : text;
+  const [bold, dim] = [painted(1), painted(2)];
+  const { version, config, store, findings, skipped } = diagnosis;
+  const title = [`${bold("slotkeeper doctor")} ${version}`, config, store].filter((part) => part !== undefined);
+  const lines = findings.flatMap((finding, at) => {
+    const isAgain = findings[at - 1]?.check === finding.check;
+    return block(finding, isAgain, width, painted(COLOURS[finding.severity]), dim);
+  });
+  const unasked = skipped.map((check) =>
+    dim(`  – ${check.padEnd(INDENT - 4)}not checked: fix the problems above first`),
+  );
+  return `${title.join(dim(" · "))}\n\n${[...lines, ...unasked].join("\n").trimEnd()}\n\n${summary(diagnosis, painted)}\n`;
+}
+
+function block(
+  { check, severity, found, why, fix }: Finding,
+  isAgain: boolean,
+  width: number,
+  paint: Paint,
+  dim: Paint,
+) {
+  const name = (isAgain ? "" : check).padEnd(INDENT - 4);
+  const [first = "", ...rest] = wrapped(found, width - INDENT);
+  const lines = [
+    `  ${paint(MARKS[severity])} ${severity === "ok" ? name : paint(name)}${first}`,
+    ...indented(rest, INDENT),
+  ];
+  for (const [label, text] of [
+    [LABELS.why, why],
+    [LABELS.fix, fix],
+  ] as const) {
+    if (text === undefined) continue;
+    const [head = "", ...tail] = wrapped(text, width - INDENT - label.length);
+    lines.push(`${" ".repeat(INDENT)}${dim(label)}${head}`, ...indented(tail, INDENT + label.length));
+  }
+  return severity === "ok" ? lines : [...lines, ""];
+}
+
+function indented(lines: readonly string[], by: number): string[] {
+  return lines.map((line) => `${" ".repeat(by)}${line}`);
+}
+
+function summary({ findings }: Diagnosis, painted: (code: number) => Paint): string {
+  const count = (severity: Severity) => findings.filter((finding) => finding.severity === severity).length;
+  const [problems, warnings] = [count("problem"), count("warning")];
+  if (problems + warnings === 0) return painted(COLOURS.ok)("Nothing to report.");
+  const parts = [plural(problems, "problem"), plural(warnings, "warning")].filter((part) => part !== undefined);
+  return painted(problems > 0 ? COLOURS.problem : COLOURS.warning)(`${parts.join(", ")}.`);
+}
+
+function plural(count: number, noun: string): string | undefined {
+  if (count === 0) return undefined;
+  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
+}
+
+/** Breaks at spaces. A word that is longer than a line stays whole, so that it can be copied. */
+function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/\s+/)) {
+    if (line !== "" && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}

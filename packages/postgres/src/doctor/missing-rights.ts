@@ -1,0 +1,56 @@
+import { type ClientBase, escapeIdentifier } from "pg";
+import { serviceRights } from "./service-rights.ts";
+
+export interface MissingRight {
+  readonly kind: "schema" | "table" | "function";
+  readonly name: string;
+  /** Who lacks it: the role of the dsn, or the owner of the functions, whose rights they have. */
+  readonly role: string;
+  /** The statement that gives it; undefined: the thing itself does not exist. */
+  readonly grant: string | undefined;
+}
+
+interface Gap {
+  readonly kind: MissingRight["kind"];
+  readonly name: string;
+  readonly role: string;
+  readonly privilege: string;
+  readonly exists: boolean;
+}
+
+/** From the catalogs, which every role may read: it works where the rights themselves do not. */
+const GAPS = `
+  WITH home AS (SELECT oid FROM pg_namespace WHERE nspname = $1)
+  SELECT 'schema' AS kind, $1 AS name, current_user::text AS role, 'USAGE' AS privilege, true AS exists
+  FROM home WHERE NOT has_schema_privilege(home.oid, 'USAGE')
+  UNION ALL
+  SELECT 'table', wanted, current_user, 'SELECT', true
+  FROM unnest($3::text[]) wanted JOIN pg_class t ON t.relname = wanted AND t.relnamespace = (SELECT oid FROM home)
+  WHERE NOT has_table_privilege(t.oid, 'SELECT')
+  UNION ALL
+  SELECT 'function', wanted, current_user, 'EXECUTE', p.oid IS NOT NULL
+  FROM unnest($2::text[]) wanted LEFT JOIN pg_proc p ON p.proname = wanted AND p.pronamespace = (SELECT oid FROM home)
+  WHERE p.oid IS NULL OR NOT has_function_privilege(p.oid, 'EXECUTE')
+  UNION ALL
+  SELECT 'table', t.relname, o.rolname, string_agg(privilege, ', '), true
+  FROM pg_proc p JOIN pg_roles o ON o.oid = p.proowner JOIN pg_class t ON t.relnamespace = p.pronamespace AND t.relkind = 'r',
+    unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) privilege
+  WHERE p.proname = 'slotkeeper_commit' AND p.pronamespace = (SELECT oid FROM home)
+    AND t.relname ~ '^(slotkeeper_|upstream_|THROTTLE_PROTECTION$)' AND t.relname <> 'slotkeeper_migration'
+    AND NOT has_table_privilege(p.proowner, t.oid, privilege)
+  GROUP BY t.relname, o.rolname`;
+
+/** Rights that a service with this role would lack. Of a schema that is not set up: none. */
+export async function missingRights(client: ClientBase, schema: string): Promise<readonly MissingRight[]> {
+  const { functions, tables } = serviceRights();
+  const { rows } = await client.query<Gap>(GAPS, [schema, functions, tables]);
+  return rows.map((gap) => ({ kind: gap.kind, name: gap.name, role: gap.role, grant: grantOf(gap, schema) }));
+}
+
+function grantOf({ kind, name, role, privilege, exists }: Gap, schema: string): string | undefined {
+  if (!exists) return undefined;
+  const home = escapeIdentifier(schema);
+  const what = kind === "schema" ? home : `${home}.${escapeIdentifier(name)}`;
+  const type = { schema: "SCHEMA ", table: "", function: "FUNCTION " }[kind];
+  return `GRANT ${privilege} ON ${type}${what} TO ${escapeIdentifier(role)};`;
+}

@@ -1,0 +1,139 @@
+/**
+ * Why the database cannot be used, as a machine reads it, with the sentence that anybody may read: no address, no name of a
+ * user. `/readyz`, the metric `slotkeeper_store_ready` and the log have the same codes.
+ */
+export const STORE_PROBLEMS = {
+  STORE_UNREACHABLE: "The database cannot be reached",
+  STORE_SILENT: "The database does not answer in time",
+  STORE_READ_ONLY: "The database takes no writes: it is a standby, or its sessions are read-only",
+  STORE_FORBIDDEN: "The database refuses the service: a right is missing, or user or password is wrong",
+  STORE_SCHEMA: "The database has another schema than this version",
+  STORE_FULL: "The database has no room left on its disk",
+  STORE_BUSY: "The database has no connection or memory left",
+  STORE_FAILED: "Calls to the database fail",
+} as const;
+
+export type StoreProblem = keyof typeof STORE_PROBLEMS;
+
+/** Who asks: the same failure may need another remedy. */
+export type Asker = "serve" | "migrate";
+
+export interface KnownFailure {
+  readonly problem: StoreProblem;
+  /** Nothing is wrong with the call: the same call later may succeed. Otherwise every repetition fails until an operator acts. */
+  readonly isRetryable: boolean;
+  /** Only this host's callers meet it: the store as a whole works. */
+  readonly isOfHost?: true;
+  /** Of a failure that no server sent: what happened. */
+  readonly says?: string;
+  /** What a person can do. */
+  readonly advice?: string | { readonly [asker in Asker]: string };
+}
+
+const cut: KnownFailure = { problem: "STORE_UNREACHABLE", isRetryable: true, says: "the connection was cut" };
+const noWay: KnownFailure = { problem: "STORE_UNREACHABLE", isRetryable: true, says: "there is no way to it" };
+const stopped: KnownFailure = { problem: "STORE_UNREACHABLE", isRetryable: true };
+const otherSchema: KnownFailure = { problem: "STORE_SCHEMA", isRetryable: false };
+
+/**
+ * Every failure that has a code: SQLSTATEs, whole classes of them by their first two characters, ours (`SK…`), and the system's.
+ * The only table: start-up, `migrate`, `/readyz` and the engine's repetitions all go by it.
+ */
+const FAILURES: { readonly [code: string]: KnownFailure } = {
+  "08": { problem: "STORE_UNREACHABLE", isRetryable: true },
+  "08P01": {
+    problem: "STORE_UNREACHABLE",
+    isRetryable: true,
+    advice: "A pooler in between says so: check user, password and database of the dsn, and the pooler's own settings.",
+  },
+  "25006": {
+    problem: "STORE_READ_ONLY",
+    isRetryable: true,
+    advice: "This is a standby or a read-only session; use the primary.",
+  },
+  "28P01": { problem: "STORE_FORBIDDEN", isRetryable: false, advice: "Check user and password of the dsn." },
+  "28000": { problem: "STORE_FORBIDDEN", isRetryable: false, advice: "Check the user of the dsn, and pg_hba.conf." },
+  "3D000": { problem: "STORE_UNREACHABLE", isRetryable: false, advice: "Create it (createdb), or check the dsn." },
+  "3F000": { ...otherSchema, advice: "Run slotkeeper migrate, or check `backend.postgres.schema`." },
+  "40001": { problem: "STORE_FAILED", isRetryable: true, isOfHost: true },
+  "40P01": {
+    problem: "STORE_FAILED",
+    isRetryable: true,
+    isOfHost: true,
+    advice: "It met a caller of the old functions half-way; try again.",
+  },
+  "42501": {
+    problem: "STORE_FORBIDDEN",
+    isRetryable: false,
+    advice: {
+      serve: "Grant the dsn's role what slotkeeper_service has: run roles.sql, then GRANT slotkeeper_service TO …",
+      migrate: "Use a role that may create in this schema, or grant it: GRANT CREATE, USAGE ON SCHEMA … TO …",
+    },
+  },
+  "42883": { ...otherSchema, advice: "A function of the schema is missing. Run slotkeeper migrate --status." },
+  "42P01": { ...otherSchema, advice: "A table of the schema is missing. Run slotkeeper migrate --status." },
+  "53": { problem: "STORE_BUSY", isRetryable: true },
+  "53100": { problem: "STORE_FULL", isRetryable: true, advice: "Make room on the database's disk." },
+  "53300": { problem: "STORE_BUSY", isRetryable: true, advice: "The server has no connection left." },
+  "55P03": {
+    problem: "STORE_FAILED",
+    isRetryable: true,
+    isOfHost: true,
+    advice: "Another transaction holds what is to be changed; try again when it has ended.",
+  },
+  "57014": { problem: "STORE_SILENT", isRetryable: true },
+  "57P01": stopped,
+  "57P02": stopped,
+  "57P03": { ...stopped, advice: "The server is starting or stopping; try again." },
+  "57P05": stopped,
+  SK001: { ...otherSchema, advice: "Stop the instances of the other version: docs/guides/postgres.md, Upgrading." },
+  ECONNREFUSED: { problem: "STORE_UNREACHABLE", isRetryable: true, says: "no server listens there" },
+  ENOENT: { problem: "STORE_UNREACHABLE", isRetryable: true, says: "there is no such socket" },
+  ENOTFOUND: { problem: "STORE_UNREACHABLE", isRetryable: true, says: "the name is not known" },
+  EAI_AGAIN: { problem: "STORE_UNREACHABLE", isRetryable: true, says: "the name could not be looked up" },
+  EHOSTUNREACH: noWay,
+  ENETUNREACH: noWay,
+  ETIMEDOUT: { problem: "STORE_SILENT", isRetryable: true, says: "it does not answer" },
+  ECONNRESET: cut,
+  EPIPE: cut,
+  // Through PostgREST: its own codes, those of `fetch`, and of what is in between.
+  PGRST000: stopped,
+  PGRST001: stopped,
+  PGRST002: stopped,
+  PGRST003: { problem: "STORE_BUSY", isRetryable: true },
+  PGRST106: otherSchema,
+  PGRST202: otherSchema,
+  PGRST301: { problem: "STORE_FORBIDDEN", isRetryable: false },
+  PGRST302: { problem: "STORE_FORBIDDEN", isRetryable: false },
+  PGRST303: { problem: "STORE_FORBIDDEN", isRetryable: false },
+  UND_ERR_SOCKET: cut,
+  UND_ERR_CONNECT_TIMEOUT: { problem: "STORE_SILENT", isRetryable: true, says: "it does not answer" },
+  FETCH_FAILED: stopped,
+  HTTP_429: { problem: "STORE_BUSY", isRetryable: true },
+  HTTP_500: stopped,
+  HTTP_502: stopped,
+  HTTP_503: stopped,
+  HTTP_504: { problem: "STORE_SILENT", isRetryable: true },
+};
+
+/** Errors of the driver have no code: they are recognised by their beginning. */
+const MESSAGES: readonly (readonly [RegExp, string])[] = [
+  [
+    /^(?:Query read timeout|timeout exceeded|timeout expired|Connection terminated due to connection timeout)/i,
+    "ETIMEDOUT",
+  ],
+  [/^(?:Connection terminated|Client (?:was closed|has encountered))/i, "ECONNRESET"],
+];
+
+const UNKNOWN: KnownFailure = { problem: "STORE_FAILED", isRetryable: false };
+
+/** PostgreSQL's code, or the system's; for an error of the driver the code of what it means. */
+export function failureCode(error: unknown): string | undefined {
+  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+  if (typeof code === "string") return code;
+  return typeof message === "string" ? MESSAGES.find(([pattern]) => pattern.test(message))?.[1] : undefined;
+}
+
+export function knownFailure(code: string | undefined): KnownFailure {
+  return (code === undefined ? undefined : (FAILURES[code] ?? FAILURES[code.slice(0, 2)])) ?? UNKNOWN;
+}

@@ -1,0 +1,70 @@
+/**
+ * What a call through PostgREST ended with instead of a result, as a cause for `DatabaseError`. `code` is the SQLSTATE or the
+ * `PGRST…` code of PostgREST's error body, `HTTP_<status>` for a reply without one, or the code of the socket. No message holds
+ * the Authorization header or an argument: of the error body only `message` and `hint` are used, not `details`.
+ */
+export class PostgrestFailure extends Error {
+  override readonly name = "PostgrestFailure";
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    const advice = ADVICE[code];
+    super(advice === undefined ? message : `${message.replace(/\.$/, "")}. ${advice}`, options);
+    this.code = code;
+  }
+}
+
+const SERVICE_ROLE = "its role must be slotkeeper_service or have its rights (roles.sql)";
+
+/** What to do, where the code alone shows it. */
+const ADVICE: { readonly [code: string]: string } = {
+  PGRST106: "Set `schema` to one of the schemas in PostgREST's db-schemas.",
+  PGRST202:
+    "Run slotkeeper migrate, name the schema in PostgREST's db-schemas, and reload its schema cache: NOTIFY pgrst, 'reload schema'.",
+  PGRST301: "Check the token in `authHeader`: PostgREST verifies it with its jwt-secret.",
+  PGRST302: `Set \`authHeader\`: PostgREST has no db-anon-role. Of the token: ${SERVICE_ROLE}.`,
+  PGRST303: "Check the token in `authHeader`: it may have expired.",
+  "42501": `Check the token in \`authHeader\`: ${SERVICE_ROLE}, and PostgREST's own role must be a member of it.`,
+};
+
+interface ErrorBody {
+  readonly code?: unknown;
+  readonly message?: unknown;
+  readonly hint?: unknown;
+}
+
+/** From a reply whose status is not 2xx. */
+export function failureOfReply(status: number, text: string, location: string | null): PostgrestFailure {
+  const { code, message, hint } = parseBody(text);
+  if (typeof code === "string" && typeof message === "string") {
+    return new PostgrestFailure(code, typeof hint === "string" ? `${message} (${hint})` : message);
+  }
+  const what = location === null ? "and no error of PostgREST" : `to ${originOf(location)}: set \`baseUrl\` to it`;
+  return new PostgrestFailure(`HTTP_${status}`, `The reply has status ${status} ${what}`);
+}
+
+/** From what `fetch` threw: a `TypeError` whose cause is the socket's error. */
+export function failureOfFetch(error: unknown): PostgrestFailure {
+  const { cause } = error as { readonly cause?: unknown };
+  const { code, message } = (cause ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+  const reason = typeof message === "string" && message !== "" ? message : "the request failed";
+  return new PostgrestFailure(typeof code === "string" ? code : "FETCH_FAILED", reason, { cause: error });
+}
+
+/** The connection ended before the reply, as idle connections do. The call may have been made. */
+export function isCut({ code }: PostgrestFailure): boolean {
+  return code === "ECONNRESET" || code === "EPIPE" || code === "UND_ERR_SOCKET";
+}
+
+function parseBody(text: string): ErrorBody {
+  try {
+    const body: unknown = JSON.parse(text);
+    return typeof body === "object" && body !== null ? body : {};
+  } catch {
+    return {};
+  }
+}
+
+function originOf(location: string): string {
+  return URL.canParse(location) ? new URL(location).origin : "another path";
+}

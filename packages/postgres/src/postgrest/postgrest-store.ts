@@ -1,0 +1,78 @@
+import type * as Port from "@slotkeeper/queue";
+import { CALLS_PER_HOST, SqlStore } from "../store/sql-store.ts";
+import { NewsPoller } from "./news-poller.ts";
+import { PostgrestApi } from "./postgrest-api.ts";
+
+export interface PostgrestStoreOptions {
+  /** Of the PostgREST server: functions are called at `{baseUrl}/rpc/{function}`. */
+  readonly baseUrl: string;
+  /** Sent as `Authorization`, for example `Bearer <JWT>`. */
+  readonly authHeader?: string | undefined;
+  /** One of PostgREST's `db-schemas`, sent as `Content-Profile`; absent: its first. */
+  readonly schema?: string | undefined;
+  /** When a call is given up. */
+  readonly timeoutMs?: number | undefined;
+}
+
+const DEFAULTS = { timeoutMs: 5_000 } as const;
+
+/**
+ * The store of a fleet whose instances reach the database through PostgREST. The functions are those of `PostgresStore`, so
+ * both may be used on one database at the same time. There is no push through PostgREST: a poller asks for what others
+ * committed.
+ */
+export class PostgrestStore extends SqlStore {
+  readonly #api: PostgrestApi;
+  readonly #poller = new NewsPoller((host, since) => super.read(host, since));
+
+  /**
+   * Throws a `TypeError` for options that cannot be used, and a `DatabaseError` where PostgREST does not answer, does not know
+   * the functions, has another version of them, or refuses the caller.
+   */
+  static async open(options: PostgrestStoreOptions): Promise<PostgrestStore> {
+    const { baseUrl, authHeader, schema, timeoutMs = DEFAULTS.timeoutMs } = options;
+    const store = new PostgrestStore(new PostgrestApi({ baseUrl, authHeader, schema, timeoutMs }));
+    await store.instances();
+    return store;
+  }
+
+  private constructor(api: PostgrestApi) {
+    super(api, CALLS_PER_HOST);
+    this.#api = api;
+  }
+
+  override read(host: string, since: Port.Tag | undefined): Promise<Port.ReadReply> {
+    return this.#poller.around(
+      host,
+      () => super.read(host, since),
+      ({ tag }) => tag,
+    );
+  }
+
+  override async commit(commit: Port.Commit): Promise<Port.CommitReply> {
+    const kept = commit.changes.head === undefined ? undefined : commit.tag;
+    const reply = await this.#poller.around(
+      commit.host,
+      () => super.commit(commit),
+      (answer) => (answer.isOk ? kept : answer.tag),
+    );
+    if (reply.isOk) this.#poller.committed(commit);
+    return reply;
+  }
+
+  override async beat(beat: Port.Beat): Promise<Port.BeatReply> {
+    const reply = await super.beat(beat);
+    this.#poller.beaten(beat, reply);
+    return reply;
+  }
+
+  /** A hint as every watch, by polling: it also reports commits that do not name the instance in `wake`. */
+  override watch(instance: string, listener: (news: Port.News) => void): () => void {
+    return this.#poller.watch(instance, listener);
+  }
+
+  async close(): Promise<void> {
+    this.#poller.close();
+    this.#api.close();
+  }
+}

@@ -1,0 +1,168 @@
+import type * as Port from "@slotkeeper/queue";
+import { encode } from "@slotkeeper/queue";
+import { isBrokenPromise } from "./database-error.ts";
+import { decodeBook, decodeReply } from "./decode.ts";
+import { HostLanes } from "./host-lanes.ts";
+import { CommitWatch, NO_CONNECTIONS, type StoreGauges, type StoreHealth, unhealthy } from "./store-health.ts";
+
+/** Arguments by name. Objects are sent as JSON, arrays as arrays. */
+export type NamedArguments = { readonly [name: string]: unknown };
+
+/** How the functions of a schema are called: through a connection, or through PostgREST. */
+export interface FunctionCaller {
+  /** What the function returned; undefined or null for `void`. Rejects with a `DatabaseError`. */
+  call(name: string, given: NamedArguments): Promise<unknown>;
+}
+
+/**
+ * The number of the records and rules that this version has. Every call carries it, and the database refuses another: `SK001`.
+ * It is in `slotkeeper_schema_number()`, too.
+ */
+export const SCHEMA_NUMBER = 1;
+
+/** Calls for one host that may be under way at once. One commit and one read: the engine has no use for more. */
+export const CALLS_PER_HOST = 2;
+
+/** Cleanup locks each host for a moment. A few at a time keeps that to milliseconds. */
+const HOSTS_AT_A_TIME = 50;
+
+/**
+ * The port over the SQL functions of `sql/0004_store.sql`. This is the only place that knows their names and arguments. A
+ * subclass brings the way to call them, and the push if it has one. Every call is one transaction, and time is the database's.
+ */
+export abstract class SqlStore implements Port.HostStore {
+  readonly clock = "shared";
+  readonly #caller: FunctionCaller;
+  readonly #lanes: HostLanes;
+  readonly #commits = new CommitWatch();
+
+  protected constructor(caller: FunctionCaller, callsPerHost: number) {
+    this.#caller = caller;
+    this.#lanes = new HostLanes(callsPerHost);
+  }
+
+  abstract watch(instance: string, listener: (news: Port.News) => void): () => void;
+
+  read(host: string, since: Port.Tag | undefined): Promise<Port.ReadReply> {
+    return this.#lanes.run(host, () => this.#read(host, since));
+  }
+
+  async commit(commit: Port.Commit): Promise<Port.CommitReply> {
+    try {
+      const reply = await this.#lanes.run(commit.host, () => this.#commit(commit));
+      this.#commits.succeeded();
+      return reply;
+    } catch (error) {
+      this.#commits.failed(error);
+      throw error;
+    }
+  }
+
+  /** `isEchoed`: the database also notifies the instance itself. */
+  async beat({ instance, ttlMs, about, hosts }: Port.Beat, isEchoed = false): Promise<Port.BeatReply> {
+    const reply = await this.#call("slotkeeper_beat", {
+      p_instance: instance,
+      p_ttl_ms: ttlMs,
+      p_about: about,
+      p_hosts: hosts.map(([host]) => host),
+      p_tags: hosts.map(([, tag]) => tag ?? null),
+      p_echo: isEchoed,
+    });
+    return reply as Port.BeatReply;
+  }
+
+  async peek(hosts: readonly string[]): Promise<ReadonlyMap<string, Port.BookImage>> {
+    const books = (await this.#call("slotkeeper_peek", { p_hosts: hosts })) as {
+      readonly [host: string]: Port.BookImage;
+    };
+    return new Map(Object.entries(books).map(([host, book]) => [host, decodeBook(book)]));
+  }
+
+  async hostKeys(): Promise<readonly string[]> {
+    return (await this.#call("slotkeeper_host_keys", {})) as string[];
+  }
+
+  async totals(): Promise<Port.StoreTotals> {
+    const totals = (await this.#call("slotkeeper_totals", {})) as Port.StoreTotals;
+    return { ...totals, slots: totals.slots ?? Number.POSITIVE_INFINITY };
+  }
+
+  async instances(): Promise<readonly Port.InstanceView[]> {
+    return (await this.#call("slotkeeper_instances", {})) as Port.InstanceView[];
+  }
+
+  async cleanup({ idleMs }: Port.CleanupRequest): Promise<Port.CleanupReply> {
+    const failures: unknown[] = [];
+    let hosts = 0;
+    await this.#call("slotkeeper_forget_rows", {}).catch((error: unknown) => failures.push(error));
+    try {
+      for (let after: string | null = ""; after !== null; ) {
+        const given = { p_idle_ms: idleMs, p_after: after, p_count: HOSTS_AT_A_TIME };
+        const reply = (await this.#call("slotkeeper_forget_hosts", given)) as { hosts: number; last: string | null };
+        hosts += reply.hosts;
+        after = reply.last;
+      }
+    } catch (error) {
+      failures.push(error);
+    }
+    return { hosts, failures };
+  }
+
+  /** Keys that sign session tokens: those the fleet has, or this one if it has none. */
+  async tokenKeys(newKey: string): Promise<readonly string[]> {
+    return (await this.#call("slotkeeper_token_keys", { p_new_secret: newKey })) as string[];
+  }
+
+  /**
+   * Whether a commit could be made: the last ones did not fail, the database answers, can be written, and no right is missing.
+   * Takes as long as a call may. `echoes`: instances that the database is to notify.
+   */
+  async health(echoes: readonly string[] = []): Promise<StoreHealth> {
+    const { failure } = this.#commits;
+    if (failure !== undefined) return unhealthy(failure);
+    try {
+      await this.#call("slotkeeper_ready", { p_echoes: echoes });
+      return { isReady: true };
+    } catch (error) {
+      return unhealthy(error);
+    }
+  }
+
+  async isReady(): Promise<boolean> {
+    return (await this.health()).isReady;
+  }
+
+  get gauges(): StoreGauges {
+    return { ...NO_CONNECTIONS, lanes: this.#lanes.counts };
+  }
+
+  async #read(host: string, since: Port.Tag | undefined): Promise<Port.ReadReply> {
+    const given = { p_host: host, p_since: since ?? null };
+    return decodeReply((await this.#call("slotkeeper_read", given)) as Port.ReadReply);
+  }
+
+  async #commit({ host, instance, base, tag, now, changes, wake, conflicts }: Port.Commit): Promise<Port.CommitReply> {
+    const given = {
+      p_host: host,
+      p_instance: instance,
+      p_base: base ?? null,
+      p_tag: tag,
+      p_now: now,
+      p_changes: changes.head === undefined ? null : encode(changes),
+      p_wake: wake,
+      p_conflicts: conflicts,
+    };
+    try {
+      const reply = (await this.#call("slotkeeper_commit", given)) as Port.CommitReply;
+      return reply.isOk ? reply : { isOk: false, reason: reply.reason, ...decodeReply(reply) };
+    } catch (error) {
+      if (!isBrokenPromise(error)) throw error;
+      // The error has undone everything, and cannot return the state.
+      return { isOk: false, reason: "slots", ...(await this.#read(host, undefined)) };
+    }
+  }
+
+  #call(name: string, given: NamedArguments): Promise<unknown> {
+    return this.#caller.call(name, { p_schema: SCHEMA_NUMBER, ...given });
+  }
+}

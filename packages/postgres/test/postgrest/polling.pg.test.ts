@@ -1,0 +1,112 @@
+import { PostgrestStore } from "@slotkeeper/postgres";
+import type { News } from "@slotkeeper/queue";
+import { TestPostgrest } from "@slotkeeper/testkit/postgrest";
+import { FaultProxy } from "@slotkeeper/testkit/proxy";
+import { accountOf, HostUnderTest, waiterOf } from "@slotkeeper/testkit/store-conformance";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+
+/** In place of a push: POLLER1 to POLLER3 of `news-poller.ts`, through the port. */
+
+/** On a busy machine. */
+const PATIENCE = { timeout: 10_000 };
+
+let server: TestPostgrest;
+let proxy: FaultProxy;
+let store: PostgrestStore;
+let other: PostgrestStore;
+let host: HostUnderTest;
+let heard: News[];
+let stop: () => void;
+
+beforeAll(async () => {
+  server = await TestPostgrest.open();
+  proxy = await FaultProxy.start(server.url);
+});
+afterAll(async () => {
+  await proxy.refuse();
+  await server.close();
+});
+
+beforeEach(async () => {
+  const authHeader = server.authHeader("service");
+  store = await PostgrestStore.open({ baseUrl: proxy.url, authHeader });
+  other = await PostgrestStore.open({ baseUrl: server.url, authHeader });
+  host = await HostUnderTest.on({ store, other, pass: async () => {}, close: async () => {} });
+  heard = [];
+  stop = store.watch("one", (news) => heard.push(news));
+});
+afterEach(async () => {
+  stop();
+  for (const instance of ["one", "two"]) await beat(instance, 0);
+  await Promise.all([store.close(), other.close()]);
+});
+
+const beat = (instance: string, ttlMs = 60_000) =>
+  (instance === "one" ? store : other).beat({
+    instance,
+    ttlMs,
+    about: {},
+    hosts: instance === "one" && ttlMs > 0 ? [[host.host, host.tag]] : [],
+  });
+
+/** Sends a commit of the other instance, and returns it as the news should have it. */
+async function commitElsewhere(): Promise<News> {
+  const { now } = await other.read(host.host, host.tag);
+  const commit = await host.commitOf({ puts: [accountOf("b", now, 0.1)], instance: "two", now });
+  expect(await other.commit(commit)).toMatchObject({ isOk: true });
+  host.tag = commit.tag;
+  const { base, tag, changes } = commit;
+  return { host: host.host, base, tag, changes };
+}
+
+test("POLLER2: a commit of another instance is reported with the base it can be applied to, and its own are not", async () => {
+  await host.accept();
+  await beat("two");
+  await beat("one");
+  await host.accept();
+  const news = await commitElsewhere();
+  await expect.poll(() => heard, PATIENCE).toEqual([news]);
+  await host.accept();
+  const next = await commitElsewhere();
+  await expect.poll(() => heard, PATIENCE).toEqual([news, next]);
+});
+
+test("a host where a session begins to wait is asked for before the next beat", async () => {
+  await beat("two");
+  await store.beat({ instance: "one", ttlMs: 60_000, about: {}, hosts: [] });
+  await host.accept({ puts: [waiterOf("a", host.head.now)] });
+  const news = await commitElsewhere();
+  await expect.poll(() => heard, PATIENCE).toEqual([news]);
+});
+
+test("several commits, or a host that was forgotten, are reported by name: the engine reads", async () => {
+  await host.accept();
+  await beat("two");
+  await beat("one");
+  proxy.fault = (call) => (call.path.endsWith("/slotkeeper_read") ? { status: 503 } : "none");
+  await commitElsewhere();
+  await commitElsewhere();
+  proxy.fault = "none";
+  await expect.poll(() => heard, PATIENCE).toEqual([{ host: host.host }]);
+});
+
+test("POLLER1: an instance alone does not ask, and none asks once no caller waits or watches", async () => {
+  await host.accept();
+  const reads = () => proxy.calls("slotkeeper_read").length;
+  const afterCalls = async () => {
+    const before = reads();
+    for (let at = 0; at < 30; at++) await store.totals();
+    return reads() - before;
+  };
+  await beat("one");
+  expect(await afterCalls()).toBe(0);
+  await beat("two");
+  await beat("one");
+  await expect.poll(afterCalls, PATIENCE).toBeGreaterThan(0);
+  await store.beat({ instance: "one", ttlMs: 60_000, about: {}, hosts: [] });
+  await expect.poll(afterCalls, PATIENCE).toBe(0);
+  await beat("one");
+  await expect.poll(afterCalls, PATIENCE).toBeGreaterThan(0);
+  stop();
+  await expect.poll(afterCalls, PATIENCE).toBe(0);
+});

@@ -1,0 +1,205 @@
+import type { Setting, ValueOf } from "./setting.ts";
+
+/**
+ * The limits of a host: every key of `fairQueue` that `fairQueue.hosts` may override. This table is the one place that
+ * declares them. A new limit is a row here and the rule that reads it from the host's policy; made from the row are
+ *   - the schema, its defaults and bounds, `--print-config` and environment variables (`schemas/fair-queue-schema.ts`)
+ *   - what operators may set live, over HTTP and in the state view (`schemas/live-limits.ts`)
+ *   - the checks, defaults and policy of the engine (`queue/src/options-check.ts`, `queue/src/host-policy.ts`)
+ *   - the rows of `docs/reference/config.md`
+ */
+interface HostLimit {
+  /** Its name in the engine and in stores, in milliseconds where it is a time: SQL reads `limits -> 'policy' -> field`. */
+  readonly field: string;
+  /** Operators may change it at a running host (`POST /hosts/{host}`). */
+  readonly isLive?: true;
+}
+
+type HostLimits = { readonly [key: string]: Setting & HostLimit };
+
+export const HOST_LIMITS = {
+  minSlotHoldMs: {
+    field: "minHoldMs",
+    type: "number",
+    unit: "milliseconds",
+    min: 0,
+    default: 0,
+    about: "a slot is held at least so long after `hitUpstreamAtMs`",
+  },
+  smoothReleaseIntervalMs: {
+    field: "smoothMs",
+    type: "number",
+    unit: "milliseconds",
+    about: "spacing of releases per host; absent: `minSlotHoldMs / maxSlotPerHost`; ≤ 0 off",
+  },
+  maxSlotPerHost: {
+    field: "slots",
+    type: "integer",
+    unit: "count",
+    min: 1,
+    default: 5,
+    isLive: true,
+    about: "slots of a host",
+  },
+  maxSlotPerIp: {
+    field: "slotsPerBucket",
+    type: "integer",
+    unit: "count",
+    default: 1,
+    isOffAt0: true,
+    isLive: true,
+    about: "slots of one bucket at a host; ≤ 0 unlimited",
+  },
+  maxWaitersPerIp: {
+    field: "waitersPerBucket",
+    type: "integer",
+    unit: "count",
+    default: 0,
+    isOffAt0: true,
+    about: "places of one bucket in a host's waiter pool; ≤ 0 off",
+  },
+  maxWaitersPerHost: {
+    field: "waiters",
+    type: "integer",
+    unit: "count",
+    default: 50,
+    isOffAt0: true,
+    about: "places in a host's waiter pool; ≤ 0 off",
+  },
+  zombieTimeoutSeconds: {
+    field: "leaseMs",
+    type: "number",
+    unit: "seconds",
+    above: 0,
+    default: 30,
+    about: "the lease: a slot not renewed or released for so long is taken back",
+  },
+  maxHoldSeconds: {
+    field: "maxHoldMs",
+    type: "number",
+    unit: "seconds",
+    above: 0,
+    default: 3600,
+    about: "the end of all renewing",
+  },
+  ipCooldownSeconds: {
+    field: "cooldownMs",
+    type: "number",
+    unit: "seconds",
+    min: 0,
+    default: 0,
+    about: "after a release its bucket waits so long, whatever its limit",
+  },
+  order: {
+    field: "order",
+    type: "choice",
+    choices: ["slot-seconds", "fifo"],
+    default: "slot-seconds",
+    about: "who is next among eligible buckets when the weighted scheduler does not decide",
+  },
+} as const satisfies HostLimits;
+
+/** `breaker` of a host. In stores: `limits -> 'policy' -> 'breaker' -> field`. */
+export const BREAKER_LIMITS = {
+  windowSeconds: {
+    field: "windowMs",
+    type: "number",
+    unit: "seconds",
+    above: 0,
+    default: 60,
+    about: "how far back answers are counted",
+  },
+  protectHttpCodes: {
+    field: "protectHttpCodes",
+    type: "codes",
+    default: [429, 500, 502, 503, 504],
+    about: "the codes that are errors; 200–399 is success; others are not counted",
+  },
+  errorRatioPercent: {
+    field: "errorRatioPercent",
+    type: "number",
+    unit: "percent",
+    default: 20,
+    about: "opens at this share of errors",
+  },
+  minSamples: {
+    field: "minSamples",
+    type: "integer",
+    unit: "count",
+    default: 8,
+    about: "… of at least this number of answers",
+  },
+  fastErrorRatioPercent: {
+    field: "fastErrorRatioPercent",
+    type: "number",
+    unit: "percent",
+    default: 50,
+    about: "opens sooner at this share",
+  },
+  fastMinSamples: {
+    field: "fastMinSamples",
+    type: "integer",
+    unit: "count",
+    default: 4,
+    about: "… of at least this number of answers",
+  },
+  consecutiveErrors: {
+    field: "consecutiveErrors",
+    type: "integer",
+    unit: "count",
+    default: 4,
+    about: "opens after this number of errors in a row",
+  },
+  openSeconds: {
+    field: "openMs",
+    type: "number",
+    unit: "seconds",
+    above: 0,
+    default: 60,
+    about: "how long it stays open",
+  },
+  halfOpenProbes: {
+    field: "halfOpenProbes",
+    type: "integer",
+    unit: "count",
+    min: 1,
+    default: 1,
+    about: "trial requests at a time once that is over",
+  },
+} as const satisfies HostLimits;
+
+/** A table's limits as the engine and stores have them: by field, times in milliseconds, Infinity for "no limit". */
+export type Resolved<T extends HostLimits> = {
+  readonly [K in keyof T as T[K]["field"]]: ValueOf<T[K]>;
+};
+
+type HostLimitTable = typeof HOST_LIMITS;
+
+/** The keys that operators may set live. */
+export type LiveLimitKey = {
+  [K in keyof HostLimitTable]: HostLimitTable[K] extends { readonly isLive: true } ? K : never;
+}[keyof HostLimitTable];
+
+export type LiveLimitField = HostLimitTable[LiveLimitKey]["field"];
+
+export const LIVE_LIMITS: readonly { readonly key: LiveLimitKey; readonly field: LiveLimitField }[] = Object.entries(
+  HOST_LIMITS,
+).flatMap(([key, limit]) => ("isLive" in limit ? [{ key: key as LiveLimitKey, field: limit.field }] : []));
+
+/** The values of a configuration in the engine's units; what it does not name has its default. */
+export function resolveLimits<T extends HostLimits>(
+  table: T,
+  config: { readonly [key: string]: unknown },
+): Resolved<T> {
+  const resolved = Object.entries(table).map(([key, limit]) => [
+    limit.field,
+    inEngineUnits(limit, config[key] ?? limit.default),
+  ]);
+  return Object.fromEntries(resolved) as Resolved<T>;
+}
+
+function inEngineUnits(limit: Setting, value: unknown): unknown {
+  if (typeof value !== "number" || !("unit" in limit)) return value;
+  if (limit.isOffAt0 === true && value <= 0) return Number.POSITIVE_INFINITY;
+  return limit.unit === "seconds" ? value * 1000 : value;
+}

@@ -1,0 +1,58 @@
+/** What a table of settings says of one key, as plain data. Schema, checks, defaults and documentation are made from it. */
+export type Setting = NumberSetting | FlagSetting | ChoiceSetting | CodesSetting;
+
+interface NumberSetting {
+  readonly type: "number" | "integer";
+  readonly unit: "milliseconds" | "seconds" | "percent" | "count" | "factor";
+  /** The least that is allowed. */
+  readonly min?: number;
+  /** Allowed is only what is above. */
+  readonly above?: number;
+  readonly max?: number;
+  /** Absent: worked out from other settings, as `about` says. */
+  readonly default?: number;
+  /** Zero or less means that there is no limit. */
+  readonly isOffAt0?: true;
+  readonly about: string;
+}
+
+interface FlagSetting {
+  readonly type: "flag";
+  readonly default: boolean;
+  readonly about: string;
+}
+
+interface ChoiceSetting {
+  readonly type: "choice";
+  readonly choices: readonly string[];
+  readonly default: string;
+  readonly about: string;
+}
+
+/** A list of HTTP status codes. */
+interface CodesSetting {
+  readonly type: "codes";
+  readonly default: readonly number[];
+  readonly about: string;
+}
+
+export type Settings = { readonly [key: string]: Setting };
+
+/** The value of a setting, as a configuration has it. */
+export type ValueOf<S extends Setting> = S extends { readonly choices: readonly (infer Choice)[] }
+  ? Choice
+  : S extends FlagSetting
+    ? boolean
+    : S extends CodesSetting
+      ? readonly number[]
+      : number;
+
+type DefaultedKey<T extends Settings> = {
+  [K in keyof T]: T[K] extends { readonly default: unknown } ? K : never;
+}[keyof T];
+
+/** The defaults of a table, by key. Keys without one are missing. */
+export function defaultsOf<T extends Settings>(table: T): { readonly [K in DefaultedKey<T>]: ValueOf<T[K]> } {
+  const given = Object.entries(table).filter(([, setting]) => setting.default !== undefined);
+  return Object.fromEntries(given.map(([key, setting]) => [key, setting.default])) as never;
+}

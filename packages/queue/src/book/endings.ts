@@ -1,0 +1,112 @@
+import { IndexedHeap } from "../indexed-heap.ts";
+import type { CooldownRecord, LeaseRecord, OfferRecord } from "./records.ts";
+
+interface LeaseEntry {
+  record: LeaseRecord;
+  leaseIndex: number;
+}
+
+interface Timed<R> {
+  readonly record: R;
+  timedIndex: number;
+}
+
+/** Records by key, the nearest end first. The map is made when first needed: most hosts have none, and a new host should cost little. */
+class Nearest<R extends { readonly key: string }> {
+  readonly #heap: IndexedHeap<"timedIndex", Timed<R>>;
+  #byKey: Map<string, Timed<R>> | undefined;
+
+  constructor(endOf: (record: R) => number) {
+    this.#heap = new IndexedHeap("timedIndex", (a, b) => endOf(a.record) < endOf(b.record));
+  }
+
+  get next(): R | undefined {
+    return this.#heap.peek()?.record;
+  }
+
+  has(key: string): boolean {
+    return this.#byKey?.has(key) === true;
+  }
+
+  set(before: R | undefined, after: R | undefined): void {
+    if (before !== undefined) {
+      this.#heap.remove(this.#byKey?.get(before.key) as Timed<R>);
+      this.#byKey?.delete(before.key);
+    }
+    if (after === undefined) return;
+    const entry = { record: after, timedIndex: -1 };
+    this.#byKey ??= new Map();
+    this.#byKey.set(after.key, entry);
+    this.#heap.push(entry);
+  }
+}
+
+/**
+ * What time ends: leases, offers and cooldowns, the nearest end first. Derived from the records, one `set…` for each change of
+ * one. Cost: O(log n) each.
+ */
+export class Endings {
+  readonly #leases = new IndexedHeap<"leaseIndex", LeaseEntry>("leaseIndex", endsBefore);
+  readonly #byToken = new Map<string, LeaseEntry>();
+  readonly #bySession = new Map<string, LeaseEntry>();
+  readonly #offers = new Nearest<OfferRecord>(({ lapsesAt }) => lapsesAt);
+  readonly #cooldowns = new Nearest<CooldownRecord>(({ until }) => until);
+
+  /** The lease that ends next. */
+  get nextLease(): LeaseRecord | undefined {
+    return this.#leases.peek()?.record;
+  }
+
+  get nextOffer(): OfferRecord | undefined {
+    return this.#offers.next;
+  }
+
+  get nextCooldown(): CooldownRecord | undefined {
+    return this.#cooldowns.next;
+  }
+
+  leaseOf(session: string): LeaseRecord | undefined {
+    return this.#bySession.get(session)?.record;
+  }
+
+  hasOffer(session: string): boolean {
+    return this.#offers.has(session);
+  }
+
+  setLease(before: LeaseRecord | undefined, after: LeaseRecord | undefined): void {
+    if (before === undefined && after !== undefined) this.#addLease(after);
+    else if (before !== undefined && after === undefined) this.#dropLease(before);
+    else if (after !== undefined) {
+      const entry = this.#byToken.get(after.key) as LeaseEntry;
+      entry.record = after;
+      this.#leases.update(entry);
+    }
+  }
+
+  setOffer(before: OfferRecord | undefined, after: OfferRecord | undefined): void {
+    this.#offers.set(before, after);
+  }
+
+  setCooldown(before: CooldownRecord | undefined, after: CooldownRecord | undefined): void {
+    this.#cooldowns.set(before, after);
+  }
+
+  #addLease(record: LeaseRecord): void {
+    const entry = { record, leaseIndex: -1 };
+    this.#byToken.set(record.key, entry);
+    this.#bySession.set(record.session, entry);
+    this.#leases.push(entry);
+  }
+
+  #dropLease({ key, session }: LeaseRecord): void {
+    const entry = this.#byToken.get(key) as LeaseEntry;
+    this.#byToken.delete(key);
+    if (this.#bySession.get(session) === entry) this.#bySession.delete(session);
+    this.#leases.remove(entry);
+  }
+}
+
+/** Those that end at the same moment end in the order they were granted. */
+function endsBefore({ record: a }: LeaseEntry, { record: b }: LeaseEntry): boolean {
+  return a.endsAt === b.endsAt ? a.fence < b.fence : a.endsAt < b.endsAt;
+}

@@ -1,0 +1,22 @@
+import type { HostPolicy } from "../host-policy.ts";
+import type { Head, LimitsRecord } from "./records.ts";
+
+/** The head of a host that was not known. Fences start at the time, in microseconds: above those of an earlier life of it. */
+export function newHead(now: number, fenceFloor: number): Head {
+  return {
+    slots: 1,
+    fence: Math.max(Math.floor(now * 1000), fenceFloor),
+    now,
+    progress: 0,
+    meterAt: now,
+    breaker: { code: 0, errors: 0, successes: 0, consecutive: 0 },
+    avgWaitMs: 0,
+    isHot: false,
+  };
+}
+
+/** What the users of a semaphore fixed (`capacity`), else what an operator set, else as configured. */
+export function policyInForce({ policy, live }: LimitsRecord, capacity: number | undefined): HostPolicy {
+  if (live === undefined && capacity === undefined) return policy;
+  return { ...policy, ...live, ...(capacity === undefined ? {} : { slots: capacity }) };
+}

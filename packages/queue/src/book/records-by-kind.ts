@@ -1,0 +1,46 @@
+import { type BookRecord, RECORD_KINDS, type RecordKind, type RecordOf } from "./records.ts";
+
+/** Records by kind and key. A kind costs nothing until it has a record: most hosts have few of them. */
+export class RecordsByKind {
+  // Fields, not a map of maps: this is asked some thirty times in a decision.
+  readonly #maps: { [K in RecordKind]: Map<string, RecordOf<K>> | undefined } = {
+    lease: undefined,
+    offer: undefined,
+    waiter: undefined,
+    session: undefined,
+    account: undefined,
+    cooldown: undefined,
+    absence: undefined,
+    limits: undefined,
+  };
+
+  get<K extends RecordKind>(kind: K, key: string): RecordOf<K> | undefined {
+    return this.#maps[kind]?.get(key);
+  }
+
+  size(kind: RecordKind): number {
+    return this.#maps[kind]?.size ?? 0;
+  }
+
+  all<K extends RecordKind>(kind: K): Iterable<RecordOf<K>> {
+    return this.#maps[kind]?.values() ?? [];
+  }
+
+  set(record: BookRecord): void {
+    const { kind } = record;
+    let map = this.#maps[kind] as Map<string, BookRecord> | undefined;
+    if (map === undefined) {
+      map = new Map();
+      (this.#maps as { [kind: string]: Map<string, BookRecord> | undefined })[kind] = map;
+    }
+    map.set(record.key, record);
+  }
+
+  delete(kind: RecordKind, key: string): void {
+    this.#maps[kind]?.delete(key);
+  }
+
+  *[Symbol.iterator](): Iterator<BookRecord> {
+    for (const kind of RECORD_KINDS) yield* this.all(kind);
+  }
+}

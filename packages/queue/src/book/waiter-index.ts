@@ -1,0 +1,112 @@
+import type { Bucket, WaiterEntry } from "./bucket.ts";
+import type { AbsenceRecord, WaiterRecord } from "./records.ts";
+
+/** What the waiters need of the index they stand in. */
+interface Buckets {
+  open(name: string): Bucket;
+  /** Call before anything about the bucket changes. */
+  detach(bucket: Bucket): void;
+  hasOffer(session: string): boolean;
+}
+
+/** Never written. */
+const NO_WAITERS = new Map<string, WaiterEntry>();
+const NO_INSTANCES = new Map<string, number>();
+
+/**
+ * The waiters of a host in the heaps of their buckets: inside the pool or outside, and ready for a slot unless one is offered,
+ * their instance is absent or they are shelved. Derived from the records. Cost: O(log n) for each change of a waiter.
+ */
+export class WaiterIndex {
+  readonly #buckets: Buckets;
+  // Made when first needed: many hosts never have a waiter, and a new host should cost little.
+  #waiters: Map<string, WaiterEntry> = NO_WAITERS;
+  #byInstance: Map<string, number> = NO_INSTANCES;
+  #absent: Set<string> | undefined;
+
+  constructor(buckets: Buckets) {
+    this.#buckets = buckets;
+  }
+
+  /** Instances that have waiters here. */
+  get instances(): Iterable<string> {
+    return this.#byInstance.keys();
+  }
+
+  set(before: WaiterRecord | undefined, after: WaiterRecord | undefined): void {
+    const key = (before ?? after)?.key ?? "";
+    if (before?.instance !== after?.instance) {
+      this.#count(before?.instance, -1);
+      this.#count(after?.instance, 1);
+    }
+    let entry = this.#waiters.get(key);
+    if (entry !== undefined && after?.bucket === entry.record.bucket) {
+      this.#replace(entry, after);
+      return;
+    }
+    if (entry !== undefined) {
+      this.#waiters.delete(key);
+      this.#replace(entry, undefined);
+    }
+    if (after === undefined) return;
+    const bucket = this.#buckets.open(after.bucket);
+    entry = { record: after, bucket, isOffered: false, readyIndex: -1, youngIndex: -1, outsideIndex: -1 };
+    if (this.#waiters === NO_WAITERS) this.#waiters = new Map();
+    this.#waiters.set(key, entry);
+    this.#replace(entry, after);
+  }
+
+  setAbsence(before: AbsenceRecord | undefined, after: AbsenceRecord | undefined): void {
+    const instance = (before ?? after)?.key ?? "";
+    this.#absent ??= new Set();
+    if (after !== undefined) this.#absent.add(instance);
+    else this.#absent.delete(instance);
+    for (const entry of this.#waiters.values()) {
+      if (entry.record.instance === instance) this.#replace(entry, entry.record);
+    }
+  }
+
+  /** A slot was offered to the session, or no longer is. */
+  offerChanged(session: string): void {
+    const entry = this.#waiters.get(session);
+    if (entry !== undefined) this.#replace(entry, entry.record);
+  }
+
+  /** Its client has been away for too long: not considered until its record changes. */
+  shelve(entry: WaiterEntry): void {
+    this.#buckets.detach(entry.bucket);
+    entry.bucket.ready.remove(entry);
+  }
+
+  #count(instance: string | undefined, by: 1 | -1): void {
+    if (instance === undefined) return;
+    if (this.#byInstance === NO_INSTANCES) this.#byInstance = new Map();
+    const count = (this.#byInstance.get(instance) ?? 0) + by;
+    if (count > 0) this.#byInstance.set(instance, count);
+    else this.#byInstance.delete(instance);
+  }
+
+  #replace(entry: WaiterEntry, after: WaiterRecord | undefined): void {
+    const { bucket } = entry;
+    this.#buckets.detach(bucket);
+    if (bucket.young.has(entry) && !entry.isOffered) bucket.waiting--;
+    bucket.ready.remove(entry);
+    bucket.young.remove(entry);
+    bucket.outside.remove(entry);
+    if (after !== undefined) this.#place(entry, after);
+  }
+
+  #place(entry: WaiterEntry, after: WaiterRecord): void {
+    const { bucket } = entry;
+    entry.record = after;
+    entry.isOffered = this.#buckets.hasOffer(after.key);
+    if (!after.isInside) {
+      bucket.outside.push(entry);
+      return;
+    }
+    bucket.young.push(entry);
+    if (entry.isOffered) return;
+    bucket.waiting++;
+    if (this.#absent?.has(after.instance) !== true) bucket.ready.push(entry);
+  }
+}

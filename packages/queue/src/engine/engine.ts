@@ -1,0 +1,94 @@
+import type { FairQueueConfig } from "@slotkeeper/protocol";
+import type { Clock } from "slotkeeper";
+import { Agenda } from "../agenda.ts";
+import type { HostStore, InstanceAbout } from "../store/host-store.ts";
+import { Calls } from "./calls.ts";
+import type { EngineContext } from "./context.ts";
+import { count, newCounts, type QueueCounts, type QueueEvent } from "./events.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import { Hosts } from "./hosts.ts";
+import { LiveOptions } from "./live-options.ts";
+import { Releases } from "./releases.ts";
+import { Sessions } from "./sessions.ts";
+import { StoreTime } from "./store-time.ts";
+
+export interface FairQueueInit {
+  readonly store: HostStore;
+  readonly clock: Clock;
+  /** In [0, 1): jitter only, nothing secret. */
+  readonly random: () => number;
+  /** Names for sessions, unguessable and unique. */
+  readonly newSessionId: () => string;
+  /** At least 128 random bits without a dot: for slot tokens, and for the tags of commits. */
+  readonly newSecret: () => string;
+  /** The name of this instance: its own in the fleet, and new with every start. */
+  readonly instance: string;
+  readonly config?: FairQueueConfig;
+  /** What a beat reports about this instance. */
+  readonly about?: () => InstanceAbout;
+  /**
+   * Runs a task after what is at hand now; by default after the current turn. Where many callers come in one turn of the event
+   * loop, after that turn: what they ask for is then decided together.
+   */
+  readonly soon?: (task: () => void) => void;
+  readonly observe?: (event: QueueEvent) => void;
+}
+
+/** The parts of one instance's queue, made and connected. `FairQueue` shows them to callers. */
+export class Engine {
+  readonly counts: QueueCounts = newCounts();
+  readonly options: LiveOptions;
+  readonly context: EngineContext;
+  readonly sessions: Sessions;
+  readonly hosts: Hosts;
+  readonly heartbeat: Heartbeat;
+  readonly calls: Calls;
+  readonly releases: Releases;
+  readonly #observe: (event: QueueEvent) => void;
+  readonly #stopWatching: () => void;
+
+  constructor(init: FairQueueInit) {
+    const { store, clock, random, instance, newSecret } = init;
+    const time = new StoreTime(clock, store.clock === "shared");
+    this.options = new LiveOptions(init.config, time);
+    this.#observe = init.observe ?? (() => {});
+    this.context = {
+      store,
+      time,
+      random,
+      newSecret,
+      instance,
+      agenda: new Agenda(time),
+      options: () => this.options.current,
+      loadedAt: () => this.options.loadedAt,
+      emit: (event) => this.#emit(event),
+      soon: init.soon ?? ((task) => void Promise.resolve().then(task)),
+      seenAt: (other) => this.heartbeat.seenAt(other),
+    };
+    this.sessions = new Sessions(this.context);
+    this.hosts = new Hosts(this.context, this.sessions);
+    this.heartbeat = new Heartbeat(this.context, this.hosts, init.about ?? (() => ({})));
+    this.calls = new Calls(this.context, this, init.newSessionId, () => this.heartbeat.quicken());
+    this.releases = new Releases(this.context, this.sessions, this.hosts);
+    this.#stopWatching = store.watch(instance, (news) => this.hosts.find(news.host)?.hear(news));
+  }
+
+  /** Answers every held poll and stops. */
+  close(): void {
+    this.#stopWatching();
+    this.calls.close();
+    this.heartbeat.close();
+    this.sessions.answerAll();
+    this.context.agenda.close();
+  }
+
+  #emit(event: QueueEvent): void {
+    count(this.counts, event);
+    try {
+      this.#observe(event);
+    } catch (error) {
+      // A fault of the listener is reported as one, and is not the queue's.
+      void Promise.reject(error);
+    }
+  }
+}

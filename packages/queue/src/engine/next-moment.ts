@@ -1,0 +1,42 @@
+import type { Book } from "../book/book.ts";
+import { closesAt } from "../book/breaker.ts";
+import type { EngineContext } from "./context.ts";
+import type { CycleHost } from "./cycle.ts";
+
+/** When only time has passed, the instance of the best-ranked waiter acts; the others this much later. */
+const OTHERS_WAIT_MS = 20;
+
+/** When time alone may next change something at a host; undefined: never, as far as the book says. */
+export function nextMoment({ hasPending, cache }: CycleHost, engine: EngineContext): number | undefined {
+  const { book } = cache;
+  if (book.limits === undefined || (!hasPending && book.size("waiter") === 0)) return undefined;
+  let first = Number.POSITIVE_INFINITY;
+  for (const at of hasPending ? moments(book, engine) : ownMoments(book)) {
+    if (at !== undefined && at > book.now && at < first) first = at;
+  }
+  if (first === Number.POSITIVE_INFINITY) return undefined;
+  return hasBestWaiter(book, engine.instance) ? first : first + OTHERS_WAIT_MS;
+}
+
+function moments({ index, head, now, policy }: Book, engine: EngineContext): (number | undefined)[] {
+  const { scheduler, pollIntervalMs } = engine.options();
+  return [
+    index.nextLease?.endsAt,
+    index.nextOffer?.lapsesAt,
+    index.nextDenied?.account?.denyUntil,
+    closesAt(head.breaker, policy.breaker),
+    scheduler.isEnabled && head.isHot ? (head.probedAt ?? now) + pollIntervalMs : undefined,
+  ];
+}
+
+/** Only others wait here. They may not know yet what this instance has committed: a slot given back that ends soon, an offer. */
+function ownMoments({ index }: Book): (number | undefined)[] {
+  const { nextLease, nextOffer } = index;
+  return [nextLease?.isReleased === true ? nextLease.endsAt : undefined, nextOffer?.lapsesAt];
+}
+
+function hasBestWaiter({ index, head, inFlight, now }: Book, instance: string): boolean {
+  const best = index.order.best(index.ledger.level(head.slots, inFlight), now);
+  const first = (best ?? index.nextDenied)?.head?.record;
+  return first === undefined || first.instance === instance;
+}

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { Bench } from "./bench-of-one.ts";
+
+/** How many sessions wait, in the state that all instances share. */
+async function waiters({ memory }: Bench): Promise<number> {
+  const book = (await memory.peek(["h"])).get("h");
+  return book?.records.filter(({ kind }) => kind === "waiter").length ?? 0;
+}
+
+test.each([
+  { died: "before its first quick beat", afterMs: 500 },
+  { died: "after quick beats", afterMs: 3_200 },
+])("the waiters of an instance that died $died stop counting within 5 s", async ({ afterMs }) => {
+  const one = new Bench({ maxSlotPerHost: 1 }, undefined, true);
+  const two = new Bench({ maxSlotPerHost: 1 }, one, true);
+  await Promise.all([one.queue.start(), two.queue.start()]);
+  await one.take();
+  await one.want("b");
+  const gone = await two.want("c");
+  await one.clock.run(afterMs);
+  expect(await waiters(one)).toBe(2);
+  gone.isStopped = true;
+  two.queue.close();
+  await one.clock.run(5_000);
+  expect(await waiters(one)).toBe(1);
+});

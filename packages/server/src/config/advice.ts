@@ -1,0 +1,34 @@
+/**
+ * Something about a set-up that a person should know: what was found, why it matters, and how to fix it. `serve` logs it as
+ * one sentence at its start; `slotkeeper doctor` shows the parts. The texts name keys and never quote secrets.
+ */
+export interface Advice {
+  readonly code: AdviceCode;
+  /** A clause without a full stop. */
+  readonly found: string;
+  /** A clause without a full stop. */
+  readonly why: string;
+  /** Whole sentences. */
+  readonly fix: string;
+}
+
+export const ADVICE_CODES = [
+  "OPEN_TO_EVERYONE",
+  "NO_INTERNAL_TOKEN",
+  "FEW_FILES",
+  "CONTROLLER_NOT_ENCRYPTED",
+  "UNUSED_KEY",
+  "SHORT_KEY",
+  "SHARED_KEY_NOT_ASKED",
+  "HEADER_RESERVED",
+  "HEADER_UNDERSCORE",
+  "KEY_TOO_LONG",
+  "SAME_KEY",
+  "LIMITS_CONFLICT",
+] as const;
+
+export type AdviceCode = (typeof ADVICE_CODES)[number];
+
+export function sentenceOf({ found, why, fix }: Advice): string {
+  return `${found}: ${why}. ${fix}`;
+}

@@ -1,0 +1,106 @@
+import type { HostConfig, ServiceConfig } from "@slotkeeper/protocol";
+import { type QueueOptions, resolveOptions } from "@slotkeeper/queue";
+import { fieldName } from "../validation/field-problem.ts";
+import type { Advice } from "./advice.ts";
+
+/** Limits that are valid one by one, and of which one makes another useless. What cannot work at all is in `cross-rules.ts`. */
+export function limitAdvice(config: ServiceConfig): Advice[] {
+  const { rpc: _names, ...fairQueue } = config.fairQueue ?? {};
+  const options = resolveOptions(fairQueue);
+  const { defaults, hosts } = options;
+  const overrides = Object.entries(hosts).filter(([host]) => !host.startsWith("sem:"));
+  return [
+    ...ofService(config, options),
+    ...hostAdvice("fairQueue", defaults, defaults, options),
+    ...overrides.flatMap(([host, own]) =>
+      hostAdvice(fieldName(["fairQueue", "hosts", host]), own, { ...defaults, ...own }, options),
+    ),
+  ];
+}
+
+function conflict(found: string, why: string, fix: string): Advice {
+  return { code: "LIMITS_CONFLICT", found, why, fix };
+}
+
+function ofService({ limits }: ServiceConfig, options: QueueOptions): Advice[] {
+  const { maxWaitMs, pollIntervalMs, idleMs, collectMs, maxSessions } = options;
+  const { heldPolls = 0 } = limits ?? {};
+  const advice: Advice[] = [];
+  const add = (isSo: boolean, found: string, why: string, fix: string) => {
+    if (isSo) advice.push(conflict(found, why, fix));
+  };
+  add(
+    maxWaitMs < pollIntervalMs,
+    `\`fairQueue.maxWaitMs\` (${maxWaitMs}) is below \`pollIntervalMs\` (${pollIntervalMs})`,
+    "a session ends before the service looks a second time, so a missed notification becomes a timeout",
+    "Raise `maxWaitMs` or lower `pollIntervalMs`.",
+  );
+  add(
+    idleMs < collectMs,
+    `\`fairQueue.sessionIdleSeconds\` (${idleMs / 1000}) is below \`collectMs\` (${collectMs})`,
+    "a session between two polls ends while a slot is still kept for it",
+    "Raise `sessionIdleSeconds` or lower `collectMs`.",
+  );
+  add(
+    heldPolls > 0 && heldPolls < maxSessions && Number.isFinite(maxSessions),
+    `\`limits.heldPolls\` (${heldPolls}) is below \`fairQueue.globalMaxWaiters\` (${maxSessions})`,
+    "sessions are admitted whose polls are then refused with 503",
+    "Raise `limits.heldPolls` or lower `globalMaxWaiters`.",
+  );
+  return advice;
+}
+
+/** `own`: the keys that this level sets; a conflict is reported where one of its keys is set. */
+function hostAdvice(path: string, own: HostConfig, all: HostConfig, { maxWaitMs, collectMs }: QueueOptions): Advice[] {
+  const { maxSlotPerHost = 0, maxSlotPerIp = 0, maxWaitersPerIp = 0, maxWaitersPerHost = 0 } = all;
+  const { minSlotHoldMs = 0, smoothReleaseIntervalMs = 0, ipCooldownSeconds = 0 } = all;
+  const leaseMs = (all.zombieTimeoutSeconds ?? 0) * 1000;
+  const lease = `\`zombieTimeoutSeconds\` (${all.zombieTimeoutSeconds})`;
+  const advice: Advice[] = [];
+  const add = (isSo: boolean, keys: readonly (keyof HostConfig)[], found: string, why: string, fix: string) => {
+    if (isSo && keys.some((key) => own[key] !== undefined)) advice.push(conflict(`\`${path}.${found}`, why, fix));
+  };
+  add(
+    maxSlotPerIp > maxSlotPerHost,
+    ["maxSlotPerIp", "maxSlotPerHost"],
+    `maxSlotPerIp\` (${maxSlotPerIp}) is above \`maxSlotPerHost\` (${maxSlotPerHost})`,
+    "the limit of a bucket is never reached, so one bucket can hold all slots of the host",
+    "Lower `maxSlotPerIp`, or set it to 0 if no limit is meant.",
+  );
+  add(
+    maxWaitersPerHost > 0 && maxWaitersPerIp > maxWaitersPerHost,
+    ["maxWaitersPerIp", "maxWaitersPerHost"],
+    `maxWaitersPerIp\` (${maxWaitersPerIp}) is above \`maxWaitersPerHost\` (${maxWaitersPerHost})`,
+    "the limit of a bucket is never reached",
+    "Lower `maxWaitersPerIp`, or set it to 0 if no limit is meant.",
+  );
+  add(
+    leaseMs <= collectMs,
+    ["zombieTimeoutSeconds"],
+    `zombieTimeoutSeconds\` (${all.zombieTimeoutSeconds}) is not above \`collectMs\` (${collectMs} ms)`,
+    "a slot that waits to be fetched expires before its caller has used it",
+    "Raise `zombieTimeoutSeconds` or lower `collectMs`.",
+  );
+  add(
+    minSlotHoldMs > leaseMs,
+    ["minSlotHoldMs", "zombieTimeoutSeconds"],
+    `minSlotHoldMs\` (${minSlotHoldMs}) is longer than ${lease}`,
+    "a released slot is kept for one lease at most, so the hold is shorter than configured",
+    "Lower `minSlotHoldMs` or raise `zombieTimeoutSeconds`.",
+  );
+  add(
+    smoothReleaseIntervalMs > leaseMs,
+    ["smoothReleaseIntervalMs", "zombieTimeoutSeconds"],
+    `smoothReleaseIntervalMs\` (${smoothReleaseIntervalMs}) is longer than ${lease}`,
+    "a released slot is kept for one lease at most, so releases come closer together than configured",
+    "Lower `smoothReleaseIntervalMs` or raise `zombieTimeoutSeconds`.",
+  );
+  add(
+    ipCooldownSeconds * 1000 >= maxWaitMs,
+    ["ipCooldownSeconds"],
+    `ipCooldownSeconds\` (${ipCooldownSeconds}) is not below \`fairQueue.maxWaitMs\` (${maxWaitMs})`,
+    "a bucket that asks right after a release times out before its cooldown ends",
+    "Lower `ipCooldownSeconds` or raise `maxWaitMs`.",
+  );
+  return advice;
+}

@@ -1,0 +1,58 @@
+import type { InstanceView } from "@slotkeeper/queue";
+import type { LoadedConfig } from "../config/load-config.ts";
+import { distinctOf } from "../live/drift.ts";
+import { limitsHash } from "../live/limits-hash.ts";
+import { VERSION } from "../version.ts";
+import { type Finding, ok, warning } from "./finding.ts";
+
+/** Whether all instances that live run the same version with the same limits, and whether this configuration has them too. */
+export function instanceFindings(views: readonly InstanceView[], { settings }: LoadedConfig): Finding[] {
+  if (views.length === 0) return [ok("instances", "None runs.")];
+  const findings = [...versionDrift(views), ...limitsDrift(views), ...notLoaded(views, limitsHash(settings.fairQueue))];
+  if (findings.length > 0) return findings;
+  const many = views.length === 1 ? "1 runs" : `${views.length} run`;
+  return [ok("instances", `${many}, version ${VERSION}, with the limits of this configuration.`)];
+}
+
+function versionDrift(views: readonly InstanceView[]): Finding[] {
+  const versions = distinctOf(views, "version");
+  if (versions.length === 1 && versions[0] === VERSION) return [];
+  return [
+    warning("instances", {
+      code: "VERSION_DRIFT",
+      found: `The running instances and this command have different versions: ${listed(views, "version")}; this command is ${VERSION}.`,
+      why: "Every call carries the schema number of its version. After a migration, instances of the older version grant nothing.",
+      fix: "Restart the instances with one version. docs/guides/production.md has the order of an upgrade.",
+    }),
+  ];
+}
+
+function limitsDrift(views: readonly InstanceView[]): Finding[] {
+  if (distinctOf(views, "configHash").length <= 1) return [];
+  return [
+    warning("instances", {
+      code: "LIMITS_DRIFT",
+      found: `The running instances have different limits: ${listed(views, "configHash")}.`,
+      why: "The limits of a host are those of the instance that loaded its configuration last, so they change with every restart or refresh.",
+      fix: "Give all instances the same `fairQueue`, then send each a SIGHUP or POST /api/v0/refresh.",
+    }),
+  ];
+}
+
+/** Only where the instances agree with each other: otherwise `LIMITS_DRIFT` says it. */
+function notLoaded(views: readonly InstanceView[], own: string): Finding[] {
+  const hashes = distinctOf(views, "configHash");
+  if (hashes.length !== 1 || hashes[0] === own) return [];
+  return [
+    warning("instances", {
+      code: "LIMITS_NOT_LOADED",
+      found: `The running instances have other limits (${String(hashes[0])}) than this configuration (${own}).`,
+      why: "The file was changed after they loaded it, or it is not the file that they use.",
+      fix: "Send each instance a SIGHUP or POST /api/v0/refresh, or check which file they use.",
+    }),
+  ];
+}
+
+function listed(views: readonly InstanceView[], field: string): string {
+  return views.map(({ instance, about }) => `${instance} ${String(about[field])}`).join(", ");
+}

@@ -1,0 +1,71 @@
+import type { ListenAddress } from "../config/settings.ts";
+import { JournalCorruptError, JournalPathError } from "../journal/errors.ts";
+import { examineJournal, type JournalFacts, tryWriting } from "../journal/examine-journal.ts";
+import { type Finding, ok, problem, warning } from "./finding.ts";
+
+/** How long a running service may take to answer. */
+const ANSWER_MS = 1_000;
+
+/** The memory store, with or without a journal. */
+export async function journalFindings(path: string | undefined, listen: ListenAddress): Promise<readonly Finding[]> {
+  if (path === undefined) return [ok("journal", "None: slots and waiters are forgotten when the service stops.")];
+  let facts: JournalFacts;
+  try {
+    facts = await examineJournal(path);
+  } catch (error) {
+    return [unusable(path, error)];
+  }
+  const unwritable = await tryWriting(path).then(
+    () => [],
+    (error: unknown) => [unwritableFolder(path, error)],
+  );
+  const { holder, bytes } = facts;
+  if (unwritable.length > 0) return unwritable;
+  if (holder !== undefined && !(await answers(listen))) return [held(path, holder)];
+  const state = bytes === 0 ? "not begun yet" : `${bytes} bytes, sound`;
+  return [ok("journal", `${path}: ${state}, ${holder === undefined ? "free" : `in use by ${holder}`}.`)];
+}
+
+const GRANTS_NOTHING = "The service grants nothing that it cannot write down first, and /readyz is 503.";
+
+function unusable(path: string, error: unknown): Finding {
+  if (error instanceof JournalCorruptError) {
+    const why = "`slotkeeper serve` refuses to start: part of the slots and waiters would be forgotten.";
+    const fix = `Put a sound copy in its place, or cut the file to ${error.offset} bytes if what came later may be forgotten.`;
+    return problem("journal", { code: "JOURNAL_DAMAGED", found: error.message, why, fix });
+  }
+  if (error instanceof JournalPathError) {
+    const why = "`slotkeeper serve` refuses to start: a journal must be a regular file of its own.";
+    const fix = "Choose another path in `backend.memory.journal` or with --data.";
+    return problem("journal", { code: "JOURNAL_PATH", found: error.message, why, fix });
+  }
+  return unwritableFolder(path, error);
+}
+
+function unwritableFolder(path: string, error: unknown): Finding {
+  return problem("journal", {
+    code: "JOURNAL_UNWRITABLE",
+    found: `The journal ${path} cannot be read or written: ${(error as Error).message}.`,
+    why: GRANTS_NOTHING,
+    fix: "Create its folder, give the service's user the right to write there, and make room on the disk.",
+  });
+}
+
+function held(path: string, holder: string): Finding {
+  return warning("journal", {
+    code: "JOURNAL_LOCKED",
+    found: `The journal ${path} is in use by ${holder}, and no service answers at the configured address.`,
+    why: "A service that starts with this configuration is refused the journal.",
+    fix: "If that process is the service with another address, use its configuration here. Otherwise stop it, or choose another file.",
+  });
+}
+
+/** Whether a service runs where this configuration would have it run. */
+async function answers({ host = "127.0.0.1", port }: ListenAddress): Promise<boolean> {
+  if (port === 0) return false;
+  const name = host.includes(":") ? `[${host}]` : host;
+  return fetch(`http://${name}:${port}/livez`, { signal: AbortSignal.timeout(ANSWER_MS) }).then(
+    ({ ok: isOk }) => isOk,
+    () => false,
+  );
+}

@@ -1,0 +1,109 @@
+import { ConfigError } from "../config/config-error.ts";
+import type { ConfigSources, LoadedConfig } from "../config/load-config.ts";
+import { secretsOf } from "../config/print-config.ts";
+import type { Backend } from "../config/settings.ts";
+import { effectiveConfig } from "../control-plane/effective-config.ts";
+import { Scrubber } from "../log/scrubber.ts";
+import { VERSION } from "../version.ts";
+import { configFindings } from "./check-config.ts";
+import { databaseFindings } from "./check-database.ts";
+import { journalFindings } from "./check-journal.ts";
+import { postgrestFindings } from "./check-postgrest.ts";
+import { CHECKS, type Check, type Finding, problem, SEVERITIES, type Severity } from "./finding.ts";
+
+/** What `slotkeeper doctor --json` prints. */
+export interface Diagnosis {
+  readonly version: string;
+  /** Of the configuration: `file:config.json`, or `default`; the controller's where it answered. */
+  readonly config: string;
+  /** Undefined: the configuration cannot be read. */
+  readonly store: Backend["mode"] | undefined;
+  /** The worst of the findings. */
+  readonly severity: Severity;
+  /** In the order of the checks. */
+  readonly findings: readonly Finding[];
+  /** Checks that need something which an earlier finding says is missing. */
+  readonly skipped: readonly Check[];
+}
+
+/**
+ * Looks for what keeps a service with this configuration from working, and says how to fix it.
+ *
+ * DOCTOR1 it changes nothing: the database is only read, and of a journal's folder only tried whether it can be written. DOCTOR2 it
+ * works beside a running service. DOCTOR3 no text holds a secret. DOCTOR4 whatever fails is a finding: it does not throw.
+ */
+export async function diagnose(sources: ConfigSources): Promise<Diagnosis> {
+  const scrubber = new Scrubber();
+  try {
+    // What it would log about the control plane is a finding here.
+    const config = await effectiveConfig(sources, () => {});
+    scrubber.learn(secretsOf(config));
+    const { mode } = config.settings.backend;
+    const findings = [...(await configFindings(config)), ...(await storeFindings(config))];
+    const asked = CHECKS.filter((check) => OF_STORE[check]?.includes(mode) ?? true);
+    return diagnosisOf(config.version, mode, findings, asked, scrubber);
+  } catch (error) {
+    const findings = [...unreadable(error, sources)];
+    return diagnosisOf(sources.file ?? "default", undefined, findings, CHECKS, scrubber);
+  }
+}
+
+/** Checks that only make sense with some stores. */
+const OF_STORE: { readonly [check in Check]?: readonly Backend["mode"][] } = {
+  journal: ["memory"],
+  database: ["postgres", "postgrest"],
+  schema: ["postgres"],
+  permissions: ["postgres"],
+  notifications: ["postgres"],
+  clock: ["postgres", "postgrest"],
+  instances: ["postgres", "postgrest"],
+};
+
+function storeFindings(config: LoadedConfig): Promise<readonly Finding[]> {
+  const { backend } = config.settings;
+  if (backend.mode === "memory") return journalFindings(backend.journal, config.settings.listen);
+  return backend.mode === "postgres" ? databaseFindings(backend, config) : postgrestFindings(backend, config);
+}
+
+function diagnosisOf(
+  config: string,
+  store: Backend["mode"] | undefined,
+  found: readonly Finding[],
+  asked: readonly Check[],
+  scrubber: Scrubber,
+): Diagnosis {
+  const findings = found
+    .map((finding) => scrubbed(finding, scrubber))
+    .sort((a, b) => CHECKS.indexOf(a.check) - CHECKS.indexOf(b.check));
+  const worst = Math.max(...findings.map(({ severity }) => SEVERITIES.indexOf(severity)));
+  return {
+    version: VERSION,
+    config,
+    store,
+    severity: SEVERITIES[worst] ?? "ok",
+    findings,
+    skipped: asked.filter((check) => !findings.some((finding) => finding.check === check)),
+  };
+}
+
+function scrubbed({ found, why, fix, ...rest }: Finding, scrubber: Scrubber): Finding {
+  const scrub = (text: string) => scrubber.scrub(text);
+  return {
+    ...rest,
+    found: scrub(found),
+    ...(why === undefined ? {} : { why: scrub(why) }),
+    ...(fix === undefined ? {} : { fix: scrub(fix) }),
+  };
+}
+
+function unreadable(error: unknown, { file }: ConfigSources): Finding[] {
+  const problems = error instanceof ConfigError ? error.problems : [(error as Error).message];
+  return problems.map((found) =>
+    problem("configuration", {
+      code: "CONFIG_INVALID",
+      found: found.endsWith(".") ? found : `${found}.`,
+      why: "`slotkeeper serve` refuses to start with it.",
+      fix: `Correct it in ${file ?? "the environment"}. docs/reference/config.md has every key.`,
+    }),
+  );
+}

@@ -1,0 +1,99 @@
+import { STORE_PROBLEMS, type StoreProblem } from "@slotkeeper/postgres";
+import { ADVICE_CODES, type Advice, type AdviceCode } from "../config/advice.ts";
+
+/** From the best to the worst. */
+export const SEVERITIES = ["ok", "warning", "problem"] as const;
+export type Severity = (typeof SEVERITIES)[number];
+
+/** What is looked at, in this order. */
+export const CHECKS = [
+  "configuration",
+  "address",
+  "keys",
+  "limits",
+  "journal",
+  "database",
+  "schema",
+  "permissions",
+  "notifications",
+  "clock",
+  "instances",
+] as const;
+export type Check = (typeof CHECKS)[number];
+
+/** Every code that a finding can have. docs/reference/doctor.md explains them; a test compares the two. */
+export const FINDING_CODES = [
+  "OK",
+  "CONFIG_INVALID",
+  "CONTROLLER_UNREACHABLE",
+  ...ADVICE_CODES,
+  "JOURNAL_DAMAGED",
+  "JOURNAL_LOCKED",
+  "JOURNAL_PATH",
+  "JOURNAL_UNWRITABLE",
+  ...(Object.keys(STORE_PROBLEMS) as StoreProblem[]),
+  "SERVER_TOO_OLD",
+  "COMMITS_NOT_DURABLE",
+  "SCHEMA_MISSING",
+  "SCHEMA_OLD",
+  "SCHEMA_NEW",
+  "SCHEMA_CHANGED",
+  "PERMISSION_MISSING",
+  "NOTIFICATIONS_LOST",
+  "LISTEN_ELSEWHERE",
+  "LISTEN_UNREACHABLE",
+  "CLOCK_SKEW",
+  "LIMITS_DRIFT",
+  "VERSION_DRIFT",
+  "LIMITS_NOT_LOADED",
+] as const;
+export type FindingCode = (typeof FINDING_CODES)[number];
+
+/** One thing that was looked at. All but `ok` say why it matters and how to fix it. */
+export interface Finding {
+  readonly check: Check;
+  readonly severity: Severity;
+  readonly code: FindingCode;
+  readonly found: string;
+  readonly why?: string;
+  readonly fix?: string;
+}
+
+export function ok(check: Check, found: string): Finding {
+  return { check, severity: "ok", code: "OK", found };
+}
+
+type Details = Pick<Required<Finding>, "code" | "found" | "why" | "fix">;
+
+export function problem(check: Check, details: Details): Finding {
+  return { check, severity: "problem", ...details };
+}
+
+export function warning(check: Check, details: Details): Finding {
+  return { check, severity: "warning", ...details };
+}
+
+/** Where each advice of the configuration belongs. */
+const OF_ADVICE: { readonly [code in AdviceCode]: readonly [Check, "warning" | "problem"] } = {
+  OPEN_TO_EVERYONE: ["address", "problem"],
+  NO_INTERNAL_TOKEN: ["address", "warning"],
+  FEW_FILES: ["limits", "warning"],
+  CONTROLLER_NOT_ENCRYPTED: ["configuration", "warning"],
+  UNUSED_KEY: ["configuration", "warning"],
+  SHORT_KEY: ["keys", "warning"],
+  SHARED_KEY_NOT_ASKED: ["keys", "problem"],
+  HEADER_RESERVED: ["keys", "problem"],
+  HEADER_UNDERSCORE: ["keys", "warning"],
+  KEY_TOO_LONG: ["keys", "problem"],
+  SAME_KEY: ["keys", "warning"],
+  LIMITS_CONFLICT: ["limits", "warning"],
+};
+
+export function findingOf({ code, found, why, fix }: Advice): Finding {
+  const [check, severity] = OF_ADVICE[code];
+  return { check, severity, code, found: sentence(found), why: sentence(why), fix };
+}
+
+function sentence(clause: string): string {
+  return `${clause.charAt(0).toUpperCase()}${clause.slice(1)}.`;
+}

@@ -1,0 +1,31 @@
+import type { FairQueue } from "@slotkeeper/queue";
+import { LogThrottle } from "../log/log-throttle.ts";
+import type { Logger } from "../log/logger.ts";
+
+/** Beyond it an operator should look: leases and deadlines stay right, but logs of two machines cannot be compared. */
+export const SKEW_WARN_MS = 1_000;
+const WARN_EVERY_MS = 600_000;
+
+/** How far the store's clock is ahead of this machine's, as the last answers show: at most one round trip too little. */
+export function clockSkewMs(queue: Pick<FairQueue, "now">): number {
+  return queue.now() - Date.now();
+}
+
+/** Warns of a clock that is wrong, at most every ten minutes. */
+export class SkewWatch {
+  readonly #log: Logger;
+  readonly #throttle = new LogThrottle({ burst: 1, everyMs: WARN_EVERY_MS });
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  look(queue: Pick<FairQueue, "now">): void {
+    const skewMs = Math.round(clockSkewMs(queue));
+    if (Math.abs(skewMs) <= SKEW_WARN_MS || this.#throttle.take() === undefined) return;
+    this.#log.warn(
+      "this machine's clock and the store's differ: leases and waits go by the store's, the times in this log do not",
+      { skewMs },
+    );
+  }
+}

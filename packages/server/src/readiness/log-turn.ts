@@ -1,0 +1,9 @@
+import type { Logger } from "../log/logger.ts";
+import type { Readiness } from "./readiness.ts";
+
+/** What `/readyz` answers with a code and a sentence, with the store's own words for the person on call. */
+export function logTurn(log: Logger, outcome: Readiness, error: unknown): void {
+  if (!outcome.isReady) log.warn("not ready", { reason: outcome.reason, detail: outcome.detail, error });
+  else if (outcome.weaknesses.length > 0) log.warn("ready, but degraded", { degraded: outcome.weaknesses });
+  else log.info("ready");
+}

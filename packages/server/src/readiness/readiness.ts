@@ -1,0 +1,113 @@
+import { STORE_PROBLEMS, type StoreProblem } from "@slotkeeper/postgres";
+import type { StoreHealth } from "../store/open-store.ts";
+
+/** A check that takes longer counts as silence: every request has an answer within two seconds. */
+const PATIENCE_MS = 1_200;
+/** How long an outcome is given again: however many requests come, the store is asked a hundred times a second at most. */
+const FRESH_MS = 10;
+
+export type Readiness = { readonly isReady: true; readonly weaknesses: readonly Weakness[] } | NotReady;
+
+interface NotReady {
+  readonly isReady: false;
+  readonly reason: NotReadyReason;
+  /** A sentence for anybody. */
+  readonly detail: string;
+}
+
+/** Slots are granted, but not as they should be. */
+interface Weakness {
+  readonly reason: "LISTENER_DOWN";
+  readonly detail: string;
+}
+
+export type NotReadyReason = "STOPPING" | Exclude<StoreHealth, { isReady: true }>["reason"];
+
+/** Every one there is, for the metric: a series for each. */
+export const NOT_READY_REASONS: readonly NotReadyReason[] = [
+  "STOPPING",
+  "JOURNAL_UNWRITABLE",
+  ...(Object.keys(STORE_PROBLEMS) as StoreProblem[]),
+];
+
+const LISTENER_DOWN: Weakness = {
+  reason: "LISTENER_DOWN",
+  detail:
+    "No notifications arrive from the database: slots that other instances free come up to a second later, with the beat",
+};
+
+export interface ReadinessInit {
+  readonly health: () => StoreHealth | Promise<StoreHealth>;
+  /** Undefined: the store has no listener, or does not need one. */
+  readonly isListenerUp: () => boolean | undefined;
+  readonly isStopping: () => boolean;
+  /** Called when the outcome changes, not for every check. */
+  readonly onTurn: (outcome: Readiness, error: unknown) => void;
+}
+
+/**
+ * Whether this instance should be sent requests, and why not.
+ *
+ * READYZ1 an answer takes at most `PATIENCE_MS`, and is at most `FRESH_MS` old. READYZ2 one check of the store at a time: a store that
+ * hangs gathers no checks. READYZ3 each turn is logged once.
+ */
+export class ReadinessCheck {
+  readonly #init: ReadinessInit;
+  #checking: { readonly startedAt: number; readonly health: Promise<StoreHealth> } | undefined;
+  #last: { readonly at: number; readonly health: StoreHealth } | undefined;
+  #reported = "";
+
+  constructor(init: ReadinessInit) {
+    this.#init = init;
+  }
+
+  async read(): Promise<Readiness> {
+    if (this.#init.isStopping()) return { isReady: false, reason: "STOPPING", detail: "The service is stopping" };
+    const health = await this.#health();
+    const outcome = this.#outcomeOf(health);
+    const text = JSON.stringify(outcome);
+    if (text !== this.#reported) {
+      const isFirst = this.#reported === "";
+      this.#reported = text;
+      const isFine = outcome.isReady && outcome.weaknesses.length === 0;
+      if (!isFirst || !isFine) this.#init.onTurn(outcome, health.isReady ? undefined : health.error);
+    }
+    return outcome;
+  }
+
+  #outcomeOf(health: StoreHealth): Readiness {
+    if (!health.isReady) return { isReady: false, reason: health.reason, detail: health.detail };
+    return { isReady: true, weaknesses: this.#init.isListenerUp() === false ? [LISTENER_DOWN] : [] };
+  }
+
+  async #health(): Promise<StoreHealth> {
+    if (this.#last !== undefined && performance.now() - this.#last.at < FRESH_MS) return this.#last.health;
+    if (this.#checking === undefined) {
+      const found = this.#init.health();
+      if (!(found instanceof Promise)) return found;
+      this.#checking = { startedAt: performance.now(), health: this.#settled(found) };
+    }
+    const { startedAt, health } = this.#checking;
+    return within(startedAt + PATIENCE_MS - performance.now(), health);
+  }
+
+  async #settled(health: Promise<StoreHealth>): Promise<StoreHealth> {
+    const found = await health;
+    this.#checking = undefined;
+    this.#last = { at: performance.now(), health: found };
+    return found;
+  }
+}
+
+async function within(ms: number, health: Promise<StoreHealth>): Promise<StoreHealth> {
+  let timer: NodeJS.Timeout | undefined;
+  const silence = new Promise<StoreHealth>((resolve) => {
+    const detail = `${STORE_PROBLEMS.STORE_SILENT} (${PATIENCE_MS} ms)`;
+    timer = setTimeout(() => resolve({ isReady: false, reason: "STORE_SILENT", detail, error: undefined }), ms);
+  });
+  try {
+    return await Promise.race([health, silence]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

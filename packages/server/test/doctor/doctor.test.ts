@@ -1,0 +1,159 @@
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { CHECKS, diagnose, FINDING_CODES } from "@slotkeeper/server";
+import { describe, expect, it } from "vitest";
+import { configFile, newFolder, startFixture, stopFixture } from "../service-fixture.ts";
+import { diagnosisOf, finding, reported } from "./findings.ts";
+
+const KEY = "a-shared-key-of-some-length";
+
+describe("the configuration", () => {
+  it("of a sound set-up gives nothing to report, and every check says what it saw", async () => {
+    const diagnosis = await diagnosisOf({ auth: { enabled: true, token: KEY }, internalApiToken: `${KEY}-2` });
+    expect(diagnosis).toMatchObject({ store: "memory", severity: "ok", skipped: [] });
+    expect(diagnosis.findings.map(({ check }) => check)).toEqual([
+      "configuration",
+      "address",
+      "keys",
+      "limits",
+      "journal",
+    ]);
+    for (const { code, found } of diagnosis.findings) expect([code, found.endsWith(".")]).toEqual(["OK", true]);
+    expect(JSON.stringify(diagnosis)).not.toContain(KEY);
+  });
+
+  it("that cannot be used lists every problem, and the rest as not checked", async () => {
+    const file = configFile({ lisen: ":1", fairQueue: { maxHoldSeconds: 5, zombieTimeoutSeconds: 30 } });
+    const diagnosis = await diagnose({ file });
+    expect(reported(diagnosis)).toEqual(["problem CONFIG_INVALID", "problem CONFIG_INVALID"]);
+    expect(diagnosis.findings.map(({ found }) => found).join("\n")).toMatch(/`listen`[\s\S]*zombieTimeoutSeconds/);
+    expect(diagnosis).toMatchObject({ store: undefined, severity: "problem" });
+    expect(diagnosis.skipped).toEqual(CHECKS.slice(1));
+  });
+
+  it("whose control plane does not answer says that the local file would be used", async () => {
+    const controller = { url: "http://127.0.0.1:1", apiToken: KEY };
+    const diagnosis = await diagnosisOf({ controller });
+    expect(finding(diagnosis, "CONTROLLER_UNREACHABLE").found).toContain("http://127.0.0.1:1");
+  });
+
+  const auth = (more: object) => ({ auth: { enabled: true, token: KEY, ...more } });
+  it.each([
+    ["problem OPEN_TO_EVERYONE", { listen: ":0", internalApiToken: KEY }],
+    ["warning NO_INTERNAL_TOKEN", { listen: "0.0.0.0:0", ...auth({}) }],
+    ["problem SHARED_KEY_NOT_ASKED", auth({ enabled: false })],
+    ["problem HEADER_RESERVED", auth({ header: "Host" })],
+    ["warning HEADER_UNDERSCORE", auth({ header: "X_FQ_Auth" })],
+    ["problem KEY_TOO_LONG", auth({ token: KEY.repeat(200) })],
+    ["warning SHORT_KEY", auth({ token: "guessed" })],
+    ["warning SAME_KEY", { ...auth({}), internalApiToken: KEY }],
+    ["warning UNUSED_KEY", { rpc: { releaseFunc: "f" } }],
+    ["warning CONTROLLER_NOT_ENCRYPTED", { controller: { url: "http://192.0.2.1:1", apiToken: KEY } }],
+  ])("%s", async (expected, config) => {
+    const diagnosis = await diagnosisOf(config);
+    // The controller of these tests does not answer.
+    expect(reported(diagnosis).filter((line) => line !== "warning CONTROLLER_UNREACHABLE")).toEqual([expected]);
+    finding(diagnosis, expected.split(" ")[1] ?? "");
+    expect(JSON.stringify(diagnosis)).not.toContain(KEY);
+  });
+
+  it.each([
+    [{ maxSlotPerIp: 6 }, "`fairQueue.maxSlotPerIp` (6) is above `maxSlotPerHost` (5)"],
+    [{ maxWaitersPerIp: 60 }, "`fairQueue.maxWaitersPerIp` (60) is above `maxWaitersPerHost` (50)"],
+    [{ zombieTimeoutSeconds: 1 }, "`fairQueue.zombieTimeoutSeconds` (1) is not above `collectMs` (1000 ms)"],
+    [{ minSlotHoldMs: 31_000 }, "`fairQueue.minSlotHoldMs` (31000) is longer than `zombieTimeoutSeconds` (30)"],
+    [{ smoothReleaseIntervalMs: 31_000 }, "`fairQueue.smoothReleaseIntervalMs` (31000) is longer than"],
+    [{ ipCooldownSeconds: 20 }, "`fairQueue.ipCooldownSeconds` (20) is not below `fairQueue.maxWaitMs` (20000)"],
+    [{ maxWaitMs: 400 }, "`fairQueue.maxWaitMs` (400) is below `pollIntervalMs` (500)"],
+    [{ sessionIdleSeconds: 0.5 }, "`fairQueue.sessionIdleSeconds` (0.5) is below `collectMs` (1000)"],
+    [{ globalMaxWaiters: 30_000 }, "`limits.heldPolls` (20000) is below `fairQueue.globalMaxWaiters` (30000)"],
+    [{ hosts: { "a.example": { maxSlotPerHost: 1, maxSlotPerIp: 2 } } }, '`fairQueue.hosts["a.example"].maxSlotPerIp`'],
+  ])("limits that do not work together: %j", async (fairQueue, found) => {
+    const conflict = finding(await diagnosisOf({ fairQueue }), "LIMITS_CONFLICT");
+    expect(conflict).toMatchObject({ check: "limits", severity: "warning" });
+    expect(conflict.found).toMatch(new RegExp(`^${found.replaceAll(/[[\]().*]/g, "\\$&")}`));
+  });
+
+  it("a host's own limits are judged with those it inherits, and what it inherits is reported once", async () => {
+    const hosts = { "a.example": { maxSlotPerHost: 2 }, "b.example": { minSlotHoldMs: 10 } };
+    const { findings } = await diagnosisOf({ fairQueue: { maxSlotPerIp: 4, hosts } });
+    const conflicts = findings.filter(({ code }) => code === "LIMITS_CONFLICT").map(({ found }) => found);
+    expect(conflicts).toEqual([
+      expect.stringContaining('hosts["a.example"].maxSlotPerIp` (4) is above `maxSlotPerHost` (2)'),
+    ]);
+  });
+});
+
+describe("the journal", () => {
+  const withJournal = (journal: string, more: object = {}) =>
+    diagnosisOf({ backend: { memory: { journal } }, ...more });
+
+  /** A journal that a service has written. */
+  async function written(): Promise<string> {
+    const journal = join(newFolder(), "slots.journal");
+    const fixture = await startFixture({ config: { backend: { memory: { journal } } } });
+    await fixture.take({});
+    await stopFixture(fixture);
+    return journal;
+  }
+
+  it("that is sound and free gives nothing to report, and is left as it is", async () => {
+    const journal = await written();
+    const before = readFileSync(journal);
+    const diagnosis = await withJournal(journal);
+    expect(reported(diagnosis)).toEqual([]);
+    expect(diagnosis.findings.at(-1)?.found).toMatch(/bytes, sound, free\.$/);
+    expect(readFileSync(journal).equals(before)).toBe(true);
+  });
+
+  it("that is damaged is a problem, with the place where the damage begins", async () => {
+    const journal = await written();
+    const bytes = readFileSync(journal);
+    bytes[20] = (bytes[20] ?? 0) ^ 0xff;
+    writeFileSync(journal, bytes);
+    const damaged = finding(await withJournal(journal), "JOURNAL_DAMAGED");
+    expect(damaged).toMatchObject({ severity: "problem", found: expect.stringContaining("damaged at byte 0") });
+  });
+
+  it("in use by the service that runs at the configured address is well; by any other process it is a warning", async () => {
+    const journal = join(newFolder(), "slots.journal");
+    const fixture = await startFixture({ config: { backend: { memory: { journal } } } });
+    const own = await withJournal(journal, { listen: new URL(fixture.url).host });
+    expect(reported(own)).toEqual([]);
+    expect(own.findings.at(-1)?.found).toContain(`in use by process ${process.pid}`);
+    const other = await withJournal(journal, { listen: "127.0.0.1:1" });
+    expect(finding(other, "JOURNAL_LOCKED").found).toContain(`in use by process ${process.pid}`);
+    expect((await fixture.request("GET", "/readyz")).status).toBe(200);
+  });
+
+  it("in a folder that does not exist, or that this user may not write, is a problem", async () => {
+    const missing = await withJournal(join(newFolder(), "no-such-folder", "slots.journal"));
+    expect(reported(missing)).toEqual(["problem JOURNAL_UNWRITABLE"]);
+    const folder = newFolder();
+    chmodSync(folder, 0o555);
+    const restore = asOrdinaryUser();
+    try {
+      expect(reported(await withJournal(join(folder, "slots.journal")))).toEqual(["problem JOURNAL_UNWRITABLE"]);
+    } finally {
+      restore();
+    }
+  });
+
+  it("that is no regular file is a problem", async () => {
+    expect(reported(await withJournal(newFolder()))).toEqual(["problem JOURNAL_PATH"]);
+  });
+});
+
+/** Root may write anywhere. */
+function asOrdinaryUser(): () => void {
+  if (process.geteuid?.() !== 0) return () => {};
+  process.seteuid?.(65_534);
+  return () => process.seteuid?.(0);
+}
+
+it("every code has a row in the reference, and every row is a code", () => {
+  const page = readFileSync(new URL("../../../../docs/reference/doctor.md", import.meta.url), "utf8");
+  const documented = [...page.matchAll(/^\| `([A-Z_]+)`/gm)].map(([, code]) => code);
+  expect(new Set(documented)).toEqual(new Set(FINDING_CODES.filter((code) => code !== "OK")));
+  expect(documented).toHaveLength(new Set(documented).size);
+});

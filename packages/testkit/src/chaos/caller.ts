@@ -1,0 +1,54 @@
+import { Agent, type ClientRequest, request } from "node:http";
+
+export interface Reply {
+  /** Undefined: no answer came. */
+  readonly status: number | undefined;
+  readonly body: { readonly [field: string]: unknown };
+}
+
+/** Calls of one client to the service. Whatever goes wrong is a reply without a status. */
+export class Caller {
+  readonly #url: string;
+  readonly #agent = new Agent({ keepAlive: true });
+  readonly #open = new Set<ClientRequest>();
+
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  post(call: string, message: object, timeoutMs: number): Promise<Reply> {
+    return new Promise((resolve) => {
+      const options = { method: "POST", agent: this.#agent, headers: { "Content-Type": "application/json" } };
+      const outgoing = request(`${this.#url}/api/v0/fairqueue/${call}`, options, (answer) => {
+        let text = "";
+        answer.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+        answer.once("error", () => resolve(NO_ANSWER)).once("end", () => resolve(replyOf(answer.statusCode, text)));
+      });
+      const timer = setTimeout(() => outgoing.destroy(), timeoutMs);
+      this.#open.add(outgoing);
+      outgoing.on("error", () => resolve(NO_ANSWER));
+      outgoing.once("close", () => {
+        clearTimeout(timer);
+        this.#open.delete(outgoing);
+        resolve(NO_ANSWER);
+      });
+      outgoing.end(JSON.stringify(message));
+    });
+  }
+
+  /** As when its process dies: every connection is gone. */
+  close(): void {
+    for (const outgoing of this.#open) outgoing.destroy();
+    this.#agent.destroy();
+  }
+}
+
+const NO_ANSWER: Reply = { status: undefined, body: {} };
+
+function replyOf(status: number | undefined, text: string): Reply {
+  try {
+    return { status, body: JSON.parse(text) as Reply["body"] };
+  } catch {
+    return { status, body: {} };
+  }
+}

@@ -1,0 +1,186 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { Caller, type Reply } from "./caller.ts";
+import type { History, SessionRecord } from "./history.ts";
+
+/** What the clients of one host do. */
+export interface ClientPlan {
+  readonly host: string;
+  readonly holdMs: number;
+  readonly pauseMs: number;
+}
+
+interface Grant {
+  readonly slotToken: string;
+  readonly queryToken: string;
+  /** When the lease ends, reckoned from before the call was sent. */
+  readonly leaseUntil: number;
+}
+
+/** Longer than a poll is held. */
+const ACQUIRE_TIMEOUT_MS = 9_000;
+const CALL_TIMEOUT_MS = 2_500;
+const RETRY_MS = 100;
+/** How often a holder looks whether it should end. */
+const LOOKS_EVERY_MS = 1_000;
+/** A lease is renewed when a third of it is over. */
+const RENEW_AT = 1 / 3;
+/** How many grants in a hundred are asked for once more, as after a lost answer. */
+const REPEATED_PERCENT = 5;
+/** How long an overstaying client uses its slot, in leases. */
+const OVERSTAYED_LEASES = 2;
+
+/**
+ * A closed loop: asks for a slot, uses it, gives it back, pauses. It keeps to the contract: it repeats calls that failed, renews in
+ * time, and stops using a slot when its lease is over by its own clock. All it sees goes into the history.
+ */
+export class ChaosClient {
+  readonly #plan: ClientPlan;
+  readonly #bucket: string;
+  readonly #history: History;
+  readonly #caller: Caller;
+  readonly #random: () => number;
+  #session: SessionRecord | undefined;
+  #isStopping = false;
+  #isDead = false;
+  /** Breaks the contract: the next slot is used without renewal until well after its lease. */
+  overstays = false;
+
+  constructor(url: string, plan: ClientPlan, bucket: string, history: History, random: () => number) {
+    this.#plan = plan;
+    this.#bucket = bucket;
+    this.#history = history;
+    this.#caller = new Caller(url);
+    this.#random = random;
+  }
+
+  get isHolding(): boolean {
+    return this.#session?.use?.until === Number.POSITIVE_INFINITY;
+  }
+
+  async run(): Promise<void> {
+    await pause(this.#random() * (this.#plan.holdMs + this.#plan.pauseMs));
+    while (!this.#isStopping && !this.#isDead) {
+      const session = this.#history.ask(this.#plan.host, this.#bucket);
+      this.#session = session;
+      const grant = await this.#acquire(session);
+      if (grant !== undefined && !this.#isDead) await this.#use(session, grant);
+      this.#session = undefined;
+      await pause(this.#plan.pauseMs * (0.5 + this.#random()));
+    }
+    this.#caller.close();
+  }
+
+  /** Begins no more sessions; the one that is open is carried to its end, and its slot given back. */
+  stop(): void {
+    this.#isStopping = true;
+  }
+
+  /** At once, without giving anything back. */
+  die(): void {
+    this.#isDead = true;
+    const now = performance.now();
+    if (this.#session !== undefined) {
+      this.#session.diedAt = now;
+      if (this.#session.use !== undefined) this.#session.use.until = now;
+    }
+    this.#caller.close();
+  }
+
+  /** Undefined: it ended otherwise. */
+  async #acquire(session: SessionRecord): Promise<Grant | undefined> {
+    const first = { hostname: session.host, ipBucket: session.bucket, requestId: session.id, waitMs: 600_000 };
+    let message: object = first;
+    while (!this.#isDead) {
+      const sentAt = performance.now();
+      const { status, body } = await this.#call("acquire", message, ACQUIRE_TIMEOUT_MS);
+      if (status !== 200) {
+        session.failedCalls++;
+        await pause(RETRY_MS);
+      } else if (body["result"] === "granted") return this.#granted(session, body, sentAt);
+      else if (body["result"] === "pending") {
+        message = { queryToken: body["queryToken"] };
+        if (body["blockedBy"] === "store") session.wasBlockedByStore = true;
+      } else {
+        session.end = { result: String(body["result"]), at: performance.now() };
+        return undefined;
+      }
+    }
+    return undefined;
+  }
+
+  #granted(session: SessionRecord, body: Reply["body"], sentAt: number): Grant {
+    const { slotToken, queryToken, fence, leaseMs } = body as unknown as Grant & { fence: number; leaseMs: number };
+    session.deliveries.push({ slotToken, fence, at: performance.now() });
+    return { slotToken, queryToken, leaseUntil: sentAt + leaseMs };
+  }
+
+  async #use(session: SessionRecord, grant: Grant): Promise<void> {
+    const use = { from: performance.now(), until: Number.POSITIVE_INFINITY };
+    session.use = use;
+    const isRepeated = this.#random() * 100 < REPEATED_PERCENT;
+    const asked = isRepeated ? this.#askAgain(session, grant) : undefined;
+    if (this.overstays) await this.#overstay(grant);
+    else await this.#hold(session, grant, use.from + this.#plan.holdMs * (0.8 + 0.4 * this.#random()));
+    // A client that died has ended its use, and says nothing any more.
+    if (this.#isDead) return;
+    use.until = performance.now();
+    await asked;
+    await this.#release(grant.slotToken);
+    session.releasedAt = performance.now();
+  }
+
+  /** Until the end of the hold, or of the lease: then the slot is lost. */
+  async #hold(session: SessionRecord, { slotToken, leaseUntil }: Grant, until: number): Promise<void> {
+    let endsAt = leaseUntil;
+    let leaseMs = leaseUntil - performance.now();
+    while (!this.#isDead) {
+      const now = performance.now();
+      if (now >= until || this.#isStopping) return;
+      if (now >= endsAt) {
+        session.lostLeaseAt = now;
+        return;
+      }
+      const renewAt = endsAt - leaseMs * (1 - RENEW_AT);
+      if (now < renewAt) {
+        await pause(Math.min(until, renewAt, now + LOOKS_EVERY_MS) - now);
+        continue;
+      }
+      const { status, body } = await this.#call("renew", { slotToken }, Math.min(CALL_TIMEOUT_MS, endsAt - now));
+      if (status === 200) {
+        leaseMs = body["leaseMs"] as number;
+        endsAt = now + leaseMs;
+      } else if (status === 410 && !this.#isDead) {
+        session.lostLeaseAt = performance.now();
+        return;
+      } else await pause(RETRY_MS);
+    }
+  }
+
+  async #overstay({ leaseUntil }: Grant): Promise<void> {
+    this.overstays = false;
+    await pause((leaseUntil - performance.now()) * OVERSTAYED_LEASES);
+  }
+
+  async #askAgain(session: SessionRecord, { queryToken }: Grant): Promise<void> {
+    const sentAt = performance.now();
+    const { status, body } = await this.#call("acquire", { queryToken }, ACQUIRE_TIMEOUT_MS);
+    if (status === 200 && body["result"] === "granted") this.#granted(session, body, sentAt);
+  }
+
+  async #release(slotToken: string): Promise<void> {
+    while (!this.#isDead) {
+      const { status } = await this.#call("release", { slotToken }, CALL_TIMEOUT_MS);
+      if (status === 200) return;
+      await pause(RETRY_MS);
+    }
+  }
+
+  async #call(call: string, message: object, timeoutMs: number): Promise<Reply> {
+    this.#history.calls++;
+    const reply = await this.#caller.post(call, message, timeoutMs);
+    const isFailed = reply.status === undefined || reply.status >= 500;
+    if (isFailed && !this.#isDead)
+      this.#history.failedCalls.push({ at: performance.now(), call, status: reply.status });
+    return reply;
+  }
+}

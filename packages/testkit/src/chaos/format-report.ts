@@ -1,0 +1,49 @@
+import type { ChaosReport } from "./report.ts";
+
+const SHOWN_VIOLATIONS = 10;
+const COLUMNS = [
+  "fault",
+  "count",
+  "recovery p50 s",
+  "max s",
+  "slow",
+  "other hosts max ms",
+  "failed calls",
+  "violations",
+];
+
+/** The verdict for people. */
+export function formatReport(report: ChaosReport): string {
+  const rows = report.faults.map((fault) => [
+    fault.name,
+    `${fault.count}`,
+    seconds(fault.recoveryP50Ms),
+    seconds(fault.recoveryMaxMs),
+    `${fault.slow}`,
+    fault.stallMaxMs === undefined ? "–" : fault.stallMaxMs.toFixed(0),
+    `${fault.failedCalls}`,
+    `${fault.violations}`,
+  ]);
+  const widths = COLUMNS.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)));
+  const line = (cells: readonly string[]) =>
+    cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join("  ");
+  return [
+    "",
+    line(COLUMNS),
+    ...rows.map(line),
+    ...report.skipped.map(({ name, reason }) => `${name}: skipped, ${reason}`),
+    "",
+    `${report.seconds.toFixed(0)} s, seed ${report.seed}, load average ${report.loadAverage.toFixed(1)}, utilisation before the faults ${report.baselineUtilisation.toFixed(2)}`,
+    `${report.grants} grants of ${report.sessions} sessions; ${report.failedCalls} of ${report.calls} calls failed; ${report.blockedByStore} sessions were told that the store was away`,
+    ...report.violations
+      .slice(0, SHOWN_VIOLATIONS)
+      .map(({ rule, host, detail }) => `VIOLATION ${rule} at ${host}: ${detail}`),
+    ...report.misses.map((miss) => `MISSED ${miss}`),
+    report.misses.length === 0 ? "passed" : "failed",
+    "",
+  ].join("\n");
+}
+
+function seconds(ms: number): string {
+  return (ms / 1000).toFixed(1);
+}

@@ -1,0 +1,125 @@
+import type { Violation } from "./check-history.ts";
+import type { FaultName } from "./faults.ts";
+import type { History } from "./history.ts";
+import type { ChaosOptions } from "./run-chaos.ts";
+
+/** One fault, as it went. Instants are by the clients' clock. */
+export interface FaultRun {
+  readonly name: FaultName;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly watchedUntil: number;
+  /** How long the hot host was used less than it should be. */
+  readonly recoveredMs: number;
+  readonly recoversWithinMs: number;
+  /** The longest wait at hosts with a free slot. Undefined: nothing can be granted during this fault. */
+  readonly stallMs: number | undefined;
+  readonly failedCalls: number;
+  /** No call may fail. */
+  readonly isFailingFree: boolean;
+  /** The first session of its time. */
+  readonly sessionsSince: number;
+}
+
+export interface FaultFigures {
+  readonly name: FaultName;
+  readonly count: number;
+  readonly recoveryP50Ms: number;
+  readonly recoveryMaxMs: number;
+  /** Runs that took longer than they may. */
+  readonly slow: number;
+  readonly stallMaxMs: number | undefined;
+  readonly failedCalls: number;
+  readonly violations: number;
+}
+
+export interface ChaosReport {
+  readonly seed: number;
+  readonly seconds: number;
+  /** The machine's, at the end. */
+  readonly loadAverage: number;
+  readonly baselineUtilisation: number;
+  readonly sessions: number;
+  readonly grants: number;
+  readonly calls: number;
+  readonly failedCalls: number;
+  /** Sessions that were told `blockedBy: "store"`. */
+  readonly blockedByStore: number;
+  readonly faults: readonly FaultFigures[];
+  readonly skipped: readonly { readonly name: FaultName; readonly reason: string }[];
+  readonly violations: readonly Violation[];
+  /** What was not reached, in words. Empty: the run passed. */
+  readonly misses: readonly string[];
+}
+
+interface Findings {
+  readonly options: ChaosOptions;
+  readonly history: History;
+  readonly runs: readonly FaultRun[];
+  readonly skipped: ChaosReport["skipped"];
+  /** Why no more faults could be made. */
+  readonly failure: string | undefined;
+  readonly violations: readonly Violation[];
+  readonly seconds: number;
+  readonly baseline: number;
+  readonly loadAverage: number;
+}
+
+export function reportOf({
+  options,
+  history,
+  runs,
+  skipped,
+  failure,
+  violations,
+  seconds,
+  baseline,
+  loadAverage,
+}: Findings): ChaosReport {
+  const names = [...new Set(runs.map(({ name }) => name))].sort();
+  const faults = names.map((name) => figuresOf(name, runs, violations));
+  return {
+    seed: options.seed,
+    seconds,
+    loadAverage,
+    baselineUtilisation: baseline,
+    sessions: history.sessions.length,
+    grants: history.grants,
+    calls: history.calls,
+    failedCalls: history.failedCalls.length,
+    blockedByStore: history.sessions.filter(({ wasBlockedByStore }) => wasBlockedByStore).length,
+    faults,
+    skipped,
+    violations,
+    misses: [
+      ...missesOf(runs),
+      ...(failure === undefined ? [] : [failure]),
+      ...(violations.length === 0 ? [] : [`${violations.length} violations`]),
+    ],
+  };
+}
+
+function figuresOf(name: FaultName, all: readonly FaultRun[], violations: readonly Violation[]): FaultFigures {
+  const runs = all.filter((run) => run.name === name);
+  const recoveries = runs.map(({ recoveredMs }) => recoveredMs).sort((a, b) => a - b);
+  const stalls = runs.flatMap(({ stallMs }) => stallMs ?? []);
+  return {
+    name,
+    count: runs.length,
+    recoveryP50Ms: recoveries[Math.floor((recoveries.length - 1) / 2)] ?? 0,
+    recoveryMaxMs: recoveries.at(-1) ?? 0,
+    slow: runs.filter(({ recoveredMs, recoversWithinMs }) => recoveredMs > recoversWithinMs).length,
+    stallMaxMs: stalls.length === 0 ? undefined : Math.max(...stalls),
+    failedCalls: runs.reduce((sum, { failedCalls }) => sum + failedCalls, 0),
+    violations: violations.filter(({ at }) => runs.some((run) => at >= run.startedAt && at <= run.watchedUntil)).length,
+  };
+}
+
+function missesOf(runs: readonly FaultRun[]): string[] {
+  return runs.flatMap(({ name, recoveredMs, recoversWithinMs, failedCalls, isFailingFree }) => [
+    ...(recoveredMs > recoversWithinMs
+      ? [`${name} took ${(recoveredMs / 1000).toFixed(1)} s to recover, expected at most ${recoversWithinMs / 1000} s`]
+      : []),
+    ...(isFailingFree && failedCalls > 0 ? [`${name} failed ${failedCalls} calls, expected none`] : []),
+  ]);
+}

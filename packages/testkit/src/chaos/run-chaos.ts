@@ -1,0 +1,176 @@
+import { loadavg } from "node:os";
+import { Fleet } from "../fleet/fleet.ts";
+import { RoundRobinProxy } from "../fleet/round-robin-proxy.ts";
+import { canLimitData, type PostgresOptions } from "../postgres/postgres-server.ts";
+import { Random } from "../simulator/random.ts";
+import { ChaosLoad, FAIR_QUEUE, LIMITS, QUIET_HOSTS } from "./chaos-load.ts";
+import { checkHistory } from "./check-history.ts";
+import { FAULT_NAMES, FAULTS, type Fault, type FaultName } from "./faults.ts";
+import { isUtilised, longestIdle, longestStall, utilisation } from "./figures.ts";
+import { History } from "./history.ts";
+import { type ChaosReport, type FaultRun, reportOf } from "./report.ts";
+import type { World } from "./world.ts";
+
+export interface ChaosOptions {
+  readonly seconds: number;
+  readonly seed: number;
+  readonly faults?: readonly FaultName[];
+  /** How soon the hot host must be back at work after a fault. */
+  readonly recoveryMs: number;
+  /** A client that breaks the contract, to show that the checker finds it. */
+  readonly plant?: "overstay" | undefined;
+  /** Ends the run early: what has happened so far is judged. */
+  readonly signal?: AbortSignal;
+  readonly log: (line: string) => void;
+}
+
+const INSTANCES = 3;
+/** No commit may be lost when the server crashes: that is another fault, which no lock service survives unharmed. */
+const POSTGRES: PostgresOptions = { settings: { synchronous_commit: "on" } };
+const LIMITED: PostgresOptions = {
+  dataLimitMb: 384,
+  settings: { ...POSTGRES.settings, min_wal_size: "32MB", max_wal_size: "96MB" },
+};
+const NO_LIMIT = "this machine does not let us mount a file system of limited size (that takes Linux and root)";
+
+/** How long the hot host is watched after a fault, at least and at most beyond the bound. */
+const WATCHED_MS = 5_500;
+const PATIENCE_MS = 25_000;
+const DRAINED_MS = 45_000;
+
+/** Starts a fleet under load, breaks it in one way after the other, and judges what its clients saw. */
+export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
+  const { seed, log, signal } = options;
+  const random = new Random(seed);
+  const isLimited = canLimitData();
+  const faults = (options.faults ?? FAULT_NAMES).filter((name) => isLimited || !needsLimit(name));
+  const skipped = (options.faults ?? FAULT_NAMES).flatMap((name) =>
+    faults.includes(name) ? [] : [{ name, reason: NO_LIMIT }],
+  );
+  const fleet = await Fleet.start({
+    instances: INSTANCES,
+    fairQueue: FAIR_QUEUE,
+    hasWays: true,
+    postgres: isLimited ? LIMITED : POSTGRES,
+  });
+  const proxy = await RoundRobinProxy.start(fleet.urls);
+  const history = new History();
+  const load = new ChaosLoad(proxy.url, history, new Random(random.int(0, 2 ** 31)));
+  const world: World = { fleet, proxy, load, random, pause: (ms) => pauseUntil(ms, signal) };
+  const runs: FaultRun[] = [];
+  const startedAt = performance.now();
+  try {
+    load.start();
+    await settle(history, world);
+    const warmAt = performance.now();
+    await world.pause(3_000);
+    const baseline = utilisation(history.sessions, LIMITS.slots, warmAt, performance.now());
+    log(`${INSTANCES} instances, seed ${seed}, utilisation ${baseline.toFixed(2)} before the first fault`);
+    if (options.plant === "overstay") load.plantOverstay();
+    const failure = await breakThings(world, history, faults, options, runs);
+    log(failure ?? "no more faults: open sessions come to their end");
+    await load.stop(DRAINED_MS);
+    const seconds = (performance.now() - startedAt) / 1000;
+    const violations = checkHistory(history, LIMITS);
+    const loadAverage = loadavg()[0] ?? 0;
+    return reportOf({ options, history, runs, skipped, failure, violations, seconds, baseline, loadAverage });
+  } finally {
+    load.kill();
+    proxy.close();
+    await fleet.stop();
+  }
+}
+
+/** Rounds of every fault in a new order each, so that a long run has them all about equally often. A fault that could not be made ends it. */
+async function breakThings(
+  world: World,
+  history: History,
+  faults: readonly FaultName[],
+  { seconds, recoveryMs, signal, log }: ChaosOptions,
+  runs: FaultRun[],
+): Promise<string | undefined> {
+  const until = performance.now() + seconds * 1000;
+  for (;;) {
+    for (const name of shuffled(faults, world.random)) {
+      if (signal?.aborted || performance.now() >= until) return undefined;
+      try {
+        const run = await runFault(world, history, name, recoveryMs);
+        if (signal?.aborted) return undefined;
+        runs.push(run);
+        log(lineOf(run, history));
+      } catch (error) {
+        return `${name} could not be made: ${(error as Error).message}`;
+      }
+    }
+  }
+}
+
+async function runFault(world: World, history: History, name: FaultName, boundMs: number): Promise<FaultRun> {
+  const fault: Fault = FAULTS[name];
+  const stalled = fault.stalls?.(world.random);
+  const first = history.sessions.length;
+  const startedAt = performance.now();
+  await fault.run(world, stalled);
+  const endedAt = performance.now();
+  await world.pause(WATCHED_MS);
+  const recoversWithinMs = fault.recoversWithinMs ?? boundMs;
+  await settle(history, world, recoversWithinMs + PATIENCE_MS);
+  const watchedUntil = performance.now();
+  const from = fault.countsFrom === "start" ? startedAt : endedAt;
+  const stopsAll = fault.countsFrom === "end" && stalled === undefined;
+  return {
+    name,
+    startedAt,
+    endedAt,
+    watchedUntil,
+    recoveredMs: longestIdle(history.sessions, LIMITS.slots, from, watchedUntil),
+    recoversWithinMs,
+    stallMs: stopsAll ? undefined : longestStall(history, QUIET_HOSTS, stalled, startedAt, watchedUntil),
+    failedCalls: history.failedCalls.filter(({ at }) => at >= startedAt).length,
+    isFailingFree: fault.failsNoRequest === true,
+    sessionsSince: first,
+  };
+}
+
+/** Until the hot host is used as it should be. */
+async function settle(history: History, { pause }: World, withinMs = PATIENCE_MS): Promise<void> {
+  const until = performance.now() + withinMs;
+  while (performance.now() < until && !isUtilised(history.sessions, LIMITS.slots, performance.now())) await pause(200);
+}
+
+function lineOf(
+  { name, recoveredMs, stallMs, failedCalls, startedAt, endedAt, sessionsSince }: FaultRun,
+  history: History,
+): string {
+  const seen = history.sessions.slice(sessionsSince).filter(({ deliveries, end }) => deliveries.length > 0 || end);
+  const violations = checkHistory({ sessions: seen }, LIMITS).length;
+  const stall = stallMs === undefined ? "" : `, other hosts waited at most ${stallMs.toFixed(0)} ms`;
+  const took = ((endedAt - startedAt) / 1000).toFixed(1);
+  return `${name} (${took} s): idle for ${(recoveredMs / 1000).toFixed(1)} s${stall}, ${failedCalls} failed calls, ${violations} violations`;
+}
+
+function needsLimit(name: FaultName): boolean {
+  const fault: Fault = FAULTS[name];
+  return fault.needsLimitedData === true;
+}
+
+function shuffled<T>(items: readonly T[], random: Random): T[] {
+  const order = [...items];
+  for (let at = order.length - 1; at > 0; at--) {
+    const other = random.int(0, at);
+    [order[at], order[other]] = [order[other] as T, order[at] as T];
+  }
+  return order;
+}
+
+function pauseUntil(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, signal?.aborted ? 0 : ms);
+    signal?.addEventListener("abort", end);
+  });
+}

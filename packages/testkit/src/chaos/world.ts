@@ -1,0 +1,37 @@
+import { createHash } from "node:crypto";
+import { Client } from "pg";
+import type { Fleet } from "../fleet/fleet.ts";
+import type { RoundRobinProxy } from "../fleet/round-robin-proxy.ts";
+import type { Random } from "../simulator/random.ts";
+import type { ChaosLoad } from "./chaos-load.ts";
+
+/** What faults are made of. */
+export interface World {
+  readonly fleet: Fleet;
+  readonly proxy: RoundRobinProxy;
+  readonly load: ChaosLoad;
+  readonly random: Random;
+  /** Resolves after so long, or at once when the run is ended early: then each fault undoes what it has done. */
+  readonly pause: (ms: number) => Promise<void>;
+}
+
+/** On a connection of its own, which may be cut at any time. */
+export async function asAdmin<T>({ fleet }: World, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({
+    connectionString: fleet.dsn,
+    application_name: "chaos",
+    connectionTimeoutMillis: 10_000,
+  });
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** The key under which the store keeps a host. */
+export function hostKey(hostname: string): string {
+  return createHash("sha256").update(hostname).digest("hex");
+}

@@ -1,0 +1,11 @@
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../../../..", import.meta.url));
+
+/** Builds the command line, and other projects: processes of the service run what was built, as a user's do. */
+export function buildCommand(...others: readonly string[]): void {
+  const options = { cwd: ROOT, encoding: "utf8" } as const;
+  const { status, stdout } = spawnSync("npx", ["--no-install", "tsc", "-b", "packages/cli", ...others], options);
+  if (status !== 0) throw new Error(`The build failed:\n${stdout}`);
+}

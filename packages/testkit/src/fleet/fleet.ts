@@ -1,0 +1,116 @@
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { migrate } from "@slotkeeper/postgres";
+import type { FairQueueConfig } from "@slotkeeper/protocol";
+import { type PostgresOptions, type PostgresServer, startPostgres } from "../postgres/postgres-server.ts";
+import { onServer } from "../postgres/test-cluster.ts";
+import { TcpProxy } from "../proxy/tcp-proxy.ts";
+import { ServeProcess, type ServeProcessOptions } from "./serve-process.ts";
+
+const ROLES = fileURLToPath(new URL("../../../postgres/sql/roles.sql", import.meta.url));
+
+export interface FleetOptions {
+  readonly instances: number;
+  readonly fairQueue: FairQueueConfig;
+  readonly postgres?: PostgresOptions;
+  readonly poolSize?: number;
+  /** In place of the database itself: what the instances use, given the superuser's address of the database. */
+  readonly backend?: (dsn: string) => Promise<object>;
+  /** Gives each instance a way to the database that can be cut: see `way`. */
+  readonly hasWays?: boolean;
+}
+
+/** Real processes of the service on a PostgreSQL server of their own. */
+export class Fleet {
+  readonly database: PostgresServer;
+  /** As a service should connect: with no more rights than it needs. */
+  readonly #serviceDsn: string;
+  readonly #options: FleetOptions;
+  readonly #folder = mkdtempSync(join(tmpdir(), "slotkeeper-fleet-"));
+  readonly #processes: ServeProcess[] = [];
+  readonly #ways: TcpProxy[] = [];
+  readonly #given: Promise<object> | undefined;
+
+  static async start(options: FleetOptions): Promise<Fleet> {
+    const database = await startPostgres(options.postgres);
+    const fleet = new Fleet(database, await prepare(database.dsn), options);
+    try {
+      const numbers = Array.from({ length: options.instances }, (_, at) => at);
+      if (options.hasWays === true) for (const at of numbers) fleet.#ways[at] = await TcpProxy.to(fleet.#serviceDsn);
+      await Promise.all(numbers.map((at) => fleet.launch(at)));
+      return fleet;
+    } catch (error) {
+      await fleet.stop();
+      throw error;
+    }
+  }
+
+  private constructor(database: PostgresServer, serviceDsn: string, options: FleetOptions) {
+    this.database = database;
+    this.#serviceDsn = serviceDsn;
+    this.#options = options;
+    this.#given = options.backend?.(database.dsn);
+  }
+
+  /** Of the superuser, past every proxy. */
+  get dsn(): string {
+    return this.database.dsn;
+  }
+
+  get processes(): readonly ServeProcess[] {
+    return this.#processes;
+  }
+
+  get urls(): readonly string[] {
+    return this.#processes.map(({ url }) => url);
+  }
+
+  /** The instance's way to the database. */
+  way(at: number): TcpProxy {
+    const way = this.#ways[at];
+    if (way === undefined) throw new Error("Expected a fleet that was started with `hasWays`");
+    return way;
+  }
+
+  /** Starts an instance, in place of one that has ended or is about to. */
+  async launch(at: number, options?: ServeProcessOptions): Promise<ServeProcess> {
+    const file = join(this.#folder, `config-${at}.json`);
+    const { fairQueue } = this.#options;
+    const backend = await this.#backend(at);
+    writeFileSync(file, JSON.stringify({ listen: "127.0.0.1:0", logLevel: "warn", backend, fairQueue }));
+    const started = await ServeProcess.start(file, options);
+    this.#processes[at] = started;
+    return started;
+  }
+
+  #backend(at: number): object | Promise<object> {
+    const { poolSize } = this.#options;
+    if (this.#given !== undefined) return this.#given;
+    const dsn = this.#ways[at]?.url ?? this.#serviceDsn;
+    return { mode: "postgres", postgres: { dsn, ...(poolSize === undefined ? {} : { poolSize }) } };
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#processes.map((process) => process.kill()));
+    await Promise.all(this.#ways.map((way) => way.close()));
+    await this.database.stop();
+    rmSync(this.#folder, { recursive: true });
+  }
+}
+
+/** The schema, its roles, and a user that has only the service's. */
+async function prepare(dsn: string): Promise<string> {
+  await migrate({ dsn });
+  const password = randomBytes(12).toString("hex");
+  await onServer(dsn, async (client) => {
+    await client.query(readFileSync(ROLES, "utf8"));
+    await client.query(`CREATE ROLE fleet LOGIN PASSWORD '${password}' IN ROLE slotkeeper_service`);
+  });
+  const service = new URL(dsn);
+  service.username = "fleet";
+  service.password = password;
+  return service.href;
+}

@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { cleanEnvironment } from "./clean-environment.ts";
+
+const CLI = fileURLToPath(new URL("../../../cli/bin/slotkeeper.mjs", import.meta.url));
+const CLOCK_SKEW = new URL("../../bin/clock-skew.mjs", import.meta.url).href;
+
+/** Lines of a process's log that are kept, to be shown if it fails. */
+const KEPT_LINES = 200;
+
+export interface ServeProcessOptions {
+  /** How far the process's clock is ahead of the machine's. */
+  readonly clockSkewMs?: number;
+}
+
+/** One real process of `slotkeeper serve`. It needs a build, as a user's does. */
+export class ServeProcess {
+  readonly url: string;
+  readonly exited: Promise<void>;
+  /** The newest lines of its log. */
+  readonly log: string[] = [];
+  readonly #child: ChildProcess;
+
+  /** Resolves when it listens. */
+  static async start(configFile: string, { clockSkewMs = 0 }: ServeProcessOptions = {}): Promise<ServeProcess> {
+    const preload = clockSkewMs === 0 ? [] : ["--import", CLOCK_SKEW];
+    const env = { ...cleanEnvironment(), CLOCK_SKEW_MS: `${clockSkewMs}` };
+    const args = [...preload, CLI, "serve", "-c", configFile, "--json"];
+    // In a process group of its own: a Ctrl-C is for the program that started it, which ends it in its own time.
+    const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "pipe"], detached: true });
+    endWithThisProcess(child);
+    const log: string[] = [];
+    createInterface({ input: child.stderr }).on("line", (line) => {
+      log.push(line);
+      if (log.length > KEPT_LINES) log.shift();
+    });
+    const url = await addressOf(child);
+    if (url === undefined) throw new Error(`An instance did not start:\n${log.join("\n")}`);
+    return new ServeProcess(child, url, log);
+  }
+
+  private constructor(child: ChildProcess, url: string, log: string[]) {
+    this.#child = child;
+    this.url = url;
+    this.log = log;
+    this.exited = new Promise((resolve) => {
+      if (this.isRunning) child.once("exit", () => resolve());
+      else resolve();
+    });
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  get isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** As a machine dies; also if it is stopped by a signal. */
+  async kill(): Promise<void> {
+    this.signal("SIGKILL");
+    await this.exited;
+  }
+
+  /** As a deployment ends it. */
+  async terminate(): Promise<void> {
+    this.signal("SIGTERM");
+    await this.exited;
+  }
+}
+
+/** The first address that a process names on its standard output; undefined: it ended. */
+export async function addressOf(child: ChildProcess): Promise<string | undefined> {
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
+  for await (const line of lines) {
+    const { url } = JSON.parse(line) as { url?: string };
+    if (url !== undefined) {
+      child.stdout?.resume();
+      return url;
+    }
+  }
+  return undefined;
+}
+
+/** One that is left behind would keep the terminal and log without end. */
+function endWithThisProcess(child: ChildProcess): void {
+  const kill = () => void child.kill("SIGKILL");
+  process.once("exit", kill);
+  child.once("exit", () => process.off("exit", kill));
+}

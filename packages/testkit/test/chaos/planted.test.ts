@@ -1,0 +1,45 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ChaosClient, checkHistory, History } from "@slotkeeper/testkit/chaos";
+import { buildCommand, ServeProcess } from "@slotkeeper/testkit/fleet";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const folder = mkdtempSync(join(tmpdir(), "slotkeeper-planted-"));
+const PLAN = { host: "planted.example", holdMs: 50, pauseMs: 0 };
+let service: ServeProcess;
+
+beforeAll(async () => {
+  buildCommand();
+  const file = join(folder, "config.json");
+  const fairQueue = { maxSlotPerHost: 1, zombieTimeoutSeconds: 1, maxWaitMs: 60_000 };
+  writeFileSync(file, JSON.stringify({ listen: "127.0.0.1:0", logLevel: "warn", fairQueue }));
+  service = await ServeProcess.start(file);
+}, 180_000);
+afterAll(async () => {
+  await service?.kill();
+  rmSync(folder, { recursive: true });
+});
+
+/** Two clients share one slot of a real service until it has been granted so often. */
+async function play({ overstays }: { overstays: boolean }): Promise<History> {
+  const history = new History();
+  const clients = ["a", "b"].map((bucket) => new ChaosClient(service.url, PLAN, bucket, history, Math.random));
+  if (overstays && clients[0] !== undefined) clients[0].overstays = true;
+  const running = clients.map((client) => client.run());
+  await expect.poll(() => history.grants, { timeout: 20_000 }).toBeGreaterThan(12);
+  for (const client of clients) client.stop();
+  await Promise.all(running);
+  return history;
+}
+
+const LIMITS = { slots: 1, slotsPerBucket: 1 };
+
+test("clients that keep the contract break no rule", async () => {
+  expect(checkHistory(await play({ overstays: false }), LIMITS)).toEqual([]);
+});
+
+test("a client that uses its slot after its lease is over is found in the history of a live run", async () => {
+  const violations = checkHistory(await play({ overstays: true }), LIMITS);
+  expect(violations.map(({ rule }) => rule)).toContain("limit");
+});
