@@ -57,9 +57,15 @@ describe("racing direct callers", () => {
       }
     });
     expect(granted).toBeGreaterThan(50);
-    expect(holds.most.get("host")).toBe(3);
-    for (const [key, most] of holds.most) if (key !== "host") expect([key, most]).toEqual([key, 1]);
-    expect(await callers[0]?.count("upstream_slot_pool WHERE status = 'locked'")).toBe(0);
+    for (const [key, most] of holds.most) expect([key, most <= (key === "host" ? 3 : 1)]).toEqual([key, true]);
+    const [one] = callers as [DirectCaller];
+    expect(await one.count("upstream_slot_pool WHERE status = 'locked'")).toBe(0);
+    // How many were held together depends on the machine. That all three can be does not.
+    const statuses = [];
+    for (let no = 0; no < 4; no++) {
+      statuses.push((await one.tryAcquire("race", `b${no}`, { p_max_slot_per_host: 3 })).status);
+    }
+    expect(statuses).toEqual(["ACQUIRED", "ACQUIRED", "ACQUIRED", "QUEUE_FULL"]);
   });
 
   it("never register more waiters than the caps", async () => {

@@ -28,10 +28,15 @@ async function watched(options: {
 }
 
 /** Commits until one is heard. */
-async function expectHeard(host: HostUnderTest, heard: News[]): Promise<void> {
+async function expectHeard(
+  host: HostUnderTest,
+  heard: News[],
+  before: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<void> {
   heard.length = 0;
   await vi.waitFor(
     async () => {
+      await before();
       await host.accept({ wake: ["one"] });
       await vi.waitFor(() => expect(heard.at(-1)?.tag).toBe(host.tag), { timeout: 200 });
     },
@@ -61,7 +66,8 @@ test("NOTIFY2: a connection on which nothing arrives any more is found by the ec
   const [pid] = await listening();
   proxy.blackHole({ isForNew: false });
   await store.beat(beat);
-  await expectHeard(host, heard);
+  // The echo of the first beat may have been on its way and pass for the second's: the next test of the connection asks again.
+  await expectHeard(host, heard, () => store.health());
   expect(await listening()).not.toEqual([pid]);
   await store.close();
   await proxy.close();
