@@ -134,14 +134,15 @@ test("a bucket cools down at limit one, whichever instance it asks", async () =>
 });
 
 test("the breaker opens and half opens for the fleet: one probe, and its success lets everybody in", async () => {
-  const breaker = { openSeconds: 1, consecutiveErrors: 3 };
+  // Half open from the third to the sixth second: long enough for a slow machine.
+  const breaker = { openSeconds: 3, consecutiveErrors: 3 };
   const [one, two] = await Promise.all([instance({ breaker }), instance({ breaker })]);
   const host = newHost();
   for (let count = 0; count < 3; count++) await one.call("report", { ...host, status: 503 });
-  expect((await two.acquire({ ...host, waitMs: 100 })).body).toMatchObject({ result: "throttled", throttleCode: 503 });
-  await new Promise((resolve) => setTimeout(resolve, 1_050));
+  await expect.poll(async () => (await two.acquire(host)).body.throttleCode).toBe(503);
+  await new Promise((resolve) => setTimeout(resolve, 3_050));
   const tries = await Promise.all(
-    [one, two, one, two].map((fixture, at) => fixture.acquire({ ...host, ipBucket: `b${at}`, waitMs: 250 })),
+    [one, two, one, two].map((fixture, at) => fixture.acquire({ ...host, ipBucket: `b${at}`, waitMs: 1_000 })),
   );
   const granted = tries.filter(({ body }) => body.result === "granted");
   expect(granted).toHaveLength(1);
@@ -154,7 +155,7 @@ test("the first live user of a named semaphore fixes its capacity for the fleet"
   const [one, two] = await Promise.all([instance(), instance()]);
   const host = { hostname: `sem:${names++}` };
   const slots = await Promise.all([one.take({ ...host, limit: 2 }), one.take({ ...host, limit: 2 })]);
-  expect((await two.acquire({ ...host, limit: 3, waitMs: 50 })).status).toBe(409);
+  expect((await two.acquire({ ...host, limit: 3, waitMs: 5_000 })).status).toBe(409);
   expect((await two.acquire({ ...host, limit: 2, waitMs: 150 })).body.result).toBe("pending");
   expect(slots.map(({ result }) => result)).toEqual(["granted", "granted"]);
 });
