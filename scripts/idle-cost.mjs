@@ -1,5 +1,5 @@
 // What an idle fleet costs the database: `npm run build && node scripts/idle-cost.mjs [--seconds 30] [--waiting]`.
-// `--waiting` leaves out the scenarios in which nobody calls.
+// `--waiting` leaves out the scenarios without callers.
 //
 // Starts a PostgreSQL and three instances, and counts the database's own transactions (pg_stat_database), by scenario: no one
 // calls; the same after a load; 500 sessions wait, on one host and on a hundred. Exits 1 beyond the bounds of issue "The fleet".

@@ -148,7 +148,7 @@ export const ringOfWork = limitSubject({
 type Reject = (reason: unknown) => void;
 
 /** W4, aborts, with the one listener per waiter without which an abort would have no effect. */
-export const abortsHeard: Subject = {
+export const abortsWithListener: Subject = {
   ...limitSubject({
     make: () => ({
       acquire: () => Promise.resolve(undefined),
@@ -214,11 +214,11 @@ interface Settlers {
 /** W4s: one listener, which rejects all; released one by one otherwise. */
 export const bareSharedSignal = limitSubject({
   make: () => {
-    let heard: AbortSignal | undefined;
+    let listenedTo: AbortSignal | undefined;
     const waiters: Settlers[] = [];
     let next = 0;
     const listen = (signal: AbortSignal): void => {
-      heard = signal;
+      listenedTo = signal;
       signal.addEventListener("abort", () => {
         for (; next < waiters.length; next++) waiters[next]?.reject(signal.reason);
       });
@@ -230,7 +230,7 @@ export const bareSharedSignal = limitSubject({
       },
       acquireUnlessAborted: (signal) =>
         new Promise<undefined>((resolve, reject) => {
-          if (heard !== signal) listen(signal);
+          if (listenedTo !== signal) listen(signal);
           waiters.push({ resolve, reject });
         }),
     };

@@ -1,4 +1,4 @@
-// A Worker in front of an upstream that takes only so many requests at a time. Every request waits for a slot of the
+// A Worker in front of an upstream that takes a limited number of requests at a time. Every request waits for a slot of the
 // service, holds it until the upstream's answer has been read to its end, and reports the status to the breaker.
 import { bucketOfIp, SlotClient, SlotClientError } from "@slotkeeper/client";
 
@@ -66,7 +66,7 @@ async function proxied(slot: Slot, request: Request, target: URL, context: Conte
   }
 }
 
-/** The client's errors say what to tell the caller, and when it may come back. */
+/** The errors of the client say what to answer the caller, and when it may try again. */
 function refused(error: unknown): Response {
   if (!(error instanceof SlotClientError)) throw error;
   const { retryAfterMs = 1_000 } = error as { retryAfterMs?: number };

@@ -27,7 +27,7 @@ export async function startFleet(instances: number, fairQueue: FairQueueConfig, 
   return { dsn: fleet.dsn, urls: fleet.urls, stop };
 }
 
-/** The stand-in, as a process of its own. Everybody is the role that owns the schema. */
+/** The stand-in, as a process of its own. Every caller has the role that owns the schema. */
 function startPostgrest(dsn: string): ChildProcess {
   const command = [POSTGREST, "--dsn", dsn, "--anon-role", new URL(dsn).username];
   return spawn(process.execPath, command, { stdio: ["pipe", "pipe", "inherit"] });

@@ -7,14 +7,15 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
 const CORES = { server: 0, load: 1 } as const;
-let isTold = false;
+let isReported = false;
 
-/** Of a process its main thread: collecting garbage and compiling may go anywhere. Where the system cannot, that is said once. */
+/** Of a process its main thread: collecting garbage and compiling may go anywhere. Where the system cannot do it, one message says so. */
 export async function pin(pid: number | undefined, side: keyof typeof CORES): Promise<void> {
   try {
     await promisify(execFile)("taskset", ["--pid", "--cpu-list", String(CORES[side]), String(pid)]);
   } catch {
-    if (!isTold) process.stderr.write("server and load could not be given a core each: expect two kinds of rounds\n");
-    isTold = true;
+    if (!isReported)
+      process.stderr.write("server and load could not be given a core each: expect two kinds of rounds\n");
+    isReported = true;
   }
 }

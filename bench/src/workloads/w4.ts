@@ -3,7 +3,7 @@
  *
  * One reason is shared by all aborts, so that making exceptions does not drown what a library costs.
  */
-import { abortsHeard, bareAborts, bareTimeouts } from "../limits.ts";
+import { abortsWithListener, bareAborts, bareTimeouts } from "../limits.ts";
 import { lacksAny, type Subject } from "../subject.ts";
 import { busyCostOfBatch, costOfBatch, sized } from "../timing.ts";
 import type { Case, Workload } from "../workload.ts";
@@ -74,7 +74,7 @@ const aborted = (order: Order, waiters: number): Case => ({
   noteKey: "W4 aborts",
   limitTitle: "making and aborting the controllers and rejecting bare promises, which do not listen",
   limit: bareAborts,
-  yardsticks: [abortsHeard],
+  yardsticks: [abortsWithListener],
   absence: (subject) => lacksAny(subject, "signal"),
   measure: async (subject, isShort) => {
     const indices = orderOf(order, sized(waiters, isShort));

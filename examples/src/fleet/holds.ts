@@ -53,7 +53,7 @@ export class Holds {
     };
   }
 
-  /** The n-th release makes room for the n-th grant after it, while somebody always waits. */
+  /** The n-th release makes room for the n-th grant after it, while there is always a waiter. */
   #handOverP99(from: number): number {
     const inUseThen = this.#holds.filter((hold) => hold.from < from && hold.until >= from).length;
     const freed = this.#holds

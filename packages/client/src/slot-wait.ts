@@ -29,7 +29,7 @@ export interface Ask {
   readonly traceparent: string | undefined;
   /** Slots of a named semaphore. */
   readonly slots?: number;
-  /** Now or never: ends as soon as the service says that something stands in the way. */
+  /** Does not wait: ends as soon as the service reports that no slot is free now. */
   readonly isNow?: boolean;
   /** Where the slot is kept by its id while it is held. */
   readonly held?: Map<string, ServiceSlot>;

@@ -22,10 +22,10 @@ CREATE FUNCTION slotkeeper_notify(p_instances text[], p_host text, p_base text, 
 LANGUAGE plpgsql AS $$
 DECLARE
   v_names text := '{"host":' || to_json(p_host)::text;
-  v_news text := v_names || ',"base":' || coalesce(to_json(p_base)::text, 'null') || ',"tag":' || to_json(p_tag)::text
+  v_notice text := v_names || ',"base":' || coalesce(to_json(p_base)::text, 'null') || ',"tag":' || to_json(p_tag)::text
     || ',"changes":' || p_changes || '}';
 BEGIN
-  PERFORM pg_notify(slotkeeper_channel_of(i), CASE WHEN octet_length(v_news) > 7900 THEN v_names || '}' ELSE v_news END)
+  PERFORM pg_notify(slotkeeper_channel_of(i), CASE WHEN octet_length(v_notice) > 7900 THEN v_names || '}' ELSE v_notice END)
   FROM unnest(p_instances) i;
   RETURN true;
 END $$;

@@ -63,7 +63,7 @@ export type Outcome =
   | { readonly kind: "missing" };
 
 export interface Known {
-  /** It waits; it has a slot already, and may have been told of it; it had ended. */
+  /** It waits; it has a slot already, and its client may know the slot; it had ended. */
   readonly kind: "waiting" | "held" | "ended";
   /** The book has it by the token of this very arrival: its client was quicker than its first call. */
   readonly isFirst: boolean;

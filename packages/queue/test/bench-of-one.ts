@@ -111,8 +111,8 @@ export class Bench {
         const value: unknown = Reflect.get(memory, key);
         if (key === "watch") {
           const watch: HostStore["watch"] = (instance, listener) =>
-            memory.watch(instance, (news) => {
-              if (!this.isDeaf) listener(news);
+            memory.watch(instance, (notice) => {
+              if (!this.isDeaf) listener(notice);
             });
           return watch;
         }

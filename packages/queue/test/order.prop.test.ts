@@ -185,7 +185,7 @@ function contextOf(policy: HostPolicy, now: number, newToken: () => string): Dec
     random: () => 0,
     newToken,
     isPolledHere: () => true,
-    isTold: () => false,
+    isTokenSent: () => false,
     seenAt: () => undefined,
   };
 }

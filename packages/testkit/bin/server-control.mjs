@@ -32,7 +32,7 @@ export class ServerControl {
 
   async run(command) {
     const [name, mode] = command.split(" ");
-    // From here on somebody breaks the server on purpose, and starts it again.
+    // From here on the chaos test breaks the server on purpose, and starts it again.
     this.#isExpected = true;
     if (name === "stop" && mode in STOP_SIGNALS) return this.#stop(STOP_SIGNALS[mode]);
     if (name === "pause") return this.#signalAll("SIGSTOP");

@@ -108,7 +108,7 @@ function contextOf({ instance, polled }: Step, now: number, at: number): DecideC
     random: () => 0.5,
     newToken: () => `slot_h.${at}-${tokens++}`,
     isPolledHere: (session) => polled.includes(session),
-    isTold: () => false,
+    isTokenSent: () => false,
     seenAt: () => undefined,
   };
 }

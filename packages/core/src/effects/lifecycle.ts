@@ -25,7 +25,7 @@ export function endTask(scheduler: Scheduler, task: TaskNode, result: unknown, t
   else {
     const left = passOnHolds(scheduler, task, threw);
     scheduler.settle(task, settlement, result);
-    for (const semaphore of left) tellTheDead(scheduler, semaphore);
+    for (const semaphore of left) failDeadWaiters(scheduler, semaphore);
   }
   if (task === scheduler.root) unwind(scheduler, undefined);
   if (scheduler.liveCount === 0) dropAll(scheduler);
@@ -58,7 +58,7 @@ function passOnHolds(scheduler: Scheduler, task: TaskNode, threw: boolean): read
  * The end of a task has closed a dead set, so there is no step of its own to throw at: the waiters get the error one by one,
  * those first who hold permits themselves, until what they may now release could save the rest.
  */
-function tellTheDead(scheduler: Scheduler, semaphore: SemaphoreState): void {
+function failDeadWaiters(scheduler: Scheduler, semaphore: SemaphoreState): void {
   let dead = semaphore.waiters.first === undefined ? undefined : deadSetFrom(semaphore);
   if (dead === undefined) return;
   const error = deadSetError(dead);

@@ -70,8 +70,8 @@ export class Keys {
     }
   }
 
-  /** Who waits, in the order of arrival. */
-  everybody(): LimiterTicket[] {
+  /** All tickets that wait, in the order of arrival. */
+  waiters(): LimiterTicket[] {
     const all: LimiterTicket[] = [];
     for (const { queues } of [this.none, ...this.states.values()]) {
       for (const queue of queues) {

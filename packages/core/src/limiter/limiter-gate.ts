@@ -169,7 +169,7 @@ export class LimiterGate {
   /** Ends all waits, in the order of arrival. */
   refuseAll(how: "aborted" | "rejected", error: unknown): void {
     this.withoutServing(() => {
-      for (const ticket of this.ledger.keys.everybody()) this.refuse(ticket, how, error);
+      for (const ticket of this.ledger.keys.waiters()) this.refuse(ticket, how, error);
     });
   }
 

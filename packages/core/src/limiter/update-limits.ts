@@ -35,7 +35,7 @@ function resize(gate: LimiterGate, slots: number): void {
 
 function fitIn(gate: LimiterGate): void {
   const { defaults, keys } = gate.ledger;
-  for (const ticket of keys.everybody()) {
+  for (const ticket of keys.waiters()) {
     ticket.costs = defaults.map((one, index) => ticket.costs[index] ?? one);
     const error = tooDear(gate, ticket);
     if (error) gate.refuse(ticket, "rejected", error);

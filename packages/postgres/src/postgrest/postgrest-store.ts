@@ -1,6 +1,6 @@
 import type * as Port from "@slotkeeper/queue";
 import { CALLS_PER_HOST, SqlStore } from "../store/sql-store.ts";
-import { NewsPoller } from "./news-poller.ts";
+import { ChangePoller } from "./change-poller.ts";
 import { PostgrestApi } from "./postgrest-api.ts";
 
 export interface PostgrestStoreOptions {
@@ -23,7 +23,7 @@ const DEFAULTS = { timeoutMs: 5_000 } as const;
  */
 export class PostgrestStore extends SqlStore {
   readonly #api: PostgrestApi;
-  readonly #poller = new NewsPoller((host, since) => super.read(host, since));
+  readonly #poller = new ChangePoller((host, since) => super.read(host, since));
 
   /**
    * Throws a `TypeError` for options that cannot be used, and a `DatabaseError` where PostgREST does not answer, does not know
@@ -67,7 +67,7 @@ export class PostgrestStore extends SqlStore {
   }
 
   /** A hint as every watch, by polling: it also reports commits that do not name the instance in `wake`. */
-  override watch(instance: string, listener: (news: Port.News) => void): () => void {
+  override watch(instance: string, listener: (notice: Port.CommitNotice) => void): () => void {
     return this.#poller.watch(instance, listener);
   }
 

@@ -1,8 +1,8 @@
 import {
   type BookImage,
   type Changes,
+  type CommitNotice,
   decodeChanges,
-  type News,
   type ReadReply,
   revive,
   type Tail,
@@ -18,8 +18,8 @@ export function decodeBook({ head, records }: BookImage): BookImage {
   return { head, records: records.map(revive) };
 }
 
-export function decodeNews(payload: string): News {
-  const { base, changes, ...rest } = JSON.parse(payload) as News & { readonly base?: string | null };
+export function decodeNotice(payload: string): CommitNotice {
+  const { base, changes, ...rest } = JSON.parse(payload) as CommitNotice & { readonly base?: string | null };
   if (changes === undefined) return rest;
   return { ...rest, base: base ?? undefined, changes: decodeChanges(JSON.stringify(changes)) };
 }

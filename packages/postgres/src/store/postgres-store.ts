@@ -1,5 +1,5 @@
 import type * as Port from "@slotkeeper/queue";
-import { NewsListener } from "./news-listener.ts";
+import { NoticeListener } from "./notice-listener.ts";
 import { PgDatabase } from "./pg-database.ts";
 import { CALLS_PER_HOST, SqlStore } from "./sql-store.ts";
 import type { StoreGauges, StoreHealth } from "./store-health.ts";
@@ -27,7 +27,7 @@ const ECHO_EVERY_MS = { busy: 15_000, idle: 60_000, check: 1_000 } as const;
  */
 export class PostgresStore extends SqlStore {
   readonly #database: PgDatabase;
-  readonly #listener: NewsListener;
+  readonly #listener: NoticeListener;
 
   /** Connects. Throws a `SchemaError` where the schema is not this version's. */
   static async open(options: PostgresStoreOptions): Promise<PostgresStore> {
@@ -39,10 +39,10 @@ export class PostgresStore extends SqlStore {
       await database.close();
       throw error;
     }
-    return new PostgresStore(database, poolSize, new NewsListener(options.listenDsn ?? dsn, schema));
+    return new PostgresStore(database, poolSize, new NoticeListener(options.listenDsn ?? dsn, schema));
   }
 
-  private constructor(database: PgDatabase, poolSize: number, listener: NewsListener) {
+  private constructor(database: PgDatabase, poolSize: number, listener: NoticeListener) {
     super(database, Math.min(CALLS_PER_HOST, Math.max(1, poolSize - 1)));
     this.#database = database;
     this.#listener = listener;
@@ -57,7 +57,7 @@ export class PostgresStore extends SqlStore {
     return reply;
   }
 
-  override watch(instance: string, listener: (news: Port.News) => void): () => void {
+  override watch(instance: string, listener: (notice: Port.CommitNotice) => void): () => void {
     return this.#listener.watch(instance, listener);
   }
 

@@ -41,7 +41,7 @@ export abstract class SqlStore implements Port.HostStore {
     this.#lanes = new HostLanes(callsPerHost);
   }
 
-  abstract watch(instance: string, listener: (news: Port.News) => void): () => void;
+  abstract watch(instance: string, listener: (notice: Port.CommitNotice) => void): () => void;
 
   read(host: string, since: Port.Tag | undefined): Promise<Port.ReadReply> {
     return this.#lanes.run(host, () => this.#read(host, since));

@@ -1,9 +1,9 @@
 import { PostgresStore } from "@slotkeeper/postgres";
 import {
   type BookRecord,
+  type CommitNotice,
   type Head,
   type LimitsRecord,
-  type News,
   resolveHost,
   resolveOptions,
 } from "@slotkeeper/queue";
@@ -217,13 +217,13 @@ describe("direct callers and the service share one state", () => {
 
 describe("the service goes first", () => {
   it("a slot that a direct caller gives back while sessions wait is kept for the service for 50 ms, and its instance is told", async () => {
-    const heard: News[] = [];
+    const received: CommitNotice[] = [];
     const instance = `${host.host}-waits`;
-    const stop = store.watch(instance, (news) => heard.push(news));
+    const stop = store.watch(instance, (notice) => received.push(notice));
     await vi.waitFor(
       async () => {
         await host.accept({ wake: [instance] });
-        await vi.waitFor(() => expect(heard.length).toBeGreaterThan(0), { timeout: 200 });
+        await vi.waitFor(() => expect(received.length).toBeGreaterThan(0), { timeout: 200 });
       },
       { timeout: 10_000 },
     );
@@ -234,7 +234,7 @@ describe("the service goes first", () => {
     await caller.release(token, "b1");
     expect((await caller.tryAcquire("", "b2", direct)).status).toBe("QUEUE_FULL");
     await vi.waitFor(() =>
-      expect(heard.at(-1)).toMatchObject({ host: host.host, base, changes: { dels: [["lease", token]] } }),
+      expect(received.at(-1)).toMatchObject({ host: host.host, base, changes: { dels: [["lease", token]] } }),
     );
     stop();
     await host.pass(51);

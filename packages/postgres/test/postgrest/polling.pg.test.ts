@@ -1,11 +1,11 @@
 import { PostgrestStore } from "@slotkeeper/postgres";
-import type { News } from "@slotkeeper/queue";
+import type { CommitNotice } from "@slotkeeper/queue";
 import { TestPostgrest } from "@slotkeeper/testkit/postgrest";
 import { FaultProxy } from "@slotkeeper/testkit/proxy";
 import { accountOf, HostUnderTest, waiterOf } from "@slotkeeper/testkit/store-conformance";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
-/** In place of a push: POLLER1 to POLLER3 of `news-poller.ts`, through the port. */
+/** In place of a push: POLLER1 to POLLER3 of `change-poller.ts`, through the port. */
 
 /** On a busy machine. */
 const PATIENCE = { timeout: 10_000 };
@@ -15,7 +15,7 @@ let proxy: FaultProxy;
 let store: PostgrestStore;
 let other: PostgrestStore;
 let host: HostUnderTest;
-let heard: News[];
+let received: CommitNotice[];
 let stop: () => void;
 
 beforeAll(async () => {
@@ -32,8 +32,8 @@ beforeEach(async () => {
   store = await PostgrestStore.open({ baseUrl: proxy.url, authHeader });
   other = await PostgrestStore.open({ baseUrl: server.url, authHeader });
   host = await HostUnderTest.on({ store, other, pass: async () => {}, close: async () => {} });
-  heard = [];
-  stop = store.watch("one", (news) => heard.push(news));
+  received = [];
+  stop = store.watch("one", (notice) => received.push(notice));
 });
 afterEach(async () => {
   stop();
@@ -49,8 +49,8 @@ const beat = (instance: string, ttlMs = 60_000) =>
     hosts: instance === "one" && ttlMs > 0 ? [[host.host, host.tag]] : [],
   });
 
-/** Sends a commit of the other instance, and returns it as the news should have it. */
-async function commitElsewhere(): Promise<News> {
+/** Sends a commit of the other instance, and returns it as the notice should have it. */
+async function commitElsewhere(): Promise<CommitNotice> {
   const { now } = await other.read(host.host, host.tag);
   const commit = await host.commitOf({ puts: [accountOf("b", now, 0.1)], instance: "two", now });
   expect(await other.commit(commit)).toMatchObject({ isOk: true });
@@ -64,19 +64,19 @@ test("POLLER2: a commit of another instance is reported with the base it can be 
   await beat("two");
   await beat("one");
   await host.accept();
-  const news = await commitElsewhere();
-  await expect.poll(() => heard, PATIENCE).toEqual([news]);
+  const notice = await commitElsewhere();
+  await expect.poll(() => received, PATIENCE).toEqual([notice]);
   await host.accept();
   const next = await commitElsewhere();
-  await expect.poll(() => heard, PATIENCE).toEqual([news, next]);
+  await expect.poll(() => received, PATIENCE).toEqual([notice, next]);
 });
 
 test("a host where a session begins to wait is asked for before the next beat", async () => {
   await beat("two");
   await store.beat({ instance: "one", ttlMs: 60_000, about: {}, hosts: [] });
   await host.accept({ puts: [waiterOf("a", host.head.now)] });
-  const news = await commitElsewhere();
-  await expect.poll(() => heard, PATIENCE).toEqual([news]);
+  const notice = await commitElsewhere();
+  await expect.poll(() => received, PATIENCE).toEqual([notice]);
 });
 
 test("several commits, or a host that was forgotten, are reported by name: the engine reads", async () => {
@@ -87,7 +87,7 @@ test("several commits, or a host that was forgotten, are reported by name: the e
   await commitElsewhere();
   await commitElsewhere();
   proxy.fault = "none";
-  await expect.poll(() => heard, PATIENCE).toEqual([{ host: host.host }]);
+  await expect.poll(() => received, PATIENCE).toEqual([{ host: host.host }]);
 });
 
 test("POLLER1: an instance alone does not ask, and none asks once no caller waits or watches", async () => {

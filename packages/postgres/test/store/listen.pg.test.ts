@@ -1,5 +1,5 @@
 import { PostgresStore } from "@slotkeeper/postgres";
-import type { News } from "@slotkeeper/queue";
+import type { CommitNotice } from "@slotkeeper/queue";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
 import { TcpProxy } from "@slotkeeper/testkit/proxy";
 import { HostUnderTest } from "@slotkeeper/testkit/store-conformance";
@@ -18,38 +18,38 @@ const listening = async () => {
 
 async function watched(options: {
   listenDsn: string;
-}): Promise<{ store: PostgresStore; host: HostUnderTest; heard: News[] }> {
+}): Promise<{ store: PostgresStore; host: HostUnderTest; received: CommitNotice[] }> {
   const store = await PostgresStore.open({ dsn: database.dsn, ...options });
   const host = await HostUnderTest.on({ store, other: store, pass: async () => {}, close: () => store.close() });
-  const heard: News[] = [];
-  store.watch("one", (news) => heard.push(news));
+  const received: CommitNotice[] = [];
+  store.watch("one", (notice) => received.push(notice));
   await vi.waitFor(async () => expect(await listening()).toHaveLength(1), { timeout: 5_000 });
-  return { store, host, heard };
+  return { store, host, received };
 }
 
-/** Commits until one is heard. */
-async function expectHeard(
+/** Commits until one is received. */
+async function expectReceived(
   host: HostUnderTest,
-  heard: News[],
+  received: CommitNotice[],
   before: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<void> {
-  heard.length = 0;
+  received.length = 0;
   await vi.waitFor(
     async () => {
       await before();
       await host.accept({ wake: ["one"] });
-      await vi.waitFor(() => expect(heard.at(-1)?.tag).toBe(host.tag), { timeout: 200 });
+      await vi.waitFor(() => expect(received.at(-1)?.tag).toBe(host.tag), { timeout: 200 });
     },
     { timeout: 15_000, interval: 100 },
   );
 }
 
 test("NOTIFY1: a connection that ends is replaced, and closing the store ends it for good", async () => {
-  const { store, host, heard } = await watched({ listenDsn: database.directDsn });
-  await expectHeard(host, heard);
+  const { store, host, received } = await watched({ listenDsn: database.directDsn });
+  await expectReceived(host, received);
   const [pid] = await listening();
   await admin.query("SELECT pg_terminate_backend($1)", [pid]);
-  await expectHeard(host, heard);
+  await expectReceived(host, received);
   expect(await listening()).not.toContain(pid);
   await store.close();
   await vi.waitFor(async () => expect(await listening()).toEqual([]), { timeout: 5_000 });
@@ -59,15 +59,15 @@ test("NOTIFY2: a connection on which nothing arrives any more is found by the ec
   timeout: 30_000,
 }, async () => {
   const proxy = await TcpProxy.to(database.directDsn);
-  const { store, host, heard } = await watched({ listenDsn: proxy.url });
-  await expectHeard(host, heard);
+  const { store, host, received } = await watched({ listenDsn: proxy.url });
+  await expectReceived(host, received);
   const beat = { instance: "one", ttlMs: 10_000, about: {}, hosts: [] };
   await store.beat(beat);
   const [pid] = await listening();
   proxy.blackHole({ isForNew: false });
   await store.beat(beat);
   // The echo of the first beat may have been on its way and pass for the second's: the next test of the connection asks again.
-  await expectHeard(host, heard, () => store.health());
+  await expectReceived(host, received, () => store.health());
   expect(await listening()).not.toEqual([pid]);
   await store.close();
   await proxy.close();

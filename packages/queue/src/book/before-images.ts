@@ -7,7 +7,7 @@ interface Image {
   readonly before: BookRecord | undefined;
 }
 
-/** Up to so many images comparing them with each other costs less than a set. */
+/** Up to this number of images, comparing each with each costs less than a set. */
 const FEW = 24;
 
 /** What a decision has changed so far, in order. A record may be noted again: the first image is what it was before. */

@@ -26,7 +26,7 @@ export interface Decision {
 /** Sessions forgotten in one decision, at most: a decision costs the same however many ended. */
 const FORGOTTEN_AT_ONCE = 64;
 /** How many instances are notified of a commit that does not change their waiters: each notification has a cost. */
-const TOLD_AT_MOST = 16;
+const MOST_NOTIFIED = 16;
 /** Inputs that make a host known. */
 const CREATES: ReadonlySet<Input["kind"]> = new Set(["arrive", "report", "limits", "breaker"]);
 
@@ -62,7 +62,7 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   while (admitWaiters(book));
   if (book.isChanged) {
     tidy(book, context.idleMs);
-    tellOthers(deciding);
+    notifyOthers(deciding);
   }
   return {
     outcomes,
@@ -73,9 +73,9 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
 }
 
 /** Instances that wait at the host are about to commit too: an instance that knows of this commit does not conflict with it. */
-function tellOthers({ book, context, wake }: Deciding): void {
+function notifyOthers({ book, context, wake }: Deciding): void {
   for (const instance of book.index.instances) {
-    if (wake.size >= TOLD_AT_MOST) return;
+    if (wake.size >= MOST_NOTIFIED) return;
     if (instance !== context.instance) wake.add(instance);
   }
 }

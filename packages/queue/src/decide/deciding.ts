@@ -20,7 +20,7 @@ export interface DecideContext {
   /** Whether this instance has a poll of the session open. */
   readonly isPolledHere: (session: string) => boolean;
   /** Whether the client of this instance's session has its token, and may ask with it elsewhere. */
-  readonly isTold: (session: string) => boolean;
+  readonly isTokenSent: (session: string) => boolean;
   /** When an instance last sent a beat or a commit; undefined: not known. */
   readonly seenAt: (instance: string) => number | undefined;
 }

@@ -74,7 +74,7 @@ function admit(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome {
   const { isSemaphore } = deciding.context;
   const throttled = throttledFor(deciding, input.openMs);
   if (throttled !== undefined) {
-    if (deciding.context.isTold(input.session)) rememberThrottled(deciding, input, throttled);
+    if (deciding.context.isTokenSent(input.session)) rememberThrottled(deciding, input, throttled);
     return throttled;
   }
   if (isSemaphore && !joinCapacity(book, input.limit) && input.isReturning !== true) {

@@ -41,8 +41,8 @@ export class Calls {
     if (waitMs <= 0) return this.#firstAnswer(begun);
     const answer = await this.#wait(begun, waitMs, signal);
     // The store was slower than the caller has patience; but what it says may be a refusal, and only this call carries one.
-    if (answer.result !== "pending" || !this.#needsNews(begun)) return answer;
-    await this.#news(begun);
+    if (answer.result !== "pending" || !this.#mustAwaitArrival(begun)) return answer;
+    await this.#awaitArrival(begun);
     return this.#wait(begun, 0, signal);
   }
 
@@ -60,7 +60,7 @@ export class Calls {
     if (this.#engine.time.now() < deadlineAt) {
       const host = this.#hosts.open(claims);
       host.send({ kind: "end", session: id, end: "canceled", keepUntil: deadlineAt }, ({ kind }) => {
-        // No living instance has it: nobody else counts it.
+        // No living instance has it, so no other instance counts it.
         if (kind === "done")
           this.#engine.emit({ type: "canceled", host: host.key, bucket, session: id, result: "canceled" });
       });
@@ -138,7 +138,7 @@ export class Calls {
 
   /** Never `granted`, as callers of the old service expect. */
   async #firstAnswer(session: Session): Promise<PollAnswer> {
-    await this.#news(session);
+    await this.#awaitArrival(session);
     const answer = await this.#wait(session, 0, undefined, false);
     if (answer.result !== "granted") return answer;
     const { claims, host } = session;
@@ -153,18 +153,18 @@ export class Calls {
   }
 
   /** Waits until the arrival was decided; throws if that is a refusal. */
-  async #news(session: Session): Promise<void> {
-    if (this.#needsNews(session)) {
+  async #awaitArrival(session: Session): Promise<void> {
+    if (this.#mustAwaitArrival(session)) {
       const { agenda, time, options } = this.#engine;
       this.#sessions.expect(session);
-      await session.awaitNews(agenda, time.now() + options().pollIntervalMs);
+      await session.awaitArrival(agenda, time.now() + options().pollIntervalMs);
     }
     if (session.refusal !== undefined) throw session.refusal;
   }
 
   /** Whether the arrival must be decided before a first call is answered: the answer may be `throttled`, or a refusal. */
-  #needsNews({ host, claims, isHeard }: Session): boolean {
-    if (isHeard || host.isStoreDown || this.#isClosed) return false;
+  #mustAwaitArrival({ host, claims, isArrivalDecided }: Session): boolean {
+    if (isArrivalDecided || host.isStoreDown || this.#isClosed) return false;
     return claims.limit !== undefined || !this.#isFresh(host);
   }
 

@@ -45,7 +45,7 @@ const REFUSED_MS = 20;
  * CYCLE3 a conflict applies what others committed and decides again, from the same inputs
  * CYCLE4 while an outcome is unknown nothing else is decided
  * CYCLE5 an outcome that changes nothing, and so has no commit to prove it, is given only by a book just compared with the store;
- *    but for `forget`, which nobody waits for
+ *    but for `forget`, for which no caller waits
  * CYCLE6 where no slot is free and its bucket or other instances wait already, an arrival is committed with what comes next, or a
  *    little later
  * CYCLE7 a store that goes on refusing what the book allows (`slots`) is asked less and less often, at least every poll interval

@@ -70,7 +70,7 @@ export class Engine {
     this.heartbeat = new Heartbeat(this.context, this.hosts, init.about ?? (() => ({})));
     this.calls = new Calls(this.context, this, init.newSessionId, () => this.heartbeat.quicken());
     this.releases = new Releases(this.context, this.sessions, this.hosts);
-    this.#stopWatching = store.watch(instance, (news) => this.hosts.find(news.host)?.hear(news));
+    this.#stopWatching = store.watch(instance, (notice) => this.hosts.find(notice.host)?.receive(notice));
   }
 
   /** Answers every held poll and stops. */

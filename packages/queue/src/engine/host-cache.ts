@@ -3,7 +3,7 @@ import type { Changes } from "../book/records.ts";
 import { type Decision, decide } from "../decide/decide.ts";
 import type { DecideContext } from "../decide/deciding.ts";
 import type { Input } from "../inputs.ts";
-import type { Commit, HostStore, News, ReadReply, Refusal, Tag } from "../store/host-store.ts";
+import type { Commit, CommitNotice, HostStore, ReadReply, Refusal, Tag } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
 import type { StoreTime } from "./store-time.ts";
 
@@ -93,13 +93,13 @@ export class HostCache {
     return this.#catchUp(reply);
   }
 
-  /** A decision is open: news must wait. */
+  /** A decision is open: notices must wait. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
 
-  /** Undefined: the news says too little, the store must be read. */
-  take({ base, tag, changes }: News): Touched | undefined {
+  /** Undefined: the notice says too little, the store must be read. */
+  take({ base, tag, changes }: CommitNotice): Touched | undefined {
     if (tag !== undefined && countOf(tag) <= countOf(this.tag)) return [];
     if (tag === undefined || changes?.head === undefined || base !== this.tag) return undefined;
     this.#book.follow([changes], tag);

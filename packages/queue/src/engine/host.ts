@@ -5,7 +5,7 @@ import type { DecideContext } from "../decide/deciding.ts";
 import { type ResolvedHost, resolveHost } from "../host-policy.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
 import { slotTokenOf } from "../slot-token.ts";
-import type { News } from "../store/host-store.ts";
+import type { CommitNotice } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
 import { Cycle, type CycleHost } from "./cycle.ts";
 import { DrainMeter } from "./drain-meter.ts";
@@ -52,7 +52,7 @@ export class Host implements CycleHost {
   #isStoreDown = false;
   #lastFence = 0;
   /** What came while a decision was open. */
-  readonly #news: News[] = [];
+  readonly #notices: CommitNotice[] = [];
 
   constructor(key: string, hostname: string | undefined, owner: HostOwner) {
     const { engine, listener } = owner;
@@ -163,7 +163,7 @@ export class Host implements CycleHost {
       random,
       newToken: () => slotTokenOf(this.key, newSecret()),
       isPolledHere: (id) => this.#listener.find(id)?.isPolled === true,
-      isTold: (id) => this.#listener.find(id)?.isTold === true,
+      isTokenSent: (id) => this.#listener.find(id)?.isTokenSent === true,
       seenAt: (other) => this.#engine.seenAt(other),
     };
   }
@@ -171,7 +171,7 @@ export class Host implements CycleHost {
   settle(touched: Touched): void {
     this.#countGrants(touched);
     this.positions.stale();
-    for (const news of this.#news.splice(0)) this.hear(news);
+    for (const notice of this.#notices.splice(0)) this.receive(notice);
     if (touched === "all") {
       for (const session of Array.from(this.#waiting)) this.#listener.settle(session);
       return;
@@ -188,12 +188,12 @@ export class Host implements CycleHost {
   }
 
   /** Another instance has committed something for this one. */
-  hear(news: News): void {
+  receive(notice: CommitNotice): void {
     if (this.cache.isOpen) {
-      this.#news.push(news);
+      this.#notices.push(notice);
       return;
     }
-    const touched = this.cache.take(news);
+    const touched = this.cache.take(notice);
     if (touched === undefined) this.cycle.refresh();
     else if (touched.length > 0) {
       this.settle(touched);

@@ -162,7 +162,7 @@ export class SessionTransitions {
     if (!session.isPending || session.isJoining) return;
     this.answerPolls(session);
     this.#part(session);
-    session.heard(this.#engine.agenda);
+    session.arrivalDecided(this.#engine.agenda);
     this.#events.moved(session);
   }
 
@@ -225,7 +225,7 @@ export class SessionTransitions {
     if (end === "canceled" || (end === "timeout" && !session.isJoining)) this.sendEnd(session, end);
     this.#keepFor(session);
     this.answerPolls(session);
-    session.heard(agenda);
+    session.arrivalDecided(agenda);
     return true;
   }
 

@@ -2,7 +2,7 @@ import type { SessionClaims } from "@slotkeeper/protocol";
 import type { CapacityMismatchError } from "slotkeeper";
 import type { Agenda, Due } from "../agenda.ts";
 import type { SessionRecord } from "../book/records.ts";
-import { FirstNews } from "./first-news.ts";
+import { ArrivalWait } from "./arrival-wait.ts";
 import type { Host } from "./host.ts";
 import type { Poll } from "./poll.ts";
 
@@ -52,10 +52,10 @@ export class Session implements Due {
   readonly sinceFence: number;
   readonly #whenDue: (session: Session) => void;
   #state: SessionState = PENDING;
-  #isHeard = false;
+  #isArrivalDecided = false;
   #isAnnounced = false;
-  #isTold = false;
-  #news: FirstNews | undefined;
+  #isTokenSent = false;
+  #arrivalWait: ArrivalWait | undefined;
   #refusal: CapacityMismatchError | undefined;
   #isAway = false;
   #isOffered = false;
@@ -86,8 +86,8 @@ export class Session implements Due {
   }
 
   /** Its arrival was decided, or the store failed to: before that it is not known whether the host takes callers at all. */
-  get isHeard(): boolean {
-    return this.#isHeard;
+  get isArrivalDecided(): boolean {
+    return this.#isArrivalDecided;
   }
 
   /** Its arrival is on its way to the store. */
@@ -111,8 +111,8 @@ export class Session implements Due {
   }
 
   /** Its client has its token, and may ask with it at any instance. */
-  get isTold(): boolean {
-    return this.#isTold || this.isAdopted;
+  get isTokenSent(): boolean {
+    return this.#isTokenSent || this.isAdopted;
   }
 
   get lastAnswerAt(): number {
@@ -159,24 +159,24 @@ export class Session implements Due {
 
   answeredAt(now: number): void {
     this.#lastAnswerAt = now;
-    this.#isTold = true;
+    this.#isTokenSent = true;
   }
 
-  /** Settles when the store's answer arrives, at the latest when `news` falls due. */
-  awaitNews(agenda: Agenda, at: number): Promise<void> {
-    if (this.#news === undefined) {
-      this.#news = new FirstNews();
-      agenda.schedule(this.#news, at);
+  /** Settles when the arrival was decided, at the latest at `at`. */
+  awaitArrival(agenda: Agenda, at: number): Promise<void> {
+    if (this.#arrivalWait === undefined) {
+      this.#arrivalWait = new ArrivalWait();
+      agenda.schedule(this.#arrivalWait, at);
     }
-    return this.#news.arrived;
+    return this.#arrivalWait.decided;
   }
 
-  heard(agenda: Agenda): void {
-    this.#isHeard = true;
-    if (this.#news === undefined) return;
-    agenda.cancel(this.#news);
-    this.#news.onDue();
-    this.#news = undefined;
+  arrivalDecided(agenda: Agenda): void {
+    this.#isArrivalDecided = true;
+    if (this.#arrivalWait === undefined) return;
+    agenda.cancel(this.#arrivalWait);
+    this.#arrivalWait.onDue();
+    this.#arrivalWait = undefined;
   }
 
   addPoll(poll: Poll): void {

@@ -76,21 +76,21 @@ export class Sessions implements HostListener {
 
   /** Answers first calls with what is known: they are pending. */
   storeFailed(host: Host): void {
-    for (const session of host.waiting) session.heard(this.#engine.agenda);
+    for (const session of host.waiting) session.arrivalDecided(this.#engine.agenda);
   }
 
   /** Every held poll is answered with what is so now. */
   answerAll(): void {
     for (const session of this.register.values()) {
       this.transitions.answerPolls(session);
-      session.heard(this.#engine.agenda);
+      session.arrivalDecided(this.#engine.agenda);
     }
   }
 
   #join(session: Session): void {
-    const { host, claims, isAdopted, isHeard } = session;
+    const { host, claims, isAdopted, isArrivalDecided } = session;
     session.setJoining(true);
-    const isReturning = isAdopted || isHeard;
+    const isReturning = isAdopted || isArrivalDecided;
     const arrival: Input = { kind: "arrive", limit: claims.limit, isReturning, ...joining(session) };
     host.send(arrival, (outcome) => this.#joined(session, outcome));
   }
@@ -107,7 +107,7 @@ export class Sessions implements HostListener {
     if (session.state.kind === "timeout") this.#endedMeanwhile(session, outcome);
     if (outcome.kind === "throttled") {
       // Its client got its token after this was decided: it is decided again, so that the book has its end.
-      if (session.isPending && session.isTold && !this.#isRemembered(session)) {
+      if (session.isPending && session.isTokenSent && !this.#isRemembered(session)) {
         this.#join(session);
         return;
       }
@@ -116,7 +116,7 @@ export class Sessions implements HostListener {
     } else if (outcome.kind === "mismatch") this.transitions.refuse(session, outcome.capacity);
     else if (outcome.kind === "held" || outcome.kind === "ended") this.#repeat(session, outcome);
     else this.settle(session);
-    session.heard(this.#engine.agenda);
+    session.arrivalDecided(this.#engine.agenda);
   }
 
   /** A slot that its client has through another instance is not ours to take back. */
@@ -141,14 +141,15 @@ export class Sessions implements HostListener {
   }
 
   /**
-   * It had a slot, or had ended, before it came here: its client is told, and it was counted there. Its client may know of the
+   * It had a slot, or had ended, before it came here: its client gets that answer, and it was counted there. Its client may know of the
    * slot: that this answer is not fetched is no reason to take it back. Not so for a slot that this instance granted while the
    * arrival was on its way.
    */
   #repeat(session: Session, { isOwnGrant = false }: Known): void {
     const standing = standingOf(session.host.book, session.claims.id, this.#engine.time.now());
-    const isNews = isOwnGrant && standing.kind === "held" && standing.lease.fence > session.sinceFence;
-    if (session.isPending && standing.kind === "held" && !isNews) this.transitions.repeat(session, standing.lease);
+    const isFreshGrant = isOwnGrant && standing.kind === "held" && standing.lease.fence > session.sinceFence;
+    if (session.isPending && standing.kind === "held" && !isFreshGrant)
+      this.transitions.repeat(session, standing.lease);
     else if (standing.kind === "ended") this.transitions.repeatEnd(session, standing.record);
     else this.settle(session);
   }

@@ -23,7 +23,7 @@ export interface HostStore {
   /** Says that an instance lives, and asks which of its hosts others have changed. */
   beat(beat: Beat): Promise<BeatReply>;
   /** Commits of others that name this instance in `wake`. A hint: it may be lost. Returns how to stop. */
-  watch(instance: string, listener: (news: News) => void): () => void;
+  watch(instance: string, listener: (notice: CommitNotice) => void): () => void;
   /** Reads hosts for people; changes nothing. Unknown hosts are missing. */
   peek(hosts: readonly string[]): Promise<ReadonlyMap<string, BookImage>>;
   hostKeys(): Promise<readonly string[]>;
@@ -104,7 +104,7 @@ export interface InstanceView {
 }
 
 /** Sent to a woken instance. With `base` and `changes` an instance whose book is at `base` need not read. */
-export interface News {
+export interface CommitNotice {
   readonly host: string;
   readonly base?: Tag | undefined;
   readonly tag?: Tag;

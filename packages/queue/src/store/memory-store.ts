@@ -7,10 +7,10 @@ import {
   type CleanupReply,
   type CleanupRequest,
   type Commit,
+  type CommitNotice,
   type CommitReply,
   type HostStore,
   type InstanceView,
-  type News,
   RESERVED_MS,
   RESERVES_AFTER,
   type ReadReply,
@@ -59,7 +59,7 @@ export class MemoryStore implements HostStore {
   readonly #clock: Clock;
   readonly #hosts = new Map<string, StoredHost>();
   readonly #board = new InstanceBoard();
-  readonly #watchers = new Map<string, Set<(news: News) => void>>();
+  readonly #watchers = new Map<string, Set<(notice: CommitNotice) => void>>();
   readonly #onCommit: ((kept: KeptCommit) => void) | undefined;
   #fenceFloor: number;
 
@@ -105,7 +105,7 @@ export class MemoryStore implements HostStore {
     return { now, instances: this.#board.read(now), changed };
   }
 
-  watch(instance: string, listener: (news: News) => void): () => void {
+  watch(instance: string, listener: (notice: CommitNotice) => void): () => void {
     const listeners = this.#watchers.get(instance) ?? new Set();
     this.#watchers.set(instance, listeners.add(listener));
     return () => {
@@ -192,8 +192,8 @@ export class MemoryStore implements HostStore {
   }
 
   /** After the commit's own answer. */
-  #notify(instance: string, news: News): void {
-    for (const listener of this.#watchers.get(instance) ?? []) void Promise.resolve().then(() => listener(news));
+  #notify(instance: string, notice: CommitNotice): void {
+    for (const listener of this.#watchers.get(instance) ?? []) void Promise.resolve().then(() => listener(notice));
   }
 
   #forget(host: string, { head, tag: last }: StoredHost, tag = last): void {

@@ -41,7 +41,7 @@ export interface ConfigSourceInit {
  */
 export class ConfigSource {
   readonly #init: ConfigSourceInit;
-  #heard: ControllerLayer | undefined;
+  #lastAnswer: ControllerLayer | undefined;
   #isOnFallback = false;
 
   constructor(init: ConfigSourceInit) {
@@ -77,18 +77,18 @@ export class ConfigSource {
     const { settings, tree } = localSettings(sources);
     learnSecrets(secretsOf({ tree }));
     if (settings.controller === undefined) {
-      this.#heard = undefined;
+      this.#lastAnswer = undefined;
       this.#isOnFallback = false;
       return loadConfig(sources);
     }
     const { apiToken } = settings.controller;
-    const current = this.#heard === undefined ? apiToken : (tokenIn(sources, this.#heard) ?? apiToken);
+    const current = this.#lastAnswer === undefined ? apiToken : (tokenIn(sources, this.#lastAnswer) ?? apiToken);
     const tokens = [...new Set([current, apiToken])];
     const { identity, controller: address } = settings;
-    const heard = await bootstrap({ address, tokens, identity, instance, timeoutMs: times.timeoutMs });
-    const config = loadConfig(sources, heard);
+    const answer = await bootstrap({ address, tokens, identity, instance, timeoutMs: times.timeoutMs });
+    const config = loadConfig(sources, answer);
     learnSecrets(secretsOf(config));
-    this.#heard = heard;
+    this.#lastAnswer = answer;
     this.#isOnFallback = false;
     return config;
   }
@@ -106,9 +106,9 @@ export class ConfigSource {
   }
 }
 
-function tokenIn(sources: ConfigSources, heard: ControllerLayer): string | undefined {
+function tokenIn(sources: ConfigSources, answer: ControllerLayer): string | undefined {
   try {
-    return loadConfig(sources, heard).settings.controller?.apiToken;
+    return loadConfig(sources, answer).settings.controller?.apiToken;
   } catch {
     // The earlier answer no longer fits the file: the controller is asked again anyway.
     return undefined;

@@ -14,7 +14,7 @@ export interface PushContext {
   readonly smoothHosts: number;
 }
 
-interface Letter {
+interface CountsEvent {
   readonly body: object;
   /** What the controller knows once it has it. */
   readonly upTo: QueueCounts;
@@ -33,7 +33,7 @@ interface Letter {
 export class MetricsPush {
   readonly #timeoutMs: number;
   #taken: QueueCounts | undefined;
-  #unsure: Letter | undefined;
+  #unsure: CountsEvent | undefined;
   #lastTs = 0;
   #last: Promise<void> = Promise.resolve();
 
@@ -56,24 +56,24 @@ export class MetricsPush {
   async #push(context: () => Promise<PushContext>): Promise<void> {
     if (this.#unsure !== undefined) await this.#send((await context()).address, this.#unsure, true);
     const now = await context();
-    await this.#send(now.address, this.#letter(now), false);
+    await this.#send(now.address, this.#nextEvent(now), false);
   }
 
-  async #send(address: ControllerAddress, letter: Letter, isAgain: boolean): Promise<void> {
-    this.#unsure = letter;
+  async #send(address: ControllerAddress, event: CountsEvent, isAgain: boolean): Promise<void> {
+    this.#unsure = event;
     try {
       // A 2xx says that it was taken, whatever else the answer says or fails to say.
-      dismiss(await postToController(address, "metrics", letter.body, this.#timeoutMs));
+      dismiss(await postToController(address, "metrics", event.body, this.#timeoutMs));
     } catch (error) {
       if (!(error instanceof ControllerError) || error.kind !== "refused") throw error;
       if (!isAgain) this.#unsure = undefined;
       if (!isAgain || error.status !== 409) throw error;
     }
     this.#unsure = undefined;
-    this.#taken = letter.upTo;
+    this.#taken = event.upTo;
   }
 
-  #letter({ identity, instance, version, configVersion, overview, smoothHosts }: PushContext): Letter {
+  #nextEvent({ identity, instance, version, configVersion, overview, smoothHosts }: PushContext): CountsEvent {
     const { counts, sessions, at } = overview;
     this.#lastTs = Math.max(Math.floor(at), this.#lastTs + 1);
     const { total, pending, granted, throttled, timeout } = sessions;

@@ -37,7 +37,7 @@ export function readBody(request: IncomingMessage): Promise<Body> {
 /** The parser's own message is not passed on: it quotes the body, and a body may hold a token. */
 function parse(bytes: Buffer): Body {
   const text = bytes.toString();
-  // What cannot be decoded becomes this character; the caller may as well have written it.
+  // Bytes that are not UTF-8 become this character; the caller may as well have written it.
   if (text.includes("\uFFFD") && !isUtf8(bytes)) return { kind: "bad-json", detail: "The body is not valid UTF-8" };
   let value: unknown;
   try {

@@ -1,7 +1,7 @@
 import type { QueueEvent } from "@slotkeeper/queue";
 import type { Logger } from "./logger.ts";
 
-/** What happens to sessions is news for debugging; what a person should know without asking is not. */
+/** Events of single sessions are logged at debug level; events that an operator must notice are logged above it. */
 export function logEvent(log: Logger, event: QueueEvent, nameOf: (host: string) => string | undefined): void {
   const { type } = event;
   if (type === "store-error") {

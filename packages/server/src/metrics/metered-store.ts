@@ -1,4 +1,4 @@
-import type { HostStore, News } from "@slotkeeper/queue";
+import type { CommitNotice, HostStore } from "@slotkeeper/queue";
 import type { Instruments, StoreOperation } from "./instruments.ts";
 
 /** The store as the service calls it, timed. The answer is the store's own promise: measuring delays nothing. */
@@ -34,10 +34,10 @@ export class MeteredStore implements HostStore {
   instances: HostStore["instances"] = () => this.#timed("instances", () => this.#store.instances());
   cleanup: HostStore["cleanup"] = (request) => this.#timed("cleanup", () => this.#store.cleanup(request));
 
-  watch(instance: string, listener: (news: News) => void): () => void {
-    return this.#store.watch(instance, (news) => {
+  watch(instance: string, listener: (notice: CommitNotice) => void): () => void {
+    return this.#store.watch(instance, (notice) => {
       this.#instruments.notifications++;
-      listener(news);
+      listener(notice);
     });
   }
 

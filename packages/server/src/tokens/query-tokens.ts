@@ -77,7 +77,7 @@ function constantTimeEqual(given: string, expected: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** Names a key without telling anything of it. */
+/** Identifies a key without revealing any of it. */
 function keyId(secret: string): string {
   return createHash("sha256").update(`slotkeeper token key ${secret}`).digest("base64url").slice(0, 8);
 }

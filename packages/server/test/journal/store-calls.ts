@@ -168,7 +168,7 @@ export class Calls {
       random: () => 0.5,
       newToken: () => slotTokenOf(this.#host, newSecret()),
       isPolledHere: (session) => session === polled,
-      isTold: () => false,
+      isTokenSent: () => false,
       seenAt: () => now,
     };
   }

@@ -25,7 +25,7 @@ const HOT: ClientPlan = { host: HOT_HOST, holdMs: 800, pauseMs: 20 };
 const HOT_CLIENTS = 36;
 const HOT_BUCKETS = 12;
 
-/** Hosts with a free slot for everybody: what a grant takes there shows whether one host's trouble stops others. */
+/** Hosts with a free slot for every client: the time that a grant takes there shows whether one host's trouble stops others. */
 export const QUIET_HOSTS = ["quiet-1.example", "quiet-2.example", "quiet-3.example", "quiet-4.example"] as const;
 const QUIET_CLIENTS = 2;
 
@@ -82,7 +82,7 @@ export class ChaosLoad {
     clearTimeout(timer);
   }
 
-  /** After `stop`: whoever is still there. */
+  /** After `stop`: the clients that are still there. */
   kill(): void {
     for (const { client } of this.#clients) client.die();
   }

@@ -6,7 +6,7 @@
  * HIST3 ownership: a slot belongs to one session, and a session gets one slot, however often its grant arrives
  * HIST4 nothing is lost: every session whose client lived was granted, and no client lost a lease that it renewed in time
  *
- * It misses what the clients cannot see: a slot that nobody uses breaks no rule here. Cost: O(n log n).
+ * It misses what the clients cannot see: a slot that no client uses breaks no rule here. Cost: O(n log n).
  */
 import type { History, SessionRecord } from "./history.ts";
 

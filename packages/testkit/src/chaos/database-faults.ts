@@ -65,7 +65,7 @@ export const DATABASE_FAULTS = {
     async run(world) {
       const { database } = world.fleet;
       await database.command("fill");
-      // A new segment of the log is what cannot be written on a full disk: the server crashes, and cannot recover.
+      // On a full disk the server cannot write a new segment of the log: it crashes, and cannot recover.
       if (world.random.chance(0.5)) {
         await asAdmin(world, (client) => client.query("SELECT pg_switch_wal()")).catch(() => {});
       }

@@ -7,7 +7,7 @@ export interface Fault {
   readonly title: string;
   /** Does it and undoes it. */
   run(world: World, stalled: string | undefined): Promise<void>;
-  /** From when the time to recovery counts: a fault that keeps everybody from the database can only be recovered from after its end. */
+  /** From when the time to recovery counts: a fault that keeps all instances from the database can only be recovered from after its end. */
   readonly countsFrom: "start" | "end";
   /** The bound on recovery, if it is not the run's. */
   readonly recoversWithinMs?: number;

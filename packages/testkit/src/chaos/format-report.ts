@@ -34,7 +34,7 @@ export function formatReport(report: ChaosReport): string {
     ...report.skipped.map(({ name, reason }) => `${name}: skipped, ${reason}`),
     "",
     `${report.seconds.toFixed(0)} s, seed ${report.seed}, load average ${report.loadAverage.toFixed(1)}, utilisation before the faults ${report.baselineUtilisation.toFixed(2)}`,
-    `${report.grants} grants of ${report.sessions} sessions; ${report.failedCalls} of ${report.calls} calls failed; ${report.blockedByStore} sessions were told that the store was away`,
+    `${report.grants} grants of ${report.sessions} sessions; ${report.failedCalls} of ${report.calls} calls failed; ${report.blockedByStore} sessions got the answer that the store was away`,
     ...report.violations
       .slice(0, SHOWN_VIOLATIONS)
       .map(({ rule, host, detail }) => `VIOLATION ${rule} at ${host}: ${detail}`),

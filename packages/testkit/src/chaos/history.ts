@@ -1,6 +1,6 @@
 /**
  * What the clients of a run saw, by one clock: `performance.now()` of the process that they all live in. Nothing of it comes from the
- * service's own records, so that a checker that reads it believes nobody but the clients.
+ * service's own records, so that a checker that reads it relies on the clients only.
  */
 
 /** A grant as it arrived at a client. The same grant may arrive twice, after a lost answer. */

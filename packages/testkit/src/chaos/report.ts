@@ -43,7 +43,7 @@ export interface ChaosReport {
   readonly grants: number;
   readonly calls: number;
   readonly failedCalls: number;
-  /** Sessions that were told `blockedBy: "store"`. */
+  /** Sessions that got the answer `blockedBy: "store"`. */
   readonly blockedByStore: number;
   readonly faults: readonly FaultFigures[];
   readonly skipped: readonly { readonly name: FaultName; readonly reason: string }[];

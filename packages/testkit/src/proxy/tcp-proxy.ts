@@ -59,13 +59,13 @@ export class TcpProxy {
     for (const [socket, upstream] of this.#pairs) upstream.pipe(socket);
   }
 
-  /** Open connections are lost, and neither side is told. New ones work, or are lost too until `heal`. */
+  /** Open connections are lost, and neither side notices. New ones work, or are lost too until `heal`. */
   blackHole({ isForNew }: { readonly isForNew: boolean }): void {
     this.#losesNew = isForNew;
     for (const pair of this.#pairs) lose(pair);
   }
 
-  /** New connections work again. The server is told of those that were lost, their clients are not. */
+  /** New connections work again. The server sees the end of those that were lost, their clients do not. */
   heal(): void {
     this.#losesNew = false;
     for (const [socket, upstream] of this.#pairs) if (lost.has(socket)) upstream.destroy();

@@ -51,11 +51,11 @@ export class FaultyStore implements HostStore {
 
   watch: HostStore["watch"] = (instance, listener) => {
     const { store, random, plan, clock, gate } = this.#init;
-    return store.watch(instance, (news) => {
+    return store.watch(instance, (notice) => {
       if (this.#hits(plan.lostPushes)) return;
       const lateMs = this.#hits(plan.latePushes) ? random.int(1, 1_500) : 0;
-      if (lateMs === 0) gate.enter(() => listener(news));
-      else clock.setTimer(() => gate.enter(() => listener(news)), lateMs);
+      if (lateMs === 0) gate.enter(() => listener(notice));
+      else clock.setTimer(() => gate.enter(() => listener(notice)), lateMs);
     });
   };
 

@@ -5,7 +5,7 @@ interface Tally {
 
 /**
  * What the counters of all instances together say of each session when all is over (SESSIONS6 of `session-transitions.ts`):
- *   - it is counted as ended once at most for each time that it was begun, whatever fails or is lost, and whoever dies or
+ *   - it is counted as ended once at most for each time that it was begun, whatever fails or is lost, and whichever instance dies or
  *     stands still
  *   - where no instance dies or stands still, and the store always answers, it is counted once as begun and once as ended
  * An instance that dies counts nothing more, not even the beginning of a session that it has just named. A failover may lose how

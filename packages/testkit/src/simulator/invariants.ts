@@ -30,7 +30,7 @@ export class Invariants {
   readonly #conservation: WorkConservation;
   readonly #fences = new Map<string, number>();
   readonly #ownerOf = new Map<string, string>();
-  readonly #toldOf = new Map<string, string>();
+  readonly #slotOf = new Map<string, string>();
   readonly #lives = new Map<string, Life>();
   readonly #fleet: FleetCounts;
   readonly #ended = new Set<string>();
@@ -57,17 +57,17 @@ export class Invariants {
     }
   }
 
-  onTold({ session: { id, arrivedAt }, slotToken }: GrantedAnswer): void {
+  onGrantAnswered({ session: { id, arrivedAt }, slotToken }: GrantedAnswer): void {
     const session = `${id} of ${arrivedAt}`;
-    const before = this.#toldOf.get(session) ?? slotToken;
-    this.#toldOf.set(session, slotToken);
+    const before = this.#slotOf.get(session) ?? slotToken;
+    this.#slotOf.set(session, slotToken);
     this.#world.history.note(`${id} gets ${slotToken}`);
     if (before !== slotToken) this.#fault("V2", `${id} got ${before} and ${slotToken}`);
   }
 
   /** What was granted in the lost commits never was. */
   onFailover(): void {
-    this.#toldOf.clear();
+    this.#slotOf.clear();
     this.#fleet.failedOver();
   }
 

@@ -5,13 +5,13 @@ import {
   type CleanupReply,
   type CleanupRequest,
   type Commit,
+  type CommitNotice,
   type CommitReply,
   type HostStore,
   type InstanceView,
   type KeptCommit,
   type KeptHost,
   MemoryStore,
-  type News,
   type ReadReply,
   type StoreTotals,
   type Tag,
@@ -34,7 +34,10 @@ export class SharedStore implements HostStore {
   readonly clock = "shared";
   readonly #clock: Clock;
   readonly #onCommit: (kept: KeptCommit) => void;
-  readonly #watches = new Map<object, { instance: string; listener: (news: News) => void; stop: () => void }>();
+  readonly #watches = new Map<
+    object,
+    { instance: string; listener: (notice: CommitNotice) => void; stop: () => void }
+  >();
   #past: Moment[] = [{ hosts: [], fenceFloor: 0 }];
   #store: MemoryStore;
   /** While a copy takes over nothing answers. */
@@ -78,7 +81,7 @@ export class SharedStore implements HostStore {
     return this.#store.beat(beat);
   }
 
-  watch(instance: string, listener: (news: News) => void): () => void {
+  watch(instance: string, listener: (notice: CommitNotice) => void): () => void {
     const key = {};
     this.#watches.set(key, { instance, listener, stop: this.#store.watch(instance, listener) });
     return () => {

@@ -60,7 +60,7 @@ export class SimClient {
         return undefined;
       }
       const askedAt = clock.now();
-      const answer = await this.#call((queue, signal) => this.#told(queue.poll(session, { signal })));
+      const answer = await this.#call((queue, signal) => this.#checked(queue.poll(session, { signal })));
       if (this.#vanishes()) return undefined;
       if (answer?.result === "granted") return { answer, askedAt };
       if (answer !== undefined && answer.result !== "pending") return undefined;
@@ -71,9 +71,9 @@ export class SimClient {
   }
 
   /** What an instance answers counts as answered, whether or not it arrives. */
-  async #told(answered: Promise<PollAnswer>): Promise<PollAnswer> {
+  async #checked(answered: Promise<PollAnswer>): Promise<PollAnswer> {
     const answer = await answered;
-    if (answer.result === "granted") this.#world.invariants.onTold(answer);
+    if (answer.result === "granted") this.#world.invariants.onGrantAnswered(answer);
     return answer;
   }
 

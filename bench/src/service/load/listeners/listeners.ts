@@ -15,8 +15,8 @@ export class Listeners {
   /** Sets the number of listeners; returns what all of them have been sent so far. */
   async set(count: number): Promise<{ readonly bytes: number }> {
     this.#child.send(count);
-    const [told] = (await once(this.#child, "message")) as [{ bytes: number }];
-    return told;
+    const [counts] = (await once(this.#child, "message")) as [{ bytes: number }];
+    return counts;
   }
 
   close(): void {

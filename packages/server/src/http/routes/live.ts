@@ -45,7 +45,7 @@ export const events: Handler = (exchange, { telemetry, instance, version, live }
     ...NO_SNIFF,
     "Content-Type": "text/event-stream",
     "Cache-Control": "no-store",
-    // A proxy that collects would hold back what is news.
+    // A proxy that buffers would delay the events.
     "X-Accel-Buffering": "no",
     "X-Request-Id": exchange.id,
   });

@@ -1,6 +1,6 @@
-import type { Beat, BeatReply, Commit, News, ReadReply, Tag } from "@slotkeeper/queue";
+import type { Beat, BeatReply, Commit, CommitNotice, ReadReply, Tag } from "@slotkeeper/queue";
 
-type Listener = (news: News) => void;
+type Listener = (notice: CommitNotice) => void;
 type Read = (host: string, since: Tag | undefined) => Promise<ReadReply>;
 
 /** An offer lapses after 50 ms: it must be found and accepted within that. */
@@ -27,7 +27,7 @@ interface Watched {
  * it changes, up to every 250 ms while it does not, and not while the engine itself has a call for it under way. POLLER3 It
  * reports hints: a failed call is left out, and the beat finds what was missed.
  */
-export class NewsPoller {
+export class ChangePoller {
   readonly #read: Read;
   readonly #listeners = new Map<string, Set<Listener>>();
   /** The last one changed last. */
@@ -110,23 +110,23 @@ export class NewsPoller {
     const { tag } = watched;
     const reply = watched.calls > 0 ? undefined : await this.#read(host, tag).catch(() => undefined);
     if (this.#hosts.get(host) !== watched) return;
-    const isNews = reply !== undefined && reply.tag !== tag && watched.tag === tag && watched.calls === 0;
-    if (isNews) {
+    const isChanged = reply !== undefined && reply.tag !== tag && watched.tag === tag && watched.calls === 0;
+    if (isChanged) {
       this.#changed(host, reply.tag);
-      this.#report(newsOf(host, tag, reply));
+      this.#report(noticeOf(host, tag, reply));
     } else {
       watched.pauseMs = Math.min(LONGEST_MS, watched.pauseMs * GROWTH);
       this.#schedule(host, watched);
     }
   }
 
-  #report(news: News): void {
-    for (const listeners of this.#listeners.values()) for (const listener of listeners) listener(news);
+  #report(notice: CommitNotice): void {
+    for (const listeners of this.#listeners.values()) for (const listener of listeners) listener(notice);
   }
 }
 
 /** One commit can be applied as it is. For several the engine reads the host. */
-function newsOf(host: string, base: Tag | undefined, { tag, tail }: ReadReply): News {
+function noticeOf(host: string, base: Tag | undefined, { tag, tail }: ReadReply): CommitNotice {
   const [changes, ...more] = tail.kind === "changes" ? tail.commits : [];
   return changes === undefined || tag === undefined || more.length > 0 ? { host } : { host, base, tag, changes };
 }

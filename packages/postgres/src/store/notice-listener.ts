@@ -1,7 +1,7 @@
-import type { News } from "@slotkeeper/queue";
+import type { CommitNotice } from "@slotkeeper/queue";
 import { Client, escapeIdentifier, type Notification } from "pg";
 import { parseDsn } from "../connection/parse-dsn.ts";
-import { decodeNews } from "./decode.ts";
+import { decodeNotice } from "./decode.ts";
 
 /** How long after the call that asked for it an echo may take. */
 const ECHO_MS = 1_500;
@@ -10,7 +10,7 @@ const FIRST_ECHOES = 3;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10_000;
 
-type Listener = (news: News) => void;
+type Listener = (notice: CommitNotice) => void;
 
 /**
  * One dedicated connection that listens for commits which wake an instance of this process.
@@ -22,7 +22,7 @@ type Listener = (news: News) => void;
  * lost: notifications are hints, and the beat finds what they missed. NOTIFY4 `isUp` is true only while notifications arrive, as far
  * as the last echo shows: a connection that follows a silent one is trusted after its first message.
  */
-export class NewsListener {
+export class NoticeListener {
   readonly #dsn: string;
   readonly #schema: string;
   /** Listeners by instance, and the instance of each channel. */
@@ -35,7 +35,7 @@ export class NewsListener {
   #losses = 0;
   #echoed = 0;
   #echoedAt = 0;
-  #heardAt = Number.NEGATIVE_INFINITY;
+  #receivedAt = Number.NEGATIVE_INFINITY;
   #pauseMs = FIRST_PAUSE_MS;
   #reconnect: NodeJS.Timeout | undefined;
   readonly #echoes = new Map<string, NodeJS.Timeout>();
@@ -83,7 +83,7 @@ export class NewsListener {
     if (!this.#isListening(instance)) return;
     this.#echoed++;
     this.#echoedAt = performance.now();
-    if (this.#heardAt >= askedAt || this.#echoes.has(instance)) return;
+    if (this.#receivedAt >= askedAt || this.#echoes.has(instance)) return;
     const client = this.#client;
     const timer = setTimeout(() => {
       this.#echoes.delete(instance);
@@ -139,14 +139,14 @@ export class NewsListener {
     const instance = this.#channels.get(channel);
     if (instance === undefined) return;
     this.#isSuspect = false;
-    this.#heardAt = performance.now();
+    this.#receivedAt = performance.now();
     if (payload === "") {
       clearTimeout(this.#echoes.get(instance));
       this.#echoes.delete(instance);
       return;
     }
-    const news = decodeNews(payload);
-    for (const listener of this.#watched.get(instance) ?? []) listener(news);
+    const notice = decodeNotice(payload);
+    for (const listener of this.#watched.get(instance) ?? []) listener(notice);
   }
 
   /** Replaces the connection after a pause. */

@@ -1,14 +1,14 @@
 import type { Due } from "../agenda.ts";
 
 /** What a first call that does not wait for a slot waits for: that its session's arrival was decided. */
-export class FirstNews implements Due {
+export class ArrivalWait implements Due {
   #resolve!: () => void;
   dueAt = 0;
   agendaIndex = -1;
-  readonly arrived: Promise<void>;
+  readonly decided: Promise<void>;
 
   constructor() {
-    this.arrived = new Promise((resolve) => {
+    this.decided = new Promise((resolve) => {
       this.#resolve = resolve;
     });
   }
