@@ -1,3 +1,4 @@
+import { usedPerWeight } from "../order/order.ts";
 import type { Book } from "./book.ts";
 import type { AccountRecord } from "./records.ts";
 
@@ -6,14 +7,16 @@ import type { AccountRecord } from "./records.ts";
  *
  * USE1 the meter runs on the sums as they were (BOOK3)
  * USE2 an account is charged up to the moment at which what its bucket holds changes
- * USE3 a bucket that becomes active joins at the meter, never below what it had
+ * USE3 a bucket that becomes active joins at the meter, never below what it had; with a session that returns to its place it joins
+ *    beside the best of those that wait, where only the arrival counts
  * USE4 an account that is idle and not ahead of the meter does not exist: forgetting it changes nothing
  */
 
 /** Charges the bucket up to now, and opens its account if it has none. */
-export function charge(book: Book, name: string, weight?: number): AccountRecord {
+export function charge(book: Book, name: string, weight?: number, level?: number): AccountRecord {
   book.runMeter();
-  const { meterAt: at, progress } = book.head;
+  const { meterAt: at, progress: meter } = book.head;
+  const progress = Math.min(meter, level ?? meter);
   const bucket = book.index.bucket(name);
   const account = bucket?.account;
   const nextWeight = weight ?? bucket?.weight ?? 1;
@@ -41,10 +44,22 @@ export function charge(book: Book, name: string, weight?: number): AccountRecord
   return charged;
 }
 
-/** A waiter is about to join: its bucket must have an account, with the waiter's weight. */
-export function join(book: Book, name: string, weight: number): void {
+/**
+ * A waiter is about to join: its bucket must have an account, with the waiter's weight. `isReturning`: it had its place before its
+ * instance died, and was not counted since. The meter has gone on, and must not put it behind those that came after it.
+ */
+export function join(book: Book, name: string, weight: number, isReturning = false): void {
   const bucket = book.index.bucket(name);
-  if (bucket?.account === undefined || !bucket.isActive || bucket.weight !== weight) charge(book, name, weight);
+  if (bucket?.account !== undefined && bucket.isActive && bucket.weight === weight) return;
+  charge(book, name, weight, isReturning ? lowestLevel(book) : undefined);
+}
+
+/** What the bucket that is next has used per weight; undefined: none is. */
+function lowestLevel(book: Book): number | undefined {
+  book.runMeter();
+  const { index, head, inFlight } = book;
+  const best = index.order.best(index.ledger.level(head.slots, inFlight), head.meterAt);
+  return best === undefined ? undefined : usedPerWeight(best, head.meterAt);
 }
 
 /** Forgets the account of a bucket without slots or waiters, once forgetting it changes nothing (USE4). */

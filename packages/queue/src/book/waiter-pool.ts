@@ -16,6 +16,8 @@ interface Places {
  * bucket's youngest waiter, which keeps its arrival time and waits outside. Two, because with one the two buckets would
  * displace each other in turn. Of several largest buckets the one with the youngest waiter loses.
  * WPOOL2 a place that frees goes to the bucket with the fewest places, oldest session first.
+ * WPOOL3 a session that returns takes the place of one that arrived after it, if its bucket has fewer places than that one's: it had a
+ * place until its instance died.
  * The shared bucket and named semaphores have no limit of their own. Cost: O(log buckets).
  */
 export class WaiterPool {
@@ -41,15 +43,19 @@ export class WaiterPool {
     if (bucket.outsiders > 0) this.#fewest.push(bucket);
   }
 
-  /** Whether a newcomer of the bucket gets a place, and at whose expense. */
-  admits(bucket: Places, policy: HostPolicy): { readonly isAdmitted: boolean; readonly displaces?: WaiterEntry } {
+  /** Whether a newcomer of the bucket gets a place, and at whose expense. `returnedTo`: the arrival of one that returns. */
+  admits(
+    bucket: Places,
+    policy: HostPolicy,
+    returnedTo = Number.POSITIVE_INFINITY,
+  ): { readonly isAdmitted: boolean; readonly displaces?: WaiterEntry } {
     if (bucket.places >= bucketPlaces(policy, bucket)) return { isAdmitted: false };
     if (this.#size < policy.waiters) return { isAdmitted: true };
     const largest = this.#largest.peek();
     const youngest = largest?.young.peek();
-    if (largest === undefined || youngest === undefined || largest.places < bucket.places + 2) {
-      return { isAdmitted: false };
-    }
+    if (largest === undefined || youngest === undefined) return { isAdmitted: false };
+    const fewer = youngest.record.arrivedAt > returnedTo ? 1 : 2;
+    if (largest.places < bucket.places + fewer) return { isAdmitted: false };
     return { isAdmitted: true, displaces: youngest };
   }
 

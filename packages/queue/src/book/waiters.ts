@@ -9,14 +9,20 @@ import { join, retire } from "./use.ts";
  *
  * WAITER1 a session has a waiter record, or a lease, or an end, never two of them
  * WAITER2 the pool holds no more than its limits, but for waiters inside when a limit was lowered
- * WAITER3 a waiter that loses its place or moves to another instance keeps its arrival time
+ * WAITER3 a waiter that loses its place or moves to another instance keeps its arrival time; one that returns after its instance died
+ *    is before those that arrived after it, as if it had stayed
  */
 
-export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isInside">): void {
+/** `isReturning`: it waited before, and the book lost it when its instance died. */
+export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isInside">, isReturning = false): void {
   const places = book.index.bucket(waiter.bucket) ?? { name: waiter.bucket, places: 0 };
-  const { isAdmitted, displaces } = book.index.pool.admits(places, book.policy);
+  const { isAdmitted, displaces } = book.index.pool.admits(
+    places,
+    book.policy,
+    isReturning ? waiter.arrivedAt : undefined,
+  );
   if (displaces !== undefined) putOutside(book, displaces.record);
-  if (isAdmitted) join(book, waiter.bucket, waiter.weight);
+  if (isAdmitted) join(book, waiter.bucket, waiter.weight, isReturning);
   const { key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt } = waiter;
   book.put({
     kind: "waiter",

@@ -99,7 +99,8 @@ function join(deciding: Deciding, input: Input & { kind: "arrive" | "return" }):
   const { session, bucket, weight, arrivedAt, deadlineAt, openMs } = input;
   const awayAt = input.kind === "return" ? input.awayAt : undefined;
   if (book.size("waiter") === 0) becomeBusy(book, pollIntervalMs);
-  addWaiter(book, { key: session, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt });
+  const isReturning = input.kind === "arrive" && input.isReturning === true;
+  addWaiter(book, { key: session, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt }, isReturning);
   if (scheduler.isEnabled) joinTurns(book, bucket);
 }
 
