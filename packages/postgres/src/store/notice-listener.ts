@@ -8,14 +8,19 @@ const ECHO_MS = 1_500;
 /** A new connection is tested by as many calls in a row as this; later ones by some. */
 const FIRST_ECHOES = 3;
 const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 10_000;
+/** Between tries to connect: push is back this long after the database is. A try itself is given up in time, too. */
+const LONGEST_PAUSE_MS = 1_000;
+const CONNECT_MS = 1_500;
+/** The same while connections work but pass nothing on, as through a transaction pooler: trying again soon would not help. */
+const LONGEST_SILENT_PAUSE_MS = 10_000;
 
 type Listener = (notice: CommitNotice) => void;
 
 /**
  * One dedicated connection that listens for commits which wake an instance of this process.
  *
- * NOTIFY1 It connects with the first `watch`, and connects again by itself whenever the connection ends, with growing pauses.
+ * NOTIFY1 It connects with the first `watch`, and connects again by itself whenever the connection ends, after a pause
+ * that grows to `LONGEST_PAUSE_MS`.
  * NOTIFY2 It tests itself: some beats of a watched instance, and checks of the store's health, ask for an echo, and a connection on
  * which none arrives is replaced. That finds half-open connections, and poolers that do not pass notifications on. Not every
  * beat: a notification costs every listening connection of the database a transaction. NOTIFY3 What is sent while it is not connected is
@@ -89,7 +94,7 @@ export class NoticeListener {
       this.#echoes.delete(instance);
       if (this.#client !== client) return;
       this.#isSuspect = true;
-      this.#lost();
+      this.#lost(LONGEST_SILENT_PAUSE_MS);
     }, ECHO_MS);
     this.#echoes.set(instance, timer.unref());
   }
@@ -105,8 +110,12 @@ export class NoticeListener {
   }
 
   async #connect(): Promise<void> {
-    const config = { application_name: "slotkeeper listen", keepAlive: true, ...parseDsn(this.#dsn) };
-    const client = new Client(config);
+    const client = new Client({
+      application_name: "slotkeeper listen",
+      keepAlive: true,
+      connectionTimeoutMillis: CONNECT_MS,
+      ...parseDsn(this.#dsn),
+    });
     this.#client = client;
     const lost = () => {
       if (this.#client === client) this.#lost();
@@ -119,7 +128,7 @@ export class NoticeListener {
       if (this.#client !== client) return;
       this.#isOpen = true;
       this.#echoed = 0;
-      this.#pauseMs = FIRST_PAUSE_MS;
+      if (!this.#isSuspect) this.#pauseMs = FIRST_PAUSE_MS;
     } catch {
       lost();
     }
@@ -139,6 +148,7 @@ export class NoticeListener {
     const instance = this.#channels.get(channel);
     if (instance === undefined) return;
     this.#isSuspect = false;
+    this.#pauseMs = FIRST_PAUSE_MS;
     this.#receivedAt = performance.now();
     if (payload === "") {
       clearTimeout(this.#echoes.get(instance));
@@ -150,12 +160,13 @@ export class NoticeListener {
   }
 
   /** Replaces the connection after a pause. */
-  #lost(): void {
+  #lost(longestPauseMs = LONGEST_PAUSE_MS): void {
     this.#drop();
     this.#losses++;
     if (this.#isClosed || this.#watched.size === 0) return;
+    this.#pauseMs = Math.min(this.#pauseMs, longestPauseMs);
     this.#reconnect = setTimeout(() => void this.#connect(), this.#pauseMs).unref();
-    this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
+    this.#pauseMs *= 2;
   }
 
   #drop(): void {

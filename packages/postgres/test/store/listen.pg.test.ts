@@ -73,6 +73,27 @@ test("NOTIFY2: a connection on which nothing arrives any more is found by the ec
   await proxy.close();
 });
 
+test("NOTIFY1: a database that is away is tried at least every second, however long it was away", async () => {
+  const store = await PostgresStore.open({ dsn: database.dsn, listenDsn: "postgres://u:p@127.0.0.1:1/x" });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const stop = store.watch("one", () => {});
+    for (let second = 0; second < 20; second++) {
+      const { losses } = store.gauges.listener;
+      await vi.advanceTimersByTimeAsync(1_000);
+      // The connection is refused within a few turns of the event loop.
+      for (let turn = 0; turn < 10_000 && store.gauges.listener.losses === losses; turn++) {
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      expect({ second, losses: store.gauges.listener.losses }).not.toEqual({ second, losses });
+    }
+    stop();
+  } finally {
+    vi.useRealTimers();
+    await store.close();
+  }
+});
+
 test("NOTIFY3: a database that cannot be listened to costs nothing but the hints", async () => {
   const store = await PostgresStore.open({ dsn: database.dsn, listenDsn: "postgres://u:p@127.0.0.1:1/x" });
   const stop = store.watch("two", () => {});
