@@ -163,7 +163,7 @@ export const abortsWithListener: Subject = {
 };
 
 /**
- * W4, aborts: the driver makes and aborts the controllers; the promises are rejected afterwards, deaf to the signals.
+ * W4, aborts: the driver makes and aborts the controllers; the promises are rejected afterwards, without listening to the signals.
  * Below what any library can do, since a library has to listen.
  */
 export const bareAborts = limitSubject({

@@ -1,8 +1,9 @@
 /** A label such as `GATE2` names one promise in the whole repository: it can be searched for. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ROOT } from "./pages.ts";
+import { sourceFiles } from "./sources.ts";
 
 /** Benchmark rows: see the glossary. */
 const ROWS = new Set(["W", "B", "T", "E", "S", "L"]);
@@ -10,15 +11,7 @@ const ROWS = new Set(["W", "B", "T", "E", "S", "L"]);
 /** The first promise of a list, at the beginning of a comment's line; not a mention such as `P1 and P2 of …`. */
 const FIRST = /^\s*(?:\/\*\*|\*|--|\/\/) +([A-Z]{1,12})1(?:\.? {1,2})(?!(?:and|to|of)\b)\S/gm;
 
-function sourcesIn(folder: string): string[] {
-  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
-    const path = `${folder}/${entry.name}`;
-    if (entry.isDirectory()) return /^(?:node_modules|dist.*)$/.test(entry.name) ? [] : sourcesIn(path);
-    return /\.(?:tsx?|mjs|sql)$/.test(entry.name) ? [path] : [];
-  });
-}
-
-const definitions = ["packages", "bench", "scripts", "examples"].flatMap(sourcesIn).flatMap((path) => {
+const definitions = sourceFiles(/\.(?:tsx?|mjs|sql)$/).flatMap((path) => {
   const text = readFileSync(join(ROOT, path), "utf8");
   return [...text.matchAll(FIRST)].map(([, prefix = ""]) => ({ path, prefix }));
 });

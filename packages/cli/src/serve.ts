@@ -89,7 +89,7 @@ async function start(sources: ConfigSources, isJson: boolean): Promise<ExitCode>
       hasColours: isTerminal && process.env["NO_COLOR"] === undefined,
     },
   });
-  // A service runs on whether anybody reads its banner or not.
+  // A service runs on even if no process reads its banner.
   process.stdout.removeAllListeners("error").on("error", () => {});
   process.stdout.write(announce(service, isJson));
   return runUntilStopped(service);

@@ -56,7 +56,7 @@ describe("slotkeeper serve", () => {
   });
 
   it("gives up at its deadline, and exits 5; a signal ends the waiting at once", async () => {
-    const file = configFile("nobody.json", { dsn: "postgres://u:hush@127.0.0.1:1/x" });
+    const file = configFile("unreachable.json", { dsn: "postgres://u:hush@127.0.0.1:1/x" });
     const impatient = slotkeeper(["serve", "-c", file, "--wait-for-store", "0.5"]);
     expect(await impatient.exited).toBe(5);
     expect(impatient.err).toContain("Cannot reach the database at 127.0.0.1:1: no server listens there.");
@@ -71,7 +71,7 @@ describe("slotkeeper serve", () => {
 
   it("does not wait for what waiting does not heal, and explains it as `migrate` does", async () => {
     const dsn = new URL(database.directDsn);
-    dsn.username = "nobody_of_that_name";
+    dsn.username = "unknown_role";
     const command = slotkeeper(["serve", "-c", configFile("wrong.json", { dsn: dsn.href })]);
     expect(await command.exited).toBe(5);
     const { err } = await migrate("-c", configFile("wrong.json", { dsn: dsn.href }));

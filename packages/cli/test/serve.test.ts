@@ -71,7 +71,7 @@ describe("start-up", () => {
 });
 
 describe("the address", () => {
-  it("that nobody chose is for this machine only, and the banner says how to open it", async () => {
+  it("that was not configured is for this machine only, and the banner says how to open it", async () => {
     const command = slotkeeper(["serve", "--json"], { SLOTKEEPER_LISTEN: "127.0.0.1:0" });
     const [line] = await command.said(/\{.*"event":"listening".*\}/);
     expect(JSON.parse(line)).toMatchObject({ address: "127.0.0.1" });
@@ -94,7 +94,7 @@ describe("a database that cannot be used", () => {
 });
 
 describe("a process that may open few files", () => {
-  it("says so at start, and refuses connections before it runs out: nobody is left waiting unseen", async () => {
+  it("says so at start, and refuses connections before it runs out: no connection waits unanswered", async () => {
     const bin = fileURLToPath(new URL("../bin/slotkeeper.mjs", import.meta.url));
     const command = new Command("bash", [
       "-c",

@@ -29,7 +29,7 @@ export class World {
     return stateOf(this.direct);
   }
 
-  /** Slots in use and sessions waiting, on all hosts: what nobody must leave behind. */
+  /** Slots in use and sessions waiting, on all hosts: no test may leave any behind. */
   async left(): Promise<{ slots: number; sessions: number }> {
     const { hosts, sessions } = await this.state();
     const slots = hosts.flatMap((host) => host.slots).filter(({ isReleased }) => !isReleased);

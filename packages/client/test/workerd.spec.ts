@@ -34,7 +34,7 @@ async function startWorker(script: string, bindings: Record<string, string> = {}
   return worker.ready;
 }
 
-/** Fails above so many requests at a time; each takes a while. */
+/** Fails above a number of requests at a time; each takes a while. */
 async function startUpstream(most: number, holdMs: number) {
   const upstream = { url: "", running: 0, most: 0, started: 0 };
   const server = createServer((_, response) => {

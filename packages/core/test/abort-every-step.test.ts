@@ -73,7 +73,7 @@ async function countSteps(promise: Promise<unknown>): Promise<number> {
   return steps;
 }
 
-/** The slot is the caller's or nobody's; then it can be had again, once. */
+/** The caller has the slot, or the slot is free; then it can be acquired again, once. */
 async function expectNoLeak(subject: Subject, slot: Slot | undefined): Promise<void> {
   expect(subject.inUse).toBe(slot === undefined ? 0 : 1);
   expect(subject.waiting).toBe(0);
@@ -93,7 +93,7 @@ async function expectNoLeak(subject: Subject, slot: Slot | undefined): Promise<v
 type Path = "immediate" | "queued" | "handed over";
 const paths: Path[] = ["immediate", "queued", "handed over"];
 
-/** Starts an operation on that path and aborts it after so many turns; gives what became of it. */
+/** Starts an operation on that path and aborts it after that number of turns; returns its outcome. */
 async function abortAt<T>(
   subject: Subject,
   path: Path,

@@ -122,7 +122,7 @@ describe("errors", () => {
     for (const { message } of errors) expect(message).not.toContain("undefined");
   });
 
-  test("the fields tell what happened", () => {
+  test("the fields say what happened", () => {
     expect(samples).toMatchObject([
       { semaphore: "db", waitedMs: 50, waiting: 0 },
       { semaphore: "db", cause: new Error("going down") },

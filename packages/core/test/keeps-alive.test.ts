@@ -7,7 +7,7 @@ import { useWorld } from "./world.ts";
 const world = useWorld();
 
 describe("which timers would keep a process alive", () => {
-  test("an acquire's timeout does, since somebody awaits it", async () => {
+  test("an acquire's timeout does, since a caller awaits it", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const waiter = outcome(sem.acquire({ timeoutMs: 10 }));

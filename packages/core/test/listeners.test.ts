@@ -22,7 +22,7 @@ describe("listeners on the caller's signal", () => {
     expect(listeners(signal)).toBe(0);
   });
 
-  test("whoever gets a slot at once adds no listener", async () => {
+  test("a caller that gets a slot at once adds no listener", async () => {
     const { signal } = new AbortController();
     const slot = await world().semaphore(1).acquire({ signal });
     expect(listeners(signal)).toBe(0);

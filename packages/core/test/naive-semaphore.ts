@@ -1,6 +1,6 @@
 /**
  * The specification as arrays: slow, obvious, synchronous. Property tests do the same to it and to the real one and
- * compare. Times are given from outside; what falls due is found by looking at everybody.
+ * compare. Times are given from outside; what falls due is found by looking at every waiter.
  */
 export type Fate =
   | "waiting"
@@ -39,7 +39,7 @@ export class NaiveSemaphore {
   now: number;
   queue: Ask[] = [];
   holders: Hold[] = [];
-  /** What became of everybody who ever asked. */
+  /** The outcome of every acquire. */
   readonly fates = new Map<number, Fate>();
   /** Who was granted a slot, in order. */
   readonly grants: number[] = [];

@@ -99,7 +99,7 @@ class Life {
     if (attempt?.slot !== undefined) same(release(attempt), this.naive.release(attempt.id));
   }
 
-  /** A name in use is never dropped. A dropped one comes back with the capacity of whoever asks first, so no checks here. */
+  /** A name in use is never dropped. A dropped one comes back with the capacity of the first caller, so no checks here. */
   #sweepAfter(ms: number): void {
     this.clock.advance(ms);
     this.naive.advance(ms);
@@ -145,7 +145,7 @@ describe("instances of one name", () => {
       async (steps, looks) => {
         const life = new Life();
         for (const one of steps) {
-          // Looking touches every instance; lives in which nobody looks have stale ones.
+          // Looking touches every instance; lives without a look have stale ones.
           if (one.do === "resize" && !looks) continue;
           life.do(one);
           if (looks) life.compare();

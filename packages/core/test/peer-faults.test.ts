@@ -283,7 +283,7 @@ describe("re-entrancy", () => {
     });
   }
 
-  test("while a released event is told, somebody who waits cannot be overtaken by the listener's own acquire", async () => {
+  test("while listeners of a released event run, their own acquire cannot overtake a waiter", async () => {
     const order: string[] = [];
     const sem = reentrant("released", (inner) => {
       expect(inner.tryAcquire()).toBeUndefined();
@@ -341,7 +341,7 @@ describe("re-entrancy", () => {
     waiter.value.release();
   });
 
-  test("work that acquires the same semaphore inside run waits for a slot like anybody else", async () => {
+  test("work that acquires the same semaphore inside run waits for a slot like any other caller", async () => {
     const sem = world().semaphore(2);
     const depth = await sem.run(() => sem.run(() => sem.inUse));
     expect(depth).toBe(2);

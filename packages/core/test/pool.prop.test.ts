@@ -125,7 +125,7 @@ class Life {
       this.attempts.map(({ fate }) => fate),
       this.attempts.map(({ id }) => naive.fates.get(id)),
     );
-    // Those who are granted in one turn resume in it, whoever had two stages to go a little later.
+    // Waiters granted in one turn resume in it; those that had two stages resume a little later.
     same(new Set(this.grants.splice(0)), new Set(naive.grants.splice(0)));
   }
 
@@ -144,7 +144,7 @@ class Life {
   }
 }
 
-/** Whoever fails in the second stage gives its key's slot back later in the turn: see B14 in `slot-pool.test.ts`. */
+/** A caller that fails in the second stage gives its key's slot back later in the turn: see B14 in `slot-pool.test.ts`. */
 function isWholeAtOnce(step: Step): boolean {
   return step.do === "tryAcquire" || step.do === "release" || (step.do === "acquire" && step.seconds > 0);
 }

@@ -7,7 +7,7 @@ const world = useWorld();
 const storage = new AsyncLocalStorage<string>();
 
 describe("async context", () => {
-  test("code after await acquire sees the context of the caller, not of whoever released", async () => {
+  test("code after await acquire sees the context of the caller, not of the releaser", async () => {
     const sem = world().semaphore(1);
     const held = await storage.run("holder", () => sem.acquire());
     const seen = storage.run("asker", async () => {

@@ -125,7 +125,7 @@ describe("cancellation costs nothing", () => {
     held.release();
   });
 
-  test("a host that lets nobody change its limit for stack traces sees timeouts all the same", async () => {
+  test("a host that does not let its limit for stack traces be changed sees timeouts all the same", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const waiter = outcome(sem.acquire({ timeoutMs: 50 }));
@@ -219,7 +219,7 @@ describe("cancellation costs nothing", () => {
     waiter.value.release();
   });
 
-  test("maxWaiters 0 lets nobody wait, and free slots are granted", async () => {
+  test("maxWaiters 0 lets no caller wait, and free slots are granted", async () => {
     const sem = world().semaphore(1, { maxWaiters: 0 });
     const slot = await sem.acquire();
     await expect(sem.acquire()).rejects.toBeInstanceOf(QueueFullError);
@@ -263,7 +263,7 @@ describe("cancellation costs nothing", () => {
     }
   });
 
-  test("one signal ends the waits of everybody who waits with it, in order, and of nobody else", async () => {
+  test("one signal ends the waits of all that wait with it, in order, and no other wait", async () => {
     const sem = world().semaphore(1);
     const controller = new AbortController();
     const held = await sem.acquire();

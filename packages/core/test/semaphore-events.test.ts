@@ -94,7 +94,7 @@ describe("events", () => {
     ]);
   });
 
-  test("tryAcquire and run tell the same events", async () => {
+  test("tryAcquire and run emit the same events", async () => {
     const { onEvent, types } = recorder();
     const sem = world().semaphore(1, { onEvent });
     sem.tryAcquire()?.release();

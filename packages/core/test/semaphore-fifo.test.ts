@@ -53,7 +53,7 @@ describe("FIFO, no barging", () => {
     expect(order).toEqual(["plain", "signal", "wide", "timeout", "run", "last"]);
   });
 
-  test("while anybody waits, tryAcquire gives undefined even if a slot is free for a smaller width", async () => {
+  test("while a caller waits, tryAcquire gives undefined even if a slot is free for a smaller width", async () => {
     const sem = world().semaphore(3);
     const held = await sem.acquire({ width: 2 });
     const wide = outcome(sem.acquire({ width: 2 }));
@@ -64,7 +64,7 @@ describe("FIFO, no barging", () => {
     wide.value.release();
   });
 
-  test("while anybody waits, a new acquire queues even if a slot is free for a smaller width", async () => {
+  test("while a caller waits, a new acquire queues even if a slot is free for a smaller width", async () => {
     const sem = world().semaphore(3);
     const held = await sem.acquire({ width: 2 });
     const wide = outcome(sem.acquire({ width: 2 }));
@@ -77,7 +77,7 @@ describe("FIFO, no barging", () => {
     narrow.value.release();
   });
 
-  test("while anybody waits, now-or-never means never even if a slot is free for a smaller width", async () => {
+  test("while a caller waits, an acquire with timeoutMs 0 fails even if a slot is free for a smaller width", async () => {
     const sem = world().semaphore(3);
     const held = await sem.acquire({ width: 2 });
     const wide = outcome(sem.acquire({ width: 2 }));

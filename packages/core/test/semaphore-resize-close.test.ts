@@ -190,7 +190,7 @@ describe("idle", () => {
     await expect(world().semaphore(1).idle()).resolves.toBeUndefined();
   });
 
-  test("idle resolves when the last slot is given back, for everybody who asked, and not before", async () => {
+  test("idle resolves when the last slot is given back, for every caller, and not before", async () => {
     const sem = world().semaphore(2);
     const slots = [await sem.acquire(), await sem.acquire()];
     const idle = [outcome(sem.idle()), outcome(sem.idle())];

@@ -88,7 +88,7 @@ describe("width", () => {
 });
 
 describe("unlimited", () => {
-  test("Infinity slots: everybody gets one, and they are counted all the same", async () => {
+  test("Infinity slots: every caller gets one, and they are counted all the same", async () => {
     const sem = world().semaphore(Infinity);
     const slots = await Promise.all(Array.from({ length: 100 }, () => sem.acquire()));
     expect(sem.stats()).toMatchObject({ capacity: Infinity, inUse: 100, waiting: 0, percent: 0, acquired: 100 });

@@ -1,6 +1,6 @@
 /**
  * Random lives of a semaphore against the naive model. After each step, in the same turn: all counters and getters.
- * After each turn: who holds, who waits, in what order slots were granted, what became of everybody.
+ * After each turn: who holds, who waits, in what order slots were granted, and the outcome of every acquire.
  *
  * So that no two things fall due at one instant in an order that the specification leaves open, steps happen at whole
  * seconds, the n-th acquire times out n ms after a whole second, and leases end half a second after that.

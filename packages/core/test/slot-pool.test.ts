@@ -106,7 +106,7 @@ describe("per key first, then global", () => {
     pool.close();
   });
 
-  test("whoever waits for the global limit holds its key's slot, so a second of the same key waits for the key", async () => {
+  test("a caller that waits for the global limit holds its key's slot, so a second of the same key waits for the key", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1 });
     const held = await pool.acquire("a");
     const waiters = ["b", "b", "c"].map((key) => outcome(pool.acquire(key)));
@@ -222,7 +222,7 @@ describe("timeoutMs and signal cover both stages together", () => {
     pool.close();
   });
 
-  test("timeoutMs 0 is now or never in both stages", async () => {
+  test("timeoutMs 0 does not wait in either stage", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1 });
     const slot = await pool.acquire("a", { timeoutMs: 0 });
     await expect(pool.acquire("a", { timeoutMs: 0 })).rejects.toBeInstanceOf(AcquireTimeoutError);
@@ -288,7 +288,7 @@ describe("order", () => {
     expect([first.status, thief]).toEqual(["fulfilled", undefined]);
   });
 
-  test("a slot released with somebody waiting for that key is not stolen in the same turn by another key", async () => {
+  test("a slot released while a caller waits for that key is not stolen in the same turn by another key", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1 });
     const held = await pool.acquire("a");
     const next = outcome(pool.acquire("a"));
@@ -306,7 +306,7 @@ describe("order", () => {
 });
 
 describe("the rest of the contract", () => {
-  test("an acquire that is refused in the second stage at once has undone the first before anybody else asks", async () => {
+  test("an acquire that is refused in the second stage at once has undone the first before any other call", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1 });
     const held = await pool.acquire("x");
     const refused = outcome(pool.acquire("a", { timeoutMs: 0 }));
@@ -420,7 +420,7 @@ describe("the rest of the contract", () => {
     expect(new Set(events.map(({ name }) => name))).toEqual(new Set(["media"]));
   });
 
-  test("stats tells limits, use, waiters, keys and counters; a slot of two stages counts once", async () => {
+  test("stats reports limits, use, waiters, keys and counters; a slot of two stages counts once", async () => {
     const pool = world().pool({ max: 3, maxPerKey: 1, name: "media" });
     const held = await pool.acquire("a");
     const waiters = [outcome(pool.acquire("a", { timeoutMs: 5 })), outcome(pool.acquire("a"))];

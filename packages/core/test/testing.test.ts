@@ -118,7 +118,7 @@ describe("FakeClock", () => {
 });
 
 describe("realClock", () => {
-  test("tells the time since the epoch, forward only, and sets and clears timers", async () => {
+  test("reads the time since the epoch, forward only, and sets and clears timers", async () => {
     const before = realClock.now();
     expect(Math.abs(before - Date.now())).toBeLessThan(60_000);
     const fired: string[] = [];

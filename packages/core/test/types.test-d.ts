@@ -109,7 +109,7 @@ test("error codes are literals and fields are typed", () => {
   expectTypeOf<SlotkeeperError["retryable"]>().toEqualTypeOf<boolean>();
 });
 
-test("isSlotkeeperError narrows, and the code then tells the class apart", () => {
+test("isSlotkeeperError narrows, and the code then distinguishes the classes", () => {
   const caught: unknown = undefined;
   if (isSlotkeeperError(caught)) {
     expectTypeOf(caught).toExtend<SlotkeeperError>();

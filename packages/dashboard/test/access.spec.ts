@@ -49,7 +49,7 @@ describe("the token", () => {
 });
 
 describe("another site", () => {
-  it("cannot read or change anything through the browser of somebody on this machine", async () => {
+  it("cannot read or change anything through the browser of a user on this machine", async () => {
     const service = await startService();
     await acquire(service, { hostname: "busy.example" });
     const evil = createServer((_, response) => response.setHeader("Content-Type", "text/html").end("<title>x</title>"));

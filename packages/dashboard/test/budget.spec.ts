@@ -45,7 +45,7 @@ describe("what the page loads", () => {
     expect(sizes.length).toBeGreaterThan(0);
   });
 
-  it("cannot run a script or a style that somebody puts into the page", async () => {
+  it("cannot run a script or a style that is injected into the page", async () => {
     const service = await startService();
     const { page, complaints } = await openPage(service.url);
     await page.getByRole("heading", { name: "No slot has been requested yet" }).waitFor();
@@ -103,7 +103,7 @@ describe("1,000 hosts and 10,000 waiters", () => {
   }, 240_000);
 });
 
-/** One holder at each of so many hosts. */
+/** One holder at each of that number of hosts. */
 async function fill(service: Service, hosts: number): Promise<void> {
   let next = 0;
   const worker = async () => {

@@ -44,7 +44,7 @@ describe("under a live load", () => {
 });
 
 describe("the empty state", () => {
-  it("tells how to make the first request, and shows it arriving", async () => {
+  it("says how to make the first request, and shows it arriving", async () => {
     const service = await startService();
     const { page } = await openPage(service.url);
     await page.getByRole("heading", { name: "No slot has been requested yet" }).waitFor();

@@ -26,8 +26,8 @@ export class Bench {
   stalled: (() => void)[] | undefined;
   /** Commits have happened, and their answers wait here. */
   late: (() => void)[] | undefined;
-  /** The store tells this instance nothing by itself. */
-  isDeaf = false;
+  /** The store sends this instance no notices. */
+  isUnnotified = false;
   #ids = 0;
 
   constructor(config: FairQueueConfig = {}, shared?: Bench, isShared = false) {
@@ -112,7 +112,7 @@ export class Bench {
         if (key === "watch") {
           const watch: HostStore["watch"] = (instance, listener) =>
             memory.watch(instance, (notice) => {
-              if (!this.isDeaf) listener(notice);
+              if (!this.isUnnotified) listener(notice);
             });
           return watch;
         }

@@ -19,7 +19,7 @@ test("an end is counted when another instance committed it while the session's o
   expect([one, two].map(({ queue }) => queue.counts.timeout)).toEqual([0, 1]);
 });
 
-test("a session is throttled once, also when its client was told `pending` after that was decided", async () => {
+test("a session is throttled once, also when its client got `pending` after that was decided", async () => {
   const bench = new Bench({ maxSlotPerHost: 1, breaker: { consecutiveErrors: 1, openSeconds: 2 } });
   const token = await bench.take("z");
   await bench.queue.report({ host: "h", status: 503 });

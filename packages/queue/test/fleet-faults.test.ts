@@ -29,7 +29,7 @@ const counted = (benches: readonly Bench[], type: "timeout" | "granted" | "sessi
   benches.reduce((sum, { queue }) => sum + queue.counts[type], 0);
 
 describe("faults that a fleet had", () => {
-  test("a session that moved while its slot was granted held the slot for a whole lease, and nobody gave it back", async () => {
+  test("a session that moved while its slot was granted held the slot for a whole lease, and no instance gave it back", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1, zombieTimeoutSeconds: 30 });
     const token = await one.take("z");
     const moving = await one.begin("a");
@@ -56,7 +56,7 @@ describe("faults that a fleet had", () => {
     expect(next.isGranted, "the slot that was given back is granted at once").toBe(true);
   });
 
-  test("a client was told `released` of a slot it never knew of", async () => {
+  test("a client got `released` for a slot it never knew of", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1 });
     const session = await one.begin("a");
     await one.clock.run(100);
@@ -91,10 +91,10 @@ describe("faults that a fleet had", () => {
     expect(counted([one, two], "session_created")).toBe(21);
   });
 
-  test("a copy that did not hear of the move counted another end, after the store had forgotten the first", async () => {
+  test("a copy that missed the move counted another end, after the store had forgotten the first", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1, maxWaitMs: 5_000 });
     const session = await one.begin("a");
-    one.isDeaf = true;
+    one.isUnnotified = true;
     one.isStoreDown = true;
     const granted = await two.queue.poll(session);
     if (granted.result !== "granted") throw new Error(`Expected a slot, got ${granted.result}`);
@@ -105,7 +105,7 @@ describe("faults that a fleet had", () => {
     expect([counted([one, two], "granted"), counted([one, two], "timeout")]).toEqual([1, 0]);
   });
 
-  test("a session that its client cancelled after a restart was counted by nobody", async () => {
+  test("a session that its client cancelled after a restart was not counted", async () => {
     const before = new Bench({ maxSlotPerHost: 1 });
     const holder = await before.begin("z");
     const granted = await before.queue.poll(holder);
@@ -124,7 +124,7 @@ describe("faults that a fleet had", () => {
   test.each([
     { knows: "has seen", counts: [1, 0] },
     { knows: "has not seen yet", counts: [0, 1] },
-  ])("a session cancelled at an instance that $knows its own was counted as a timeout, or by nobody", async (row) => {
+  ])("a session cancelled at an instance that $knows its own was counted as a timeout, or not at all", async (row) => {
     const [one, two] = fleet({ maxSlotPerHost: 1 });
     await one.take("z");
     const session = await one.begin("a");
@@ -156,7 +156,7 @@ describe("faults that a fleet had", () => {
     expect((await second).result).toBe("pending");
   });
 
-  test("an instance whose clock was 120 s behind left waiters behind that nobody was", async () => {
+  test("an instance whose clock was 120 s behind left waiters behind that no session had", async () => {
     const world = new VirtualClock();
     const store = new MemoryStore({ clock: new SkewedClock(world), isShared: true });
     const behind = instanceOf("behind", store, new SkewedClock(world, undefined, -120_000));
@@ -209,7 +209,7 @@ describe("what the simulator found in a fleet", () => {
   test("an instance that gave up a session took back the slot that another had delivered", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1, maxWaitMs: 3_000, zombieTimeoutSeconds: 30 });
     const session = await one.begin("a");
-    one.isDeaf = true;
+    one.isUnnotified = true;
     const granted = await two.queue.poll(session);
     expect(granted.result).toBe("granted");
     // Its deadline passes at the instance that still has a copy of it.

@@ -406,7 +406,7 @@ describe("layer 6: weighted turns at a hot host", () => {
     expect(counts().get(bucket)).toBe(Math.floor((before.get(bucket) ?? 0) / 2));
   });
 
-  test("a silent bucket, and a denied one, block nobody: the host does not freeze", async () => {
+  test("a silent bucket, and a denied one, block no other bucket: the host does not freeze", async () => {
     const { bench, held } = await hotHost();
     const silent = await bench.begin("silent");
     await bench.clock.run(1_500);

@@ -9,8 +9,8 @@ import { type Delays, SlowWorld } from "./slow-world.ts";
  * the way there and back, processes that stand still; sessions followed, abandoned, cancelled, repeated by name and polled
  * at another instance, right up to their deadlines.
  *
- * ONCE2 holds while a session stays at one instance. One that asks at another may have been told of its slot by the first, for
- * all the second knows, and only its client gives it back: if it was not told, that costs a lease.
+ * ONCE2 holds while a session stays at one instance. One that asks at another may know its slot from the first, for
+ * all the second knows, and only its client gives it back: if it does not know it, that costs a lease.
  */
 
 const SEEDS = 2_000;
@@ -19,7 +19,7 @@ const SESSIONS = 12;
 class History {
   readonly #random: Random;
   readonly #world: SlowWorld;
-  readonly #told = new Map<string, string>();
+  readonly #slotOf = new Map<string, string>();
   readonly #givenBack = new Set<string>();
   readonly faults: string[] = [];
 
@@ -55,9 +55,9 @@ class History {
     this.#world.delays = () => ({});
     await clock.run(60_000);
     if (!this.#isAtOne) return this.faults;
-    const known = new Set(this.#told.values());
+    const known = new Set(this.#slotOf.values());
     for (const slot of await this.#world.held()) {
-      if (!known.has(slot)) this.faults.push(`ONCE2 nobody was told of ${slot}`);
+      if (!known.has(slot)) this.faults.push(`ONCE2 no client got ${slot}`);
       if (this.#givenBack.has(slot)) this.faults.push(`ONCE2 ${slot} was given back`);
     }
     return this.faults;
@@ -66,10 +66,10 @@ class History {
   async #live(sessionId: string): Promise<void> {
     const random = this.#random;
     const first = { host: "h", bucket: `b${random.int(0, 2)}`, sessionId, waitMs: random.pick([0, 50, 300]) };
-    let answer = this.#hear(await this.#queue().begin(first));
+    let answer = this.#checked(await this.#queue().begin(first));
     while (answer.result === "pending" && random.chance(0.9)) {
       await this.#pause(random.pick([0, 0, 20, 200]));
-      answer = this.#hear(await this.#queue().poll(answer.session));
+      answer = this.#checked(await this.#queue().poll(answer.session));
     }
     if (answer.result === "pending" && random.chance(0.5)) this.#queue().cancel(answer.session);
     if (answer.result !== "granted" || random.chance(0.2)) return;
@@ -85,15 +85,15 @@ class History {
     await this.#pause(answer.session.deadlineAt - this.#world.clock.now() - random.int(0, 20));
     const late = this.#queue().poll(answer.session);
     if (random.chance(0.5)) this.#world.clock.standStill(random.int(0, 3_000));
-    this.#hear(await late);
+    this.#checked(await late);
   }
 
-  #hear(answer: BeginAnswer): BeginAnswer {
+  #checked(answer: BeginAnswer): BeginAnswer {
     if (answer.result !== "granted") return answer;
     const session = nameOf(answer.session);
-    const before = this.#told.get(session) ?? answer.slotToken;
-    if (before !== answer.slotToken) this.faults.push(`ONCE1 ${session} was told of ${before} and ${answer.slotToken}`);
-    this.#told.set(session, answer.slotToken);
+    const before = this.#slotOf.get(session) ?? answer.slotToken;
+    if (before !== answer.slotToken) this.faults.push(`ONCE1 ${session} got ${before} and ${answer.slotToken}`);
+    this.#slotOf.set(session, answer.slotToken);
     return answer;
   }
 
@@ -129,13 +129,13 @@ async function faultsOf(isAtOne: boolean): Promise<string[]> {
   return faults;
 }
 
-it("a session is told of one slot at most, and no slot is held that nobody was told of", {
+it("a session gets one slot at most, and no slot is held that no client knows", {
   timeout: 120_000,
 }, async () => {
   expect(await faultsOf(true)).toEqual([]);
 });
 
-it("a session is told of one slot at most at all instances together, answers lost or not", {
+it("a session gets one slot at most at all instances together, answers lost or not", {
   timeout: 120_000,
 }, async () => {
   expect(await faultsOf(false)).toEqual([]);

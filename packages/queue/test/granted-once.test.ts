@@ -4,8 +4,8 @@ import { SlowWorld } from "./slow-world.ts";
 
 /**
  * Whatever is slow, and whenever a session's deadline falls into it:
- *   ONCE1 the clients of a session are told of one slot at most
- *   ONCE2 a slot that nobody was told of is not held: it goes back as soon as the store can be told, not at its lease's end
+ *   ONCE1 the clients of a session get one slot at most
+ *   ONCE2 a slot that no client got is not held: it is released as soon as the store answers, not at its lease's end
  */
 
 const MAX_WAIT_MS = 10_000;
@@ -33,7 +33,7 @@ describe("a try that crosses its session's deadline", () => {
   });
 
   test.each([{ isAnswerLost: false }, { isAnswerLost: true }])(
-    "leaves no slot behind that nobody was told of, though the session had ended before the commit (ONCE2; $isAnswerLost)",
+    "leaves no slot behind that no client got, though the session had ended before the commit (ONCE2; $isAnswerLost)",
     async (lost) => {
       const world = new SlowWorld({ maxWaitMs: 500 });
       world.delays = ({ operation }) => (operation === "commit" ? { beforeMs: 900, ...lost } : {});
@@ -70,7 +70,7 @@ describe("a session that the breaker ends while the store decides about it", () 
     await world.clock.run(100);
     world.delays = () => ({});
     await world.clock.run(2_000);
-    const told = (await answer).result === "granted" ? 1 : 0;
-    expect(await world.held()).toHaveLength(told);
+    const granted = (await answer).result === "granted" ? 1 : 0;
+    expect(await world.held()).toHaveLength(granted);
   });
 });

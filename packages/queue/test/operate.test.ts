@@ -36,7 +36,7 @@ describe("an operator's action", () => {
     expect(await one.ask("c")).toMatchObject({ result: "pending" });
   });
 
-  it("that closes the breaker is heard of at every instance within a poll interval, though no caller waits there", async () => {
+  it("that closes the breaker reaches every instance within a poll interval, though no caller waits there", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1, pollIntervalMs: 500 });
     await one.queue.operate({ kind: "breaker", ...HOST, isOpen: true });
     for (const { queue } of [one, two]) {
@@ -61,7 +61,7 @@ describe("an operator's action", () => {
   });
 });
 
-describe("what the engine tells of itself", () => {
+describe("what the engine reports of itself", () => {
   it("a host looked at closely says who is next and what each waits for", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, maxWaitersPerHost: 2 });
     await bench.want("a");
@@ -76,11 +76,11 @@ describe("what the engine tells of itself", () => {
     expect([pending, oldestArrivedAt]).toEqual([3, waiting?.[0]?.arrivedAt]);
     expect(bench.queue.overview()).toMatchObject({ sessions: { pending: 3, granted: 1 }, oldestArrivedAt });
     expect(bench.queue.glance("h")).toMatchObject({ pending: 3, hostname: "h", isHot: false });
-    expect([bench.queue.inspect("nobody"), bench.queue.glance("nobody")]).toEqual([undefined, undefined]);
+    expect([bench.queue.inspect("unknown"), bench.queue.glance("unknown")]).toEqual([undefined, undefined]);
     expect([...bench.queue.hostKeys()]).toEqual(["h"]);
   });
 
-  it("a release tells how long the slot was held; one that found nothing says so; a lease that ran out is told", async () => {
+  it("a release reports how long the slot was held; one that found nothing says so; a lease that ran out is reported", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, zombieTimeoutSeconds: 5 });
     const { last: held } = await bench.want("a");
     if (held?.result !== "granted") throw new Error("expected a slot");
@@ -91,8 +91,8 @@ describe("what the engine tells of itself", () => {
     const next = bench.follow(await bench.begin("c"));
     await bench.clock.run(6_000);
     expect(next.last?.result).toBe("granted");
-    const told = bench.events.filter(({ type }) => ["released", "late-release", "reclaimed"].includes(type));
-    expect(told).toMatchObject([
+    const reported = bench.events.filter(({ type }) => ["released", "late-release", "reclaimed"].includes(type));
+    expect(reported).toMatchObject([
       { type: "released", heldMs: 1_000 },
       { type: "late-release" },
       { type: "reclaimed", slots: 1 },

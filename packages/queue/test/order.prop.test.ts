@@ -27,7 +27,7 @@ function withIndex(ranks: readonly Omit<Rank, "headAt">[]): Ranked[] {
 }
 
 describe("the index of the order", () => {
-  test("finds whom comparing everybody finds, whatever was added and removed and however late", () => {
+  test("finds the bucket that comparing all finds, whatever was added and removed and however late", () => {
     fc.assert(
       fc.property(
         fc.array(ranked, { minLength: 1, maxLength: 30 }),
@@ -53,7 +53,7 @@ describe("the index of the order", () => {
     );
   });
 
-  test("ranks strictly: nobody is before himself, and before is one-sided and carries on", () => {
+  test("is a strict order: irreflexive, asymmetric and transitive", () => {
     fc.assert(
       fc.property(
         fc.array(ranked, { minLength: 3, maxLength: 3 }),

@@ -59,7 +59,7 @@ describe("when a released slot ends: max(hit + minSlotHoldMs, last end + spacing
     expect(ends(bench)).toEqual([0, 25_000, 30_000]);
   });
 
-  test("at its end the slot is granted in the same turn, though nobody said a word", async () => {
+  test("at its end the slot is granted in the same turn, without a call", async () => {
     const bench = new Bench({ minSlotHoldMs: 1_000, maxSlotPerHost: 1 });
     const token = await bench.take("a");
     const next = await bench.want("b");
@@ -82,7 +82,7 @@ describe("when a released slot ends: max(hit + minSlotHoldMs, last end + spacing
 });
 
 describe("release and renew", () => {
-  test("twice, late, or with a stranger's token frees nothing of anybody's", async () => {
+  test("twice, late, or with a stranger's token frees no slot of another", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, zombieTimeoutSeconds: 2 });
     const token = await bench.take("a");
     await bench.clock.run(2_000);
@@ -95,7 +95,7 @@ describe("release and renew", () => {
     expect(bench.queue.counts.released).toBe(1);
   });
 
-  test("a failed release is tried again in the background until it is heard", async () => {
+  test("a failed release is tried again in the background until it succeeds", async () => {
     const bench = new Bench({ maxSlotPerHost: 1 });
     const token = await bench.take("a");
     bench.isStoreDown = true;

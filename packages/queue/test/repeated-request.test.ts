@@ -10,7 +10,7 @@ function granted(answer: BeginAnswer) {
 }
 
 describe("a first call repeated after its session was forgotten here", () => {
-  test("takes the slot from nobody, though nobody fetches the second answer, and asks the store no more than a poll would", async () => {
+  test("takes no slot from its holder, though no call fetches the second answer, and asks the store no more than a poll would", async () => {
     const bench = new Bench();
     const slotToken = await bench.take("a", SAME);
     await bench.clock.run(6_000);

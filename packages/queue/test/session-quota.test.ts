@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
 
-/** One slot, held by nobody in these tests' way: everybody else waits. */
+/** One slot, and a holder that plays no part in these tests: all others wait. */
 async function crowded(config: object): Promise<Bench> {
   const bench = new Bench({ maxSlotPerHost: 1, maxWaitersPerHost: 0, ...config });
   await bench.take("holder");
@@ -24,7 +24,7 @@ describe("sessions of one bucket", () => {
     expect(admitted(await begin(bench, "third", 10))).toBe(4);
   });
 
-  test("QUOTA2: taken while alone, keep nobody out: others are admitted as if they were its share", async () => {
+  test("QUOTA2: taken while alone, keep no other bucket out: others are admitted as if they were its share", async () => {
     const bench = await crowded({ globalMaxWaiters: 10 });
     expect(admitted(await begin(bench, "greedy", 20))).toBe(10);
     expect(admitted(await begin(bench, "honest", 3))).toBe(3);
@@ -33,7 +33,7 @@ describe("sessions of one bucket", () => {
     expect(bench.queue.dump().sessions.pending).toBe(15);
   });
 
-  test("QUOTA3: callers without a bucket are refused only when all is full, and keep nobody out", async () => {
+  test("QUOTA3: callers without a bucket are refused only when all is full, and keep no bucket out", async () => {
     const bench = await crowded({ globalMaxWaiters: 10 });
     expect(admitted(await begin(bench, "other", 1))).toBe(1);
     expect(admitted(await begin(bench, "", 20))).toBe(9);

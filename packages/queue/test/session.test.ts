@@ -304,7 +304,7 @@ describe("a store that fails", () => {
     expect(bench.calls.filter((call) => call === "commit")).toHaveLength(2);
   });
 
-  test("that stalls holds up nobody's first call for longer than an interval", async () => {
+  test("that stalls delays a first call by an interval at most", async () => {
     const bench = new Bench();
     bench.stalled = [];
     const asked = bench.ask("a");
@@ -313,7 +313,7 @@ describe("a store that fails", () => {
   });
 });
 
-test("when everybody has gone nothing is left: no session, host, timer, listener", async () => {
+test("when all sessions have ended nothing is left: no session, host, timer, listener", async () => {
   const bench = new Bench({ maxSlotPerHost: 1 });
   const token = await bench.take("z");
   for (const bucket of ["a", "b", "c"]) await bench.want(bucket);
@@ -332,7 +332,7 @@ test("closing answers every held poll and stops the clock", async () => {
   expect(bench.clock.pending).toBe(0);
 });
 
-test("counters add up: whoever came is waiting or has ended, once", async () => {
+test("counters add up: each session is waiting or has ended, once", async () => {
   const bench = new Bench({ maxSlotPerHost: 1, maxWaitMs: 3_000 });
   await bench.take("z");
   const followed = await Promise.all(["a", "b", "c"].map((bucket) => bench.want(bucket)));

@@ -44,7 +44,7 @@ export interface StoreCall {
   readonly instance: string;
 }
 
-/** Leases outlast every test: what is held at the end is held by somebody, or lost. */
+/** Leases outlast every test: a slot that is held at the end has a holder, or is lost. */
 const LEASE_SECONDS = 100_000;
 
 /** Instances on one memory store, each call of theirs as slow as the test wants it, in virtual time. */

@@ -111,7 +111,7 @@ describe("a contended grant", () => {
 });
 
 describe("two instances that wait at one host", () => {
-  test("hear of each other's commits, so that the next commit of either is not refused", async () => {
+  test("learn of each other's commits, so that the next commit of either is not refused", async () => {
     const one = new Bench(ONE_SLOT);
     const two = new Bench(ONE_SLOT, one);
     await one.take("z");

@@ -83,8 +83,8 @@ describe("the internal API", () => {
     const controller = { appName: "app", appVersion: "1.2", env: "test", role: "slot-handler", instanceId: "i-1" };
     const fixture = await startFixture({ config: { internalApiToken: BEARER, controller } });
     const { headers } = await fixture.request("GET", "/api/v0/health", bearer(BEARER));
-    const told = ["name", "version"].map((key) => headers.get(`x-app-${key}`));
-    expect([...told, headers.get("x-env"), headers.get("x-role"), headers.get("x-instance-id")]).toEqual([
+    const named = ["name", "version"].map((key) => headers.get(`x-app-${key}`));
+    expect([...named, headers.get("x-env"), headers.get("x-role"), headers.get("x-instance-id")]).toEqual([
       "app",
       "1.2",
       "test",
@@ -94,7 +94,7 @@ describe("the internal API", () => {
     expect(headers.get("x-config-version")).toBe("default");
   });
 
-  it("health can tell what no ASCII header could: letters as UTF-8, line breaks not at all", async () => {
+  it("health carries what no ASCII header could: characters as UTF-8, without line breaks", async () => {
     const file = configFile({ listen: "127.0.0.1:0", controller: { env: "prüfung-試" } }, "a\nb-試.json");
     const fixture = await startFixture({ file, config: { internalApiToken: BEARER } });
     const { status, headers } = await fixture.request("GET", "/api/v0/health", bearer(BEARER));
@@ -118,7 +118,7 @@ describe("the internal API", () => {
 });
 
 describe("what operators may see", () => {
-  /** `fetch` does not let anybody choose a Host. */
+  /** `fetch` does not let its caller choose a Host. */
   function statusWith(url: string, headers: Record<string, string>): Promise<number | undefined> {
     return new Promise((resolve, reject) => {
       const asked = get(`${url}/api/v0/state`, { headers }, (response) => {
@@ -147,13 +147,13 @@ describe("what operators may see", () => {
       { "CF-Connecting-IP": "127.0.0.1" },
       { "cf-ray": "x" },
     ];
-    // Beyond some number of headers Node drops the rest, unless told otherwise: what a proxy adds comes last.
+    // Beyond some number of headers Node drops the rest, unless configured otherwise: what a proxy adds comes last.
     const many = Object.fromEntries(Array.from({ length: 2_100 }, (_, at) => [`h${at}`, ""]));
     expect(await statusWith(fixture.url, { ...many, "x-forwarded-for": "127.0.0.1" })).toBe(404);
     for (const headers of strangers) expect([headers, await statusWith(fixture.url, headers)]).toEqual([headers, 404]);
   });
 
-  it("with no token set is for nobody where the listener can be reached from elsewhere, and the start warns of it", async () => {
+  it("with no token set is closed to all where the listener can be reached from elsewhere, and the start warns of it", async () => {
     const isWarned = (logged: string[]) => logged.some((line) => line.includes("without `internalApiToken`"));
     const open = await startFixture({ config: { listen: "0.0.0.0:0" } });
     expect(await statusWith(open.url, { host: "127.0.0.1" })).toBe(404);

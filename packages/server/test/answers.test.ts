@@ -52,7 +52,7 @@ describe("answers on one connection", () => {
     line.close();
   });
 
-  it("have the length they say, in letters of any script", async () => {
+  it("have the length they say, in characters of any script", async () => {
     const fixture = await startFixture();
     const bad = JSON.stringify({ hostname: "h", waitMs: "später, 后来 😀" });
     const line = talk(fixture.url, requestOf(CALL, bad) + requestOf("GET /livez"));

@@ -236,7 +236,7 @@ describe("what is HTTP, but only just", () => {
 
   it.each([
     ["two hosts", "Host: 127.0.0.1\r\nHost: evil.example\r\n"],
-    ["two hosts in other letters", "host: a\r\nHOST: b\r\n"],
+    ["two hosts in other case", "host: a\r\nHOST: b\r\n"],
     ["none", ""],
   ])("%s are 400", async (_title, hosts) => {
     const fixture = await startFixture();

@@ -129,7 +129,7 @@ describe("the environment", () => {
     expect(originOf({ environment: { [name]: value } }, key)).toEqual({ key, value: expected, origin: "environment" });
   });
 
-  it("an empty variable is absent; others are nobody's business", () => {
+  it("an empty variable is absent; unrelated ones are ignored", () => {
     expect(loadConfig({ environment: { SLOTKEEPER_LISTEN: "", PATH: "/bin" } }).settings.listen.port).toBe(8080);
   });
 

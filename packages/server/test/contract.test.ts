@@ -113,7 +113,7 @@ describe("the breaker", () => {
 });
 
 describe("release", () => {
-  it("answers ok at once for any string, and frees nothing of anybody else's", async () => {
+  it("answers ok at once for any string, and frees no slot of another", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
     const slot = await fixture.take({ ipBucket: "a" });
     for (const slotToken of ["", "x", "slot_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "💥", "a".repeat(60_000)]) {
@@ -190,7 +190,7 @@ describe("renew and cancel", () => {
 });
 
 describe("named semaphores", () => {
-  it("the first live user fixes the capacity; another value is 409 until everybody has left", async () => {
+  it("the first live user fixes the capacity; another value is 409 until all users have left", async () => {
     const fixture = await startFixture();
     const held = [await fixture.take({ hostname: "sem:jobs", limit: 2, ipBucket: "a" })];
     held.push(await fixture.take({ hostname: "sem:jobs", limit: 2, ipBucket: "a" }));

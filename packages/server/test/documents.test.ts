@@ -38,7 +38,7 @@ describe("files made from the schemas are current:", () => {
 });
 
 describe("the OpenAPI document", () => {
-  it("offers nobody an internal or an operator's route without the bearer", () => {
+  it("offers no internal and no operator's route without the bearer", () => {
     const { paths } = openApiDocument({ version: "0" }) as {
       paths: Record<string, Record<string, { security: object[] }>>;
     };

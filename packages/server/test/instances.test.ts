@@ -67,7 +67,7 @@ describe("the fleet in GET /state", () => {
     }
     const fleet = async (fixture: Fixture) =>
       (JSON.parse((await fixture.request("GET", "/api/v0/state")).text) as ServiceState).fleet;
-    // The others tell their counts with their beats, once a second while sessions wait.
+    // The others send their counts with their beats, once a second while sessions wait.
     await expect
       .poll(async () => [await fleet(one), await fleet(two)].map((sums) => sums?.rejected), { timeout: 5_000 })
       .toEqual([2, 2]);

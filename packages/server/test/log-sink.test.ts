@@ -39,7 +39,7 @@ describe("the log's stream", () => {
     expect(sink.lost).toBeGreaterThan(99_000);
   });
 
-  it("whose reader left takes nothing any more, and hurts nobody", () => {
+  it("whose reader left takes nothing any more, and throws nothing", () => {
     const stream = new Writable({ write: () => {} });
     const sink = new LogSink(stream);
     stream.destroy();
@@ -62,7 +62,7 @@ describe("a service whose log cannot be written", () => {
   });
 });
 
-describe("what anybody can make the service log", () => {
+describe("what any caller can make the service log", () => {
   it("is short: neither a path nor a field is logged at any length", async () => {
     const fixture = await startFixture();
     await fixture.request("GET", `/${"p".repeat(12_000)}`);

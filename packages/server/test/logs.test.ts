@@ -81,11 +81,11 @@ describe("the log", () => {
     await fixture.take({ ipBucket: "a" });
     await fixture.acquire({ ipBucket: "a", waitMs: 50 });
     await fixture.acquire({ ipBucket: "a", waitMs: 50 });
-    const told = fixture.logged
+    const warnings = fixture.logged
       .filter((line) => line.includes("probe decision"))
       .map((line) => JSON.parse(line) as object);
-    expect(told).toHaveLength(1);
-    expect(told[0]).toMatchObject({
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toMatchObject({
       level: "info",
       host: "example.com",
       ip: "a",

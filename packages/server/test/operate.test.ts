@@ -46,7 +46,7 @@ describe("the state of a host", () => {
     expect(JSON.stringify(state)).not.toMatch(/slot_|fq1\./);
     const byKey = await hostState(fixture, KEY);
     expect(byKey?.host).toBe(state?.host);
-    expect(await hostState(fixture, "nobody.example")).toBeUndefined();
+    expect(await hostState(fixture, "unknown.example")).toBeUndefined();
     await fixture.release(slot.slotToken);
     await Promise.race(polls);
   });
@@ -192,7 +192,7 @@ describe("the breaker by hand", () => {
     expect(await hostState(one)).toMatchObject({ breaker: "closed" });
   });
 
-  it("open for longer than anybody can count is a number of seconds all the same", async () => {
+  it("open for longer than a number can hold is a number of seconds all the same", async () => {
     const fixture = await startFixture({ config: { fairQueue: { breaker: { openSeconds: 1e306 } } } });
     await post(fixture, "example.com/breaker", { state: "open" });
     const { body, headers } = await fixture.acquire();

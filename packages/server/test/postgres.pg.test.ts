@@ -32,7 +32,7 @@ async function slotRow(slotToken: string, column: string): Promise<unknown> {
   return rows[0]?.value;
 }
 
-/** A release is answered before the database has heard of it. When the slot ends; undefined: it is free already. */
+/** A release is answered before the database has it. When the slot ends; undefined: it is free already. */
 async function endOf(slotToken: string): Promise<number | undefined> {
   await expect.poll(() => slotRow(slotToken, "is_released")).not.toBe(false);
   const endsAt = await slotRow(slotToken, "ends_at");
@@ -66,7 +66,7 @@ test("a session moves between instances, and a restart of the whole fleet does n
   expect(again).toMatchObject({ result: "granted", slotToken: granted.slotToken, fence: granted.fence });
 });
 
-test("a second and a late release free nothing of anybody else's", async () => {
+test("a second and a late release free no slot of another", async () => {
   const [one, two] = await Promise.all([instance({ maxSlotPerHost: 1 }), instance({ maxSlotPerHost: 1 })]);
   const host = newHost();
   const first = await one.take({ ...host, ipBucket: "a" });
@@ -91,7 +91,7 @@ test("a lease whose holder and instance died is reclaimed by the database's cloc
   expect((await second.call("renew", { slotToken: lost.slotToken })).status).toBe(410);
 });
 
-test("the shortest hold is kept after the instance that was told of the release died", async () => {
+test("the shortest hold is kept after the instance that took the release died", async () => {
   const limits = { maxSlotPerHost: 1, minSlotHoldMs: 700, smoothReleaseIntervalMs: 0 };
   const host = newHost();
   const first = await instance(limits);
@@ -133,7 +133,7 @@ test("a bucket cools down at limit one, whichever instance it asks", async () =>
   expect((await two.poll(body.queryToken)).body.result).toBe("granted");
 });
 
-test("the breaker opens and half opens for the fleet: one probe, and its success lets everybody in", async () => {
+test("the breaker opens and half opens for the fleet: one probe, and its success admits all waiters", async () => {
   // Half open from the third to the sixth second: long enough for a slow machine.
   const breaker = { openSeconds: 3, consecutiveErrors: 3 };
   const [one, two] = await Promise.all([instance({ breaker }), instance({ breaker })]);

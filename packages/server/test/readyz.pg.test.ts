@@ -111,7 +111,7 @@ describe("a database that", () => {
       const host = { hostname: `${reason.toLowerCase()}.example.com` };
       await strike();
       const { detail } = await turned(notReady(reason));
-      // A sentence for anybody: nothing of addresses, names or passwords.
+      // A sentence that any caller may read: no addresses, names or passwords.
       expect(detail).not.toMatch(/127\.0\.0\.1|readyz_service/);
       expect(await metric(`slotkeeper_not_ready{reason="${reason}"}`)).toBe(1);
       const { body } = await fixture.acquire({ ...host, waitMs: 300 });
@@ -130,7 +130,7 @@ describe("a database that", () => {
   );
 });
 
-it("commits that fail while every right is there are told: a full disk is seen by nothing else", async () => {
+it("commits that fail while every right is there are reported: only they show a full disk", async () => {
   await owner.query(`CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END $$`);
   await owner.query("CREATE TRIGGER no_room BEFORE INSERT OR UPDATE ON slotkeeper_host EXECUTE FUNCTION no_room()");

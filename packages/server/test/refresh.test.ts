@@ -47,7 +47,7 @@ describe("a refresh", () => {
     await fixture.take({ ipBucket: "b" });
   });
 
-  it("lowers a limit without taking a slot from anybody", async () => {
+  it("lowers a limit without taking a slot from its holder", async () => {
     const { fixture, write } = await start({ fairQueue: { maxSlotPerHost: 2 } });
     const slots = [await fixture.take({ ipBucket: "a" }), await fixture.take({ ipBucket: "b" })];
     write({ fairQueue: { maxSlotPerHost: 1 } });

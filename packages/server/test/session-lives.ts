@@ -1,6 +1,6 @@
 import type { Fixture } from "./service-fixture.ts";
 
-/** What one process counted, and what its log tells of each session; both must say the same. */
+/** What one process counted, and what its log says of each session; both must agree. */
 export interface LifeAccount {
   readonly faults: readonly string[];
   readonly created: number;
@@ -31,7 +31,7 @@ export function accountOf(
   isLater = false,
 ): LifeAccount {
   const faults: string[] = [];
-  const told = { session_created: 0, granted: 0, timeout: 0, canceled: 0, throttled: 0 };
+  const loggedCounts = { session_created: 0, granted: 0, timeout: 0, canceled: 0, throttled: 0 };
   let ended = 0;
   for (const [session, standing] of standings) if (isPending(standing)) standings.set(session, "left");
   for (const line of logged) {
@@ -40,28 +40,29 @@ export function accountOf(
     const standing = standings.get(session);
     if (msg === "session created") {
       if (isPending(standing)) faults.push(`${session} began while it lived`);
-      if (isAdopted !== true) told.session_created++;
+      if (isAdopted !== true) loggedCounts.session_created++;
       if (isAdopted !== true) standings.set(session, "open");
       else if (standing !== "granted" && standing !== "over") standings.set(session, "adopted");
     } else if (ENDS.has(msg) && (msg !== "moved" || isPending(standing))) {
-      if (msg in told) told[msg as keyof typeof told]++;
+      if (msg in loggedCounts) loggedCounts[msg as keyof typeof loggedCounts]++;
       if (standing === "open") ended++;
       else if (standing !== "adopted" && (msg !== "canceled" || !isCancelable(standing, isLater)))
         faults.push(`${session} ended again: ${msg}`);
-      // What moved may have a slot that another life was told of: its client may still give that back.
+      // What moved may have a slot that another life answered: its client may still give that back.
       standings.set(session, msg === "granted" || msg === "moved" ? "granted" : "over");
     }
   }
   const { counts, sessions, unsent } = service.dump();
   for (const name of COUNTED) {
-    if (counts[name] !== told[name]) faults.push(`${counts[name]} counted as ${name}, ${told[name]} told`);
+    if (counts[name] !== loggedCounts[name])
+      faults.push(`${counts[name]} counted as ${name}, ${loggedCounts[name]} logged`);
   }
   const open = [...standings.values()].filter((standing) => standing === "open").length;
   // A slot granted but not fetched is not an end yet, nor is one that the store did not get before its process was cut off: there the
   // session goes on.
   if (open > sessions.pending + sessions.granted + unsent)
     faults.push(`${open} never ended, ${sessions.pending} pending, ${unsent} unsent`);
-  return { faults, created: told.session_created, ended, open };
+  return { faults, created: loggedCounts.session_created, ended, open };
 }
 
 function isPending(standing: Standing | undefined): boolean {

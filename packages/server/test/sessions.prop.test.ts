@@ -16,8 +16,8 @@ import { accountOf, type LifeAccount, type Standings } from "./session-lives.ts"
 /**
  * Whatever callers do, in whatever order and at once, and however often the service is restarted on its journal meanwhile:
  *   CALLERS1 no host has more slots out than its limit, no bucket more than its own
- *   CALLERS2 a session is granted one slot at most, whoever asks for it and how often
- *   CALLERS3 when everybody has left, every counter is back at zero, here and in the store
+ *   CALLERS2 a session is granted one slot at most, for any callers and any number of calls
+ *   CALLERS3 when all callers have left, every counter is back at zero, here and in the store
  *   CALLERS4 every session that was created has ended once, in the process that created it or, where that was stopped before the store
  *      had its end, in a later one or in none; and was counted there as what its log says
  */

@@ -17,8 +17,8 @@ describe("a query token", () => {
     const { fixture, queryToken } = await pendingToken([NEW]);
     const before = fixture.service.dump().counts.session_created;
     for (let at = 0; at < queryToken.length; at++) {
-      const letter = queryToken[at] === "A" ? "B" : "A";
-      const altered = queryToken.slice(0, at) + letter + queryToken.slice(at + 1);
+      const other = queryToken[at] === "A" ? "B" : "A";
+      const altered = queryToken.slice(0, at) + other + queryToken.slice(at + 1);
       const reply = await fixture.poll(altered);
       const isRefused = reply.status === 400 && reply.body.code === "BAD_TOKEN";
       const isUnknown = reply.body.result === "timeout" && reply.body.reason === "unknown-token";
@@ -125,7 +125,7 @@ describe("a query token", () => {
     expect(fixture.service.dump().counts.granted).toBe(1);
   });
 
-  it("of a named semaphore keeps its capacity on an instance that has never heard of it", async () => {
+  it("of a named semaphore keeps its capacity on an instance that does not know it", async () => {
     const config = { tokenKeys: [NEW] };
     const first = await startFixture({ config });
     const { queryToken } = (await first.acquire({ hostname: "sem:x", limit: 1 })).body;

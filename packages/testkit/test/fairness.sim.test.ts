@@ -10,7 +10,7 @@ describe("slot-seconds against the max-min oracle (order ORDER1, ORDER3, ORDER4)
   test.each(SCENARIOS)("$name: every bucket gets its share", async (scenario) => {
     const outcome = await runScenario(scenario, "slot-seconds");
     expect(outcome.holds).toBeGreaterThanOrEqual(1_000);
-    expect(outcome.idleMoments, "a slot was idle beside somebody who could have had it").toBe(0);
+    expect(outcome.idleMoments, "a slot was idle while a waiter could have had it").toBe(0);
     expect(isFair(scenario, outcome), describeOutcome(outcome)).toBe(true);
   });
 });
@@ -34,7 +34,7 @@ test.each(SCENARIOS)("$name: the weighted scheduler leaves no slot idle either",
 });
 
 describe("the oracle", () => {
-  test("fills by weight, and passes on what somebody does not want", () => {
+  test("fills by weight, and passes on what a bucket does not want", () => {
     const claims = [
       { weight: 1, demand: 1 },
       { weight: 1, demand: 10 },

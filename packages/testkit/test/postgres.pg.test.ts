@@ -29,7 +29,7 @@ describe("a test file's database", () => {
     expect(await ask(empty.dsn, "SELECT count(*)::int FROM pg_tables WHERE schemaname = 'public'")).toBe(0);
   });
 
-  it("is its own, and is gone when it is closed, whoever is still connected", async () => {
+  it("is its own, and is gone when it is closed, even if clients are still connected", async () => {
     const other = await TestDatabase.open();
     await other.connect();
     const stranger = new Client({ connectionString: other.dsn });

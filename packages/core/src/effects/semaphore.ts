@@ -94,7 +94,7 @@ export class SemaphoreState {
     this.owner.grant(next);
   }
 
-  /** A release by a task that holds nothing: a leaked permit is given back first, else anybody's. */
+  /** A release by a task that holds nothing: a leaked permit is given back first, else any permit. */
   #holdOfAnother(): Hold {
     if (this.available === this.permits) throw new OverReleaseError(this.id, this.permits);
     this.isSignalled = true;

@@ -22,7 +22,7 @@ import { settleSlot } from "./settlement.ts";
 export interface ReleaseOptions {
   /** What the upstream's answer says about its capacity. @defaultValue "ok"; "ignore" if it says nothing */
   outcome?: "ok" | "overload" | "ignore" | undefined;
-  /** Of an overload: nothing is granted to anybody for this long. */
+  /** Of an overload: no request is granted for this long. */
   retryAfterMs?: number | undefined;
 }
 

@@ -59,7 +59,7 @@ export class WaitingLine {
     if (wasFirst) this.place(keyState, now);
   }
 
-  /** Whose turn it is, if it is anybody's now. */
+  /** The ticket whose turn it is now, if any. */
   first(now: number): LimiterTicket | undefined {
     this.#moveOn(now);
     const ready = this.#levels.find((level) => level.first)?.first;

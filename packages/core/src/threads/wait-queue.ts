@@ -30,7 +30,7 @@ export interface Cancellation {
 }
 
 /**
- * Who waits, in order of arrival. Two parts: the **arrivals**, a stack that anybody pushes onto by one compare-and-swap
+ * Who waits, in order of arrival. Two parts: the **arrivals**, a stack that any thread pushes onto by one compare-and-swap
  * of the gate word, and the **queue**, a linked list that only the owner of the desk touches.
  *
  * TQUEUE1 A push is the arrival: the queue has the order of the pushes.
@@ -51,7 +51,7 @@ export class WaitQueue {
     this.#owner = owner;
   }
 
-  // ---- anybody
+  // ---- any thread
 
   /** A cell of one's own, or 0 if there is none left. Prefers cells that were used before: `count` looks at those only. */
   claim(): number {

@@ -51,7 +51,7 @@ describe("cancel", () => {
     expect(value.at).toBe(15);
   });
 
-  it("tells the waiters on the task after its finally ran, by wait, gather and race alike", () => {
+  it("wakes the waiters on the task after its finally ran, by wait, gather and race alike", () => {
     const { log: lines } = simulate(function* () {
       const task = yield* spawn(function* () {
         try {
@@ -147,7 +147,7 @@ describe("cancel", () => {
     expect(permitsLeaked).toEqual([]);
   });
 
-  it("puts a permit in flight back if nobody else waits", () => {
+  it("puts a permit in flight back if no other task waits", () => {
     const { value } = simulate(function* () {
       const semaphore = yield* createSemaphore(1);
       yield* acquireSemaphore(semaphore);
@@ -161,7 +161,7 @@ describe("cancel", () => {
     expect(value).toEqual([false, true]);
   });
 
-  it("does not put back a permit in flight that somebody's extra release has given back already", () => {
+  it("does not put back a permit in flight that an extra release has given back already", () => {
     const { value } = simulate(function* () {
       const semaphore = yield* createSemaphore(1);
       yield* acquireSemaphore(semaphore);

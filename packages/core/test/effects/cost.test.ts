@@ -77,7 +77,7 @@ describe("cost", () => {
     return result;
   });
 
-  /** So many tasks take turns at one semaphore; `extra` is done by each while it holds a permit. */
+  /** A number of tasks take turns at one semaphore; each does `extra` while it holds a permit. */
   function crowd(tasks: number, extra: () => void = () => {}): number {
     let done = 0;
     simulate(function* () {

@@ -212,7 +212,7 @@ describe("a dead set of semaphores, while others run", () => {
     expect(now).toBe(0);
   });
 
-  it("is told to the waiters, first to last, when a holder's end closes it", () => {
+  it("is thrown at the waiters, first to last, when a holder's end closes it", () => {
     const { value, now } = simulate(function* () {
       const semaphore = yield* createSemaphore(1);
       yield* spawn(ticker(100), { daemon: true });
@@ -231,7 +231,7 @@ describe("a dead set of semaphores, while others run", () => {
     expect(now).toBe(20);
   });
 
-  it("is not told to waiters whom an earlier victim can still save", () => {
+  it("is not thrown at waiters that an earlier victim can still save", () => {
     const { value } = simulate(function* () {
       const a = yield* createSemaphore(2);
       const b = yield* createSemaphore(1);
@@ -284,7 +284,7 @@ describe("a dead set of semaphores, while others run", () => {
     expect(lines).toEqual(["both", "both"]);
   });
 
-  it("is not reported for a semaphore used as a signal: somebody released it without holding it", () => {
+  it("is not reported for a semaphore used as a signal: a task released it without holding it", () => {
     const { log: lines, now } = simulate(function* () {
       const items = yield* createSemaphore(10);
       // Drained by a task that ends: without the signalling this would be a leak.

@@ -24,14 +24,14 @@ describe("an unobserved task failure", () => {
   it("fails the run at its end, with that error", async () => {
     const lines: string[] = [];
     function* program(): Program<string> {
-      yield* spawn(fail("nobody looked"));
+      yield* spawn(fail("unobserved"));
       yield* delay(10);
       yield* log("root went on");
       return "fine";
     }
-    expect(() => simulate(program, { onLog: (message) => lines.push(message) })).toThrow("nobody looked");
+    expect(() => simulate(program, { onLog: (message) => lines.push(message) })).toThrow("unobserved");
     expect(lines).toEqual(["root went on"]);
-    await expect(run(program)).rejects.toThrow("nobody looked");
+    await expect(run(program)).rejects.toThrow("unobserved");
   });
 
   it("of several tasks fails the run with all of them", () => {
@@ -46,7 +46,7 @@ describe("an unobserved task failure", () => {
 
   it("is reported to onUnhandled instead, if that is given", async () => {
     function* program(): Program<string> {
-      yield* spawn(fail("nobody looked"), { name: "loser" });
+      yield* spawn(fail("unobserved"), { name: "loser" });
       yield* delay(10);
       return "fine";
     }
@@ -57,11 +57,11 @@ describe("an unobserved task failure", () => {
     };
     expect(simulate(program, { onUnhandled }).value).toBe("fine");
     expect(await run(program, { onUnhandled })).toBe("fine");
-    const expected = [new Error("nobody looked"), { id: 1, name: "loser" }];
+    const expected = [new Error("unobserved"), { id: 1, name: "loser" }];
     expect(reports).toEqual([expected, expected]);
   });
 
-  it("is none if somebody waited, before or after, by wait, gather or race", () => {
+  it("is none if a task waited for it, before or after, by wait, gather or race", () => {
     const { value } = simulate(function* () {
       const before = yield* spawn(fail("a"));
       const after = yield* spawn(fail("b"));
@@ -156,7 +156,7 @@ describe("the end of the root", () => {
     expect(lines).toEqual(["cleaner done"]);
   });
 
-  it("drops daemons where they stand, unlisted, once nobody needs them", () => {
+  it("drops daemons where they stand, unlisted, once no task needs them", () => {
     const {
       leftOver,
       log: lines,

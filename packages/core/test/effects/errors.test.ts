@@ -39,7 +39,7 @@ describe("docs/reference/errors.md, errors of effects", () => {
     expect(documented.map(({ name }) => name).sort()).toEqual(classes.sort());
   });
 
-  it.each(samples.map((sample) => [sample.name, sample] as const))("tells the truth about %s", (name, sample) => {
+  it.each(samples.map((sample) => [sample.name, sample] as const))("has a true message for %s", (name, sample) => {
     const row = documented.find((entry) => entry.name === name);
     expect(row).toMatchObject({ code: sample.code, retryable: sample.retryable });
     for (const field of row?.fields ?? []) expect(Object.keys(sample)).toContain(field);

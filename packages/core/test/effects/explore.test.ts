@@ -24,7 +24,7 @@ import {
 } from "slotkeeper/effects";
 import { describe, expect, it, vi } from "vitest";
 
-/** A mutex whose waiter looks, then hesitates, then goes to sleep: a release in between wakes nobody. */
+/** A mutex whose waiter looks, then hesitates, then goes to sleep: a release in between wakes no task. */
 function* lostWakeUp(): Program<void> {
   let isTaken = false;
   let sleeper: PromiseHandle<void> | undefined;
@@ -239,7 +239,7 @@ describe("explore", () => {
 
 describe("exploreAsync", () => {
   it("finds a hand-over that can be missed, in code written with promises", async () => {
-    /** Marks the slot free and wakes the waiter a promise later: somebody else may take it in between. */
+    /** Marks the slot free and wakes the waiter a promise later: another task may take it in between. */
     function* brokenHandOver(): Program<number> {
       let isFree = true;
       let inside = 0;

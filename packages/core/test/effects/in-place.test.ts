@@ -74,7 +74,7 @@ describe("an effect that need not park", () => {
     expect({ value, steps, seen }).toEqual({ value: "settled", steps: 12, seen: [] });
   });
 
-  it("is told from one that parks: that suspends once, and is answered once", () => {
+  it("is distinguished from one that parks: that suspends once, and is answered once", () => {
     const seen: Effect<unknown>[] = [];
     const { value, steps } = simulate(function* () {
       const semaphore = yield* createSemaphore(1);

@@ -120,7 +120,7 @@ describe("a kept effect", () => {
   });
 });
 
-describe("a task that was told of a dead set", () => {
+describe("a task that got the error of a dead set", () => {
   it("is running: cancelling itself takes effect at its next yield, once", () => {
     const { value } = simulate(function* () {
       const semaphore = yield* createSemaphore(1);

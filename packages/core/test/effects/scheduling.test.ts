@@ -51,7 +51,7 @@ describe("the ready queue", () => {
     expect([PRIORITY_IDLE, PRIORITY_NORMAL, PRIORITY_HIGH]).toEqual([0, 10, 20]);
   });
 
-  it("lets a task run until it parks: steps that do not park switch to nobody", () => {
+  it("lets a task run until it parks: steps that do not park switch to no other task", () => {
     const { log: lines } = simulate(function* () {
       const semaphore = yield* createSemaphore(1);
       yield* spawn(say("other"));
@@ -235,7 +235,7 @@ describe("effects", () => {
     ["a promise", Promise.resolve(), "fromPromise"],
     ["a generator", (function* () {})(), "yield*"],
     ["a look-alike", { op: 0, subject: 1, detail: 2 }, "an object of class Object"],
-  ])("are told from %s, which is refused at that yield", (_, thing, hint) => {
+  ])("are distinguished from %s, which is refused at that yield", (_, thing, hint) => {
     const { value } = simulate(function* (): Program<unknown> {
       try {
         yield thing as never;

@@ -75,7 +75,7 @@ function simulated(permits: number, users: readonly User[], seed: number | undef
   return { stays, free };
 }
 
-/** Those inside at each moment at which somebody enters. */
+/** The tasks inside at each moment at which a task enters. */
 function mostInside(stays: readonly Stay[]): number {
   const edges = stays.flatMap(({ from, to }) =>
     to > from

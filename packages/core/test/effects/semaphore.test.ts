@@ -132,7 +132,7 @@ describe("acquireSemaphore", () => {
     expect(lines).toEqual(["idle in", "high in"]);
   });
 
-  it("throws AcquireTimeoutError when nobody released in time, and consumes nothing", () => {
+  it("throws AcquireTimeoutError when no task released in time, and consumes nothing", () => {
     const { value } = simulate(function* () {
       const semaphore = yield* createSemaphore(1, { name: "db" });
       yield* acquireSemaphore(semaphore);
@@ -162,7 +162,7 @@ describe("acquireSemaphore", () => {
     expect(end).toBe(10);
   });
 
-  it("with a timeout of 0 means now or never", () => {
+  it("with a timeout of 0 does not wait", () => {
     const { value, now: end } = simulate(function* () {
       const semaphore = yield* createSemaphore(1);
       yield* acquireSemaphore(semaphore, { timeoutMs: 0 });

@@ -181,7 +181,7 @@ describe("simulateAsync", () => {
     expect(end).toBe(1_000);
   });
 
-  it("clears timers, and finds a promise nobody is left to settle", async () => {
+  it("clears timers, and finds a promise that nothing is left to settle", async () => {
     const stuck = simulateAsync((clock) =>
       (function* () {
         yield* fromPromise(

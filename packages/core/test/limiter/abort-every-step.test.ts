@@ -1,6 +1,6 @@
 /**
  * Every operation is run once to count its steps (turns of the microtask queue), then aborted at step 0, 1, … N. Wherever
- * the abort falls: the slot is the caller's or it is free, the cost is paid by work that started or by nobody, and the
+ * the abort falls: the slot is the caller's or it is free, the cost is paid only by work that started, and the
  * key's slot goes with it.
  */
 import type { Limiter, LimiterSlot } from "slotkeeper/limiter";
@@ -111,7 +111,7 @@ describe.each(Object.entries(blocks))("abort at every step of %s", (_, block) =>
 });
 
 describe("close, clear and expiry at every step", () => {
-  test.each(["close", "clear"] as const)("%s: no slot leaks and everybody is told", async (end) => {
+  test.each(["close", "clear"] as const)("%s: no slot leaks and every waiter is rejected", async (end) => {
     for (const block of Object.values(blocks)) {
       for (let step = 0; step <= STEPS; step++) {
         const limiter = make();

@@ -5,7 +5,7 @@ import { useLimiterWorld } from "./limiter-world.ts";
 
 const world = useLimiterWorld();
 
-/** Takes every slot there is while somebody else waits, and answers all with that outcome. */
+/** Takes every slot there is while another caller waits, and answers all with that outcome. */
 async function answerAll(limiter: Limiter, outcome: "ok" | "overload"): Promise<void> {
   const slots: LimiterSlot[] = [];
   for (let slot = limiter.tryAcquire(); slot; slot = limiter.tryAcquire()) slots.push(slot);
@@ -26,7 +26,7 @@ describe("adaptive slots", () => {
     expect(limiter.capacity).toBe(10);
   });
 
-  test("do not rise while nobody had to wait for a slot", async () => {
+  test("do not rise while no caller had to wait for a slot", async () => {
     const limiter = world().limiter({ slots: 20, adaptive: { min: 2, start: 4 } });
     for (let i = 0; i < 100; i++) await limiter.run(() => 1);
     expect(limiter.capacity).toBe(4);
@@ -72,7 +72,7 @@ describe("adaptive slots", () => {
     expect(limiter.capacity).toBe(1);
   });
 
-  test("retryAfterMs holds everybody back until then, without adaptive slots too", async () => {
+  test("retryAfterMs holds all callers back until then, without adaptive slots too", async () => {
     for (const adaptive of [{ min: 1, start: 5 }, undefined]) {
       const limiter = world().limiter({ slots: 5, adaptive, perKey: {} });
       world().grants.length = 0;

@@ -26,7 +26,7 @@ const advance = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms
 /** A way to hand in work: what is compared. */
 type Run = (work: () => Promise<unknown>) => PromiseLike<unknown>;
 
-/** Hands in so many pieces of work of that length; when each started, and how many ran at most. */
+/** Runs a number of tasks of that length; returns when each started, and how many ran at most. */
 async function observe(run: Run, count: number, takesMs: number, forMs: number) {
   const startedAt = Date.now();
   const starts: number[] = [];

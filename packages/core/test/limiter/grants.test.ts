@@ -64,7 +64,7 @@ describe("all or nothing (LIMIT1)", () => {
     expect([requests?.available, tokens?.available]).toEqual([6, 86]);
   });
 
-  test("without slots and budgets everybody passes, and is counted", async () => {
+  test("without slots and budgets every caller passes, and is counted", async () => {
     const limiter = world().limiter({});
     const slots = await Promise.all([limiter.acquire(), limiter.acquire(), limiter.acquire()]);
     expect([limiter.inUse, limiter.capacity, limiter.stats().percent]).toEqual([3, Infinity, 0]);
@@ -138,7 +138,7 @@ describe("refusals", () => {
     held.release();
   });
 
-  test("timeoutMs: 0 means now or never, for budgets too", async () => {
+  test("timeoutMs: 0 does not wait, for budgets too", async () => {
     const limiter = world().limiter({ budgets: { requests: { limit: 1, perMs: 100 } } });
     (await limiter.acquire({ timeoutMs: 0 })).release();
     await expect(limiter.acquire({ timeoutMs: 0 })).rejects.toMatchObject({ code: "ACQUIRE_TIMEOUT", waitedMs: 0 });

@@ -210,7 +210,7 @@ class Life {
   #granted(id: number, slot: LimiterSlot, costs: number[]): void {
     this.slots.set(id, slot);
     this.fates.set(id, "held");
-    // The model's time is that of the grant; the promise is heard of later.
+    // The model's time is that of the grant; the promise settles later.
     const at = this.naive.grants.find((grant) => grant.id === id)?.at ?? this.clock.now();
     this.grants.push({ id, at });
     this.charges.push({ id, at, costs: [...costs] });

@@ -1,6 +1,6 @@
 /**
  * The specification as arrays: slow, obvious, synchronous. Time goes millisecond by millisecond, and at each of them
- * everybody is looked at. Property tests do the same to it and to the real limiter and compare.
+ * every waiter is looked at. Property tests do the same to it and to the real limiter and compare.
  */
 export type Fate = "waiting" | "held" | "released" | "expired" | "timed out" | "aborted" | "queue full" | "never";
 

@@ -102,7 +102,7 @@ describe("a setting changed at run time that stops the refill", () => {
 });
 
 describe("clear() leaving promises pending", () => {
-  test("everybody who waits is told, of run and map too", async () => {
+  test("every waiter is rejected, of run and map too", async () => {
     const limiter = world().limiter({ slots: 1 });
     const held = await limiter.acquire();
     const ends = [limiter.acquire(), limiter.run(() => 1), limiter.map([1, 2], (item) => item)];

@@ -52,7 +52,7 @@ describe("stream", () => {
       };
       expect(await all(stream(make(), [0, 1, 2, 3, 4], later))).toEqual([0, 2, 4, 6, 8]);
       expect(await all(stream(make(), new Counted(4)[Symbol.asyncIterator](), later))).toEqual([0, 2, 4, 6]);
-      expect(await all(stream(make(), "ab", (letter, index) => letter + index))).toEqual(["a0", "b1"]);
+      expect(await all(stream(make(), "ab", (item, index) => item + index))).toEqual(["a0", "b1"]);
       expect(await all(stream(make(), [], later))).toEqual([]);
     },
   );
@@ -299,7 +299,7 @@ describe("map of a limiter", () => {
     expect(await limiter.map([], (item) => item)).toEqual([]);
   });
 
-  test("a slow item keeps nobody behind it from starting", async () => {
+  test("a slow item keeps no later item from starting", async () => {
     const limiter = world().limiter({ slots: 2 });
     const slow = new Deferred();
     const started: number[] = [];

@@ -61,7 +61,7 @@ describe("in a page with workers", { timeout: 120_000 }, () => {
     expect(await page.evaluate(() => blockTheMainThread())).toEqual({ name: "TypeError", waiting: 0 });
   });
 
-  it("a terminated worker is recovered by the id it told", async () => {
+  it("a terminated worker is recovered by the id it sent", async () => {
     expect(await page.evaluate(() => terminateHolder())).toEqual({ recovered: 1, hasSlot: true });
   });
 });

@@ -37,7 +37,7 @@ const patient = (actor: Actor) => void acquireAndRelease(actor);
 const impatient = (actor: Actor) => void acquireAndRelease(actor, actor.now() + 1);
 const reapTheFirst = ({ attachment }: Actor) => void attachment.reap(threadIdOf(0));
 
-/** All slots free, nobody at the desk, nobody in a cell. */
+/** All slots free, no thread at the desk, no waiter in a cell. */
 function expectWhole(memory: Memory, free = 1): void {
   const holders = Array.from({ length: memory.maxHolders }, (_, cell) => memory.load(memory.holder(cell)));
   expect(holders.filter((word) => word === FREE).length).toBe(free);
@@ -94,7 +94,7 @@ describe("in every interleaving", { timeout: 3_600_000 }, () => {
     });
   });
 
-  it("closing rejects the waiters, and nobody is left behind", () => {
+  it("closing rejects the waiters, and none is left behind", () => {
     exploreAll({
       sizes,
       programs: [patient, patient, ({ attachment }) => attachment.close()],
@@ -158,7 +158,7 @@ describe("in every interleaving", { timeout: 3_600_000 }, () => {
 });
 
 describe("the explorer finds", () => {
-  it("a lost wake-up, when a thread dies and nobody reaps it", () => {
+  it("a lost wake-up, when a thread dies and no other reaps it", () => {
     expect(() => explore({ sizes, programs: [patient, patient], victim: 0 })).toThrow("lost wake-up");
   });
 });

@@ -197,7 +197,7 @@ class Explorer {
     }
   }
 
-  /** Lets it die after so many accesses; false if its step was over before. */
+  /** Lets it die after that number of accesses; false if its step was over before. */
   #isCutShort(accesses: number, index: number, thread: ThreadState): boolean {
     this.#toLive = accesses;
     this.#step(index, thread.woken);
@@ -335,7 +335,7 @@ class Explorer {
     return value;
   }
 
-  /** DISPATCH3: nobody who arrived earlier is still waiting. */
+  /** DISPATCH3: no waiter that arrived earlier is still waiting. */
   #checkOrder(cell: number): void {
     for (const earlier of this.#arrivals.slice(0, this.#arrivals.indexOf(cell))) {
       const state = this.#words[this.#waitersAt + earlier * 8]!;
@@ -367,7 +367,7 @@ class Explorer {
     // In the order in which they were first touched: the same for equal states, but for a few met twice.
     let words = "";
     for (const word of this.#touched.keys()) words += `${this.#words[word]},`;
-    // Whoever has ended has no memory.
+    // A thread that has ended has no memory.
     const threads = this.#threads.map(({ status, history, hash, sleepsOn, woken }) =>
       status === "done" || status === "dead" ? status : `${status}${history.length}:${hash}${sleepsOn}${woken ?? ""}`,
     );

@@ -34,7 +34,7 @@ async function contend(rounds: number): Promise<{ twoInside: number | undefined;
   return { twoInside: board[TWO_INSIDE], inUse: semaphore.inUse, mine };
 }
 
-/** The main thread of a page cannot block; it is told, and holds no place in the queue afterwards. */
+/** The main thread of a page cannot block; it gets an error, and holds no place in the queue afterwards. */
 function blockTheMainThread(): { name: string; waiting: number } {
   const semaphore = SharedSemaphore.create(1);
   semaphore.acquireSync();

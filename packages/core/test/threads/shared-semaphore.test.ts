@@ -79,7 +79,7 @@ describe("a slot", () => {
 });
 
 describe("waiting", () => {
-  it("is in the order of arrival across attachments, and nobody barges in (DISPATCH3, DISPATCH4)", async () => {
+  it("is in the order of arrival across attachments, and no thread barges in (DISPATCH3, DISPATCH4)", async () => {
     const { a, b } = pair(1);
     const held = a.tryAcquire();
     const order: string[] = [];
@@ -121,7 +121,7 @@ describe("waiting", () => {
     expect(a.inUse).toBe(0);
   });
 
-  it("ends with AcquireTimeoutError at its timeout; 0 is now or never", async () => {
+  it("ends with AcquireTimeoutError at its timeout; 0 does not wait", async () => {
     const { a, b, clock } = pair(1);
     (await a.acquire({ timeoutMs: 0 })).release();
     const held = a.tryAcquire();

@@ -127,7 +127,7 @@ describe("what another thread does", () => {
       board: newBoard(),
       rounds: 1000,
     });
-    // Answered from within the wait, after a thousand turns; and we, who hold, turn to hear of it.
+    // Answered from within the wait, after a thousand turns; and the holder, this thread, must turn to receive it.
     expect(await next()).toBe("turned");
     expect(semaphore.waiting).toBe(1);
     mine?.release();

@@ -18,7 +18,7 @@ function governed(probe: FakeMemory, onEvent?: (event: MediaEvent) => void) {
     const { globalUploads, globalChunks } = slots.config().current;
     return [globalUploads, globalChunks];
   };
-  /** Sets the share of memory in use, lets a period pass, tells the limits. */
+  /** Sets the share of memory in use, lets a period pass, returns the limits. */
   const period = (load: number) => {
     probe.rssBytes = load * 8 * GB;
     world().clock.advance(EVERY_MS);
@@ -106,7 +106,7 @@ describe("a curve of memory", () => {
   });
 });
 
-test("nobody who holds a slot is evicted; nobody else gets one until the holders are fewer than the limit", async () => {
+test("no holder is evicted; no other caller gets a slot until the holders are fewer than the limit", async () => {
   const probe = new FakeMemory({ rssBytes: 0 });
   const { slots, period } = governed(probe);
   const held = await Promise.all(Array.from({ length: 30 }, (_, i) => slots.acquireUpload(`user ${i}`)));
@@ -124,7 +124,7 @@ test("nobody who holds a slot is evicted; nobody else gets one until the holders
   held[29]?.release();
 });
 
-test("raising the limits serves at once whoever waits", async () => {
+test("raising the limits serves the waiters at once", async () => {
   const { slots, period } = governed(new FakeMemory({ rssBytes: 0 }));
   for (let i = 0; i < 4; i++) period(0.95);
   const waits = ["a", "b", "c"].map((user) => outcome(slots.acquireUpload(user)));
@@ -156,10 +156,10 @@ describe("the governor's state", () => {
     const events: MediaEvent[] = [];
     const { period } = governed(new FakeMemory({ rssBytes: 0 }), (event) => events.push(event));
     for (const load of [0.5, 0.5, 0.8, 0.8, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.6]) period(load);
-    const told = events.filter(isGoverned).map(({ governor, from, to }) => {
+    const reported = events.filter(isGoverned).map(({ governor, from, to }) => {
       return `${governor.pressure} ${from.globalUploads}>${to.globalUploads} ${from.globalChunks}>${to.globalChunks}`;
     });
-    expect(told).toEqual([
+    expect(reported).toEqual([
       "low 30>30 60>60",
       "steady 30>30 60>60",
       "high 30>15 60>30",

@@ -207,7 +207,7 @@ describe("options", () => {
     expect(() => new MediaSlots(config as unknown as MediaSlotsConfig)).toThrow("Expected `config` to be an object");
   });
 
-  test("a governor where the host does not tell its memory is refused, rather than blind", () => {
+  test("a governor where the host does not report its memory is refused", () => {
     const config = { availableGb: 8, governor: {}, probe: new FakeMemory() };
     expect(() => new MediaSlots(config)).toThrow("Expected a host or a `probe` that returns its resident memory");
   });

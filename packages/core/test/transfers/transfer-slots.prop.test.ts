@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { patience, runs } from "../long-mode.ts";
 import { NaiveUploads, steps, UploadLife } from "./upload-world.ts";
 
-describe("TRANSFER1, TRANSFER2, TRANSFER3: whoever asks, gives up, releases and sweeps, in whatever order and between whatever turns", () => {
+describe("TRANSFER1, TRANSFER2, TRANSFER3: acquires, aborts, releases and sweeps, in any order and between any turns", () => {
   test("one user never has two uploads, and there are never more than the maximum", patience, async () => {
     const life = fc.asyncProperty(steps, fc.integer({ min: 1, max: 3 }), async (steps, maxUploads) => {
       const clock = new FakeClock();
@@ -71,7 +71,7 @@ test("a sweep in any single turn between look-up and release never gives a user 
 });
 
 test(
-  "under stress there are never more than the maximum, the maximum is reached, and everybody is served",
+  "under stress there are never more than the maximum, the maximum is reached, and every caller is served",
   patience,
   async () => {
     const task = fc.record({ user: fc.nat({ max: 30 }), turns: fc.nat({ max: 4 }), isUpload: fc.boolean() });

@@ -223,7 +223,7 @@ describe("releasing what is not held", () => {
 });
 
 describe("statistics", () => {
-  test("tell what is held at every step", async () => {
+  test("report what is held at every step", async () => {
     const slots = world().transfers({ maxDownloads: 3, maxUploads: 4 });
     const expectStats = (downloadsActive: number, uploadsActive: number, userSlots: number) =>
       expect(slots.stats()).toEqual({ downloadsActive, downloadsMax: 3, uploadsActive, uploadsMax: 4, userSlots });
@@ -300,7 +300,7 @@ describe("options", () => {
   });
 });
 
-test("after close, everybody is told that the slot manager is closed", async () => {
+test("after close, every call fails because the slot manager is closed", async () => {
   const slots = world().transfers();
   slots.close();
   slots.close();

@@ -13,7 +13,7 @@ export type Step =
   | { readonly act: "release" | "abort"; readonly which: number }
   | { readonly act: "sweep"; readonly idleMs: number }
   | { readonly act: "wait"; readonly ms: number }
-  /** Lets so many promise reactions run: the places where others may come in between. */
+  /** Lets a number of promise reactions run: the places where others may come in between. */
   | { readonly act: "turns"; readonly count: number };
 
 const which = fc.nat({ max: 20 });
@@ -44,7 +44,7 @@ interface Ask {
   isOver: boolean;
 }
 
-/** Lives through the steps and sees to it that no limit is ever broken; in the end, that everybody got an answer. */
+/** Lives through the steps and checks that no limit is ever broken; in the end, that every caller got an answer. */
 export class UploadLife {
   readonly #slots: UploadSlots;
   readonly #clock: FakeClock;
@@ -106,7 +106,7 @@ export class UploadLife {
     );
   }
 
-  /** Also called in the middle of a step, where nobody would hear an error: so it is kept. */
+  /** Also called in the middle of a step, where an error would be lost: so it is kept. */
   #check(): void {
     const held = this.#held;
     const { max, perUser } = this.#limits;
@@ -117,7 +117,7 @@ export class UploadLife {
     }
   }
 
-  /** Whoever holds releases, until nobody does: by then everybody must have been served. */
+  /** Holders release until there is none: by then every caller must have been served. */
   async #end(): Promise<void> {
     await settled();
     for (let held = this.#held; held.length > 0; held = this.#held) {

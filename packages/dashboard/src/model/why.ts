@@ -80,7 +80,7 @@ function brokenHost(host: HostState, sinceMs: number): Blocked {
     more:
       breaker === "open"
         ? `Single requests are let through in ${seconds(left)}.`
-        : "One trial request at a time is let through. A success lets everyone through again.",
+        : "One trial request at a time is let through. After a success all requests pass again.",
     holders: slots.filter(({ isProbe }) => isProbe),
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Why the database cannot be used, as a machine reads it, with the sentence that anybody may read: no address, no name of a
+ * Why the database cannot be used, as a machine reads it, with the sentence that any caller may read: no address, no name of a
  * user. `/readyz`, the metric `slotkeeper_store_ready` and the log have the same codes.
  */
 export const STORE_PROBLEMS = {

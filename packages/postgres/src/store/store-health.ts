@@ -1,7 +1,7 @@
 import { STORE_PROBLEMS, type StoreProblem } from "../failures/failure-table.ts";
 import { DatabaseError } from "./database-error.ts";
 
-/** Whether a grant could be committed now, and why not. `detail` is for anybody: the log has the rest. */
+/** Whether a grant could be committed now, and why not. Any caller may read `detail`: the log has the rest. */
 export type StoreHealth =
   | { readonly isReady: true }
   | { readonly isReady: false; readonly reason: StoreProblem; readonly detail: string; readonly error: unknown };

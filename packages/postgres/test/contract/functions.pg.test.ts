@@ -86,7 +86,7 @@ describe("download_try_acquire_slot", () => {
     expect((await caller.tryAcquire(host, "b", { p_throttle_time_window: 20 })).status).toBe("ACQUIRED");
   });
 
-  it("tells how many wait for the host and in the bucket", async () => {
+  it("returns how many wait for the host and in the bucket", async () => {
     const host = newHost();
     await caller.register(host, "b");
     await caller.register(host, "b");
@@ -211,7 +211,7 @@ describe("download_register_fq_waiter and download_release_fq_waiter", () => {
 });
 
 describe("download_check_throttle_protection and download_upsert_throttle_protection", () => {
-  it("report, and tell for how long the host is protected, by name and by position", async () => {
+  it("report, and return for how long the host is protected, by name and by position", async () => {
     const host = newHost();
     const check = () => caller.call("download_check_throttle_protection", { p_hostname_hash: null, p_hostname: host });
     expect(await check()).toEqual([{ is_protected: false, error_code: null, retry_after: null }]);
@@ -307,7 +307,7 @@ describe("func_try_acquire_slot and func_release_fair_slot", () => {
     expect(await caller.tryId(host, "b3")).toBeGreaterThan(0);
   });
 
-  it("start the cooldown, unless told not to", async () => {
+  it("start the cooldown, unless the caller asks not to", async () => {
     const host = newHost();
     await caller.releaseId(await caller.tryId(host, "b", { cooldown: 10 }), false);
     const id = await caller.tryId(host, "b", { cooldown: 10 });
@@ -353,7 +353,7 @@ describe("the functions that clean up", () => {
     expect([await left(), (dropped as number) >= 1]).toEqual([0, true]);
   });
 
-  it("func_cleanup_queue_depth drops buckets that nobody has spoken for", async () => {
+  it("func_cleanup_queue_depth drops buckets without recent calls", async () => {
     const host = newHost();
     await caller.register(host, "b", { p_zombie_timeout_seconds: 30 });
     await positional("SELECT func_cleanup_queue_depth(20)");

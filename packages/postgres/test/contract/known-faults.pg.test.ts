@@ -123,7 +123,7 @@ describe("what the known implementation got wrong", () => {
     expect((await caller.register("busy", "b", caps)).status).toBe("QUEUE_FULL");
   });
 
-  it("a count that goes down never falls below nobody", async () => {
+  it("a count that goes down never falls below zero", async () => {
     await caller.unregister("below", "b");
     await caller.register("below", "b");
     await caller.unregister("below", "b");

@@ -216,7 +216,7 @@ describe("direct callers and the service share one state", () => {
 });
 
 describe("the service goes first", () => {
-  it("a slot that a direct caller gives back while sessions wait is kept for the service for 50 ms, and its instance is told", async () => {
+  it("a slot that a direct caller gives back while sessions wait is kept for the service for 50 ms, and its instance is notified", async () => {
     const received: CommitNotice[] = [];
     const instance = `${host.host}-waits`;
     const stop = store.watch(instance, (notice) => received.push(notice));

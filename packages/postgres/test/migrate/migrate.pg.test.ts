@@ -48,10 +48,10 @@ const codeOf = (work: Promise<unknown>) =>
 describe("migrate", () => {
   it("applies what is missing, in order, once", async () => {
     const target = newTarget();
-    const told: number[] = [];
+    const applied: number[] = [];
     const migrations = [FIRST, SECOND];
-    await migrate({ ...target, migrations, onApplied: ({ number }) => told.push(number) });
-    expect(told).toEqual([1, 2]);
+    await migrate({ ...target, migrations, onApplied: ({ number }) => applied.push(number) });
+    expect(applied).toEqual([1, 2]);
     expect(await migrate({ ...target, migrations })).toEqual([]);
     expect(await migrate({ ...target, migrations: [...migrations, THIRD] })).toEqual([THIRD]);
     expect((await client.query(`SELECT n FROM ${target.schema}.second ORDER BY n`)).rows).toEqual([{ n: 1 }, { n: 2 }]);
@@ -94,7 +94,7 @@ describe("migrate", () => {
     expect(await tables(target.schema)).toEqual(["first", "second", "slotkeeper_migration"]);
   });
 
-  it("gives up when somebody holds a table for too long, rather than block everybody behind it", async () => {
+  it("gives up when another session holds a table for too long, rather than block all behind it", async () => {
     const target = newTarget();
     await migrate({ ...target, migrations: [FIRST] });
     await client.query(`BEGIN; LOCK TABLE ${target.schema}.first`);
@@ -118,7 +118,7 @@ describe("migrate", () => {
 });
 
 describe("migrationStates and assertSchema", () => {
-  it("tell what is applied, pending, changed and unknown", async () => {
+  it("report what is applied, pending, changed and unknown", async () => {
     const target = newTarget();
     await migrate({ ...target, migrations: [FIRST, SECOND, THIRD] });
     const states = await migrationStates({
@@ -161,7 +161,7 @@ describe("migrationScript", () => {
   });
 });
 
-describe("what cannot be reached", () => {
+describe("a server that is not reachable", () => {
   it.each([
     [
       "postgres://u:hush@127.0.0.1:1/x",
@@ -171,7 +171,7 @@ describe("what cannot be reached", () => {
     ["host=127.0.0.1 port=1 user=u password=hush dbname=x", "ECONNREFUSED", /127\.0\.0\.1:1/],
     ["postgres://u:hush@no-such-host.invalid/x", /ENOTFOUND|EAI_AGAIN/, /no-such-host\.invalid:5432/],
     ["host=/nowhere user=u password=hush", "ENOENT", /at \/nowhere: there is no such socket/],
-  ])("%s is told clearly, without the password", async (dsn, code, message) => {
+  ])("%s has a clear error, without the password", async (dsn, code, message) => {
     const error = await migrate({ dsn }).catch((failure: unknown) => failure);
     expect(error).toBeInstanceOf(MigrateError);
     expect(error).toMatchObject({ code: expect.stringMatching(code), message: expect.stringMatching(message) });
@@ -194,7 +194,7 @@ describe("what cannot be reached", () => {
 
   it("a wrong password, and a database that is not there, say so", async () => {
     const wrong = new URL(database.directDsn);
-    wrong.username = "nobody_of_that_name";
+    wrong.username = "unknown_role";
     wrong.password = "hush";
     const refused = await migrate({ dsn: wrong.href }).catch((error: unknown) => error as MigrateError);
     expect(refused).toMatchObject({ code: expect.stringMatching(/^28/), message: expect.stringContaining("Check") });

@@ -94,7 +94,7 @@ describe("a database with the original layout and live rows", () => {
     expect(await caller.tryAcquire("own.example", "b9", limit)).toMatchObject({ status: "QUEUE_FULL", queue_depth: 0 });
   });
 
-  it("frees what nobody released after one lease", async () => {
+  it("frees unreleased slots after one lease", async () => {
     await client.query("UPDATE upstream_slot_pool SET ends_at = ends_at - 30000 WHERE status = 'locked'");
     expect(await caller.call("func_cleanup_zombie_slots", { p_zombie_timeout_seconds: 30 })).toEqual([
       { func_cleanup_zombie_slots: 4 },
@@ -177,7 +177,7 @@ describe("the shapes an original may have", () => {
     expect((await caller.tryAcquire("a", "x", { p_hostname_hash: "h" })).status).toBe("THROTTLED");
   });
 
-  it("keep the rights that were granted by name, and give up those of everybody", async () => {
+  it("keep the rights that were granted by name, and revoke those of PUBLIC", async () => {
     const { client, target } = await newSchema();
     await client.query(ORIGINAL);
     const role = `old_caller_${Date.now()}`;

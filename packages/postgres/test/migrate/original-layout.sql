@@ -35,7 +35,7 @@ CREATE TABLE "THROTTLE_PROTECTION" (
   "CONSECUTIVE_ERROR_COUNT" integer DEFAULT 0
 );
 
--- Its functions had other result types, and were for everybody.
+-- Its functions had other result types, and PUBLIC could call them.
 CREATE FUNCTION download_release_slot(p_hostname_hash text, p_ip_bucket text, p_slot_token text, p_now_ms bigint)
 RETURNS boolean LANGUAGE sql AS 'SELECT true';
 CREATE FUNCTION func_try_acquire_slot(a text, b text, c int, d int, e int, f int) RETURNS int LANGUAGE sql AS 'SELECT 1';

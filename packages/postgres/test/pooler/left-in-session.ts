@@ -11,7 +11,7 @@ const LEFT = `
     WHERE refclassid = 'pg_namespace'::regclass AND refobjid = pg_my_temp_schema()
   ORDER BY 1`;
 
-/** What outlives the transactions of a session: through a transaction pooler it would be lost, or become somebody else's. */
+/** What outlives the transactions of a session: through a transaction pooler it would be lost, or reach another client. */
 export async function leftInSession(client: ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ what: string }>(LEFT);
   return rows.map(({ what }) => what);

@@ -49,7 +49,7 @@ const beat = (instance: string, ttlMs = 60_000) =>
     hosts: instance === "one" && ttlMs > 0 ? [[host.host, host.tag]] : [],
   });
 
-/** Sends a commit of the other instance, and returns it as the notice should have it. */
+/** Sends a commit of the other instance, and returns the notice that should arrive. */
 async function commitElsewhere(): Promise<CommitNotice> {
   const { now } = await other.read(host.host, host.tag);
   const commit = await host.commitOf({ puts: [accountOf("b", now, 0.1)], instance: "two", now });

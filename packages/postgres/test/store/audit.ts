@@ -26,14 +26,14 @@ const NEVER: { readonly [name: string]: string } = {
   "a gap in a tail": `
     SELECT h.host FROM slotkeeper_host h JOIN slotkeeper_tail t USING (host) GROUP BY h.host, h.commits
     HAVING count(*) <> least(h.commits, 64) OR min(t.number) <> greatest(h.commits - 63, 1)`,
-  "a breaker that the table tells otherwise": `
+  "a breaker that differs in the table": `
     SELECT h.host FROM slotkeeper_host h LEFT JOIN "THROTTLE_PROTECTION" t ON t."HOSTNAME_HASH" = h.host
     WHERE (h.breaker ->> 'openedAt')::double precision IS DISTINCT FROM t.opened_at`,
 };
 
 export type Violation = keyof typeof NEVER;
 
-/** Names of what is wrong right now, for somebody who reads the tables in one snapshot each. */
+/** Names of what is wrong right now, to a reader of the tables in one snapshot each. */
 export async function violations(client: Client): Promise<string[]> {
   const wrong: string[] = [];
   for (const [name, query] of Object.entries(NEVER)) {
@@ -56,5 +56,5 @@ export const PLANTED: { readonly [name in Violation]: string } = {
   "a commit on another base than the one before it":
     "UPDATE slotkeeper_tail SET base = 'x' WHERE host = 'h' AND number = 2",
   "a gap in a tail": "DELETE FROM slotkeeper_tail WHERE host = 'h' AND number = 2",
-  "a breaker that the table tells otherwise": `UPDATE slotkeeper_host SET breaker = breaker || '{"openedAt": 5}' WHERE host = 'h'`,
+  "a breaker that differs in the table": `UPDATE slotkeeper_host SET breaker = breaker || '{"openedAt": 5}' WHERE host = 'h'`,
 };

@@ -18,7 +18,7 @@ export class ServerCounts {
     return new ServerCounts(observer, new URL(database.dsn).pathname.slice(1));
   }
 
-  /** Transactions so far, once nobody is connected any more. */
+  /** Transactions so far, once no client is connected any more. */
   async transactions(): Promise<number> {
     const connected = "SELECT FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'";
     while ((await this.#observer.query(connected, [this.#name])).rows.length > 0) await pause(10);

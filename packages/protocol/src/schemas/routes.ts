@@ -9,11 +9,11 @@ import { StateSchema } from "./state-schema.ts";
 
 /**
  * Who may call a route.
- *   public    anybody
+ *   public    all callers
  *   caller    holders of the shared key, where one is set
  *   internal  holders of the internal bearer; for all others the route does not exist
  *   operator  as internal; with no bearer set, callers on this machine
- *   scraper   as internal; with no bearer set, anybody
+ *   scraper   as internal; with no bearer set, all callers
  */
 export type Audience = "public" | "caller" | "internal" | "operator" | "scraper";
 

@@ -35,7 +35,7 @@ export interface LoadedConfig {
   readonly version: string;
 }
 
-/** With a shared key the service may be reached from elsewhere without anybody having said where. */
+/** With a shared key the service may be reached from elsewhere although no address is configured. */
 const OPEN: Layer = { origin: "default", tree: { listen: ":8080" } };
 
 /**

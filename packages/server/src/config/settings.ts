@@ -4,7 +4,7 @@ import { CLEANUP_SETTINGS, type FairQueueConfig, type ServiceConfig } from "@slo
 export interface Settings {
   readonly listen: ListenAddress;
   readonly logLevel: LogLevel;
-  /** Undefined: anybody may call. */
+  /** Undefined: all callers are accepted. */
   readonly auth: { readonly header: string; readonly keys: readonly string[] } | undefined;
   readonly authHeader: string;
   /** Undefined: made once and kept with the store. */

@@ -2,7 +2,7 @@ import { LogThrottle } from "../log/log-throttle.ts";
 import type { Logger } from "../log/logger.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** What anybody can cause: some lines a second at most. */
+/** Lines that any caller can cause: a few a second at most. */
 const LIMIT = { burst: 50, everyMs: 100 } as const;
 const LONGEST_PATH = 200;
 

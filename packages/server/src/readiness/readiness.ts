@@ -11,7 +11,7 @@ export type Readiness = { readonly isReady: true; readonly weaknesses: readonly 
 interface NotReady {
   readonly isReady: false;
   readonly reason: NotReadyReason;
-  /** A sentence for anybody. */
+  /** A sentence that any caller may read. */
   readonly detail: string;
 }
 

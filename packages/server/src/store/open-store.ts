@@ -7,7 +7,7 @@ import type { Logger } from "../log/logger.ts";
 import { newTokenKey } from "../tokens/random-names.ts";
 import { logJournalEvent } from "./log-journal-event.ts";
 
-/** Whether a grant could be kept now, and why not. `detail` is for anybody, `error` for the log. */
+/** Whether a grant could be kept now, and why not. `detail` is for any caller, `error` for the log. */
 export type StoreHealth =
   | { readonly isReady: true }
   | {

@@ -1,8 +1,8 @@
-/** The candidate that `word` is probably a slip of: few letters differ. Undefined: none is near. Case does not count. */
+/** The candidate that `word` is probably a slip of: few characters differ. Undefined: none is near. Case does not count. */
 export function nearMatch(word: string, candidates: Iterable<string>): string | undefined {
   const given = word.toLowerCase();
   let best: string | undefined;
-  let least = Math.min(MOST_EDITS, Math.floor(given.length / LETTERS_PER_EDIT)) + 1;
+  let least = Math.min(MOST_EDITS, Math.floor(given.length / CHARACTERS_PER_EDIT)) + 1;
   for (const candidate of candidates) {
     const other = candidate.toLowerCase();
     if (Math.abs(other.length - given.length) >= least) continue;
@@ -15,10 +15,10 @@ export function nearMatch(word: string, candidates: Iterable<string>): string | 
 }
 
 const MOST_EDITS = 3;
-/** A short word needs to be nearer: of three letters any two would do. */
-const LETTERS_PER_EDIT = 3;
+/** A short word needs to be nearer: with three characters any two would do. */
+const CHARACTERS_PER_EDIT = 3;
 
-/** Letters added, left out, replaced, or swapped with their neighbour (optimal string alignment). */
+/** Characters added, left out, replaced, or swapped with their neighbour (optimal string alignment). */
 function editsBetween(a: string, b: string): number {
   let before: number[] = [];
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);

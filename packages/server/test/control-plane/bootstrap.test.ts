@@ -176,7 +176,7 @@ describe("a controller that is not there", () => {
     expect(controller.calls).toBe(0);
   });
 
-  it("without its token there is nobody to ask: refused at start", async () => {
+  it("without its token the controller is refused at start", async () => {
     const file = configFile({ controller: { url: "http://127.0.0.1:1" } });
     const log = { write: () => {}, isJson: true, hasColours: false };
     await expect(Service.start({ file, log })).rejects.toThrow(/`controller.apiToken` is required/);

@@ -26,7 +26,7 @@ export type Mishap =
 
 const running = new Set<FakeController>();
 
-/** A control plane over real HTTP. It checks tokens, keeps what it took, and fails as it is told. */
+/** A control plane over real HTTP. It checks tokens, keeps what it took, and fails on request. */
 export class FakeController {
   tokens: string[] = ["controller-token-1"];
   answer: unknown = { configVersion: "v1", slotHandler: {} };

@@ -224,7 +224,7 @@ describe("flush", () => {
     expect(controller.taken).toHaveLength(1);
   });
 
-  it("without a controller has nobody to tell, and succeeds", async () => {
+  it("without a controller sends nothing, and succeeds", async () => {
     const fixture = await startFixture({ config: { internalApiToken: "internal" } });
     expect((await flush(fixture)).status).toBe(204);
   });

@@ -39,11 +39,11 @@ export class Child {
     this.process = spawn(program, rest, { stdio: ["ignore", "pipe", "pipe"] });
     this.#closed = once(this.process, "close");
     this.process.stderr?.on("data", (chunk: Buffer) => (this.#errors += chunk.toString()));
-    createInterface({ input: this.process.stdout as NodeJS.ReadableStream }).on("line", (line) => this.#hear(line));
+    createInterface({ input: this.process.stdout as NodeJS.ReadableStream }).on("line", (line) => this.#receive(line));
   }
 
-  /** Resolves when so many lines have come, or the process is gone. */
-  async heard(count: number): Promise<void> {
+  /** Resolves when that number of lines has come, or the process is gone. */
+  async received(count: number): Promise<void> {
     while (this.lines.length < count && this.process.exitCode === null && this.process.signalCode === null) {
       await Promise.race([once(this.process.stdout as NodeJS.ReadableStream, "data"), this.#closed]);
     }
@@ -60,7 +60,7 @@ export class Child {
   }
 
   /** What a dying process did not say to its end was not said. */
-  #hear(line: string): void {
+  #receive(line: string): void {
     try {
       this.lines.push(JSON.parse(line) as Record<string, unknown>);
     } catch {}

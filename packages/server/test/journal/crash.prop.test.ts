@@ -2,27 +2,27 @@ import * as fc from "fast-check";
 import { FakeClock } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
 import { MemoryDisk } from "./memory-disk.ts";
-import { openOn, type Plan, POLICY, record, type Step, type Told } from "./recorded-history.ts";
+import { type KnownEvent, openOn, type Plan, POLICY, record, type Step } from "./recorded-history.ts";
 
 const START = 1_700_000_000_000;
 
-/** What must be so in a store opened on the first `cut` bytes, whoever was told what by then. */
-async function check(content: Uint8Array, cut: number, told: readonly Told[], now: number): Promise<void> {
+/** What must be so in a store opened on the first `cut` bytes, given what clients knew by then. */
+async function check(content: Uint8Array, cut: number, known: readonly KnownEvent[], now: number): Promise<void> {
   const clock = new FakeClock(now);
   const { calls, close } = await openOn(new MemoryDisk(content.slice(0, cut)), clock, "second");
-  const known = told.filter(({ length }) => length <= cut).map(({ event }) => event);
+  const events = known.filter(({ length }) => length <= cut).map(({ event }) => event);
   // An end that was asked for by then may be there or not; one asked for later cannot be.
   const isEndAsked = (session: string) =>
-    known.some((event) => event.kind === "end-asked" && event.session === session);
+    events.some((event) => event.kind === "end-asked" && event.session === session);
   const endOf = (session: string) =>
-    known.find((event) => event.session === session && event.kind !== "granted" && event.kind !== "end-asked")?.kind;
+    events.find((event) => event.session === session && event.kind !== "granted" && event.kind !== "end-asked")?.kind;
   let lastFence = 0;
-  for (const event of known) {
+  for (const event of events) {
     if (event.kind !== "granted") continue;
     const { session, slotToken, fence } = event;
     lastFence = Math.max(lastFence, fence);
     const end = endOf(session);
-    if (end !== undefined) expect(await calls.renew(slotToken), "an ended slot is nobody's").toBeUndefined();
+    if (end !== undefined) expect(await calls.renew(slotToken), "an ended slot has no holder").toBeUndefined();
     if (end === "released" || end === "withdrawn") {
       expect(await calls.ask(session), "an ended session is granted nothing").toMatchObject({ status: "ENDED" });
     }
@@ -50,8 +50,8 @@ const plans = fc.array(fc.array(steps, { minLength: 1, maxLength: 4 }), { minLen
 async function recorded(plan: Plan, compactAfterBytes?: number) {
   const disk = new MemoryDisk();
   const clock = new FakeClock(START);
-  const told = await record(disk, clock, plan, compactAfterBytes);
-  return { content: disk.content as Uint8Array, told, now: clock.now() };
+  const known = await record(disk, clock, plan, compactAfterBytes);
+  return { content: disk.content as Uint8Array, known, now: clock.now() };
 }
 
 function firstFrameEnd(content: Uint8Array): number {
@@ -100,18 +100,18 @@ describe("a process that dies", () => {
         { step: "acquire", pick: 1 },
       ],
     ];
-    const { content, told, now } = await recorded(plan);
-    expect(told.filter(({ event }) => event.kind === "granted").length).toBeGreaterThan(5);
-    for (const cut of cutsOf(content)) await check(content, cut, told, now);
+    const { content, known, now } = await recorded(plan);
+    expect(known.filter(({ event }) => event.kind === "granted").length).toBeGreaterThan(5);
+    for (const cut of cutsOf(content)) await check(content, cut, known, now);
   });
 
   test("after any history, at any byte", async () => {
     await fc.assert(
       fc.asyncProperty(plans, fc.array(fc.nat(), { minLength: 8, maxLength: 8 }), async (plan, cuts) => {
-        const { content, told, now } = await recorded(plan);
+        const { content, known, now } = await recorded(plan);
         const from = firstFrameEnd(content);
         for (const cut of [...cuts.map((any) => from + (any % (content.length - from + 1))), content.length]) {
-          await check(content, cut, told, now);
+          await check(content, cut, known, now);
         }
       }),
       { numRuns: 100 },
@@ -121,18 +121,18 @@ describe("a process that dies", () => {
   test("after any history with compactions in between", async () => {
     await fc.assert(
       fc.asyncProperty(plans, async (plan) => {
-        const { content, told, now } = await recorded(plan, 1);
-        // The file shrinks now and then: its length tells no longer when something was said.
-        const known = told.map((one) => ({ ...one, length: 0 }));
-        await check(content, content.length, known, now);
+        const { content, known, now } = await recorded(plan, 1);
+        // The file shrinks now and then: its length no longer shows when a client learnt something.
+        const unordered = known.map((one) => ({ ...one, length: 0 }));
+        await check(content, content.length, unordered, now);
       }),
       { numRuns: 100 },
     );
   });
 
   test("the check itself notices an answer that was given too early", async () => {
-    const { content, told, now } = await recorded([[{ step: "acquire", pick: 0 }]]);
-    const early = told.map((one) => ({ ...one, length: firstFrameEnd(content) }));
+    const { content, known, now } = await recorded([[{ step: "acquire", pick: 0 }]]);
+    const early = known.map((one) => ({ ...one, length: firstFrameEnd(content) }));
     await expect(check(content, firstFrameEnd(content), early, now)).rejects.toThrow();
   });
 });

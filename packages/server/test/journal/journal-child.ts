@@ -1,6 +1,6 @@
 /**
  * `node child.mjs PATH GENERATION [COMPACT_AFTER]`: clients in a closed loop on a journaled store, until the process is
- * killed. What a client was told is written out at once, before it does anything with it.
+ * killed. What a client learnt is written out at once, before it does anything with it.
  */
 import { randomUUID } from "node:crypto";
 import { writeSync } from "node:fs";

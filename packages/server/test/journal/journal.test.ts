@@ -82,7 +82,7 @@ describe("group commit", () => {
     const { store, calls, close } = await open(disk);
     disk.onStep = () => Promise.reject(new Error("no write was due"));
     await store.read("host.example", undefined);
-    await expect(calls.renew("nobody's")).resolves.toBeUndefined();
+    await expect(calls.renew("unknown")).resolves.toBeUndefined();
     await close();
   });
 
@@ -121,7 +121,7 @@ describe("group commit", () => {
 });
 
 describe("a disk that cannot be written", () => {
-  test("refuses the call that failed and all that follow, tells its health, and recovers with nothing lost", async () => {
+  test("refuses the call that failed and all that follow, reports its health, and recovers with nothing lost", async () => {
     const disk = new MemoryDisk();
     const { calls, clock, health, events, close } = await open(disk);
     const before = await calls.grant("a-1");

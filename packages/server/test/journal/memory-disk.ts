@@ -4,7 +4,7 @@ import type { AppendFile, JournalDisk, PreparedFile } from "@slotkeeper/server/j
 export type DiskStep = "prepare" | "commit" | "append";
 
 /**
- * A disk in memory that shows exactly what is on it at every moment, and fails where it is told to. A failed append leaves
+ * A disk in memory that shows exactly what is on it at every moment, and fails where a test asks it to. A failed append leaves
  * half of its bytes, as a full disk does.
  */
 export class MemoryDisk implements JournalDisk {

@@ -55,24 +55,24 @@ describe("a process killed under load", () => {
     let answered = 0;
     for (let life = 0; life < 12; life++) {
       const alive = run(String(life));
-      await alive.heard(20 + 97 * life);
+      await alive.received(20 + 97 * life);
       await alive.kill();
-      const told = (kind: string) => alive.lines.filter((line) => kind in line);
-      const asked = new Set(told("asked").map((line) => line["asked"]));
+      const linesOf = (kind: string) => alive.lines.filter((line) => kind in line);
+      const asked = new Set(linesOf("asked").map((line) => line["asked"]));
       const opened = await open();
       const calls = new Calls(opened.store, policy);
       const host = await calls.snapshot();
       expect(host?.inFlight ?? 0).toBeLessThanOrEqual(policy.slots);
       for (const bucket of host?.buckets ?? []) expect(bucket.inFlight).toBeLessThanOrEqual(policy.slotsPerBucket);
-      for (const line of told("granted")) {
+      for (const line of linesOf("granted")) {
         answered++;
         expect(line["fence"]).toBeGreaterThan(life === 0 ? 0 : lastFence);
-        const isReleased = told("released").some(({ released }) => released === line["granted"]);
+        const isReleased = linesOf("released").some(({ released }) => released === line["granted"]);
         const again = await calls.ask(line["granted"] as string);
         if (isReleased) expect(again).toMatchObject({ status: "ENDED", end: "released" });
         else if (!asked.has(line["granted"])) expect(again).toMatchObject({ slot: { fence: line["fence"] } });
       }
-      lastFence = Math.max(lastFence, ...told("granted").map((line) => line["fence"] as number));
+      lastFence = Math.max(lastFence, ...linesOf("granted").map((line) => line["fence"] as number));
       expect(opened.tokenKeys).toEqual(keys ?? opened.tokenKeys);
       keys = opened.tokenKeys;
       for (const { slot } of (await calls.snapshot())?.leases ?? []) {
@@ -99,16 +99,16 @@ describe("a file that may not grow (a real limit of the system)", () => {
       "0",
       "1000000000",
     ]);
-    await limited.heard(1500);
+    await limited.received(1500);
     await limited.kill();
-    const told = (kind: string) => limited.lines.filter((line) => kind in line);
-    const events = told("event").map((line) => line["event"]);
+    const linesOf = (kind: string) => limited.lines.filter((line) => kind in line);
+    const events = linesOf("event").map((line) => line["event"]);
     expect(events).toContain("unwritable");
     expect(events).toContain("writable");
     const { store, close } = await open();
     const calls = new Calls(store, policyOf(LIMITS));
-    const asked = new Set(told("asked").map((line) => line["asked"]));
-    for (const line of told("granted").filter(({ granted }) => !asked.has(granted))) {
+    const asked = new Set(linesOf("asked").map((line) => line["asked"]));
+    for (const line of linesOf("granted").filter(({ granted }) => !asked.has(granted))) {
       expect(await calls.ask(line["granted"] as string)).toMatchObject({ slot: { fence: line["fence"] } });
     }
     expect((await calls.snapshot())?.inFlight).toBeLessThanOrEqual(LIMITS.maxSlotPerHost);
@@ -120,7 +120,7 @@ describe("a file that may not grow (a real limit of the system)", () => {
 describe("the lock", () => {
   test("a second process is refused, with the first one's number", async () => {
     const first = run("0");
-    await first.heard(2);
+    await first.received(2);
     await expect(open()).rejects.toThrow(new RegExp(`journal is in use by process ${first.process.pid}\\.`));
     const second = run("1");
     expect(await second.ended()).toContain("JournalLockedError");

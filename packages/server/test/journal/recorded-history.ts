@@ -6,13 +6,13 @@ import { Calls, policyOf } from "./store-calls.ts";
 export const POLICY = policyOf({ maxSlotPerHost: 4, maxSlotPerIp: 2, maxWaitersPerHost: 0 });
 const BUCKETS = ["a", "b", "c"];
 
-/** What a client was told or asked, and how long the file was when that was so. */
+/** What a client learnt or asked, and how long the file was then. */
 type Event =
   | { readonly kind: "granted"; readonly session: string; readonly slotToken: string; readonly fence: number }
   | { readonly kind: "end-asked"; readonly session: string }
   | { readonly kind: "released" | "withdrawn" | "undone"; readonly session: string };
 
-export interface Told {
+export interface KnownEvent {
   readonly event: Event;
   readonly length: number;
 }
@@ -37,27 +37,27 @@ export async function record(
   clock: FakeClock,
   plan: Plan,
   compactAfterBytes?: number,
-): Promise<Told[]> {
-  const told: Told[] = [];
+): Promise<KnownEvent[]> {
+  const known: KnownEvent[] = [];
   const { calls, close } = await openOn(disk, clock, "first", compactAfterBytes);
   const held: { session: string; slotToken: string }[] = [];
   let sessions = 0;
-  const tell = (event: Event) => told.push({ event, length: disk.content?.length ?? 0 });
+  const note = (event: Event) => known.push({ event, length: disk.content?.length ?? 0 });
   const acquire = async (pick: number) => {
     const session = `${BUCKETS[pick % BUCKETS.length]}-${sessions++}`;
     const slot = await calls.grant(session);
     if (slot === undefined) return;
-    tell({ kind: "granted", session, slotToken: slot.slotToken, fence: slot.fence });
+    note({ kind: "granted", session, slotToken: slot.slotToken, fence: slot.fence });
     held.push({ session, slotToken: slot.slotToken });
   };
   const end = async (pick: number, kind: "released" | "withdrawn" | "undone") => {
     const [one] = held.splice(pick % Math.max(1, held.length), 1);
     if (one === undefined) return;
-    tell({ kind: "end-asked", session: one.session });
+    note({ kind: "end-asked", session: one.session });
     if (kind === "withdrawn") await calls.withdraw(one.session);
     else if (kind === "undone") await calls.undo(one.session);
     else await calls.release(one.slotToken, 200);
-    tell({ kind, session: one.session });
+    note({ kind, session: one.session });
   };
   for (const group of plan) {
     await Promise.all(
@@ -70,5 +70,5 @@ export async function record(
     );
   }
   await close();
-  return told;
+  return known;
 }

@@ -30,7 +30,7 @@ interface Answer {
 /** A service in a process that can be killed. `before`: a command that starts it in its place. */
 async function serve(before: readonly string[] = []) {
   const child = new Child([...before, process.execPath, program, journal]);
-  await child.heard(1);
+  await child.received(1);
   const url = child.lines[0]?.["url"] as string | undefined;
   if (url === undefined) throw new Error(await child.ended());
   const call = async (name: string, body: object): Promise<Answer> => {

@@ -36,7 +36,7 @@ export interface Slot {
 const INSTANCE = "test";
 const SCHEDULER = resolveOptions().scheduler;
 let made = 0;
-/** Told apart from those of other processes. */
+/** Different from those of other processes. */
 const newSecret = () => `${process.pid}-${made++}`;
 
 /** An engine in small: every call reads the host, decides, and commits, until its commit is accepted. One after the other. */

@@ -53,7 +53,7 @@ describe("the busiest hosts", () => {
     expect(hosts.size).toBe(5);
   });
 
-  it("BUSY3: holds for any history: whoever has more than one in candidates + 1 of the uses is counted", () => {
+  it("BUSY3: holds for any history: a host with more than one in candidates + 1 of the uses is counted", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(40), { maxLength: 400 }), (uses) => {
         const { hosts, tracked } = make(6, 6);
@@ -77,7 +77,7 @@ describe("the busiest hosts", () => {
     }
   });
 
-  it("BUSY5: one that nobody uses any more is let go; one that somebody watches is not", () => {
+  it("BUSY5: an unused host is dropped; one that is watched is not", () => {
     const { hosts, tracked } = make(3, 10);
     hosts.use("forgotten");
     hosts.use("watched");

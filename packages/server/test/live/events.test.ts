@@ -12,18 +12,18 @@ afterEach(() => {
   controllers.clear();
 });
 
-interface Heard {
+interface Listening {
   readonly response: Response;
   readonly events: { event: string; data: Record<string, unknown> }[];
   isOver: boolean;
 }
 
 /** Listens as a browser does: by `fetch`, with a bearer, reading as it comes. */
-async function listen({ url }: Fixture, headers: Record<string, string> = {}): Promise<Heard> {
+async function listen({ url }: Fixture, headers: Record<string, string> = {}): Promise<Listening> {
   const controller = new AbortController();
   controllers.add(controller);
   const response = await fetch(`${url}/api/v0/events`, { headers, signal: controller.signal });
-  const heard: Heard = { response, events: [], isOver: false };
+  const listening: Listening = { response, events: [], isOver: false };
   const read = async () => {
     let text = "";
     for await (const chunk of response.body ?? []) {
@@ -32,19 +32,19 @@ async function listen({ url }: Fixture, headers: Record<string, string> = {}): P
       text = parts.pop() ?? "";
       for (const part of parts) {
         const event = /^event: (.*)$/m.exec(part)?.[1] ?? "";
-        heard.events.push({ event, data: JSON.parse(/^data: (.*)$/m.exec(part)?.[1] ?? "{}") });
+        listening.events.push({ event, data: JSON.parse(/^data: (.*)$/m.exec(part)?.[1] ?? "{}") });
       }
     }
   };
   void read()
     .catch(() => {})
     .finally(() => {
-      heard.isOver = true;
+      listening.isOver = true;
     });
-  return heard;
+  return listening;
 }
 
-const states = ({ events }: Heard) =>
+const states = ({ events }: Listening) =>
   events.filter(({ event }) => event === "state").map(({ data }) => data as unknown as LiveState);
 const gauge = async (fixture: Fixture, name: string) =>
   Number(new RegExp(`^${name} (.*)$`, "m").exec((await fixture.request("GET", "/metrics")).text)?.[1]);
@@ -52,12 +52,12 @@ const gauge = async (fixture: Fixture, name: string) =>
 describe("GET /events", () => {
   it("is readable by fetch with the bearer: a greeting, then what changed, each fitting its schema", async () => {
     const fixture = await startFixture({ config: { internalApiToken: "internal", fairQueue: { maxSlotPerHost: 1 } } });
-    const heard = await listen(fixture, { authorization: "Bearer internal" });
-    expect(heard.response.headers.get("content-type")).toBe("text/event-stream");
+    const listening = await listen(fixture, { authorization: "Bearer internal" });
+    expect(listening.response.headers.get("content-type")).toBe("text/event-stream");
     await fixture.take({ ipBucket: "a" });
     await fixture.acquire({ ipBucket: "b" });
     const row = () =>
-      states(heard)
+      states(listening)
         .flatMap(({ hosts }) => hosts)
         .at(-1);
     await expect.poll(row, { timeout: 5_000 }).toMatchObject({
@@ -67,28 +67,28 @@ describe("GET /events", () => {
       pending: 1,
       breaker: "closed",
     });
-    expect(heard.events[0]).toMatchObject({ event: "hello", data: { version: "0.1.0", configVersion: "default" } });
-    for (const state of states(heard)) expect([state, isLiveState(state)]).toEqual([state, true]);
-    expect(states(heard).at(-1)).toMatchObject({ counts: { granted: 1 }, slots: { inFlight: 1 } });
+    expect(listening.events[0]).toMatchObject({ event: "hello", data: { version: "0.1.0", configVersion: "default" } });
+    for (const state of states(listening)) expect([state, isLiveState(state)]).toEqual([state, true]);
+    expect(states(listening).at(-1)).toMatchObject({ counts: { granted: 1 }, slots: { inFlight: 1 } });
   });
 
-  it("tells of operators' actions at once", async () => {
+  it("reports operators' actions at once", async () => {
     const fixture = await startFixture();
-    const heard = await listen(fixture);
+    const listening = await listen(fixture);
     await fixture.request("POST", "/api/v0/hosts/example.com", { body: '{"maxSlotPerHost":3}' });
     await expect
-      .poll(() => heard.events.find(({ event }) => event === "audit")?.data)
+      .poll(() => listening.events.find(({ event }) => event === "audit")?.data)
       .toMatchObject({ action: "limits", hostname: "example.com", limits: { maxSlotPerHost: 3 }, outcome: "done" });
   });
 
-  it("more hosts than fit are told in turns, with how many are left", async () => {
+  it("more hosts than fit are sent in turns, with how many are left", async () => {
     const fixture = await startFixture({ config: { fairQueue: { globalMaxWaiters: 0 } } });
-    const heard = await listen(fixture);
+    const listening = await listen(fixture);
     await Promise.all(Array.from({ length: 250 }, (_, n) => fixture.acquire({ hostname: `h${n}` })));
-    const told = () => new Set(states(heard).flatMap(({ hosts }) => hosts.map(({ hostname }) => hostname))).size;
-    await expect.poll(told, { timeout: 10_000 }).toBe(250);
-    for (const { hosts } of states(heard)) expect(hosts.length).toBeLessThanOrEqual(100);
-    expect(Math.max(...states(heard).map(({ more }) => more))).toBeGreaterThan(0);
+    const sent = () => new Set(states(listening).flatMap(({ hosts }) => hosts.map(({ hostname }) => hostname))).size;
+    await expect.poll(sent, { timeout: 10_000 }).toBe(250);
+    for (const { hosts } of states(listening)) expect(hosts.length).toBeLessThanOrEqual(100);
+    expect(Math.max(...states(listening).map(({ more }) => more))).toBeGreaterThan(0);
   }, 30_000);
 
   it("forgets a listener that hangs up, and ends all of them when the service stops", async () => {

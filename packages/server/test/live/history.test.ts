@@ -27,7 +27,7 @@ describe("a history of fifteen minutes", () => {
     expect(counted.slice(-4)).toEqual([0, 1, 2, 3]);
   });
 
-  it("RING2: a step nobody wrote in has nothing counted, and the gauges as they last were", () => {
+  it("RING2: a step without a write has nothing counted, and the gauges as they last were", () => {
     const ring = new HistoryRing(T0);
     ring.count("timeout", T0);
     ring.sample({ inFlight: 2, limit: 5, waiters: 7 }, T0);
@@ -135,12 +135,12 @@ describe("the activity of many hosts", () => {
 });
 
 describe("GET /history", () => {
-  it("tells all hosts or one; one that is not kept is said to be none", async () => {
+  it("returns all hosts or one, and none for a host that is not kept", async () => {
     const fixture = await startFixture();
     await fixture.take();
     const read = async (query: string) =>
       JSON.parse((await fixture.request("GET", `/api/v0/history${query}`)).text) as ServiceHistory;
-    const [all, one, none] = [await read(""), await read("?host=example.com"), await read("?host=nobody.example")];
+    const [all, one, none] = [await read(""), await read("?host=example.com"), await read("?host=unknown.example")];
     expect([all, one, none].map(({ isTracked, granted }) => [isTracked, sum(granted)])).toEqual([
       [true, 1],
       [true, 1],

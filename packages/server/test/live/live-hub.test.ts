@@ -60,27 +60,27 @@ it("HUB1: without a listener there is no timer, and nothing is remembered", asyn
 
 it("HUB2: ten thousand changes a second are one message, made once for a hundred listeners", async () => {
   const bench = new Bench();
-  const heard: string[] = Array.from({ length: 100 }, () => "");
-  for (const at of heard.keys()) {
+  const received: string[] = Array.from({ length: 100 }, () => "");
+  for (const at of received.keys()) {
     const message = await bench.listen();
-    message.on("data", (chunk: Buffer) => (heard[at] += chunk.toString()));
+    message.on("data", (chunk: Buffer) => (received[at] += chunk.toString()));
   }
   for (let ms = 0; ms < 2_000; ms++) {
     for (let n = 0; n < 10; n++) bench.hub.stir(`h${(10 * ms + n) % 50}`);
     await bench.clock.run(1);
   }
   expect(bench.frames.map(({ hosts, more }) => [hosts.length, more])).toEqual(Array.from({ length: 2 }, () => [50, 0]));
-  await expect.poll(() => heard.every((text) => text.split("event: state").length === 3)).toBe(true);
-  expect(new Set(heard).size).toBe(1);
+  await expect.poll(() => received.every((text) => text.split("event: state").length === 3)).toBe(true);
+  expect(new Set(received).size).toBe(1);
 });
 
-it("HUB3: a listener that does not read is cut off after a bounded backlog; the others hear on", async () => {
+it("HUB3: a listener that does not read is cut off after a bounded backlog; the others continue", async () => {
   const bench = new Bench();
   const silent = await bench.listen();
   silent.pause();
   const reading = await bench.listen();
-  let heard = 0;
-  reading.on("data", (chunk: Buffer) => (heard += chunk.length));
+  let received = 0;
+  reading.on("data", (chunk: Buffer) => (received += chunk.length));
   const pad = "x".repeat(64 * 1024);
   let most = 0;
   for (let said = 0; bench.dropped === 0 && said < 5_000; said++) {
@@ -93,9 +93,9 @@ it("HUB3: a listener that does not read is cut off after a bounded backlog; the 
   expect([bench.dropped, bench.hub.size]).toEqual([1, 1]);
   expect(most).toBeLessThan(256 * 1024 + 2 * pad.length);
   expect(bench.responses[0]?.destroyed).toBe(true);
-  const before = heard;
+  const before = received;
   bench.hub.say("audit", { pad });
-  await expect.poll(() => heard).toBeGreaterThan(before);
+  await expect.poll(() => received).toBeGreaterThan(before);
 }, 60_000);
 
 it("HUB4: more hosts than fit in a message follow in the next ones; beyond five thousand they are counted", async () => {
@@ -110,7 +110,7 @@ it("HUB4: more hosts than fit in a message follow in the next ones; beyond five 
   expect(bench.frames.at(-1)?.more).toBe(0);
 });
 
-it("says something now and then although nothing changes, and stops when nobody listens", async () => {
+it("says something now and then although nothing changes, and stops without listeners", async () => {
   const bench = new Bench();
   const message = await bench.listen();
   await bench.clock.run(20_000);
@@ -120,7 +120,7 @@ it("says something now and then although nothing changes, and stops when nobody 
   expect(bench.clock.pending).toBe(0);
 });
 
-it("a frame that cannot be made is an error that is told, and the next one goes out", async () => {
+it("a frame that cannot be made is reported as an error, and the next one goes out", async () => {
   const bench = new Bench();
   await bench.listen();
   bench.isFailing = true;

@@ -31,9 +31,9 @@ describe("GET /metrics", () => {
     const reply = await fixture.request("GET", "/metrics");
     expect(reply.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
     const { families } = parsePage(reply.text);
-    const told = [...families.values()].map(({ name, kind, help }) => ({ name, kind, help }));
+    const exposed = [...families.values()].map(({ name, kind, help }) => ({ name, kind, help }));
     const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
-    expect(told.sort(byName)).toEqual(CATALOGUE.map(({ name, kind, help }) => ({ name, kind, help })).sort(byName));
+    expect(exposed.sort(byName)).toEqual(CATALOGUE.map(({ name, kind, help }) => ({ name, kind, help })).sort(byName));
     for (const { labels = [], name, kind } of CATALOGUE) {
       for (const series of families.get(name)?.series ?? []) {
         const own = Object.keys(series.labels).filter((label) => !(kind === "histogram" && label === "le"));
@@ -73,7 +73,7 @@ describe("GET /metrics", () => {
     expect(ends.reduce((all, count) => all + count, 0) + waiting).toBe(started);
   });
 
-  it("tells slots, limits, waiters, the oldest wait and the breaker by host, and rejects by reason", async () => {
+  it("exposes slots, limits, waiters, the oldest wait and the breaker by host, and rejects by reason", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, globalMaxWaiters: 1 } } });
     await fixture.take({ ipBucket: "a" });
     await fixture.acquire({ ipBucket: "b" });
@@ -133,7 +133,7 @@ describe("GET /metrics", () => {
   it("escapes names, and keeps hosts of one name apart", async () => {
     const fixture = await startFixture();
     for (const hostname of ['quote"d', "back\\slash", "other hosts"]) await fixture.take({ hostname });
-    // Names made to look like what tells two hosts of one name apart.
+    // Names made to look like the suffix that distinguishes two hosts of one name.
     const hash = createHash("sha256").update("twin").digest("hex");
     for (const names of [{ hostnameHash: "twin" }, { hostname: `twin (${hash})` }, { hostname: "twin" }]) {
       await fixture.take({ hostname: undefined, ...names });

@@ -18,7 +18,7 @@ export interface Page {
 
 const SERIES = /^([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (-?[\d.e+-]+|\+Inf|NaN)$/;
 
-/** Reads the text format strictly: a line that does not fit, a family told twice or a repeated series is an error. */
+/** Reads the text format strictly: a line that does not fit, a repeated family or a repeated series is an error. */
 export function parsePage(text: string): Page {
   const families = new Map<string, Family>();
   const seen = new Set<string>();
@@ -29,7 +29,7 @@ export function parsePage(text: string): Page {
     const [, kindOf, name = "", rest = ""] = /^# (HELP|TYPE) (\S+) (.*)$/.exec(line) ?? [];
     if (kindOf === "HELP") help = rest;
     else if (kindOf === "TYPE") {
-      if (families.has(name)) throw new Error(`${name} is told twice`);
+      if (families.has(name)) throw new Error(`${name} is exposed twice`);
       open = { name, help, kind: rest, series: [] };
       families.set(name, open);
     } else {
@@ -38,7 +38,7 @@ export function parsePage(text: string): Page {
         series.name === open?.name || (open?.kind === "histogram" && series.name.startsWith(`${open.name}_`));
       if (open === undefined || !isOwn) throw new Error(`${series.name} stands under ${open?.name}`);
       const id = line.slice(0, line.lastIndexOf(" "));
-      if (seen.has(id)) throw new Error(`${id} is told twice`);
+      if (seen.has(id)) throw new Error(`${id} is exposed twice`);
       seen.add(id);
       open.series.push(series);
     }

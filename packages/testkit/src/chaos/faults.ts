@@ -13,7 +13,7 @@ export interface Fault {
   readonly recoversWithinMs?: number;
   /** The host that it may stall; no other. */
   stalls?(random: Random): string;
-  /** It must not cost anybody a request. */
+  /** It must not cost any client a request. */
   readonly failsNoRequest?: boolean;
   /** It needs a database whose data is on a file system of limited size. */
   readonly needsLimitedData?: boolean;

@@ -8,7 +8,7 @@ const seed = Number(process.env["SLOTKEEPER_CHAOS_SEED"] ?? Math.floor(Math.rand
 
 beforeAll(() => buildCommand(), 180_000);
 
-test(`a fleet under faults breaks no limit and loses nobody (seed ${seed})`, { timeout: 300_000 }, async () => {
+test(`a fleet under faults breaks no limit and loses no session (seed ${seed})`, { timeout: 300_000 }, async () => {
   const progress: string[] = [];
   // How fast it recovers says something about the machine that runs the tests, too: here it only has to.
   const report = await runChaos({ seconds: SECONDS, seed, recoveryMs: 60_000, log: (line) => progress.push(line) });

@@ -32,7 +32,7 @@ interface QueueProps {
   readonly onChoose: (session: string) => void;
 }
 
-/** Everyone who waits at this instance, in the order of their turns. A row explains itself when it is picked. */
+/** All sessions that wait at this instance, in the order of their turns. A selected row shows why it waits. */
 export function Queue({ watch, view, host, chosen, onChoose }: QueueProps) {
   const { sessions, pending } = host;
   return (
