@@ -560,7 +560,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_next_tag(p_tag text)
 CREATE OR REPLACE FUNCTION slotkeeper_notify(p_instances text[], p_host text, p_base text, p_tag text, p_changes text)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 0eb6369dcc1583ff9eb35ac150de3190
+-- text: md5 33a23af9042070b64616b6f13f5e2c7c
 
 CREATE OR REPLACE FUNCTION slotkeeper_now()
  RETURNS double precision
