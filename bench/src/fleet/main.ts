@@ -9,7 +9,7 @@
 import { writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { Audit, idleP99 } from "../service/load/audit.ts";
+import { Audit, idleP99, utilisation } from "../service/load/audit.ts";
 import { jain, percentile } from "../service/load/statistics.ts";
 import { DatabaseWatch, type Work } from "./database-watch.ts";
 import { type BenchFleet, startFleet, type Through } from "./fleet.ts";
@@ -118,7 +118,7 @@ async function measure({ dsn, urls }: BenchFleet, spread: Spread): Promise<Figur
   const byInstance = urls.map((_, n) => granted.filter(({ at, instance }) => at >= from && instance === n).length);
   return {
     "grants per second": holds.length / seconds,
-    utilisation: (holds.length * HOLD_MS) / (SLOTS * seconds * 1000),
+    utilisation: utilisation(audit.holds, { slots: SLOTS, from, to }),
     "Jain of buckets": jain(byBucket),
     "slowest ÷ fastest instance": Math.min(...byInstance) / Math.max(...byInstance),
     "wait p99 ÷ ideal":

@@ -2,7 +2,15 @@ import type { FairQueueConfig } from "@slotkeeper/protocol";
 import type { Waiting } from "./load/slot-client.ts";
 
 /** Whom a scenario is run against. The servers are in `servers.ts`. */
-export type SubjectId = "bare" | "slotkeeper" | "weighted" | "journal" | "postgres" | "seed" | "seed-sql";
+export type SubjectId =
+  | "bare"
+  | "slotkeeper"
+  | "weighted"
+  | "journal"
+  | "postgres"
+  | "postgres-weighted"
+  | "seed"
+  | "seed-sql";
 
 /** What one run of one subject gave, by name. */
 export type Metrics = Readonly<Record<string, number>>;

@@ -32,7 +32,7 @@ export function waitingOf(subject: SubjectId): Waiting {
 /** The subject's server with the scenario's limits, in a process of its own. */
 export async function startServer(subject: SubjectId, scenario: Scenario): Promise<RunningServer> {
   const folder = mkdtempSync(join(tmpdir(), "slotkeeper-bench-"));
-  const database = subject === "postgres" || subject === "seed-sql" ? await startDatabase() : undefined;
+  const database = /^postgres|-sql$/.test(subject) ? await startDatabase() : undefined;
   const command = commandOf(subject, scenario, folder, database?.dsn);
   const child = spawn(process.execPath, command, { stdio: ["ignore", "pipe", "pipe"] });
   let errors = "";
@@ -54,7 +54,7 @@ function commandOf(subject: SubjectId, scenario: Scenario, folder: string, dsn: 
     return [own(subject), String(slots), String(slotsPerBucket), ...(dsn === undefined ? [] : [dsn])];
   }
   const file = join(folder, "config.json");
-  const weightedScheduler = subject === "weighted" ? { weightedScheduler: WEIGHTED } : {};
+  const weightedScheduler = subject.endsWith("weighted") ? { weightedScheduler: WEIGHTED } : {};
   const fairQueue = { ...scenario.fairQueue, ...weightedScheduler };
   const backend = dsn === undefined ? {} : { backend: { mode: "postgres", postgres: { dsn } } };
   writeFileSync(file, JSON.stringify({ listen: "127.0.0.1:0", logLevel: "warn", ...backend, fairQueue }));

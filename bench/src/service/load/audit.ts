@@ -19,7 +19,8 @@ export class Audit {
   readonly #slots: number;
   readonly #slotsPerBucket: number;
   readonly #held = new Map<string, number>();
-  readonly #fences = new Set<number>();
+  /** By host: two hosts may have the same fence. */
+  readonly #fences = new Set<string>();
 
   constructor(limits: { readonly slots: number; readonly slotsPerBucket: number }) {
     this.#slots = limits.slots;
@@ -28,8 +29,9 @@ export class Audit {
 
   granted(host: string, bucket: string, fence: number, waitedMs: number): Hold {
     const isOver = this.#count(host, 1) > this.#slots || this.#count(`${host} ${bucket}`, 1) > this.#slotsPerBucket;
-    if (isOver || this.#fences.has(fence)) this.violations++;
-    this.#fences.add(fence);
+    const grant = `${host} ${fence}`;
+    if (isOver || this.#fences.has(grant)) this.violations++;
+    this.#fences.add(grant);
     const hold = { host, bucket, waitedMs, grantedAt: performance.now(), endedAt: Number.POSITIVE_INFINITY };
     this.holds.push(hold);
     return hold;
@@ -57,6 +59,16 @@ export function slotTime(holds: readonly Hold[], buckets: readonly string[], fro
     if (inside > 0) used.set(bucket, (used.get(bucket) ?? 0) + inside);
   }
   return [...used.values()];
+}
+
+/** The part of the slots' time in the window that clients held, by their own clocks. */
+export function utilisation(
+  holds: readonly Hold[],
+  { slots, from, to }: { readonly slots: number; readonly from: number; readonly to: number },
+): number {
+  const buckets = [...new Set(holds.map(({ bucket }) => bucket))];
+  const held = slotTime(holds, buckets, from, to).reduce((sum, ms) => sum + ms, 0);
+  return held / (slots * (to - from));
 }
 
 /** The least fair of the windows that begin at each second. */

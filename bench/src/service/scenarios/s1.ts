@@ -32,7 +32,7 @@ export const s1: Scenario = {
     };
   },
   goals: [
-    atLeastTimes("slotkeeper", "cycles/s", 0.5, "bare"),
+    atLeastTimes("slotkeeper", "cycles/s", 0.6, "bare"),
     atLeastTimes("postgres", "cycles/s", 5, "seed-sql"),
     atMost("slotkeeper", "violations", 0),
     atMost("postgres", "violations", 0),
