@@ -3,7 +3,8 @@
 --
 -- What the settings of the functions are for:
 --   search_path           a caller must not put tables of its own in the place of ours
---   lock_timeout          a host that another program keeps locked fails only its own callers, and soon
+--   lock_timeout          a host that another program keeps locked fails only its own callers, and soon: a commit waits for
+--                         milliseconds where only commits compete, and holds a connection of the pool meanwhile
 --   extra_float_digits    numbers leave the database with all their digits, whatever the session was set to
 --   plan_cache_mode       otherwise some statements are planned again for every call: with the values at hand they look cheaper
 --   enable_seqscan        a plan that was made when a table was small is kept until the next ANALYZE, and would read all hosts
@@ -14,7 +15,7 @@ CREATE FUNCTION slotkeeper_commit(
   p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_changes text,
   p_wake text[], p_conflicts integer
 ) RETURNS json
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '2s' SET extra_float_digits = 1
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '500ms' SET extra_float_digits = 1
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   h slotkeeper_host;

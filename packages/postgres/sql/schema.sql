@@ -386,7 +386,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_in
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
- SET lock_timeout TO '2s'
+ SET lock_timeout TO '500ms'
  SET extra_float_digits TO '1'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'

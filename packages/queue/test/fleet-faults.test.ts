@@ -183,6 +183,27 @@ describe("faults that a fleet had", () => {
 });
 
 describe("what the simulator found in a fleet", () => {
+  test("a call that got stuck was told of only when it was given up", async () => {
+    const [one] = fleet({ maxSlotPerHost: 1 });
+    const token = await one.take("z");
+    const waiting = await one.begin("a");
+    const stalled: (() => void)[] = [];
+    one.stalled = stalled;
+    one.queue.release({ slotToken: token });
+    await drained();
+    await one.clock.run(900);
+    expect(await one.queue.poll(waiting, { waitMs: 0 })).not.toMatchObject({ blockedBy: "store" });
+    await one.clock.run(200);
+    expect(await one.queue.poll(waiting, { waitMs: 0 })).toMatchObject({ result: "pending", blockedBy: "store" });
+    // A first call is answered at once with what is known, and the stuck commit was neither given up nor repeated.
+    expect(await one.ask("b")).toMatchObject({ result: "pending", blockedBy: "store" });
+    expect(one.calls.filter((call) => call === "commit")).toHaveLength(3);
+    one.stalled = undefined;
+    for (const goOn of stalled) goOn();
+    await drained();
+    expect(await one.queue.poll(waiting, { waitMs: 1_000 })).toMatchObject({ result: "granted" });
+  });
+
   test("the waiters of a dead instance kept a host for ever where no other session waited", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1, sessionIdleSeconds: 10 });
     const token = await two.take("z");

@@ -14,7 +14,7 @@ export interface PostgrestApiOptions {
 }
 
 /** After an outage every host calls at once. PostgREST queues calls beyond its pool; this bounds the sockets. */
-const CALLS_AT_ONCE = 100;
+export const CALLS_AT_ONCE = 100;
 
 /**
  * The functions of a schema through PostgREST: `POST {baseUrl}/rpc/{function}` with the arguments as a JSON object.
@@ -27,7 +27,7 @@ export class PostgrestApi implements FunctionCaller {
   readonly #baseUrl: string;
   readonly #headers: Headers;
   readonly #timeoutMs: number;
-  readonly #lanes = new HostLanes(CALLS_AT_ONCE);
+  readonly #lanes = new HostLanes({ perHost: CALLS_AT_ONCE, inAll: CALLS_AT_ONCE, stuck: CALLS_AT_ONCE });
   readonly #open = new Set<AbortController>();
 
   /** Throws a `TypeError` for an address or a header that cannot be used. */

@@ -1,7 +1,7 @@
 import type * as Port from "@slotkeeper/queue";
-import { CALLS_PER_HOST, SqlStore } from "../store/sql-store.ts";
+import { SqlStore } from "../store/sql-store.ts";
 import { ChangePoller } from "./change-poller.ts";
-import { PostgrestApi } from "./postgrest-api.ts";
+import { CALLS_AT_ONCE, PostgrestApi } from "./postgrest-api.ts";
 
 export interface PostgrestStoreOptions {
   /** Of the PostgREST server: functions are called at `{baseUrl}/rpc/{function}`. */
@@ -37,7 +37,7 @@ export class PostgrestStore extends SqlStore {
   }
 
   private constructor(api: PostgrestApi) {
-    super(api, CALLS_PER_HOST);
+    super(api, CALLS_AT_ONCE);
     this.#api = api;
   }
 

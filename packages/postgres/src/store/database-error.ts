@@ -44,6 +44,11 @@ export function isConflict(error: unknown): boolean {
   return state === "40001" || state === "40P01";
 }
 
+/** Another program has kept the host's row locked for too long. */
+export function isLocked(error: unknown): boolean {
+  return error instanceof DatabaseError && error.state === "55P03";
+}
+
 /** Nothing came back in time: the connection may be dead, or the server stands still. */
 export function isUnanswered(error: unknown): boolean {
   return failureCode(error) === "ETIMEDOUT";

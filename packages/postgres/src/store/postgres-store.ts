@@ -1,7 +1,7 @@
 import type * as Port from "@slotkeeper/queue";
 import { NoticeListener } from "./notice-listener.ts";
 import { PgDatabase } from "./pg-database.ts";
-import { CALLS_PER_HOST, SqlStore } from "./sql-store.ts";
+import { SqlStore } from "./sql-store.ts";
 import type { StoreGauges, StoreHealth } from "./store-health.ts";
 
 export interface PostgresStoreOptions {
@@ -15,7 +15,7 @@ export interface PostgresStoreOptions {
   readonly listenDsn?: string | undefined;
 }
 
-/** A call waits at most 2 s for a host's lock, so that one without an answer after 3 s has lost its connection. */
+/** A call waits at most 2 s for a lock (a commit 0.5 s), so that one without an answer after 3 s has lost its connection. */
 const DEFAULTS = { schema: "public", poolSize: 10, timeoutMs: 3_000 } as const;
 
 /** How often the listening connection is tested: by beats while sessions wait and else, and by checks of the health. */
@@ -43,7 +43,7 @@ export class PostgresStore extends SqlStore {
   }
 
   private constructor(database: PgDatabase, poolSize: number, listener: NoticeListener) {
-    super(database, Math.min(CALLS_PER_HOST, Math.max(1, poolSize - 1)));
+    super(database, poolSize);
     this.#database = database;
     this.#listener = listener;
   }

@@ -1,8 +1,8 @@
 import type * as Port from "@slotkeeper/queue";
 import { encode } from "@slotkeeper/queue";
-import { isBrokenPromise } from "./database-error.ts";
+import { isBrokenPromise, isLocked } from "./database-error.ts";
 import { decodeBook, decodeReply } from "./decode.ts";
-import { HostLanes } from "./host-lanes.ts";
+import { HostLanes, type LaneLimits } from "./host-lanes.ts";
 import { CommitWatch, NO_CONNECTIONS, type StoreGauges, type StoreHealth, unhealthy } from "./store-health.ts";
 
 /** Arguments by name. Objects are sent as JSON, arrays as arrays. */
@@ -21,7 +21,17 @@ export interface FunctionCaller {
 export const SCHEMA_NUMBER = 1;
 
 /** Calls for one host that may be under way at once. One commit and one read: the engine has no use for more. */
-export const CALLS_PER_HOST = 2;
+const CALLS_PER_HOST = 2;
+
+/** Calls of all hosts that another program has, together: enough to find out when one of them is free. */
+const STUCK_CALLS = 3;
+
+/** One call is left for what concerns no host: beats and checks. Stuck hosts get half of a small pool at most. */
+function laneLimits(calls: number): LaneLimits {
+  const inAll = Math.max(1, calls - 1);
+  const stuck = Math.max(1, Math.min(STUCK_CALLS, Math.floor(inAll / 2)));
+  return { perHost: Math.min(CALLS_PER_HOST, inAll), inAll, stuck };
+}
 
 /** Cleanup locks each host for a moment. A few at a time keeps that to milliseconds. */
 const HOSTS_AT_A_TIME = 50;
@@ -36,9 +46,10 @@ export abstract class SqlStore implements Port.HostStore {
   readonly #lanes: HostLanes;
   readonly #commits = new CommitWatch();
 
-  protected constructor(caller: FunctionCaller, callsPerHost: number) {
+  /** `calls`: how many the caller can make at once. */
+  protected constructor(caller: FunctionCaller, calls: number) {
     this.#caller = caller;
-    this.#lanes = new HostLanes(callsPerHost);
+    this.#lanes = new HostLanes(laneLimits(calls), isLocked);
   }
 
   abstract watch(instance: string, listener: (notice: Port.CommitNotice) => void): () => void;

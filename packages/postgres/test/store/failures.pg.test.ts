@@ -16,6 +16,10 @@ afterAll(async () => {
   await database.close();
 });
 
+/** Connections that wait for a lock. */
+const LOCKED = `SELECT count(*)::integer AS count FROM pg_stat_activity
+  WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+
 const hostOn = (on: PostgresStore) =>
   HostUnderTest.on({ store: on, other: on, pass: async () => {}, close: async () => {} });
 
@@ -34,6 +38,41 @@ describe("a host whose row a stranger keeps locked", () => {
     await stranger.query("ROLLBACK");
     const replies = await waiting;
     expect(replies.filter((reply) => reply.status === "fulfilled" && reply.value.isOk)).toHaveLength(1);
+  });
+
+  test("P7: several of them together do not use up a small pool, whatever calls pile up: LANE2", async () => {
+    const stuck = await Promise.all(Array.from({ length: 6 }, () => hostOn(store)));
+    for (const host of stuck) await host.accept();
+    const free = await hostOn(store);
+    const stranger = await database.connect();
+    await stranger.query("BEGIN");
+    const hosts = stuck.map(({ host }) => host);
+    await stranger.query("SELECT FROM slotkeeper_host WHERE host = ANY ($1) ORDER BY host FOR UPDATE", [hosts]);
+    let isOver = false;
+    // As the engine does: a call that failed comes again.
+    const untilAnswered = async (host: HostUnderTest): Promise<void> => {
+      const commit = await host.commitOf({ now: host.head.now });
+      const send = () => store.commit(commit).then(Boolean, () => false);
+      while (!isOver && !(await send()));
+    };
+    const waiting = Promise.all(stuck.flatMap((host) => Array.from({ length: 5 }, () => untilAnswered(host))));
+    const admin = await database.openSession();
+    const count = async () => (await admin.query<{ count: number }>(LOCKED)).rows[0]?.count ?? 0;
+    try {
+      // They may have all connections but one until each of them has failed once.
+      expect(await count()).toBeLessThanOrEqual(3);
+      await store.beat({ instance: "one", ttlMs: 1, about: {}, hosts: [] });
+      await expect.poll(count, { timeout: 20_000 }).toBe(1);
+      for (let at = 0; at < 20; at++) {
+        await free.accept();
+        expect(await count()).toBeLessThanOrEqual(1);
+      }
+    } finally {
+      isOver = true;
+      await stranger.query("ROLLBACK");
+      await waiting;
+    }
+    for (const host of stuck) expect((await store.read(host.host, undefined)).tag).toBeDefined();
   });
 
   test("fails its callers with a retryable error once they have waited long enough", async () => {

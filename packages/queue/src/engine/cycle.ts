@@ -34,6 +34,8 @@ interface Queued {
 const LINGER_MS = 20;
 /** The same where sessions of its bucket wait already: those are granted first, so the arrival is not needed sooner. */
 const LINGER_BEHIND_OWN_MS = 100;
+/** From when on sessions are told that they wait for the store. */
+const SILENT_MS = 1_000;
 /** How long the second `slots` refusal in a row is waited out. Each further one doubles it, up to the poll interval. */
 const REFUSED_MS = 20;
 
@@ -49,6 +51,7 @@ const REFUSED_MS = 20;
  * CYCLE6 where no slot is free and its bucket or other instances wait already, an arrival is committed with what comes next, or a
  *    little later
  * CYCLE7 a store that goes on refusing what the book allows (`slots`) is asked less and less often, at least every poll interval
+ * CYCLE8 a call that has no answer after `SILENT_MS` goes on, but its sessions are answered as while the store is away
  */
 export class Cycle implements Due {
   readonly #host: CycleHost;
@@ -64,6 +67,8 @@ export class Cycle implements Due {
   #isAwaited = false;
   #retry: (() => void) | undefined;
   #lingersUntil = 0;
+  /** A call is under way: its next moment is the end of patience with it. */
+  #isWatching = false;
   /** It waits for a commit that the store has reserved for another instance. */
   #isYielding = false;
   dueAt = 0;
@@ -129,7 +134,8 @@ export class Cycle implements Due {
       const retry = this.#retry;
       this.#retry = undefined;
       retry();
-    } else if (this.#isAwaited) this.wake();
+    } else if (this.#isWatching) this.#host.storeAnswered(false);
+    else if (this.#isAwaited) this.wake();
     else if (this.#host.isRemembered) this.schedule();
     else this.send({ kind: "forget" }, () => this.#host.drop());
   }
@@ -212,7 +218,7 @@ export class Cycle implements Due {
   async #untilAnswered<T>(operation: string, call: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
-        const answer = await call();
+        const answer = await this.#watched(call());
         this.#host.storeAnswered(true);
         return answer;
       } catch (error) {
@@ -221,6 +227,17 @@ export class Cycle implements Due {
         await this.#pause(this.#engine.options().pollIntervalMs);
       }
     }
+  }
+
+  /** CYCLE8. A store of this process answers or fails at once. */
+  #watched<T>(call: Promise<T>): Promise<T> {
+    const { store, agenda, time } = this.#engine;
+    if (store.clock !== "shared") return call;
+    this.#isWatching = true;
+    agenda.schedule(this, time.now() + SILENT_MS);
+    return call.finally(() => {
+      this.#isWatching = false;
+    });
   }
 
   #pause(ms: number): Promise<void> {

@@ -197,12 +197,12 @@ export const METRICS = {
   laneWaiting: {
     name: "slotkeeper_host_calls_waiting",
     kind: "gauge",
-    help: "Calls to the database that wait for two earlier calls of their host now: one host gets two connections of the pool at most",
+    help: "Calls to the database that wait for their turn now: a host gets two connections of the pool at most, and all hosts that another program keeps locked get three together",
   },
   laneWaits: {
     name: "slotkeeper_host_call_waits_total",
     kind: "counter",
-    help: "Calls to the database that had to wait for earlier calls of their host",
+    help: "Calls to the database that had to wait for their turn",
   },
   clockSkew: {
     name: "slotkeeper_clock_skew_seconds",

@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { HostLanes } from "@slotkeeper/postgres";
+
+const LOCKED = new Error("locked");
+const LIMITS = { perHost: 2, inAll: 4, stuck: 1 };
+
+/** Calls by name that end when they are told to. */
+class Calls {
+  readonly lanes = new HostLanes(LIMITS, (error) => error === LOCKED);
+  readonly running = new Map<string, (error?: Error) => void>();
+  readonly #outcomes: Promise<unknown>[] = [];
+
+  start(...names: string[]): void {
+    for (const name of names) {
+      const call = () =>
+        new Promise<void>((resolve, reject) => {
+          this.running.set(name, (error) => (error === undefined ? resolve() : reject(error)));
+        });
+      this.#outcomes.push(this.lanes.run(name.slice(0, 1), call).catch((error: unknown) => error));
+    }
+  }
+
+  async end(name: string, error?: Error): Promise<void> {
+    this.running.get(name)?.(error);
+    this.running.delete(name);
+    await turn();
+  }
+
+  async endAll(): Promise<unknown[]> {
+    while (this.running.size > 0) for (const name of [...this.running.keys()]) await this.end(name);
+    return Promise.all(this.#outcomes);
+  }
+
+  get now(): string[] {
+    return [...this.running.keys()].sort();
+  }
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+let calls: Calls;
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  calls = new Calls();
+});
+afterEach(async () => {
+  await calls.endAll();
+  expect(calls.lanes.counts.waiting).toBe(0);
+  vi.useRealTimers();
+});
+
+test("LANE1: a host has two calls under way, all hosts together four, and each host's calls go in order", async () => {
+  calls.start("a1", "a2", "a3", "b1", "c1", "d1");
+  await turn();
+  expect(calls.now).toEqual(["a1", "a2", "b1", "c1"]);
+  expect(calls.lanes.counts).toEqual({ waiting: 2, waits: 2 });
+  await calls.end("b1");
+  expect(calls.now).toEqual(["a1", "a2", "c1", "d1"]);
+  await calls.end("a2");
+  expect(calls.now).toEqual(["a1", "a3", "c1", "d1"]);
+});
+
+test("LANE2: hosts that failed for a lock have one call together until one succeeds, and the others have the rest", async () => {
+  calls.start("a1", "b1", "c1");
+  await turn();
+  for (const name of ["a1", "b1", "c1"]) await calls.end(name, LOCKED);
+  calls.start("a2", "a3", "b2", "c2", "x1", "y1", "y2", "z1");
+  await turn();
+  expect(calls.now).toEqual(["a2", "x1", "y1", "y2"]);
+  await calls.end("x1");
+  expect(calls.now).toEqual(["a2", "y1", "y2", "z1"]);
+  // The slot of the stuck goes round among them.
+  await calls.end("a2", LOCKED);
+  expect(calls.now).toEqual(["b2", "y1", "y2", "z1"]);
+  for (const name of ["y1", "y2", "z1"]) await calls.end(name);
+  expect(calls.now).toEqual(["b2"]);
+  // It is free again: only its own mark is gone.
+  await calls.end("b2");
+  calls.start("b3", "b4");
+  await turn();
+  expect(calls.now).toEqual(["b3", "b4", "c2"]);
+});
+
+test("LANE2: a host whose call takes long counts as stuck before it fails", async () => {
+  calls.start("a1", "b1");
+  await turn();
+  vi.advanceTimersByTime(251);
+  calls.start("a2", "b2", "x1", "x2");
+  await turn();
+  expect(calls.now).toEqual(["a1", "b1", "x1", "x2"]);
+  for (const name of ["x1", "x2"]) await calls.end(name);
+  expect(calls.now).toEqual(["a1", "b1"]);
+  await calls.end("a1");
+  await calls.end("b1");
+  expect(calls.now).toEqual(["a2", "b2"]);
+});
+
+test("LANE3: an error that says nothing of a lock marks no host", async () => {
+  calls.start("a1");
+  await turn();
+  await calls.end("a1", new Error("cut"));
+  calls.start("a2", "a3");
+  await turn();
+  expect(calls.now).toEqual(["a2", "a3"]);
+});
