@@ -8,7 +8,9 @@ const HELP = `Usage: npm run chaos -- [options]
 Starts PostgreSQL, three instances of \`slotkeeper serve\`, a round-robin proxy and a load. Breaks them at random, one fault after
 the other, and checks the clients' own history: limits, fences, single ownership, nothing lost. Ctrl-C ends it early, with a verdict.
 
-  --minutes N             how long faults are made (30: about ten of each)
+  --minutes N             how long faults are made (30)
+  --each N                how often every fault is made, at least (10 with --minutes 30 or more, else 0): the run takes half of its
+                          time longer if that is needed
   --seconds N             the same in seconds; 60 is the short mode of the tests
   --seed N                makes the order of the faults repeatable (random)
   --faults A,B            only these
@@ -29,7 +31,7 @@ function fail(message) {
 
 function read() {
   const text = { type: "string" };
-  const options = { minutes: text, seconds: text, seed: text, faults: text, plant: text, json: text };
+  const options = { minutes: text, seconds: text, each: text, seed: text, faults: text, plant: text, json: text };
   try {
     const more = { "recovery-seconds": { ...text, default: "5" }, help: { type: "boolean" } };
     return parseArgs({ options: { ...options, ...more } }).values;
@@ -52,6 +54,9 @@ if (values.help) {
 if (values.minutes !== undefined && values.seconds !== undefined) fail("Expected --minutes or --seconds, got both.");
 const seconds =
   values.seconds === undefined ? 60 * positive("minutes", values.minutes ?? "30") : positive("seconds", values.seconds);
+const each = values.each === undefined ? (seconds >= 1800 ? 10 : 0) : Number(values.each);
+if (!Number.isInteger(each) || each < 0)
+  fail(`Expected --each to be a whole number, got ${JSON.stringify(values.each)}.`);
 const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed);
 if (!Number.isInteger(seed)) fail(`Expected --seed to be a whole number, got ${JSON.stringify(values.seed)}.`);
 const faults = values.faults?.split(",");
@@ -66,6 +71,7 @@ const startedAt = performance.now();
 const report = await runChaos({
   seconds,
   seed,
+  ...(each > 0 && { each }),
   ...(faults && { faults }),
   recoveryMs: 1000 * positive("recovery-seconds", values["recovery-seconds"]),
   plant: values.plant,

@@ -8,6 +8,7 @@ import { checkHistory } from "./check-history.ts";
 import { FAULT_NAMES, FAULTS, type Fault, type FaultName } from "./faults.ts";
 import { isUtilised, longestIdle, longestStall, utilisation } from "./figures.ts";
 import { History } from "./history.ts";
+import { LagMeter } from "./lag-meter.ts";
 import { type ChaosReport, type FaultRun, reportOf } from "./report.ts";
 import type { World } from "./world.ts";
 
@@ -15,6 +16,8 @@ export interface ChaosOptions {
   readonly seconds: number;
   readonly seed: number;
   readonly faults?: readonly FaultName[];
+  /** How often each fault is made, at least: the run goes on until then, for half of its time longer at most. */
+  readonly each?: number;
   /** How soon the hot host must be back at work after a fault. */
   readonly recoveryMs: number;
   /** A client that breaks the contract, to show that the checker finds it. */
@@ -34,9 +37,11 @@ const LIMITED: PostgresOptions = {
 const NO_LIMIT = "this machine does not let us mount a file system of limited size (that takes Linux and root)";
 
 /** How long the hot host is watched after a fault, at least and at most beyond the bound. */
-const WATCHED_MS = 5_500;
+const WATCHED_MS = 3_500;
 const PATIENCE_MS = 25_000;
 const DRAINED_MS = 45_000;
+/** How much longer than asked for a run may take until every fault was made often enough. */
+const OVERTIME = 1.5;
 
 /** Starts a fleet under load, breaks it in one way after the other, and judges what its clients saw. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
@@ -73,7 +78,18 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const seconds = (performance.now() - startedAt) / 1000;
     const violations = checkHistory(history, LIMITS);
     const loadAverage = loadavg()[0] ?? 0;
-    return reportOf({ options, history, runs, skipped, failure, violations, seconds, baseline, loadAverage });
+    return reportOf({
+      options,
+      history,
+      asked: faults,
+      runs,
+      skipped,
+      failure,
+      violations,
+      seconds,
+      baseline,
+      loadAverage,
+    });
   } finally {
     load.kill();
     proxy.close();
@@ -81,36 +97,53 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   }
 }
 
-/** Rounds of every fault in a new order each, so that a long run has them all about equally often. A fault that could not be made ends it. */
+/**
+ * Rounds of every fault in a new order each. They end when the time is up and each fault was made `each` times: a busy machine makes
+ * fewer in the same time. A fault that could not be made ends the run.
+ */
 async function breakThings(
   world: World,
   history: History,
   faults: readonly FaultName[],
-  { seconds, recoveryMs, signal, log }: ChaosOptions,
+  options: ChaosOptions,
   runs: FaultRun[],
 ): Promise<string | undefined> {
-  const until = performance.now() + seconds * 1000;
-  for (;;) {
-    for (const name of shuffled(faults, world.random)) {
-      if (signal?.aborted || performance.now() >= until) return undefined;
-      try {
-        const run = await runFault(world, history, name, recoveryMs);
+  const { seconds, each = 0, recoveryMs, signal, log } = options;
+  const startedAt = performance.now();
+  const lag = new LagMeter();
+  try {
+    for (let made = 0; ; made++) {
+      for (const name of shuffled(faults, world.random)) {
+        const share = (performance.now() - startedAt) / (seconds * 1000);
+        if (signal?.aborted || share >= OVERTIME || (share >= 1 && made >= each)) return undefined;
+        const run = await runFault(world, history, name, recoveryMs, lag);
         if (signal?.aborted) return undefined;
         runs.push(run);
         log(lineOf(run, history));
-      } catch (error) {
-        return `${name} could not be made: ${(error as Error).message}`;
       }
     }
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    lag.stop();
   }
 }
 
-async function runFault(world: World, history: History, name: FaultName, boundMs: number): Promise<FaultRun> {
+async function runFault(
+  world: World,
+  history: History,
+  name: FaultName,
+  boundMs: number,
+  lag: LagMeter,
+): Promise<FaultRun> {
   const fault: Fault = FAULTS[name];
+  lag.restart();
   const stalled = fault.stalls?.(world.random);
   const first = history.sessions.length;
   const startedAt = performance.now();
-  await fault.run(world, stalled);
+  await fault.run(world, stalled).catch((error: Error) => {
+    throw new Error(`${name} could not be made: ${error.message}`);
+  });
   const endedAt = performance.now();
   await world.pause(WATCHED_MS);
   const recoversWithinMs = fault.recoversWithinMs ?? boundMs;
@@ -125,6 +158,7 @@ async function runFault(world: World, history: History, name: FaultName, boundMs
     watchedUntil,
     recoveredMs: longestIdle(history.sessions, LIMITS.slots, from, watchedUntil),
     recoversWithinMs,
+    lagMs: lag.totalMs,
     stallMs: stopsAll ? undefined : longestStall(history, QUIET_HOSTS, stalled, startedAt, watchedUntil),
     failedCalls: history.failedCalls.filter(({ at }) => at >= startedAt).length,
     isFailingFree: fault.failsNoRequest === true,
