@@ -183,7 +183,7 @@ describe("faults that a fleet had", () => {
 });
 
 describe("what the simulator found in a fleet", () => {
-  test("a call that got stuck was told of only when it was given up", async () => {
+  test("a call that got stuck was shown only when it was given up", async () => {
     const [one] = fleet({ maxSlotPerHost: 1 });
     const token = await one.take("z");
     const waiting = await one.begin("a");

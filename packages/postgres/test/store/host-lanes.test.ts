@@ -1,10 +1,10 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { HostLanes } from "@slotkeeper/postgres";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 const LOCKED = new Error("locked");
 const LIMITS = { perHost: 2, inAll: 4, stuck: 1 };
 
-/** Calls by name that end when they are told to. */
+/** Calls by name that end on command. */
 class Calls {
   readonly lanes = new HostLanes(LIMITS, (error) => error === LOCKED);
   readonly running = new Map<string, (error?: Error) => void>();
@@ -27,7 +27,7 @@ class Calls {
   }
 
   async endAll(): Promise<unknown[]> {
-    while (this.running.size > 0) for (const name of [...this.running.keys()]) await this.end(name);
+    while (this.running.size > 0) for (const name of this.running.keys()) await this.end(name);
     return Promise.all(this.#outcomes);
   }
 

@@ -34,7 +34,7 @@ interface Queued {
 const LINGER_MS = 20;
 /** The same where sessions of its bucket wait already: those are granted first, so the arrival is not needed sooner. */
 const LINGER_BEHIND_OWN_MS = 100;
-/** From when on sessions are told that they wait for the store. */
+/** From when on answers say that a session waits for the store. */
 const SILENT_MS = 1_000;
 /** How long the second `slots` refusal in a row is waited out. Each further one doubles it, up to the poll interval. */
 const REFUSED_MS = 20;
