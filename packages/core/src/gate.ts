@@ -21,10 +21,10 @@ import { AcquireTimeoutError, ClosedError, type Met, QueueFullError } from "./er
 import { emit } from "./events.ts";
 import type { GateContext } from "./gate-context.ts";
 import type { Link, LinkedList } from "./linked-list.ts";
-import { callback, misfit } from "./options.ts";
+import { callback, check } from "./options.ts";
 import {
   type AcquireOptions,
-  misuseOfCall,
+  checkCall,
   type Policy,
   TRY_RULES,
   type TryAcquireOptions,
@@ -90,26 +90,35 @@ export class Gate implements Link {
 
   /** What is behind every `acquire`. */
   acquire(policy: Policy, options?: AcquireOptions): Promise<HeldSlot> {
-    return Promise.resolve(this.#enter(policy, options));
+    try {
+      return Promise.resolve(this.#enter(policy, options));
+    } catch (error) {
+      return this.#misused(error);
+    }
   }
 
   /** What is behind every `tryAcquire`. */
   tryAcquire(policy: Policy, options?: TryAcquireOptions): HeldSlot | undefined {
-    const error = options === undefined ? undefined : misuseOfCall(options, this.widest, TRY_RULES);
-    const slot = error ? undefined : this.#tryEnter(policy, options?.width);
-    // It may have been opened for this.
-    if (!slot && this.home) this.serve();
-    if (error) throw error;
-    return slot;
+    try {
+      if (options !== undefined) checkCall(options, this.widest, TRY_RULES);
+      return this.#tryEnter(policy, options?.width);
+    } finally {
+      // It may have been opened for this.
+      if (this.home !== undefined) this.serve();
+    }
   }
 
   /** What is behind every `run`. */
   run<T>(policy: Policy, work: Work<T>, options?: AcquireOptions): Promise<Awaited<T>> {
-    const error = misfit("work", callback, work);
-    return runWithSlot(error ? this.#misused(error) : this.#enter(policy, options), policy, work, options);
+    try {
+      check("work", callback, work);
+      return runWithSlot(this.#enter(policy, options), policy, work, options);
+    } catch (error) {
+      return this.#misused(error);
+    }
   }
 
-  /** A slot if one can be had now and nothing special is asked, else a promise of one. Never throws. */
+  /** A slot if one can be had now and nothing special is asked, else a promise of one. Throws only for misuse. */
   #enter(policy: Policy, options?: AcquireOptions): HeldSlot | Promise<HeldSlot> {
     if (options === undefined) {
       const slot = this.#tryEnter(policy);
@@ -121,8 +130,7 @@ export class Gate implements Link {
         return promise;
       }
     }
-    const error = misuseOfCall(options, this.widest);
-    if (error) return this.#misused(error);
+    checkCall(options, this.widest);
     return new Promise((resolve, reject) => {
       const { signal, timeoutMs = policy.acquireTimeoutMs, width = 1 } = options ?? {};
       const ticket = new Ticket(this, policy, width);
@@ -149,7 +157,7 @@ export class Gate implements Link {
   }
 
   /** Nothing was asked of it that makes sense, and it may have been opened for this. */
-  #misused(error: Error): Promise<never> {
+  #misused(error: unknown): Promise<never> {
     this.serve();
     return Promise.reject(error);
   }

@@ -1,6 +1,6 @@
 /** A semaphore for every key, each of the same size. */
 import { KEYED, KEYED_RULES, type KeyedOptions, KeyedSlots } from "./keyed-slots.ts";
-import { check, countFrom, resolveOptions } from "./options.ts";
+import { check, countFrom } from "./options.ts";
 import { resolvePolicy } from "./policy.ts";
 
 const SLOTS = countFrom(1);
@@ -19,15 +19,9 @@ const SLOTS = countFrom(1);
  * await perUser.run("ann", () => console.log("only one at a time for ann"));
  * ```
  */
-export class KeyedSemaphore<K = string> extends KeyedSlots<K> {
+export class KeyedSemaphore<K = string> extends KeyedSlots<K, "maxPerKey"> {
   constructor(slotsPerKey: number, options: KeyedOptions = {}) {
     check("slotsPerKey", SLOTS, slotsPerKey);
-    super(resolvePolicy(KEYED, KEYED_RULES, options), Infinity, slotsPerKey, false);
-  }
-
-  /** Growing serves waiters at once, shrinking evicts no holder. What is left out stays. */
-  resize(limits: { maxPerKey?: number | undefined }): void {
-    const { maxPerKey } = resolveOptions({ maxPerKey: this.perKey }, { maxPerKey: SLOTS }, limits);
-    this.setLimits(Infinity, maxPerKey);
+    super(resolvePolicy(KEYED, KEYED_RULES, options), Infinity, slotsPerKey, { maxPerKey: SLOTS });
   }
 }

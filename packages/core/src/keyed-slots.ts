@@ -15,7 +15,7 @@
 import { startTimer } from "./clock.ts";
 import { Gate } from "./gate.ts";
 import { type Counters, GateContext } from "./gate-context.ts";
-import { check, numberFrom, type Rules } from "./options.ts";
+import { check, numberFrom, type Rules, resolveOptions } from "./options.ts";
 import {
   type AcquireOptions,
   PLAIN,
@@ -52,15 +52,20 @@ export interface SlotPoolStats extends Counters {
 export const KEYED = { ...PLAIN, idleMs: 900_000, sweepEveryMs: 900_000 };
 export const KEYED_RULES: Rules<KeyedOptions> = { ...POLICY_RULES, idleMs: numberFrom(0), sweepEveryMs: numberFrom(1) };
 
-export abstract class KeyedSlots<K> {
+/** Slots in all and for each key. */
+export interface Limits {
+  max: number | undefined;
+  maxPerKey: number | undefined;
+}
+
+export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   /** Where those who got through their key's gate have to get through, too. @internal */
   declare readonly parent: Gate | undefined;
-  /** The limit of all. @internal */
-  declare protected readonly all: Gate;
-  /** @internal */
-  declare protected perKey: number;
-  /** @internal */
-  declare protected readonly policy: Policy & typeof KEYED;
+  /** The limit of all. */
+  readonly #all: Gate;
+  #perKey: number;
+  readonly #policy: Policy & typeof KEYED;
+  readonly #limitRules: Rules<Limits>;
   /** A key's gate, or since when it is idle: whole milliseconds since `#startedAt`, which engines keep in place. */
   readonly #gates = new Map<K, Gate | number>();
   readonly #startedAt: number;
@@ -69,11 +74,12 @@ export abstract class KeyedSlots<K> {
   #sweepTimer: unknown;
 
   /** @internal */
-  constructor(policy: Policy & typeof KEYED, max: number, perKey: number, isBounded: boolean) {
-    this.policy = policy;
-    this.all = new Gate(max, new GateContext(policy.clock));
-    this.parent = isBounded ? this.all : undefined;
-    this.perKey = perKey;
+  constructor(policy: Policy & typeof KEYED, max: number, perKey: number, limitRules: Partial<Rules<Limits>>) {
+    this.#policy = policy;
+    this.#all = new Gate(max || Infinity, new GateContext(policy.clock));
+    this.parent = limitRules.max && this.#all;
+    this.#perKey = perKey || Infinity;
+    this.#limitRules = limitRules as Rules<Limits>;
     this.#startedAt = policy.clock.now();
   }
 
@@ -84,38 +90,38 @@ export abstract class KeyedSlots<K> {
 
   /** Slots held, of all keys: the sum of their widths. */
   get inUse(): number {
-    let { inUse } = this.all;
+    let { inUse } = this.#all;
     if (!this.parent) this.#eachGate((gate) => (inUse += gate.inUse));
     return inUse;
   }
 
   /** How many wait, for their key or for the limit of all. */
   get waiting(): number {
-    return this.all.context.waiting;
+    return this.#all.context.waiting;
   }
 
   /** Whether `close` was called. */
   get closed(): boolean {
-    return Boolean(this.all.context.closed);
+    return Boolean(this.#all.context.closed);
   }
 
   /** Waits for a slot of that key. Rejects as `Semaphore.acquire` does. */
   acquire(key: K, options?: AcquireOptions): Promise<Slot> {
-    return this.gateOf(key).acquire(this.policy, options);
+    return this.#gateOf(key).acquire(this.#policy, options);
   }
 
   /** A slot of that key now, or `undefined`: also while others wait for the same, and when closed. */
   tryAcquire(key: K, options?: TryAcquireOptions): Slot | undefined {
-    return this.gateOf(key).tryAcquire(this.policy, options);
+    return this.#gateOf(key).tryAcquire(this.#policy, options);
   }
 
   /** Does the work while holding a slot of that key. If one is free, the work starts before this returns. */
   run<T>(key: K, work: Work<T>, options?: AcquireOptions): Promise<Awaited<T>> {
-    return this.gateOf(key).run(this.policy, work, options);
+    return this.#gateOf(key).run(this.#policy, work, options);
   }
 
   /** Drops the keys that have been idle for `idleMs` (default: that of the options); returns how many. */
-  sweep(idleMs: number = this.policy.idleMs): number {
+  sweep(idleMs: number = this.#policy.idleMs): number {
     check("idleMs", numberFrom(0), idleMs);
     const { size } = this;
     this.#drop(this.#now - idleMs);
@@ -125,24 +131,26 @@ export abstract class KeyedSlots<K> {
 
   /** Limits, use, and what was counted since the beginning, sweeps or not. */
   stats(): SlotPoolStats {
-    const { inUse, waiting, size: keys, perKey: maxPerKey } = this;
-    const { capacity: max, context } = this.all;
-    return { name: this.policy.name, max, maxPerKey, inUse, waiting, keys, ...context.counters };
+    const { inUse, waiting, size: keys } = this;
+    const { capacity: max, context } = this.#all;
+    return { name: this.#policy.name, max, maxPerKey: this.#perKey, inUse, waiting, keys, ...context.counters };
   }
 
   /** As `Semaphore.close`, for all keys, those to come included. */
   close(reason?: unknown): void {
-    this.all.close(this.policy, reason);
+    this.#all.close(this.#policy, reason);
     this.#eachGate((gate) => gate.serve());
     this.#drop(Infinity);
     this.#sweepLater();
   }
 
-  /** @internal */
-  protected setLimits(max: number, perKey: number): void {
-    this.perKey = perKey;
-    this.all.resize(max, this.policy);
-    this.#eachGate((gate) => gate.resize(perKey));
+  /** Growing serves waiters at once, shrinking evicts no holder. What is left out stays. */
+  resize(limits: { [Name in Limit]?: number | undefined }): void {
+    const now = { max: this.#all.capacity, maxPerKey: this.#perKey };
+    const { max, maxPerKey } = resolveOptions(now, this.#limitRules, limits);
+    this.#perKey = maxPerKey || Infinity;
+    this.#all.resize(max || Infinity, this.#policy);
+    this.#eachGate((gate) => gate.resize(this.#perKey));
   }
 
   /** For `Gate`: nothing of it is held, and none waits. @internal */
@@ -157,8 +165,12 @@ export abstract class KeyedSlots<K> {
     else this.#gates.set(key, this.#now);
   }
 
-  /** Opened if need be; the caller must enter it, or `serve` it: nothing may be held of it. @internal */
-  protected gateOf(key: K): Gate {
+  /**
+   * The first stage: in a pool the gate of all, if there is no key or no limit for it. Opened if need be; the caller must
+   * enter it, or `serve` it: nothing may be held of it.
+   */
+  #gateOf(key: K): Gate {
+    if (this.parent && (key === undefined || this.#perKey === Infinity)) return this.parent;
     const gate = this.#gates.get(key);
     return typeof gate === "object" ? gate : this.#open(key);
   }
@@ -168,9 +180,9 @@ export abstract class KeyedSlots<K> {
   }
 
   #open(key: K): Gate {
-    const gate = this.#spare ?? new Gate(this.perKey, this.all.context, this);
+    const gate = this.#spare ?? new Gate(this.#perKey, this.#all.context, this);
     this.#spare = undefined;
-    gate.capacity = this.perKey;
+    gate.capacity = this.#perKey;
     gate.key = key;
     gate.isOpen = true;
     this.#gates.set(key, gate);
@@ -189,11 +201,11 @@ export abstract class KeyedSlots<K> {
   }
 
   get #now(): number {
-    return Math.floor(this.policy.clock.now() - this.#startedAt);
+    return Math.floor(this.#policy.clock.now() - this.#startedAt);
   }
 
   #sweepLater(): void {
-    const { clock, sweepEveryMs } = this.policy;
+    const { clock, sweepEveryMs } = this.#policy;
     const again = () => {
       this.#sweepTimer = undefined;
       this.sweep();

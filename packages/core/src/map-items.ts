@@ -35,39 +35,32 @@ export async function mapItems<Item, T>(
   checkOptions(options, RULES);
   const { signal, stopOnError = true } = options;
   signal?.throwIfAborted();
-  const results: Awaited<T>[] = [];
+  const tasks: Promise<Awaited<T>>[] = [];
   const errors: unknown[] = [];
-  const running = new Set<Promise<unknown>>();
   const stop = new AbortController();
   const stopped = { signal: stop.signal };
-  let count = 0;
 
-  const fail = (reason: unknown): unknown => (stopOnError ? stop.abort(reason) : errors.push(reason));
+  const fail = (reason: unknown): void => void (stopOnError ? stop.abort(reason) : errors.push(reason));
   const begin = async (item: Item): Promise<void> => {
     const slot = await semaphore.acquire(stopped);
-    const index = count++;
-    const work = async (): Promise<void> => {
-      results[index] = await fn(item, index);
-    };
-    const task: Promise<unknown> = runWithSlot(slot as HeldSlot, policy, work, stopped)
-      .catch(fail)
-      .then(() => running.delete(task));
-    running.add(task);
+    const index = tasks.length;
+    const task = runWithSlot(slot as HeldSlot, policy, () => fn(item, index), stopped);
+    tasks.push(task.catch(fail) as typeof task);
   };
-  const readAll = async (): Promise<void> => {
+  const readAll = async (): Promise<Awaited<T>[]> => {
     if (Symbol.asyncIterator in items) for await (const item of items) await begin(item);
     else for (const item of items) await begin(item);
-    await Promise.all(running);
+    return Promise.all(tasks);
   };
 
   const onAbort = (): void => stop.abort(signal?.reason);
   signal?.addEventListener("abort", onAbort);
   try {
-    await Promise.race([abortOf(stopped), readAll()]);
+    const results = await Promise.race([abortOf(stopped), readAll()]);
+    if (errors.length > 0) throw new AggregateError(errors, `${errors.length} of ${tasks.length} items failed`);
+    return results;
   } finally {
     signal?.removeEventListener("abort", onAbort);
     stop.abort();
   }
-  if (errors.length > 0) throw new AggregateError(errors, `${errors.length} of ${count} items failed`);
-  return results;
 }

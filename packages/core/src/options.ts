@@ -53,11 +53,12 @@ export const numberWithin = (least: number, below: number): Rule =>
 
 export const integer: Rule = /* @__PURE__ */ range("an integer", (value) => Number.isSafeInteger(value));
 
-export const integerFrom = (least: number): Rule =>
-  range(`an integer from ${least} up`, (value) => Number.isInteger(value) && value >= least);
-
-export const integerWithin = (least: number, most: number): Rule =>
-  range(`an integer from ${least} to ${most}`, (value) => Number.isInteger(value) && value >= least && value <= most);
+/** Both ends included. */
+export const integerFrom = (least: number, most?: number): Rule =>
+  range(
+    `an integer from ${least} ${most === undefined ? "up" : `to ${most}`}`,
+    (value) => Number.isInteger(value) && value >= least && !(most !== undefined && value > most),
+  );
 
 export const countFrom = (least: number): Rule =>
   // The remainder of `Infinity` is `NaN`.
@@ -98,32 +99,32 @@ export function shown(value: unknown): string {
   return typeof value === "object" && value !== null ? Object.prototype.toString.call(value) : String(value);
 }
 
-/** What is wrong with a value, as a sentence. */
-export interface Fault {
-  readonly sentence: string;
-  readonly isRange: boolean;
+/** The error about a value that does not follow its rule. */
+export function faultOf(field: string, { expectation, isRange }: Rule, value: unknown): Error {
+  return new (isRange ? RangeError : TypeError)(`Expected \`${field}\` to be ${expectation}, got ${shown(value)}`);
 }
 
-export function faultOf(field: string, { expectation, isRange }: Rule, value: unknown): Fault {
-  return { sentence: `Expected \`${field}\` to be ${expectation}, got ${shown(value)}`, isRange };
+/** The one error that says all that is wrong, if anything is. */
+export function errorOf(faults: readonly Error[]): Error | undefined {
+  if (faults.length < 2) return faults[0];
+  const Kind = faults.every((fault) => fault instanceof RangeError) ? RangeError : TypeError;
+  return new Kind(faults.map(({ message }) => message).join("; "));
 }
 
-/** The one error that says it all, if anything is wrong. */
-export function errorOf(faults: readonly Fault[]): Error | undefined {
-  if (faults.length === 0) return undefined;
-  const Kind = faults.every(({ isRange }) => isRange) ? RangeError : TypeError;
-  return new Kind(faults.map(({ sentence }) => sentence).join("; "));
+/** As `throw`, if there is anything to throw. */
+export function throwIf(error: Error | undefined): void {
+  if (error) throw error;
 }
 
 /** Every key that is given and not `undefined` has to be known and to follow its rule. */
-export function faultsOf<T extends object>(options: T, rules: Rules<T>, prefix = ""): Fault[] {
+export function faultsOf<T extends object>(options: T, rules: Rules<T>, prefix = ""): Error[] {
   if (!anyObject.accepts(options)) return [faultOf(prefix.slice(0, -1) || "options", anyObject, options)];
-  const faults: Fault[] = [];
+  const faults: Error[] = [];
   // Inherited keys too, so that an AbortSignal passed as options is refused.
   for (const key in options) {
     const value = options[key];
     const field = prefix + key;
-    if (!Object.hasOwn(rules, key)) faults.push({ sentence: `Unknown option \`${field}\``, isRange: false });
+    if (!Object.hasOwn(rules, key)) faults.push(new TypeError(`Unknown option \`${field}\``));
     else if (value !== undefined && !rules[key].accepts(value)) faults.push(faultOf(field, rules[key], value));
   }
   return faults;
@@ -131,24 +132,12 @@ export function faultsOf<T extends object>(options: T, rules: Rules<T>, prefix =
 
 /** Refuses a value that does not follow its rule. */
 export function check(field: string, rule: Rule, value: unknown): void {
-  const error = misfit(field, rule, value);
-  if (error) throw error;
-}
-
-/** The error about a value that does not follow its rule, if it does not. */
-export function misfit(field: string, rule: Rule, value: unknown): Error | undefined {
-  return rule.accepts(value) ? undefined : errorOf([faultOf(field, rule, value)]);
-}
-
-/** What is wrong with the options of a call, if anything. */
-export function misuseOf<T extends object>(options: T, rules: Rules<T>): Error | undefined {
-  return errorOf(faultsOf(options, rules));
+  if (!rule.accepts(value)) throw faultOf(field, rule, value);
 }
 
 /** Refuses options that make no sense. */
 export function checkOptions<T extends object>(options: T | undefined, rules: Rules<T>): void {
-  const error = options === undefined ? undefined : misuseOf(options, rules);
-  if (error) throw error;
+  if (options !== undefined) throwIf(errorOf(faultsOf(options, rules)));
 }
 
 /** The defaults and what is given instead, checked. */

@@ -5,16 +5,16 @@ import {
   abortSignal,
   boolean,
   callback,
+  checkOptions,
   clockRule,
   countFrom,
+  faultOf,
   integerFrom,
-  integerWithin,
-  misfit,
-  misuseOf,
   numberFrom,
   type Rules,
   resolveOptions,
   string,
+  throwIf,
 } from "./options.ts";
 
 /** Options of `Semaphore`, `KeyedSemaphore` and `SlotPool` alike. */
@@ -106,16 +106,16 @@ export function resolvePolicy<T extends Omit<Policy, "isPlain">>(
   return { ...policy, isPlain: policy.ttlMs === Infinity && !policy.onEvent && !policy.abortOnExpiry };
 }
 
-/** What is wrong with how a slot is asked for, if anything, where it may be `widest` wide. */
-export function misuseOfCall(
+/** Refuses a request for a slot that makes no sense, where the slot may be `widest` wide. */
+export function checkCall(
   options: AcquireOptions | undefined | null,
   widest: number,
   rules: Partial<Rules<AcquireOptions>> = ACQUIRE_RULES,
-): Error | undefined {
-  if (options === undefined || options === null) return undefined;
-  return misuseOf(options, rules as Rules<AcquireOptions>) ?? tooWide(options.width, widest);
+): void {
+  checkOptions(options ?? undefined, rules as Rules<AcquireOptions>);
+  throwIf(tooWide(options?.width, widest));
 }
 
 export function tooWide(width: number | undefined, widest: number): Error | undefined {
-  return width && width > widest ? misfit("width", integerWithin(1, widest), width) : undefined;
+  return width && width > widest ? faultOf("width", integerFrom(1, widest), width) : undefined;
 }

@@ -1,8 +1,8 @@
 /** Gathers what is wrong with many values, to refuse it all at once. */
-import { errorOf, type Fault, faultOf, faultsOf, type Rule, type Rules } from "./options.ts";
+import { errorOf, faultOf, faultsOf, type Rule, type Rules, throwIf } from "./options.ts";
 
 export class Problems {
-  readonly #faults: Fault[] = [];
+  readonly #faults: Error[] = [];
 
   /** Whether the value follows the rule. */
   expect(field: string, rule: Rule, value: unknown): boolean {
@@ -12,7 +12,7 @@ export class Problems {
   }
 
   add(sentence: string, isRange: boolean): void {
-    this.#faults.push({ sentence, isRange });
+    this.#faults.push(new (isRange ? RangeError : TypeError)(sentence));
   }
 
   /** Every key that is given and not `undefined` has to be known and to follow its rule. */
@@ -26,7 +26,6 @@ export class Problems {
   }
 
   throwIfAny(): void {
-    const { error } = this;
-    if (error !== undefined) throw error;
+    throwIf(this.error);
   }
 }

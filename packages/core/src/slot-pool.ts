@@ -7,12 +7,9 @@
  * POOL3  A slot counts at its key's gate and at the global one, the parent of that: both go back together, the key's
  *     first, whether released or expired, and before either is handed on. Without a limit per key that stage is left out.
  */
-import type { Gate } from "./gate.ts";
 import { KEYED, KEYED_RULES, type KeyedOptions, KeyedSlots } from "./keyed-slots.ts";
-import { anyObject, check, countFrom, resolveOptions } from "./options.ts";
-import { type AcquireOptions, resolvePolicy, type TryAcquireOptions } from "./policy.ts";
-import type { Work } from "./run-with-slot.ts";
-import type { Slot } from "./slot.ts";
+import { anyObject, check, countFrom } from "./options.ts";
+import { resolvePolicy } from "./policy.ts";
 
 /** Options of `SlotPool`. */
 export interface SlotPoolOptions extends KeyedOptions {
@@ -29,7 +26,8 @@ const LIMIT_RULES = { max: countFrom(0), maxPerKey: countFrom(0) };
 
 /**
  * Slots with a limit in all and a limit per key. Who asks waits for the key first and for the pool then, so one key's
- * backlog never holds slots that others could use.
+ * backlog never holds slots that others could use. Without a key, or while keys have no limit, only the limit of all
+ * counts. `timeoutMs` and `signal` cover both waits.
  *
  * @throws {TypeError} if `options` are missing, have unknown keys or values of another type.
  * @throws {RangeError} if a limit is negative or not an integer.
@@ -41,38 +39,11 @@ const LIMIT_RULES = { max: countFrom(0), maxPerKey: countFrom(0) };
  * await uploads.run("ann", () => console.log("ann has at most 2 of the 10 slots"));
  * ```
  */
-export class SlotPool<K = string> extends KeyedSlots<K> {
+export class SlotPool<K = string> extends KeyedSlots<K | void, keyof SlotPoolLimits> {
   constructor(options: SlotPoolOptions) {
     check("options", anyObject, options);
     const policy = resolvePolicy({ ...KEYED, max: 0, maxPerKey: 0 }, { ...KEYED_RULES, ...LIMIT_RULES }, options);
     check("max", LIMIT_RULES.max, options.max);
-    super(policy, policy.max || Infinity, policy.maxPerKey || Infinity, true);
-  }
-
-  /** Waits for a slot of that key; without a key only the limit of all counts. `timeoutMs` and `signal` cover both waits. */
-  override acquire(key?: K, options?: AcquireOptions): Promise<Slot> {
-    return super.acquire(key as K, options);
-  }
-
-  /** A slot now, or `undefined`: also while others wait for the same, and when closed. */
-  override tryAcquire(key?: K, options?: TryAcquireOptions): Slot | undefined {
-    return super.tryAcquire(key as K, options);
-  }
-
-  /** Does the work while holding a slot. If one is free, the work starts before this returns. */
-  override run<T>(key: K | undefined, work: Work<T>, options?: AcquireOptions): Promise<Awaited<T>> {
-    return super.run(key as K, work, options);
-  }
-
-  /** Growing serves waiters at once, shrinking evicts no holder. Who holds while keys have no limit counts for no key. */
-  resize(limits: SlotPoolLimits): void {
-    const now = { max: this.all.capacity, maxPerKey: this.perKey };
-    const { max, maxPerKey } = resolveOptions(now, LIMIT_RULES, limits);
-    this.setLimits(max || Infinity, maxPerKey || Infinity);
-  }
-
-  /** The first stage: the gate of all, if there is no key or no limit for it. @internal */
-  protected override gateOf(key: K): Gate {
-    return key === undefined || this.perKey === Infinity ? this.all : super.gateOf(key);
+    super(policy, policy.max, policy.maxPerKey, LIMIT_RULES);
   }
 }

@@ -1,5 +1,5 @@
 /** What is asked of a limiter, and the rules of it. */
-import { abortSignal, anyObject, callback, integerWithin, kind, numberFrom, type Rules } from "../options.ts";
+import { abortSignal, anyObject, callback, integerFrom, kind, numberFrom, type Rules } from "../options.ts";
 
 /** `LimiterAcquireOptions` with any budgets. */
 export interface Ask {
@@ -14,7 +14,7 @@ type TryRules = Rules<Pick<Ask, "key" | "cost" | "level">>;
 
 /** Of `tryAcquire`, of a limiter with this number of levels. */
 export function tryRules(levels: number): TryRules {
-  return { key: kind("anything", () => true), cost: anyObject, level: integerWithin(0, levels - 1) };
+  return { key: kind("anything", () => true), cost: anyObject, level: integerFrom(0, levels - 1) };
 }
 
 /** Of `acquire` and `run`. */

@@ -7,13 +7,14 @@ import {
   errorOf,
   faultsOf,
   finiteFrom,
-  integerWithin,
+  integerFrom,
   kind,
   numberBetween,
   numberFrom,
   positiveNumber,
   type Rule,
   type Rules,
+  throwIf,
   range,
 } from "../options.ts";
 import { PLAIN, POLICY_RULES, type Policy, type PolicyOptions, resolvePolicy } from "../policy.ts";
@@ -112,7 +113,7 @@ export const UPDATE_RULES: Rules<LimiterUpdate> = {
 const RULES: Rules<LimiterOptions> = {
   ...POLICY_RULES,
   ...UPDATE_RULES,
-  levels: integerWithin(1, MOST_LEVELS),
+  levels: integerFrom(1, MOST_LEVELS),
   adaptive: anyObject,
 };
 const PER_KEY_RULES: Rules<PerKeyOptions> = { slots: SLOTS, budgets: anyObject };
@@ -134,7 +135,7 @@ export function resolveAdaptive(options: LimiterOptions["adaptive"], slots: numb
   if (options === undefined) return undefined;
   check("slots", finiteSlots("if `adaptive` is given"), slots);
   const min = options.min ?? 1;
-  const within = (least: number): Rule => integerWithin(least, slots);
+  const within = (least: number): Rule => integerFrom(least, slots);
   checkFields("adaptive", options, { min: within(1), start: within(min) });
   return { min, start: options.start ?? min };
 }
@@ -173,6 +174,5 @@ function resolveBudget(field: string, budget: BudgetOptions): ResolvedBudget {
 
 /** Refuses fields that are unknown or do not follow their rule; `field` is where they are. */
 export function checkFields<T extends object>(field: string, options: T, rules: Rules<T>): void {
-  const error = errorOf(faultsOf(options, rules, `${field}.`));
-  if (error) throw error;
+  throwIf(errorOf(faultsOf(options, rules, `${field}.`)));
 }

@@ -5,7 +5,7 @@ import {
   check,
   checkOptions,
   clockRule,
-  integerWithin,
+  integerFrom,
   numberFrom,
   positiveUpTo,
   type Rules,
@@ -44,11 +44,11 @@ export interface SharedAcquireOptions {
 const DEFAULTS = { maxHolders: 1024, maxWaiters: 16_384 } as const satisfies SharedSemaphoreOptions;
 /** Deadlines are 32-bit milliseconds, compared by their difference. */
 const TTL = positiveUpTo(2 ** 30);
-const THREAD_ID = integerWithin(0, 2 ** 31 - 2);
+const THREAD_ID = integerFrom(0, 2 ** 31 - 2);
 const SIZE_RULES: Rules<SharedSemaphoreOptions> = {
-  maxHolders: integerWithin(1, MAX_CELLS),
+  maxHolders: integerFrom(1, MAX_CELLS),
   ttlMs: TTL,
-  maxWaiters: integerWithin(0, 2 ** 20),
+  maxWaiters: integerFrom(0, 2 ** 20),
   clock: clockRule,
 };
 const ATTACH_RULES: Rules<AttachOptions> = { threadId: THREAD_ID, clock: clockRule };
@@ -60,7 +60,7 @@ export function resolveSizes(slots: number, options: SharedSemaphoreOptions): Si
   problems.expectAll(options, SIZE_RULES);
   const given = anyObject.accepts(options) ? options : {};
   const maxHolders = given.maxHolders ?? Math.max(DEFAULTS.maxHolders, Number.isSafeInteger(slots) ? slots : 0);
-  problems.expect("slots", integerWithin(1, Math.min(maxHolders || MAX_CELLS, MAX_CELLS)), slots);
+  problems.expect("slots", integerFrom(1, Math.min(maxHolders || MAX_CELLS, MAX_CELLS)), slots);
   problems.throwIfAny();
   return { slots, maxHolders, maxWaiters: given.maxWaiters ?? DEFAULTS.maxWaiters, ttlMs: Math.ceil(given.ttlMs ?? 0) };
 }
@@ -78,7 +78,7 @@ export function checkTimeout(timeoutMs: number): void {
 }
 
 export function checkSlots(slots: number, maxHolders: number): void {
-  check("slots", integerWithin(1, maxHolders), slots);
+  check("slots", integerFrom(1, maxHolders), slots);
 }
 
 export function checkThreadId(threadId: number): void {

@@ -1,6 +1,6 @@
 /** A `SlotPool` as transfers use one: its keys are users, and what it is asked is checked. No waiting or counting here. */
 import { KEYED_RULES, type KeyedOptions, type SlotPoolStats } from "../keyed-slots.ts";
-import { abortSignal, callback, misfit, numberFrom, type Rules, string, timerMs } from "../options.ts";
+import { abortSignal, numberFrom, type Rules, string, timerMs } from "../options.ts";
 import type { AcquireOptions } from "../policy.ts";
 import { Problems } from "../problems.ts";
 import type { Work } from "../run-with-slot.ts";
@@ -40,7 +40,7 @@ export class TransferPool {
   }
 
   run<T>(user: string | undefined, work: Work<T>, options?: TransferOptions): Promise<Awaited<T>> {
-    const error = this.#misuse(user, options) ?? misfit("work", callback, work);
+    const error = this.#misuse(user, options);
     return error === undefined ? this.#pool.run(user, work, options) : Promise.reject(error);
   }
 
