@@ -17,19 +17,12 @@
  * Source: the shape of Go's x/sync/semaphore; unlike there, asking for more than the capacity is an error, not an
  * endless wait.
  */
-import { AcquireTimeoutError, ClosedError, type Met, QueueFullError } from "./errors.ts";
+import { ClosedError, type Met, QueueFullError } from "./errors.ts";
 import { emit } from "./events.ts";
 import type { GateContext } from "./gate-context.ts";
 import type { Link, LinkedList } from "./linked-list.ts";
-import { callback, check } from "./options.ts";
-import {
-  type AcquireOptions,
-  checkCall,
-  type Policy,
-  TRY_RULES,
-  type TryAcquireOptions,
-  tooWide,
-} from "./policy.ts";
+import { callback, faultOf } from "./options.ts";
+import { type AcquireOptions, checkCall, type Policy, TRY_RULES, type TryAcquireOptions, tooWide } from "./policy.ts";
 import { runWithSlot, type Work } from "./run-with-slot.ts";
 import { unwatch, watch } from "./signals.ts";
 import { HeldSlot } from "./slot.ts";
@@ -65,8 +58,7 @@ export class Gate implements Link {
   previous: Link | undefined;
   next: Link | undefined;
   #isServing = false;
-  /** Created for the first waiter. */
-  #queue: WaiterQueue<Resolve | Ticket> | undefined;
+  readonly #queue = new WaiterQueue<Resolve | Ticket>();
   #numbers: SlotNumbers | undefined;
 
   constructor(capacity: number, context: GateContext, home?: Home, name?: string) {
@@ -90,11 +82,7 @@ export class Gate implements Link {
 
   /** What is behind every `acquire`. */
   acquire(policy: Policy, options?: AcquireOptions): Promise<HeldSlot> {
-    try {
-      return Promise.resolve(this.#enter(policy, options));
-    } catch (error) {
-      return this.#misused(error);
-    }
+    return Promise.resolve(this.#enter(policy, options));
   }
 
   /** What is behind every `tryAcquire`. */
@@ -110,15 +98,12 @@ export class Gate implements Link {
 
   /** What is behind every `run`. */
   run<T>(policy: Policy, work: Work<T>, options?: AcquireOptions): Promise<Awaited<T>> {
-    try {
-      check("work", callback, work);
-      return runWithSlot(this.#enter(policy, options), policy, work, options);
-    } catch (error) {
-      return this.#misused(error);
-    }
+    if (typeof work === "function") return runWithSlot(this.#enter(policy, options), policy, work, options);
+    this.serve();
+    return Promise.reject(faultOf("work", callback, work));
   }
 
-  /** A slot if one can be had now and nothing special is asked, else a promise of one. Throws only for misuse. */
+  /** A slot if one can be had now and nothing special is asked, else a promise of one. Never throws. */
   #enter(policy: Policy, options?: AcquireOptions): HeldSlot | Promise<HeldSlot> {
     if (options === undefined) {
       const slot = this.#tryEnter(policy);
@@ -130,8 +115,8 @@ export class Gate implements Link {
         return promise;
       }
     }
-    checkCall(options, this.widest);
-    return new Promise((resolve, reject) => {
+    const promise = new Promise<HeldSlot>((resolve, reject) => {
+      checkCall(options, this.widest);
       const { signal, timeoutMs = policy.acquireTimeoutMs, width = 1 } = options ?? {};
       const ticket = new Ticket(this, policy, width);
       ticket.waitSignal = signal;
@@ -140,26 +125,23 @@ export class Gate implements Link {
       ticket.reject = reject;
       this.#arrive(ticket);
     });
+    // It may have been opened for a request that makes no sense.
+    if (this.inUse === 0) this.serve();
+    return promise;
   }
 
-  /**
-   * A slot if one can be had now, of a width that fits at all. What most ask for, one plain slot where no other gate and no
-   * list of idle ones is concerned, takes the short way: it must stay small enough for the engine to inline (W1, W5).
-   */
+  /** A slot if one can be had now, of a width that fits at all. Must stay small enough for the engine to inline (W1, W5). */
   #tryEnter(policy: Policy, width = 1): HeldSlot | undefined {
-    if (width !== 1 || !policy.isPlain || this.parent !== undefined || this.list !== undefined) {
-      return this.#tryTake(policy, width);
+    const { context, parent } = this;
+    if (context.closed !== undefined || !this.fits(width)) return undefined;
+    if (parent !== undefined) {
+      if (!parent.fits(width)) return undefined;
+      parent.inUse += width;
     }
-    if (this.inUse >= this.capacity || this.waiting > 0 || this.context.closed !== undefined) return undefined;
-    this.inUse++;
-    this.context.counters.acquired++;
-    return new HeldSlot(this, 1);
-  }
-
-  /** Nothing was asked of it that makes sense, and it may have been opened for this. */
-  #misused(error: unknown): Promise<never> {
-    this.serve();
-    return Promise.reject(error);
+    this.inUse += width;
+    if (!policy.isPlain) return this.#grant(new Ticket(this, policy, width));
+    context.counters.acquired++;
+    return new HeldSlot(this, width);
   }
 
   /** A slot was given back by its holder, or taken back. */
@@ -169,7 +151,7 @@ export class Gate implements Link {
     if (this.waiting > 0 && width === 1 && this.#handOver(0)) return;
     this.inUse -= width;
     // Both are free before either is handed on: its key's next waiter may need the parent's, too.
-    if (this.parent !== undefined) this.parent.vacate(width);
+    if (this.parent !== undefined) this.parent.#vacate(width);
     if (this.waiting > 0 || this.home !== undefined || this.context.onIdle.length > 0) this.serve();
   }
 
@@ -183,13 +165,13 @@ export class Gate implements Link {
     context.counters[how]++;
     ticket.reject(error);
     if (how !== "rejected") emit(policy, gate, how === "aborted" ? how : "timed-out", waitedMs);
-    if (gate !== this) gate.vacate(width);
+    if (gate !== this) gate.#vacate(width);
     this.serve();
   }
 
   resize(capacity: number, policy?: Policy): void {
     this.capacity = capacity;
-    for (const waiter of this.#waiters) {
+    for (const waiter of this.#queue.all()) {
       const ticket = waiter as Ticket;
       const error = tooWide(ticket.width, this.widest);
       if (error) this.refuse(ticket, "rejected", error);
@@ -210,11 +192,11 @@ export class Gate implements Link {
   clear(reason: unknown): void {
     const wasServing = this.#isServing;
     this.#isServing = true;
-    for (const waiter of this.#waiters) {
+    for (const waiter of this.#queue.all()) {
       // An `onEvent` may have let some go already.
       if (typeof waiter === "object") {
         if (waiter.position !== undefined) this.refuse(waiter, "aborted", reason);
-      } else if (this.waiting > 0 && this.#queue?.first() === waiter) this.#dismiss(waiter, "aborted", reason);
+      } else if (this.waiting > 0 && this.#queue.first() === waiter) this.#dismiss(waiter, "aborted", reason);
     }
     this.#isServing = wasServing;
     this.serve();
@@ -241,7 +223,7 @@ export class Gate implements Link {
     if (knownId) context.byId.delete(knownId);
     if (knownNumber) this.numbering.numbers.giveBack(knownNumber);
     context.time(slot, Infinity, 0);
-    if (policy?.onEvent) emit(policy, this, how, undefined, knownNumber);
+    if (policy) emit(policy, this, how, undefined, knownNumber);
   }
 
   /**
@@ -249,7 +231,7 @@ export class Gate implements Link {
    * of most slots under load, and so the shortest (W2).
    */
   #handOver(free: 0 | 1): boolean {
-    const waiter = this.#queue?.first();
+    const waiter = this.#queue.first();
     if (typeof waiter !== "function" || this.inUse + free > this.capacity || this.context.closed) return false;
     this.#pop(undefined);
     this.inUse += free;
@@ -266,7 +248,7 @@ export class Gate implements Link {
 
   #serveFirst(): boolean {
     const { closed } = this.context;
-    const waiter = this.#queue?.first() as Resolve | Ticket;
+    const waiter = this.#queue.first();
     if (typeof waiter === "object") return this.#settle(waiter);
     if (!closed) return this.#handOver(1);
     this.#dismiss(waiter, "rejected", closed);
@@ -285,12 +267,11 @@ export class Gate implements Link {
     ticket.at = this;
     const { policy, waitSignal, timeoutMs } = ticket;
     if ((this.waiting === 0 || waitSignal?.aborted) && this.#settle(ticket)) return;
-    if (timeoutMs === 0) {
-      this.refuse(ticket, "timedOut", new AcquireTimeoutError({ ...this.met(policy), waitedMs: 0 }));
-    } else if (this.#crowd >= policy.maxWaiters) {
-      this.refuse(ticket, "rejected", new QueueFullError(this.met(policy)));
+    if (policy.traceTimeouts && timeoutMs < Infinity) ticket.trace ??= new Error("Trace");
+    if (timeoutMs === 0) ticket.due(ticket.sinceAt);
+    else if (this.#crowd >= policy.maxWaiters) {
+      this.refuse(ticket, "rejected", new QueueFullError(this.met(ticket)));
     } else {
-      if (policy.traceTimeouts && timeoutMs < Infinity) ticket.trace ??= new Error("Trace");
       this.#push(ticket);
       if (waitSignal) watch(ticket, waitSignal);
       // It has one timeout for both stages.
@@ -308,7 +289,7 @@ export class Gate implements Link {
     else if (this.inUse + width > this.capacity) return false;
     else {
       this.#pop(ticket);
-      this.occupy(width);
+      this.inUse += width;
       if (this.parent) this.parent.#arrive(ticket);
       else {
         this.#endWait(ticket);
@@ -336,7 +317,6 @@ export class Gate implements Link {
   }
 
   #push(waiter: Resolve | Ticket): void {
-    this.#queue ??= new WaiterQueue();
     this.#queue.push(waiter, this.waiting++);
     this.context.await(1);
   }
@@ -344,14 +324,10 @@ export class Gate implements Link {
   /** Takes it out of the queue, if it is in; the first, if none is named. */
   #pop(ticket: Ticket | undefined): void {
     if (ticket && ticket.position === undefined) return;
-    this.#queue?.remove(ticket?.position);
-    if (--this.waiting === 0) this.#queue?.emptied();
+    this.#queue.remove(ticket?.position);
+    if (--this.waiting === 0) this.#queue.emptied();
     if (ticket) ticket.position = undefined;
     this.context.await(-1);
-  }
-
-  get #waiters(): (Resolve | Ticket)[] {
-    return this.#queue?.all() ?? [];
   }
 
   /** How many wait, as `maxWaiters` counts: of keys on their own those of the key, else all. */
@@ -360,33 +336,14 @@ export class Gate implements Link {
   }
 
   /** The use of this gate, for the error of a refused caller. */
-  met({ name: semaphore }: Policy, waiting = this.waiting): Met {
-    const { key, capacity, inUse } = this;
-    return { semaphore, key, capacity, inUse, waiting };
+  met({ policy, position }: Ticket): Met {
+    const { key, capacity, inUse, waiting } = this;
+    return { semaphore: policy.name, key, capacity, inUse, waiting: position === undefined ? waiting : waiting - 1 };
   }
 
-  #tryTake(policy: Policy, width: number): HeldSlot | undefined {
-    if (!this.#isFree(width)) return undefined;
-    this.occupy(width);
-    this.parent?.occupy(width);
-    if (!policy.isPlain) return this.#grant(new Ticket(this, policy, width));
-    this.context.counters.acquired++;
-    return new HeldSlot(this, width);
-  }
-
-  occupy(width: number): void {
-    if (this.inUse === 0) this.list?.remove(this);
-    this.inUse += width;
-  }
-
-  vacate(width: number): void {
+  #vacate(width: number): void {
     this.inUse -= width;
     this.serve();
-  }
-
-  /** Whether a request of this width can be granted now. */
-  #isFree(width: number): boolean {
-    return !this.context.closed && this.fits(width) && this.parent?.fits(width) !== false;
   }
 
   fits(width: number): boolean {

@@ -1,9 +1,7 @@
 /** A semaphore for every key, each of the same size. */
 import { KEYED, KEYED_RULES, type KeyedOptions, KeyedSlots } from "./keyed-slots.ts";
-import { check, countFrom } from "./options.ts";
-import { resolvePolicy } from "./policy.ts";
-
-const SLOTS = countFrom(1);
+import { check } from "./options.ts";
+import { resolvePolicy, SLOTS } from "./policy.ts";
 
 /**
  * Slots for every key, made when first asked for and dropped when idle for long. Keys are compared as in a `Map`, and

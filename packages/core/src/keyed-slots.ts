@@ -15,14 +15,16 @@
 import { startTimer } from "./clock.ts";
 import { Gate } from "./gate.ts";
 import { type Counters, GateContext } from "./gate-context.ts";
-import { check, numberFrom, type Rules, resolveOptions } from "./options.ts";
+import { check, type Rules, resolveOptions } from "./options.ts";
 import {
   type AcquireOptions,
+  PERIOD,
   PLAIN,
   POLICY_RULES,
   type Policy,
   type PolicyOptions,
   type TryAcquireOptions,
+  TTL,
 } from "./policy.ts";
 import type { Work } from "./run-with-slot.ts";
 import type { Slot } from "./slot.ts";
@@ -50,7 +52,7 @@ export interface SlotPoolStats extends Counters {
 }
 
 export const KEYED = { ...PLAIN, idleMs: 900_000, sweepEveryMs: 900_000 };
-export const KEYED_RULES: Rules<KeyedOptions> = { ...POLICY_RULES, idleMs: numberFrom(0), sweepEveryMs: numberFrom(1) };
+export const KEYED_RULES: Rules<KeyedOptions> = { ...POLICY_RULES, idleMs: PERIOD, sweepEveryMs: TTL };
 
 /** Slots in all and for each key. */
 export interface Limits {
@@ -122,7 +124,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
 
   /** Drops the keys that have been idle for `idleMs` (default: that of the options); returns how many. */
   sweep(idleMs: number = this.#policy.idleMs): number {
-    check("idleMs", numberFrom(0), idleMs);
+    check("idleMs", PERIOD, idleMs);
     const { size } = this;
     this.#drop(this.#now - idleMs);
     this.#sweepLater();

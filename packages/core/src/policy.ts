@@ -11,6 +11,7 @@ import {
   faultOf,
   integerFrom,
   numberFrom,
+  type Rule,
   type Rules,
   resolveOptions,
   string,
@@ -82,10 +83,17 @@ export const PLAIN: Omit<Policy, "isPlain"> = {
   onEvent: undefined,
 };
 
+/** A number of slots. */
+export const SLOTS: Rule = /* @__PURE__ */ countFrom(1);
+/** How long something may take, which may be no time at all. */
+export const PERIOD: Rule = /* @__PURE__ */ numberFrom(0);
+/** How long something lasts. */
+export const TTL: Rule = /* @__PURE__ */ numberFrom(1);
+
 export const POLICY_RULES: Rules<PolicyOptions> = {
   name: string,
-  ttlMs: numberFrom(1),
-  acquireTimeoutMs: numberFrom(0),
+  ttlMs: TTL,
+  acquireTimeoutMs: PERIOD,
   abortOnExpiry: boolean,
   maxWaiters: countFrom(0),
   traceTimeouts: boolean,
@@ -94,7 +102,7 @@ export const POLICY_RULES: Rules<PolicyOptions> = {
 };
 
 export const TRY_RULES: Rules<TryAcquireOptions> = { width: integerFrom(1) };
-const ACQUIRE_RULES: Rules<AcquireOptions> = { ...TRY_RULES, signal: abortSignal, timeoutMs: numberFrom(0) };
+const ACQUIRE_RULES: Rules<AcquireOptions> = { ...TRY_RULES, signal: abortSignal, timeoutMs: PERIOD };
 
 /** As `resolveOptions`, for those who hand out slots. */
 export function resolvePolicy<T extends Omit<Policy, "isPlain">>(

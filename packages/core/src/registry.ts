@@ -5,14 +5,16 @@
  * REGISTRY1  At any time a name has at most one gate: a gate leaves the map only when nothing of it is held (so none waits,
  *     no timer runs for it and no grant is in flight: a hand-over counts as held from the moment of the release), in
  *     one step with the check. So looking up and dropping can never split a name in two.
- * REGISTRY2  The idle list has those with nothing held, longest idle first, so a sweep looks at what it drops and one more.
+ * REGISTRY2  The idle list has all with nothing held, longest idle first. One that is in use again stays in it until a sweep
+ *     comes across it, or it is idle anew. So taking a slot need not touch the list, and a sweep is O(1), amortised.
  */
 import { type Clock, realClock } from "./clock.ts";
 import { CapacityMismatchError } from "./errors.ts";
 import { Gate } from "./gate.ts";
 import { GateContext } from "./gate-context.ts";
 import { LinkedList } from "./linked-list.ts";
-import { check, clockRule, countFrom, numberFrom, objectWith, type Rules, resolveOptions } from "./options.ts";
+import { check, clockRule, countFrom, objectWith, type Rules, resolveOptions } from "./options.ts";
+import { PERIOD } from "./policy.ts";
 import { type SemaphoreStats, statsOf } from "./stats.ts";
 
 /** Options of `SemaphoreRegistry`. */
@@ -31,9 +33,8 @@ export interface RegistryStatsOptions {
   limit?: number | undefined;
 }
 
-const IDLE = numberFrom(0);
 const DEFAULTS = { idleMs: 60_000, clock: realClock };
-const RULES: Rules<RegistryOptions> = { idleMs: IDLE, clock: clockRule };
+const RULES: Rules<RegistryOptions> = { idleMs: PERIOD, clock: clockRule };
 const STATS: { names: readonly string[] | undefined; limit: number } = { names: undefined, limit: 100 };
 const STATS_RULES: Rules<RegistryStatsOptions> = { names: objectWith("includes"), limit: countFrom(0) };
 
@@ -70,11 +71,12 @@ export class SemaphoreRegistry {
 
   /** Drops the names that have been idle for `idleMs` (default: that of the options); returns how many. */
   sweep(idleMs: number = this.#policy.idleMs): number {
-    check("idleMs", IDLE, idleMs);
+    check("idleMs", PERIOD, idleMs);
     const { size } = this;
     const sinceAt = this.#policy.clock.now() - idleMs;
     for (let gate = this.#idle.first; gate && gate.idleSinceAt <= sinceAt; gate = this.#idle.first) {
-      this.#drop(gate);
+      if (gate.inUse > 0) this.#idle.remove(gate);
+      else this.#drop(gate);
     }
     return size - this.size;
   }

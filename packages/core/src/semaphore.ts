@@ -3,7 +3,7 @@
 import { Gate } from "./gate.ts";
 import { GateContext } from "./gate-context.ts";
 import { type MapOptions, mapItems } from "./map-items.ts";
-import { callback, check, countFrom, objectWith, type Rules } from "./options.ts";
+import { callback, check, objectWith, type Rules } from "./options.ts";
 import {
   type AcquireOptions,
   PLAIN,
@@ -11,6 +11,7 @@ import {
   type Policy,
   type PolicyOptions,
   resolvePolicy,
+  SLOTS,
   type TryAcquireOptions,
 } from "./policy.ts";
 import { defaultRegistry, type SemaphoreRegistry } from "./registry.ts";
@@ -27,7 +28,6 @@ export interface SemaphoreOptions extends PolicyOptions {
 }
 
 const RULES: Rules<SemaphoreOptions> = { ...POLICY_RULES, registry: objectWith("open", "current") };
-const SLOTS = countFrom(1);
 
 /**
  * A counting semaphore. Waiters are served in the order of their arrival, by direct hand-off: a slot that is released

@@ -11,8 +11,8 @@
 import type { Deadline } from "./deadlines.ts";
 import type { Gate } from "./gate.ts";
 import type { Link, LinkedList } from "./linked-list.ts";
-import { check, numberFrom } from "./options.ts";
-import type { Policy } from "./policy.ts";
+import { check } from "./options.ts";
+import { type Policy, TTL } from "./policy.ts";
 
 /**
  * A slot that is held: what `acquire` gives. Release it exactly once, or let `using` or `run` do it. A second release
@@ -39,8 +39,6 @@ export interface Slot extends Disposable {
 
 /** `Symbol.dispose`, for hosts that have none yet: a polyfill that comes later will use the same. */
 export const dispose: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symbol.dispose") as typeof Symbol.dispose);
-
-const TTL = numberFrom(1);
 
 export class HeldSlot implements Slot, Deadline {
   /** For the library only, as is all else that the type `Slot` does not have. */

@@ -47,18 +47,17 @@ export class Ticket extends HeldSlot {
 
   override due(now: number): void {
     const { at, policy, sinceAt, gate } = this;
-    const heldMs = now - sinceAt;
+    const { key } = gate;
+    const ms = now - sinceAt;
     if (at) {
-      const met = { ...at.met(policy, at.waiting - 1), waitedMs: heldMs };
+      const met = { ...at.met(this), waitedMs: ms };
       return at.refuse(
         this,
         "timedOut",
         withStackOf(this.trace, () => new AcquireTimeoutError(met)),
       );
     }
-    const { name: semaphore, abortOnExpiry } = policy;
-    const { key } = gate;
     super.due(now);
-    if (abortOnExpiry) this.aborter.abort(new SlotExpiredError({ semaphore, key, heldMs }));
+    if (policy.abortOnExpiry) this.aborter.abort(new SlotExpiredError({ semaphore: policy.name, key, heldMs: ms }));
   }
 }

@@ -14,8 +14,8 @@ import {
   positiveNumber,
   type Rule,
   type Rules,
-  throwIf,
   range,
+  throwIf,
 } from "../options.ts";
 import { PLAIN, POLICY_RULES, type Policy, type PolicyOptions, resolvePolicy } from "../policy.ts";
 import type { AdaptiveLimits } from "./adaptive-slots.ts";
