@@ -29,7 +29,7 @@ export const EXCEPTIONS: readonly { readonly path: string; readonly text: RegExp
 ];
 
 /** Names as words: `newsOf`, `#isTold` and `v_news` are checked like a sentence. */
-export function asWords(line: string): string {
+function asWords(line: string): string {
   return line.replaceAll(/(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, " ").replaceAll("_", " ");
 }
 

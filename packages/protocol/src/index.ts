@@ -11,17 +11,18 @@ export type {
 } from "./config.ts";
 export { API_PREFIX, LIMITS, SEMAPHORE_PREFIX, SHARED_BUCKET } from "./limits.ts";
 export { PROBLEMS, type ProblemCode } from "./problems.ts";
-export type {
-  BeginAnswer,
-  BlockedBy,
-  CancelResult,
-  GrantedAnswer,
-  OverloadedAnswer,
-  PendingAnswer,
-  PollAnswer,
-  SessionClaims,
-  ThrottledAnswer,
-  TimeoutAnswer,
+export {
+  type BeginAnswer,
+  type BlockedBy,
+  blockedByWords,
+  type CancelResult,
+  type GrantedAnswer,
+  type OverloadedAnswer,
+  type PendingAnswer,
+  type PollAnswer,
+  type SessionClaims,
+  type ThrottledAnswer,
+  type TimeoutAnswer,
 } from "./session.ts";
 export {
   BREAKER_LIMITS,

@@ -16,8 +16,22 @@ export interface SessionClaims {
   readonly limit?: number;
 }
 
+const BLOCKED_BY = {
+  "host-limit": "all slots in use",
+  "ip-limit": "bucket at its limit",
+  cooldown: "bucket must pause",
+  "waiter-pool": "waiting room full",
+  breaker: "breaker open",
+  store: "store does not answer",
+} as const;
+
 /** What stands between a pending session and its slot. */
-export type BlockedBy = "host-limit" | "ip-limit" | "cooldown" | "waiter-pool" | "breaker" | "store";
+export type BlockedBy = keyof typeof BLOCKED_BY;
+
+/** `blockedBy` in a few words, as `slotkeeper top` and the dashboard show it. Undefined: not one that this version knows. */
+export function blockedByWords(blockedBy: string | undefined): string | undefined {
+  return (BLOCKED_BY as { readonly [cause: string]: string })[blockedBy ?? ""];
+}
 
 export interface PendingAnswer {
   readonly result: "pending";

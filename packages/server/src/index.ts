@@ -10,7 +10,7 @@ export {
   SchemaError,
   schemaProblem,
 } from "@slotkeeper/postgres";
-export type { ServiceHistory, ServiceState } from "@slotkeeper/protocol";
+export { blockedByWords, type ServiceHistory, type ServiceState } from "@slotkeeper/protocol";
 export { type Advice, sentenceOf } from "./config/advice.ts";
 export { ConfigError } from "./config/config-error.ts";
 export { type ConfigSources, type LoadedConfig, loadConfig } from "./config/load-config.ts";

@@ -1,16 +1,8 @@
+import { blockedByWords } from "@slotkeeper/server";
 import { breakerOf, type Line } from "./draw-hosts.ts";
 import type { HostRow, Snapshot } from "./read-service.ts";
 import { countOf, fitted, harmless, spanOf } from "./terminal-text.ts";
 import { nameOf, waitingAt } from "./top-model.ts";
-
-const BLOCKED: { readonly [cause: string]: string } = {
-  "host-limit": "all slots in use",
-  "ip-limit": "bucket at its limit",
-  cooldown: "bucket must pause",
-  "waiter-pool": "waiting room full",
-  breaker: "breaker open",
-  store: "store does not answer",
-};
 
 /** One host: its slots with holder, age and lease, and its queue with the reason each waits. */
 export function openHostLines({ open, state }: Snapshot, key: string, width: number, height: number): Line[] {
@@ -64,13 +56,13 @@ function queueLines({ sessions, pending }: HostRow, at: number, width: number): 
   const name = Math.max(10, width - 62);
   const row = (position: string, bucket: string, waits: string, forecast: string, why: string) =>
     `${fitted(position, 8, "end")}  ${fitted(bucket, name)}  ${fitted(waits, 12, "end")}  ${fitted(forecast, 12, "end")}  ${fitted(why, 22)}`;
-  const lines = sessions.map(({ position, bucket, arrivedAt, estimatedWaitMs, blockedBy = "", isAwake }) => ({
+  const lines = sessions.map(({ position, bucket, arrivedAt, estimatedWaitMs, blockedBy, isAwake }) => ({
     text: row(
       countOf(position),
       bucketName(bucket),
       spanOf(Math.max(0, at - arrivedAt)),
       estimatedWaitMs === undefined || !isAwake ? "-" : spanOf(estimatedWaitMs),
-      isAwake ? (BLOCKED[blockedBy] ?? "next") : "client is away",
+      isAwake ? (blockedByWords(blockedBy) ?? "next") : "client is away",
     ),
   }));
   const none = { text: fitted("No session waits at this instance.", width), look: "quiet" } as const;

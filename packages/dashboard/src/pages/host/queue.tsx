@@ -1,3 +1,4 @@
+import { blockedByWords } from "@slotkeeper/protocol";
 import { count, duration } from "../../format.ts";
 import { forecastMs } from "../../model/forecast.ts";
 import type { HostState, HostView, HostWatch, SessionState } from "../../model/host-watch.ts";
@@ -5,16 +6,6 @@ import { Headings } from "../../ui/headings.tsx";
 import { BucketName } from "../../ui/name.tsx";
 import { isNarrow } from "../../ui/narrow.ts";
 import { VirtualRows } from "../../ui/virtual-rows.tsx";
-
-/** The binding limit in a word or two; the panel above says it in full. */
-const BLOCKED: { readonly [cause: string]: string } = {
-  "host-limit": "all slots in use",
-  "ip-limit": "bucket at its limit",
-  cooldown: "bucket must pause",
-  "waiter-pool": "waiting room full",
-  breaker: "breaker open",
-  store: "store does not answer",
-};
 
 const COLUMNS = [
   { title: "Position", class: "cell-position" },
@@ -86,7 +77,7 @@ function Cells({ index, host, session, at, chosen, onChoose }: CellsProps) {
       </div>
     );
   }
-  const { position, bucket, arrivedAt, blockedBy = "", isAwake } = session;
+  const { position, bucket, arrivedAt, blockedBy, isAwake } = session;
   const forecast = forecastMs(session, host);
   return (
     <>
@@ -111,7 +102,7 @@ function Cells({ index, host, session, at, chosen, onChoose }: CellsProps) {
         {forecast === undefined ? "–" : duration(forecast)}
       </div>
       <div role="cell" class="cell-blocked">
-        {isAwake ? (BLOCKED[blockedBy] ?? "next") : "client is away"}
+        {isAwake ? (blockedByWords(blockedBy) ?? "next") : "client is away"}
       </div>
     </>
   );
