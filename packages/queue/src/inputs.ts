@@ -15,7 +15,9 @@ export type Input =
   | {
       readonly kind: "end";
       readonly session: string;
-      readonly end: Exclude<SessionEnd, "released">;
+      readonly bucket: string;
+      readonly arrivedAt: number;
+      readonly end: "timeout" | "canceled";
       readonly keepUntil: number;
     }
   /** A lease of this instance that its client never fetched. The session returns to its place. */
@@ -59,7 +61,7 @@ export type Outcome =
   | { readonly kind: "mismatch"; readonly capacity: number }
   | { readonly kind: "released"; readonly bucket: string; readonly endsAt: number; readonly heldMs: number }
   | { readonly kind: "renewed"; readonly endsAt: number }
-  /** No such slot, or it is over; a session that is not this instance's to end or to count. */
+  /** No such slot, or it is over; a session that is not this instance's to end, or that had ended. */
   | { readonly kind: "missing" };
 
 export interface Known {
@@ -75,4 +77,18 @@ export interface Known {
 export type Note =
   | { readonly kind: "reclaimed" }
   | { readonly kind: "uncollected"; readonly session: string; readonly bucket: string }
-  | { readonly kind: "denied"; readonly bucket: string };
+  | { readonly kind: "denied"; readonly bucket: string }
+  | EndNote;
+
+/** The decision ended a session without a slot (`ends.ts`). */
+export interface EndNote {
+  readonly kind: "ended";
+  readonly session: string;
+  readonly bucket: string;
+  readonly end: Exclude<SessionEnd, "released">;
+  /** Of a timeout. */
+  readonly reason: "deadline" | "idle";
+  /** With `throttled`. */
+  readonly code: number;
+  readonly waitedMs: number;
+}

@@ -2,7 +2,14 @@ import { drained } from "@slotkeeper/testkit/simulator";
 import { expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
 
-test("an end is counted when another instance committed it while the session's own was on its way", async () => {
+/** How often sessions were counted as ended, at all instances together. */
+function ends(...benches: readonly Bench[]): number {
+  return benches.reduce((sum, { queue: { counts } }) => {
+    return sum + counts.granted + counts.timeout + counts.throttled + counts.canceled;
+  }, 0);
+}
+
+test("an end is counted by the instance that committed it while the session's own was on its way", async () => {
   const config = { maxSlotPerHost: 1, maxWaitMs: 5_000 };
   const one = new Bench(config, undefined, true);
   const two = new Bench(config, one);
@@ -16,7 +23,78 @@ test("an end is counted when another instance committed it while the session's o
   two.stalled = undefined;
   for (const goOn of stalled) goOn();
   await two.clock.run(2_000);
-  expect([one, two].map(({ queue }) => queue.counts.timeout)).toEqual([0, 1]);
+  expect([one, two].map(({ queue }) => queue.counts.timeout)).toEqual([1, 0]);
+  expect(two.ofType("moved")).toHaveLength(1);
+});
+
+test("a session that a poll finds at its deadline is counted", async () => {
+  const bench = new Bench({ maxWaitMs: 3_000 });
+  let poll: (() => void) | undefined;
+  bench.clock.setTimer(() => poll?.(), 3_000);
+  const session = await bench.begin("a");
+  poll = () => void bench.queue.poll(session);
+  await bench.clock.run(4_000);
+  expect(bench.queue.counts).toMatchObject({ session_created: 1, timeout: 1 });
+  expect([ends(bench), bench.ofType("moved").length]).toEqual([1, 0]);
+});
+
+test("a session whose client cancels it after its instance gave it up is counted once", async () => {
+  const config = { maxSlotPerHost: 1, collectMs: 100, sessionIdleSeconds: 1, defaultGrantedCleanupDelay: 0 };
+  const bench = new Bench(config);
+  await bench.take("z");
+  const late: (() => void)[] = [];
+  bench.late = late;
+  const first = bench.ask("a");
+  // The store has the arrival, and its answer is late: the session ends before it is known to have begun.
+  await bench.clock.run(2_000);
+  const answer = await first;
+  if (answer.result !== "pending") throw new Error(`Expected pending, got ${answer.result}`);
+  expect(bench.queue.cancel(answer.session)).toBe("gone");
+  bench.late = undefined;
+  for (const answered of late) answered();
+  await bench.clock.run(100);
+  expect(bench.queue.counts).toMatchObject({ session_created: 2, granted: 1, canceled: 1, timeout: 0 });
+});
+
+test("a slot that another instance has taken over is counted once, and a poll that waits for it is answered", async () => {
+  const config = { maxSlotPerHost: 1, collectMs: 500 };
+  const one = new Bench(config, undefined, true);
+  const two = new Bench(config, one);
+  one.isUnnotified = true;
+  const session = await one.begin("a");
+  const leaving = new AbortController();
+  const late: (() => void)[] = [];
+  one.late = late;
+  const left = one.queue.poll(session, { signal: leaving.signal }).catch(() => "left");
+  await drained();
+  leaving.abort();
+  one.late = undefined;
+  for (const answered of late) answered();
+  await drained();
+  // Its client goes to the other instance, which takes the slot over, and comes back when the first is about to take it back.
+  expect(await two.queue.poll(session)).toMatchObject({ result: "granted" });
+  const stalled: (() => void)[] = [];
+  one.stalled = stalled;
+  await one.clock.run(600);
+  const again = one.queue.poll(session);
+  one.stalled = undefined;
+  for (const goOn of stalled) goOn();
+  expect([await left, (await again).result]).toEqual(["left", "pending"]);
+  await one.clock.run(30_000);
+  expect([ends(one, two), one.queue.counts.granted]).toEqual([1, 1]);
+});
+
+test("a breaker that opens ends sessions of all instances, and each is counted once", async () => {
+  const config = { maxSlotPerHost: 1, breaker: { consecutiveErrors: 1, openSeconds: 2 } };
+  const one = new Bench(config, undefined, true);
+  const two = new Bench(config, one);
+  await one.take("z");
+  const waiting = [await one.want("a"), await two.want("b")];
+  await two.queue.report({ host: "h", status: 503 });
+  await one.clock.run(5_000);
+  expect(waiting.map(({ last }) => last?.result)).toEqual(["throttled", "throttled"]);
+  expect([one, two].map(({ queue }) => queue.counts.throttled)).toEqual([0, 2]);
+  expect(ends(one, two)).toBe(3);
 });
 
 test("a session is throttled once, also when its client got `pending` after that was decided", async () => {

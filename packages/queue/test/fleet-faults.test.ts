@@ -121,21 +121,21 @@ describe("faults that a fleet had", () => {
     expect(await after.snapshot()).toMatchObject({ inFlight: 0, waiting: 0 });
   });
 
-  test.each([
-    { knows: "has seen", counts: [1, 0] },
-    { knows: "has not seen yet", counts: [0, 1] },
-  ])("a session cancelled at an instance that $knows its own was counted as a timeout, or not at all", async (row) => {
-    const [one, two] = fleet({ maxSlotPerHost: 1 });
-    await one.take("z");
-    const session = await one.begin("a");
-    await one.queue.start();
-    if (row.knows === "has seen") await two.queue.start();
-    two.queue.cancel(session);
-    await drained();
-    expect([one, two].map(({ queue }) => queue.counts.canceled)).toEqual(row.counts);
-    expect([counted([one, two], "session_created"), counted([one, two], "timeout")]).toEqual([2, 0]);
-    expect(one.queue.dump().sessions.pending).toBe(0);
-  });
+  test.each(["has seen", "has not seen yet"])(
+    "a session cancelled at an instance that %s its own was counted as a timeout, or not at all",
+    async (knows) => {
+      const [one, two] = fleet({ maxSlotPerHost: 1 });
+      await one.take("z");
+      const session = await one.begin("a");
+      await one.queue.start();
+      if (knows === "has seen") await two.queue.start();
+      two.queue.cancel(session);
+      await drained();
+      expect([one, two].map(({ queue }) => queue.counts.canceled)).toEqual([0, 1]);
+      expect([counted([one, two], "session_created"), counted([one, two], "timeout")]).toEqual([2, 0]);
+      expect(one.queue.dump().sessions.pending).toBe(0);
+    },
+  );
 
   test("an instance whose clock was 10 s behind jumped the queue", async () => {
     const world = new VirtualClock();

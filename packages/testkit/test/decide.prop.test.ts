@@ -77,9 +77,9 @@ function inputOf({ kind, session, bucket }: Ask, book: Book, now: number): Input
     case "away":
       return { kind: "client", session, awayAt: now };
     case "end":
-      return { kind, session, end: "timeout", keepUntil: now + 500 };
+      return { kind, session, bucket, arrivedAt: now, end: "timeout", keepUntil: now + 500 };
     case "cancel":
-      return { kind: "end", session, end: "canceled", keepUntil: now + 500 };
+      return { kind: "end", session, bucket, arrivedAt: now, end: "canceled", keepUntil: now + 500 };
     case "release":
       return { kind, slotToken, hitAt: now, status: 200 };
     case "renew":

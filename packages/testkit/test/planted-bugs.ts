@@ -44,6 +44,14 @@ function asOwner<T extends ReadReply | CommitReply>(reply: T, instance: string):
   return { ...reply, tail: { kind: "book", book: { ...tail.book, records: tail.book.records.map(own) } } };
 }
 
+/** Every commit that ends a session. */
+async function keptButRefused(store: HostStore, commit: Commit): Promise<CommitReply> {
+  const reply = await store.commit(commit);
+  const isEnd = commit.changes.puts.some((record) => record.kind === "session" && record.instance !== undefined);
+  if (!reply.isOk || !isEnd) return reply;
+  return { isOk: false, reason: "conflict", ...(await store.read(commit.host, commit.base)) };
+}
+
 interface PlantedBug {
   readonly name: string;
   /** What the simulator must report. */
@@ -156,6 +164,18 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     rule: /^V2/,
     seeds: 60,
     plant: losing((kind, what) => kind === "session" && what === "put"),
+  },
+  {
+    name: "the store forgets how sessions ended: one is counted twice",
+    rule: /^V6 .*counted wrongly/,
+    seeds: 60,
+    plant: losing((kind, what) => kind === "session" && what === "put"),
+  },
+  {
+    name: "a commit is kept and reported as refused: what it ended is not counted",
+    rule: /^V6 .*counted wrongly/,
+    seeds: 60,
+    plant: { instanceStore: (store) => patched(store, { commit: (commit) => keptButRefused(store, commit) }) },
   },
   {
     name: "waiters that ended stay",

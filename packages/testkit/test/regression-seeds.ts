@@ -11,4 +11,7 @@ export const REGRESSION_SEEDS: readonly { readonly seed: number; readonly found:
     seed: 814,
     found: "no instance counted an end that another instance committed while the session's own was on its way",
   },
+  { seed: 271, found: "a poll was never answered: another instance had taken its session's slot over" },
+  { seed: 1569, found: "a session that a poll found at its deadline was counted by no instance" },
+  { seed: 7164, found: "a session that its client cancelled after its instance gave it up was counted twice" },
 ];

@@ -65,7 +65,7 @@ export interface SessionRecord {
   readonly end: SessionEnd;
   /** The session's deadline. Its end stays in the book a little longer (`END_GRACE_MS`), for counting alone. */
   readonly keepUntil: number;
-  /** The instance that had the session, and counts its end; absent: it was counted before, with its grant. */
+  /** The instance whose commit ended it, and that counted it; absent: it was counted before, with its grant. */
   readonly instance?: string;
   /** With `throttled`: the status that opened the breaker, and when the session may try again. */
   readonly code?: number;

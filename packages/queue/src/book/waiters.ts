@@ -1,6 +1,6 @@
 import type { Book } from "./book.ts";
-import { dropOffer, rememberEnd } from "./leases.ts";
-import type { SessionEnd, WaiterRecord } from "./records.ts";
+import { dropOffer } from "./leases.ts";
+import type { WaiterRecord } from "./records.ts";
 import { join, retire } from "./use.ts";
 
 /**
@@ -57,19 +57,7 @@ export function placeClient(book: Book, waiter: WaiterRecord, instance: string, 
   book.put({ ...waiter, instance, awayAt });
 }
 
-/** The session ended without a slot. `code` and `retryAt` go with `throttled`. */
-export function endWaiter(
-  book: Book,
-  waiter: WaiterRecord,
-  end: SessionEnd,
-  more: { readonly code?: number; readonly retryAt?: number } = {},
-): void {
-  dropWaiter(book, waiter);
-  const { key, instance, deadlineAt: keepUntil } = waiter;
-  rememberEnd(book, { kind: "session", key, end, instance, keepUntil, ...more });
-}
-
-/** Without an end: the session lives on in its token, and joins again where its client asks next. */
+/** Without an end (`ends.ts`) the session lives on in its token, and joins again where its client asks next. */
 export function dropWaiter(book: Book, { key, bucket }: WaiterRecord): void {
   const offer = book.get("offer", key);
   if (offer !== undefined) dropOffer(book, offer);

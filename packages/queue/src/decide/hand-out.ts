@@ -6,9 +6,9 @@ import { addWait, isHot } from "../book/heat.ts";
 import { dropOffer, grantLease, offerSlot } from "../book/leases.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import { countWait, halveWait, takeTurn } from "../book/turns.ts";
-import { endWaiter } from "../book/waiters.ts";
 import { bucketLimit } from "../host-policy.ts";
 import { type Deciding, OFFER_MS } from "./deciding.ts";
+import { endWaiter } from "./ends.ts";
 
 /** Offers whose session is polled here become leases. */
 export function collectOffers(deciding: Deciding): void {
@@ -30,8 +30,7 @@ export function throttleWaiters(deciding: Deciding): void {
   if (view.phase === "closed") return;
   for (const waiter of Array.from(book.all("waiter"))) {
     if (phaseFor(view, waiter.openMs) !== "open") continue;
-    if (waiter.instance !== deciding.context.instance) deciding.wake.add(waiter.instance);
-    endWaiter(book, waiter, "throttled", {
+    endWaiter(deciding, waiter, "throttled", {
       code: view.code,
       retryAt: book.now + waiter.openMs - view.openForMs,
     });
@@ -79,7 +78,7 @@ function headOf(deciding: Deciding, bucket: Bucket): WaiterRecord | undefined {
   const { record } = entry;
   if (record.deadlineAt <= book.now) {
     addWait(book, book.now - record.arrivedAt);
-    endWaiter(book, record, "timeout");
+    endWaiter(deciding, record, "timeout");
   } else if (record.awayAt !== undefined && record.awayAt + deciding.context.collectMs <= book.now) {
     book.index.shelve(entry);
   } else return record;

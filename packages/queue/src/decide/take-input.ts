@@ -1,15 +1,16 @@
 import type { Book } from "../book/book.ts";
 import { closeBreaker, openBreaker, phaseFor, reportTo, viewBreaker, widenBreaker } from "../book/breaker.ts";
 import { addWait, becomeBusy } from "../book/heat.ts";
-import { dropLease, endLease, ownLease, releaseLease, rememberEnd, renewLease } from "../book/leases.ts";
+import { dropLease, endLease, ownLease, releaseLease, renewLease } from "../book/leases.ts";
 import { joinCapacity, useLive } from "../book/limits.ts";
 import type { LeaseRecord, WaiterRecord } from "../book/records.ts";
 import { END_GRACE_MS } from "../book/session-shelf.ts";
 import { standingOf } from "../book/standing.ts";
 import { joinTurns } from "../book/turns.ts";
-import { addWaiter, dropWaiter, endWaiter, placeClient } from "../book/waiters.ts";
+import { addWaiter, dropWaiter, placeClient } from "../book/waiters.ts";
 import type { Input, Outcome } from "../inputs.ts";
 import { type Deciding, DONE, MISSING } from "./deciding.ts";
+import { endSession, endWaiter } from "./ends.ts";
 import { hand, refusal } from "./hand-out.ts";
 
 /** What each input does to the book. Nothing is granted here, except to a newcomer when no session waits. */
@@ -20,7 +21,7 @@ export function takeInput(deciding: Deciding, input: Input): Outcome {
     case "client":
       return moveClient(deciding, input);
     case "end":
-      return endSession(deciding, input);
+      return end(deciding, input);
     case "return":
       return takeBack(deciding, input);
     case "release":
@@ -52,7 +53,7 @@ export function takeInput(deciding: Deciding, input: Input): Outcome {
 function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome {
   const { book } = deciding;
   const { instance } = deciding.context;
-  if (book.now >= input.deadlineAt) return DONE;
+  if (book.now >= input.deadlineAt) return arriveLate(book, input);
   const standing = standingOf(book, input.session, book.now);
   if (standing.kind === "held") {
     const { lease } = standing;
@@ -67,6 +68,12 @@ function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome 
   if (standing.kind === "unknown") return admit(deciding, input);
   placeClient(book, extended(standing.waiter, input.deadlineAt), instance, undefined);
   return { kind: "waiting", isFirst: standing.waiter.arrivedAt === input.arrivedAt };
+}
+
+/** Past its deadline. Its end may be in the book still. */
+function arriveLate(book: Book, { session, deadlineAt }: Input & { kind: "arrive" }): Outcome {
+  const keepUntil = endedUntil(book, session);
+  return keepUntil < deadlineAt ? DONE : { kind: "ended", isFirst: keepUntil === deadlineAt };
 }
 
 function admit(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome {
@@ -112,10 +119,8 @@ function rememberThrottled(
   input: Input & { kind: "arrive" | "return" },
   throttled: Throttled,
 ): void {
-  const { session: key, deadlineAt: keepUntil } = input;
-  const { instance } = deciding.context;
   const { code, retryAt } = throttled;
-  rememberEnd(deciding.book, { kind: "session", key, end: "throttled", instance, keepUntil, code, retryAt });
+  endSession(deciding, { ...input, keepUntil: input.deadlineAt }, "throttled", { code, retryAt });
 }
 
 /** Layer 1, for a session that is not in the book. */
@@ -138,45 +143,41 @@ function moveClient(deciding: Deciding, { session, awayAt }: Input & { kind: "cl
   return DONE;
 }
 
-/**
- * Only the client's own word ends a session that another instance has meanwhile. Done: this instance counts the end. Missing:
- * the session ended before, or another instance has it and counts its end. One that is gone, an earlier life of this one
- * too, counts nothing any more: then this instance does. The record names the one that counts, so they cannot both.
- */
-function endSession(deciding: Deciding, { session, end, keepUntil }: Input & { kind: "end" }): Outcome {
-  const { book } = deciding;
-  const standing = standingOf(book, session, book.now);
+/** Only the client's own word ends a session that another instance has meanwhile. Done: the session ended now, and here. */
+function end(deciding: Deciding, input: Input & { kind: "end" }): Outcome {
+  const { book, context } = deciding;
+  const standing = standingOf(book, input.session, book.now);
   if (standing.kind === "ended") return MISSING;
-  if (standing.kind === "unknown") return endUnknown(deciding, { session, end, keepUntil });
+  if (standing.kind === "unknown") return endUnknown(deciding, input);
   const { instance } = standing.kind === "held" ? standing.lease : standing.waiter;
   const until = standing.kind === "held" ? standing.lease.keepUntil : standing.waiter.deadlineAt;
   // A name that came back after its deadline: this is the end of its earlier life.
-  if (keepUntil <= book.now && until > keepUntil) return MISSING;
-  const isHere = instance === deciding.context.instance;
-  if (!isHere && end !== "canceled") return MISSING;
-  if (!isHere) deciding.wake.add(instance);
-  const isCounted = isHere || deciding.context.seenAt(instance) === undefined;
-  const counter = isCounted ? deciding.context.instance : instance;
+  if (input.keepUntil <= book.now && until > input.keepUntil) return MISSING;
+  if (instance !== context.instance && input.end !== "canceled") return MISSING;
   if (standing.kind === "waiting") {
-    if (end === "timeout") addWait(book, book.now - standing.waiter.arrivedAt);
-    endWaiter(book, { ...standing.waiter, instance: counter }, end);
+    if (input.end === "timeout") addWait(book, book.now - standing.waiter.arrivedAt);
+    endWaiter(deciding, standing.waiter, input.end);
   } else {
     dropLease(book, standing.lease);
-    rememberEnd(book, { kind: "session", key: session, end, instance: counter, keepUntil: Math.max(keepUntil, until) });
+    endSession(deciding, { ...input, keepUntil: Math.max(input.keepUntil, until) }, input.end);
+    if (instance !== context.instance) deciding.wake.add(instance);
   }
-  return isCounted ? DONE : MISSING;
+  return DONE;
 }
 
-/** The book never had it, or lost it when its instance was taken for dead. The instance that ends it first counts it. */
-function endUnknown(
-  { book, context }: Deciding,
-  { session, end, keepUntil }: Pick<Input & { kind: "end" }, "session" | "end" | "keepUntil">,
-): Outcome {
-  const isCounted = (book.get("session", session)?.keepUntil ?? Number.NEGATIVE_INFINITY) >= keepUntil;
-  // Past the grace its end may have been forgotten: it is taken to have been counted.
-  if (isCounted || keepUntil + END_GRACE_MS <= book.now) return MISSING;
-  rememberEnd(book, { kind: "session", key: session, end, instance: context.instance, keepUntil });
+/** The book never had it, or lost it when its instance was taken for dead. */
+function endUnknown(deciding: Deciding, input: Input & { kind: "end" }): Outcome {
+  const { book } = deciding;
+  const { session, keepUntil } = input;
+  // Past the grace its end may have been forgotten: it is taken to have ended.
+  if (endedUntil(book, session) >= keepUntil || keepUntil + END_GRACE_MS <= book.now) return MISSING;
+  endSession(deciding, input, input.end);
   return DONE;
+}
+
+/** The deadline of the life of a session that has ended, the last one of its name. */
+function endedUntil(book: Book, session: string): number {
+  return book.get("session", session)?.keepUntil ?? Number.NEGATIVE_INFINITY;
 }
 
 function takeBack(deciding: Deciding, input: Input & { kind: "return" }): Outcome {

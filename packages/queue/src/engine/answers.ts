@@ -8,6 +8,8 @@ export function answerOf(session: Session, now: number): PollAnswer {
   const { state, claims } = session;
   switch (state.kind) {
     case "pending":
+    // Its client asks again, and is answered by what the book says then.
+    case "moved":
       return pendingAnswer(session, now);
     case "granted": {
       const leaseMs = state.leaseUntil - now;

@@ -6,7 +6,7 @@ import type { EngineContext } from "./context.ts";
 import type { Host } from "./host.ts";
 import type { Hosts } from "./hosts.ts";
 import type { CallSignal } from "./poll.ts";
-import type { Session } from "./session.ts";
+import { endOf, type Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** What callers with a session ask: a first call, polls, a cancellation. */
@@ -56,15 +56,7 @@ export class Calls {
   cancel(claims: SessionClaims): CancelResult {
     const session = this.#sessions.register.find(claims.id);
     if (session !== undefined) return this.#sessions.transitions.cancel(session);
-    const { id, bucket, deadlineAt } = claims;
-    if (this.#engine.time.now() < deadlineAt) {
-      const host = this.#hosts.open(claims);
-      host.send({ kind: "end", session: id, end: "canceled", keepUntil: deadlineAt }, ({ kind }) => {
-        // No living instance has it, so no other instance counts it.
-        if (kind === "done")
-          this.#engine.emit({ type: "canceled", host: host.key, bucket, session: id, result: "canceled" });
-      });
-    }
+    if (this.#engine.time.now() < claims.deadlineAt) this.#hosts.open(claims).send(endOf(claims, "canceled"));
     return "gone";
   }
 

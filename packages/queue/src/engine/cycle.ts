@@ -209,9 +209,10 @@ export class Cycle implements Due {
 
   #answer(batch: readonly Queued[], { outcomes, notes }: Decision, touched: Touched): void {
     this.#undecided = 0;
-    for (const note of notes) this.#host.note(note);
     this.#host.settle(touched);
     batch.forEach(({ done }, at) => done?.(outcomes[at] as Outcome));
+    // Last: a session that ended in the decision it arrived in has begun by now.
+    for (const note of notes) this.#host.note(note);
   }
 
   /** CYCLE4: asks again every poll interval until the store has answered. */

@@ -96,7 +96,8 @@ export function overviewOf({ context: engine, hosts, sessions, counts }: Parts):
   let oldest = Number.POSITIVE_INFINITY;
   for (const { state, claims } of sessions.register.values()) {
     byState.total++;
-    byState[state.kind]++;
+    // One that has moved is not in the register.
+    if (state.kind !== "moved") byState[state.kind]++;
     if (state.kind === "pending" && claims.arrivedAt < oldest) oldest = claims.arrivedAt;
   }
   return {

@@ -1,4 +1,5 @@
 import type { CancelResult } from "@slotkeeper/protocol";
+import type { EndNote, Note } from "../inputs.ts";
 
 /** What happened, for logs, metrics and history. No token is ever in it. */
 export type QueueEvent =
@@ -24,7 +25,7 @@ export type QueueEvent =
       readonly bucket: string;
       readonly session: string;
     }
-  /** Counted elsewhere: another instance has the session now, or had it when it was granted or ended. */
+  /** The session is over at this instance: another has it now, or granted or ended it, and counted that. */
   | { readonly type: "moved"; readonly host: string; readonly bucket: string; readonly session: string }
   | {
       readonly type: "throttled";
@@ -78,7 +79,8 @@ export type QueueEvent =
 
 /**
  * Names as the control plane's snapshot has them. Each session is counted once in `session_created`, by the instance of its
- * first call, and once at its end, by the instance that has it then.
+ * first call, and once at its end: in `granted` by the instance that granted its slot, else by the instance whose commit ended it. A
+ * slot that its client gives back by `cancel` is counted in `canceled` too.
  */
 export interface QueueCounts {
   session_created: number;
@@ -92,6 +94,22 @@ export interface QueueCounts {
 
 export function newCounts(): QueueCounts {
   return { session_created: 0, granted: 0, throttled: 0, timeout: 0, released: 0, overloaded: 0, canceled: 0 };
+}
+
+/** What a decision noted, as an event. */
+export function eventOf(host: string, note: Note): QueueEvent {
+  if (note.kind === "reclaimed") return { type: "reclaimed", slots: 1 };
+  const { bucket } = note;
+  if (note.kind === "denied")
+    return { type: "probe-decision", host, bucket, isAllowed: false, reason: "ip_deny_window" };
+  if (note.kind === "uncollected") return { type: "uncollected", host, bucket, session: note.session };
+  return endEvent(host, note);
+}
+
+function endEvent(host: string, { session, bucket, end, reason, code, waitedMs }: EndNote): QueueEvent {
+  if (end === "throttled") return { type: "throttled", host, bucket, session, code };
+  if (end === "canceled") return { type: "canceled", host, bucket, session, result: "canceled" };
+  return { type: "timeout", host, bucket, session, reason, waitedMs };
 }
 
 /** Counts what is counted; the other events are for the log alone. */

@@ -9,6 +9,7 @@ import type { CommitNotice } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
 import { Cycle, type CycleHost } from "./cycle.ts";
 import { DrainMeter } from "./drain-meter.ts";
+import { eventOf } from "./events.ts";
 import { HostCache, type Touched } from "./host-cache.ts";
 import { Positions } from "./positions.ts";
 import type { Session } from "./session.ts";
@@ -204,18 +205,7 @@ export class Host implements CycleHost {
   }
 
   note(note: Note): void {
-    const { emit } = this.#engine;
-    if (note.kind === "reclaimed") emit({ type: "reclaimed", slots: 1 });
-    else if (note.kind === "uncollected")
-      emit({ type: "uncollected", host: this.key, bucket: note.bucket, session: note.session });
-    else
-      emit({
-        type: "probe-decision",
-        host: this.key,
-        bucket: note.bucket,
-        isAllowed: false,
-        reason: "ip_deny_window",
-      });
+    this.#engine.emit(eventOf(this.key, note));
   }
 
   storeAnswered(isAnswered: boolean): void {

@@ -1,5 +1,5 @@
 import type { EngineContext } from "./context.ts";
-import type { Granted, Session } from "./session.ts";
+import type { Grant, Session } from "./session.ts";
 
 /** Events of a session's life, for logs and counters. `SessionTransitions` (SESSIONS6) says which instance counts what. */
 export class SessionEvents {
@@ -15,21 +15,19 @@ export class SessionEvents {
     this.#engine.emit({ type: "session-created", ...nameOf(session), isAdopted });
   }
 
-  granted(session: Session, { fence, grantedAt }: Granted): void {
+  granted(session: Session, { fence, grantedAt }: Grant): void {
     const waitedMs = Math.max(0, grantedAt - session.claims.arrivedAt);
     this.#engine.emit({ type: "granted", ...nameOf(session), slot: fence, waitedMs });
   }
 
-  /** Without a slot, as its state says. */
-  ended(session: Session): void {
-    const { state, claims } = session;
-    const { emit, time } = this.#engine;
-    if (state.kind === "throttled") emit({ type: "throttled", ...nameOf(session), code: state.code });
-    else if (state.kind === "canceled") emit({ type: "canceled", ...nameOf(session), result: "canceled" });
-    else if (state.kind === "timeout") {
-      const waitedMs = Math.max(0, Math.min(time.now(), claims.deadlineAt) - claims.arrivedAt);
-      emit({ type: "timeout", ...nameOf(session), reason: state.reason, waitedMs });
-    }
+  /** Turned away before the book had it. */
+  throttled(session: Session, code: number): void {
+    this.#engine.emit({ type: "throttled", ...nameOf(session), code });
+  }
+
+  /** Turned away before the book had it: a named semaphore has another capacity. */
+  refused(session: Session): void {
+    this.#engine.emit({ type: "canceled", ...nameOf(session), result: "canceled" });
   }
 
   moved(session: Session): void {

@@ -1,14 +1,17 @@
 import type { CancelResult } from "@slotkeeper/protocol";
 import { CapacityMismatchError } from "slotkeeper";
-import type { LeaseRecord, SessionRecord } from "../book/records.ts";
+import type { LeaseRecord } from "../book/records.ts";
 import { answerOf } from "./answers.ts";
 import type { EngineContext } from "./context.ts";
 import { DrainMeter } from "./drain-meter.ts";
 import type { Host } from "./host.ts";
 import {
   type Ended,
+  endOf,
   endState,
+  type Grant,
   type Granted,
+  MOVED,
   PENDING,
   Session,
   type SessionInit,
@@ -23,17 +26,15 @@ import { SessionRegister } from "./session-register.ts";
  * SESSIONS1 a session ends once: `#end` is the only way out, and moves only what has not ended. SESSIONS2 it is counted in its host exactly
  * while pending. SESSIONS3 a held poll is answered in the same turn in which its session leaves `pending`. SESSIONS4 whatever ends here
  * without a fetched slot is sent to the host as ended. SESSIONS5 nothing is granted past a deadline.
- * SESSIONS6 an end is counted once in the fleet: by the instance that the book names as having the session when it ends, or, where that
- * one is gone, by the instance that its client cancels at; and a grant by the instance that committed it. The others say `moved`. A
- * failover that loses commits may make it twice; a crash none, and so does a stop whose deadline passes before the store has the end.
+ * SESSIONS6 an end is counted once in the fleet: a grant by the instance that committed it, when its client fetches it or another instance
+ * has taken it over; any other end by the instance whose commit ends it (ENDS2), whichever instance has the session. The others say
+ * `moved`. A failover that loses commits may make it twice; a crash none, and so does a stop before the store has the end.
  */
 export class SessionTransitions {
   readonly #engine: EngineContext;
   readonly #events: SessionEvents;
   readonly register = new SessionRegister();
   readonly #drain = new DrainMeter();
-  /** Ends on their way to the store, of sessions that had not ended when they were sent. */
-  readonly #ending = new Map<string, Session>();
 
   constructor(engine: EngineContext) {
     this.#engine = engine;
@@ -78,7 +79,7 @@ export class SessionTransitions {
   /** A slot it had before it came here: granted, and counted, elsewhere. */
   repeat(session: Session, lease: LeaseRecord): void {
     this.give(session, lease, true);
-    this.#events.moved(session);
+    this.endedElsewhere(session);
     this.#keepFor(session);
   }
 
@@ -92,10 +93,10 @@ export class SessionTransitions {
   }
 
   /** The slot that was to be taken back is another instance's meanwhile, or over: it stays granted, by this one. */
-  grantedAway(session: Session, state: Granted): void {
+  grantedAway(session: Session, grant: Grant): void {
     if (session.state.kind === "canceled") return;
-    if (session.isPending) this.#part(session);
-    this.#events.granted(session, state);
+    if (session.isPending) this.#part(session, MOVED);
+    this.#events.granted(session, grant);
   }
 
   /** The lease was renewed, or is over (0): what a repeated poll is answered. */
@@ -127,22 +128,19 @@ export class SessionTransitions {
     this.#end(session, { kind: "timeout", reason }, "timeout");
   }
 
-  /** The book refused it, or lost it for good: it ends here. */
-  endHere(session: Session, state: SessionState): void {
-    if (this.#end(session, state, undefined)) this.countEnd(session);
+  /** It was turned away, and the book has no record of that: no other instance knows of it. */
+  turnAway(session: Session, code: number, retryAt: number): void {
+    if (this.#end(session, { kind: "throttled", code, retryAt }, undefined)) this.#events.throttled(session, code);
   }
 
-  /** It had ended before it came here, and was counted. */
-  repeatEnd(session: Session, record: Ended): void {
-    this.#ending.delete(session.claims.id);
-    if (this.#end(session, endState(record), undefined)) this.#events.moved(session);
-  }
-
-  /** The book says that it ended: nothing is sent. It is counted by the instance that had it then. */
+  /** The book says that it ended. */
   endAs(session: Session, record: Ended): void {
-    if (!this.#end(session, endState(record), undefined)) return;
-    if (record.instance === this.#engine.instance) this.countEnd(session);
-    else this.#events.moved(session);
+    if (this.#end(session, endState(record), undefined)) this.#closed(session, record);
+  }
+
+  /** It had ended before it came here. */
+  repeatEnd(session: Session, state: SessionState): void {
+    if (this.#end(session, state, undefined)) this.endedElsewhere(session);
   }
 
   /** The named semaphore it asked for has another capacity: it never was. */
@@ -151,54 +149,40 @@ export class SessionTransitions {
     if (!session.isPending) return;
     const semaphore = host.hostname ?? host.key;
     const refusal = new CapacityMismatchError({ semaphore, capacity, requested: claims.limit ?? capacity });
-    this.#part(session);
-    session.refuse(refusal);
     for (const poll of session.polls) poll.fail(refusal);
-    this.#events.ended(session);
+    session.refuse(refusal);
+    this.#part(session, { kind: "canceled" });
+    this.#events.refused(session);
   }
 
   /** Another instance has it: a client that still waits here is answered `pending`, so that it asks again. */
   moved(session: Session): void {
     if (!session.isPending || session.isJoining) return;
-    this.answerPolls(session);
-    this.#part(session);
-    session.arrivalDecided(this.#engine.agenda);
-    this.#events.moved(session);
+    this.#part(session, MOVED);
+    this.endedElsewhere(session);
   }
 
-  /** It is over here, and another instance counts how it ended. */
+  /** It is over here, and counted elsewhere or before: reported once. */
   endedElsewhere(session: Session): void {
-    this.#events.moved(session);
+    if (session.close()) this.#events.moved(session);
   }
 
-  /** Counted when the book has it: another instance may have the session, and then this end is not one. */
+  /** The decision that ends it counts it. */
   sendEnd(session: Session, end: "timeout" | "canceled"): void {
     const { host, claims } = session;
     const current = this.register.find(claims.id);
     // Its client came back while the store was away, after this copy had been given up: the session goes on.
-    if (current !== undefined && current !== session && end === "timeout") {
-      this.#events.moved(session);
-      return;
-    }
-    if (!this.#isOwnEnd(session, host.book.kept("session", claims.id))) this.#ending.set(claims.id, session);
-    host.send({ kind: "end", session: claims.id, end, keepUntil: claims.deadlineAt }, ({ kind }) => {
-      // Another instance may have ended it at its deadline while this end was on its way: it is still this one's to count.
-      const isFirst = this.#ending.get(claims.id) === session;
-      if (isFirst) this.#ending.delete(claims.id);
-      const isOwn = isFirst && this.#isOwnEnd(session, host.book.get("session", claims.id));
-      if (kind === "done" || isOwn) this.countEnd(session);
-      else this.#events.moved(session);
-    });
+    if (current !== undefined && current !== session && end === "timeout") this.endedElsewhere(session);
+    else
+      host.send(endOf(claims, end), ({ kind }) => {
+        if (kind === "missing") this.#closed(session, host.book.get("session", claims.id));
+      });
   }
 
-  countEnd(session: Session): void {
-    this.#ending.delete(session.claims.id);
-    this.#events.ended(session);
-  }
-
-  /** The end in the book is this one's to count. */
-  #isOwnEnd({ claims }: Session, record: SessionRecord | undefined): boolean {
-    return record?.instance === this.#engine.instance && record.keepUntil >= claims.deadlineAt;
+  /** Its end was reported with the commit that ended it, if that was one of this instance. */
+  #closed(session: Session, record: Ended | undefined): void {
+    const isOfThisLife = record !== undefined && record.keepUntil >= session.claims.deadlineAt;
+    if (!isOfThisLife || record.instance !== this.#engine.instance) this.endedElsewhere(session);
   }
 
   answerPolls(session: Session): void {
@@ -222,7 +206,9 @@ export class SessionTransitions {
     else if (!session.isPending) return false;
     else this.#leave(session);
     session.become(state);
-    if (end === "canceled" || (end === "timeout" && !session.isJoining)) this.sendEnd(session, end);
+    // One that was delivered has been counted as granted.
+    if (was.kind === "granted" && was.isFetched) session.host.send(endOf(session.claims, "canceled"));
+    else if (end === "canceled" || (end === "timeout" && !session.isJoining)) this.sendEnd(session, end);
     this.#keepFor(session);
     this.answerPolls(session);
     session.arrivalDecided(agenda);
@@ -235,10 +221,14 @@ export class SessionTransitions {
     agenda.schedule(session, time.now() + options().grantedKeepMs);
   }
 
-  /** It is no longer this instance's, and not kept either. */
-  #part(session: Session): void {
+  /** It is no longer this instance's, and not kept either. A client that still waits here is answered, and asks again. */
+  #part(session: Session, state: SessionState): void {
+    const { agenda } = this.#engine;
     this.#leave(session);
-    this.#engine.agenda.cancel(session);
+    session.become(state);
+    this.answerPolls(session);
+    session.arrivalDecided(agenda);
+    agenda.cancel(session);
     this.drop(session);
   }
 

@@ -2,6 +2,7 @@ import type { SessionClaims } from "@slotkeeper/protocol";
 import type { CapacityMismatchError } from "slotkeeper";
 import type { Agenda, Due } from "../agenda.ts";
 import type { SessionRecord } from "../book/records.ts";
+import type { Input } from "../inputs.ts";
 import { ArrivalWait } from "./arrival-wait.ts";
 import type { Host } from "./host.ts";
 import type { Poll } from "./poll.ts";
@@ -17,7 +18,7 @@ import type { Poll } from "./poll.ts";
  * | granted, unfetched | `collectMs` passed: the slot goes to the next           | pending            |
  * | pending            | breaker open / deadline or idle / cancel                | throttled / timeout / canceled |
  * | pending            | the named semaphore has another capacity                | canceled, and forgotten: its first call fails |
- * | pending            | another instance has taken it over                      | forgotten          |
+ * | pending            | another instance has taken it over                      | moved, and forgotten |
  * | granted            | cancel while it is still kept                           | canceled           |
  */
 export type SessionState =
@@ -25,7 +26,8 @@ export type SessionState =
   | Granted
   | { readonly kind: "throttled"; readonly code: number; readonly retryAt: number }
   | { readonly kind: "timeout"; readonly reason: string }
-  | { readonly kind: "canceled" };
+  | { readonly kind: "canceled" }
+  | { readonly kind: "moved" };
 
 export interface Granted {
   readonly kind: "granted";
@@ -37,7 +39,12 @@ export interface Granted {
   readonly isFetched: boolean;
 }
 
+/** What the log says of a grant. */
+export type Grant = Pick<Granted, "fence" | "grantedAt">;
+
 export const PENDING: SessionState = { kind: "pending" };
+export const MOVED: SessionState = { kind: "moved" };
+export const DEADLINE: SessionState = { kind: "timeout", reason: "deadline" };
 const NO_POLLS: readonly Poll[] = [];
 
 /** Only its own methods write its fields; `SessionTransitions` and `Sessions` decide when. */
@@ -54,6 +61,7 @@ export class Session implements Due {
   #state: SessionState = PENDING;
   #isArrivalDecided = false;
   #isAnnounced = false;
+  #isClosed = false;
   #isTokenSent = false;
   #arrivalWait: ArrivalWait | undefined;
   #refusal: CapacityMismatchError | undefined;
@@ -152,9 +160,15 @@ export class Session implements Due {
     return isFirst;
   }
 
+  /** That it is over here, and counted elsewhere, is about to be reported. False: it was reported before. */
+  close(): boolean {
+    const isFirst = !this.#isClosed;
+    this.#isClosed = true;
+    return isFirst;
+  }
+
   refuse(refusal: CapacityMismatchError): void {
     this.#refusal = refusal;
-    this.become({ kind: "canceled" });
   }
 
   answeredAt(now: number): void {
@@ -201,7 +215,13 @@ export interface SessionInit {
   readonly now: number;
 }
 
-export type Ended = Pick<SessionRecord, "end" | "code" | "retryAt" | "instance">;
+/** Its client, or its time, ends it: what is sent to its host. */
+export function endOf(claims: SessionClaims, end: "timeout" | "canceled"): Input {
+  const { id: session, bucket, arrivedAt, deadlineAt: keepUntil } = claims;
+  return { kind: "end", session, bucket, arrivedAt, end, keepUntil };
+}
+
+export type Ended = Omit<SessionRecord, "kind" | "key">;
 
 /** A stored end as the answer to its client. */
 export function endState({ end, code = 0, retryAt = 0 }: Ended): SessionState {

@@ -5,7 +5,7 @@ import type { Input, Known, Outcome } from "../inputs.ts";
 import type { EngineContext } from "./context.ts";
 import type { Host, HostListener } from "./host.ts";
 import type { CallSignal } from "./poll.ts";
-import type { Granted, Session, SessionInit } from "./session.ts";
+import { DEADLINE, endState, type Grant, type Granted, type Session, type SessionInit } from "./session.ts";
 import { SessionPresence } from "./session-presence.ts";
 import { SessionTransitions } from "./session-transitions.ts";
 
@@ -95,9 +95,12 @@ export class Sessions implements HostListener {
     host.send(arrival, (outcome) => this.#joined(session, outcome));
   }
 
-  /** The book has lost it, because this instance was taken for dead or the store lost its tail. */
+  /** The book has lost it, because this instance was taken for dead or the store lost its tail; or it ended at its deadline. */
   #rejoin(session: Session): void {
-    if (this.#engine.time.now() < session.claims.deadlineAt) this.#join(session);
+    const { host, claims } = session;
+    const record = host.book.get("session", claims.id);
+    if (record !== undefined && record.keepUntil >= claims.deadlineAt) this.transitions.endAs(session, record);
+    else if (this.#engine.time.now() < claims.deadlineAt) this.#join(session);
     else this.transitions.timeout(session, "deadline");
   }
 
@@ -105,25 +108,25 @@ export class Sessions implements HostListener {
     session.setJoining(false);
     this.transitions.begun(session, !("isFirst" in outcome) || outcome.isFirst);
     if (session.state.kind === "timeout") this.#endedMeanwhile(session, outcome);
-    if (outcome.kind === "throttled") {
-      // Its client got its token after this was decided: it is decided again, so that the book has its end.
-      if (session.isPending && session.isTokenSent && !this.#isRemembered(session)) {
-        this.#join(session);
-        return;
-      }
-      const { code, retryAt } = outcome;
-      this.transitions.endHere(session, { kind: "throttled", code, retryAt });
-    } else if (outcome.kind === "mismatch") this.transitions.refuse(session, outcome.capacity);
-    else if (outcome.kind === "held" || outcome.kind === "ended") this.#repeat(session, outcome);
+    if (outcome.kind === "throttled") this.#turnedAway(session, outcome.code, outcome.retryAt);
+    else if (outcome.kind === "mismatch") this.transitions.refuse(session, outcome.capacity);
+    else if (outcome.kind === "ended") this.#repeatEnd(session);
+    else if (outcome.kind === "held") this.#repeatGrant(session, outcome);
     else this.settle(session);
-    session.arrivalDecided(this.#engine.agenda);
+    if (!session.isJoining) session.arrivalDecided(this.#engine.agenda);
+  }
+
+  #turnedAway(session: Session, code: number, retryAt: number): void {
+    // Its client got its token after this was decided: it is decided again, so that the book has its end.
+    if (this.#isRemembered(session)) this.settle(session);
+    else if (session.isPending && session.isTokenSent) this.#join(session);
+    else this.transitions.turnAway(session, code, retryAt);
   }
 
   /** A slot that its client has through another instance is not ours to take back. */
   #endedMeanwhile(session: Session, { kind }: Outcome): void {
-    if (kind === "held") this.transitions.endedElsewhere(session);
-    else if (kind === "throttled" && this.#isRemembered(session)) this.transitions.countEnd(session);
-    else this.transitions.sendEnd(session, "timeout");
+    if (kind === "held" || kind === "ended") this.transitions.endedElsewhere(session);
+    else if (kind !== "throttled" || !this.#isRemembered(session)) this.transitions.sendEnd(session, "timeout");
   }
 
   #grant(session: Session, lease: LeaseRecord): void {
@@ -133,39 +136,51 @@ export class Sessions implements HostListener {
       // Another instance answers for it; a client that asks here has it moved here first.
       if (session.isPolled) this.#join(session);
       else this.moved(session);
-    } else if (now >= session.claims.deadlineAt) this.transitions.timeout(session, "deadline");
+    } else if (now >= session.claims.deadlineAt) this.#giveBack(session, lease);
     else {
       if (!session.isPolled) agenda.schedule(session, now + options().collectMs);
       this.transitions.give(session, lease, false);
     }
   }
 
+  /** It had ended before it came here. Past its deadline the book need not have its end any more. */
+  #repeatEnd(session: Session): void {
+    const standing = standingOf(session.host.book, session.claims.id, this.#engine.time.now());
+    const state = standing.kind === "ended" ? endState(standing.record) : DEADLINE;
+    if (session.isPending) this.transitions.repeatEnd(session, state);
+    else this.transitions.endedElsewhere(session);
+  }
+
   /**
-   * It had a slot, or had ended, before it came here: its client gets that answer, and it was counted there. Its client may know of the
-   * slot: that this answer is not fetched is no reason to take it back. Not so for a slot that this instance granted while the
-   * arrival was on its way.
+   * It had a slot before it came here: its client gets that answer, and it was counted there. Its client may know of the slot: that
+   * this answer is not fetched is no reason to take it back. Not so for a slot that this instance granted while the arrival was on its
+   * way.
    */
-  #repeat(session: Session, { isOwnGrant = false }: Known): void {
+  #repeatGrant(session: Session, { isOwnGrant = false }: Known): void {
     const standing = standingOf(session.host.book, session.claims.id, this.#engine.time.now());
     const isFreshGrant = isOwnGrant && standing.kind === "held" && standing.lease.fence > session.sinceFence;
     if (session.isPending && standing.kind === "held" && !isFreshGrant)
       this.transitions.repeat(session, standing.lease);
-    else if (standing.kind === "ended") this.transitions.repeatEnd(session, standing.record);
     else this.settle(session);
   }
 
   /** A slot that its client did not fetch goes to the next waiter, and the session to its place. */
   #uncollected(session: Session, state: Granted): void {
-    const awayAt = this.#engine.time.now() - this.#engine.options().collectMs;
     this.transitions.waitAgain(session, state);
+    this.#giveBack(session, state);
+    this.#presence.reschedule(session);
+  }
+
+  /** Unless another instance has the slot by now, or it is over: then it counts as granted. */
+  #giveBack(session: Session, grant: Grant): void {
+    const awayAt = this.#engine.time.now() - this.#engine.options().collectMs;
     session.setJoining(true);
     session.host.send({ kind: "return", awayAt, ...joining(session) }, (outcome) => {
       session.setJoining(false);
-      if (outcome.kind === "missing" && this.#isStillGranted(session)) this.transitions.grantedAway(session, state);
+      if (outcome.kind === "missing" && this.#isStillGranted(session)) this.transitions.grantedAway(session, grant);
       else if (session.state.kind === "timeout") this.#endedMeanwhile(session, outcome);
       else this.settle(session);
     });
-    this.#presence.reschedule(session);
   }
 
   #isRemembered({ host, claims }: Session): boolean {

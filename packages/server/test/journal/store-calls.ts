@@ -74,7 +74,10 @@ export class Calls {
   }
 
   async withdraw(session: string): Promise<void> {
-    await this.#decide(undefined, (now) => ({ kind: "end", session, end: "canceled", keepUntil: now + 20_000 }));
+    await this.#decide(undefined, (now) => {
+      const { bucket, arrivedAt, deadlineAt: keepUntil } = joining(session, now);
+      return { kind: "end", session, bucket, arrivedAt, end: "canceled", keepUntil };
+    });
   }
 
   /** The session's client never fetched its slot. */

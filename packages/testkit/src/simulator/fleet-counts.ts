@@ -1,15 +1,22 @@
-interface Tally {
+import type { QueueEvent } from "@slotkeeper/queue";
+
+/** Events that count a session in the fleet. */
+export type CountedType = Extract<QueueEvent["type"], "granted" | "timeout" | "throttled" | "canceled">;
+
+interface Tally extends Record<CountedType, number> {
   begun: number;
-  ended: number;
 }
+
+const COUNTED: readonly string[] = ["granted", "timeout", "throttled", "canceled"] satisfies CountedType[];
 
 /**
  * What the counters of all instances together say of each session when all is over (SESSIONS6 of `session-transitions.ts`):
- *   - it is counted as ended once at most for each time that it was begun, whatever fails or is lost, and whichever instance dies or
- *     stands still
- *   - where no instance dies or stands still, and the store always answers, it is counted once as begun and once as ended
- * An instance that dies counts nothing more, not even the beginning of a session that it has just named. A failover may lose how
- * a session ended, after it was counted: sessions from before it are not judged.
+ *   - it is counted as ended once at most for each time that it was begun, whatever fails or is lost, and whichever instance dies
+ *     or pauses
+ *   - where no instance dies or pauses, and the store always answers, it is counted once as begun and once as ended
+ * A slot that its client gave back by `cancel` is one end in two counters. An instance that dies counts nothing more, not even the
+ * beginning of a session that it has just named. A failover may lose how a session ended, after it was counted: sessions from before it
+ * are not judged.
  */
 export class FleetCounts {
   readonly #isExact: boolean;
@@ -20,12 +27,17 @@ export class FleetCounts {
     this.#isExact = isExact;
   }
 
+  /** A commit names it. The commit may be lost before its instance reports anything of it. */
+  committed(session: string): void {
+    this.#tally(session);
+  }
+
   begun(session: string): void {
     this.#tally(session).begun++;
   }
 
-  ended(session: string): void {
-    this.#tally(session).ended++;
+  ended(session: string, type: CountedType): void {
+    this.#tally(session)[type]++;
   }
 
   failedOver(): void {
@@ -33,19 +45,28 @@ export class FleetCounts {
   }
 
   *miscounted(): Iterable<string> {
-    for (const [session, { begun, ended }] of this.#tallies) {
-      const isRight = this.#isExact ? begun === ended : ended <= Math.max(1, begun);
-      if (isRight || this.#spared.has(session)) continue;
-      yield `${session} was counted ${begun} times as begun, ${ended} times as ended`;
+    for (const [session, tally] of this.#tallies) {
+      if (this.#isRight(tally) || this.#spared.has(session)) continue;
+      yield `${session} was counted wrongly: ${JSON.stringify(tally)}`;
     }
+  }
+
+  #isRight({ begun, granted, timeout, throttled, canceled }: Tally): boolean {
+    const most = granted + timeout + throttled + canceled;
+    const least = most - Math.min(granted, canceled);
+    return this.#isExact ? least <= begun && begun <= most : least <= Math.max(1, begun);
   }
 
   #tally(session: string): Tally {
     let tally = this.#tallies.get(session);
     if (tally === undefined) {
-      tally = { begun: 0, ended: 0 };
+      tally = { begun: 0, granted: 0, timeout: 0, throttled: 0, canceled: 0 };
       this.#tallies.set(session, tally);
     }
     return tally;
   }
+}
+
+export function isCounted(type: QueueEvent["type"]): type is CountedType {
+  return COUNTED.includes(type);
 }

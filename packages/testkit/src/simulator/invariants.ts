@@ -1,14 +1,10 @@
 import type { GrantedAnswer } from "@slotkeeper/protocol";
 import type { KeptCommit, KeptHost, QueueEvent } from "@slotkeeper/queue";
 import { differenceOf } from "./book-equality.ts";
-import { FleetCounts } from "./fleet-counts.ts";
+import { FleetCounts, isCounted } from "./fleet-counts.ts";
+import { InstanceLives } from "./instance-lives.ts";
 import { of, WorkConservation } from "./work-conservation.ts";
 import type { World } from "./world.ts";
-
-interface Life {
-  pending: number;
-  isGranted: boolean;
-}
 
 /** Books are compared in one step of this number: it costs as much as a hundred other checks. */
 const COMPARED_EVERY = 16;
@@ -31,9 +27,8 @@ export class Invariants {
   readonly #fences = new Map<string, number>();
   readonly #ownerOf = new Map<string, string>();
   readonly #slotOf = new Map<string, string>();
-  readonly #lives = new Map<string, Life>();
+  readonly #lives = new InstanceLives();
   readonly #fleet: FleetCounts;
-  readonly #ended = new Set<string>();
   #steps = 0;
   readonly violations: string[] = [];
 
@@ -46,6 +41,10 @@ export class Invariants {
 
   onCommit({ host, tag, changes }: KeptCommit): void {
     this.#world.history.note(describe(host, tag, changes));
+    for (const record of changes.puts) {
+      if (record.kind === "waiter" || record.kind === "session") this.#fleet.committed(record.key);
+      else if (record.kind === "lease") this.#fleet.committed(record.session);
+    }
     const granted = changes.puts.filter((record) => record.kind === "lease");
     for (const { key, session, fence } of granted.sort((a, b) => a.fence - b.fence)) {
       const owner = this.#ownerOf.get(key);
@@ -80,27 +79,14 @@ export class Invariants {
     const about = "session" in event ? (event.session ?? "") : "";
     this.#world.history.note(`${instance}: ${event.type} ${about}${"reason" in event ? ` ${event.reason}` : ""}`);
     if (!("session" in event) || event.session === undefined || event.type === "uncollected") return;
-    const key = `${instance} ${event.session}`;
-    // The client may cancel where the session never was.
-    if (event.type === "canceled" && !this.#lives.has(key)) {
-      this.#fleet.ended(event.session);
-      return;
-    }
-    const life = this.#lives.get(key) ?? { pending: 0, isGranted: false };
-    this.#lives.set(key, life);
-    if (event.type === "session-created") {
-      // The end of an earlier life of its name may still be on its way to the store.
-      life.pending++;
-      if (!event.isAdopted) this.#fleet.begun(event.session);
-      return;
-    }
-    // A slot that was delivered may still be given back by its client.
-    const isGivenBack = life.pending === 0 && life.isGranted && event.type === "canceled";
-    if (life.pending === 0 && !isGivenBack) this.#fault("V6", `${key} ended twice, the second time ${event.type}`);
-    if (!isGivenBack) life.pending--;
-    life.isGranted = event.type === "granted" || event.type === "moved";
-    if (event.type !== "moved") this.#ended.add(event.session);
-    if (event.type !== "moved" && !isGivenBack) this.#fleet.ended(event.session);
+    const { type, session } = event;
+    const key = `${instance} ${session}`;
+    if (isCounted(type)) this.#fleet.ended(session, type);
+    if (type === "session-created") {
+      this.#lives.begun(key);
+      if (!event.isAdopted) this.#fleet.begun(session);
+    } else if (type !== "granted" && type !== "moved") this.#lives.ended(key);
+    else if (!this.#lives.left(key)) this.#fault("V6", `${key} ended twice, the second time ${type}`);
   }
 
   check(): void {
@@ -126,11 +112,7 @@ export class Invariants {
       if (sessions.total + hosts.length + unsent === 0) continue;
       this.#fault("V7", `${instance.name}: ${sessions.total} sessions, ${hosts.length} hosts, ${unsent} inputs left`);
     }
-    for (const [key, life] of this.#lives) {
-      // One that was given a slot elsewhere is counted there.
-      const isCounted = this.#ended.has(key.slice(key.indexOf(" ") + 1));
-      if (life.pending > 0 && this.#isAlive(key) && !isCounted) this.#fault("V6", `${key} never ended`);
-    }
+    for (const key of this.#lives.open()) if (this.#isAlive(key)) this.#fault("V6", `${key} never ended`);
     for (const miscount of this.#fleet.miscounted()) this.#fault("V6", miscount);
   }
 

@@ -52,7 +52,9 @@ export class WorkConservation {
     const { plan, instances } = this.#world;
     const isMissed = of(kept, "absence").length > 0 || instances.some(({ isAwake }) => !isAwake);
     const missedMs = isMissed ? 2 * BEAT_MS + OFFER_MS : 0;
-    if (plan.store === "calm") return missedMs + SHORTEST_PAUSE_MS + (plan.instances > 1 ? OTHERS_WAIT_MS : 0);
+    // The waiters of an instance that died stay for a while: the next one, alone, leaves what time has ended to it.
+    const isFleet = plan.instances > 1 || new Set(of(kept, "waiter").map(({ instance }) => instance)).size > 1;
+    if (plan.store === "calm") return missedMs + SHORTEST_PAUSE_MS + (isFleet ? OTHERS_WAIT_MS : 0);
     const retryMs = plan.store === "rough" ? (plan.config.pollIntervalMs ?? 500) : 0;
     return missedMs + BEAT_MS + OTHERS_WAIT_MS + CALLS_MS + retryMs;
   }
