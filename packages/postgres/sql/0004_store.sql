@@ -227,9 +227,12 @@ BEGIN
       + coalesce((v_limits #>> '{policy,breaker,windowMs}')::double precision, 60000), 0) <= v_now
     AND coalesce(slotkeeper_spaced_until(h, v_limits), 0) <= v_now
     AND NOT EXISTS (SELECT FROM upstream_ip_cooldown c WHERE c.hostname_pattern = h.host AND c.cool_until > v_now)
+    -- The end of a session is kept for 10 s after its deadline (END_GRACE_MS). A lease that has run out is the end of its session.
+    AND NOT EXISTS (SELECT FROM upstream_slot_pool s WHERE s.hostname_pattern = h.host AND s.keep_until > v_now - 10000)
     AND NOT EXISTS (
-      SELECT FROM slotkeeper_record r WHERE r.host = h.host AND r.kind IN ('waiter', 'session')
-        AND greatest((r.data ->> 'deadlineAt')::double precision, (r.data ->> 'keepUntil')::double precision) > v_now);
+      SELECT FROM slotkeeper_record r WHERE r.host = h.host AND (
+        (r.kind = 'waiter' AND (r.data ->> 'deadlineAt')::double precision > v_now)
+        OR (r.kind = 'session' AND (r.data ->> 'keepUntil')::double precision > v_now - 10000)));
 END $$;
 
 -- Deletes rows that time has ended and that belong to no host's state. Rows in use are skipped.

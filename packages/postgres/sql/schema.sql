@@ -505,7 +505,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_is_over(s upstream_slot_pool, p_now double
 CREATE OR REPLACE FUNCTION slotkeeper_is_unused(h slotkeeper_host, p_idle_ms double precision)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 4f957ddd330e702986aea0d78f2dd093
+-- text: md5 bc602dea2d6d81dde4f1b0ea2cd28994
 
 CREATE OR REPLACE FUNCTION slotkeeper_lease(s upstream_slot_pool)
  RETURNS jsonb

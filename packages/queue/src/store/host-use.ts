@@ -30,7 +30,10 @@ export function isLeftOver(stored: StoredHost, now: number, idleMs: number): boo
   const { now: usedAt, breaker } = stored.head;
   if (usedAt + idleMs > now || stored.inFlight(now) > 0 || stored.waiting(now) > 0) return false;
   for (const { until } of stored.values("cooldown")) if (until > now) return false;
-  for (const { keepUntil } of stored.values("session")) if (keepUntil + END_GRACE_MS > now) return false;
+  for (const kind of ["session", "lease"] as const) {
+    // A session whose lease has run out must not be granted again, also where no commit has ended the lease yet.
+    for (const { keepUntil } of stored.values(kind)) if (keepUntil + END_GRACE_MS > now) return false;
+  }
   if (limitsOf(stored)?.live !== undefined || isSpaced(stored, now)) return false;
   return isPristine(breaker, now, breakerPolicyOf(stored));
 }

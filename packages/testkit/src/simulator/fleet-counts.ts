@@ -5,13 +5,16 @@ export type CountedType = Extract<QueueEvent["type"], "granted" | "timeout" | "t
 
 interface Tally extends Record<CountedType, number> {
   begun: number;
+  /** In the store: a name that comes back after its deadline begins another one. */
+  lives: number;
+  deadlineAt: number;
 }
 
 const COUNTED: readonly string[] = ["granted", "timeout", "throttled", "canceled"] satisfies CountedType[];
 
 /**
  * What the counters of all instances together say of each session when all is over (SESSIONS6 of `session-transitions.ts`):
- *   - it is counted as ended once at most for each time that it was begun, whatever fails or is lost, and whichever instance dies
+ *   - it is counted as ended once at most for each time that it began, whatever fails or is lost, and whichever instance dies
  *     or pauses
  *   - where no instance dies or pauses, and the store always answers, it is counted once as begun and once as ended
  * A slot that its client gave back by `cancel` is one end in two counters. An instance that dies counts nothing more, not even the
@@ -27,9 +30,11 @@ export class FleetCounts {
     this.#isExact = isExact;
   }
 
-  /** A commit names it. The commit may be lost before its instance reports anything of it. */
-  committed(session: string): void {
-    this.#tally(session);
+  /** A commit names it. The commit may be lost, or its instance die, before anything of it is reported. */
+  committed(session: string, deadlineAt: number, now: number): void {
+    const tally = this.#tally(session);
+    if (now >= tally.deadlineAt && deadlineAt > tally.deadlineAt) tally.lives++;
+    tally.deadlineAt = Math.max(tally.deadlineAt, deadlineAt);
   }
 
   begun(session: string): void {
@@ -51,16 +56,24 @@ export class FleetCounts {
     }
   }
 
-  #isRight({ begun, granted, timeout, throttled, canceled }: Tally): boolean {
+  #isRight({ begun, lives, granted, timeout, throttled, canceled }: Tally): boolean {
     const most = granted + timeout + throttled + canceled;
     const least = most - Math.min(granted, canceled);
-    return this.#isExact ? least <= begun && begun <= most : least <= Math.max(1, begun);
+    return this.#isExact ? least <= begun && begun <= most : least <= Math.max(1, begun, lives);
   }
 
   #tally(session: string): Tally {
     let tally = this.#tallies.get(session);
     if (tally === undefined) {
-      tally = { begun: 0, granted: 0, timeout: 0, throttled: 0, canceled: 0 };
+      tally = {
+        begun: 0,
+        lives: 0,
+        deadlineAt: Number.NEGATIVE_INFINITY,
+        granted: 0,
+        timeout: 0,
+        throttled: 0,
+        canceled: 0,
+      };
       this.#tallies.set(session, tally);
     }
     return tally;

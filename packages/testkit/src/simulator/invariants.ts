@@ -41,9 +41,11 @@ export class Invariants {
 
   onCommit({ host, tag, changes }: KeptCommit): void {
     this.#world.history.note(describe(host, tag, changes));
+    const { now = 0 } = changes.head ?? {};
     for (const record of changes.puts) {
-      if (record.kind === "waiter" || record.kind === "session") this.#fleet.committed(record.key);
-      else if (record.kind === "lease") this.#fleet.committed(record.session);
+      if (record.kind === "waiter") this.#fleet.committed(record.key, record.deadlineAt, now);
+      else if (record.kind === "session") this.#fleet.committed(record.key, record.keepUntil, now);
+      else if (record.kind === "lease") this.#fleet.committed(record.session, record.keepUntil, now);
     }
     const granted = changes.puts.filter((record) => record.kind === "lease");
     for (const { key, session, fence } of granted.sort((a, b) => a.fence - b.fence)) {

@@ -54,6 +54,12 @@ export function readingCases(newHost: NewHost): void {
       ["with a lease that ended", false, [(now, fence) => [leaseOf("a", fence, now)], none]],
       ["with a lapsed offer", false, [(now) => [offerOf("a", now)], none]],
       ["with a lease", true, [(now, fence) => [leaseOf("a", fence, now, { endsAt: now + far })], none]],
+      [
+        "with a lease that ended, of a session that may return",
+        true,
+        [(now, fence) => [leaseOf("a", fence, now, { keepUntil: now + far })], none],
+      ],
+      ["with a session that ended a moment ago", true, [(now) => [sessionOf("a", now + IDLE_MS - 5_000)], none]],
       ["with a waiter", true, [(now) => [waiterOf("a", now, { deadlineAt: now + far })], none]],
       ["with a session to remember", true, [(now) => [sessionOf("a", now + far)], none]],
       ["with a cooldown", true, [(now) => [{ kind: "cooldown", key: "b", until: now + far }], none]],
