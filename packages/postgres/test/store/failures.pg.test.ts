@@ -189,7 +189,7 @@ test("P3: a new host's fences start above those of all forgotten hosts, and forg
       "SELECT array_agg(id ORDER BY id) AS ids FROM upstream_slot_pool WHERE status = 'locked'",
     );
     ids.push(rows[0].ids);
-    await client.query("UPDATE upstream_slot_pool SET ends_at = 0 WHERE status = 'locked'");
+    await client.query("UPDATE upstream_slot_pool SET ends_at = 0, keep_until = 0 WHERE status = 'locked'");
     await client.query("UPDATE slotkeeper_host SET updated_at = 0");
     expect(await mine.cleanup({ idleMs: 1 })).toMatchObject({ hosts: 1 });
   }
