@@ -2,7 +2,7 @@ import type { HostPolicy } from "../host-policy.ts";
 import type { Tag } from "../store/host-store.ts";
 import { BeforeImages } from "./before-images.ts";
 import { BookIndex } from "./book-index.ts";
-import { newHead, policyInForce } from "./head.ts";
+import { copyOf, newHead, policyInForce } from "./head.ts";
 import type {
   BookImage,
   BookRecord,
@@ -21,14 +21,15 @@ import { SessionShelf } from "./session-shelf.ts";
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-type OptionalHeadField = "lastEndAt" | "capacity" | "idleSince";
+/** What can be written of a head without consequences elsewhere in the book. */
+export type HeadDraft = Writable<Omit<Head, "slots" | "capacity">>;
 
 const NO_SOURCE = { limits: undefined, capacity: undefined };
 
 /**
  * One host's state in memory: the head and the records, with the index that is derived from them.
  *
- * BOOK1 records change only through `put` and `del`, the head through `write`; only the files of this folder call them.
+ * BOOK1 records change only through `put` and `del`, the head through `draft`, `setSlots` and `setCapacity`.
  * BOOK2 between `begin` and `keep` everything is remembered: `changes` lists what a decision did, `undo` takes it back.
  * BOOK3 the meter of `order.ts` runs on the sums as they were: it is brought to `now` before any change.
  * BOOK4 the index equals what the records derive to after every single `put` and `del`, in whatever order they come, so a
@@ -135,32 +136,34 @@ export class Book {
   }
 
   put(record: BookRecord): void {
-    this.#note(record.kind, record.key);
-    this.#set(record.kind, record.key, record);
+    const { kind, key } = record;
+    const before = this.#records.get(kind, key);
+    this.runMeter();
+    this.#before.note(kind, key, before);
+    this.#replace(kind, key, before, record);
   }
 
   del(kind: RecordKind, key: string): void {
-    if (this.get(kind, key) === undefined) return;
-    this.#note(kind, key);
-    this.#set(kind, key, undefined);
+    const before = this.#records.get(kind, key);
+    if (before === undefined) return;
+    this.runMeter();
+    this.#before.note(kind, key, before);
+    this.#replace(kind, key, before, undefined);
   }
 
-  write(change: Partial<Head>): void {
-    if ("slots" in change) this.runMeter();
-    if (!this.#isHeadWritten) {
-      this.#head = { ...this.#head };
-      this.#isHeadWritten = true;
-    }
-    Object.assign(this.#head as Writable<Head>, change);
-    if ("capacity" in change) this.#derivePolicy();
+  /** The head, to be written by this decision: a copy, made at the first write. */
+  get draft(): HeadDraft {
+    return this.#draft();
   }
 
-  /** Removes optional fields of the head. */
-  clear(...fields: OptionalHeadField[]): void {
-    if (fields.every((field) => this.#head[field] === undefined)) return;
-    this.write({});
-    for (const field of fields) delete (this.#head as Writable<Head>)[field];
-    if (fields.includes("capacity")) this.#derivePolicy();
+  setSlots(slots: number): void {
+    this.runMeter();
+    this.#draft().slots = slots;
+  }
+
+  setCapacity(capacity: number | undefined): void {
+    this.#draft().capacity = capacity;
+    this.#derivePolicy();
   }
 
   /** Sessions whose end need not be remembered any longer, at most `most`. */
@@ -188,7 +191,7 @@ export class Book {
   changes(): Changes {
     const puts: BookRecord[] = [];
     const dels: RecordName[] = [];
-    for (const { kind, key, before } of this.#before.first()) {
+    for (const { kind, key, before } of this.#before.all) {
       const after = this.get(kind, key);
       if (after !== undefined) puts.push(after);
       else if (before !== undefined) dels.push([kind, key]);
@@ -205,7 +208,7 @@ export class Book {
   undo(): void {
     this.#head = this.#headBefore;
     // Accounts last, as `of` has them first.
-    const images = this.#before.first();
+    const images = this.#before.all;
     for (const { kind, key, before } of images) if (kind !== "account") this.#set(kind, key, before);
     for (const { kind, key, before } of images) if (kind === "account") this.#set(kind, key, before);
     this.begin();
@@ -232,17 +235,25 @@ export class Book {
     const { meterAt, progress, slots } = this.#head;
     const now = this.#now;
     if (now <= meterAt) return;
-    this.write({ progress: progress + this.index.ledger.rate(slots) * (now - meterAt), meterAt: now });
+    const head = this.#draft();
+    head.progress = progress + this.index.ledger.rate(slots) * (now - meterAt);
+    head.meterAt = now;
   }
 
-  #note(kind: RecordKind, key: string): void {
-    this.runMeter();
-    this.#before.note(kind, key, this.get(kind, key));
+  #draft(): Writable<Head> {
+    if (!this.#isHeadWritten) {
+      this.#head = copyOf(this.#head);
+      this.#isHeadWritten = true;
+    }
+    return this.#head;
+  }
+
+  #set(kind: RecordKind, key: string, after: BookRecord | undefined): void {
+    this.#replace(kind, key, this.#records.get(kind, key), after);
   }
 
   /** The one place where a record is replaced. */
-  #set(kind: RecordKind, key: string, after: BookRecord | undefined): void {
-    const before = this.#records.get(kind, key);
+  #replace(kind: RecordKind, key: string, before: BookRecord | undefined, after: BookRecord | undefined): void {
     if (before === after) return;
     if (after === undefined) this.#records.delete(kind, key);
     else this.#records.set(after);

@@ -12,6 +12,34 @@ export function newHead(now: number, fenceFloor: number): Head {
     breaker: { code: 0, errors: 0, successes: 0, consecutive: 0 },
     avgWaitMs: 0,
     isHot: false,
+    hostname: undefined,
+    lastEndAt: undefined,
+    capacity: undefined,
+    idleSince: undefined,
+    probedAt: undefined,
+    turnAt: undefined,
+  };
+}
+
+/** Every field written out: heads of one shape are faster to copy and to write than those that gain and lose fields. */
+export function copyOf(head: Head): Head {
+  const { slots, fence, now, progress, meterAt, breaker, avgWaitMs, isHot } = head;
+  const { hostname, lastEndAt, capacity, idleSince, probedAt, turnAt } = head;
+  return {
+    slots,
+    fence,
+    now,
+    progress,
+    meterAt,
+    breaker,
+    avgWaitMs,
+    isHot,
+    hostname,
+    lastEndAt,
+    capacity,
+    idleSince,
+    probedAt,
+    turnAt,
   };
 }
 

@@ -22,19 +22,19 @@ export interface HeatSettings {
 const OLD_SHARE = 0.8;
 
 export function addWait(book: Book, waitedMs: number): void {
-  book.write({ avgWaitMs: OLD_SHARE * book.head.avgWaitMs + (1 - OLD_SHARE) * Math.max(0, waitedMs) });
+  book.draft.avgWaitMs = OLD_SHARE * book.head.avgWaitMs + (1 - OLD_SHARE) * Math.max(0, waitedMs);
 }
 
 /** A session waits again: one share off for each poll interval without a waiter. */
 export function becomeBusy(book: Book, pollIntervalMs: number): void {
   const { idleSince, avgWaitMs } = book.head;
   if (idleSince === undefined) return;
-  book.write({ avgWaitMs: avgWaitMs * OLD_SHARE ** ((book.now - idleSince) / pollIntervalMs) });
-  book.clear("idleSince");
+  book.draft.avgWaitMs = avgWaitMs * OLD_SHARE ** ((book.now - idleSince) / pollIntervalMs);
+  book.draft.idleSince = undefined;
 }
 
 export function becomeIdle(book: Book): void {
-  if (book.head.idleSince === undefined && book.head.avgWaitMs > 0) book.write({ idleSince: book.now });
+  if (book.head.idleSince === undefined && book.head.avgWaitMs > 0) book.draft.idleSince = book.now;
 }
 
 export function isHot(book: Book, { scheduler, pollIntervalMs }: HeatSettings): boolean {

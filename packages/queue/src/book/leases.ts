@@ -33,7 +33,7 @@ export function grantLease(
   const { now } = book;
   const { leaseMs, maxHoldMs } = book.policy;
   const fence = Math.max(book.head.fence + 1, Math.floor(now * 1000));
-  book.write({ fence });
+  book.draft.fence = fence;
   book.put({
     kind: "lease",
     key: token,
@@ -96,7 +96,7 @@ export function releaseLease(book: Book, lease: LeaseRecord, hitAt: number | und
   const heldUntil = hitAt === undefined ? now : (isPossible ? hitAt : now) + minHoldMs;
   const spacedUntil = smoothMs > 0 && lastEndAt !== undefined ? lastEndAt + smoothMs : now;
   const endsAt = Math.min(Math.max(heldUntil, spacedUntil, now), now + leaseMs);
-  if (smoothMs > 0) book.write({ lastEndAt: Math.max(lastEndAt ?? endsAt, endsAt) });
+  if (smoothMs > 0) book.draft.lastEndAt = Math.max(lastEndAt ?? endsAt, endsAt);
   if (cooldownMs > 0 && lease.bucket !== SHARED_BUCKET) startCooldown(book, lease.bucket, endsAt + cooldownMs);
   if (endsAt <= now) endLease(book, lease);
   else {

@@ -14,7 +14,7 @@ export interface GivenLimits {
 }
 
 export function useLimits(book: Book, { policy, loadedAt, hostname }: GivenLimits): void {
-  if (hostname !== undefined && book.head.hostname !== hostname) book.write({ hostname });
+  if (hostname !== undefined && book.head.hostname !== hostname) book.draft.hostname = hostname;
   const { limits } = book;
   if (limits !== undefined) {
     const isNewer = loadedAt > limits.loadedAt && (hostname !== undefined || book.head.hostname === undefined);
@@ -35,7 +35,8 @@ export function joinCapacity(book: Book, limit: number | undefined): boolean {
   const { capacity } = book.head;
   if (capacity === undefined) {
     const slots = limit ?? book.policy.slots;
-    book.write({ capacity: slots, slots });
+    book.setCapacity(slots);
+    book.setSlots(slots);
     return true;
   }
   return limit === undefined || limit === capacity;
@@ -44,13 +45,13 @@ export function joinCapacity(book: Book, limit: number | undefined): boolean {
 /** The last user has left: the next may choose again. */
 export function forgetCapacity(book: Book): void {
   if (book.head.capacity === undefined || book.inFlight > 0 || book.size("waiter") > 0) return;
-  book.clear("capacity");
-  book.write({ slots: book.policy.slots });
+  book.setCapacity(undefined);
+  book.setSlots(book.policy.slots);
 }
 
 function putLimits(book: Book, limits: LimitsRecord): void {
   book.put(limits);
-  book.write({ slots: book.policy.slots });
+  book.setSlots(book.policy.slots);
 }
 
 function isSame(a: HostPolicy, b: HostPolicy): boolean {

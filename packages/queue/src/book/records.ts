@@ -147,7 +147,7 @@ export const RECORD_KINDS = [
 
 /** What changes with nearly every decision. */
 export interface Head {
-  readonly hostname?: string;
+  readonly hostname?: string | undefined;
   /** Slots in force: `capacity`, else an operator's, else as configured. Stores check grants against it. */
   readonly slots: number;
   /** The last fence given out. */
@@ -158,18 +158,18 @@ export interface Head {
   readonly progress: number;
   readonly meterAt: number;
   /** When the last released slot ended or will end: the next release is spaced from it. */
-  readonly lastEndAt?: number;
+  readonly lastEndAt?: number | undefined;
   /** Of a named semaphore: what its first live user asked for. */
-  readonly capacity?: number;
+  readonly capacity?: number | undefined;
   readonly breaker: BreakerState;
   /** Average wait of sessions that were granted or timed out, and since when no session has waited. */
   readonly avgWaitMs: number;
-  readonly idleSince?: number;
+  readonly idleSince?: number | undefined;
   readonly isHot: boolean;
   /** When the weighted scheduler last considered buckets in vain. */
-  readonly probedAt?: number;
+  readonly probedAt?: number | undefined;
   /** Virtual time of the last turn. */
-  readonly turnAt?: number;
+  readonly turnAt?: number | undefined;
 }
 
 /** The circuit breaker. `breaker.ts` has its table of states. */

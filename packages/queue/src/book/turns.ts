@@ -21,7 +21,7 @@ export function takeTurn(book: Book, bucket: Bucket, { baseWeight, weightPerWait
   const { account } = bucket;
   if (account === undefined) return;
   const weight = Math.max(1, baseWeight + weightPerWait * (account.waitCount ?? 0));
-  book.write({ turnAt: bucket.virtualTime });
+  book.draft.turnAt = bucket.virtualTime;
   book.put({ ...account, virtualTime: bucket.virtualTime + 1 / weight });
 }
 

@@ -136,7 +136,7 @@ function tidy(book: Book, idleMs: number): void {
   retireIdle(book, idleMs);
   forgetCapacity(book);
   if (book.size("waiter") === 0) becomeIdle(book);
-  book.write({ now: book.now });
+  book.draft.now = book.now;
 }
 
 /** Forgetting it changes no answer, but for fairness towards a bucket that was ahead before all sessions ended. */

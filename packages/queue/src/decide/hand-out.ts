@@ -61,7 +61,7 @@ export function handOut(deciding: Deciding): void {
 function isHostHot(deciding: Deciding): boolean {
   const { book } = deciding;
   const hot = isHot(book, deciding.context);
-  if (hot !== book.head.isHot) book.write({ isHot: hot });
+  if (hot !== book.head.isHot) book.draft.isHot = hot;
   return hot;
 }
 
@@ -120,7 +120,7 @@ function probeInVain(deciding: Deciding): void {
   const { book } = deciding;
   const { scheduler, pollIntervalMs } = deciding.context;
   if (book.now - (book.head.probedAt ?? Number.NEGATIVE_INFINITY) < pollIntervalMs) return;
-  book.write({ probedAt: book.now });
+  book.draft.probedAt = book.now;
   const quota = scheduler.maxProbesPerCycle ?? book.policy.slots;
   for (let probed = 0; probed < quota; probed++) {
     const bucket = book.index.nextTurn;

@@ -34,13 +34,13 @@ export function takeInput(deciding: Deciding, input: Input): Outcome {
       report(deciding, input.status, false);
       return DONE;
     case "breaker":
-      deciding.book.write({ breaker: input.isOpen ? openBreaker(0, deciding.book.now) : closeBreaker() });
+      deciding.book.draft.breaker = input.isOpen ? openBreaker(0, deciding.book.now) : closeBreaker();
       return DONE;
     case "limits":
       useLive(deciding.book, input.limits);
       return DONE;
     case "unspace":
-      deciding.book.clear("lastEndAt");
+      if (deciding.book.head.lastEndAt !== undefined) deciding.book.draft.lastEndAt = undefined;
       return DONE;
     case "dead":
       return bury(deciding, input.instance);
@@ -130,7 +130,7 @@ function throttledFor(deciding: Deciding, openMs: number): Throttled | undefined
   const view = viewBreaker(breaker, book.now, book.policy.breaker);
   if (view.phase === "closed") return undefined;
   const widened = widenBreaker(breaker, openMs, book.policy.breaker);
-  if (widened !== breaker) book.write({ breaker: widened });
+  if (widened !== breaker) book.draft.breaker = widened;
   if (phaseFor(view, openMs) !== "open") return undefined;
   return { kind: "throttled", code: view.code, retryAt: book.now + openMs - view.openForMs };
 }
@@ -227,7 +227,7 @@ function report(deciding: Deciding, status: number, isProbe: boolean): void {
   const { book } = deciding;
   const { breaker } = book.head;
   const next = reportTo(breaker, { status, isProbe }, book.now, book.policy.breaker);
-  if (next !== breaker) book.write({ breaker: next });
+  if (next !== breaker) book.draft.breaker = next;
 }
 
 function bury(deciding: Deciding, instance: string): Outcome {
