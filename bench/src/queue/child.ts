@@ -11,7 +11,10 @@ import { costOfBatch, type Loop } from "../timing.ts";
 interface QueueModule {
   readonly FairQueue: new (init: FairQueueInit) => FairQueue;
   /** Before the engine made the tokens, the store did. */
-  readonly MemoryStore: new (init: { clock: typeof realClock; newToken: () => string }) => MemoryStore;
+  readonly MemoryStore: new (init: {
+    clock: typeof realClock;
+    newToken: () => string;
+  }) => MemoryStore;
 }
 
 const [root = "", workload = "", ...flags] = process.argv.slice(2);

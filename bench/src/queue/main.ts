@@ -40,6 +40,8 @@ for (const workload of values.only.split(",")) {
   for (const [subject, values] of costs) {
     const [low, high] = [Math.min(...values).toFixed(1), Math.max(...values).toFixed(1)];
     const ratio = (median(values) / base).toFixed(2);
-    console.log(`${workload.padEnd(10)} ${median(values).toFixed(1).padStart(6)} µs (${low}–${high}) ${ratio} × ${subject}`);
+    console.log(
+      `${workload.padEnd(10)} ${median(values).toFixed(1).padStart(6)} µs (${low}–${high}) ${ratio} × ${subject}`,
+    );
   }
 }

@@ -171,7 +171,7 @@ function backlogged(slots: number, buckets: readonly { weight: number; holds: re
   return worst;
 }
 
-function contextOf(policy: HostPolicy, now: number, newToken: () => string): DecideContext {
+function contextOf(policy: HostPolicy, now: number, newSecret: () => string): DecideContext {
   const { collectMs, pollIntervalMs, idleMs, scheduler } = resolveOptions();
   return {
     now,
@@ -183,7 +183,7 @@ function contextOf(policy: HostPolicy, now: number, newToken: () => string): Dec
     idleMs,
     scheduler,
     random: () => 0,
-    newToken,
+    newSecret,
     isPolledHere: () => true,
     isTokenSent: () => false,
     seenAt: () => undefined,

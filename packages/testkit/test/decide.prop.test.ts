@@ -106,7 +106,7 @@ function contextOf({ instance, polled }: Step, now: number, at: number): DecideC
     idleMs,
     scheduler,
     random: () => 0.5,
-    newToken: () => `slot_h.${at}-${tokens++}`,
+    newSecret: () => `${at}-${tokens++}`,
     isPolledHere: (session) => polled.includes(session),
     isTokenSent: () => false,
     seenAt: () => undefined,

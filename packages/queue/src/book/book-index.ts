@@ -1,6 +1,7 @@
 import { bucketLimit, type HostPolicy } from "../host-policy.ts";
 import { IndexedHeap } from "../indexed-heap.ts";
 import { BucketOrder } from "../order/bucket-order.ts";
+import { SmallMap } from "../small-map.ts";
 import { Bucket, type WaiterEntry } from "./bucket.ts";
 import { Endings } from "./endings.ts";
 import { Ledger } from "./ledger.ts";
@@ -23,7 +24,7 @@ export class BookIndex {
   readonly #pool = new WaiterPool();
   readonly #endings = new Endings();
   readonly #waiters = new WaiterIndex(this);
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets = new SmallMap<string, Bucket>();
   /** Buckets that changed since the index was last asked: out of every heap until then. */
   #dirty: Bucket[] = [];
   #order = new BucketOrder<Bucket>();

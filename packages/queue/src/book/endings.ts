@@ -1,4 +1,5 @@
 import { IndexedHeap } from "../indexed-heap.ts";
+import { SmallMap } from "../small-map.ts";
 import type { CooldownRecord, LeaseRecord, OfferRecord } from "./records.ts";
 
 interface LeaseEntry {
@@ -11,10 +12,10 @@ interface Timed<R> {
   timedIndex: number;
 }
 
-/** Records by key, the nearest end first. The map is made when first needed: most hosts have none, and a new host should cost little. */
+/** Records by key, the nearest end first. */
 class Nearest<R extends { readonly key: string }> {
   readonly #heap: IndexedHeap<"timedIndex", Timed<R>>;
-  #byKey: Map<string, Timed<R>> | undefined;
+  readonly #byKey = new SmallMap<string, Timed<R>>();
 
   constructor(endOf: (record: R) => number) {
     this.#heap = new IndexedHeap("timedIndex", (a, b) => endOf(a.record) < endOf(b.record));
@@ -25,17 +26,16 @@ class Nearest<R extends { readonly key: string }> {
   }
 
   has(key: string): boolean {
-    return this.#byKey?.has(key) === true;
+    return this.#byKey.has(key);
   }
 
   set(before: R | undefined, after: R | undefined): void {
     if (before !== undefined) {
-      this.#heap.remove(this.#byKey?.get(before.key) as Timed<R>);
-      this.#byKey?.delete(before.key);
+      this.#heap.remove(this.#byKey.get(before.key) as Timed<R>);
+      this.#byKey.delete(before.key);
     }
     if (after === undefined) return;
     const entry = { record: after, timedIndex: -1 };
-    this.#byKey ??= new Map();
     this.#byKey.set(after.key, entry);
     this.#heap.push(entry);
   }
@@ -47,10 +47,11 @@ class Nearest<R extends { readonly key: string }> {
  */
 export class Endings {
   readonly #leases = new IndexedHeap<"leaseIndex", LeaseEntry>("leaseIndex", endsBefore);
-  readonly #byToken = new Map<string, LeaseEntry>();
-  readonly #bySession = new Map<string, LeaseEntry>();
-  readonly #offers = new Nearest<OfferRecord>(({ lapsesAt }) => lapsesAt);
-  readonly #cooldowns = new Nearest<CooldownRecord>(({ until }) => until);
+  readonly #byToken = new SmallMap<string, LeaseEntry>();
+  readonly #bySession = new SmallMap<string, LeaseEntry>();
+  // Made when first needed: most hosts have none, and a new host should cost little.
+  #offers: Nearest<OfferRecord> | undefined;
+  #cooldowns: Nearest<CooldownRecord> | undefined;
 
   /** The lease that ends next. */
   get nextLease(): LeaseRecord | undefined {
@@ -58,11 +59,11 @@ export class Endings {
   }
 
   get nextOffer(): OfferRecord | undefined {
-    return this.#offers.next;
+    return this.#offers?.next;
   }
 
   get nextCooldown(): CooldownRecord | undefined {
-    return this.#cooldowns.next;
+    return this.#cooldowns?.next;
   }
 
   leaseOf(session: string): LeaseRecord | undefined {
@@ -70,7 +71,7 @@ export class Endings {
   }
 
   hasOffer(session: string): boolean {
-    return this.#offers.has(session);
+    return this.#offers?.has(session) === true;
   }
 
   setLease(before: LeaseRecord | undefined, after: LeaseRecord | undefined): void {
@@ -84,10 +85,12 @@ export class Endings {
   }
 
   setOffer(before: OfferRecord | undefined, after: OfferRecord | undefined): void {
+    this.#offers ??= new Nearest(({ lapsesAt }) => lapsesAt);
     this.#offers.set(before, after);
   }
 
   setCooldown(before: CooldownRecord | undefined, after: CooldownRecord | undefined): void {
+    this.#cooldowns ??= new Nearest(({ until }) => until);
     this.#cooldowns.set(before, after);
   }
 

@@ -1,9 +1,10 @@
+import { SmallMap } from "../small-map.ts";
 import { type BookRecord, RECORD_KINDS, type RecordKind, type RecordOf } from "./records.ts";
 
 /** Records by kind and key. A kind costs nothing until it has a record: most hosts have few of them. */
 export class RecordsByKind {
   // Fields, not a map of maps: this is asked some thirty times in a decision.
-  readonly #maps: { [K in RecordKind]: Map<string, RecordOf<K>> | undefined } = {
+  readonly #maps: { [K in RecordKind]: SmallMap<string, RecordOf<K>> | undefined } = {
     lease: undefined,
     offer: undefined,
     waiter: undefined,
@@ -28,10 +29,10 @@ export class RecordsByKind {
 
   set(record: BookRecord): void {
     const { kind } = record;
-    let map = this.#maps[kind] as Map<string, BookRecord> | undefined;
+    let map = this.#maps[kind] as SmallMap<string, BookRecord> | undefined;
     if (map === undefined) {
-      map = new Map();
-      (this.#maps as { [kind: string]: Map<string, BookRecord> | undefined })[kind] = map;
+      map = new SmallMap();
+      (this.#maps as { [kind: string]: SmallMap<string, BookRecord> | undefined })[kind] = map;
     }
     map.set(record.key, record);
   }

@@ -1,3 +1,4 @@
+import { SmallMap } from "../small-map.ts";
 import type { SessionRecord } from "./records.ts";
 
 /** Ended sessions by the second in which they may be forgotten: each costs two moves in its life, however many there are. */
@@ -9,12 +10,11 @@ const SPAN_MS = 1000;
 export const END_GRACE_MS = 10_000;
 
 export class SessionShelf {
-  #bySpan: Map<number, string[]> | undefined;
+  readonly #bySpan = new SmallMap<number, string[]>();
   #firstSpan = Number.POSITIVE_INFINITY;
 
   add({ key, keepUntil }: SessionRecord): void {
     const span = spanOf(keepUntil);
-    this.#bySpan ??= new Map();
     const filed = this.#bySpan.get(span);
     if (filed === undefined) this.#bySpan.set(span, [key]);
     else filed.push(key);
@@ -24,7 +24,6 @@ export class SessionShelf {
   /** Takes sessions that are due, at most `most` of them. Their record may be kept for longer by now, or be gone. */
   takeDue(now: number, most: number, find: (session: string) => SessionRecord | undefined): SessionRecord[] {
     const due: SessionRecord[] = [];
-    if (this.#bySpan === undefined) return due;
     while (this.#firstSpan * SPAN_MS <= now && due.length < most) {
       const filed = this.#bySpan.get(this.#firstSpan) ?? [];
       for (const session of filed.splice(0, most - due.length)) {

@@ -1,3 +1,4 @@
+import { SmallMap } from "../small-map.ts";
 import type { Bucket, WaiterEntry } from "./bucket.ts";
 import type { AbsenceRecord, WaiterRecord } from "./records.ts";
 
@@ -9,19 +10,14 @@ interface Buckets {
   hasOffer(session: string): boolean;
 }
 
-/** Never written. */
-const NO_WAITERS = new Map<string, WaiterEntry>();
-const NO_INSTANCES = new Map<string, number>();
-
 /**
  * The waiters of a host in the heaps of their buckets: inside the pool or outside, and ready for a slot unless one is offered,
  * their instance is absent or they are shelved. Derived from the records. Cost: O(log n) for each change of a waiter.
  */
 export class WaiterIndex {
   readonly #buckets: Buckets;
-  // Made when first needed: many hosts never have a waiter, and a new host should cost little.
-  #waiters: Map<string, WaiterEntry> = NO_WAITERS;
-  #byInstance: Map<string, number> = NO_INSTANCES;
+  readonly #waiters = new SmallMap<string, WaiterEntry>();
+  readonly #byInstance = new SmallMap<string, number>();
   #absent: Set<string> | undefined;
 
   constructor(buckets: Buckets) {
@@ -51,7 +47,6 @@ export class WaiterIndex {
     if (after === undefined) return;
     const bucket = this.#buckets.open(after.bucket);
     entry = { record: after, bucket, isOffered: false, readyIndex: -1, youngIndex: -1, outsideIndex: -1 };
-    if (this.#waiters === NO_WAITERS) this.#waiters = new Map();
     this.#waiters.set(key, entry);
     this.#replace(entry, after);
   }
@@ -80,7 +75,6 @@ export class WaiterIndex {
 
   #count(instance: string | undefined, by: 1 | -1): void {
     if (instance === undefined) return;
-    if (this.#byInstance === NO_INSTANCES) this.#byInstance = new Map();
     const count = (this.#byInstance.get(instance) ?? 0) + by;
     if (count > 0) this.#byInstance.set(instance, count);
     else this.#byInstance.delete(instance);

@@ -16,7 +16,8 @@ export interface DecideContext {
   readonly idleMs: number;
   readonly scheduler: SchedulerOptions;
   readonly random: () => number;
-  readonly newToken: () => string;
+  /** At least 128 random bits, for slot tokens. */
+  readonly newSecret: () => string;
   /** Whether this instance has a poll of the session open. */
   readonly isPolledHere: (session: string) => boolean;
   /** Whether the client of this instance's session has its token, and may ask with it elsewhere. */

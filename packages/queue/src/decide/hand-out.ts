@@ -7,6 +7,7 @@ import { dropOffer, grantLease, offerSlot } from "../book/leases.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import { countWait, halveWait, takeTurn } from "../book/turns.ts";
 import { bucketLimit } from "../host-policy.ts";
+import { slotTokenOf } from "../slot-token.ts";
 import { type Deciding, OFFER_MS } from "./deciding.ts";
 import { endWaiter } from "./ends.ts";
 
@@ -104,10 +105,10 @@ function deny(deciding: Deciding, bucket: Bucket, reason: "ip-limit" | "cooldown
 /** A lease where the client can be answered, else an offer. */
 export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean): void {
   const { book } = deciding;
-  const { instance, isPolledHere, newToken, collectMs } = deciding.context;
+  const { instance, isPolledHere, newSecret, collectMs } = deciding.context;
   if (isPolledHere(waiter.key)) {
     addWait(book, book.now - waiter.arrivedAt);
-    grantLease(book, waiter, { token: newToken(), instance, isProbe });
+    grantLease(book, waiter, { token: slotTokenOf(book.host, newSecret()), instance, isProbe });
     return;
   }
   const isHere = waiter.instance === instance;

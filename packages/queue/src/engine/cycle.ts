@@ -4,7 +4,7 @@ import type { DecideContext } from "../decide/deciding.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
 import { RESERVED_MS } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
-import type { HostCache, Touched } from "./host-cache.ts";
+import type { Committed, HostCache, Touched } from "./host-cache.ts";
 import { nextMoment } from "./next-moment.ts";
 
 /** What a cycle needs of its host. */
@@ -29,6 +29,15 @@ interface Queued {
   readonly input: Input;
   readonly done: ((outcome: Outcome) => void) | undefined;
 }
+
+/** A batch's commits so far: those refused in a row, of them for want of a slot, and whether the book is the store's. */
+interface Tries {
+  conflicts: number;
+  refusals: number;
+  isCurrent: boolean;
+}
+
+type Refused = Committed & { readonly isKept: false };
 
 /** How long an arrival waits for company. A commit of its own would mostly conflict with those that hand slots over. */
 const LINGER_MS = 20;
@@ -63,12 +72,17 @@ export class Cycle implements Due {
   #isWoken = false;
   #isStale = false;
   #isClosed = false;
+  /** Of the present run: calls of the store, and since when. */
+  #calls = 0;
+  #startedAt = 0;
   /** Its next moment is one at which time may change something, not the end of patience with an unused host. */
   #isAwaited = false;
   #retry: (() => void) | undefined;
   #lingersUntil = 0;
   /** A call is under way: its next moment is the end of patience with it. */
   #isWatching = false;
+  /** Unused until then, it may be forgotten. */
+  #restsUntil = 0;
   /** It waits for a commit that the store has reserved for another instance. */
   #isYielding = false;
   dueAt = 0;
@@ -105,7 +119,7 @@ export class Cycle implements Due {
   wake(): void {
     if (this.#isWoken) return;
     this.#isWoken = true;
-    if (!this.#isRunning) this.#engine.soon(() => void this.#run());
+    if (!this.#isRunning) this.#engine.soon(() => this.#run());
   }
 
   /** The host is dropped: no time matters to it any more. */
@@ -137,62 +151,112 @@ export class Cycle implements Due {
     } else if (this.#isWatching) this.#host.storeAnswered(false);
     else if (this.#isAwaited) this.wake();
     else if (this.#host.isRemembered) this.schedule();
+    else if (this.#engine.time.now() < this.#restsUntil) this.#engine.agenda.schedule(this, this.#restsUntil);
     else this.send({ kind: "forget" }, () => this.#host.drop());
   }
 
-  async #run(): Promise<void> {
+  #run(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;
-    const startedAt = this.#engine.time.now();
-    let calls = 0;
-    while (this.#isWoken) {
-      this.#isWoken = false;
-      const batch = this.#queue;
-      this.#queue = [];
-      this.#undecided = batch.length;
-      calls += await this.#turn(batch);
+    this.#calls = 0;
+    this.#startedAt = this.#engine.time.now();
+    this.#next();
+  }
+
+  /**
+   * Decides what was collected. The plain case, a commit that the store accepts, runs without `async` functions: they were a
+   * third of the bytes that an idle host's cycle allocated on the memory store.
+   */
+  #next(): void {
+    if (!this.#isWoken) {
+      this.#rest();
+      return;
     }
+    this.#isWoken = false;
+    const batch = this.#queue;
+    this.#queue = [];
+    this.#undecided = batch.length;
+    const decision = this.#isStale ? undefined : this.#decide(batch);
+    if (decision !== undefined && this.#isToCommit(decision)) this.#commitPlainly(batch, decision);
+    else void this.#turn(batch, decision);
+  }
+
+  #rest(): void {
     this.#isRunning = false;
     this.schedule();
     const { time, emit } = this.#engine;
-    if (calls > 0) emit({ type: "cycle", host: this.#host.key, calls, tookMs: time.now() - startedAt });
+    const calls = this.#calls;
+    if (calls > 0) emit({ type: "cycle", host: this.#host.key, calls, tookMs: time.now() - this.#startedAt });
   }
 
-  /** Decides one batch and commits it, however often others come first. Returns how many calls that took. */
-  async #turn(batch: readonly Queued[]): Promise<number> {
-    const { cache } = this.#host;
+  #decide(batch: readonly Queued[]): Decision {
     const inputs = batch.map(({ input }) => input);
-    let calls = 0;
-    let refusals = 0;
-    let isCurrent = false;
-    for (let conflicts = 0; ; ) {
-      if (this.#isStale) {
-        this.#isStale = false;
-        calls++;
-        this.#host.settle(await this.#untilAnswered("read", () => cache.sync()));
-        isCurrent = true;
+    return this.#host.cache.decide(inputs, this.#host.decideContext());
+  }
+
+  #isToCommit({ isForgotten }: Decision): boolean {
+    return isForgotten || this.#host.cache.isChanged;
+  }
+
+  #commitPlainly(batch: readonly Queued[], decision: Decision): void {
+    this.#watched(this.#host.cache.commit(decision, 0)).then(
+      (committed) => {
+        this.#host.storeAnswered(true);
+        this.#calls++;
+        if (committed.isKept) {
+          this.#answer(batch, decision, committed.touched);
+          this.#next();
+        } else void this.#turn(batch, decision, committed);
+      },
+      (error) => void this.#failed("commit", error).then(() => this.#turn(batch, decision)),
+    );
+  }
+
+  /**
+   * Decides one batch and commits it, however often others come first. `first`: it was decided, and its commit, if it was sent, is
+   * not answered; with `refused` it is.
+   */
+  async #turn(batch: readonly Queued[], first: Decision | undefined, refused?: Refused): Promise<void> {
+    const { cache } = this.#host;
+    const tries: Tries = { conflicts: 0, refusals: 0, isCurrent: false };
+    if (refused !== undefined) await this.#yieldTo(refused, tries);
+    for (let decision = refused === undefined ? first : undefined; ; decision = undefined) {
+      if (decision === undefined && this.#isStale) {
+        await this.#compare();
+        tries.isCurrent = true;
       }
-      const decision = cache.decide(inputs, this.#host.decideContext());
-      if (!cache.isChanged && !decision.isForgotten) {
+      const made = decision ?? this.#decide(batch);
+      if (!this.#isToCommit(made)) {
         cache.undo();
-        this.#isStale = !isCurrent && batch.some(({ input }) => input.kind !== "forget");
+        this.#isStale = !tries.isCurrent && batch.some(({ input }) => input.kind !== "forget");
         if (this.#isStale) continue;
-        this.#answer(batch, decision, []);
-        return calls;
+        this.#answer(batch, made, []);
+        break;
       }
-      calls++;
-      const committed = await this.#untilAnswered("commit", () => cache.commit(decision, conflicts));
+      const committed = await this.#untilAnswered("commit", () => cache.commit(made, tries.conflicts));
       if (committed.isKept) {
-        this.#answer(batch, decision, committed.touched);
-        return calls;
+        this.#answer(batch, made, committed.touched);
+        break;
       }
-      conflicts++;
-      isCurrent = true;
-      this.#host.settle(committed.touched);
-      if (committed.reason === "reserved") await this.#yield();
-      else if (committed.reason !== "slots") refusals = 0;
-      else if (++refusals > 1) await this.#pause(this.#refusedMs(refusals));
+      await this.#yieldTo(committed, tries);
     }
+    this.#next();
+  }
+
+  /** Brings the book up to the store's. */
+  async #compare(): Promise<void> {
+    this.#isStale = false;
+    this.#host.settle(await this.#untilAnswered("read", () => this.#host.cache.sync()));
+  }
+
+  /** Others came first, or the store refused: what they committed is in the book now. */
+  async #yieldTo({ reason, touched }: Refused, tries: Tries): Promise<void> {
+    tries.conflicts++;
+    tries.isCurrent = true;
+    this.#host.settle(touched);
+    if (reason === "reserved") await this.#yield();
+    else if (reason !== "slots") tries.refusals = 0;
+    else if (++tries.refusals > 1) await this.#pause(this.#refusedMs(tries.refusals));
   }
 
   /** Ends with the other instance's commit where this one is notified of it. */
@@ -217,15 +281,14 @@ export class Cycle implements Due {
 
   /** CYCLE4: asks again every poll interval until the store has answered. */
   async #untilAnswered<T>(operation: string, call: () => Promise<T>): Promise<T> {
+    this.#calls++;
     for (;;) {
       try {
         const answer = await this.#watched(call());
         this.#host.storeAnswered(true);
         return answer;
       } catch (error) {
-        this.#engine.emit({ type: "store-error", host: this.#host.key, operation, error });
-        this.#host.storeAnswered(false);
-        await this.#pause(this.#engine.options().pollIntervalMs);
+        await this.#failed(operation, error);
       }
     }
   }
@@ -239,6 +302,12 @@ export class Cycle implements Due {
     return call.finally(() => {
       this.#isWatching = false;
     });
+  }
+
+  #failed(operation: string, error: unknown): Promise<void> {
+    this.#engine.emit({ type: "store-error", host: this.#host.key, operation, error });
+    this.#host.storeAnswered(false);
+    return this.#pause(this.#engine.options().pollIntervalMs);
   }
 
   #pause(ms: number): Promise<void> {
@@ -262,7 +331,13 @@ export class Cycle implements Due {
     this.#isAwaited = at !== undefined;
     if (at !== undefined) agenda.schedule(this, at);
     else if (this.#host.hasPending) agenda.cancel(this);
-    else agenda.schedule(this, time.now() + options().idleMs);
+    else this.#awaitUse(time.now() + options().idleMs);
+  }
+
+  /** An earlier moment is left as it is, and set anew when it comes: a busy host would move it with every cycle. */
+  #awaitUse(until: number): void {
+    this.#restsUntil = until;
+    if (this.agendaIndex === -1 || this.dueAt > until) this.#engine.agenda.schedule(this, until);
   }
 
   /** CYCLE6; 0: at once. One that was let in before is moved at once: until then its slot may be offered to where it no longer is. */

@@ -3,7 +3,7 @@ import type { Changes } from "../book/records.ts";
 import { type Decision, decide } from "../decide/decide.ts";
 import type { DecideContext } from "../decide/deciding.ts";
 import type { Input } from "../inputs.ts";
-import type { Commit, CommitNotice, HostStore, ReadReply, Refusal, Tag } from "../store/host-store.ts";
+import type { Commit, CommitNotice, CommitReply, HostStore, ReadReply, Refusal, Tag } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
 import type { StoreTime } from "./store-time.ts";
 
@@ -70,10 +70,13 @@ export class HostCache {
   }
 
   /** Throws when the outcome is unknown: calling it again sends the same commit (CACHE2). */
-  async commit({ wake, isForgotten }: Decision, conflicts: number): Promise<Committed> {
-    this.#unanswered ??= this.#commitOf(wake, isForgotten, conflicts);
-    const { tag, changes } = this.#unanswered;
-    const reply = await this.#store.commit(this.#unanswered);
+  commit(decision: Decision, conflicts: number): Promise<Committed> {
+    this.#unanswered ??= this.#commitOf(decision, conflicts);
+    const sent = this.#unanswered;
+    return this.#store.commit(sent).then((reply) => this.#answered(sent, reply));
+  }
+
+  #answered({ tag, changes }: Commit, reply: CommitReply): Committed {
     this.#unanswered = undefined;
     this.#isOpen = false;
     this.#verified(reply.now, !reply.isOk && reply.reason === "clock");
@@ -81,7 +84,7 @@ export class HostCache {
       this.#book.undo();
       return { isKept: false, reason: reply.reason, touched: this.#catchUp(reply) };
     }
-    if (isForgotten) this.#book = new Book(this.#host, this.#time.now());
+    if (changes === FORGOTTEN) this.#book = new Book(this.#host, this.#time.now());
     else this.#book.keep(tag);
     return { isKept: true, touched: [changes] };
   }
@@ -106,7 +109,7 @@ export class HostCache {
     return [changes];
   }
 
-  #commitOf(wake: readonly string[], isForgotten: boolean, conflicts: number): Commit {
+  #commitOf({ wake, isForgotten }: Decision, conflicts: number): Commit {
     const base = this.#book.tag;
     return {
       host: this.#host,

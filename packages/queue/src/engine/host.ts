@@ -4,7 +4,7 @@ import { type BreakerView, viewBreaker } from "../book/breaker.ts";
 import type { DecideContext } from "../decide/deciding.ts";
 import { type ResolvedHost, resolveHost } from "../host-policy.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
-import { slotTokenOf } from "../slot-token.ts";
+import { SmallMap } from "../small-map.ts";
 import type { CommitNotice } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
 import { Cycle, type CycleHost } from "./cycle.ts";
@@ -21,6 +21,9 @@ export interface HostListener {
   /** Another instance has taken the session over. */
   moved(session: Session): void;
   find(id: string): Session | undefined;
+  /** For decisions: functions, so that none need be made for each. */
+  readonly isPolledHere: (id: string) => boolean;
+  readonly isTokenSent: (id: string) => boolean;
   /** The store does not answer. */
   storeFailed(host: Host): void;
 }
@@ -44,7 +47,7 @@ export class Host implements CycleHost {
   readonly #listener: HostListener;
   readonly #owner: HostOwner;
   /** Pending, and of this instance. */
-  readonly #waiting = new Set<Session>();
+  readonly #waiting = new SmallMap<Session, Session>();
   readonly #drain = new DrainMeter();
   #hostname: string | undefined;
   #resolved: ResolvedHost;
@@ -85,7 +88,7 @@ export class Host implements CycleHost {
   }
 
   get waiting(): Iterable<Session> {
-    return this.#waiting;
+    return this.#waiting.keys();
   }
 
   get isStoreDown(): boolean {
@@ -134,13 +137,13 @@ export class Host implements CycleHost {
 
   remember(session: Session): void {
     this.#remembered++;
-    this.#waiting.add(session);
+    this.#waiting.set(session, session);
     if (this.#remembered === 1) this.#owner.onUsed(this);
   }
 
   /** It waits again, or no longer. */
   setWaiting(session: Session, isWaiting: boolean): void {
-    if (isWaiting) this.#waiting.add(session);
+    if (isWaiting) this.#waiting.set(session, session);
     else if (this.#waiting.delete(session)) this.cycle.schedule();
   }
 
@@ -150,7 +153,8 @@ export class Host implements CycleHost {
   }
 
   decideContext(): DecideContext {
-    const { time, instance, random, newSecret } = this.#engine;
+    const { time, instance, random, newSecret, seenAt } = this.#engine;
+    const { isPolledHere, isTokenSent } = this.#listener;
     const { collectMs, pollIntervalMs, idleMs, scheduler } = this.#engine.options();
     return {
       now: time.now(),
@@ -162,10 +166,10 @@ export class Host implements CycleHost {
       idleMs,
       scheduler,
       random,
-      newToken: () => slotTokenOf(this.key, newSecret()),
-      isPolledHere: (id) => this.#listener.find(id)?.isPolled === true,
-      isTokenSent: (id) => this.#listener.find(id)?.isTokenSent === true,
-      seenAt: (other) => this.#engine.seenAt(other),
+      newSecret,
+      isPolledHere,
+      isTokenSent,
+      seenAt,
     };
   }
 
@@ -174,7 +178,7 @@ export class Host implements CycleHost {
     this.positions.stale();
     for (const notice of this.#notices.splice(0)) this.receive(notice);
     if (touched === "all") {
-      for (const session of Array.from(this.#waiting)) this.#listener.settle(session);
+      for (const session of Array.from(this.#waiting.keys())) this.#listener.settle(session);
       return;
     }
     for (const { puts, dels } of touched) {

@@ -1,4 +1,5 @@
 import { SHARED_BUCKET } from "@slotkeeper/protocol";
+import { SmallMap } from "../small-map.ts";
 
 export interface SessionLimits {
   /** `globalMaxWaiters`; infinite: no limit. */
@@ -17,7 +18,7 @@ export interface SessionLimits {
  * Cost: O(1); O(buckets) for a newcomer when all is full.
  */
 export class SessionQuota {
-  readonly #pending = new Map<string, number>();
+  readonly #pending = new SmallMap<string, number>();
   #total = 0;
 
   /** Sessions that wait. */

@@ -1,11 +1,12 @@
+import { SmallMap } from "../small-map.ts";
 import type { Session } from "./session.ts";
 import { SessionQuota } from "./session-quota.ts";
 
 /** Finds the sessions of this instance by what callers bring, and counts those that wait. */
 export class SessionRegister {
-  readonly #byId = new Map<string, Session>();
-  readonly #byRequest = new Map<string, Session>();
-  readonly #byToken = new Map<string, Session>();
+  readonly #byId = new SmallMap<string, Session>();
+  readonly #byRequest = new SmallMap<string, Session>();
+  readonly #byToken = new SmallMap<string, Session>();
   /** Who may begin a session when many wait. */
   readonly quota = new SessionQuota();
 

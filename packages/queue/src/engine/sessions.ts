@@ -17,6 +17,8 @@ export class Sessions implements HostListener {
   readonly #engine: EngineContext;
   readonly transitions: SessionTransitions;
   readonly #presence: SessionPresence;
+  readonly isPolledHere = (id: string): boolean => this.find(id)?.isPolled === true;
+  readonly isTokenSent = (id: string): boolean => this.find(id)?.isTokenSent === true;
 
   constructor(engine: EngineContext) {
     this.#engine = engine;

@@ -9,7 +9,6 @@ import {
   type Outcome,
   resolveHost,
   resolveOptions,
-  slotTokenOf,
   snapshotOf,
 } from "@slotkeeper/queue";
 
@@ -169,7 +168,7 @@ export class Calls {
       idleMs: 90_000,
       scheduler: SCHEDULER,
       random: () => 0.5,
-      newToken: () => slotTokenOf(this.#host, newSecret()),
+      newSecret,
       isPolledHere: (session) => session === polled,
       isTokenSent: () => false,
       seenAt: () => now,
