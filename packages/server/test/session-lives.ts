@@ -22,7 +22,8 @@ export type Standings = Map<string, Standing>;
  * Replays the log of a life, which must be at debug: every session that is created ends once, before it is created again.
  * A session is created where its first call came. Elsewhere and later it is adopted: it may end there if it has not ended
  * before, and otherwise only repeats what it had, until it has moved on. A later life may also end it without adopting it: its client cancels
- * by token. That may be the first line about it, where the life that gave out the token was cut off before the store had its arrival.
+ * by token, the breaker opens, or its deadline passes. That may be the first line about it, where the life that gave out the token was cut
+ * off before the store had its arrival.
  * A slot that was delivered may still be cancelled by its owner, which counts as cancelled and ends nothing a second time.
  */
 export function accountOf(
@@ -46,7 +47,7 @@ export function accountOf(
     } else if (ENDS.has(msg) && (msg !== "moved" || isPending(standing))) {
       if (msg in loggedCounts) loggedCounts[msg as keyof typeof loggedCounts]++;
       if (standing === "open") ended++;
-      else if (standing !== "adopted" && (msg !== "canceled" || !isCancelable(standing, isLater)))
+      else if (standing !== "adopted" && !mayEndUnadopted(standing, msg, isLater))
         faults.push(`${session} ended again: ${msg}`);
       // What moved may have a slot that another life answered: its client may still give that back.
       standings.set(session, msg === "granted" || msg === "moved" ? "granted" : "over");
@@ -69,7 +70,8 @@ function isPending(standing: Standing | undefined): boolean {
   return standing === "open" || standing === "adopted";
 }
 
-/** Pending in an earlier life, unknown to it, or granted in any. */
-function isCancelable(standing: Standing | undefined, isLater: boolean): boolean {
-  return standing === "granted" || (isLater && (standing === "left" || standing === undefined));
+/** A slot is given back; or a later life ends a session that was pending in an earlier one, or that the earlier one had not logged yet. */
+function mayEndUnadopted(standing: Standing | undefined, msg: string, isLater: boolean): boolean {
+  if (standing === "granted") return msg === "canceled";
+  return isLater && (standing === "left" || standing === undefined) && msg !== "granted" && msg !== "moved";
 }
