@@ -79,7 +79,8 @@ async function walOf(client) {
   const sizes = [];
   for (let at = 0; at < 5; at++) {
     const { rows } = await client.query(`
-      SELECT h.host, h.tag AS base, h.commits + 1 || '.abcdefghijkl' AS tag, slotkeeper_now() AS now, t.changes FROM slotkeeper_host h
+      SELECT h.host, h.tag AS base, h.commits + 1 || '.abcdefghijkl' AS tag, slotkeeper_now() AS now,
+        replace(t.changes, chr(1), h.host) AS changes FROM slotkeeper_host h
       JOIN slotkeeper_tail t ON t.host = h.host AND t.number = h.commits`);
     const [{ host, base, tag, now, changes }] = rows;
     const next = nextOf(JSON.parse(changes), now);

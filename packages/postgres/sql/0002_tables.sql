@@ -68,7 +68,7 @@ CREATE TABLE slotkeeper_tail (
   changes text NOT NULL,
   PRIMARY KEY (host, place)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
-COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as JSON.';
+COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as JSON, with chr(1) in the place of the host''s key.';
 
 -- Rows are only inserted, so that two hosts that are forgotten at once do not wait for each other. Cleanup keeps the highest.
 CREATE TABLE slotkeeper_floor (fence bigint NOT NULL);
