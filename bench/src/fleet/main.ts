@@ -3,7 +3,7 @@
  * [--through postgres,postgrest] [--weighted]`
  *
  * S7: a hot host (200 closed-loop sessions, 50 buckets, 4 slots, one per bucket, hold 100 ms) on several real processes and one
- * PostgreSQL. `round-robin`: every call goes to the next instance; `by-bucket`: each bucket stays at one. Limits are judged by
+ * PostgreSQL. `round-robin`: every call goes to another instance; `by-bucket`: each bucket stays at one. Limits are judged by
  * the clients and, every 20 ms, in SQL; a violation ends the process with 1. With one instance it is S2.
  */
 import { writeFileSync } from "node:fs";
@@ -27,6 +27,13 @@ const WEIGHTED = { weightedScheduler: { enabled: true, coldAvgWaitMs: 100, hotAv
 
 type Spread = "round-robin" | "by-bucket";
 type Figures = Record<string, number>;
+
+interface Granted {
+  readonly at: number;
+  /** Which one answered. */
+  readonly instance: number;
+  readonly waitedMs: number;
+}
 
 const { values } = parseArgs({
   options: {
@@ -77,7 +84,7 @@ if (Object.values(report).some((figures) => (figures["violations"] ?? 0) > 0)) p
 async function measure({ dsn, urls }: BenchFleet, spread: Spread): Promise<Figures> {
   const watch = new DatabaseWatch(dsn, SLOTS);
   const audit = new Audit({ slots: SLOTS, slotsPerBucket: 1 });
-  const granted: { at: number; instance: number }[] = [];
+  const granted: Granted[] = [];
   let to = Number.POSITIVE_INFINITY;
   const isOver = () => performance.now() >= to;
   const clients = Array.from({ length: SESSIONS }, (_, n) => new FleetClient(urls, chooser(spread, n, urls.length)));
@@ -87,8 +94,9 @@ async function measure({ dsn, urls }: BenchFleet, spread: Spread): Promise<Figur
       const askedAt = performance.now();
       const slot = await client.acquire("s7.example", bucket, isOver);
       if (slot === undefined) return;
-      const hold = audit.granted("s7.example", bucket, slot.fence, performance.now() - askedAt);
-      granted.push({ at: performance.now(), instance: slot.instance });
+      const waitedMs = performance.now() - askedAt;
+      const hold = audit.granted("s7.example", bucket, slot.fence, waitedMs);
+      granted.push({ at: performance.now(), instance: slot.instance, waitedMs });
       await pause(HOLD_MS);
       audit.releasing(hold);
       await client.release(slot.slotToken);
@@ -121,6 +129,10 @@ async function measure({ dsn, urls }: BenchFleet, spread: Spread): Promise<Figur
     utilisation: utilisation(audit.holds, { slots: SLOTS, from, to }),
     "Jain of buckets": jain(byBucket),
     "slowest ÷ fastest instance": Math.min(...byInstance) / Math.max(...byInstance),
+    "shortest ÷ longest average wait": waitRatio(
+      granted.filter(({ at }) => at >= from),
+      urls.length,
+    ),
     "wait p99 ÷ ideal":
       percentile(
         holds.map(({ waitedMs }) => waitedMs),
@@ -146,10 +158,26 @@ function costs(before: Work, after: Work, grants: number): Figures {
   };
 }
 
-/** Which instance a client's next call goes to. Buckets are dealt out evenly. */
+/**
+ * Which instance a client's next call goes to. Buckets are dealt out evenly. Round robin takes any instance but the last one: in a
+ * fixed order, a client whose session takes as many calls as there are instances would be granted by the same one each time.
+ */
 function chooser(spread: Spread, client: number, count: number): () => number {
-  let next = client;
-  return spread === "by-bucket" ? () => (client % BUCKETS) % count : () => next++ % count;
+  if (spread === "by-bucket" || count === 1) return () => (client % BUCKETS) % count;
+  let last = client % count;
+  return () => {
+    last = (last + 1 + Math.floor(Math.random() * (count - 1))) % count;
+    return last;
+  };
+}
+
+/** The shortest average wait of an instance's sessions ÷ the longest. */
+function waitRatio(granted: readonly Granted[], instances: number): number {
+  const averages = Array.from({ length: instances }, (_, n) => {
+    const waits = granted.filter(({ instance }) => instance === n).map(({ waitedMs }) => waitedMs);
+    return waits.reduce((sum, ms) => sum + ms, 0) / waits.length;
+  });
+  return Math.min(...averages) / Math.max(...averages);
 }
 
 function format(value: number): string {

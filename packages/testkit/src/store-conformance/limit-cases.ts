@@ -64,6 +64,18 @@ export function limitCases(newHost: NewHost): void {
       await host.accept({ head: { fence }, puts: [leaseOf("c", fence - 1, now), leaseOf("d", fence, now)] });
     });
 
+    it("P2: above a lower limit an offer that takes the place of another is refused", async () => {
+      const host = await newHost();
+      await host.grant("a");
+      const now = await host.now();
+      await host.accept({ puts: [offerOf("b", now)] });
+      await host.accept({ head: { slots: 1 } });
+      const exchange = { puts: [offerOf("c", now)], dels: [["offer", "s-b"]] as const };
+      expect(await host.send(exchange)).toMatchObject({ isOk: false, reason: "slots", tag: host.tag });
+      expect(await host.names()).toEqual(["lease slot_a", "offer s-b"]);
+      await host.accept({ dels: exchange.dels });
+    });
+
     it("P2: a lower limit refuses no release and no renewal, only what is new", async () => {
       const host = await newHost();
       const [a, b] = await host.grant("a", "b");
