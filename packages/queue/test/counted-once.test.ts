@@ -139,3 +139,43 @@ test("a session that is throttled as its deadline passes is counted", async () =
   const { timeout, throttled } = one.queue.counts;
   expect(timeout + throttled).toBe(1);
 });
+
+test("a grant is counted although another instance takes the slot over before the first knows of its commit", async () => {
+  const config = { maxSlotPerHost: 1 };
+  const one = new Bench(config, undefined, true);
+  const two = new Bench(config, one);
+  const session = await one.begin("a");
+  // It waits behind, so that the first instance is notified of what the other commits.
+  await one.want("b");
+  const late: (() => void)[] = [];
+  one.late = late;
+  const first = one.queue.poll(session);
+  await drained();
+  const second = await two.queue.poll(session);
+  one.late = undefined;
+  for (const answered of late) answered();
+  await drained();
+  expect([await first, second].map(({ result }) => result)).toEqual(["granted", "granted"]);
+  expect([one, two].map(({ queue }) => queue.counts.granted)).toEqual([1, 0]);
+});
+
+test("a first call that is repeated after its session ended begins no second one, also if a poll is quicker", async () => {
+  const config = { maxSlotPerHost: 1, collectMs: 100, sessionIdleSeconds: 1, defaultGrantedCleanupDelay: 0 };
+  const one = new Bench(config, undefined, true);
+  const two = new Bench(config, one);
+  await one.take("z");
+  await one.begin("a", { sessionId: "s" });
+  await one.clock.run(2_000);
+  expect(one.queue.counts.timeout).toBe(1);
+  const stalled: (() => void)[] = [];
+  two.stalled = stalled;
+  const again = two.ask("a", { sessionId: "s" });
+  await two.clock.run(600);
+  const answer = await again;
+  if (answer.result !== "pending") throw new Error(`Expected pending, got ${answer.result}`);
+  expect(await one.queue.poll(answer.session)).toMatchObject({ result: "timeout" });
+  two.stalled = undefined;
+  for (const goOn of stalled) goOn();
+  await two.clock.run(1_000);
+  expect([one, two].map(({ queue }) => queue.counts.session_created)).toEqual([2, 0]);
+});

@@ -67,6 +67,8 @@ export interface SessionRecord {
   readonly keepUntil: number;
   /** The instance whose commit ended it, and that counted it; absent: it was counted before, with its grant. */
   readonly instance?: string;
+  /** A repeated first call has a later deadline than the session had: `keepUntil` is that call's. */
+  readonly isExtended?: boolean;
   /** With `throttled`: the status that opened the breaker, and when the session may try again. */
   readonly code?: number;
   readonly retryAt?: number;

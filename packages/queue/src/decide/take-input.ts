@@ -3,7 +3,7 @@ import { closeBreaker, openBreaker, phaseFor, reportTo, viewBreaker, widenBreake
 import { addWait, becomeBusy } from "../book/heat.ts";
 import { dropLease, endLease, ownLease, releaseLease, renewLease } from "../book/leases.ts";
 import { joinCapacity, useLive } from "../book/limits.ts";
-import type { LeaseRecord, WaiterRecord } from "../book/records.ts";
+import type { LeaseRecord, SessionRecord, WaiterRecord } from "../book/records.ts";
 import { END_GRACE_MS } from "../book/session-shelf.ts";
 import { standingOf } from "../book/standing.ts";
 import { joinTurns } from "../book/turns.ts";
@@ -63,7 +63,7 @@ function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome 
   }
   if (standing.kind === "ended") {
     rememberUntil(book, input.session, input.deadlineAt);
-    return { kind: "ended", isFirst: standing.record.keepUntil === input.deadlineAt };
+    return { kind: "ended", isFirst: isFirst(standing.record, input.deadlineAt) };
   }
   if (standing.kind === "unknown") return admit(deciding, input);
   placeClient(book, extended(standing.waiter, input.deadlineAt), instance, undefined);
@@ -72,8 +72,17 @@ function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome 
 
 /** Past its deadline. Its end may be in the book still. */
 function arriveLate(book: Book, { session, deadlineAt }: Input & { kind: "arrive" }): Outcome {
-  const keepUntil = endedUntil(book, session);
-  return keepUntil < deadlineAt ? DONE : { kind: "ended", isFirst: keepUntil === deadlineAt };
+  const record = book.get("session", session);
+  if (record === undefined || record.keepUntil < deadlineAt) return DONE;
+  return { kind: "ended", isFirst: isFirst(record, deadlineAt) };
+}
+
+/** The session that ended had this deadline from its beginning. */
+function isFirst(
+  { keepUntil, isExtended }: Pick<SessionRecord, "keepUntil" | "isExtended">,
+  deadlineAt: number,
+): boolean {
+  return keepUntil === deadlineAt && isExtended !== true;
 }
 
 function admit(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome {
@@ -241,7 +250,7 @@ function bury(deciding: Deciding, instance: string): Outcome {
 /** A first call repeated by its `requestId` is the same session with a later deadline: its end is remembered until then. */
 function rememberUntil(book: Book, session: string, until: number): void {
   const record = book.get("session", session);
-  if (record !== undefined && record.keepUntil < until) book.put({ ...record, keepUntil: until });
+  if (record !== undefined && record.keepUntil < until) book.put({ ...record, keepUntil: until, isExtended: true });
 }
 
 function waiterOf(input: Input & { kind: "arrive" }, instance: string): WaiterRecord {

@@ -1,6 +1,7 @@
 import { SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import type { Book } from "../book/book.ts";
 import { type BreakerView, viewBreaker } from "../book/breaker.ts";
+import type { LeaseRecord } from "../book/records.ts";
 import type { DecideContext } from "../decide/deciding.ts";
 import { type ResolvedHost, resolveHost } from "../host-policy.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
@@ -21,6 +22,8 @@ export interface HostListener {
   /** Another instance has taken the session over. */
   moved(session: Session): void;
   find(id: string): Session | undefined;
+  /** A commit of this instance has granted the slot. */
+  granted(lease: LeaseRecord): void;
   /** For decisions: functions, so that none need be made for each. */
   readonly isPolledHere: (id: string) => boolean;
   readonly isTokenSent: (id: string) => boolean;
@@ -241,7 +244,11 @@ export class Host implements CycleHost {
     this.#lastFence = Math.max(before, this.book.head.fence);
     if (touched === "all") return;
     for (const { puts } of touched) {
-      for (const record of puts) if (record.kind === "lease" && record.fence > before) this.#drain.step(this.book.now);
+      for (const record of puts) {
+        if (record.kind !== "lease" || record.fence <= before) continue;
+        this.#drain.step(this.book.now);
+        if (record.instance === this.#engine.instance) this.#listener.granted(record);
+      }
     }
     if (this.book.size("waiter") === 0) this.#drain.rest();
   }

@@ -6,10 +6,10 @@ import type { EngineContext } from "./context.ts";
 import { DrainMeter } from "./drain-meter.ts";
 import type { Host } from "./host.ts";
 import {
+  DEADLINE,
   type Ended,
   endOf,
   endState,
-  type Grant,
   type Granted,
   MOVED,
   PENDING,
@@ -63,6 +63,7 @@ export class SessionTransitions {
     this.#leave(session);
     const { key: slotToken, fence, grantedAt, endsAt: leaseUntil } = lease;
     session.become({ kind: "granted", slotToken, fence, grantedAt, leaseUntil, isFetched });
+    if (!isFetched) session.setOwnGrant({ fence, grantedAt });
     this.register.addToken(slotToken, session);
     this.answerPolls(session);
   }
@@ -73,10 +74,11 @@ export class SessionTransitions {
     if (state.kind !== "granted" || state.isFetched) return;
     session.become({ ...state, isFetched: true });
     this.#keepFor(session);
+    session.takeOwnGrant();
     this.#events.granted(session, state);
   }
 
-  /** A slot it had before it came here: granted, and counted, elsewhere. */
+  /** A slot it had before it came here, or that another instance has taken over before this one knew of its own grant. */
   repeat(session: Session, lease: LeaseRecord): void {
     this.give(session, lease, true);
     this.endedElsewhere(session);
@@ -93,10 +95,10 @@ export class SessionTransitions {
   }
 
   /** The slot that was to be taken back is another instance's meanwhile, or over: it stays granted, by this one. */
-  grantedAway(session: Session, grant: Grant): void {
+  grantedAway(session: Session): void {
     if (session.state.kind === "canceled") return;
     if (session.isPending) this.#part(session, MOVED);
-    this.#events.granted(session, grant);
+    this.endedElsewhere(session);
   }
 
   /** The lease was renewed, or is over (0): what a repeated poll is answered. */
@@ -139,8 +141,10 @@ export class SessionTransitions {
   }
 
   /** It had ended before it came here. */
-  repeatEnd(session: Session, state: SessionState): void {
-    if (this.#end(session, state, undefined)) this.endedElsewhere(session);
+  repeatEnd(session: Session, record: Ended | undefined): void {
+    if (record?.end !== "released") session.takeOwnGrant();
+    const state = record === undefined ? DEADLINE : endState(record);
+    if (!session.isPending || this.#end(session, state, undefined)) this.endedElsewhere(session);
   }
 
   /** The named semaphore it asked for has another capacity: it never was. */
@@ -162,9 +166,12 @@ export class SessionTransitions {
     this.endedElsewhere(session);
   }
 
-  /** It is over here, and counted elsewhere or before: reported once. */
+  /** It is over here, and counted elsewhere or before: reported once. A slot that this instance granted is counted here. */
   endedElsewhere(session: Session): void {
-    if (session.close()) this.#events.moved(session);
+    const grant = session.takeOwnGrant();
+    if (!session.close()) return;
+    if (grant === undefined) this.#events.moved(session);
+    else this.#events.granted(session, grant);
   }
 
   /** The decision that ends it counts it. */
@@ -182,6 +189,8 @@ export class SessionTransitions {
   /** Its end was reported with the commit that ended it, if that was one of this instance. */
   #closed(session: Session, record: Ended | undefined): void {
     const isOfThisLife = record !== undefined && record.keepUntil >= session.claims.deadlineAt;
+    // Its slot was taken from it before its client fetched it.
+    if (isOfThisLife && record.end !== "released") session.takeOwnGrant();
     if (!isOfThisLife || record.instance !== this.#engine.instance) this.endedElsewhere(session);
   }
 

@@ -62,6 +62,7 @@ export class Session implements Due {
   #isArrivalDecided = false;
   #isAnnounced = false;
   #isClosed = false;
+  #ownGrant: Grant | undefined;
   #isTokenSent = false;
   #arrivalWait: ArrivalWait | undefined;
   #refusal: CapacityMismatchError | undefined;
@@ -158,6 +159,17 @@ export class Session implements Due {
     const isFirst = !this.#isAnnounced;
     this.#isAnnounced = true;
     return isFirst;
+  }
+
+  /** A commit of this instance has granted it a slot. Until that is counted, or the slot is taken back. */
+  setOwnGrant(grant: Grant): void {
+    this.#ownGrant = grant;
+  }
+
+  takeOwnGrant(): Grant | undefined {
+    const grant = this.#ownGrant;
+    this.#ownGrant = undefined;
+    return grant;
   }
 
   /** That it is over here, and counted elsewhere, is about to be reported. False: it was reported before. */

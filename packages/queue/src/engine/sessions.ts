@@ -5,7 +5,7 @@ import type { Input, Known, Outcome } from "../inputs.ts";
 import type { EngineContext } from "./context.ts";
 import type { Host, HostListener } from "./host.ts";
 import type { CallSignal } from "./poll.ts";
-import { DEADLINE, endState, type Grant, type Granted, type Session, type SessionInit } from "./session.ts";
+import type { Granted, Session, SessionInit } from "./session.ts";
 import { SessionPresence } from "./session-presence.ts";
 import { SessionTransitions } from "./session-transitions.ts";
 
@@ -72,6 +72,10 @@ export class Sessions implements HostListener {
     else if (standing.kind === "unknown") this.#rejoin(session);
   }
 
+  granted({ session, fence, grantedAt }: LeaseRecord): void {
+    this.find(session)?.setOwnGrant({ fence, grantedAt });
+  }
+
   moved(session: Session): void {
     this.transitions.moved(session);
   }
@@ -127,7 +131,8 @@ export class Sessions implements HostListener {
 
   /** A slot that its client has through another instance is not ours to take back. */
   #endedMeanwhile(session: Session, { kind }: Outcome): void {
-    if (kind === "held" || kind === "ended") this.transitions.endedElsewhere(session);
+    if (kind === "held") this.transitions.endedElsewhere(session);
+    else if (kind === "ended") this.#repeatEnd(session);
     else if (kind !== "throttled" || !this.#isRemembered(session)) this.transitions.sendEnd(session, "timeout");
   }
 
@@ -138,7 +143,7 @@ export class Sessions implements HostListener {
       // Another instance answers for it; a client that asks here has it moved here first.
       if (session.isPolled) this.#join(session);
       else this.moved(session);
-    } else if (now >= session.claims.deadlineAt) this.#giveBack(session, lease);
+    } else if (now >= session.claims.deadlineAt) this.#giveBack(session);
     else {
       if (!session.isPolled) agenda.schedule(session, now + options().collectMs);
       this.transitions.give(session, lease, false);
@@ -148,9 +153,7 @@ export class Sessions implements HostListener {
   /** It had ended before it came here. Past its deadline the book need not have its end any more. */
   #repeatEnd(session: Session): void {
     const standing = standingOf(session.host.book, session.claims.id, this.#engine.time.now());
-    const state = standing.kind === "ended" ? endState(standing.record) : DEADLINE;
-    if (session.isPending) this.transitions.repeatEnd(session, state);
-    else this.transitions.endedElsewhere(session);
+    this.transitions.repeatEnd(session, standing.kind === "ended" ? standing.record : undefined);
   }
 
   /**
@@ -169,17 +172,18 @@ export class Sessions implements HostListener {
   /** A slot that its client did not fetch goes to the next waiter, and the session to its place. */
   #uncollected(session: Session, state: Granted): void {
     this.transitions.waitAgain(session, state);
-    this.#giveBack(session, state);
+    this.#giveBack(session);
     this.#presence.reschedule(session);
   }
 
   /** Unless another instance has the slot by now, or it is over: then it counts as granted. */
-  #giveBack(session: Session, grant: Grant): void {
+  #giveBack(session: Session): void {
     const awayAt = this.#engine.time.now() - this.#engine.options().collectMs;
     session.setJoining(true);
     session.host.send({ kind: "return", awayAt, ...joining(session) }, (outcome) => {
       session.setJoining(false);
-      if (outcome.kind === "missing" && this.#isStillGranted(session)) this.transitions.grantedAway(session, grant);
+      if (outcome.kind !== "missing") session.takeOwnGrant();
+      if (outcome.kind === "missing" && this.#isStillGranted(session)) this.transitions.grantedAway(session);
       else if (session.state.kind === "timeout") this.#endedMeanwhile(session, outcome);
       else this.settle(session);
     });
