@@ -27,11 +27,12 @@ export class BookIndex {
   readonly #buckets = new SmallMap<string, Bucket>();
   /** Buckets that changed since the index was last asked: out of every heap until then. */
   #dirty: Bucket[] = [];
-  #order = new BucketOrder<Bucket>();
-  readonly #denied = new IndexedHeap<"denyIndex", Bucket>("denyIndex", allowedBefore);
+  // Made when first needed: a host that is used once needs none of them, and a new host should cost little.
+  #order: BucketOrder<Bucket> | undefined;
+  #denied: IndexedHeap<"denyIndex", Bucket> | undefined;
   /** Without slots or waiters, and ahead of the meter: nearest first. */
-  readonly #idle = new IndexedHeap<"idleIndex", Bucket>("idleIndex", isNearer);
-  readonly #turns = new IndexedHeap<"turnIndex", Bucket>("turnIndex", turnBefore);
+  #idle: IndexedHeap<"idleIndex", Bucket> | undefined;
+  #turns: IndexedHeap<"turnIndex", Bucket> | undefined;
   #usesTurns = false;
   #policy: HostPolicy | undefined;
   #probes = 0;
@@ -60,7 +61,7 @@ export class BookIndex {
 
   get order(): BucketOrder<Bucket> {
     this.#attachDirty();
-    return this.#order;
+    return this.#orderOf();
   }
 
   get buckets(): Iterable<Bucket> {
@@ -82,18 +83,18 @@ export class BookIndex {
   }
 
   get nextDenied(): Bucket | undefined {
-    return this.#denied.peek();
+    return this.#denied?.peek();
   }
 
   get nextIdle(): Bucket | undefined {
     this.#attachDirty();
-    return this.#idle.peek();
+    return this.#idle?.peek();
   }
 
   /** Of the weighted scheduler: the eligible bucket with the smallest virtual time. */
   get nextTurn(): Bucket | undefined {
     this.#attachDirty();
-    return this.#turns.peek();
+    return this.#turns?.peek();
   }
 
   bucket(name: string): Bucket | undefined {
@@ -113,7 +114,7 @@ export class BookIndex {
     const isFifo = policy.order === "fifo";
     this.#policy = policy;
     for (const bucket of this.#buckets.values()) this.detach(bucket);
-    if (wasFifo !== isFifo) this.#order = new BucketOrder(isFifo);
+    if (wasFifo !== isFifo) this.#order = undefined;
   }
 
   /** Whether the weighted scheduler may ask for turns. */
@@ -182,9 +183,9 @@ export class BookIndex {
     if (bucket.isDirty) return;
     bucket.isDirty = true;
     this.#dirty.push(bucket);
-    this.#order.remove(bucket);
-    this.#turns.remove(bucket);
-    this.#idle.remove(bucket);
+    this.#order?.remove(bucket);
+    this.#turns?.remove(bucket);
+    this.#idle?.remove(bucket);
     this.#pool.leave(bucket);
   }
 
@@ -205,12 +206,14 @@ export class BookIndex {
   #setAccount(...[before, after]: Change<"account">): void {
     const bucket = this.open((before ?? after)?.key ?? "");
     this.detach(bucket);
-    this.#denied.remove(bucket);
+    this.#denied?.remove(bucket);
     bucket.account = after;
     bucket.weight = after?.weight ?? 1;
     bucket.usedMs = after?.usedMs ?? 0;
     bucket.asOf = after?.asOf ?? 0;
-    if (after?.denyUntil !== undefined) this.#denied.push(bucket);
+    if (after?.denyUntil === undefined) return;
+    this.#denied ??= new IndexedHeap("denyIndex", allowedBefore);
+    this.#denied.push(bucket);
   }
 
   #hold(name: string, by: 1 | -1, at: number | undefined, isProbe: boolean): void {
@@ -244,10 +247,25 @@ export class BookIndex {
     this.#pool.enter(bucket);
     this.#ledger.recount(bucket, this.#policy === undefined ? 0 : bucketLimit(this.#policy, bucket.name));
     if (bucket.isEligible) {
-      this.#order.add(bucket);
-      if (this.#usesTurns) this.#turns.push(bucket);
-    } else if (bucket.account !== undefined && !bucket.isActive) this.#idle.push(bucket);
+      this.#orderOf().add(bucket);
+      if (this.#usesTurns) this.#takesTurns(bucket);
+    } else if (bucket.account !== undefined && !bucket.isActive) this.#rests(bucket);
     if (bucket.isEmpty) this.#buckets.delete(bucket.name);
+  }
+
+  #orderOf(): BucketOrder<Bucket> {
+    this.#order ??= new BucketOrder(this.#policy?.order === "fifo");
+    return this.#order;
+  }
+
+  #takesTurns(bucket: Bucket): void {
+    this.#turns ??= new IndexedHeap("turnIndex", turnBefore);
+    this.#turns.push(bucket);
+  }
+
+  #rests(bucket: Bucket): void {
+    this.#idle ??= new IndexedHeap("idleIndex", isNearer);
+    this.#idle.push(bucket);
   }
 }
 

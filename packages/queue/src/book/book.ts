@@ -24,6 +24,7 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 /** What can be written of a head without consequences elsewhere in the book. */
 export type HeadDraft = Writable<Omit<Head, "slots" | "capacity">>;
 
+const NO_DELS: readonly RecordName[] = [];
 const NO_SOURCE = { limits: undefined, capacity: undefined };
 
 /**
@@ -196,7 +197,8 @@ export class Book {
       if (after !== undefined) puts.push(after);
       else if (before !== undefined) dels.push([kind, key]);
     }
-    return { head: this.#head, puts, dels };
+    // A store keeps them for long: without the room that arrays leave for more.
+    return { head: this.#head, puts: puts.slice(), dels: dels.length === 0 ? NO_DELS : dels.slice() };
   }
 
   /** The store has the changes. */

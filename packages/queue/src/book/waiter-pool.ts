@@ -22,8 +22,9 @@ interface Places {
  */
 export class WaiterPool {
   #size = 0;
-  readonly #largest = new IndexedHeap<"largestIndex", Bucket>("largestIndex", losesBefore);
-  readonly #fewest = new IndexedHeap<"fewestIndex", Bucket>("fewestIndex", entersBefore);
+  // Made when first needed: many hosts never have a waiter.
+  #largest: IndexedHeap<"largestIndex", Bucket> | undefined;
+  #fewest: IndexedHeap<"fewestIndex", Bucket> | undefined;
 
   /** Waiters inside. */
   get size(): number {
@@ -33,14 +34,20 @@ export class WaiterPool {
   /** Call around any change of the bucket's places or outsiders. */
   leave(bucket: Bucket): void {
     this.#size -= bucket.places;
-    this.#largest.remove(bucket);
-    this.#fewest.remove(bucket);
+    this.#largest?.remove(bucket);
+    this.#fewest?.remove(bucket);
   }
 
   enter(bucket: Bucket): void {
     this.#size += bucket.places;
-    if (bucket.places > 0) this.#largest.push(bucket);
-    if (bucket.outsiders > 0) this.#fewest.push(bucket);
+    if (bucket.places > 0) {
+      this.#largest ??= new IndexedHeap("largestIndex", losesBefore);
+      this.#largest.push(bucket);
+    }
+    if (bucket.outsiders > 0) {
+      this.#fewest ??= new IndexedHeap("fewestIndex", entersBefore);
+      this.#fewest.push(bucket);
+    }
   }
 
   /** Whether a newcomer of the bucket gets a place, and at whose expense. `returnedTo`: the arrival of one that returns. */
@@ -51,7 +58,7 @@ export class WaiterPool {
   ): { readonly isAdmitted: boolean; readonly displaces?: WaiterEntry } {
     if (bucket.places >= bucketPlaces(policy, bucket)) return { isAdmitted: false };
     if (this.#size < policy.waiters) return { isAdmitted: true };
-    const largest = this.#largest.peek();
+    const largest = this.#largest?.peek();
     const youngest = largest?.young.peek();
     if (largest === undefined || youngest === undefined) return { isAdmitted: false };
     const fewer = youngest.record.arrivedAt > returnedTo ? 1 : 2;
@@ -62,8 +69,8 @@ export class WaiterPool {
   /** Who gets the next free place; undefined: no waiter outside may, or there is no place. */
   next(policy: HostPolicy): WaiterEntry | undefined {
     if (this.#size >= policy.waiters) return undefined;
-    const first = this.#fewest.peek();
-    if (first === undefined) return undefined;
+    const first = this.#fewest?.peek();
+    if (this.#fewest === undefined || first === undefined) return undefined;
     if (first.places < bucketPlaces(policy, first)) return first.outside.peek();
     // The shared bucket has no limit of its own and may stand behind a bucket that is at its limit.
     for (const bucket of this.#fewest.values()) {

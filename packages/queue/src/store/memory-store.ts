@@ -20,7 +20,7 @@ import {
 } from "./host-store.ts";
 import { isBreakerOpen, isLeftOver, isSpaced } from "./host-use.ts";
 import { InstanceBoard } from "./instance-board.ts";
-import { StoredHost } from "./stored-host.ts";
+import { refusesFirst, StoredHost } from "./stored-host.ts";
 
 export interface MemoryStoreOptions {
   readonly clock: Clock;
@@ -165,12 +165,7 @@ export class MemoryStore implements HostStore {
       return "conflict";
     }
     if (now > clock || now < clock - CLOCK_SLACK_MS) return "clock";
-    return (stored ?? this.#unknown(commit))?.refuses(commit);
-  }
-
-  /** What the first commit of a host is checked against: no record, and the fences of forgotten hosts (P3). */
-  #unknown({ tag, changes: { head } }: Commit): StoredHost | undefined {
-    return head === undefined ? undefined : new StoredHost(tag, { ...head, fence: this.#fenceFloor });
+    return stored === undefined ? refusesFirst(commit, this.#fenceFloor) : stored.refuses(commit);
   }
 
   #apply({ host, base, tag, changes, wake }: Commit): void {

@@ -62,7 +62,10 @@ export class StoredHost {
     this.head = head;
     this.tag = tag;
     this.reservedBy = undefined;
-    this.#tail.push({ base, tag, changes });
+    const kept = { base, tag, changes };
+    // An array that grows leaves room for 16 more: many hosts are used once.
+    if (this.#tail.length < 4) this.#tail = [...this.#tail, kept];
+    else this.#tail.push(kept);
     if (this.#tail.length >= 2 * TAIL_LENGTH) this.#tail = this.#lastCommits();
   }
 
@@ -101,6 +104,17 @@ export class StoredHost {
   #lastCommits(): Kept[] {
     return this.#tail.slice(-TAIL_LENGTH);
   }
+}
+
+/** The same for the first commit of a host: there is no record, and its fences must be above those of forgotten hosts. */
+export function refusesFirst({ changes: { head, puts }, now }: Commit, fenceFloor: number): Refusal | undefined {
+  if (head === undefined) return undefined;
+  let live = 0;
+  for (const record of puts) {
+    if (record.kind === "lease" && record.fence <= fenceFloor) return "slots";
+    if (isLive(record, now)) live++;
+  }
+  return head.fence < fenceFloor || live > head.slots ? "slots" : undefined;
 }
 
 function isLive(record: BookRecord | undefined, now: number): boolean {
