@@ -94,7 +94,7 @@ async function walOf(client) {
 
 /** The hand-over after this one. */
 function nextOf({ head, puts, dels }, now) {
-  const later = (text) => text.replace(/\d+$/, (digits) => `${Number(digits) + 1}`);
+  const later = (text) => text.replace(/\d+$/, (digits) => `${Number(digits) + 1}`.padStart(digits.length, "0"));
   const [lease, session, ...accounts] = puts;
   const granted = {
     ...lease,

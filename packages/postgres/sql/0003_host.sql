@@ -221,7 +221,7 @@ BEGIN
   END IF;
   -- Before the leases, which are counted with the offers that are left. The settings of this function keep the plan to one index
   -- lookup for each name: without them one that is made while the table is empty reads all records of the host. A DELETE and an
-  -- INSERT … ON CONFLICT need 160 bytes of write-ahead log and 20 µs more.
+  -- INSERT … ON CONFLICT need 160 bytes of write-ahead log more.
   MERGE INTO slotkeeper_record r USING (
     SELECT e ->> 'kind' AS kind, e ->> 'key' AS key, e AS data FROM jsonb_array_elements(v_puts) e
     UNION ALL SELECT d ->> 0, d ->> 1, NULL FROM jsonb_array_elements(v_dels) d

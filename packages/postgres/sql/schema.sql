@@ -310,7 +310,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_apply(h slotkeeper_host, p_tag text, p_now
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 23e29fb42f5deda1002a4abb5c0266c8
+-- text: md5 002c7266dad513c7c58f4f23cd6ad90c
 
 CREATE OR REPLACE FUNCTION slotkeeper_beat(p_schema integer, p_instance text, p_ttl_ms double precision, p_about jsonb, p_hosts text[], p_tags text[], p_echo boolean)
  RETURNS json

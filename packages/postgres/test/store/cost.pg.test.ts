@@ -30,8 +30,8 @@ test("a commit, a read and a beat are one transaction each, by the server's own 
   await own.close();
 });
 
-// The goal is 2 kB. What a hand-over's records are as JSON, 1.3 kB with names of real length, is written twice.
-test("a hand-over writes at most 3 kB of write-ahead log, with few buckets and with 10,000", {
+// The goal is 2 kB. What a hand-over's records are as JSON, 1.3 kB with names of real length, is written twice, but for the host's key.
+test("a hand-over writes at most 2.6 kB of write-ahead log, with few buckets and with 10,000", {
   timeout: 60_000,
 }, async () => {
   for (const buckets of [100, 10_000]) {
@@ -49,7 +49,7 @@ test("a hand-over writes at most 3 kB of write-ahead log, with few buckets and w
       sizes.push(rows[0]["QUERY PLAN"][0].Plan["WAL Bytes"] as number);
     }
     // Now and then a page is written whole after a checkpoint, or pruned.
-    expect(sizes.sort((a, b) => a - b)[4], `${buckets} buckets`).toBeLessThan(3_000);
+    expect(sizes.sort((a, b) => a - b)[4], `${buckets} buckets`).toBeLessThan(2_600);
     await own.close();
   }
 });
