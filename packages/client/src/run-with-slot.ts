@@ -1,6 +1,7 @@
 import { check } from "./options.ts";
 import type { ServiceSlot } from "./slot.ts";
 
+/** The function that `run` calls with its slot. The slot is released when it returns or throws. */
 export type Work<T> = (slot: ServiceSlot) => T | Promise<T>;
 
 /** The scope behind every `run`: the slot goes back whatever happens. */

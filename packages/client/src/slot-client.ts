@@ -11,6 +11,7 @@ import { type ServiceSemaphore, serviceSemaphore } from "./service-semaphore.ts"
 import type { ServiceSlot } from "./slot.ts";
 import { slotTaker, type Take } from "./slot-taker.ts";
 
+/** What a client reports of itself: `SlotClient.stats`. */
 export interface ClientStats {
   /** Slots held now; work let through without one is not counted here. */
   readonly held: number;
@@ -22,11 +23,15 @@ export interface ClientStats {
  * Takes slots of a Slotkeeper service. Create one client and use it for all calls.
  *
  * @example
+ * ```ts
+ * import { SlotClient } from "@slotkeeper/client";
+ *
  * const keeper = new SlotClient({ url: "http://127.0.0.1:8080" });
  * const page = await keeper.run({ hostname: "api.example.com", bucket: "customer-7" }, async (slot) => {
  *   const response = await fetch("https://api.example.com/", { signal: slot.signal });
  *   return response.text();
  * });
+ * ```
  */
 export class SlotClient {
   readonly #options: ResolvedOptions;

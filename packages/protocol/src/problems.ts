@@ -19,4 +19,5 @@ export const PROBLEMS = {
   NOT_READY: { status: 503, title: "Not ready" },
 } as const satisfies Record<string, { readonly status: number; readonly title: string }>;
 
+/** The `code` of a refused request. */
 export type ProblemCode = keyof typeof PROBLEMS;

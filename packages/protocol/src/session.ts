@@ -28,11 +28,21 @@ const BLOCKED_BY = {
 /** What stands between a pending session and its slot. */
 export type BlockedBy = keyof typeof BLOCKED_BY;
 
-/** `blockedBy` in a few words, as `slotkeeper top` and the dashboard show it. Undefined: not one that this version knows. */
+/**
+ * `blockedBy` in a few words, as `slotkeeper top` and the dashboard show it. Undefined: not one that this version knows.
+ *
+ * @example
+ * ```ts
+ * import { blockedByWords } from "@slotkeeper/protocol";
+ *
+ * console.log(blockedByWords("host-limit")); // all slots in use
+ * ```
+ */
 export function blockedByWords(blockedBy: string | undefined): string | undefined {
   return (BLOCKED_BY as { readonly [cause: string]: string })[blockedBy ?? ""];
 }
 
+/** The session waits: poll again. */
 export interface PendingAnswer {
   readonly result: "pending";
   readonly session: SessionClaims;
@@ -44,6 +54,7 @@ export interface PendingAnswer {
   readonly blockedBy: BlockedBy | undefined;
 }
 
+/** The session has a slot. */
 export interface GrantedAnswer {
   readonly result: "granted";
   readonly session: SessionClaims;
@@ -55,6 +66,7 @@ export interface GrantedAnswer {
   readonly leaseMs: number;
 }
 
+/** The host's circuit breaker is open: the session has ended. */
 export interface ThrottledAnswer {
   readonly result: "throttled";
   /** The status code that opened the breaker; 0 when an operator did. */
@@ -63,18 +75,22 @@ export interface ThrottledAnswer {
   readonly reason: string;
 }
 
+/** The session has ended without a slot. */
 export interface TimeoutAnswer {
   readonly result: "timeout";
   /** `deadline`, `idle`, `canceled`, `released` (the slot was granted and is over), `closed`. */
   readonly reason: string;
 }
 
+/** Too many sessions wait: the call was refused, and there is no session. */
 export interface OverloadedAnswer {
   readonly result: "overloaded";
   readonly retryAfterMs: number;
 }
 
+/** Any answer to a poll. */
 export type PollAnswer = PendingAnswer | GrantedAnswer | ThrottledAnswer | TimeoutAnswer;
+/** Any answer to a first call. */
 export type BeginAnswer = PollAnswer | OverloadedAnswer;
 
 /** `gone`: not known at this instance (the store gets the cancellation all the same); `noop`: it had ended already. */

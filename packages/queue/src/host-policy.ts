@@ -9,6 +9,7 @@ import {
 } from "@slotkeeper/protocol";
 import { defined, type QueueOptions } from "./options.ts";
 
+/** The settings of a host's circuit breaker, times in milliseconds. */
 export type BreakerPolicy = Resolved<typeof BREAKER_LIMITS>;
 
 /**
@@ -26,6 +27,7 @@ export interface ResolvedHost {
 /** Hosts without anything of their own share one object: there may be a hundred thousand of them. */
 const plainHosts = new WeakMap<QueueOptions, ResolvedHost>();
 
+/** The limits of a host: the defaults of the options with the host's overrides. */
 export function resolveHost(options: QueueOptions, hostname: string | undefined): ResolvedHost {
   const override = hostname === undefined ? undefined : overrideOf(options.hosts, hostname)?.config;
   if (override !== undefined || hostname?.startsWith(SEMAPHORE_PREFIX) === true) {

@@ -24,21 +24,33 @@ export interface SchedulerOptions {
   readonly weightPerWait: number;
 }
 
+/** The settings of one instance with every default filled in. `docs/reference/config.md` explains each. */
 export interface QueueOptions {
+  /** How long a session may wait in all. */
   readonly maxWaitMs: number;
+  /** How old the state of a host may be where nothing was pushed. */
   readonly pollIntervalMs: number;
+  /** How long a poll is held open at most. */
   readonly pollWindowMs: number;
+  /** A session without a poll for this long ends; a host without users for this long is forgotten. */
   readonly idleMs: number;
+  /** How long a granted slot waits for its client's poll. */
   readonly collectMs: number;
+  /** How many sessions may wait at this instance; Infinity: no limit. */
   readonly maxSessions: number;
+  /** How many of them one bucket may have while others wait. */
   readonly maxSessionsPerBucket: number;
+  /** How long a granted session is remembered, so that a repeated poll gets the same slot. */
   readonly grantedKeepMs: number;
+  /** The weighted scheduler of hot hosts. */
   readonly scheduler: SchedulerOptions;
   /** What every host has, before its overrides. */
   readonly defaults: HostConfig;
+  /** Overrides by host name or pattern. */
   readonly hosts: Readonly<Record<string, HostConfig>>;
 }
 
+/** Fills in the defaults. Throws an error that lists all problems of the configuration. */
 export function resolveOptions(config: FairQueueConfig = {}): QueueOptions {
   checkConfig(config);
   const { weightedScheduler, hosts, cleanup: _, ...flat } = config;

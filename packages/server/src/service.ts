@@ -36,8 +36,11 @@ import { QueryTokens } from "./tokens/query-tokens.ts";
 import { newSecret, newSessionId, newTokenKey } from "./tokens/random-names.ts";
 import { VERSION } from "./version.ts";
 
+/** What `Service.start` needs: the sources of the configuration, and where log lines go. */
 export interface ServiceInit extends ConfigSources {
+  /** Where log lines go, and how they look. */
   readonly log: Pick<LineLoggerInit, "write" | "lost" | "isJson" | "hasColours">;
+  /** Times of the calls to a control plane. Default: those of production. */
   readonly controlTimes?: Partial<ControlTimes>;
   /** Opens the store in place of the configured one: for programs that embed the service, and for tests. */
   readonly open?: typeof openStore;
@@ -60,6 +63,18 @@ interface ServiceParts {
 /**
  * The service: configuration, store, queue and HTTP put together. The way of a request is HTTP route → validated message
  * → `FairQueue` → the host's cycle → the store; nothing here stands in it.
+ *
+ * @example
+ * ```ts
+ * import { Service } from "@slotkeeper/server";
+ *
+ * const service = await Service.start({
+ *   flags: { listen: "127.0.0.1:0" },
+ *   log: { write: (line) => process.stderr.write(line), isJson: true, hasColours: false },
+ * });
+ * console.log(service.url);
+ * await service.stop();
+ * ```
  */
 export class Service {
   readonly #scrubber: Scrubber;
@@ -85,6 +100,10 @@ export class Service {
   #url = "";
   #address = "";
 
+  /**
+   * Reads the configuration, opens the store and listens. Throws a `ConfigError` for a configuration with problems, a
+   * `SchemaError` where the database is not migrated, and the journal's errors where it cannot be used.
+   */
   static async start({
     log: lines,
     controlTimes,
@@ -196,18 +215,22 @@ export class Service {
     return this.#http.connections;
   }
 
+  /** The configuration in force. */
   get config(): LoadedConfig {
     return this.#live.config;
   }
 
+  /** Where the state is kept, for people; without secrets. */
   get storeDescription(): string {
     return this.#opened.description;
   }
 
+  /** The log of the service, for programs that embed it. */
   get log(): LineLogger {
     return this.#log;
   }
 
+  /** The state of this instance's queue. */
   dump(): QueueDump {
     return this.#queue.dump();
   }

@@ -10,6 +10,7 @@ import { type MissingRight, missingRights } from "./missing-rights.ts";
 /** The oldest PostgreSQL that the migrations and the store are tested with. */
 export const OLDEST_POSTGRES = 15;
 
+/** What the server says about itself. */
 export interface ServerFacts {
   /** For people: `18.4`. */
   readonly version: string;
@@ -22,6 +23,7 @@ export interface ServerFacts {
   readonly isPooled: boolean;
 }
 
+/** How far the database's clock is from this machine's. */
 export interface ClockReading {
   /** The database's clock minus this machine's. */
   readonly offsetMs: number;
@@ -39,6 +41,7 @@ export class DatabaseExam {
   readonly #client: Client;
   readonly #config: ClientConfig;
 
+  /** Connects. Rejects with a `MigrateError` where that fails. */
   static async open(dsn: string): Promise<DatabaseExam> {
     const config = { application_name: "slotkeeper doctor", ...parseDsn(dsn) };
     const exam = new DatabaseExam(new Client(config), config);
@@ -59,6 +62,7 @@ export class DatabaseExam {
     return `${host.startsWith("/") ? host : `${host}:${port}`}/${database}`;
   }
 
+  /** The version and state of the server. */
   async server(): Promise<ServerFacts> {
     const [row] = await this.#ask<{ version: string; number: number; readonly: boolean; commit: string; pid: number }>(
       `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
@@ -83,6 +87,7 @@ export class DatabaseExam {
     return states;
   }
 
+  /** The rights that the service needs and the role does not have. */
   missingRights(schema: string): Promise<readonly MissingRight[]> {
     return this.#explained(missingRights(this.#client, schema));
   }
@@ -119,6 +124,7 @@ export class DatabaseExam {
     return row?.identity ?? "";
   }
 
+  /** Calls the listener for every notification on the channel. */
   async listen(channel: string, listener: () => void): Promise<void> {
     this.#client.on("notification", (notification) => {
       if (notification.channel === channel) listener();
@@ -126,10 +132,12 @@ export class DatabaseExam {
     await this.#ask(`LISTEN ${escapeIdentifier(channel)}`);
   }
 
+  /** Sends a notification on the channel. */
   async notify(channel: string): Promise<void> {
     await this.#ask("SELECT pg_notify($1, '')", [channel]);
   }
 
+  /** Ends the connection. */
   async close(): Promise<void> {
     await this.#client.end().catch(() => {});
   }

@@ -1,6 +1,7 @@
 import { type ClientBase, escapeIdentifier } from "pg";
 import { serviceRights } from "./service-rights.ts";
 
+/** A right that the service needs and the role does not have. */
 export interface MissingRight {
   readonly kind: "schema" | "table" | "function";
   readonly name: string;

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import type { DatabaseExam } from "./database-exam.ts";
 
+/** Whether notifications arrive. */
 export type NotificationProbe =
   | { readonly outcome: "delivered"; readonly afterMs: number }
   /** A notification was sent and did not arrive. */

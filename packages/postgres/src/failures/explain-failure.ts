@@ -6,6 +6,7 @@ export class MigrateError extends Error {
   override readonly name = "MigrateError";
   /** An SQLSTATE, or what the system said (`ECONNREFUSED`); undefined where neither is known. */
   readonly code: string | undefined;
+  /** What kind of failure it is. */
   readonly problem: StoreProblem;
   /** It may pass by itself: the database starts, or the name is not known yet. */
   readonly isRetryable: boolean;

@@ -13,6 +13,7 @@ export const STORE_PROBLEMS = {
   STORE_FAILED: "Calls to the database fail",
 } as const;
 
+/** What kind of failure keeps a database from being used. */
 export type StoreProblem = keyof typeof STORE_PROBLEMS;
 
 /** Who asks: the same failure may need another remedy. */

@@ -15,7 +15,9 @@ import { type MigrationState, readSchemaState, refuseForeignSchema, refuseOtherS
  * MIGRATE4 one connection, and only locks that end with a transaction: it works through a transaction pooler.
  */
 export interface MigrateOptions {
+  /** The address of the database, with a role that may create tables. */
   readonly dsn: string;
+  /** The schema of the tables. Default: `public`. */
   readonly schema?: string | undefined;
   /** Those of this package, unless a test brings its own. */
   readonly migrations?: readonly Migration[] | undefined;
@@ -23,7 +25,17 @@ export interface MigrateOptions {
   readonly onApplied?: ((migration: Migration) => void) | undefined;
 }
 
-/** Returns what was applied now. Throws a `MigrateError` or a `SchemaError`. */
+/**
+ * Returns what was applied now. Throws a `MigrateError` or a `SchemaError`.
+ *
+ * @example
+ * ```ts
+ * import { migrate } from "@slotkeeper/postgres";
+ *
+ * const applied = await migrate({ dsn: "postgres://owner:secret@127.0.0.1:5432/slots" });
+ * for (const { file } of applied) console.log(file);
+ * ```
+ */
 export function migrate(options: MigrateOptions): Promise<readonly Migration[]> {
   return onDatabase(options, async (client, schema, migrations) => {
     const applied: Migration[] = [];

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 
+/** One migration: a numbered file of `sql/`. */
 export interface Migration {
   readonly number: number;
   readonly name: string;

@@ -1,3 +1,4 @@
+/** How a schema differs from this version's. */
 export type SchemaProblem =
   /** Nothing was ever migrated there. */
   | "SCHEMA_MISSING"
@@ -11,7 +12,9 @@ export type SchemaProblem =
 /** The database's schema is not this version's. The message says what to do. */
 export class SchemaError extends Error {
   override readonly name = "SchemaError";
+  /** How the schema differs. */
   readonly code: SchemaProblem;
+  /** The name of the schema. */
   readonly schema: string;
 
   constructor(code: SchemaProblem, schema: string, message: string) {

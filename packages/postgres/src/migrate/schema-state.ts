@@ -2,6 +2,7 @@ import { type ClientBase, escapeIdentifier } from "pg";
 import type { Migration } from "./migration-files.ts";
 import { SchemaError } from "./schema-error.ts";
 
+/** Whether a migration is applied. */
 export interface MigrationState {
   readonly number: number;
   readonly name: string;

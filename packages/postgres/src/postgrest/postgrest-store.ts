@@ -3,6 +3,7 @@ import { SqlStore } from "../store/sql-store.ts";
 import { ChangePoller } from "./change-poller.ts";
 import { CALLS_AT_ONCE, PostgrestApi } from "./postgrest-api.ts";
 
+/** Options of `PostgrestStore.open`. */
 export interface PostgrestStoreOptions {
   /** Of the PostgREST server: functions are called at `{baseUrl}/rpc/{function}`. */
   readonly baseUrl: string;
@@ -20,6 +21,15 @@ const DEFAULTS = { timeoutMs: 5_000 } as const;
  * The store of a fleet whose instances reach the database through PostgREST. The functions are those of `PostgresStore`, so
  * both may be used on one database at the same time. There is no push through PostgREST: a poller asks for what others
  * committed.
+ *
+ * @example
+ * ```ts
+ * import { PostgrestStore } from "@slotkeeper/postgres";
+ *
+ * const store = await PostgrestStore.open({ baseUrl: "http://127.0.0.1:3000", authHeader: "Bearer token" });
+ * console.log(await store.totals());
+ * await store.close();
+ * ```
  */
 export class PostgrestStore extends SqlStore {
   readonly #api: PostgrestApi;
@@ -71,6 +81,7 @@ export class PostgrestStore extends SqlStore {
     return this.#poller.watch(instance, listener);
   }
 
+  /** Ends the polling and the connections. */
   async close(): Promise<void> {
     this.#poller.close();
     this.#api.close();

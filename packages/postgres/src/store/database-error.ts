@@ -6,10 +6,13 @@ import { failureCode, knownFailure, type StoreProblem } from "../failures/failur
  */
 export class DatabaseError extends Error {
   override readonly name = "DatabaseError";
+  /** `DATABASE_UNAVAILABLE`: the same call may succeed later. `DATABASE_REFUSED`: it fails until an operator acts. */
   readonly code: "DATABASE_UNAVAILABLE" | "DATABASE_REFUSED";
+  /** Whether the same call may succeed later. */
   readonly retryable: boolean;
   /** PostgreSQL's code, PostgREST's, or that of the socket. */
   readonly state: string | undefined;
+  /** What kind of failure it is. */
   readonly problem: StoreProblem;
   /** Only callers of one host meet it. */
   readonly isOfHost: boolean;

@@ -55,6 +55,7 @@ export class HostLanes {
     return { waiting: this.#waiting, waits: this.#waits };
   }
 
+  /** Runs a call of a host when its lane has room. */
   async run<T>(host: string, call: () => Promise<T>): Promise<T> {
     const lane = this.#laneOf(host);
     const running = await this.#turn(lane);

@@ -4,10 +4,13 @@ import { PgDatabase } from "./pg-database.ts";
 import { SqlStore } from "./sql-store.ts";
 import type { StoreGauges, StoreHealth } from "./store-health.ts";
 
+/** Options of `PostgresStore.open`. */
 export interface PostgresStoreOptions {
+  /** The address of the database: `postgres://user:password@host:5432/name`. */
   readonly dsn: string;
   /** Where `migrate` put the tables. */
   readonly schema?: string | undefined;
+  /** Connections for calls, at most. Default: 10. One more listens for notifications. */
   readonly poolSize?: number | undefined;
   /** When a call is given up. */
   readonly timeoutMs?: number | undefined;
@@ -24,6 +27,17 @@ const ECHO_EVERY_MS = { busy: 15_000, idle: 60_000, check: 1_000 } as const;
 /**
  * The store of a fleet. SQL functions compare and swap the state of a host under the lock of its row, so that any number of
  * instances and direct callers share one state (docs/explanation/postgres.md).
+ *
+ * @example
+ * ```ts
+ * import { migrate, PostgresStore } from "@slotkeeper/postgres";
+ *
+ * const dsn = "postgres://keeper:secret@127.0.0.1:5432/slots";
+ * await migrate({ dsn });
+ * const store = await PostgresStore.open({ dsn, poolSize: 4 });
+ * console.log(await store.totals());
+ * await store.close();
+ * ```
  */
 export class PostgresStore extends SqlStore {
   readonly #database: PgDatabase;
@@ -70,11 +84,13 @@ export class PostgresStore extends SqlStore {
     return health;
   }
 
+  /** Numbers for the metrics: calls, connections, and whether notifications arrive. */
   override get gauges(): StoreGauges {
     const { isUp, losses } = this.#listener;
     return { ...super.gauges, pool: this.#database.gauges, listener: { isUp, losses } };
   }
 
+  /** Ends all connections. */
   async close(): Promise<void> {
     this.#listener.close();
     await this.#database.close();

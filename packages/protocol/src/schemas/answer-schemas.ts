@@ -5,6 +5,7 @@ import { Type } from "typebox";
 const wholeSeconds = Type.Integer({ minimum: 1, description: "whole seconds, also in the `Retry-After` header" });
 const queryToken = Type.String({ minLength: 1, description: "for the next call; any instance understands it" });
 
+/** The session waits: poll again. */
 export const PendingSchema = Type.Object({
   result: Type.Literal("pending"),
   queryToken,
@@ -18,6 +19,7 @@ export const PendingSchema = Type.Object({
   ),
 });
 
+/** The session has a slot. */
 export const GrantedSchema = Type.Object({
   result: Type.Literal("granted"),
   queryToken,
@@ -27,6 +29,7 @@ export const GrantedSchema = Type.Object({
   leaseMs: Type.Integer({ minimum: 1, description: "the slot is lost after this, unless renewed" }),
 });
 
+/** The host's circuit breaker is open: the session has ended. */
 export const ThrottledSchema = Type.Object({
   result: Type.Literal("throttled"),
   throttleCode: Type.Integer({ minimum: 0, description: "what opened the breaker; 0: an operator" }),
@@ -34,16 +37,19 @@ export const ThrottledSchema = Type.Object({
   reason: Type.String(),
 });
 
+/** The session has ended without a slot. */
 export const TimeoutSchema = Type.Object({
   result: Type.Literal("timeout"),
   reason: Type.String({ description: "`deadline`, `idle`, `canceled`, `released`, `unknown-token`, …" }),
 });
 
+/** Too many sessions wait: there is no session. */
 export const OverloadedSchema = Type.Object({
   result: Type.Literal("overloaded"),
   retryAfter: Type.Integer({ minimum: 1, maximum: 30, description: "whole seconds, also in the `Retry-After` header" }),
 });
 
+/** Any answer to `acquire`. */
 export const AcquireAnswerSchema = Type.Union([
   PendingSchema,
   GrantedSchema,
@@ -52,15 +58,20 @@ export const AcquireAnswerSchema = Type.Union([
   OverloadedSchema,
 ]);
 
+/** A call that was accepted. */
 export const OkSchema = Type.Object({ result: Type.Literal("ok") });
+/** A lease that was renewed. */
 export const RenewedSchema = Type.Object({ result: Type.Literal("ok"), leaseMs: Type.Integer({ minimum: 0 }) });
+/** What became of a cancelled session. */
 export const CanceledSchema = Type.Object({
   result: Type.Enum(["canceled", "gone", "noop"], {
     description: "`gone`: not known at this instance, the store gets the cancellation; `noop`: it had ended already",
   }),
 });
+/** The answer of `/livez`. */
 export const AliveSchema = Type.Object({ status: Type.Literal("ok") });
 
+/** The answer of `/readyz`. */
 export const ReadySchema = Type.Object({
   status: Type.Literal("ok"),
   degraded: Type.Optional(
@@ -70,6 +81,7 @@ export const ReadySchema = Type.Object({
   ),
 });
 
+/** A refused request, as RFC 9457 describes it. */
 export const ProblemSchema = Type.Object(
   {
     type: Type.String(),

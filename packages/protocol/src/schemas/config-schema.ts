@@ -57,6 +57,7 @@ const ShutdownSchema = Type.Object(
 
 const closed = { additionalProperties: false } as const;
 
+/** The schema of `config.json`. */
 export const ConfigSchema = Type.Object(
   {
     $schema: Type.Optional(Type.String({ description: "for editors" })),

@@ -7,6 +7,7 @@ const count = Type.Integer({ minimum: 0 });
 const numbers = (description: string) => Type.Array(Type.Number(), { description });
 const maybe = (description: string) => Type.Array(Type.Union([Type.Number(), Type.Null()]), { description });
 
+/** The answer of `GET …/history`. */
 export const HistorySchema = Type.Object(
   {
     at: Type.Number({ description: "the end of the last step" }),
@@ -32,6 +33,7 @@ export const HistorySchema = Type.Object(
   { description: "One number for each step in every list, the oldest first." },
 );
 
+/** The data of one event `state`. */
 export const LiveStateSchema = Type.Object(
   {
     at: Type.Number(),
@@ -65,6 +67,7 @@ const InstanceSchema = Type.Object({
   rejected: Type.Optional(Type.Number({ description: "callers that got no slot, since its start" })),
 });
 
+/** The answer of `GET …/instances`. */
 export const InstancesSchema = Type.Object({
   at: Type.Number(),
   isFleet: Type.Boolean({ description: "false: the store belongs to this process alone" }),

@@ -30,6 +30,7 @@ const queryToken = Type.String({
 });
 const slotToken = Type.String({ writeOnly: true, description: "what `granted` carried" });
 
+/** The body of a first call to `acquire`. */
 export const FirstCallSchema = Type.Object(
   {
     hostname: Type.Optional(hostname),
@@ -61,8 +62,10 @@ export const FirstCallSchema = Type.Object(
   { description: "The first call. `hostname` or `hostnameHash` is required." },
 );
 
+/** The body of every later call to `acquire`. */
 export const PollSchema = Type.Object({ queryToken, now: Type.Optional(now) }, { description: "Every later call." });
 
+/** The body of a call to `release`. */
 export const ReleaseSchema = Type.Object(
   {
     slotToken,
@@ -78,8 +81,11 @@ export const ReleaseSchema = Type.Object(
   },
 );
 
+/** The body of a call to `renew`. */
 export const RenewSchema = Type.Object({ slotToken });
+/** The body of a call to `cancel`. */
 export const CancelSchema = Type.Object({ queryToken });
+/** The body of a call to `report`. */
 export const ReportSchema = Type.Object(
   { hostname: Type.Optional(hostname), hostnameHash: Type.Optional(hostnameHash), status },
   { description: "`hostname` or `hostnameHash` is required." },

@@ -17,6 +17,7 @@ import { StateSchema } from "./state-schema.ts";
  */
 export type Audience = "public" | "caller" | "internal" | "operator" | "scraper";
 
+/** One route of the HTTP contract. */
 export interface Route {
   readonly method: "GET" | "POST" | "DELETE";
   /** `{name}` stands for one segment. */
@@ -212,4 +213,5 @@ export const ROUTES = {
   },
 } as const satisfies Record<string, Route>;
 
+/** The name of a route. */
 export type RouteName = keyof typeof ROUTES;

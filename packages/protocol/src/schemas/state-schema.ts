@@ -77,6 +77,7 @@ const FleetStateSchema = Type.Object(
   { description: "summed over the instances that live" },
 );
 
+/** The answer of `GET …/state`. */
 export const StateSchema = Type.Object({
   at: Type.Number(),
   instance: Type.String(),

@@ -17,6 +17,7 @@ interface HostLimit {
 
 type HostLimits = { readonly [key: string]: Setting & HostLimit };
 
+/** The keys of `fairQueue` that hosts may override. In stores: `limits -> 'policy' -> field`. */
 export const HOST_LIMITS = {
   minSlotHoldMs: {
     field: "minHoldMs",
@@ -180,8 +181,10 @@ export type LiveLimitKey = {
   [K in keyof HostLimitTable]: HostLimitTable[K] extends { readonly isLive: true } ? K : never;
 }[keyof HostLimitTable];
 
+/** The field of such a key, as stores have it. */
 export type LiveLimitField = HostLimitTable[LiveLimitKey]["field"];
 
+/** The keys that operators may set live, with their fields. */
 export const LIVE_LIMITS: readonly { readonly key: LiveLimitKey; readonly field: LiveLimitField }[] = Object.entries(
   HOST_LIMITS,
 ).flatMap(([key, limit]) => ("isLive" in limit ? [{ key: key as LiveLimitKey, field: limit.field }] : []));

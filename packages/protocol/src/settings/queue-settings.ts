@@ -55,6 +55,7 @@ export const QUEUE_SETTINGS = {
   },
 } as const satisfies Settings;
 
+/** The keys of `fairQueue.cleanup`. */
 export const CLEANUP_SETTINGS = {
   enabled: { type: "flag", default: true, about: "whether leftovers are swept at intervals" },
   intervalSeconds: { type: "number", unit: "seconds", above: 0, default: 1800, about: "between two sweeps" },
@@ -67,6 +68,7 @@ export const CLEANUP_SETTINGS = {
   },
 } as const satisfies Settings;
 
+/** The keys of `fairQueue.weightedScheduler`. */
 export const SCHEDULER_SETTINGS = {
   enabled: { type: "flag", default: false, about: "weighted round robin on hot hosts" },
   hotPendingFactor: {

@@ -36,6 +36,7 @@ interface CodesSetting {
   readonly about: string;
 }
 
+/** A table of settings by key. */
 export type Settings = { readonly [key: string]: Setting };
 
 /** The value of a setting, as a configuration has it. */

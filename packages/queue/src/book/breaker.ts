@@ -19,6 +19,7 @@ import type { BreakerState } from "./records.ts";
  * starts the next.
  */
 
+/** The circuit breaker as the book has it, before a session's own window is applied: see `phaseFor`. */
 export type BreakerView =
   | { readonly phase: "closed" }
   /** Each session compares `openForMs` with its own window; past it the breaker is half open for that session. */

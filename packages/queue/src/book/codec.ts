@@ -5,15 +5,18 @@ import type { BookImage, BookRecord, Changes, LimitsRecord } from "./records.ts"
  * record is. Only limits hold it ("no limit"), so only they are revived.
  */
 
+/** Changes, a book or a record as JSON text. */
 export function encode(value: Changes | BookImage | BookRecord): string {
   return JSON.stringify(value);
 }
 
+/** The changes of a commit from their JSON text. Throws a `SyntaxError` for anything else. */
 export function decodeChanges(text: string): Changes {
   const changes = JSON.parse(text) as Changes;
   return { head: changes.head ?? undefined, puts: changes.puts.map(revive), dels: changes.dels };
 }
 
+/** One record from its JSON text. Throws a `SyntaxError` for anything else. */
 export function decodeRecord(text: string): BookRecord {
   return revive(JSON.parse(text) as BookRecord);
 }

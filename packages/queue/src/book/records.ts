@@ -121,8 +121,10 @@ export interface LimitsRecord {
   readonly live?: LiveLimits;
 }
 
+/** Limits of a host that an operator has set while the service runs. */
 export type LiveLimits = { readonly [field in LiveLimitField]?: number };
 
+/** One entry of a book. */
 export type BookRecord =
   | LeaseRecord
   | OfferRecord
@@ -133,9 +135,12 @@ export type BookRecord =
   | AbsenceRecord
   | LimitsRecord;
 
+/** What a record is about. */
 export type RecordKind = BookRecord["kind"];
+/** The record of one kind. */
 export type RecordOf<K extends RecordKind> = Extract<BookRecord, { kind: K }>;
 
+/** All kinds of records. */
 export const RECORD_KINDS = [
   "lease",
   "offer",
@@ -193,6 +198,7 @@ export interface Changes {
   readonly dels: readonly RecordName[];
 }
 
+/** What identifies a record within a book. */
 export type RecordName = readonly [kind: RecordKind, key: string];
 
 /** A whole host. */

@@ -13,6 +13,7 @@ import { type DecideContext, type Deciding, MISSING, OFFER_MS } from "./deciding
 import { collectOffers, handOut, throttleWaiters } from "./hand-out.ts";
 import { takeInput } from "./take-input.ts";
 
+/** What a decision asks the cycle to commit and to answer. The changes themselves are in the book. */
 export interface Decision {
   /** One for each input. */
   readonly outcomes: readonly Outcome[];

@@ -1,6 +1,7 @@
 import { LIMITS, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import type { CallSignal } from "./poll.ts";
 
+/** The first call of a session, for `FairQueue.begin`. A wrong field is a `TypeError`. */
 export interface BeginRequest {
   /** The host's key. */
   readonly host: string;

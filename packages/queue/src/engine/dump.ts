@@ -47,6 +47,7 @@ export interface HostGlance {
   readonly breaker: string;
 }
 
+/** A host with its buckets and the sessions that wait at this instance. */
 export interface HostDump extends HostGlance {
   readonly buckets: readonly BucketDump[];
   readonly waiting: readonly WaitingDump[];

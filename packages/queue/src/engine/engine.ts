@@ -12,8 +12,11 @@ import { Releases } from "./releases.ts";
 import { Sessions } from "./sessions.ts";
 import { StoreTime } from "./store-time.ts";
 
+/** What a `FairQueue` needs. The engine has no I/O, clock or randomness of its own. */
 export interface FairQueueInit {
+  /** Keeps the state of the hosts. */
   readonly store: HostStore;
+  /** The clock of this process. A shared store has its own; the engine follows that one. */
   readonly clock: Clock;
   /** In [0, 1): jitter only, nothing secret. */
   readonly random: () => number;
@@ -23,6 +26,7 @@ export interface FairQueueInit {
   readonly newSecret: () => string;
   /** The name of this instance: its own in the fleet, and new with every start. */
   readonly instance: string;
+  /** The section `fairQueue` of the configuration. Default: every setting at its default. */
   readonly config?: FairQueueConfig;
   /** What a beat reports about this instance. */
   readonly about?: () => InstanceAbout;
@@ -31,6 +35,7 @@ export interface FairQueueInit {
    * loop, after that turn: what they ask for is then decided together.
    */
   readonly soon?: (task: () => void) => void;
+  /** Called for every event, synchronously. */
   readonly observe?: (event: QueueEvent) => void;
 }
 

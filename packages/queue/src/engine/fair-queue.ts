@@ -15,6 +15,27 @@ import type { ReleaseInput, RenewReply } from "./releases.ts";
  * FAIRQ1 no call holds anything another call needs: cancel, sweep and polls go through while the store is slow. FAIRQ2 a store that
  * fails costs time, never a session. FAIRQ3 every call may be repeated.
  * The way of a request: `begin`/`poll` → session → the host's cycle → `decide` → `store.commit` → sessions → answers.
+ *
+ * @example
+ * ```ts
+ * import { randomUUID } from "node:crypto";
+ * import { FairQueue, MemoryStore } from "@slotkeeper/queue";
+ * import { realClock } from "slotkeeper";
+ *
+ * const queue = new FairQueue({
+ *   store: new MemoryStore({ clock: realClock }),
+ *   clock: realClock,
+ *   random: Math.random,
+ *   newSessionId: randomUUID,
+ *   newSecret: randomUUID,
+ *   instance: "one",
+ *   config: { maxSlotPerHost: 2 },
+ * });
+ * await queue.start();
+ * const answer = await queue.begin({ host: "api.example.com", bucket: "customer-7", waitMs: 1_000 });
+ * if (answer.result === "granted") queue.release({ slotToken: answer.slotToken });
+ * await queue.close();
+ * ```
  */
 export class FairQueue {
   readonly #engine: Engine;
@@ -24,6 +45,7 @@ export class FairQueue {
     this.#engine = new Engine(init);
   }
 
+  /** How many sessions began and ended in each way since the start. */
   get counts(): QueueCounts {
     return this.#engine.counts;
   }
@@ -82,6 +104,7 @@ export class FairQueue {
     return before - register.size;
   }
 
+  /** Carries out what an operator asks for. `false`: there is no such host or slot. */
   operate(operation: Operation): Promise<boolean> {
     return operate(operation, this.#engine.hosts, this.#engine.sessions);
   }
@@ -112,6 +135,7 @@ export class FairQueue {
     return this.#engine.hosts.keys();
   }
 
+  /** How many hosts this instance knows. */
   get hostCount(): number {
     return this.#engine.hosts.size;
   }

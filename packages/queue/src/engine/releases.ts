@@ -3,6 +3,7 @@ import type { EngineContext } from "./context.ts";
 import type { Hosts } from "./hosts.ts";
 import type { Sessions } from "./sessions.ts";
 
+/** What a caller says when it gives a slot back. */
 export interface ReleaseInput {
   readonly slotToken: string;
   /** When the upstream was hit, by the caller's clock. */
@@ -13,6 +14,7 @@ export interface ReleaseInput {
   readonly status?: number | undefined;
 }
 
+/** The answer to a renewal that succeeded: how long the slot may be held from now on. */
 export interface RenewReply {
   readonly leaseMs: number;
 }

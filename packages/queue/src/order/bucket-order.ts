@@ -33,10 +33,12 @@ export class BucketOrder<T extends Ranked> {
     this.#isFifo = isFifo;
   }
 
+  /** How many buckets it has. */
   get size(): number {
     return this.#size;
   }
 
+  /** Adds a bucket. */
   add(bucket: T): void {
     const { inFlight, weight } = this.#isFifo ? ONE_CLASS : bucket;
     let found = this.#classes.find((one) => one.inFlight === inFlight && one.weight === weight);
@@ -49,6 +51,7 @@ export class BucketOrder<T extends Ranked> {
     this.#size++;
   }
 
+  /** Removes a bucket; one that is not there is ignored. */
   remove(bucket: T): void {
     const home = bucket.orderClass;
     if (home === undefined) return;
@@ -60,10 +63,12 @@ export class BucketOrder<T extends Ranked> {
     this.#spare = home;
   }
 
+  /** Whether it has the bucket. */
   has(bucket: T): boolean {
     return bucket.orderClass !== undefined;
   }
 
+  /** The bucket that is next. */
   best(level: number, now: number): T | undefined {
     let best: Ranked | undefined;
     for (const { heap } of this.#classes) {

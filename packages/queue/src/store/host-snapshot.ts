@@ -27,6 +27,7 @@ export interface HostSnapshot {
   readonly leases: readonly LeaseSnapshot[];
 }
 
+/** A bucket of a host with its share of use. */
 export interface BucketSnapshot {
   readonly bucket: string;
   readonly weight: number;
@@ -35,6 +36,7 @@ export interface BucketSnapshot {
   readonly usedMs: number;
 }
 
+/** A slot that is held. */
 export interface LeaseSnapshot {
   /** `<host>.<fence>`. */
   readonly slot: string;

@@ -36,6 +36,7 @@ export interface HostStore {
 /** `<count>.<random>`: the count orders the commits of a host, the random part distinguishes histories after a failover. */
 export type Tag = string;
 
+/** A set of changes, based on the tag that was decided on. */
 export interface Commit {
   readonly host: string;
   readonly instance: string;
@@ -51,6 +52,7 @@ export interface Commit {
   readonly conflicts: number;
 }
 
+/** Whether a commit was accepted; a refusal brings what the caller has missed. */
 export type CommitReply =
   | { readonly isOk: true; readonly now: number }
   | ({ readonly isOk: false; readonly reason: Refusal } & ReadReply);
@@ -61,6 +63,7 @@ export type CommitReply =
  */
 export type Refusal = "conflict" | "reserved" | "clock" | "slots";
 
+/** The answer to a read: how to get from the caller's state to the store's. */
 export interface ReadReply {
   /** The store's clock. */
   readonly now: number;
@@ -76,6 +79,7 @@ export type Tail =
   | { readonly kind: "changes"; readonly commits: readonly Changes[] }
   | { readonly kind: "book"; readonly book: BookImage | undefined };
 
+/** What an instance sends regularly to show that it is alive. */
 export interface Beat {
   readonly instance: string;
   /** For how long it is believed alive without another beat; 0: it leaves. */
@@ -86,6 +90,7 @@ export interface Beat {
   readonly hosts: readonly (readonly [host: string, tag: Tag | undefined])[];
 }
 
+/** The answer to a beat. */
 export interface BeatReply {
   readonly now: number;
   /** Those whose last beat is not over. */
@@ -94,8 +99,10 @@ export interface BeatReply {
   readonly changed: readonly string[];
 }
 
+/** What an instance says about itself: version, counts, address. */
 export type InstanceAbout = { readonly [key: string]: string | number | boolean };
 
+/** An instance as the store knows it. */
 export interface InstanceView {
   readonly instance: string;
   /** By the store's clock. */
@@ -111,11 +118,13 @@ export interface CommitNotice {
   readonly changes?: Changes;
 }
 
+/** What `cleanup` may delete. */
 export interface CleanupRequest {
   /** Hosts unused for this long may be deleted. */
   readonly idleMs: number;
 }
 
+/** What `cleanup` deleted, and which of its steps failed. */
 export interface CleanupReply {
   readonly hosts: number;
   readonly failures: readonly unknown[];

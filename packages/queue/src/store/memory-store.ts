@@ -22,7 +22,9 @@ import { isBreakerOpen, isLeftOver, isSpaced } from "./host-use.ts";
 import { InstanceBoard } from "./instance-board.ts";
 import { refusesFirst, StoredHost } from "./stored-host.ts";
 
+/** Options of a `MemoryStore`. */
 export interface MemoryStoreOptions {
+  /** The clock of the store. */
   readonly clock: Clock;
   /** Several engines with clocks of their own share the store. Default: one process, one clock. */
   readonly isShared?: boolean;
@@ -42,6 +44,7 @@ export interface KeptHost extends BookImage {
   readonly tag: Tag;
 }
 
+/** An accepted commit, as `onCommit` gets it. */
 export interface KeptCommit {
   readonly host: string;
   readonly tag: Tag;

@@ -29,6 +29,7 @@ export const ADVICE_CODES = [
 
 export type AdviceCode = (typeof ADVICE_CODES)[number];
 
+/** The advice as one line for a log. */
 export function sentenceOf({ found, why, fix }: Advice): string {
   return `${found}: ${why}. ${fix}`;
 }

@@ -11,6 +11,7 @@ import { type Environment, readEnvironment } from "./environment.ts";
 import { isTree, type Layer, type Merged, mergeLayers, type Tree, withoutAbsent } from "./layers.ts";
 import { type Settings, settingsOf } from "./settings.ts";
 
+/** Where a configuration comes from. Flags override variables, and both override the file. */
 export interface ConfigSources {
   /** A `config.json`; none: the embedded default. */
   readonly file?: string | undefined;
@@ -25,6 +26,7 @@ export interface ControllerLayer {
   readonly tree: Tree;
 }
 
+/** A checked configuration with all defaults, and the origin of each value. */
 export interface LoadedConfig {
   readonly settings: Settings;
   readonly tree: Tree;
@@ -42,6 +44,14 @@ const OPEN: Layer = { origin: "default", tree: { listen: ":8080" } };
  * Flags over environment over controller over file over defaults, key by key. Reads everything, then speaks once: a
  * configuration with a problem throws a `ConfigError` that has all of them, of shape and of combination. Pure but for
  * the reading of the file.
+ *
+ * @example
+ * ```ts
+ * import { loadConfig } from "@slotkeeper/server";
+ *
+ * const { settings, warnings } = loadConfig({ file: "config.json", environment: process.env });
+ * console.log(settings.backend.mode, warnings);
+ * ```
  */
 export function loadConfig(sources: ConfigSources, controller?: ControllerLayer): LoadedConfig {
   const { file } = sources;

@@ -3,6 +3,7 @@ import { CONFIG_KEYS } from "./config-keys.ts";
 import { isTree, PATH_SEPARATOR, type Tree } from "./layers.ts";
 import type { LoadedConfig } from "./load-config.ts";
 
+/** One key of the configuration with its value and origin. */
 export interface PrintedKey {
   readonly key: string;
   /** Undefined: not set, and without a default. */
@@ -30,6 +31,7 @@ function printed(path: readonly string[], value: unknown, origins: ReadonlyMap<s
   return [{ key: fieldName(path), value: shown, origin }];
 }
 
+/** The keys as a table in plain text. */
 export function formatPrinted(keys: readonly PrintedKey[]): string {
   const text = keys.map(({ key, value, origin }) => [key, value === undefined ? "–" : JSON.stringify(value), origin]);
   const widths = [0, 1].map((column) => Math.max(...text.map((row) => (row[column] as string).length)));

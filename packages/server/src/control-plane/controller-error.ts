@@ -5,7 +5,9 @@
  */
 export class ControllerError extends Error {
   override readonly name = "ControllerError";
+  /** Whether the controller refused, or its answer is missing. */
   readonly kind: "refused" | "unanswered";
+  /** The HTTP status; undefined: there was no answer. */
   readonly status: number | undefined;
 
   constructor(kind: ControllerError["kind"], message: string, status?: number) {

@@ -31,6 +31,14 @@ export interface Diagnosis {
  *
  * DOCTOR1 it changes nothing: the database is only read, and of a journal's folder only tried whether it can be written. DOCTOR2 it
  * works beside a running service. DOCTOR3 no text holds a secret. DOCTOR4 whatever fails is a finding: it does not throw.
+ *
+ * @example
+ * ```ts
+ * import { diagnose } from "@slotkeeper/server";
+ *
+ * const { severity, findings } = await diagnose({ file: "config.json", environment: process.env });
+ * for (const { check, found, fix } of findings) console.log(severity, check, found, fix ?? "");
+ * ```
  */
 export async function diagnose(sources: ConfigSources): Promise<Diagnosis> {
   const scrubber = new Scrubber();

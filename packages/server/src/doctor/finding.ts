@@ -3,6 +3,7 @@ import { ADVICE_CODES, type Advice, type AdviceCode } from "../config/advice.ts"
 
 /** From the best to the worst. */
 export const SEVERITIES = ["ok", "warning", "problem"] as const;
+/** How bad a finding is. */
 export type Severity = (typeof SEVERITIES)[number];
 
 /** What is looked at, in this order. */
@@ -19,6 +20,7 @@ export const CHECKS = [
   "clock",
   "instances",
 ] as const;
+/** The name of a check of `diagnose`. */
 export type Check = (typeof CHECKS)[number];
 
 /** Every code that a finding can have. docs/reference/doctor.md explains them; a test compares the two. */
@@ -47,6 +49,7 @@ export const FINDING_CODES = [
   "VERSION_DRIFT",
   "LIMITS_NOT_LOADED",
 ] as const;
+/** A stable code: `docs/reference/doctor.md` explains each. */
 export type FindingCode = (typeof FINDING_CODES)[number];
 
 /** One thing that was looked at. All but `ok` say why it matters and how to fix it. */

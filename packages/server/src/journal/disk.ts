@@ -6,6 +6,7 @@ export interface JournalDisk {
   prepare(content: Uint8Array): Promise<PreparedFile>;
 }
 
+/** A journal that is written anew and not in place yet. */
 export interface PreparedFile {
   /**
    * Puts it in the file's place. After a failure either may be there. Rejects with a `JournalReplacedError` where another
@@ -14,6 +15,7 @@ export interface PreparedFile {
   commit(): Promise<AppendFile>;
 }
 
+/** The journal while it is open. */
 export interface AppendFile {
   /** Resolves when the bytes are safe in the file that is the journal. After a failure any part of them may be there: nothing more may be appended. */
   append(bytes: Uint8Array): Promise<void>;

@@ -1,8 +1,10 @@
 /** What can be wrong with a journal. The first three refuse the start; the last passes by itself when the disk does. */
 
+/** The journal is damaged in its middle. The start is refused, and nothing is changed. */
 export class JournalCorruptError extends Error {
   override readonly name = "JournalCorruptError";
   readonly code = "JOURNAL_CORRUPT";
+  /** The journal. */
   readonly path: string;
   /** Where the damage begins: everything before it is sound. */
   readonly offset: number;
@@ -17,9 +19,11 @@ export class JournalCorruptError extends Error {
   }
 }
 
+/** Another process uses the journal. The start is refused. */
 export class JournalLockedError extends Error {
   override readonly name = "JournalLockedError";
   readonly code = "JOURNAL_LOCKED";
+  /** The journal. */
   readonly path: string;
 
   constructor(path: string, holder: string) {
@@ -32,6 +36,7 @@ export class JournalLockedError extends Error {
 export class JournalPathError extends Error {
   override readonly name = "JournalPathError";
   readonly code = "JOURNAL_PATH";
+  /** The journal. */
   readonly path: string;
 
   constructor(path: string, problem: string) {

@@ -22,6 +22,7 @@ export interface Frame {
   readonly body: string;
 }
 
+/** What a file has that is sound. */
 export interface Frames {
   readonly frames: readonly Frame[];
   /** How much of a last frame was dropped. */
@@ -43,10 +44,12 @@ const HEADER = /^=(\d{1,15}) (\d{1,15}) (\d{1,15}) ([0-9a-f]{8}) ([0-9a-f]{8})$/
 const LONGEST_HEADER = 70;
 const SECTOR = 512;
 
+/** The line that a journal begins with. */
 export function encodeFirstLine(): Buffer {
   return Buffer.from(FIRST_LINE);
 }
 
+/** One entry as bytes, with its length and checksums. */
 export function encodeFrame({ number, at, body }: Frame): Buffer {
   const bytes = Buffer.from(body);
   const head = `=${number} ${Math.max(0, Math.floor(at))} ${bytes.length} ${checksum(bytes)}`;

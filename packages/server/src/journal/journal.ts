@@ -15,6 +15,7 @@ export interface JournalInit {
   readonly onEvent: (event: JournalEvent) => void;
 }
 
+/** What happens to a journal, for the log. */
 export type JournalEvent =
   | { readonly type: "opened"; readonly entries: number; readonly tornBytes: number }
   | { readonly type: "compacted"; readonly fromBytes: number; readonly toBytes: number }
@@ -25,6 +26,7 @@ export type JournalEvent =
   /** Another process took the lock: this one must stop. */
   | { readonly type: "lock-lost" };
 
+/** Whether the journal can be written, and since when not. */
 export type JournalHealth =
   | { readonly isWritable: true }
   | { readonly isWritable: false; readonly reason: string; readonly since: number };

@@ -12,13 +12,17 @@ import { NodeDisk, regularFile } from "./node-disk.ts";
 import { ProcessLock } from "./process-lock.ts";
 import { Restored } from "./restore.ts";
 
+/** Options of `openJournaledMemoryStore`. */
 export interface JournaledStoreOptions {
+  /** The file of the journal. It is created if it does not exist. */
   readonly path: string;
+  /** The clock of the store. */
   readonly clock: Clock;
   /** How long the waiters of an earlier life keep their places before their clients poll again. */
   readonly graceMs?: number;
   /** Makes a key that signs session tokens; called once in the life of a journal. */
   readonly newTokenKey: () => string;
+  /** Called for what an operator should see in the log. */
   readonly onEvent?: (event: JournalEvent) => void;
   /** How long to wait before the disk is tried again. */
   readonly retryMs?: number;
@@ -30,6 +34,7 @@ export interface JournaledStoreOptions {
   readonly disk?: JournalDisk;
 }
 
+/** A memory store whose state is in a file. */
 export interface JournaledMemoryStore {
   readonly store: HostStore;
   /** Made once and kept; the first signs. */

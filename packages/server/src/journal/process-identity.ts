@@ -14,6 +14,7 @@ export interface ProcessIdentity {
   readonly host: string;
 }
 
+/** The identity of this process, as its lock names it. */
 export async function thisProcess(): Promise<ProcessIdentity> {
   return {
     id: randomUUID(),

@@ -4,9 +4,11 @@ import { setTimeout as pause } from "node:timers/promises";
 import { JournalLockedError } from "./errors.ts";
 import { isAlive, type ProcessIdentity, thisProcess } from "./process-identity.ts";
 
+/** Options of a `ProcessLock`. */
 export interface ProcessLockOptions {
   /** What is guarded; the lock is a file beside it. */
   readonly path: string;
+  /** How often the holder shows that it is alive. */
   readonly beatMs?: number | undefined;
   /** Called once, when another process took this one for dead. */
   readonly onLost: () => void;

@@ -6,6 +6,7 @@
  * newest step. Instants are given; nothing here reads a clock.
  */
 export const STEP_MS = 5_000;
+/** How many steps are kept. */
 export const STEPS = 180;
 
 /** Upper bounds of the waits that are distinguished, for quantiles and the picture of a host's waits. */
@@ -20,6 +21,7 @@ const GAUGES_AT = COUNTED.length;
 const WAITS_AT = GAUGES_AT + GAUGES.length;
 const FIELDS = WAITS_AT + WAIT_BOUNDS_MS.length + 1;
 
+/** The counts, gauges and waits of the last steps, in a fixed amount of memory. */
 export class HistoryRing {
   readonly #numbers = new Float32Array(STEPS * FIELDS);
   #step: number;

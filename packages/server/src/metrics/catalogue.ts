@@ -15,6 +15,7 @@ export const OTHER_HOSTS = "other hosts";
 
 type Kind = "counter" | "gauge" | "histogram";
 
+/** A metric with its help text and labels. */
 export interface Metric {
   readonly name: string;
   readonly kind: Kind;
@@ -25,6 +26,7 @@ export interface Metric {
 
 const perHost = ["host"] as const;
 
+/** All metrics of the service. `docs/reference/metrics.md` is made from it. */
 export const METRICS = {
   slotsInUse: {
     name: "slotkeeper_slots_in_use",

@@ -3,6 +3,7 @@ import { ConfigError } from "../config/config-error.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { backendMode } from "../config/settings.ts";
 
+/** The database and schema that a migration changes. */
 export interface MigrationTarget {
   readonly dsn: string;
   readonly schema: string;
@@ -25,6 +26,7 @@ export function migrationTarget({ tree }: LoadedConfig): MigrationTarget {
   return { dsn, schema: migrationSchema({ tree }) };
 }
 
+/** The schema of the tables: `backend.postgres.schema`, by default `public`. */
 export function migrationSchema({ tree }: Pick<LoadedConfig, "tree">): string {
   const config: ServiceConfig = tree;
   return config.backend?.postgres?.schema ?? "public";
