@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { launchChromium } from "@slotkeeper/testkit/browser";
 import { bundle } from "@slotkeeper/testkit/bundle";
-import { chromium } from "playwright-core";
 import { expect, test } from "vitest";
 import { startWorld } from "./fixture.ts";
 import { expected, smoke } from "./smoke.ts";
@@ -20,9 +20,7 @@ test("the client works in a real browser, from an origin that the service admits
     format: "iife",
     globalName: "library",
   });
-  const { default: build } = await import("@sparticuz/chromium");
-  const executablePath = process.env["CHROMIUM_PATH"] ?? (await build.executablePath());
-  const browser = await chromium.launch({ executablePath, args: build.args, headless: true });
+  const browser = await launchChromium();
   try {
     const page = await browser.newPage();
     await page.goto(origin);

@@ -1,8 +1,8 @@
 /** Runs a module's `smoke()` inside hosts that are not Node, and programs inside a Node of their own. */
 import { spawn } from "node:child_process";
+import { launchChromium } from "@slotkeeper/testkit/browser";
 import { bundle } from "@slotkeeper/testkit/bundle";
 import { Miniflare } from "miniflare";
-import { chromium } from "playwright-core";
 
 /** In real `workerd`. `path` is relative to this folder. */
 export async function smokeInWorkerd(path: string): Promise<unknown> {
@@ -28,9 +28,7 @@ export async function smokeInBrowser(path: string): Promise<unknown> {
     format: "iife",
     globalName: "library",
   });
-  const { default: build } = await import("@sparticuz/chromium");
-  const executablePath = process.env["CHROMIUM_PATH"] ?? (await build.executablePath());
-  const browser = await chromium.launch({ executablePath, args: build.args, headless: true });
+  const browser = await launchChromium();
   try {
     const page = await browser.newPage();
     await page.addScriptTag({ content: source });

@@ -1,12 +1,12 @@
 import type { ServiceInstances, ServiceState } from "@slotkeeper/protocol";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { describeFleet, instancesOn, newHost } from "./fleet-cases.ts";
 import { type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
 
 /** The service on PostgreSQL, over HTTP: what must hold whichever instance is asked, and whichever of them dies. */
 
 let database: TestDatabase;
-let names = 0;
 
 beforeAll(async () => {
   database = await TestDatabase.open();
@@ -14,14 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-/** An instance of the fleet. */
-function instance(fairQueue: object = {}): Promise<Fixture> {
-  const backend = { mode: "postgres", postgres: { dsn: database.dsn, poolSize: 4 } };
-  return startFixture({ config: { backend, fairQueue: { pollIntervalMs: 100, ...fairQueue } } });
-}
-
-/** A host of the test's own: the database is shared by all. */
-const newHost = () => ({ hostname: `host-${names++}.example.com` });
+const instance = instancesOn(() => ({ mode: "postgres", postgres: { dsn: database.dsn, poolSize: 4 } }));
+describeFleet(instance);
 
 let observer: Awaited<ReturnType<TestDatabase["connect"]>>;
 
@@ -38,33 +32,6 @@ async function endOf(slotToken: string): Promise<number | undefined> {
   const endsAt = await slotRow(slotToken, "ends_at");
   return endsAt === undefined ? undefined : Number(endsAt);
 }
-
-test("a slot is one for the whole fleet: what one instance granted, another does not grant again", async () => {
-  const [one, two] = await Promise.all([instance({ maxSlotPerHost: 1 }), instance({ maxSlotPerHost: 1 })]);
-  const host = newHost();
-  const slot = await one.take({ ...host, ipBucket: "a" });
-  const { body: waiting } = await two.acquire({ ...host, ipBucket: "b", waitMs: 200 });
-  expect(waiting).toMatchObject({ result: "pending" });
-  await one.release(slot.slotToken);
-  const { body: granted } = await two.poll(waiting.queryToken);
-  expect(granted.result).toBe("granted");
-  expect(granted.fence).toBeGreaterThan(slot.fence);
-});
-
-test("a session moves between instances, and a restart of the whole fleet does not lose its place or its slot", async () => {
-  const host = newHost();
-  const first = await instance({ maxSlotPerHost: 1 });
-  const slot = await first.take(host);
-  const { body: waiting } = await first.acquire({ ...host, ipBucket: "b", waitMs: 50 });
-  await stopFixture(first);
-  const second = await instance({ maxSlotPerHost: 1 });
-  const moved = second.poll(waiting.queryToken);
-  await second.release(slot.slotToken);
-  const { body: granted } = await moved;
-  expect(granted.result).toBe("granted");
-  const { body: again } = await (await instance({ maxSlotPerHost: 1 })).poll(waiting.queryToken);
-  expect(again).toMatchObject({ result: "granted", slotToken: granted.slotToken, fence: granted.fence });
-});
 
 test("a second and a late release free no slot of another", async () => {
   const [one, two] = await Promise.all([instance({ maxSlotPerHost: 1 }), instance({ maxSlotPerHost: 1 })]);
@@ -153,7 +120,7 @@ test("the breaker opens and half opens for the fleet: one probe, and its success
 
 test("the first live user of a named semaphore fixes its capacity for the fleet", async () => {
   const [one, two] = await Promise.all([instance(), instance()]);
-  const host = { hostname: `sem:${names++}` };
+  const host = { hostname: `sem:${newHost().hostname}` };
   const slots = await Promise.all([one.take({ ...host, limit: 2 }), one.take({ ...host, limit: 2 })]);
   expect((await two.acquire({ ...host, limit: 3, waitMs: 5_000 })).status).toBe(409);
   expect((await two.acquire({ ...host, limit: 2, waitMs: 150 })).body.result).toBe("pending");

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { TestPostgrest } from "@slotkeeper/testkit/postgrest";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
+import { describeFleet, instancesOn, newHost } from "./fleet-cases.ts";
+import { type Fixture, startFixture } from "./service-fixture.ts";
 
 /** The service on PostgreSQL through PostgREST, over HTTP. There is no push: instances learn of each other by their beat. */
 
 let server: TestPostgrest;
-let names = 0;
 
 beforeAll(async () => {
   server = await TestPostgrest.open();
@@ -17,35 +17,8 @@ const backendOf = (more: object = {}) => {
   return { mode: "postgrest", postgrest: { baseUrl: server.url, authHeader: server.authHeader("service"), ...more } };
 };
 
-function instance(fairQueue: object = {}): Promise<Fixture> {
-  return startFixture({ config: { backend: backendOf(), fairQueue: { pollIntervalMs: 100, ...fairQueue } } });
-}
-
-const newHost = () => ({ hostname: `host-${names++}.example.com` });
-
-test("a slot is one for the whole fleet: what one instance granted, another does not grant again", async () => {
-  const [one, two] = await Promise.all([instance({ maxSlotPerHost: 1 }), instance({ maxSlotPerHost: 1 })]);
-  const host = newHost();
-  const slot = await one.take({ ...host, ipBucket: "a" });
-  const { body: waiting } = await two.acquire({ ...host, ipBucket: "b", waitMs: 200 });
-  expect(waiting).toMatchObject({ result: "pending" });
-  await one.release(slot.slotToken);
-  const { body: granted } = await two.poll(waiting.queryToken);
-  expect(granted.result).toBe("granted");
-  expect(granted.fence).toBeGreaterThan(slot.fence);
-});
-
-test("a session and a slot move between instances: the keys that sign are the database's", async () => {
-  const host = newHost();
-  const first = await instance({ maxSlotPerHost: 1 });
-  const slot = await first.take(host);
-  const { body: waiting } = await first.acquire({ ...host, ipBucket: "b", waitMs: 50 });
-  await stopFixture(first);
-  const second = await instance({ maxSlotPerHost: 1 });
-  const moved = second.poll(waiting.queryToken);
-  await second.release(slot.slotToken);
-  expect((await moved).body.result).toBe("granted");
-});
+const instance = instancesOn(backendOf);
+describeFleet(instance);
 
 test("limits are strict and every bucket is served while two instances work on one host", async () => {
   const limits = { maxSlotPerHost: 2, maxSlotPerIp: 1 };

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
+
+let names = 0;
+
+/** A host of the test's own: the database is shared by all tests of a file. */
+export const newHost = () => ({ hostname: `host-${names++}.example.com` });
+
+/** Starts an instance of the fleet, with these settings of `fairQueue`. */
+export type StartInstance = (fairQueue?: object) => Promise<Fixture>;
+
+/** Instances on one backend. It is asked for late: the database's address is known only when tests run. */
+export function instancesOn(backend: () => object): StartInstance {
+  return (fairQueue = {}) =>
+    startFixture({ config: { backend: backend(), fairQueue: { pollIntervalMs: 100, ...fairQueue } } });
+}
+
+/** What holds for a fleet on any database connection. */
+export function describeFleet(instance: StartInstance): void {
+  test("a slot is one for the whole fleet: what one instance granted, another does not grant again", async () => {
+    const [one, two] = await Promise.all([instance({ maxSlotPerHost: 1 }), instance({ maxSlotPerHost: 1 })]);
+    const host = newHost();
+    const slot = await one.take({ ...host, ipBucket: "a" });
+    const { body: waiting } = await two.acquire({ ...host, ipBucket: "b", waitMs: 200 });
+    expect(waiting).toMatchObject({ result: "pending" });
+    await one.release(slot.slotToken);
+    const { body: granted } = await two.poll(waiting.queryToken);
+    expect(granted.result).toBe("granted");
+    expect(granted.fence).toBeGreaterThan(slot.fence);
+  });
+
+  test("a session moves between instances, and a restart of the whole fleet does not lose its place or its slot", async () => {
+    const host = newHost();
+    const first = await instance({ maxSlotPerHost: 1 });
+    const slot = await first.take(host);
+    const { body: waiting } = await first.acquire({ ...host, ipBucket: "b", waitMs: 50 });
+    await stopFixture(first);
+    const second = await instance({ maxSlotPerHost: 1 });
+    const moved = second.poll(waiting.queryToken);
+    await second.release(slot.slotToken);
+    const { body: granted } = await moved;
+    expect(granted.result).toBe("granted");
+    const { body: again } = await (await instance({ maxSlotPerHost: 1 })).poll(waiting.queryToken);
+    expect(again).toMatchObject({ result: "granted", slotToken: granted.slotToken, fence: granted.fence });
+  });
+}
