@@ -6,11 +6,13 @@
  *     the moment of the release, so no grant is in flight when a gate goes.) Only a time is dropped: so looking up and
  *     dropping can never split a key in two.
  * KEYED2  An idle key costs its place in the map, and no object. After a sweep it costs nothing.
+ * KEYED3  There are at most 1,000 idle keys more than keys in use; beyond that the older half of them is dropped. Dropping an
+ *     idle key changes nothing but `size`. So a flood of keys costs no more memory than those in use at one time.
  *
- * Cost: O(1), but `sweep`, `resize` and `close` look at every key.
+ * Cost: O(1), amortised, but `sweep`, `resize` and `close` look at every key.
  *
- * Most of what a new key costs (W7) is its place in the `Map`. docs/explanation/performance.md lists what was tried instead
- * of a gate and a time.
+ * Most of what a new key costs is its place in a `Map` that grows: with KEYED3 it does not (W7;
+ * docs/explanation/performance.md has the figures).
  */
 import { startTimer } from "./clock.ts";
 import { Gate } from "./gate.ts";
@@ -31,7 +33,11 @@ import type { Slot } from "./slot.ts";
 
 /** Options of `KeyedSemaphore` and `SlotPool` alike. */
 export interface KeyedOptions extends PolicyOptions {
-  /** A key with nothing held for this long is dropped by the next sweep. @defaultValue 15 minutes */
+  /**
+   * A key with nothing held for this long is dropped by the next sweep. More than 1,000 idle keys, and one for each key in
+   * use, are not kept that long. Dropping a key changes nothing but `size` and `stats().keys`.
+   * @defaultValue 15 minutes
+   */
   idleMs?: number | undefined;
   /** How often idle keys are looked for. The timer never keeps a process alive. @defaultValue 15 minutes */
   sweepEveryMs?: number | undefined;
@@ -54,6 +60,9 @@ export interface SlotPoolStats extends Counters {
 export const KEYED = { ...PLAIN, idleMs: 900_000, sweepEveryMs: 900_000 };
 export const KEYED_RULES: Rules<KeyedOptions> = { ...POLICY_RULES, idleMs: PERIOD, sweepEveryMs: TTL };
 
+/** Idle keys that are kept, beside one for each key in use. */
+const MOST_IDLE = 1_000;
+
 /** Slots in all and for each key. */
 export interface Limits {
   max: number | undefined;
@@ -71,6 +80,8 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   /** A key's gate, or since when it is idle: whole milliseconds since `#startedAt`, which engines keep in place. */
   readonly #gates = new Map<K, Gate | number>();
   readonly #startedAt: number;
+  /** How many keys are in use. */
+  #busy = 0;
   /** An idle gate, for the next key. */
   #spare: Gate | undefined;
   #sweepTimer: unknown;
@@ -126,7 +137,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   sweep(idleMs: number = this.#policy.idleMs): number {
     check("idleMs", PERIOD, idleMs);
     const { size } = this;
-    this.#drop(this.#now - idleMs);
+    this.#drop(this.#now - idleMs, Infinity);
     this.#sweepLater();
     return size - this.size;
   }
@@ -142,7 +153,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   close(reason?: unknown): void {
     this.#all.close(this.#policy, reason);
     this.#eachGate((gate) => gate.serve());
-    this.#drop(Infinity);
+    this.#drop(Infinity, Infinity);
     this.#sweepLater();
   }
 
@@ -161,10 +172,13 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
     if (!gate.isOpen) return;
     const key = gate.key as K;
     gate.isOpen = false;
+    this.#busy--;
     gate.key = undefined;
     this.#spare = gate;
     if (this.closed) this.#gates.delete(key);
     else this.#gates.set(key, this.#now);
+    const idle = this.size - this.#busy;
+    if (idle > this.#busy + MOST_IDLE) this.#drop(Infinity, idle / 2);
   }
 
   /**
@@ -187,19 +201,17 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
     gate.capacity = this.#perKey;
     gate.key = key;
     gate.isOpen = true;
+    this.#busy++;
     this.#gates.set(key, gate);
     if (this.#sweepTimer === undefined) this.#sweepLater();
     return gate;
   }
 
-  /** Drops the keys that were idle then, or before. */
-  #drop(sinceAt: number): void {
-    let due = 0;
-    this.#gates.forEach((gate) => (due += Number(typeof gate === "number" && gate <= sinceAt)));
-    // Mostly all of them, after a lull, or few: deleting one costs as much as adding it.
-    if (due === this.size) return this.#gates.clear();
-    if (due === 0) return;
-    this.#gates.forEach((gate, key) => typeof gate === "number" && gate <= sinceAt && this.#gates.delete(key));
+  /** Drops the keys that were idle then, or before: no more than `most`, those first that were made first. */
+  #drop(sinceAt: number, most: number): void {
+    this.#gates.forEach((gate, key) => {
+      if (typeof gate === "number" && gate <= sinceAt && most-- > 0) this.#gates.delete(key);
+    });
   }
 
   get #now(): number {

@@ -223,6 +223,24 @@ describe("KeyedSemaphore", () => {
     expect(keys.filter((key) => key.deref() !== undefined)).toEqual([]);
   });
 
+  test("KEYED3: a flood of keys leaves at most 1,000 idle ones and one for each in use, the newest among them", async () => {
+    const keyed = world().keyed<number>(1);
+    const held = Array.from({ length: 10 }, (_, key) => keyed.tryAcquire(-1 - key));
+    for (let key = 0; key < 5_000; key++) {
+      keyed.tryAcquire(key)?.release();
+      expect(keyed.size).toBeLessThanOrEqual(1_020);
+    }
+    expect(keyed.size).toBeGreaterThan(500);
+    expect(keyed.stats()).toMatchObject({ inUse: 10, acquired: 5_010, released: 5_000 });
+    // A key in use is never dropped, so it is never split in two.
+    for (let key = 0; key < 10; key++) expect(keyed.tryAcquire(-1 - key)).toBeUndefined();
+    const before = keyed.size;
+    keyed.tryAcquire(4_999)?.release();
+    expect(keyed.size).toBe(before);
+    for (const slot of held) slot?.release();
+    expect([keyed.sweep(0), keyed.size]).toEqual([before, 0]);
+  });
+
   test("stats counts over all keys, sweeps or not", async () => {
     const keyed = world().keyed(1, { name: "users" });
     const slots = await Promise.all(["a", "b", "c"].map((key) => keyed.acquire(key)));

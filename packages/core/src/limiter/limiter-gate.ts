@@ -362,7 +362,7 @@ export class LimiterGate {
 
   #keyOf(key: unknown): KeyState {
     const { keys } = this.ledger;
-    return this.#isLimited(key) ? keys.find(key, this.time.now()) : keys.none;
+    return this.#isLimited(key) ? keys.find(key, this.time) : keys.none;
   }
 
   emit(key: unknown, type: SemaphoreEventType, waitedMs?: number, number?: number): void {
