@@ -1,4 +1,5 @@
 /** The scope behind a limiter's `run`: the slot goes back whatever happens, with what the outcome says of the upstream. */
+import { abortOf } from "../run-with-slot.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
 import { type GrantedSlot, IGNORE, type LimiterSlot, type ReleaseOptions } from "./limiter-slot.ts";
 import { settleSlot } from "./settlement.ts";
@@ -44,7 +45,7 @@ function start<T>(
   }
   let result: Promise<Awaited<T>>;
   try {
-    result = Promise.resolve(gate.policy.abortOnExpiry ? Promise.race([expiryOf(slot), work(slot)]) : work(slot));
+    result = Promise.resolve(gate.policy.abortOnExpiry ? Promise.race([abortOf(slot), work(slot)]) : work(slot));
   } catch (error) {
     result = Promise.reject(error);
   }
@@ -74,10 +75,4 @@ function finish<T>(slot: GrantedSlot, isOverload: IsOverload<T>, outcome: { valu
     // If `isOverload` throws, or asks for nonsense.
     slot.release(IGNORE);
   }
-}
-
-/** Rejects as soon as the slot expires; what becomes of the work after that is ignored. */
-function expiryOf({ signal }: LimiterSlot): Promise<never> {
-  signal.throwIfAborted();
-  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 }
