@@ -8,8 +8,15 @@ import { parseArgs } from "node:util";
 import { Service } from "@slotkeeper/server";
 import { dsnOf, onServer, openCluster } from "@slotkeeper/testkit/postgres";
 
-const { values } = parseArgs({ options: { seconds: { type: "string", default: "30" }, waiting: { type: "boolean" } } });
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "30" },
+    waiting: { type: "boolean" },
+    "away-ms": { type: "string", default: "0" },
+  },
+});
 const SECONDS = Number(values.seconds);
+const AWAY_MS = Number(values["away-ms"]);
 /** Connections report what they counted after ten seconds of idleness at the latest. */
 const SETTLE_MS = 12_000;
 const SESSIONS = 500;
@@ -119,8 +126,10 @@ async function waiters(hosts) {
   const polled = Array.from({ length: SESSIONS }, async (_, at) => {
     const service = fleet[at % fleet.length];
     let { result, queryToken } = await call(service, "acquire", { hostname: names[at % hosts], ipBucket: `b${at}` });
-    while (result === "pending" && !isDone && !isOver)
+    while (result === "pending" && !isDone && !isOver) {
+      if (AWAY_MS > 0) await pause(AWAY_MS);
       ({ result, queryToken = queryToken } = await call(service, "acquire", { queryToken }));
+    }
     if (result === "pending") await call(service, "cancel", { queryToken });
   });
   return async () => {

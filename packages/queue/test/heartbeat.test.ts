@@ -24,3 +24,21 @@ test.each([
   await one.clock.run(5_000);
   expect(await waiters(one)).toBe(1);
 });
+
+test("after the store was away for all instances, none takes the others for dead", async () => {
+  const one = new Bench({ maxSlotPerHost: 1 }, undefined, true);
+  const two = new Bench({ maxSlotPerHost: 1 }, one, true);
+  await Promise.all([one.queue.start(), two.queue.start()]);
+  await one.take();
+  await one.want("b");
+  const asked = two.want("c");
+  await one.clock.run(2_000);
+  await asked;
+  one.isStoreDown = two.isStoreDown = true;
+  await one.clock.run(8_000);
+  one.isStoreDown = two.isStoreDown = false;
+  one.commits.length = two.commits.length = 0;
+  await one.clock.run(5_000);
+  expect(await waiters(one)).toBe(2);
+  expect([...one.commits, ...two.commits]).toEqual([]);
+});

@@ -185,6 +185,7 @@ function contextOf(policy: HostPolicy, now: number, newSecret: () => string): De
     random: () => 0,
     newSecret,
     isPolledHere: () => true,
+    awayHere: () => undefined,
     isTokenSent: () => false,
     seenAt: () => undefined,
   };

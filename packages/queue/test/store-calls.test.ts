@@ -80,6 +80,61 @@ describe("waiting", () => {
   });
 });
 
+describe("a client of a fleet that is away for a while between polls", () => {
+  /** A slot held, and a session first in line that was last asked for 1.5 s ago, or longer. */
+  async function away(): Promise<{ one: Bench; two: Bench; held: string; left: Followed; next: Followed }> {
+    const one = new Bench(ONE_SLOT, undefined, true);
+    const two = new Bench(ONE_SLOT, one, true);
+    await Promise.all([one.queue.start(), two.queue.start()]);
+    const held = await one.take("z");
+    const left = await one.want("a");
+    left.isStopped = true;
+    await one.clock.run(100);
+    const asked = two.want("b");
+    await one.clock.run(7_500);
+    const next = await asked;
+    expect(left.last).toMatchObject({ result: "pending" });
+    one.calls.length = 0;
+    two.calls.length = 0;
+    return { one, two, held, left, next };
+  }
+
+  test("costs no commit if it comes back within seconds", async () => {
+    const { one, two, left } = await away();
+    const back = one.follow(left.session);
+    await one.clock.run(3_000);
+    expect(back.isGranted).toBe(false);
+    expect([counted(one.calls), counted(two.calls)]).toEqual([{ beat: 3 }, { beat: 3 }]);
+  });
+
+  test("is passed over by its own instance at once", async () => {
+    const { one, held, next } = await away();
+    await one.release(held);
+    expect(next.isGranted).toBe(true);
+  });
+
+  test("is passed over at once where another instance frees the slot and offers it", async () => {
+    const { one, two, held, left, next } = await away();
+    two.queue.release({ slotToken: held });
+    await drained();
+    expect(next.isGranted).toBe(true);
+    expect(one.ofType("uncollected").concat(two.ofType("uncollected"))).toHaveLength(1);
+    const back = one.follow(left.session);
+    await drained();
+    await two.release(next.slotToken);
+    await one.clock.run(60);
+    expect(back.isGranted, "it kept its place").toBe(true);
+  });
+
+  test("is away in the book after a few seconds more", async () => {
+    const { one } = await away();
+    await one.clock.run(5_000);
+    const book = (await one.memory.peek(["h"])).get("h");
+    const records = book?.records.flatMap((record) => (record.kind === "waiter" ? [record.awayAt !== undefined] : []));
+    expect(records?.sort()).toEqual([false, true]);
+  });
+});
+
 describe("a contended grant", () => {
   test.each([
     ["4", 4, false],

@@ -108,6 +108,7 @@ function contextOf({ instance, polled }: Step, now: number, at: number): DecideC
     random: () => 0.5,
     newSecret: () => `${at}-${tokens++}`,
     isPolledHere: (session) => polled.includes(session),
+    awayHere: (session) => (polled.includes(session) || now % 2 < 1 ? undefined : now - collectMs),
     isTokenSent: () => false,
     seenAt: () => undefined,
   };

@@ -20,6 +20,8 @@ export interface DecideContext {
   readonly newSecret: () => string;
   /** Whether this instance has a poll of the session open. */
   readonly isPolledHere: (session: string) => boolean;
+  /** Since when the client of this instance's session has been away, once that is `collectMs` ago; the book may not have it yet. */
+  readonly awayHere: (session: string) => number | undefined;
   /** Whether the client of this instance's session has its token, and may ask with it elsewhere. */
   readonly isTokenSent: (session: string) => boolean;
   /** When an instance last sent a beat or a commit; undefined: not known. */

@@ -6,19 +6,23 @@ import { addWait, isHot } from "../book/heat.ts";
 import { dropOffer, grantLease, offerSlot } from "../book/leases.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import { countWait, halveWait, takeTurn } from "../book/turns.ts";
+import { placeClient } from "../book/waiters.ts";
 import { bucketLimit } from "../host-policy.ts";
 import { slotTokenOf } from "../slot-token.ts";
 import { type Deciding, OFFER_MS } from "./deciding.ts";
 import { endWaiter } from "./ends.ts";
 
-/** Offers whose session is polled here become leases. */
+/** Offers whose session is polled here become leases. Those whose client is known here to be away go to the next waiter at once. */
 export function collectOffers(deciding: Deciding): void {
   const { book } = deciding;
   if (book.size("offer") === 0) return;
   for (const offer of Array.from(book.all("offer"))) {
     const waiter = book.get("waiter", offer.key);
     if (waiter === undefined || waiter.deadlineAt <= book.now) dropOffer(book, offer);
-    else if (deciding.context.isPolledHere(offer.key)) hand(deciding, waiter, offer.isProbe);
+    else if (placeAway(deciding, waiter)) {
+      dropOffer(book, offer);
+      deciding.notes.push({ kind: "uncollected", session: offer.key, bucket: offer.bucket });
+    } else if (deciding.context.isPolledHere(offer.key)) hand(deciding, waiter, offer.isProbe);
   }
 }
 
@@ -80,10 +84,20 @@ function headOf(deciding: Deciding, bucket: Bucket): WaiterRecord | undefined {
   if (record.deadlineAt <= book.now) {
     addWait(book, book.now - record.arrivedAt);
     endWaiter(deciding, record, "timeout");
-  } else if (record.awayAt !== undefined && record.awayAt + deciding.context.collectMs <= book.now) {
+  } else if (placeAway(deciding, record)) return undefined;
+  else if (record.awayAt !== undefined && record.awayAt + deciding.context.collectMs <= book.now) {
     book.index.shelve(entry);
   } else return record;
   return undefined;
+}
+
+/** Only this instance knows that the client is away: the book learns it when it matters. False: it is here, or the book has it. */
+function placeAway({ book, context }: Deciding, waiter: WaiterRecord): boolean {
+  if (waiter.awayAt !== undefined || waiter.instance !== context.instance) return false;
+  const awayAt = context.awayHere(waiter.key);
+  if (awayAt === undefined) return false;
+  placeClient(book, waiter, context.instance, awayAt);
+  return true;
 }
 
 function isHalfOpen(deciding: Deciding, { openMs }: WaiterRecord): boolean {

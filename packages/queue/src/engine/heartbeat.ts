@@ -7,12 +7,16 @@ import type { Hosts } from "./hosts.ts";
 /** How often an instance says that it lives, and how long that is believed: while sessions wait there, and else. */
 const BUSY = { everyMs: 1_000, ttlMs: 3_500 };
 const IDLE = { everyMs: 10_000, ttlMs: 30_000 };
+/** An instance whose own beat took longer than this to come round cannot say that others are late. */
+const IN_TIME_MS = 2 * BUSY.everyMs;
 
 /**
  * One call that reports that this instance is alive, and returns the store's clock, which instances are gone, and which hosts others
  * have changed. It is the fallback of every push: a lost one costs at most `BUSY.everyMs`. Whether an instance lives is kept
  * per instance, so that beats cause no conflicts. A dead instance's waiters are dropped within 5 s: `BUSY.ttlMs` and a beat. One
  * that died before its first quick beat is believed for longer, but not to have waiters: with those it would have sent one.
+ * After a time in which no instance could beat, as while the database stood still, the first to beat does not take the others for dead:
+ * only an instance whose previous beat was in time does.
  */
 export class Heartbeat implements Due {
   readonly #engine: EngineContext;
@@ -23,6 +27,7 @@ export class Heartbeat implements Due {
   #waitsSince = new Map<string, number>();
   #isBeating = false;
   #beatAt = Number.NEGATIVE_INFINITY;
+  #answeredAt = Number.NEGATIVE_INFINITY;
   #isBusy = false;
   #isClosed = false;
   dueAt = 0;
@@ -60,8 +65,10 @@ export class Heartbeat implements Due {
       const hosts = waiting.map(({ key, cache }) => [key, cache.tag] as const);
       const { now, instances, changed } = await store.beat({ instance, ttlMs, about: this.#about(), hosts });
       time.learn(now);
+      const isInTime = time.now() - this.#answeredAt <= IN_TIME_MS;
+      this.#answeredAt = time.now();
       this.#seenAt = new Map(instances.map((view) => [view.instance, now - view.seenAgoMs]));
-      this.#bury(now);
+      if (isInTime) this.#bury(now);
       for (const key of changed) this.#hosts.find(key)?.cycle.refresh();
     } catch (error) {
       this.#engine.emit({ type: "store-error", host: undefined, operation: "beat", error });

@@ -27,6 +27,8 @@ export interface HostListener {
   /** For decisions: functions, so that none need be made for each. */
   readonly isPolledHere: (id: string) => boolean;
   readonly isTokenSent: (id: string) => boolean;
+  /** See `DecideContext`. */
+  readonly awayHere: (id: string) => number | undefined;
   /** The store does not answer. */
   storeFailed(host: Host): void;
 }
@@ -157,7 +159,7 @@ export class Host implements CycleHost {
 
   decideContext(): DecideContext {
     const { time, instance, random, newSecret, seenAt } = this.#engine;
-    const { isPolledHere, isTokenSent } = this.#listener;
+    const { isPolledHere, awayHere, isTokenSent } = this.#listener;
     const { collectMs, pollIntervalMs, idleMs, scheduler } = this.#engine.options();
     return {
       now: time.now(),
@@ -171,6 +173,7 @@ export class Host implements CycleHost {
       random,
       newSecret,
       isPolledHere,
+      awayHere,
       isTokenSent,
       seenAt,
     };

@@ -6,6 +6,13 @@ import type { Granted, Session } from "./session.ts";
 import type { SessionTransitions } from "./session-transitions.ts";
 
 /**
+ * How long the book of a fleet is not changed for a client that is away. A poll that ends and the next one are often more than
+ * `collectMs` apart where machines are busy, and each commit costs all instances. Until then this instance knows by itself:
+ * its decisions pass the client over, and a slot that another instance offers is passed on at once.
+ */
+const UNSENT_MS = 5_000;
+
+/**
  * Whether a session's client is there: held polls, the end of their windows, and what becomes of a session whose client stays
  * away. Each session has one moment in the agenda, the next at which any of this matters.
  */
@@ -46,9 +53,11 @@ export class SessionPresence {
   reschedule(session: Session): void {
     if (!session.isPending) return;
     const { collectMs, idleMs } = this.#engine.options();
+    const presentMs = collectMs + (this.#engine.store.clock === "shared" ? UNSENT_MS : 0);
     let dueAt = session.claims.deadlineAt;
     for (const { until } of session.polls) dueAt = Math.min(dueAt, until);
-    if (!session.isPolled) dueAt = Math.min(dueAt, session.lastAnswerAt + (session.isAway ? idleMs : collectMs));
+    if (!session.isPolled)
+      dueAt = Math.min(dueAt, session.lastAnswerAt + (session.isAway ? idleMs : Math.min(presentMs, idleMs)));
     this.#engine.agenda.schedule(session, dueAt);
   }
 

@@ -137,6 +137,13 @@ export class Session implements Due {
     return this.#polls.length > 0;
   }
 
+  /** When it was last answered, if no call of it is held and that was at `before` or earlier. */
+  awaySince(before: number): number | undefined {
+    return this.isPending && !this.isPolled && !this.#isJoining && this.#lastAnswerAt <= before
+      ? this.#lastAnswerAt
+      : undefined;
+  }
+
   become(state: SessionState): void {
     this.#state = state;
     this.#isOffered = false;

@@ -18,6 +18,10 @@ export class Sessions implements HostListener {
   readonly transitions: SessionTransitions;
   readonly #presence: SessionPresence;
   readonly isPolledHere = (id: string): boolean => this.find(id)?.isPolled === true;
+  readonly awayHere = (id: string): number | undefined => {
+    const { time, options } = this.#engine;
+    return this.find(id)?.awaySince(time.now() - options().collectMs);
+  };
   readonly isTokenSent = (id: string): boolean => this.find(id)?.isTokenSent === true;
 
   constructor(engine: EngineContext) {
@@ -68,12 +72,17 @@ export class Sessions implements HostListener {
     if (standing.kind === "held") this.#grant(session, standing.lease);
     else if (standing.kind === "ended") this.transitions.endAs(session, standing.record);
     else if (standing.kind === "waiting" && standing.waiter.instance !== this.#engine.instance) this.moved(session);
-    else if (standing.kind === "waiting" && session.isOffered && session.isPolled) host.cycle.wake();
+    else if (standing.kind === "waiting" && session.isOffered && this.#isDecided(session)) host.cycle.wake();
     else if (standing.kind === "unknown") this.#rejoin(session);
   }
 
   granted({ session, fence, grantedAt }: LeaseRecord): void {
     this.find(session)?.setOwnGrant({ fence, grantedAt });
+  }
+
+  /** Whether its client takes an offered slot now, or is known not to. */
+  #isDecided({ isPolled, claims }: Session): boolean {
+    return isPolled || this.awayHere(claims.id) !== undefined;
   }
 
   moved(session: Session): void {

@@ -170,6 +170,7 @@ export class Calls {
       random: () => 0.5,
       newSecret,
       isPolledHere: (session) => session === polled,
+      awayHere: () => undefined,
       isTokenSent: () => false,
       seenAt: () => now,
     };
