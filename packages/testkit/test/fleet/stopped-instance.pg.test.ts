@@ -1,0 +1,113 @@
+import { createHash } from "node:crypto";
+import { buildCommand, Fleet } from "@slotkeeper/testkit/fleet";
+import { onServer } from "@slotkeeper/testkit/postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+/**
+ * SIGSTOP of one real instance of three for ten seconds. A slot that is offered to its waiters is lost to the others for as long as the
+ * offer stands, so the database writes down every offer: how many the stopped instance got, and how long each stood. That is judged,
+ * not how fast the machine is.
+ */
+const HOSTNAME = "stopped.example";
+const HOST = createHash("sha256").update(HOSTNAME).digest("hex");
+const STOPPED_MS = 10_000;
+const OFFER_MS = 50;
+const SLOTS = 2;
+
+let fleet: Fleet;
+
+beforeAll(async () => {
+  buildCommand();
+  const fairQueue = { maxSlotPerHost: SLOTS, maxWaitersPerHost: 0, globalMaxWaiters: 0, maxWaitMs: 120_000 };
+  fleet = await Fleet.start({ instances: 3, fairQueue });
+  await onServer(fleet.dsn, (client) =>
+    client.query(`
+      CREATE TABLE offers (at timestamptz NOT NULL DEFAULT clock_timestamp(), data jsonb NOT NULL);
+      CREATE FUNCTION note_offer() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN INSERT INTO offers (data) VALUES (NEW.data); RETURN NEW; END $$;
+      CREATE TRIGGER note_offer AFTER INSERT ON slotkeeper_record FOR EACH ROW WHEN (NEW.kind = 'offer')
+        EXECUTE FUNCTION note_offer()`),
+  );
+}, 180_000);
+afterAll(() => fleet?.stop());
+
+interface Answer {
+  readonly result: string;
+  readonly queryToken: string;
+  readonly slotToken: string;
+  readonly fence: number;
+}
+
+async function call(instance: number, name: string, body: object): Promise<Answer> {
+  const url = `${fleet.urls[instance]}/api/v0/fairqueue/${name}`;
+  return (await (await fetch(url, { method: "POST", body: JSON.stringify(body) })).json()) as Answer;
+}
+
+/** Acquires and gives the slot back. */
+async function use(instance: number, ipBucket: string): Promise<Answer> {
+  const answer = await acquire(instance, ipBucket);
+  await call(1, "release", { slotToken: answer.slotToken });
+  return answer;
+}
+
+/** Until it is granted, always at the same instance. */
+async function acquire(instance: number, ipBucket: string): Promise<Answer> {
+  let answer = await call(instance, "acquire", { hostname: HOSTNAME, ipBucket, waitMs: 5_000 });
+  while (answer.result === "pending") answer = await call(instance, "acquire", { queryToken: answer.queryToken });
+  return answer;
+}
+
+async function query<T>(sql: string): Promise<T[]> {
+  return onServer(fleet.dsn, async (client) => (await client.query(sql)).rows as T[]);
+}
+
+interface Offer {
+  readonly instance: string;
+  readonly offeredAt: number;
+  readonly lapsesAt: number;
+}
+
+/** Instances that have waiters at the host. */
+const waiting = async () =>
+  query<{ instance: string; count: number }>(`SELECT data ->> 'instance' AS instance, count(*)::integer AS count
+    FROM slotkeeper_record WHERE host = '${HOST}' AND kind = 'waiter' GROUP BY 1`);
+
+test("a stopped instance costs each slot one offer of 50 ms, the others go on, and no slot is granted twice", {
+  timeout: 120_000,
+}, async () => {
+  const held = [await acquire(1, "h1"), await acquire(1, "h2")];
+  const left = ["s1", "s2", "s3"].map((bucket) => use(0, bucket));
+  await expect.poll(waiting, { timeout: 10_000 }).toMatchObject([{ count: 3 }]);
+  const name = (await waiting())[0]?.instance ?? "";
+  const others = ["o1", "o2", "o3", "o4"].map((bucket, at) => () => use(1 + (at % 2), bucket));
+  const granted: Answer[] = [];
+  let isOver = false;
+  fleet.processes[0]?.signal("SIGSTOP");
+  const stoppedAt = performance.now();
+  const loops = others.map(async (next) => {
+    while (!isOver) granted.push(await next());
+  });
+  // They wait behind those of the stopped instance, which arrived first.
+  await expect.poll(async () => (await waiting()).length, { timeout: 10_000 }).toBe(3);
+  for (const { slotToken } of held) await call(1, "release", { slotToken });
+  await new Promise((resolve) => setTimeout(resolve, STOPPED_MS - (performance.now() - stoppedAt)));
+  const [until] = await query<{ now: number }>("SELECT slotkeeper_now() AS now");
+  const grantedMeanwhile = granted.length;
+  fleet.processes[0]?.signal("SIGCONT");
+  const late = await Promise.all(left);
+  isOver = true;
+  await Promise.all(loops);
+
+  const offers = (await query<{ data: Offer }>("SELECT data FROM offers ORDER BY at")).map(({ data }) => data);
+  const toStopped = offers.filter(({ instance, offeredAt }) => instance === name && offeredAt < (until?.now ?? 0));
+  expect(toStopped.length).toBeGreaterThan(0);
+  expect(toStopped.length).toBeLessThanOrEqual(SLOTS);
+  for (const { offeredAt, lapsesAt } of toStopped) expect(lapsesAt - offeredAt).toBeLessThanOrEqual(OFFER_MS);
+  expect(grantedMeanwhile).toBeGreaterThan(20);
+  // Its sessions have their places still, and got a slot each when it was back.
+  expect(late.map(({ result }) => result)).toEqual(["granted", "granted", "granted"]);
+  const fences = [...held, ...granted, ...late].map(({ fence }) => fence);
+  expect(new Set(fences).size).toBe(fences.length);
+  const tokens = [...held, ...granted, ...late].map(({ slotToken }) => slotToken);
+  expect(new Set(tokens).size).toBe(tokens.length);
+});
