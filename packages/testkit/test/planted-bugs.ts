@@ -80,7 +80,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: "tags only count: after a failover an old base is accepted",
     rule: /^V[1234]/,
-    seeds: 120,
+    seeds: 400,
     plant: {
       store: (store) =>
         patched(store, {
