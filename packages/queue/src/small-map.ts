@@ -1,7 +1,7 @@
 /**
  * A map for what mostly has one entry, or none: a host's leases, waiters, buckets. Up to one entry it costs no table. The
- * host's `Map` does: an empty one takes 200 bytes, and each time its last entry goes it makes a new table. Measured on the
- * engine alone: 1.6 kB fewer allocated per cycle of an idle host, 2.3 kB per new host.
+ * host's `Map` does: an empty one takes 200 bytes, and each time its last entry goes it makes a new table. In a profile of
+ * the engine with `Map`s, those tables were 1.6 kB of what a cycle of an idle host allocated, and 2.3 kB of a new host.
  */
 export class SmallMap<K, V> {
   #key: K | undefined;

@@ -165,7 +165,7 @@ export class Cycle implements Due {
 
   /**
    * Decides what was collected. The plain case, a commit that the store accepts, runs without `async` functions: they were a
-   * third of the bytes that an idle host's cycle allocated on the memory store.
+   * quarter of the bytes that an idle host's cycle allocated on the memory store.
    */
   #next(): void {
     if (!this.#isWoken) {
