@@ -26,6 +26,8 @@ export class Bench {
   stalled: (() => void)[] | undefined;
   /** Commits have happened, and their answers wait here. */
   late: (() => void)[] | undefined;
+  /** The same for reads. */
+  lateReads: (() => void)[] | undefined;
   /** The store sends this instance no notices. */
   isUnnotified = false;
   #ids = 0;
@@ -123,8 +125,8 @@ export class Bench {
           if (this.isStoreDown) throw new Error("the store is down");
           const result: unknown = await value.apply(memory, args);
           if (key === "commit") this.commits.push(args[0] as Commit);
-          const { late } = this;
-          if (key === "commit" && late !== undefined) await new Promise<void>((resolve) => late.push(resolve));
+          const late = key === "commit" ? this.late : key === "read" ? this.lateReads : undefined;
+          if (late !== undefined) await new Promise<void>((resolve) => late.push(resolve));
           return result;
         };
       },

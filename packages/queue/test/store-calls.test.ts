@@ -251,3 +251,21 @@ describe("an arrival behind sessions of its own bucket", () => {
     expect((await bench.snapshot())?.waiting).toBe(2);
   });
 });
+
+test("an answer to a read that is older than what the instance was notified of does not set its book back", async () => {
+  const one = new Bench({ maxSlotPerHost: 1 }, undefined, true);
+  const two = new Bench({ maxSlotPerHost: 1 }, one);
+  await two.take("z");
+  await one.want("a");
+  const late: (() => void)[] = [];
+  one.lateReads = late;
+  const renewed = one.queue.renew("slot_h.none").catch(() => "lost");
+  await drained();
+  expect(late).toHaveLength(1);
+  await two.begin("b");
+  one.lateReads = undefined;
+  for (const answered of late) answered();
+  await renewed;
+  await drained();
+  expect(one.queue.bookOf("h")?.tag).toBe(two.queue.bookOf("h")?.tag);
+});

@@ -17,7 +17,7 @@ export type Committed =
 /**
  * One host's book over the port.
  *
- * CACHE1 between `decide` and the end of `commit` or `undo` nothing else touches the book
+ * CACHE1 between `decide` and the end of `commit` or `undo`, and during a read, nothing else touches the book
  * CACHE2 a commit whose outcome is unknown is sent again, the same, until the store has answered it
  * CACHE3 after a refusal the book is the store's: the decision is undone and what others committed is applied
  */
@@ -91,12 +91,17 @@ export class HostCache {
 
   /** Brings the book up to the store's. */
   async sync(): Promise<Touched> {
-    const reply = await this.#store.read(this.#host, this.#book.tag);
-    this.#verified(reply.now, false);
-    return this.#catchUp(reply);
+    this.#isOpen = true;
+    try {
+      const reply = await this.#store.read(this.#host, this.#book.tag);
+      this.#verified(reply.now, false);
+      return this.#catchUp(reply);
+    } finally {
+      this.#isOpen = false;
+    }
   }
 
-  /** A decision is open: notices must wait. */
+  /** A decision is open, or a read: notices must wait. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
