@@ -55,8 +55,6 @@ export class Session implements Due {
   readonly requestKey: string | undefined;
   /** It came by its token: another instance, or this one before a restart, has counted it. */
   readonly isAdopted: boolean;
-  /** The host's last fence when this instance got to know it: a slot with a later one was granted since. */
-  readonly sinceFence: number;
   readonly #whenDue: (session: Session) => void;
   #state: SessionState = PENDING;
   #isArrivalDecided = false;
@@ -81,7 +79,6 @@ export class Session implements Due {
     this.openMs = init.openMs;
     this.requestKey = init.requestKey;
     this.isAdopted = init.isAdopted;
-    this.sinceFence = init.host.book.head.fence;
     this.#lastAnswerAt = init.now;
     this.#whenDue = whenDue;
   }
@@ -171,6 +168,10 @@ export class Session implements Due {
   /** A commit of this instance has granted it a slot. Until that is counted, or the slot is taken back. */
   setOwnGrant(grant: Grant): void {
     this.#ownGrant = grant;
+  }
+
+  get ownGrant(): Grant | undefined {
+    return this.#ownGrant;
   }
 
   takeOwnGrant(): Grant | undefined {

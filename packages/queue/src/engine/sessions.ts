@@ -172,7 +172,7 @@ export class Sessions implements HostListener {
    */
   #repeatGrant(session: Session, { isOwnGrant = false }: Known): void {
     const standing = standingOf(session.host.book, session.claims.id, this.#engine.time.now());
-    const isFreshGrant = isOwnGrant && standing.kind === "held" && standing.lease.fence > session.sinceFence;
+    const isFreshGrant = isOwnGrant && standing.kind === "held" && standing.lease.fence === session.ownGrant?.fence;
     if (session.isPending && standing.kind === "held" && !isFreshGrant)
       this.transitions.repeat(session, standing.lease);
     else this.settle(session);
