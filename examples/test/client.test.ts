@@ -1,15 +1,12 @@
 // The examples of the client, run: middleware for three frameworks, three processes, and spans.
 import { spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { context, trace } from "@opentelemetry/api";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import type { SlotClient } from "@slotkeeper/client";
-import { build } from "esbuild";
+import { withProgram } from "@slotkeeper/testkit/bundle";
 import express from "express";
 import fastify from "fastify";
 import { Hono } from "hono";
@@ -118,17 +115,11 @@ describe.each(Object.entries(apps))("the middleware for %s", (_, start) => {
 
 test("one line moves a program from one process to three, and two jobs at a time stay two", async () => {
   const world = await startWorld();
-  const folder = await mkdtemp(join(tmpdir(), "slotkeeper-processes-"));
-  try {
-    const outfile = join(folder, "processes.mjs");
-    const entry = fileURLToPath(new URL("../src/processes.ts", import.meta.url));
-    const options = { bundle: true, platform: "node", format: "esm", target: "node20", tsconfigRaw: {} } as const;
-    await build({ ...options, entryPoints: [entry], outfile, conditions: ["@slotkeeper/source"] });
-    expect(await atOnce(outfile, 1, {})).toEqual({ jobs: 6, most: 2 });
-    expect(await atOnce(outfile, 3, { SLOTKEEPER_URL: world.direct })).toEqual({ jobs: 18, most: 2 });
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  const file = fileURLToPath(new URL("../src/processes.ts", import.meta.url));
+  await withProgram({ file }, async (program) => {
+    expect(await atOnce(program, 1, {})).toEqual({ jobs: 6, most: 2 });
+    expect(await atOnce(program, 3, { SLOTKEEPER_URL: world.direct })).toEqual({ jobs: 18, most: 2 });
+  });
 });
 
 /** Runs this number of processes; how many jobs they did, and how many at the same time. */

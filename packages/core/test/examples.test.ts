@@ -1,13 +1,11 @@
 // The library guide shows the example files, and they run.
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { build } from "esbuild";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { withProgram } from "@slotkeeper/testkit/bundle";
+import { expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const libraryGuide = readFileSync(join(root, "docs/guides/library.md"), "utf8");
@@ -16,26 +14,11 @@ const shown = [...libraryGuide.matchAll(/<!-- example: (\S+) -->\n```ts\n([\s\S]
   code,
 }));
 
-let folder = "";
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "slotkeeper-examples-"));
-});
-afterAll(() => rm(folder, { recursive: true }));
-
 /** Runs an example from the sources, as a program of its own. */
 async function runExample(name: string): Promise<string> {
-  const outfile = join(folder, `${name}.mjs`);
-  await build({
-    entryPoints: [join(root, "examples/src", `${name}.ts`)],
-    outfile,
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    target: "node20",
-    conditions: ["@slotkeeper/source"],
-    tsconfigRaw: {},
-  });
-  return (await promisify(execFile)(process.execPath, [outfile])).stdout;
+  const file = join(root, "examples/src", `${name}.ts`);
+  const { stdout } = await withProgram({ file }, (program) => promisify(execFile)(process.execPath, [program]));
+  return stdout;
 }
 
 test("the guide shows an example for each use", () => {

@@ -1,20 +1,11 @@
-import { build } from "esbuild";
+import { importedFiles } from "@slotkeeper/testkit/bundle";
 import { describe, expect, test } from "vitest";
 import { expected, smoke } from "./smoke.ts";
 
 /** Everything that an entry imports, directly or not, as written in the source. */
 async function imports(contents: string): Promise<string[]> {
-  const { metafile } = await build({
-    stdin: { contents, resolveDir: import.meta.dirname },
-    bundle: true,
-    write: false,
-    metafile: true,
-    format: "esm",
-    platform: "neutral",
-    external: ["node:*"],
-    conditions: ["@slotkeeper/source"],
-  });
-  return Object.values(metafile.inputs).flatMap((input) => input.imports.map((one) => one.original ?? one.path));
+  const files = await importedFiles(contents, import.meta.dirname, { external: ["node:*"] });
+  return Object.values(files).flatMap((file) => file.imports.map((one) => one.original ?? one.path));
 }
 
 describe("the main entry", () => {

@@ -1,20 +1,11 @@
-import { build } from "esbuild";
+import { importedFiles } from "@slotkeeper/testkit/bundle";
 import { describe, expect, test } from "vitest";
 import { smokeInBrowser, smokeInWorkerd } from "../hosts.ts";
 import { expected, smoke } from "./smoke.ts";
 
 /** The files of the library that an entry is made of. */
 async function filesOf(entry: string): Promise<string[]> {
-  const contents = `export * from "${entry}";`;
-  const { metafile } = await build({
-    stdin: { contents, resolveDir: import.meta.dirname },
-    metafile: true,
-    bundle: true,
-    write: false,
-    platform: "neutral",
-    conditions: ["@slotkeeper/source"],
-  });
-  return Object.keys(metafile.inputs);
+  return Object.keys(await importedFiles(`export * from "${entry}";`, import.meta.dirname));
 }
 
 describe("the limiter's entry", () => {

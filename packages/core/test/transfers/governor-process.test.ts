@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url";
+import { withProgram } from "@slotkeeper/testkit/bundle";
 import type { GovernorEvent } from "slotkeeper/transfers";
 import { expect, test } from "vitest";
-import { outputOf, withBundle } from "./bundled.ts";
+import { outputOf } from "./output-of.ts";
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
 
@@ -49,7 +50,7 @@ const ALLOCATES = `
 test("in a real process that allocates, limits fall by halves, evict no holder, and recover step by step", {
   timeout: 120_000,
 }, async () => {
-  const out = await withBundle({ text: ALLOCATES, folder }, (program) => outputOf(program, [], ["--expose-gc"]));
+  const out = await withProgram({ text: ALLOCATES, folder }, (program) => outputOf(program, [], ["--expose-gc"]));
   const { events, heldAtMinimum, state } = JSON.parse(out) as {
     events: GovernorEvent[];
     heldAtMinimum: unknown;
@@ -74,5 +75,5 @@ test("a process that forgot to close its slots ends all the same", async () => {
     (await new TransferSlots().acquireUpload("ann")).release();
     console.log("done");
   `;
-  expect(await withBundle({ text, folder }, (program) => outputOf(program))).toBe("done\n");
+  expect(await withProgram({ text, folder }, (program) => outputOf(program))).toBe("done\n");
 });

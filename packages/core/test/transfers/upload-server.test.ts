@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { withProgram } from "@slotkeeper/testkit/bundle";
 import { expect, test } from "vitest";
-import { outputOf, withBundle } from "./bundled.ts";
+import { outputOf } from "./output-of.ts";
 
 const file = fileURLToPath(new URL("../../../../examples/src/upload-server.ts", import.meta.url));
 
@@ -16,7 +17,7 @@ interface Summary {
 test("the example's server stays under its budget while clients flood it, and draws its chart", {
   timeout: 120_000,
 }, async () => {
-  const { summary, chart } = await withBundle({ file }, async (program, folder) => {
+  const { summary, chart } = await withProgram({ file }, async (program, folder) => {
     const path = join(folder, "chart.svg");
     const out = await outputOf(program, ["--short", "--chart", path]);
     return { summary: JSON.parse(out) as Summary, chart: await readFile(path, "utf8") };

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { bundleTo } from "@slotkeeper/testkit/bundle";
 
 /** A program of this folder as one file that Node runs without a build of the workspace. */
 export async function bundleChild(program: string): Promise<string> {
@@ -13,17 +13,9 @@ export async function bundleChild(program: string): Promise<string> {
   const outfile = join(folder, "dist", "child.mjs");
   // The server reads its version there.
   await copyFile(new URL("../../package.json", import.meta.url), join(folder, "package.json"));
-  await build({
-    entryPoints: [fileURLToPath(new URL(program, import.meta.url))],
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    conditions: ["@slotkeeper/source"],
-    outfile,
-    // The database driver is CommonJS and asks for Node's modules by `require`.
-    banner: { js: `import { createRequire } from "node:module"; const require = createRequire(import.meta.url);` },
-    logLevel: "error",
-  });
+  // The database driver is CommonJS and asks for Node's modules by `require`.
+  const js = `import { createRequire } from "node:module"; const require = createRequire(import.meta.url);`;
+  await bundleTo(outfile, { file: fileURLToPath(new URL(program, import.meta.url)) }, { banner: { js } });
   return outfile;
 }
 
