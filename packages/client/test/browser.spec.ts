@@ -1,7 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { launchChromium } from "@slotkeeper/testkit/browser";
-import { bundle } from "@slotkeeper/testkit/bundle";
+import { withModulePage } from "@slotkeeper/testkit/browser";
 import { expect, test } from "vitest";
 import { startWorld } from "./fixture.ts";
 import { expected, smoke } from "./smoke.ts";
@@ -16,20 +15,13 @@ test("the client works in a real browser, from an origin that the service admits
   await new Promise<void>((resolve) => pages.listen(0, "127.0.0.1", resolve));
   const origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
   const world = await startWorld({ cors: { origins: [origin] } });
-  const source = await bundle(`export { smoke } from "./smoke.ts";`, import.meta.dirname, {
-    format: "iife",
-    globalName: "library",
-  });
-  const browser = await launchChromium();
   try {
-    const page = await browser.newPage();
-    await page.goto(origin);
-    await page.addScriptTag({ content: source });
-    const seen = await page.evaluate(`library.smoke(${JSON.stringify(world.direct)}, "browser")`);
-    expect(seen).toEqual(expected);
-    await world.until({ slots: 0, sessions: 0 });
+    await withModulePage({ path: "./smoke.ts", folder: import.meta.dirname, url: origin }, async (page) => {
+      const seen = await page.evaluate(`library.smoke(${JSON.stringify(world.direct)}, "browser")`);
+      expect(seen).toEqual(expected);
+      await world.until({ slots: 0, sessions: 0 });
+    });
   } finally {
-    await browser.close();
     pages.close();
   }
 });

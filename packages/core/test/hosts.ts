@@ -1,6 +1,6 @@
 /** Runs a module's `smoke()` inside hosts that are not Node, and programs inside a Node of their own. */
 import { spawn } from "node:child_process";
-import { launchChromium } from "@slotkeeper/testkit/browser";
+import { withModulePage } from "@slotkeeper/testkit/browser";
 import { bundle } from "@slotkeeper/testkit/bundle";
 import { Miniflare } from "miniflare";
 
@@ -23,19 +23,8 @@ export async function smokeInWorkerd(path: string): Promise<unknown> {
 }
 
 /** In a real browser. */
-export async function smokeInBrowser(path: string): Promise<unknown> {
-  const source = await bundle(`export { smoke } from "${path}";`, import.meta.dirname, {
-    format: "iife",
-    globalName: "library",
-  });
-  const browser = await launchChromium();
-  try {
-    const page = await browser.newPage();
-    await page.addScriptTag({ content: source });
-    return await page.evaluate("library.smoke()");
-  } finally {
-    await browser.close();
-  }
+export function smokeInBrowser(path: string): Promise<unknown> {
+  return withModulePage({ path, folder: import.meta.dirname }, (page) => page.evaluate("library.smoke()"));
 }
 
 /** Runs a program of its own in Node; a process that hangs is killed, and has no exit code then. */
