@@ -45,18 +45,18 @@ class History {
 
   /** What was wrong; nothing, it is hoped. */
   async run(): Promise<readonly string[]> {
-    const { clock } = this.#world;
-    this.#world.delays = () => this.#delays();
+    const world = this.#world;
+    world.delays = () => this.#delays();
     for (let at = 0; at < SESSIONS; at++) {
       void this.#live(`s${this.#isAtOne ? at : this.#random.int(0, SESSIONS)}`);
-      await clock.run(this.#random.int(0, 400));
-      if (this.#random.chance(0.2)) clock.standStill(this.#random.int(0, 3_000));
+      await world.run(this.#random.int(0, 400));
+      if (this.#random.chance(0.2)) world.standStill(this.#random.int(0, 3_000));
     }
-    this.#world.delays = () => ({});
-    await clock.run(60_000);
+    world.delays = () => ({});
+    await world.run(60_000);
     if (!this.#isAtOne) return this.faults;
     const known = new Set(this.#slotOf.values());
-    for (const slot of await this.#world.held()) {
+    for (const slot of await world.held()) {
       if (!known.has(slot)) this.faults.push(`ONCE2 no client got ${slot}`);
       if (this.#givenBack.has(slot)) this.faults.push(`ONCE2 ${slot} was given back`);
     }
@@ -84,7 +84,7 @@ class History {
     // It has had it all, and asks again, at the last moment; and then the process stands still.
     await this.#pause(answer.session.deadlineAt - this.#world.clock.now() - random.int(0, 20));
     const late = this.#queue().poll(answer.session);
-    if (random.chance(0.5)) this.#world.clock.standStill(random.int(0, 3_000));
+    if (random.chance(0.5)) this.#world.standStill(random.int(0, 3_000));
     this.#checked(await late);
   }
 

@@ -23,12 +23,12 @@ describe("a try that crosses its session's deadline", () => {
     const world = new SlowWorld({ maxWaitMs: MAX_WAIT_MS });
     const { slotToken, session } = await granted(world);
     world.queue.release({ slotToken });
-    await world.clock.run(MAX_WAIT_MS - 200);
+    await world.run(MAX_WAIT_MS - 200);
     const late = world.queue.poll(session);
     // The poll is in, its cycle is not: now the process stands still, past the deadline and the store's memory.
-    world.clock.standStill(PAST_ALL_MEMORY_MS);
+    world.standStill(PAST_ALL_MEMORY_MS);
     expect(await world.settled(late)).toEqual({ result: "timeout", reason: "deadline" });
-    await world.clock.run(1_000);
+    await world.run(1_000);
     expect(await world.held()).toEqual([]);
   });
 
@@ -38,11 +38,11 @@ describe("a try that crosses its session's deadline", () => {
       const world = new SlowWorld({ maxWaitMs: 500 });
       world.delays = ({ operation }) => (operation === "commit" ? { beforeMs: 900, ...lost } : {});
       const answer = world.queue.begin({ host: "h", bucket: "a", waitMs: 6_000 });
-      await world.clock.run(910);
+      await world.run(910);
       expect((await answer).result).toBe("timeout");
       expect(world.grants.size).toBe(1);
       world.delays = () => ({});
-      await world.clock.run(1_000);
+      await world.run(1_000);
       expect(await world.held()).toEqual([]);
     },
   );
@@ -51,10 +51,10 @@ describe("a try that crosses its session's deadline", () => {
     const world = new SlowWorld({ maxWaitMs: MAX_WAIT_MS });
     world.delays = ({ operation }) => ({ beforeMs: operation === "commit" ? MAX_WAIT_MS + PAST_ALL_MEMORY_MS : 0 });
     const answer = world.queue.begin({ host: "h", bucket: "a", waitMs: 6_000 });
-    await world.clock.run(MAX_WAIT_MS + PAST_ALL_MEMORY_MS + 10);
+    await world.run(MAX_WAIT_MS + PAST_ALL_MEMORY_MS + 10);
     expect((await answer).result).toBe("pending");
     world.delays = () => ({});
-    await world.clock.run(1_000);
+    await world.run(1_000);
     expect(world.grants.size).toBe(0);
   });
 });
@@ -64,12 +64,12 @@ describe("a session that the breaker ends while the store decides about it", () 
     const world = new SlowWorld({ breaker: { consecutiveErrors: 1, minSamples: 1 } });
     world.delays = ({ operation }) => (operation === "commit" ? { afterMs: 300, ...lost } : {});
     const answer = world.queue.begin({ host: "h", bucket: "a", waitMs: 6_000 });
-    await world.clock.run(100);
+    await world.run(100);
     expect(world.grants.size).toBe(1);
     void world.queue.report({ host: "h", status: 503 });
-    await world.clock.run(100);
+    await world.run(100);
     world.delays = () => ({});
-    await world.clock.run(2_000);
+    await world.run(2_000);
     const granted = (await answer).result === "granted" ? 1 : 0;
     expect(await world.held()).toHaveLength(granted);
   });

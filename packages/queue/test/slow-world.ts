@@ -1,33 +1,7 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import { type Commit, type CommitReply, FairQueue, type HostStore, MemoryStore } from "@slotkeeper/queue";
-import { Random, VirtualClock } from "@slotkeeper/testkit/simulator";
-import type { Clock } from "slotkeeper";
-
-/** A clock of a process that can stand still: time goes on, and its timers fire late. */
-class HaltingClock implements Clock {
-  readonly #clock = new VirtualClock();
-  #stoodMs = 0;
-
-  now(): number {
-    return this.#clock.now() + this.#stoodMs;
-  }
-
-  setTimer(callback: () => void, delayMs: number): unknown {
-    return this.#clock.setTimer(callback, delayMs);
-  }
-
-  clearTimer(timer: unknown): void {
-    this.#clock.clearTimer(timer);
-  }
-
-  standStill(ms: number): void {
-    this.#stoodMs += ms;
-  }
-
-  run(ms: number): Promise<void> {
-    return this.#clock.run(ms);
-  }
-}
+import { Random } from "@slotkeeper/testkit/simulator";
+import { SkewedClock, VirtualClock } from "@slotkeeper/testkit/simulator";
 
 export interface Delays {
   /** On its way to the store. */
@@ -49,7 +23,8 @@ const LEASE_SECONDS = 100_000;
 
 /** Instances on one memory store, each call of theirs as slow as the test wants it, in virtual time. */
 export class SlowWorld {
-  readonly clock = new HaltingClock();
+  readonly #time = new VirtualClock();
+  readonly clock = new SkewedClock(this.#time);
   readonly queues: readonly FairQueue[];
   /** The tokens of the slots that were granted. */
   readonly grants = new Set<string>();
@@ -80,9 +55,19 @@ export class SlowWorld {
     return this.queues[0] as FairQueue;
   }
 
+  /** Lets virtual time pass, and fires the timers that are due. */
+  run(ms: number): Promise<void> {
+    return this.#time.run(ms);
+  }
+
+  /** All processes stand still: time goes on, and their timers fire that much late. */
+  standStill(ms: number): void {
+    this.clock.jump(ms);
+  }
+
   /** Runs a little, and gives what has come of it. */
   async settled<T>(promise: Promise<T>): Promise<T> {
-    await this.clock.run(100);
+    await this.run(100);
     return promise;
   }
 

@@ -17,8 +17,11 @@ export interface WorldOptions {
   readonly name?: string;
 }
 
-/** The world's time, for code that takes a clock: its timers are due among the sleeps of the tasks. */
-class VirtualClock implements Clock {
+/**
+ * The world's time, for code in a simulated program that takes a clock: its timers are due among the sleeps of the tasks.
+ * Tests without a scheduler use `FakeClock`.
+ */
+class SchedulerClock implements Clock {
   time = 0;
   scheduler: Scheduler | undefined = undefined;
 
@@ -39,7 +42,7 @@ class VirtualClock implements Clock {
 
 export class VirtualWorld {
   readonly scheduler: Scheduler;
-  readonly #clock = new VirtualClock();
+  readonly #clock = new SchedulerClock();
 
   constructor(
     program: Runnable<unknown> | ((clock: Clock) => Runnable<unknown>),

@@ -2,7 +2,8 @@ import type { Clock } from "../clock.ts";
 
 /**
  * Virtual time for tests: nothing moves until `advance` is called. Timers fire in the order of their due time, ties in
- * the order they were set, and `now()` is exact inside each callback.
+ * the order they were set, and `now()` is exact inside each callback. For tests that advance time by hand; `simulate` of
+ * `slotkeeper/effects` moves time by itself until a whole program has ended.
  *
  * @example
  * ```ts

@@ -1,7 +1,10 @@
 import type { Clock } from "slotkeeper";
 import { Gate } from "./gate.ts";
 
-/** The clock of one machine: off by some amount, may step, and its timers fire only while its process runs. */
+/**
+ * The clock of one machine: off by some amount, may step, and its timers fire only while its process runs. For tests in which
+ * machines disagree about the time or stand still; it wraps the `VirtualClock` of the test, which alone is enough otherwise.
+ */
 export class SkewedClock implements Clock {
   readonly #world: Clock;
   readonly #gate: Gate;

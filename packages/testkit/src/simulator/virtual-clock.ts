@@ -9,8 +9,9 @@ interface Timer {
 
 /**
  * The time of a simulation: a heap of timers, and a step that fires one of them and lets every promise reaction it caused
- * run to its end. Unlike the fake clock of the library it carries hundreds of thousands of timers, and shows the world
- * after every step to the checks.
+ * run to its end. For the engine, the service and whole fleets: it carries hundreds of thousands of timers and can check
+ * the world after every step. Use `FakeClock` of `slotkeeper/testing` for the library, `SkewedClock` where machines disagree
+ * about the time, and `TestClock` (`packages/postgres/test`) for the time of a real database.
  */
 export class VirtualClock implements Clock {
   #now: number;
