@@ -9,6 +9,7 @@
 import { writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { Random } from "@slotkeeper/testkit/random";
 import { Audit, idleP99, utilisation } from "../service/load/audit.ts";
 import { jain, percentile } from "../service/load/statistics.ts";
 import { DatabaseWatch, type Work } from "./database-watch.ts";
@@ -164,9 +165,10 @@ function costs(before: Work, after: Work, grants: number): Figures {
  */
 function chooser(spread: Spread, client: number, count: number): () => number {
   if (spread === "by-bucket" || count === 1) return () => (client % BUCKETS) % count;
+  const random = new Random(client);
   let last = client % count;
   return () => {
-    last = (last + 1 + Math.floor(Math.random() * (count - 1))) % count;
+    last = (last + random.int(1, count - 1)) % count;
     return last;
   };
 }

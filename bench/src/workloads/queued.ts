@@ -2,6 +2,7 @@
  * What W3, W4, W4s and W6 have in common: one slot, held, and a queue of waiters behind it. A library with `acquire` is
  * driven by it; one that only scopes waits with work that does nothing.
  */
+import { Random } from "@slotkeeper/testkit/random";
 import { type Gate, gateWith, type Subject, type Work } from "../subject.ts";
 
 export interface HeldGate {
@@ -87,10 +88,9 @@ export const ignore: (handle: unknown) => unknown = keep;
 /** 0..count-1 in an order that is the same in every process. */
 export function shuffled(count: number): number[] {
   const order = Array.from({ length: count }, (_, i) => i);
-  let seed = 42;
+  const random = new Random(42);
   for (let i = count - 1; i > 0; i--) {
-    seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
-    const j = seed % (i + 1);
+    const j = random.int(0, i);
     const kept = order[i] as number;
     order[i] = order[j] as number;
     order[j] = kept;

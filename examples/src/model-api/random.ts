@@ -1,4 +1,4 @@
-/** A seeded source of numbers in [0, 1): the same hour every time (mulberry32). */
+/** A seeded source of numbers in [0, 1): the same hour every time (mulberry32). Here, so that the example needs no other package. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -9,7 +9,8 @@ import {
   type QueueEvent,
   snapshotOf,
 } from "@slotkeeper/queue";
-import { drained, Random, VirtualClock } from "@slotkeeper/testkit/simulator";
+import { Random } from "@slotkeeper/testkit/random";
+import { drained, VirtualClock } from "@slotkeeper/testkit/simulator";
 
 type More = Partial<BeginRequest>;
 

@@ -1,6 +1,6 @@
 import type { BeginAnswer, SessionClaims } from "@slotkeeper/protocol";
 import type { FairQueue } from "@slotkeeper/queue";
-import { Random } from "@slotkeeper/testkit/simulator";
+import { Random } from "@slotkeeper/testkit/random";
 import { expect, it } from "vitest";
 import { type Delays, SlowWorld } from "./slow-world.ts";
 

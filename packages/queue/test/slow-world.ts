@@ -1,6 +1,6 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import { type Commit, type CommitReply, FairQueue, type HostStore, MemoryStore } from "@slotkeeper/queue";
-import { Random } from "@slotkeeper/testkit/simulator";
+import { Random } from "@slotkeeper/testkit/random";
 import { SkewedClock, VirtualClock } from "@slotkeeper/testkit/simulator";
 
 export interface Delays {

@@ -1,5 +1,6 @@
 /** What the workers of the tests do; bundled by `start-worker.ts`, since Node 20 runs no TypeScript. */
 import { parentPort, workerData } from "node:worker_threads";
+import { Random } from "@slotkeeper/testkit/random";
 import { SharedSemaphore, type SharedSemaphoreHandle, type SharedSlot } from "slotkeeper/threads";
 import { type Board, CALLS, FINISHED, GRANTS, INSIDE, JOB_COUNTS, TWO_INSIDE } from "./board.ts";
 
@@ -31,14 +32,6 @@ function busy(iterations: number): void {
 function count(round: number): void {
   if (Atomics.load(board, FINISHED) === 0) Atomics.add(board, JOB_COUNTS + index, 1);
   if (round === rounds - 1) Atomics.store(board, FINISHED, 1);
-}
-
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
-    return (state >>> 0) / 2 ** 32;
-  };
 }
 
 const nap = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -76,14 +69,14 @@ const jobs = {
 
   /** Waits that end in every way there is: granted, timed out, aborted; in both styles. */
   async cancelAtRandom(): Promise<void> {
-    const next = random(job.seed);
+    const random = new Random(job.seed);
     const outcomes: Record<string, number> = {};
     for (let round = 0; round < rounds; round++) {
-      const ended = await acquireSomehow(next);
+      const ended = await acquireSomehow(random);
       const key = typeof ended === "string" ? ended : "granted";
       outcomes[key] = (outcomes[key] ?? 0) + 1;
       if (typeof ended === "string") continue;
-      inside(() => busy(next() * 50));
+      inside(() => busy(random.next() * 50));
       if (!ended.release()) throw new Error("A slot was lost");
       if (round % 64 === 0) await nap();
     }
@@ -92,12 +85,12 @@ const jobs = {
 
   /** Hammers for ever, to be terminated somewhere in there. */
   async hammer(): Promise<void> {
-    const next = random(job.seed);
+    const random = new Random(job.seed);
     answer("started");
     for (;;) {
-      const ended = await acquireSomehow(next);
+      const ended = await acquireSomehow(random);
       if (typeof ended !== "string") ended.release();
-      if (next() < 0.01) await nap();
+      if (random.chance(0.01)) await nap();
     }
   },
 
@@ -161,12 +154,12 @@ const jobs = {
   },
 };
 
-async function acquireSomehow(next: () => number): Promise<SharedSlot | string> {
-  const style = next();
+async function acquireSomehow(random: Random): Promise<SharedSlot | string> {
+  const style = random.next();
   try {
-    if (style < 0.3) return semaphore.acquireSync(next() < 0.5 ? 1000 : next() * 0.2);
+    if (style < 0.3) return semaphore.acquireSync(random.chance(0.5) ? 1000 : random.next() * 0.2);
     if (style < 0.4) return semaphore.tryAcquire() ?? "no";
-    if (style < 0.6) return await semaphore.acquire({ timeoutMs: next() * 2 });
+    if (style < 0.6) return await semaphore.acquire({ timeoutMs: random.next() * 2 });
     const controller = new AbortController();
     const asked = semaphore.acquire({ signal: controller.signal });
     if (style < 0.8) controller.abort("aborted");

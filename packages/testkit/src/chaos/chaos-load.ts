@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Random } from "../simulator/random.ts";
+import type { Random } from "../random/random.ts";
 import { ChaosClient, type ClientPlan } from "./chaos-client.ts";
 import type { HostLimits } from "./check-history.ts";
 import type { History } from "./history.ts";

@@ -1,4 +1,4 @@
-import type { Random } from "../simulator/random.ts";
+import type { Random } from "../random/random.ts";
 import { DATABASE_FAULTS } from "./database-faults.ts";
 import { INSTANCE_FAULTS } from "./instance-faults.ts";
 import type { World } from "./world.ts";

@@ -2,7 +2,7 @@ import { loadavg } from "node:os";
 import { Fleet } from "../fleet/fleet.ts";
 import { RoundRobinProxy } from "../fleet/round-robin-proxy.ts";
 import { canLimitData, type PostgresOptions } from "../postgres/postgres-server.ts";
-import { Random } from "../simulator/random.ts";
+import { Random } from "../random/random.ts";
 import { ChaosLoad, FAIR_QUEUE, LIMITS, QUIET_HOSTS } from "./chaos-load.ts";
 import { checkHistory } from "./check-history.ts";
 import { FAULT_NAMES, FAULTS, type Fault, type FaultName } from "./faults.ts";

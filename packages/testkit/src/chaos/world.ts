@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { Client } from "pg";
 import type { Fleet } from "../fleet/fleet.ts";
 import type { RoundRobinProxy } from "../fleet/round-robin-proxy.ts";
-import type { Random } from "../simulator/random.ts";
+import type { Random } from "../random/random.ts";
 import type { ChaosLoad } from "./chaos-load.ts";
 
 /** What faults are made of. */

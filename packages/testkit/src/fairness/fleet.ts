@@ -1,6 +1,6 @@
 import type { BeginAnswer } from "@slotkeeper/protocol";
 import { FairQueue, MemoryStore } from "@slotkeeper/queue";
-import { Random } from "../simulator/random.ts";
+import { Random } from "../random/random.ts";
 import { VirtualClock } from "../simulator/virtual-clock.ts";
 
 /** `bucket`: all calls of a bucket go to one instance. `any`: every call goes to any of them. */

@@ -1,5 +1,4 @@
 export { imageDifference, indexDifference } from "./book-equality.ts";
-export { Random } from "./random.ts";
 export { type SimulationResult, simulate } from "./simulate.ts";
 export { SkewedClock } from "./skewed-clock.ts";
 export { drained, VirtualClock } from "./virtual-clock.ts";

@@ -1,5 +1,5 @@
+import type { Random } from "../random/random.ts";
 import type { Gate } from "./gate.ts";
-import type { Random } from "./random.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
 import type { WorldPlan } from "./world-plan.ts";
 

@@ -1,7 +1,7 @@
 import { FairQueue, type HostStore, type QueueEvent } from "@slotkeeper/queue";
+import type { Random } from "../random/random.ts";
 import { FaultyStore } from "./faulty-store.ts";
 import { Gate } from "./gate.ts";
-import type { Random } from "./random.ts";
 import { SkewedClock } from "./skewed-clock.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
 import type { Plant } from "./world.ts";

@@ -1,5 +1,5 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
-import type { Random } from "./random.ts";
+import type { Random } from "../random/random.ts";
 
 /** What a seed decides before anything runs. */
 export interface WorldPlan {

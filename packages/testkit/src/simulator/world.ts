@@ -1,10 +1,10 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import type { HostStore } from "@slotkeeper/queue";
+import { Random } from "../random/random.ts";
 import { ClientHolds } from "./client-holds.ts";
 import { History } from "./history.ts";
 import { Invariants } from "./invariants.ts";
 import { Network } from "./network.ts";
-import { Random } from "./random.ts";
 import { SharedStore } from "./shared-store.ts";
 import { SimClient } from "./sim-client.ts";
 import { SimInstance } from "./sim-instance.ts";

@@ -1,4 +1,8 @@
-/** A seeded source of chance: the same seed gives the same world. (A 32-bit mixing generator; nothing secret.) */
+/**
+ * The seeded random numbers of tests, simulations and benchmarks: the same seed gives the same run. (A 32-bit mixing generator;
+ * not for secrets.) Two others exist on purpose: `core/src/effects/random.ts` is part of the library, which imports nothing,
+ * and an example has its own, to be complete for its reader.
+ */
 export class Random {
   #state: number;
 
