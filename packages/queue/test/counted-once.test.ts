@@ -179,3 +179,20 @@ test("a first call that is repeated after its session ended begins no second one
   await two.clock.run(1_000);
   expect([one, two].map(({ queue }) => queue.counts.session_created)).toEqual([2, 0]);
 });
+
+test("a poll that is decided after the deadline of its session does not take the slot from the client", async () => {
+  const bench = new Bench({ maxSlotPerHost: 1, maxWaitMs: 3_000, defaultGrantedCleanupDelay: 0 });
+  const session = await bench.begin("a");
+  expect(await bench.queue.poll(session)).toMatchObject({ result: "granted" });
+  await bench.clock.run(2_900);
+  const stalled: (() => void)[] = [];
+  bench.stalled = stalled;
+  const again = bench.queue.poll(session);
+  await bench.clock.run(500);
+  expect(await again).toMatchObject({ result: "timeout" });
+  bench.stalled = undefined;
+  for (const goOn of stalled) goOn();
+  await bench.clock.run(100);
+  expect(await bench.held()).toBe(1);
+  expect(ends(bench)).toBe(1);
+});

@@ -15,5 +15,6 @@ export const REGRESSION_SEEDS: readonly { readonly seed: number; readonly found:
   { seed: 1569, found: "a session that a poll found at its deadline was counted by no instance" },
   { seed: 7164, found: "a session that its client cancelled after its instance gave it up was counted twice" },
   { seed: 8345, found: "an instance with two copies of a session took back the slot another had delivered" },
+  { seed: 3476, found: "a poll that was decided after its session's deadline took the slot from the client" },
   { seed: 1883, found: "a read's answer was applied to a book that a notice had changed meanwhile" },
 ];

@@ -53,7 +53,7 @@ export function takeInput(deciding: Deciding, input: Input): Outcome {
 function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome {
   const { book } = deciding;
   const { instance } = deciding.context;
-  if (book.now >= input.deadlineAt) return arriveLate(book, input);
+  if (book.now >= input.deadlineAt) return arriveLate(deciding, input);
   const standing = standingOf(book, input.session, book.now);
   if (standing.kind === "held") {
     const { lease } = standing;
@@ -70,8 +70,11 @@ function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome 
   return { kind: "waiting", isFirst: standing.waiter.arrivedAt === input.arrivedAt };
 }
 
-/** Past its deadline. Its end may be in the book still. */
-function arriveLate(book: Book, { session, deadlineAt }: Input & { kind: "arrive" }): Outcome {
+/** Past its deadline it gets nothing any more. Its client may have a slot, and its end may be in the book still. */
+function arriveLate({ book, context }: Deciding, { session, deadlineAt }: Input & { kind: "arrive" }): Outcome {
+  const lease = book.leaseOf(session);
+  if (lease !== undefined && lease.keepUntil >= deadlineAt)
+    return { kind: "held", isFirst: lease.keepUntil === deadlineAt, isOwnGrant: lease.instance === context.instance };
   const record = book.get("session", session);
   if (record === undefined || record.keepUntil < deadlineAt) return DONE;
   return { kind: "ended", isFirst: isFirst(record, deadlineAt) };

@@ -49,6 +49,17 @@ export class FleetCounts {
     for (const session of this.#tallies.keys()) this.#spared.add(session);
   }
 
+  /** It is from before a failover. */
+  isSpared(session: string): boolean {
+    return this.#spared.has(session);
+  }
+
+  /** Some instance has counted an end of it. */
+  hasEnded(session: string): boolean {
+    const { granted, timeout, throttled, canceled } = this.#tally(session);
+    return granted + timeout + throttled + canceled > 0;
+  }
+
   *miscounted(): Iterable<string> {
     for (const [session, tally] of this.#tallies) {
       if (this.#isRight(tally) || this.#spared.has(session)) continue;

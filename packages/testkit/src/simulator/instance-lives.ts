@@ -1,5 +1,5 @@
 interface Lives {
-  /** That may be open: a counted end closed one of them. */
+  /** That may be open. A counted end may be reported while a copy's own end is on its way: that copy may still report `moved`. */
   most: number;
   /** That must be open: a counted end closed them all. */
   least: number;
@@ -27,7 +27,7 @@ export class InstanceLives {
 
   /** By the commit that ended the session. It may be of another instance's session, or of one whose slot was delivered. */
   ended(key: string): void {
-    this.#lives.set(key, { most: Math.max(0, this.#of(key).most - 1), least: 0 });
+    this.#lives.set(key, { most: this.#of(key).most, least: 0 });
   }
 
   *open(): Iterable<string> {
