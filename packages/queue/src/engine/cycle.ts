@@ -1,29 +1,12 @@
 import type { Due } from "../agenda.ts";
 import type { Decision } from "../decide/decide.ts";
-import type { DecideContext } from "../decide/deciding.ts";
-import type { Input, Note, Outcome } from "../inputs.ts";
+import type { Input, Outcome } from "../inputs.ts";
 import { RESERVED_MS } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
-import type { Committed, HostCache, Touched } from "./host-cache.ts";
+import type { CycleHost } from "./cycle-host.ts";
+import type { Committed, Touched } from "./host-cache.ts";
+import { lingerMs } from "./linger.ts";
 import { nextMoment } from "./next-moment.ts";
-
-/** What a cycle needs of its host. */
-export interface CycleHost {
-  readonly key: string;
-  readonly cache: HostCache;
-  /** Sessions of this instance wait there. */
-  readonly hasPending: boolean;
-  /** This instance keeps sessions of it, ended ones too: it will not be dropped. */
-  readonly isRemembered: boolean;
-  decideContext(): DecideContext;
-  /** Records have changed: sessions of this instance may have a verdict. */
-  settle(touched: Touched): void;
-  note(note: Note): void;
-  /** The store has forgotten the host, or this instance need not keep it. */
-  drop(): void;
-  /** The store has answered, or has failed to: then callers are answered with what is known. */
-  storeAnswered(isAnswered: boolean): void;
-}
 
 interface Queued {
   readonly input: Input;
@@ -39,10 +22,6 @@ interface Tries {
 
 type Refused = Committed & { readonly isKept: false };
 
-/** How long an arrival waits for company. A commit of its own would mostly conflict with those that hand slots over. */
-const LINGER_MS = 20;
-/** The same where sessions of its bucket wait already: those are granted first, so the arrival is not needed sooner. */
-const LINGER_BEHIND_OWN_MS = 100;
 /** From when on answers say that a session waits for the store. */
 const SILENT_MS = 1_000;
 /** How long the second `slots` refusal in a row is waited out. Each further one doubles it, up to the poll interval. */
@@ -103,14 +82,14 @@ export class Cycle implements Due {
   }
 
   send(input: Input, done?: (outcome: Outcome) => void): void {
-    const lingerMs = this.#lingerMs(input);
+    const waitMs = lingerMs(input, this.#host.cache.book, this.#engine);
     const isFirst = this.#queue.length === 0;
     this.#queue.push({ input, done });
-    if (lingerMs === 0) {
+    if (waitMs === 0) {
       this.wake();
       return;
     }
-    const until = this.#engine.time.now() + lingerMs;
+    const until = this.#engine.time.now() + waitMs;
     this.#lingersUntil = isFirst ? until : Math.min(this.#lingersUntil, until);
     this.schedule();
   }
@@ -338,16 +317,5 @@ export class Cycle implements Due {
   #awaitUse(until: number): void {
     this.#restsUntil = until;
     if (this.agendaIndex === -1 || this.dueAt > until) this.#engine.agenda.schedule(this, until);
-  }
-
-  /** CYCLE6; 0: at once. One that was let in before is moved at once: until then its slot may be offered to where it no longer is. */
-  #lingerMs(input: Input): number {
-    const { store, instance } = this.#engine;
-    if (store.clock !== "shared" || input.kind !== "arrive" || input.isReturning === true) return 0;
-    const { book } = this.#host.cache;
-    if (book.limits === undefined || book.free > 0) return 0;
-    if (book.index.bucket(input.bucket)?.head !== undefined) return LINGER_BEHIND_OWN_MS;
-    for (const other of book.index.instances) if (other !== instance) return LINGER_MS;
-    return 0;
   }
 }

@@ -1,7 +1,7 @@
 import type { Book } from "../book/book.ts";
 import { closesAt } from "../book/breaker.ts";
 import type { EngineContext } from "./context.ts";
-import type { CycleHost } from "./cycle.ts";
+import type { CycleHost } from "./cycle-host.ts";
 
 /** When only time has passed, the instance of the best-ranked waiter acts; the others this much later. */
 const OTHERS_WAIT_MS = 20;
