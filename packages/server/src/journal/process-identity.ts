@@ -32,10 +32,14 @@ export async function isAlive(other: ProcessIdentity, self: ProcessIdentity): Pr
   return isNumberInUse(other.pid);
 }
 
-/** The 22nd field of `stat`; the second is a name in parentheses, which may hold anything. */
+/**
+ * The 22nd field of `stat`; the second is a name in parentheses, which may hold anything. Undefined for a process that has
+ * ended, also while its parent has not waited for it: its entry stays (state Z or X), but it runs nothing any more.
+ */
 async function startOf(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => undefined);
-  return stat?.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+  const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return /[ZX]/i.test(fields?.[0] ?? "") ? undefined : fields?.[19];
 }
 
 async function placeOfNumbers(): Promise<string> {

@@ -22,7 +22,7 @@ export interface ProcessLockOptions {
  *
  * LOCK1 two never hold it: the one that put its sign up later sees the other's. Signs appear whole (a rename) and have names
  * that are never used again, so taking down a dead one's cannot hit a living one's. LOCK2 a crash leaves a sign behind, but
- * not in the way: a process that is gone, or whose number was given to another, holds nothing. LOCK3 where the number cannot
+ * not in the way: a process that is gone (a zombie, too), or whose number was given to another, holds nothing. LOCK3 where the number cannot
  * be looked up (another container, another machine) the holder is alive while it touches its sign: it is watched for three
  * beats. LOCK4 a holder looks at every beat whether its sign still stands. One that was removed is put
  * up again, as at the start: unless another process has put up its own, which then has it.

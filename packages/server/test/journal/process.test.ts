@@ -1,5 +1,7 @@
+import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { utimesSync } from "node:fs";
+import { once } from "node:events";
+import { readFileSync, utimesSync } from "node:fs";
 import { mkdtemp, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -144,6 +146,28 @@ describe("the lock", () => {
     await (await ProcessLock.take({ path, onLost: () => {} })).release();
     expect(await readdir(folder)).toEqual([]);
   });
+
+  test.runIf(process.platform === "linux")(
+    "a killed process that its parent has not waited for holds nothing",
+    async () => {
+      // The shell becomes a program that never waits for the shell's child.
+      const parent = spawn("sh", ["-c", "sleep 600 & echo $!; exec sleep 600"], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      try {
+        const pid = Number((await once(parent.stdout, "data")).toString());
+        const fields = () => readFileSync(`/proc/${pid}/stat`, "latin1").replace(/.*\) /s, "").split(" ");
+        const file = await leaveSign({ pid, startedAt: fields()[19] });
+        await expect(ProcessLock.take({ path, onLost: () => {} })).rejects.toThrow(`in use by process ${pid}`);
+        process.kill(pid, "SIGKILL");
+        await expect.poll(() => fields()[0]).toBe("Z");
+        await (await ProcessLock.take({ path, onLost: () => {} })).release();
+        await expect(stat(file)).rejects.toThrow("ENOENT");
+      } finally {
+        parent.kill("SIGKILL");
+      }
+    },
+  );
 
   test("of many that find a stale lock at once, one at most gets it, and the next one does", async () => {
     await leaveSign({ startedAt: "1" });
