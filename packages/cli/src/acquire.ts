@@ -1,7 +1,8 @@
-import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
+import { EXIT, exitHelp } from "./exit-codes.ts";
 import { readFlags } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
 import { clientOf, SERVICE_HELP, SERVICE_OPTIONS } from "./service-flags.ts";
+import { exitOf, Signals } from "./signals.ts";
 import { acquireBy, WAIT_HELP, WAIT_OPTIONS, waitProblems } from "./wait-flags.ts";
 
 const HELP = `slotkeeper acquire: waits for a slot and prints its token.
@@ -21,9 +22,10 @@ Examples
   slot=$(slotkeeper acquire --host api.example.com --bucket me) && curl https://api.example.com/; slotkeeper release "$slot"
   slotkeeper acquire --host nightly-jobs --max 2 --timeout 60 --json
 
-${exitHelp(["ok", "usage", "noSlot", "unreachable", "refused"])}`;
+${exitHelp(["ok", "usage", "noSlot", "unreachable", "refused"])}  otherwise 128 + n, when signal n ended the wait
+`;
 
-export async function acquireCommand(args: readonly string[]): Promise<ExitCode> {
+export async function acquireCommand(args: readonly string[]): Promise<number> {
   const flags = readFlags(args, { ...SERVICE_OPTIONS, ...WAIT_OPTIONS }, HELP);
   if (typeof flags === "number") return flags;
   const isJson = flags.json === true;
@@ -32,11 +34,14 @@ export async function acquireCommand(args: readonly string[]): Promise<ExitCode>
     process.stderr.write(`${problems}\n\n${HELP}`);
     return EXIT.usage;
   }
+  const signals = new Signals();
   try {
-    const { token, fence, expiresAt } = await acquireBy(clientOf(flags), flags);
+    const { token, fence, expiresAt } = await acquireBy(clientOf(flags), flags, signals.waiting);
     process.stdout.write(isJson ? `${JSON.stringify({ slotToken: token, fence, expiresAt })}\n` : `${token}\n`);
     return EXIT.ok;
   } catch (error) {
-    return serviceFailure(error, isJson);
+    return signals.received === undefined ? serviceFailure(error, isJson) : exitOf(signals.received);
+  } finally {
+    signals.close();
   }
 }

@@ -1,3 +1,4 @@
+import { mustBeCarried } from "./carried.ts";
 import { DEFAULT_URL } from "./service-flags.ts";
 
 export class ServiceCallError extends Error {
@@ -11,12 +12,11 @@ export class ServiceCallError extends Error {
 
 /** One call outside a session. The answer's JSON; throws a `ServiceCallError` in a sentence. */
 export async function callService(url = DEFAULT_URL, path: string, init: RequestInit): Promise<unknown> {
+  mustBeCarried({ url });
   let response: Response;
   try {
     response = await fetch(url.replace(/\/+$/, "") + path, { ...init, signal: AbortSignal.timeout(8_000) });
   } catch (error) {
-    if (!URL.canParse(url))
-      throw new TypeError(`Expected --url to be an http or https URL, got "${url}"`, { cause: error });
     const { message, cause } = error as { message: string; cause?: { code?: string } };
     throw new ServiceCallError(
       "UNAVAILABLE",

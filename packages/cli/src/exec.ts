@@ -5,13 +5,13 @@
  * EXEC2  Signals to this process go to the command; before it runs they end the wait, and leave no place in the queue.
  * EXEC3  When the lease is lost the command gets SIGTERM: another may run in its place.
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { constants } from "node:os";
+import { spawn } from "node:child_process";
 import type { ServiceSlot } from "@slotkeeper/client";
 import { EXIT, exitHelp } from "./exit-codes.ts";
 import { readFlags } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
 import { clientOf, SERVICE_HELP, SERVICE_OPTIONS } from "./service-flags.ts";
+import { exitOf, Signals } from "./signals.ts";
 import { acquireBy, WAIT_HELP, WAIT_OPTIONS, type WaitFlags, waitProblems } from "./wait-flags.ts";
 
 /** As a shell does. */
@@ -36,8 +36,6 @@ Examples
 
 ${exitHelp(["usage", "noSlot", "unreachable", "refused", "lost"])}  otherwise the command's own: 128 + n when signal n ended it, ${CANNOT_START} when it cannot be started
 `;
-
-const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP"] as const satisfies NodeJS.Signals[];
 
 export async function execCommand(args: readonly string[]): Promise<number> {
   const at = args.indexOf("--");
@@ -91,34 +89,4 @@ function ended(slot: ServiceSlot, [file = "", ...args]: readonly string[], signa
       resolve(slot.signal.aborted ? EXIT.lost : (code ?? exitOf(signal ?? "SIGTERM"))),
     );
   });
-}
-
-function exitOf(signal: NodeJS.Signals): number {
-  return 128 + constants.signals[signal];
-}
-
-/** EXEC2. */
-class Signals {
-  readonly #wait = new AbortController();
-  readonly #listeners = FORWARDED.map((signal) => [signal, () => this.#on(signal)] as const);
-  received: NodeJS.Signals | undefined;
-  child: ChildProcess | undefined;
-
-  constructor() {
-    for (const [signal, listener] of this.#listeners) process.on(signal, listener);
-  }
-
-  get waiting(): AbortSignal {
-    return this.#wait.signal;
-  }
-
-  close(): void {
-    for (const [signal, listener] of this.#listeners) process.off(signal, listener);
-  }
-
-  #on(signal: NodeJS.Signals): void {
-    this.received = signal;
-    this.#wait.abort();
-    this.child?.kill(signal);
-  }
 }

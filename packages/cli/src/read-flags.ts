@@ -10,9 +10,20 @@ export function readFlags<const O extends Options>(
   options: O,
   help: string,
 ): Flags<O> | ExitCode {
+  const read = readArguments(args, options, help, false);
+  return typeof read === "number" ? read : read.values;
+}
+
+/** The same for a command that takes more than flags: what is no flag may stand anywhere, and after `--`. */
+export function readArguments<const O extends Options>(
+  args: readonly string[],
+  options: O,
+  help: string,
+  allowPositionals = true,
+): { values: Flags<O>; positionals: readonly string[] } | ExitCode {
   try {
-    const { values } = parseArgs({ args: [...args], options, allowPositionals: false });
-    if ((values as { help?: boolean }).help !== true) return values;
+    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals });
+    if ((values as { help?: boolean }).help !== true) return { values, positionals };
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n\n${help}`);
     return EXIT.usage;

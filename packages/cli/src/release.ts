@@ -1,6 +1,6 @@
 import { callService } from "./call-service.ts";
 import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
-import { readFlags } from "./read-flags.ts";
+import { readArguments } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
 import { SERVICE_HELP, SERVICE_OPTIONS, sharedKeyHeaders } from "./service-flags.ts";
 
@@ -19,26 +19,22 @@ Releasing twice, late, or with an unknown token is not a failure: it frees no ot
 
 Examples
   slotkeeper release "$slot"
-  slotkeeper release "$slot" --status 503
+  slotkeeper release --url http://slots:8080 --status 503 -- "$slot"
 
 ${exitHelp(["ok", "usage", "unreachable", "refused"])}`;
 
 export async function releaseCommand(args: readonly string[]): Promise<ExitCode> {
-  const [first = ""] = args;
-  const hasToken = first !== "" && !first.startsWith("-");
-  const flags = readFlags(hasToken ? args.slice(1) : args, { ...SERVICE_OPTIONS, status: { type: "string" } }, HELP);
-  if (typeof flags === "number") return flags;
+  const read = readArguments(args, { ...SERVICE_OPTIONS, status: { type: "string" } }, HELP);
+  if (typeof read === "number") return read;
+  const { values: flags, positionals: tokens } = read;
   const { status, url } = flags;
-  const isStatus = status === undefined || /^[1-5]\d\d$/.test(status);
-  if (!hasToken || !isStatus) {
-    const problem = hasToken
-      ? `Expected --status to be an HTTP status, got "${status}".`
-      : "Which slot? Give its token.";
+  const problem = tokenProblem(tokens) ?? statusProblem(status);
+  if (problem !== undefined) {
     process.stderr.write(`${problem}\n\n${HELP}`);
     return EXIT.usage;
   }
   try {
-    const body = JSON.stringify({ slotToken: first, ...(status !== undefined && { status: Number(status) }) });
+    const body = JSON.stringify({ slotToken: tokens[0], ...(status !== undefined && { status: Number(status) }) });
     const headers = { "content-type": "application/json", ...sharedKeyHeaders(flags) };
     await callService(url, "/api/v0/fairqueue/release", { method: "POST", headers, body });
     process.stdout.write(flags.json === true ? '{"result":"ok"}\n' : "released\n");
@@ -46,4 +42,15 @@ export async function releaseCommand(args: readonly string[]): Promise<ExitCode>
   } catch (error) {
     return serviceFailure(error, flags.json === true);
   }
+}
+
+function tokenProblem(tokens: readonly string[]): string | undefined {
+  if (tokens.length === 0) return "Which slot? Give its token.";
+  if (tokens.length > 1) return `Expected one token, got ${tokens.length}.`;
+  return tokens[0] === "" ? "Which slot? The token is empty: perhaps a variable is not set." : undefined;
+}
+
+function statusProblem(status: string | undefined): string | undefined {
+  if (status === undefined || /^[1-5]\d\d$/.test(status)) return undefined;
+  return `Expected --status to be an HTTP status, got "${status}".`;
 }

@@ -1,4 +1,5 @@
 import { SlotClient } from "@slotkeeper/client";
+import { mustBeCarried } from "./carried.ts";
 
 /** The flags for the address and keys of the service, shared by all commands that call it. */
 export const SERVICE_OPTIONS = {
@@ -21,8 +22,9 @@ export interface ServiceFlags {
 
 export const DEFAULT_URL = "http://127.0.0.1:8080";
 
-/** Throws a `TypeError` that names the flag's value, where it makes no sense. */
+/** Throws a `TypeError` that names the flag, where its value makes no sense. */
 export function clientOf({ url = DEFAULT_URL, token, header }: ServiceFlags): SlotClient {
+  mustBeCarried({ url, header, ...sharedKey(token) });
   return new SlotClient({ url, ...sharedKey(token), ...(header !== undefined && { header }) });
 }
 
@@ -34,5 +36,6 @@ function sharedKey(flag: string | undefined): { token?: string } {
 /** The headers of a call that the client has no method for. */
 export function sharedKeyHeaders({ token, header = "X-FQ-Auth" }: ServiceFlags): Record<string, string> {
   const key = sharedKey(token).token;
+  mustBeCarried({ header, token: key });
   return key === undefined ? {} : { [header]: key };
 }

@@ -1,4 +1,5 @@
 import { callService, ServiceCallError } from "./call-service.ts";
+import { mustBeCarried } from "./carried.ts";
 import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
 import { readFlags } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
@@ -51,9 +52,10 @@ export async function statusCommand(args: readonly string[]): Promise<ExitCode> 
   const token = flags["internal-token"] ?? process.env["SLOTKEEPER_INTERNAL_API_TOKEN"];
   const query = flags.host === undefined ? "" : `?host=${encodeURIComponent(flags.host)}`;
   try {
+    mustBeCarried({ "internal-token": token });
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
     const state = await callService(flags.url, `/api/v0/state${query}`, { headers });
-    process.stdout.write(isJson ? `${JSON.stringify(state)}\n` : tableOf(state as State));
+    process.stdout.write(isJson ? `${JSON.stringify(state)}\n` : tableOf(state as State, flags.host));
     return EXIT.ok;
   } catch (error) {
     return serviceFailure(explained(error), isJson);
@@ -66,8 +68,10 @@ function explained(error: unknown): unknown {
   return new ServiceCallError("REFUSED", `${error.message} Give its internalApiToken by --internal-token.`);
 }
 
-function tableOf({ hosts, total }: State): string {
-  if (hosts.length === 0) return "No host has slots or waiters.\n";
+function tableOf({ hosts, total }: State, asked: string | undefined): string {
+  if (hosts.length === 0) {
+    return asked === undefined ? "No host has slots or waiters.\n" : `The host "${asked}" has no slots or waiters.\n`;
+  }
   const rows = hosts.map(({ host, hostname, inFlight, limit, waiting, breaker, oldestWaitMs }) => [
     hostname ?? host,
     `${inFlight}/${limit}`,

@@ -1,6 +1,6 @@
 // The commands that call a service, against a real one, as processes.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { build, type Command, slotkeeper } from "./command.ts";
@@ -21,6 +21,11 @@ async function done(command: Command): Promise<{ code: unknown; out: string; err
 async function inUse(url: string): Promise<number> {
   const { hosts } = (await (await fetch(`${url}/api/v0/state`)).json()) as { hosts: { inFlight: number }[] };
   return hosts.reduce((sum, { inFlight }) => sum + inFlight, 0);
+}
+
+async function pending(url: string): Promise<number> {
+  const state = (await (await fetch(`${url}/api/v0/state`)).json()) as { sessions: { pending: number } };
+  return state.sessions.pending;
 }
 
 describe("acquire, status and release", () => {
@@ -83,6 +88,73 @@ describe("acquire, status and release", () => {
     }
   });
 
+  test.each([
+    [["--token", "hush\nhush"], "--token"],
+    [["--header", "hush hush"], "--header"],
+    [["--url", "http://me:hush@127.0.0.1:1"], "--url"],
+    [["--url", "http://127.0.0.1:1/?key=hush"], "--url"],
+    [["--url", "http://127.0.0.1:1/#hush"], "--url"],
+  ])("%j, which no request can carry, is exit code 2 and is not shown", async (flags, name) => {
+    const key = { SLOTKEEPER_AUTH__TOKEN: "a-key" };
+    const commands = [
+      slotkeeper(["acquire", "--host", "h", "--url", "http://127.0.0.1:1", ...flags], key),
+      slotkeeper(["release", "token", "--url", "http://127.0.0.1:1", ...flags], key),
+      slotkeeper(["exec", "--host", "h", "--url", "http://127.0.0.1:1", ...flags, "--", "true"], key),
+    ];
+    if (name === "--url") commands.push(slotkeeper(["status", ...flags]));
+    for (const command of commands) {
+      const { code, out, err } = await done(command);
+      expect([code, out, err.includes(`Expected ${name}`), err.includes("hush")]).toEqual([2, "", true, false]);
+    }
+  });
+
+  test("a bearer that no request can carry is exit code 2 and is not shown", async () => {
+    const { code, err } = await done(slotkeeper(["status"], { SLOTKEEPER_INTERNAL_API_TOKEN: "hush\nhush" }));
+    expect([code, err.includes("--internal-token"), err.includes("hush")]).toEqual([2, true, false]);
+  });
+
+  test("the token of a release may stand anywhere, also after --", async () => {
+    const url = await serve();
+    for (const args of [
+      ["--url", url, "TOKEN"],
+      ["--url", url, "--", "TOKEN"],
+      ["--url", url, "--status", "200", "TOKEN", "--json"],
+    ]) {
+      const taken = await done(slotkeeper(["acquire", "--url", url, "--host", "example.com"]));
+      expect(await inUse(url)).toBe(1);
+      const released = slotkeeper(["release", ...args.map((arg) => (arg === "TOKEN" ? taken.out.trim() : arg))]);
+      expect(await done(released)).toMatchObject({ code: 0, err: "" });
+      expect(await inUse(url)).toBe(0);
+    }
+    expect(await done(slotkeeper(["release", ""]))).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^Which slot\? The token is empty/),
+    });
+    expect(await done(slotkeeper(["release", "a", "b"]))).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/got 2\./),
+    });
+  });
+
+  test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
+    "a %s during the wait ends it, and leaves no place in the queue",
+    async (signal) => {
+      const url = await serve();
+      const one = ["acquire", "--url", url, "--host", "jobs", "--max", "1"];
+      expect(await slotkeeper(one).exited).toBe(0);
+      const waiting = slotkeeper(one);
+      await expect.poll(() => pending(url), { timeout: 10_000 }).toBe(1);
+      waiting.kill(signal);
+      expect(await waiting.exited).toBe(128 + constants.signals[signal]);
+      await expect.poll(() => pending(url)).toBe(0);
+    },
+  );
+
+  test("status names the host that it did not find", async () => {
+    const shown = await done(slotkeeper(["status", "--url", await serve(), "--host", "no.such.example"]));
+    expect(shown).toMatchObject({ code: 0, out: 'The host "no.such.example" has no slots or waiters.\n' });
+  });
+
   test("mistakes are named, all at once, with the help", async () => {
     const wrong = await done(slotkeeper(["acquire", "--max", "none", "--timeout", "soon"]));
     expect(wrong.code).toBe(2);
@@ -134,14 +206,10 @@ describe("exec", () => {
     const holder = exec(url, process.execPath, "-e", "console.log('runs'); setInterval(() => {}, 1000)");
     await holder.said(/runs/);
     const waiting = exec(url, "true");
-    const pending = async () => {
-      const state = (await (await fetch(`${url}/api/v0/state`)).json()) as { sessions: { pending: number } };
-      return state.sessions.pending;
-    };
-    await expect.poll(pending, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => pending(url), { timeout: 10_000 }).toBe(1);
     waiting.kill("SIGTERM");
     expect(await waiting.exited).toBe(128 + 15);
-    await expect.poll(pending).toBe(0);
+    await expect.poll(() => pending(url)).toBe(0);
     holder.kill("SIGTERM");
     await holder.exited;
   });

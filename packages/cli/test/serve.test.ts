@@ -54,6 +54,18 @@ describe("start-up", () => {
     });
   });
 
+  it.each(["--data", "--listen", "--config", "--wait-for-store"])(
+    "refuses an empty %s, for serve and doctor, and exits 2",
+    async (flag) => {
+      const commands = [slotkeeper(["serve", flag, ""])];
+      if (flag !== "--wait-for-store") commands.push(slotkeeper(["doctor", flag, ""]));
+      for (const command of commands) {
+        expect(await command.exited).toBe(2);
+        expect(command.err).toMatch(new RegExp(`^${flag} is empty: give a value, or leave the flag out\\.\n`));
+      }
+    },
+  );
+
   it("says clearly that the port is taken, and exits 4", async () => {
     const url = await serve().url();
     const second = slotkeeper(["serve", "--listen", new URL(url).host]);

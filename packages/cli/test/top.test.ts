@@ -150,13 +150,15 @@ describe("top without a terminal", () => {
     const environment = { SLOTKEEPER_INTERNAL_API_TOKEN: secret };
     const url = await slotkeeper(["serve", "--listen", "127.0.0.1:0"], environment).url();
     const without = slotkeeper(["top", "--url", url]);
-    expect(await without.exited).toBe(1);
+    expect(await without.exited).toBe(8);
     expect(without.err).toContain("--token");
     expect(await slotkeeper(["top", "--url", url, "--json"], environment).exited).toBe(0);
   });
 
   it.each([
     [["--url", "ftp://x"], /--url/],
+    [["--url", "http://u:pw@127.0.0.1:9"], /--url(?!.*pw)/s],
+    [["--token", "a\nb"], /--token(?!.*a\nb)/s],
     [["--interval", "0"], /--interval/],
     [["--colour"], /--colour/],
   ])("%j exits 2", async (args, text) => {
@@ -165,9 +167,9 @@ describe("top without a terminal", () => {
     expect(command.err).toMatch(text);
   });
 
-  it("says that nothing answers, and exits 1", async () => {
+  it("says that nothing answers, and exits 7", async () => {
     const command = slotkeeper(["top", "--url", "http://127.0.0.1:9"]);
-    expect(await command.exited).toBe(1);
+    expect(await command.exited).toBe(7);
     expect(command.err).toContain("No service answers at http://127.0.0.1:9");
   });
 });

@@ -19,6 +19,12 @@ interface OpenHost {
 /** The service answered, and refused. */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
 }
 
 const TIMEOUT_MS = 5_000;
@@ -72,8 +78,9 @@ export class ServiceReader {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const response = await fetch(`${this.#url}/api/v0${path}`, { headers: this.#headers, signal });
     if (response.ok) return (await response.json()) as T;
-    if (response.status !== 404) throw new RefusedError(`The service answered ${response.status}.`);
+    if (response.status !== 404) throw new RefusedError(response.status, `The service answered ${response.status}.`);
     throw new RefusedError(
+      response.status,
       "The service shows nothing: give its internal token by --token or SLOTKEEPER_INTERNAL_API_TOKEN. Without a token in its configuration it answers only on its own machine.",
     );
   }

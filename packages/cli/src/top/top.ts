@@ -1,3 +1,4 @@
+import { mustBeCarried } from "../carried.ts";
 import { EXIT, type ExitCode, exitHelp } from "../exit-codes.ts";
 import { readFlags } from "../read-flags.ts";
 import { totalsText } from "./draw.ts";
@@ -32,7 +33,7 @@ Examples
   slotkeeper top | head -20
   slotkeeper top --json
 
-${exitHelp(["ok", "failed", "usage"])}`;
+${exitHelp(["ok", "usage", "unreachable", "refused"])}`;
 
 const OPTIONS = {
   url: { type: "string" },
@@ -50,7 +51,7 @@ export async function top(args: readonly string[]): Promise<ExitCode> {
   const { url = "http://127.0.0.1:8080", interval = "1" } = flags;
   const token = flags.token ?? process.env["SLOTKEEPER_INTERNAL_API_TOKEN"];
   const seconds = Number(interval);
-  const problem = urlProblem(url) ?? intervalProblem(seconds, interval);
+  const problem = serviceProblem(url, token) ?? intervalProblem(seconds, interval);
   if (problem !== undefined) {
     process.stderr.write(`${problem}\n\n${HELP}`);
     return EXIT.usage;
@@ -61,9 +62,13 @@ export async function top(args: readonly string[]): Promise<ExitCode> {
   return new TopRun(reader, seconds * 1000, process.env["NO_COLOR"] === undefined).run();
 }
 
-function urlProblem(url: string): string | undefined {
-  if (/^https?:\/\//.test(url) && URL.canParse(url)) return undefined;
-  return `Expected --url to be an http or https address, got ${JSON.stringify(url)}`;
+function serviceProblem(url: string, token: string | undefined): string | undefined {
+  try {
+    mustBeCarried({ url, token });
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 function intervalProblem(seconds: number, text: string): string | undefined {
@@ -77,9 +82,11 @@ async function printOnce(reader: ServiceReader, isJson: boolean): Promise<ExitCo
     process.stdout.write(isJson ? `${JSON.stringify(jsonOf(snapshot))}\n` : plainText(snapshot));
     return EXIT.ok;
   } catch (error) {
-    const text = error instanceof RefusedError ? error.message : `No service answers at ${reader.url}.`;
-    process.stderr.write(`${text}\n`);
-    return EXIT.failed;
+    const isRefused = error instanceof RefusedError;
+    // As for `status`: a service that fails counts as unreachable.
+    const isUnreachable = !isRefused || error.status >= 500;
+    process.stderr.write(`${isRefused ? error.message : `No service answers at ${reader.url}.`}\n`);
+    return isUnreachable ? EXIT.unreachable : EXIT.refused;
   }
 }
 
