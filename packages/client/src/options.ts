@@ -1,5 +1,6 @@
 /** The options of a client and of its calls: one table of defaults, all problems at once, unknown keys refused. */
 import type { Telemetry } from "./telemetry.ts";
+import { quietly } from "./timing.ts";
 
 /** What happens while the service is unreachable; never when it is merely busy. */
 export type OnFailure =
@@ -123,10 +124,19 @@ export const ACQUIRE_KINDS: Kinds<AcquireOptions> = {
 export function resolveOptions(options: SlotClientOptions): ResolvedOptions {
   check(options, CLIENT_KINDS, "url");
   const { url, onFailure = "closed" } = options;
-  if (!/^https?:\/\/\w/i.test(url)) throw unexpected("url", "an http(s) URL", url);
+  if (!/^https?:\/\/[\w[]/i.test(url)) throw unexpected("url", "an http(s) URL", url);
   const share = onFailure === "closed" || onFailure === "open" ? 0 : onFailure.share;
   if (!(share >= 0 && share <= 1)) throw unexpected("onFailure", "closed, open or a share", onFailure);
-  return { fetch, ...DEFAULTS, ...defined(options), url: url.replace(/\/+$/, "") };
+  const resolved = { fetch, ...DEFAULTS, ...defined(options), url: url.replace(/\/+$/, "") } as ResolvedOptions;
+  checkCarried(resolved);
+  return resolved;
+}
+
+/** What no request can carry would pass for a service that is away. The values may be secrets: the message does not show them. */
+function checkCarried({ url, header, token = "" }: ResolvedOptions): void {
+  if (/[?#]/.test(url) || !quietly(() => new Request(url, { headers: { [header]: token } }))) {
+    throw new TypeError("Expected `url`, `header` and `token` to fit into a request");
+  }
 }
 
 function defined(options: object): object {
@@ -135,7 +145,7 @@ function defined(options: object): object {
 
 /** All problems at once. */
 export function check(options: object, kinds: { readonly [key: string]: Kind }, required = ""): void {
-  if (typeof options !== "object") throw unexpected("options", "an object", options);
+  if (Object(options) !== options) throw unexpected("options", "an object", options);
   const given = { ...(required && { [required]: null }), ...defined(options) };
   const problems = Object.entries(given).flatMap(([key, value]) => {
     const kind = kinds[key];

@@ -31,7 +31,7 @@ export interface ServiceSemaphore {
 type Take = (ask: Omit<Ask, "named" | "traceparent" | "waitUntil">) => Promise<ServiceSlot>;
 
 export function serviceSemaphore(name: string, slots: number, take: Take): ServiceSemaphore {
-  check({ name }, { name: "a non-empty string" });
+  check({ name }, { name: "a non-empty string" }, "name");
   if (!Number.isInteger(slots) || slots < 1) {
     throw new RangeError(`Expected \`slots\` to be an integer above 0, got ${slots}`);
   }

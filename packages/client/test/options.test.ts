@@ -7,6 +7,8 @@ import { describe, expect, test } from "vitest";
 const url = "http://127.0.0.1:9";
 const make = (options: object) => () => new SlotClient({ url, ...options });
 
+const UNFIT = "Expected `url`, `header` and `token` to fit into a request";
+
 describe("options of a client", () => {
   test("all problems are named at once, with expectation and value", () => {
     const wrong = { url: "ftp://x", maxWaitMs: -1, retries: 3, fetch: "fetch", telemetry: null };
@@ -34,6 +36,41 @@ describe("options of a client", () => {
     [{ onFailure: {} }, "Expected `onFailure`"],
   ])("%o is refused", (options, message) => {
     expect(make(options)).toThrow(message);
+  });
+
+  test.each([
+    [{ token: "sec\nret" }, UNFIT],
+    [{ token: "secret€" }, UNFIT],
+    [{ token: ["a list"] }, "Expected `token` to be a non-empty string"],
+    [{ header: "se cret" }, UNFIT],
+    [{ url: "http://u:secret@host" }, UNFIT],
+    [{ url: "http://secret@host/path" }, UNFIT],
+    [{ url: "http://host/?key=secret" }, UNFIT],
+    [{ url: "http://host#secret" }, UNFIT],
+    [{ url: "http://host:secret" }, UNFIT],
+  ])("%o, which no request can carry, is refused without showing it", (options, message) => {
+    const making = make({ ...options, onFailure: "open" });
+    expect(making).toThrow(TypeError);
+    expect(making).toThrow(message);
+    expect(making).toThrow(/^(?!.*sec?.?ret)/s);
+  });
+
+  test("keys, headers and addresses that a request can carry are accepted", () => {
+    for (const token of ["a b\tc", "käse", "from-a-file\n"]) expect(make({ token })).not.toThrow();
+    expect(make({ header: "X_Key.1" })).not.toThrow();
+    for (const to of ["http://[::1]:8080", "HTTPS://host/@team/slots//"]) expect(make({ url: to })).not.toThrow();
+  });
+
+  test("what is no object, and a name that is missing, are named", () => {
+    for (const options of [null, undefined, 5]) {
+      expect(() => new SlotClient(options as unknown as SlotClientOptions)).toThrow(
+        "Expected `options` to be an object",
+      );
+    }
+    const keeper = new SlotClient({ url });
+    expect(() => keeper.semaphore(undefined as unknown as string, 1)).toThrow(
+      "Expected `name` to be a non-empty string",
+    );
   });
 
   test("undefined counts as absent, and a url may have a path", () => {
