@@ -287,8 +287,13 @@ describe("a crash", () => {
   it("is logged without the tokens and keys in it, and exits 1", async () => {
     const script = `
       const { main } = await import(${JSON.stringify(new URL("../dist/main.js", import.meta.url).href)});
+      const write = process.stdout.write.bind(process.stdout);
+      const boom = () => { throw new Error("boom: slot_abcdefghijklmnopqrstuvwxyz012345 hush-hush", { cause: new Error("hush-hush") }); };
+      process.stdout.write = (text, ...rest) => {
+        if (String(text).includes("http://")) setTimeout(boom);
+        return write(text, ...rest);
+      };
       void main(["serve", "--listen", "127.0.0.1:0"]);
-      setTimeout(() => { throw new Error("boom: slot_abcdefghijklmnopqrstuvwxyz012345 hush-hush", { cause: new Error("hush-hush") }); }, 500);
     `;
     const environment = { SLOTKEEPER_INTERNAL_API_TOKEN: "hush-hush" };
     const command = new Command(process.execPath, ["--input-type=module", "-e", script], environment);
