@@ -73,6 +73,15 @@ describe("start-up", () => {
     expect(second.err).toContain(`Port ${new URL(url).port} on 127.0.0.1 is taken`);
   });
 
+  it("refuses a journal of a newer version without advice to cut it, and exits 1", async () => {
+    const journal = join(directory, "newer.journal");
+    writeFileSync(journal, "slotkeeper-journal 3\n");
+    const command = serve("--data", journal);
+    expect(await command.exited).toBe(1);
+    expect(command.err).toContain("a newer version of slotkeeper (format 3, this one reads up to 2)");
+    expect(command.err).not.toMatch(/cut|damaged/);
+  });
+
   it("lists every problem of its configuration, and exits 3", async () => {
     const command = slotkeeper(["serve", "-c", configFile({ colour: 1, fairQueue: { maxWaitMs: "x" } })]);
     expect(await command.exited).toBe(3);
