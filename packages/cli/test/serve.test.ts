@@ -105,7 +105,7 @@ describe("the address", () => {
 describe("a database that cannot be used", () => {
   it.each([
     ["postgres://u:hush@127.0.0.1:1/d", 5, "Cannot reach the database at 127.0.0.1:1: no server listens there."],
-    ["nonsense", 3, "`backend.postgres.dsn`: Expected the dsn to be like"],
+    ["nonsense", 3, "`backend.postgres.dsn` cannot be used. Expected the dsn to be like"],
   ])("by %s is explained, and exits %i", async (dsn, code, words) => {
     const command = serve("-c", configFile({ backend: { startWaitSeconds: 0, postgres: { dsn } } }));
     expect(await command.exited).toBe(code);

@@ -297,7 +297,11 @@ describe("problems", () => {
       "`backend.postgrest.baseUrl` cannot be used. Expected `baseUrl` to be the http or https address of a PostgREST server without user and password: send credentials as `authHeader`",
     ],
     [
-      { backend: { postgres: { dsn: "x" }, memory: { journal: "j" } } },
+      { backend: { postgres: { dsn: "postgres://u:hush@h/d", listenDsn: "host=h sslmode=bogus" } } },
+      `\`backend.postgres.listenDsn\` cannot be used. Expected the dsn to be like postgres://user:password@host:5432/database, but: its sslmode is none of disable, prefer, require, verify-ca, verify-full (it is not shown, because it may hold a password)`,
+    ],
+    [
+      { backend: { postgres: { dsn: "postgres://h/d" }, memory: { journal: "j" } } },
       '`backend.memory.journal` (`--data`) goes with the memory store, but `backend.mode` is "postgres"',
     ],
     [{ listen: ":70000" }, "Expected the port of `listen` to be at most 65535, got 70000"],
@@ -368,10 +372,10 @@ describe("printing", () => {
       "key-two",
       "signing-key",
       "bearer-key",
-      "dsn-key",
+      "postgres://dsn-key",
       "controller-key",
       "rest-key",
-      "listen-key",
+      "postgres://listen-key",
     ];
     const file = configFile({
       auth: { enabled: true, token: secrets[0], tokens: [secrets[1]] },
@@ -381,7 +385,7 @@ describe("printing", () => {
       controller: { apiToken: secrets[5] },
     });
     const text = formatPrinted(printedKeys(loadConfig({ file })));
-    for (const secret of secrets) expect(text).not.toContain(secret);
+    for (const secret of secrets) expect(text).not.toContain(secret.replace("postgres://", ""));
     expect(text).toMatch(/^auth\.token +"\[redacted\]" +file config\.json$/m);
     expect(text).toMatch(/^fairQueue\.maxWaitMs +20000 +default$/m);
     expect(text).toMatch(/^fairQueue\.smoothReleaseIntervalMs +– +not set$/m);
