@@ -66,6 +66,26 @@ describe("start-up", () => {
     },
   );
 
+  it("every command refuses an empty value of every flag", async () => {
+    const lines = [
+      ["migrate", "--config", ""],
+      ["acquire", "--host", ""],
+      ["acquire", "--host", "h", "--token", ""],
+      ["exec", "--host", "h", "--url", "", "--", "true"],
+      ["release", "token", "--status", ""],
+      ["status", "--internal-token", ""],
+      ["top", "--url", ""],
+    ];
+    const commands = lines.map((line) => slotkeeper(line));
+    expect(await Promise.all(commands.map(({ exited }) => exited))).toEqual(lines.map(() => 2));
+    for (const [at, { err }] of commands.entries()) {
+      const flag = lines[at]?.[(lines[at]?.indexOf("") ?? 0) - 1] ?? "";
+      expect(err).toMatch(
+        new RegExp(`^${flag} is empty: give a value, or leave the flag out\\.\n\nslotkeeper ${lines[at]?.[0] ?? ""}`),
+      );
+    }
+  });
+
   it("says clearly that the port is taken, and exits 4", async () => {
     const url = await serve().url();
     const second = slotkeeper(["serve", "--listen", new URL(url).host]);

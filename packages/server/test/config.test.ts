@@ -325,6 +325,30 @@ describe("problems", () => {
     expect(problemsOf({ file: configFile(config) })).toEqual([problem]);
   });
 
+  it.each([
+    "https://app.example/",
+    "https://app.example/path",
+    "app.example",
+    "https://App.example",
+    "https://*.example",
+    "https://app.example:443",
+    "http://app.example:80",
+    "https://a,https://b",
+    "https://user@app.example",
+    "null",
+    "",
+  ])("%j is no origin", (origin) => {
+    const [problem, ...more] = problemsOf({ file: configFile({ cors: { origins: ["https://app.example", origin] } }) });
+    expect(more).toEqual([]);
+    expect(problem).toMatch(/^Expected `cors\.origins\[1\]` to be `\*`, or an origin as a browser sends it/);
+    expect(problem).toContain(`, got ${JSON.stringify(origin)} (file config.json)`);
+  });
+
+  it("origins as browsers send them are none", () => {
+    const origins = ["*", "https://app.example", "http://localhost:3000", "http://[::1]:8080", "app://local"];
+    expect(loadConfig({ file: configFile({ cors: { origins } }) }).settings.corsOrigins).toEqual(origins);
+  });
+
   it("a file that is not there, not JSON or not an object is one", () => {
     expect(problemsOf({ file: "/nowhere/config.json" })).toEqual(["Cannot read /nowhere/config.json: ENOENT"]);
     const torn = configFile('{\n  "auth": { "token": "hush" \n');
