@@ -1,6 +1,6 @@
 /**
  * The expected outcomes that are not a slot, each with the sentence it says. Misuse is a `TypeError` or `RangeError`;
- * cancellation is the signal's own reason, untouched. `docs/reference/client.md` lists them; a test compares the two.
+ * cancellation is the signal's own reason, untouched. `docs/reference/errors.md` lists them; a test compares the two.
  */
 
 /** The brand of the library's errors, so that its `isSlotkeeperError` recognises these, too. */

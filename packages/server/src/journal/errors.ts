@@ -3,7 +3,7 @@
 /** The journal is damaged in its middle. The start is refused, and nothing is changed. */
 export class JournalCorruptError extends Error {
   override readonly name = "JournalCorruptError";
-  readonly code = "JOURNAL_CORRUPT";
+  readonly code = "JOURNAL_DAMAGED";
   /** The journal. */
   readonly path: string;
   /** Where the damage begins: everything before it is sound. */
@@ -78,6 +78,6 @@ export class JournalReplacedError extends Error {
 /** The call was not carried out, or may have been and cannot be answered for. Repeat it when the journal is writable. */
 export class StoreUnwritableError extends Error {
   override readonly name = "StoreUnwritableError";
-  readonly code = "STORE_UNWRITABLE";
+  readonly code = "JOURNAL_UNWRITABLE";
   readonly retryable = true;
 }
