@@ -93,9 +93,9 @@ export const ConfigSchema = Type.Object(
       Type.Object(
         {
           origins: Type.Optional(
-            Type.Array(Type.String({ minLength: 1 }), {
+            Type.Array(Type.String({ pattern: PATTERNS.origin.source }), {
               default: [],
-              description: "origins of browser clients; `*` for any",
+              description: "origins of browser clients, like `https://app.example`; `*` for any",
             }),
           ),
         },

@@ -41,7 +41,11 @@ const SessionStateSchema = Type.Object({
 const hostRow = {
   host: Type.String({ description: "its key" }),
   hostname: Type.Optional(Type.String({ description: "where a caller has named it" })),
-  limit: Type.Optional(Type.Integer({ description: "slots; absent where only this instance knows the host" })),
+  limit: Type.Optional(
+    Type.Integer({
+      description: "slots; 0: a semaphore without users; absent where only this instance knows the host",
+    }),
+  ),
   inFlight: Type.Integer({ minimum: 0, description: "slots in use, in the fleet" }),
   waiting: Type.Integer({ minimum: 0, description: "sessions waiting, in the fleet" }),
   pending: Type.Integer({ minimum: 0, description: "sessions waiting at this instance" }),
