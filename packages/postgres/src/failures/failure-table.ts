@@ -5,11 +5,11 @@
 export const STORE_PROBLEMS = {
   STORE_UNREACHABLE: "The database cannot be reached",
   STORE_SILENT: "The database does not answer in time",
-  STORE_READ_ONLY: "The database takes no writes: it is a standby, or its sessions are read-only",
-  STORE_FORBIDDEN: "The database refuses the service: a right is missing, or user or password is wrong",
-  STORE_SCHEMA: "The database has another schema than this version",
-  STORE_FULL: "The database has no room left on its disk",
-  STORE_BUSY: "The database has no connection or memory left",
+  STORE_READ_ONLY: "The database accepts no writes: it is a standby, or its sessions are read-only",
+  STORE_FORBIDDEN: "The database refuses the service: a permission is missing, or the user or password is wrong",
+  STORE_SCHEMA: "The schema of the database belongs to another version",
+  STORE_FULL: "The disk of the database is full",
+  STORE_BUSY: "The database has no free connection or memory",
   STORE_FAILED: "Calls to the database fail",
 } as const;
 
@@ -32,7 +32,7 @@ export interface KnownFailure {
 }
 
 const cut: KnownFailure = { problem: "STORE_UNREACHABLE", isRetryable: true, says: "the connection was cut" };
-const noWay: KnownFailure = { problem: "STORE_UNREACHABLE", isRetryable: true, says: "there is no way to it" };
+const noWay: KnownFailure = { problem: "STORE_UNREACHABLE", isRetryable: true, says: "no network route leads to it" };
 const stopped: KnownFailure = { problem: "STORE_UNREACHABLE", isRetryable: true };
 const otherSchema: KnownFailure = { problem: "STORE_SCHEMA", isRetryable: false };
 
@@ -45,42 +45,52 @@ const FAILURES: { readonly [code: string]: KnownFailure } = {
   "08P01": {
     problem: "STORE_UNREACHABLE",
     isRetryable: true,
-    advice: "A pooler in between says so: check user, password and database of the dsn, and the pooler's own settings.",
+    advice:
+      "A pooler in front of the database reports this: check the user, password and database of the dsn, and the settings of the pooler.",
   },
   "25006": {
     problem: "STORE_READ_ONLY",
     isRetryable: true,
     advice: "This is a standby or a read-only session; use the primary.",
   },
-  "28P01": { problem: "STORE_FORBIDDEN", isRetryable: false, advice: "Check user and password of the dsn." },
+  "28P01": { problem: "STORE_FORBIDDEN", isRetryable: false, advice: "Check the user and password of the dsn." },
   "28000": { problem: "STORE_FORBIDDEN", isRetryable: false, advice: "Check the user of the dsn, and pg_hba.conf." },
-  "3D000": { problem: "STORE_UNREACHABLE", isRetryable: false, advice: "Create it (createdb), or check the dsn." },
+  "3D000": {
+    problem: "STORE_UNREACHABLE",
+    isRetryable: false,
+    advice: "Create the database (createdb), or check the dsn.",
+  },
   "3F000": { ...otherSchema, advice: "Run slotkeeper migrate, or check `backend.postgres.schema`." },
   "40001": { problem: "STORE_FAILED", isRetryable: true, isOfHost: true },
   "40P01": {
     problem: "STORE_FAILED",
     isRetryable: true,
     isOfHost: true,
-    advice: "It met a caller of the old functions half-way; try again.",
+    advice: "It deadlocked with a program that calls the SQL functions directly; try again.",
   },
   "42501": {
     problem: "STORE_FORBIDDEN",
     isRetryable: false,
     advice: {
-      serve: "Grant the dsn's role what slotkeeper_service has: run roles.sql, then GRANT slotkeeper_service TO …",
-      migrate: "Use a role that may create in this schema, or grant it: GRANT CREATE, USAGE ON SCHEMA … TO …",
+      serve:
+        "Give the role of the dsn the permissions of slotkeeper_service: run roles.sql, then GRANT slotkeeper_service TO …",
+      migrate: "Use a role that may create objects in this schema, or grant it: GRANT CREATE, USAGE ON SCHEMA … TO …",
     },
   },
   "42883": { ...otherSchema, advice: "A function of the schema is missing. Run slotkeeper migrate --status." },
   "42P01": { ...otherSchema, advice: "A table of the schema is missing. Run slotkeeper migrate --status." },
   "53": { problem: "STORE_BUSY", isRetryable: true },
   "53100": { problem: "STORE_FULL", isRetryable: true, advice: "Make room on the database's disk." },
-  "53300": { problem: "STORE_BUSY", isRetryable: true, advice: "The server has no connection left." },
+  "53300": {
+    problem: "STORE_BUSY",
+    isRetryable: true,
+    advice: "All connections of the server are in use: raise max_connections, or lower `backend.postgres.poolSize`.",
+  },
   "55P03": {
     problem: "STORE_FAILED",
     isRetryable: true,
     isOfHost: true,
-    advice: "Another transaction holds what is to be changed; try again when it has ended.",
+    advice: "Another transaction holds a lock on the same rows or tables; try again when it has ended.",
   },
   "57014": { problem: "STORE_SILENT", isRetryable: true },
   "57P01": stopped,
@@ -89,9 +99,9 @@ const FAILURES: { readonly [code: string]: KnownFailure } = {
   "57P05": stopped,
   SK001: { ...otherSchema, advice: "Stop the instances of the other version: docs/guides/postgres.md, Upgrading." },
   ECONNREFUSED: { problem: "STORE_UNREACHABLE", isRetryable: true, says: "no server listens there" },
-  ENOENT: { problem: "STORE_UNREACHABLE", isRetryable: true, says: "there is no such socket" },
-  ENOTFOUND: { problem: "STORE_UNREACHABLE", isRetryable: true, says: "the name is not known" },
-  EAI_AGAIN: { problem: "STORE_UNREACHABLE", isRetryable: true, says: "the name could not be looked up" },
+  ENOENT: { problem: "STORE_UNREACHABLE", isRetryable: true, says: "the socket does not exist" },
+  ENOTFOUND: { problem: "STORE_UNREACHABLE", isRetryable: true, says: "the host name is unknown" },
+  EAI_AGAIN: { problem: "STORE_UNREACHABLE", isRetryable: true, says: "the host name could not be resolved" },
   EHOSTUNREACH: noWay,
   ENETUNREACH: noWay,
   ETIMEDOUT: { problem: "STORE_SILENT", isRetryable: true, says: "it does not answer" },

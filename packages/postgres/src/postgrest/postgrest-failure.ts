@@ -14,7 +14,7 @@ export class PostgrestFailure extends Error {
   }
 }
 
-const SERVICE_ROLE = "its role must be slotkeeper_service or have its rights (roles.sql)";
+const SERVICE_ROLE = "its role must be slotkeeper_service, or be a member of it (roles.sql)";
 
 /** What to do, where the code alone shows it. */
 const ADVICE: { readonly [code: string]: string } = {
@@ -22,7 +22,7 @@ const ADVICE: { readonly [code: string]: string } = {
   PGRST202:
     "Run slotkeeper migrate, name the schema in PostgREST's db-schemas, and reload its schema cache: NOTIFY pgrst, 'reload schema'.",
   PGRST301: "Check the token in `authHeader`: PostgREST verifies it with its jwt-secret.",
-  PGRST302: `Set \`authHeader\`: PostgREST has no db-anon-role. Of the token: ${SERVICE_ROLE}.`,
+  PGRST302: `Set \`authHeader\`: PostgREST has no db-anon-role. Send a token: ${SERVICE_ROLE}.`,
   PGRST303: "Check the token in `authHeader`: it may have expired.",
   "42501": `Check the token in \`authHeader\`: ${SERVICE_ROLE}, and PostgREST's own role must be a member of it.`,
 };
@@ -39,7 +39,10 @@ export function failureOfReply(status: number, text: string, location: string | 
   if (typeof code === "string" && typeof message === "string") {
     return new PostgrestFailure(code, typeof hint === "string" ? `${message} (${hint})` : message);
   }
-  const what = location === null ? "and no error of PostgREST" : `to ${originOf(location)}: set \`baseUrl\` to it`;
+  const what =
+    location === null
+      ? "and no error message of PostgREST"
+      : `and redirects to ${originOf(location)}: set \`baseUrl\` to that address`;
   return new PostgrestFailure(`HTTP_${status}`, `The reply has status ${status} ${what}`);
 }
 

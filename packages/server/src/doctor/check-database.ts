@@ -57,7 +57,7 @@ export function unusable(error: unknown, key = "backend.postgres.dsn"): Finding 
   const isExplained = error instanceof MigrateError;
   return problem("database", {
     code: isExplained ? error.problem : "STORE_FAILED",
-    found: isExplained ? message : `The database could not be asked: ${message}.`,
+    found: isExplained ? message : `A query to the database failed: ${message}.`,
     why: GRANTS_NOTHING,
     fix: `Start the database, or correct \`${key}\`, and make sure that this machine may connect to it.`,
   });
@@ -178,7 +178,7 @@ async function checkNotifications(exam: DatabaseExam, { dsn, listenDsn }: Postgr
 }
 
 const SLOW_HAND_OVERS =
-  "Instances do not learn at once what another one committed: a slot given back at one instance reaches a waiter of another up to a second later.";
+  "Instances do not notice each other's commits at once: a slot that is released at one instance reaches a waiter of another up to a second later.";
 
 const LISTENS_ELSEWHERE = warning("notifications", {
   code: "LISTEN_ELSEWHERE",
