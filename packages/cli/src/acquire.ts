@@ -13,8 +13,8 @@ Usage
 Options
 ${WAIT_HELP}
 ${SERVICE_HELP}
-      --json          token, fence and lease as JSON
-  -h, --help          this
+      --json          print token, fence and lease as JSON
+  -h, --help          show this text
 
 The slot is lost when its lease ends (30 s unless configured otherwise). For longer work use \`slotkeeper exec\`, which renews it.
 
@@ -22,7 +22,7 @@ Examples
   slot=$(slotkeeper acquire --host api.example.com --bucket me) && curl https://api.example.com/; slotkeeper release "$slot"
   slotkeeper acquire --host nightly-jobs --max 2 --timeout 60 --json
 
-${exitHelp(["ok", "usage", "noSlot", "unreachable", "refused"])}  otherwise 128 + n, when signal n ended the wait
+${exitHelp(["ok", "usage", "noSlot", "unreachable", "refused"])}  otherwise 128 + n, if signal n ended the wait
 `;
 
 export async function acquireCommand(args: readonly string[]): Promise<number> {

@@ -4,21 +4,21 @@ import { renderDiagnosis } from "./doctor-view.ts";
 import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
 import { readFlags } from "./read-flags.ts";
 
-const HELP = `slotkeeper doctor: looks for what keeps a service from working, and says how to fix it.
+const HELP = `slotkeeper doctor: finds out why a service does not work, and how to fix it.
 
 Usage
   slotkeeper doctor [-c config.json] [--data FILE] [--listen ADDRESS] [--json]
 
 Options
-  -c, --config FILE   the configuration that the service uses; without one: the embedded default
+  -c, --config FILE   configuration file of the service; without one, the defaults
       --data FILE     the journal, as for serve
       --listen ADDR   the address, as for serve
-      --json          for machines: docs/reference/doctor.md
-  -h, --help          this
+      --json          print JSON: see docs/reference/doctor.md
+  -h, --help          show this text
 
-It looks at the configuration, the address, keys and limits; with a journal, at its file; with PostgreSQL, at the server's
-version, the schema, permissions, notifications, the clocks, and at the instances that run. It changes nothing and can run
-beside the service. Run it as the user, and with the environment, that the service has. No secret is printed.
+It checks the configuration, the address, the keys and the limits. With a journal it checks the file; with PostgreSQL the
+version of the server, the schema, permissions, notifications, the clocks and the running instances. It changes nothing,
+prints no secret, and can run beside the service. Run it as the user of the service, with the same environment.
 
 Examples
   slotkeeper doctor -c config.json

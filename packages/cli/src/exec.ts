@@ -17,7 +17,7 @@ import { acquireBy, WAIT_HELP, WAIT_OPTIONS, type WaitFlags, waitProblems } from
 /** As a shell does. */
 const CANNOT_START = 127;
 
-const HELP = `slotkeeper exec: runs a command while it holds a slot.
+const HELP = `slotkeeper exec: holds a slot while a command runs.
 
 Usage
   slotkeeper exec --url URL --host NAME [--bucket NAME | --max N] [--timeout S] -- command [arguments]
@@ -25,16 +25,16 @@ Usage
 Options
 ${WAIT_HELP}
 ${SERVICE_HELP}
-      --json          failures of the service as JSON, on standard error
-  -h, --help          this
+      --json          print failures of the service as JSON, on standard error
+  -h, --help          show this text
 
-The slot is renewed while the command runs, and released when it ends. SIGINT, SIGTERM and SIGHUP go to the command.
+The slot is renewed while the command runs, and released when it ends. SIGINT, SIGTERM and SIGHUP are passed to the command.
 
 Examples
   slotkeeper exec --url http://slots:8080 --host nightly-jobs --max 2 -- ./backup.sh
   slotkeeper exec --url http://slots:8080 --host api.example.com --bucket cron --timeout 600 -- curl https://api.example.com/
 
-${exitHelp(["usage", "noSlot", "unreachable", "refused", "lost"])}  otherwise the command's own: 128 + n when signal n ended it, ${CANNOT_START} when it cannot be started
+${exitHelp(["usage", "noSlot", "unreachable", "refused", "lost"])}  otherwise the exit code of the command: 128 + n if signal n ended it, ${CANNOT_START} if it could not be started
 `;
 
 export async function execCommand(args: readonly string[]): Promise<number> {
@@ -45,7 +45,7 @@ export async function execCommand(args: readonly string[]): Promise<number> {
   const problems = [
     waitProblems(flags),
     flags.url === undefined ? "--url is required." : undefined,
-    command.length === 0 ? "Which command? Give it after `--`." : undefined,
+    command.length === 0 ? "Expected a command after `--`." : undefined,
   ].filter((problem) => problem !== undefined);
   if (problems.length > 0) {
     process.stderr.write(`${problems.join("\n")}\n\n${HELP}`);

@@ -17,7 +17,7 @@ export const EXIT_CODES = {
   refused: { code: 8, meaning: "the service refused the call" },
   lost: { code: 9, meaning: "`exec`: the slot was lost while the command ran" },
   migrationsMissing: { code: 10, meaning: "`migrate --status`: migrations of this version are missing" },
-  schemaForeign: { code: 11, meaning: "`migrate --status`: the schema is of a newer version, or was changed" },
+  schemaForeign: { code: 11, meaning: "`migrate --status`: the schema belongs to a newer version, or was changed" },
   warnings: { code: 12, meaning: "`doctor`: warnings, no problem" },
   problems: { code: 13, meaning: "`doctor`: at least one problem" },
 } as const satisfies Record<string, { readonly code: number; readonly meaning: string }>;

@@ -6,27 +6,27 @@ const { version: VERSION } = JSON.parse(readFileSync(new URL("../package.json", 
   version: string;
 };
 
-const HELP = `slotkeeper ${VERSION}: decides who may run now.
+const HELP = `slotkeeper ${VERSION}: limits how many things run at a time, across processes and machines.
 
 Usage
   slotkeeper serve [options]     serve slots over HTTP
-  slotkeeper migrate [options]   bring the database's schema to this version
-  slotkeeper doctor [options]    find what keeps a service from working, and how to fix it
+  slotkeeper migrate [options]   bring the schema of the database to this version
+  slotkeeper doctor [options]    find out why a service does not work, and how to fix it
   slotkeeper acquire [options]   wait for a slot and print its token
   slotkeeper release TOKEN       give a slot back
   slotkeeper status [options]    show hosts with their slots and queues
-  slotkeeper exec [options] -- command   run a command while it holds a slot
+  slotkeeper exec [options] -- command   hold a slot while a command runs
   slotkeeper top [options]       show hosts, slots, queues and waits of a running service, live
   slotkeeper --help | --version
 
 Examples
-  slotkeeper serve                           embedded default: memory, 127.0.0.1:8080
-  slotkeeper serve -c config.json            with a configuration
-  slotkeeper serve --listen :9000 --json     for machines
+  slotkeeper serve                           with defaults: state in memory, 127.0.0.1:8080
+  slotkeeper serve -c config.json            with a configuration file
+  slotkeeper serve --listen :9000 --json     on another port, with logs as JSON
   slotkeeper serve --help                    all options
   slotkeeper migrate -c config.json          before the first start on PostgreSQL, and after each update
   slotkeeper doctor -c config.json           when something is wrong, and before a first start
-  slotkeeper status                          of the service at http://127.0.0.1:8080
+  slotkeeper status                          show the service at http://127.0.0.1:8080
   slotkeeper exec --url http://127.0.0.1:8080 --host jobs --max 2 -- ./backup.sh
 
 ${exitHelp()}`;
@@ -62,6 +62,6 @@ export async function main(args: readonly string[]): Promise<number> {
   }
   const load = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (load !== undefined) return (await load())(rest);
-  process.stderr.write(`${name === undefined ? "Which command?" : `Unknown command \`${name}\`.`}\n\n${HELP}`);
+  process.stderr.write(`${name === undefined ? "Expected a command." : `Unknown command \`${name}\`.`}\n\n${HELP}`);
   return EXIT.usage;
 }

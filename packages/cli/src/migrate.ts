@@ -15,21 +15,21 @@ import {
 import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
 import { readFlags } from "./read-flags.ts";
 
-const HELP = `slotkeeper migrate: brings the database's schema to this version.
+const HELP = `slotkeeper migrate: brings the schema of the database to this version.
 
 Usage
   slotkeeper migrate -c config.json [--print | --status] [--json]
 
 Options
-  -c, --config FILE   configuration; it says where the database is: backend.postgres.dsn and .schema
-      --print         show the SQL of all migrations and change nothing; needs no database
-      --status        show which migrations are applied and change nothing; the exit code says whether all are
-      --json          for machines
-  -h, --help          this
+  -c, --config FILE   configuration file; backend.postgres.dsn and .schema say where the database is
+      --print         print the SQL of all migrations and change nothing; needs no database
+      --status        show which migrations are applied and change nothing; the exit code reports whether all are
+      --json          print JSON
+  -h, --help          show this text
 
-Migrations run in order, each in a transaction; what is applied already is left alone, and several runs at the same time
-take turns. A database of the original service is taken over in place, with its slots, cooldowns and waiters. A schema of a
-newer version is refused.
+Migrations run in order, each in one transaction. Migrations that are already applied are skipped, and several runs at the
+same time wait for each other. A database of the original service is converted in place, with its slots, cooldowns and
+waiters. A schema of a newer version is refused.
 
 Examples
   slotkeeper migrate -c config.json

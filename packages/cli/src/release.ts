@@ -12,10 +12,10 @@ Usage
 Options
       --status CODE   the upstream's HTTP status, for the circuit breaker
 ${SERVICE_HELP}
-      --json          for machines
-  -h, --help          this
+      --json          print JSON
+  -h, --help          show this text
 
-Releasing twice, late, or with an unknown token is not a failure: it frees no other slot.
+Releasing twice, late, or with an unknown token is not an error: it has no effect.
 
 Examples
   slotkeeper release "$slot"
@@ -45,9 +45,9 @@ export async function releaseCommand(args: readonly string[]): Promise<ExitCode>
 }
 
 function tokenProblem(tokens: readonly string[]): string | undefined {
-  if (tokens.length === 0) return "Which slot? Give its token.";
+  if (tokens.length === 0) return "Expected the token of a slot.";
   if (tokens.length > 1) return `Expected one token, got ${tokens.length}.`;
-  return tokens[0] === "" ? "Which slot? The token is empty: perhaps a variable is not set." : undefined;
+  return tokens[0] === "" ? "The token is empty: perhaps a variable is not set." : undefined;
 }
 
 function statusProblem(status: string | undefined): string | undefined {

@@ -23,14 +23,14 @@ Usage
   slotkeeper serve [-c config.json] [--data FILE] [--listen ADDRESS] [--wait-for-store SECONDS] [--print-config] [--json]
 
 Options
-  -c, --config FILE   configuration; without one: memory store
-      --data FILE     keep leases, ends and keys in a journal, so that a restart loses nothing
-      --listen ADDR   host:port or :port; port 0 takes a free one; default 127.0.0.1:8080, with auth.enabled :8080
+  -c, --config FILE   configuration file; without one, state is kept in memory
+      --data FILE     keep the state in this file (a journal), so that a restart loses nothing
+      --listen ADDR   host:port or :port; port 0 chooses a free port; default 127.0.0.1:8080, with auth.enabled :8080
       --wait-for-store SECONDS
-                      how long to wait for a database that is not there yet; default 20, 0 not at all
+                      how long to wait for a database that cannot be reached yet; default 20; 0: do not wait
       --print-config  show every value and where it comes from, then exit; secrets are not shown
       --json          logs and messages as JSON lines, also on a terminal
-  -h, --help          this
+  -h, --help          show this text
 
 Values come from flags, then SLOTKEEPER_… variables (SLOTKEEPER_FAIR_QUEUE__MAX_WAIT_MS), then the controller where one is
 configured, then the file, then defaults.
@@ -42,8 +42,8 @@ Examples
   slotkeeper serve -c config.json --print-config
 
 Signals
-  SIGHUP reads the configuration again; SIGTERM and SIGINT stop gracefully, a second one at once. While it waits for its
-  database either ends it at once.
+  SIGHUP reads the configuration again; SIGTERM and SIGINT stop it gracefully; a second signal stops it at
+  once. While the service waits for its database, one signal stops it at once.
 
 ${exitHelp(["ok", "failed", "usage", "config", "listen", "database"])}`;
 
@@ -107,13 +107,13 @@ function failed(error: unknown): ExitCode {
   const { code, address, port } = error as { code?: string; address?: string; port?: number };
   if (code === "EADDRINUSE") {
     process.stderr.write(
-      `Port ${port} on ${address} is taken: another program, perhaps another slotkeeper, listens there. Stop it, or choose another with --listen.\n`,
+      `Port ${port} on ${address} is in use: another program, perhaps another slotkeeper, listens there. Stop it, or choose another port with --listen.\n`,
     );
     return EXIT.listen;
   }
   if (code === "EACCES" || code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
     process.stderr.write(
-      `Cannot listen on ${address ?? "the address given"}: ${code}. Choose another with --listen.\n`,
+      `Cannot listen on ${address ?? "the address given"}: ${code}. Choose another address with --listen.\n`,
     );
     return EXIT.listen;
   }

@@ -10,9 +10,9 @@ export const SERVICE_OPTIONS = {
   help: { type: "boolean", short: "h" },
 } as const;
 
-export const SERVICE_HELP = `      --url URL       where the service is; default http://127.0.0.1:8080
-      --token KEY     the shared key; default: SLOTKEEPER_AUTH__TOKEN, which no process list shows
-      --header NAME   the header of the shared key; default X-FQ-Auth`;
+export const SERVICE_HELP = `      --url URL       address of the service; default http://127.0.0.1:8080
+      --token KEY     the shared key; better set SLOTKEEPER_AUTH__TOKEN, which other users cannot see in the process list
+      --header NAME   header of the shared key; default X-FQ-Auth`;
 
 export interface ServiceFlags {
   readonly url?: string | undefined;

@@ -11,11 +11,11 @@ Usage
 
 Options
       --host NAME            only this host
-      --url URL              where the service is; default http://127.0.0.1:8080
-      --internal-token KEY   the bearer of the internal API; default: SLOTKEEPER_INTERNAL_API_TOKEN. Without one the service
-                             answers callers on its own machine, if it has no token either
-      --json                 the whole state, as the service gives it
-  -h, --help                 this
+      --url URL              address of the service; default http://127.0.0.1:8080
+      --internal-token KEY   internalApiToken of the service; default: SLOTKEEPER_INTERNAL_API_TOKEN. A service without
+                             such a token answers only callers on its own machine
+      --json                 print the whole state as JSON
+  -h, --help                 show this text
 
 Examples
   slotkeeper status
@@ -65,7 +65,7 @@ export async function statusCommand(args: readonly string[]): Promise<ExitCode> 
 /** The service hides its internal API from strangers: 404. */
 function explained(error: unknown): unknown {
   if (!(error instanceof ServiceCallError) || error.code !== "REFUSED" || !error.message.includes("404")) return error;
-  return new ServiceCallError("REFUSED", `${error.message} Give its internalApiToken by --internal-token.`);
+  return new ServiceCallError("REFUSED", `${error.message} Pass its internalApiToken with --internal-token.`);
 }
 
 function tableOf({ hosts, total }: State, asked: string | undefined): string {

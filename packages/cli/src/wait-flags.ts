@@ -9,9 +9,9 @@ export const WAIT_OPTIONS = {
 } as const;
 
 export const WAIT_HELP = `      --host NAME     the upstream host; with --max: the name of a semaphore
-      --bucket NAME   the group that shares the wait fairly with others; not with --max
-      --max N         N slots, whatever the service's configuration says; all that share the name give the same N
-      --timeout S     seconds to wait at most; default 20, with --max: no limit`;
+      --bucket NAME   group of clients: all groups get equal shares of slot time; not with --max
+      --max N         use a semaphore with N slots, independent of the configuration; all its users must give the same N
+      --timeout S     longest wait in seconds; default 20, with --max no limit`;
 
 export interface WaitFlags {
   readonly host?: string | undefined;

@@ -136,7 +136,7 @@ describe("acquire, status and release", () => {
     }
     expect(await done(slotkeeper(["release", ""]))).toMatchObject({
       code: 2,
-      err: expect.stringMatching(/^Which slot\? The token is empty/),
+      err: expect.stringMatching(/^The token is empty/),
     });
     expect(await done(slotkeeper(["release", "a", "b"]))).toMatchObject({
       code: 2,
@@ -169,11 +169,14 @@ describe("acquire, status and release", () => {
     expect(wrong.err).toMatch(
       /--host is required\.\nExpected --max .*"none"\.\nExpected --timeout .*"soon"\.\n\nslotkeeper acquire/,
     );
-    expect(await done(slotkeeper(["release"]))).toMatchObject({ code: 2, err: expect.stringMatching(/^Which slot\?/) });
+    expect(await done(slotkeeper(["release"]))).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^Expected the token of a slot/),
+    });
     expect(await done(slotkeeper(["acquire", "--host", "h", "--url", "nonsense"]))).toMatchObject({ code: 2 });
     expect(await done(slotkeeper(["exec", "--host", "h", "--url", "http://127.0.0.1:1"]))).toMatchObject({
       code: 2,
-      err: expect.stringContaining("Give it after `--`"),
+      err: expect.stringContaining("Expected a command after `--`"),
     });
   });
 });

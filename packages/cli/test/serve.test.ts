@@ -90,7 +90,7 @@ describe("start-up", () => {
     const url = await serve().url();
     const second = slotkeeper(["serve", "--listen", new URL(url).host]);
     expect(await second.exited).toBe(4);
-    expect(second.err).toContain(`Port ${new URL(url).port} on 127.0.0.1 is taken`);
+    expect(second.err).toContain(`Port ${new URL(url).port} on 127.0.0.1 is in use`);
   });
 
   it("refuses a journal of a newer version without advice to cut it, and exits 1", async () => {
@@ -197,7 +197,7 @@ describe("a log that is not read", () => {
 
 describe("the command line", () => {
   it.each([
-    [[], 2, /Which command/],
+    [[], 2, /Expected a command/],
     [["dance"], 2, /Unknown command `dance`/],
     [["serve", "--colour"], 2, /--colour/],
     [["serve", "extra"], 2, /extra/],
@@ -305,7 +305,7 @@ describe("signals", () => {
     await fetch(`${url}/livez`);
     configFile({ fairQueue: { maxSlotPerHost: "many" } }, "live.json");
     command.kill("SIGHUP");
-    await command.said(/refresh refused/);
+    await command.said(/the new configuration was refused/);
     configFile({ fairQueue: { ...LONG.fairQueue, maxSlotPerHost: 2 } }, "live.json");
     command.kill("SIGHUP");
     expect((await waiting).result).toBe("granted");

@@ -2,39 +2,42 @@
 import type { Telemetry } from "./telemetry.ts";
 import { quietly } from "./timing.ts";
 
-/** What happens while the service is unreachable; never when it is merely busy. */
+/** What happens while the service is unreachable. It does not apply while the service is only busy. */
 export type OnFailure =
-  /** Acquires fail. */
+  /** Every acquire fails. */
   | "closed"
-  /** Work goes on without a slot. */
+  /** All work continues without a slot. */
   | "open"
-  /** Work goes on without a slot, at most this part of the host's last known limit at a time, for `forMs`. */
+  /** At most `share` × the last known limit of the host continues without a slot at a time, for `forMs` (default 60,000). */
   | { readonly share: number; readonly forMs?: number };
 
-/** Keeps a promise going after the caller has answered, as `ctx.waitUntil` of a Worker does. */
+/** Lets a promise finish after the caller has answered, like `ctx.waitUntil` of a Worker. */
 export type WaitUntil = (promise: Promise<unknown>) => void;
 
 /** Options of `SlotClient`. Unknown keys are refused. */
 export interface SlotClientOptions {
-  /** Where the service is, for example `http://127.0.0.1:8080`; a path before `/api/v0` is kept. */
+  /** Address of the service, for example `http://127.0.0.1:8080`. A path in it is put before `/api/v0`. */
   readonly url: string;
   /** The shared key (`auth.token` of the service). */
   readonly token?: string | undefined;
-  /** The header that carries the shared key (`auth.header` of the service). Default: `X-FQ-Auth`. */
+  /** Header of the shared key (`auth.header` of the service). Default: `X-FQ-Auth`. */
   readonly header?: string;
-  /** Another `fetch`. Default: that of the host. */
+  /** The function that sends requests. Default: the global `fetch`. */
   readonly fetch?: typeof fetch;
-  /** The whole wait of an `acquire`. Default: 20,000. */
+  /** Longest wait of an `acquire`, in milliseconds. Default: 20,000. */
   readonly maxWaitMs?: number;
-  /** The longest time of one HTTP call. Default: 8,000. */
+  /** Timeout of one HTTP call, in milliseconds. Default: 8,000. */
   readonly perRequestTimeoutMs?: number;
-  /** Most failures of an `acquire` in a row. Quick answers are spaced by `maxWaitMs / maxAttempts`. Default: 35. */
+  /**
+   * An `acquire` gives up after this number of failed calls in a row. Calls that are answered quickly are at least
+   * `maxWaitMs / maxAttempts` apart. Default: 35.
+   */
   readonly maxAttempts?: number;
-  /** What happens while the service is unreachable. Default: `"closed"`, acquires fail. */
+  /** What happens while the service is unreachable. Default: `"closed"`, every acquire fails. */
   readonly onFailure?: OnFailure;
-  /** Sends the host's SHA-256 in place of its name. Default: false. */
+  /** Whether to send the SHA-256 of the host name instead of the name. Default: false. */
   readonly hashHostname?: boolean;
-  /** Gets the promise of every release and cancellation, as `ctx.waitUntil` of a Worker does. Default: none. */
+  /** Called with the promise of every release and cancellation: pass `ctx.waitUntil` of a Worker. Default: none. */
   readonly waitUntil?: WaitUntil | undefined;
   /** Starts a span for each wait and each hold. Default: none. */
   readonly telemetry?: Telemetry | undefined;
@@ -44,11 +47,11 @@ export interface SlotClientOptions {
 export interface Pending {
   /** 1 is next. */
   readonly position: number;
-  /** The estimated wait, where the service knows it. */
+  /** The estimated wait in milliseconds, if the service knows it. */
   readonly estimatedWaitMs?: number | undefined;
   /** Sessions that wait for this host. */
   readonly waiters: number;
-  /** What stands in the way: `host-limit`, `ip-limit`, `cooldown`, `waiter-pool`, `breaker` or `store`. */
+  /** What the call waits for: `host-limit`, `ip-limit`, `cooldown`, `waiter-pool`, `breaker` or `store`. */
   readonly blockedBy?: string | undefined;
 }
 
@@ -56,31 +59,31 @@ export interface Pending {
 export interface AcquireOptions {
   /** The upstream host. */
   readonly hostname: string;
-  /** Groups clients; absent: one shared bucket without a limit of its own. */
+  /** The client group of this caller. Default: one shared bucket without a limit of its own. */
   readonly bucket?: string | undefined;
-  /** Ends the wait with its own reason, and cancels it at the service. */
+  /** Ends the wait: `acquire` rejects with the signal's reason, and the service removes the session. */
   readonly signal?: AbortSignal | undefined;
-  /** Called after each answer that is not a slot yet. */
+  /** Called after each answer without a slot. Default: none. */
   readonly onPending?: ((pending: Pending) => void) | undefined;
   /** Overrides `maxWaitMs` of the client. */
   readonly maxWaitMs?: number | undefined;
-  /** Overrides `waitUntil` of the client: a Worker has one per request. */
+  /** Overrides `waitUntil` of the client: a Worker has one for each request. */
   readonly waitUntil?: WaitUntil | undefined;
 }
 
 /** Options of `acquire` and `run` of a semaphore of the service. */
 export interface SemaphoreAcquireOptions {
-  /** Ends the wait with its own reason. */
+  /** Ends the wait: `acquire` rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Default: the longest wait of the service, a day. `0` does not wait. */
+  /** Longest wait in milliseconds; `0` does not wait. Default: a day, the longest wait that the service allows. */
   readonly timeoutMs?: number | undefined;
 }
 
 /** What a release reports to the service. */
 export interface ReleaseOptions {
-  /** The upstream's status, for the breaker. */
+  /** HTTP status of the upstream's answer, for the circuit breaker. */
   readonly status?: number | undefined;
-  /** When the upstream was called, by `Date.now()`. */
+  /** When the upstream was called, as `Date.now()`. */
   readonly hitUpstreamAtMs?: number | undefined;
 }
 
@@ -128,7 +131,7 @@ export function resolveOptions(options: SlotClientOptions): ResolvedOptions {
   if (!/^https?:\/\/[\w[]/i.test(url)) throw unexpected("url", "an http(s) URL", url);
   const share = onFailure === "closed" || onFailure === "open" ? 0 : onFailure.share;
   if (!(share >= 0 && share <= 1)) throw unexpected("onFailure", "closed, open or a share", onFailure);
-  // What no request can carry would pass for a service that is away. The values may be secrets: the message does not show them.
+  // Without this check, a value that no request can carry would look like an unreachable service. The message shows no value, because it may be a secret.
   if (/[?#]/.test(url) || !quietly(() => new Request(url, { headers: { [header]: token } }))) {
     throw new TypeError("Expected `url`, `header` and `token` to fit into a request");
   }

@@ -251,7 +251,7 @@ export class Service {
     try {
       config = await this.#source.next();
     } catch (error) {
-      const message = "refresh refused, the old configuration stays";
+      const message = "the new configuration was refused; the old one stays in force";
       if (error instanceof ConfigError) this.#log.error(message, { problems: error.problems });
       else this.#log.error(message, { error });
       if (error instanceof ControllerError) this.#telemetry.instruments.controllerFailures++;
@@ -263,7 +263,7 @@ export class Service {
     this.#sweeper.every(settings.cleanupEveryMs);
     for (const key of ["listen", "backend"] as const) {
       const isSame = JSON.stringify(before[key]) === JSON.stringify(settings[key]);
-      if (!isSame) this.#log.warn(`\`${key}\` changed: that takes a restart`);
+      if (!isSame) this.#log.warn(`\`${key}\` changed: restart the service to apply it`);
     }
     for (const warning of config.warnings) this.#log.warn(sentenceOf(warning));
     this.#log.info("configuration refreshed", { version: config.version });
@@ -301,7 +301,7 @@ export class Service {
     try {
       await this.#queue.leave();
     } catch (error) {
-      this.#log.warn("could not report to the store that this instance leaves", { error });
+      this.#log.warn("could not report to the store that this instance is stopping", { error });
     }
   }
 

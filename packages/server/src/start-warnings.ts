@@ -42,7 +42,7 @@ function fileAdvice({ limits }: Settings): Advice[] {
       code: "FEW_FILES",
       found: "the system lets this process open few files",
       why: `${allowed} connections are served, not \`limits.connections\` (${limits.connections})`,
-      fix: "Raise it (ulimit -n).",
+      fix: "Raise the limit of open files (ulimit -n).",
     },
   ];
 }
@@ -53,7 +53,7 @@ function controllerAdvice({ controller }: Settings): Advice[] {
     {
       code: "CONTROLLER_NOT_ENCRYPTED",
       found: "`controller.url` is not https",
-      why: "its token and the configuration cross the network in the clear",
+      why: "its token and the configuration cross the network unencrypted",
       fix: "Use https, or an address of this machine.",
     },
   ];

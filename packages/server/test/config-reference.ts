@@ -16,21 +16,23 @@ export function configReference(): string {
   const { $schema: _editor, fairQueue, ...service } = (ConfigSchema as Item).properties ?? {};
   return `# Configuration
 
-<!-- Made from the schema: \`WRITE_DOCUMENTS=1 npx vitest run packages/server/test/documents.test.ts\` writes it anew. -->
+<!-- Made from the schema: \`WRITE_DOCUMENTS=1 npx vitest run packages/server/test/documents.test.ts\` writes it. -->
 
-\`slotkeeper serve -c config.json\` reads a JSON file. Without one the embedded default runs: memory store, \`127.0.0.1:8080\`.
-Editors complete and check the file with \`"$schema": "./node_modules/@slotkeeper/protocol/schema/config.schema.json"\`.
+Every key of the service's configuration. \`slotkeeper serve -c config.json\` reads it from a JSON file. Without a file the service uses the
+defaults: it keeps its state in memory and listens on \`127.0.0.1:8080\`. With
+\`"$schema": "./node_modules/@slotkeeper/protocol/schema/config.schema.json"\` in the file, editors complete and check it.
 
-- **Precedence**, key by key: flags, then environment, then the [controller](../guides/control-plane.md), then file, then defaults.
-  \`slotkeeper serve --print-config\` shows every value with its origin; secrets are not shown.
-- **Environment**: the key's path in upper snake case, \`__\` between levels: \`fairQueue.maxWaitMs\` is
-  \`SLOTKEEPER_FAIR_QUEUE__MAX_WAIT_MS\`. Lists are comma-separated or JSON; \`fairQueue.hosts\` is JSON. An empty variable is absent;
-  an unknown one is refused. What a cluster sets by itself (\`SLOTKEEPER_PORT=tcp://…\`, \`SLOTKEEPER_SERVICE_…\`) is ignored.
-- **\`null\` and the empty string are absent.** \`notes\` and keys that begin with \`//\` or \`_\` are remarks.
-- Unknown keys, wrong types and invalid combinations are refused at start: all problems at once, with a suggestion where a
-  known key is near. What is accepted without effect is a warning in the log.
-- **Live**: \`SIGHUP\` or \`POST /api/v0/refresh\` asks the controller, or reads the file, again. Limits, keys, CORS and log level change at once and sessions survive;
-  a file with a problem changes nothing. \`listen\` and \`backend\` take a restart.
+- **Precedence**: for each key a flag wins over the environment, then come the [controller](../guides/control-plane.md), the file, and the
+  default. \`slotkeeper serve --print-config\` shows every value and where it comes from. It hides secrets.
+- **Environment variables**: \`SLOTKEEPER_\` and the path of the key in upper snake case, with \`__\` between levels. For example,
+  \`fairQueue.maxWaitMs\` is \`SLOTKEEPER_FAIR_QUEUE__MAX_WAIT_MS\`. Lists are comma-separated or JSON; \`fairQueue.hosts\` is JSON. An empty
+  variable counts as absent. The service refuses to start with an unknown one, because it is probably misspelt. It ignores the variables that
+  Kubernetes sets by itself (\`SLOTKEEPER_PORT=tcp://…\`, \`SLOTKEEPER_SERVICE_…\`).
+- **\`null\` and the empty string** count as absent. \`notes\`, and keys that begin with \`//\` or \`_\`, are comments.
+- **Mistakes**: the service refuses unknown keys, wrong types and invalid combinations at the start. It reports all of them at once, and
+  suggests the key that you probably meant. It logs a warning for a key that is accepted but has no effect.
+- **Changes without a restart**: on \`SIGHUP\` or \`POST /api/v0/refresh\` the service asks the controller, or reads the file, again. Limits, keys, CORS and
+  log level change at once, and sessions survive. A configuration with a mistake changes nothing. A new \`listen\` or \`backend\` needs a restart.
 
 ## The service
 
@@ -42,10 +44,14 @@ ${table(rows("", { properties: { ...fairQueue?.properties } }))}
 
 ### \`fairQueue.hosts\`
 
-Overrides by host name: every key from \`minSlotHoldMs\` to \`breaker\` above, and \`weights\`. What an override does not name keeps the
-value above. An exact name beats any pattern, a longer pattern a shorter one; \`*.example.com\` matches \`example.com\` too, and \`*\` alone
-matches every host. Any other place for a \`*\` is refused: it would never match. Exact names also hold for callers that send the hash
-alone; patterns need the name. A name sent beside a hash of the caller's own making selects no override.
+Overrides by host name. An override may contain every key from \`minSlotHoldMs\` to \`breaker.*\` above, and \`weights\`, the weight of each
+bucket (1 if it is not listed). A key that the override does not contain keeps the value above.
+
+- \`*.example.com\` matches \`example.com\` and all its subdomains, and \`*\` alone matches every host. A \`*\` anywhere else is refused, because it
+  would never match.
+- An exact name wins over a pattern, and a longer pattern over a shorter one.
+- An exact name also applies to callers that send only the hash of the name. A pattern applies only to callers that send the name.
+- No override applies to a caller that sends a name together with a hash that is not the SHA-256 of that name.
 
 \`\`\`json
 { "fairQueue": { "maxSlotPerHost": 5, "hosts": { "*.example.com": { "maxSlotPerHost": 20, "weights": { "203.0.113.0/24": 2 } } } } }
@@ -53,11 +59,15 @@ alone; patterns need the name. A name sent beside a hash of the caller's own mak
 
 ## Invalid combinations
 
-- \`auth.enabled\` without a key; \`controller.url\` without \`controller.apiToken\`; a \`backend.mode\` without its address; a journal with another store than memory
-- \`maxHoldSeconds\` below \`zombieTimeoutSeconds\`, also where an override makes it so
+The service refuses to start with:
+
+- \`auth.enabled\` without \`auth.token\` or \`auth.tokens\`
+- \`controller.url\` without \`controller.apiToken\`
+- a \`backend.mode\` without its address, or a journal with another store than memory
+- \`maxHoldSeconds\` below \`zombieTimeoutSeconds\`, also if only an override makes it so
 - \`shutdown.deadlineMs\` below \`shutdown.graceMs\`
 - \`weightedScheduler.hotAvgWaitMs\` not above \`coldAvgWaitMs\`
-- a key of \`hosts\` that no name can match, or two that differ only in case
+- a key of \`hosts\` that no name can match, or two keys that differ only in upper and lower case
 `;
 }
 

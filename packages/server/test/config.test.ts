@@ -207,7 +207,7 @@ describe("problems", () => {
     expect(problemsOf({ file }).toSorted()).toEqual([
       "Expected `auth.token` to be a string (file config.json)",
       "Expected `fairQueue.maxHoldSeconds` to be at least `zombieTimeoutSeconds` (60), got 30",
-      'Expected the host of `fairQueue.hosts["*x"]` to be a host\'s name, `*.` before one, or "*" alone, got "*x": it would never match',
+      'Expected the host of `fairQueue.hosts["*x"]` to be a host name, `*.` and a host name, or "*" alone, got "*x": it would never match',
       "Expected the port of `listen` to be at most 65535, got 70000",
       "Unknown key `colour` (file config.json)",
       '`backend.postgres.dsn` is required because `backend.mode` is "postgres"',
@@ -240,7 +240,7 @@ describe("problems", () => {
 
   it("one host in two spellings is refused", () => {
     const hosts = { "A.example": { maxSlotPerHost: 1 }, "a.example": { maxSlotPerHost: 2 } };
-    expect(problemsOf({ flags: { fairQueue: { hosts } } })).toEqual([expect.stringContaining("are one host")]);
+    expect(problemsOf({ flags: { fairQueue: { hosts } } })).toEqual([expect.stringContaining("name the same host")]);
   });
 
   it.each([
@@ -302,7 +302,7 @@ describe("problems", () => {
     ],
     [
       { backend: { postgres: { dsn: "postgres://h/d" }, memory: { journal: "j" } } },
-      '`backend.memory.journal` (`--data`) goes with the memory store, but `backend.mode` is "postgres"',
+      '`backend.memory.journal` (`--data`) needs the memory store, but `backend.mode` is "postgres"',
     ],
     [{ listen: ":70000" }, "Expected the port of `listen` to be at most 65535, got 70000"],
     [
@@ -354,7 +354,7 @@ describe("problems", () => {
     const torn = configFile('{\n  "auth": { "token": "hush" \n');
     expect(problemsOf({ file: torn })[0]).toMatch(/is not valid JSON/);
     expect(problemsOf({ file: torn })[0]).not.toContain("hush");
-    expect(problemsOf({ file: configFile("[]") })[0]).toMatch(/to hold a JSON object/);
+    expect(problemsOf({ file: configFile("[]") })[0]).toMatch(/to contain a JSON object/);
   });
 
   it("never show a secret", () => {

@@ -128,6 +128,19 @@ describe("the OpenAPI document", () => {
     );
   });
 
+  it("names a slot as the state shows it: `<host>.<fence>`", () => {
+    const operation: object = document.paths["/api/v0/slots/{id}"]?.["delete"] ?? {};
+    const { parameters } = operation as { parameters: { schema: object }[] };
+    const isValid = new Ajv2020().compile(parameters[0]?.schema ?? false);
+    expect(["5f0e2a.17", "a.b.1700000000000017", "17", "5f0e2a.", "5f0e2a.x"].map((id) => isValid(id))).toEqual([
+      true,
+      true,
+      false,
+      false,
+      false,
+    ]);
+  });
+
   it("refers only to schemas it has, and each of them is a schema", () => {
     const names = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(
       ([, name]) => name ?? "",

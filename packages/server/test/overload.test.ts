@@ -53,7 +53,7 @@ describe("connections", () => {
     for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     await expect.poll(() => fixture.service.connections).toBe(0);
     expect(await metric(fixture, "slotkeeper_bad_requests_total")).toBe(20);
-    expect(warnings(fixture, "not HTTP").length).toBeGreaterThan(0);
+    expect(warnings(fixture, "a client sent invalid HTTP").length).toBeGreaterThan(0);
   });
 
   it("of one address are limited where `limits.connectionsPerAddress` says so", async () => {

@@ -65,7 +65,7 @@ describe("a refresh", () => {
       write(bad);
       const reply = await refresh(fixture);
       expect([reply.status, reply.body.code]).toEqual([502, "BAD_CONFIG"]);
-      expect(fixture.logged.join("")).toContain("refresh refused");
+      expect(fixture.logged.join("")).toContain("the new configuration was refused");
       expect((await fixture.acquire({ ipBucket: "b", waitMs: 20 })).body.result).toBe("pending");
       expect((await fixture.request("GET", "/api/v0/health", BEARER)).status).toBe(204);
     },
@@ -103,6 +103,6 @@ describe("a refresh", () => {
     const fixture = await startFixture({ file, config: { listen: null } });
     writeFileSync(file, JSON.stringify({ ...base, listen: "127.0.0.1:1" }));
     expect((await refresh(fixture)).status).toBe(204);
-    expect(fixture.logged.join("")).toContain("`listen` changed: that takes a restart");
+    expect(fixture.logged.join("")).toContain("`listen` changed: restart the service to apply it");
   });
 });

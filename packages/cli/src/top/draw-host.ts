@@ -9,7 +9,7 @@ export function openHostLines({ open, state }: Snapshot, key: string, width: num
   const host = open?.host;
   if (open?.key !== key) return [{ text: "Loading…", look: "quiet" }];
   if (host === undefined) {
-    return [{ text: fitted("The service knows this host no longer. Esc goes back.", width), look: "quiet" }];
+    return [{ text: fitted("The service no longer knows this host. Press Esc to go back.", width), look: "quiet" }];
   }
   const head = headLines(host, width);
   const slots = slotLines(host, width);

@@ -81,7 +81,7 @@ export class ServiceReader {
     if (response.status !== 404) throw new RefusedError(response.status, `The service answered ${response.status}.`);
     throw new RefusedError(
       response.status,
-      "The service shows nothing: give its internal token by --token or SLOTKEEPER_INTERNAL_API_TOKEN. Without a token in its configuration it answers only on its own machine.",
+      "The service does not show its state: pass its internal token with --token or SLOTKEEPER_INTERNAL_API_TOKEN. A service without such a token answers only callers on its own machine.",
     );
   }
 }

@@ -86,5 +86,5 @@ export class TopRun {
 
 function problemOf(error: unknown): string {
   if (error instanceof RefusedError) return error.message;
-  return "No connection to the service: trying again. What is shown may be old.";
+  return "No connection to the service: trying again. The figures may be old.";
 }

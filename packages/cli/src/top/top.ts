@@ -13,11 +13,11 @@ Usage
   slotkeeper top [--url URL] [--token TOKEN] [--interval SECONDS] [--json]
 
 Options
-      --url URL        the service; default http://127.0.0.1:8080
-      --token TOKEN    its internalApiToken; better in SLOTKEEPER_INTERNAL_API_TOKEN, where other users cannot see it
+      --url URL        address of the service; default http://127.0.0.1:8080
+      --token TOKEN    its internalApiToken; better set SLOTKEEPER_INTERNAL_API_TOKEN, which other users cannot see in the process list
       --interval S     seconds between two readings; default 1
       --json           print the state once, as JSON
-  -h, --help           this
+  -h, --help           show this text
 
 Keys
   ↑ ↓ PgUp PgDn   choose a host          Enter   open it: slots, holders, queue, why each waits

@@ -42,6 +42,6 @@ function urlOf(text: string): string {
 
 function badDsn(problem: string): TypeError {
   return new TypeError(
-    `Expected the dsn to be like postgres://user:password@host:5432/database, but: ${problem} (it is not shown, because it may hold a password)`,
+    `Expected the dsn to be like postgres://user:password@host:5432/database, but: ${problem} (the dsn is not shown, because it may contain a password)`,
   );
 }

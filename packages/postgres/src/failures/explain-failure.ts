@@ -8,7 +8,7 @@ export class MigrateError extends Error {
   readonly code: string | undefined;
   /** What kind of failure it is. */
   readonly problem: StoreProblem;
-  /** It may pass by itself: the database starts, or the name is not known yet. */
+  /** It may pass by itself: the database starts, or the host name is unknown yet. */
   readonly isRetryable: boolean;
   /** The message without `fix`. */
   readonly what: string;

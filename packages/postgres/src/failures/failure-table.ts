@@ -5,11 +5,11 @@
 export const STORE_PROBLEMS = {
   STORE_UNREACHABLE: "The database cannot be reached",
   STORE_SILENT: "The database does not answer in time",
-  STORE_READ_ONLY: "The database takes no writes: it is a standby, or its sessions are read-only",
-  STORE_FORBIDDEN: "The database refuses the service: a right is missing, or user or password is wrong",
-  STORE_SCHEMA: "The database has another schema than this version",
-  STORE_FULL: "The database has no room left on its disk",
-  STORE_BUSY: "The database has no connection or memory left",
+  STORE_READ_ONLY: "The database accepts no writes: it is a standby, or its sessions are read-only",
+  STORE_FORBIDDEN: "The database refuses the service: a permission is missing, or the user or password is wrong",
+  STORE_SCHEMA: "The schema of the database belongs to another version",
+  STORE_FULL: "The disk of the database is full",
+  STORE_BUSY: "The database has no free connection or memory",
   STORE_FAILED: "Calls to the database fail",
 } as const;
 
@@ -35,11 +35,11 @@ const stopped: KnownFailure = { problem: "STORE_UNREACHABLE", isRetryable: true 
 const cut: KnownFailure = {
   ...stopped,
   says: "the connection was cut",
-  advice: "Look into the log of the server: it, or something in between, ended the connection.",
+  advice: "Look into the log of the server: the server or a proxy ended the connection.",
 };
 const noWay: KnownFailure = {
   ...stopped,
-  says: "there is no way to it",
+  says: "no network route leads to it",
   advice: "Check the route to it, and the firewalls in between.",
 };
 const silent: KnownFailure = {
@@ -57,7 +57,7 @@ const untrusted: KnownFailure = {
   says: "its certificate is not signed by an authority that this machine trusts",
   advice: "Name the file of that authority's certificate in the dsn: sslrootcert=FILE.",
 };
-const SERVICE_ROLE = "its role must be slotkeeper_service or have its rights (roles.sql)";
+const SERVICE_ROLE = "its role must be slotkeeper_service, or be a member of it (roles.sql)";
 
 /**
  * Every failure that has a code: SQLSTATEs, whole classes of them by their first two characters, ours (`SK…`), and the system's.
@@ -68,33 +68,39 @@ const FAILURES: { readonly [code: string]: KnownFailure } = {
   "08P01": {
     problem: "STORE_UNREACHABLE",
     isRetryable: true,
-    advice: "A pooler in between says so: check user, password and database of the dsn, and the pooler's own settings.",
+    advice:
+      "A pooler in front of the database reports this: check the user, password and database of the dsn, and the settings of the pooler.",
   },
   "25006": {
     problem: "STORE_READ_ONLY",
     isRetryable: true,
     advice: "This is a standby or a read-only session; use the primary.",
   },
-  "28P01": { ...forbidden, advice: "Check user and password of the dsn." },
+  "28P01": { ...forbidden, advice: "Check the user and password of the dsn." },
   "28000": {
     ...forbidden,
     advice:
-      "Check the user of the dsn, and pg_hba.conf. Where it says `no encryption`, the server wants SSL: add sslmode=require.",
+      "Check the user of the dsn, and pg_hba.conf. If the message says `no encryption`, the server requires SSL: add sslmode=require.",
   },
-  "3D000": { problem: "STORE_UNREACHABLE", isRetryable: false, advice: "Create it (createdb), or check the dsn." },
+  "3D000": {
+    problem: "STORE_UNREACHABLE",
+    isRetryable: false,
+    advice: "Create the database (createdb), or check the dsn.",
+  },
   "3F000": { ...otherSchema, advice: "Run slotkeeper migrate, or check `backend.postgres.schema`." },
   "40001": { problem: "STORE_FAILED", isRetryable: true, isOfHost: true },
   "40P01": {
     problem: "STORE_FAILED",
     isRetryable: true,
     isOfHost: true,
-    advice: "It met a caller of the old functions half-way; try again.",
+    advice: "It deadlocked with a program that calls the SQL functions directly; try again.",
   },
   "42501": {
     ...forbidden,
     advice: {
-      serve: "Grant the dsn's role what slotkeeper_service has: run roles.sql, then GRANT slotkeeper_service TO …",
-      migrate: "Use a role that may create in this schema, or grant it: GRANT CREATE, USAGE ON SCHEMA … TO …",
+      serve:
+        "Give the role of the dsn the permissions of slotkeeper_service: run roles.sql, then GRANT slotkeeper_service TO …",
+      migrate: "Use a role that may create objects in this schema, or grant it: GRANT CREATE, USAGE ON SCHEMA … TO …",
       postgrest: `Check the token in \`authHeader\`: ${SERVICE_ROLE}, and PostgREST's own role must be a member of it.`,
     },
   },
@@ -102,12 +108,16 @@ const FAILURES: { readonly [code: string]: KnownFailure } = {
   "42P01": { ...otherSchema, advice: "A table of the schema is missing. Run slotkeeper migrate --status." },
   "53": { problem: "STORE_BUSY", isRetryable: true },
   "53100": { problem: "STORE_FULL", isRetryable: true, advice: "Make room on the database's disk." },
-  "53300": { problem: "STORE_BUSY", isRetryable: true, advice: "The server has no connection left." },
+  "53300": {
+    problem: "STORE_BUSY",
+    isRetryable: true,
+    advice: "All connections of the server are in use: raise max_connections, or lower `backend.postgres.poolSize`.",
+  },
   "55P03": {
     problem: "STORE_FAILED",
     isRetryable: true,
     isOfHost: true,
-    advice: "Another transaction holds what is to be changed; try again when it has ended.",
+    advice: "Another transaction holds a lock on the same rows or tables; try again when it has ended.",
   },
   "57014": { problem: "STORE_SILENT", isRetryable: true },
   "57P01": stopped,
@@ -118,15 +128,19 @@ const FAILURES: { readonly [code: string]: KnownFailure } = {
   ECONNREFUSED: {
     ...stopped,
     says: "no server listens there",
-    advice: "Start the server, or correct host and port of the address.",
+    advice: "Start the server, or correct the host and port of the address.",
   },
   ENOENT: {
     ...stopped,
-    says: "there is no such socket",
+    says: "the socket does not exist",
     advice: "Start the server, or correct the folder of its socket.",
   },
-  ENOTFOUND: { ...stopped, says: "the name is not known", advice: "Correct the host of the address, or the DNS." },
-  EAI_AGAIN: { ...stopped, says: "the name could not be looked up", advice: "Check the DNS of this machine." },
+  ENOTFOUND: { ...stopped, says: "the host name is unknown", advice: "Correct the host of the address, or the DNS." },
+  EAI_AGAIN: {
+    ...stopped,
+    says: "the host name could not be resolved",
+    advice: "Check the DNS of this machine.",
+  },
   EHOSTUNREACH: noWay,
   ENETUNREACH: noWay,
   ETIMEDOUT: silent,

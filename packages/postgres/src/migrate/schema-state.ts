@@ -68,7 +68,7 @@ export function refuseForeignSchema(schema: string, states: readonly MigrationSt
     throw new SchemaError(
       "SCHEMA_CHANGED",
       schema,
-      `The schema ${escapeIdentifier(schema)} holds other texts of ${list(changed)} than this version has. Nothing was changed. Use the version that applied them.`,
+      `The schema ${escapeIdentifier(schema)} was migrated with other texts of ${list(changed)} than this version has. Nothing was changed. Use the version that applied them.`,
     );
   }
   const skipped = states.filter((state, index) => state.state === "pending" && hasAppliedAfter(states, index));

@@ -35,7 +35,10 @@ export function failureOfReply(status: number, text: string, location: string | 
   if (typeof code === "string" && typeof message === "string") {
     return new PostgrestFailure(code, typeof hint === "string" ? `${message} (${hint})` : message);
   }
-  const what = location === null ? "and no error of PostgREST" : `to ${originOf(location)}: set \`baseUrl\` to it`;
+  const what =
+    location === null
+      ? "and no error message of PostgREST"
+      : `and redirects to ${originOf(location)}: set \`baseUrl\` to that address`;
   return new PostgrestFailure(`HTTP_${status}`, `The reply has status ${status} ${what}`);
 }
 

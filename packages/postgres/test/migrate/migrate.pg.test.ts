@@ -170,7 +170,7 @@ describe("a server that is not reachable", () => {
     ],
     ["host=127.0.0.1 port=1 user=u password=hush dbname=x", "ECONNREFUSED", /127\.0\.0\.1:1/],
     ["postgres://u:hush@no-such-host.invalid/x", /ENOTFOUND|EAI_AGAIN/, /no-such-host\.invalid:5432/],
-    ["host=/nowhere user=u password=hush", "ENOENT", /at \/nowhere: there is no such socket/],
+    ["host=/nowhere user=u password=hush", "ENOENT", /at \/nowhere: the socket does not exist/],
   ])("%s has a clear error, without the password", async (dsn, code, message) => {
     const error = await migrate({ dsn }).catch((failure: unknown) => failure);
     expect(error).toBeInstanceOf(MigrateError);
@@ -188,7 +188,9 @@ describe("a server that is not reachable", () => {
     await new Promise<void>((resolve) => void pooler.listen(0, "127.0.0.1", resolve));
     const { port } = pooler.address() as AddressInfo;
     const refused = migrate({ dsn: `postgres://u:hush@127.0.0.1:${port}/x` });
-    await expect(refused).rejects.toThrow(/refused: no such user: u\. A pooler in between says so: check user/);
+    await expect(refused).rejects.toThrow(
+      /refused: no such user: u\. A pooler in front of the database reports this: check the user/,
+    );
     pooler.close();
   });
 

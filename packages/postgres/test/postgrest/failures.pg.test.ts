@@ -101,7 +101,7 @@ describe("a call that fails", () => {
   test("says where a redirect leads, and does not follow it", async () => {
     proxy.fault = { status: 301, headers: { location: "https://new.example/x?key=secret" } };
     await expect(store.totals()).rejects.toThrow(
-      "slotkeeper_totals: The reply has status 301 to https://new.example: set `baseUrl` to it (HTTP_301)",
+      "slotkeeper_totals: The reply has status 301 and redirects to https://new.example: set `baseUrl` to that address (HTTP_301)",
     );
     proxy.fault = "none";
   });

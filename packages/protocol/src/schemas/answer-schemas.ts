@@ -1,20 +1,20 @@
 import { Type } from "typebox";
 
-/** What callers get. More fields may come; none of these will go. */
+/** The answers of the service. A later version may add fields, but removes none of these. */
 
 const wholeSeconds = Type.Integer({ minimum: 1, description: "whole seconds, also in the `Retry-After` header" });
-const queryToken = Type.String({ minLength: 1, description: "for the next call; any instance understands it" });
+const queryToken = Type.String({ minLength: 1, description: "token for the next call, at any instance" });
 
 /** The session waits: poll again. */
 export const PendingSchema = Type.Object({
   result: Type.Literal("pending"),
   queryToken,
   position: Type.Integer({ minimum: 1, description: "1 is next" }),
-  waiters: Type.Integer({ minimum: 0, description: "sessions waiting for this host here" }),
-  estimatedWaitMs: Type.Optional(Type.Number({ minimum: 0, description: "absent until there is something to go by" })),
+  waiters: Type.Integer({ minimum: 0, description: "sessions that wait for this host at this instance" }),
+  estimatedWaitMs: Type.Optional(Type.Number({ minimum: 0, description: "absent while it cannot be estimated" })),
   blockedBy: Type.Optional(
     Type.Enum(["host-limit", "ip-limit", "cooldown", "waiter-pool", "breaker", "store"], {
-      description: "what stands between the session and its slot; absent while that is not known",
+      description: "what the session waits for; absent while it is not known",
     }),
   ),
 });
@@ -23,16 +23,19 @@ export const PendingSchema = Type.Object({
 export const GrantedSchema = Type.Object({
   result: Type.Literal("granted"),
   queryToken,
-  slotToken: Type.String({ minLength: 22, description: "at least 128 random bits; needed to release and to renew" }),
-  limit: Type.Integer({ minimum: 1, description: "the host's slots" }),
-  fence: Type.Integer({ minimum: 1, description: "only grows, per host" }),
-  leaseMs: Type.Integer({ minimum: 1, description: "the slot is lost after this, unless renewed" }),
+  slotToken: Type.String({
+    minLength: 22,
+    description: "secret token, at least 128 random bits; needed to release and to renew",
+  }),
+  limit: Type.Integer({ minimum: 1, description: "number of slots of the host" }),
+  fence: Type.Integer({ minimum: 1, description: "number that grows with every grant of the host" }),
+  leaseMs: Type.Integer({ minimum: 1, description: "the slot expires after this time unless it is renewed" }),
 });
 
 /** The host's circuit breaker is open: the session has ended. */
 export const ThrottledSchema = Type.Object({
   result: Type.Literal("throttled"),
-  throttleCode: Type.Integer({ minimum: 0, description: "what opened the breaker; 0: an operator" }),
+  throttleCode: Type.Integer({ minimum: 0, description: "status that opened the breaker; 0: an operator opened it" }),
   throttleRetryAfter: wholeSeconds,
   reason: Type.String(),
 });
@@ -62,10 +65,11 @@ export const AcquireAnswerSchema = Type.Union([
 export const OkSchema = Type.Object({ result: Type.Literal("ok") });
 /** A lease that was renewed. */
 export const RenewedSchema = Type.Object({ result: Type.Literal("ok"), leaseMs: Type.Integer({ minimum: 0 }) });
-/** What became of a cancelled session. */
+/** What happened to the session. */
 export const CanceledSchema = Type.Object({
   result: Type.Enum(["canceled", "gone", "noop"], {
-    description: "`gone`: not known at this instance, the store gets the cancellation; `noop`: it had ended already",
+    description:
+      "`gone`: this instance does not have the session, and sends the cancellation to the store; `noop`: the session had already ended",
   }),
 });
 /** The answer of `/livez`. */
@@ -76,7 +80,7 @@ export const ReadySchema = Type.Object({
   status: Type.Literal("ok"),
   degraded: Type.Optional(
     Type.Array(Type.Object({ reason: Type.String(), detail: Type.String() }), {
-      description: "slots are granted, but something is not as it should be",
+      description: "slots are granted, but something does not work",
     }),
   ),
 });
@@ -88,7 +92,7 @@ export const ProblemSchema = Type.Object(
     title: Type.String(),
     status: Type.Integer({ minimum: 400, maximum: 599 }),
     code: Type.String(),
-    reason: Type.Optional(Type.String({ description: "of `NOT_READY`: why, for machines" })),
+    reason: Type.Optional(Type.String({ description: "only of `NOT_READY`: a code for the reason" })),
     detail: Type.Optional(Type.String()),
     errors: Type.Optional(
       Type.Array(Type.Object({ field: Type.String(), message: Type.String() }), { description: "one for each field" }),

@@ -14,42 +14,49 @@ const inHeader = { pattern: PATTERNS.headerKey.source } as const;
 const named = (description: string, more: object = {}) =>
   text(description, { pattern: PATTERNS.printable.source, ...more });
 const most = (fallback: number, description: string) =>
-  Type.Integer({ default: fallback, description: `${description}; ≤ 0 off` });
+  Type.Integer({ default: fallback, description: `${description}; ≤ 0: no limit` });
 
-/** Names of the original's SQL functions: accepted, so that its configuration is, and not used any more. */
-const rpcSchema = Type.Object(
-  {
-    throttleCheckFunc: Type.Optional(Type.String()),
-    registerWaiterFunc: Type.Optional(Type.String()),
-    releaseWaiterFunc: Type.Optional(Type.String()),
-    tryAcquireFunc: Type.Optional(Type.String()),
-    releaseFunc: Type.Optional(Type.String()),
-  },
-  { additionalProperties: false, description: "not used any more: the store has functions of its own" },
+const functionName = Type.Optional(
+  Type.String({ description: "no effect any more: the store calls its own functions" }),
 );
 
-/** What the service refuses beyond, each with 503 and `Retry-After`. */
+/** Names of the original's SQL functions. Accepted, so that a configuration of the original service still loads. */
+const rpcSchema = Type.Object(
+  {
+    throttleCheckFunc: functionName,
+    registerWaiterFunc: functionName,
+    releaseWaiterFunc: functionName,
+    tryAcquireFunc: functionName,
+    releaseFunc: functionName,
+  },
+  { additionalProperties: false, description: "no effect any more: the store calls its own functions" },
+);
+
+/** Beyond each of these limits the service refuses with 503 and `Retry-After`. */
 const LimitsSchema = Type.Object(
   {
-    connections: Type.Optional(most(20_000, "open connections")),
-    connectionsPerAddress: Type.Optional(most(0, "open connections of one address")),
-    heldPolls: Type.Optional(most(20_000, "calls held open")),
-    hosts: Type.Optional(most(100_000, "hosts known at a time; a new one is refused beyond")),
+    connections: Type.Optional(most(20_000, "most open connections")),
+    connectionsPerAddress: Type.Optional(most(0, "most open connections of one client address")),
+    heldPolls: Type.Optional(most(20_000, "most calls that the service holds open at a time")),
+    hosts: Type.Optional(most(100_000, "most hosts in use at a time; a call for another host is refused")),
   },
-  { additionalProperties: false, description: "what one service carries" },
+  { additionalProperties: false, description: "limits of one instance" },
 );
 
 const milliseconds = (fallback: number, description: string) =>
   Type.Integer({ minimum: 0, maximum: 3_600_000, default: fallback, description });
 
-/** What SIGTERM does, in time. */
+/** How long each step of a shutdown takes. */
 const ShutdownSchema = Type.Object(
   {
     graceMs: Type.Optional(
-      milliseconds(1_000, "after SIGTERM: how long new requests are still answered while `/readyz` is 503; SIGINT: 0"),
+      milliseconds(
+        1_000,
+        "how long the service still answers new requests after SIGTERM, while `/readyz` is 503; after SIGINT it is 0",
+      ),
     ),
     deadlineMs: Type.Optional(
-      milliseconds(10_000, "after SIGTERM or SIGINT: when requests that are still open are cut off"),
+      milliseconds(10_000, "how long after SIGTERM or SIGINT the service cuts off requests that are still open"),
     ),
   },
   { additionalProperties: false, description: "how the service stops" },
@@ -60,34 +67,42 @@ const closed = { additionalProperties: false } as const;
 /** The schema of `config.json`. */
 export const ConfigSchema = Type.Object(
   {
-    $schema: Type.Optional(Type.String({ description: "for editors" })),
+    $schema: Type.Optional(Type.String({ description: "schema for editors" })),
     listen: Type.Optional(
       Type.String({
         pattern: PATTERNS.listen.source,
         default: "127.0.0.1:8080",
-        description: "`host:port` or `:port`; with `auth.enabled` the default is `:8080`; port 0 takes a free one",
+        description:
+          "address to listen on: `host:port` or `:port`. Port 0 chooses a free port. With `auth.enabled` the default is `:8080`",
       }),
     ),
     logLevel: Type.Optional(
-      Type.Enum(["debug", "info", "warn", "error"], { default: "info", description: "the least that is logged" }),
+      Type.Enum(["debug", "info", "warn", "error"], { default: "info", description: "lowest level that is logged" }),
     ),
     auth: Type.Optional(
       Type.Object(
         {
-          enabled: Type.Optional(Type.Boolean({ default: false, description: "whether callers need the shared key" })),
+          enabled: Type.Optional(
+            Type.Boolean({ default: false, description: "whether callers must send the shared key" }),
+          ),
           header: Type.Optional(
-            text("the header that carries it", { pattern: PATTERNS.headerName.source, default: "X-FQ-Auth" }),
+            text("header in which callers send the shared key", {
+              pattern: PATTERNS.headerName.source,
+              default: "X-FQ-Auth",
+            }),
           ),
           token: Type.Optional(
-            secret("the shared key: printable ASCII without spaces, 16 characters or more", inHeader),
+            secret("the shared key: printable ASCII without spaces; use at least 16 characters", inHeader),
           ),
-          tokens: Type.Optional(secrets("several, for rotation: each is accepted", inHeader)),
+          tokens: Type.Optional(secrets("several shared keys, for rotation: each is accepted", inHeader)),
         },
         closed,
       ),
     ),
     tokenKeys: Type.Optional(
-      secrets("keys that sign `queryToken`s: the first signs, all verify; absent: made once and kept with the store"),
+      secrets(
+        "keys that sign `queryToken`s: the first signs, all verify; absent: the service makes one and keeps it in the store",
+      ),
     ),
     cors: Type.Optional(
       Type.Object(
@@ -95,7 +110,7 @@ export const ConfigSchema = Type.Object(
           origins: Type.Optional(
             Type.Array(Type.String({ pattern: PATTERNS.origin.source }), {
               default: [],
-              description: "origins of browser clients, like `https://app.example`; `*` for any",
+              description: "origins of web pages that may call the service, like `https://app.example`; `*` allows all",
             }),
           ),
         },
@@ -107,7 +122,8 @@ export const ConfigSchema = Type.Object(
         {
           mode: Type.Optional(
             Type.Enum(["memory", "postgres", "postgrest"], {
-              description: "absent: `postgrest` if its `baseUrl` is set, `postgres` if a `dsn` is, else `memory`",
+              description:
+                "which store to use; absent: `postgrest` if `backend.postgrest.baseUrl` is set, else `postgres` if `backend.postgres.dsn` is set, else `memory`",
             }),
           ),
           startWaitSeconds: Type.Optional(
@@ -115,23 +131,34 @@ export const ConfigSchema = Type.Object(
               minimum: 0,
               default: 20,
               description:
-                "how long a start waits for a database that is not there yet; 0: not at all; `serve --wait-for-store SECONDS`",
+                "how long a start waits for a database that cannot be reached yet; 0: not at all. Flag: `--wait-for-store SECONDS`",
             }),
           ),
           memory: Type.Optional(
-            Type.Object({ journal: Type.Optional(text("a file that survives restarts; `serve --data FILE`")) }, closed),
+            Type.Object(
+              {
+                journal: Type.Optional(
+                  text("file that keeps the state of the memory store over restarts. Flag: `--data FILE`"),
+                ),
+              },
+              closed,
+            ),
           ),
           postgrest: Type.Optional(
             Type.Object(
               {
                 baseUrl: Type.Optional(
-                  text("RPC is `POST {baseUrl}/rpc/{function}`", { pattern: PATTERNS.httpUrl.source }),
+                  text("address of PostgREST; the service calls `POST {baseUrl}/rpc/{function}`", {
+                    pattern: PATTERNS.httpUrl.source,
+                  }),
                 ),
                 authHeader: Type.Optional(
-                  secret("goes out verbatim as `Authorization`", { pattern: PATTERNS.headerText.source }),
+                  secret("value of the `Authorization` header, sent unchanged", {
+                    pattern: PATTERNS.headerText.source,
+                  }),
                 ),
                 schema: Type.Optional(
-                  text("one of PostgREST's `db-schemas`, sent as `Content-Profile`; absent: its first", {
+                  text("one of the `db-schemas` of PostgREST, sent as `Content-Profile`; absent: the first of them", {
                     pattern: PATTERNS.headerText.source,
                   }),
                 ),
@@ -142,10 +169,16 @@ export const ConfigSchema = Type.Object(
           postgres: Type.Optional(
             Type.Object(
               {
-                dsn: Type.Optional(secret("address of the database")),
-                schema: Type.Optional(text("where the tables are", { default: "public" })),
-                poolSize: Type.Optional(Type.Integer({ minimum: 1, default: 10, description: "connections" })),
-                listenDsn: Type.Optional(secret("a direct address when `dsn` is a transaction pooler; absent: `dsn`")),
+                dsn: Type.Optional(secret("connection string of the database")),
+                schema: Type.Optional(text("database schema that contains the tables", { default: "public" })),
+                poolSize: Type.Optional(
+                  Type.Integer({ minimum: 1, default: 10, description: "most connections to the database" }),
+                ),
+                listenDsn: Type.Optional(
+                  secret(
+                    "direct connection string for notifications, needed if `dsn` is a transaction pooler; absent: `dsn`",
+                  ),
+                ),
               },
               closed,
             ),
@@ -155,19 +188,28 @@ export const ConfigSchema = Type.Object(
       ),
     ),
     internalApiToken: Type.Optional(
-      secret("bearer of the internal API: printable ASCII without spaces, 16 characters or more", inHeader),
+      secret(
+        "bearer token for the internal routes and the routes for operators: printable ASCII without spaces; use at least 16 characters",
+        inHeader,
+      ),
     ),
     controller: Type.Optional(
       Type.Object(
         {
           url: Type.Optional(text("address of the control plane", { pattern: PATTERNS.httpUrl.source })),
-          apiToken: Type.Optional(secret("bearer for it", inHeader)),
-          env: Type.Optional(named("environment, sent in `X-Env`")),
-          role: Type.Optional(named("sent in `X-Role`", { default: "slot-handler" })),
-          instanceId: Type.Optional(named("sent in `X-Instance-Id`; absent: made at start")),
-          appName: Type.Optional(named("sent in `X-App-Name`", { default: "slotkeeper" })),
-          appVersion: Type.Optional(named("sent in `X-App-Version`; absent: this version")),
-          apiPrefix: Type.Optional(Type.String({ default: "/api/v0", description: "of the control plane" })),
+          apiToken: Type.Optional(secret("bearer token that the service sends to the control plane", inHeader)),
+          env: Type.Optional(named("name of the environment, sent as `X-Env`")),
+          role: Type.Optional(named("role of this instance, sent as `X-Role`", { default: "slot-handler" })),
+          instanceId: Type.Optional(
+            named("id of this instance, sent as `X-Instance-Id`; absent: a new one at each start"),
+          ),
+          appName: Type.Optional(named("name of the application, sent as `X-App-Name`", { default: "slotkeeper" })),
+          appVersion: Type.Optional(
+            named("version of the application, sent as `X-App-Version`; absent: the version of Slotkeeper"),
+          ),
+          apiPrefix: Type.Optional(
+            Type.String({ default: "/api/v0", description: "prefix of the paths of the control plane" }),
+          ),
         },
         closed,
       ),

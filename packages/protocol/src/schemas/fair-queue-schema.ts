@@ -9,7 +9,7 @@ const closed = { additionalProperties: false } as const;
 
 export const BreakerSchema = Type.Object(propertiesOf(BREAKER_LIMITS), {
   ...closed,
-  description: "when to stop sending to a host that fails",
+  description: "circuit breaker: when to pause a host that fails",
 });
 
 const limits = { ...propertiesOf(HOST_LIMITS), breaker: Type.Optional(BreakerSchema) };
@@ -21,11 +21,11 @@ export const HostSchema = Type.Object(
     ...limits,
     weights: Type.Optional(
       Type.Record(Type.String(), Type.Number({ exclusiveMinimum: 0 }), {
-        description: "shares of buckets, by bucket; 1 where none is given",
+        description: "weight of each bucket; a bucket that is not listed has weight 1",
       }),
     ),
   },
-  { ...closed, description: "what differs for this host" },
+  { ...closed, description: "overrides for this host" },
 );
 
 export const CleanupSchema = Type.Object(propertiesOf(CLEANUP_SETTINGS), closed);
@@ -40,7 +40,7 @@ export const FairQueueSchema = Type.Object(
     weightedScheduler: Type.Optional(WeightedSchedulerSchema),
     hosts: Type.Optional(
       Type.Record(Type.String(), HostSchema, {
-        description: "overrides by host; `*.example.com` matches `example.com` too; the most specific wins",
+        description: "overrides by host name: see below",
       }),
     ),
   },

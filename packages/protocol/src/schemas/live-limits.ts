@@ -7,12 +7,12 @@ import { HOST_LIMITS, LIVE_LIMITS, type LiveLimitKey } from "../settings/host-li
 type LiveCall = { [K in LiveLimitKey]: TOptional<TInteger> };
 type LiveState = { [K in LiveLimitKey]: TObject<{ value: TInteger; origin: TString }> };
 
-/** Operators' calls. Here an unknown key is refused: a typing error must not take a limit away. */
+/** The body of an operator's call. Unknown keys are refused, because a misspelt key would remove a limit. */
 export const LiveLimitsSchema = Type.Object(
   Object.fromEntries(LIVE_LIMITS.map(({ key }) => [key, Type.Optional(callOf(key))])) as LiveCall,
   {
     additionalProperties: false,
-    description: "All live limits of the host: what is not named is as configured again.",
+    description: "All live limits of the host. A limit that is absent here returns to its configured value.",
   },
 );
 
@@ -26,7 +26,7 @@ function callOf(key: LiveLimitKey) {
   return Type.Integer({
     minimum: "min" in limit ? limit.min : 0,
     maximum: LIMITS.slots,
-    description: isOffAt0 ? "0: no limit; absent: as configured" : "absent: as configured",
+    description: isOffAt0 ? "0: no limit; absent: the configured value" : "absent: the configured value",
   });
 }
 
@@ -38,7 +38,7 @@ function stateOf(key: LiveLimitKey) {
     }),
     origin: Type.String({
       description:
-        "`live`: an operator set it; `semaphore`: its users did; else where the configuration has it from: `default`, `file config.json`, `controller`, `environment`, `flag`",
+        "where the value comes from: `live` (an operator), `semaphore` (its users), or a layer of the configuration: `default`, `file config.json`, `controller`, `environment`, `flag`",
     }),
   });
 }

@@ -46,7 +46,7 @@ export function openApiDocument({ version, header = "X-FQ-Auth" }: { version: st
     info: {
       title: "Slotkeeper",
       version,
-      description: "Who may run now: slots on upstream hosts, queued fairly.",
+      description: "Hands out slots of upstream hosts to client groups, in a fair order.",
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/" }],
@@ -61,7 +61,7 @@ export function openApiDocument({ version, header = "X-FQ-Auth" }: { version: st
   };
 }
 
-/** Where it depends on the configuration whether a key is asked for, none is among the choices. */
+/** If the configuration decides whether a key is needed, `{}` (no key) is one of the choices. */
 const SECURITY: { readonly [audience in Audience]: readonly object[] } = {
   public: [],
   caller: [{ sharedKey: [] }, {}],
@@ -85,9 +85,15 @@ function operation(name: string, route: Route): Json {
 }
 
 const PATH_PARAMETERS: { readonly [name: string]: Json } = {
-  host: { description: "a host's name, or its key as the state shows it", schema: { type: "string", minLength: 1 } },
-  file: { description: "a name that the dashboard's page refers to", schema: { type: "string", minLength: 1 } },
-  id: { description: "a slot's number: its fence", schema: { type: "integer", minimum: 1 } },
+  host: { description: "name of the host, or its key as `/state` shows it", schema: { type: "string", minLength: 1 } },
+  file: {
+    description: "file name, as the page of the dashboard links to it",
+    schema: { type: "string", minLength: 1 },
+  },
+  id: {
+    description: "`<host>.<fence>`: `slot` of `/state`",
+    schema: { type: "string", pattern: "^.+\\.[1-9][0-9]{0,15}$" },
+  },
 };
 
 function parameters({ path, query = {}, texts = {} }: Route): Json[] {
@@ -127,7 +133,7 @@ function responses({ answer, problems = [], audience, request }: Route): Json {
   return byStatus;
 }
 
-/** A named schema is referred to by its name, also inside a union. */
+/** A reference to a schema that has a name; the members of a union are replaced one by one. */
 function reference(schema: TSchema): unknown {
   for (const [name, component] of Object.entries(COMPONENTS)) {
     if (component === schema) return { $ref: `#/components/schemas/${name}` };

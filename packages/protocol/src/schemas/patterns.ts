@@ -3,10 +3,10 @@ export const PATTERNS = {
   /** Half of a surrogate pair is no character: UTF-8 has no bytes for it, and two of them would look the same. */
   printable: {
     source: "^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$",
-    means: "free of control characters and of half surrogate pairs",
+    means: "free of control characters and unpaired surrogates",
   },
   listen: { source: "^(?:\\[[0-9A-Fa-f:.]+\\]|[^\\s:/\\[\\]]*):\\d{1,5}$", means: "`host:port` or `:port`" },
-  headerName: { source: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", means: "a header's name" },
+  headerName: { source: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", means: "a valid header name" },
   headerKey: { source: "^[!-~]+$", means: "printable ASCII without spaces, as a header can carry it" },
   headerText: { source: "^[ -~]+$", means: "printable ASCII, as a header can carry it" },
   /** A browser leaves out the default port. Any other spelling would never match what it sends. */

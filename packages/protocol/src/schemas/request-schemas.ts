@@ -3,32 +3,36 @@ import { LIMITS } from "../limits.ts";
 import { PATTERNS } from "./patterns.ts";
 
 /**
- * What callers send. Fields not named here are ignored, `null` counts as absent, and so do empty names: callers of the
- * older service send both.
+ * The bodies of requests. Unknown fields are ignored. `null` and empty names count as absent, because callers of the
+ * original service send both.
  */
 
 const name = (maxLength: number, description: string) =>
   Type.String({ maxLength, pattern: PATTERNS.printable.source, description });
 
-const hostname = name(LIMITS.hostnameLength, "the upstream's name; `sem:…` is a named semaphore");
+const hostname = name(LIMITS.hostnameLength, "name of the upstream host; `sem:…` is a named semaphore");
 const hostnameHash = name(
   LIMITS.hostnameHashLength,
-  "its key, where the caller hashes: SHA-256 hex of the lower-cased name",
+  "key of the host: the SHA-256 of the lower-cased name in hex, or a key of the caller's own",
 );
 const ipBucket = name(
   LIMITS.bucketLength,
-  "groups clients; absent or empty: one shared bucket without limit of its own",
+  "the client group; absent or empty: one shared bucket without a limit of its own",
 );
-const now = Type.Number({ description: "the caller's clock, milliseconds since the epoch" });
-const status = Type.Integer({ minimum: 100, maximum: 599, description: "the upstream's answer, for the breaker" });
+const now = Type.Number({ description: "the time of the caller's clock, in milliseconds since 1970" });
+const status = Type.Integer({
+  minimum: 100,
+  maximum: 599,
+  description: "HTTP status of the upstream's answer, for the circuit breaker",
+});
 // `writeOnly`: tokens are secrets of their owners, and are never echoed in a problem.
 const queryToken = Type.String({
   minLength: 1,
   maxLength: LIMITS.tokenLength,
   writeOnly: true,
-  description: "names the session",
+  description: "the token of the session, from the last answer",
 });
-const slotToken = Type.String({ writeOnly: true, description: "what `granted` carried" });
+const slotToken = Type.String({ writeOnly: true, description: "the token of the slot, from the `granted` answer" });
 
 /** The body of a first call to `acquire`. */
 export const FirstCallSchema = Type.Object(
@@ -41,21 +45,31 @@ export const FirstCallSchema = Type.Object(
       Type.Number({
         minimum: 0,
         maximum: LIMITS.durationMs / 1000,
-        description: "overrides `breaker.openSeconds` for the reading of this session; 0 counts as absent",
+        description: "overrides `breaker.openSeconds` for this session; 0 counts as absent",
       }),
     ),
-    requestId: Type.Optional(name(LIMITS.requestIdLength, "the same id gives the same session")),
+    requestId: Type.Optional(
+      name(LIMITS.requestIdLength, "repeating a first call with the same id returns the same session"),
+    ),
     waitMs: Type.Optional(
-      Type.Number({ minimum: 0, description: "above 0 this call waits, and may be granted; capped by `pollWindowMs`" }),
+      Type.Number({
+        minimum: 0,
+        description:
+          "how long this call waits for a slot, at most `pollWindowMs`; 0 or absent: it does not wait and is never granted",
+      }),
     ),
     limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: LIMITS.slots, description: "slots of a named semaphore (`sem:…` only)" }),
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.slots,
+        description: "number of slots of a named semaphore (only with `sem:…`)",
+      }),
     ),
     maxWaitMs: Type.Optional(
       Type.Number({
         exclusiveMinimum: 0,
         maximum: LIMITS.durationMs,
-        description: "the whole wait for a named semaphore (`sem:…` only)",
+        description: "longest wait for a named semaphore (only with `sem:…`)",
       }),
     ),
   },
@@ -69,7 +83,9 @@ export const PollSchema = Type.Object({ queryToken, now: Type.Optional(now) }, {
 export const ReleaseSchema = Type.Object(
   {
     slotToken,
-    hitUpstreamAtMs: Type.Optional(Type.Number({ description: "when the upstream was hit, by the caller's clock" })),
+    hitUpstreamAtMs: Type.Optional(
+      Type.Number({ description: "when the caller sent its request to the upstream, by its own clock" }),
+    ),
     status: Type.Optional(status),
     hostname: Type.Optional(hostname),
     hostnameHash: Type.Optional(hostnameHash),
@@ -77,7 +93,7 @@ export const ReleaseSchema = Type.Object(
     now: Type.Optional(now),
   },
   {
-    description: "Only `slotToken` must be right: a field that is not is left out of account, and the slot goes back.",
+    description: "Only `slotToken` is checked. Other invalid fields are ignored, and the slot is released.",
   },
 );
 
@@ -91,8 +107,8 @@ export const ReportSchema = Type.Object(
   { description: "`hostname` or `hostnameHash` is required." },
 );
 
-/** An operator's call: an unknown key is refused. */
+/** The body of an operator's call for the breaker. Unknown keys are refused. */
 export const BreakerCallSchema = Type.Object(
-  { state: Type.Enum(["open", "closed"], { description: "`open` lasts `breaker.openSeconds`, like any opening" }) },
+  { state: Type.Enum(["open", "closed"], { description: "`open` lasts for `breaker.openSeconds`" }) },
   { additionalProperties: false },
 );

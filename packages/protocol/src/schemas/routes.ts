@@ -30,14 +30,17 @@ export interface Route {
   /** Texts in the query, all optional. */
   readonly texts?: { readonly [name: string]: string };
   readonly answer: { readonly status: 200 | 204; readonly type?: string; readonly schema?: TSchema };
-  /** Beyond those every route of its kind may give. */
+  /** Problems of this route, in addition to those that every route of its kind has. */
   readonly problems?: readonly ProblemCode[];
 }
 
 const json = (schema: TSchema) => ({ status: 200, type: "application/json", schema }) as const;
 const done = { status: 204 } as const;
-const BY_KEY = { by: "`key`: the host is named by its key, whatever it looks like" } as const;
-const NEW_HOST = { ...BY_KEY, new: "`true`: the host has not been used yet; else an unknown one is 404" } as const;
+const BY_KEY = { by: "`key`: the path names the host by its key" } as const;
+const NEW_HOST = {
+  ...BY_KEY,
+  new: "`true`: accept a host that has not been used yet; otherwise an unknown host is 404",
+} as const;
 const caller = (path: string, more: Pick<Route, "summary" | "request" | "answer" | "problems">): Route => ({
   method: "POST",
   path: `${API_PREFIX}/fairqueue/${path}`,
@@ -45,33 +48,33 @@ const caller = (path: string, more: Pick<Route, "summary" | "request" | "answer"
   ...more,
 });
 
-/** The HTTP contract: the server serves exactly these, and the OpenAPI document lists exactly these. */
+/** The HTTP contract. The server serves exactly these routes, and the OpenAPI document lists exactly these. */
 export const ROUTES = {
   acquire: caller("acquire", {
-    summary: "Ask for a slot, or wait on for one",
+    summary: "Ask for a slot, or continue to wait for it",
     request: Type.Union([Requests.FirstCallSchema, Requests.PollSchema]),
     answer: json(Answers.AcquireAnswerSchema),
     problems: ["BAD_TOKEN", "CAPACITY_MISMATCH"],
   }),
   release: caller("release", {
-    summary: "Give a slot back",
+    summary: "Release a slot",
     request: Requests.ReleaseSchema,
     answer: json(Answers.OkSchema),
   }),
   renew: caller("renew", {
-    summary: "Keep a slot for another lease",
+    summary: "Renew the lease of a slot",
     request: Requests.RenewSchema,
     answer: json(Answers.RenewedSchema),
     problems: ["SLOT_LOST", "UNAVAILABLE"],
   }),
   cancel: caller("cancel", {
-    summary: "Give up waiting; gives back the place and the slot",
+    summary: "End a session; gives back its place and its slot",
     request: Requests.CancelSchema,
     answer: json(Answers.CanceledSchema),
     problems: ["BAD_TOKEN"],
   }),
   report: caller("report", {
-    summary: "Report an upstream's answer to the breaker",
+    summary: "Report an answer of the upstream to the circuit breaker",
     request: Requests.ReportSchema,
     answer: json(Answers.OkSchema),
     problems: ["UNAVAILABLE"],
@@ -80,7 +83,7 @@ export const ROUTES = {
     method: "GET",
     path: `${API_PREFIX}/health`,
     audience: "internal",
-    summary: "Who this is, in headers",
+    summary: "Name, version and configuration of the instance, in headers",
     answer: done,
   },
   refresh: {
@@ -95,7 +98,7 @@ export const ROUTES = {
     method: "POST",
     path: `${API_PREFIX}/flush`,
     audience: "internal",
-    summary: "Sweep sessions and store now, and push the metrics",
+    summary: "Clean up sessions and store now, and push the counts to the control plane",
     answer: done,
     problems: ["UNAVAILABLE", "CONTROLLER_UNREACHABLE"],
   },
@@ -103,14 +106,14 @@ export const ROUTES = {
     method: "GET",
     path: `${API_PREFIX}/state`,
     audience: "operator",
-    summary: "Hosts, buckets, sessions and slots, by pages of hosts",
+    summary: "Hosts with their buckets, sessions and slots, in pages",
     query: {
-      offset: "hosts to skip",
-      limit: "hosts to show: 1 to 1000, else 100",
-      sessions: "sessions to show of each host: 0 to 1000, else 200",
-      from: "sessions of each host to skip",
+      offset: "number of hosts to skip",
+      limit: "number of hosts: 1 to 1000, default 100",
+      sessions: "number of sessions of each host: 0 to 1000, default 200",
+      from: "number of sessions of each host to skip",
     },
-    texts: { host: "only this one: its name, or its key", ...BY_KEY },
+    texts: { host: "only this host, by its name or key", ...BY_KEY },
     answer: json(StateSchema),
     problems: ["BAD_FIELDS", "UNAVAILABLE"],
   },
@@ -119,7 +122,7 @@ export const ROUTES = {
     path: `${API_PREFIX}/history`,
     audience: "operator",
     summary: "The last 15 minutes, of all hosts or of one",
-    texts: { host: "its name, or its key; absent: all hosts", ...BY_KEY },
+    texts: { host: "name or key of one host; absent: all hosts", ...BY_KEY },
     answer: json(HistorySchema),
     problems: ["BAD_FIELDS"],
   },
@@ -127,7 +130,7 @@ export const ROUTES = {
     method: "GET",
     path: `${API_PREFIX}/instances`,
     audience: "operator",
-    summary: "Who is alive",
+    summary: "The live instances of the fleet",
     answer: json(InstancesSchema),
     problems: ["UNAVAILABLE"],
   },
@@ -135,7 +138,7 @@ export const ROUTES = {
     method: "GET",
     path: `${API_PREFIX}/events`,
     audience: "operator",
-    summary: "What changes, as server-sent events",
+    summary: "Changes, as server-sent events",
     answer: { status: 200, type: "text/event-stream", schema: LiveStateSchema },
     problems: ["NOT_READY"],
   },
@@ -143,7 +146,7 @@ export const ROUTES = {
     method: "POST",
     path: `${API_PREFIX}/hosts/{host}`,
     audience: "operator",
-    summary: "Set a host's limits, live and in the whole fleet",
+    summary: "Set the live limits of a host, in the whole fleet",
     texts: NEW_HOST,
     request: LiveLimitsSchema,
     answer: done,
@@ -153,7 +156,7 @@ export const ROUTES = {
     method: "POST",
     path: `${API_PREFIX}/hosts/{host}/breaker`,
     audience: "operator",
-    summary: "Open or close a host's breaker",
+    summary: "Open or close the circuit breaker of a host",
     texts: NEW_HOST,
     request: Requests.BreakerCallSchema,
     answer: done,
@@ -163,7 +166,7 @@ export const ROUTES = {
     method: "DELETE",
     path: `${API_PREFIX}/slots/{id}`,
     audience: "operator",
-    summary: "Take a slot away; its holder learns when it renews",
+    summary: "Revoke a slot; its holder is refused when it renews",
     answer: done,
     problems: ["BAD_FIELDS", "UNAVAILABLE"],
   },
@@ -171,14 +174,14 @@ export const ROUTES = {
     method: "GET",
     path: "/livez",
     audience: "public",
-    summary: "The process runs",
+    summary: "Whether the process runs",
     answer: json(Answers.AliveSchema),
   },
   readyz: {
     method: "GET",
     path: "/readyz",
     audience: "public",
-    summary: "Slots can be granted, and the service is not stopping; otherwise why",
+    summary: "Whether slots can be granted, and if not, why",
     answer: json(Answers.ReadySchema),
     problems: ["NOT_READY"],
   },

@@ -10,16 +10,18 @@ const BucketStateSchema = Type.Object({
   weight: Type.Number(),
   inFlight: count,
   waiting: Type.Integer({ minimum: 0, description: "sessions waiting, in the fleet" }),
-  usedMs: Type.Number({ description: "slot time used; `usedMs / weight` against `progressMs` is its share" }),
+  usedMs: Type.Number({ description: "slot time used; compare `usedMs / weight` with `progressMs`" }),
 });
 
 const SlotStateSchema = Type.Object({
-  slot: Type.String({ description: "`<host>.<fence>`: what `DELETE /slots/{id}` takes" }),
+  slot: Type.String({ description: "`<host>.<fence>`: the id for `DELETE /slots/{id}`" }),
   session: Type.String(),
   bucket: Type.String(),
-  heldMs: Type.Optional(Type.Number({ description: "since the grant" })),
-  endsInMs: Type.Number({ description: "what is left of the lease" }),
-  isReleased: Type.Boolean({ description: "given back, and running out the shortest hold or the spacing" }),
+  heldMs: Type.Optional(Type.Number({ description: "time since the grant" })),
+  endsInMs: Type.Number({ description: "time left of the lease" }),
+  isReleased: Type.Boolean({
+    description: "released, but occupied until its minimum hold or the spacing of releases is over",
+  }),
   isProbe: Type.Boolean({ description: "the trial request of a half-open breaker" }),
 });
 
@@ -29,32 +31,31 @@ const SessionStateSchema = Type.Object({
   place: Type.String(),
   arrivedAt: Type.Number(),
   position: Type.Integer({ minimum: 1, description: "1 is next" }),
-  blockedBy: Type.Optional(
-    Type.String({ description: "what stands between it and a slot, as in the caller's answer" }),
-  ),
+  blockedBy: Type.Optional(Type.String({ description: "what the session waits for, as in the caller's answer" })),
   estimatedWaitMs: Type.Optional(Type.Number({ minimum: 0, description: "as in the caller's answer" })),
-  isAwake: Type.Boolean({ description: "its client is there; else it keeps its place and is granted nothing" }),
-  polls: Type.Integer({ minimum: 0, description: "held open for it" }),
+  isAwake: Type.Boolean({ description: "its client is polling; if not, it keeps its place but gets no slot" }),
+  polls: Type.Integer({ minimum: 0, description: "polls that are held open for it" }),
 });
 
 /** What a table of hosts shows; `/events` sends the same. */
 const hostRow = {
-  host: Type.String({ description: "its key" }),
-  hostname: Type.Optional(Type.String({ description: "where a caller has named it" })),
+  host: Type.String({ description: "key of the host" }),
+  hostname: Type.Optional(Type.String({ description: "name of the host, if a caller sent it" })),
   limit: Type.Optional(
     Type.Integer({
-      description: "slots; 0: a semaphore without users; absent where only this instance knows the host",
+      description:
+        "number of slots; 0: a named semaphore without users; absent if the store does not have the host yet",
     }),
   ),
   inFlight: Type.Integer({ minimum: 0, description: "slots in use, in the fleet" }),
   waiting: Type.Integer({ minimum: 0, description: "sessions waiting, in the fleet" }),
   pending: Type.Integer({ minimum: 0, description: "sessions waiting at this instance" }),
-  oldestWaitMs: Type.Number({ minimum: 0, description: "of those" }),
+  oldestWaitMs: Type.Number({ minimum: 0, description: "how long the oldest of them has waited" }),
   avgWaitMs: Type.Number({ description: "moving average of the last waits, in the fleet" }),
-  isHot: Type.Boolean({ description: "crowded, by the weighted scheduler's measure" }),
+  isHot: Type.Boolean({ description: "whether the host is crowded, by the rule of the weighted scheduler" }),
   breaker: Type.Enum(["closed", "open", "half-open"]),
-  breakerCode: Type.Optional(Type.Integer({ description: "what opened it; 0: an operator" })),
-  breakerEndsInMs: Type.Optional(Type.Number({ description: "until it is half open" })),
+  breakerCode: Type.Optional(Type.Integer({ description: "status that opened the breaker; 0: an operator opened it" })),
+  breakerEndsInMs: Type.Optional(Type.Number({ description: "time until the breaker is half open" })),
 };
 
 export const HostRowSchema = Type.Object(hostRow);
@@ -63,22 +64,26 @@ const HostStateSchema = Type.Object({
   ...hostRow,
   limits: HostLimitsStateSchema,
   progressMs: Type.Optional(
-    Type.Number({ description: "the fair meter: slot time per weight a bucket that always waited would have used" }),
+    Type.Number({
+      description: "the fair meter: the slot time that a bucket of weight 1 would have used if it had always waited",
+    }),
   ),
   buckets: Type.Array(BucketStateSchema),
   slots: Type.Array(SlotStateSchema),
-  sessions: Type.Array(SessionStateSchema, { description: "by position, as many as asked for; `pending` counts all" }),
+  sessions: Type.Array(SessionStateSchema, {
+    description: "waiting sessions by position, as many as requested; `pending` counts all",
+  }),
 });
 
 /** Each instance reports its counts with its beat: every second while sessions wait there, else every ten. */
 const FleetStateSchema = Type.Object(
   {
-    instances: Type.Integer({ minimum: 1, description: "that live" }),
-    waiting: Type.Integer({ minimum: 0, description: "sessions waiting, at whichever instance" }),
-    granted: Type.Integer({ minimum: 0, description: "slots, since each instance's start" }),
-    rejected: Type.Integer({ minimum: 0, description: "callers that got no slot, since each instance's start" }),
+    instances: Type.Integer({ minimum: 1, description: "number of live instances" }),
+    waiting: Type.Integer({ minimum: 0, description: "sessions waiting at all instances" }),
+    granted: Type.Integer({ minimum: 0, description: "slots granted since each instance started" }),
+    rejected: Type.Integer({ minimum: 0, description: "requests that got no slot since each instance started" }),
   },
-  { description: "summed over the instances that live" },
+  { description: "sums over all live instances" },
 );
 
 /** The answer of `GET …/state`. */
@@ -86,10 +91,10 @@ export const StateSchema = Type.Object({
   at: Type.Number(),
   instance: Type.String(),
   configVersion: Type.String(),
-  sessions: Type.Record(Type.String(), count, { description: "by state, at this instance" }),
-  counts: Type.Record(Type.String(), count, { description: "since the start, at this instance" }),
+  sessions: Type.Record(Type.String(), count, { description: "sessions of this instance by state" }),
+  counts: Type.Record(Type.String(), count, { description: "counts of this instance since its start" }),
   fleet: Type.Optional(FleetStateSchema),
-  unsent: Type.Integer({ minimum: 0, description: "calls that have not reached the store yet" }),
-  total: Type.Integer({ minimum: 0, description: "hosts in all" }),
+  unsent: Type.Integer({ minimum: 0, description: "inputs that the store does not have yet" }),
+  total: Type.Integer({ minimum: 0, description: "number of all hosts" }),
   hosts: Type.Array(HostStateSchema),
 });

@@ -25,13 +25,14 @@ export const HOST_LIMITS = {
     unit: "milliseconds",
     min: 0,
     default: 0,
-    about: "a slot is held at least so long after `hitUpstreamAtMs`",
+    about: "shortest time from `hitUpstreamAtMs` until a released slot is free again",
   },
   smoothReleaseIntervalMs: {
     field: "smoothMs",
     type: "number",
     unit: "milliseconds",
-    about: "spacing of releases per host; absent: `minSlotHoldMs / maxSlotPerHost`; ≤ 0 off",
+    about:
+      "shortest time between two released slots of a host becoming free; absent: `minSlotHoldMs / maxSlotPerHost`; ≤ 0: off",
   },
   maxSlotPerHost: {
     field: "slots",
@@ -40,7 +41,7 @@ export const HOST_LIMITS = {
     min: 1,
     default: 5,
     isLive: true,
-    about: "slots of a host",
+    about: "number of slots of a host",
   },
   maxSlotPerIp: {
     field: "slotsPerBucket",
@@ -49,7 +50,7 @@ export const HOST_LIMITS = {
     default: 1,
     isOffAt0: true,
     isLive: true,
-    about: "slots of one bucket at a host; ≤ 0 unlimited",
+    about: "most slots that one bucket may hold at a host; ≤ 0: no limit",
   },
   maxWaitersPerIp: {
     field: "waitersPerBucket",
@@ -57,7 +58,7 @@ export const HOST_LIMITS = {
     unit: "count",
     default: 0,
     isOffAt0: true,
-    about: "places of one bucket in a host's waiter pool; ≤ 0 off",
+    about: "most places of one bucket in the waiter pool of a host; ≤ 0: no limit",
   },
   maxWaitersPerHost: {
     field: "waiters",
@@ -65,7 +66,7 @@ export const HOST_LIMITS = {
     unit: "count",
     default: 50,
     isOffAt0: true,
-    about: "places in a host's waiter pool; ≤ 0 off",
+    about: "places in the waiter pool of a host: only waiters in the pool compete for slots; ≤ 0: no limit",
   },
   zombieTimeoutSeconds: {
     field: "leaseMs",
@@ -73,7 +74,7 @@ export const HOST_LIMITS = {
     unit: "seconds",
     above: 0,
     default: 30,
-    about: "the lease: a slot not renewed or released for so long is taken back",
+    about: "length of a lease: the service takes a slot back if it is neither renewed nor released for this time",
   },
   maxHoldSeconds: {
     field: "maxHoldMs",
@@ -81,7 +82,7 @@ export const HOST_LIMITS = {
     unit: "seconds",
     above: 0,
     default: 3600,
-    about: "the end of all renewing",
+    about: "longest time that one slot can be held, however often it is renewed",
   },
   ipCooldownSeconds: {
     field: "cooldownMs",
@@ -89,14 +90,14 @@ export const HOST_LIMITS = {
     unit: "seconds",
     min: 0,
     default: 0,
-    about: "after a release its bucket waits so long, whatever its limit",
+    about: "cooldown: after a release, the bucket gets no new slot of this host for this time",
   },
   order: {
     field: "order",
     type: "choice",
     choices: ["slot-seconds", "fifo"],
     default: "slot-seconds",
-    about: "who is next among eligible buckets when the weighted scheduler does not decide",
+    about: "which eligible bucket gets the next slot, unless the weighted scheduler decides",
   },
 } as const satisfies HostLimits;
 
@@ -108,48 +109,48 @@ export const BREAKER_LIMITS = {
     unit: "seconds",
     above: 0,
     default: 60,
-    about: "how far back answers are counted",
+    about: "length of the observation window in which answers are counted",
   },
   protectHttpCodes: {
     field: "protectHttpCodes",
     type: "codes",
     default: [429, 500, 502, 503, 504],
-    about: "the codes that are errors; 200–399 is success; others are not counted",
+    about: "status codes that count as errors; 200–399 count as successes; all others are ignored",
   },
   errorRatioPercent: {
     field: "errorRatioPercent",
     type: "number",
     unit: "percent",
     default: 20,
-    about: "opens at this share of errors",
+    about: "the breaker opens at this percentage of errors",
   },
   minSamples: {
     field: "minSamples",
     type: "integer",
     unit: "count",
     default: 8,
-    about: "… of at least this number of answers",
+    about: "fewest answers for `errorRatioPercent`; ≤ 0: that rule is off",
   },
   fastErrorRatioPercent: {
     field: "fastErrorRatioPercent",
     type: "number",
     unit: "percent",
     default: 50,
-    about: "opens sooner at this share",
+    about: "the breaker also opens at this higher percentage, after fewer answers",
   },
   fastMinSamples: {
     field: "fastMinSamples",
     type: "integer",
     unit: "count",
     default: 4,
-    about: "… of at least this number of answers",
+    about: "fewest answers for `fastErrorRatioPercent`; ≤ 0: that rule is off",
   },
   consecutiveErrors: {
     field: "consecutiveErrors",
     type: "integer",
     unit: "count",
     default: 4,
-    about: "opens after this number of errors in a row",
+    about: "the breaker opens after this number of errors in a row; ≤ 0: that rule is off",
   },
   openSeconds: {
     field: "openMs",
@@ -157,7 +158,7 @@ export const BREAKER_LIMITS = {
     unit: "seconds",
     above: 0,
     default: 60,
-    about: "how long it stays open",
+    about: "how long the breaker stays open; after that it is half open",
   },
   halfOpenProbes: {
     field: "halfOpenProbes",
@@ -165,7 +166,7 @@ export const BREAKER_LIMITS = {
     unit: "count",
     min: 1,
     default: 1,
-    about: "trial requests at a time once that is over",
+    about: "trial requests that a half-open breaker lets through at a time",
   },
 } as const satisfies HostLimits;
 
@@ -189,7 +190,7 @@ export const LIVE_LIMITS: readonly { readonly key: LiveLimitKey; readonly field:
   HOST_LIMITS,
 ).flatMap(([key, limit]) => ("isLive" in limit ? [{ key: key as LiveLimitKey, field: limit.field }] : []));
 
-/** The values of a configuration in the engine's units; what it does not name has its default. */
+/** The values of a configuration in the engine's units. Keys that the configuration does not name get their defaults. */
 export function resolveLimits<T extends HostLimits>(
   table: T,
   config: { readonly [key: string]: unknown },

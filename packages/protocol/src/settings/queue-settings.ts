@@ -2,41 +2,42 @@ import type { Settings } from "./setting.ts";
 
 /** The keys of `fairQueue` that hold for a whole instance. Those that hosts may override are in `host-limits.ts`. */
 export const QUEUE_SETTINGS = {
-  maxWaitMs: { type: "number", unit: "milliseconds", above: 0, default: 20_000, about: "a session's whole wait" },
+  maxWaitMs: { type: "number", unit: "milliseconds", above: 0, default: 20_000, about: "longest wait of a session" },
   pollIntervalMs: {
     type: "number",
     unit: "milliseconds",
     min: 1,
     default: 500,
-    about: "fallback cycle when no push comes",
+    about:
+      "time between two tries when the store fails, how long an instance trusts its copy of a breaker's state, and the interval of `maxProbesPerCycle`",
   },
   pollWindowMs: {
     type: "number",
     unit: "milliseconds",
     min: 0,
     default: 6_000,
-    about: "how long one HTTP poll is held",
+    about: "how long the service holds one poll open",
   },
   sessionIdleSeconds: {
     type: "number",
     unit: "seconds",
     above: 0,
     default: 90,
-    about: "no poll for this long: the session is gone",
+    about: "a session ends if its client does not poll for this time",
   },
   collectMs: {
     type: "number",
     unit: "milliseconds",
     above: 0,
     default: 1_000,
-    about: "how long a grant waits to be fetched",
+    about: "how long a granted slot waits until its client fetches it",
   },
   globalMaxWaiters: {
     type: "integer",
     unit: "count",
     default: 500,
     isOffAt0: true,
-    about: "sessions per process; ≤ 0 off",
+    about: "most waiting sessions of one instance; a new one gets `overloaded`; ≤ 0: no limit",
   },
   maxSessionsPerBucketPercent: {
     type: "number",
@@ -44,65 +45,75 @@ export const QUEUE_SETTINGS = {
     above: 0,
     max: 100,
     default: 50,
-    about: "the part of `globalMaxWaiters` that one bucket may take while others ask",
+    about: "most of `globalMaxWaiters` that one bucket may use while other buckets wait too",
   },
   defaultGrantedCleanupDelay: {
     type: "number",
     unit: "seconds",
     min: 0,
     default: 5,
-    about: "seconds a fetched grant stays repeatable and cancellable",
+    about: "seconds for which a session can still be polled or canceled after its client fetched the grant",
   },
 } as const satisfies Settings;
 
 /** The keys of `fairQueue.cleanup`. */
 export const CLEANUP_SETTINGS = {
-  enabled: { type: "flag", default: true, about: "whether leftovers are swept at intervals" },
-  intervalSeconds: { type: "number", unit: "seconds", above: 0, default: 1800, about: "between two sweeps" },
+  enabled: { type: "flag", default: true, about: "whether the service regularly deletes expired state from the store" },
+  intervalSeconds: { type: "number", unit: "seconds", above: 0, default: 1800, about: "time between two cleanups" },
   queueDepthZombieTtlSeconds: {
     type: "number",
     unit: "seconds",
     above: 0,
     default: 20,
-    about: "not used any more: waiters of a dead instance are deleted within 5 s",
+    about: "no effect any more: waiters of a dead instance are deleted within 5 s",
   },
 } as const satisfies Settings;
 
 /** The keys of `fairQueue.weightedScheduler`. */
 export const SCHEDULER_SETTINGS = {
-  enabled: { type: "flag", default: false, about: "weighted round robin on hot hosts" },
+  enabled: {
+    type: "flag",
+    default: false,
+    about: "whether weighted round robin chooses the next bucket on hot (crowded) hosts",
+  },
   hotPendingFactor: {
     type: "number",
     unit: "factor",
     above: 0,
     default: 4,
-    about: "hot from `factor × maxSlotPerHost` waiting",
+    about: "a host becomes hot when at least `hotPendingFactor × maxSlotPerHost` sessions wait",
   },
-  hotPendingMin: { type: "number", unit: "count", min: 0, default: 16, about: "… and at least this number" },
+  hotPendingMin: {
+    type: "number",
+    unit: "count",
+    min: 0,
+    default: 16,
+    about: "… and at least this number of sessions wait",
+  },
   coldAvgWaitMs: {
     type: "number",
     unit: "milliseconds",
     min: 0,
-    about: "cold at this average wait; absent: `pollIntervalMs`",
+    about: "a hot host becomes cold at this average wait; absent: `pollIntervalMs`",
   },
   hotAvgWaitMs: {
     type: "number",
     unit: "milliseconds",
     min: 0,
-    about: "hot from this average wait; absent: `3 × pollIntervalMs + minSlotHoldMs`",
+    about: "… and the average wait is at least this; absent: `3 × pollIntervalMs + minSlotHoldMs`",
   },
   maxProbesPerCycle: {
     type: "integer",
     unit: "count",
     min: 1,
-    about: "failed tries per interval on a hot host; absent: `maxSlotPerHost`",
+    about: "most buckets that a hot host tries without success per `pollIntervalMs`; absent: `maxSlotPerHost`",
   },
   baseWeight: {
     type: "number",
     unit: "factor",
     min: 0,
     default: 1,
-    about: "`weight = baseWeight + weightPerWait × waits`",
+    about: "weight of a bucket in the round robin: `baseWeight + weightPerWait × waits`",
   },
   weightPerWait: { type: "number", unit: "factor", min: 0, default: 1, about: "see `baseWeight`" },
 } as const satisfies Settings;

@@ -69,7 +69,7 @@ function backendProblems(config: ServiceConfig): CrossProblem[] {
     if (problem !== undefined) add(key, `cannot be used. ${problem}`);
   }
   if (mode !== "memory" && backend?.memory?.journal !== undefined) {
-    add("memory.journal", `(\`--data\`) goes with the memory store, but \`backend.mode\` is "${mode}"`);
+    add("memory.journal", `(\`--data\`) needs the memory store, but \`backend.mode\` is "${mode}"`);
   }
   return problems;
 }
@@ -119,12 +119,14 @@ function hostProblems({ fairQueue }: ServiceConfig): CrossProblem[] {
     const rest = pattern === "*" ? "any" : pattern.replace(/^\*\./, "");
     const add = (message: string) => problems.push({ about: [field], message });
     if (rest === "" || rest.includes("*")) {
-      const expected = 'a host\'s name, `*.` before one, or "*" alone';
+      const expected = 'a host name, `*.` and a host name, or "*" alone';
       add(`Expected the host of \`${field}\` to be ${expected}, got ${JSON.stringify(pattern)}: it would never match`);
     } else if (rest.endsWith(".")) {
-      add(`Expected the host of \`${field}\` to be without a dot at its end: it would never match`);
+      add(`Expected the host of \`${field}\` to end without a dot: it would never match`);
     } else if (twin !== undefined) {
-      add(`\`${field}\` and \`${fieldName(["fairQueue", "hosts", twin])}\` are one host: case does not count`);
+      add(
+        `\`${field}\` and \`${fieldName(["fairQueue", "hosts", twin])}\` name the same host: upper and lower case do not differ`,
+      );
     }
   }
   return problems;

@@ -32,7 +32,7 @@ function ofService({ limits }: ServiceConfig, options: QueueOptions): Advice[] {
   add(
     maxWaitMs < pollIntervalMs,
     `\`fairQueue.maxWaitMs\` (${maxWaitMs}) is below \`pollIntervalMs\` (${pollIntervalMs})`,
-    "a session ends before the service looks a second time, so a missed notification becomes a timeout",
+    "a session ends before the service repeats a failed call to the store, so one failure becomes a timeout",
     "Raise `maxWaitMs` or lower `pollIntervalMs`.",
   );
   add(
@@ -65,14 +65,14 @@ function hostAdvice(path: string, own: HostConfig, all: HostConfig, { maxWaitMs,
     ["maxSlotPerIp", "maxSlotPerHost"],
     `maxSlotPerIp\` (${maxSlotPerIp}) is above \`maxSlotPerHost\` (${maxSlotPerHost})`,
     "the limit of a bucket is never reached, so one bucket can hold all slots of the host",
-    "Lower `maxSlotPerIp`, or set it to 0 if no limit is meant.",
+    "Lower `maxSlotPerIp`, or set it to 0 for no limit.",
   );
   add(
     maxWaitersPerHost > 0 && maxWaitersPerIp > maxWaitersPerHost,
     ["maxWaitersPerIp", "maxWaitersPerHost"],
     `maxWaitersPerIp\` (${maxWaitersPerIp}) is above \`maxWaitersPerHost\` (${maxWaitersPerHost})`,
     "the limit of a bucket is never reached",
-    "Lower `maxWaitersPerIp`, or set it to 0 if no limit is meant.",
+    "Lower `maxWaitersPerIp`, or set it to 0 for no limit.",
   );
   add(
     leaseMs <= collectMs,

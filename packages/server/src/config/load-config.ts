@@ -123,7 +123,7 @@ function readFile(file: string, problems: string[]): Tree {
   try {
     const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ""));
     if (isTree(value)) return value;
-    problems.push(`Expected ${file} to hold a JSON object`);
+    problems.push(`Expected ${file} to contain a JSON object`);
   } catch (error) {
     problems.push(`${file} is not valid JSON${placeOf(error, text)}`);
   }

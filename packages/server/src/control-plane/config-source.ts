@@ -62,7 +62,7 @@ export class ConfigSource {
       } catch (error) {
         const isFinal = attempt >= attempts || !(error instanceof ControllerError);
         if (!isFinal) {
-          this.#init.log.warn("the controller cannot be asked for the configuration, trying again", { attempt, error });
+          this.#init.log.warn("the controller did not answer with a configuration, trying again", { attempt, error });
           await this.#init.pause(retryMs * 2 ** (attempt - 1));
           continue;
         }
@@ -100,7 +100,10 @@ export class ConfigSource {
     // Throws where the fault is not the controller's but what is written here.
     const config = loadConfig(sources);
     const problems = error instanceof ConfigError ? { problems: error.problems } : { error };
-    log.error(`NO CONFIGURATION FROM THE CONTROLLER: running from ${config.version} until it can be had`, problems);
+    log.error(
+      `NO CONFIGURATION FROM THE CONTROLLER: running from ${config.version} until the controller answers`,
+      problems,
+    );
     this.#isOnFallback = true;
     return config;
   }

@@ -43,7 +43,7 @@ export class ControlPlane {
     try {
       await this.#metrics.push(async () => {
         const context = await this.#init.context();
-        if (context === undefined) throw new ControllerError("refused", "there is no controller any more");
+        if (context === undefined) throw new ControllerError("refused", "no controller is configured any more");
         return context;
       });
     } catch (error) {
@@ -71,7 +71,10 @@ export class ControlPlane {
         }
         const overview = (await this.#init.context())?.overview;
         const counts = overview === undefined ? {} : this.#metrics.untaken(overview.counts);
-        log.error("the controller did not take the last metrics: these counts are only here", { counts, error });
+        log.error("the controller did not accept the last metrics: these counts are only in this log line", {
+          counts,
+          error,
+        });
         return;
       }
     }
@@ -87,7 +90,7 @@ export class ControlPlane {
     try {
       await this.push();
     } catch (error) {
-      this.#init.log.warn("the controller did not take the metrics: they go with the next push", { error });
+      this.#init.log.warn("the controller did not accept the metrics: the next push sends them again", { error });
     }
   }
 }

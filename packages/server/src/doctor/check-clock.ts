@@ -12,7 +12,7 @@ export function clockFinding({ offsetMs, errorMs }: ClockReading): Finding {
   return warning("clock", {
     code: "CLOCK_SKEW",
     found: `This machine's clock is ${seconds} s ${side} the database's (±${Math.ceil(errorMs)} ms).`,
-    why: "Leases go by the database's clock, so limits hold; but the times in this machine's logs are wrong, and a caller here that sends `hitUpstreamAtMs` without `now` gets a wrong minimum hold.",
+    why: "Leases use the database's clock, so limits hold. But the times in this machine's logs are wrong, and a caller on it that sends `hitUpstreamAtMs` without `now` gets a wrong minimum hold.",
     fix: "Synchronise both clocks, for example with chrony or systemd-timesyncd.",
   });
 }

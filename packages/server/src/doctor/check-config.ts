@@ -43,7 +43,7 @@ function controllerFindings({ settings, version }: LoadedConfig): Finding[] {
 
 function configText({ origins }: LoadedConfig): string {
   const count = [...origins.values()].filter((origin) => origin !== "default").length;
-  if (count === 0) return "Nothing is set: all defaults.";
+  if (count === 0) return "No key is set: all values are defaults.";
   return count === 1 ? "1 key set, known and valid." : `${count} keys set, all known and valid.`;
 }
 

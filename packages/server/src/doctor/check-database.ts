@@ -54,7 +54,7 @@ export function unusable(error: unknown, key = "backend.postgres.dsn"): Finding 
     failure?.fix ?? "Start the database, or correct its address, and make sure that this machine may connect to it.";
   return problem("database", {
     code: failure?.problem ?? "STORE_FAILED",
-    found: failure?.what ?? `The database could not be asked: ${(error as Error).message}.`,
+    found: failure?.what ?? `A query to the database failed: ${(error as Error).message}.`,
     why: failure === undefined || failure.isRetryable ? GRANTS_NOTHING : REFUSES_TO_START,
     fix: `${fix} The address is in \`${key}\`.`,
   });
@@ -175,7 +175,7 @@ async function checkNotifications(exam: DatabaseExam, { dsn, listenDsn }: Postgr
 }
 
 const SLOW_HAND_OVERS =
-  "Instances do not learn at once what another one committed: a slot given back at one instance reaches a waiter of another up to a second later.";
+  "Instances do not notice each other's commits at once: a slot that is released at one instance reaches a waiter of another up to a second later.";
 
 const LISTENS_ELSEWHERE = warning("notifications", {
   code: "LISTEN_ELSEWHERE",

@@ -7,7 +7,7 @@ import { type Finding, ok, warning } from "./finding.ts";
 
 /** Whether all instances that live run the same version with the same limits, and whether this configuration has them too. */
 export function instanceFindings(views: readonly InstanceView[], { settings }: LoadedConfig): Finding[] {
-  if (views.length === 0) return [ok("instances", "None runs.")];
+  if (views.length === 0) return [ok("instances", "No instance is running.")];
   const findings = [...versionDrift(views), ...limitsDrift(views), ...notLoaded(views, limitsHash(settings.fairQueue))];
   if (findings.length > 0) return findings;
   const many = views.length === 1 ? "1 runs" : `${views.length} run`;

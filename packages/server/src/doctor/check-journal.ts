@@ -31,7 +31,7 @@ export async function journalFindings(path: string | undefined, listen: ListenAd
 }
 
 function stateOf({ bytes }: JournalFacts): string {
-  return bytes === 0 ? "not begun yet" : `${bytes} bytes, sound`;
+  return bytes === 0 ? "no data yet" : `${bytes} bytes, undamaged`;
 }
 
 /** While a process uses the file, its last record may be half written at any moment. */
@@ -40,23 +40,24 @@ function endOf({ tornBytes, holder }: JournalFacts): string {
   return ` Its last record is incomplete (${tornBytes} bytes), which is normal after a crash: the next start drops it.`;
 }
 
-const GRANTS_NOTHING = "The service grants nothing that it cannot write down first, and /readyz is 503.";
+const GRANTS_NOTHING =
+  "The service grants a slot only after it has recorded it, so it grants nothing now, and /readyz is 503.";
 
 const OTHER_PATH = "Choose another path in `backend.memory.journal` or with --data.";
 
 function unusable(path: string, error: unknown): Finding {
   if (error instanceof JournalCorruptError) {
-    const why = "`slotkeeper serve` refuses to start: part of the slots and waiters would be forgotten.";
-    const fix = `Put a sound copy in its place, or cut the file to ${error.offset} bytes if what came later may be forgotten.`;
+    const why = "`slotkeeper serve` refuses to start, because it would lose some slots and waiters.";
+    const fix = `Restore a good copy, or truncate the file to ${error.offset} bytes if you can lose everything that was recorded later.`;
     return problem("journal", { code: "JOURNAL_DAMAGED", found: error.message, why, fix });
   }
   if (error instanceof JournalFormatError) {
-    const why = "`slotkeeper serve` refuses to start: it would misread the slots and waiters in it.";
+    const why = "`slotkeeper serve` refuses to start, because it would misread the slots and waiters in it.";
     const fix = `Run the version of slotkeeper that wrote it. ${OTHER_PATH}`;
     return problem("journal", { code: "JOURNAL_FORMAT", found: error.message, why, fix });
   }
   if (error instanceof JournalPathError) {
-    const why = "`slotkeeper serve` refuses to start: a journal must be a regular file of its own.";
+    const why = "`slotkeeper serve` refuses to start, because a journal must be a regular file with one name.";
     const fix = OTHER_PATH;
     return problem("journal", { code: "JOURNAL_PATH", found: error.message, why, fix });
   }
@@ -76,8 +77,8 @@ function held(path: string, holder: string): Finding {
   return warning("journal", {
     code: "JOURNAL_LOCKED",
     found: `The journal ${path} is in use by ${holder}, and no service answers at the configured address.`,
-    why: "A service that starts with this configuration is refused the journal.",
-    fix: "If that process is the service with another address, use its configuration here. Otherwise stop it, or choose another file.",
+    why: "A service with this configuration cannot open the journal, and does not start.",
+    fix: "If that process is the service, but with another address, run the doctor with its configuration. Otherwise stop it, or choose another file.",
   });
 }
 

@@ -40,8 +40,8 @@ function notReady({
   return problem("database", {
     code: reason,
     found: `${detail}: ${(error as Error).message}.`,
-    why: "The service grants nothing meanwhile, and /readyz is 503.",
-    fix: "Run `slotkeeper doctor` with `backend.postgres.dsn` set to the database itself: it names what is missing.",
+    why: "The service grants nothing, and /readyz is 503.",
+    fix: "Run `slotkeeper doctor` with `backend.postgres.dsn` set to the address of the database: it reports what is missing.",
   });
 }
 

@@ -34,10 +34,10 @@ export function namedHost(call: HostNames, known: KnownNames): NamedHost | Field
     return hash === undefined ? undefined : { host: hash, hostname: known.get(hash) };
   }
   const hostname = plainName(call.hostname);
-  if (hostname === "") return { field: "hostname", message: 'Expected `hostname` to be a host\'s name, got "."' };
+  if (hostname === "") return { field: "hostname", message: 'Expected `hostname` to be a host name, got "."' };
   if (hash === undefined) return { host: hostKey(hostname), hostname };
   if (hostname.startsWith(SEMAPHORE_PREFIX)) {
-    const message = `\`hostnameHash\` does not go with a \`hostname\` that begins with \`${SEMAPHORE_PREFIX}\``;
+    const message = `\`hostnameHash\` cannot be combined with a \`hostname\` that begins with \`${SEMAPHORE_PREFIX}\``;
     return { field: "hostnameHash", message };
   }
   // A key of the caller's own making: nothing shows that the name belongs to it.
@@ -45,7 +45,7 @@ export function namedHost(call: HostNames, known: KnownNames): NamedHost | Field
   if (hash === hostKey(hostname)) return { host: hash, hostname };
   return {
     field: "hostnameHash",
-    message: `Expected \`hostnameHash\` to be the SHA-256 of \`hostname\` in lower case`,
+    message: `Expected \`hostnameHash\` to be the SHA-256 of the lower-cased \`hostname\``,
   };
 }
 

@@ -96,7 +96,7 @@ export class HttpServer {
     telemetry.instruments.badRequests++;
     const unlogged = this.#throttle.take();
     if (unlogged !== undefined)
-      log.info("not HTTP", { requestId, peer: socket.remoteAddress, reason: error.code, unlogged });
+      log.info("a client sent invalid HTTP", { requestId, peer: socket.remoteAddress, reason: error.code, unlogged });
     socket.end(parserAnswer(error, requestId));
     const cut = destroyIn(socket, LINGER_MS);
     socket.once("close", () => clearTimeout(cut));

@@ -30,7 +30,7 @@ export function operatorsHost(exchange: Exchange, text: string, { queue, live }:
   const isKey = by === "key" || (by !== "name" && KEY.test(text));
   const most = isKey ? LIMITS.hostnameHashLength : LIMITS.hostnameLength;
   if (text === "" || text.length > most || !PRINTABLE.test(text)) {
-    const message = `Expected \`host\` to be 1 to ${most} characters, none of them a control character`;
+    const message = `Expected \`host\` to be 1 to ${most} characters without control characters`;
     errors.push({ field: "host", message });
   }
   if (errors.length > 0) return { errors };

@@ -50,5 +50,5 @@ const DETAILS: { readonly [limit in LimitName]: string } = {
   connections: "Too many connections (`limits.connections`)",
   connections_per_address: "Too many connections from this address (`limits.connectionsPerAddress`)",
   held_polls: "Too many calls are held open (`limits.heldPolls`)",
-  hosts: "Too many hosts are known (`limits.hosts`)",
+  hosts: "Too many hosts are in use (`limits.hosts`)",
 };

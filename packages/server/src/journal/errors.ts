@@ -11,8 +11,8 @@ export class JournalCorruptError extends Error {
 
   constructor(path: string, offset: number, damage: string) {
     super(
-      `The journal ${path} is damaged at byte ${offset}: ${damage}. Nothing was changed. Bring back a sound copy; or, ` +
-        `if leases and session ends recorded from there on may be forgotten, cut the file to ${offset} bytes (0: move it away).`,
+      `The journal ${path} is damaged at byte ${offset}: ${damage}. Nothing was changed. Restore a good copy; or, ` +
+        `if you can lose the leases and sessions recorded after that, truncate the file to ${offset} bytes (0: move it away).`,
     );
     this.path = path;
     this.offset = offset;
@@ -48,7 +48,9 @@ export class JournalLockedError extends Error {
   readonly path: string;
 
   constructor(path: string, holder: string) {
-    super(`The journal ${path} is in use by ${holder}. Two processes must not share one: each would grant every slot.`);
+    super(
+      `The journal ${path} is in use by ${holder}. Two processes must not share a journal: each would grant every slot.`,
+    );
     this.path = path;
   }
 }

@@ -172,7 +172,7 @@ async function readSign(file: string): Promise<ProcessIdentity | undefined> {
   try {
     return JSON.parse(text) as ProcessIdentity;
   } catch {
-    throw new JournalLockedError(file, `something that is not Slotkeeper (${file} is no lock; remove it)`);
+    throw new JournalLockedError(file, `something that is not Slotkeeper (${file} is not a lock file; remove it)`);
   }
 }
 

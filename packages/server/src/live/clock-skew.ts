@@ -24,7 +24,7 @@ export class SkewWatch {
     const skewMs = Math.round(clockSkewMs(queue));
     if (Math.abs(skewMs) <= SKEW_WARN_MS || this.#throttle.take() === undefined) return;
     this.#log.warn(
-      "this machine's clock and the store's differ: leases and waits go by the store's, the times in this log do not",
+      "the clock of this machine differs from the clock of the store: leases and waits use the store's, the times in this log do not",
       { skewMs },
     );
   }

@@ -44,7 +44,7 @@ export class Telemetry {
       frame: (hosts, more) => this.#frame(hosts, more),
       onDropped: () => {
         this.instruments.listenersDropped++;
-        log.info("a listener of the events did not read, and was cut off");
+        log.info("disconnected a client of /events that did not read");
       },
       onError: (error) => log.warn("events could not be sent", { error }),
     });

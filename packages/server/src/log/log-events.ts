@@ -14,7 +14,7 @@ export function logEvent(log: Logger, event: QueueEvent, nameOf: (host: string) 
       reason: event.reason,
     });
   } else if (type === "reclaimed") {
-    log.info("leases ran out unreleased", { slots: event.slots });
+    log.info("leases expired without a release", { slots: event.slots });
   } else if (type !== "cycle" && log.isOn("debug")) {
     const { type: _type, ...fields } = event;
     log.debug(type.replaceAll("-", " "), fields);

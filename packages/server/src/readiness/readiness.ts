@@ -33,7 +33,7 @@ export const NOT_READY_REASONS: readonly NotReadyReason[] = [
 const LISTENER_DOWN: Weakness = {
   reason: "LISTENER_DOWN",
   detail:
-    "No notifications arrive from the database: slots that other instances free come up to a second later, with the beat",
+    "No notifications arrive from the database: a slot that another instance frees reaches a waiter here up to a second late",
 };
 
 export interface ReadinessInit {

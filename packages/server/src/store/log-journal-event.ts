@@ -11,7 +11,7 @@ export function logJournalEvent(log: Logger, path: string, event: JournalEvent):
       log.debug("journal compacted", { path, ...fields });
       return;
     case "compaction-failed":
-      log.warn("no room to write the journal anew: it goes on growing", { path, ...fields });
+      log.warn("not enough disk space to compact the journal: it continues to grow", { path, ...fields });
       return;
     case "unwritable":
       log.error("the journal cannot be written: nothing is granted until it can", { path, ...fields });
@@ -20,6 +20,6 @@ export function logJournalEvent(log: Logger, path: string, event: JournalEvent):
       log.info("the journal can be written again", { path });
       return;
     case "lock-lost":
-      log.error("another process has taken the journal over: nothing is granted here any more", { path });
+      log.error("another process has taken over the journal: this process grants nothing more", { path });
   }
 }

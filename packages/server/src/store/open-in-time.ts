@@ -26,7 +26,7 @@ export async function openInTime<T>(open: () => Promise<T>, { backend, log, paus
     try {
       const opened = await open();
       if (said.reason !== "")
-        log.info("the database is there", { waitedMs: Math.round(performance.now() - startedAt) });
+        log.info("the database is reachable", { waitedMs: Math.round(performance.now() - startedAt) });
       return opened;
     } catch (error) {
       const explained = explainStart(error, backend);

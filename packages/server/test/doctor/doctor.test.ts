@@ -102,7 +102,7 @@ describe("the journal", () => {
     const before = readFileSync(journal);
     const diagnosis = await withJournal(journal);
     expect(reported(diagnosis)).toEqual([]);
-    expect(diagnosis.findings.at(-1)?.found).toMatch(/bytes, sound, free\.$/);
+    expect(diagnosis.findings.at(-1)?.found).toMatch(/bytes, undamaged, free\.$/);
     expect(readFileSync(journal).equals(before)).toBe(true);
   });
 

@@ -206,7 +206,7 @@ describe("the lock", () => {
 
   test("a file that is no lock is not removed", async () => {
     await writeFile(`${path}.lock.mine`, "mine");
-    await expect(open()).rejects.toThrow(/is no lock; remove it/);
+    await expect(open()).rejects.toThrow(/is not a lock file; remove it/);
   });
 });
 

@@ -13,7 +13,7 @@ export function metricsReference(): string {
       : [
           `### \`${name}\``,
           "",
-          "| up to | why |",
+          "| up to | typical cause |",
           "|---|---|",
           ...buckets.map(([bound, reason]) => `| ${bound} | ${reason} |`),
           "",
@@ -21,24 +21,26 @@ export function metricsReference(): string {
   );
   return `# Metrics
 
-<!-- Made from the catalogue: \`WRITE_DOCUMENTS=1 npx vitest run packages/server/test/metrics\` writes it anew. -->
+<!-- Made from the catalogue: \`WRITE_DOCUMENTS=1 npx vitest run packages/server/test/metrics\` writes it. -->
 
-\`GET /metrics\`, in the Prometheus text format; with \`internalApiToken\` set it needs that as a bearer. Names, kinds, words and buckets
-are in one file, \`packages/server/src/metrics/catalogue.ts\`. A dashboard and alerts that use them are in \`deploy/\`.
+Every metric of the service. \`GET /metrics\` returns them in the Prometheus text format; if \`internalApiToken\` is set, the request must send it
+as a bearer token. \`deploy/\` has a Grafana dashboard and alerts that use them.
 
-- **Labels are bounded.** \`host\` has the 100 busiest hosts by name (by key, where no caller named them) and \`other hosts\` for all the
-  rest together, with 100,000 hosts as with 100. A host that becomes busy enters within a minute; one that was shown gives way only to one
-  used half as much again. A grant or a reject counts in one series: at its host while that is shown, else at the others. So series only
-  grow, and their rates add up.
-- **Fleet or instance.** Slots, waiters and breakers are the store's, and every instance says the same: take \`max by (host)\`. Sessions
-  and all counters are the instance's own: take \`sum\`.
-- A store that does not answer leaves its own numbers out; the rest of the page is there.
+- **Labels are bounded.** The label \`host\` has the 100 busiest hosts and the value \`other hosts\` for all the rest together, however many hosts
+  there are. A host appears by its name, or by its key if no caller sent the name. A host that becomes busy gets its own series within a minute. It
+  replaces another host only if it is used half as much again. A grant or a reject counts in exactly one series: that of its host if it has one,
+  otherwise \`other hosts\`. So series never fall, and their rates add up.
+- **Fleet or instance.** Slots, waiters and breakers come from the store, so every instance reports the same value: use \`max by (host)\`. Sessions
+  and all counters belong to the instance: use \`sum\`.
+- **If the store does not answer,** the page omits the values that come from the store, and has all others.
 
-| name | kind | labels | |
+| name | kind | labels | meaning |
 |---|---|---|---|
 ${rows.join("\n")}
 
-## Buckets, each with its reason
+## Buckets of the histograms
+
+Each table lists the upper bounds of the buckets, in seconds or records, and the typical cause of a value in that bucket.
 
 ${buckets.join("\n").trimEnd()}
 `;

@@ -122,7 +122,7 @@ function sizeProblems(call: FirstCall, isBad: (field: string) => boolean): Field
     .filter((field) => call[field] !== undefined && !isBad(field))
     .map((field) => ({
       field,
-      message: `\`${field}\` goes with a \`hostname\` that begins with \`${SEMAPHORE_PREFIX}\``,
+      message: `\`${field}\` is allowed only with a \`hostname\` that begins with \`${SEMAPHORE_PREFIX}\``,
     }));
 }
 

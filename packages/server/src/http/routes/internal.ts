@@ -30,7 +30,7 @@ export const refresh: Handler = async (exchange, context) => {
     audit(context, exchange, "refresh", { outcome: isRefused ? "refused" : "failed" });
     if (!isRefused) throw error;
     if (error instanceof ConfigError) exchange.problem("BAD_CONFIG", error.message);
-    else exchange.problem("CONTROLLER_UNREACHABLE", `${error.message}. The old configuration stays.`);
+    else exchange.problem("CONTROLLER_UNREACHABLE", `${error.message}. The service keeps the old configuration.`);
   }
 };
 

@@ -38,7 +38,7 @@ export const instances: Handler = async (exchange, context) => {
 export const events: Handler = (exchange, { telemetry, instance, version, live }) => {
   const { request, response } = exchange;
   if (telemetry.hub.isFull) {
-    exchange.problem("NOT_READY", "Too many listen already, or the service is stopping");
+    exchange.problem("NOT_READY", "Too many clients listen already, or the service is stopping");
     return;
   }
   response.writeHead(200, {

@@ -22,7 +22,7 @@ export const limits: BodyHandler = async (exchange, body, context) => {
   const named = hostIn(exchange, context, errors);
   if (named === undefined || "problems" in checked) return;
   if (named.hostname?.startsWith(SEMAPHORE_PREFIX) === true) {
-    const message = "A named semaphore has as many slots as its users say: it takes no live limits";
+    const message = "The users of a named semaphore choose its number of slots: live limits cannot be set for it";
     exchange.problem("BAD_FIELDS", undefined, { errors: [{ field: "host", message }] });
     return;
   }
@@ -93,11 +93,11 @@ async function act(
   } catch (error) {
     audit(context, exchange, action, { ...fields, outcome: "failed" });
     context.log.warn("an operator's action failed", { requestId: exchange.id, action, error });
-    exchange.problem("UNAVAILABLE", "The store did not answer: the action may have been taken all the same");
+    exchange.problem("UNAVAILABLE", "The store did not answer. The action may still have taken effect");
     return;
   }
   audit(context, exchange, action, { ...fields, outcome: isDone ? "done" : "refused" });
   context.telemetry.hub.stir(operation.host);
   if (isDone) exchange.noContent();
-  else exchange.problem("NOT_FOUND", "No such slot is held: it may just have been given back");
+  else exchange.problem("NOT_FOUND", "No such slot is held. It may have been released just now");
 }
