@@ -298,7 +298,7 @@ describe("problems", () => {
     ],
     [
       { backend: { postgres: { dsn: "postgres://u:hush@h/d", listenDsn: "host=h sslmode=bogus" } } },
-      `\`backend.postgres.listenDsn\` cannot be used. Expected the dsn to be like postgres://user:password@host:5432/database, but: its sslmode is none of disable, prefer, require, verify-ca, verify-full (it is not shown, because it may hold a password)`,
+      `\`backend.postgres.listenDsn\` cannot be used. Expected the dsn to be like postgres://user:password@host:5432/database, but: its sslmode is none of disable, prefer, require, verify-ca, verify-full (the dsn is not shown, because it may contain a password)`,
     ],
     [
       { backend: { postgres: { dsn: "postgres://h/d" }, memory: { journal: "j" } } },
