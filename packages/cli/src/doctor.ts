@@ -2,7 +2,7 @@ import { type Diagnosis, diagnose } from "@slotkeeper/server";
 import { emptyFlags, sourcesOf } from "./config-sources.ts";
 import { renderDiagnosis } from "./doctor-view.ts";
 import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
-import { readFlags } from "./read-flags.ts";
+import { readFlags, wrongUsage } from "./read-flags.ts";
 
 const HELP = `slotkeeper doctor: looks for what keeps a service from working, and says how to fix it.
 
@@ -48,10 +48,7 @@ export async function doctorCommand(args: readonly string[]): Promise<ExitCode> 
   const flags = readFlags(args, OPTIONS, HELP);
   if (typeof flags === "number") return flags;
   const empty = emptyFlags(flags);
-  if (empty !== undefined) {
-    process.stderr.write(`${empty}\n\n${HELP}`);
-    return EXIT.usage;
-  }
+  if (empty !== undefined) return wrongUsage(empty, HELP);
   const diagnosis = await diagnose(sourcesOf(flags));
   const { isTTY: isTerminal, columns } = process.stdout;
   const hasColours = isTerminal && process.env["NO_COLOR"] === undefined;

@@ -62,6 +62,7 @@ export async function main(args: readonly string[]): Promise<number> {
   }
   const command = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (command !== undefined) return command(rest);
-  process.stderr.write(`${name === undefined ? "Which command?" : `Unknown command \`${name}\`.`}\n\n${HELP}`);
+  if (name === undefined) process.stderr.write(`Which command?\n\n${HELP}`);
+  else process.stderr.write(`Unknown command \`${name}\`. There are: ${Object.keys(COMMANDS).join(", ")}.\n`);
   return EXIT.usage;
 }

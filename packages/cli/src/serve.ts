@@ -14,7 +14,7 @@ import {
 import { announce } from "./announce.ts";
 import { emptyFlags, sourcesOf } from "./config-sources.ts";
 import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
-import { readFlags } from "./read-flags.ts";
+import { readFlags, wrongUsage } from "./read-flags.ts";
 import { runUntilStopped } from "./run-until-stopped.ts";
 
 const HELP = `slotkeeper serve: serves slots over HTTP.
@@ -61,10 +61,7 @@ export async function serve(args: readonly string[]): Promise<ExitCode> {
   const flags = readFlags(args, OPTIONS, HELP);
   if (typeof flags === "number") return flags;
   const empty = emptyFlags(flags);
-  if (empty !== undefined) {
-    process.stderr.write(`${empty}\n\n${HELP}`);
-    return EXIT.usage;
-  }
+  if (empty !== undefined) return wrongUsage(empty, HELP);
   const sources = sourcesOf(flags);
   try {
     if (flags["print-config"] === true) return await print(sources, flags.json === true);
@@ -112,7 +109,7 @@ function failed(error: unknown): ExitCode {
   const { code, address, port } = error as { code?: string; address?: string; port?: number };
   if (code === "EADDRINUSE") {
     process.stderr.write(
-      `Port ${port} on ${address} is taken: another program, perhaps another slotkeeper, listens there. Stop it, or choose another with --listen.\n`,
+      `Port ${port} on ${address} is taken: another program, perhaps another slotkeeper, listens there. Stop it, or choose another with --listen, for example --listen 127.0.0.1:${(port ?? 8080) + 1}.\n`,
     );
     return EXIT.listen;
   }

@@ -57,6 +57,8 @@ interface Later {
 
 const later = ({ retryAfterMs }: Later) => `; try again in ${retryAfterMs / 1000} s.`;
 
+const causeOf = ({ status }: { status: number }) => (status === 0 ? "by an operator" : `after status ${status}`);
+
 /**
  * The host's circuit breaker is open. `status` is what opened it; 0: an operator.
  *
@@ -67,7 +69,7 @@ export const ThrottledError = errorClass<OfHost & Later & { status: number; reas
   "ThrottledError",
   "THROTTLED",
   true,
-  (fields) => `Requests to "${fields.hostname}" are paused after status ${fields.status}${later(fields)}`,
+  (fields) => `Requests to "${fields.hostname}" are paused ${causeOf(fields)}${later(fields)}`,
 );
 
 /**
