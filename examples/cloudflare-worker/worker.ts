@@ -28,7 +28,7 @@ export default {
 
 async function answered(request: Request, env: Env, context: Context): Promise<Response> {
   keeper ??= new SlotClient({ url: env.SLOTKEEPER_URL, token: env.SLOTKEEPER_TOKEN });
-  const target = new URL(new URL(request.url).pathname, env.UPSTREAM);
+  const target = targetOf(request, env);
   const bucket = bucketOfIp(request.headers.get("cf-connecting-ip") ?? "127.0.0.1");
   try {
     const slot = await keeper.acquire({
@@ -43,6 +43,12 @@ async function answered(request: Request, env: Env, context: Context): Promise<R
   } catch (error) {
     return refused(error);
   }
+}
+
+/** The request's path and query at the upstream. `new URL(path, UPSTREAM)` would let a path like `//host/` choose another host. */
+function targetOf(request: Request, env: Env): URL {
+  const { pathname, search } = new URL(request.url);
+  return Object.assign(new URL(env.UPSTREAM), { pathname, search });
 }
 
 type Slot = Awaited<ReturnType<SlotClient["acquire"]>>;

@@ -30,7 +30,7 @@ const CHECKS: Record<string, Check> = {
   npx: ([command = "", ...args]) => {
     if (command === "slotkeeper") return slotkeeper(args);
     if (command === "vitest") return args.slice(1).filter((arg) => arg.includes("/") && !existsSync(join(ROOT, arg)));
-    return ["tsc", "wrangler", "size-limit"].includes(command) ? [] : [`npx ${command}`];
+    return ["tsc", "tsx", "wrangler", "size-limit"].includes(command) ? [] : [`npx ${command}`];
   },
   slotkeeper: (args) => slotkeeper(args),
   curl: (args) => {

@@ -1,12 +1,19 @@
 #!/usr/bin/env node
 // Checked in, so that `npm ci` can link the command before anything is built.
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 
 const built = new URL("../dist/main.js", import.meta.url);
 if (!existsSync(built)) {
   console.error(
     "slotkeeper has not been built yet. Run `npm run build` at the root of the repository, then try again.",
   );
+  process.exit(1);
+}
+// Before the import: an older Node fails there, with a message about a missing export.
+const { engines } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+const [oldest, present] = [engines.node.slice(">=".length), process.versions.node];
+if (oldest.localeCompare(present, "en", { numeric: true }) > 0) {
+  console.error(`slotkeeper needs Node ${oldest} or later; this is Node ${present}.`);
   process.exit(1);
 }
 const { main } = await import(built.href);

@@ -1,5 +1,5 @@
 import { EXIT, exitHelp } from "./exit-codes.ts";
-import { readFlags } from "./read-flags.ts";
+import { readFlags, wrongUsage } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
 import { clientOf, SERVICE_HELP, SERVICE_OPTIONS } from "./service-flags.ts";
 import { exitOf, Signals } from "./signals.ts";
@@ -30,10 +30,7 @@ export async function acquireCommand(args: readonly string[]): Promise<number> {
   if (typeof flags === "number") return flags;
   const isJson = flags.json === true;
   const problems = waitProblems(flags);
-  if (problems !== undefined) {
-    process.stderr.write(`${problems}\n\n${HELP}`);
-    return EXIT.usage;
-  }
+  if (problems !== undefined) return wrongUsage(problems, HELP);
   const signals = new Signals();
   try {
     const { token, fence, expiresAt } = await acquireBy(clientOf(flags), flags, signals.waiting);

@@ -3,10 +3,13 @@ import { DEFAULT_URL } from "./service-flags.ts";
 
 export class ServiceCallError extends Error {
   readonly code: "UNAVAILABLE" | "REFUSED";
+  /** Of the service's answer; absent if there was none. */
+  readonly status: number | undefined;
 
-  constructor(code: "UNAVAILABLE" | "REFUSED", message: string, cause?: unknown) {
-    super(message, { cause });
+  constructor(code: "UNAVAILABLE" | "REFUSED", message: string, options: { cause?: unknown; status?: number } = {}) {
+    super(message, { cause: options.cause });
     this.code = code;
+    this.status = options.status;
   }
 }
 
@@ -18,15 +21,14 @@ export async function callService(url = DEFAULT_URL, path: string, init: Request
     response = await fetch(url.replace(/\/+$/, "") + path, { ...init, signal: AbortSignal.timeout(8_000) });
   } catch (error) {
     const { message, cause } = error as { message: string; cause?: { code?: string } };
-    throw new ServiceCallError(
-      "UNAVAILABLE",
-      `The service at ${url} is unavailable: ${cause?.code ?? message}.`,
-      error,
-    );
+    throw new ServiceCallError("UNAVAILABLE", `The service at ${url} is unavailable: ${cause?.code ?? message}.`, {
+      cause: error,
+    });
   }
   const body = (await response.json().catch(() => ({}))) as { title?: string; detail?: string };
   if (response.ok) return body;
   const why = body.detail ?? body.title ?? response.statusText;
-  const code = response.status >= 500 ? "UNAVAILABLE" : "REFUSED";
-  throw new ServiceCallError(code, `The service at ${url} refused the call with status ${response.status}: ${why}.`);
+  const { status } = response;
+  const code = status >= 500 ? "UNAVAILABLE" : "REFUSED";
+  throw new ServiceCallError(code, `The service at ${url} refused the call with status ${status}: ${why}.`, { status });
 }

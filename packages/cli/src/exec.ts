@@ -8,7 +8,7 @@
 import { spawn } from "node:child_process";
 import type { ServiceSlot } from "@slotkeeper/client";
 import { EXIT, exitHelp } from "./exit-codes.ts";
-import { readFlags } from "./read-flags.ts";
+import { readFlags, wrongUsage } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
 import { clientOf, SERVICE_HELP, SERVICE_OPTIONS } from "./service-flags.ts";
 import { exitOf, Signals } from "./signals.ts";
@@ -47,10 +47,7 @@ export async function execCommand(args: readonly string[]): Promise<number> {
     flags.url === undefined ? "--url is required." : undefined,
     command.length === 0 ? "Expected a command after `--`." : undefined,
   ].filter((problem) => problem !== undefined);
-  if (problems.length > 0) {
-    process.stderr.write(`${problems.join("\n")}\n\n${HELP}`);
-    return EXIT.usage;
-  }
+  if (problems.length > 0) return wrongUsage(problems.join("\n"), HELP);
   const signals = new Signals();
   try {
     return await run(flags, command, signals);

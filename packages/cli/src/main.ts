@@ -62,6 +62,7 @@ export async function main(args: readonly string[]): Promise<number> {
   }
   const load = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (load !== undefined) return (await load())(rest);
-  process.stderr.write(`${name === undefined ? "Expected a command." : `Unknown command \`${name}\`.`}\n\n${HELP}`);
+  if (name === undefined) process.stderr.write(`Expected a command.\n\n${HELP}`);
+  else process.stderr.write(`Unknown command \`${name}\`. There are: ${Object.keys(COMMANDS).join(", ")}.\n`);
   return EXIT.usage;
 }

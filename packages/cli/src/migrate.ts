@@ -13,7 +13,7 @@ import {
   schemaProblem,
 } from "@slotkeeper/server";
 import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
-import { readFlags } from "./read-flags.ts";
+import { readFlags, wrongUsage } from "./read-flags.ts";
 
 const HELP = `slotkeeper migrate: brings the schema of the database to this version.
 
@@ -51,10 +51,7 @@ export async function migrateCommand(args: readonly string[]): Promise<ExitCode>
   const flags = readFlags(args, OPTIONS, HELP);
   if (typeof flags === "number") return flags;
   const { print = false, status = false, json = false } = flags;
-  if (print && status) {
-    process.stderr.write(`--print and --status do not go together.\n\n${HELP}`);
-    return EXIT.usage;
-  }
+  if (print && status) return wrongUsage("--print and --status do not go together.", HELP);
   try {
     const config = loadConfig({ file: flags.config, environment: process.env });
     if (print) process.stdout.write(migrationScript(migrationSchema(config)));

@@ -4,6 +4,12 @@ import { EXIT, type ExitCode } from "./exit-codes.ts";
 type Options = NonNullable<ParseArgsConfig["options"]>;
 type Flags<O extends Options> = ReturnType<typeof parseArgs<{ options: O; allowPositionals: false }>>["values"];
 
+/** Says what is wrong and where the help is. The help itself would push the message off a small terminal. */
+export function wrongUsage(problem: string, help: string): ExitCode {
+  process.stderr.write(`${problem}\nRun \`${help.slice(0, help.indexOf(":"))} --help\` for its options.\n`);
+  return EXIT.usage;
+}
+
 /** The flags of a command; or the code to exit with, where they make no sense or only help was asked for. */
 export function readFlags<const O extends Options>(
   args: readonly string[],
@@ -30,8 +36,7 @@ export function readArguments<const O extends Options>(
     mustHaveValues(values);
     return { values, positionals };
   } catch (error) {
-    process.stderr.write(`${(error as Error).message}\n\n${help}`);
-    return EXIT.usage;
+    return wrongUsage((error as Error).message, help);
   }
 }
 

@@ -1,6 +1,6 @@
 import { callService } from "./call-service.ts";
 import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
-import { readArguments } from "./read-flags.ts";
+import { readArguments, wrongUsage } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
 import { SERVICE_HELP, SERVICE_OPTIONS, sharedKeyHeaders } from "./service-flags.ts";
 
@@ -29,10 +29,7 @@ export async function releaseCommand(args: readonly string[]): Promise<ExitCode>
   const { values: flags, positionals: tokens } = read;
   const { status, url } = flags;
   const problem = tokenProblem(tokens) ?? statusProblem(status);
-  if (problem !== undefined) {
-    process.stderr.write(`${problem}\n\n${HELP}`);
-    return EXIT.usage;
-  }
+  if (problem !== undefined) return wrongUsage(problem, HELP);
   try {
     const body = JSON.stringify({ slotToken: tokens[0], ...(status !== undefined && { status: Number(status) }) });
     const headers = { "content-type": "application/json", ...sharedKeyHeaders(flags) };

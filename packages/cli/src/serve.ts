@@ -107,7 +107,7 @@ function failed(error: unknown): ExitCode {
   const { code, address, port } = error as { code?: string; address?: string; port?: number };
   if (code === "EADDRINUSE") {
     process.stderr.write(
-      `Port ${port} on ${address} is in use: another program, perhaps another slotkeeper, listens there. Stop it, or choose another port with --listen.\n`,
+      `Port ${port} on ${address} is in use: another program, perhaps another slotkeeper, listens there. Stop it, or choose another port with --listen, for example --listen 127.0.0.1:${(port ?? 8080) + 1}.\n`,
     );
     return EXIT.listen;
   }

@@ -11,7 +11,10 @@ const EXIT_OF: { readonly [code: string]: ExitCode } = {
 
 /** Says what happened: a sentence, or JSON where a script reads. */
 export function serviceFailure(error: unknown, isJson: boolean): ExitCode {
-  const { code, message, retryAfterMs } = error as { code?: string; message: string; retryAfterMs?: number };
+  const failure = error as { code?: string; message: string; status?: number; retryAfterMs?: number };
+  const { code, retryAfterMs } = failure;
+  const hint = failure.status === 401 ? " Give it by SLOTKEEPER_AUTH__TOKEN or --token." : "";
+  const message = failure.message + hint;
   process.stderr.write(
     isJson ? `${JSON.stringify({ error: code ?? "USAGE", message, retryAfterMs })}\n` : `${message}\n`,
   );

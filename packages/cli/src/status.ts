@@ -62,10 +62,11 @@ export async function statusCommand(args: readonly string[]): Promise<ExitCode> 
   }
 }
 
-/** The service hides its internal API from strangers: 404. */
+/** The service answers 404 to a call of its internal API without the token. */
 function explained(error: unknown): unknown {
-  if (!(error instanceof ServiceCallError) || error.code !== "REFUSED" || !error.message.includes("404")) return error;
-  return new ServiceCallError("REFUSED", `${error.message} Pass its internalApiToken with --internal-token.`);
+  if (!(error instanceof ServiceCallError) || error.status !== 404) return error;
+  const hint = "Pass its internalApiToken in SLOTKEEPER_INTERNAL_API_TOKEN or with --internal-token.";
+  return new ServiceCallError("REFUSED", `${error.message} ${hint}`, { cause: error });
 }
 
 function tableOf({ hosts, total }: State, asked: string | undefined): string {

@@ -90,7 +90,9 @@ describe("start-up", () => {
     const url = await serve().url();
     const second = slotkeeper(["serve", "--listen", new URL(url).host]);
     expect(await second.exited).toBe(4);
-    expect(second.err).toContain(`Port ${new URL(url).port} on 127.0.0.1 is in use`);
+    const port = Number(new URL(url).port);
+    expect(second.err).toContain(`Port ${port} on 127.0.0.1 is in use`);
+    expect(second.err).toContain(`--listen 127.0.0.1:${port + 1}`);
   });
 
   it("refuses a journal of a newer version without advice to cut it, and exits 1", async () => {
@@ -198,8 +200,8 @@ describe("a log that is not read", () => {
 describe("the command line", () => {
   it.each([
     [[], 2, /Expected a command/],
-    [["dance"], 2, /Unknown command `dance`/],
-    [["serve", "--colour"], 2, /--colour/],
+    [["dance"], 2, /^Unknown command `dance`\. There are: serve, .*, top\.\n$/],
+    [["serve", "--colour"], 2, /^.*--colour.*\nRun `slotkeeper serve --help` for its options\.\n$/],
     [["serve", "extra"], 2, /extra/],
     [["--help"], 0, /Usage[\s\S]*Examples[\s\S]*Exit codes/],
     [["serve", "--help"], 0, /Usage[\s\S]*Examples/],
@@ -208,6 +210,15 @@ describe("the command line", () => {
     const command = slotkeeper(args);
     expect(await command.exited).toBe(code);
     expect(code === 0 ? command.out : command.err).toMatch(text);
+  });
+
+  it("says which Node it needs if this one is too old", async () => {
+    const old = `data:text/javascript,${encodeURIComponent('Object.defineProperty(process.versions,"node",{value:"20.9.0"})')}`;
+    const command = slotkeeper(["--version"], { NODE_OPTIONS: `--import=${old}` });
+    expect([await command.exited, command.err]).toEqual([
+      1,
+      "slotkeeper needs Node 20.16 or later; this is Node 20.9.0.\n",
+    ]);
   });
 
   it("--print-config shows values, origins and no secret; --json for machines", async () => {

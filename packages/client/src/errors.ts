@@ -66,7 +66,7 @@ const later = (it: Later) => `; try again in ${it.retryAfterMs / 1000} s.`;
 export const ThrottledError = errorClass<OfHost & Later & { status: number; reason: string }, "THROTTLED">(
   "ThrottledError",
   "THROTTLED",
-  (it) => `Requests to "${it.hostname}" are paused after status ${it.status}${later(it)}`,
+  (it) => `Requests to "${it.hostname}" are paused${it.status ? ` after status ${it.status}` : ""}${later(it)}`,
 );
 
 /**

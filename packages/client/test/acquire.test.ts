@@ -52,6 +52,11 @@ describe("a free slot", () => {
     expect((error as Error).message).toBe('Requests to "example.com" are paused after status 503; try again in 7 s.');
   });
 
+  test("a breaker that an operator opened has no status", () => {
+    const error = new ThrottledError({ hostname: "example.com", status: 0, reason: "operator", retryAfterMs: 5_000 });
+    expect(error.message).toBe('Requests to "example.com" are paused; try again in 5 s.');
+  });
+
   test("hashHostname sends the hash alone, and meets those who send the name", async () => {
     const world = await startWorld(oneSlot);
     const slot = await world.client({ hashHostname: true }).acquire({ hostname: "Example.com" });

@@ -36,8 +36,9 @@ async function startWorker(script: string, bindings: Record<string, string> = {}
 
 /** Fails above a number of requests at a time; each takes a while. */
 async function startUpstream(most: number, holdMs: number) {
-  const upstream = { url: "", running: 0, most: 0, started: 0 };
-  const server = createServer((_, response) => {
+  const upstream = { url: "", running: 0, most: 0, started: 0, targets: [] as (string | undefined)[] };
+  const server = createServer((request, response) => {
+    upstream.targets.push(request.url);
     upstream.started++;
     upstream.most = Math.max(upstream.most, ++upstream.running);
     const isTooMuch = upstream.running > most;
@@ -110,6 +111,16 @@ test("the example: a client that disconnects leaves the queue, and one that is s
   for (const socket of sockets) socket.resetAndDestroy();
   await world.until({ slots: 0, sessions: 0 });
   await expect.poll(() => upstream.running).toBe(0);
+});
+
+test("the example: path and query reach the upstream, and no path leads to another host", async () => {
+  const upstream = await startUpstream(4, 1);
+  const world = await startWorld(fourSlots);
+  const script = await bundle(`export { default } from ${JSON.stringify(EXAMPLE)};`, import.meta.dirname);
+  const url = await startWorker(script, { SLOTKEEPER_URL: world.direct, UPSTREAM: upstream.url });
+  const targets = ["/files/a%20b?page=2&q=x", "//elsewhere.example/a"];
+  for (const target of targets) await (await fetch(url.origin + target)).text();
+  expect(upstream.targets).toEqual(targets);
 });
 
 test("the example: a paused upstream is a 503 that says when to come back", async () => {

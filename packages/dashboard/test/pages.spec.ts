@@ -53,6 +53,14 @@ describe("the empty state", () => {
     const response = await fetch(url, { method: "POST", body });
     expect(await response.json()).toMatchObject({ result: "granted" });
     await seen(() => text(page)).toContain("The first request arrived: it asked for a slot of example.com");
+    await page.getByRole("link", { name: "All hosts (1)" }).click();
+    const rows = page.getByRole("row");
+    await seen(() => rows.count()).toBe(2);
+    // The table ends with its last row: no empty space that looks like missing rows.
+    const bottoms = await page
+      .locator(".rows, .rows-body")
+      .evaluateAll((boxes) => boxes.map((box) => Math.round(box.getBoundingClientRect().bottom)));
+    expect(Math.abs((bottoms[0] ?? 0) - (bottoms[1] ?? 99))).toBeLessThanOrEqual(2);
     await page.getByRole("link", { name: "example.com" }).first().click();
     await seen(() => text(page)).toMatch(/1 of 5 in use, 4 free/);
   });
@@ -92,7 +100,7 @@ describe("the host page", () => {
     await page.getByRole("button", { name: "Why does the session at position 3 wait?" }).click();
     await seen(() => why.innerText()).toContain("All slots of this host are in use: 5 of 5.");
     expect(await why.innerText()).toMatch(/Position\s+3 of 3/);
-    expect(await why.innerText()).toMatch(/bucket-\d\s+since \d\d:\d\d:\d\d \(\d+ s\)\s+lease ends in \d+ s/);
+    expect(await why.innerText()).toMatch(/bucket-\d\s+since \d\d:\d\d:\d\d \([\d.]+ m?s\)\s+lease ends in \d+ s/);
     // The first five were granted while slots were free: that says nothing about how fast the queue moves.
     expect(await why.innerText()).toMatch(/Forecast\s+None yet: too few waiting sessions/);
   });

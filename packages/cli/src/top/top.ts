@@ -1,6 +1,6 @@
 import { mustBeCarried } from "../carried.ts";
 import { EXIT, type ExitCode, exitHelp } from "../exit-codes.ts";
-import { readFlags } from "../read-flags.ts";
+import { readFlags, wrongUsage } from "../read-flags.ts";
 import { totalsText } from "./draw.ts";
 import { hostLines } from "./draw-hosts.ts";
 import { RefusedError, ServiceReader, type Snapshot } from "./read-service.ts";
@@ -52,10 +52,7 @@ export async function top(args: readonly string[]): Promise<ExitCode> {
   const token = flags.token ?? process.env["SLOTKEEPER_INTERNAL_API_TOKEN"];
   const seconds = Number(interval);
   const problem = serviceProblem(url, token) ?? intervalProblem(seconds, interval);
-  if (problem !== undefined) {
-    process.stderr.write(`${problem}\n\n${HELP}`);
-    return EXIT.usage;
-  }
+  if (problem !== undefined) return wrongUsage(problem, HELP);
   const reader = new ServiceReader(url, token);
   const isLive = process.stdout.isTTY && process.stdin.isTTY && process.env["TERM"] !== "dumb" && flags.json !== true;
   if (!isLive) return printOnce(reader, flags.json === true);

@@ -15,7 +15,7 @@ export function BusiestHosts() {
     <section class="card rows-card host-rows busiest" aria-labelledby="busiest-title">
       <div class="card-head">
         <h2 id="busiest-title">Look here first</h2>
-        <a href={addressOf({ name: "hosts" })}>All {count(hosts.value.size)} hosts</a>
+        <a href={addressOf({ name: "hosts" })}>All hosts ({count(hosts.value.size)})</a>
       </div>
       <VirtualRows
         label="Hosts to look at first"

@@ -25,7 +25,10 @@ export function BucketShares({ host }: { host: HostState }) {
     <section class="card rows-card buckets" aria-labelledby="buckets-title">
       <div class="card-head">
         <h2 id="buckets-title">Queue by bucket</h2>
-        <p class="quiet">{plural(shares.length, "bucket")}. A bucket behind its fair share of slot time goes first.</p>
+        <p class="quiet">
+          {plural(shares.length, "bucket")}. A bucket behind its fair share of slot time goes first; one that was idle
+          starts at its fair share.
+        </p>
       </div>
       <VirtualRows
         label="Queue by bucket"

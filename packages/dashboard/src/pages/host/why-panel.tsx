@@ -62,7 +62,7 @@ function Holders({ holders, at }: { holders: readonly SlotState[]; at: number })
             <span>
               {slot.heldMs === undefined
                 ? "since an unknown time"
-                : `since ${timeOfDay(at - slot.heldMs)} (${seconds(slot.heldMs)})`}
+                : `since ${timeOfDay(at - slot.heldMs)} (${duration(slot.heldMs)})`}
             </span>
             <span class="quiet">lease ends in {seconds(slot.endsInMs)} unless renewed</span>
           </li>
