@@ -81,7 +81,9 @@ describe("start-up", () => {
     for (const [at, { err }] of commands.entries()) {
       const flag = lines[at]?.[(lines[at]?.indexOf("") ?? 0) - 1] ?? "";
       expect(err).toMatch(
-        new RegExp(`^${flag} is empty: give a value, or leave the flag out\\.\n\nslotkeeper ${lines[at]?.[0] ?? ""}`),
+        new RegExp(
+          `^${flag} is empty: give a value, or leave the flag out\\.\nRun \`slotkeeper ${lines[at]?.[0] ?? ""} --help\``,
+        ),
       );
     }
   });
