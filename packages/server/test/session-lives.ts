@@ -13,7 +13,7 @@ const ENDS = new Set(["granted", "timeout", "canceled", "throttled", "moved"]);
 const COUNTED = ["session_created", "granted", "timeout", "canceled", "throttled"] as const;
 
 /**
- * `open` and `adopted`: pending here. `left`: pending when its process was stopped. `moved`: given up here, pending or granted
+ * `open` and `adopted`: pending here. `left`: not ended when its process was stopped. `moved`: given up here, pending or granted
  * elsewhere, or as another copy here.
  */
 type Standing = "open" | "adopted" | "left" | "moved" | "granted" | "over";
@@ -38,7 +38,8 @@ export function accountOf(
   const faults: string[] = [];
   const loggedCounts = { session_created: 0, granted: 0, timeout: 0, canceled: 0, throttled: 0 };
   let ended = 0;
-  for (const [session, standing] of standings) if (isPending(standing)) standings.set(session, "left");
+  for (const [session, standing] of standings)
+    if (isPending(standing) || standing === "moved") standings.set(session, "left");
   for (const line of logged) {
     const { msg, session, isAdopted } = JSON.parse(line) as { msg: string; session?: string; isAdopted?: boolean };
     if (session === undefined) continue;
