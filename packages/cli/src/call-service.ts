@@ -17,10 +17,10 @@ export async function callService(url = DEFAULT_URL, path: string, init: Request
   try {
     response = await fetch(url.replace(/\/+$/, "") + path, { ...init, signal: AbortSignal.timeout(8_000) });
   } catch (error) {
-    const { message, cause } = error as { message: string; cause?: { code?: string } };
+    const { message, cause } = error as { message: string; cause?: { code?: string; message?: string } };
     throw new ServiceCallError(
       "UNAVAILABLE",
-      `The service at ${url} is unavailable: ${cause?.code ?? message}.`,
+      `The service at ${url} is unavailable: ${cause?.code ?? cause?.message ?? message}.`,
       error,
     );
   }

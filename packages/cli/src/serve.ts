@@ -95,6 +95,9 @@ async function start(sources: ConfigSources, isJson: boolean): Promise<ExitCode>
   return runUntilStopped(service);
 }
 
+/** What the system says of an address that is not this machine's, or not this user's to take. */
+const NO_ADDRESS: ReadonlySet<string> = new Set(["EACCES", "EADDRNOTAVAIL", "EAI_AGAIN", "EINVAL", "ENOTFOUND"]);
+
 function failed(error: unknown): ExitCode {
   if (error instanceof ConfigError) {
     process.stderr.write(`${error.message}\n`);
@@ -104,17 +107,21 @@ function failed(error: unknown): ExitCode {
     process.stderr.write(`${error.message}\n`);
     return EXIT.database;
   }
-  const { code, address, port } = error as { code?: string; address?: string; port?: number };
+  const {
+    code = "",
+    address,
+    hostname,
+    port,
+  } = error as Partial<Record<"code" | "address" | "hostname" | "port", string>>;
   if (code === "EADDRINUSE") {
     process.stderr.write(
       `Port ${port} on ${address} is taken: another program, perhaps another slotkeeper, listens there. Stop it, or choose another with --listen.\n`,
     );
     return EXIT.listen;
   }
-  if (code === "EACCES" || code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
-    process.stderr.write(
-      `Cannot listen on ${address ?? "the address given"}: ${code}. Choose another with --listen.\n`,
-    );
+  if (NO_ADDRESS.has(code)) {
+    const name = address ?? hostname ?? "the address given";
+    process.stderr.write(`Cannot listen on ${name}: ${code}. Choose another with --listen.\n`);
     return EXIT.listen;
   }
   process.stderr.write(`slotkeeper failed: ${(error as Error).message}\n`);
