@@ -20,10 +20,9 @@ export async function callService(url = DEFAULT_URL, path: string, init: Request
   try {
     response = await fetch(url.replace(/\/+$/, "") + path, { ...init, signal: AbortSignal.timeout(8_000) });
   } catch (error) {
-    const { message, cause } = error as { message: string; cause?: { code?: string } };
-    throw new ServiceCallError("UNAVAILABLE", `The service at ${url} is unavailable: ${cause?.code ?? message}.`, {
-      cause: error,
-    });
+    const { message, cause } = error as { message: string; cause?: { code?: string; message?: string } };
+    const reason = cause?.code ?? cause?.message ?? message;
+    throw new ServiceCallError("UNAVAILABLE", `The service at ${url} is unavailable: ${reason}.`, { cause: error });
   }
   const body = (await response.json().catch(() => ({}))) as { title?: string; detail?: string };
   if (response.ok) return body;

@@ -13,7 +13,7 @@ export function sourcesOf({ config, data, listen, "wait-for-store": wait }: Conf
   const backend = {
     ...(data === undefined ? {} : { memory: { journal: data } }),
     // What is no number is refused with the rest of the configuration, by its name and value.
-    ...(wait === undefined ? {} : { startWaitSeconds: /^[\d.]+$/.test(wait) ? Number(wait) : wait }),
+    ...(wait === undefined ? {} : { startWaitSeconds: Number.isFinite(Number(wait)) ? Number(wait) : wait }),
   };
   return { file: config, environment: process.env, flags: { ...(listen === undefined ? {} : { listen }), backend } };
 }

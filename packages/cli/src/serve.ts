@@ -95,6 +95,16 @@ async function start(sources: ConfigSources, isJson: boolean): Promise<ExitCode>
   return runUntilStopped(service);
 }
 
+/** What the system says of an address that is not this machine's, or not this user's to take. */
+const NO_ADDRESS: ReadonlySet<string> = new Set(["EACCES", "EADDRNOTAVAIL", "EAI_AGAIN", "EINVAL", "ENOTFOUND"]);
+
+interface ListenError {
+  readonly code: string;
+  readonly address: string;
+  readonly hostname: string;
+  readonly port: number;
+}
+
 function failed(error: unknown): ExitCode {
   if (error instanceof ConfigError) {
     process.stderr.write(`${error.message}\n`);
@@ -104,17 +114,16 @@ function failed(error: unknown): ExitCode {
     process.stderr.write(`${error.message}\n`);
     return EXIT.database;
   }
-  const { code, address, port } = error as { code?: string; address?: string; port?: number };
+  const { code = "", address, hostname, port = 0 } = error as Partial<ListenError>;
   if (code === "EADDRINUSE") {
     process.stderr.write(
-      `Port ${port} on ${address} is in use: another program, perhaps another slotkeeper, listens there. Stop it, or choose another port with --listen, for example --listen 127.0.0.1:${(port ?? 8080) + 1}.\n`,
+      `Port ${port} on ${address} is in use: another program, perhaps another slotkeeper, listens there. Stop it, or choose another port with --listen, for example --listen 127.0.0.1:${port + 1}.\n`,
     );
     return EXIT.listen;
   }
-  if (code === "EACCES" || code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
-    process.stderr.write(
-      `Cannot listen on ${address ?? "the address given"}: ${code}. Choose another address with --listen.\n`,
-    );
+  if (NO_ADDRESS.has(code)) {
+    const name = address ?? hostname ?? "the address given";
+    process.stderr.write(`Cannot listen on ${name}: ${code}. Choose another address with --listen.\n`);
     return EXIT.listen;
   }
   process.stderr.write(`slotkeeper failed: ${(error as Error).message}\n`);

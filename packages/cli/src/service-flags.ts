@@ -10,17 +10,18 @@ export const SERVICE_OPTIONS = {
   help: { type: "boolean", short: "h" },
 } as const;
 
-export const SERVICE_HELP = `      --url URL       address of the service; default http://127.0.0.1:8080
+export const DEFAULT_URL = "http://127.0.0.1:8080";
+const DEFAULT_HEADER = "X-FQ-Auth";
+
+export const SERVICE_HELP = `      --url URL       address of the service; default ${DEFAULT_URL}
       --token KEY     the shared key; better set SLOTKEEPER_AUTH__TOKEN, which other users cannot see in the process list
-      --header NAME   header of the shared key; default X-FQ-Auth`;
+      --header NAME   header of the shared key; default ${DEFAULT_HEADER}`;
 
 export interface ServiceFlags {
   readonly url?: string | undefined;
   readonly token?: string | undefined;
   readonly header?: string | undefined;
 }
-
-export const DEFAULT_URL = "http://127.0.0.1:8080";
 
 /** Throws a `TypeError` that names the flag, where its value makes no sense. */
 export function clientOf({ url = DEFAULT_URL, token, header }: ServiceFlags): SlotClient {
@@ -29,12 +30,22 @@ export function clientOf({ url = DEFAULT_URL, token, header }: ServiceFlags): Sl
 }
 
 function sharedKey(flag: string | undefined): { token?: string } {
-  const token = flag ?? process.env["SLOTKEEPER_AUTH__TOKEN"];
-  return token === undefined || token === "" ? {} : { token };
+  const token = flag ?? variable("SLOTKEEPER_AUTH__TOKEN");
+  return token === undefined ? {} : { token };
+}
+
+/** The bearer of the internal API. */
+export function internalToken(flag: string | undefined): string | undefined {
+  return flag ?? variable("SLOTKEEPER_INTERNAL_API_TOKEN");
+}
+
+/** An empty one is absent, as for the service. */
+function variable(name: string): string | undefined {
+  return process.env[name] || undefined;
 }
 
 /** The headers of a call that the client has no method for. */
-export function sharedKeyHeaders({ token, header = "X-FQ-Auth" }: ServiceFlags): Record<string, string> {
+export function sharedKeyHeaders({ token, header = DEFAULT_HEADER }: ServiceFlags): Record<string, string> {
   const key = sharedKey(token).token;
   mustBeCarried({ header, token: key });
   return key === undefined ? {} : { [header]: key };

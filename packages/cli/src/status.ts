@@ -3,6 +3,8 @@ import { mustBeCarried } from "./carried.ts";
 import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
 import { readFlags } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
+import { DEFAULT_URL, internalToken } from "./service-flags.ts";
+import { harmless } from "./top/terminal-text.ts";
 
 const HELP = `slotkeeper status: shows hosts with their slots and queues.
 
@@ -11,7 +13,7 @@ Usage
 
 Options
       --host NAME            only this host
-      --url URL              address of the service; default http://127.0.0.1:8080
+      --url URL              address of the service; default ${DEFAULT_URL}
       --internal-token KEY   internalApiToken of the service; default: SLOTKEEPER_INTERNAL_API_TOKEN. A service without
                              such a token answers only callers on its own machine
       --json                 print the whole state as JSON
@@ -49,7 +51,7 @@ export async function statusCommand(args: readonly string[]): Promise<ExitCode> 
   const flags = readFlags(args, OPTIONS, HELP);
   if (typeof flags === "number") return flags;
   const isJson = flags.json === true;
-  const token = flags["internal-token"] ?? process.env["SLOTKEEPER_INTERNAL_API_TOKEN"];
+  const token = internalToken(flags["internal-token"]);
   const query = flags.host === undefined ? "" : `?host=${encodeURIComponent(flags.host)}`;
   try {
     mustBeCarried({ "internal-token": token });
@@ -74,7 +76,7 @@ function tableOf({ hosts, total }: State, asked: string | undefined): string {
     return asked === undefined ? "No host has slots or waiters.\n" : `The host "${asked}" has no slots or waiters.\n`;
   }
   const rows = hosts.map(({ host, hostname, inFlight, limit, waiting, breaker, oldestWaitMs }) => [
-    hostname ?? host,
+    harmless(hostname ?? host),
     `${inFlight}/${limit || "-"}`,
     String(waiting),
     oldestWaitMs ? `${(oldestWaitMs / 1000).toFixed(1)} s` : "-",

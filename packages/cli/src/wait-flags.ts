@@ -27,7 +27,7 @@ export function waitProblems({ host, bucket, max, timeout }: WaitFlags): string 
   if (max !== undefined && !/^[1-9]\d*$/.test(max))
     problems.push(`Expected --max to be a whole number of at least 1, got "${max}".`);
   if (max !== undefined && bucket !== undefined) problems.push("--max and --bucket do not go together.");
-  if (timeout !== undefined && !(Number(timeout) > 0)) {
+  if (timeout !== undefined && !(Number(timeout) > 0 && Number.isFinite(Number(timeout)))) {
     problems.push(`Expected --timeout to be a number of seconds above 0, got "${timeout}".`);
   }
   return problems.length === 0 ? undefined : problems.join("\n");

@@ -43,6 +43,21 @@ describe("acquire, status and release", () => {
     expect(await inUse(url)).toBe(0);
   });
 
+  test("an empty variable for the internal token counts as absent, for status and top", async () => {
+    const url = await serve();
+    for (const name of ["status", "top"]) {
+      const shown = slotkeeper([name, "--url", url, "--json"], { SLOTKEEPER_INTERNAL_API_TOKEN: "" });
+      expect(await done(shown)).toMatchObject({ code: 0, err: "" });
+    }
+  });
+
+  test("a name cannot turn the reading direction of the table", async () => {
+    const url = await serve();
+    await done(slotkeeper(["acquire", "--url", url, "--host", "a\u202Eb"]));
+    const { out } = await done(slotkeeper(["status", "--url", url]));
+    expect(out).toMatch(/^a\\u\{202e\}b {2}1\/5 /m);
+  });
+
   test("a semaphore without users is shown without a number of slots", async () => {
     const url = await serve();
     const taken = await done(slotkeeper(["acquire", "--url", url, "--host", "jobs", "--max", "3"]));

@@ -88,6 +88,19 @@ describe("start-up", () => {
     }
   });
 
+  it("names the flag or the name that is wrong, with what was given", async () => {
+    for (const [line, code, words] of [
+      [["serve", "--wait-for-store=1.2.3"], 3, 'to be a number, got "1.2.3" (flag)'],
+      [["serve", "--listen", "no-such-host.invalid:0"], 4, "Cannot listen on no-such-host.invalid: "],
+      [["acquire", "--host", "h", "--timeout", "Infinity"], 2, "Expected --timeout to be a number of seconds above 0"],
+      [["status", "--url", "http://127.0.0.1:1"], 7, "is unavailable: bad port."],
+    ] as const) {
+      const command = slotkeeper(line);
+      expect(await command.exited).toBe(code);
+      expect(command.err).toContain(words);
+    }
+  });
+
   it("says clearly that the port is taken, and exits 4", async () => {
     const url = await serve().url();
     const second = slotkeeper(["serve", "--listen", new URL(url).host]);

@@ -4,7 +4,7 @@ import { sentenceOf } from "./config/advice.ts";
 import { ConfigError } from "./config/config-error.ts";
 import { type ConfigSources, type LoadedConfig, localSettings } from "./config/load-config.ts";
 import { secretsOf } from "./config/print-config.ts";
-import type { ShutdownTimes } from "./config/settings.ts";
+import type { Settings, ShutdownTimes } from "./config/settings.ts";
 import { CONTROL_TIMES, ConfigSource, type ControlTimes } from "./control-plane/config-source.ts";
 import { ControlPlane } from "./control-plane/control-plane.ts";
 import { ControllerError } from "./control-plane/controller-error.ts";
@@ -94,6 +94,8 @@ export class Service {
   readonly #http: HttpServer;
   readonly #sweeper: Sweeper;
   readonly #tokenKeys: readonly string[];
+  /** The address and the store stay those of the start. */
+  readonly #atStart: Settings;
   #live: Live;
   #refreshing: Promise<void> = Promise.resolve();
   #stopping: Promise<void> | undefined;
@@ -157,6 +159,7 @@ export class Service {
       (exchange, limit) => this.#refusals.refuse(exchange, "held_polls", limit),
     );
     this.#tokenKeys = this.#opened.tokenKeys ?? [newTokenKey()];
+    this.#atStart = config.settings;
     this.#live = this.#liveOf(config);
     const { store } = this.#opened;
     const shared = { store, clock: this.#clock, log: this.#log, instance: this.#instance };
@@ -246,7 +249,6 @@ export class Service {
   }
 
   async #refresh(): Promise<void> {
-    const before = this.#live.config.settings;
     let config: LoadedConfig;
     try {
       config = await this.#source.next();
@@ -262,7 +264,7 @@ export class Service {
     this.#queue.reconfigure(settings.fairQueue);
     this.#sweeper.every(settings.cleanupEveryMs);
     for (const key of ["listen", "backend"] as const) {
-      const isSame = JSON.stringify(before[key]) === JSON.stringify(settings[key]);
+      const isSame = JSON.stringify(this.#atStart[key]) === JSON.stringify(settings[key]);
       if (!isSame) this.#log.warn(`\`${key}\` changed: restart the service to apply it`);
     }
     for (const warning of config.warnings) this.#log.warn(sentenceOf(warning));

@@ -1,6 +1,7 @@
 import { mustBeCarried } from "../carried.ts";
 import { EXIT, type ExitCode, exitHelp } from "../exit-codes.ts";
 import { readFlags, wrongUsage } from "../read-flags.ts";
+import { DEFAULT_URL, internalToken } from "../service-flags.ts";
 import { totalsText } from "./draw.ts";
 import { hostLines } from "./draw-hosts.ts";
 import { RefusedError, ServiceReader, type Snapshot } from "./read-service.ts";
@@ -13,7 +14,7 @@ Usage
   slotkeeper top [--url URL] [--token TOKEN] [--interval SECONDS] [--json]
 
 Options
-      --url URL        address of the service; default http://127.0.0.1:8080
+      --url URL        address of the service; default ${DEFAULT_URL}
       --token TOKEN    its internalApiToken; better set SLOTKEEPER_INTERNAL_API_TOKEN, which other users cannot see in the process list
       --interval S     seconds between two readings; default 1
       --json           print the state once, as JSON
@@ -48,8 +49,8 @@ const PIPED_WIDTH = 120;
 export async function top(args: readonly string[]): Promise<ExitCode> {
   const flags = readFlags(args, OPTIONS, HELP);
   if (typeof flags === "number") return flags;
-  const { url = "http://127.0.0.1:8080", interval = "1" } = flags;
-  const token = flags.token ?? process.env["SLOTKEEPER_INTERNAL_API_TOKEN"];
+  const { url = DEFAULT_URL, interval = "1" } = flags;
+  const token = internalToken(flags.token);
   const seconds = Number(interval);
   const problem = serviceProblem(url, token) ?? intervalProblem(seconds, interval);
   if (problem !== undefined) return wrongUsage(problem, HELP);

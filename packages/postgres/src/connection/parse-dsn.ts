@@ -24,6 +24,11 @@ export function parseDsn(dsn: string): ClientConfig {
   }
 }
 
+/** Where a server is, without user and password. */
+export function placeOf({ host = "localhost", port = 5432 }: ClientConfig): string {
+  return host.startsWith("/") ? host : `${host}:${port}`;
+}
+
 /** libpq takes each keyword as a parameter of a URL, too, and so does the driver. */
 function urlOf(text: string): string {
   const parameters: string[] = [];

@@ -1,6 +1,6 @@
 import type { InstanceView } from "@slotkeeper/queue";
 import { Client, type ClientConfig, escapeIdentifier, type QueryResultRow } from "pg";
-import { parseDsn } from "../connection/parse-dsn.ts";
+import { parseDsn, placeOf } from "../connection/parse-dsn.ts";
 import { explainFailure } from "../failures/explain-failure.ts";
 import { readMigrations } from "../migrate/migration-files.ts";
 import { type MigrationState, readSchemaState, refuseOtherSchema } from "../migrate/schema-state.ts";
@@ -58,8 +58,7 @@ export class DatabaseExam {
 
   /** Where it is, without the password. */
   get place(): string {
-    const { host = "localhost", port = 5432, database = "" } = this.#config;
-    return `${host.startsWith("/") ? host : `${host}:${port}`}/${database}`;
+    return `${placeOf(this.#config)}/${this.#config.database ?? ""}`;
   }
 
   /** The version and state of the server. */

@@ -1,4 +1,5 @@
 import type { ClientConfig } from "pg";
+import { placeOf } from "../connection/parse-dsn.ts";
 import { type Asker, adviceOf, failureCode, knownFailure, type StoreProblem } from "./failure-table.ts";
 
 /** The database could not be used. The message says why and what to do, and never holds the password. */
@@ -40,8 +41,7 @@ export function explainFailure(error: unknown, address: ClientConfig, asker: Ask
   const known = knownFailure(code);
   const fix = adviceOf(known, asker) ?? hint;
   if (severity !== undefined) return new MigrateError(code, `The database refused: ${message}.`, fix);
-  const { host = "localhost", port = 5432 } = address;
-  const place = host.startsWith("/") ? host : `${host}:${port}`;
+  const place = placeOf(address);
   if (known.says !== undefined) {
     return new MigrateError(code, `Cannot reach the database at ${place}: ${known.says}.`, fix);
   }

@@ -1,4 +1,4 @@
-import type { HostConfig, ServiceConfig } from "@slotkeeper/protocol";
+import { type HostConfig, SEMAPHORE_PREFIX, type ServiceConfig } from "@slotkeeper/protocol";
 import { type QueueOptions, resolveOptions } from "@slotkeeper/queue";
 import { fieldName } from "../validation/field-problem.ts";
 import type { Advice } from "./advice.ts";
@@ -8,7 +8,7 @@ export function limitAdvice(config: ServiceConfig): Advice[] {
   const { rpc: _names, ...fairQueue } = config.fairQueue ?? {};
   const options = resolveOptions(fairQueue);
   const { defaults, hosts } = options;
-  const overrides = Object.entries(hosts).filter(([host]) => !host.startsWith("sem:"));
+  const overrides = Object.entries(hosts).filter(([host]) => !host.startsWith(SEMAPHORE_PREFIX));
   return [
     ...ofService(config, options),
     ...hostAdvice("fairQueue", defaults, defaults, options),

@@ -9,7 +9,7 @@ import { configWarnings } from "./config-warnings.ts";
 import { crossProblems } from "./cross-rules.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
 import { isTree, type Layer, type Merged, mergeLayers, type Tree, withoutAbsent } from "./layers.ts";
-import { type Settings, settingsOf } from "./settings.ts";
+import { type FilledConfig, type Settings, settingsOf } from "./settings.ts";
 
 /** Where a configuration comes from. Flags override variables, and both override the file. */
 export interface ConfigSources {
@@ -29,7 +29,7 @@ export interface ControllerLayer {
 /** A checked configuration with all defaults, and the origin of each value. */
 export interface LoadedConfig {
   readonly settings: Settings;
-  readonly tree: Tree;
+  readonly tree: Tree & FilledConfig;
   readonly origins: ReadonlyMap<string, string>;
   /** What is accepted and yet may not be what its author wants. */
   readonly warnings: readonly Advice[];
@@ -69,7 +69,7 @@ export function loadConfig(sources: ConfigSources, controller?: ControllerLayer)
  * What is said here about the control plane, and nothing else: what the rest lacks may be what the controller has to
  * say. Throws a `ConfigError` where a layer is not as it should be.
  */
-export function localSettings(sources: ConfigSources): { readonly settings: Settings; readonly tree: Tree } {
+export function localSettings(sources: ConfigSources): Pick<LoadedConfig, "settings" | "tree"> {
   const { layers, problems } = readLayers(sources);
   const { tree } = overDefaults(layers);
   const settings = settingsOf(tree);
@@ -79,13 +79,13 @@ export function localSettings(sources: ConfigSources): { readonly settings: Sett
   return { settings, tree };
 }
 
-function overDefaults(layers: readonly Layer[]): Merged {
+function overDefaults(layers: readonly Layer[]): Merged & { readonly tree: FilledConfig } {
   const { auth } = mergeLayers(layers).tree as ServiceConfig;
   return mergeLayers([
     { origin: "default", tree: defaultTree() },
     ...(auth?.enabled === true ? [OPEN] : []),
     ...layers,
-  ]);
+  ]) as Merged & { readonly tree: FilledConfig };
 }
 
 interface ReadLayers {

@@ -1,4 +1,4 @@
-import { CLEANUP_SETTINGS, type FairQueueConfig, type ServiceConfig } from "@slotkeeper/protocol";
+import type { CleanupConfig, FairQueueConfig, ServiceConfig } from "@slotkeeper/protocol";
 
 /** The configuration as the service uses it: every default filled in, choices made. */
 export interface Settings {
@@ -81,45 +81,58 @@ export interface Identity {
   readonly instanceId: string | undefined;
 }
 
-/** From a configuration that has been checked, defaults included. */
-export function settingsOf(config: ServiceConfig): Settings {
+type Section<K extends keyof ServiceConfig> = Required<NonNullable<ServiceConfig[K]>>;
+
+/** Over the defaults of the schema, which is the only place that has them: these keys are always there. */
+export type FilledConfig = ServiceConfig &
+  Required<Pick<ServiceConfig, "listen" | "logLevel" | "backend">> & {
+    readonly auth: Pick<Section<"auth">, "header">;
+    readonly cors: Section<"cors">;
+    readonly limits: Section<"limits">;
+    readonly shutdown: Section<"shutdown">;
+    readonly controller: Pick<Section<"controller">, "appName" | "role" | "apiPrefix">;
+    readonly backend: Pick<Section<"backend">, "startWaitSeconds"> & {
+      readonly postgres: Pick<Required<Section<"backend">["postgres"]>, "schema" | "poolSize">;
+    };
+    readonly fairQueue: { readonly cleanup: Required<CleanupConfig> };
+  };
+
+/** From a configuration that has been checked. */
+export function settingsOf(config: FilledConfig): Settings {
   const { auth, fairQueue, controller } = config;
-  const { rpc: _names, ...engine } = fairQueue ?? {};
-  const header = auth?.header ?? "X-FQ-Auth";
-  const cleanup = engine.cleanup;
+  const { rpc: _names, ...engine } = fairQueue;
+  const { enabled: isSwept, intervalSeconds } = engine.cleanup;
+  const { header } = auth;
   return {
-    listen: parseListen(config.listen ?? "127.0.0.1:8080"),
-    logLevel: config.logLevel ?? "info",
-    auth: auth?.enabled === true ? { header, keys: sharedKeys(config) } : undefined,
+    listen: parseListen(config.listen),
+    logLevel: config.logLevel,
+    auth: auth.enabled === true ? { header, keys: sharedKeys(config) } : undefined,
     authHeader: header,
     tokenKeys: config.tokenKeys,
-    corsOrigins: config.cors?.origins ?? [],
+    corsOrigins: config.cors.origins,
     backend: backendOf(config),
     internalApiToken: config.internalApiToken,
     limits: limitsOf(config),
-    shutdown: { graceMs: config.shutdown?.graceMs ?? 1_000, deadlineMs: config.shutdown?.deadlineMs ?? 10_000 },
+    shutdown: config.shutdown,
     identity: {
-      appName: controller?.appName ?? "slotkeeper",
-      appVersion: controller?.appVersion,
-      env: controller?.env,
-      role: controller?.role ?? "slot-handler",
-      instanceId: controller?.instanceId,
+      appName: controller.appName,
+      appVersion: controller.appVersion,
+      env: controller.env,
+      role: controller.role,
+      instanceId: controller.instanceId,
     },
     controller: controllerOf(config),
     fairQueue: engine,
-    cleanupEveryMs:
-      cleanup?.enabled === false
-        ? undefined
-        : (cleanup?.intervalSeconds ?? CLEANUP_SETTINGS.intervalSeconds.default) * 1000,
+    cleanupEveryMs: isSwept ? intervalSeconds * 1000 : undefined,
   };
 }
 
-function limitsOf({ limits = {} }: ServiceConfig): ServiceLimits {
+function limitsOf({ limits }: FilledConfig): ServiceLimits {
   return {
-    connections: orUnlimited(limits.connections ?? 20_000),
-    connectionsPerAddress: orUnlimited(limits.connectionsPerAddress ?? 0),
-    heldPolls: orUnlimited(limits.heldPolls ?? 20_000),
-    hosts: orUnlimited(limits.hosts ?? 100_000),
+    connections: orUnlimited(limits.connections),
+    connectionsPerAddress: orUnlimited(limits.connectionsPerAddress),
+    heldPolls: orUnlimited(limits.heldPolls),
+    hosts: orUnlimited(limits.hosts),
   };
 }
 
@@ -127,9 +140,9 @@ function orUnlimited(limit: number): number {
   return limit > 0 ? limit : Number.POSITIVE_INFINITY;
 }
 
-function controllerOf({ controller }: ServiceConfig): ControllerAddress | undefined {
-  if (controller?.url === undefined || controller.apiToken === undefined) return undefined;
-  const prefix = (controller.apiPrefix ?? "/api/v0").replaceAll(/^\/+|\/+$/g, "");
+function controllerOf({ controller }: FilledConfig): ControllerAddress | undefined {
+  if (controller.url === undefined || controller.apiToken === undefined) return undefined;
+  const prefix = controller.apiPrefix.replaceAll(/^\/+|\/+$/g, "");
   const base = controller.url.replaceAll(/\/+$/g, "");
   return { base: prefix === "" ? base : `${base}/${prefix}`, apiToken: controller.apiToken };
 }
@@ -151,8 +164,8 @@ export function parseListen(listen: string): ListenAddress {
   return { host: host === "" ? undefined : host, port: Number(listen.slice(colon + 1)) };
 }
 
-function backendOf(config: ServiceConfig): Backend {
-  const { memory, postgres, postgrest, startWaitSeconds = 20 } = config.backend ?? {};
+function backendOf(config: FilledConfig): Backend {
+  const { memory, postgres, postgrest, startWaitSeconds } = config.backend;
   const mode = backendMode(config);
   if (mode === "memory") return { mode, journal: memory?.journal };
   // The address was checked to be there: the rules of the configuration say so for these modes.
@@ -161,6 +174,6 @@ function backendOf(config: ServiceConfig): Backend {
     const { baseUrl = "", authHeader, schema } = postgrest ?? {};
     return { mode, baseUrl, authHeader, schema, startWaitMs };
   }
-  const { dsn = "", schema = "public", poolSize = 10, listenDsn } = postgres ?? {};
+  const { dsn = "", schema, poolSize, listenDsn } = postgres;
   return { mode, dsn, schema, poolSize, listenDsn, startWaitMs };
 }

@@ -37,13 +37,8 @@ export class Exchange {
   problem(code: ProblemCode, detail?: string, { errors, headers, reason }: ProblemMore = {}): void {
     const { status, title } = PROBLEMS[code];
     this.problemCode = code;
-    const type = `urn:slotkeeper:problem:${code.toLowerCase().replaceAll("_", "-")}`;
-    this.send(
-      status,
-      "application/problem+json",
-      JSON.stringify({ type, title, status, code, reason, detail, errors }),
-      headers,
-    );
+    const body = problemBody(code, { title, status, reason, detail, errors });
+    this.send(status, PROBLEM_TYPE, body, headers);
   }
 
   send(status: number, type: string, text: string, headers?: Headers): void {
@@ -77,4 +72,20 @@ interface ProblemMore {
   readonly headers?: Headers;
   /** Of a code that has several, as a machine reads it. */
   readonly reason?: string;
+}
+
+/** The media type of problem documents. */
+export const PROBLEM_TYPE = "application/problem+json";
+
+export function problemBody(code: ProblemCode, { title, status, ...more }: ProblemParts): string {
+  const type = `urn:slotkeeper:problem:${code.toLowerCase().replaceAll("_", "-")}`;
+  return JSON.stringify({ type, title, status, code, ...more });
+}
+
+interface ProblemParts {
+  readonly title: string;
+  readonly status: number;
+  readonly reason?: string | undefined;
+  readonly detail?: string | undefined;
+  readonly errors?: readonly FieldProblem[] | undefined;
 }

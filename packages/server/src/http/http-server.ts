@@ -6,6 +6,7 @@ import { LogThrottle } from "../log/log-throttle.ts";
 import { newRequestId } from "../tokens/random-names.ts";
 import { Connections, destroyIn } from "./connections.ts";
 import { dispatch } from "./dispatch.ts";
+import { PROBLEM_TYPE, problemBody } from "./exchange.ts";
 import { connectionsAllowed } from "./file-limit.ts";
 import { isLoopback } from "./loopback.ts";
 import type { ServiceContext } from "./service-context.ts";
@@ -110,12 +111,11 @@ const STATUS_OF: { readonly [code: string]: string } = {
 
 function parserAnswer({ code = "" }: NodeJS.ErrnoException, requestId: string): string {
   const status = STATUS_OF[code] ?? "400 Bad Request";
-  const problem = { ...PROBLEMS.BAD_REQUEST, status: Number(status.slice(0, 3)) };
-  const body = JSON.stringify({ type: "urn:slotkeeper:problem:bad-request", ...problem, code: "BAD_REQUEST" });
+  const body = problemBody("BAD_REQUEST", { ...PROBLEMS.BAD_REQUEST, status: Number(status.slice(0, 3)) });
   const head = [
     `HTTP/1.1 ${status}`,
     "Connection: close",
-    "Content-Type: application/problem+json",
+    `Content-Type: ${PROBLEM_TYPE}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     "Cache-Control: no-store",
     "X-Content-Type-Options: nosniff",

@@ -1,4 +1,3 @@
-import type { ServiceConfig } from "@slotkeeper/protocol";
 import { ConfigError } from "../config/config-error.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { backendMode } from "../config/settings.ts";
@@ -14,10 +13,9 @@ export interface MigrationTarget {
  * directly, too. Throws a `ConfigError` where there is none.
  */
 export function migrationTarget({ tree }: LoadedConfig): MigrationTarget {
-  const config: ServiceConfig = tree;
-  const dsn = config.backend?.postgres?.dsn;
+  const { dsn } = tree.backend.postgres;
   if (dsn === undefined) {
-    const mode = backendMode(config);
+    const mode = backendMode(tree);
     const reason = mode === "memory" ? "the memory store has no schema" : "PostgREST cannot change one";
     throw new ConfigError([
       `\`backend.postgres.dsn\` is required to migrate: \`backend.mode\` is "${mode}", and ${reason}`,
@@ -28,6 +26,5 @@ export function migrationTarget({ tree }: LoadedConfig): MigrationTarget {
 
 /** The schema of the tables: `backend.postgres.schema`, by default `public`. */
 export function migrationSchema({ tree }: Pick<LoadedConfig, "tree">): string {
-  const config: ServiceConfig = tree;
-  return config.backend?.postgres?.schema ?? "public";
+  return tree.backend.postgres.schema;
 }
