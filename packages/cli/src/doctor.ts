@@ -1,5 +1,5 @@
 import { type Diagnosis, diagnose } from "@slotkeeper/server";
-import { emptyFlags, sourcesOf } from "./config-sources.ts";
+import { sourcesOf } from "./config-sources.ts";
 import { renderDiagnosis } from "./doctor-view.ts";
 import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
 import { readFlags } from "./read-flags.ts";
@@ -47,11 +47,6 @@ const PIPED_COLUMNS = 100;
 export async function doctorCommand(args: readonly string[]): Promise<ExitCode> {
   const flags = readFlags(args, OPTIONS, HELP);
   if (typeof flags === "number") return flags;
-  const empty = emptyFlags(flags);
-  if (empty !== undefined) {
-    process.stderr.write(`${empty}\n\n${HELP}`);
-    return EXIT.usage;
-  }
   const diagnosis = await diagnose(sourcesOf(flags));
   const { isTTY: isTerminal, columns } = process.stdout;
   const hasColours = isTerminal && process.env["NO_COLOR"] === undefined;

@@ -1,13 +1,10 @@
-import { VERSION } from "@slotkeeper/server";
-import { acquireCommand } from "./acquire.ts";
-import { doctorCommand } from "./doctor.ts";
-import { execCommand } from "./exec.ts";
+import { readFileSync } from "node:fs";
 import { EXIT, exitHelp } from "./exit-codes.ts";
-import { migrateCommand } from "./migrate.ts";
-import { releaseCommand } from "./release.ts";
-import { serve } from "./serve.ts";
-import { statusCommand } from "./status.ts";
-import { top } from "./top/top.ts";
+
+/** All packages share one version. Read here, because importing the server takes half a second. */
+const { version: VERSION } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
+  version: string;
+};
 
 const HELP = `slotkeeper ${VERSION}: limits how many things run at a time, across processes and machines.
 
@@ -34,15 +31,18 @@ Examples
 
 ${exitHelp()}`;
 
-const COMMANDS: { readonly [name: string]: (args: readonly string[]) => Promise<number> } = {
-  serve,
-  migrate: migrateCommand,
-  doctor: doctorCommand,
-  acquire: acquireCommand,
-  release: releaseCommand,
-  status: statusCommand,
-  exec: execCommand,
-  top,
+type Command = (args: readonly string[]) => Promise<number>;
+
+/** Each command loads what it needs: a script that calls `release` does not wait for the server's code. */
+const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
+  serve: async () => (await import("./serve.ts")).serve,
+  migrate: async () => (await import("./migrate.ts")).migrateCommand,
+  doctor: async () => (await import("./doctor.ts")).doctorCommand,
+  acquire: async () => (await import("./acquire.ts")).acquireCommand,
+  release: async () => (await import("./release.ts")).releaseCommand,
+  status: async () => (await import("./status.ts")).statusCommand,
+  exec: async () => (await import("./exec.ts")).execCommand,
+  top: async () => (await import("./top/top.ts")).top,
 };
 
 /** Runs one command line and says with which code to exit. */
@@ -60,8 +60,8 @@ export async function main(args: readonly string[]): Promise<number> {
     process.stdout.write(HELP);
     return EXIT.ok;
   }
-  const command = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (command !== undefined) return command(rest);
+  const load = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (load !== undefined) return (await load())(rest);
   process.stderr.write(`${name === undefined ? "Expected a command." : `Unknown command \`${name}\`.`}\n\n${HELP}`);
   return EXIT.usage;
 }

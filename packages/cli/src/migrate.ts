@@ -95,7 +95,6 @@ function lineOf({ number, name, state, appliedAt }: MigrationState): string {
 
 function failed(error: unknown): ExitCode {
   process.stderr.write(`${(error as Error).message}\n`);
-  // A dsn that cannot be read is a mistake in the configuration, found late.
-  if (error instanceof ConfigError || error instanceof TypeError) return EXIT.config;
+  if (error instanceof ConfigError) return EXIT.config;
   return error instanceof MigrateError || error instanceof SchemaError ? EXIT.database : EXIT.failed;
 }

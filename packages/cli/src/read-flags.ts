@@ -23,11 +23,21 @@ export function readArguments<const O extends Options>(
 ): { values: Flags<O>; positionals: readonly string[] } | ExitCode {
   try {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals });
-    if ((values as { help?: boolean }).help !== true) return { values, positionals };
+    if ((values as { help?: boolean }).help === true) {
+      process.stdout.write(help);
+      return EXIT.ok;
+    }
+    mustHaveValues(values);
+    return { values, positionals };
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n\n${help}`);
     return EXIT.usage;
   }
-  process.stdout.write(help);
-  return EXIT.ok;
+}
+
+/** An empty value is a mistake, most likely a variable that is not set: without the flag there is a default. */
+function mustHaveValues(values: { readonly [flag: string]: unknown }): void {
+  const empty = Object.keys(values).filter((flag) => values[flag] === "");
+  if (empty.length === 0) return;
+  throw new TypeError(empty.map((flag) => `--${flag} is empty: give a value, or leave the flag out.`).join("\n"));
 }

@@ -12,7 +12,7 @@ import {
   sentenceOf,
 } from "@slotkeeper/server";
 import { announce } from "./announce.ts";
-import { emptyFlags, sourcesOf } from "./config-sources.ts";
+import { sourcesOf } from "./config-sources.ts";
 import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
 import { readFlags } from "./read-flags.ts";
 import { runUntilStopped } from "./run-until-stopped.ts";
@@ -60,11 +60,6 @@ const OPTIONS = {
 export async function serve(args: readonly string[]): Promise<ExitCode> {
   const flags = readFlags(args, OPTIONS, HELP);
   if (typeof flags === "number") return flags;
-  const empty = emptyFlags(flags);
-  if (empty !== undefined) {
-    process.stderr.write(`${empty}\n\n${HELP}`);
-    return EXIT.usage;
-  }
   const sources = sourcesOf(flags);
   try {
     if (flags["print-config"] === true) return await print(sources, flags.json === true);

@@ -38,7 +38,7 @@ interface State {
     readonly host: string;
     readonly hostname?: string;
     readonly inFlight: number;
-    readonly limit: number;
+    readonly limit?: number;
     readonly waiting: number;
     readonly breaker: string;
     readonly oldestWaitMs?: number;
@@ -74,7 +74,7 @@ function tableOf({ hosts, total }: State, asked: string | undefined): string {
   }
   const rows = hosts.map(({ host, hostname, inFlight, limit, waiting, breaker, oldestWaitMs }) => [
     hostname ?? host,
-    `${inFlight}/${limit}`,
+    `${inFlight}/${limit || "-"}`,
     String(waiting),
     oldestWaitMs ? `${(oldestWaitMs / 1000).toFixed(1)} s` : "-",
     breaker,

@@ -23,7 +23,7 @@ export interface WaitFlags {
 /** All mistakes at once; undefined when there is none. */
 export function waitProblems({ host, bucket, max, timeout }: WaitFlags): string | undefined {
   const problems: string[] = [];
-  if (host === undefined || host === "") problems.push("--host is required.");
+  if (host === undefined) problems.push("--host is required.");
   if (max !== undefined && !/^[1-9]\d*$/.test(max))
     problems.push(`Expected --max to be a whole number of at least 1, got "${max}".`);
   if (max !== undefined && bucket !== undefined) problems.push("--max and --bucket do not go together.");

@@ -43,6 +43,14 @@ describe("acquire, status and release", () => {
     expect(await inUse(url)).toBe(0);
   });
 
+  test("a semaphore without users is shown without a number of slots", async () => {
+    const url = await serve();
+    const taken = await done(slotkeeper(["acquire", "--url", url, "--host", "jobs", "--max", "3"]));
+    expect((await done(slotkeeper(["status", "--url", url]))).out).toMatch(/^sem:jobs {2}1\/3 /m);
+    await done(slotkeeper(["release", "--url", url, taken.out.trim()]));
+    expect((await done(slotkeeper(["status", "--url", url]))).out).toMatch(/^sem:jobs {2}0\/- /m);
+  });
+
   test("a semaphore that is full is exit code 6, as a sentence or as JSON", async () => {
     const url = await serve();
     const one = ["acquire", "--url", url, "--host", "jobs", "--max", "1", "--timeout", "0.3"];

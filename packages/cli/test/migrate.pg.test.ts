@@ -124,7 +124,7 @@ describe("slotkeeper migrate", () => {
     expect(await migrate("-c", nowhere)).toEqual({
       code: 5,
       out: "",
-      err: "Cannot reach the database at 127.0.0.1:1: no server listens there.\n",
+      err: "Cannot reach the database at 127.0.0.1:1: no server listens there. Start the server, or correct the host and port of the address.\n",
     });
     const client = await database.connect();
     await client.query("INSERT INTO slots.slotkeeper_migration VALUES (9999, 'of_tomorrow', 'x')");

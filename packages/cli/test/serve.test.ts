@@ -66,11 +66,40 @@ describe("start-up", () => {
     },
   );
 
+  it("every command refuses an empty value of every flag", async () => {
+    const lines = [
+      ["migrate", "--config", ""],
+      ["acquire", "--host", ""],
+      ["acquire", "--host", "h", "--token", ""],
+      ["exec", "--host", "h", "--url", "", "--", "true"],
+      ["release", "token", "--status", ""],
+      ["status", "--internal-token", ""],
+      ["top", "--url", ""],
+    ];
+    const commands = lines.map((line) => slotkeeper(line));
+    expect(await Promise.all(commands.map(({ exited }) => exited))).toEqual(lines.map(() => 2));
+    for (const [at, { err }] of commands.entries()) {
+      const flag = lines[at]?.[(lines[at]?.indexOf("") ?? 0) - 1] ?? "";
+      expect(err).toMatch(
+        new RegExp(`^${flag} is empty: give a value, or leave the flag out\\.\n\nslotkeeper ${lines[at]?.[0] ?? ""}`),
+      );
+    }
+  });
+
   it("says clearly that the port is taken, and exits 4", async () => {
     const url = await serve().url();
     const second = slotkeeper(["serve", "--listen", new URL(url).host]);
     expect(await second.exited).toBe(4);
     expect(second.err).toContain(`Port ${new URL(url).port} on 127.0.0.1 is in use`);
+  });
+
+  it("refuses a journal of a newer version without advice to cut it, and exits 1", async () => {
+    const journal = join(directory, "newer.journal");
+    writeFileSync(journal, "slotkeeper-journal 3\n");
+    const command = serve("--data", journal);
+    expect(await command.exited).toBe(1);
+    expect(command.err).toContain("a newer version of slotkeeper (format 3, this one reads up to 2)");
+    expect(command.err).not.toMatch(/cut|damaged/);
   });
 
   it("lists every problem of its configuration, and exits 3", async () => {
@@ -96,7 +125,7 @@ describe("the address", () => {
 describe("a database that cannot be used", () => {
   it.each([
     ["postgres://u:hush@127.0.0.1:1/d", 5, "Cannot reach the database at 127.0.0.1:1: no server listens there."],
-    ["nonsense", 3, "`backend.postgres.dsn`: Expected the dsn to be like"],
+    ["nonsense", 3, "`backend.postgres.dsn` cannot be used. Expected the dsn to be like"],
   ])("by %s is explained, and exits %i", async (dsn, code, words) => {
     const command = serve("-c", configFile({ backend: { startWaitSeconds: 0, postgres: { dsn } } }));
     expect(await command.exited).toBe(code);
@@ -287,8 +316,13 @@ describe("a crash", () => {
   it("is logged without the tokens and keys in it, and exits 1", async () => {
     const script = `
       const { main } = await import(${JSON.stringify(new URL("../dist/main.js", import.meta.url).href)});
+      const write = process.stdout.write.bind(process.stdout);
+      const boom = () => { throw new Error("boom: slot_abcdefghijklmnopqrstuvwxyz012345 hush-hush", { cause: new Error("hush-hush") }); };
+      process.stdout.write = (text, ...rest) => {
+        if (String(text).includes("http://")) setTimeout(boom);
+        return write(text, ...rest);
+      };
       void main(["serve", "--listen", "127.0.0.1:0"]);
-      setTimeout(() => { throw new Error("boom: slot_abcdefghijklmnopqrstuvwxyz012345 hush-hush", { cause: new Error("hush-hush") }); }, 500);
     `;
     const environment = { SLOTKEEPER_INTERNAL_API_TOKEN: "hush-hush" };
     const command = new Command(process.execPath, ["--input-type=module", "-e", script], environment);

@@ -15,18 +15,16 @@ export async function deliver<T>(
   call: Call,
   name: "acquire" | "release" | "cancel",
   body: object,
-  timeoutMs: number,
   untilAt: number,
-  traceparent: string | undefined,
   isIdle?: boolean,
 ): Promise<T | undefined> {
   for (let failures = 1; ; failures++) {
     try {
-      return (await call<T>(name, body, timeoutMs, undefined, traceparent)).reply;
+      return (await call<T>(name, body)).reply;
     } catch (error) {
       const delay = backoffMs(failures);
       if (error instanceof RefusedError || Date.now() + delay > untilAt) return undefined;
-      await sleep(delay, undefined, isIdle);
+      await sleep(delay, isIdle);
     }
   }
 }

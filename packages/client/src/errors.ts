@@ -1,6 +1,6 @@
 /**
  * The expected outcomes that are not a slot, each with the sentence it says. Misuse is a `TypeError` or `RangeError`;
- * cancellation is the signal's own reason, untouched. `docs/reference/client.md` lists them; a test compares the two.
+ * cancellation is the signal's own reason, untouched. `docs/reference/errors.md` lists them; a test compares the two.
  */
 
 /** The brand of the library's errors, so that its `isSlotkeeperError` recognises these, too. */
@@ -35,8 +35,8 @@ type ErrorClass<Code, Fields> = new (
 export function errorClass<Fields, Code extends string>(
   name: string,
   code: Code,
-  retryable: boolean,
   sentence: (fields: Fields) => string,
+  retryable = true,
 ) {
   return class extends SlotClientError {
     constructor(fields: Fields, cause?: unknown) {
@@ -55,7 +55,7 @@ interface Later {
   retryAfterMs: number;
 }
 
-const later = ({ retryAfterMs }: Later) => `; try again in ${retryAfterMs / 1000} s.`;
+const later = (it: Later) => `; try again in ${it.retryAfterMs / 1000} s.`;
 
 /**
  * The host's circuit breaker is open. `status` is what opened it; 0: an operator.
@@ -66,8 +66,7 @@ const later = ({ retryAfterMs }: Later) => `; try again in ${retryAfterMs / 1000
 export const ThrottledError = errorClass<OfHost & Later & { status: number; reason: string }, "THROTTLED">(
   "ThrottledError",
   "THROTTLED",
-  true,
-  (fields) => `Requests to "${fields.hostname}" are paused after status ${fields.status}${later(fields)}`,
+  (it) => `Requests to "${it.hostname}" are paused after status ${it.status}${later(it)}`,
 );
 
 /**
@@ -79,8 +78,7 @@ export const ThrottledError = errorClass<OfHost & Later & { status: number; reas
 export const OverloadedError = errorClass<OfHost & Later, "OVERLOADED">(
   "OverloadedError",
   "OVERLOADED",
-  true,
-  (fields) => `The service is full${later(fields)}`,
+  (it) => `The service is full${later(it)}`,
 );
 
 /**
@@ -92,12 +90,7 @@ export const OverloadedError = errorClass<OfHost & Later, "OVERLOADED">(
 export const AcquireTimeoutError = errorClass<
   OfHost & { waitedMs: number; position: number | undefined },
   "ACQUIRE_TIMEOUT"
->(
-  "AcquireTimeoutError",
-  "ACQUIRE_TIMEOUT",
-  true,
-  ({ hostname, waitedMs }) => `Waited ${waitedMs} ms for a slot of "${hostname}".`,
-);
+>("AcquireTimeoutError", "ACQUIRE_TIMEOUT", (it) => `Waited ${it.waitedMs} ms for a slot of "${it.hostname}".`);
 
 /**
  * The service could not be reached, or did not answer as it should. The last failure is the `cause`.
@@ -108,7 +101,7 @@ export const AcquireTimeoutError = errorClass<
 export const UnavailableError = errorClass<
   OfHost & { url: string; attempts: number; waitedMs: number; reason: string },
   "UNAVAILABLE"
->("UnavailableError", "UNAVAILABLE", true, ({ url, reason }) => `The service at ${url} is unavailable: ${reason}.`);
+>("UnavailableError", "UNAVAILABLE", (it) => `The service at ${it.url} is unavailable: ${it.reason}.`);
 
 /**
  * The service refuses the call: a wrong token, a wrong address, a field it does not take, another number of slots.
@@ -123,8 +116,8 @@ export const RefusedError = errorClass<
 >(
   "RefusedError",
   "REFUSED",
+  (it) => `The service at ${it.url} refused the call with status ${it.status}: ${it.reason}.`,
   false,
-  ({ url, status, reason }) => `The service at ${url} refused the call with status ${status}: ${reason}.`,
 );
 
 /**
@@ -136,8 +129,8 @@ export const RefusedError = errorClass<
 export const SlotLostError = errorClass<OfHost & { heldMs: number; reason: string }, "SLOT_LOST">(
   "SlotLostError",
   "SLOT_LOST",
+  (it) => `The slot of "${it.hostname}" was lost after ${it.heldMs} ms: ${it.reason}.`,
   false,
-  ({ hostname, heldMs, reason }) => `The slot of "${hostname}" was lost after ${heldMs} ms: ${reason}.`,
 );
 
 export type ThrottledError = InstanceType<typeof ThrottledError>;

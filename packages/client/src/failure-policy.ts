@@ -30,7 +30,7 @@ export interface FailurePolicy {
   pass(hostname: string, probeMs?: number): Pass | undefined;
 }
 
-export function failurePolicy(policy: OnFailure, onPass: () => void): FailurePolicy {
+export function failurePolicy(policy: OnFailure, stats: { unguarded: number }): FailurePolicy {
   const limits = new Map<string, number>();
   const passed = new Map<string, number>();
   let failingSince = 0;
@@ -64,7 +64,7 @@ export function failurePolicy(policy: OnFailure, onPass: () => void): FailurePol
         return undefined;
       }
       passed.set(hostname, count() + 1);
-      onPass();
+      stats.unguarded++;
       return () => void (count() > 1 ? passed.set(hostname, count() - 1) : passed.delete(hostname));
     },
   };

@@ -126,23 +126,16 @@ export const ACQUIRE_KINDS: Kinds<AcquireOptions> = {
 
 export function resolveOptions(options: SlotClientOptions): ResolvedOptions {
   check(options, CLIENT_KINDS, "url");
-  const { url, onFailure = "closed" } = options;
+  const resolved = { fetch, ...DEFAULTS, ...defined(options) } as ResolvedOptions;
+  const { url, header, token = "", onFailure } = resolved;
   if (!/^https?:\/\/[\w[]/i.test(url)) throw unexpected("url", "an http(s) URL", url);
   const share = onFailure === "closed" || onFailure === "open" ? 0 : onFailure.share;
   if (!(share >= 0 && share <= 1)) throw unexpected("onFailure", "closed, open or a share", onFailure);
-  const resolved = { fetch, ...DEFAULTS, ...defined(options), url: url.replace(/\/+$/, "") } as ResolvedOptions;
-  checkCarried(resolved);
-  return resolved;
-}
-
-/**
- * Without this check, a value that no request can carry would look like an unreachable service. The message shows no value,
- * because it may be a secret.
- */
-function checkCarried({ url, header, token = "" }: ResolvedOptions): void {
+  // Without this check, a value that no request can carry would look like an unreachable service. The message shows no value, because it may be a secret.
   if (/[?#]/.test(url) || !quietly(() => new Request(url, { headers: { [header]: token } }))) {
     throw new TypeError("Expected `url`, `header` and `token` to fit into a request");
   }
+  return { ...resolved, url: url.replace(/\/+$/, "") };
 }
 
 function defined(options: object): object {
@@ -167,6 +160,6 @@ function isSome(value: unknown): boolean {
   return typeof value === "number" ? value > 0 && value < Infinity : value !== "" && value !== null;
 }
 
-export function unexpected(key: string, expectation: string, value: unknown): TypeError {
-  return new TypeError(`Expected \`${key}\` to be ${expectation}, got ${JSON.stringify(value) ?? String(value)}`);
+export function unexpected(key: string, expectation: string, value: unknown, Misuse = TypeError): TypeError {
+  return new Misuse(`Expected \`${key}\` to be ${expectation}, got ${JSON.stringify(value) ?? String(value)}`);
 }

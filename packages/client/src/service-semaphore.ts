@@ -3,7 +3,7 @@ import { AcquireTimeoutError } from "./errors.ts";
 import { check, type SemaphoreAcquireOptions, unexpected } from "./options.ts";
 import { runWithSlot, type Work } from "./run-with-slot.ts";
 import type { ServiceSlot } from "./slot.ts";
-import type { Ask } from "./slot-wait.ts";
+import type { Take } from "./slot-taker.ts";
 
 /** The service takes no longer wait. */
 const LONGEST_WAIT_MS = 86_400_000;
@@ -27,21 +27,16 @@ export interface ServiceSemaphore {
   release(id: string): Promise<boolean>;
 }
 
-/** What it needs of its client. */
-type Take = (ask: Omit<Ask, "named" | "traceparent" | "waitUntil">) => Promise<ServiceSlot>;
-
 export function serviceSemaphore(name: string, slots: number, take: Take): ServiceSemaphore {
   check({ name }, { name: "a non-empty string" }, "name");
-  if (!Number.isInteger(slots) || slots < 1) {
-    throw new RangeError(`Expected \`slots\` to be an integer above 0, got ${slots}`);
-  }
+  if (!(Number.isInteger(slots) && slots > 0)) throw unexpected("slots", "an integer above 0", slots, RangeError);
   const held = new Map<string, ServiceSlot>();
   const acquire = async (options: SemaphoreAcquireOptions = {}) => {
     check(options, ACQUIRE_KINDS);
     const { signal, timeoutMs = LONGEST_WAIT_MS } = options;
     if (!(timeoutMs >= 0)) throw unexpected("timeoutMs", "at least 0", timeoutMs);
-    const waitMs = Math.min(timeoutMs || NOW_MS, LONGEST_WAIT_MS);
-    return take({ hostname: `sem:${name}`, waitMs, signal, slots, isNow: !timeoutMs, held });
+    const maxWaitMs = Math.min(timeoutMs || NOW_MS, LONGEST_WAIT_MS);
+    return take({ hostname: `sem:${name}`, maxWaitMs, signal, slots, isNow: !timeoutMs, held });
   };
   return {
     name,

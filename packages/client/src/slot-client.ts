@@ -1,11 +1,4 @@
-import {
-  ACQUIRE_KINDS,
-  type AcquireOptions,
-  check,
-  type ResolvedOptions,
-  resolveOptions,
-  type SlotClientOptions,
-} from "./options.ts";
+import { ACQUIRE_KINDS, type AcquireOptions, check, resolveOptions, type SlotClientOptions } from "./options.ts";
 import { runWithSlot, type Work } from "./run-with-slot.ts";
 import { type ServiceSemaphore, serviceSemaphore } from "./service-semaphore.ts";
 import type { ServiceSlot } from "./slot.ts";
@@ -34,7 +27,6 @@ export interface ClientStats {
  * ```
  */
 export class SlotClient {
-  readonly #options: ResolvedOptions;
   readonly #take: Take;
   readonly #stats = { held: 0, unguarded: 0 };
 
@@ -43,8 +35,7 @@ export class SlotClient {
    * @throws {RangeError} if a number is out of range.
    */
   constructor(options: SlotClientOptions) {
-    this.#options = resolveOptions(options);
-    this.#take = slotTaker(this.#options, this.#stats);
+    this.#take = slotTaker(resolveOptions(options), this.#stats);
   }
 
   /**
@@ -63,8 +54,7 @@ export class SlotClient {
    */
   async acquire(options: AcquireOptions): Promise<ServiceSlot> {
     check(options, ACQUIRE_KINDS, "hostname");
-    const { maxWaitMs: waitMs = this.#options.maxWaitMs, ...ask } = options;
-    return this.#take({ ...ask, waitMs }, this.#options.hashHostname);
+    return this.#take(options, true);
   }
 
   /**

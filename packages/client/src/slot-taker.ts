@@ -1,33 +1,34 @@
 /** Waits for a slot, and makes a slot of what the wait gave; with the spans around both, and the counts. */
 import { failurePolicy } from "./failure-policy.ts";
 import { namedHost } from "./host-name.ts";
-import type { ResolvedOptions, WaitUntil } from "./options.ts";
+import type { AcquireOptions, ResolvedOptions } from "./options.ts";
 import { heldSlot, type ServiceSlot } from "./slot.ts";
 import { type Ask, waitForSlot } from "./slot-wait.ts";
 import { endSpan } from "./telemetry.ts";
 import { quietly } from "./timing.ts";
 import { transport } from "./transport.ts";
 
-type Asked = Omit<Ask, "named" | "traceparent" | "waitUntil"> & { readonly waitUntil?: WaitUntil | undefined };
+/** What a caller leaves out has the client's default. */
+type Asked = Omit<Ask, "named" | "waitUntil" | "maxWaitMs"> & Pick<AcquireOptions, "waitUntil" | "maxWaitMs">;
 
-export type Take = (asked: Asked, isHashed?: boolean) => Promise<ServiceSlot>;
+/** `mayHash`: the service knows a semaphore by its name only. */
+export type Take = (asked: Asked, mayHash?: boolean) => Promise<ServiceSlot>;
 
 export function slotTaker(options: ResolvedOptions, stats: { held: number; unguarded: number }): Take {
-  const { telemetry, perRequestTimeoutMs: timeoutMs } = options;
-  const call = transport(options);
-  const policy = failurePolicy(options.onFailure, () => stats.unguarded++);
-  return async (asked, isHashed) => {
-    const { hostname, bucket = "", signal, held, waitUntil = options.waitUntil } = asked;
+  const policy = failurePolicy(options.onFailure, stats);
+  return async (asked, mayHash) => {
+    const { hostname, bucket = "", signal, held, waitUntil = options.waitUntil, maxWaitMs = options.maxWaitMs } = asked;
     signal?.throwIfAborted();
-    const start = (name: "wait" | "hold") => quietly(() => telemetry?.start(name, { hostname, bucket }));
+    const start = (name: "wait" | "hold") => quietly(() => options.telemetry?.start(name, { hostname, bucket }));
     const waited = start("wait");
     try {
-      const named = await namedHost(hostname, isHashed);
-      const ask = { ...asked, waitUntil, named, traceparent: waited?.traceparent };
-      const result = await waitForSlot(options, call, policy, ask);
+      const named = await namedHost(hostname, mayHash && options.hashHostname);
+      const ask = { ...asked, waitUntil, maxWaitMs, named };
+      const result = await waitForSlot(options, transport(options, waited?.traceparent), policy, ask);
       const isPass = typeof result === "function";
       endSpan(waited, isPass ? "unguarded" : "granted");
-      const parts = { call, timeoutMs, named, hostname, waitUntil, span: start("hold") };
+      const span = start("hold");
+      const parts = { call: transport(options, span?.traceparent), named, hostname, waitUntil, span };
       if (isPass) return heldSlot({ ...parts, onEnd: result });
       const { slotToken, fence, leaseMs, limit } = result;
       policy.learn(hostname, limit);

@@ -22,11 +22,10 @@ export interface Ask {
   /** For messages and for the failure policy. */
   readonly hostname: string;
   readonly bucket?: string | undefined;
-  readonly waitMs: number;
+  readonly maxWaitMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly onPending?: ((pending: Pending) => void) | undefined;
   readonly waitUntil: WaitUntil | undefined;
-  readonly traceparent: string | undefined;
   /** Slots of a named semaphore. */
   readonly slots?: number;
   /** Does not wait: ends as soon as the service reports that no slot is free now. */
@@ -49,20 +48,20 @@ const CANCEL_FOR_MS = 5_000;
 // One closure over its state, not a class: a quarter smaller, and the size is promised (decision 0110).
 // oxlint-disable-next-line max-lines-per-function -- see above; each step inside is a function of its own
 export async function waitForSlot(
-  { url, perRequestTimeoutMs, maxWaitMs, maxAttempts }: ResolvedOptions,
+  { url, perRequestTimeoutMs, maxWaitMs: usualWaitMs, maxAttempts }: ResolvedOptions,
   call: Call,
   policy: FailurePolicy,
   ask: Ask,
 ): Promise<Granted | Pass> {
-  const { hostname, signal, waitMs, isNow, onPending, traceparent, waitUntil } = ask;
+  const { hostname, signal, maxWaitMs, isNow, onPending, waitUntil } = ask;
   const startedAt = Date.now();
-  let endsAt = startedAt + waitMs;
+  let endsAt = startedAt + maxWaitMs;
   const leftMs = () => Math.max(0, endsAt - Date.now());
   // A pause to the end of the wait ends it: timers fire a little early, and another call would undercut a Retry-After.
   const pause = (ms: number) => {
     const pauseMs = Math.min(leftMs(), ms);
     if (pauseMs < ms) endsAt = 0;
-    return sleep(pauseMs, signal);
+    return sleep(pauseMs, false, signal);
   };
   let first = firstCall(ask);
   let queryToken: string | undefined;
@@ -94,11 +93,11 @@ export async function waitForSlot(
     const heldMs = Math.ceil(Math.min(leftMs(), longestMs));
     const timeoutMs = Math.min(leftMs() + (isPoll ? 1 : ANSWER_MS), perRequestTimeoutMs);
     // Quick answers are spaced so that the attempts last for the whole wait.
-    const nextAt = Date.now() + maxWaitMs / maxAttempts;
+    const nextAt = Date.now() + usualWaitMs / maxAttempts;
     const body = isPoll ? { queryToken } : { ...first, waitMs: heldMs };
     isOpen = true;
     attempts++;
-    const { reply, retryAfterMs } = await call<AcquireReply>("acquire", body, timeoutMs, signal, traceparent);
+    const { reply, retryAfterMs } = await call<AcquireReply>("acquire", body, signal, timeoutMs);
     answered();
     if (reply.result === "pending") {
       ({ queryToken, position } = reply);
@@ -110,12 +109,11 @@ export async function waitForSlot(
     isOpen = false;
     if (reply.result === "granted") return reply;
     if (reply.result === "overloaded") throw new OverloadedError({ hostname, retryAfterMs: reply.retryAfter * 1000 });
-    const { reason } = reply;
     if (reply.result === "throttled") {
-      const { throttleCode: status, throttleRetryAfter } = reply;
+      const { throttleCode: status, throttleRetryAfter, reason } = reply;
       throw new ThrottledError({ hostname, status, reason, retryAfterMs: throttleRetryAfter * 1000 });
     }
-    if (reason === "deadline") throw gaveUp();
+    if (reply.reason === "deadline") throw gaveUp();
     // The service forgot the session, by a restart or because no poll came for long: ask again.
     first = firstCall(ask);
     queryToken = undefined;
@@ -126,7 +124,7 @@ export async function waitForSlot(
   const cancel = async () => {
     const untilAt = Date.now() + CANCEL_FOR_MS;
     const send = (name: "acquire" | "cancel", body: object) =>
-      deliver<{ queryToken?: string }>(call, name, body, perRequestTimeoutMs, untilAt, traceparent, true);
+      deliver<{ queryToken?: string }>(call, name, body, untilAt, true);
     const token = queryToken ?? (await send("acquire", first))?.queryToken;
     if (token) await send("cancel", { queryToken: token });
   };
@@ -162,11 +160,13 @@ export async function waitForSlot(
   }
 }
 
-function firstCall({ named, bucket, slots, waitMs }: Ask): FirstCall {
+/** JSON leaves out what is undefined. */
+function firstCall({ named, bucket, slots, maxWaitMs }: Ask): FirstCall {
   return {
     ...named,
-    ...(bucket && { ipBucket: bucket }),
-    ...(slots && { limit: slots, maxWaitMs: waitMs }),
+    ipBucket: bucket || undefined,
+    limit: slots,
+    maxWaitMs: slots && maxWaitMs,
     requestId: crypto.randomUUID(),
-  };
+  } as FirstCall;
 }

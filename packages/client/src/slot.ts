@@ -46,7 +46,6 @@ const RELEASE_PATIENCE_MS = 1_000;
 
 export interface SlotParts {
   readonly call: Call;
-  readonly timeoutMs: number;
   readonly named: NamedHost;
   readonly hostname: string;
   readonly waitUntil: WaitUntil | undefined;
@@ -58,7 +57,7 @@ export interface SlotParts {
 /** Without `leaseMs` there is no lease at all: the work passes without a slot. */
 // oxlint-disable-next-line max-lines-per-function -- one closure over its state, for the size (decision 0110)
 export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: number): ServiceSlot {
-  const { call, timeoutMs, named, hostname, waitUntil, span, onEnd } = parts;
+  const { call, named, hostname, waitUntil, span, onEnd } = parts;
   const controller = new AbortController();
   const heldSince = Date.now();
   const guarded = leaseMs !== undefined;
@@ -85,17 +84,14 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: numb
     expiresAt = askedAt + ms;
     timers.forEach(clearTimeout);
     // A forgotten slot must not keep the process alive; the service takes it back.
-    timers = [
-      idleTimer(() => lost("its lease ended"), expiresAt - Date.now()),
-      idleTimer(() => void renewOn(), ms * RENEW_AT),
-    ];
+    timers = [idleTimer(() => lost("its lease ended"), expiresAt - Date.now()), idleTimer(renewOn, ms * RENEW_AT)];
   };
 
   const renew = async (): Promise<boolean> => {
     if (released || !guarded) return !released;
     const askedAt = Date.now();
     try {
-      const { reply } = await call<RenewReply>("renew", { slotToken: token }, timeoutMs, undefined, span?.traceparent);
+      const { reply } = await call<RenewReply>("renew", { slotToken: token });
       if (!released) leased(reply.leaseMs, askedAt);
     } catch (error) {
       if ((error as RefusedError).status === 410) lost("it was taken back");
@@ -105,9 +101,9 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: numb
   };
 
   /** CLEASE3. */
-  const renewOn = async (failures = 1) => {
+  const renewOn = async (failures = 1): Promise<void> => {
     if ((await renew()) || released) return;
-    await sleep(backoffMs(failures), undefined, true);
+    await sleep(backoffMs(failures), true);
     await renewOn(failures + 1);
   };
 
@@ -117,9 +113,9 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: numb
     end();
     if (!guarded) return true;
     const body = { ...named, ...options, slotToken: token, now: Date.now() };
-    const delivered = deliver(call, "release", body, timeoutMs, expiresAt, span?.traceparent);
+    const delivered = deliver(call, "release", body, expiresAt);
     promise(waitUntil, delivered);
-    await Promise.race([delivered, sleep(RELEASE_PATIENCE_MS, undefined, true)]);
+    await Promise.race([delivered, sleep(RELEASE_PATIENCE_MS, true)]);
     return true;
   };
 
@@ -138,7 +134,8 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: numb
     },
     renew,
     release,
-    [Symbol.dispose]: () => void release(),
+    // oxlint-disable-next-line no-unnecessary-type-assertion -- tsgolint crashes on a promise under a computed key
+    [Symbol.dispose]: release as () => unknown,
     [Symbol.asyncDispose]: release as () => Promise<unknown> as () => Promise<void>,
   };
 }

@@ -13,7 +13,7 @@ export function backoffMs(failures: number, retryAfterMs = 0): number {
 }
 
 /** Rejects with the signal's reason. */
-export function sleep(ms: number, signal?: AbortSignal, isIdle?: boolean): Promise<void> {
+export function sleep(ms: number, isIdle?: boolean, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
       clearTimeout(timer);
@@ -28,7 +28,7 @@ export function sleep(ms: number, signal?: AbortSignal, isIdle?: boolean): Promi
 }
 
 /** A timer that does not keep a Node process alive. Elsewhere timers are numbers. */
-export function idleTimer(fire: () => void, ms: number): number {
+export function idleTimer(fire: () => unknown, ms: number): number {
   const timer = setTimeout(fire, ms);
   (timer as { unref?: () => void }).unref?.();
   return timer;

@@ -22,23 +22,25 @@ interface Answer<T> {
 export const CallFailure = errorClass<{ reason: string; retryAfterMs?: number | undefined }, "">(
   "Error",
   "",
-  true,
-  ({ reason }) => reason,
+  (it) => it.reason,
 );
 export type CallFailure = InstanceType<typeof CallFailure>;
 
 export type Call = <T>(
   name: "acquire" | "release" | "renew" | "cancel",
   body: object,
-  timeoutMs: number,
-  signal: AbortSignal | undefined,
-  traceparent: string | undefined,
+  signal?: AbortSignal,
+  /** Default: `perRequestTimeoutMs` of the client. */
+  timeoutMs?: number,
 ) => Promise<Answer<T>>;
 
-/** `fetch` is called as a function of its own: browsers and Workers refuse it as a method of an object. */
-export function transport({ url, token, header, fetch }: ResolvedOptions): Call {
-  return async (name, body, timeoutMs, signal, traceparent) => {
+/** The calls of one span. `fetch` is called as a function of its own: browsers and Workers refuse it as a method of an object. */
+export function transport(options: ResolvedOptions, traceparent: string | undefined): Call {
+  const { url, token, header, fetch, perRequestTimeoutMs } = options;
+  return async (name, body, signal, timeoutMs = perRequestTimeoutMs) => {
     const controller = new AbortController();
+    let response: Response;
+    let text: string;
     const stop = () =>
       controller.abort(
         signal?.aborted ? signal.reason : new CallFailure({ reason: `no answer within ${timeoutMs} ms` }),
@@ -46,7 +48,7 @@ export function transport({ url, token, header, fetch }: ResolvedOptions): Call 
     const timer = setTimeout(stop, timeoutMs);
     signal?.addEventListener("abort", stop);
     try {
-      const response = await fetch(`${url}/api/v0/fairqueue/${name}`, {
+      response = await fetch(`${url}/api/v0/fairqueue/${name}`, {
         method: "POST",
         headers: {
           "content-type": "application/json",
@@ -58,14 +60,14 @@ export function transport({ url, token, header, fetch }: ResolvedOptions): Call 
         // A release may outlive the page that makes it.
         keepalive: name !== "acquire",
       });
-      return read(response, await response.text(), url);
+      text = await response.text();
     } catch (error) {
-      if (controller.signal.aborted) throw controller.signal.reason;
-      throw error instanceof RefusedError || error instanceof CallFailure ? error : unreached(error);
+      throw controller.signal.aborted ? controller.signal.reason : unreached(error);
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", stop);
     }
+    return read(response, text, url);
   };
 }
 
@@ -83,6 +85,6 @@ function read<T>({ ok, status, headers }: Response, text: string, url: string): 
 
 /** Node hides the reason in the cause: `fetch failed` alone does not help. */
 function unreached(error: unknown): CallFailure {
-  const { message, cause } = error as { message?: string; cause?: { code?: string } };
-  return new CallFailure({ reason: cause?.code ? `${message} (${cause.code})` : `${message}` }, error);
+  const { message, cause } = error as { message: string; cause?: { code?: string } };
+  return new CallFailure({ reason: cause?.code ? `${message} (${cause.code})` : message }, error);
 }

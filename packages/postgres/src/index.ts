@@ -13,7 +13,6 @@ export { type MigrationState, schemaProblem } from "./migrate/schema-state.ts";
 export { parseBaseUrl } from "./postgrest/base-url.ts";
 export { PostgrestStore, type PostgrestStoreOptions } from "./postgrest/postgrest-store.ts";
 export { DatabaseError } from "./store/database-error.ts";
-export { HostLanes, type LaneLimits } from "./store/host-lanes.ts";
 export { PostgresStore, type PostgresStoreOptions } from "./store/postgres-store.ts";
 export { SCHEMA_NUMBER } from "./store/sql-store.ts";
 export { NO_CONNECTIONS, type StoreGauges, type StoreHealth } from "./store/store-health.ts";

@@ -20,7 +20,7 @@ export { ControllerError } from "./control-plane/controller-error.ts";
 export { effectiveConfig } from "./control-plane/effective-config.ts";
 export { type Diagnosis, diagnose } from "./doctor/diagnose.ts";
 export { CHECKS, type Check, FINDING_CODES, type Finding, type FindingCode, type Severity } from "./doctor/finding.ts";
-export { JournalCorruptError, JournalLockedError, JournalPathError } from "./journal/errors.ts";
+export { JournalCorruptError, JournalFormatError, JournalLockedError, JournalPathError } from "./journal/errors.ts";
 export { LogSink } from "./log/log-sink.ts";
 export { Service, type ServiceInit } from "./service.ts";
 export { type MigrationTarget, migrationSchema, migrationTarget } from "./store/migration-target.ts";

@@ -297,7 +297,11 @@ describe("problems", () => {
       "`backend.postgrest.baseUrl` cannot be used. Expected `baseUrl` to be the http or https address of a PostgREST server without user and password: send credentials as `authHeader`",
     ],
     [
-      { backend: { postgres: { dsn: "x" }, memory: { journal: "j" } } },
+      { backend: { postgres: { dsn: "postgres://u:hush@h/d", listenDsn: "host=h sslmode=bogus" } } },
+      `\`backend.postgres.listenDsn\` cannot be used. Expected the dsn to be like postgres://user:password@host:5432/database, but: its sslmode is none of disable, prefer, require, verify-ca, verify-full (the dsn is not shown, because it may contain a password)`,
+    ],
+    [
+      { backend: { postgres: { dsn: "postgres://h/d" }, memory: { journal: "j" } } },
       '`backend.memory.journal` (`--data`) needs the memory store, but `backend.mode` is "postgres"',
     ],
     [{ listen: ":70000" }, "Expected the port of `listen` to be at most 65535, got 70000"],
@@ -319,6 +323,30 @@ describe("problems", () => {
     ],
   ])("%j cannot be", (config, problem) => {
     expect(problemsOf({ file: configFile(config) })).toEqual([problem]);
+  });
+
+  it.each([
+    "https://app.example/",
+    "https://app.example/path",
+    "app.example",
+    "https://App.example",
+    "https://*.example",
+    "https://app.example:443",
+    "http://app.example:80",
+    "https://a,https://b",
+    "https://user@app.example",
+    "null",
+    "",
+  ])("%j is no origin", (origin) => {
+    const [problem, ...more] = problemsOf({ file: configFile({ cors: { origins: ["https://app.example", origin] } }) });
+    expect(more).toEqual([]);
+    expect(problem).toMatch(/^Expected `cors\.origins\[1\]` to be `\*`, or an origin as a browser sends it/);
+    expect(problem).toContain(`, got ${JSON.stringify(origin)} (file config.json)`);
+  });
+
+  it("origins as browsers send them are none", () => {
+    const origins = ["*", "https://app.example", "http://localhost:3000", "http://[::1]:8080", "app://local"];
+    expect(loadConfig({ file: configFile({ cors: { origins } }) }).settings.corsOrigins).toEqual(origins);
   });
 
   it("a file that is not there, not JSON or not an object is one", () => {
@@ -368,10 +396,10 @@ describe("printing", () => {
       "key-two",
       "signing-key",
       "bearer-key",
-      "dsn-key",
+      "postgres://dsn-key",
       "controller-key",
       "rest-key",
-      "listen-key",
+      "postgres://listen-key",
     ];
     const file = configFile({
       auth: { enabled: true, token: secrets[0], tokens: [secrets[1]] },
@@ -381,7 +409,7 @@ describe("printing", () => {
       controller: { apiToken: secrets[5] },
     });
     const text = formatPrinted(printedKeys(loadConfig({ file })));
-    for (const secret of secrets) expect(text).not.toContain(secret);
+    for (const secret of secrets) expect(text).not.toContain(secret.replace("postgres://", ""));
     expect(text).toMatch(/^auth\.token +"\[redacted\]" +file config\.json$/m);
     expect(text).toMatch(/^fairQueue\.maxWaitMs +20000 +default$/m);
     expect(text).toMatch(/^fairQueue\.smoothReleaseIntervalMs +– +not set$/m);

@@ -50,6 +50,15 @@ describe("the state of a host", () => {
     await fixture.release(slot.slotToken);
     await Promise.race(polls);
   });
+
+  it("of a semaphore has the slots that its users fixed, and none while it has no users", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 5 } } });
+    const slot = await fixture.take({ hostname: "sem:jobs", limit: 3 });
+    const limits = (value: number) => ({ maxSlotPerHost: { value, origin: "semaphore" } });
+    expect(await hostState(fixture, "sem:jobs")).toMatchObject({ inFlight: 1, limit: 3, limits: limits(3) });
+    await fixture.release(slot.slotToken);
+    expect(await hostState(fixture, "sem:jobs")).toMatchObject({ inFlight: 0, limit: 0, limits: limits(0) });
+  });
 });
 
 describe("live limits", () => {

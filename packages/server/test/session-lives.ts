@@ -12,8 +12,11 @@ export interface LifeAccount {
 const ENDS = new Set(["granted", "timeout", "canceled", "throttled", "moved"]);
 const COUNTED = ["session_created", "granted", "timeout", "canceled", "throttled"] as const;
 
-/** `open` and `adopted`: pending here. `left`: pending when its process was stopped. */
-type Standing = "open" | "adopted" | "left" | "granted" | "over";
+/**
+ * `open` and `adopted`: pending here. `left`: pending when its process was stopped. `moved`: given up here, pending or granted
+ * elsewhere, or as another copy here.
+ */
+type Standing = "open" | "adopted" | "left" | "moved" | "granted" | "over";
 
 /** What became of each session, in this life and those before. */
 export type Standings = Map<string, Standing>;
@@ -21,7 +24,8 @@ export type Standings = Map<string, Standing>;
 /**
  * Replays the log of a life, which must be at debug: every session that is created ends once, before it is created again.
  * A session is created where its first call came. Elsewhere and later it is adopted: it may end there if it has not ended
- * before, and otherwise only repeats what it had, until it has moved on. A later life may also end it without adopting it: its client cancels
+ * before, and otherwise only repeats what it had, until it has moved on. A session that moved may be adopted again: a client that
+ * returns before the arrival of a copy that timed out was decided gets another copy, and the first one moves. A later life may also end it without adopting it: its client cancels
  * by token, the breaker opens, or its deadline passes. That may be the first line about it, where the life that gave out the token was cut
  * off before the store had its arrival.
  * A slot that was delivered may still be cancelled by its owner, which counts as cancelled and ends nothing a second time.
@@ -49,8 +53,7 @@ export function accountOf(
       if (standing === "open") ended++;
       else if (standing !== "adopted" && !mayEndUnadopted(standing, msg, isLater))
         faults.push(`${session} ended again: ${msg}`);
-      // What moved may have a slot that another life answered: its client may still give that back.
-      standings.set(session, msg === "granted" || msg === "moved" ? "granted" : "over");
+      standings.set(session, msg === "granted" || msg === "moved" ? msg : "over");
     }
   }
   const { counts, sessions, unsent } = service.dump();
@@ -70,8 +73,11 @@ function isPending(standing: Standing | undefined): boolean {
   return standing === "open" || standing === "adopted";
 }
 
-/** A slot is given back; or a later life ends a session that was pending in an earlier one, or that the earlier one had not logged yet. */
+/**
+ * A slot is given back, also one that another life answered; or a later life ends a session that was pending in an earlier one, or
+ * that the earlier one had not logged yet.
+ */
 function mayEndUnadopted(standing: Standing | undefined, msg: string, isLater: boolean): boolean {
-  if (standing === "granted") return msg === "canceled";
+  if (standing === "granted" || standing === "moved") return msg === "canceled";
   return isLater && (standing === "left" || standing === undefined) && msg !== "granted" && msg !== "moved";
 }

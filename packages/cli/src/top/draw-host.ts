@@ -28,7 +28,7 @@ export function openHostLines({ open, state }: Snapshot, key: string, width: num
 function headLines(host: HostRow, width: number): Line[] {
   const { limits, inFlight, limit = 0 } = host;
   const perBucket = limits.maxSlotPerIp.value === 0 ? "no limit" : countOf(limits.maxSlotPerIp.value);
-  const numbers = `${countOf(inFlight)} of ${countOf(limit)} slots in use (${limits.maxSlotPerHost.origin}), ${perBucket} per bucket, ${countOf(waitingAt(host))} waiting, breaker ${breakerOf(host)}`;
+  const numbers = `${countOf(inFlight)} of ${limit === 0 ? "?" : countOf(limit)} slots in use (${limits.maxSlotPerHost.origin}), ${perBucket} per bucket, ${countOf(waitingAt(host))} waiting, breaker ${breakerOf(host)}`;
   return [
     { text: fitted(harmless(nameOf(host)), width), look: "title" },
     { text: fitted(numbers, width) },

@@ -22,7 +22,7 @@ const COLUMNS: readonly Column[] = [
     title: "IN USE",
     width: 13,
     side: "end",
-    value: ({ inFlight, limit }) => `${countOf(inFlight)} of ${limit === undefined ? "?" : countOf(limit)}`,
+    value: ({ inFlight, limit }) => `${countOf(inFlight)} of ${limit ? countOf(limit) : "?"}`,
   },
   { key: "waiting", title: "WAITING", width: 9, side: "end", value: (row) => countOf(waitingAt(row)) },
   { key: "longest", title: "LONGEST", width: 12, side: "end", value: ({ oldestWaitMs }) => spanOrDash(oldestWaitMs) },

@@ -6,7 +6,7 @@ export function UseBar({ inFlight, limit }: { inFlight: number; limit: number | 
   return (
     <span class="use">
       <span class="use-numbers">
-        {count(inFlight)} <span class="quiet">of {limit === undefined ? "?" : count(limit)}</span>
+        {count(inFlight)} <span class="quiet">of {limit ? count(limit) : "?"}</span>
       </span>
       <span class="bar" aria-hidden="true">
         <i data-full={share >= 1} style={{ width: `${share * 100}%` }} />

@@ -3,6 +3,8 @@ import { parse, toClientConfig } from "pg-connection-string";
 
 const PAIR = /(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s'\\]|\\.)*))(?:\s+|$)/gy;
 const CONNECT_TIMEOUT_MS = 10_000;
+/** Those of libpq but `allow`, which tries a plain connection first: the driver cannot. It would read any other value as `verify-full`. */
+const SSL_MODES = ["disable", "prefer", "require", "verify-ca", "verify-full"];
 
 /**
  * A connection string in either of the forms that PostgreSQL's own tools take, `postgres://user:password@host/database`
@@ -12,6 +14,9 @@ export function parseDsn(dsn: string): ClientConfig {
   const url = /^postgres(?:ql)?:\/\//.test(dsn) ? dsn : urlOf(dsn.trim());
   try {
     const { connect_timeout: seconds, ...options } = parse(url, { useLibpqCompat: true });
+    if (options["sslmode"] !== undefined && !SSL_MODES.includes(String(options["sslmode"]))) {
+      throw new TypeError(`its sslmode is none of ${SSL_MODES.join(", ")}`);
+    }
     const connectionTimeoutMillis = seconds === undefined ? CONNECT_TIMEOUT_MS : Number(seconds) * 1000;
     return { connectionTimeoutMillis, ...toClientConfig(options) };
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { ClientConfig } from "pg";
-import { type Asker, failureCode, type KnownFailure, knownFailure, type StoreProblem } from "./failure-table.ts";
+import { type Asker, adviceOf, failureCode, knownFailure, type StoreProblem } from "./failure-table.ts";
 
 /** The database could not be used. The message says why and what to do, and never holds the password. */
 export class MigrateError extends Error {
@@ -10,13 +10,19 @@ export class MigrateError extends Error {
   readonly problem: StoreProblem;
   /** It may pass by itself: the database starts, or the host name is unknown yet. */
   readonly isRetryable: boolean;
+  /** The message without `fix`. */
+  readonly what: string;
+  /** What a person can do about it; undefined where that is not known. */
+  readonly fix: string | undefined;
 
-  constructor(code: string | undefined, message: string) {
-    super(message);
+  constructor(code: string | undefined, what: string, fix?: string) {
+    super(fix === undefined ? what : `${what} ${fix}`);
     const { problem, isRetryable } = knownFailure(code);
     this.code = code;
     this.problem = problem;
     this.isRetryable = isRetryable;
+    this.what = what;
+    this.fix = fix;
   }
 }
 
@@ -32,18 +38,12 @@ export function explainFailure(error: unknown, address: ClientConfig, asker: Ask
   const { message, hint, severity } = error as Failure;
   const code = failureCode(error);
   const known = knownFailure(code);
-  if (severity !== undefined) {
-    const advice = adviceFor(known, asker) ?? hint;
-    return new MigrateError(code, `The database refused: ${message}.${advice === undefined ? "" : ` ${advice}`}`);
-  }
+  const fix = adviceOf(known, asker) ?? hint;
+  if (severity !== undefined) return new MigrateError(code, `The database refused: ${message}.`, fix);
   const { host = "localhost", port = 5432 } = address;
   const place = host.startsWith("/") ? host : `${host}:${port}`;
   if (known.says !== undefined) {
-    return new MigrateError(code, `Cannot reach the database at ${place}: ${known.says}.`);
+    return new MigrateError(code, `Cannot reach the database at ${place}: ${known.says}.`, fix);
   }
-  return new MigrateError(code, `The connection to the database at ${place} failed: ${message}.`);
-}
-
-function adviceFor({ advice }: KnownFailure, asker: Asker): string | undefined {
-  return typeof advice === "object" ? advice[asker] : advice;
+  return new MigrateError(code, `The connection to the database at ${place} failed: ${message}.`, fix);
 }

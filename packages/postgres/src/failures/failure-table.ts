@@ -16,8 +16,8 @@ export const STORE_PROBLEMS = {
 /** What kind of failure keeps a database from being used. */
 export type StoreProblem = keyof typeof STORE_PROBLEMS;
 
-/** Who asks: the same failure may need another remedy. */
-export type Asker = "serve" | "migrate";
+/** Who asks: the same failure may need another remedy. `postgrest`: a service that reaches its database through PostgREST. */
+export type Asker = "serve" | "migrate" | "postgrest";
 
 export interface KnownFailure {
   readonly problem: StoreProblem;
@@ -31,10 +31,33 @@ export interface KnownFailure {
   readonly advice?: string | { readonly [asker in Asker]: string };
 }
 
-const cut: KnownFailure = { problem: "STORE_UNREACHABLE", isRetryable: true, says: "the connection was cut" };
-const noWay: KnownFailure = { problem: "STORE_UNREACHABLE", isRetryable: true, says: "no network route leads to it" };
 const stopped: KnownFailure = { problem: "STORE_UNREACHABLE", isRetryable: true };
+const cut: KnownFailure = {
+  ...stopped,
+  says: "the connection was cut",
+  advice: "Look into the log of the server: the server or a proxy ended the connection.",
+};
+const noWay: KnownFailure = {
+  ...stopped,
+  says: "no network route leads to it",
+  advice: "Check the route to it, and the firewalls in between.",
+};
+const silent: KnownFailure = {
+  problem: "STORE_SILENT",
+  isRetryable: true,
+  says: "it does not answer",
+  advice: "Check that the server runs, and that no firewall in between drops packets.",
+};
 const otherSchema: KnownFailure = { problem: "STORE_SCHEMA", isRetryable: false };
+const forbidden: KnownFailure = { problem: "STORE_FORBIDDEN", isRetryable: false };
+/** Waiting does not change a certificate or the server's settings. */
+const unsafe: KnownFailure = { problem: "STORE_UNREACHABLE", isRetryable: false };
+const untrusted: KnownFailure = {
+  ...unsafe,
+  says: "its certificate is not signed by an authority that this machine trusts",
+  advice: "Name the file of that authority's certificate in the dsn: sslrootcert=FILE.",
+};
+const SERVICE_ROLE = "its role must be slotkeeper_service, or be a member of it (roles.sql)";
 
 /**
  * Every failure that has a code: SQLSTATEs, whole classes of them by their first two characters, ours (`SK…`), and the system's.
@@ -53,8 +76,12 @@ const FAILURES: { readonly [code: string]: KnownFailure } = {
     isRetryable: true,
     advice: "This is a standby or a read-only session; use the primary.",
   },
-  "28P01": { problem: "STORE_FORBIDDEN", isRetryable: false, advice: "Check the user and password of the dsn." },
-  "28000": { problem: "STORE_FORBIDDEN", isRetryable: false, advice: "Check the user of the dsn, and pg_hba.conf." },
+  "28P01": { ...forbidden, advice: "Check the user and password of the dsn." },
+  "28000": {
+    ...forbidden,
+    advice:
+      "Check the user of the dsn, and pg_hba.conf. If the message says `no encryption`, the server requires SSL: add sslmode=require.",
+  },
   "3D000": {
     problem: "STORE_UNREACHABLE",
     isRetryable: false,
@@ -69,12 +96,12 @@ const FAILURES: { readonly [code: string]: KnownFailure } = {
     advice: "It deadlocked with a program that calls the SQL functions directly; try again.",
   },
   "42501": {
-    problem: "STORE_FORBIDDEN",
-    isRetryable: false,
+    ...forbidden,
     advice: {
       serve:
         "Give the role of the dsn the permissions of slotkeeper_service: run roles.sql, then GRANT slotkeeper_service TO …",
       migrate: "Use a role that may create objects in this schema, or grant it: GRANT CREATE, USAGE ON SCHEMA … TO …",
+      postgrest: `Check the token in \`authHeader\`: ${SERVICE_ROLE}, and PostgREST's own role must be a member of it.`,
     },
   },
   "42883": { ...otherSchema, advice: "A function of the schema is missing. Run slotkeeper migrate --status." },
@@ -98,27 +125,64 @@ const FAILURES: { readonly [code: string]: KnownFailure } = {
   "57P03": { ...stopped, advice: "The server is starting or stopping; try again." },
   "57P05": stopped,
   SK001: { ...otherSchema, advice: "Stop the instances of the other version: docs/guides/postgres.md, Upgrading." },
-  ECONNREFUSED: { problem: "STORE_UNREACHABLE", isRetryable: true, says: "no server listens there" },
-  ENOENT: { problem: "STORE_UNREACHABLE", isRetryable: true, says: "the socket does not exist" },
-  ENOTFOUND: { problem: "STORE_UNREACHABLE", isRetryable: true, says: "the host name is unknown" },
-  EAI_AGAIN: { problem: "STORE_UNREACHABLE", isRetryable: true, says: "the host name could not be resolved" },
+  ECONNREFUSED: {
+    ...stopped,
+    says: "no server listens there",
+    advice: "Start the server, or correct the host and port of the address.",
+  },
+  ENOENT: {
+    ...stopped,
+    says: "the socket does not exist",
+    advice: "Start the server, or correct the folder of its socket.",
+  },
+  ENOTFOUND: { ...stopped, says: "the host name is unknown", advice: "Correct the host of the address, or the DNS." },
+  EAI_AGAIN: {
+    ...stopped,
+    says: "the host name could not be resolved",
+    advice: "Check the DNS of this machine.",
+  },
   EHOSTUNREACH: noWay,
   ENETUNREACH: noWay,
-  ETIMEDOUT: { problem: "STORE_SILENT", isRetryable: true, says: "it does not answer" },
+  ETIMEDOUT: silent,
   ECONNRESET: cut,
   EPIPE: cut,
+  NO_SSL: {
+    ...unsafe,
+    says: "the server does not offer SSL",
+    advice: "Turn SSL on at the server; or, where the network in between is safe, use sslmode=disable in the dsn.",
+  },
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
+  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
+  ERR_TLS_CERT_ALTNAME_INVALID: {
+    ...unsafe,
+    says: "its certificate is for another name",
+    advice: "Use the name in the certificate as the host of the address.",
+  },
+  CERT_HAS_EXPIRED: { ...unsafe, says: "its certificate has expired", advice: "Renew the server's certificate." },
   // Through PostgREST: its own codes, those of `fetch`, and of what is in between.
   PGRST000: stopped,
   PGRST001: stopped,
   PGRST002: stopped,
   PGRST003: { problem: "STORE_BUSY", isRetryable: true },
-  PGRST106: otherSchema,
-  PGRST202: otherSchema,
-  PGRST301: { problem: "STORE_FORBIDDEN", isRetryable: false },
-  PGRST302: { problem: "STORE_FORBIDDEN", isRetryable: false },
-  PGRST303: { problem: "STORE_FORBIDDEN", isRetryable: false },
+  PGRST106: { ...otherSchema, advice: "Set `schema` to one of the schemas in PostgREST's db-schemas." },
+  PGRST202: {
+    ...otherSchema,
+    advice:
+      "Run slotkeeper migrate, name the schema in PostgREST's db-schemas, and reload its schema cache: NOTIFY pgrst, 'reload schema'.",
+  },
+  PGRST301: {
+    ...forbidden,
+    advice: "Check the token in `authHeader`: PostgREST verifies it with its jwt-secret.",
+  },
+  PGRST302: {
+    ...forbidden,
+    advice: `Set \`authHeader\`: PostgREST has no db-anon-role. Of the token: ${SERVICE_ROLE}.`,
+  },
+  PGRST303: { ...forbidden, advice: "Check the token in `authHeader`: it may have expired." },
   UND_ERR_SOCKET: cut,
-  UND_ERR_CONNECT_TIMEOUT: { problem: "STORE_SILENT", isRetryable: true, says: "it does not answer" },
+  UND_ERR_CONNECT_TIMEOUT: silent,
   FETCH_FAILED: stopped,
   HTTP_429: { problem: "STORE_BUSY", isRetryable: true },
   HTTP_500: stopped,
@@ -133,6 +197,7 @@ const MESSAGES: readonly (readonly [RegExp, string])[] = [
     /^(?:Query read timeout|timeout exceeded|timeout expired|Connection terminated due to connection timeout)/i,
     "ETIMEDOUT",
   ],
+  [/^The server does not support SSL/i, "NO_SSL"],
   [/^(?:Connection terminated|Client (?:was closed|has encountered))/i, "ECONNRESET"],
 ];
 
@@ -143,6 +208,11 @@ export function failureCode(error: unknown): string | undefined {
   const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
   if (typeof code === "string") return code;
   return typeof message === "string" ? MESSAGES.find(([pattern]) => pattern.test(message))?.[1] : undefined;
+}
+
+/** What a person can do about a failure; undefined where the table does not say. */
+export function adviceOf({ advice }: KnownFailure, asker: Asker): string | undefined {
+  return typeof advice === "object" ? advice[asker] : advice;
 }
 
 export function knownFailure(code: string | undefined): KnownFailure {

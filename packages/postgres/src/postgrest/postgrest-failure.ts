@@ -1,3 +1,5 @@
+import { adviceOf, knownFailure } from "../failures/failure-table.ts";
+
 /**
  * What a call through PostgREST ended with instead of a result, as a cause for `DatabaseError`. `code` is the SQLSTATE or the
  * `PGRST…` code of PostgREST's error body, `HTTP_<status>` for a reply without one, or the code of the socket. No message holds
@@ -6,26 +8,20 @@
 export class PostgrestFailure extends Error {
   override readonly name = "PostgrestFailure";
   readonly code: string;
+  /** The message without `fix`, as a sentence. */
+  readonly what: string;
+  /** What a person can do about it; undefined where the code alone does not show it. */
+  readonly fix: string | undefined;
 
   constructor(code: string, message: string, options?: ErrorOptions) {
-    const advice = ADVICE[code];
-    super(advice === undefined ? message : `${message.replace(/\.$/, "")}. ${advice}`, options);
+    const fix = adviceOf(knownFailure(code), "postgrest");
+    const what = `${message.replace(/\.$/, "")}.`;
+    super(fix === undefined ? message : `${what} ${fix}`, options);
     this.code = code;
+    this.what = what;
+    this.fix = fix;
   }
 }
-
-const SERVICE_ROLE = "its role must be slotkeeper_service, or be a member of it (roles.sql)";
-
-/** What to do, where the code alone shows it. */
-const ADVICE: { readonly [code: string]: string } = {
-  PGRST106: "Set `schema` to one of the schemas in PostgREST's db-schemas.",
-  PGRST202:
-    "Run slotkeeper migrate, name the schema in PostgREST's db-schemas, and reload its schema cache: NOTIFY pgrst, 'reload schema'.",
-  PGRST301: "Check the token in `authHeader`: PostgREST verifies it with its jwt-secret.",
-  PGRST302: `Set \`authHeader\`: PostgREST has no db-anon-role. Send a token: ${SERVICE_ROLE}.`,
-  PGRST303: "Check the token in `authHeader`: it may have expired.",
-  "42501": `Check the token in \`authHeader\`: ${SERVICE_ROLE}, and PostgREST's own role must be a member of it.`,
-};
 
 interface ErrorBody {
   readonly code?: unknown;

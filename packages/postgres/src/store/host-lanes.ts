@@ -21,6 +21,8 @@ interface Running {
   readonly startedAt: number;
 }
 
+/** A stuck host without calls for this long is forgotten: whether it is still stuck, its next call shows. */
+const FORGET_MS = 30_000;
 /** Calls take milliseconds. One that takes longer than this, without an answer, may wait for a lock. */
 const SLOW_MS = 250;
 
@@ -28,8 +30,9 @@ const SLOW_MS = 250;
  * Bounds how many calls for hosts are under way, so that hosts whose rows another program keeps locked do not use up the pool (P7).
  *
  * LANE1 a host has at most `perHost` calls under way, and all hosts together `inAll`: the pool has more, for calls that concern no host
- * LANE2 a host is stuck while a call of it takes long, and from a failure that says so until a call succeeds. All stuck hosts together
- * have `stuck` calls at most, however many they are. Before they are known to be stuck they may have more, until those fail.
+ * LANE2 a host is stuck while a call of it takes long, and from a failure that says so until a call succeeds or none was made for
+ * `FORGET_MS`. All stuck hosts together have `stuck` calls at most, however many they are. Before they are known to be stuck they
+ * may have more, until those fail.
  * LANE3 calls of a host go in order, hosts take turns, and those that are not stuck go first.
  * Cost: O(1) for each call, and O(inAll) where a stuck host waits.
  */
@@ -37,6 +40,8 @@ export class HostLanes {
   readonly #limits: LaneLimits;
   readonly #isStuck: IsStuck;
   readonly #lanes = new Map<string, Lane>();
+  /** Stuck hosts without calls, and since when; oldest first. */
+  readonly #idle = new Map<string, number>();
   /** Under way, oldest first. */
   readonly #running = new Set<Running>();
   /** Lanes with calls that wait and may go as soon as there is room. */
@@ -55,8 +60,14 @@ export class HostLanes {
     return { waiting: this.#waiting, waits: this.#waits };
   }
 
+  /** Hosts that are kept in mind: with calls, or stuck. */
+  get hosts(): number {
+    return this.#lanes.size;
+  }
+
   /** Runs a call of a host when its lane has room. */
   async run<T>(host: string, call: () => Promise<T>): Promise<T> {
+    this.#forget();
     const lane = this.#laneOf(host);
     const running = await this.#turn(lane);
     try {
@@ -71,11 +82,27 @@ export class HostLanes {
       lane.running--;
       this.#line(lane);
       this.#advance();
-      if (lane.running === 0 && lane.waiting.length === 0 && !lane.isStuck) this.#lanes.delete(host);
+      if (lane.running === 0 && lane.waiting.length === 0) this.#rest(host, lane);
+    }
+  }
+
+  /** No call of the host is left. */
+  #rest(host: string, { isStuck }: Lane): void {
+    if (isStuck) this.#idle.set(host, performance.now());
+    else this.#lanes.delete(host);
+  }
+
+  #forget(): void {
+    const before = performance.now() - FORGET_MS;
+    for (const [host, since] of this.#idle) {
+      if (since > before) return;
+      this.#idle.delete(host);
+      this.#lanes.delete(host);
     }
   }
 
   #laneOf(host: string): Lane {
+    this.#idle.delete(host);
     let lane = this.#lanes.get(host);
     if (lane === undefined) {
       lane = { running: 0, waiting: [], isStuck: false };

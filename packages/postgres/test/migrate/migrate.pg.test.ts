@@ -232,4 +232,15 @@ describe("a server that is not reachable", () => {
     const url = parseDsn("postgresql://u:p%40q@h:6/d?sslmode=require");
     expect(url).toMatchObject({ host: "h", port: 6, password: "p@q", ssl: { rejectUnauthorized: false } });
   });
+
+  it.each(["bogus", "", "REQUIRE", "allow", "no-verify"])(
+    "refuses sslmode=%s and names those that it takes",
+    (mode) => {
+      for (const dsn of [`postgres://u:hush@h/d?sslmode=${mode}`, `host=h password=hush sslmode='${mode}'`]) {
+        expect(() => parseDsn(dsn)).toThrow(
+          "its sslmode is none of disable, prefer, require, verify-ca, verify-full (",
+        );
+      }
+    },
+  );
 });

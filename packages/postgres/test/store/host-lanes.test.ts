@@ -1,5 +1,5 @@
-import { HostLanes } from "@slotkeeper/postgres";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { HostLanes } from "../../src/store/host-lanes.ts";
 
 const LOCKED = new Error("locked");
 const LIMITS = { perHost: 2, inAll: 4, stuck: 1 };
@@ -79,6 +79,24 @@ test("LANE2: hosts that failed for a lock have one call together until one succe
   calls.start("b3", "b4");
   await turn();
   expect(calls.now).toEqual(["b3", "b4", "c2"]);
+});
+
+test("LANE2: a stuck host that is not called for half a minute is forgotten", async () => {
+  calls.start("a1", "b1");
+  await turn();
+  for (const name of ["a1", "b1"]) await calls.end(name, LOCKED);
+  vi.advanceTimersByTime(29_999);
+  calls.start("b2", "b3");
+  await turn();
+  expect([calls.now, calls.lanes.hosts]).toEqual([["b2"], 2]);
+  vi.advanceTimersByTime(1);
+  // Only the one without calls: whatever call comes next removes it.
+  calls.start("x1");
+  await turn();
+  expect([calls.now, calls.lanes.hosts]).toEqual([["b2", "x1"], 2]);
+  calls.start("a2", "a3");
+  await turn();
+  expect(calls.now).toEqual(["a2", "a3", "b2", "x1"]);
 });
 
 test("LANE2: a host whose call takes long counts as stuck before it fails", async () => {

@@ -108,9 +108,9 @@ export const ConfigSchema = Type.Object(
       Type.Object(
         {
           origins: Type.Optional(
-            Type.Array(Type.String({ minLength: 1 }), {
+            Type.Array(Type.String({ pattern: PATTERNS.origin.source }), {
               default: [],
-              description: "origins of web pages that may call the service; `*` allows all",
+              description: "origins of web pages that may call the service, like `https://app.example`; `*` allows all",
             }),
           ),
         },

@@ -33,7 +33,9 @@ function callOf(key: LiveLimitKey) {
 function stateOf(key: LiveLimitKey) {
   const limit = HOST_LIMITS[key];
   return Type.Object({
-    value: Type.Integer({ description: "isOffAt0" in limit ? `${limit.about}; 0: no limit` : limit.about }),
+    value: Type.Integer({
+      description: `${limit.about}; 0: ${"isOffAt0" in limit ? "no limit" : "a semaphore without users"}`,
+    }),
     origin: Type.String({
       description:
         "where the value comes from: `live` (an operator), `semaphore` (its users), or a layer of the configuration: `default`, `file config.json`, `controller`, `environment`, `flag`",

@@ -9,5 +9,12 @@ export const PATTERNS = {
   headerName: { source: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", means: "a valid header name" },
   headerKey: { source: "^[!-~]+$", means: "printable ASCII without spaces, as a header can carry it" },
   headerText: { source: "^[ -~]+$", means: "printable ASCII, as a header can carry it" },
+  /** A browser leaves out the default port. Any other spelling would never match what it sends. */
+  origin: {
+    source:
+      "^(?:\\*|(?!https://.*:443$|http://.*:80$)[a-z][a-z0-9+.-]*://(?:[a-z0-9._-]+|\\[[0-9a-f:.]+\\])(?::\\d{1,5})?)$",
+    means:
+      "`*`, or an origin as a browser sends it, like https://app.example:8443: in lower case, without a path, a slash at its end, or the default port",
+  },
   httpUrl: { source: "^https?://[^\\s]+$", means: "an address that begins with http:// or https://" },
 } as const;

@@ -42,7 +42,10 @@ const hostRow = {
   host: Type.String({ description: "key of the host" }),
   hostname: Type.Optional(Type.String({ description: "name of the host, if a caller sent it" })),
   limit: Type.Optional(
-    Type.Integer({ description: "number of slots; absent if the store does not have the host yet" }),
+    Type.Integer({
+      description:
+        "number of slots; 0: a named semaphore without users; absent if the store does not have the host yet",
+    }),
   ),
   inFlight: Type.Integer({ minimum: 0, description: "slots in use, in the fleet" }),
   waiting: Type.Integer({ minimum: 0, description: "sessions waiting, in the fleet" }),

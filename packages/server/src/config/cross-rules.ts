@@ -1,4 +1,4 @@
-import { parseBaseUrl } from "@slotkeeper/postgres";
+import { parseBaseUrl, parseDsn } from "@slotkeeper/postgres";
 import type { HostLimitsConfig, ServiceConfig } from "@slotkeeper/protocol";
 import { fieldName } from "../validation/field-problem.ts";
 import { backendMode, parseListen, sharedKeys } from "./settings.ts";
@@ -60,18 +60,24 @@ function backendProblems(config: ServiceConfig): CrossProblem[] {
   if (mode === "postgrest" && backend?.postgrest?.baseUrl === undefined) {
     add("postgrest.baseUrl", 'is required because `backend.mode` is "postgrest"');
   }
-  const problem = baseUrlProblem(backend?.postgrest?.baseUrl);
-  if (problem !== undefined) add("postgrest.baseUrl", `cannot be used. ${problem}`);
+  for (const [key, address, parse] of [
+    ["postgrest.baseUrl", backend?.postgrest?.baseUrl, parseBaseUrl],
+    ["postgres.dsn", backend?.postgres?.dsn, parseDsn],
+    ["postgres.listenDsn", backend?.postgres?.listenDsn, parseDsn],
+  ] as const) {
+    const problem = refusal(address, parse);
+    if (problem !== undefined) add(key, `cannot be used. ${problem}`);
+  }
   if (mode !== "memory" && backend?.memory?.journal !== undefined) {
     add("memory.journal", `(\`--data\`) needs the memory store, but \`backend.mode\` is "${mode}"`);
   }
   return problems;
 }
 
-/** What its pattern alone does not show. */
-function baseUrlProblem(baseUrl: string | undefined): string | undefined {
+/** What its pattern alone does not show: the message of the parser that refuses it. */
+function refusal(address: string | undefined, parse: (address: string) => unknown): string | undefined {
   try {
-    if (baseUrl !== undefined) parseBaseUrl(baseUrl);
+    if (address !== undefined) parse(address);
     return undefined;
   } catch (error) {
     return (error as TypeError).message;

@@ -18,6 +18,7 @@ type PostgresBackend = Extract<Backend, { readonly mode: "postgres" }>;
 /** How long a notification may take before it counts as lost. */
 const NOTIFICATION_MS = 2_000;
 
+const REFUSES_TO_START = "`slotkeeper serve` exits at once: waiting does not change it.";
 const GRANTS_NOTHING = "Without its database the service grants nothing: callers stay pending.";
 
 /** Asks the database in the order in which a service needs things, and stops where the next question makes no sense. */
@@ -48,18 +49,14 @@ const NEEDED: ReadonlySet<string> = new Set(["schema", "permissions"]);
 
 /** `key`: what says where the database is. */
 export function unusable(error: unknown, key = "backend.postgres.dsn"): Finding {
-  const { message } = error as Error;
-  // An address that cannot be read is a misuse; the message does not quote it.
-  if (error instanceof TypeError) {
-    const fix = `Correct \`${key}\`.`;
-    return problem("database", { code: "CONFIG_INVALID", found: `\`${key}\`: ${message}.`, why: GRANTS_NOTHING, fix });
-  }
-  const isExplained = error instanceof MigrateError;
+  const failure = error instanceof MigrateError ? error : undefined;
+  const fix =
+    failure?.fix ?? "Start the database, or correct its address, and make sure that this machine may connect to it.";
   return problem("database", {
-    code: isExplained ? error.problem : "STORE_FAILED",
-    found: isExplained ? message : `A query to the database failed: ${message}.`,
-    why: GRANTS_NOTHING,
-    fix: `Start the database, or correct \`${key}\`, and make sure that this machine may connect to it.`,
+    code: failure?.problem ?? "STORE_FAILED",
+    found: failure?.what ?? `A query to the database failed: ${(error as Error).message}.`,
+    why: failure === undefined || failure.isRetryable ? GRANTS_NOTHING : REFUSES_TO_START,
+    fix: `${fix} The address is in \`${key}\`.`,
   });
 }
 

@@ -1,5 +1,5 @@
 import type { ListenAddress } from "../config/settings.ts";
-import { JournalCorruptError, JournalPathError } from "../journal/errors.ts";
+import { JournalCorruptError, JournalFormatError, JournalPathError } from "../journal/errors.ts";
 import { examineJournal, type JournalFacts, tryWriting } from "../journal/examine-journal.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 
@@ -19,15 +19,31 @@ export async function journalFindings(path: string | undefined, listen: ListenAd
     () => [],
     (error: unknown) => [unwritableFolder(path, error)],
   );
-  const { holder, bytes } = facts;
+  const { holder } = facts;
   if (unwritable.length > 0) return unwritable;
   if (holder !== undefined && !(await answers(listen))) return [held(path, holder)];
-  const state = bytes === 0 ? "no data yet" : `${bytes} bytes, undamaged`;
-  return [ok("journal", `${path}: ${state}, ${holder === undefined ? "free" : `in use by ${holder}`}.`)];
+  return [
+    ok(
+      "journal",
+      `${path}: ${stateOf(facts)}, ${holder === undefined ? "free" : `in use by ${holder}`}.${endOf(facts)}`,
+    ),
+  ];
+}
+
+function stateOf({ bytes }: JournalFacts): string {
+  return bytes === 0 ? "no data yet" : `${bytes} bytes, undamaged`;
+}
+
+/** While a process uses the file, its last record may be half written at any moment. */
+function endOf({ tornBytes, holder }: JournalFacts): string {
+  if (tornBytes === 0 || holder !== undefined) return "";
+  return ` Its last record is incomplete (${tornBytes} bytes), which is normal after a crash: the next start drops it.`;
 }
 
 const GRANTS_NOTHING =
   "The service grants a slot only after it has recorded it, so it grants nothing now, and /readyz is 503.";
+
+const OTHER_PATH = "Choose another path in `backend.memory.journal` or with --data.";
 
 function unusable(path: string, error: unknown): Finding {
   if (error instanceof JournalCorruptError) {
@@ -35,9 +51,14 @@ function unusable(path: string, error: unknown): Finding {
     const fix = `Restore a good copy, or truncate the file to ${error.offset} bytes if you can lose everything that was recorded later.`;
     return problem("journal", { code: "JOURNAL_DAMAGED", found: error.message, why, fix });
   }
+  if (error instanceof JournalFormatError) {
+    const why = "`slotkeeper serve` refuses to start, because it would misread the slots and waiters in it.";
+    const fix = `Run the version of slotkeeper that wrote it. ${OTHER_PATH}`;
+    return problem("journal", { code: "JOURNAL_FORMAT", found: error.message, why, fix });
+  }
   if (error instanceof JournalPathError) {
     const why = "`slotkeeper serve` refuses to start, because a journal must be a regular file with one name.";
-    const fix = "Choose another path in `backend.memory.journal` or with --data.";
+    const fix = OTHER_PATH;
     return problem("journal", { code: "JOURNAL_PATH", found: error.message, why, fix });
   }
   return unwritableFolder(path, error);

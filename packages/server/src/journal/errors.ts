@@ -1,9 +1,9 @@
-/** What can be wrong with a journal. The first three refuse the start; the last passes by itself when the disk does. */
+/** What can be wrong with a journal. All but the last two refuse the start; a `StoreUnwritableError` passes by itself when the disk does. */
 
 /** The journal is damaged in its middle. The start is refused, and nothing is changed. */
 export class JournalCorruptError extends Error {
   override readonly name = "JournalCorruptError";
-  readonly code = "JOURNAL_CORRUPT";
+  readonly code = "JOURNAL_DAMAGED";
   /** The journal. */
   readonly path: string;
   /** Where the damage begins: everything before it is sound. */
@@ -16,6 +16,27 @@ export class JournalCorruptError extends Error {
     );
     this.path = path;
     this.offset = offset;
+  }
+}
+
+/** Another version of slotkeeper wrote the journal, in a format that this one cannot read. The start is refused, and nothing is changed. */
+export class JournalFormatError extends Error {
+  override readonly name = "JournalFormatError";
+  readonly code = "JOURNAL_FORMAT";
+  /** The journal. */
+  readonly path: string;
+  /** The format that the journal has. */
+  readonly format: number;
+
+  constructor(path: string, format: number, known: number) {
+    const age = format > known ? "a newer" : "an older";
+    const reads = format > known ? `up to ${known}` : `only ${known}`;
+    super(
+      `The journal ${path} was written by ${age} version of slotkeeper (format ${format}, this one reads ${reads}). ` +
+        "Nothing was changed. Start that version, or choose another file.",
+    );
+    this.path = path;
+    this.format = format;
   }
 }
 
@@ -59,6 +80,6 @@ export class JournalReplacedError extends Error {
 /** The call was not carried out, or may have been and cannot be answered for. Repeat it when the journal is writable. */
 export class StoreUnwritableError extends Error {
   override readonly name = "StoreUnwritableError";
-  readonly code = "STORE_UNWRITABLE";
+  readonly code = "JOURNAL_UNWRITABLE";
   readonly retryable = true;
 }

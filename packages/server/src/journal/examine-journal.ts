@@ -14,8 +14,8 @@ export interface JournalFacts {
 }
 
 /**
- * Looks at a journal without opening it: a running service is not disturbed. Throws a `JournalCorruptError` or a
- * `JournalPathError`, or what the system said of a file or folder that cannot be read.
+ * Looks at a journal without opening it: a running service is not disturbed. Throws what
+ * `framesOf` does, a `JournalPathError`, or what the system said of a file or folder that cannot be read.
  */
 export async function examineJournal(path: string): Promise<JournalFacts> {
   const file = await trueName(path);

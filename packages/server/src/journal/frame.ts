@@ -39,7 +39,22 @@ export class FrameDamage extends Error {
   }
 }
 
-const FIRST_LINE = "slotkeeper-journal 2\n";
+/** Not damage: the file is a journal of another format, or no journal at all. */
+export class OtherFormat extends FrameDamage {
+  /** The number in its first line; undefined: it is no journal. */
+  readonly format: number | undefined;
+
+  constructor(format: number | undefined, damage: string) {
+    super(0, damage);
+    this.format = format;
+  }
+}
+
+/** The format that this version reads and writes. */
+export const FORMAT = 2;
+const TITLE = "slotkeeper-journal ";
+const FIRST_LINE = `${TITLE}${FORMAT}\n`;
+const ANY_FIRST_LINE = new RegExp(`^${TITLE}(\\d{1,9})\n`);
 const HEADER = /^=(\d{1,15}) (\d{1,15}) (\d{1,15}) ([0-9a-f]{8}) ([0-9a-f]{8})$/;
 const LONGEST_HEADER = 70;
 const SECTOR = 512;
@@ -60,9 +75,7 @@ export function encodeFrame({ number, at, body }: Frame): Buffer {
 export function readFrames(file: Uint8Array): Frames {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
   if (bytes.length === 0) return { frames: [], tornBytes: 0 };
-  if (bytes.toString("latin1", 0, FIRST_LINE.length) !== FIRST_LINE) {
-    throw new FrameDamage(0, `it does not begin with ${JSON.stringify(FIRST_LINE.trim())}`);
-  }
+  checkFirstLine(bytes);
   const frames: Frame[] = [];
   let offset = FIRST_LINE.length;
   while (offset < bytes.length) {
@@ -73,6 +86,17 @@ export function readFrames(file: Uint8Array): Frames {
   }
   if (frames.length === 0) throw new FrameDamage(0, "its first frame is not whole");
   return { frames, tornBytes: bytes.length - offset };
+}
+
+/** A first line of which only the title or the frames behind it are right was damaged; without either the file never was a journal. */
+function checkFirstLine(bytes: Buffer): void {
+  const start = bytes.toString("latin1", 0, LONGEST_HEADER);
+  if (start.startsWith(FIRST_LINE)) return;
+  const damage = `it does not begin with ${JSON.stringify(FIRST_LINE.trim())}`;
+  const [, format] = ANY_FIRST_LINE.exec(start) ?? [];
+  if (format !== undefined) throw new OtherFormat(Number(format), damage);
+  if (start.startsWith(TITLE) || isFollowed(bytes, 0)) throw new FrameDamage(0, damage);
+  throw new OtherFormat(undefined, damage);
 }
 
 /** Undefined: torn. */

@@ -1,6 +1,12 @@
 /** `@slotkeeper/server/journal`: a memory store that survives its process, and the parts it is made of. */
 export type { AppendFile, JournalDisk, PreparedFile } from "./disk.ts";
-export { JournalCorruptError, JournalLockedError, JournalPathError, StoreUnwritableError } from "./errors.ts";
+export {
+  JournalCorruptError,
+  JournalFormatError,
+  JournalLockedError,
+  JournalPathError,
+  StoreUnwritableError,
+} from "./errors.ts";
 export { encodeFirstLine, encodeFrame, type Frame, FrameDamage, type Frames, readFrames } from "./frame.ts";
 export type { JournalEvent, JournalHealth } from "./journal.ts";
 export { type JournaledMemoryStore, type JournaledStoreOptions, openJournaledMemoryStore } from "./open-journal.ts";

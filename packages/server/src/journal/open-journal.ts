@@ -4,8 +4,8 @@ import type { HostStore } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
 import type { JournalDisk } from "./disk.ts";
 import { decodeEntries, type JournalEntry } from "./entry.ts";
-import { JournalCorruptError } from "./errors.ts";
-import { FrameDamage, type Frames, readFrames } from "./frame.ts";
+import { JournalCorruptError, JournalFormatError, JournalPathError } from "./errors.ts";
+import { FORMAT, FrameDamage, type Frames, OtherFormat, readFrames } from "./frame.ts";
 import { Journal, type JournalEvent, type JournalHealth } from "./journal.ts";
 import { JournaledStore } from "./journaled-store.ts";
 import { NodeDisk, regularFile } from "./node-disk.ts";
@@ -47,7 +47,7 @@ export interface JournaledMemoryStore {
 
 /**
  * Opens the journal at `path`, or begins one, and the store it describes. Throws `JournalLockedError`,
- * `JournalCorruptError`, `JournalPathError`, and an error with the system's as `cause` when the file cannot be read or its lock not be made.
+ * `JournalCorruptError`, `JournalFormatError`, `JournalPathError`, and an error with the system's as `cause` when the file cannot be read or its lock not be made.
  * A disk without room for the file is no error: the store opens, grants nothing, and recovers by itself.
  */
 export async function openJournaledMemoryStore(options: JournaledStoreOptions): Promise<JournaledMemoryStore> {
@@ -120,14 +120,19 @@ function* snapshotOf(keys: readonly string[], { memory }: JournaledStore): Itera
   for (const host of memory.images()) yield { kind: "host", ...host };
 }
 
-/** Throws a `JournalCorruptError`. */
+/** Throws a `JournalCorruptError`, a `JournalFormatError` or a `JournalPathError`. */
 export function framesOf(path: string, content: Uint8Array | undefined): Frames {
   try {
     return readFrames(content ?? new Uint8Array());
   } catch (error) {
-    if (error instanceof FrameDamage) throw new JournalCorruptError(path, error.offset, error.message);
-    throw error;
+    throw error instanceof FrameDamage ? refusalOf(path, error) : error;
   }
+}
+
+function refusalOf(path: string, damage: FrameDamage): Error {
+  if (!(damage instanceof OtherFormat)) return new JournalCorruptError(path, damage.offset, damage.message);
+  if (damage.format !== undefined) return new JournalFormatError(path, damage.format, FORMAT);
+  return new JournalPathError(path, "the file is not a slotkeeper journal. Nothing was changed.");
 }
 
 /** Two names of one file have one lock. */

@@ -1,3 +1,4 @@
+import { SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import { type HostSnapshot, type HostStore, type InstanceView, type StoreTotals, snapshotOf } from "@slotkeeper/queue";
 
 /** Reads the store for people: what is true of the whole fleet. It changes nothing. */
@@ -26,7 +27,7 @@ export class StoreReader {
     const images = await this.#store.peek(keys);
     const now = this.#now();
     return new Map(
-      Array.from(images, ([host, image]) => [host, snapshotOf(host, image, Math.max(now, image.head.now))]),
+      Array.from(images, ([host, image]) => [host, forPeople(snapshotOf(host, image, Math.max(now, image.head.now)))]),
     );
   }
 
@@ -37,4 +38,11 @@ export class StoreReader {
   instances(): Promise<readonly InstanceView[]> {
     return this.#store.instances();
   }
+}
+
+/** The users of a semaphore fix its slots. While it has none, the next one may fix any number: those in the head are no limit of it. */
+function forPeople(snapshot: HostSnapshot): HostSnapshot {
+  const { hostname, inFlight, waiting } = snapshot;
+  const isIdle = inFlight === 0 && waiting === 0;
+  return isIdle && hostname?.startsWith(SEMAPHORE_PREFIX) === true ? { ...snapshot, slots: 0 } : snapshot;
 }

@@ -34,9 +34,9 @@ export async function openInTime<T>(open: () => Promise<T>, { backend, log, paus
       const leftMs = startedAt + waitMs - now;
       const mayPass = explained instanceof MigrateError && explained.isRetryable;
       if (!mayPass || leftMs <= 0) throw explained;
-      if (explained.message !== said.reason || now - said.at >= SAY_EVERY_MS) {
-        said = { reason: explained.message, at: now };
-        log.warn("waiting for the database", { reason: explained.message, leftSeconds: Math.ceil(leftMs / 1000) });
+      if (explained.what !== said.reason || now - said.at >= SAY_EVERY_MS) {
+        said = { reason: explained.what, at: now };
+        log.warn("waiting for the database", { reason: explained.what, leftSeconds: Math.ceil(leftMs / 1000) });
       }
       await pause(Math.min(pauseMs, leftMs));
     }

@@ -59,9 +59,36 @@ describe("the server", () => {
   });
 
   it("whose address cannot be read is a problem that does not quote it", async () => {
-    const diagnosis = await examine({ dsn: "postgres://keeper:hush@host:port/slots" });
-    expect(finding(diagnosis, "CONFIG_INVALID").fix).toBe("Correct `backend.postgres.dsn`.");
-    expect(JSON.stringify(diagnosis)).not.toContain("hush");
+    for (const dsn of ["postgres://keeper:hush@host:port/slots", "postgres://keeper:hush@host/slots?sslmode=bogus"]) {
+      const diagnosis = await examine({ dsn });
+      expect(finding(diagnosis, "CONFIG_INVALID").found).toMatch(/^`backend\.postgres\.dsn` cannot be used/);
+      expect(JSON.stringify(diagnosis)).not.toContain("hush");
+    }
+  });
+
+  it.each([
+    [
+      "a wrong password",
+      { password: "hush" },
+      "STORE_FORBIDDEN",
+      "password authentication failed",
+      "user and password",
+    ],
+    [
+      "a database that is not there",
+      { pathname: "/nothing" },
+      "STORE_UNREACHABLE",
+      '"nothing" does not exist',
+      "createdb",
+    ],
+    ["no SSL", { search: "?sslmode=require" }, "STORE_UNREACHABLE", "does not offer SSL", "sslmode=disable"],
+  ] as const)("with %s is a problem with a fix of its own", async (_title, part, code, found, fix) => {
+    const dsn = Object.assign(new URL(database.directDsn), part).href;
+    const said = finding(await examine({ dsn }), code);
+    expect(said).toMatchObject({ check: "database", severity: "problem" });
+    expect([said.found, said.fix]).toEqual([expect.stringContaining(found), expect.stringContaining(fix)]);
+    expect(said.why).toContain("exits at once");
+    expect(said.fix).toContain("`backend.postgres.dsn`");
   });
 
   it("that is older than PostgreSQL 15 is a problem", async () => {

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CHECKS, diagnose, FINDING_CODES } from "@slotkeeper/server";
 import { describe, expect, it } from "vitest";
@@ -113,6 +113,36 @@ describe("the journal", () => {
     writeFileSync(journal, bytes);
     const damaged = finding(await withJournal(journal), "JOURNAL_DAMAGED");
     expect(damaged).toMatchObject({ severity: "problem", found: expect.stringContaining("damaged at byte 0") });
+  });
+
+  it("of another format is a problem that names both formats, and cutting it is not advised", async () => {
+    for (const [format, words] of [
+      [3, "a newer version of slotkeeper (format 3, this one reads up to 2)"],
+      [1, "an older version of slotkeeper (format 1, this one reads only 2)"],
+    ] as const) {
+      const journal = join(newFolder(), "slots.journal");
+      writeFileSync(journal, `slotkeeper-journal ${format}\nwhatever that version writes`);
+      const { severity, found, fix } = finding(await withJournal(journal), "JOURNAL_FORMAT");
+      expect(severity).toBe("problem");
+      expect(found).toContain(words);
+      expect(found + fix).not.toMatch(/cut|damaged/);
+    }
+  });
+
+  it("that is another program's file is a problem, and cutting it is not advised", async () => {
+    const journal = join(newFolder(), "notes.txt");
+    writeFileSync(journal, "my notes\n");
+    const { found, fix } = finding(await withJournal(journal), "JOURNAL_PATH");
+    expect(found).toContain("not a slotkeeper journal");
+    expect(found + fix).not.toMatch(/cut|damaged/);
+  });
+
+  it("whose last record is incomplete gives nothing to report, but a note that the next start drops it", async () => {
+    const journal = await written();
+    appendFileSync(journal, "=9 17000");
+    const diagnosis = await withJournal(journal);
+    expect(reported(diagnosis)).toEqual([]);
+    expect(diagnosis.findings.at(-1)?.found).toContain("last record is incomplete (8 bytes)");
   });
 
   it("in use by the service that runs at the configured address is well; by any other process it is a warning", async () => {

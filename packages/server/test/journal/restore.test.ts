@@ -1,5 +1,10 @@
 import type { HostPolicy } from "@slotkeeper/queue";
-import { JournalCorruptError, openJournaledMemoryStore } from "@slotkeeper/server/journal";
+import {
+  JournalCorruptError,
+  JournalFormatError,
+  JournalPathError,
+  openJournaledMemoryStore,
+} from "@slotkeeper/server/journal";
 import { FakeClock } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
 import { MemoryDisk } from "./memory-disk.ts";
@@ -221,5 +226,28 @@ describe("after a restart", () => {
       await expect(lives.start(clock)).rejects.toThrow(JournalCorruptError);
       expect(lives.disk.content).toBe(damaged);
     }
+  });
+
+  test.each([
+    [
+      "slotkeeper-journal 3\n=1 …",
+      JournalFormatError,
+      "a newer version of slotkeeper (format 3, this one reads up to 2)",
+    ],
+    [
+      "slotkeeper-journal 1\n=1 …",
+      JournalFormatError,
+      "an older version of slotkeeper (format 1, this one reads only 2)",
+    ],
+    ["a shopping list\n", JournalPathError, "the file is not a slotkeeper journal"],
+  ])("a file that begins %j is refused for what it is, and left alone", async (text, kind, words) => {
+    const lives = new Lives({ maxSlotPerHost: 5, maxSlotPerIp: 0 });
+    const content = Buffer.from(text);
+    lives.disk.content = content;
+    const refused = await lives.start(new FakeClock(1e12)).catch((error: unknown) => error as Error);
+    expect(refused).toBeInstanceOf(kind);
+    expect(refused).toMatchObject({ message: expect.stringContaining(words) });
+    expect((refused as Error).message).not.toMatch(/cut|damaged/);
+    expect(lives.disk.content).toBe(content);
   });
 });

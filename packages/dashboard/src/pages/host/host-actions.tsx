@@ -45,9 +45,9 @@ function Limits({ host: { limits } }: { host: HostState }) {
   const { maxSlotPerHost, maxSlotPerIp } = limits;
   return (
     <p class="limits">
-      Limit <b>{count(maxSlotPerHost.value)}</b> per host <Origin of={maxSlotPerHost.origin} />,{" "}
-      <b>{maxSlotPerIp.value === 0 ? "no limit" : count(maxSlotPerIp.value)}</b> per bucket{" "}
-      <Origin of={maxSlotPerIp.origin} />
+      Limit <b>{maxSlotPerHost.value === 0 ? "?" : count(maxSlotPerHost.value)}</b> per host{" "}
+      <Origin of={maxSlotPerHost.origin} />, <b>{maxSlotPerIp.value === 0 ? "no limit" : count(maxSlotPerIp.value)}</b>{" "}
+      per bucket <Origin of={maxSlotPerIp.origin} />
     </p>
   );
 }

@@ -30,10 +30,11 @@ export const state: Handler = async (exchange, context) => {
   if (only !== undefined && "errors" in only) errors.push(...only.errors);
   if (errors.length > 0) return exchange.problem("BAD_FIELDS", undefined, { errors });
   try {
-    const { reader } = telemetry;
-    const known = only !== undefined && "host" in only ? await present(only.host, context) : await allKeys(context);
-    const keys = known.slice(offset, offset + limit);
-    const [stored, sums, { waiting }] = await Promise.all([reader.hosts(keys), presence.sums(), reader.totals()]);
+    const [page, sums, { waiting }] = await Promise.all([
+      pageOf(only !== undefined && "host" in only ? only.host : undefined, { offset, limit }, context),
+      presence.sums(),
+      telemetry.reader.totals(),
+    ]);
     const { at, sessions, counts, unsent } = queue.overview();
     exchange.json({
       at,
@@ -43,8 +44,8 @@ export const state: Handler = async (exchange, context) => {
       counts: { ...counts },
       fleet: { ...sums, waiting },
       unsent,
-      total: known.length,
-      hosts: keys.map((key) => hostState(key, stored.get(key), { at, sessionRange }, context)),
+      total: page.total,
+      hosts: page.keys.map((key) => hostState(key, page.stored.get(key), { at, sessionRange }, context)),
     } satisfies ServiceState);
   } catch (error) {
     log.warn("state failed", { requestId: exchange.id, error });
@@ -52,13 +53,30 @@ export const state: Handler = async (exchange, context) => {
   }
 };
 
-async function allKeys({ queue, telemetry }: ServiceContext): Promise<string[]> {
-  return [...new Set([...(await telemetry.reader.keys()), ...queue.hostKeys()])].sort();
+/** Hosts of one page, with what the store has of them. */
+interface Page {
+  readonly total: number;
+  readonly keys: readonly string[];
+  readonly stored: ReadonlyMap<string, HostSnapshot>;
 }
 
-async function present(host: string, { queue, telemetry }: ServiceContext): Promise<string[]> {
-  const isKnown = queue.glance(host) !== undefined || (await telemetry.reader.hosts([host])).size > 0;
-  return isKnown ? [host] : [];
+interface PageRange {
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/** One question to the store for a host, two for all: their keys, then those of the page. */
+async function pageOf(only: string | undefined, range: PageRange, context: ServiceContext): Promise<Page> {
+  const { queue, telemetry } = context;
+  const { offset, limit } = range;
+  if (only === undefined) {
+    const known = [...new Set([...(await telemetry.reader.keys()), ...queue.hostKeys()])].sort();
+    const keys = known.slice(offset, offset + limit);
+    return { total: known.length, keys, stored: await telemetry.reader.hosts(keys) };
+  }
+  const stored = await telemetry.reader.hosts([only]);
+  const known = stored.size > 0 || queue.glance(only) !== undefined ? [only] : [];
+  return { total: known.length, keys: known.slice(offset, offset + limit), stored };
 }
 
 function hostState(
