@@ -47,7 +47,25 @@ function pageOf(name, declared) {
       `- ${TITLES[kind]}: ${list.map((one) => `[\`${one.name}\`](#${one.name.toLowerCase()})`).join(", ")}`,
   );
   const sections = groups.flatMap(([, list]) => list.map(sectionOf));
-  return [`# API: \`${name}\``, importLine(name, declared), contents.join("\n"), ...sections].join("\n\n");
+  return [`# API: \`${name}\``, introduction(name), importLine(name, declared), contents.join("\n"), ...sections].join(
+    "\n\n",
+  );
+}
+
+const GUIDES = {
+  slotkeeper: "[The library, by example](../guides/library.md)",
+  "slotkeeper/limiter": "[Calling a model API](../guides/model-api.md)",
+  "slotkeeper/testing": "[Testing](../guides/testing.md)",
+  "slotkeeper/effects": "[Cooperative tasks](../guides/effects.md)",
+  "slotkeeper/threads": "[Worker threads](../guides/threads.md)",
+  "slotkeeper/transfers": "[Transfers](../guides/transfers.md)",
+  "@slotkeeper/client": "[The client](../guides/client.md)",
+};
+
+function introduction(name) {
+  const guide = GUIDES[name];
+  const everything = `Everything that \`${name}\` exports, from the comments in the code.`;
+  return guide === undefined ? everything : `${everything} ${guide} shows how to use it.`;
 }
 
 const groupOf = ({ kind, name }) => (/^(?:class|constant)$/.test(kind) && name.endsWith("Error") ? "error" : kind);

@@ -55,6 +55,20 @@ export function renderContent(page, resolve) {
     },
     table: (header, body) =>
       `<div class="table" tabindex="0"><table><thead>${header}</thead><tbody>${body}</tbody></table></div>\n`,
+    /** A row that explains a name, such as a configuration key, can be linked to. */
+    tablerow(cells) {
+      const [, name] = /^<td><(?:code|strong)>(.+?)<\/(?:code|strong)>/.exec(cells.trim()) ?? [];
+      if (name === undefined) return `<tr>${cells}</tr>\n`;
+      return `<tr id="${anchor(`row ${name.replaceAll("<wbr>", "")}`)}">${cells}</tr>\n`;
+    },
+    /** A long name in a narrow column may break after a dot or a comma. */
+    tablecell(content, { header, align }) {
+      const tag = header ? "th" : "td";
+      const html = content.replaceAll(/(?<=<code>)[^<]+(?=<\/code>)/g, (name) =>
+        name.replaceAll(/(?<=\w[.,])(?=\w)/g, "<wbr>"),
+      );
+      return `<${tag}${align ? ` align="${align}"` : ""}>${html}</${tag}>\n`;
+    },
     link(href, _title, html) {
       const target = hrefOf(href);
       return target === undefined ? html : `<a href="${escaped(target)}">${html}</a>`;

@@ -47,16 +47,28 @@ test("every anchor of the site is a heading of its page", () => {
   expect(broken).toEqual([]);
 });
 
+async function search(query: string): Promise<string[]> {
+  const { SEARCH_OPTIONS } = (await import(optionsFile)) as { SEARCH_OPTIONS: Options };
+  const [, json = ""] = /= ("[\s\S]*");\n$/.exec(read("assets/search-index.js")) ?? [];
+  const found = MiniSearch.loadJSON(JSON.parse(json) as string, SEARCH_OPTIONS).search(query);
+  return found.map(({ id }) => id as string);
+}
+
 test.each([
   ["circuit breaker", /^(?:glossary|tutorial|guides\/)/],
   ["maxSlotPerHost", /^(?:reference\/config|glossary)\.html/],
   ["tryAcquire", /^api\//],
   ["ACQUIRE_TIMEOUT", /^(?:reference\/|api\/)/],
 ])("searching for %s finds where it is explained", async (query, expected) => {
-  const { SEARCH_OPTIONS } = (await import(optionsFile)) as { SEARCH_OPTIONS: Options };
-  const [, json = ""] = /= ("[\s\S]*");\n$/.exec(read("assets/search-index.js")) ?? [];
-  const found = MiniSearch.loadJSON(JSON.parse(json) as string, SEARCH_OPTIONS).search(query);
-  expect(found.slice(0, 5).map(({ id }) => id as string)).toContainEqual(expect.stringMatching(expected));
+  expect((await search(query)).slice(0, 5)).toContainEqual(expect.stringMatching(expected));
+});
+
+test.each([
+  ["breaker.openSeconds", "reference/config.html#row-breakeropenseconds"],
+  ["QUEUE_FULL", "reference/errors.html#row-queue_full"],
+  ["slotkeeper_waiters", "reference/metrics.html#row-slotkeeper_waiters"],
+])("the first result for %s is the row that defines it", async (query, expected) => {
+  expect((await search(query))[0]).toBe(expected);
 });
 
 test("the API reference has a page for each entry, and says how many exports it has", () => {

@@ -61,7 +61,7 @@ interface Named {
 
 /** The limit that a refused caller met, and its use at that moment. */
 export interface Met extends Named {
-  /** Of the keyed kinds: the key whose limit it was; `undefined` where it was the limit of all. */
+  /** The key whose limit was reached; `undefined` without keys, or if the common limit was reached. */
   key: unknown;
   capacity: number;
   inUse: number;

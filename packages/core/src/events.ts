@@ -14,7 +14,7 @@ export interface SemaphoreEvent {
   readonly type: SemaphoreEventType;
   /** The semaphore's name, if it has one. */
   readonly name: string | undefined;
-  /** Of the keyed kinds: whose slot or wait it is about. */
+  /** The key of the slot or wait, in a `KeyedSemaphore` or `SlotPool`. */
   readonly key: unknown;
   /** When, by the clock of the semaphore. */
   readonly at: number;
@@ -22,7 +22,7 @@ export interface SemaphoreEvent {
   readonly waitedMs: number | undefined;
   /** The slot's number: for `acquired`, `released` and `expired`. */
   readonly number: number | undefined;
-  /** Of the semaphore, the key or, in a `SlotPool`, the pool: what bounds the number. */
+  /** The largest possible `number`: the capacity of the semaphore, the key or, in a `SlotPool`, the pool. */
   readonly capacity: number;
 }
 

@@ -3,14 +3,19 @@ import { Deadlines } from "./deadlines.ts";
 import type { ClosedError } from "./errors.ts";
 import type { HeldSlot } from "./slot.ts";
 
-/** Since the beginning, sweeps or not. */
+/** Counts since the start. Removing idle keys and names does not change them. */
 export interface Counters {
+  /** Slots acquired. */
   acquired: number;
+  /** Slots released. */
   released: number;
+  /** Slots that expired. */
   expired: number;
+  /** Waits that timed out. */
   timedOut: number;
+  /** Waits that a signal ended. */
   aborted: number;
-  /** Refused: closed, queue full, or too wide after a shrink. */
+  /** Refused because the semaphore was closed, the queue was full, or the width is above a smaller capacity. */
   rejected: number;
 }
 

@@ -39,19 +39,19 @@ export interface KeyedOptions extends PolicyOptions {
    * @defaultValue 15 minutes
    */
   idleMs?: number | undefined;
-  /** How often idle keys are looked for. The timer never keeps a process alive. @defaultValue 15 minutes */
+  /** How often idle keys are removed, in milliseconds. The timer does not keep a process alive. @defaultValue 15 minutes */
   sweepEveryMs?: number | undefined;
 }
 
-/** What `stats()` of the keyed kinds gives. */
+/** The result of `stats()` of a `KeyedSemaphore` or `SlotPool`. */
 export interface SlotPoolStats extends Counters {
   readonly name: string | undefined;
-  /** Slots in all; `Infinity` if unlimited. */
+  /** Slots of all keys together; `Infinity` if unlimited. */
   readonly max: number;
   /** Slots for each key; `Infinity` if unlimited. */
   readonly maxPerKey: number;
   readonly inUse: number;
-  /** Waiting for their key or for the limit of all. */
+  /** Waiters, for their key or for the common limit. */
   readonly waiting: number;
   /** How many keys are kept, idle ones included. */
   readonly keys: number;
@@ -108,7 +108,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
     return inUse;
   }
 
-  /** How many wait, for their key or for the limit of all. */
+  /** Number of waiters, for their key or for the common limit. */
   get waiting(): number {
     return this.#all.context.waiting;
   }
@@ -123,7 +123,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
     return this.#gateOf(key).acquire(this.#policy, options);
   }
 
-  /** A slot of that key now, or `undefined`: also while others wait for the same, and when closed. */
+  /** Returns a slot of that key, or `undefined` if none is free, if others wait for it, or after `close`. */
   tryAcquire(key: K, options?: TryAcquireOptions): Slot | undefined {
     return this.#gateOf(key).tryAcquire(this.#policy, options);
   }
@@ -142,14 +142,14 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
     return size - this.size;
   }
 
-  /** Limits, use, and what was counted since the beginning, sweeps or not. */
+  /** Limits, present use, and counts since the start. */
   stats(): SlotPoolStats {
     const { inUse, waiting, size: keys } = this;
     const { capacity: max, context } = this.#all;
     return { name: this.#policy.name, max, maxPerKey: this.#perKey, inUse, waiting, keys, ...context.counters };
   }
 
-  /** As `Semaphore.close`, for all keys, those to come included. */
+  /** Closes all keys, also those that are not in use yet: see `Semaphore.close`. */
   close(reason?: unknown): void {
     this.#all.close(this.#policy, reason);
     this.#eachGate((gate) => gate.serve());
@@ -157,7 +157,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
     this.#sweepLater();
   }
 
-  /** Growing serves waiters at once, shrinking evicts no holder. What is left out stays. */
+  /** Changes limits; those not named stay. Growing serves waiters at once; shrinking takes no slot from a holder. */
   resize(limits: { [Name in Limit]?: number | undefined }): void {
     const now = { max: this.#all.capacity, maxPerKey: this.#perKey };
     const { max, maxPerKey } = resolveOptions(now, this.#limitRules, limits);

@@ -18,31 +18,31 @@ import {
   throwIf,
 } from "./options.ts";
 
-/** Options of `Semaphore`, `KeyedSemaphore` and `SlotPool` alike. */
+/** Options that `Semaphore`, `KeyedSemaphore` and `SlotPool` have in common. */
 export interface PolicyOptions {
   /** Shown in events, errors and statistics. @defaultValue none */
   name?: string | undefined;
-  /** A held slot is taken back after this long, unless renewed. From 1. @defaultValue never */
+  /** How long a slot may be held, in milliseconds, from 1 up: then it expires, unless it is renewed. @defaultValue never */
   ttlMs?: number | undefined;
-  /** The `timeoutMs` of an acquire that gives none. @defaultValue wait for ever */
+  /** The `timeoutMs` of calls that do not set it. @defaultValue wait for ever */
   acquireTimeoutMs?: number | undefined;
-  /** Abort `slot.signal`, and so the work, when the ttl takes the slot back. @defaultValue false */
+  /** Whether `slot.signal` aborts, and `run` rejects, when the slot expires. @defaultValue false */
   abortOnExpiry?: boolean | undefined;
   /**
-   * How many may wait; one more is refused with `QueueFullError`. Of a `SlotPool` it bounds all that wait, for
-   * whichever key; of a `KeyedSemaphore` those of each key.
+   * The largest number of waiters; one more is refused with `QueueFullError`. In a `SlotPool` it limits the waiters of all
+   * keys together, in a `KeyedSemaphore` those of each key.
    * @defaultValue unbounded
    */
   maxWaiters?: number | undefined;
   /**
-   * Whether the stack of an `AcquireTimeoutError` shows who called `acquire` or `run`. Everyone who starts to wait
-   * with a timeout then pays for recording it: several times what the wait itself costs.
+   * Whether the stack of an `AcquireTimeoutError` shows the call of `acquire` or `run`. Recording it makes every wait with
+   * a timeout several times as expensive.
    * @defaultValue false: no stack
    */
   traceTimeouts?: boolean | undefined;
-  /** Time and timers. @defaultValue real time */
+  /** Source of time and timers. @defaultValue real time */
   clock?: Clock | undefined;
-  /** Called synchronously for everything that happens; what it throws is ignored. @defaultValue none */
+  /** Called synchronously with every event; errors that it throws are ignored. @defaultValue none */
   onEvent?: ((event: SemaphoreEvent) => void) | undefined;
 }
 

@@ -19,7 +19,7 @@ import { type SemaphoreStats, statsOf } from "./stats.ts";
 
 /** Options of `SemaphoreRegistry`. */
 export interface RegistryOptions {
-  /** A name with nothing held or waiting for this long is dropped. @defaultValue one minute */
+  /** A name without holders and waiters is removed after this time, in milliseconds. @defaultValue one minute */
   idleMs?: number | undefined;
   /** The clock that measures how long a name has been idle. @defaultValue real time */
   clock?: Clock | undefined;
@@ -27,9 +27,9 @@ export interface RegistryOptions {
 
 /** Options of `SemaphoreRegistry.stats`. */
 export interface RegistryStatsOptions {
-  /** Only these, whether in use or not. */
+  /** Returns only these names, in use or not. @defaultValue all names in use */
   names?: readonly string[] | undefined;
-  /** How many of the busiest to return. @defaultValue 100 */
+  /** The largest number of names to return. @defaultValue 100 */
   limit?: number | undefined;
 }
 
@@ -39,8 +39,8 @@ const STATS: { names: readonly string[] | undefined; limit: number } = { names: 
 const STATS_RULES: Rules<RegistryStatsOptions> = { names: objectWith("includes"), limit: countFrom(0) };
 
 /**
- * Where names live: semaphores of one name in one registry share their slots. `defaultRegistry` is used unless another is
- * given, as tests do.
+ * A namespace: semaphores with the same name in the same registry share their slots. Without the option `registry`, a
+ * semaphore uses `defaultRegistry`.
  *
  * @example
  * ```ts
@@ -81,7 +81,7 @@ export class SemaphoreRegistry {
     return size - this.size;
   }
 
-  /** The busiest first: by `names` those asked for, else those in use. */
+  /** Statistics of the given `names`, or of all names in use, the busiest first. */
   stats(options: RegistryStatsOptions = {}): SemaphoreStats[] {
     const { names, limit } = resolveOptions(STATS, STATS_RULES, options);
     return [...this.#gates.values()]
@@ -131,7 +131,7 @@ export class SemaphoreRegistry {
 }
 
 /**
- * Where names live unless a registry is given.
+ * The registry of semaphores that are created without the option `registry`.
  *
  * @example
  * ```ts

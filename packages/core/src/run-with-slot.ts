@@ -2,7 +2,7 @@
 import type { AcquireOptions, Policy } from "./policy.ts";
 import type { HeldSlot, Slot } from "./slot.ts";
 
-/** What `run` is given: called with the slot that it holds. */
+/** The function that `run` calls with its slot. The slot is released when the function returns or throws. */
 export type Work<T> = (slot: Slot) => T | Promise<T>;
 
 /** `entered` is what `Gate.enter` gave. Work on a slot that was free starts before this returns. */

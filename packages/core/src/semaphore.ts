@@ -61,7 +61,7 @@ export class Semaphore {
       name === undefined ? new Gate(slots, new GateContext(clock)) : registry.open(name, slots, options.clock);
   }
 
-  /** As given. */
+  /** The name from the options. */
   get name(): string | undefined {
     return this.#policy.name;
   }
@@ -82,7 +82,7 @@ export class Semaphore {
     return Math.max(0, capacity - inUse);
   }
 
-  /** How many wait. */
+  /** Number of waiters. */
   get waiting(): number {
     return this.#current.waiting;
   }
@@ -120,7 +120,7 @@ export class Semaphore {
   }
 
   /**
-   * A slot now, or `undefined`: also while others wait, and when closed.
+   * Returns a slot, or `undefined` if none is free, if others wait, or after `close`. Never waits.
    *
    * @throws {TypeError} if an option is unknown.
    * @throws {RangeError} if `width` is more than the capacity.
@@ -169,7 +169,7 @@ export class Semaphore {
   }
 
   /**
-   * The same function, but each call holds a slot while it runs.
+   * Returns a function that does the same, but holds a slot during each call.
    *
    * @throws {TypeError} if `fn` is not a function.
    * @example

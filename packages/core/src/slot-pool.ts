@@ -13,21 +13,21 @@ import { resolvePolicy } from "./policy.ts";
 
 /** Options of `SlotPool`. */
 export interface SlotPoolOptions extends KeyedOptions {
-  /** Slots in all; 0 for no limit. */
+  /** Slots of all keys together; 0 for no limit. */
   max: number;
-  /** Slots for each key; 0, the default, for no limit. */
+  /** Slots of each key; 0 for no limit. @defaultValue 0 */
   maxPerKey?: number | undefined;
 }
 
-/** What a pool is resized to; what is left out stays. */
+/** New limits for `resize`; a limit that is not named stays. */
 export type SlotPoolLimits = Pick<SlotPoolOptions, "maxPerKey"> & Partial<Pick<SlotPoolOptions, "max">>;
 
 const LIMIT_RULES = { max: countFrom(0), maxPerKey: countFrom(0) };
 
 /**
- * Slots with a limit in all and a limit per key. Who asks waits for the key first and for the pool then, so one key's
- * backlog never holds slots that others could use. Without a key, or while keys have no limit, only the limit of all
- * counts. `timeoutMs` and `signal` cover both waits.
+ * Slots with a common limit and a limit for each key. A caller waits first for its key and then for the common limit, so
+ * the waiters of one key never hold slots that others could use. Without a key, or if keys have no limit, only the common
+ * limit counts. `timeoutMs` and `signal` cover both waits.
  *
  * @throws {TypeError} if `options` are missing, have unknown keys or values of another type.
  * @throws {RangeError} if a limit is negative or not an integer.

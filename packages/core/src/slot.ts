@@ -15,25 +15,25 @@ import { check } from "./options.ts";
 import { type Policy, TTL } from "./policy.ts";
 
 /**
- * A slot that is held: what `acquire` gives. Release it exactly once, or let `using` or `run` do it. A second release
+ * A held slot, returned by `acquire`. Release it once, or let `using` or `run` release it. A second release
  * does nothing.
  */
 export interface Slot extends Disposable {
-  /** Unique and unguessable. */
+  /** Unique, and cannot be guessed. */
   readonly id: string;
-  /** 1…capacity, unique among the slots held at this moment; 0 if first asked for when the slot is no longer held. */
+  /** 1…capacity, unique among the slots that are held now; 0 if it is first read after the release. */
   readonly number: number;
-  /** How many slots it stands for. */
+  /** The number of slots that it takes. */
   readonly width: number;
   /** Aborts with `SlotExpiredError` when the slot expires, if `abortOnExpiry` is set; never otherwise. */
   readonly signal: AbortSignal;
-  /** When the ttl takes it back, by the clock of the semaphore; `undefined` without one. */
+  /** When the slot expires, by the clock of the semaphore; `undefined` without a ttl. */
   readonly expiresAt: number | undefined;
-  /** No longer held: released or expired. */
+  /** Whether the slot was released or has expired. */
   readonly released: boolean;
-  /** Begins the ttl anew, or another one. `false` once lost. */
+  /** Starts the ttl again, or another ttl. Returns `false` if the slot is no longer held. */
   renew(ttlMs?: number): boolean;
-  /** `true` the first time, `false` ever after. */
+  /** Releases the slot. Returns `true` the first time, `false` after that. */
   release(): boolean;
 }
 

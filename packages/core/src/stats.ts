@@ -1,13 +1,13 @@
 import type { Gate } from "./gate.ts";
 import type { Counters } from "./gate-context.ts";
 
-/** What `Semaphore.stats()` gives. */
+/** The result of `Semaphore.stats()`. */
 export interface SemaphoreStats extends Counters {
   readonly name: string | undefined;
   readonly capacity: number;
   readonly inUse: number;
   readonly waiting: number;
-  /** In use of the capacity, 0…100; 0 if unlimited. */
+  /** `inUse` in percent of the capacity; 0 if unlimited. */
   readonly percent: number;
 }
 

@@ -32,7 +32,7 @@ export interface ParkedReport {
   readonly waitsFor: string;
 }
 
-/** What a `DeadlockError` says about the tasks that cannot go on. */
+/** What a `DeadlockError` reports about the tasks that cannot continue. */
 export interface DeadlockReport {
   readonly semaphores: readonly SemaphoreReport[];
   readonly parked: readonly ParkedReport[];

@@ -5,13 +5,13 @@ import { FULFILLED, FutureNode, PENDING, Settleable } from "./settleable.ts";
 
 declare const resultOf: unique symbol;
 
-/** What one waits for. */
+/** The part of a promise that tasks wait for. */
 export interface Future<T> {
   readonly id: number;
   readonly [resultOf]?: T;
 }
 
-/** What one settles; `future` is for those who wait. */
+/** The part of a promise that settles it. Tasks wait for its `future`. */
 export interface PromiseHandle<T> {
   readonly future: Future<T>;
 }

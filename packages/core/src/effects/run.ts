@@ -24,7 +24,7 @@ export interface RunOptions<T> {
   readonly clock?: Clock;
   /** Gets each message of `log` as it is written. */
   readonly onLog?: (message: string, entry: LogEntry) => void;
-  /** Gets what `simulate` returns, when the run is over, however it ended. The log is kept only if this is given. */
+  /** Called at the end of the run, also of a failed one, with the result that `simulate` would return. Without it the log is not kept. */
   readonly onEnd?: (result: SimulationResult<T> | FailedRun) => void;
   /** Gets the failures of tasks that no task waited for, at the end. @defaultValue the run rejects with them */
   readonly onUnhandled?: (error: unknown, task: TaskRef) => void;
@@ -49,7 +49,7 @@ const TURNS_PER_MICROTASK = 16_384;
 
 /**
  * Runs a program in real time. It starts before `run` returns. Rejects with what the program throws, and with
- * `DeadlockError` if no task can go on.
+ * `DeadlockError` if no task can continue.
  *
  * @example
  * ```ts

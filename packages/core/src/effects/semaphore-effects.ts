@@ -80,7 +80,7 @@ export function tryAcquireSemaphore(semaphore: SemaphoreHandle): Effect<boolean>
 }
 
 /**
- * Gives a permit back: straight to the first waiter, if there is one. The caller goes on.
+ * Releases a permit, which goes directly to the first waiter, if there is one. The caller continues.
  *
  * @example
  * ```ts

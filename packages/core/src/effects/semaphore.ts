@@ -105,7 +105,7 @@ export class SemaphoreState {
 const madeHere = Symbol("made by createSemaphore");
 
 /**
- * Opaque: made by `createSemaphore`, taken by the semaphore effects of the same run.
+ * An opaque handle: `createSemaphore` returns it, and the semaphore effects of the same run take it.
  *
  * @example
  * ```ts
@@ -132,19 +132,19 @@ export class SemaphoreHandle {
     return this.#state.id;
   }
 
-  /** The effect of acquiring it, if it is a handle. */
+  /** The effect of acquiring it, if it is a handle. @internal */
   static acquireOf(handle: unknown): AcquireEffect | undefined {
     if (!isObject(handle) || !(#state in handle)) return undefined;
     return (handle.#acquire ??= new AcquireEffect(handle, handle.#state));
   }
 
-  /** The effect of releasing it, if it is a handle. */
+  /** The effect of releasing it, if it is a handle. @internal */
   static releaseOf(handle: unknown): ReleaseEffect | undefined {
     if (!isObject(handle) || !(#state in handle)) return undefined;
     return (handle.#release ??= new ReleaseEffect(handle, handle.#state));
   }
 
-  /** The state behind a handle of the run `owner`. */
+  /** The state behind a handle of the run `owner`. @internal */
   static stateOf(handle: unknown, owner: SemaphoreOwner): SemaphoreState {
     if (!isObject(handle) || !(#state in handle)) {
       throw new TypeError(`Expected a semaphore handle of \`createSemaphore\`, got ${describe(handle)}`);

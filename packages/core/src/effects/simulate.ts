@@ -46,7 +46,7 @@ export const simulateRules = {
 };
 
 /**
- * Runs the program in virtual time, to its end, and returns what there is to know; throws what the program throws.
+ * Runs the program in virtual time to its end, and returns its value, log, steps and leaks. Throws what the program throws.
  *
  * @example
  * ```ts

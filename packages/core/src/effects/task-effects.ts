@@ -64,7 +64,7 @@ export function wait<T>(source: Waitable<T>): Effect<T> {
 }
 
 /**
- * All results in input order, or the first failure; the others go on either way. Takes the items as arguments, or one
+ * All results in input order, or the first failure; the other items continue either way. Takes the items as arguments, or one
  * array or set of them: an engine puts arguments on its stack, and overflows it (a `RangeError`) at about 120,000.
  *
  * @example
@@ -86,7 +86,7 @@ export function gather(...items: readonly unknown[]): Effect<unknown> {
 }
 
 /**
- * The value or error of whatever ends first; the others go on. Takes its items as `gather` does.
+ * The value or error of the item that ends first; the others continue. Takes its items as `gather` does.
  *
  * @example
  * ```ts

@@ -116,7 +116,7 @@ export class Limiter<B extends string = string> {
     return Math.max(0, this.#gate.capacity - this.#gate.inUse);
   }
 
-  /** How many wait. */
+  /** Number of waiters. */
   get waiting(): number {
     return this.#gate.waiting;
   }
@@ -146,7 +146,7 @@ export class Limiter<B extends string = string> {
     return Promise.resolve(this.#gate.enter(options));
   }
 
-  /** A slot now, or `undefined`: also when others go first, and when paused or closed. */
+  /** Returns a slot, or `undefined` if the request would have to wait, while paused, or after `close`. */
   tryAcquire(options?: LimiterTryOptions<B>): LimiterSlot<B> | undefined {
     return this.#gate.tryEnter(options);
   }
@@ -166,7 +166,7 @@ export class Limiter<B extends string = string> {
     return mapThrough(this, items, fn, options);
   }
 
-  /** The same function, but each call waits for its turn. */
+  /** Returns a function that does the same, but each call first waits for a slot. */
   wrap<Args extends unknown[], T>(
     fn: (...args: Args) => T | Promise<T>,
     options?: LimiterRunOptions<Awaited<T>, B>,

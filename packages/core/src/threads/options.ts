@@ -19,7 +19,7 @@ export interface SharedSemaphoreOptions {
   maxHolders?: number;
   /** A held slot may be taken back after this long, by a waiting thread. @defaultValue never */
   ttlMs?: number;
-  /** How many may wait at one time, in all threads together. @defaultValue 16,384 */
+  /** The largest number of waiters, in all threads together. @defaultValue 16,384 */
   maxWaiters?: number;
   /** Time for this thread's timeouts and ttl. @defaultValue the process's monotonic clock */
   clock?: Clock;

@@ -115,7 +115,7 @@ export class SharedSemaphore {
     return Math.max(0, this.capacity - this.inUse);
   }
 
-  /** How many wait, in all threads. */
+  /** Number of waiters, in all threads. */
   get waiting(): number {
     return this.#attachment.queue.count();
   }

@@ -57,7 +57,7 @@ export class SharedSlot implements Disposable {
     return this.#tag !== 0;
   }
 
-  /** Frees the slot: true the first time, false ever after, and false if it was lost before. */
+  /** Releases the slot. Returns true the first time; false after that, and if the slot was lost. */
   release(): boolean {
     const tag = this.#tag;
     if (!this.#isCurrent()) return false;

@@ -5,6 +5,8 @@
  * GOVLIMIT1  least ≤ current ≤ most, always.
  * GOVLIMIT2  High pressure halves what is there, rounded down; low pressure adds one step; anything else changes nothing.
  */
+
+/** Whether memory is short: `high` lowers limits, `low` raises them again. */
 export type Pressure =
   /** Above the high water mark. */
   | "high"

@@ -2,6 +2,8 @@
  * Where the library learns about memory: the only file of the transfers that touches the host. Node's modules are asked
  * for when needed, not imported, so that the entry loads in browsers and Workers, where nothing is known.
  */
+
+/** How the library reads the memory of the machine and of this process. Give your own to test, or for other runtimes. */
 export interface MemoryProbe {
   /** The text of a file; `undefined` if it cannot be read. */
   readFile(path: string): string | undefined;
