@@ -85,6 +85,11 @@ function pack() {
   const packed = Object.values(JSON.parse(run("npm", args, repository)));
   for (const { name, files } of packed) {
     const paths = files.map(({ path }) => path);
+    const published = new Set(paths);
+    const leftovers = paths.filter((path) => isCompiled(path) && !published.has(sourceOf(path)));
+    if (leftovers.length > 0) {
+      throw new Error(`${name} publishes leftovers of an older build: ${leftovers.slice(0, 5).join(", ")}`);
+    }
     const missing = ["README.md", "LICENSE", "package.json"].filter((path) => !paths.includes(path));
     const surplus = paths.filter(
       (path) => !/^(?:README\.md|LICENSE|package\.json)$/.test(path) && !PUBLISHED.test(path),
@@ -92,6 +97,15 @@ function pack() {
     if (missing.length > 0) throw new Error(`${name} lacks ${missing.join(", ")}`);
     if (surplus.length > 0) throw new Error(`${name} publishes ${surplus.slice(0, 5).join(", ")}`);
   }
+}
+
+/** The dashboard is bundled; its build empties the folder first. `tsc` removes nothing. */
+function isCompiled(path) {
+  return path.startsWith("dist/") && path.endsWith(".js") && !path.startsWith("dist/dashboard/");
+}
+
+function sourceOf(path) {
+  return path.replace(/^dist\//, "src/").replace(/\.js$/, ".ts");
 }
 
 function install() {
@@ -127,7 +141,6 @@ function compile(compiler, resolution) {
 }
 
 async function serve() {
-  // In a process group of its own, which gets the signal as a whole: that is what Ctrl-C does in a terminal.
   // In a process group of its own, which gets the signal as a whole: that is what Ctrl-C does in a terminal.
   const child = spawn("npx", ["--no-install", "slotkeeper", "serve", "--listen", "127.0.0.1:0", "--json"], {
     cwd: project,

@@ -1,7 +1,12 @@
 // Compiled by every supported TypeScript against the packed packages, with the library's declarations checked too.
 import { bucketOfIp, SlotClient } from "@slotkeeper/client";
+import { PostgresStore, parseDsn } from "@slotkeeper/postgres";
 import { PROBLEMS } from "@slotkeeper/protocol";
+import { ROUTES } from "@slotkeeper/protocol/schemas";
 import { FairQueue, MemoryStore } from "@slotkeeper/queue";
+import { Service } from "@slotkeeper/server";
+import * as journal from "@slotkeeper/server/journal";
+import * as live from "@slotkeeper/server/live";
 import { AcquireTimeoutError, isSlotkeeperError, KeyedSemaphore, Mutex, Semaphore, SlotPool } from "slotkeeper";
 import { run, simulate } from "slotkeeper/effects";
 import { Limiter } from "slotkeeper/limiter";
@@ -23,3 +28,5 @@ const status: number = await keeper.run({ hostname: "api.example.com" }, async (
 console.log(status, PROBLEMS.NOT_FOUND.status satisfies 404, bucketOfIp("127.0.0.1"));
 console.log(AcquireTimeoutError, FairQueue, FakeClock, KeyedSemaphore, Limiter, MemoryStore, Mutex);
 console.log(run, SharedSemaphore, SlotPool, simulate, TransferSlots);
+const database: string | undefined = parseDsn("postgres://127.0.0.1/slots").database;
+console.log(database, PostgresStore, ROUTES, Service, journal, live);
