@@ -13,13 +13,18 @@ interface Queued {
   readonly done: ((outcome: Outcome) => void) | undefined;
 }
 
-/** A batch's commits so far: those refused in a row, of them for want of a slot, and whether the book is the store's. */
-interface Tries {
+/** A batch on its way to the store, however often others come first. */
+interface Turn {
+  readonly batch: readonly Queued[];
+  /** Commits refused in a row, and of them those for want of a slot. */
   conflicts: number;
   refusals: number;
+  /** The book was compared with the store in this turn. */
   isCurrent: boolean;
 }
 
+/** What became of a turn: it is over, or its batch must be decided again. */
+type Step = "over" | "again";
 type Refused = Committed & { readonly isKept: false };
 
 /** From when on answers say that a session waits for the store. */
@@ -135,29 +140,50 @@ export class Cycle implements Due {
   }
 
   #run(): void {
-    if (this.#isRunning) return;
     this.#isRunning = true;
     this.#calls = 0;
     this.#startedAt = this.#engine.time.now();
-    this.#next();
+    this.#goOn(this.#nextTurn());
   }
 
-  /**
-   * Decides what was collected. The plain case, a commit that the store accepts, runs without `async` functions: they were a
-   * quarter of the bytes that an idle host's cycle allocated on the memory store.
-   */
-  #next(): void {
-    if (!this.#isWoken) {
-      this.#rest();
-      return;
+  /** Turn after turn, until nothing is left to decide or the store must be waited for. */
+  #goOn(first: Turn | undefined): void {
+    let turn = first;
+    while (turn !== undefined) {
+      const step = this.#step(turn);
+      if (step instanceof Promise) {
+        this.#goOnAfter(step, turn);
+        return;
+      }
+      if (step === "over") turn = this.#nextTurn();
     }
+    this.#rest();
+  }
+
+  #goOnAfter(step: Promise<Step>, turn: Turn): void {
+    void step.then((became) => this.#goOn(became === "over" ? this.#nextTurn() : turn));
+  }
+
+  #nextTurn(): Turn | undefined {
+    if (!this.#isWoken) return undefined;
     this.#isWoken = false;
     const batch = this.#queue;
     this.#queue = [];
     this.#undecided = batch.length;
-    const decision = this.#isStale ? undefined : this.#decide(batch);
-    if (decision !== undefined && this.#isToCommit(decision)) this.#commitPlainly(batch, decision);
-    else void this.#turn(batch, decision);
+    return { batch, conflicts: 0, refusals: 0, isCurrent: false };
+  }
+
+  /** Decides a batch and commits it, once. */
+  #step(turn: Turn): Step | Promise<Step> {
+    if (this.#isStale) return this.#compare(turn);
+    const { cache } = this.#host;
+    const decision = this.#decide(turn.batch);
+    if (!decision.isForgotten && !cache.isChanged) return this.#answerUnchanged(turn, decision);
+    this.#calls++;
+    const answer = cache.commit(decision, turn.conflicts);
+    if (answer instanceof Promise) return this.#committedLater(turn, decision, answer);
+    this.#host.storeAnswered(true);
+    return this.#committed(turn, decision, answer);
   }
 
   #rest(): void {
@@ -173,69 +199,45 @@ export class Cycle implements Due {
     return this.#host.cache.decide(inputs, this.#host.decideContext());
   }
 
-  #isToCommit({ isForgotten }: Decision): boolean {
-    return isForgotten || this.#host.cache.isChanged;
+  /** CYCLE5. */
+  #answerUnchanged({ batch, isCurrent }: Turn, decision: Decision): Step {
+    this.#host.cache.undo();
+    this.#isStale = !isCurrent && batch.some(({ input }) => input.kind !== "forget");
+    if (this.#isStale) return "again";
+    this.#answer(batch, decision, []);
+    return "over";
   }
 
-  #commitPlainly(batch: readonly Queued[], decision: Decision): void {
-    this.#watched(this.#host.cache.commit(decision, 0)).then(
-      (committed) => {
-        this.#host.storeAnswered(true);
-        this.#calls++;
-        if (committed.isKept) {
-          this.#answer(batch, decision, committed.touched);
-          this.#next();
-        } else void this.#turn(batch, decision, committed);
-      },
-      (error) => void this.#failed("commit", error).then(() => this.#turn(batch, decision)),
-    );
+  async #committedLater(turn: Turn, decision: Decision, first: Promise<Committed>): Promise<Step> {
+    const again = () => this.#host.cache.commit(decision, turn.conflicts);
+    return this.#committed(turn, decision, await this.#untilAnswered("commit", first, again));
   }
 
-  /**
-   * Decides one batch and commits it, however often others come first. `first`: it was decided, and its commit, if it was sent, is
-   * not answered; with `refused` it is.
-   */
-  async #turn(batch: readonly Queued[], first: Decision | undefined, refused?: Refused): Promise<void> {
-    const { cache } = this.#host;
-    const tries: Tries = { conflicts: 0, refusals: 0, isCurrent: false };
-    if (refused !== undefined) await this.#yieldTo(refused, tries);
-    for (let decision = refused === undefined ? first : undefined; ; decision = undefined) {
-      if (decision === undefined && this.#isStale) {
-        await this.#compare();
-        tries.isCurrent = true;
-      }
-      const made = decision ?? this.#decide(batch);
-      if (!this.#isToCommit(made)) {
-        cache.undo();
-        this.#isStale = !tries.isCurrent && batch.some(({ input }) => input.kind !== "forget");
-        if (this.#isStale) continue;
-        this.#answer(batch, made, []);
-        break;
-      }
-      const committed = await this.#untilAnswered("commit", () => cache.commit(made, tries.conflicts));
-      if (committed.isKept) {
-        this.#answer(batch, made, committed.touched);
-        break;
-      }
-      await this.#yieldTo(committed, tries);
-    }
-    this.#next();
+  #committed(turn: Turn, decision: Decision, committed: Committed): Step | Promise<Step> {
+    if (!committed.isKept) return this.#yieldTo(committed, turn);
+    this.#answer(turn.batch, decision, committed.touched);
+    return "over";
   }
 
   /** Brings the book up to the store's. */
-  async #compare(): Promise<void> {
+  async #compare(turn: Turn): Promise<Step> {
+    const { cache } = this.#host;
     this.#isStale = false;
-    this.#host.settle(await this.#untilAnswered("read", () => this.#host.cache.sync()));
+    this.#calls++;
+    this.#host.settle(await this.#untilAnswered("read", cache.sync(), () => cache.sync()));
+    turn.isCurrent = true;
+    return "again";
   }
 
   /** Others came first, or the store refused: what they committed is in the book now. */
-  async #yieldTo({ reason, touched }: Refused, tries: Tries): Promise<void> {
-    tries.conflicts++;
-    tries.isCurrent = true;
+  async #yieldTo({ reason, touched }: Refused, turn: Turn): Promise<Step> {
+    turn.conflicts++;
+    turn.isCurrent = true;
     this.#host.settle(touched);
     if (reason === "reserved") await this.#yield();
-    else if (reason !== "slots") tries.refusals = 0;
-    else if (++tries.refusals > 1) await this.#pause(this.#refusedMs(tries.refusals));
+    else if (reason !== "slots") turn.refusals = 0;
+    else if (++turn.refusals > 1) await this.#pause(this.#refusedMs(turn.refusals));
+    return "again";
   }
 
   /** Ends with the other instance's commit where this one is notified of it. */
@@ -259,34 +261,31 @@ export class Cycle implements Due {
   }
 
   /** CYCLE4: asks again every poll interval until the store has answered. */
-  async #untilAnswered<T>(operation: string, call: () => Promise<T>): Promise<T> {
-    this.#calls++;
-    for (;;) {
+  async #untilAnswered<T>(operation: string, first: Promise<T>, again: () => T | Promise<T>): Promise<T> {
+    for (let answer: T | Promise<T> = first; ; answer = again()) {
       try {
-        const answer = await this.#watched(call());
+        const answered = await this.#watched(answer);
         this.#host.storeAnswered(true);
-        return answer;
+        return answered;
       } catch (error) {
-        await this.#failed(operation, error);
+        this.#engine.emit({ type: "store-error", host: this.#host.key, operation, error });
+        this.#host.storeAnswered(false);
+        await this.#pause(this.#engine.options().pollIntervalMs);
       }
     }
   }
 
   /** CYCLE8. A store of this process answers or fails at once. */
-  #watched<T>(call: Promise<T>): Promise<T> {
+  async #watched<T>(answer: T | Promise<T>): Promise<T> {
     const { store, agenda, time } = this.#engine;
-    if (store.clock !== "shared") return call;
+    if (store.clock !== "shared") return answer;
     this.#isWatching = true;
     agenda.schedule(this, time.now() + SILENT_MS);
-    return call.finally(() => {
+    try {
+      return await answer;
+    } finally {
       this.#isWatching = false;
-    });
-  }
-
-  #failed(operation: string, error: unknown): Promise<void> {
-    this.#engine.emit({ type: "store-error", host: this.#host.key, operation, error });
-    this.#host.storeAnswered(false);
-    return this.#pause(this.#engine.options().pollIntervalMs);
+    }
   }
 
   #pause(ms: number): Promise<void> {

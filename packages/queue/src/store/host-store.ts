@@ -19,7 +19,8 @@ export interface HostStore {
   readonly clock: "own" | "shared";
   /** What was committed since `since`, or the whole host. */
   read(host: string, since: Tag | undefined): Promise<ReadReply>;
-  commit(commit: Commit): Promise<CommitReply>;
+  /** A store of the same process may answer at once: the cycle then goes on without a pause. Only a promise can fail. */
+  commit(commit: Commit): CommitReply | Promise<CommitReply>;
   /** Says that an instance lives, and asks which of its hosts others have changed. */
   beat(beat: Beat): Promise<BeatReply>;
   /** Commits of others that name this instance in `wake`. A hint: it may be lost. Returns how to stop. */

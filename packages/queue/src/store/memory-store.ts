@@ -93,11 +93,11 @@ export class MemoryStore implements HostStore {
     return this.#read(host, since);
   }
 
-  async commit(commit: Commit): Promise<CommitReply> {
+  commit(commit: Commit): CommitReply | Promise<CommitReply> {
     const refusal = this.#refusal(commit);
-    if (refusal === "known") return { isOk: true, now: this.#now(commit.host) };
-    if (refusal !== undefined) return { isOk: false, reason: refusal, ...this.#read(commit.host, commit.base) };
-    this.#apply(commit);
+    if (refusal !== undefined && refusal !== "known")
+      return { isOk: false, reason: refusal, ...this.#read(commit.host, commit.base) };
+    if (refusal === undefined) this.#apply(commit);
     return { isOk: true, now: this.#now(commit.host) };
   }
 
