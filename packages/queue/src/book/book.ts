@@ -1,5 +1,5 @@
 import type { HostPolicy } from "../host-policy.ts";
-import type { Tag } from "../store/host-store.ts";
+import type { RecordsAt, Tag } from "../store/host-store.ts";
 import { BeforeImages } from "./before-images.ts";
 import { BookIndex } from "./book-index.ts";
 import { copyOf, newHead, policyInForce } from "./head.ts";
@@ -25,6 +25,7 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 export type HeadDraft = Writable<Omit<Head, "slots" | "capacity">>;
 
 const NO_DELS: readonly RecordName[] = [];
+const NO_IMAGES = new BeforeImages();
 const NO_SOURCE = { limits: undefined, capacity: undefined };
 
 /**
@@ -37,7 +38,7 @@ const NO_SOURCE = { limits: undefined, capacity: undefined };
  *    decision, its undoing and the commits of others use the same way.
  * Nothing here reads a clock, and nothing knows of a store but the tag it was last at.
  */
-export class Book {
+export class Book implements RecordsAt {
   readonly host: string;
   readonly index: BookIndex;
   #tag: Tag | undefined;
@@ -126,6 +127,14 @@ export class Book {
 
   all<K extends RecordKind>(kind: K): Iterable<RecordOf<K>> {
     return this.#records.all(kind);
+  }
+
+  /** Without the decision that is being made, unless `tag` is its commit: then with it. */
+  *allAt<K extends RecordKind>(tag: Tag, kind: K): Iterable<RecordOf<K>> {
+    const images = tag === this.#tag ? this.#before : NO_IMAGES;
+    for (const record of this.all(kind)) if (images.find(kind, record.key) === undefined) yield record;
+    for (const { kind: changed, before } of images.all)
+      if (changed === kind && before !== undefined) yield before as RecordOf<K>;
   }
 
   leaseOf(session: string): LeaseRecord | undefined {

@@ -126,6 +126,7 @@ export class HostCache {
       changes: isForgotten ? FORGOTTEN : this.#book.changes(),
       wake,
       conflicts,
+      book: this.#book,
     };
   }
 

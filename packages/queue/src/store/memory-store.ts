@@ -54,8 +54,8 @@ export interface KeptCommit {
 }
 
 /**
- * The store of one process. Every promise of the port holds because a call runs to its end without a pause. A commit on the
- * current tag costs one map entry per changed record: the records themselves are shared with the engine's book.
+ * The store of one process. Every promise of the port holds because a call runs to its end without a pause. With one clock it
+ * reads most records in the book of the engine that committed last, and keeps no copy (`stored-host.ts`).
  */
 export class MemoryStore implements HostStore {
   readonly clock: "own" | "shared";
@@ -171,7 +171,8 @@ export class MemoryStore implements HostStore {
     return stored === undefined ? refusesFirst(commit, this.#fenceFloor) : stored.refuses(commit);
   }
 
-  #apply({ host, base, tag, changes, wake }: Commit): void {
+  #apply({ host, base, tag, changes, wake, book }: Commit): void {
+    const source = this.clock === "own" ? book : undefined;
     const stored = this.#hosts.get(host);
     const before = stored?.head;
     if (changes.head === undefined) {
@@ -180,10 +181,10 @@ export class MemoryStore implements HostStore {
     }
     if (stored === undefined) {
       const created = new StoredHost(tag, changes.head);
-      created.apply(base, tag, changes);
+      created.apply(base, tag, changes, source);
       this.#hosts.set(host, created);
     } else {
-      stored.apply(base, tag, changes);
+      stored.apply(base, tag, changes, source);
     }
     this.#onCommit?.({ host, tag, changes, before });
     for (const instance of wake) this.#notify(instance, { host, base, tag, changes });
