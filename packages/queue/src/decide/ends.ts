@@ -2,7 +2,7 @@ import { rememberEnd } from "../book/leases.ts";
 import type { SessionRecord, WaiterRecord } from "../book/records.ts";
 import { dropWaiter } from "../book/waiters.ts";
 import type { EndNote } from "../inputs.ts";
-import type { Deciding } from "./deciding.ts";
+import { type Deciding, wakeInstance } from "./deciding.ts";
 
 /**
  * The ends of sessions without a slot, and how they are counted.
@@ -38,5 +38,5 @@ export function endWaiter(deciding: Deciding, waiter: WaiterRecord, end: EndNote
   const { key: session, bucket, arrivedAt, deadlineAt: keepUntil, instance } = waiter;
   dropWaiter(deciding.book, waiter);
   endSession(deciding, { session, bucket, arrivedAt, keepUntil }, end, more);
-  if (instance !== deciding.context.instance) deciding.wake.add(instance);
+  if (instance !== deciding.context.instance) wakeInstance(deciding, instance);
 }

@@ -9,7 +9,7 @@ import { standingOf } from "../book/standing.ts";
 import { joinTurns } from "../book/turns.ts";
 import { addWaiter, dropWaiter, placeClient } from "../book/waiters.ts";
 import type { Input, Outcome } from "../inputs.ts";
-import { type Deciding, DONE, MISSING } from "./deciding.ts";
+import { type Deciding, DONE, MISSING, wakeInstance } from "./deciding.ts";
 import { endSession, endWaiter } from "./ends.ts";
 import { hand, refusal } from "./hand-out.ts";
 
@@ -172,7 +172,7 @@ function end(deciding: Deciding, input: Input & { kind: "end" }): Outcome {
   } else {
     dropLease(book, standing.lease);
     endSession(deciding, { ...input, keepUntil: Math.max(input.keepUntil, until) }, input.end);
-    if (instance !== context.instance) deciding.wake.add(instance);
+    if (instance !== context.instance) wakeInstance(deciding, instance);
   }
   return DONE;
 }
