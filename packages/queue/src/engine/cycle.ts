@@ -1,12 +1,12 @@
 import type { Due } from "../agenda.ts";
 import type { Decision } from "../decide/decide.ts";
 import type { Input, Outcome } from "../inputs.ts";
-import { RESERVED_MS } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
 import type { CycleHost } from "./cycle-host.ts";
 import type { Committed, Touched } from "./host-cache.ts";
 import { lingerMs } from "./linger.ts";
 import { nextMoment } from "./next-moment.ts";
+import { StoreWait } from "./store-wait.ts";
 
 interface Queued {
   readonly input: Input;
@@ -26,11 +26,6 @@ interface Turn {
 /** What became of a turn: it is over, or its batch must be decided again. */
 type Step = "over" | "again";
 type Refused = Committed & { readonly isKept: false };
-
-/** From when on answers say that a session waits for the store. */
-const SILENT_MS = 1_000;
-/** How long the second `slots` refusal in a row is waited out. Each further one doubles it, up to the poll interval. */
-const REFUSED_MS = 20;
 
 /**
  * One host's loop at one instance: collect inputs → decide on the cached book → commit → answer.
@@ -61,14 +56,11 @@ export class Cycle implements Due {
   #startedAt = 0;
   /** Its next moment is one at which time may change something, not the end of patience with an unused host. */
   #isAwaited = false;
-  #retry: (() => void) | undefined;
   #lingersUntil = 0;
-  /** A call is under way: its next moment is the end of patience with it. */
-  #isWatching = false;
   /** Unused until then, it may be forgotten. */
   #restsUntil = 0;
-  /** It waits for a commit that the store has reserved for another instance. */
-  #isYielding = false;
+  /** Made when first needed: a store of this process answers at once. */
+  #wait: StoreWait | undefined;
   dueAt = 0;
   agendaIndex = -1;
 
@@ -110,6 +102,7 @@ export class Cycle implements Due {
   close(): void {
     this.#isClosed = true;
     this.#engine.agenda.cancel(this);
+    this.#wait?.close();
   }
 
   /** Others have changed the host: read before deciding. */
@@ -120,20 +113,14 @@ export class Cycle implements Due {
 
   /** What another instance committed has been applied. */
   caughtUp(): void {
-    if (!this.#isYielding) this.schedule();
-    else {
-      this.#engine.agenda.cancel(this);
-      this.onDue();
-    }
+    this.#wait?.othersCommitted();
+    this.schedule();
   }
 
+  /** While it runs, its moment means nothing: it sets the next one at the end. */
   onDue(): void {
-    if (this.#retry !== undefined) {
-      const retry = this.#retry;
-      this.#retry = undefined;
-      retry();
-    } else if (this.#isWatching) this.#host.storeAnswered(false);
-    else if (this.#isAwaited) this.wake();
+    if (this.#isRunning) return;
+    if (this.#isAwaited) this.wake();
     else if (this.#host.isRemembered) this.schedule();
     else if (this.#engine.time.now() < this.#restsUntil) this.#engine.agenda.schedule(this, this.#restsUntil);
     else this.send({ kind: "forget" }, () => this.#host.drop());
@@ -210,7 +197,7 @@ export class Cycle implements Due {
 
   async #committedLater(turn: Turn, decision: Decision, first: Promise<Committed>): Promise<Step> {
     const again = () => this.#host.cache.commit(decision, turn.conflicts);
-    return this.#committed(turn, decision, await this.#untilAnswered("commit", first, again));
+    return this.#committed(turn, decision, await this.#store().untilAnswered("commit", first, again));
   }
 
   #committed(turn: Turn, decision: Decision, committed: Committed): Step | Promise<Step> {
@@ -224,7 +211,7 @@ export class Cycle implements Due {
     const { cache } = this.#host;
     this.#isStale = false;
     this.#calls++;
-    this.#host.settle(await this.#untilAnswered("read", cache.sync(), () => cache.sync()));
+    this.#host.settle(await this.#store().untilAnswered("read", cache.sync(), () => cache.sync()));
     turn.isCurrent = true;
     return "again";
   }
@@ -234,22 +221,9 @@ export class Cycle implements Due {
     turn.conflicts++;
     turn.isCurrent = true;
     this.#host.settle(touched);
-    if (reason === "reserved") await this.#yield();
-    else if (reason !== "slots") turn.refusals = 0;
-    else if (++turn.refusals > 1) await this.#pause(this.#refusedMs(turn.refusals));
+    if (reason !== "reserved") turn.refusals = reason === "slots" ? turn.refusals + 1 : 0;
+    await this.#store().afterRefusal(reason, turn.refusals);
     return "again";
-  }
-
-  /** Ends with the other instance's commit where this one is notified of it. */
-  async #yield(): Promise<void> {
-    this.#isYielding = true;
-    await this.#pause(RESERVED_MS / 2);
-    this.#isYielding = false;
-  }
-
-  /** CYCLE7. */
-  #refusedMs(refusals: number): number {
-    return Math.min(REFUSED_MS * 2 ** (refusals - 2), this.#engine.options().pollIntervalMs);
   }
 
   #answer(batch: readonly Queued[], { outcomes, notes }: Decision, touched: Touched): void {
@@ -260,39 +234,9 @@ export class Cycle implements Due {
     for (const note of notes) this.#host.note(note);
   }
 
-  /** CYCLE4: asks again every poll interval until the store has answered. */
-  async #untilAnswered<T>(operation: string, first: Promise<T>, again: () => T | Promise<T>): Promise<T> {
-    for (let answer: T | Promise<T> = first; ; answer = again()) {
-      try {
-        const answered = await this.#watched(answer);
-        this.#host.storeAnswered(true);
-        return answered;
-      } catch (error) {
-        this.#engine.emit({ type: "store-error", host: this.#host.key, operation, error });
-        this.#host.storeAnswered(false);
-        await this.#pause(this.#engine.options().pollIntervalMs);
-      }
-    }
-  }
-
-  /** CYCLE8. A store of this process answers or fails at once. */
-  async #watched<T>(answer: T | Promise<T>): Promise<T> {
-    const { store, agenda, time } = this.#engine;
-    if (store.clock !== "shared") return answer;
-    this.#isWatching = true;
-    agenda.schedule(this, time.now() + SILENT_MS);
-    try {
-      return await answer;
-    } finally {
-      this.#isWatching = false;
-    }
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#retry = resolve;
-      this.#engine.agenda.schedule(this, this.#engine.time.now() + ms);
-    });
+  #store(): StoreWait {
+    this.#wait ??= new StoreWait(this.#host, this.#engine);
+    return this.#wait;
   }
 
   /** Sets the next moment at which time alone may change something. */
