@@ -1,5 +1,5 @@
-import { FairQueue, MemoryStore } from "@slotkeeper/queue";
-import { VirtualClock } from "@slotkeeper/testkit/simulator";
+import { type BookImage, FairQueue, MemoryStore } from "@slotkeeper/queue";
+import { drained, VirtualClock } from "@slotkeeper/testkit/simulator";
 import { expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
 
@@ -70,4 +70,43 @@ test("a store that fails over and loses its last commits gives out no fence twic
   const answer = await next.begin({ host: "h", hostname: "h", bucket: "c", waitMs: 1 });
   if (answer.result !== "granted") throw new Error(`Expected a slot, got ${answer.result}`);
   expect(answer.fence).toBeGreaterThan(lost);
+});
+
+test("the store shows what it has accepted: not a commit that has not reached it, and one whose answer is on its way", async () => {
+  const bench = new Bench({ maxSlotPerHost: 2 });
+  await bench.take("a");
+  const before = await bench.memory.peek(["h"]);
+  bench.stalled = [];
+  const taken = bench.take("b", { waitMs: 1_000 });
+  await drained();
+  expect(bench.stalled).toHaveLength(1);
+  expect(await bench.memory.peek(["h"])).toEqual(before);
+  expect(await bench.memory.totals()).toMatchObject({ inFlight: 1 });
+  const [arrive] = bench.stalled;
+  bench.stalled = undefined;
+  bench.late = [];
+  arrive?.();
+  await drained();
+  const after = await bench.memory.peek(["h"]);
+  expect(after.get("h")?.records.map(({ kind }) => kind)).toEqual(["lease", "lease", "account", "account", "limits"]);
+  for (const answer of bench.late) answer();
+  bench.late = undefined;
+  await taken;
+  expect(await bench.memory.peek(["h"])).toEqual(after);
+});
+
+test("a commit that comes without its book is applied to what the last book said", async () => {
+  const bench = new Bench({ maxSlotPerHost: 2 });
+  await bench.take("a");
+  const before = (await bench.memory.peek(["h"])).get("h") as BookImage;
+  const now = bench.clock.now();
+  const base = (await bench.memory.read("h", undefined)).tag;
+  const changes = { head: before.head, puts: [{ kind: "cooldown", key: "c", until: now }] as const, dels: [] };
+  const commit = { host: "h", instance: "other", base, tag: "9.other", now, changes, wake: [], conflicts: 0 };
+  expect(bench.memory.commit(commit)).toMatchObject({ isOk: true });
+  const after = (await bench.memory.peek(["h"])).get("h");
+  expect(after).toEqual({ head: before.head, records: expect.arrayContaining([...before.records, ...changes.puts]) });
+  expect(after?.records).toHaveLength(before.records.length + 1);
+  await bench.take("b");
+  expect(await bench.memory.totals()).toMatchObject({ inFlight: 2 });
 });

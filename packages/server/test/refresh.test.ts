@@ -33,7 +33,7 @@ describe("a refresh", () => {
   it("while the store cannot be written is 204: the limits are in force as soon as it can be", async () => {
     let isWritable = true;
     class Unwritable extends MemoryStore {
-      override commit(commit: Commit): Promise<CommitReply> {
+      override commit(commit: Commit): CommitReply | Promise<CommitReply> {
         return isWritable ? super.commit(commit) : Promise.reject(new Error("the journal cannot be written"));
       }
     }

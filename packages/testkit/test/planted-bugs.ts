@@ -71,7 +71,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       instanceStore: (store) =>
         patched(store, {
           commit: async (commit) => {
-            void store.commit(commit).catch(() => undefined);
+            void Promise.resolve(store.commit(commit)).catch(() => undefined);
             return { isOk: true, now: commit.now };
           },
         }),

@@ -5,59 +5,51 @@ interface Image {
   readonly kind: RecordKind;
   readonly key: string;
   readonly before: BookRecord | undefined;
-  /** Of another kind with the same key. */
-  next: Image | undefined;
 }
 
-/** Up to this number of images, comparing them with each other costs less than a map. */
+/** Up to this number of images, comparing them with each other costs less than sets. */
 const FEW = 16;
 
-/** What a decision has changed so far, in order: each record once, as it was before. */
+/** What a decision has changed so far, change by change. */
 export class BeforeImages {
   #images: Image[] = [];
-  /** Only of many. */
-  #byKey: Map<string, Image> | undefined;
 
   get isEmpty(): boolean {
     return this.#images.length === 0;
   }
 
-  /** In the order in which they were first noted. */
-  get all(): readonly Image[] {
-    return this.#images;
-  }
-
-  /** Noting a record again changes nothing: the first image is what it was before. */
   note(kind: RecordKind, key: string, before: BookRecord | undefined): void {
-    if (this.find(kind, key) !== undefined) return;
-    const image: Image = { kind, key, before, next: undefined };
-    this.#images.push(image);
-    if (this.#byKey !== undefined) this.#file(image, this.#byKey);
-    else if (this.#images.length > FEW) this.#fileAll();
+    this.#images.push({ kind, key, before });
   }
 
-  find(kind: RecordKind, key: string): Image | undefined {
-    if (this.#byKey === undefined) {
-      for (const image of this.#images) if (image.kind === kind && image.key === key) return image;
-      return undefined;
-    }
-    let image = this.#byKey.get(key);
-    while (image !== undefined && image.kind !== kind) image = image.next;
-    return image;
+  /** Each changed record once, as it was before the decision, in the order in which they were first changed. */
+  firsts(): readonly Image[] {
+    const images = this.#images;
+    if (images.length > FEW) return firstsOfMany(images);
+    return images.filter((image, at) => {
+      for (let earlier = 0; earlier < at; earlier++) if (isSame(images[earlier] as Image, image)) return false;
+      return true;
+    });
   }
 
   clear(): void {
     if (this.#images.length > 0) this.#images = [];
-    this.#byKey = undefined;
   }
+}
 
-  #fileAll(): void {
-    this.#byKey = new Map();
-    for (const image of this.#images) this.#file(image, this.#byKey);
-  }
+function isSame(a: Image, b: Image): boolean {
+  return a.key === b.key && a.kind === b.kind;
+}
 
-  #file(image: Image, byKey: Map<string, Image>): void {
-    image.next = byKey.get(image.key);
-    byKey.set(image.key, image);
-  }
+function firstsOfMany(images: readonly Image[]): Image[] {
+  const seen = new Map<RecordKind, Set<string>>();
+  return images.filter(({ kind, key }) => {
+    let keys = seen.get(kind);
+    if (keys === undefined) {
+      keys = new Set();
+      seen.set(kind, keys);
+    }
+    const count = keys.size;
+    return keys.add(key).size > count;
+  });
 }

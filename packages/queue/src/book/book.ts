@@ -1,5 +1,5 @@
 import type { HostPolicy } from "../host-policy.ts";
-import type { Tag } from "../store/host-store.ts";
+import type { RecordsAt, Tag } from "../store/host-store.ts";
 import { BeforeImages } from "./before-images.ts";
 import { BookIndex } from "./book-index.ts";
 import { copyOf, newHead, policyInForce } from "./head.ts";
@@ -24,7 +24,6 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 /** What can be written of a head without consequences elsewhere in the book. */
 export type HeadDraft = Writable<Omit<Head, "slots" | "capacity">>;
 
-const NO_DELS: readonly RecordName[] = [];
 const NO_SOURCE = { limits: undefined, capacity: undefined };
 
 /**
@@ -37,7 +36,7 @@ const NO_SOURCE = { limits: undefined, capacity: undefined };
  *    decision, its undoing and the commits of others use the same way.
  * Nothing here reads a clock, and nothing knows of a store but the tag it was last at.
  */
-export class Book {
+export class Book implements RecordsAt {
   readonly host: string;
   readonly index: BookIndex;
   #tag: Tag | undefined;
@@ -114,18 +113,25 @@ export class Book {
     return this.#records.get(kind, key);
   }
 
-  /** The same without the decision that is being made. */
-  kept<K extends RecordKind>(kind: K, key: string): RecordOf<K> | undefined {
-    const image = this.#before.find(kind, key);
-    return image === undefined ? this.get(kind, key) : (image.before as RecordOf<K> | undefined);
-  }
-
   size(kind: RecordKind): number {
     return this.#records.size(kind);
   }
 
   all<K extends RecordKind>(kind: K): Iterable<RecordOf<K>> {
     return this.#records.all(kind);
+  }
+
+  /** Without the decision that is being made, unless `tag` is its commit: then with it. */
+  allAt<K extends RecordKind>(tag: Tag, kind: K): Iterable<RecordOf<K>> {
+    const images = tag === this.#tag ? this.#before.firsts().filter((image) => image.kind === kind) : [];
+    if (images.length === 0) return this.all(kind);
+    const records = new Map<string, BookRecord>();
+    for (const record of this.all(kind)) records.set(record.key, record);
+    for (const { key, before } of images) {
+      if (before === undefined) records.delete(key);
+      else records.set(key, before);
+    }
+    return records.values() as Iterable<RecordOf<K>>;
   }
 
   leaseOf(session: string): LeaseRecord | undefined {
@@ -192,13 +198,12 @@ export class Book {
   changes(): Changes {
     const puts: BookRecord[] = [];
     const dels: RecordName[] = [];
-    for (const { kind, key, before } of this.#before.all) {
+    for (const { kind, key, before } of this.#before.firsts()) {
       const after = this.get(kind, key);
       if (after !== undefined) puts.push(after);
       else if (before !== undefined) dels.push([kind, key]);
     }
-    // A store keeps them for long: without the room that arrays leave for more.
-    return { head: this.#head, puts: puts.slice(), dels: dels.length === 0 ? NO_DELS : dels.slice() };
+    return { head: this.#head, puts, dels };
   }
 
   /** The store has the changes. */
@@ -210,7 +215,7 @@ export class Book {
   undo(): void {
     this.#head = this.#headBefore;
     // Accounts last, as `of` has them first.
-    const images = this.#before.all;
+    const images = this.#before.firsts();
     for (const { kind, key, before } of images) if (kind !== "account") this.#set(kind, key, before);
     for (const { kind, key, before } of images) if (kind === "account") this.#set(kind, key, before);
     this.begin();

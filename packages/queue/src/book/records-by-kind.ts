@@ -1,8 +1,9 @@
 import { SmallMap } from "../small-map.ts";
+import type { RecordsAt, Tag } from "../store/host-store.ts";
 import { type BookRecord, RECORD_KINDS, type RecordKind, type RecordOf } from "./records.ts";
 
 /** Records by kind and key. A kind costs nothing until it has a record: most hosts have few of them. */
-export class RecordsByKind {
+export class RecordsByKind implements RecordsAt {
   // Fields, not a map of maps: this is asked some thirty times in a decision.
   readonly #maps: { [K in RecordKind]: SmallMap<string, RecordOf<K>> | undefined } = {
     lease: undefined,
@@ -25,6 +26,11 @@ export class RecordsByKind {
 
   all<K extends RecordKind>(kind: K): Iterable<RecordOf<K>> {
     return this.#maps[kind]?.values() ?? [];
+  }
+
+  /** They are those of the last commit. */
+  allAt<K extends RecordKind>(_tag: Tag, kind: K): Iterable<RecordOf<K>> {
+    return this.all(kind);
   }
 
   set(record: BookRecord): void {

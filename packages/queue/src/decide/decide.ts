@@ -9,7 +9,7 @@ import { END_GRACE_MS } from "../book/session-shelf.ts";
 import { retireIdle } from "../book/use.ts";
 import { admitWaiters, placeClient } from "../book/waiters.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
-import { type DecideContext, type Deciding, MISSING, OFFER_MS } from "./deciding.ts";
+import { type DecideContext, type Deciding, MISSING, OFFER_MS, wakeInstance } from "./deciding.ts";
 import { collectOffers, handOut, throttleWaiters } from "./hand-out.ts";
 import { takeInput } from "./take-input.ts";
 
@@ -46,7 +46,7 @@ const CREATES: ReadonlySet<Input["kind"]> = new Set(["arrive", "report", "limits
  * Not promised: that the book is current. The commit that follows is refused where it is not, and the decision is made again.
  */
 export function decide(book: Book, inputs: readonly Input[], context: DecideContext): Decision {
-  const deciding: Deciding = { book, context, inputs, notes: [], wake: new Set() };
+  const deciding: Deciding = { book, context, inputs, notes: [], wake: [] };
   const now = Math.max(context.now, book.head.now);
   book.index.useTurns(context.scheduler.isEnabled);
   if (book.limits === undefined && !inputs.some(({ kind }) => CREATES.has(kind))) return unknownHost(inputs);
@@ -68,16 +68,17 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   return {
     outcomes,
     notes: deciding.notes,
-    wake: [...deciding.wake],
+    wake: deciding.wake,
     isForgotten: inputs.some(({ kind }) => kind === "forget") && isForgettable(book),
   };
 }
 
 /** Instances that wait at the host are about to commit too: an instance that knows of this commit does not conflict with it. */
-function notifyOthers({ book, context, wake }: Deciding): void {
+function notifyOthers(deciding: Deciding): void {
+  const { book, context, wake } = deciding;
   for (const instance of book.index.instances) {
-    if (wake.size >= MOST_NOTIFIED) return;
-    if (instance !== context.instance) wake.add(instance);
+    if (wake.length >= MOST_NOTIFIED) return;
+    if (instance !== context.instance) wakeInstance(deciding, instance);
   }
 }
 

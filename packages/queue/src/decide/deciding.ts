@@ -35,7 +35,7 @@ export interface Deciding {
   readonly inputs: readonly Input[];
   readonly notes: Note[];
   /** Other instances whose waiters were offered a slot, or ended. */
-  readonly wake: Set<string>;
+  readonly wake: string[];
 }
 
 export const DONE: Outcome = { kind: "done" };
@@ -43,3 +43,8 @@ export const MISSING: Outcome = { kind: "missing" };
 
 /** How long an offer stands to a waiter whose poll is recorded as open elsewhere. */
 export const OFFER_MS = 50;
+
+/** The instance is notified of the commit. */
+export function wakeInstance({ wake }: Deciding, instance: string): void {
+  if (!wake.includes(instance)) wake.push(instance);
+}

@@ -9,7 +9,7 @@ import { countWait, halveWait, takeTurn } from "../book/turns.ts";
 import { placeClient } from "../book/waiters.ts";
 import { bucketLimit } from "../host-policy.ts";
 import { slotTokenOf } from "../slot-token.ts";
-import { type Deciding, OFFER_MS } from "./deciding.ts";
+import { type Deciding, OFFER_MS, wakeInstance } from "./deciding.ts";
 import { endWaiter } from "./ends.ts";
 
 /** Offers whose session is polled here become leases. Those whose client is known here to be away go to the next waiter at once. */
@@ -127,7 +127,7 @@ export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean)
   }
   const isHere = waiter.instance === instance;
   offerSlot(book, waiter, book.now + (isHere || waiter.awayAt !== undefined ? collectMs : OFFER_MS), isProbe);
-  if (!isHere) deciding.wake.add(waiter.instance);
+  if (!isHere) wakeInstance(deciding, waiter.instance);
 }
 
 /** Layer 5: no slot is free. Considering buckets in vain makes them heavier; the quota bounds how many, per interval. */

@@ -1,16 +1,15 @@
 import type { Book } from "../book/book.ts";
 import { closeBreaker, openBreaker, phaseFor, reportTo, viewBreaker, widenBreaker } from "../book/breaker.ts";
-import { addWait, becomeBusy } from "../book/heat.ts";
+import { becomeBusy } from "../book/heat.ts";
 import { dropLease, endLease, ownLease, releaseLease, renewLease } from "../book/leases.ts";
 import { joinCapacity, useLive } from "../book/limits.ts";
 import type { LeaseRecord, SessionRecord, WaiterRecord } from "../book/records.ts";
-import { END_GRACE_MS } from "../book/session-shelf.ts";
 import { standingOf } from "../book/standing.ts";
 import { joinTurns } from "../book/turns.ts";
 import { addWaiter, dropWaiter, placeClient } from "../book/waiters.ts";
 import type { Input, Outcome } from "../inputs.ts";
 import { type Deciding, DONE, MISSING } from "./deciding.ts";
-import { endSession, endWaiter } from "./ends.ts";
+import { endSession, takeEnd } from "./ends.ts";
 import { hand, refusal } from "./hand-out.ts";
 
 /** What each input does to the book. Nothing is granted here, except to a newcomer when no session waits. */
@@ -21,7 +20,7 @@ export function takeInput(deciding: Deciding, input: Input): Outcome {
     case "client":
       return moveClient(deciding, input);
     case "end":
-      return end(deciding, input);
+      return takeEnd(deciding, input);
     case "return":
       return takeBack(deciding, input);
     case "release":
@@ -153,43 +152,6 @@ function moveClient(deciding: Deciding, { session, awayAt }: Input & { kind: "cl
   if (waiter?.instance === deciding.context.instance)
     placeClient(deciding.book, waiter, deciding.context.instance, awayAt);
   return DONE;
-}
-
-/** Only the client's own word ends a session that another instance has meanwhile. Done: the session ended now, and here. */
-function end(deciding: Deciding, input: Input & { kind: "end" }): Outcome {
-  const { book, context } = deciding;
-  const standing = standingOf(book, input.session, book.now);
-  if (standing.kind === "ended") return MISSING;
-  if (standing.kind === "unknown") return endUnknown(deciding, input);
-  const { instance } = standing.kind === "held" ? standing.lease : standing.waiter;
-  const until = standing.kind === "held" ? standing.lease.keepUntil : standing.waiter.deadlineAt;
-  // A name that came back after its deadline: this is the end of its earlier life.
-  if (input.keepUntil <= book.now && until > input.keepUntil) return MISSING;
-  if (instance !== context.instance && input.end !== "canceled") return MISSING;
-  if (standing.kind === "waiting") {
-    if (input.end === "timeout") addWait(book, book.now - standing.waiter.arrivedAt);
-    endWaiter(deciding, standing.waiter, input.end);
-  } else {
-    dropLease(book, standing.lease);
-    endSession(deciding, { ...input, keepUntil: Math.max(input.keepUntil, until) }, input.end);
-    if (instance !== context.instance) deciding.wake.add(instance);
-  }
-  return DONE;
-}
-
-/** The book never had it, or lost it when its instance was taken for dead. */
-function endUnknown(deciding: Deciding, input: Input & { kind: "end" }): Outcome {
-  const { book } = deciding;
-  const { session, keepUntil } = input;
-  // Past the grace its end may have been forgotten: it is taken to have ended.
-  if (endedUntil(book, session) >= keepUntil || keepUntil + END_GRACE_MS <= book.now) return MISSING;
-  endSession(deciding, input, input.end);
-  return DONE;
-}
-
-/** The deadline of the life of a session that has ended, the last one of its name. */
-function endedUntil(book: Book, session: string): number {
-  return book.get("session", session)?.keepUntil ?? Number.NEGATIVE_INFINITY;
 }
 
 function takeBack(deciding: Deciding, input: Input & { kind: "return" }): Outcome {

@@ -1,31 +1,31 @@
 import type { Due } from "../agenda.ts";
 import type { Decision } from "../decide/decide.ts";
 import type { Input, Outcome } from "../inputs.ts";
-import { RESERVED_MS } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
 import type { CycleHost } from "./cycle-host.ts";
 import type { Committed, Touched } from "./host-cache.ts";
 import { lingerMs } from "./linger.ts";
 import { nextMoment } from "./next-moment.ts";
+import { StoreWait } from "./store-wait.ts";
 
 interface Queued {
   readonly input: Input;
   readonly done: ((outcome: Outcome) => void) | undefined;
 }
 
-/** A batch's commits so far: those refused in a row, of them for want of a slot, and whether the book is the store's. */
-interface Tries {
+/** A batch on its way to the store, however often others come first. */
+interface Turn {
+  readonly batch: readonly Queued[];
+  /** Commits refused in a row, and of them those for want of a slot. */
   conflicts: number;
   refusals: number;
+  /** The book was compared with the store in this turn. */
   isCurrent: boolean;
 }
 
+/** What became of a turn: it is over, or its batch must be decided again. */
+type Step = "over" | "again";
 type Refused = Committed & { readonly isKept: false };
-
-/** From when on answers say that a session waits for the store. */
-const SILENT_MS = 1_000;
-/** How long the second `slots` refusal in a row is waited out. Each further one doubles it, up to the poll interval. */
-const REFUSED_MS = 20;
 
 /**
  * One host's loop at one instance: collect inputs → decide on the cached book → commit → answer.
@@ -56,14 +56,11 @@ export class Cycle implements Due {
   #startedAt = 0;
   /** Its next moment is one at which time may change something, not the end of patience with an unused host. */
   #isAwaited = false;
-  #retry: (() => void) | undefined;
   #lingersUntil = 0;
-  /** A call is under way: its next moment is the end of patience with it. */
-  #isWatching = false;
   /** Unused until then, it may be forgotten. */
   #restsUntil = 0;
-  /** It waits for a commit that the store has reserved for another instance. */
-  #isYielding = false;
+  /** Made when first needed: a store of this process answers at once. */
+  #wait: StoreWait | undefined;
   dueAt = 0;
   agendaIndex = -1;
 
@@ -105,6 +102,7 @@ export class Cycle implements Due {
   close(): void {
     this.#isClosed = true;
     this.#engine.agenda.cancel(this);
+    this.#wait?.close();
   }
 
   /** Others have changed the host: read before deciding. */
@@ -115,49 +113,64 @@ export class Cycle implements Due {
 
   /** What another instance committed has been applied. */
   caughtUp(): void {
-    if (!this.#isYielding) this.schedule();
-    else {
-      this.#engine.agenda.cancel(this);
-      this.onDue();
-    }
+    this.#wait?.othersCommitted();
+    this.schedule();
   }
 
+  /** While it runs, its moment means nothing: it sets the next one at the end. */
   onDue(): void {
-    if (this.#retry !== undefined) {
-      const retry = this.#retry;
-      this.#retry = undefined;
-      retry();
-    } else if (this.#isWatching) this.#host.storeAnswered(false);
-    else if (this.#isAwaited) this.wake();
+    if (this.#isRunning) return;
+    if (this.#isAwaited) this.wake();
     else if (this.#host.isRemembered) this.schedule();
     else if (this.#engine.time.now() < this.#restsUntil) this.#engine.agenda.schedule(this, this.#restsUntil);
     else this.send({ kind: "forget" }, () => this.#host.drop());
   }
 
   #run(): void {
-    if (this.#isRunning) return;
     this.#isRunning = true;
     this.#calls = 0;
     this.#startedAt = this.#engine.time.now();
-    this.#next();
+    this.#goOn(this.#nextTurn());
   }
 
-  /**
-   * Decides what was collected. The plain case, a commit that the store accepts, runs without `async` functions: they were a
-   * quarter of the bytes that an idle host's cycle allocated on the memory store.
-   */
-  #next(): void {
-    if (!this.#isWoken) {
-      this.#rest();
-      return;
+  /** Turn after turn, until nothing is left to decide or the store must be waited for. */
+  #goOn(first: Turn | undefined): void {
+    let turn = first;
+    while (turn !== undefined) {
+      const step = this.#step(turn);
+      if (step instanceof Promise) {
+        this.#goOnAfter(step, turn);
+        return;
+      }
+      if (step === "over") turn = this.#nextTurn();
     }
+    this.#rest();
+  }
+
+  #goOnAfter(step: Promise<Step>, turn: Turn): void {
+    void step.then((became) => this.#goOn(became === "over" ? this.#nextTurn() : turn));
+  }
+
+  #nextTurn(): Turn | undefined {
+    if (!this.#isWoken) return undefined;
     this.#isWoken = false;
     const batch = this.#queue;
     this.#queue = [];
     this.#undecided = batch.length;
-    const decision = this.#isStale ? undefined : this.#decide(batch);
-    if (decision !== undefined && this.#isToCommit(decision)) this.#commitPlainly(batch, decision);
-    else void this.#turn(batch, decision);
+    return { batch, conflicts: 0, refusals: 0, isCurrent: false };
+  }
+
+  /** Decides a batch and commits it, once. */
+  #step(turn: Turn): Step | Promise<Step> {
+    if (this.#isStale) return this.#compare(turn);
+    const { cache } = this.#host;
+    const decision = this.#decide(turn.batch);
+    if (!decision.isForgotten && !cache.isChanged) return this.#answerUnchanged(turn, decision);
+    this.#calls++;
+    const answer = cache.commit(decision, turn.conflicts);
+    if (answer instanceof Promise) return this.#committedLater(turn, decision, answer);
+    this.#host.storeAnswered(true);
+    return this.#committed(turn, decision, answer);
   }
 
   #rest(): void {
@@ -173,81 +186,44 @@ export class Cycle implements Due {
     return this.#host.cache.decide(inputs, this.#host.decideContext());
   }
 
-  #isToCommit({ isForgotten }: Decision): boolean {
-    return isForgotten || this.#host.cache.isChanged;
+  /** CYCLE5. */
+  #answerUnchanged({ batch, isCurrent }: Turn, decision: Decision): Step {
+    this.#host.cache.undo();
+    this.#isStale = !isCurrent && batch.some(({ input }) => input.kind !== "forget");
+    if (this.#isStale) return "again";
+    this.#answer(batch, decision, []);
+    return "over";
   }
 
-  #commitPlainly(batch: readonly Queued[], decision: Decision): void {
-    this.#watched(this.#host.cache.commit(decision, 0)).then(
-      (committed) => {
-        this.#host.storeAnswered(true);
-        this.#calls++;
-        if (committed.isKept) {
-          this.#answer(batch, decision, committed.touched);
-          this.#next();
-        } else void this.#turn(batch, decision, committed);
-      },
-      (error) => void this.#failed("commit", error).then(() => this.#turn(batch, decision)),
-    );
+  async #committedLater(turn: Turn, decision: Decision, first: Promise<Committed>): Promise<Step> {
+    const again = () => this.#host.cache.commit(decision, turn.conflicts);
+    return this.#committed(turn, decision, await this.#store().untilAnswered("commit", first, again));
   }
 
-  /**
-   * Decides one batch and commits it, however often others come first. `first`: it was decided, and its commit, if it was sent, is
-   * not answered; with `refused` it is.
-   */
-  async #turn(batch: readonly Queued[], first: Decision | undefined, refused?: Refused): Promise<void> {
-    const { cache } = this.#host;
-    const tries: Tries = { conflicts: 0, refusals: 0, isCurrent: false };
-    if (refused !== undefined) await this.#yieldTo(refused, tries);
-    for (let decision = refused === undefined ? first : undefined; ; decision = undefined) {
-      if (decision === undefined && this.#isStale) {
-        await this.#compare();
-        tries.isCurrent = true;
-      }
-      const made = decision ?? this.#decide(batch);
-      if (!this.#isToCommit(made)) {
-        cache.undo();
-        this.#isStale = !tries.isCurrent && batch.some(({ input }) => input.kind !== "forget");
-        if (this.#isStale) continue;
-        this.#answer(batch, made, []);
-        break;
-      }
-      const committed = await this.#untilAnswered("commit", () => cache.commit(made, tries.conflicts));
-      if (committed.isKept) {
-        this.#answer(batch, made, committed.touched);
-        break;
-      }
-      await this.#yieldTo(committed, tries);
-    }
-    this.#next();
+  #committed(turn: Turn, decision: Decision, committed: Committed): Step | Promise<Step> {
+    if (!committed.isKept) return this.#yieldTo(committed, turn);
+    this.#answer(turn.batch, decision, committed.touched);
+    return "over";
   }
 
   /** Brings the book up to the store's. */
-  async #compare(): Promise<void> {
+  async #compare(turn: Turn): Promise<Step> {
+    const { cache } = this.#host;
     this.#isStale = false;
-    this.#host.settle(await this.#untilAnswered("read", () => this.#host.cache.sync()));
+    this.#calls++;
+    this.#host.settle(await this.#store().untilAnswered("read", cache.sync(), () => cache.sync()));
+    turn.isCurrent = true;
+    return "again";
   }
 
   /** Others came first, or the store refused: what they committed is in the book now. */
-  async #yieldTo({ reason, touched }: Refused, tries: Tries): Promise<void> {
-    tries.conflicts++;
-    tries.isCurrent = true;
+  async #yieldTo({ reason, touched }: Refused, turn: Turn): Promise<Step> {
+    turn.conflicts++;
+    turn.isCurrent = true;
     this.#host.settle(touched);
-    if (reason === "reserved") await this.#yield();
-    else if (reason !== "slots") tries.refusals = 0;
-    else if (++tries.refusals > 1) await this.#pause(this.#refusedMs(tries.refusals));
-  }
-
-  /** Ends with the other instance's commit where this one is notified of it. */
-  async #yield(): Promise<void> {
-    this.#isYielding = true;
-    await this.#pause(RESERVED_MS / 2);
-    this.#isYielding = false;
-  }
-
-  /** CYCLE7. */
-  #refusedMs(refusals: number): number {
-    return Math.min(REFUSED_MS * 2 ** (refusals - 2), this.#engine.options().pollIntervalMs);
+    if (reason !== "reserved") turn.refusals = reason === "slots" ? turn.refusals + 1 : 0;
+    await this.#store().afterRefusal(reason, turn.refusals);
+    return "again";
   }
 
   #answer(batch: readonly Queued[], { outcomes, notes }: Decision, touched: Touched): void {
@@ -258,42 +234,9 @@ export class Cycle implements Due {
     for (const note of notes) this.#host.note(note);
   }
 
-  /** CYCLE4: asks again every poll interval until the store has answered. */
-  async #untilAnswered<T>(operation: string, call: () => Promise<T>): Promise<T> {
-    this.#calls++;
-    for (;;) {
-      try {
-        const answer = await this.#watched(call());
-        this.#host.storeAnswered(true);
-        return answer;
-      } catch (error) {
-        await this.#failed(operation, error);
-      }
-    }
-  }
-
-  /** CYCLE8. A store of this process answers or fails at once. */
-  #watched<T>(call: Promise<T>): Promise<T> {
-    const { store, agenda, time } = this.#engine;
-    if (store.clock !== "shared") return call;
-    this.#isWatching = true;
-    agenda.schedule(this, time.now() + SILENT_MS);
-    return call.finally(() => {
-      this.#isWatching = false;
-    });
-  }
-
-  #failed(operation: string, error: unknown): Promise<void> {
-    this.#engine.emit({ type: "store-error", host: this.#host.key, operation, error });
-    this.#host.storeAnswered(false);
-    return this.#pause(this.#engine.options().pollIntervalMs);
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#retry = resolve;
-      this.#engine.agenda.schedule(this, this.#engine.time.now() + ms);
-    });
+  #store(): StoreWait {
+    this.#wait ??= new StoreWait(this.#host, this.#engine);
+    return this.#wait;
   }
 
   /** Sets the next moment at which time alone may change something. */

@@ -69,11 +69,12 @@ export class HostCache {
     this.#isOpen = false;
   }
 
-  /** Throws when the outcome is unknown: calling it again sends the same commit (CACHE2). */
-  commit(decision: Decision, conflicts: number): Promise<Committed> {
+  /** At once if the store answers at once. Rejects when the outcome is unknown: calling it again sends the same commit (CACHE2). */
+  commit(decision: Decision, conflicts: number): Committed | Promise<Committed> {
     this.#unanswered ??= this.#commitOf(decision, conflicts);
     const sent = this.#unanswered;
-    return this.#store.commit(sent).then((reply) => this.#answered(sent, reply));
+    const reply = this.#store.commit(sent);
+    return reply instanceof Promise ? reply.then((late) => this.#answered(sent, late)) : this.#answered(sent, reply);
   }
 
   #answered({ tag, changes }: Commit, reply: CommitReply): Committed {
@@ -125,6 +126,7 @@ export class HostCache {
       changes: isForgotten ? FORGOTTEN : this.#book.changes(),
       wake,
       conflicts,
+      book: this.#book,
     };
   }
 

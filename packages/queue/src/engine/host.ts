@@ -183,7 +183,7 @@ export class Host implements CycleHost {
   settle(touched: Touched): void {
     this.#countGrants(touched);
     this.positions.stale();
-    for (const notice of this.#notices.splice(0)) this.receive(notice);
+    if (this.#notices.length > 0) for (const notice of this.#notices.splice(0)) this.receive(notice);
     if (touched === "all") {
       for (const session of Array.from(this.#waiting.keys())) this.#listener.settle(session);
       return;

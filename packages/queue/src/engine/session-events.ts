@@ -11,13 +11,28 @@ export class SessionEvents {
 
   /** `isNew`: no other instance has counted it. */
   created(session: Session, isNew: boolean): void {
+    const { host, claims } = session;
     const isAdopted = session.isAdopted || !isNew;
-    this.#engine.emit({ type: "session-created", ...nameOf(session), isAdopted });
+    this.#engine.emit({
+      type: "session-created",
+      host: host.key,
+      bucket: claims.bucket,
+      session: claims.id,
+      isAdopted,
+    });
   }
 
   granted(session: Session, { fence, grantedAt }: Grant): void {
-    const waitedMs = Math.max(0, grantedAt - session.claims.arrivedAt);
-    this.#engine.emit({ type: "granted", ...nameOf(session), slot: fence, waitedMs });
+    const { host, claims } = session;
+    const waitedMs = Math.max(0, grantedAt - claims.arrivedAt);
+    this.#engine.emit({
+      type: "granted",
+      host: host.key,
+      bucket: claims.bucket,
+      session: claims.id,
+      slot: fence,
+      waitedMs,
+    });
   }
 
   /** Turned away before the book had it. */

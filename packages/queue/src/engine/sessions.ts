@@ -103,10 +103,21 @@ export class Sessions implements HostListener {
   }
 
   #join(session: Session): void {
-    const { host, claims, isAdopted, isArrivalDecided } = session;
+    const { host, claims, openMs, isAdopted, isArrivalDecided } = session;
+    const { id, bucket, arrivedAt, deadlineAt, limit } = claims;
     session.setJoining(true);
-    const isReturning = isAdopted || isArrivalDecided;
-    const arrival: Input = { kind: "arrive", limit: claims.limit, isReturning, ...joining(session) };
+    // Written out, not composed: it is made for every session.
+    const arrival: Input = {
+      kind: "arrive",
+      limit,
+      isReturning: isAdopted || isArrivalDecided,
+      session: id,
+      bucket,
+      weight: host.configured.weightOf(bucket),
+      arrivedAt,
+      deadlineAt,
+      openMs,
+    };
     host.send(arrival, (outcome) => this.#joined(session, outcome));
   }
 
@@ -187,9 +198,12 @@ export class Sessions implements HostListener {
 
   /** Unless another instance has the slot by now, or it is over: then it counts as granted. */
   #giveBack(session: Session): void {
+    const { host, claims, openMs } = session;
+    const { id, bucket, arrivedAt, deadlineAt } = claims;
     const awayAt = this.#engine.time.now() - this.#engine.options().collectMs;
+    const weight = host.configured.weightOf(bucket);
     session.setJoining(true);
-    session.host.send({ kind: "return", awayAt, ...joining(session) }, (outcome) => {
+    host.send({ kind: "return", awayAt, session: id, bucket, weight, arrivedAt, deadlineAt, openMs }, (outcome) => {
       session.setJoining(false);
       if (outcome.kind !== "missing") session.takeOwnGrant();
       if (outcome.kind === "missing" && this.#isStillGranted(session)) this.transitions.grantedAway(session);
@@ -207,9 +221,4 @@ export class Sessions implements HostListener {
     const standing = standingOf(host.book, claims.id, this.#engine.time.now());
     return standing.kind === "held" || (standing.kind === "ended" && standing.record.end === "released");
   }
-}
-
-function joining({ claims, host, openMs }: Session) {
-  const { id, bucket, arrivedAt, deadlineAt } = claims;
-  return { session: id, bucket, weight: host.configured.weightOf(bucket), arrivedAt, deadlineAt, openMs };
 }

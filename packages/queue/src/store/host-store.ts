@@ -1,4 +1,4 @@
-import type { BookImage, Changes } from "../book/records.ts";
+import type { BookImage, Changes, RecordKind, RecordOf } from "../book/records.ts";
 
 /**
  * The port between the engine and the place that keeps the state of hosts. A store decides nothing: it compares and swaps.
@@ -19,7 +19,8 @@ export interface HostStore {
   readonly clock: "own" | "shared";
   /** What was committed since `since`, or the whole host. */
   read(host: string, since: Tag | undefined): Promise<ReadReply>;
-  commit(commit: Commit): Promise<CommitReply>;
+  /** A store of the same process may answer at once: the cycle then goes on without a pause. Only a promise can fail. */
+  commit(commit: Commit): CommitReply | Promise<CommitReply>;
   /** Says that an instance lives, and asks which of its hosts others have changed. */
   beat(beat: Beat): Promise<BeatReply>;
   /** Commits of others that name this instance in `wake`. A hint: it may be lost. Returns how to stop. */
@@ -50,6 +51,13 @@ export interface Commit {
   readonly wake: readonly string[];
   /** Conflicts in a row before this try. From the third on a refused commit reserves the next one for the instance. */
   readonly conflicts: number;
+  /** The book that was decided on, with the changes. A store of the same process may read it instead of keeping its records twice. */
+  readonly book?: RecordsAt;
+}
+
+/** The records of a host as the commit `tag` left them: the last one, for as long as no other was accepted. */
+export interface RecordsAt {
+  allAt<K extends RecordKind>(tag: Tag, kind: K): Iterable<RecordOf<K>>;
 }
 
 /** Whether a commit was accepted; a refusal brings what the caller has missed. */

@@ -54,8 +54,8 @@ export interface KeptCommit {
 }
 
 /**
- * The store of one process. Every promise of the port holds because a call runs to its end without a pause. A commit on the
- * current tag costs one map entry per changed record: the records themselves are shared with the engine's book.
+ * The store of one process. Every promise of the port holds because a call runs to its end without a pause. With one clock it
+ * reads most records in the book of the engine that committed last, and keeps no copy (`stored-host.ts`).
  */
 export class MemoryStore implements HostStore {
   readonly clock: "own" | "shared";
@@ -93,12 +93,14 @@ export class MemoryStore implements HostStore {
     return this.#read(host, since);
   }
 
-  async commit(commit: Commit): Promise<CommitReply> {
-    const refusal = this.#refusal(commit);
-    if (refusal === "known") return { isOk: true, now: this.#now(commit.host) };
-    if (refusal !== undefined) return { isOk: false, reason: refusal, ...this.#read(commit.host, commit.base) };
-    this.#apply(commit);
-    return { isOk: true, now: this.#now(commit.host) };
+  commit(commit: Commit): CommitReply | Promise<CommitReply> {
+    const stored = this.#hosts.get(commit.host);
+    const now = this.#now(stored);
+    const refusal = this.#refusal(commit, stored, now);
+    if (refusal !== undefined && refusal !== "known")
+      return { isOk: false, reason: refusal, ...this.#read(commit.host, commit.base) };
+    if (refusal === undefined) this.#apply(commit, stored);
+    return { isOk: true, now };
   }
 
   async beat({ instance, ttlMs, about, hosts }: Beat): Promise<BeatReply> {
@@ -156,10 +158,8 @@ export class MemoryStore implements HostStore {
   }
 
   /** Undefined: it may be applied; `known`: it was. */
-  #refusal(commit: Commit): Refusal | "known" | undefined {
-    const { host, instance, base, tag, now, conflicts } = commit;
-    const stored = this.#hosts.get(host);
-    const clock = this.#now(host);
+  #refusal(commit: Commit, stored: StoredHost | undefined, clock: number): Refusal | "known" | undefined {
+    const { instance, base, tag, now, conflicts } = commit;
     const isReserved = stored?.reservedBy !== undefined && stored.reservedUntil > clock;
     if (isReserved && stored.reservedBy !== instance) return stored.has(tag) ? "known" : "reserved";
     if (stored?.tag !== base) {
@@ -171,8 +171,8 @@ export class MemoryStore implements HostStore {
     return stored === undefined ? refusesFirst(commit, this.#fenceFloor) : stored.refuses(commit);
   }
 
-  #apply({ host, base, tag, changes, wake }: Commit): void {
-    const stored = this.#hosts.get(host);
+  #apply({ host, base, tag, changes, wake, book }: Commit, stored: StoredHost | undefined): void {
+    const source = this.clock === "own" ? book : undefined;
     const before = stored?.head;
     if (changes.head === undefined) {
       if (stored !== undefined) this.#forget(host, stored, tag);
@@ -180,10 +180,10 @@ export class MemoryStore implements HostStore {
     }
     if (stored === undefined) {
       const created = new StoredHost(tag, changes.head);
-      created.apply(base, tag, changes);
+      created.apply(base, tag, changes, source);
       this.#hosts.set(host, created);
     } else {
-      stored.apply(base, tag, changes);
+      stored.apply(base, tag, changes, source);
     }
     this.#onCommit?.({ host, tag, changes, before });
     for (const instance of wake) this.#notify(instance, { host, base, tag, changes });
@@ -202,13 +202,13 @@ export class MemoryStore implements HostStore {
 
   #read(host: string, since: Tag | undefined): ReadReply {
     const stored = this.#hosts.get(host);
-    const now = this.#now(host);
+    const now = this.#now(stored);
     if (stored !== undefined) return { now, tag: stored.tag, tail: stored.tail(since) };
     return { now, tag: undefined, tail: { kind: "book", book: undefined }, fenceFloor: this.#fenceFloor };
   }
 
   /** P5. */
-  #now(host: string): number {
-    return Math.max(this.#clock.now(), this.#hosts.get(host)?.head.now ?? 0);
+  #now(stored: StoredHost | undefined): number {
+    return Math.max(this.#clock.now(), stored?.head.now ?? 0);
   }
 }

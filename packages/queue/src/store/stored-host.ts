@@ -1,26 +1,45 @@
-import type { BookImage, BookRecord, Changes, Head, RecordKind, RecordOf } from "../book/records.ts";
+import {
+  type BookImage,
+  type BookRecord,
+  type Changes,
+  type Head,
+  RECORD_KINDS,
+  type RecordKind,
+  type RecordOf,
+} from "../book/records.ts";
 import { RecordsByKind } from "../book/records-by-kind.ts";
-import { type Commit, type Refusal, TAIL_LENGTH, type Tag, type Tail } from "./host-store.ts";
+import { type Commit, type RecordsAt, type Refusal, TAIL_LENGTH, type Tag, type Tail } from "./host-store.ts";
 
 interface Kept {
   readonly base: Tag | undefined;
   readonly tag: Tag;
-  readonly changes: Changes;
+  /** Undefined: STORED3. */
+  readonly changes: Changes | undefined;
 }
 
-/** One host as the memory store keeps it: the records themselves, shared with the books of the engines, and the tail. */
+const NO_RECORDS: RecordsAt = { allAt: () => [] };
+
+/**
+ * One host as the memory store keeps it.
+ *
+ * STORED1 leases and offers are kept here, so that P2 and P3 are checked against what was committed
+ * STORED2 other records are read in the committer's book, where the store was given it, or kept here. Until the next commit is accepted
+ *    that book is at this host's tag, or its decision in progress is the commit that led to the tag
+ * STORED3 of a commit that came with its book the tail has the tag only (P4). Who asks for what followed it gets the whole host
+ */
 export class StoredHost {
   tag: Tag;
   head: Head;
   reservedBy: string | undefined;
   reservedUntil = 0;
-  readonly #records = new RecordsByKind();
+  readonly #occupied = new RecordsByKind();
+  #others: RecordsAt = NO_RECORDS;
   #tail: Kept[] = [];
 
-  constructor(tag: Tag, head: Head, records: Iterable<BookRecord> = []) {
+  constructor(tag: Tag, head: Head, records: readonly BookRecord[] = []) {
     this.tag = tag;
     this.head = head;
-    for (const record of records) this.#records.set(record);
+    for (const record of records) this.#recordsFor(record.kind).set(record);
   }
 
   /** P4: the tail has this commit already. */
@@ -36,14 +55,14 @@ export class StoredHost {
     let added = 0;
     for (const record of puts) {
       if (record.kind !== "lease" && record.kind !== "offer") continue;
-      const before = this.#records.get(record.kind, record.key);
+      const before = this.#occupied.get(record.kind, record.key);
       if (before === undefined && record.kind === "lease" && record.fence <= this.head.fence) return "slots";
       if (isLive(record, now) && !isLive(before, now)) added++;
     }
     // Where all that is stored would fit, nothing need be looked at.
-    const stored = this.#records.size("lease") + this.#records.size("offer");
+    const stored = this.#occupied.size("lease") + this.#occupied.size("offer");
     if (added === 0 || stored + added <= head.slots) return undefined;
-    for (const [kind, key] of dels) if (isLive(this.#records.get(kind, key), now)) added--;
+    for (const [kind, key] of dels) if (isLive(this.#occupied.get(kind, key), now)) added--;
     return this.inFlight(now) + added > head.slots ? "slots" : undefined;
   }
 
@@ -53,16 +72,17 @@ export class StoredHost {
     this.reservedUntil = until;
   }
 
-  /** `base`: undefined for the first commit of a host. */
-  apply(base: Tag | undefined, tag: Tag, changes: Changes): void {
+  /** `base`: undefined for the first commit of a host. `book`: where the records are (STORED2). */
+  apply(base: Tag | undefined, tag: Tag, changes: Changes, book: RecordsAt | undefined): void {
     const { head, puts, dels } = changes;
     if (head === undefined) return;
-    for (const [kind, key] of dels) this.#records.delete(kind, key);
-    for (const record of puts) this.#records.set(record);
+    for (const [kind, key] of dels) if (book === undefined || isSlot(kind)) this.#recordsFor(kind).delete(kind, key);
+    for (const record of puts) if (book === undefined || isSlot(record.kind)) this.#recordsFor(record.kind).set(record);
+    if (book !== undefined) this.#others = book;
     this.head = head;
     this.tag = tag;
     this.reservedBy = undefined;
-    const kept = { base, tag, changes };
+    const kept = { base, tag, changes: book === undefined ? changes : undefined };
     // An array that grows leaves room for 16 more: many hosts are used once.
     if (this.#tail.length < 4) this.#tail = [...this.#tail, kept];
     else this.#tail.push(kept);
@@ -74,31 +94,44 @@ export class StoredHost {
     if (since === this.tag) return { kind: "changes", commits: [] };
     const tail = this.#lastCommits();
     const first = since === undefined ? -1 : tail.findIndex(({ base }) => base === since);
-    if (first === -1) return { kind: "book", book: this.image() };
-    return { kind: "changes", commits: tail.slice(first).map(({ changes }) => changes) };
+    const after = first === -1 ? [] : tail.slice(first).map(({ changes }) => changes);
+    const commits = after.filter((changes) => changes !== undefined);
+    const isComplete = commits.length > 0 && commits.length === after.length;
+    return isComplete ? { kind: "changes", commits } : { kind: "book", book: this.image() };
   }
 
   image(): BookImage {
-    return { head: this.head, records: [...this.#records] };
+    return { head: this.head, records: RECORD_KINDS.flatMap((kind): BookRecord[] => [...this.values(kind)]) };
   }
 
   /** Leases and offers that are not over. */
   inFlight(now: number): number {
     let live = 0;
-    for (const lease of this.#records.all("lease")) if (isLive(lease, now)) live++;
-    for (const offer of this.#records.all("offer")) if (isLive(offer, now)) live++;
+    for (const lease of this.values("lease")) if (isLive(lease, now)) live++;
+    for (const offer of this.values("offer")) if (isLive(offer, now)) live++;
     return live;
   }
 
   /** Those whose deadline is not over: what a dead instance left counts no longer than that. */
   waiting(now: number): number {
     let waiting = 0;
-    for (const { deadlineAt } of this.#records.all("waiter")) if (deadlineAt > now) waiting++;
+    for (const { deadlineAt } of this.values("waiter")) if (deadlineAt > now) waiting++;
     return waiting;
   }
 
   values<K extends RecordKind>(kind: K): Iterable<RecordOf<K>> {
-    return this.#records.all(kind);
+    return isSlot(kind) ? this.#occupied.all(kind) : this.#others.allAt(this.tag, kind);
+  }
+
+  /** Where records of the kind are kept here. */
+  #recordsFor(kind: RecordKind): RecordsByKind {
+    if (isSlot(kind)) return this.#occupied;
+    if (this.#others instanceof RecordsByKind) return this.#others;
+    const copies = new RecordsByKind();
+    for (const other of RECORD_KINDS)
+      if (!isSlot(other)) for (const record of this.#others.allAt(this.tag, other)) copies.set(record);
+    this.#others = copies;
+    return copies;
   }
 
   #lastCommits(): Kept[] {
@@ -115,6 +148,10 @@ export function refusesFirst({ changes: { head, puts }, now }: Commit, fenceFloo
     if (isLive(record, now)) live++;
   }
   return head.fence < fenceFloor || live > head.slots ? "slots" : undefined;
+}
+
+function isSlot(kind: RecordKind): boolean {
+  return kind === "lease" || kind === "offer";
 }
 
 function isLive(record: BookRecord | undefined, now: number): boolean {

@@ -73,7 +73,7 @@ export class JournaledStore implements HostStore {
   }
 
   /** A memory store acts before its call returns: what is appended by then is all the answer rests on. */
-  async #answer<T>(call: () => Promise<T>): Promise<T> {
+  async #answer<T>(call: () => T | Promise<T>): Promise<T> {
     this.#journal.admit();
     const answer = call();
     if (this.#takeAppended() === "deferrable") return answer;

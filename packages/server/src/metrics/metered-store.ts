@@ -1,7 +1,7 @@
-import type { CommitNotice, HostStore } from "@slotkeeper/queue";
+import type { CommitNotice, CommitReply, HostStore } from "@slotkeeper/queue";
 import type { Instruments, StoreOperation } from "./instruments.ts";
 
-/** The store as the service calls it, timed. The answer is the store's own promise: measuring delays nothing. */
+/** The store as the service calls it, timed. The answer is the store's own: measuring delays nothing. */
 export class MeteredStore implements HostStore {
   readonly clock: HostStore["clock"];
   readonly #store: HostStore;
@@ -17,12 +17,8 @@ export class MeteredStore implements HostStore {
     const { puts, dels } = commit.changes;
     this.#instruments.changed.observe(puts.length + dels.length);
     const answer = this.#timed("commit", () => this.#store.commit(commit));
-    answer.then(
-      (reply) => {
-        if (!reply.isOk) this.#instruments.commitRefusals[reply.reason]++;
-      },
-      () => {},
-    );
+    if (answer instanceof Promise) answer.then(this.#countRefusal, () => {});
+    else this.#countRefusal(answer);
     return answer;
   };
 
@@ -41,13 +37,16 @@ export class MeteredStore implements HostStore {
     });
   }
 
-  #timed<T>(operation: StoreOperation, call: () => Promise<T>): Promise<T> {
+  readonly #countRefusal = (reply: CommitReply): void => {
+    if (!reply.isOk) this.#instruments.commitRefusals[reply.reason]++;
+  };
+
+  #timed<A>(operation: StoreOperation, call: () => A): A {
     const startedAt = performance.now();
+    const answered = () => this.#instruments.storeCall(operation, performance.now() - startedAt);
     const answer = call();
-    answer.then(
-      () => this.#instruments.storeCall(operation, performance.now() - startedAt),
-      () => this.#instruments.storeError(operation),
-    );
+    if (answer instanceof Promise) answer.then(answered, () => this.#instruments.storeError(operation));
+    else answered();
     return answer;
   }
 }

@@ -59,7 +59,7 @@ export class FaultyStore implements HostStore {
     });
   };
 
-  async #call<T>(act: (store: HostStore) => Promise<T>): Promise<T> {
+  async #call<T>(act: (store: HostStore) => T | Promise<T>): Promise<T> {
     const { store, gate } = this.#init;
     if (gate.isClosed || this.#spins()) return new Promise(() => {});
     this.inFlight++;
@@ -68,7 +68,7 @@ export class FaultyStore implements HostStore {
       const fault = this.#fault();
       if (fault === "lost") throw new StoreUnreachable("not received");
       if (fault === "late") {
-        this.#later(() => act(store));
+        this.#later(async () => act(store));
         throw new StoreUnreachable("timed out");
       }
       const result = await act(store);

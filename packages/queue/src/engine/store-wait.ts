@@ -1,0 +1,93 @@
+import type { Due } from "../agenda.ts";
+import { RESERVED_MS, type Refusal } from "../store/host-store.ts";
+import type { EngineContext } from "./context.ts";
+import type { CycleHost } from "./cycle-host.ts";
+
+/** From when on answers say that a session waits for the store. */
+const SILENT_MS = 1_000;
+/** How long the second `slots` refusal in a row is waited out. Each further one doubles it, up to the poll interval. */
+const REFUSED_MS = 20;
+
+/** How a cycle waits for its store: for an answer, for its turn after a refusal, for a store that fails. */
+export class StoreWait implements Due {
+  readonly #host: CycleHost;
+  readonly #engine: EngineContext;
+  /** Ends the pause. */
+  #resume: (() => void) | undefined;
+  /** It pauses for a commit that the store has reserved for another instance. */
+  #isYielding = false;
+  dueAt = 0;
+  agendaIndex = -1;
+
+  constructor(host: CycleHost, engine: EngineContext) {
+    this.#host = host;
+    this.#engine = engine;
+  }
+
+  /** CYCLE4: asks again every poll interval until the store has answered. */
+  async untilAnswered<T>(operation: string, first: Promise<T>, again: () => T | Promise<T>): Promise<T> {
+    for (let answer: T | Promise<T> = first; ; answer = again()) {
+      try {
+        const answered = await this.#watched(answer);
+        this.#host.storeAnswered(true);
+        return answered;
+      } catch (error) {
+        this.#engine.emit({ type: "store-error", host: this.#host.key, operation, error });
+        this.#host.storeAnswered(false);
+        await this.#pause(this.#engine.options().pollIntervalMs);
+      }
+    }
+  }
+
+  /** Before a refused commit is tried again. `slotRefusals`: those for want of a slot, in a row (CYCLE7). */
+  async afterRefusal(reason: Refusal, slotRefusals: number): Promise<void> {
+    if (reason === "reserved") {
+      this.#isYielding = true;
+      await this.#pause(RESERVED_MS / 2);
+      this.#isYielding = false;
+    } else if (slotRefusals > 1) {
+      const ms = REFUSED_MS * 2 ** (slotRefusals - 2);
+      await this.#pause(Math.min(ms, this.#engine.options().pollIntervalMs));
+    }
+  }
+
+  /** Another instance has committed: what was reserved for it is not any more. */
+  othersCommitted(): void {
+    if (this.#isYielding) this.#endPause();
+  }
+
+  /** A pause ends, or a call has no answer for `SILENT_MS`. */
+  onDue(): void {
+    if (this.#resume === undefined) this.#host.storeAnswered(false);
+    else this.#endPause();
+  }
+
+  close(): void {
+    this.#engine.agenda.cancel(this);
+  }
+
+  /** CYCLE8. A store of this process answers or fails at once. */
+  async #watched<T>(answer: T | Promise<T>): Promise<T> {
+    const { store, agenda, time } = this.#engine;
+    if (store.clock !== "shared") return answer;
+    agenda.schedule(this, time.now() + SILENT_MS);
+    try {
+      return await answer;
+    } finally {
+      agenda.cancel(this);
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#resume = resolve;
+      this.#engine.agenda.schedule(this, this.#engine.time.now() + ms);
+    });
+  }
+
+  #endPause(): void {
+    this.#engine.agenda.cancel(this);
+    this.#resume?.();
+    this.#resume = undefined;
+  }
+}
