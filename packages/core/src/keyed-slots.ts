@@ -152,7 +152,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   /** As `Semaphore.close`, for all keys, those to come included. */
   close(reason?: unknown): void {
     this.#all.close(this.#policy, reason);
-    this.#eachGate((gate) => gate.serve());
+    this.#eachGate((gate) => gate.clear("rejected", this.#all.context.closed));
     this.#drop(Infinity, Infinity);
     this.#sweepLater();
   }

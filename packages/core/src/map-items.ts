@@ -53,14 +53,12 @@ export async function mapItems<Item, T>(
     return Promise.all(tasks);
   };
 
-  const onAbort = (): void => stop.abort(signal?.reason);
-  signal?.addEventListener("abort", onAbort);
+  signal?.addEventListener("abort", () => stop.abort(signal.reason), stopped);
   try {
     const results = await Promise.race([abortOf(stopped), readAll()]);
     if (errors.length > 0) throw new AggregateError(errors, `${errors.length} of ${tasks.length} items failed`);
     return results;
   } finally {
-    signal?.removeEventListener("abort", onAbort);
     stop.abort();
   }
 }

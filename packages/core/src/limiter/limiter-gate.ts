@@ -334,7 +334,7 @@ export class LimiterGate {
 
   #forget(slot: GrantedSlot): void {
     if (slot.knownId) this.byId.delete(slot.knownId);
-    if (slot.knownNumber) this.numbers.giveBack(slot.knownNumber);
+    if (slot.knownNumber) this.numbers.release(slot.knownNumber);
     if (slot.agendaAt >= 0) {
       this.agenda.set(slot, Infinity);
       if (this.waiting === 0) this.agenda.arm(Infinity, false);
