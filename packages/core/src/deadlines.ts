@@ -28,8 +28,6 @@ export class Deadlines {
   /** How many wait. */
   waiting = 0;
   readonly #lists = new Map<number, DurationList>();
-  /** The one last added to: most semaphores have one duration, and need not look it up (W8). */
-  #last: DurationList | undefined;
 
   constructor(clock: Clock) {
     this.clock = clock;
@@ -47,25 +45,28 @@ export class Deadlines {
     if (before && !before.first) {
       this.clock.clearTimer(before.timer);
       this.#lists.delete(before.durationMs);
-      this.#last = undefined;
     }
   }
 
   /** This number of waiters was added. */
   await(more: 1 | -1): void {
     this.waiting += more;
-    if (this.waiting < 2) for (const { timer } of this.#lists.values()) keepAlive(timer, this.waiting > 0);
+    if (this.waiting < 2) this.#keepAlive();
+  }
+
+  /** Apart from `await`, which the engine then inlines (W2). */
+  #keepAlive(): void {
+    for (const { timer } of this.#lists.values()) keepAlive(timer, this.waiting > 0);
   }
 
   #list(durationMs: number): DurationList {
-    let list = this.#last?.durationMs === durationMs ? this.#last : this.#lists.get(durationMs);
+    let list = this.#lists.get(durationMs);
     if (!list) {
       list = new DurationList();
       list.durationMs = durationMs;
       this.#lists.set(durationMs, list);
       this.#arm(list, durationMs);
     }
-    this.#last = list;
     return list;
   }
 

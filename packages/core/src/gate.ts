@@ -26,7 +26,7 @@ import { type AcquireOptions, checkCall, type Policy, TRY_RULES, type TryAcquire
 import { runWithSlot, type Work } from "./run-with-slot.ts";
 import { unwatch, watch } from "./signals.ts";
 import { HeldSlot } from "./slot.ts";
-import { SlotNumbers } from "./slot-numbers.ts";
+import type { SlotNumbers } from "./slot-numbers.ts";
 import { type Resolve, Ticket } from "./ticket.ts";
 import { WaiterQueue } from "./waiter-queue.ts";
 
@@ -36,6 +36,11 @@ interface Home {
   readonly parent: Gate | undefined;
   becameIdle(gate: Gate): void;
 }
+
+type Waiter = Resolve | Ticket;
+
+/** Why a wait ended without a slot, by the name of its counter. */
+type Refusal = "aborted" | "timedOut" | "rejected";
 
 export class Gate implements Link {
   // Only declared, where the constructor sets it: a field would be written twice, here and in the bundle.
@@ -49,17 +54,17 @@ export class Gate implements Link {
   /** Of the keyed kinds, while something of it is held or waits: its key. After that it may serve another. */
   declare key: unknown;
   isOpen = false;
+  numbers: SlotNumbers | undefined;
   declare capacity: number;
   inUse = 0;
   waiting = 0;
   // For a registry.
-  idleSinceAt = 0;
+  sinceAt = 0;
   list: LinkedList | undefined;
   previous: Link | undefined;
   next: Link | undefined;
   #isServing = false;
-  readonly #queue = new WaiterQueue<Resolve | Ticket>();
-  #numbers: SlotNumbers | undefined;
+  readonly #queue = new WaiterQueue<Resolve, Ticket>();
 
   constructor(capacity: number, context: GateContext, home?: Home, name?: string) {
     this.capacity = capacity;
@@ -73,11 +78,6 @@ export class Gate implements Link {
   /** Whose capacity bounds the numbers of its slots. */
   get numbering(): Gate {
     return this.parent ?? this;
-  }
-
-  get numbers(): SlotNumbers {
-    this.#numbers ??= new SlotNumbers();
-    return this.#numbers;
   }
 
   /** What is behind every `acquire`. */
@@ -115,12 +115,16 @@ export class Gate implements Link {
         return promise;
       }
     }
+    return this.#ask(policy, options);
+  }
+
+  /** Apart from `#enter`, which would otherwise make a closure's context for every call (W1, W2r). */
+  #ask(policy: Policy, options?: AcquireOptions): Promise<HeldSlot> {
     const promise = new Promise<HeldSlot>((resolve, reject) => {
       checkCall(options, this.widest);
-      const { signal, timeoutMs = policy.acquireTimeoutMs, width = 1 } = options ?? {};
-      const ticket = new Ticket(this, policy, width);
-      ticket.waitSignal = signal;
-      ticket.timeoutMs = timeoutMs;
+      const ticket = new Ticket(this, policy, options?.width);
+      ticket.waitSignal = options?.signal;
+      ticket.timeoutMs = options?.timeoutMs ?? policy.acquireTimeoutMs;
       ticket.resolve = resolve;
       ticket.reject = reject;
       this.#arrive(ticket);
@@ -148,7 +152,6 @@ export class Gate implements Link {
   free(slot: HeldSlot, width: number, how: "released" | "expired"): void {
     this.context.counters[how]++;
     if (slot.isMarked) this.#forget(slot, how);
-    if (this.waiting > 0 && width === 1 && this.#handOver(0)) return;
     this.inUse -= width;
     // Both are free before either is handed on: its key's next waiter may need the parent's, too.
     if (this.parent !== undefined) this.parent.#vacate(width);
@@ -156,16 +159,9 @@ export class Gate implements Link {
   }
 
   /** A wait is over without a slot. */
-  refuse(ticket: Ticket, how: "aborted" | "timedOut" | "rejected", error: unknown): void {
-    const { context } = this;
-    const { policy, gate, width } = ticket;
-    const waitedMs = context.clock.now() - ticket.sinceAt;
+  refuse(ticket: Ticket, how: Refusal, error: unknown): void {
     this.#endWait(ticket);
-    context.time(ticket, Infinity, 0);
-    context.counters[how]++;
-    ticket.reject(error);
-    if (how !== "rejected") emit(policy, gate, how === "aborted" ? how : "timed-out", waitedMs);
-    if (gate !== this) gate.#vacate(width);
+    this.#reject(ticket, how, error);
     this.serve();
   }
 
@@ -184,21 +180,15 @@ export class Gate implements Link {
     const { context } = this;
     if (context.closed) return;
     context.closed = new ClosedError({ semaphore: policy.name }, reason);
-    this.serve();
+    this.clear("rejected", context.closed);
     emit(policy, this, "closed");
   }
 
-  /** All present waiters are rejected with that reason; none of them is served in between. */
-  clear(reason: unknown): void {
-    const wasServing = this.#isServing;
-    this.#isServing = true;
-    for (const waiter of this.#queue.all()) {
-      // An `onEvent` may have let some go already.
-      if (typeof waiter === "object") {
-        if (waiter.position !== undefined) this.refuse(waiter, "aborted", reason);
-      } else if (this.waiting > 0 && this.#queue.first() === waiter) this.#dismiss(waiter, "aborted", reason);
-    }
-    this.#isServing = wasServing;
+  /** All present waiters are refused. They leave first, so that none of them is served in between. */
+  clear(how: Refusal, error: unknown): void {
+    const waiters = this.#queue.all();
+    for (const waiter of waiters) this.#endWait(waiter);
+    for (const waiter of waiters) this.#reject(waiter, how, error);
     this.serve();
   }
 
@@ -207,7 +197,11 @@ export class Gate implements Link {
    * never recursion: 100,000 may leave in one turn, each leaving calls this, and the outermost call does it all.
    */
   serve(): void {
-    if (this.waiting > 0 && !this.#isServing) this.#serveAll();
+    if (this.waiting > 0 && !this.#isServing) {
+      this.#isServing = true;
+      while (this.waiting > 0 && this.inUse < this.capacity && this.#serveFirst());
+      this.#isServing = false;
+    }
     if (this.inUse + this.waiting === 0) this.#becameIdle();
   }
 
@@ -221,45 +215,31 @@ export class Gate implements Link {
     const { context } = this;
     const { knownId, knownNumber, policy } = slot;
     if (knownId) context.byId.delete(knownId);
-    if (knownNumber) this.numbering.numbers.giveBack(knownNumber);
+    if (knownNumber) this.numbering.numbers?.release(knownNumber);
     context.time(slot, Infinity, 0);
     if (policy) emit(policy, this, how, undefined, knownNumber);
   }
 
-  /**
-   * Hands one slot, a free one or one that is given back, to the first in the queue if that is a plain waiter. The way
-   * of most slots under load, and so the shortest (W2).
-   */
-  #handOver(free: 0 | 1): boolean {
+  #serveFirst(): boolean {
     const waiter = this.#queue.first();
-    if (typeof waiter !== "function" || this.inUse + free > this.capacity || this.context.closed) return false;
-    this.#pop(undefined);
-    this.inUse += free;
+    if (typeof waiter === "object") return this.#settle(waiter);
+    // The way of most slots under load, and so the shortest (W2).
+    this.#pop(waiter);
+    this.inUse++;
     this.context.counters.acquired++;
     waiter(new HeldSlot(this, 1));
     return true;
   }
 
-  #serveAll(): void {
-    this.#isServing = true;
-    while (this.waiting > 0 && this.#serveFirst());
-    this.#isServing = false;
-  }
-
-  #serveFirst(): boolean {
-    const { closed } = this.context;
-    const waiter = this.#queue.first();
-    if (typeof waiter === "object") return this.#settle(waiter);
-    if (!closed) return this.#handOver(1);
-    this.#dismiss(waiter, "rejected", closed);
-    return true;
-  }
-
-  /** As `refuse`, for a plain waiter, which must be the first in the queue. */
-  #dismiss(waiter: Resolve, how: "aborted" | "rejected", error: unknown): void {
-    this.#pop(undefined);
+  /** Its wait has ended. */
+  #reject(waiter: Waiter, how: Refusal, error: unknown): void {
     this.context.counters[how]++;
-    waiter(Promise.reject(error));
+    if (typeof waiter === "function") return waiter(Promise.reject(error));
+    const { policy, gate, width, sinceAt } = waiter;
+    waiter.reject(error);
+    if (how !== "rejected")
+      emit(policy, gate, how === "aborted" ? how : "timed-out", gate.context.clock.now() - sinceAt);
+    if (gate !== this) gate.#vacate(width);
   }
 
   /** Here comes one who may have to wait. */
@@ -310,23 +290,23 @@ export class Gate implements Link {
     return ticket;
   }
 
-  #endWait(ticket: Ticket): void {
-    this.#pop(ticket);
-    ticket.at = undefined;
-    if (ticket.waitSignal) unwatch(ticket, ticket.waitSignal);
+  #endWait(waiter: Waiter): void {
+    this.#pop(waiter);
+    if (typeof waiter === "function") return;
+    waiter.at = undefined;
+    if (waiter.waitSignal) unwatch(waiter, waiter.waitSignal);
+    this.context.time(waiter, Infinity, 0);
   }
 
-  #push(waiter: Resolve | Ticket): void {
+  #push(waiter: Waiter): void {
     this.#queue.push(waiter, this.waiting++);
     this.context.await(1);
   }
 
-  /** Takes it out of the queue, if it is in; the first, if none is named. */
-  #pop(ticket: Ticket | undefined): void {
-    if (ticket && ticket.position === undefined) return;
-    this.#queue.remove(ticket?.position);
-    if (--this.waiting === 0) this.#queue.emptied();
-    if (ticket) ticket.position = undefined;
+  /** Takes it out of the queue, if it is in. */
+  #pop(waiter: Waiter): void {
+    if (!this.#queue.remove(waiter)) return;
+    if (--this.waiting === 0) this.#queue.clear();
     this.context.await(-1);
   }
 

@@ -152,7 +152,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   /** Closes all keys, also those that are not in use yet: see `Semaphore.close`. */
   close(reason?: unknown): void {
     this.#all.close(this.#policy, reason);
-    this.#eachGate((gate) => gate.serve());
+    this.#eachGate((gate) => gate.clear("rejected", this.#all.context.closed));
     this.#drop(Infinity, Infinity);
     this.#sweepLater();
   }

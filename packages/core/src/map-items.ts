@@ -5,7 +5,7 @@
  *     more than one waiter of a call stands in the queue.
  * MAP2  After a failure (unless `stopOnError` is false) and after an abort no item starts, and the source is closed.
  */
-import { abortSignal, boolean, callback, check, checkOptions, type Rules } from "./options.ts";
+import { abortSignal, boolean, callback, check, checkOptions, kind, type Rules } from "./options.ts";
 import type { AcquireOptions, Policy } from "./policy.ts";
 import { abortOf, runWithSlot } from "./run-with-slot.ts";
 import type { HeldSlot, Slot } from "./slot.ts";
@@ -21,6 +21,8 @@ export interface MapOptions {
    */
   stopOnError?: boolean | undefined;
 }
+
+const ITERABLE = kind("an iterable", (value) => !!(value as Iterable<unknown> | null)?.[Symbol.iterator]);
 
 const RULES: Rules<MapOptions> = { signal: abortSignal, stopOnError: boolean };
 
@@ -48,19 +50,21 @@ export async function mapItems<Item, T>(
     tasks.push(task.catch(fail) as typeof task);
   };
   const readAll = async (): Promise<Awaited<T>[]> => {
-    if (Symbol.asyncIterator in items) for await (const item of items) await begin(item);
-    else for (const item of items) await begin(item);
+    if ((items as AsyncIterable<Item> | null)?.[Symbol.asyncIterator]) {
+      for await (const item of items) await begin(item);
+    } else {
+      check("items", ITERABLE, items);
+      for (const item of items as Iterable<Item>) await begin(item);
+    }
     return Promise.all(tasks);
   };
 
-  const onAbort = (): void => stop.abort(signal?.reason);
-  signal?.addEventListener("abort", onAbort);
+  signal?.addEventListener("abort", () => stop.abort(signal.reason), stopped);
   try {
     const results = await Promise.race([abortOf(stopped), readAll()]);
     if (errors.length > 0) throw new AggregateError(errors, `${errors.length} of ${tasks.length} items failed`);
     return results;
   } finally {
-    signal?.removeEventListener("abort", onAbort);
     stop.abort();
   }
 }

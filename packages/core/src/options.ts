@@ -6,8 +6,8 @@
 export interface Rule {
   /** Completes "Expected `field` to be …". */
   readonly expectation: string;
-  /** Whether failing it is a `RangeError`; a `TypeError` otherwise. */
-  readonly isRange: boolean;
+  /** What a value that fails it is. */
+  readonly Fault: typeof RangeError | typeof TypeError;
   accepts(value: unknown): boolean;
 }
 
@@ -19,13 +19,13 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export const kind = (expectation: string, accepts: (value: unknown) => boolean): Rule => ({
   expectation,
-  isRange: false,
+  Fault: TypeError,
   accepts,
 });
 
 export const range = (expectation: string, accepts: (value: number) => boolean): Rule => ({
   expectation,
-  isRange: true,
+  Fault: RangeError,
   accepts: (value) => typeof value === "number" && accepts(value),
 });
 
@@ -100,8 +100,8 @@ export function shown(value: unknown): string {
 }
 
 /** The error about a value that does not follow its rule. */
-export function faultOf(field: string, { expectation, isRange }: Rule, value: unknown): Error {
-  return new (isRange ? RangeError : TypeError)(`Expected \`${field}\` to be ${expectation}, got ${shown(value)}`);
+export function faultOf(field: string, { expectation, Fault }: Rule, value: unknown): Error {
+  return new Fault(`Expected \`${field}\` to be ${expectation}, got ${shown(value)}`);
 }
 
 /** The one error that says all that is wrong, if anything is. */
@@ -124,7 +124,8 @@ export function faultsOf<T extends object>(options: T, rules: Rules<T>, prefix =
   for (const key in options) {
     const value = options[key];
     const field = prefix + key;
-    if (!Object.hasOwn(rules, key)) faults.push(new TypeError(`Unknown option \`${field}\``));
+    // What every object inherits is no rule.
+    if (!rules[key]?.accepts) faults.push(new TypeError(`Unknown option \`${field}\``));
     else if (value !== undefined && !rules[key].accepts(value)) faults.push(faultOf(field, rules[key], value));
   }
   return faults;

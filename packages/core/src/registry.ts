@@ -13,7 +13,7 @@ import { CapacityMismatchError } from "./errors.ts";
 import { Gate } from "./gate.ts";
 import { GateContext } from "./gate-context.ts";
 import { LinkedList } from "./linked-list.ts";
-import { check, clockRule, countFrom, objectWith, type Rules, resolveOptions } from "./options.ts";
+import { check, checkOptions, clockRule, countFrom, objectWith, type Rules } from "./options.ts";
 import { PERIOD } from "./policy.ts";
 import { type SemaphoreStats, statsOf } from "./stats.ts";
 
@@ -33,9 +33,7 @@ export interface RegistryStatsOptions {
   limit?: number | undefined;
 }
 
-const DEFAULTS = { idleMs: 60_000, clock: realClock };
 const RULES: Rules<RegistryOptions> = { idleMs: PERIOD, clock: clockRule };
-const STATS: { names: readonly string[] | undefined; limit: number } = { names: undefined, limit: 100 };
 const STATS_RULES: Rules<RegistryStatsOptions> = { names: objectWith("includes"), limit: countFrom(0) };
 
 /**
@@ -55,13 +53,16 @@ const STATS_RULES: Rules<RegistryStatsOptions> = { names: objectWith("includes")
  */
 export class SemaphoreRegistry {
   /** Names have nothing above them. @internal */
-  readonly parent = undefined;
+  declare readonly parent: undefined;
   readonly #gates = new Map<string, Gate>();
   readonly #idle = new LinkedList<Gate>();
-  readonly #policy: typeof DEFAULTS;
+  readonly #idleMs: number;
+  readonly #clock: Clock;
 
   constructor(options: RegistryOptions = {}) {
-    this.#policy = resolveOptions(DEFAULTS, RULES as Rules<typeof DEFAULTS>, options);
+    checkOptions(options, RULES);
+    this.#idleMs = options.idleMs ?? 60_000;
+    this.#clock = options.clock ?? realClock;
   }
 
   /** How many names are kept, idle ones included. */
@@ -70,11 +71,11 @@ export class SemaphoreRegistry {
   }
 
   /** Drops the names that have been idle for `idleMs` (default: that of the options); returns how many. */
-  sweep(idleMs: number = this.#policy.idleMs): number {
+  sweep(idleMs: number = this.#idleMs): number {
     check("idleMs", PERIOD, idleMs);
     const { size } = this;
-    const sinceAt = this.#policy.clock.now() - idleMs;
-    for (let gate = this.#idle.first; gate && gate.idleSinceAt <= sinceAt; gate = this.#idle.first) {
+    const sinceAt = this.#clock.now() - idleMs;
+    for (let gate = this.#idle.first; gate && gate.sinceAt <= sinceAt; gate = this.#idle.first) {
       if (gate.inUse > 0) this.#idle.remove(gate);
       else this.#drop(gate);
     }
@@ -83,7 +84,8 @@ export class SemaphoreRegistry {
 
   /** Statistics of the given `names`, or of all names in use, the busiest first. */
   stats(options: RegistryStatsOptions = {}): SemaphoreStats[] {
-    const { names, limit } = resolveOptions(STATS, STATS_RULES, options);
+    checkOptions(options, STATS_RULES);
+    const { names, limit = 100 } = options;
     return [...this.#gates.values()]
       .filter(({ name, inUse }) => names?.includes(name as string) ?? inUse > 0)
       .map(statsOf)
@@ -92,7 +94,7 @@ export class SemaphoreRegistry {
   }
 
   /** For `Semaphore`: the gate of that name, made or, if nothing is held, fitted to what is asked. @internal */
-  open(semaphore: string, requested: number, clock: Clock = this.#policy.clock): Gate {
+  open(semaphore: string, requested: number, clock: Clock = this.#clock): Gate {
     this.sweep();
     const made = new Gate(requested, new GateContext(clock), this, semaphore);
     const known = this.current(made);
@@ -117,7 +119,7 @@ export class SemaphoreRegistry {
 
   /** For `Gate`: nothing of it is held. A closed one is forgotten at once. @internal */
   becameIdle(gate: Gate): void {
-    gate.idleSinceAt = this.#policy.clock.now();
+    gate.sinceAt = this.#clock.now();
     this.#idle.add(gate);
     if (gate.context.closed) this.#drop(gate);
   }

@@ -5,22 +5,24 @@ import type { HeldSlot, Slot } from "./slot.ts";
 /** The function that `run` calls with its slot. The slot is released when the function returns or throws. */
 export type Work<T> = (slot: Slot) => T | Promise<T>;
 
-/** `entered` is what `Gate.enter` gave. Work on a slot that was free starts before this returns. */
+/** `entered` is a slot, or a promise of one for those who had to wait. Work on a slot that was free starts before this returns. */
 export function runWithSlot<T>(
   entered: HeldSlot | Promise<HeldSlot>,
   { abortOnExpiry }: Policy,
   work: Work<T>,
   options?: AcquireOptions,
 ): Promise<Awaited<T>> {
-  const guarded: Work<T> =
-    options || abortOnExpiry
-      ? (slot) => {
-          // The hand-off may have come before the abort, the turn of this task after it.
-          options?.signal?.throwIfAborted();
-          return abortOnExpiry ? Promise.race([abortOf(slot), work(slot)]) : work(slot);
-        }
-      : work;
+  const guarded = options || abortOnExpiry ? guard(work, abortOnExpiry, options?.signal) : work;
   return entered instanceof Promise ? runLater(entered, guarded) : start(entered, guarded);
+}
+
+/** Apart from `runWithSlot`, which would otherwise make a closure's context for every call (W1r). */
+function guard<T>(work: Work<T>, abortOnExpiry: boolean | undefined, signal: AbortSignal | undefined): Work<T> {
+  return (slot) => {
+    // The hand-off may have come before the abort, the turn of this task after it.
+    signal?.throwIfAborted();
+    return abortOnExpiry ? Promise.race([abortOf(slot), work(slot)]) : work(slot);
+  };
 }
 
 /**

@@ -27,7 +27,7 @@ export interface SemaphoreOptions extends PolicyOptions {
   registry?: SemaphoreRegistry | undefined;
 }
 
-const RULES: Rules<SemaphoreOptions> = { ...POLICY_RULES, registry: objectWith("open", "current") };
+const RULES: Rules<SemaphoreOptions> = { ...POLICY_RULES, registry: objectWith("open") };
 
 /**
  * A counting semaphore. Waiters are served in the order of their arrival, by direct hand-off: a slot that is released
@@ -212,7 +212,7 @@ export class Semaphore {
    * ```
    */
   clear(reason: unknown = new DOMException("The semaphore was cleared", "AbortError")): void {
-    this.#current.clear(reason);
+    this.#current.clear("aborted", reason);
   }
 
   /**

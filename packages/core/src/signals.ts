@@ -22,9 +22,8 @@ function abort({ target }: Event): void {
 }
 
 export function watch(ticket: Ticket, signal: AbortSignal): void {
-  let group = groups.get(signal);
-  if (!group) {
-    group = new Set();
+  const group = groups.get(signal) ?? new Set();
+  if (group.size === 0) {
     groups.set(signal, group);
     // Once: a listener that ran need not be removed, which costs as much as adding it.
     signal.addEventListener("abort", abort, { once: true });

@@ -8,25 +8,20 @@
  */
 export class SlotNumbers {
   #highest = 0;
-  #capacity = Infinity;
   /** The last one given back goes out first. */
   #free: number[] = [];
   #beyond: number[] = [];
+  #capacity = 0;
 
   take(capacity: number): number {
-    if (capacity > this.#capacity) {
-      this.#free = this.#beyond.concat(this.#free);
-      this.#beyond = [];
-    }
+    if (capacity > this.#capacity) this.#free = this.#beyond.splice(0).concat(this.#free);
     this.#capacity = capacity;
-    for (let number = this.#free.pop(); number !== undefined; number = this.#free.pop()) {
-      if (number <= capacity) return number;
-      this.#beyond.push(number);
-    }
-    return ++this.#highest;
+    let number = this.#free.pop();
+    for (; number && number > capacity; number = this.#free.pop()) this.#beyond.push(number);
+    return number ?? ++this.#highest;
   }
 
-  giveBack(number: number): void {
+  release(number: number): void {
     this.#free.push(number);
   }
 }

@@ -13,6 +13,7 @@ import type { Gate } from "./gate.ts";
 import type { Link, LinkedList } from "./linked-list.ts";
 import { check } from "./options.ts";
 import { type Policy, TTL } from "./policy.ts";
+import { SlotNumbers } from "./slot-numbers.ts";
 
 /**
  * A held slot, returned by `acquire`. Release it once, or let `using` or `run` release it. A second release
@@ -89,17 +90,14 @@ export class HeldSlot implements Slot, Deadline {
   get number(): number {
     const { numbering } = this.gate;
     this.isMarked = true;
+    numbering.numbers ??= new SlotNumbers();
     if (!this.released) this.knownNumber ??= numbering.numbers.take(numbering.capacity);
     return this.knownNumber ?? 0;
   }
 
   get signal(): AbortSignal {
-    return this.aborter.signal;
-  }
-
-  get aborter(): AbortController {
     this.controller ??= new AbortController();
-    return this.controller;
+    return this.controller.signal;
   }
 
   get expiresAt(): number | undefined {

@@ -11,6 +11,7 @@
  */
 import { AcquireTimeoutError, SlotExpiredError, withStackOf } from "./errors.ts";
 import type { Gate } from "./gate.ts";
+import type { Link, LinkedList } from "./linked-list.ts";
 import type { Policy } from "./policy.ts";
 import { HeldSlot } from "./slot.ts";
 
@@ -18,6 +19,11 @@ export type Resolve = (slot: HeldSlot | PromiseLike<HeldSlot>) => void;
 
 export class Ticket extends HeldSlot {
   override readonly isMarked = true;
+  // Nearly all of them get a deadline: with all in one piece that is cheaper.
+  override list: LinkedList | undefined = undefined;
+  override previous: Link | undefined = undefined;
+  override next: Link | undefined = undefined;
+  override dueAt = Infinity;
   declare readonly policy: Policy;
   /** When the wait began, then when the holding did. */
   declare sinceAt: number;
@@ -34,30 +40,23 @@ export class Ticket extends HeldSlot {
   /** Taken where the wait began, with `traceTimeouts`. */
   declare trace: Error | undefined;
 
-  constructor(gate: Gate, policy: Policy, width: number) {
+  constructor(gate: Gate, policy: Policy, width = 1) {
     super(gate, width);
     this.policy = policy;
-    // Nearly all of them get a deadline: with all in one piece that is cheaper.
-    this.list = undefined;
-    this.previous = undefined;
-    this.next = undefined;
-    this.dueAt = Infinity;
     this.sinceAt = gate.context.clock.now();
   }
 
   override due(now: number): void {
-    const { at, policy, sinceAt, gate } = this;
+    const { at, gate, policy } = this;
     const { key } = gate;
-    const ms = now - sinceAt;
+    const ms = now - this.sinceAt;
     if (at) {
-      const met = { ...at.met(this), waitedMs: ms };
-      return at.refuse(
-        this,
-        "timedOut",
-        withStackOf(this.trace, () => new AcquireTimeoutError(met)),
-      );
+      const error = withStackOf(this.trace, () => new AcquireTimeoutError({ ...at.met(this), waitedMs: ms }));
+      return at.refuse(this, "timedOut", error);
     }
     super.due(now);
-    if (policy.abortOnExpiry) this.aborter.abort(new SlotExpiredError({ semaphore: policy.name, key, heldMs: ms }));
+    if (!policy.abortOnExpiry) return;
+    this.controller ??= new AbortController();
+    this.controller.abort(new SlotExpiredError({ semaphore: policy.name, key, heldMs: ms }));
   }
 }

@@ -11,44 +11,51 @@
  * makes the contended path (W2) a fifth dearer than an array in which a waiter may be a bare function.
  */
 
-/** A waiter that may leave early keeps its position; one that cannot is just a function. */
-type Queued = ((...args: never[]) => void) | { position: number | undefined };
-
 /** Not worth closing. */
 const FEW_GAPS = 32;
 /** Dropped when none waits. */
 const MANY_GAPS = 4096;
 
-export class WaiterQueue<W extends Queued> {
-  #cells: (W | undefined)[] = [];
+/** A waiter that may leave early keeps its position; one that leaves only as the first is just a function. */
+export class WaiterQueue<F extends (...args: never[]) => void, T extends { position: number | undefined }> {
+  #cells: (F | T | undefined)[] = [];
   /** No waiter is before this position. */
   #head = 0;
+
   /** `size` is how many are inside. */
-  push(waiter: W, size: number): void {
+  push(waiter: F | T, size: number): void {
     if (this.#cells.length > 2 * size + FEW_GAPS) this.#closeGaps();
     if (typeof waiter === "object") waiter.position = this.#cells.length;
     this.#cells.push(waiter);
   }
 
   /** Only if there is one. */
-  first(): W {
-    while (this.#cells[this.#head] === undefined) this.#head++;
-    return this.#cells[this.#head] as W;
+  first(): F | T {
+    return this.#cells[this.#skipGaps()] as F | T;
   }
 
-  /** Removes the waiter at that position, or the first. */
-  remove(position: number = this.#head): void {
+  /** Whether it was inside. A function must be the first. */
+  remove(waiter: F | T): boolean {
+    const position = typeof waiter === "object" ? waiter.position : this.#skipGaps();
+    if (position === undefined) return false;
     this.#cells[position] = undefined;
+    if (typeof waiter === "object") waiter.position = undefined;
+    return true;
   }
 
   /** The queue is empty: memory that a crowd needed is freed. */
-  emptied(): void {
+  clear(): void {
     if (this.#cells.length > MANY_GAPS) this.#closeGaps();
   }
 
   /** All waiters, in order; a copy. */
-  all(): W[] {
+  all(): (F | T)[] {
     return this.#cells.filter((waiter) => waiter !== undefined);
+  }
+
+  #skipGaps(): number {
+    while (this.#cells[this.#head] === undefined) this.#head++;
+    return this.#head;
   }
 
   #closeGaps(): void {

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { settled } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
 import { outcome } from "./outcome.ts";
@@ -81,6 +82,35 @@ describe("map", () => {
     await settled();
     expect([mapped.reason, sem.waiting]).toEqual(["stop", 0]);
     held.release();
+  });
+
+  test.each([
+    [null, "null"],
+    [undefined, "undefined"],
+    [5, "5"],
+    [{}, "[object Object]"],
+  ])("items of %s are refused by name, expectation and value", async (items, shown) => {
+    const error = new TypeError(`Expected \`items\` to be an iterable, got ${shown}`);
+    await expect(
+      world()
+        .semaphore(1)
+        .map(items as never, () => 1),
+    ).rejects.toEqual(error);
+  });
+
+  test("a string is an iterable of its characters", async () => {
+    const letters = await world()
+      .semaphore(1)
+      .map("abc", (letter) => letter.toUpperCase());
+    expect(letters).toEqual(["A", "B", "C"]);
+  });
+
+  test("the listener on the caller's signal is gone when the call ends", async () => {
+    const { signal } = new AbortController();
+    const sem = world().semaphore(1);
+    await sem.map([1, 2], (item) => item, { signal });
+    await expect(sem.map([1], () => Promise.reject(new Error("item")), { signal })).rejects.toThrow("item");
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
   test("a source that fails fails the call", async () => {

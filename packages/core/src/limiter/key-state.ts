@@ -19,7 +19,10 @@ import type { LimiterTicket } from "./limiter-slot.ts";
 const NONE: never[] = [];
 
 export class KeyState implements Link {
-  readonly key: unknown;
+  /** Whose it is now: a state without budgets may serve one key after another. */
+  key: unknown = undefined;
+  /** Not in the map of keys: nothing of it is held, and none waits. */
+  isNew = true;
   /** By the index of their names; none for requests without a key. */
   readonly budgets: (Budget | undefined)[];
   inUse = 0;
@@ -51,8 +54,7 @@ export class KeyState implements Link {
   previous: Link | undefined = undefined;
   next: Link | undefined = undefined;
 
-  constructor(key: unknown, budgets: (Budget | undefined)[]) {
-    this.key = key;
+  constructor(budgets: (Budget | undefined)[]) {
     this.budgets = budgets;
   }
 

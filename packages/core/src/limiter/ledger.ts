@@ -79,7 +79,7 @@ export class Ledger {
       names.map((name) => common.get(name)),
       now,
     );
-    for (const { budgets } of this.keys.states.values()) apply(budgets, this.#perKey, now);
+    for (const { key, budgets } of this.keys.states.values()) if (key !== undefined) apply(budgets, this.#perKey, now);
     const rules = (ruleOf: (index: number) => Rule): CostRules =>
       Object.fromEntries(names.map((name, index) => [name, ruleOf(index)]));
     this.settleRules = rules(() => AMOUNT);
@@ -154,7 +154,7 @@ export class Ledger {
   #rescale(now: number): void {
     const factor = Math.exp((this.#weighedSince - now) / this.keys.windowMs);
     this.#weighedSince = now;
-    for (const key of [this.keys.none, ...this.keys.states.values()]) key.scale(factor);
+    for (const key of this.keys.states.values()) key.scale(factor);
   }
 
   #measureShares(budgets: ReadonlyMap<string, ResolvedBudget>): void {

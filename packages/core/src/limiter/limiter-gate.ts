@@ -259,12 +259,12 @@ export class LimiterGate {
     const isLimited = keyState !== ledger.keys.none;
     if (isLimited && (keyState.inUse >= line.slotsPerKey || keyState.payableAt(costs, now) > 0)) return undefined;
     this.#occupy(keyState, costs, now);
-    if (policy.isPlain && (isLimited || key === undefined)) {
-      const slot = new GrantedSlot(this, keyState, costs, now);
+    if (policy.isPlain) {
+      const slot = new GrantedSlot(this, keyState, key, costs, now);
       if (this.adaptive) slot.epoch = this.adaptive.epoch;
       return slot;
     }
-    const ticket = new LimiterTicket(this, keyState, costs, now, 0, key);
+    const ticket = new LimiterTicket(this, keyState, key, costs, now, 0);
     this.#hold(ticket, now);
     if (policy.ttlMs < Infinity) this.agenda.arm(Infinity, false);
     return ticket;
@@ -274,7 +274,7 @@ export class LimiterGate {
     this.counters.acquired++;
     this.inUse++;
     keyState.inUse++;
-    if (keyState.list) this.ledger.keys.use(keyState);
+    this.ledger.keys.use(keyState);
     if (costs.length > 0) this.ledger.charge(keyState, costs, now);
   }
 
@@ -304,7 +304,7 @@ export class LimiterGate {
   }
 
   #ticket({ key, level = 0 }: Ask, costs: readonly number[] = this.ledger.defaults): LimiterTicket {
-    return new LimiterTicket(this, this.#keyOf(key), costs, this.time.now(), level, key);
+    return new LimiterTicket(this, this.#keyOf(key), key, costs, this.time.now(), level);
   }
 
   /** Puts it in line and serves the waiters that can be served, perhaps this one. */
@@ -334,7 +334,7 @@ export class LimiterGate {
 
   #forget(slot: GrantedSlot): void {
     if (slot.knownId) this.byId.delete(slot.knownId);
-    if (slot.knownNumber) this.numbers.giveBack(slot.knownNumber);
+    if (slot.knownNumber) this.numbers.release(slot.knownNumber);
     if (slot.agendaAt >= 0) {
       this.agenda.set(slot, Infinity);
       if (this.waiting === 0) this.agenda.arm(Infinity, false);

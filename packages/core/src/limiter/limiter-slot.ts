@@ -55,6 +55,8 @@ export class GrantedSlot implements LimiterSlot, AgendaEntry {
   /** For the library only, as is all else that the type `LimiterSlot` does not have. */
   readonly gate: LimiterGate;
   readonly keyState: KeyState;
+  /** As asked for, also where keys have no limits and share one state. */
+  readonly key: unknown;
   /** By the index of the budget's name. */
   costs: readonly number[];
   /** When the wait began, then when the slot was granted. */
@@ -77,15 +79,12 @@ export class GrantedSlot implements LimiterSlot, AgendaEntry {
     (GrantedSlot.prototype as { then?: undefined }).then = undefined;
   }
 
-  constructor(gate: LimiterGate, keyState: KeyState, costs: readonly number[], sinceAt: number) {
+  constructor(gate: LimiterGate, keyState: KeyState, key: unknown, costs: readonly number[], sinceAt: number) {
     this.gate = gate;
     this.keyState = keyState;
+    this.key = key;
     this.costs = costs;
     this.sinceAt = sinceAt;
-  }
-
-  get key(): unknown {
-    return this.keyState.key;
   }
 
   get width(): number {
@@ -184,24 +183,17 @@ export class LimiterTicket extends GrantedSlot implements Link {
   list: LinkedList | undefined = undefined;
   previous: Link | undefined = undefined;
   next: Link | undefined = undefined;
-  readonly #key: unknown;
 
   constructor(
     gate: LimiterGate,
     keyState: KeyState,
+    key: unknown,
     costs: readonly number[],
     sinceAt: number,
     level: number,
-    key: unknown,
   ) {
-    super(gate, keyState, costs, sinceAt);
+    super(gate, keyState, key, costs, sinceAt);
     this.level = level;
-    this.#key = key;
-  }
-
-  /** Also where keys have no limits and share one state. */
-  override get key(): unknown {
-    return this.#key;
   }
 
   override due(now: number): void {

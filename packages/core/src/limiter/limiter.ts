@@ -138,7 +138,7 @@ export class Limiter<B extends string = string> {
 
   /** How many keys are kept, idle ones included. */
   get size(): number {
-    return this.#gate.ledger.keys.states.size;
+    return this.#gate.ledger.keys.size;
   }
 
   /** Waits for a slot and for what the request costs. */

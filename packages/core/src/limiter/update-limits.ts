@@ -41,7 +41,7 @@ function fitIn(gate: LimiterGate): void {
     if (error) gate.refuse(ticket, "rejected", error);
   }
   const now = gate.time.now();
-  for (const key of [keys.none, ...keys.states.values()]) if (key.waiting > 0) gate.line.place(key, now);
+  for (const key of keys.states.values()) if (key.waiting > 0) gate.line.place(key, now);
 }
 
 function tooDear({ ledger }: LimiterGate, { costs, keyState }: LimiterTicket): Error | undefined {

@@ -1,6 +1,6 @@
 import { type Clock, realClock } from "../clock.ts";
 import { AcquireTimeoutError, ClosedError, type Met, QueueFullError } from "../errors.ts";
-import { callback, check } from "../options.ts";
+import { callback, check, kind } from "../options.ts";
 import { AsyncWaits, waitAsync } from "./async-wait.ts";
 import { Attachment } from "./attachment.ts";
 import { mayBlock, sharedNow } from "./host.ts";
@@ -29,6 +29,10 @@ export interface SharedSemaphoreHandle {
 }
 
 const HANDLE_TYPE = "slotkeeper.shared-semaphore";
+const HANDLE = kind("the `handle` of a SharedSemaphore", (value) => {
+  const handle = value as SharedSemaphoreHandle | null | undefined;
+  return handle?.type === HANDLE_TYPE && handle.buffer instanceof SharedArrayBuffer;
+});
 /** `now` is one for all threads, the timers are this thread's. */
 const threadClock: Clock & SharedTime = { ...realClock, now: sharedNow, wallNow: () => realClock.now() };
 
@@ -88,9 +92,7 @@ export class SharedSemaphore {
   /** The semaphore of this handle, for this thread. Attach once per thread, and keep it. */
   static attach(handle: SharedSemaphoreHandle, options: AttachOptions = {}): SharedSemaphore {
     checkAttachOptions(options);
-    if (handle?.type !== HANDLE_TYPE || !(handle.buffer instanceof SharedArrayBuffer)) {
-      throw new TypeError(`Expected \`handle\` to be the \`handle\` of a SharedSemaphore, got ${typeof handle}`);
-    }
+    check("handle", HANDLE, handle);
     const memory = new Memory(handle.buffer);
     return new SharedSemaphore(memory, claimIdentity(memory, options.threadId), options.clock);
   }

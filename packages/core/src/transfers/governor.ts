@@ -13,7 +13,7 @@
  * It promises nothing about peaks shorter than its period.
  */
 import { type Clock, keepAlive } from "../clock.ts";
-import { numberFrom, type Rule, type Rules, timerMs } from "../options.ts";
+import { numberFrom, positiveUpTo, type Rule, type Rules, timerMs } from "../options.ts";
 import type { Problems } from "../problems.ts";
 import type { Pressure } from "./governed-limit.ts";
 
@@ -42,11 +42,7 @@ export interface GovernorState {
   readonly sampledAt: number | undefined;
 }
 
-const share: Rule = {
-  expectation: "a number above 0 and at most 1",
-  isRange: true,
-  accepts: (value) => typeof value === "number" && value > 0 && value <= 1,
-};
+const share: Rule = positiveUpTo(1);
 
 const RULES: Rules<GovernorOptions> = { everyMs: timerMs, highWater: share, lowWater: share };
 const DEFAULTS = { everyMs: 1000, highWater: 0.85, lowWater: 0.7 } satisfies GovernorOptions;

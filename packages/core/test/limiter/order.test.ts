@@ -170,6 +170,36 @@ describe("keys (LINE2, LINE3)", () => {
     slot.release();
     expect(limiter.size).toBe(0);
   });
+
+  test("a slot keeps its key after the state of the key serves another one (KEYS2)", async () => {
+    const limiter = world().limiter({ slots: 10, perKey: { slots: 1 } });
+    const first = await limiter.acquire({ key: "a" });
+    first.release();
+    const second = await limiter.acquire({ key: "b" });
+    const third = await limiter.acquire({ key: "a" });
+    expect([first.key, second.key, third.key, limiter.size]).toEqual(["a", "b", "a", 2]);
+    expect(limiter.tryAcquire({ key: "b" })).toBeUndefined();
+    expect([first.release(), second.release(), third.release(), limiter.size]).toEqual([false, true, true, 0]);
+  });
+
+  test("budgets that are added later count for the next key, although a state without them is at hand (KEYS2)", async () => {
+    const limiter = world().limiter({ slots: 10, perKey: { slots: 1 } });
+    (await limiter.acquire({ key: "a" })).release();
+    limiter.update({ perKey: tokens(10) });
+    const slot = await limiter.acquire({ key: "b", cost: { tokens: 10 } as never });
+    slot.release();
+    expect(limiter.tryAcquire({ key: "b", cost: { tokens: 10 } as never })).toBeUndefined();
+    world().clock.advance(2_000);
+    limiter.sweep();
+  });
+
+  test("a request that is refused at once leaves no key behind (KEYS3)", async () => {
+    const limiter = world().limiter({ slots: 10, perKey: tokens(10) });
+    await expect(limiter.acquire({ key: "a", signal: AbortSignal.abort("gone") })).rejects.toBe("gone");
+    limiter.close();
+    await expect(limiter.acquire({ key: "a" })).rejects.toThrow("closed");
+    expect([limiter.tryAcquire({ key: "a" }), limiter.size]).toEqual([undefined, 0]);
+  });
 });
 
 describe("ageing (LINE4)", () => {

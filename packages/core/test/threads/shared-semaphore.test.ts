@@ -315,6 +315,15 @@ describe("reap", () => {
 });
 
 describe("misuse", () => {
+  it.each([
+    [null, "null"],
+    [5, "5"],
+    [{ type: "slotkeeper.shared-semaphore" }, "[object Object]"],
+  ])("a handle of %s is refused by name, expectation and value", (handle, shown) => {
+    const message = `Expected \`handle\` to be the \`handle\` of a SharedSemaphore, got ${shown}`;
+    expect(() => SharedSemaphore.attach(handle as never)).toThrow(new TypeError(message));
+  });
+
   it("names the field, the expectation and the value", async () => {
     expect(() => SharedSemaphore.create(0)).toThrow("Expected `slots` to be an integer from 1 to 1024, got 0");
     expect(() => SharedSemaphore.create(Number.POSITIVE_INFINITY)).toThrow(RangeError);
