@@ -197,9 +197,10 @@ export class SessionTransitions {
   answerPolls(session: Session): void {
     if (!session.isPolled) return;
     this.fetch(session);
-    const answer = answerOf(session, this.#engine.time.now());
+    const now = this.#engine.time.now();
+    const answer = answerOf(session, now);
     for (const poll of session.polls) poll.answer(answer);
-    session.answeredAt(this.#engine.time.now());
+    session.answeredAt(now);
   }
 
   drop(session: Session): void {

@@ -20,7 +20,8 @@ export class Sessions implements HostListener {
   readonly isPolledHere = (id: string): boolean => this.find(id)?.isPolled === true;
   readonly awayHere = (id: string): number | undefined => {
     const { time, options } = this.#engine;
-    return this.find(id)?.awaySince(time.now() - options().collectMs);
+    const session = this.find(id);
+    return session?.isPolled === false ? session.awaySince(time.now() - options().collectMs) : undefined;
   };
   readonly isTokenSent = (id: string): boolean => this.find(id)?.isTokenSent === true;
 

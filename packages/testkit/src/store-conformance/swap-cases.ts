@@ -106,7 +106,7 @@ export function swapCases(newHost: NewHost): void {
           Array.from({ length: 8 }, (_, at) => host.commitOf({ puts: [accountOf(`b${at}`, host.head.now)] })),
         );
         const replies: CommitReply[] = await Promise.all(
-          commits.map((commit, at) => (at % 2 === 0 ? host.store : host.other).commit(commit)),
+          commits.map(async (commit, at) => (at % 2 === 0 ? host.store : host.other).commit(commit)),
         );
         expect(replies.filter(({ isOk }) => isOk)).toHaveLength(1);
         expect(await host.names()).toEqual([`account b${replies.findIndex(({ isOk }) => isOk)}`]);
