@@ -20,7 +20,7 @@ const BLOCKED_BY = {
   "host-limit": "all slots in use",
   "ip-limit": "bucket at its limit",
   cooldown: "bucket must pause",
-  "waiter-pool": "waiting room full",
+  "waiter-pool": "waiter pool full",
   breaker: "breaker open",
   store: "store does not answer",
 } as const;
