@@ -135,16 +135,18 @@ function typeOfConstant(file, name) {
 
 function membersOf(file, { type, body }) {
   if (type !== "ClassDeclaration" && type !== "TSInterfaceDeclaration") return [];
-  return body.body
-    .filter((member) => member.key?.type !== "PrivateIdentifier" && member.accessibility !== "private")
-    // A key that is a symbol of our own, unlike `Symbol.dispose`, is of no use to a reader.
-    .filter((member) => member.computed !== true || member.key.type !== "Identifier")
-    .map((member) => ({
-      name: memberName(file, member),
-      signature: withoutComments(file.text.slice(member.start, member.end)).replace(/;\s*$/, "").trim(),
-      doc: docBefore(file, member),
-    }))
-    .filter(({ doc }) => !doc.isInternal);
+  return (
+    body.body
+      .filter((member) => member.key?.type !== "PrivateIdentifier" && member.accessibility !== "private")
+      // A key that is a symbol of our own, unlike `Symbol.dispose`, is of no use to a reader.
+      .filter((member) => member.computed !== true || member.key.type !== "Identifier")
+      .map((member) => ({
+        name: memberName(file, member),
+        signature: withoutComments(file.text.slice(member.start, member.end)).replace(/;\s*$/, "").trim(),
+        doc: docBefore(file, member),
+      }))
+      .filter(({ doc }) => !doc.isInternal)
+  );
 }
 
 function memberName(file, member) {

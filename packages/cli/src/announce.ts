@@ -16,7 +16,7 @@ export function announce(service: Service, isJson: boolean): string {
 `;
 }
 
-/** Who can reach it, where the address alone does not say so; and how to change that, where it is a default. */
+/** Which machines can reach the service, if the address does not show it; and how to change that, if it is the default. */
 function reachOf({ address, url, config }: Service): string {
   const { port } = new URL(url);
   if (address === "::" || address === "0.0.0.0")

@@ -45,7 +45,7 @@ const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   top: async () => (await import("./top/top.ts")).top,
 };
 
-/** Runs one command line and says with which code to exit. */
+/** Runs one command line, and returns the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
   // A reader that has seen enough, like `head`, is no failure.
   process.stdout.on("error", ({ code }: NodeJS.ErrnoException) =>

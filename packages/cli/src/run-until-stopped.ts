@@ -27,7 +27,7 @@ async function refreshBySignal(service: Service): Promise<void> {
   service.log.audit("refresh", { signal: "SIGHUP", outcome });
 }
 
-/** Runs until a signal says stop; a second one does not wait. A crash is logged, scrubbed, and ends the process. */
+/** Runs until a signal; a second signal ends the process at once. A crash is logged without secrets, and ends the process. */
 export function runUntilStopped(service: Service): Promise<ExitCode> {
   return new Promise((resolve) => {
     let isStopping = false;

@@ -4,7 +4,7 @@ import { check } from "./options.ts";
 import { resolvePolicy, SLOTS } from "./policy.ts";
 
 /**
- * A semaphore for each key, created at its first use and removed when it was idle for long. Keys are compared as in a `Map`, and
+ * A semaphore for each key, created at first use and removed after a long idle time. Keys are compared as in a `Map`, and
  * any value is a key: the empty string, an object, `undefined`.
  *
  * @throws {RangeError} if `slotsPerKey` is not an integer from 1 up or `Infinity`.

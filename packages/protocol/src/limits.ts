@@ -7,16 +7,16 @@ export const LIMITS = {
   /** A signed token carries names of up to the lengths above; four bytes a character and base64 on top. */
   tokenLength: 8192,
   bodyBytes: 64 * 1024,
-  /** Of what a caller may ask for itself: a day. */
+  /** The longest time that a caller may request: a day. */
   durationMs: 86_400_000,
   slots: 1_000_000,
 } as const;
 
-/** Hosts named so are named semaphores: the first live user fixes their capacity, per-bucket limits do not apply. */
+/** Hosts with this prefix are named semaphores: the first live user fixes the capacity; per-bucket limits do not apply. */
 export const SEMAPHORE_PREFIX = "sem:";
 
 /** The bucket of callers that name none: shared by all of them, without per-bucket limit or cooldown. */
 export const SHARED_BUCKET = "";
 
-/** Where the service's API lives. */
+/** The prefix of all paths of the API. */
 export const API_PREFIX = "/api/v0";

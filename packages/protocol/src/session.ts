@@ -1,6 +1,6 @@
 /** The answer to a caller. The wire adds `queryToken` and rounds durations to seconds; the meaning is the same. */
 
-/** Who a session is: what a signed `queryToken` carries, so that any instance can take the session over. */
+/** The identity of a session: the content of a signed `queryToken`, with which any instance can continue the session. */
 export interface SessionClaims {
   readonly id: string;
   /** The host's key: `hostnameHash`, else the hash of `hostname`. */
@@ -20,7 +20,7 @@ const BLOCKED_BY = {
   "host-limit": "all slots in use",
   "ip-limit": "bucket at its limit",
   cooldown: "bucket must pause",
-  "waiter-pool": "waiting room full",
+  "waiter-pool": "waiter pool full",
   breaker: "breaker open",
   store: "store does not answer",
 } as const;
@@ -93,5 +93,5 @@ export type PollAnswer = PendingAnswer | GrantedAnswer | ThrottledAnswer | Timeo
 /** Any answer to a first call. */
 export type BeginAnswer = PollAnswer | OverloadedAnswer;
 
-/** `gone`: not known at this instance (the store gets the cancellation all the same); `noop`: it had ended already. */
+/** `gone`: this instance does not have the session, and sends the cancellation to the store; `noop`: it had already ended. */
 export type CancelResult = "canceled" | "gone" | "noop";

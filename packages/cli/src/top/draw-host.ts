@@ -76,7 +76,7 @@ function bucketName(bucket: string): string {
   return bucket === "" ? "(no bucket)" : harmless(bucket);
 }
 
-/** Cut to the height, with a line that says how many more there are. */
+/** Cuts the lines to the height, and adds a line with the number of hidden ones. */
 function clipped(lines: readonly Line[], height: number, width: number): Line[] {
   if (lines.length <= height) return [...lines];
   const more = { text: fitted(`… ${countOf(lines.length - height + 1)} more`, width), look: "quiet" } as const;

@@ -9,7 +9,7 @@ import { FIRST_MODEL, type TopModel } from "./top-model.ts";
 /** Reading takes at most a tenth of the time, however many hosts there are. */
 const SHARE = 10;
 
-/** The live view. It ends by a key or a signal only: a service that is away is tried again. */
+/** The live view. Only a key or a signal ends it; it keeps trying a service that does not answer. */
 export class TopRun {
   readonly #reader: ServiceReader;
   readonly #everyMs: number;

@@ -24,7 +24,10 @@ export interface RunOptions<T> {
   readonly clock?: Clock;
   /** Gets each message of `log` as it is written. */
   readonly onLog?: (message: string, entry: LogEntry) => void;
-  /** Called at the end of the run, also of a failed one, with the result that `simulate` would return. Without it the log is not kept. */
+  /**
+   * Called at the end of the run, also of a failed one, with the result that `simulate` would return. Without it the log is
+   * not kept.
+   */
   readonly onEnd?: (result: SimulationResult<T> | FailedRun) => void;
   /** Gets the failures of tasks that no task waited for, at the end. @defaultValue the run rejects with them */
   readonly onUnhandled?: (error: unknown, task: TaskRef) => void;

@@ -8,7 +8,7 @@ export interface Why {
   /** The limit that binds. */
   readonly cause: string;
   readonly more: string;
-  /** Who holds what it waits for, the longest holder first. */
+  /** The slots that it waits for, the longest held first. */
   readonly holders: readonly SlotState[];
   readonly forecast: string;
 }
@@ -29,7 +29,7 @@ type Blocked = Pick<Why, "cause" | "more" | "holders">;
 function asleep({ slots }: HostState): Blocked {
   return {
     cause: "Its client is not connected.",
-    more: "No poll is open for this session. It keeps its place, but a slot goes only to a client that is there to take it.",
+    more: "No poll is open for this session. It keeps its place, but only a client with an open poll gets a slot.",
     holders: slots,
   };
 }
@@ -41,7 +41,7 @@ function blocked({ blockedBy, bucket }: SessionState, host: HostState, sinceMs: 
     case "host-limit":
       return {
         cause: `All slots of this host are in use: ${count(inFlight)} of ${count(limit)}.`,
-        more: "It gets a slot when a holder releases one or a lease runs out.",
+        more: "It gets a slot when a holder releases one or a lease expires.",
         holders: slots,
       };
     case "ip-limit":
@@ -58,8 +58,8 @@ function blocked({ blockedBy, bucket }: SessionState, host: HostState, sinceMs: 
       };
     case "waiter-pool":
       return {
-        cause: "The waiting room of this host is full.",
-        more: "It keeps its arrival time and moves in when a place frees. The size is set by maxWaitersPerHost and maxWaitersPerIp.",
+        cause: "The waiter pool of this host is full.",
+        more: "It keeps its arrival time, and joins the pool when a place becomes free. maxWaitersPerHost and maxWaitersPerIp set the size of the pool.",
         holders: slots,
       };
     case "breaker":

@@ -8,7 +8,7 @@ import * as Requests from "./request-schemas.ts";
 import { StateSchema } from "./state-schema.ts";
 
 /**
- * Who may call a route.
+ * Which callers may use a route.
  *   public    all callers
  *   caller    holders of the shared key, where one is set
  *   internal  holders of the internal bearer; for all others the route does not exist

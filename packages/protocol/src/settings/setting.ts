@@ -1,15 +1,15 @@
-/** What a table of settings says of one key, as plain data. Schema, checks, defaults and documentation are made from it. */
+/** One key of a table of settings, as plain data. Schema, checks, defaults and documentation are made from it. */
 export type Setting = NumberSetting | FlagSetting | ChoiceSetting | CodesSetting;
 
 interface NumberSetting {
   readonly type: "number" | "integer";
   readonly unit: "milliseconds" | "seconds" | "percent" | "count" | "factor";
-  /** The least that is allowed. */
+  /** The smallest allowed value. */
   readonly min?: number;
-  /** Allowed is only what is above. */
+  /** The value must be above this. */
   readonly above?: number;
   readonly max?: number;
-  /** Absent: worked out from other settings, as `about` says. */
+  /** Absent: computed from other settings, as `about` says. */
   readonly default?: number;
   /** Zero or less means that there is no limit. */
   readonly isOffAt0?: true;

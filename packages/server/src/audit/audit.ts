@@ -6,7 +6,7 @@ import type { LogFields } from "../log/logger.ts";
 export type AuditedAction = "refresh" | "flush" | "limits" | "breaker" | "revoke";
 
 /**
- * The record of an operator's action: who asked (as far as the connection shows), what for, and what became of it. It is
+ * The record of an operator's action: the peer address, the request, and the outcome. It is
  * written whatever the log level is, and sent to all listeners. One record for each action, after it.
  */
 export function audit(

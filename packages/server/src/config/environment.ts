@@ -12,7 +12,7 @@ const OF_A_CLUSTER = /_(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP|SCT
 
 /**
  * The layer of `SLOTKEEPER_…` variables. An empty one is absent: that is how an unset value reaches a container. A value
- * that does not read as its key's type stays a string, and the schema says so with its path.
+ * that does not read as its key's type stays a string, and the schema reports it with its path.
  */
 export function readEnvironment(environment: Environment): { readonly tree: Tree; readonly problems: string[] } {
   const tree: { [key: string]: unknown } = {};

@@ -16,11 +16,11 @@ export interface ConfigSources {
   /** A `config.json`; none: the embedded default. */
   readonly file?: string | undefined;
   readonly environment?: Environment | undefined;
-  /** What the command line says. */
+  /** Values from the command line. */
   readonly flags?: Tree | undefined;
 }
 
-/** What a control plane said. */
+/** The answer of a control plane. */
 export interface ControllerLayer {
   readonly version: string;
   readonly tree: Tree;

@@ -151,7 +151,7 @@ export function sharedKeys({ auth }: ServiceConfig): string[] {
   return [...(auth?.token === undefined ? [] : [auth.token]), ...(auth?.tokens ?? [])];
 }
 
-/** `postgrest` if its address is set, `postgres` if one is, else `memory`; unless said. */
+/** `backend.mode`; if absent, `postgrest` or `postgres` if the address of one is set, else `memory`. */
 export function backendMode({ backend }: ServiceConfig): Backend["mode"] {
   if (backend?.mode !== undefined) return backend.mode;
   if (backend?.postgrest?.baseUrl !== undefined) return "postgrest";

@@ -62,7 +62,7 @@ export class MetricsPush {
   async #send(address: ControllerAddress, event: CountsEvent, isAgain: boolean): Promise<void> {
     this.#unsure = event;
     try {
-      // A 2xx says that it was taken, whatever else the answer says or fails to say.
+      // A 2xx means accepted, whatever the body is.
       dismiss(await postToController(address, "metrics", event.body, this.#timeoutMs));
     } catch (error) {
       if (!(error instanceof ControllerError) || error.kind !== "refused") throw error;

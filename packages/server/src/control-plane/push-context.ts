@@ -4,7 +4,7 @@ import type { StoreReader } from "../live/store-reader.ts";
 import { VERSION } from "../version.ts";
 import type { PushContext } from "./metrics-push.ts";
 
-/** What a push to the controller says of this instance. Undefined: no controller is configured. */
+/** What a push reports about this instance. Undefined: no controller is configured. */
 export async function pushContextOf(
   { settings, version: configVersion }: LoadedConfig,
   instance: string,

@@ -5,7 +5,7 @@ import { isLoopback } from "../http/loopback.ts";
 import { startWarnings } from "../start-warnings.ts";
 import { type Check, type Finding, findingOf, ok, warning } from "./finding.ts";
 
-/** What the configuration says by itself: address, keys, limits. */
+/** Checks that need only the configuration: address, keys, limits. */
 export async function configFindings(config: LoadedConfig): Promise<readonly Finding[]> {
   const address = await addressOf(config.settings);
   const findings = [...startWarnings(config, address).map(findingOf), ...controllerFindings(config)];

@@ -47,7 +47,7 @@ export async function databaseFindings(backend: PostgresBackend, config: LoadedC
 /** Without these the functions of the schema cannot be called. */
 const NEEDED: ReadonlySet<string> = new Set(["schema", "permissions"]);
 
-/** `key`: what says where the database is. */
+/** `key`: the configuration key with the address of the database. */
 export function unusable(error: unknown, key = "backend.postgres.dsn"): Finding {
   const failure = error instanceof MigrateError ? error : undefined;
   const fix =

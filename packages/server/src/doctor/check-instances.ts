@@ -39,7 +39,7 @@ function limitsDrift(views: readonly InstanceView[]): Finding[] {
   ];
 }
 
-/** Only where the instances agree with each other: otherwise `LIMITS_DRIFT` says it. */
+/** Only if all instances have the same limits; otherwise `LIMITS_DRIFT` reports it. */
 function notLoaded(views: readonly InstanceView[], own: string): Finding[] {
   const hashes = distinctOf(views, "configHash");
   if (hashes.length !== 1 || hashes[0] === own) return [];

@@ -22,12 +22,12 @@ export interface Diagnosis {
   readonly severity: Severity;
   /** In the order of the checks. */
   readonly findings: readonly Finding[];
-  /** Checks that need something which an earlier finding says is missing. */
+  /** Checks that were skipped, because they need something that an earlier check did not find. */
   readonly skipped: readonly Check[];
 }
 
 /**
- * Looks for what keeps a service with this configuration from working, and says how to fix it.
+ * Finds out why a service with this configuration does not work, or would not, and how to fix it.
  *
  * DOCTOR1 it changes nothing: the database is only read, and of a journal's folder only tried whether it can be written. DOCTOR2 it
  * works beside a running service. DOCTOR3 no text holds a secret. DOCTOR4 whatever fails is a finding: it does not throw.

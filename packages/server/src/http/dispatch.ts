@@ -45,7 +45,7 @@ function serve(exchange: Exchange, context: ServiceContext): void | Promise<void
   const { route } = bound;
   const { corsOrigins, authHeader } = config.settings;
   if (route.audience === "caller" && applyCors(exchange, corsOrigins, authHeader)) return;
-  // To those it is not for, an internal route does not exist; that is said before anything else about it.
+  // For callers without access an internal route does not exist, so 404 comes before every other refusal.
   const isHidden = route.audience !== "public" && route.audience !== "caller";
   const isAdmitted = guards.admits(route.audience, request, context.isBoundToLoopback());
   if (isHidden && !isAdmitted) return exchange.problem("NOT_FOUND");

@@ -4,7 +4,7 @@ import type { FieldProblem } from "../validation/field-problem.ts";
 
 export type Headers = { readonly [name: string]: string | number };
 
-/** A browser is to believe what the content type says. */
+/** A browser must not guess another content type. */
 export const NO_SNIFF = { "X-Content-Type-Options": "nosniff" } as const;
 
 /** One request and its answer. */

@@ -5,7 +5,7 @@ import { SecretSet } from "../tokens/secret-compare.ts";
 import { isOwnOrigin } from "./cors.ts";
 import { isLoopback } from "./loopback.ts";
 
-/** Who may call what, for one configuration. */
+/** Decides which callers may use which routes, for one configuration. */
 export class Guards {
   readonly #header: string;
   readonly #shared: SecretSet | undefined;
@@ -45,7 +45,7 @@ function headerOf({ headers }: IncomingMessage, name: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** What a proxy in between says of itself. */
+/** Headers that proxies add. */
 const OF_A_PROXY = /^(?:forwarded|x-forwarded-.*|via|x-real-ip|cf-.*)$/;
 
 /**

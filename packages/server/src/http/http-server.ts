@@ -47,7 +47,7 @@ export class HttpServer {
       void dispatch(request, response, context, this.#connections.refusalOf(request.socket));
     };
     this.#server = createServer(options, serve);
-    // None is dropped, whatever their number (their size is limited): what a proxy says of itself comes last.
+    // Node must drop no header, however many there are (their size is limited): a proxy adds its own last.
     this.#server.maxHeadersCount = 0;
     this.#server.on("checkExpectation", serve);
     this.#connections.watch(this.#server);
@@ -86,7 +86,7 @@ export class HttpServer {
     this.#server.closeAllConnections();
   }
 
-  /** What is not HTTP gets an answer all the same, where the connection can still carry one; then it is cut. */
+  /** Answers invalid HTTP too, if the connection can still carry an answer; then closes the connection. */
   #refuse(error: NodeJS.ErrnoException, socket: Socket): void {
     if (error.code === "ECONNRESET" || !socket.writable) {
       socket.destroy();

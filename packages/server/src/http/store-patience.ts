@@ -1,6 +1,6 @@
 /** How long a caller waits for an answer that only the store can give. The engine goes on trying after that. */
 const PATIENCE_MS = 2_000;
-/** How long an answer that does not depend on the store waits for it all the same. A commit takes a few milliseconds. */
+/** How long an answer that does not need the store's reply still waits for it. A commit takes a few milliseconds. */
 const MOMENT_MS = 100;
 
 /** Rejects when the store has not answered in time. What was asked may still happen: callers may repeat it. */

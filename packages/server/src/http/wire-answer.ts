@@ -1,7 +1,7 @@
 import type { AcquireReply, BeginAnswer, SessionClaims } from "@slotkeeper/protocol";
 import type { Headers } from "./exchange.ts";
 
-/** What the engine says, as the wire says it: sessions become tokens, retry times whole seconds and a header. */
+/** Turns answers of the engine into HTTP answers: sessions become tokens, retry times become whole seconds and a header. */
 export function wireAnswer(
   answer: BeginAnswer,
   tokenOf: (session: SessionClaims) => string,

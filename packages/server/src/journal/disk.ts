@@ -6,7 +6,7 @@ export interface JournalDisk {
   prepare(content: Uint8Array): Promise<PreparedFile>;
 }
 
-/** A journal that is written anew and not in place yet. */
+/** A new journal file that has not replaced the old one yet. */
 export interface PreparedFile {
   /**
    * Puts it in the file's place. After a failure either may be there. Rejects with a `JournalReplacedError` where another

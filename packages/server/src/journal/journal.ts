@@ -10,7 +10,7 @@ export interface JournalInit {
   /** Everything that must be known again, as of now: replaces all entries before. */
   readonly snapshot: () => Iterable<JournalEntry>;
   readonly retryMs: number;
-  /** How large the file may grow before it is written anew; at least, since it is four times the last snapshot. */
+  /** The file is compacted when it has this size, and is four times as large as the last snapshot. */
   readonly compactAfterBytes: number;
   readonly onEvent: (event: JournalEvent) => void;
 }
@@ -36,7 +36,7 @@ type State =
   | { readonly kind: "unwritable"; readonly error: unknown; readonly since: number }
   | { readonly kind: "closed"; readonly reason: string; readonly since: number };
 
-/** Entries that go out together, and those who wait for them. */
+/** Entries of one frame, and the callers that wait for them. */
 class Batch {
   readonly lines: string[] = [];
   readonly kept: Promise<void>;
@@ -98,7 +98,7 @@ export class Journal {
     return { isWritable: false, reason, since: state.since };
   }
 
-  /** Writes the file anew, as every start does: a torn end is gone, and a process that lost the lock writes elsewhere. */
+  /** Writes the whole file again, as at every start: drops a torn end, and leaves the old file to a process that lost the lock. */
   async open(): Promise<void> {
     try {
       await this.#replace();
@@ -126,7 +126,7 @@ export class Journal {
     return (this.#next ?? this.#current)?.kept;
   }
 
-  /** Looks whether the file is still as it was written, so that one that was deleted is written anew before a crash. */
+  /** Compares the file with what was written, so that a deleted file is written again before a crash could lose it. */
   async verify(): Promise<void> {
     const state = this.#state;
     if (state.kind !== "writable" || this.#current !== undefined) return;
@@ -228,7 +228,7 @@ export class Journal {
     if (before.kind === "closed") return;
     const { clock, retryMs, onEvent } = this.#init;
     if (cause instanceof JournalReplacedError) {
-      // Writing it anew would undo what the other has promised.
+      // Writing the file again would undo commits that the other process has answered.
       onEvent({ type: "lock-lost" });
       void this.abandon(cause.message);
       return;

@@ -26,7 +26,7 @@ export interface JournaledStoreOptions {
   readonly onEvent?: (event: JournalEvent) => void;
   /** How long to wait before the disk is tried again. */
   readonly retryMs?: number;
-  /** The least size at which the file is written anew. */
+  /** The smallest size at which the file is compacted. */
   readonly compactAfterBytes?: number;
   /** How often the lock and the file are looked at. */
   readonly beatMs?: number;

@@ -101,7 +101,7 @@ function signOf(path: string, { id }: ProcessIdentity): string {
   return `${path}.lock.${id}`;
 }
 
-/** Undefined: this process has it. Otherwise who does. */
+/** The process that holds the lock; undefined: this one. */
 async function putUpUnlessHeld(
   path: string,
   self: ProcessIdentity,
@@ -133,14 +133,14 @@ async function writeSign(file: string, self: ProcessIdentity): Promise<void> {
 const NO_ROOM: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 const NAMELESS: ProcessIdentity = { id: "", pid: 0, startedAt: "", place: "", host: "" };
 
-/** Who holds the lock of this path, for people; undefined: no process. Takes nothing and removes nothing. */
+/** A description of the process that holds the lock of this path; undefined: none. Changes nothing. */
 export async function lockHolder(path: string, beatMs = BEAT_MS): Promise<string | undefined> {
   const self = await thisProcess();
   const other = await livingHolder(path, self, beatMs, async () => {});
   return other === undefined ? undefined : holderName(other, self);
 }
 
-/** `onDead`: what to do about the sign of a process that is gone. */
+/** `onDead`: called for the lock file of a process that has ended. */
 async function livingHolder(
   path: string,
   self: ProcessIdentity,

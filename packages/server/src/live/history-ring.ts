@@ -76,7 +76,7 @@ export class HistoryRing {
     };
   }
 
-  /** Makes the step of `now` the current one, and says where it begins. */
+  /** Makes the step of `now` the current one, and returns its offset. */
   #advance(now: number): number {
     const step = stepOf(now);
     if (step <= this.#step) return (this.#step % STEPS) * FIELDS;

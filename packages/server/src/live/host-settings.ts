@@ -16,7 +16,7 @@ type HostLimits = ServiceState["hosts"][number]["limits"];
 /** A live "no limit": stores keep limits as numbers, and JSON has no infinity. */
 export const NO_LIMIT = LIMITS.slots;
 
-/** What is in force for a host, and who said so. Of one configuration. */
+/** The limits of a host and where each comes from, for one configuration. */
 export class HostSettings {
   readonly #options: QueueOptions;
   readonly #origins: ReadonlyMap<string, string>;

@@ -9,7 +9,7 @@ export interface PresenceInit {
   readonly about: () => InstanceAbout;
 }
 
-/** Which instances live, as the store has it. The engine's heartbeat says that this one does. */
+/** The live instances, from the store. The engine's beat keeps this one alive there. */
 export class Presence {
   readonly #init: PresenceInit;
 
@@ -39,7 +39,7 @@ export class Presence {
     return { instances: views.length, granted: sumOf("granted"), rejected: sumOf("rejected") };
   }
 
-  /** This instance is always among them, as it is now, whatever the store says. */
+  /** This instance is always in the list, with its present values, even if the store does not have it. */
   async #views(): Promise<readonly InstanceView[]> {
     const { reader, instance, about } = this.#init;
     const others = (await reader.instances()).filter((view) => view.instance !== instance);

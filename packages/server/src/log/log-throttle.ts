@@ -1,4 +1,4 @@
-/** Lets `burst` lines through at once, then one every `everyMs`; says how many it kept back in between. */
+/** Lets `burst` lines through at once, then one every `everyMs`; reports how many it dropped in between. */
 export class LogThrottle {
   readonly #burst: number;
   readonly #everyMs: number;

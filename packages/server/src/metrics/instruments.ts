@@ -43,7 +43,7 @@ export class Instruments {
         this.cycle.observe(event.tookMs / 1000);
         return;
       case "throttled":
-        // One who was turned away at the door was never a session.
+        // A call that is refused as overloaded has no session.
         if (event.session !== undefined) this.ended.throttled++;
         this.rejects.breaker++;
         return;

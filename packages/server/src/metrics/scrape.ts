@@ -96,7 +96,7 @@ function addStored(page: Exposition, hosts: readonly Shown[], totals: StoreTotal
   page.add("hosts", totals.hosts);
 }
 
-/** How far the worst-served of those who wait is behind the meter, in slot-milliseconds per weight. */
+/** How far the worst-served waiting bucket is behind the meter, in slot-milliseconds per weight. */
 function fairShareLag(stored: HostSnapshot | undefined): number {
   let worst = 0;
   for (const { waiting, usedMs, weight } of stored?.buckets ?? []) {

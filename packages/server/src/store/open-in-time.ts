@@ -5,7 +5,7 @@ import type { Logger } from "../log/logger.ts";
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 2_000;
-/** What has not changed is said again this often. */
+/** An unchanged reason is logged again after this time. */
 const SAY_EVERY_MS = 5_000;
 
 export interface OpenInTimeInit {

@@ -33,7 +33,7 @@ export class QueryTokens {
     this.#keys = secrets.map((secret) => ({ id: keyId(secret), secret: createSecretKey(secret, "utf8") }));
   }
 
-  /** `verified`: a token that held. If it says the same by the same key it need not be signed again. */
+  /** `verified`: the token of this call. If it has the same claims and key, it is returned, and nothing is signed again. */
   sign(claims: SessionClaims, verified?: string): string {
     const { id, secret } = this.#signer;
     const text = `${VERSION}.${id}.${Buffer.from(JSON.stringify(pack(claims))).toString("base64url")}`;

@@ -37,7 +37,7 @@ const EXPECTATIONS: { readonly [keyword: string]: (params: Json) => string } = {
   pattern: ({ pattern }) => meaningOf(String(pattern)),
 };
 
-/** What the library found, in our words. Nothing for what another finding says better. */
+/** A finding of the schema library as our own sentence. Empty if another finding explains it better. */
 export function problemOf(
   schema: TSchema,
   root: unknown,
@@ -91,7 +91,7 @@ function valueAt(root: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>((value, key) => (value as Json | undefined)?.[key], root);
 }
 
-/** A key of which the schema says `writeOnly`, or anything below one. */
+/** Whether the schema marks the key, or one above it, as `writeOnly`. */
 function isSecret(schema: TSchema, path: readonly string[]): boolean {
   let here = schema as unknown as Json | undefined;
   for (const key of path) {

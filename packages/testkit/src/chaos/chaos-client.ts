@@ -121,7 +121,7 @@ export class ChaosClient {
     const asked = isRepeated ? this.#askAgain(session, grant) : undefined;
     if (this.overstays) await this.#overstay(grant);
     else await this.#hold(session, grant, use.from + this.#plan.holdMs * (0.8 + 0.4 * this.#random()));
-    // A client that died has ended its use, and says nothing any more.
+    // A client that died no longer uses its slot, and reports nothing.
     if (this.#isDead) return;
     use.until = performance.now();
     await asked;

@@ -1,4 +1,4 @@
-/** A fairness scenario: who wants what of one host, as data. */
+/** A fairness scenario as data: which buckets want how many slots of one host. */
 export interface Scenario {
   readonly name: string;
   readonly slots: number;
@@ -21,7 +21,7 @@ export interface Group {
   readonly clients?: number;
   /** Open loop: a request at this interval in milliseconds, whether or not the last was served. */
   readonly everyMs?: number;
-  /** In which phases it is there; absent: in all. */
+  /** The phases in which the bucket is active; absent: all. */
   readonly phases?: readonly number[];
 }
 

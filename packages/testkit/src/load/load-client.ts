@@ -24,7 +24,7 @@ interface Reply {
 const LONGEST_PAUSE_MS = 5_000;
 const POLL_MS = 5_000;
 
-/** One closed loop: asks for a slot, holds it, releases it, pauses. It goes on when the service is away for a while. */
+/** One closed loop: asks for a slot, holds it, releases it, pauses. It continues after the service was unreachable. */
 export class LoadClient {
   readonly #target: LoadTarget;
   readonly #plan: HostPlan;

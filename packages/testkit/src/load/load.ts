@@ -42,7 +42,7 @@ export async function fillQueue(target: LoadTarget, hostname: string, waiters: n
   };
   for (let held = 0; (await ask(`holder-${held}`, { waitMs: 1 })) === "granted"; ) held++;
   const AT_ONCE = 32;
-  // The one who got no slot any more waits already.
+  // The client that got no slot is already waiting.
   let next = 1;
   const worker = async () => {
     while (next < waiters) await ask(`bucket-${next++ % 500}`, {});

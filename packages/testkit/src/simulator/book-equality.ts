@@ -17,7 +17,7 @@ export function imageDifference(a: BookImage, b: BookImage): string | undefined 
   return a.records.length === b.records.length ? undefined : `${a.records.length} and ${b.records.length} records`;
 }
 
-/** The index is derived: whatever way a book came to its records, it says the same as one built from them. */
+/** The index is derived: however a book got its records, its index equals one that is built from them. */
 export function indexDifference(a: Book, b: Book): string | undefined {
   const sums = summary(a);
   const others = summary(b);

@@ -7,7 +7,7 @@ interface Held {
   until: number;
 }
 
-/** Who uses a slot now, as the clients see it: what a limit means to the upstream. */
+/** The slots that clients use now, as the upstream sees it. */
 export class ClientHolds {
   readonly #now: () => number;
   readonly #holds = new Set<Held>();

@@ -4,7 +4,7 @@ import type { Gate } from "./gate.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
 import type { WorldPlan } from "./world-plan.ts";
 
-/** A call that did not come through; it may have happened all the same, or may still. */
+/** A call whose answer was lost. It may have taken effect, or may still do so. */
 class StoreUnreachable extends Error {
   override readonly name = "StoreUnreachable";
 }

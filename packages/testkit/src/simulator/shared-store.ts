@@ -26,7 +26,7 @@ interface Moment {
 
 /** How many commits a failover can lose. */
 const LONGEST_LOSS = 12;
-/** As long as a busy instance is believed alive without a beat. */
+/** How long a busy instance counts as alive without a beat. */
 const BEAT_TTL_MS = 3_500;
 
 /** The database of the fleet: a memory store with its own clock, which can fail over to a copy that lags behind. */

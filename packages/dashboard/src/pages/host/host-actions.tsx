@@ -83,7 +83,7 @@ function BreakerDialog({ host, isOpening, refresh, close }: BreakerDialogProps) 
       <HostName host={host} />
       <p>
         {isOpening
-          ? "All callers are sent away, those who wait included, in the whole fleet. After the time set in breaker.openSeconds single requests are let through again. Slots already granted stay with their holders."
+          ? "All new and waiting requests for this host end as throttled, in the whole fleet. After the time set in breaker.openSeconds, single requests are let through again. Slots already granted stay with their holders."
           : "Requests go to the host again at once, in the whole fleet. If the host still fails, the breaker opens by itself."}
       </p>
     </ConfirmDialog>

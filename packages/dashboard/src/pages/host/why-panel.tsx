@@ -54,7 +54,7 @@ function Holders({ holders, at }: { holders: readonly SlotState[]; at: number })
   const hidden = holders.length - HOLDERS_SHOWN;
   return (
     <>
-      <h3>Who holds what it waits for</h3>
+      <h3>Holders of the slots it waits for</h3>
       <ul class="holders">
         {holders.slice(0, HOLDERS_SHOWN).map((slot) => (
           <li key={slot.slot}>
