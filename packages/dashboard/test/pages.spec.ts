@@ -183,6 +183,9 @@ describe("a phone", () => {
       await page.getByRole("heading", { name, exact: true }).waitFor();
       expect(await overflow()).toBeLessThanOrEqual(0);
     }
+    const instances = page.locator(".table-scroll");
+    await instances.getByText("(this one)").waitFor();
+    expect(await instances.evaluate((element) => element.scrollWidth - element.clientWidth)).toBeLessThanOrEqual(0);
     await openHost(page, "a-host-with");
     await page.getByRole("heading", { name: "How long they waited" }).waitFor();
     expect(await overflow()).toBeLessThanOrEqual(0);

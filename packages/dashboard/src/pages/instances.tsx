@@ -67,14 +67,22 @@ function Fleet({ known: { instances, hasDrift, isFleet } }: { known: ServiceInst
             <tr>
               <th scope="col">Instance</th>
               <th scope="col">State</th>
-              <th scope="col">Address</th>
-              <th scope="col">Version</th>
-              <th scope="col">Configuration</th>
-              <th scope="col">Limits</th>
+              <th scope="col" class="not-on-phone">
+                Address
+              </th>
+              <th scope="col" class="not-on-phone">
+                Version
+              </th>
+              <th scope="col" class="not-on-phone">
+                Configuration
+              </th>
+              <th scope="col" class={limitsClass(hasDrift)}>
+                Limits
+              </th>
               <th scope="col" class="number">
                 Running for
               </th>
-              <th scope="col" class="number">
+              <th scope="col" class="number not-on-phone">
                 Open polls
               </th>
               <th scope="col" class="number">
@@ -106,10 +114,10 @@ function Row({ one, isUsual, hasDrift }: { one: Instance; isUsual: boolean; hasD
           {isLate ? `silent for ${seconds(one.seenAgoMs)}` : "alive"}
         </span>
       </td>
-      <td>{visible(one.address ?? "–")}</td>
-      <td>{visible(one.version ?? "–")}</td>
-      <td>{visible(one.configVersion ?? "–")}</td>
-      <td>
+      <td class="not-on-phone">{visible(one.address ?? "–")}</td>
+      <td class="not-on-phone">{visible(one.version ?? "–")}</td>
+      <td class="not-on-phone">{visible(one.configVersion ?? "–")}</td>
+      <td class={limitsClass(hasDrift)}>
         {hasDrift ? (
           <span class={isUsual ? "badge quiet" : "badge breaker-open"}>{isUsual ? "same" : "differs"}</span>
         ) : (
@@ -117,10 +125,15 @@ function Row({ one, isUsual, hasDrift }: { one: Instance; isUsual: boolean; hasD
         )}
       </td>
       <td class="number">{one.upMs === undefined ? "–" : duration(one.upMs)}</td>
-      <td class="number">{count(one.heldPolls ?? 0)}</td>
+      <td class="number not-on-phone">{count(one.heldPolls ?? 0)}</td>
       <td class="number">{count(one.sessions ?? 0)}</td>
     </tr>
   );
+}
+
+/** On a phone there is room for the limits only where they differ. */
+function limitsClass(hasDrift: boolean): string {
+  return hasDrift ? "" : "not-on-phone";
 }
 
 function mostCommon(values: readonly string[]): string {
