@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { connection, everythingSaid } from "./raw-connection.ts";
 import { startFixture, stopFixture } from "./service-fixture.ts";
 
 const LONG = { maxSlotPerHost: 1, pollWindowMs: 3_600_000, maxWaitMs: 3_600_000 };
@@ -50,6 +51,15 @@ describe("a graceful stop", () => {
     await stopFixture(fixture, { graceMs: 0, deadlineMs: 50 });
     await refused;
   });
+
+  it("does not wait for a connection that has sent nothing, as browsers open some in advance", async () => {
+    const fixture = await startFixture();
+    const silent = await connection(fixture);
+    await fixture.request("GET", "/livez");
+    const said = everythingSaid(silent);
+    await stopFixture(fixture, { graceMs: 0, deadlineMs: 60_000 });
+    expect(await said).toBe("");
+  }, 5_000);
 
   it("asked for twice is one stop", async () => {
     const fixture = await startFixture();

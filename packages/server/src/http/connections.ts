@@ -26,8 +26,8 @@ export class Connections {
   readonly #init: ConnectionsInit;
   readonly #perAddress = new Map<string, number>();
   readonly #refused = new WeakMap<Socket, LimitName>();
+  readonly #served = new Set<Socket>();
   #lingering = 0;
-  #open = 0;
 
   constructor(init: ConnectionsInit) {
     this.#init = init;
@@ -35,7 +35,7 @@ export class Connections {
 
   /** All of them, those that are being refused included. */
   get size(): number {
-    return this.#open + this.#lingering;
+    return this.#served.size + this.#lingering;
   }
 
   watch(server: Server): void {
@@ -45,6 +45,11 @@ export class Connections {
   /** Why this connection is not served; undefined: it is. */
   refusalOf(socket: Socket): LimitName | undefined {
     return this.#refused.get(socket);
+  }
+
+  /** Cuts those that have sent nothing. For the HTTP server they are not idle: it waits for their first request. */
+  closeSilent(): void {
+    for (const socket of this.#served) if (socket.bytesRead === 0) socket.destroy();
   }
 
   get #most(): number {
@@ -58,14 +63,14 @@ export class Connections {
       this.#refuse(socket, limit);
       return;
     }
-    this.#open++;
+    this.#served.add(socket);
     this.#perAddress.set(address, (this.#perAddress.get(address) ?? 0) + 1);
-    socket.once("close", () => this.#left(address));
+    socket.once("close", () => this.#left(socket, address));
   }
 
   #brokenBy(address: string): LimitName | undefined {
     const { connectionsPerAddress } = this.#init.limits();
-    if (this.#open >= this.#most) return "connections";
+    if (this.#served.size >= this.#most) return "connections";
     return (this.#perAddress.get(address) ?? 0) >= connectionsPerAddress ? "connections_per_address" : undefined;
   }
 
@@ -85,8 +90,8 @@ export class Connections {
     });
   }
 
-  #left(address: string): void {
-    this.#open--;
+  #left(socket: Socket, address: string): void {
+    this.#served.delete(socket);
     const left = (this.#perAddress.get(address) ?? 1) - 1;
     if (left === 0) this.#perAddress.delete(address);
     else this.#perAddress.set(address, left);

@@ -79,6 +79,7 @@ export class HttpServer {
     return new Promise((resolve) => {
       this.#server.close(() => resolve());
       this.#server.closeIdleConnections();
+      this.#connections.closeSilent();
     });
   }
 
