@@ -1,128 +1,229 @@
-// What a hand-over commit costs in PostgreSQL: `npm run build && node scripts/commit-cost.mjs [--commits 2000]`.
+// What commits cost in PostgreSQL: `npm run build && node scripts/commit-cost.mjs [--commits 2000]`.
 //
-// One commit is a release and the grant that it makes possible: seven records and the head. Times are the server's own, of the
-// function call without the flush of the write-ahead log, beside an UPDATE of one small row in the same loop. On a busy machine
-// look at the ratio and at the tenth percentile.
+//   hand-over   a release and the grant that it makes possible: seven records and the head, on a host with many buckets and waiters
+//   new host    the first commit of a host: its limits, an account and a lease
+//   grant       a lease and its account, on a host that is idle
+//   release     its end: the lease goes, the account changes, the end of the session is kept
+//
+// The commits are made before, by the code that the store uses. Times are the server's own, of the function call without the flush
+// of the write-ahead log, beside an UPDATE of one small row in the same loop. On a busy machine look at the ratio and at the tenth
+// percentile.
 import { parseArgs } from "node:util";
+import { commitArguments } from "@slotkeeper/postgres";
 import { dsnOf, onServer, openCluster } from "@slotkeeper/testkit/postgres";
 
 const { values } = parseArgs({ options: { commits: { type: "string", default: "2000" } } });
+const COMMITS = Number(values.commits);
+/** Their statements are planned, and the rows of the tail are made. */
+const WARM_UP = 100;
+const HOST = "0123456789abcdef".repeat(4);
+const INSTANCE = "instance-one";
+const POLICY = {
+  minHoldMs: 0,
+  smoothMs: 0,
+  slots: 4,
+  slotsPerBucket: 1,
+  waitersPerBucket: 50,
+  waiters: 1000,
+  leaseMs: 30_000,
+};
 
-const LOOP = `
+/** One host's commits, one after the other. Instants are those of the start; only `p_now` is the database's when it is called. */
+class Commits {
+  #head;
+  #count = 0;
+
+  constructor(host, now) {
+    this.host = host;
+    this.now = now;
+    const breaker = { code: 0, errors: 0, successes: 0, consecutive: 0 };
+    const meters = {
+      progress: now / 17.3,
+      meterAt: now,
+      avgWaitMs: 4321.125,
+      isHot: true,
+      probedAt: now,
+      turnAt: 1234.5,
+    };
+    this.#head = {
+      hostname: "dl.example.com",
+      slots: 4,
+      fence: Math.floor(now * 1000),
+      now,
+      breaker,
+      lastEndAt: now,
+      ...meters,
+    };
+  }
+
+  next(kind, puts, dels = []) {
+    const base = this.#count === 0 ? undefined : this.#tag();
+    this.#count++;
+    const now = this.now + this.#count / 10;
+    const fence = this.#head.fence + 1;
+    this.#head = { ...this.#head, fence, now, meterAt: now, progress: now / 17.3, lastEndAt: now };
+    const changes = { head: this.#head, puts: puts({ fence, now }), dels };
+    const rest = { host: this.host, instance: "one", base, tag: this.#tag(), now, wake: [], conflicts: 0 };
+    return { kind, p_schema: 1, ...commitArguments({ ...rest, changes }) };
+  }
+
+  token(number) {
+    return `slot_${this.host}.abcdefghijklmnopqrst${number}`;
+  }
+
+  lease(number, bucket, { fence, now }) {
+    const times = { grantedAt: now, endsAt: now + 3_600_000, keepUntil: now + 60_000.5 };
+    const rest = { session: sessionOf(number), bucket, instance: INSTANCE, isReleased: false, isProbe: false };
+    return { kind: "lease", key: this.token(number), fence, ...rest, ...times };
+  }
+
+  #tag() {
+    return `${this.#count}.abcdefghijkl`;
+  }
+}
+
+const sessionOf = (number) => `s-${"f0123456".repeat(4)}${number}`;
+const accountOf = (key, now, usedMs) => ({ kind: "account", key, weight: 1, usedMs, asOf: now });
+const endOf = (number, now) => ({
+  kind: "session",
+  key: sessionOf(number),
+  end: "released",
+  keepUntil: now + 60_000.5,
+});
+
+function waiterOf(number, bucket, now) {
+  const rest = { instance: INSTANCE, bucket, weight: 1, openMs: 60_000, isInside: true };
+  return { kind: "waiter", key: sessionOf(number), ...rest, arrivedAt: now, deadlineAt: now + 60_000 };
+}
+
+function handOvers(now, buckets, waiters) {
+  const commits = new Commits(HOST, now);
+  const bucketOf = (number) => `bucket-${number % buckets}`;
+  const first = commits.next("setup", (at) => [
+    commits.lease(0, bucketOf(0), at),
+    ...Array.from({ length: buckets }, (_, number) => accountOf(`bucket-${number}`, now, number * 1234.5)),
+    ...Array.from({ length: waiters }, (_, number) => waiterOf(number + 1, bucketOf(number + 1), now)),
+  ]);
+  const rest = Array.from({ length: COMMITS + WARM_UP }, (_, at) => {
+    const number = at + 1;
+    const puts = ({ fence, now: at }) => [
+      commits.lease(number, bucketOf(number), { fence, now: at }),
+      endOf(number - 1, at),
+      accountOf(bucketOf(number - 1), at, at / 3),
+      accountOf(bucketOf(number), at, at / 7),
+    ];
+    const dels = [
+      ["lease", commits.token(number - 1)],
+      ["waiter", sessionOf(number)],
+    ];
+    return commits.next("hand-over", puts, dels);
+  });
+  return [first, ...rest];
+}
+
+function newHosts(now) {
+  return Array.from({ length: COMMITS + WARM_UP }, (_, number) => {
+    const commits = new Commits(`${HOST.slice(8)}${String(number).padStart(8, "0")}`, now);
+    const limits = { kind: "limits", key: "", policy: POLICY, loadedAt: now };
+    return commits.next("new host", (at) => [limits, accountOf("b", at.now, 0), commits.lease(0, "b", at)]);
+  });
+}
+
+function idleHost(now) {
+  const commits = new Commits(HOST, now);
+  const first = commits.next("setup", (at) => [accountOf("b", at.now, 0)]);
+  const rest = Array.from({ length: COMMITS + WARM_UP }, (_, number) => {
+    const grant = (at) => [commits.lease(number, "b", at), accountOf("b", at.now, at.now / 3)];
+    const release = (at) => [endOf(number, at.now), accountOf("b", at.now, at.now / 7)];
+    return [commits.next("grant", grant), commits.next("release", release, [["lease", commits.token(number)]])];
+  });
+  return [first, ...rest.flat()];
+}
+
+/** A column for each argument of `slotkeeper_commit`. */
+const CALLS = `SELECT format('CREATE UNLOGGED TABLE cost_call (at serial, kind text, %s)', string_agg(format('%I %s', a.name, a.type::regtype), ', ')) AS sql,
+  string_agg(format('%1$I => %2$s', a.name, CASE a.name WHEN 'p_now' THEN 'v_now' ELSE 'c.' || a.name END), ', ') AS list
+FROM pg_proc p, unnest(p.proargnames, p.proargtypes::oid[]) a (name, type) WHERE p.proname = 'slotkeeper_commit'`;
+
+const loopOf = (list) => `
 DO $$
 DECLARE
-  v_host text := repeat('0123456789abcdef', 4);
-  v_session text := 's-' || repeat('f0123456', 4);
-  v_buckets integer := current_setting('cost.buckets');
-  v_waiters integer := current_setting('cost.waiters');
-  v_now double precision := slotkeeper_now();
-  v_fence bigint := v_now * 1000;
-  v_tag text;
-  v_head jsonb := jsonb_build_object('hostname', 'dl.example.com', 'slots', 4, 'lastEndAt', v_now, 'avgWaitMs', 4321.125, 'isHot', true,
-    'breaker', '{"code": 0, "errors": 0, "successes": 0, "consecutive": 0}'::jsonb, 'probedAt', v_now, 'turnAt', v_now);
-  v_changes text;
+  c cost_call;
+  v_now double precision;
   v_reply json;
   v_started timestamptz;
   v_us double precision;
-  v_lsn pg_lsn;
 BEGIN
-  FOR k IN 0 .. v_waiters LOOP
-    v_now := floor(slotkeeper_now() * 10) / 10;
-    v_head := v_head || jsonb_build_object('fence', v_fence + k, 'now', v_now, 'meterAt', v_now, 'progress', v_now / 17.3, 'lastEndAt', v_now);
-    v_changes := jsonb_build_object('head', v_head, 'puts', jsonb_build_array(
-        jsonb_build_object('kind', 'lease', 'key', 'slot_' || v_host || '.abcdefghijklmnopqrst' || k, 'fence', v_fence + k, 'session', v_session || k,
-          'bucket', 'bucket-' || k % v_buckets, 'instance', 'instance-one', 'grantedAt', v_now, 'endsAt', v_now + 30000, 'isReleased', false,
-          'isProbe', false, 'keepUntil', v_now + 60000)) || CASE WHEN k = 0 THEN (
-        SELECT jsonb_agg(jsonb_build_object('kind', 'account', 'key', 'bucket-' || i, 'weight', 1, 'usedMs', i * 1234.5, 'asOf', v_now))
-        FROM generate_series(0, v_buckets - 1) i) || (
-        SELECT jsonb_agg(jsonb_build_object('kind', 'waiter', 'key', v_session || i, 'instance', 'instance-one', 'bucket', 'bucket-' || i % v_buckets,
-          'weight', 1, 'arrivedAt', v_now, 'deadlineAt', v_now + 60000, 'openMs', 60000, 'isInside', true)) FROM generate_series(1, v_waiters) i)
-      ELSE jsonb_build_array(
-        jsonb_build_object('kind', 'session', 'key', v_session || (k - 1), 'end', 'released', 'keepUntil', v_now + 60000),
-        jsonb_build_object('kind', 'account', 'key', 'bucket-' || (k - 1) % v_buckets, 'weight', 1, 'usedMs', v_now / 3, 'asOf', v_now),
-        jsonb_build_object('kind', 'account', 'key', 'bucket-' || k % v_buckets, 'weight', 1, 'usedMs', v_now / 7, 'asOf', v_now)) END,
-      'dels', CASE WHEN k = 0 THEN '[]' ELSE jsonb_build_array(jsonb_build_array('lease', 'slot_' || v_host || '.abcdefghijklmnopqrst' || (k - 1)),
-        jsonb_build_array('waiter', v_session || k)) END);
+  FOR c IN SELECT * FROM cost_call ORDER BY at LOOP
+    v_now := slotkeeper_now();
     v_started := clock_timestamp();
-    v_reply := slotkeeper_commit(1, v_host, 'one', v_tag, k + 1 || '.abcdefghijkl', v_now, v_changes, '{}', 0);
+    v_reply := slotkeeper_commit(${list});
     v_us := extract(epoch FROM clock_timestamp() - v_started) * 1e6;
     IF v_reply ->> 'isOk' <> 'true' THEN RAISE EXCEPTION '%', left(v_reply::text, 200); END IF;
-    v_tag := k + 1 || '.abcdefghijkl';
     v_started := clock_timestamp();
-    UPDATE cost_row SET n = k WHERE id = 1;
-    -- The first ones are planned, and make the rows of the tail.
-    IF k > 100 THEN INSERT INTO cost_sample VALUES (v_us, extract(epoch FROM clock_timestamp() - v_started) * 1e6); END IF;
+    UPDATE cost_row SET n = c.at WHERE id = 1;
+    INSERT INTO cost_sample VALUES (c.at, c.kind, v_us, extract(epoch FROM clock_timestamp() - v_started) * 1e6);
     COMMIT;
-    EXIT WHEN k >= current_setting('cost.commits')::integer;
   END LOOP;
 END $$`;
 
 const SUMMARY = `
-SELECT round(percentile_cont(0.1) WITHIN GROUP (ORDER BY us)) AS "µs p10", round(percentile_cont(0.5) WITHIN GROUP (ORDER BY us)) AS "µs median",
+SELECT kind AS "commit", round(percentile_cont(0.1) WITHIN GROUP (ORDER BY us)) AS "µs p10",
+  round(percentile_cont(0.5) WITHIN GROUP (ORDER BY us)) AS "µs median",
   round(percentile_cont(0.1) WITHIN GROUP (ORDER BY small_us)) AS "small UPDATE p10",
   round((percentile_cont(0.1) WITHIN GROUP (ORDER BY us) / percentile_cont(0.1) WITHIN GROUP (ORDER BY small_us))::numeric, 1) AS "ratio"
-FROM cost_sample`;
+FROM cost_sample WHERE kind <> 'setup' AND at > ${2 * WARM_UP} GROUP BY kind ORDER BY kind`;
 
-async function measure(client, buckets, waiters) {
-  await client.query("TRUNCATE slotkeeper_host, slotkeeper_record, slotkeeper_tail, upstream_slot_pool, cost_sample");
-  for (const [name, value] of Object.entries({ buckets, waiters, commits: values.commits })) {
-    await client.query("SELECT set_config($1, $2, false)", [`cost.${name}`, String(value)]);
-  }
+async function measure(client, list, about, calls) {
+  await client.query(
+    "TRUNCATE slotkeeper_host, slotkeeper_record, slotkeeper_tail, upstream_slot_pool, cost_sample, cost_call RESTART IDENTITY",
+  );
+  // The last ones are for the count of the write-ahead log.
+  const timed = calls.slice(0, -10);
+  await client.query(
+    "INSERT INTO cost_call SELECT c.* FROM jsonb_array_elements($1) WITH ORDINALITY e (call, at), jsonb_populate_record(NULL::cost_call, e.call || jsonb_build_object('at', e.at)) c",
+    [JSON.stringify(timed)],
+  );
   await client.query("CHECKPOINT");
-  await client.query(LOOP);
+  await client.query(loopOf(list));
   const { rows } = await client.query(SUMMARY);
-  return { buckets, waiters, ...rows[0], "WAL bytes": await walOf(client) };
+  const wal = await walOf(client, calls.slice(-10));
+  return rows.map((row) => ({ ...about, ...row, "WAL bytes": wal.get(row.commit) }));
 }
 
-/** Of one more commit, as EXPLAIN counts it, on pages that are in the log already. The least of a few: pages are pruned now and then. */
-async function walOf(client) {
-  const sizes = [];
-  for (let at = 0; at < 5; at++) {
-    const { rows } = await client.query(`
-      SELECT h.host, h.tag AS base, h.commits + 1 || '.abcdefghijkl' AS tag, slotkeeper_now() AS now,
-        replace(t.changes, chr(1), h.host) AS changes FROM slotkeeper_host h
-      JOIN slotkeeper_tail t ON t.host = h.host AND t.number = h.commits`);
-    const [{ host, base, tag, now, changes }] = rows;
-    const next = nextOf(JSON.parse(changes), now);
-    const given = [host, base, tag, now, JSON.stringify(next)].map((value) => client.escapeLiteral(String(value)));
-    const call = `slotkeeper_commit(1, ${given[0]}, 'one', ${given[1]}, ${given[2]}, ${given[3]}, ${given[4]}, '{}', 0)`;
-    const plan = await client.query(`EXPLAIN (ANALYZE, WAL, COSTS OFF, FORMAT JSON) SELECT ${call}`);
-    sizes.push(plan.rows[0]["QUERY PLAN"][0].Plan["WAL Bytes"]);
+/** Of more commits, as EXPLAIN counts it, on pages that are in the log already. The least of a few: pages are pruned now and then. */
+async function walOf(client, calls) {
+  const least = new Map();
+  for (const { kind, ...given } of calls) {
+    const names = Object.keys(given);
+    const list = names.map((name, at) => (name === "p_now" ? "p_now => slotkeeper_now()" : `${name} => $${at + 1}`));
+    const sent = Object.values({ ...given, p_now: "unused" });
+    const plan = await client.query(
+      `EXPLAIN (ANALYZE, WAL, COSTS OFF, FORMAT JSON) SELECT slotkeeper_commit(${list.join(", ")}), $${names.indexOf("p_now") + 1}::text`,
+      sent,
+    );
+    const bytes = plan.rows[0]["QUERY PLAN"][0].Plan["WAL Bytes"];
+    least.set(kind, Math.min(bytes, least.get(kind) ?? Number.POSITIVE_INFINITY));
   }
-  return Math.min(...sizes);
-}
-
-/** The hand-over after this one. */
-function nextOf({ head, puts, dels }, now) {
-  const later = (text) => text.replace(/\d+$/, (digits) => `${Number(digits) + 1}`.padStart(digits.length, "0"));
-  const [lease, session, ...accounts] = puts;
-  const granted = {
-    ...lease,
-    key: later(lease.key),
-    session: later(lease.session),
-    fence: head.fence + 1,
-    grantedAt: now,
-    endsAt: now + 30_000,
-  };
-  return {
-    head: { ...head, fence: head.fence + 1, now, meterAt: now, progress: now / 17.3, lastEndAt: now },
-    puts: [
-      granted,
-      { ...session, key: later(session.key) },
-      ...accounts.map((account) => ({ ...account, usedMs: now / 3, asOf: now })),
-    ],
-    dels: dels.map(([kind, key]) => [kind, later(key)]),
-  };
+  return least;
 }
 
 const cluster = await openCluster();
 try {
   await onServer(dsnOf(cluster.dsn, cluster.template), async (client) => {
-    await client.query(`SET synchronous_commit = off;
-      CREATE UNLOGGED TABLE cost_sample (us double precision, small_us double precision);
+    const { rows } = await client.query(CALLS);
+    await client.query(`SET synchronous_commit = off; ${rows[0].sql};
+      CREATE UNLOGGED TABLE cost_sample (at integer, kind text, us double precision, small_us double precision);
       CREATE TABLE cost_row (id integer PRIMARY KEY, n integer) WITH (fillfactor = 30); INSERT INTO cost_row VALUES (1, 0)`);
-    const most = Math.max(5_000, Number(values.commits));
-    console.table([await measure(client, 100, most), await measure(client, 10_000, most)]);
+    const now = Number((await client.query("SELECT slotkeeper_now() AS now")).rows[0].now);
+    const waiters = COMMITS + 5_000;
+    const { list } = rows[0];
+    console.table([
+      ...(await measure(client, list, { buckets: 100, waiters }, handOvers(now, 100, waiters))),
+      ...(await measure(client, list, { buckets: 10_000, waiters }, handOvers(now, 10_000, waiters))),
+      ...(await measure(client, list, {}, newHosts(now))),
+      ...(await measure(client, list, {}, idleHost(now))),
+    ]);
   });
 } finally {
   await cluster.close();

@@ -2,14 +2,14 @@
 --
 -- The state of a host is a head and records (packages/queue/src/book/records.ts). The database keeps it and decides nothing:
 --
---   slotkeeper_host            one row per host: the tag, what commits are checked against, and the lock
+--   slotkeeper_host            one row per host: the head, the tag, and the lock
 --   slotkeeper_record          every record but leases and cooldowns, as JSON
 --   upstream_slot_pool         leases: one row for each slot index, updated in place. status = 'locked': the row holds a
 --                              lease, which is live until ends_at
 --   upstream_ip_cooldown       cooldowns (cool_until), and releases by direct callers (is_direct)
 --   upstream_ip_queue_depth    waiters that direct callers registered; the service's waiters are records
 --   "THROTTLE_PROTECTION"      a copy of the head's breaker, for people and direct callers
---   slotkeeper_tail            the last 64 commits of each host. The head is part of the last one
+--   slotkeeper_tail            the last 64 commits of each host
 --   slotkeeper_floor           the highest fence of forgotten hosts
 --   slotkeeper_instance        which instances live
 --   slotkeeper_token_key       the key that signs session tokens
@@ -28,36 +28,49 @@
 -- lower-cased hostname. `bucket` (ip_hash): the bucket's name; '' is the shared bucket. Instants are milliseconds since
 -- 1970 as double precision, as in JavaScript.
 
+-- Columns that most commits change come after those that few change: the write-ahead log has what lies between the first and the
+-- last changed byte.
 CREATE TABLE slotkeeper_host (
   host text PRIMARY KEY,
+  hostname text,
   breaker jsonb NOT NULL,
-  tag text NOT NULL,
-  commits bigint NOT NULL,
+  capacity double precision,
   slots double precision NOT NULL,
+  avg_wait_ms double precision NOT NULL,
+  is_hot boolean NOT NULL,
+  idle_since double precision,
+  probed_at double precision,
+  turn_at double precision,
+  progress double precision NOT NULL,
+  meter_at double precision NOT NULL,
+  last_end_at double precision,
   fence bigint NOT NULL,
   last_now double precision NOT NULL,
+  updated_at double precision NOT NULL,
+  commits bigint NOT NULL,
+  tag text NOT NULL,
+  offers_until double precision NOT NULL DEFAULT 0,
   reserved_for text,
-  reserved_until double precision NOT NULL DEFAULT 0,
-  updated_at double precision NOT NULL
+  reserved_until double precision NOT NULL DEFAULT 0
 ) WITH (fillfactor = 30, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
-COMMENT ON COLUMN slotkeeper_host.commits IS 'Number of commits since the host was created; finds their places in slotkeeper_tail.';
-COMMENT ON COLUMN slotkeeper_host.breaker IS 'Of the head: whether "THROTTLE_PROTECTION" has to be written.';
-COMMENT ON COLUMN slotkeeper_host.slots IS 'Of the head; Infinity: no limit.';
-COMMENT ON COLUMN slotkeeper_host.fence IS 'Of the head.';
+COMMENT ON TABLE slotkeeper_host IS 'The columns from hostname to last_now are the head of records.ts.';
+COMMENT ON COLUMN slotkeeper_host.slots IS 'Infinity: no limit.';
 COMMENT ON COLUMN slotkeeper_host.last_now IS 'The latest store time of any commit.';
+COMMENT ON COLUMN slotkeeper_host.updated_at IS 'When the last commit was made, by the clock of the database.';
+COMMENT ON COLUMN slotkeeper_host.commits IS 'Number of commits since the host was created; finds their places in slotkeeper_tail.';
+COMMENT ON COLUMN slotkeeper_host.offers_until IS 'When the last offer lapses, at the latest: from then on offers need not be counted.';
 COMMENT ON COLUMN slotkeeper_host.reserved_for IS
   'Until reserved_until only this instance may commit. Empty: any instance, but no direct caller may take a slot.';
-COMMENT ON COLUMN slotkeeper_host.updated_at IS 'When the last commit was made, by the clock of the database.';
 
 CREATE TABLE slotkeeper_record (
   host text NOT NULL,
   kind text NOT NULL,
   key text NOT NULL,
-  data jsonb NOT NULL,
+  data json NOT NULL,
   PRIMARY KEY (host, kind, key)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
         autovacuum_vacuum_insert_threshold = -1);
-COMMENT ON TABLE slotkeeper_record IS 'kind: account, waiter, session, offer, absence or limits. data: the record of records.ts.';
+COMMENT ON TABLE slotkeeper_record IS 'kind: account, waiter, session, offer, absence or limits. data: the other fields of the record of records.ts.';
 
 CREATE TABLE slotkeeper_tail (
   host text NOT NULL,
@@ -67,8 +80,8 @@ CREATE TABLE slotkeeper_tail (
   tag text NOT NULL,
   changes text NOT NULL,
   PRIMARY KEY (host, place)
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
-COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as JSON, with chr(1) in the place of the host''s key.';
+) WITH (fillfactor = 30, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as change-text.ts writes them, with chr(1) in the place of the host''s key.';
 
 -- Rows are only inserted, so that two hosts that are forgotten at once do not wait for each other. Cleanup keeps the highest.
 CREATE TABLE slotkeeper_floor (fence bigint NOT NULL);

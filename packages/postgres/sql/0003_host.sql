@@ -30,23 +30,30 @@ BEGIN
   RETURN true;
 END $$;
 
--- A slot row for a host that has none free: one of a forgotten host, else a new one.
-CREATE FUNCTION slotkeeper_new_slot(p_host text) RETURNS integer
+-- The number of a slot row that holds no lease: of the host, else of a forgotten one, else a new one.
+CREATE FUNCTION slotkeeper_free_slot(
+  p_host text, p_now double precision, p_slots double precision, p_offers_until double precision
+) RETURNS integer
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_index integer := (SELECT coalesce(max(slot_index), 0) + 1 FROM upstream_slot_pool WHERE hostname_pattern = p_host);
-  v_id integer;
+  v_free integer;
+  v_next integer;
+  v_occupied bigint;
 BEGIN
-  UPDATE upstream_slot_pool SET hostname_pattern = p_host, slot_index = v_index
+  SELECT min(slot_index) FILTER (WHERE token IS NULL), coalesce(max(slot_index), 0) + 1 INTO v_free, v_next
+  FROM upstream_slot_pool WHERE hostname_pattern = p_host;
+  IF v_free IS NOT NULL THEN RETURN v_free; END IF;
+  -- A commit that is refused must not make a row: it would use up an id.
+  v_occupied := slotkeeper_occupied(p_host, p_now, p_offers_until);
+  IF v_occupied >= p_slots THEN PERFORM slotkeeper_refuse_slots(p_host, v_occupied + 1, p_slots); END IF;
+  UPDATE upstream_slot_pool SET hostname_pattern = p_host, slot_index = v_next
   WHERE id = (
-    SELECT f.id FROM upstream_slot_pool f WHERE f.hostname_pattern = '' ORDER BY f.slot_index LIMIT 1 FOR UPDATE SKIP LOCKED)
-  RETURNING id INTO v_id;
+    SELECT f.id FROM upstream_slot_pool f WHERE f.hostname_pattern = '' ORDER BY f.slot_index LIMIT 1 FOR UPDATE SKIP LOCKED);
   -- The sequence starts again at its end; an original may have left rows there.
-  WHILE v_id IS NULL LOOP
-    INSERT INTO upstream_slot_pool (hostname_pattern, slot_index) VALUES (p_host, v_index)
-    ON CONFLICT DO NOTHING RETURNING id INTO v_id;
+  WHILE NOT FOUND LOOP
+    INSERT INTO upstream_slot_pool (hostname_pattern, slot_index) VALUES (p_host, v_next) ON CONFLICT DO NOTHING;
   END LOOP;
-  RETURN v_id;
+  RETURN v_next;
 END $$;
 
 CREATE FUNCTION slotkeeper_check_fence(h slotkeeper_host, p_fence bigint) RETURNS void
@@ -57,62 +64,52 @@ BEGIN
   END IF;
 END $$;
 
--- Refuses a new lease that breaks P2 or P3.
-CREATE FUNCTION slotkeeper_check_lease(
-  p_host text, p_fence bigint, p_now double precision, p_slots double precision, p_occupied bigint, l jsonb
-) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-  IF p_occupied >= p_slots AND (l ->> 'endsAt')::double precision > p_now THEN
-    RAISE EXCEPTION 'Host % would have % slots occupied, and its limit is %', p_host, p_occupied + 1, p_slots
-      USING ERRCODE = 'SK002';
-  ELSIF (l ->> 'fence')::bigint <= p_fence THEN
-    RAISE EXCEPTION 'A lease of host % has the fence %, and % was given out before', p_host, l ->> 'fence', p_fence
-      USING ERRCODE = 'SK002';
-  END IF;
-END $$;
-
 -- Writes the leases of a change set, each into its row, else into the row of a lease that ends with the same commit, else into a
--- free one; then frees the rows of the others that end. p_ended: their tokens. A new lease must keep P2, counted with what the
--- commit has written before, and P3.
+-- free one; then frees the rows of the others that end. p_leases: LeaseRecords, as JSON; p_ended: tokens. p_fence: the highest given
+-- out before; a lease above it is new (P3). Returns whether a new lease is live.
 CREATE FUNCTION slotkeeper_write_leases(
-  p_host text, p_fence bigint, p_now double precision, p_slots double precision, p_leases jsonb, p_ended jsonb
+  p_host text, p_fence bigint, p_now double precision, p_slots double precision, p_offers_until double precision, p_leases text[],
+  p_ended text[]
 ) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
   l jsonb;
-  v_id integer;
-  v_ended integer;
+  v_adds boolean := false;
+  v_reused integer := 0;
+  v_row text;
   v_free integer;
-  v_occupied bigint;
 BEGIN
-  FOR i IN 0 .. jsonb_array_length(p_leases) - 1 LOOP
-    l := p_leases -> i;
-    SELECT max(s.id) FILTER (WHERE s.token = l ->> 'key'), max(s.id) FILTER (WHERE s.token = p_ended ->> 0),
-      min(s.id) FILTER (WHERE s.token IS NULL),
-      count(*) FILTER (WHERE s.ends_at > p_now AND NOT p_ended ? s.token) + (
-        SELECT count(*) FROM slotkeeper_record r
-        WHERE r.host = p_host AND r.kind = 'offer' AND (r.data ->> 'lapsesAt')::double precision > p_now)
-    INTO v_id, v_ended, v_free, v_occupied FROM upstream_slot_pool s WHERE s.hostname_pattern = p_host;
-    IF v_id IS NULL THEN
-      IF v_occupied >= p_slots OR (l ->> 'fence')::bigint <= p_fence THEN
-        PERFORM slotkeeper_check_lease(p_host, p_fence, p_now, p_slots, v_occupied, l);
-      END IF;
-      v_id := coalesce(v_ended, v_free, slotkeeper_new_slot(p_host));
-      IF v_ended IS NOT NULL THEN p_ended := p_ended - 0; END IF;
+  FOR i IN 1 .. cardinality(p_leases) LOOP
+    l := p_leases[i];
+    v_row := l ->> 'key';
+    v_free := NULL;
+    IF (l ->> 'fence')::bigint > p_fence THEN
+      v_adds := v_adds OR (l ->> 'endsAt')::double precision > p_now;
+      v_reused := v_reused + 1;
+      v_row := p_ended[v_reused];
+      IF v_row IS NULL THEN v_free := slotkeeper_free_slot(p_host, p_now, p_slots, p_offers_until); END IF;
     END IF;
-    UPDATE upstream_slot_pool SET status = 'locked', ip_hash = l ->> 'bucket', token = l ->> 'key', fence = (l ->> 'fence')::bigint,
-      locked_at = to_timestamp((l ->> 'grantedAt')::double precision / 1000), session = l ->> 'session', instance = l ->> 'instance',
-      granted_at = (l ->> 'grantedAt')::double precision, ends_at = (l ->> 'endsAt')::double precision,
-      is_released = (l ->> 'isReleased')::boolean, is_probe = (l ->> 'isProbe')::boolean, keep_until = (l ->> 'keepUntil')::double precision
-    WHERE id = v_id;
+    LOOP
+      -- One statement finds the row, by the token that it has now or by its number, and writes it.
+      UPDATE upstream_slot_pool SET status = 'locked', ip_hash = l ->> 'bucket', token = l ->> 'key', fence = (l ->> 'fence')::bigint,
+        locked_at = to_timestamp((l ->> 'grantedAt')::double precision / 1000), session = l ->> 'session', instance = l ->> 'instance',
+        granted_at = (l ->> 'grantedAt')::double precision, ends_at = (l ->> 'endsAt')::double precision,
+        is_released = (l ->> 'isReleased')::boolean, is_probe = (l ->> 'isProbe')::boolean, keep_until = (l ->> 'keepUntil')::double precision
+      WHERE hostname_pattern = p_host AND (token = v_row OR slot_index = v_free);
+      EXIT WHEN FOUND;
+      IF (l ->> 'fence')::bigint <= p_fence THEN
+        RAISE EXCEPTION 'A lease of host % has the fence %, and % was given out before', p_host, l ->> 'fence', p_fence
+          USING ERRCODE = 'SK002';
+      END IF;
+      v_free := slotkeeper_free_slot(p_host, p_now, p_slots, p_offers_until);
+    END LOOP;
   END LOOP;
-  IF p_ended <> '[]' THEN
+  IF cardinality(p_ended) > v_reused THEN
     UPDATE upstream_slot_pool SET status = 'available', ip_hash = NULL, locked_at = NULL, token = NULL, fence = NULL,
       session = NULL, instance = NULL, granted_at = NULL, ends_at = NULL, is_released = false, is_probe = false, keep_until = NULL
-    WHERE hostname_pattern = p_host AND p_ended ? token;
+    WHERE hostname_pattern = p_host AND token = ANY (p_ended);
   END IF;
-  RETURN true;
+  RETURN v_adds;
 END $$;
 
 CREATE FUNCTION slotkeeper_put_cooldown(p_host text, p_bucket text, p_until double precision, p_now double precision) RETURNS void
@@ -161,101 +158,61 @@ END $$;
 CREATE FUNCTION slotkeeper_closed_breaker() RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$ SELECT '{"code": 0, "errors": 0, "successes": 0, "consecutive": 0}'::jsonb $$;
 
--- Slots that are occupied at p_now: live leases, and offers that have not lapsed. p_without: tokens and sessions that do not count.
--- PL/pgSQL, because a function in SQL that is not inlined is set up again for every call.
-CREATE FUNCTION slotkeeper_occupied(p_host text, p_now double precision, p_without jsonb DEFAULT '[]') RETURNS bigint
+-- Offers that have not lapsed.
+CREATE FUNCTION slotkeeper_offers(p_host text, p_now double precision) RETURNS bigint
 LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN (SELECT count(*) FROM upstream_slot_pool WHERE hostname_pattern = p_host AND ends_at > p_now AND NOT p_without ? token) + (
-    SELECT count(*) FROM slotkeeper_record
-    WHERE host = p_host AND kind = 'offer' AND (data ->> 'lapsesAt')::double precision > p_now AND NOT p_without ? key);
+  RETURN (SELECT count(*) FROM slotkeeper_record WHERE host = p_host AND kind = 'offer' AND (data ->> 'lapsesAt')::double precision > p_now);
 END $$;
 
--- Refuses new offers that break P2. p_before: what was occupied before them.
-CREATE FUNCTION slotkeeper_check_offers(p_host text, p_now double precision, p_slots double precision, p_before bigint) RETURNS void
+-- Slots that are occupied at p_now: live leases, and offers that have not lapsed. p_offers_until: when the last offer lapses, at the
+-- latest. PL/pgSQL, because a function in SQL that is not inlined is set up again for every call.
+CREATE FUNCTION slotkeeper_occupied(p_host text, p_now double precision, p_offers_until double precision) RETURNS bigint
 LANGUAGE plpgsql AS $$
-DECLARE
-  v_after bigint := slotkeeper_occupied(p_host, p_now);
 BEGIN
-  IF v_after > p_slots AND v_after > p_before THEN
-    RAISE EXCEPTION 'Host % would have % slots occupied, and its limit is %', p_host, v_after, p_slots USING ERRCODE = 'SK002';
-  END IF;
+  RETURN (SELECT count(*) FROM upstream_slot_pool WHERE hostname_pattern = p_host AND ends_at > p_now)
+    + CASE WHEN p_offers_until > p_now THEN slotkeeper_offers(p_host, p_now) ELSE 0 END;
+END $$;
+
+-- P2: refuses a commit that adds a lease or an offer.
+CREATE FUNCTION slotkeeper_refuse_slots(p_host text, p_occupied bigint, p_slots double precision) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'Host % would have % slots occupied, and its limit is %', p_host, p_occupied, p_slots USING ERRCODE = 'SK002';
+END $$;
+
+-- Whether a change set adds an offer, before it is written.
+CREATE FUNCTION slotkeeper_adds_offer(p_host text, p_now double precision, p_kinds text[], p_keys text[], p_data text[]) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN EXISTS (
+    SELECT FROM unnest(p_kinds, p_keys, p_data) o (kind, key, data)
+    WHERE o.kind = 'offer' AND (o.data::json ->> 'lapsesAt')::double precision > p_now AND NOT EXISTS (
+      SELECT FROM slotkeeper_record r
+      WHERE r.host = p_host AND r.kind = 'offer' AND r.key = o.key AND (r.data ->> 'lapsesAt')::double precision > p_now));
 END $$;
 
 -- Writes the cooldowns of a change set.
-CREATE FUNCTION slotkeeper_write_cooldowns(p_host text, p_now double precision, p_puts jsonb, p_dels jsonb) RETURNS void
+CREATE FUNCTION slotkeeper_write_cooldowns(p_host text, p_now double precision, p_kinds text[], p_keys text[], p_data text[]) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM slotkeeper_del_cooldown(p_host, d ->> 1) FROM jsonb_array_elements(p_dels) d WHERE d ->> 0 = 'cooldown';
-  PERFORM slotkeeper_put_cooldown(p_host, e ->> 'key', (e ->> 'until')::double precision, p_now)
-  FROM jsonb_array_elements(p_puts) e WHERE e ->> 'kind' = 'cooldown';
+  FOR i IN 1 .. cardinality(p_kinds) LOOP
+    CONTINUE WHEN p_kinds[i] <> 'cooldown';
+    IF p_data[i] IS NULL THEN PERFORM slotkeeper_del_cooldown(p_host, p_keys[i]);
+    ELSE PERFORM slotkeeper_put_cooldown(p_host, p_keys[i], (p_data[i]::json ->> 'until')::double precision, p_now); END IF;
+  END LOOP;
 END $$;
 
--- Writes a change set: the host's row, records, breaker and tail; no name is both put and deleted. h: the row as it was. False:
--- it has changed since it was read, and nothing was written. p_slots: how many slots may be occupied if the change set adds a
--- lease or an offer (P2); else the head says it.
--- The fewer expressions and statements the better: PL/pgSQL makes each ready again in every transaction.
-CREATE FUNCTION slotkeeper_apply(
-  h slotkeeper_host, p_tag text, p_now double precision, p_changes text, p_slots double precision DEFAULT NULL
-) RETURNS boolean
-LANGUAGE plpgsql SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off AS $$
-DECLARE
-  v_changes jsonb := p_changes;
-  v_puts jsonb := v_changes -> 'puts';
-  v_dels jsonb := v_changes -> 'dels';
-  v_before bigint;
-  n slotkeeper_host;
-BEGIN
-  UPDATE slotkeeper_host SET breaker = v_changes #> '{head,breaker}', tag = p_tag, commits = h.commits + 1,
-    slots = coalesce((v_changes #>> '{head,slots}')::double precision, 'Infinity'), fence = (v_changes #>> '{head,fence}')::bigint,
-    last_now = greatest(h.last_now, p_now), reserved_for = NULL, reserved_until = 0, updated_at = slotkeeper_now()
-  WHERE host = h.host AND tag = coalesce(h.tag, p_tag) AND reserved_until = h.reserved_until
-  RETURNING * INTO n;
-  IF NOT FOUND THEN RETURN false; END IF;
-  IF n.fence < h.fence OR n.breaker <> h.breaker THEN
-    PERFORM slotkeeper_check_fence(h, n.fence);
-    PERFORM slotkeeper_copy_breaker(h.host, v_changes #>> '{head,hostname}', n.breaker);
-  END IF;
-  IF strpos(p_changes, '"offer"') > 0 AND v_puts @> '[{"kind": "offer"}]' THEN
-    v_before := slotkeeper_occupied(h.host, p_now, jsonb_path_query_array(v_dels, 'strict $[*] ? (@[0] == "offer")[1]'));
-  END IF;
-  -- Before the leases, which are counted with the offers that are left. The settings of this function keep the plan to one index
-  -- lookup for each name: without them one that is made while the table is empty reads all records of the host. A DELETE and an
-  -- INSERT … ON CONFLICT need 160 bytes of write-ahead log more.
-  MERGE INTO slotkeeper_record r USING (
-    SELECT e ->> 'kind' AS kind, e ->> 'key' AS key, e AS data FROM jsonb_array_elements(v_puts) e
-    UNION ALL SELECT d ->> 0, d ->> 1, NULL FROM jsonb_array_elements(v_dels) d
-  ) c ON r.host = h.host AND r.kind = c.kind AND r.key = c.key
-  WHEN MATCHED AND c.data IS NULL THEN DELETE
-  WHEN MATCHED THEN UPDATE SET data = c.data
-  WHEN NOT MATCHED AND c.data IS NOT NULL AND c.kind NOT IN ('lease', 'cooldown') THEN INSERT VALUES (h.host, c.kind, c.key, c.data);
-  -- Not PERFORM: a condition is evaluated without a statement.
-  IF strpos(p_changes, '"lease"') > 0 AND NOT slotkeeper_write_leases(h.host, h.fence, p_now, coalesce(p_slots, n.slots),
-    jsonb_path_query_array(v_puts, 'strict $[*] ? (@.kind == "lease")'),
-    jsonb_path_query_array(v_dels, 'strict $[*] ? (@[0] == "lease")[1]'))
-    OR strpos(p_changes, '"cooldown"') > 0
-  THEN
-    PERFORM slotkeeper_write_cooldowns(h.host, p_now, v_puts, v_dels);
-  END IF;
-  IF v_before IS NOT NULL THEN PERFORM slotkeeper_check_offers(h.host, p_now, coalesce(p_slots, n.slots), v_before); END IF;
-  -- The host's key, which every slot token contains, is one character in the tail: JSON has no control characters of its own.
-  -- Not ON CONFLICT: it locks the row first, which is one more write-ahead record.
-  UPDATE slotkeeper_tail SET number = n.commits, base = h.tag, tag = p_tag, changes = replace(p_changes, h.host, chr(1))
-  WHERE host = h.host AND place = n.commits % 64;
-  IF NOT FOUND THEN
-    INSERT INTO slotkeeper_tail VALUES (h.host, n.commits % 64, n.commits, h.tag, p_tag, replace(p_changes, h.host, chr(1)));
-  END IF;
-  RETURN true;
-END $$;
-
--- The head is part of the last commit. Written to the host's row as well it would cost 500 bytes of write-ahead log per commit.
+-- Head of records.ts. JSON has no Infinity: without `slots` there is no limit.
 CREATE FUNCTION slotkeeper_head(h slotkeeper_host) RETURNS jsonb
-LANGUAGE plpgsql STABLE AS $$
-BEGIN
-  RETURN (SELECT replace(t.changes, chr(1), h.host)::jsonb -> 'head' FROM slotkeeper_tail t WHERE t.host = h.host AND t.place = h.commits % 64);
-END $$;
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT jsonb_strip_nulls(jsonb_build_object('hostname', h.hostname, 'slots', nullif(h.slots, 'Infinity'), 'fence', h.fence,
+    'now', h.last_now, 'progress', h.progress, 'meterAt', h.meter_at, 'lastEndAt', h.last_end_at, 'capacity', h.capacity,
+    'breaker', h.breaker, 'avgWaitMs', h.avg_wait_ms, 'idleSince', h.idle_since, 'isHot', h.is_hot, 'probedAt', h.probed_at,
+    'turnAt', h.turn_at))
+$$;
 
--- A host before its first commit; not yet in the table.
+-- A host before its first commit; not yet in the table. Its tag is NULL.
 CREATE FUNCTION slotkeeper_unknown_host(p_host text) RETURNS slotkeeper_host
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -264,22 +221,12 @@ BEGIN
   h.host := p_host;
   h.commits := 0;
   h.breaker := slotkeeper_closed_breaker();
-  h.slots := 0;
   h.fence := slotkeeper_floor();
   -- Fences start at the microseconds of the store's time, which is therefore above those of forgotten hosts.
   h.last_now := CASE WHEN h.fence >= slotkeeper_now() * 1000 THEN ceil(h.fence / 1000.0) + 1 ELSE 0 END;
+  h.offers_until := 0;
   h.reserved_until := 0;
-  h.updated_at := slotkeeper_now();
   RETURN h;
-END $$;
-
--- Makes the row of a host that was unknown. False: another transaction was first.
-CREATE FUNCTION slotkeeper_insert_host(h slotkeeper_host, p_tag text) RETURNS boolean
-LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO slotkeeper_host (host, breaker, tag, commits, slots, fence, last_now, updated_at)
-  VALUES (h.host, h.breaker, p_tag, h.commits, h.slots, h.fence, h.last_now, h.updated_at) ON CONFLICT DO NOTHING;
-  RETURN FOUND;
 END $$;
 
 -- Forgets a locked host, with everything that belongs to it. Its slot rows wait for the next host.
@@ -299,24 +246,24 @@ BEGIN
   DELETE FROM slotkeeper_host WHERE host = h.host;
 END $$;
 
--- LeaseRecord of records.ts.
+-- LeaseRecord of records.ts, without its kind and key.
 CREATE FUNCTION slotkeeper_lease(s upstream_slot_pool) RETURNS jsonb
 LANGUAGE sql STABLE AS $$
-  SELECT jsonb_build_object('kind', 'lease', 'key', s.token, 'fence', s.fence, 'session', s.session, 'bucket', s.ip_hash,
+  SELECT jsonb_build_object('fence', s.fence, 'session', s.session, 'bucket', s.ip_hash,
     'instance', s.instance, 'grantedAt', s.granted_at, 'endsAt', s.ends_at, 'isReleased', s.is_released, 'isProbe', s.is_probe,
     'keepUntil', s.keep_until)
 $$;
 
--- BookImage of records.ts.
+-- BookImage of records.ts, with each record as [kind, key, its other fields].
 CREATE FUNCTION slotkeeper_book(h slotkeeper_host) RETURNS json
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN '{"head":' || slotkeeper_head(h)::text || ',"records":[' || concat_ws(',',
-    (SELECT string_agg(slotkeeper_lease(s)::text, ',' ORDER BY s.fence) FROM upstream_slot_pool s
+    (SELECT string_agg(json_build_array('lease', s.token, slotkeeper_lease(s))::text, ',' ORDER BY s.fence) FROM upstream_slot_pool s
      WHERE s.hostname_pattern = h.host AND s.status = 'locked'),
-    (SELECT string_agg(jsonb_build_object('kind', 'cooldown', 'key', c.ip_hash, 'until', c.cool_until)::text, ',')
+    (SELECT string_agg(json_build_array('cooldown', c.ip_hash, json_build_object('until', c.cool_until))::text, ',')
      FROM upstream_ip_cooldown c WHERE c.hostname_pattern = h.host AND c.cool_until IS NOT NULL),
-    (SELECT string_agg(r.data::text, ',') FROM slotkeeper_record r WHERE r.host = h.host)
+    (SELECT string_agg(json_build_array(r.kind, r.key, r.data)::text, ',') FROM slotkeeper_record r WHERE r.host = h.host)
   ) || ']}';
 END $$;
 
@@ -340,8 +287,7 @@ BEGIN
 END $$;
 
 REVOKE ALL ON FUNCTION slotkeeper_floor, slotkeeper_channel, slotkeeper_channel_of, slotkeeper_notify,
-  slotkeeper_new_slot, slotkeeper_check_fence, slotkeeper_check_lease, slotkeeper_write_leases,
+  slotkeeper_free_slot, slotkeeper_check_fence, slotkeeper_write_leases,
   slotkeeper_put_cooldown, slotkeeper_del_cooldown, slotkeeper_copy_breaker, slotkeeper_closed_breaker,
-  slotkeeper_occupied, slotkeeper_check_offers, slotkeeper_write_cooldowns, slotkeeper_apply, slotkeeper_head,
-  slotkeeper_unknown_host, slotkeeper_insert_host, slotkeeper_forget, slotkeeper_lease, slotkeeper_book,
-  slotkeeper_reply FROM PUBLIC;
+  slotkeeper_offers, slotkeeper_occupied, slotkeeper_adds_offer, slotkeeper_write_cooldowns, slotkeeper_refuse_slots,
+  slotkeeper_head, slotkeeper_unknown_host, slotkeeper_forget, slotkeeper_lease, slotkeeper_book, slotkeeper_reply FROM PUBLIC;

@@ -79,32 +79,35 @@ LANGUAGE sql VOLATILE AS $$
   SELECT coalesce(substring(p_tag FROM '^\d{1,18}')::bigint, 0) + 1 || '.' || left(slotkeeper_random(), 16)
 $$;
 
--- A host of which nothing is known yet but its slots. p_slots: of the first direct caller; the service's replace them.
-CREATE FUNCTION slotkeeper_new_head(h slotkeeper_host, p_slots double precision, p_hostname text) RETURNS jsonb
-LANGUAGE sql VOLATILE AS $$
-  SELECT jsonb_strip_nulls(jsonb_build_object('hostname', p_hostname)) || jsonb_build_object('slots', p_slots,
-    'fence', greatest(h.fence, floor(n.now * 1000)::bigint), 'now', n.now, 'progress', 0, 'meterAt', n.now,
-    'breaker', slotkeeper_closed_breaker(), 'avgWaitMs', 0, 'isHot', false)
-  FROM (SELECT greatest(slotkeeper_now(), h.last_now) AS now) n
-$$;
+-- The first row of a host of which nothing is known but its slots. p_slots: of the first direct caller; the service's replace them.
+CREATE FUNCTION slotkeeper_new_host(h slotkeeper_host, p_slots double precision, p_hostname text) RETURNS slotkeeper_host
+LANGUAGE plpgsql AS $$
+BEGIN
+  h.last_now := greatest(slotkeeper_now(), h.last_now);
+  h.hostname := p_hostname;
+  h.slots := p_slots;
+  h.fence := greatest(h.fence, floor(h.last_now * 1000)::bigint);
+  h.progress := 0;
+  h.meter_at := h.last_now;
+  h.avg_wait_ms := 0;
+  h.is_hot := false;
+  RETURN h;
+END $$;
 
 -- A host, locked; created if there is none. last_now becomes the time of the call.
 CREATE FUNCTION slotkeeper_open(p_host text, p_hostname text, p_slots double precision) RETURNS slotkeeper_host
 LANGUAGE plpgsql AS $$
 DECLARE
   h slotkeeper_host;
-  v_head jsonb;
-  v_tag text := slotkeeper_next_tag(NULL);
+  n slotkeeper_host;
 BEGIN
   LOOP
     h := slotkeeper_find(p_host);
     IF h.host IS NOT NULL THEN RETURN h; END IF;
     h := slotkeeper_unknown_host(p_host);
-    v_head := slotkeeper_new_head(h, p_slots, p_hostname);
-    IF slotkeeper_insert_host(h, v_tag) THEN
-      h.last_now := v_head ->> 'now';
-      PERFORM slotkeeper_apply(h, v_tag, h.last_now, jsonb_build_object('head', v_head, 'puts', '[]'::jsonb, 'dels', '[]'::jsonb)::text);
-    END IF;
+    n := slotkeeper_new_host(h, p_slots, p_hostname);
+    h.last_now := n.last_now;
+    PERFORM slotkeeper_commit_direct(h, n, '[]', '[]');
   END LOOP;
 END $$;
 
@@ -123,31 +126,41 @@ END $$;
 CREATE FUNCTION slotkeeper_limits(p_host text) RETURNS jsonb
 LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN (SELECT data FROM slotkeeper_record WHERE host = p_host AND kind = 'limits' AND key = '');
+  RETURN (SELECT data::jsonb FROM slotkeeper_record WHERE host = p_host AND kind = 'limits' AND key = '');
 END $$;
 
--- Commits a change set of a direct caller. p_head: what changes in the head.
+-- Commits a change set of a direct caller, who goes past a reservation. h: the row, which is locked if it exists; n: as it becomes.
+-- p_puts: records of records.ts; p_dels: [kind, key] of each; p_most: how many slots may be occupied. Returns whether it was accepted;
+-- only a first commit may not be.
 CREATE FUNCTION slotkeeper_commit_direct(
-  h slotkeeper_host, p_head jsonb, p_puts jsonb, p_dels jsonb, p_slots double precision DEFAULT NULL
-) RETURNS void
+  h slotkeeper_host, n slotkeeper_host, p_puts jsonb, p_dels jsonb, p_most double precision DEFAULT NULL
+) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_tag text := slotkeeper_next_tag(h.tag);
-  v_changes text := jsonb_build_object('head', slotkeeper_head(h) || jsonb_build_object('now', h.last_now) || p_head,
-    'puts', p_puts, 'dels', p_dels);
-  v_waiting text[];
-BEGIN
-  PERFORM slotkeeper_apply(h, v_tag, h.last_now, v_changes, p_slots);
-  -- An instance that waits for its reserved commit keeps the reservation.
-  IF h.reserved_until > h.last_now THEN
-    UPDATE slotkeeper_host SET reserved_for = h.reserved_for, reserved_until = h.reserved_until WHERE host = h.host;
-  END IF;
   -- A grant frees nothing, so no instance needs to know of it at once.
-  IF p_head ? 'fence' THEN RETURN; END IF;
-  v_waiting := ARRAY(SELECT DISTINCT data ->> 'instance' FROM slotkeeper_record WHERE host = h.host AND kind = 'waiter');
-  IF v_waiting = '{}' THEN RETURN; END IF;
-  PERFORM slotkeeper_notify(v_waiting, h.host, h.tag, v_tag, v_changes);
-  UPDATE slotkeeper_host SET reserved_for = coalesce(reserved_for, ''), reserved_until = h.last_now + 50 WHERE host = h.host;
+  v_wake text[] := CASE WHEN n.fence > h.fence THEN '{}' ELSE
+    ARRAY(SELECT DISTINCT data ->> 'instance' FROM slotkeeper_record WHERE host = h.host AND kind = 'waiter') END;
+  v_kinds text[];
+  v_keys text[];
+  v_data text[];
+  v_reply json;
+BEGIN
+  SELECT array_agg(r.kind), array_agg(r.key), array_agg(r.data) INTO v_kinds, v_keys, v_data FROM (
+    SELECT p ->> 'kind' AS kind, p ->> 'key' AS key, (p - 'kind' - 'key')::text AS data FROM jsonb_array_elements(p_puts) p
+    UNION ALL SELECT d ->> 0, d ->> 1, NULL FROM jsonb_array_elements(p_dels) d) r
+  WHERE r.kind <> 'lease';
+  v_reply := slotkeeper_commit(slotkeeper_schema_number(), h.host, h.reserved_for, h.tag, slotkeeper_next_tag(h.tag), h.last_now,
+    n.hostname, n.breaker, n.capacity, n.slots, n.avg_wait_ms, n.is_hot, n.idle_since, n.probed_at, n.turn_at, n.progress, n.meter_at,
+    n.last_end_at, n.fence, 0, jsonb_build_object('head', slotkeeper_head(n), 'puts', p_puts, 'dels', p_dels)::text, v_kinds, v_keys, v_data,
+    ARRAY(SELECT p::text FROM jsonb_array_elements(p_puts) p WHERE p ->> 'kind' = 'lease'),
+    ARRAY(SELECT d ->> 1 FROM jsonb_array_elements(p_dels) d WHERE d ->> 0 = 'lease'), v_wake, 0, p_most);
+  -- An instance that waits for its reserved commit keeps the reservation. Otherwise the service goes first for a moment.
+  IF v_wake <> '{}' OR h.reserved_until > h.last_now THEN
+    UPDATE slotkeeper_host SET reserved_for = CASE WHEN h.reserved_until > h.last_now THEN h.reserved_for ELSE '' END,
+      reserved_until = CASE WHEN v_wake <> '{}' THEN h.last_now + 50 ELSE h.reserved_until END
+    WHERE host = h.host;
+  END IF;
+  RETURN (v_reply ->> 'isOk')::boolean;
 END $$;
 
 -- A lease that is over: its time has passed; or it is a direct caller's and locked_at is older than its lease and than
@@ -256,13 +269,12 @@ LANGUAGE plpgsql AS $$
 DECLARE
   h slotkeeper_host := slotkeeper_open(t.host, t.hostname, t.slots);
   v_limits jsonb := slotkeeper_limits(t.host);
-  v_capacity double precision := slotkeeper_head(h) ->> 'capacity';
   a slotkeeper_answer;
   b "THROTTLE_PROTECTION";
   v slotkeeper_view := slotkeeper_look(h, t.bucket, t.lease_ms);
 BEGIN
-  t.slots := coalesce(v_capacity, (v_limits #>> '{live,slots}')::double precision, t.slots);
-  t.slots_per_bucket := CASE WHEN t.bucket = '' OR v_capacity IS NOT NULL THEN 'Infinity'
+  t.slots := coalesce(h.capacity, (v_limits #>> '{live,slots}')::double precision, t.slots);
+  t.slots_per_bucket := CASE WHEN t.bucket = '' OR h.capacity IS NOT NULL THEN 'Infinity'
     ELSE coalesce((v_limits #>> '{live,slotsPerBucket}')::double precision, t.slots_per_bucket) END;
   t.open_ms := coalesce(t.open_ms, (v_limits #>> '{policy,breaker,openMs}')::double precision, 60000);
   b := slotkeeper_breaker(h.host, h.last_now, t.open_ms);
@@ -278,7 +290,7 @@ BEGIN
     a.status := 'QUEUE_FULL';
   ELSE
     a.status := 'ACQUIRED';
-    a.token := slotkeeper_grant_direct(h, t, v, b.opened_at IS NOT NULL, v_limits IS NULL AND v_capacity IS NULL);
+    a.token := slotkeeper_grant_direct(h, t, v, b.opened_at IS NOT NULL, v_limits IS NULL AND h.capacity IS NULL);
     IF t.by_id THEN
       a.slot_id := slotkeeper_renumber((SELECT id FROM upstream_slot_pool WHERE hostname_pattern = h.host AND token = a.token));
     END IF;
@@ -294,13 +306,13 @@ CREATE FUNCTION slotkeeper_grant_direct(
 LANGUAGE plpgsql AS $$
 DECLARE
   v_token text := 'slot_' || h.host || '.' || slotkeeper_random();
-  v_fence bigint := greatest(h.fence + 1, floor(h.last_now * 1000)::bigint);
-  v_head jsonb := jsonb_build_object('fence', v_fence);
+  n slotkeeper_host := h;
 BEGIN
+  n.fence := greatest(h.fence + 1, floor(h.last_now * 1000)::bigint);
   -- Where no instance has set limits, the latest direct caller's are shown.
-  IF p_sets_slots THEN v_head := v_head || jsonb_build_object('slots', t.slots); END IF;
-  PERFORM slotkeeper_commit_direct(h, v_head, v.puts || jsonb_build_object('kind', 'lease', 'key', v_token, 'fence', v_fence,
-      'session', CASE WHEN t.by_id THEN 'direct-id:' ELSE 'direct:' END || v_fence, 'bucket', t.bucket, 'instance', '',
+  IF p_sets_slots THEN n.slots := t.slots; END IF;
+  PERFORM slotkeeper_commit_direct(h, n, v.puts || jsonb_build_object('kind', 'lease', 'key', v_token, 'fence', n.fence,
+      'session', CASE WHEN t.by_id THEN 'direct-id:' ELSE 'direct:' END || n.fence, 'bucket', t.bucket, 'instance', '',
       'grantedAt', h.last_now, 'endsAt', h.last_now + t.lease_ms, 'isReleased', false, 'isProbe', p_is_probe,
       'keepUntil', h.last_now),
     v.dels, t.slots);
@@ -315,15 +327,16 @@ DECLARE
   v_policy jsonb := slotkeeper_limits(h.host) -> 'policy';
   v_cooldown_ms double precision := CASE WHEN p_cools AND s.ip_hash <> '' THEN v_policy ->> 'cooldownMs' END;
   v_smooth_ms double precision := nullif(v_policy ->> 'smoothMs', '0');
-  v_last_end_at double precision := slotkeeper_head(h) ->> 'lastEndAt';
-  v_ends_at double precision := least(greatest(h.last_now, v_last_end_at + v_smooth_ms),
+  v_ends_at double precision := least(greatest(h.last_now, h.last_end_at + v_smooth_ms),
     h.last_now + (v_policy ->> 'leaseMs')::double precision);
-  v_head jsonb := CASE WHEN v_smooth_ms > 0 THEN jsonb_build_object('lastEndAt', greatest(v_last_end_at, v_ends_at)) ELSE '{}' END;
+  n slotkeeper_host := h;
   v_puts jsonb := '[]';
   v_dels jsonb := '[]';
 BEGIN
+  IF v_smooth_ms > 0 THEN n.last_end_at := greatest(h.last_end_at, v_ends_at); END IF;
   IF v_ends_at > h.last_now THEN
-    v_puts := jsonb_build_array(slotkeeper_lease(s) || jsonb_build_object('endsAt', v_ends_at, 'isReleased', true));
+    v_puts := jsonb_build_array(slotkeeper_lease(s)
+      || jsonb_build_object('kind', 'lease', 'key', s.token, 'endsAt', v_ends_at, 'isReleased', true));
   ELSE
     v_dels := jsonb_build_array(jsonb_build_array('lease', s.token));
     IF s.instance <> '' THEN v_puts := jsonb_build_array(slotkeeper_released_session(s)); END IF;
@@ -332,7 +345,7 @@ BEGIN
     v_puts := v_puts || jsonb_build_object('kind', 'cooldown', 'key', s.ip_hash, 'until', greatest(v_ends_at + v_cooldown_ms,
       (SELECT cool_until FROM upstream_ip_cooldown WHERE hostname_pattern = h.host AND ip_hash = s.ip_hash)));
   END IF;
-  PERFORM slotkeeper_commit_direct(h, v_head, v_puts, v_dels);
+  PERFORM slotkeeper_commit_direct(h, n, v_puts, v_dels);
   IF p_cools AND s.ip_hash <> '' THEN
     INSERT INTO upstream_ip_cooldown AS c (hostname_pattern, ip_hash, last_release_at, is_direct)
     VALUES (h.host, s.ip_hash, to_timestamp(h.last_now / 1000), true)
@@ -396,7 +409,7 @@ END $$;
 
 REVOKE ALL ON FUNCTION slotkeeper_lower, slotkeeper_checked, slotkeeper_name_key, slotkeeper_host_key, slotkeeper_pattern_key,
   slotkeeper_refuse_table, slotkeeper_required, slotkeeper_or_unlimited, slotkeeper_random, slotkeeper_next_tag,
-  slotkeeper_new_head, slotkeeper_open, slotkeeper_find, slotkeeper_limits, slotkeeper_commit_direct, slotkeeper_is_over,
+  slotkeeper_new_host, slotkeeper_open, slotkeeper_find, slotkeeper_limits, slotkeeper_commit_direct, slotkeeper_is_over,
   slotkeeper_released_session, slotkeeper_look, slotkeeper_depths, slotkeeper_breaker, slotkeeper_cools_until,
   slotkeeper_renumber, slotkeeper_try_direct, slotkeeper_grant_direct, slotkeeper_release_direct, slotkeeper_count_waiter,
   slotkeeper_report_direct FROM PUBLIC;

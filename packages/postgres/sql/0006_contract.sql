@@ -77,8 +77,8 @@ DROP FUNCTION pg_temp.key_of(text);
 DO $$
 DECLARE
   h slotkeeper_host;
+  n slotkeeper_host;
   b "THROTTLE_PROTECTION";
-  v_head jsonb;
   v_host text;
 BEGIN
   FOR v_host IN
@@ -91,21 +91,20 @@ BEGIN
     UPDATE upstream_slot_pool s SET fence = h.fence + f.nth, session = 'direct-id:' || h.fence + f.nth
     FROM (SELECT id, row_number() OVER (ORDER BY id) AS nth FROM upstream_slot_pool WHERE hostname_pattern = v_host AND status = 'locked') f
     WHERE s.id = f.id;
-    v_head := jsonb_build_object('fence',
-      greatest(h.fence, (SELECT max(fence) FROM upstream_slot_pool WHERE hostname_pattern = v_host)));
+    n := h;
+    n.fence := greatest(h.fence, (SELECT max(fence) FROM upstream_slot_pool WHERE hostname_pattern = v_host));
     IF b.opened_at IS NOT NULL OR b.window_start_at IS NOT NULL THEN
-      v_head := v_head || jsonb_build_object('breaker', jsonb_strip_nulls(jsonb_build_object('openedAt', b.opened_at,
+      n.breaker := jsonb_strip_nulls(jsonb_build_object('openedAt', b.opened_at,
         'windowStartAt', b.window_start_at, 'code', coalesce(b."LAST_ERROR_CODE", 0), 'errors', b."OBS_ERROR_COUNT",
-        'successes', b."OBS_SUCCESS_COUNT", 'consecutive', b."CONSECUTIVE_ERROR_COUNT")));
+        'successes', b."OBS_SUCCESS_COUNT", 'consecutive', b."CONSECUTIVE_ERROR_COUNT"));
     END IF;
-    PERFORM slotkeeper_commit_direct(h, v_head, '[]', '[]');
+    PERFORM slotkeeper_commit_direct(h, n, '[]', '[]');
   END LOOP;
 END $$;
 
 -- A function of the original that waits for our lock goes on with its old text, and people set slots free by hand. Both would
 -- write past the tag. They get an error, and can call again.
-ALTER TABLE upstream_slot_pool ADD CONSTRAINT upstream_slot_pool_lease CHECK (
-  (status = 'locked') = (num_nonnulls(token, ends_at, fence) = 3));
+ALTER TABLE upstream_slot_pool ADD CONSTRAINT upstream_slot_pool_lease CHECK ((status = 'locked') = (token IS NOT NULL));
 
 -- The original took a number of the sequence with each try. Ours takes one for each row; it may start again at its end.
 DO $$
@@ -259,6 +258,7 @@ DECLARE
     CASE WHEN p_fast_error_ratio_percent IS NULL THEN 0 ELSE coalesce(p_fast_min_sample_count, 0) END,
     coalesce(p_consecutive_threshold, 0));
   h slotkeeper_host;
+  n slotkeeper_host;
   v_next jsonb;
 BEGIN
   PERFORM slotkeeper_refuse_table(p_table_name, 'THROTTLE_PROTECTION');
@@ -266,7 +266,10 @@ BEGIN
   v_next := slotkeeper_report_direct(slotkeeper_breaker(v_host, h.last_now, t.open_ms), coalesce(p_is_error, false),
     coalesce(p_status_code, 0), t, h.last_now);
   IF v_next IS NOT NULL THEN
-    PERFORM slotkeeper_commit_direct(h, jsonb_strip_nulls(jsonb_build_object('breaker', v_next, 'hostname', v_name)), '[]', '[]');
+    n := h;
+    n.breaker := v_next;
+    n.hostname := coalesce(v_name, h.hostname);
+    PERFORM slotkeeper_commit_direct(h, n, '[]', '[]');
   END IF;
   RETURN QUERY SELECT b."HOSTNAME_HASH", b."HOSTNAME", b."ERROR_TIMESTAMP", b."IS_PROTECTED", b."LAST_ERROR_CODE",
     b."OBS_WINDOW_START", b."OBS_ERROR_COUNT", b."OBS_SUCCESS_COUNT", b."CONSECUTIVE_ERROR_COUNT"
@@ -328,7 +331,7 @@ BEGIN
     v := slotkeeper_look(h, '', v_timeout_ms);
     CONTINUE WHEN v.dels = '[]';
     v_freed := v_freed + jsonb_array_length(v.dels);
-    PERFORM slotkeeper_commit_direct(h, '{}', v.puts, v.dels);
+    PERFORM slotkeeper_commit_direct(h, h, v.puts, v.dels);
   END LOOP;
   RETURN v_freed;
 END $$;

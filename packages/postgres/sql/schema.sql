@@ -68,15 +68,26 @@ CREATE TABLE slotkeeper_floor (
 );
 
 CREATE TABLE slotkeeper_host (
+  avg_wait_ms double precision NOT NULL,
   breaker jsonb NOT NULL,
+  capacity double precision,
   commits bigint NOT NULL,
   fence bigint NOT NULL,
   host text NOT NULL,
+  hostname text,
+  idle_since double precision,
+  is_hot boolean NOT NULL,
+  last_end_at double precision,
   last_now double precision NOT NULL,
+  meter_at double precision NOT NULL,
+  offers_until double precision NOT NULL DEFAULT 0,
+  probed_at double precision,
+  progress double precision NOT NULL,
   reserved_for text,
   reserved_until double precision NOT NULL DEFAULT 0,
   slots double precision NOT NULL,
   tag text NOT NULL,
+  turn_at double precision,
   updated_at double precision NOT NULL,
   CONSTRAINT slotkeeper_host_pkey PRIMARY KEY (host)
 ) WITH (fillfactor=30, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
@@ -98,7 +109,7 @@ CREATE TABLE slotkeeper_migration (
 );
 
 CREATE TABLE slotkeeper_record (
-  data jsonb NOT NULL,
+  data json NOT NULL,
   host text NOT NULL,
   key text NOT NULL,
   kind text NOT NULL,
@@ -113,7 +124,7 @@ CREATE TABLE slotkeeper_tail (
   place smallint NOT NULL,
   tag text NOT NULL,
   CONSTRAINT slotkeeper_tail_pkey PRIMARY KEY (host, place)
-) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
+) WITH (fillfactor=30, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 
 CREATE TABLE slotkeeper_token_key (
   id smallint NOT NULL,
@@ -159,7 +170,7 @@ CREATE TABLE upstream_slot_pool (
   slot_index integer NOT NULL,
   status text NOT NULL DEFAULT 'available'::text,
   token text,
-  CONSTRAINT upstream_slot_pool_lease CHECK (((status = 'locked'::text) = (num_nonnulls(token, ends_at, fence) = 3))),
+  CONSTRAINT upstream_slot_pool_lease CHECK (((status = 'locked'::text) = (token IS NOT NULL))),
   CONSTRAINT upstream_slot_pool_pkey PRIMARY KEY (id)
 ) WITH (fillfactor=40, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 
@@ -169,25 +180,25 @@ CREATE INDEX upstream_ip_queue_depth_name ON upstream_ip_queue_depth USING btree
 
 CREATE UNIQUE INDEX upstream_slot_pool_slot ON upstream_slot_pool USING btree (hostname_pattern, slot_index);
 
-COMMENT ON COLUMN slotkeeper_host.breaker IS 'Of the head: whether "THROTTLE_PROTECTION" has to be written.';
+COMMENT ON TABLE slotkeeper_host IS 'The columns from hostname to last_now are the head of records.ts.';
 
 COMMENT ON COLUMN slotkeeper_host.commits IS 'Number of commits since the host was created; finds their places in slotkeeper_tail.';
 
-COMMENT ON COLUMN slotkeeper_host.fence IS 'Of the head.';
-
 COMMENT ON COLUMN slotkeeper_host.last_now IS 'The latest store time of any commit.';
+
+COMMENT ON COLUMN slotkeeper_host.offers_until IS 'When the last offer lapses, at the latest: from then on offers need not be counted.';
 
 COMMENT ON COLUMN slotkeeper_host.reserved_for IS 'Until reserved_until only this instance may commit. Empty: any instance, but no direct caller may take a slot.';
 
-COMMENT ON COLUMN slotkeeper_host.slots IS 'Of the head; Infinity: no limit.';
+COMMENT ON COLUMN slotkeeper_host.slots IS 'Infinity: no limit.';
 
 COMMENT ON COLUMN slotkeeper_host.updated_at IS 'When the last commit was made, by the clock of the database.';
 
 COMMENT ON COLUMN slotkeeper_instance.ends_at IS 'The instance counts as alive until then.';
 
-COMMENT ON TABLE slotkeeper_record IS 'kind: account, waiter, session, offer, absence or limits. data: the record of records.ts.';
+COMMENT ON TABLE slotkeeper_record IS 'kind: account, waiter, session, offer, absence or limits. data: the other fields of the record of records.ts.';
 
-COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as JSON, with chr(1) in the place of the host''s key.';
+COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as change-text.ts writes them, with chr(1) in the place of the host''s key.';
 
 COMMENT ON COLUMN upstream_ip_cooldown.cool_until IS 'The cooldown by the limits of the host. NULL: only a release by a direct caller is known.';
 
@@ -258,7 +269,7 @@ CREATE OR REPLACE FUNCTION download_upsert_throttle_protection(p_hostname_hash t
  SET extra_float_digits TO '1'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
--- text: md5 c0e3e81d7b7ffc672e583374ddc0556c
+-- text: md5 b24d032fb33932864640d0706f3ddd8a
 
 CREATE OR REPLACE FUNCTION func_cleanup_ip_cooldown(p_ttl_seconds integer)
  RETURNS integer
@@ -280,7 +291,7 @@ CREATE OR REPLACE FUNCTION func_cleanup_zombie_slots(p_zombie_timeout_seconds in
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
  SET extra_float_digits TO '1'
--- text: md5 ca358a037419ff8e99805a537f6d41c4
+-- text: md5 218eb7ae53647ae97a46a40a68fb7d11
 
 CREATE OR REPLACE FUNCTION func_release_fair_slot(p_slot_id integer, p_enable_cooldown boolean DEFAULT true)
  RETURNS void
@@ -304,13 +315,10 @@ CREATE OR REPLACE FUNCTION func_try_acquire_slot(p_hostname_pattern text, p_ip_h
  SET enable_seqscan TO 'off'
 -- text: md5 ac6d42371dee2e69d88098afae593c10
 
-CREATE OR REPLACE FUNCTION slotkeeper_apply(h slotkeeper_host, p_tag text, p_now double precision, p_changes text, p_slots double precision DEFAULT NULL::double precision)
+CREATE OR REPLACE FUNCTION slotkeeper_adds_offer(p_host text, p_now double precision, p_kinds text[], p_keys text[], p_data text[])
  RETURNS boolean
  LANGUAGE plpgsql
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
- SET enable_material TO 'off'
--- text: md5 002c7266dad513c7c58f4f23cd6ad90c
+-- text: md5 c9a2ea5d72be5707243da47e160c8098
 
 CREATE OR REPLACE FUNCTION slotkeeper_beat(p_schema integer, p_instance text, p_ttl_ms double precision, p_about jsonb, p_hosts text[], p_tags text[], p_echo boolean)
  RETURNS json
@@ -325,14 +333,14 @@ CREATE OR REPLACE FUNCTION slotkeeper_book(h slotkeeper_host)
  RETURNS json
  LANGUAGE plpgsql
  STABLE
--- text: md5 07f7ae554b81081bb1d0bffac3403a03
+-- text: md5 9a1f1bf8969f0d740d491fc2d5e91a06
 
 CREATE OR REPLACE FUNCTION slotkeeper_breaker(p_host text, p_now double precision, p_open_ms double precision)
  RETURNS "THROTTLE_PROTECTION"
  LANGUAGE plpgsql
 -- text: md5 4fbec9ed78f34deafb7c189776302c58
 
-CREATE OR REPLACE FUNCTION slotkeeper_breaker_closes_at(b jsonb, p_limits jsonb)
+CREATE OR REPLACE FUNCTION slotkeeper_breaker_closes_at(b jsonb, p_limits json)
  RETURNS double precision
  LANGUAGE sql
  IMMUTABLE
@@ -356,16 +364,6 @@ CREATE OR REPLACE FUNCTION slotkeeper_check_fence(h slotkeeper_host, p_fence big
  LANGUAGE plpgsql
 -- text: md5 319853046623a54ec0d5e7e5ee2710e6
 
-CREATE OR REPLACE FUNCTION slotkeeper_check_lease(p_host text, p_fence bigint, p_now double precision, p_slots double precision, p_occupied bigint, l jsonb)
- RETURNS void
- LANGUAGE plpgsql
--- text: md5 d8c9a457529954442eb24f9e3787562c
-
-CREATE OR REPLACE FUNCTION slotkeeper_check_offers(p_host text, p_now double precision, p_slots double precision, p_before bigint)
- RETURNS void
- LANGUAGE plpgsql
--- text: md5 7b9bff9eec9d5a7c8689623cdd54abbe
-
 CREATE OR REPLACE FUNCTION slotkeeper_check_schema(p_schema integer)
  RETURNS void
  LANGUAGE plpgsql
@@ -384,7 +382,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_closed_breaker()
  IMMUTABLE
 -- text: md5 fb07c4c2f24d975ce77ccdc65508265e
 
-CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_changes text, p_wake text[], p_conflicts integer)
+CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision, p_is_hot boolean, p_idle_since double precision, p_probed_at double precision, p_turn_at double precision, p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint, p_offers_until double precision, p_changes text, p_kinds text[], p_keys text[], p_data text[], p_leases text[], p_ended text[], p_wake text[], p_conflicts integer, p_most double precision DEFAULT NULL::double precision)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -393,17 +391,20 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_in
  SET extra_float_digits TO '1'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
--- text: md5 754cbc268881be2caf0d0d70cb7164f9
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
+-- text: md5 e70a9a4d0eb52d0f4832b33375f5d3f4
 
-CREATE OR REPLACE FUNCTION slotkeeper_commit_direct(h slotkeeper_host, p_head jsonb, p_puts jsonb, p_dels jsonb, p_slots double precision DEFAULT NULL::double precision)
- RETURNS void
+CREATE OR REPLACE FUNCTION slotkeeper_commit_direct(h slotkeeper_host, n slotkeeper_host, p_puts jsonb, p_dels jsonb, p_most double precision DEFAULT NULL::double precision)
+ RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 4b0a3bf5631caefa47d04fc231b7cec1
+-- text: md5 40b1fabc84c594edf9e98c24bd4b3ef2
 
-CREATE OR REPLACE FUNCTION slotkeeper_commit_locked(p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_changes text, p_wake text[], p_conflicts integer)
+CREATE OR REPLACE FUNCTION slotkeeper_commit_locked(p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_forgets boolean, p_conflicts integer)
  RETURNS json
  LANGUAGE plpgsql
--- text: md5 26501e32adb8088896b1fa873b1bb0bb
+-- text: md5 b3ef3233bc27b96d6155bc7aa1722f0d
 
 CREATE OR REPLACE FUNCTION slotkeeper_cools_until(p_host text, p_bucket text, p_cooldown_ms double precision)
  RETURNS double precision
@@ -462,16 +463,21 @@ CREATE OR REPLACE FUNCTION slotkeeper_forget_rows(p_schema integer)
  SET lock_timeout TO '2s'
 -- text: md5 6bf2d8801dee647324c40476132d53b6
 
+CREATE OR REPLACE FUNCTION slotkeeper_free_slot(p_host text, p_now double precision, p_slots double precision, p_offers_until double precision)
+ RETURNS integer
+ LANGUAGE plpgsql
+-- text: md5 5cf03ecd59ce3d548c66d401e90b0b97
+
 CREATE OR REPLACE FUNCTION slotkeeper_grant_direct(h slotkeeper_host, t slotkeeper_try, v slotkeeper_view, p_is_probe boolean, p_sets_slots boolean)
  RETURNS text
  LANGUAGE plpgsql
--- text: md5 238cfc3410f225b24d33d1ffd6aab8bb
+-- text: md5 38072ca52d1208a3d74667c84cb736cb
 
 CREATE OR REPLACE FUNCTION slotkeeper_head(h slotkeeper_host)
  RETURNS jsonb
- LANGUAGE plpgsql
- STABLE
--- text: md5 7a2abf55d723f0506099ac24f4a01ff1
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 fa3446d3ef3b2bc72ea43b6309a2c09e
 
 CREATE OR REPLACE FUNCTION slotkeeper_host_key(p_hash text, p_name text)
  RETURNS text
@@ -485,11 +491,6 @@ CREATE OR REPLACE FUNCTION slotkeeper_host_keys(p_schema integer)
  STABLE SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 -- text: md5 7fd1ee9e48f1e0c3b0285dc2cfb4f1ac
-
-CREATE OR REPLACE FUNCTION slotkeeper_insert_host(h slotkeeper_host, p_tag text)
- RETURNS boolean
- LANGUAGE plpgsql
--- text: md5 643b4dc820919bf283676e4ec9e1f5e0
 
 CREATE OR REPLACE FUNCTION slotkeeper_instances(p_schema integer)
  RETURNS json
@@ -508,18 +509,18 @@ CREATE OR REPLACE FUNCTION slotkeeper_is_over(s upstream_slot_pool, p_now double
 CREATE OR REPLACE FUNCTION slotkeeper_is_unused(h slotkeeper_host, p_idle_ms double precision)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 bc602dea2d6d81dde4f1b0ea2cd28994
+-- text: md5 0548992c832fb8c63b4edcc87faaecdf
 
 CREATE OR REPLACE FUNCTION slotkeeper_lease(s upstream_slot_pool)
  RETURNS jsonb
  LANGUAGE sql
  STABLE
--- text: md5 08e7f344b7da0f0147f78fc743fda23a
+-- text: md5 cadd2bd777d8ddde97bf4d1bd3226248
 
 CREATE OR REPLACE FUNCTION slotkeeper_limits(p_host text)
  RETURNS jsonb
  LANGUAGE plpgsql
--- text: md5 0c82259f4524ed35f3b3d29e33a41209
+-- text: md5 a877559abe7e2b822683ad0f376e220d
 
 CREATE OR REPLACE FUNCTION slotkeeper_look(h slotkeeper_host, p_bucket text, p_timeout_ms double precision)
  RETURNS slotkeeper_view
@@ -545,15 +546,10 @@ CREATE OR REPLACE FUNCTION slotkeeper_name_key(p_name text)
  IMMUTABLE
 -- text: md5 45fe2f772aec02b43ac6ae6f2333abd7
 
-CREATE OR REPLACE FUNCTION slotkeeper_new_head(h slotkeeper_host, p_slots double precision, p_hostname text)
- RETURNS jsonb
- LANGUAGE sql
--- text: md5 4037a7fe958ca9644b0f6cfa30e2dc1f
-
-CREATE OR REPLACE FUNCTION slotkeeper_new_slot(p_host text)
- RETURNS integer
+CREATE OR REPLACE FUNCTION slotkeeper_new_host(h slotkeeper_host, p_slots double precision, p_hostname text)
+ RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 2614418a440cff440f1b52590df80761
+-- text: md5 b5cae17bcc38a7e6d5244d7391ca2608
 
 CREATE OR REPLACE FUNCTION slotkeeper_next_tag(p_tag text)
  RETURNS text
@@ -570,15 +566,20 @@ CREATE OR REPLACE FUNCTION slotkeeper_now()
  LANGUAGE sql
 -- text: md5 67d0ddae9da78b9e455588ed55eca9fc
 
-CREATE OR REPLACE FUNCTION slotkeeper_occupied(p_host text, p_now double precision, p_without jsonb DEFAULT '[]'::jsonb)
+CREATE OR REPLACE FUNCTION slotkeeper_occupied(p_host text, p_now double precision, p_offers_until double precision)
  RETURNS bigint
  LANGUAGE plpgsql
--- text: md5 33cd1bd8675ee447846091c1576134d9
+-- text: md5 e614df42f18687fbd52bc3197a03a80c
+
+CREATE OR REPLACE FUNCTION slotkeeper_offers(p_host text, p_now double precision)
+ RETURNS bigint
+ LANGUAGE plpgsql
+-- text: md5 ece45983579b32965f821da77c24c4cf
 
 CREATE OR REPLACE FUNCTION slotkeeper_open(p_host text, p_hostname text, p_slots double precision)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 b6c1d9e093fdf949af9af20489ae70f8
+-- text: md5 fec6e0a0d79d452132e28278712e99b4
 
 CREATE OR REPLACE FUNCTION slotkeeper_or_unlimited(p_limit integer)
  RETURNS double precision
@@ -636,6 +637,11 @@ CREATE OR REPLACE FUNCTION slotkeeper_refuse(h slotkeeper_host, p_instance text,
  LANGUAGE plpgsql
 -- text: md5 92ed435fc594581f7ed32f4e73c69443
 
+CREATE OR REPLACE FUNCTION slotkeeper_refuse_slots(p_host text, p_occupied bigint, p_slots double precision)
+ RETURNS void
+ LANGUAGE plpgsql
+-- text: md5 e0b6e941341788216f89cc5980c1c32d
+
 CREATE OR REPLACE FUNCTION slotkeeper_refuse_table(p_name text, p_expected text)
  RETURNS void
  LANGUAGE plpgsql
@@ -645,7 +651,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_refuse_table(p_name text, p_expected text)
 CREATE OR REPLACE FUNCTION slotkeeper_release_direct(h slotkeeper_host, s upstream_slot_pool, p_cools boolean)
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 76915c56f167baf64d8e1341c8d8a037
+-- text: md5 9c95012fb739ade4b1078c7eab9ce079
 
 CREATE OR REPLACE FUNCTION slotkeeper_released_session(s upstream_slot_pool)
  RETURNS jsonb
@@ -682,11 +688,11 @@ CREATE OR REPLACE FUNCTION slotkeeper_schema_number()
  IMMUTABLE
 -- text: md5 0df94e01a9bac1ebb35ed4cfae23bb4f
 
-CREATE OR REPLACE FUNCTION slotkeeper_spaced_until(h slotkeeper_host, p_limits jsonb)
+CREATE OR REPLACE FUNCTION slotkeeper_spaced_until(p_last_end_at double precision, p_limits json)
  RETURNS double precision
- LANGUAGE plpgsql
- STABLE
--- text: md5 60e8112f962d8d85f92da795160af752
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 bbcac894c5382e10a049fe195462a92e
 
 CREATE OR REPLACE FUNCTION slotkeeper_token_keys(p_schema integer, p_new_secret text)
  RETURNS json
@@ -703,24 +709,24 @@ CREATE OR REPLACE FUNCTION slotkeeper_totals(p_schema integer)
  SET search_path TO 'public', 'pg_temp'
  SET extra_float_digits TO '1'
  SET jit TO 'off'
--- text: md5 f010e56b9205994899e40a15bfacf9b1
+-- text: md5 ff6f013d77718e4396d9933572f17c6e
 
 CREATE OR REPLACE FUNCTION slotkeeper_try_direct(t slotkeeper_try)
  RETURNS slotkeeper_answer
  LANGUAGE plpgsql
--- text: md5 bde1f66ea26212fbac36657de69535ec
+-- text: md5 df579c45fcd54f9adcee56aa7ee261c0
 
 CREATE OR REPLACE FUNCTION slotkeeper_unknown_host(p_host text)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 3352a63c3094277c190e97b860a52c3d
+-- text: md5 d286c705a958890eb060cf4c36c86bd0
 
-CREATE OR REPLACE FUNCTION slotkeeper_write_cooldowns(p_host text, p_now double precision, p_puts jsonb, p_dels jsonb)
+CREATE OR REPLACE FUNCTION slotkeeper_write_cooldowns(p_host text, p_now double precision, p_kinds text[], p_keys text[], p_data text[])
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 5fb7a808d34b105130c5a2d9afc31358
+-- text: md5 2b541b08e53177b3b5e4471078d2791e
 
-CREATE OR REPLACE FUNCTION slotkeeper_write_leases(p_host text, p_fence bigint, p_now double precision, p_slots double precision, p_leases jsonb, p_ended jsonb)
+CREATE OR REPLACE FUNCTION slotkeeper_write_leases(p_host text, p_fence bigint, p_now double precision, p_slots double precision, p_offers_until double precision, p_leases text[], p_ended text[])
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 03d8157e4d9d570f3ea9ba9ac10f75a7
+-- text: md5 7a87a72533748b74f922ec7d07a60f60

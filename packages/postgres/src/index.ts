@@ -12,6 +12,7 @@ export { SchemaError, type SchemaProblem } from "./migrate/schema-error.ts";
 export { type MigrationState, schemaProblem } from "./migrate/schema-state.ts";
 export { parseBaseUrl } from "./postgrest/base-url.ts";
 export { PostgrestStore, type PostgrestStoreOptions } from "./postgrest/postgrest-store.ts";
+export { commitArguments } from "./store/commit-arguments.ts";
 export { DatabaseError } from "./store/database-error.ts";
 export { PostgresStore, type PostgresStoreOptions } from "./store/postgres-store.ts";
 export { SCHEMA_NUMBER } from "./store/sql-store.ts";

@@ -1,12 +1,12 @@
 import {
   type BookImage,
-  type Changes,
+  type BookRecord,
   type CommitNotice,
-  decodeChanges,
   type ReadReply,
   revive,
   type Tail,
 } from "@slotkeeper/queue";
+import { decodeChanges, withSlots } from "./change-text.ts";
 
 /** What the functions return, as the port has it. */
 
@@ -14,21 +14,22 @@ export function decodeReply({ now, tag, tail }: ReadReply): ReadReply {
   return { now, tag, tail: decodeTail(tail) };
 }
 
+/** Records are rows: kind, key and the other fields. */
 export function decodeBook({ head, records }: BookImage): BookImage {
-  return { head, records: records.map(revive) };
+  const rows = records as unknown as readonly (readonly [kind: string, key: string, fields: object])[];
+  return {
+    head: withSlots(head),
+    records: rows.map(([kind, key, fields]) => revive({ kind, key, ...fields } as BookRecord)),
+  };
 }
 
 export function decodeNotice(payload: string): CommitNotice {
   const { base, changes, ...rest } = JSON.parse(payload) as CommitNotice & { readonly base?: string | null };
   if (changes === undefined) return rest;
-  return { ...rest, base: base ?? undefined, changes: decodeChanges(JSON.stringify(changes)) };
+  return { ...rest, base: base ?? undefined, changes: decodeChanges(changes) };
 }
 
 function decodeTail(tail: Tail): Tail {
-  if (tail.kind === "changes") return { kind: "changes", commits: tail.commits.map(reviveChanges) };
+  if (tail.kind === "changes") return { kind: "changes", commits: tail.commits.map(decodeChanges) };
   return { kind: "book", book: tail.book === undefined ? undefined : decodeBook(tail.book) };
-}
-
-function reviveChanges({ head, puts, dels }: Changes): Changes {
-  return { head, puts: puts.map(revive), dels };
 }

@@ -1,5 +1,5 @@
 import type * as Port from "@slotkeeper/queue";
-import { encode } from "@slotkeeper/queue";
+import { commitArguments } from "./commit-arguments.ts";
 import { isBrokenPromise, isLocked } from "./database-error.ts";
 import { decodeBook, decodeReply } from "./decode.ts";
 import { HostLanes, type LaneLimits } from "./host-lanes.ts";
@@ -152,24 +152,14 @@ export abstract class SqlStore implements Port.HostStore {
     return decodeReply((await this.#call("slotkeeper_read", given)) as Port.ReadReply);
   }
 
-  async #commit({ host, instance, base, tag, now, changes, wake, conflicts }: Port.Commit): Promise<Port.CommitReply> {
-    const given = {
-      p_host: host,
-      p_instance: instance,
-      p_base: base ?? null,
-      p_tag: tag,
-      p_now: now,
-      p_changes: changes.head === undefined ? null : encode(changes),
-      p_wake: wake,
-      p_conflicts: conflicts,
-    };
+  async #commit(commit: Port.Commit): Promise<Port.CommitReply> {
     try {
-      const reply = (await this.#call("slotkeeper_commit", given)) as Port.CommitReply;
+      const reply = (await this.#call("slotkeeper_commit", commitArguments(commit))) as Port.CommitReply;
       return reply.isOk ? reply : { isOk: false, reason: reply.reason, ...decodeReply(reply) };
     } catch (error) {
       if (!isBrokenPromise(error)) throw error;
       // The error has undone everything, and cannot return the state.
-      return { isOk: false, reason: "slots", ...(await this.#read(host, undefined)) };
+      return { isOk: false, reason: "slots", ...(await this.#read(commit.host, undefined)) };
     }
   }
 

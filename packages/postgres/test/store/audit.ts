@@ -3,8 +3,8 @@ import type { Client } from "pg";
 /** What no snapshot of the tables may show. Every query must return nothing. */
 const NEVER: { readonly [name: string]: string } = {
   "more slots occupied than the limit": `
-    SELECT h.host, slotkeeper_occupied(h.host, greatest(h.last_now, slotkeeper_now())) AS occupied FROM slotkeeper_host h
-    WHERE slotkeeper_occupied(h.host, greatest(h.last_now, slotkeeper_now())) > h.slots`,
+    SELECT h.host, slotkeeper_occupied(h.host, greatest(h.last_now, slotkeeper_now()), h.offers_until) AS occupied FROM slotkeeper_host h
+    WHERE slotkeeper_occupied(h.host, greatest(h.last_now, slotkeeper_now()), h.offers_until) > h.slots`,
   "a fence given twice": `
     SELECT hostname_pattern, fence FROM upstream_slot_pool WHERE status = 'locked' GROUP BY 1, 2 HAVING count(*) > 1`,
   "a token given twice": `

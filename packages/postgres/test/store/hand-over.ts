@@ -1,3 +1,4 @@
+import { commitArguments } from "@slotkeeper/postgres";
 import type { Changes, Commit, Head } from "@slotkeeper/queue";
 import { accountOf, headOf, leaseOf, sessionOf, waiterOf } from "@slotkeeper/testkit/store-conformance";
 
@@ -47,12 +48,14 @@ export class HandOvers {
     return this.#commit(now, { puts, dels });
   }
 
-  /** The arguments of `slotkeeper_commit`, as the store sends them. */
-  static valuesOf({ host, instance, base, tag, now, changes, wake, conflicts }: Commit): unknown[] {
-    return [1, host, instance, base ?? null, tag, now, JSON.stringify(changes), wake, conflicts];
+  /** The call of `slotkeeper_commit`, as the store sends it, but that its time is never too old on a busy machine. */
+  static callOf(commit: Commit): { readonly text: string; readonly values: unknown[] } {
+    const given = { p_schema: 1, ...commitArguments(commit) };
+    const list = Object.keys(given).map((name, at) =>
+      name === "p_now" ? `${name} => greatest($${at + 1}, slotkeeper_now() - 500)` : `${name} => $${at + 1}`,
+    );
+    return { text: `SELECT slotkeeper_commit(${list.join(", ")}) AS reply`, values: Object.values(given) };
   }
-
-  static readonly text = "SELECT slotkeeper_commit($1, $2, $3, $4, $5, $6, $7, $8, $9) AS reply";
 
   #commit(now: number, changes: Pick<Changes, "puts" | "dels">): Commit {
     const fence = this.#head.fence + 1;

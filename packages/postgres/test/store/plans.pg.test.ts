@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-async function check(name: string, text: string, values: readonly unknown[]): Promise<unknown> {
+async function check(name: string, { text, values }: { text: string; values: readonly unknown[] }): Promise<unknown> {
   const { plans: found, mostRows, reply } = await plans.of(text, values);
   expect(found, name).not.toContain("Seq Scan");
   expect(found, name).not.toContain("Hash Join");
@@ -61,27 +61,25 @@ test.each([
     );
     if (!isAnalyzed) await client.query("VACUUM ANALYZE");
     const commits = new HandOvers(10_000, await now());
-    await client.query(HandOvers.text, HandOvers.valuesOf(commits.first(5_000, await now())));
+    await client.query(HandOvers.callOf(commits.first(5_000, await now())));
     if (isAnalyzed) await client.query("VACUUM ANALYZE");
     // Enough for plans that are kept.
     for (let at = 0; at < 70; at++) {
-      const { rows } = await client.query(HandOvers.text, HandOvers.valuesOf(commits.next(await now())));
+      const { rows } = await client.query(HandOvers.callOf(commits.next(await now())));
       expect(rows[0].reply).toMatchObject({ isOk: true });
     }
     plans = await CapturedPlans.on(client);
     const handOver = commits.next(await now());
     const first = { ...handOver, host: "new", base: undefined, changes: { ...handOver.changes, dels: [] } };
-    await check("commit", HandOvers.text, HandOvers.valuesOf(handOver));
-    await check("first_commit", HandOvers.text, HandOvers.valuesOf({ ...first, now: await now() }));
+    await check("commit", HandOvers.callOf(handOver));
+    await check("first_commit", HandOvers.callOf({ ...first, now: await now() }));
     const stale = { ...commits.next(await now()), base: handOver.base, conflicts: 5 };
-    await check("conflict", HandOvers.text, HandOvers.valuesOf(stale));
-    await check("read", "SELECT slotkeeper_read(1, $1, $2) AS reply", [commits.host, handOver.base]);
-    const answer = await check(
-      "try_acquire",
-      "SELECT slot_token AS reply FROM download_try_acquire_slot('new', NULL, 'b', 0, 4, 1)",
-      [],
-    );
-    await check("release", "SELECT download_release_slot('', 'b', $1, 0) AS reply", [answer]);
+    await check("conflict", HandOvers.callOf(stale));
+    const read = "SELECT slotkeeper_read(1, $1, $2) AS reply";
+    await check("read", { text: read, values: [commits.host, handOver.base] });
+    const acquire = "SELECT slot_token AS reply FROM download_try_acquire_slot('new', NULL, 'b', 0, 4, 1)";
+    const answer = await check("try_acquire", { text: acquire, values: [] });
+    await check("release", { text: "SELECT download_release_slot('', 'b', $1, 0) AS reply", values: [answer] });
     await client.query("SET client_min_messages = warning");
   },
 );

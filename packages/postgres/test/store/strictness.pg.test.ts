@@ -70,15 +70,20 @@ describe("the auditor finds", () => {
   });
 });
 
-/** Takes a rule away, and races. `instead` gives others time to come in between. */
-async function raceWithout(name: string, rule: string, instead: string): Promise<string> {
+/** A rule, the function that has it, and what is put in its place. */
+type Rule = readonly [name: string, rule: string, instead: string];
+
+/** Takes rules away, and races. What is put in their place may give others time to come in between. */
+async function raceWithout(...rules: readonly Rule[]): Promise<string> {
   const broken = await TestDatabase.open();
   const client = await broken.connect();
-  const { rows } = await client.query<{ text: string }>("SELECT pg_get_functiondef($1::regproc) AS text", [name]);
-  const text = rows[0]?.text ?? "";
-  const changed = text.replaceAll(rule, instead);
-  expect(changed).not.toBe(text);
-  await client.query(changed);
+  for (const [name, rule, instead] of rules) {
+    const { rows } = await client.query<{ text: string }>("SELECT pg_get_functiondef($1::regproc) AS text", [name]);
+    const text = rows[0]?.text ?? "";
+    const changed = text.replaceAll(rule, instead);
+    expect(changed).not.toBe(text);
+    await client.query(changed);
+  }
   const unsafe = await Promise.all([4, 4].map((poolSize) => PostgresStore.open({ dsn: broken.dsn, poolSize })));
   // A race may be won by luck: it is run until it is lost, a few times at most.
   let outcome = "kept";
@@ -96,12 +101,13 @@ async function raceWithout(name: string, rule: string, instead: string): Promise
 
 describe("the race is lost", () => {
   test("without the swap of the tag in the host's row", async () => {
-    const rule = "AND tag = coalesce(h.tag, p_tag) AND reserved_until = h.reserved_until";
-    expect(await raceWithout("slotkeeper_apply", rule, "AND pg_sleep(0.003)::text = ''")).toBe("broken");
+    const rule = "AND tag = p_base AND reserved_until = h.reserved_until";
+    expect(await raceWithout(["slotkeeper_commit", rule, "AND pg_sleep(0.003)::text = ''"])).toBe("broken");
   });
 
   test("without the comparison of the tag: the count keeps the host's limit, and not the bucket's", async () => {
-    const rule = "WHEN p_stored IS DISTINCT FROM p_base THEN 'conflict'";
-    expect(await raceWithout("slotkeeper_refusal", rule, "")).toBe("broken");
+    const comparison = ["slotkeeper_refusal", "WHEN p_stored IS DISTINCT FROM p_base THEN 'conflict'", ""] as const;
+    const swap = ["slotkeeper_commit", "AND tag = p_base", ""] as const;
+    expect(await raceWithout(comparison, swap)).toBe("broken");
   });
 });
