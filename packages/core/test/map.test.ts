@@ -99,10 +99,10 @@ describe("map", () => {
   });
 
   test("a string is an iterable of its characters", async () => {
-    const letters = await world()
+    const characters = await world()
       .semaphore(1)
-      .map("abc", (letter) => letter.toUpperCase());
-    expect(letters).toEqual(["A", "B", "C"]);
+      .map("abc", (character) => character.toUpperCase());
+    expect(characters).toEqual(["A", "B", "C"]);
   });
 
   test("the listener on the caller's signal is gone when the call ends", async () => {
