@@ -162,7 +162,9 @@ describe("renew and cancel", () => {
     const { slotToken } = await fixture.take();
     const { body } = await fixture.call("renew", { slotToken });
     expect(body.result).toBe("ok");
-    expect([29_999, 30_000]).toContain(body.leaseMs);
+    // A whole lease again, less the time that the answer took.
+    expect(body.leaseMs).toBeGreaterThan(20_000);
+    expect(body.leaseMs).toBeLessThanOrEqual(30_000);
     await fixture.release(slotToken);
     const lost = await fixture.call("renew", { slotToken });
     expect([lost.status, lost.body.code]).toEqual([410, "SLOT_LOST"]);

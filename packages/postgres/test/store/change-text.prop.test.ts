@@ -7,7 +7,7 @@ import {
   resolveHost,
   resolveOptions,
 } from "@slotkeeper/queue";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { decodeChanges, encodeChanges } from "../../src/store/change-text.ts";
 
