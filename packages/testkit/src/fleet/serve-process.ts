@@ -88,9 +88,18 @@ export async function addressOf(child: ChildProcess): Promise<string | undefined
   return undefined;
 }
 
-/** One that is left behind would keep the terminal and log without end. */
+const children = new Set<ChildProcess>();
+
+function killAll(): void {
+  for (const child of children) child.kill("SIGKILL");
+}
+
+/** One that is left behind would keep the terminal and log without end. One listener for all: a fleet may have many. */
 function endWithThisProcess(child: ChildProcess): void {
-  const kill = () => void child.kill("SIGKILL");
-  process.once("exit", kill);
-  child.once("exit", () => process.off("exit", kill));
+  children.add(child);
+  if (children.size === 1) process.once("exit", killAll);
+  child.once("exit", () => {
+    children.delete(child);
+    if (children.size === 0) process.off("exit", killAll);
+  });
 }
