@@ -69,7 +69,9 @@ export class HostLanes {
   async run<T>(host: string, call: () => Promise<T>): Promise<T> {
     this.#forget();
     const lane = this.#laneOf(host);
-    const running = await this.#turn(lane);
+    const turn = this.#turn(lane);
+    // No pause where none is needed: CONNECT1.
+    const running = turn instanceof Promise ? await turn : turn;
     try {
       const result = await call();
       lane.isStuck = false;

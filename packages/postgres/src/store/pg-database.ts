@@ -1,21 +1,14 @@
 import { createHash } from "node:crypto";
-import { type ClientBase, escapeIdentifier, Pool, type PoolClient } from "pg";
-import { parseDsn } from "../connection/parse-dsn.ts";
+import { escapeIdentifier } from "pg";
 import { assertSchema } from "../migrate/migrate.ts";
 import { SchemaError } from "../migrate/schema-error.ts";
+import { type ConnectionOptions, Connections } from "./connections.ts";
 import { DatabaseError, isConflict, isLostStatement, isUnanswered } from "./database-error.ts";
 import type { FunctionCaller, NamedArguments } from "./sql-store.ts";
 import type { StoreGauges } from "./store-health.ts";
 
-/** Longer than the pause between the beats of an idle instance: connecting costs the database more than a beat. */
-const IDLE_MS = 30_000;
-
-export interface PgDatabaseOptions {
-  readonly dsn: string;
+export interface PgDatabaseOptions extends ConnectionOptions {
   readonly schema: string;
-  readonly poolSize: number;
-  /** When a call is given up. The server gives up waiting for a host's lock before that. */
-  readonly timeoutMs: number;
 }
 
 /**
@@ -23,46 +16,22 @@ export interface PgDatabaseOptions {
  *
  * PGDB1 A call is one statement and one transaction, and depends on nothing that was set in its session. Statements are prepared
  * once per connection, under a name made of their text; behind a transaction pooler that cannot follow prepared statements,
- * the first call that fails for it switches to statements without a name. PGDB2 A connection that failed is not used again; nor are,
- * after a call that got no answer in time, those that have answered nothing since it was sent: they may be as dead, and each would
- * cost another wait. PGDB3 A call that fails because another transaction won is repeated once.
+ * the first call that fails for it switches to statements without a name.
+ * PGDB2 A call that fails because another transaction won is repeated once.
  */
 export class PgDatabase implements FunctionCaller {
   readonly schema: string;
-  readonly #pool: Pool;
+  readonly #connections: Connections;
   readonly #statements = new Map<string, { readonly name: string; readonly text: string }>();
-  readonly #waits = { count: 0, ms: 0 };
-  /** When each connection last showed that it works. */
-  readonly #provenAt = new WeakMap<ClientBase, number>();
-  /** When the last call was sent that got no answer in time. */
-  #unansweredAt = Number.NEGATIVE_INFINITY;
   #isPrepared = true;
 
-  constructor({ dsn, schema, poolSize, timeoutMs }: PgDatabaseOptions) {
+  constructor({ schema, ...options }: PgDatabaseOptions) {
     this.schema = schema;
-    this.#pool = new Pool({
-      application_name: "slotkeeper",
-      ...parseDsn(dsn),
-      max: poolSize,
-      connectionTimeoutMillis: timeoutMs,
-      query_timeout: timeoutMs,
-      idleTimeoutMillis: IDLE_MS,
-      keepAlive: true,
-      allowExitOnIdle: true,
-    })
-      // A restart of the database ends idle connections too. The pool drops them.
-      .on("error", () => {})
-      // One that breaks in use rejects its query; the event would end the process.
-      .on("connect", (client) => {
-        client.on("error", () => {});
-        this.#provenAt.set(client, performance.now());
-      });
+    this.#connections = new Connections(options);
   }
 
-  /** Connections, and calls that wait for one: now, and so far. */
   get gauges(): StoreGauges["pool"] {
-    const { totalCount: size, idleCount: idle, waitingCount: waiting } = this.#pool;
-    return { size, idle, waiting, waits: this.#waits.count, waitedMs: this.#waits.ms };
+    return this.#connections.gauges;
   }
 
   /** Rejects with a `DatabaseError`. */
@@ -82,7 +51,7 @@ export class PgDatabase implements FunctionCaller {
   /** Throws a `SchemaError` unless the schema is this version's. */
   async check(): Promise<void> {
     try {
-      const client = await this.#pool.connect();
+      const client = await this.#connections.take();
       try {
         await assertSchema(client, this.schema);
       } finally {
@@ -94,45 +63,23 @@ export class PgDatabase implements FunctionCaller {
   }
 
   async close(): Promise<void> {
-    await this.#pool.end();
+    await this.#connections.close();
   }
 
   async #query(name: string, given: NamedArguments, values: unknown[]): Promise<unknown> {
     const { name: prepared, text } = this.#statementOf(name, given);
     const query = this.#isPrepared ? { name: prepared, text, values } : { text, values };
-    const client = await this.#provenConnection();
+    const taken = this.#connections.take();
+    // No pause where none is needed: CONNECT1.
+    const client = taken instanceof Promise ? await taken : taken;
     const sentAt = performance.now();
     try {
       const { rows } = await client.query<{ reply: unknown }>(query);
-      this.#provenAt.set(client, performance.now());
-      client.release();
+      this.#connections.giveBack(client);
       return rows[0]?.reply;
     } catch (error) {
-      if (isUnanswered(error)) this.#unansweredAt = Math.max(this.#unansweredAt, sentAt);
-      client.release(true);
+      this.#connections.drop(client, sentAt, isUnanswered(error));
       throw error;
-    }
-  }
-
-  /** PGDB2. New connections are proven. */
-  async #provenConnection(): Promise<PoolClient> {
-    for (;;) {
-      const client = await this.#connection();
-      if ((this.#provenAt.get(client) ?? 0) >= this.#unansweredAt) return client;
-      client.release(true);
-    }
-  }
-
-  /** Of the pool. A call that finds all of them in use waits, and is counted. */
-  async #connection(): Promise<PoolClient> {
-    const { idleCount, totalCount, options } = this.#pool;
-    if (idleCount > 0 || totalCount < options.max) return this.#pool.connect();
-    this.#waits.count++;
-    const startedAt = performance.now();
-    try {
-      return await this.#pool.connect();
-    } finally {
-      this.#waits.ms += performance.now() - startedAt;
     }
   }
 

@@ -23,8 +23,8 @@ interface Turn {
   isCurrent: boolean;
 }
 
-/** What became of a turn: it is over, or its batch must be decided again. */
-type Step = "over" | "again";
+/** What became of a turn: it is over, its batch must be decided again, or the store has not answered yet. */
+type Step = "over" | "again" | "waiting";
 type Refused = Committed & { readonly isKept: false };
 
 /**
@@ -130,25 +130,22 @@ export class Cycle implements Due {
     this.#isRunning = true;
     this.#calls = 0;
     this.#startedAt = this.#engine.time.now();
-    this.#goOn(this.#nextTurn());
+    this.#goOn("over", undefined);
   }
 
-  /** Turn after turn, until nothing is left to decide or the store must be waited for. */
-  #goOn(first: Turn | undefined): void {
-    let turn = first;
-    while (turn !== undefined) {
-      const step = this.#step(turn);
-      if (step instanceof Promise) {
-        this.#goOnAfter(step, turn);
+  /**
+   * Turn after turn, until nothing is left to decide or the store must be waited for. The store's answer continues here in the same
+   * job: the next commit leaves before the service writes the answers to this one.
+   */
+  #goOn(step: Step, present: Turn | undefined): void {
+    let turn = present;
+    for (let became = step; became !== "waiting"; became = this.#step(turn)) {
+      if (became === "over") turn = this.#nextTurn();
+      if (turn === undefined) {
+        this.#rest();
         return;
       }
-      if (step === "over") turn = this.#nextTurn();
     }
-    this.#rest();
-  }
-
-  #goOnAfter(step: Promise<Step>, turn: Turn): void {
-    void step.then((became) => this.#goOn(became === "over" ? this.#nextTurn() : turn));
   }
 
   #nextTurn(): Turn | undefined {
@@ -161,14 +158,20 @@ export class Cycle implements Due {
   }
 
   /** Decides a batch and commits it, once. */
-  #step(turn: Turn): Step | Promise<Step> {
-    if (this.#isStale) return this.#compare(turn);
+  #step(turn: Turn): Step {
+    if (this.#isStale) {
+      void this.#compare(turn);
+      return "waiting";
+    }
     const { cache } = this.#host;
     const decision = this.#decide(turn.batch);
     if (!decision.isForgotten && !cache.isChanged) return this.#answerUnchanged(turn, decision);
     this.#calls++;
     const answer = cache.commit(decision, turn.conflicts);
-    if (answer instanceof Promise) return this.#committedLater(turn, decision, answer);
+    if (answer instanceof Promise) {
+      void this.#commitLater(turn, decision, answer);
+      return "waiting";
+    }
     this.#host.storeAnswered(true);
     return this.#committed(turn, decision, answer);
   }
@@ -195,35 +198,39 @@ export class Cycle implements Due {
     return "over";
   }
 
-  async #committedLater(turn: Turn, decision: Decision, first: Promise<Committed>): Promise<Step> {
+  async #commitLater(turn: Turn, decision: Decision, first: Promise<Committed>): Promise<void> {
     const again = () => this.#host.cache.commit(decision, turn.conflicts);
-    return this.#committed(turn, decision, await this.#store().untilAnswered("commit", first, again));
+    const committed = await this.#store().untilAnswered("commit", first, again);
+    this.#goOn(this.#committed(turn, decision, committed), turn);
   }
 
-  #committed(turn: Turn, decision: Decision, committed: Committed): Step | Promise<Step> {
-    if (!committed.isKept) return this.#yieldTo(committed, turn);
+  #committed(turn: Turn, decision: Decision, committed: Committed): Step {
+    if (!committed.isKept) {
+      void this.#yieldTo(committed, turn);
+      return "waiting";
+    }
     this.#answer(turn.batch, decision, committed.touched);
     return "over";
   }
 
   /** Brings the book up to the store's. */
-  async #compare(turn: Turn): Promise<Step> {
+  async #compare(turn: Turn): Promise<void> {
     const { cache } = this.#host;
     this.#isStale = false;
     this.#calls++;
     this.#host.settle(await this.#store().untilAnswered("read", cache.sync(), () => cache.sync()));
     turn.isCurrent = true;
-    return "again";
+    this.#goOn("again", turn);
   }
 
   /** Others came first, or the store refused: what they committed is in the book now. */
-  async #yieldTo({ reason, touched }: Refused, turn: Turn): Promise<Step> {
+  async #yieldTo({ reason, touched }: Refused, turn: Turn): Promise<void> {
     turn.conflicts++;
     turn.isCurrent = true;
     this.#host.settle(touched);
     if (reason !== "reserved") turn.refusals = reason === "slots" ? turn.refusals + 1 : 0;
     await this.#store().afterRefusal(reason, turn.refusals);
-    return "again";
+    this.#goOn("again", turn);
   }
 
   #answer(batch: readonly Queued[], { outcomes, notes }: Decision, touched: Touched): void {

@@ -29,6 +29,7 @@ export class HttpServer {
   readonly #connections: Connections;
   readonly #context: ServiceContext;
   readonly #throttle = new LogThrottle({ burst: 10, everyMs: 6_000 });
+  #isBoundToLoopback = false;
 
   constructor(context: ServiceContext) {
     this.#context = context;
@@ -60,8 +61,7 @@ export class HttpServer {
 
   /** Whether only this machine can reach it. Known once it listens. */
   get isBoundToLoopback(): boolean {
-    const bound = this.#server.address() as AddressInfo | null;
-    return bound !== null && isLoopback(bound.address);
+    return this.#isBoundToLoopback;
   }
 
   listen({ host, port }: ListenAddress): Promise<AddressInfo> {
@@ -69,7 +69,10 @@ export class HttpServer {
       this.#server.once("error", reject);
       this.#server.listen({ port, ...(host === undefined ? {} : { host }), backlog: BACKLOG }, () => {
         this.#server.removeListener("error", reject);
-        resolve(this.#server.address() as AddressInfo);
+        const bound = this.#server.address() as AddressInfo;
+        // Kept: a guard asks with every request, and the address is a system call.
+        this.#isBoundToLoopback = isLoopback(bound.address);
+        resolve(bound);
       });
     });
   }
