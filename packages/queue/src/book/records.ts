@@ -173,7 +173,7 @@ export interface Head {
   readonly avgWaitMs: number;
   readonly idleSince?: number | undefined;
   readonly isHot: boolean;
-  /** When the weighted scheduler last considered buckets in vain. */
+  /** When the weighted scheduler last handed out a slot, or considered buckets in vain. */
   readonly probedAt?: number | undefined;
   /** Virtual time of the last turn. */
   readonly turnAt?: number | undefined;

@@ -47,6 +47,7 @@ export function handOut(deciding: Deciding): void {
   const { book } = deciding;
   const { scheduler } = deciding.context;
   const isWeighted = scheduler.isEnabled && isHostHot(deciding);
+  const freeBefore = book.free;
   while (book.free > 0) {
     const bucket = isWeighted ? book.index.nextTurn : bestBucket(deciding);
     if (bucket === undefined) return;
@@ -60,7 +61,7 @@ export function handOut(deciding: Deciding): void {
     if (reason === undefined) hand(deciding, waiter, isProbe);
     else deny(deciding, bucket, reason);
   }
-  if (isWeighted) probeInVain(deciding);
+  if (isWeighted) probeInVain(deciding, book.free < freeBefore);
 }
 
 function isHostHot(deciding: Deciding): boolean {
@@ -130,12 +131,16 @@ export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean)
   if (!isHere) wakeInstance(deciding, waiter.instance);
 }
 
-/** Layer 5: no slot is free. Considering buckets in vain makes them heavier; the quota bounds how many, per interval. */
-function probeInVain(deciding: Deciding): void {
-  const { book } = deciding;
-  const { scheduler, pollIntervalMs } = deciding.context;
-  if (book.now - (book.head.probedAt ?? Number.NEGATIVE_INFINITY) < pollIntervalMs) return;
+/**
+ * Layer 5: no slot is free. Considering buckets in vain makes them heavier and takes their turn. That happens only if no slot was
+ * handed out for a whole poll interval, and the quota bounds how many buckets it concerns. While slots change hands all the time, every
+ * bucket keeps its turn: otherwise one that is considered in vain several times waits for several rounds.
+ */
+function probeInVain({ book, context }: Deciding, isHandedOut: boolean): void {
+  const { scheduler, pollIntervalMs } = context;
+  if (!isHandedOut && book.now - (book.head.probedAt ?? Number.NEGATIVE_INFINITY) < pollIntervalMs) return;
   book.draft.probedAt = book.now;
+  if (isHandedOut) return;
   const quota = scheduler.maxProbesPerCycle ?? book.policy.slots;
   for (let probed = 0; probed < quota; probed++) {
     const bucket = book.index.nextTurn;
