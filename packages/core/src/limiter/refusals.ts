@@ -1,7 +1,7 @@
-/** The errors with which a limiter refuses, as sentences. */
+/** Creates the errors with which a limiter refuses a caller. Their messages are sentences. */
 import { AcquireTimeoutError, ClosedError, QueueFullError, SlotExpiredError, withStackOf } from "../errors.ts";
 
-/** What the sentences need to know. */
+/** The parts of a limiter that the messages need. */
 interface Refuser {
   readonly policy: { readonly name: string | undefined };
   readonly capacity: number;
@@ -11,7 +11,7 @@ interface Refuser {
 
 const nameOf = ({ policy: { name } }: Refuser): string => (name === undefined ? "a limiter" : `limiter "${name}"`);
 
-/** The limits that a refused caller met, and their use. */
+/** The limits at the time of the refusal, and their use. */
 function met({ policy, capacity, inUse }: Refuser, key: unknown, waiting: number) {
   return { semaphore: policy.name, key, capacity, inUse, waiting };
 }
@@ -50,7 +50,7 @@ export function expiredError({ policy: { name: semaphore } }: Refuser, key: unkn
   return new SlotExpiredError({ ...slot, heldMs });
 }
 
-/** What those get who are cleared away without a reason, as from an `AbortController`. */
+/** The reason for waiters that `clear` removes without a reason; the same kind as that of an `AbortController`. */
 export function clearedError(limiter: Refuser): DOMException {
   return new DOMException(`The queue of ${nameOf(limiter)} was cleared`, "AbortError");
 }

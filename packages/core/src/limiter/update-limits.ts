@@ -1,10 +1,10 @@
 /**
- * New limits while everything goes on.
+ * Changes the limits of a running limiter.
  *
  * UPDATE1  Everything is checked before anything changes.
- * UPDATE2  Nothing is lost: charges, debts, holders, waiters and their order stay. New budgets start full, and waiters pay for
- *     them, too.
- * UPDATE3  A waiter that could never be paid under the new limits is refused with a `RangeError`.
+ * UPDATE2  Nothing is lost: charges, debts, holders, waiters and their order stay. New budgets start full, and waiters
+ *     pay for them as well.
+ * UPDATE3  A waiter whose cost can never be paid under the new limits is refused with a `RangeError`.
  */
 import { anyObject, check, checkOptions, faultOf, range } from "../options.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
