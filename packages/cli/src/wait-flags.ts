@@ -1,6 +1,6 @@
 import type { ServiceSlot, SlotClient } from "@slotkeeper/client";
 
-/** What is asked for, and how long for. */
+/** The flags for the host, the bucket, the number of slots and the longest wait. */
 export const WAIT_OPTIONS = {
   host: { type: "string" },
   bucket: { type: "string" },
@@ -20,7 +20,7 @@ export interface WaitFlags {
   readonly timeout?: string | undefined;
 }
 
-/** All mistakes at once; undefined when there is none. */
+/** Returns all problems at once, or `undefined` if there is none. */
 export function waitProblems({ host, bucket, max, timeout }: WaitFlags): string | undefined {
   const problems: string[] = [];
   if (host === undefined) problems.push("--host is required.");
