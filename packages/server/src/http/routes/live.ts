@@ -5,7 +5,7 @@ import { NO_SNIFF } from "../exchange.ts";
 import type { Handler } from "../handler.ts";
 import { operatorsHost, queryOf } from "../path-host.ts";
 
-/** The last 15 minutes. A host that is not kept has an empty one, and is kept from now on. */
+/** The last 15 minutes. A host that is not tracked has an empty history, and is tracked from now on. */
 export const history: Handler = (exchange, context) => {
   const { activity } = context.telemetry;
   const text = queryOf(exchange).get("host");
