@@ -1,12 +1,12 @@
 /**
- * A storm of users over one source of slots, as a program for `exploreAsync`: each user acquires in some way, holds,
- * and releases, round after round, while the seed decides who runs when, down to single promise reactions.
+ * A storm of users on one source of slots, as a program for `exploreAsync`. Each user acquires, holds and releases,
+ * round after round. The seed chooses which task runs when, down to single promise reactions.
  *
- * What must hold in every interleaving (checked by the program itself, which fails with what it saw):
- * ST1  Never more slots out than the limit, in all or per key.
+ * These rules must hold in every interleaving. The program checks them and fails with what it saw:
+ * ST1  Never more slots are held than the limit, in total or per key.
  * ST2  Waiters of one key are served in the order of arrival.
  * ST3  Every acquire ends: a lost wake-up leaves the simulation stuck, which is a `DeadlockError`.
- * ST4  A user who was aborted or timed out holds nothing, and costs no other user a slot.
+ * ST4  A user that was aborted or timed out holds nothing, and costs no other user a slot.
  * ST5  A slot releases once: the second `release` returns false and frees no other slot.
  * ST6  At the end nothing is held and no user waits.
  */
@@ -78,7 +78,7 @@ function* abortSoon(controller: AbortController): Program<void> {
   controller.abort(new Error("changed my mind"));
 }
 
-/** Sees every grant and every release, from the outside. */
+/** Observes every grant and every release from outside. */
 class Watch {
   readonly source: SlotSource;
   readonly census: Census = {
@@ -113,7 +113,7 @@ class Watch {
     if (inUse < this.inside) throw new Violation(`${this.inside} inside, but ${inUse} in use (ST1)`);
   }
 
-  /** 0, 1, 2, 0, …: some holds outlast a timeout, some do not. */
+  /** 0, 1, 2, 0, …: some holds are longer than a timeout, some are not. */
   nextHoldMs(): number {
     return this.#holds++ % 3;
   }
@@ -124,8 +124,9 @@ class Watch {
   }
 
   /**
-   * Notes the order of grants when the promises settle, not when the tasks resume: the seed lets them resume in any
-   * order. A user that leaves without a slot was not overtaken, even if its rejection takes some promise reactions longer.
+   * Records the order of grants when the promises settle, not when the tasks resume, because the seed lets them resume
+   * in any order. A user that leaves without a slot was not overtaken, even if its rejection takes some promise
+   * reactions longer.
    */
   seen(key: string, promise: Promise<Slot>): Promise<Slot> {
     const ticket = this.#nextTicket++;
