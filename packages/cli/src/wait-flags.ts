@@ -26,7 +26,7 @@ export function waitProblems({ host, bucket, max, timeout }: WaitFlags): string 
   if (host === undefined) problems.push("--host is required.");
   if (max !== undefined && !/^[1-9]\d*$/.test(max))
     problems.push(`Expected --max to be a whole number of at least 1, got "${max}".`);
-  if (max !== undefined && bucket !== undefined) problems.push("--max and --bucket do not go together.");
+  if (max !== undefined && bucket !== undefined) problems.push("--max and --bucket cannot be combined.");
   if (timeout !== undefined && !(Number(timeout) > 0 && Number.isFinite(Number(timeout)))) {
     problems.push(`Expected --timeout to be a number of seconds above 0, got "${timeout}".`);
   }

@@ -126,7 +126,8 @@ export class SemaphoreHandle {
   #release: ReleaseEffect | undefined = undefined;
 
   constructor(key: symbol, state: SemaphoreState) {
-    if (key !== madeHere) throw new TypeError("A semaphore handle is made by `createSemaphore`, not by hand");
+    if (key !== madeHere)
+      throw new TypeError("Expected a semaphore handle to be created by `createSemaphore`, not by `new`");
     this.#state = state;
   }
 

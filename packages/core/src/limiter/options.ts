@@ -136,7 +136,7 @@ const BUDGET_RULES: Rules<BudgetOptions> = {
   default: AMOUNT,
   strict: boolean,
 };
-const NO_BURST = leftOut("a strict budget saves nothing up");
+const NO_BURST = leftOut("a strict budget does not save up units");
 
 /** Checks the options that are not nested. One error names all problems. */
 export function resolveLimiterPolicy(options: LimiterOptions): LimiterPolicy {
@@ -157,7 +157,7 @@ export function finiteSlots(why: string): Rule {
 }
 
 export function leftOut(why: string): Rule {
-  return kind(`left out, since ${why}`, (value) => value === undefined);
+  return kind(`left out, because ${why}`, (value) => value === undefined);
 }
 
 /** Checks the options of `perKey` that are not budgets, and returns the slots for each key. */

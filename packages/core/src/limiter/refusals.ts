@@ -1,5 +1,6 @@
 /** Creates the errors with which a limiter refuses a caller. Their messages are sentences. */
 import { AcquireTimeoutError, ClosedError, QueueFullError, SlotExpiredError, withStackOf } from "../errors.ts";
+import { shown } from "../options.ts";
 
 /** The parts of a limiter that the messages need. */
 interface Refuser {
@@ -37,17 +38,18 @@ export function queueFullError(limiter: Refuser, key: unknown, waiting: number):
 
 export function pausedError(limiter: Refuser, key: unknown): QueueFullError {
   const limits = met(limiter, key, limiter.waiting);
-  return worded(new QueueFullError({ ...limits }), `Paused: ${nameOf(limiter)} takes no callers ${useOf(limits)}`);
+  return worded(new QueueFullError({ ...limits }), `No caller may wait: ${nameOf(limiter)} is paused ${useOf(limits)}`);
 }
 
 export function closedError(limiter: Refuser, reason: unknown): ClosedError {
   const error = new ClosedError({ semaphore: limiter.policy.name }, reason);
-  return typeof reason === "string" ? error : worded(error, `Closed: ${nameOf(limiter)} grants nothing any more`);
+  return typeof reason === "string" ? error : worded(error, `No slot is granted: ${nameOf(limiter)} is closed`);
 }
 
-export function expiredError({ policy: { name: semaphore } }: Refuser, key: unknown, heldMs: number): SlotExpiredError {
-  const slot = { semaphore, key };
-  return new SlotExpiredError({ ...slot, heldMs });
+export function expiredError(limiter: Refuser, key: unknown, heldMs: number): SlotExpiredError {
+  const slot = key === undefined ? "A slot" : `A slot of key ${shown(key)}`;
+  const message = `${slot} of ${nameOf(limiter)} expired after ${Math.round(heldMs)} ms and was taken back`;
+  return worded(new SlotExpiredError({ semaphore: limiter.policy.name, key, heldMs }), message);
 }
 
 /** The reason for waiters that `clear` removes without a reason; the same kind as that of an `AbortController`. */

@@ -16,8 +16,8 @@ export function updateLimits(gate: LimiterGate, options: LimiterUpdate): void {
   check("options", anyObject, options);
   checkOptions(options, UPDATE_RULES);
   const { slots = policy.slots, budgets, perKey, ageAfterMs = policy.ageAfterMs } = options;
-  if (adaptive) check("slots", finiteSlots("since they are adaptive"), slots);
-  if (!gate.isKeyed) check("perKey", leftOut("the constructor was given none"), perKey);
+  if (adaptive) check("slots", finiteSlots("because they are adaptive"), slots);
+  if (!gate.isKeyed) check("perKey", leftOut("the limiter was created without it"), perKey);
   const perKeySlots = slotsPerKey({ slots: line.slotsPerKey, ...perKey });
   ledger.update(budgets, perKey?.budgets, gate.time.now());
   line.slotsPerKey = perKeySlots;
@@ -48,6 +48,6 @@ function tooDear({ ledger }: LimiterGate, { costs, keyState }: LimiterTicket): E
   const mostOf = (index: number): number => ledger.mostOf(index, keyState !== ledger.keys.none);
   const index = costs.findIndex((cost, at) => cost > mostOf(at));
   if (index < 0) return undefined;
-  const payable = range(`at most ${mostOf(index)}, as it is now`, () => false);
+  const payable = range(`at most ${mostOf(index)} under the new limits`, () => false);
   return faultOf(`cost.${ledger.names[index]}`, payable, costs[index]);
 }

@@ -17,7 +17,9 @@ export function claimIdentity(memory: Memory, threadId = nodeThreadId ?? allocat
     memory.raise(OWNERS, owner);
     if (memory.swap(memory.thread(owner), 0, threadId + 1)) return { threadId, owner };
   }
-  throw new RangeError(`Expected at most ${MAX_ATTACHMENTS} attachments of one semaphore that were not reaped`);
+  throw new RangeError(
+    `Expected at most ${MAX_ATTACHMENTS} attached threads, got one more; reap threads that have ended`,
+  );
 }
 
 function allocateId(memory: Memory): number {

@@ -121,7 +121,8 @@ export class Memory {
 
   constructor(buffer: SharedArrayBuffer) {
     const words = new Int32Array(buffer);
-    if (words[0] !== MAGIC) throw new TypeError("Expected `handle` to be of a SharedSemaphore of this version");
+    if (words[0] !== MAGIC)
+      throw new TypeError("Expected `handle` to be of this version of SharedSemaphore, got another version");
     this.buffer = buffer;
     this.words = words;
     this.longs = new BigInt64Array(buffer);

@@ -70,7 +70,7 @@ export class SharedSemaphore {
   private constructor(memory: Memory, identity: Identity, clock: Clock | undefined) {
     if (!(memory instanceof Memory)) {
       throw new TypeError(
-        "Expected a SharedSemaphore to be made by `SharedSemaphore.create` or `attach`, not by `new`",
+        "Expected a SharedSemaphore to be created by `SharedSemaphore.create` or `attach`, not by `new`",
       );
     }
     this.handle = { type: HANDLE_TYPE, buffer: memory.buffer };
@@ -190,7 +190,7 @@ export class SharedSemaphore {
     checkThreadId(threadId);
     if (threadId === this.threadId) {
       throw new TypeError(
-        `Expected \`threadId\` to be of another thread, one that is gone, got this one's: ${threadId}`,
+        `Expected \`threadId\` to be of another thread that has ended, got ${threadId}, which is this thread`,
       );
     }
     return this.#attachment.reap(threadId);
@@ -201,7 +201,9 @@ export class SharedSemaphore {
     if (this.closed) throw this.#closedError();
     if (timeoutMs === 0) throw this.#timeoutError(startedAt);
     if (waitAsync === undefined)
-      throw new TypeError("Expected a host with Atomics.waitAsync; acquireSync works without");
+      throw new TypeError(
+        "Expected a host with Atomics.waitAsync, which `acquire` needs to wait; use `acquireSync` here",
+      );
     const { cell, tag } = this.#attachment.enqueue();
     if (cell === 0) throw this.#queueFullError();
     return new Promise((resolve, reject) => {
@@ -224,7 +226,7 @@ export class SharedSemaphore {
     this.#mayBlock ??= mayBlock(this.#attachment.memory);
     if (!this.#mayBlock) {
       throw new TypeError(
-        "Expected `acquireSync` to wait in a worker only: the main thread may not block, use `acquire`",
+        "Expected `acquireSync` to wait in a worker only, because the main thread must not block; use `acquire` here",
       );
     }
     const place = this.#attachment.enqueue();

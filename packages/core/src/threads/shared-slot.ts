@@ -51,7 +51,7 @@ export class SharedSlot implements Disposable {
   renew(ttlMs?: number): boolean {
     const { memory } = this.#attachment;
     if (memory.ttlMs === 0 && ttlMs !== undefined) {
-      throw new TypeError(`Expected \`ttlMs\` only where the semaphore has a ttl, got ${ttlMs}`);
+      throw new TypeError(`Expected no \`ttlMs\`, because the semaphore has no ttl, got ${ttlMs}`);
     }
     const renewedMs = ttlMs === undefined ? memory.ttlMs : positiveMs("ttlMs", ttlMs);
     if (!this.#isCurrent()) return false;

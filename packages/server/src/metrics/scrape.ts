@@ -57,7 +57,7 @@ async function storeSide(
   try {
     return await Promise.all([telemetry.reader.totals(), telemetry.reader.hosts(keys)]);
   } catch (error) {
-    log.warn("metrics without the store's part", { error });
+    log.warn("the metrics are incomplete: the store could not be read", { error });
     return [undefined, new Map()];
   }
 }

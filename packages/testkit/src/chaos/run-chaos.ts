@@ -145,7 +145,7 @@ async function runFault(
   const first = history.sessions.length;
   const startedAt = performance.now();
   await fault.run(world, stalled).catch((error: Error) => {
-    throw new Error(`${name} could not be made: ${error.message}`);
+    throw new Error(`${name} could not be caused: ${error.message}`);
   });
   const endedAt = performance.now();
   await world.pause(WATCHED_MS);

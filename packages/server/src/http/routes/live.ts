@@ -30,7 +30,7 @@ export const instances: Handler = async (exchange, context) => {
   try {
     exchange.json({ at: context.now(), ...(await presence.read()) });
   } catch (error) {
-    log.warn("instances failed", { requestId: exchange.id, error });
+    log.warn("the instances could not be read", { requestId: exchange.id, error });
     exchange.problem("UNAVAILABLE");
   }
 };

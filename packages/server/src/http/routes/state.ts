@@ -51,7 +51,7 @@ export const state: Handler = async (exchange, context) => {
       hosts: page.keys.map((key) => hostState(key, page.stored.get(key), { at, sessionRange }, context)),
     } satisfies ServiceState);
   } catch (error) {
-    log.warn("state failed", { requestId: exchange.id, error });
+    log.warn("the state could not be read", { requestId: exchange.id, error });
     exchange.problem("UNAVAILABLE");
   }
 };
