@@ -1,6 +1,5 @@
 /** Creates the errors with which a limiter refuses a caller. Their messages are sentences. */
 import { AcquireTimeoutError, ClosedError, QueueFullError, SlotExpiredError, withStackOf } from "../errors.ts";
-import { shown } from "../options.ts";
 
 /** The parts of a limiter that the messages need. */
 interface Refuser {
@@ -47,8 +46,7 @@ export function closedError(limiter: Refuser, reason: unknown): ClosedError {
 }
 
 export function expiredError(limiter: Refuser, key: unknown, heldMs: number): SlotExpiredError {
-  const slot = key === undefined ? "A slot" : `A slot of key ${shown(key)}`;
-  const message = `${slot} of ${nameOf(limiter)} expired after ${Math.round(heldMs)} ms and was taken back`;
+  const message = `A slot of ${nameOf(limiter)} expired after ${Math.round(heldMs)} ms and was taken back`;
   return worded(new SlotExpiredError({ semaphore: limiter.policy.name, key, heldMs }), message);
 }
 

@@ -6,9 +6,9 @@ const MOST_UNREAD_BYTES = 1024 * 1024;
 /**
  * The destination of log lines: a stream that may fail or block at any time.
  *
- * LS1  A line that cannot be written is lost and counted. The service continues.
- * LS2  The amount of data that waits for a slow reader is bounded.
- * LS3  When lines can be written again, one line reports how many were lost.
+ * LOGSINK1  A line that cannot be written is lost and counted. The service continues.
+ * LOGSINK2  The amount of data that waits for a slow reader is bounded.
+ * LOGSINK3  When lines can be written again, one line reports how many were lost.
  */
 export class LogSink {
   readonly #stream: Writable;
