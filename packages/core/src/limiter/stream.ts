@@ -15,7 +15,9 @@ import { type Reader, readerOf, type Source } from "./source.ts";
 
 /** A `Semaphore`, a `Limiter`, or any other object that runs work in slots. */
 export interface StreamGate<Slot, Options> {
+  /** The number of slots. The stream reads at most this number of items ahead, plus `readAhead`. */
   readonly capacity: number;
+  /** Runs the work while it holds a slot. */
   run<T>(work: (slot: Slot) => T | Promise<T>, options?: Options): Promise<Awaited<T>>;
 }
 
@@ -23,6 +25,7 @@ export interface StreamGate<Slot, Options> {
 export interface StreamContext<Slot> {
   /** Aborts when the result is no longer needed. */
   readonly signal: AbortSignal;
+  /** The slot that the item holds. */
   readonly slot: Slot;
 }
 
