@@ -1,20 +1,20 @@
-// What commits cost in PostgreSQL: `npm run build && node scripts/commit-cost.mjs [--commits 2000]`.
+// Measures the cost of commits in PostgreSQL: `npm run build && node scripts/commit-cost.mjs [--commits 2000]`.
 //
 //   hand-over   a release and the grant that it makes possible: seven records and the head, on a host with many buckets and waiters
 //   new host    the first commit of a host: its limits, an account and a lease
 //   grant       a lease and its account, on a host that is idle
 //   release     its end: the lease goes, the account changes, the end of the session is kept
 //
-// The commits are made before, by the code that the store uses. Times are the server's own, of the function call without the flush
-// of the write-ahead log, beside an UPDATE of one small row in the same loop. On a busy machine look at the ratio and at the tenth
-// percentile.
+// The commits are created before the measurement, by the code of the store. Times are those of the server: the function
+// call without the flush of the write-ahead log, next to an UPDATE of one small row in the same loop. On a busy
+// machine, use the ratio and the tenth percentile.
 import { parseArgs } from "node:util";
 import { commitArguments } from "@slotkeeper/postgres";
 import { dsnOf, onServer, openCluster } from "@slotkeeper/testkit/postgres";
 
 const { values } = parseArgs({ options: { commits: { type: "string", default: "2000" } } });
 const COMMITS = Number(values.commits);
-/** Their statements are planned, and the rows of the tail are made. */
+/** After this number of commits, statements are planned and the rows of the tail exist. */
 const WARM_UP = 100;
 const HOST = "0123456789abcdef".repeat(4);
 const INSTANCE = "instance-one";
@@ -28,7 +28,10 @@ const POLICY = {
   leaseMs: 30_000,
 };
 
-/** One host's commits, one after the other. Instants are those of the start; only `p_now` is the database's when it is called. */
+/**
+ * Consecutive commits of one host. Instants are those of the start; only `p_now` is the time of the database at the
+ * call.
+ */
 class Commits {
   #head;
   #count = 0;
@@ -178,7 +181,7 @@ async function measure(client, list, about, calls) {
   await client.query(
     "TRUNCATE slotkeeper_host, slotkeeper_record, slotkeeper_tail, upstream_slot_pool, cost_sample, cost_call RESTART IDENTITY",
   );
-  // The last ones are for the count of the write-ahead log.
+  // The last ones are used to measure the write-ahead log.
   const timed = calls.slice(0, -10);
   await client.query(
     "INSERT INTO cost_call SELECT c.* FROM jsonb_array_elements($1) WITH ORDINALITY e (call, at), jsonb_populate_record(NULL::cost_call, e.call || jsonb_build_object('at', e.at)) c",
@@ -191,7 +194,10 @@ async function measure(client, list, about, calls) {
   return rows.map((row) => ({ ...about, ...row, "WAL bytes": wal.get(row.commit) }));
 }
 
-/** Of more commits, as EXPLAIN counts it, on pages that are in the log already. The least of a few: pages are pruned now and then. */
+/**
+ * The log of further commits, as EXPLAIN counts it, on pages that are already in the log. The least of a few, because
+ * pages are sometimes pruned.
+ */
 async function walOf(client, calls) {
   const least = new Map();
   for (const { kind, ...given } of calls) {

@@ -1,8 +1,8 @@
 // Completes package-lock.json after a dependency changed: `npm install && node scripts/complete-lock.mjs`.
 //
-// A registry that carries the packages of some platforms only makes npm leave the others out of the lock file, and
-// `npm ci` then refuses the file ("Missing: … from lock file") on every machine. Each optional package that a locked
-// package names is therefore added with the platform in its name; none of them is fetched elsewhere.
+// If a registry has the packages of some platforms only, npm leaves the others out of the lock file, and `npm ci` then
+// refuses the file ("Missing: … from lock file") on every machine. So this script adds each optional package that a
+// locked package names and that has a platform in its name. None of them is installed on other platforms.
 import { readFileSync, writeFileSync } from "node:fs";
 
 const SYSTEMS = ["android", "darwin", "freebsd", "linux", "win32", "openharmony", "netbsd", "openbsd", "sunos", "aix"];

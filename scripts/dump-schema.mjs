@@ -1,5 +1,5 @@
-// Writes packages/postgres/sql/schema.sql, the schema that all migrations together make: `npm run build && node
-// scripts/dump-schema.mjs`. A test compares it, so that a migration's effect is seen where it is reviewed.
+// Writes packages/postgres/sql/schema.sql, the schema after all migrations: `npm run build && node
+// scripts/dump-schema.mjs`. A test compares it, so that a review shows the effect of a migration.
 import { writeFileSync } from "node:fs";
 import { dsnOf, dumpSchema, onServer, openCluster } from "@slotkeeper/testkit/postgres";
 

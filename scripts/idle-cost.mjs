@@ -1,8 +1,9 @@
-// What an idle fleet costs the database: `npm run build && node scripts/idle-cost.mjs [--seconds 30] [--waiting]`.
-// `--waiting` leaves out the scenarios without callers.
+// Measures the cost of an idle fleet for the database: `npm run build && node scripts/idle-cost.mjs [--seconds 30]
+// [--waiting]`. `--waiting` leaves out the scenarios without callers.
 //
-// Starts a PostgreSQL and three instances, and counts the database's own transactions (pg_stat_database), by scenario: no one
-// calls; the same after a load; 500 sessions wait, on one host and on a hundred. Exits 1 beyond the bounds of issue "The fleet".
+// Starts a PostgreSQL and three instances, and counts the transactions of the database (pg_stat_database) by scenario:
+// no calls; no calls after a load; 500 sessions wait, on one host and on a hundred. Exits with 1 beyond the bounds of
+// issue "The fleet".
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Service } from "@slotkeeper/server";
@@ -17,7 +18,7 @@ const { values } = parseArgs({
 });
 const SECONDS = Number(values.seconds);
 const AWAY_MS = Number(values["away-ms"]);
-/** Connections report what they counted after ten seconds of idleness at the latest. */
+/** Connections report their counts after at most ten idle seconds. */
 const SETTLE_MS = 12_000;
 const SESSIONS = 500;
 
@@ -59,7 +60,7 @@ process.exitCode = results.every(Boolean) ? 0 : 1;
 async function measure(title, most) {
   await pause(SETTLE_MS);
   const before = await calls();
-  // What the scrape itself costs is counted by then.
+  // By then, the cost of the scrape itself is counted.
   await pause(SETTLE_MS);
   const first = await transactions();
   await pause(SECONDS * 1000);
@@ -84,7 +85,9 @@ function transactions() {
   });
 }
 
-/** Calls of all instances to their stores, by operation. The scrape's own are taken off: it reads the store, too. */
+/**
+ * The calls of all instances to their stores, by operation, without those of the scrape, which reads the store, too.
+ */
 async function calls() {
   const sums = {};
   for (const { url } of fleet) {
@@ -101,7 +104,7 @@ async function call(service, path, body) {
   return (await fetch(`${service.url}/api/v0/fairqueue/${path}`, init)).json();
 }
 
-/** A hundred hosts used from every instance. */
+/** Uses a hundred hosts from every instance. */
 async function load() {
   const endsAt = Date.now() + 5_000;
   const client = async (at) => {
@@ -116,7 +119,7 @@ async function load() {
   await Promise.all(Array.from({ length: 32 }, (_, at) => client(at)));
 }
 
-/** Sessions that wait, each polled at the instance where it began. Returns what ends them. */
+/** Starts sessions that wait, each polled at the instance where it began. Returns a function that ends them. */
 async function waiters(hosts) {
   const names = Array.from({ length: hosts }, (_, at) => `wait-${hosts}-${at}.example.com`);
   const held = [];

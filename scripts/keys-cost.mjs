@@ -1,10 +1,12 @@
 /**
- * What a key costs that is used once (W7), by processor time: on a busy machine that varies far less than time by the clock.
+ * Measures the cost of a key that is used once (W7), as processor time, which varies much less on a busy machine than
+ * wall time.
  *
  *   npx tsc -b && node scripts/keys-cost.mjs [rounds]
  *
- * Prints lowest, median and highest of the rounds: nanoseconds of the whole process, its collector included, for each of 100,000 keys that
- * is acquired and released, and then swept. The subjects take turns, each in a process of its own.
+ * Prints the lowest, median and highest of the rounds: nanoseconds of the whole process, including its garbage
+ * collector, for each of 100,000 keys that is acquired and released, and then swept. The subjects take turns, each in
+ * its own process.
  */
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";

@@ -1,4 +1,4 @@
-// Makes the README's screenshots from the real thing: a service under a live load, looked at with a real browser.
+// Takes the screenshots of the README from a real service under live load, in a real browser.
 //   npm run screenshots [-- --seconds 120]
 // The charts show the last 15 minutes, so a longer load makes fuller pictures.
 import { mkdirSync } from "node:fs";

@@ -1,7 +1,7 @@
 // The long mode of the whole-system simulation: ten thousand seeds by default, in a few processes.
 //   npm run simulate                                   10,000 seeds
-//   npm run simulate -- --seeds 500 --from 1           some
-//   npm run simulate -- --seed 1234                    one, with its violations and what led to them: the replay of a failure
+//   npm run simulate -- --seeds 500 --from 1           some seeds
+//   npm run simulate -- --seed 1234                    one seed, with its violations and the events before them: repeats a failure
 import { fork } from "node:child_process";
 import { parseArgs } from "node:util";
 import { simulate } from "@slotkeeper/testkit/simulator";
@@ -16,7 +16,7 @@ const { values } = parseArgs({
   },
 });
 
-/** Lines of what led to a violation; the replay prints more. */
+/** The number of events that are shown for a violation; a run of one seed prints more. */
 const SHORT_HISTORY = 8;
 
 if (values.seed !== undefined) await replay(Number(values.seed));

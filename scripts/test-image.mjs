@@ -1,5 +1,6 @@
-// The steps of deploy/docker/Dockerfile without Docker: its RUN commands in empty folders, then its health check and its
-// entry point. It shows that the image's program is complete; it does not show that the base image has what they need.
+// Runs the steps of deploy/docker/Dockerfile without Docker: its RUN commands in empty folders, then its health check
+// and its entry point. It shows that the program of the image is complete. It does not show that the base image has
+// everything they need.
 //   node scripts/test-image.mjs          takes the build that is here (`npm run build`)
 //   node scripts/test-image.mjs --full   clones the repository and runs `npm ci` and `npm run build` too
 import { spawn, spawnSync } from "node:child_process";
@@ -13,7 +14,7 @@ const repository = resolve(import.meta.dirname, "..");
 const isFull = process.argv.includes("--full");
 const home = mkdtempSync(join(tmpdir(), "slotkeeper-image-"));
 const port = await freePort();
-/** Where the folders of the image are here. */
+/** The local folders for the folders of the image. */
 const places = {
   "/src": isFull ? join(home, "src") : repository,
   "/tarballs": join(home, "tarballs"),
@@ -45,7 +46,7 @@ function run(command, cwd) {
   if (status !== 0) throw new Error(`\`${command}\` ended with ${status}:\n${stdout}${stderr}`);
 }
 
-/** What needs a whole installation is only done in full mode. */
+/** Steps that need a whole installation run only in full mode. */
 const isSkipped = (text) => !isFull && /^npm (?:ci|run build)\b/.test(text);
 
 function runStage(stage, folder) {

@@ -1,9 +1,9 @@
-// The tests that use PostgreSQL, through a transaction pooler: PgBouncer with three server connections per database, so
-// that hardly any two statements of a client meet the same session. `npm run build`, then `node scripts/test-pooler.mjs
-// [vitest's arguments]`. Part of the long suite: CI need not have it installed. PGBOUNCER names another program;
-// DATABASE_URL, a server that runs already.
+// Runs the PostgreSQL tests through a transaction pooler: PgBouncer with three server connections per database, so that
+// consecutive statements of a client rarely use the same session. `npm run build`, then `node scripts/test-pooler.mjs
+// [arguments of vitest]`. It is part of the long suite, and CI need not have it installed. PGBOUNCER names another
+// program; DATABASE_URL names a server that already runs.
 //
-// Left out: what looks at the server's own connections (costs, plans), and the tests of the server for tests.
+// Left out: tests that look at the server's own connections (costs, plans), and the tests of the test server.
 import { spawn, spawnSync } from "node:child_process";
 import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect as tcpConnect } from "node:net";
@@ -48,7 +48,7 @@ function isListening(port) {
   });
 }
 
-/** Every database of the server by its own name; users and passwords as the server has them. */
+/** Every database of the server under its own name; users and passwords as on the server. */
 function settings(server, port, home) {
   return `[databases]
 * = host=${server.hostname} port=${server.port || 5432}
@@ -93,7 +93,7 @@ async function startPooler(program, dsn, home) {
 
 function runTests(env) {
   const command = ["--no-install", "vitest", "run", ...TESTS, "--maxWorkers=1", ...process.argv.slice(2)];
-  // A group of their own, so that a Ctrl-C reaches them once.
+  // In their own process group, so that a Ctrl-C reaches them once.
   const tests = spawn("npx", command, {
     env: { ...process.env, ...env },
     stdio: ["ignore", "inherit", "inherit"],
@@ -111,7 +111,7 @@ function runTests(env) {
 
 const { program, version } = findPgBouncer();
 console.log(version);
-// Everything is taken away when the tests have ended, also before their time.
+// Everything is removed when the tests have ended, also if they are interrupted.
 const interrupt = new AbortController();
 const stopped = interrupt.signal;
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => interrupt.abort());

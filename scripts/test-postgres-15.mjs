@@ -1,6 +1,6 @@
-// The tests that use PostgreSQL, on version 15 instead of the one that npm brought: the oldest that is supported, and
-// Debian's. `node scripts/test-postgres-15.mjs [vitest's arguments]`. Part of the long suite: CI need not have it installed.
-// POSTGRES_BIN names another version's folder; DATABASE_URL, a server that runs already, needs no script:
+// Runs the PostgreSQL tests on version 15 instead of the version from npm: it is the oldest supported version, and the
+// one of Debian. `node scripts/test-postgres-15.mjs [arguments of vitest]`. It is part of the long suite, and CI need
+// not have it installed. POSTGRES_BIN names the folder of another version. A server that already runs needs no script:
 // `DATABASE_URL=postgres://… npx vitest run .pg.test`.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Goals as data, and how a run's figures are held against them. Every goal compares figures of one run; "level" means
- * that the spreads (min..max over the rounds) touch.
+ * Goals as data, and how the figures of a run are compared with them. Every goal compares figures of one run. "Level"
+ * means that the spreads (min..max over the rounds) overlap.
  */
 
 /** Figures of one (case, subject) pair over the rounds. */
@@ -24,9 +24,9 @@ export type Goal =
   | { readonly kind: "level-with"; readonly peers: Peers }
   /** ours ≤ factor × the cheapest peer. */
   | { readonly kind: "near-cheapest-peer"; readonly factor: number }
-  /** Our growth from `caseId` to this case is at most the limit's growth, plus the slack. */
+  /** Our growth from `caseId` to this case is at most the growth of the limit, plus the slack. */
   | { readonly kind: "grows-like-limit"; readonly caseId: string; readonly slack: number }
-  /** Our growth from `caseId` to this case; what the limit grows by is said beside it. */
+  /** Our growth from `caseId` to this case; the growth of the limit is shown beside it. */
   | { readonly kind: "linear"; readonly factor: number; readonly caseId: string }
   | { readonly kind: "bound"; readonly most: number; readonly unit: string }
   | { readonly kind: "extra-bound"; readonly extra: string; readonly most: number; readonly unit: string };
@@ -37,11 +37,11 @@ export interface Verdict {
   readonly outcome: "reached" | "missed" | "not measured";
 }
 
-/** Where `judge` looks figures up. `peers` lists those with figures in the case. */
+/** Where `judge` finds the figures. `peers` lists those with figures in the case. */
 export interface Scores {
   figures(caseId: string, subject: string): Figures | undefined;
   peers(caseId: string, which: Peers): readonly string[];
-  /** Peers that ran out of their budget: slower than anything measured. */
+  /** Whether the peer exceeded its budget: it is slower than anything measured. */
   overBudget(caseId: string, subject: string): boolean;
 }
 
@@ -84,7 +84,7 @@ const decide = (isReached: boolean): Verdict["outcome"] => (isReached ? "reached
 type Judged = Omit<Verdict, "text">;
 const unmeasured: Judged = { measured: "–", outcome: "not measured" };
 
-/** The peer that does best by `score`, lowest first; peers over budget never do. */
+/** The best peer by `score`, lowest first. Peers over budget are left out. */
 function strongest(scores: Scores, caseId: string, which: Peers, score: (figures: Figures) => number) {
   let best: { peer: string; figures: Figures } | undefined;
   for (const peer of scores.peers(caseId, which)) {
@@ -176,7 +176,7 @@ export function judge(goal: Goal, caseId: string, scores: Scores): Verdict {
   return { text: goalText(goal), ...judged };
 }
 
-/** Our figures of other cases that the goals of a case are held against: they have to be measured in the same run. */
+/** Our figures of other cases that the goals of a case refer to. They must be measured in the same run. */
 export function referencesOf(goals: readonly Goal[]): readonly { caseId: string; subject: string }[] {
   return goals.flatMap((goal) => {
     if (goal.kind === "at-most" && goal.caseId !== undefined) return [{ caseId: goal.caseId, subject: goal.subject }];

@@ -1,9 +1,9 @@
 /**
  * Runs every (case, subject) pair in fresh processes, round by round.
  *
- * H1. Within a case the subjects take turns (A B C, B C A, …): a slow spell of the machine hits all of them alike.
- * H2. Each pair gets a new process in each round: no subject profits or suffers from another's compiled code or heap.
- * H3. A pair that exceeds its budget, or fails, is not run again: it is reported as such.
+ * H1. Within a case the subjects take turns (A B C, B C A, …), so that a slow period of the machine affects all of
+ * them. H2. Each pair gets a new process in each round, so that no subject is affected by the compiled code or heap of
+ * another. H3. A pair that exceeds its budget, or fails, is not run again, and is reported as such.
  */
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -14,7 +14,7 @@ import { type Case, type Measurement, yardsticksOf } from "./workload.ts";
 
 const CHILD = fileURLToPath(new URL("child.js", import.meta.url));
 
-/** Node's exit code when nothing is left to do and the program still awaits. */
+/** The exit code of Node if nothing is left to do while the program still awaits. */
 const HANGS = 13;
 
 export interface Pair {
@@ -27,12 +27,12 @@ export interface HarnessOptions {
   readonly isShort: boolean;
   readonly budgetMs: number;
   readonly signal: AbortSignal;
-  /** Standings of an earlier run: their rounds count. */
+  /** The results of an earlier run: their rounds count. */
   readonly before: ReadonlyMap<string, Standing>;
   readonly onProgress: (text: string) => void;
 }
 
-/** Without ours and the limit a row says nothing: they get more time, for when the machine is busy. */
+/** A row needs our figure and the limit, so these get more time if the machine is busy. */
 const ESSENTIAL_BUDGETS = 5;
 const isEssential = (pair: Pair): boolean =>
   pair.subject === OURS || yardsticksOf(pair.chosen).some((yardstick) => yardstick.id === pair.subject);
@@ -44,7 +44,7 @@ function measureOnce(pair: Pair, options: HarnessOptions): Promise<Standing> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [...flags, CHILD, pair.chosen.id, pair.subject, ...mode], {
       stdio: ["ignore", "pipe", "pipe"],
-      // The terminal sends Ctrl-C to the whole group; the harness decides what to do about it.
+      // The terminal sends Ctrl-C to the whole group; the harness decides how to handle it.
       detached: true,
     });
     let out = "";
@@ -92,7 +92,7 @@ const timeText = (ms: number): string => {
   return seconds >= 60 ? `${Math.floor(seconds / 60)} min ${seconds % 60} s` : `${seconds} s`;
 };
 
-/** What is left to do and how long that takes: as long as it took before, or as long as a pair takes on average. */
+/** The remaining pairs and the estimated time: as long as they took before, or the average of all pairs. */
 class Agenda {
   readonly #durations = new Map<string, number>();
 
@@ -107,7 +107,7 @@ class Agenda {
   }
 }
 
-/** Standing of each pair, by `case subject`. Ends early, with what there is, when the signal aborts. */
+/** The results of each pair, by `case subject`. If the signal aborts, it ends early with what is there. */
 export async function measureAll(groups: readonly (readonly Pair[])[], options: HarnessOptions) {
   const standings = new Map(options.before);
   const roundsBefore = (pair: Pair): number => {

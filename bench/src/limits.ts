@@ -1,6 +1,6 @@
 /**
- * The cheapest JavaScript that does each job: what no library can go below. A limit drops whatever the job does not
- * strictly need (owners, cancellation, checks), so it is no semaphore to use.
+ * The cheapest JavaScript that does each job: no library can be faster. A limit omits everything that the job does not
+ * strictly need (owners, cancellation, checks), so it is not a usable semaphore.
  */
 import type { Gate, NativeLoop, Subject, Work } from "./subject.ts";
 
@@ -11,7 +11,7 @@ const limitSubject = (parts: Omit<Subject, "id" | "safety" | "lacks">): Subject 
   ...parts,
 });
 
-/** Kept outside so that the engine cannot prove the awaited value unused. */
+/** Kept outside, so that the engine cannot prove that the awaited value is unused. */
 export const sink: { value: unknown } = { value: undefined };
 
 function awaitSettled(): NativeLoop {
@@ -21,7 +21,7 @@ function awaitSettled(): NativeLoop {
   };
 }
 
-/** W1, W1s: the promise that `acquire` has to return, and nothing else. */
+/** W1, W1s: only the promise that `acquire` has to return. */
 export const settledPromise = limitSubject({ native: { W1: awaitSettled, W1s: awaitSettled } });
 
 /** W1r: the work, without a limiter. */
@@ -103,7 +103,7 @@ function bareSemaphore(slots: number, waiters: ResolverQueue): Gate {
 /** W2: a counter and a ring of resolvers. */
 export const counterAndRing = limitSubject({ make: (slots) => bareSemaphore(slots, new Ring<Resolve>()) });
 
-/** W3, W6: a plain array of resolvers, read by an index that moves on. */
+/** W3, W6: a plain array of resolvers, read by an increasing index. */
 export const arrayOfResolvers = limitSubject({
   make: (slots) => {
     const resolvers: Resolve[] = [];
@@ -147,7 +147,7 @@ export const ringOfWork = limitSubject({
 
 type Reject = (reason: unknown) => void;
 
-/** W4, aborts, with the one listener per waiter without which an abort would have no effect. */
+/** W4, aborts, with one listener per waiter, without which an abort would have no effect. */
 export const abortsWithListener: Subject = {
   ...limitSubject({
     make: () => ({
@@ -163,8 +163,8 @@ export const abortsWithListener: Subject = {
 };
 
 /**
- * W4, aborts: the driver makes and aborts the controllers; the promises are rejected afterwards, without listening to the signals.
- * Below what any library can do, since a library has to listen.
+ * W4, aborts: the driver creates and aborts the controllers; the promises are rejected afterwards, without listeners.
+ * No library can be this fast, because a library has to listen.
  */
 export const bareAborts = limitSubject({
   make: () => {
@@ -175,13 +175,13 @@ export const bareAborts = limitSubject({
       release: () => {
         for (const reject of rejects) reject(undefined);
       },
-      // Reads the signal, which a controller makes only when asked for.
+      // Reads the signal, because a controller creates it only on demand.
       acquireUnlessAborted: (signal) => (signal.aborted ? Promise.reject(signal.reason) : new Promise(enqueue)),
     };
   },
 });
 
-/** W4, timeouts: one timer per duration, which rejects all that came for it. */
+/** W4, timeouts: one timer per duration, which rejects all waiters with that duration. */
 export const bareTimeouts = limitSubject({
   make: () => {
     const error = new Error("timed out");
@@ -211,7 +211,7 @@ interface Settlers {
   readonly reject: Reject;
 }
 
-/** W4s: one listener, which rejects all; released one by one otherwise. */
+/** W4s: one listener that rejects all waiters; otherwise they are released one by one. */
 export const bareSharedSignal = limitSubject({
   make: () => {
     let listenedTo: AbortSignal | undefined;

@@ -1,11 +1,11 @@
 /**
  * `npm run bench -- [--short] [--rounds N] [--only W1,W4] [--json FILE] [--write-docs] [--strict]`
  *
- * `--continue FILE` measures only the rounds that a report kept by `--json` lacks: all rows take 20 minutes or more, and a
- * quiet machine may not be at hand for so long.
+ * `--continue FILE` measures only the rounds that are missing in a report of `--json`: all rows take 20 minutes or
+ * more, and the machine may not be quiet for so long.
  *
- * `--from FILE` shows, judges and writes a report that `--json` has kept, without measuring. Misses are not errors
- * unless `--strict`: a benchmark is not a test.
+ * `--from FILE` shows, judges and writes a report of `--json`, without measuring. Missed goals are not errors unless
+ * `--strict` is given: a benchmark is not a test.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { renderDocs } from "./docs.ts";
@@ -34,7 +34,7 @@ function chosenCases(only: readonly string[] | undefined): Case[] {
   });
 }
 
-/** One group per case; then the pairs of cases left out that a goal is held against. */
+/** One group per case; then the pairs of other cases that a goal refers to. */
 function pairsOf(cases: readonly Case[], subjects: readonly Subject[]): Pair[][] {
   const groups = cases.map((chosen) => {
     const present = subjects.filter(
@@ -50,7 +50,7 @@ function pairsOf(cases: readonly Case[], subjects: readonly Subject[]): Pair[][]
   return missing.length === 0 ? groups : [...groups, missing];
 }
 
-/** Fewer than asked for if the run was interrupted. */
+/** Fewer than requested if the run was interrupted. */
 function completedRounds(standings: ReadonlyMap<string, Standing>): number {
   const counts = [...standings.values()].flatMap((one) => (one.state === "measured" ? [one.samples.length] : []));
   return Math.min(...counts);

@@ -1,4 +1,7 @@
-/** `docs/reference/benchmarks.md`: in-process rows first, the service's after; each benchmark writes its own part. */
+/**
+ * Writes `docs/reference/benchmarks.md`: the in-process rows first, then those of the service. Each benchmark writes
+ * its own part.
+ */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 

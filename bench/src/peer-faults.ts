@@ -1,8 +1,8 @@
 /**
- * Shows faults of the peers, each in a few lines and bounded in time: `node bench/dist/peer-faults.js`. What it prints is
- * written down in `bench/PEERS.md`. Our own library goes through the same trials.
+ * Shows faults of the peers, each in a few lines and with a time limit: `node bench/dist/peer-faults.js`.
+ * `bench/PEERS.md` records its output. Our own library goes through the same trials.
  *
- * Every trial runs in a process of its own, since some of them end in a hang or a stack overflow.
+ * Every trial runs in its own process, because some of them end in a hang or a stack overflow.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -11,7 +11,7 @@ import { loadSubject, subjectIds } from "./subjects/index.ts";
 import { wallClock } from "./timing.ts";
 import { heldGate, ignore, Tally } from "./workloads/queued.ts";
 
-/** Says what happened, or undefined if the subject has no such operation. */
+/** Returns what happened, or `undefined` if the subject does not have the operation. */
 type Trial = (subject: Subject) => Promise<string | undefined>;
 
 const LIMIT_MS = 15_000;
@@ -32,8 +32,8 @@ async function drainCost(subject: Subject, waiters: number): Promise<number> {
 }
 
 /**
- * The queue's cost per waiter as it gets longer. A collector at work may cost a few times as much for a while, so only
- * what is eight times as dear at the longest counts; the size named is the first at which it was four times as dear.
+ * The cost per waiter as the queue gets longer. The garbage collector may multiply the cost for a while, so only a
+ * factor of eight at the longest queue counts. The reported size is the first at which the factor was four.
  */
 const longQueue: Trial = async (subject) => {
   let base = Number.POSITIVE_INFINITY;
@@ -49,7 +49,7 @@ const longQueue: Trial = async (subject) => {
   return `FAULT ${text}; four times by ${cliff}`;
 };
 
-/** Two releases of one slot while others wait: how many then hold a semaphore of one? */
+/** Two releases of one slot while others wait: how many then hold a semaphore with one slot? */
 const doubleRelease: Trial = async (subject) => {
   if (subject.lacks.acquire !== undefined) return undefined;
   const { acquire, release } = gateWith(subject, 1, "acquire", "release");
@@ -131,7 +131,7 @@ const sharedSignal: Trial = async (subject) => {
   return growth > 4 ? `FAULT ${text}` : text;
 };
 
-/** Two slots free up in one turn while two wait: do both start at once? */
+/** Two slots become free in one turn while two callers wait: do both start at once? */
 const twoFit: Trial = async (subject) => {
   if (subject.lacks.slots !== undefined || subject.lacks.acquire !== undefined) return undefined;
   const { acquire, release } = gateWith(subject, 2, "acquire", "release");
@@ -154,7 +154,7 @@ const trials: Readonly<Record<string, Trial>> = {
   "two slots freed, two wait": twoFit,
 };
 
-/** In a process of its own: runs one trial and prints its line. */
+/** Runs one trial in its own process and prints its line. */
 async function runTrial(name: string, subjectId: string): Promise<void> {
   console.log((await trials[name]?.(await loadSubject(subjectId))) ?? "");
   process.exit(0);

@@ -1,4 +1,4 @@
-/** What a run leaves behind: the JSON file's shape, and the lookups that goals need. */
+/** The result of a run: the format of the JSON file, and the lookups that goals need. */
 import { type Figures, judge, OURS, type Peers, type Scores, type Verdict } from "./goals.ts";
 import { median } from "./timing.ts";
 import type { Case, Measurement } from "./workload.ts";

@@ -1,30 +1,30 @@
-/** The command line that the benchmarks share, and what it means. */
+/** The command-line options that the benchmarks share. */
 import { parseArgs } from "node:util";
 import { roundsOf } from "./rounds.ts";
 
-/** Fewer rounds than this make no median worth printing. */
+/** With fewer rounds, a median is not worth printing. */
 const LEAST_ROUNDS = 5;
 
 export interface RunOptions {
   readonly isShort: boolean;
   readonly rounds: number;
-  /** Ids of rows; undefined: all. */
+  /** The ids of rows; `undefined` for all. */
   readonly only: readonly string[] | undefined;
   readonly json: string | undefined;
-  /** A report that `--json` has kept: shown, judged and written without measuring. */
+  /** A report of `--json` that is shown, judged and written without measuring. */
   readonly from: string | undefined;
-  /** A report that `--json` has kept: its rounds count, and only what is missing is measured. */
+  /** A report of `--json` that is continued: its rounds count, and only missing ones are measured. */
   readonly continued: string | undefined;
   readonly writesDocs: boolean;
-  /** Misses are errors: a benchmark is not a test unless it is asked to be one. */
+  /** Whether missed goals are errors. By default they are not, because a benchmark is not a test. */
   readonly isStrict: boolean;
 }
 
-/** Whose command line it is. */
+/** The program that reads the command line. */
 export interface Runner {
-  /** As a person types it. */
+  /** The command as a person types it. */
   readonly command: string;
-  /** What `--only` may name. */
+  /** The rows that `--only` accepts. */
   readonly rows: readonly string[];
   /** Whether a report can be continued. */
   readonly continues?: boolean;
@@ -55,7 +55,7 @@ function usageOf({ command, rows, continues }: Runner): string {
   --help          shows this`;
 }
 
-/** Ends the process where there is nothing to run: after `--help`, and with 2 where the command line makes no sense. */
+/** Ends the process if there is nothing to run: after `--help`, and with code 2 after an invalid command line. */
 export function runOptions(runner: Runner, args: readonly string[] = process.argv.slice(2)): RunOptions {
   try {
     const options = parsed(runner, args);
@@ -63,14 +63,14 @@ export function runOptions(runner: Runner, args: readonly string[] = process.arg
     console.log(usageOf(runner));
     process.exit(0);
   } catch (error) {
-    // What Node adds to its first sentence is advice for another kind of command.
+    // Node adds advice to its first sentence that does not fit this command.
     const [problem] = error instanceof Error ? error.message.split(". ") : [String(error)];
     console.error(`${problem} (${runner.command} -- --help lists the options)`);
     process.exit(2);
   }
 }
 
-/** Undefined: help is asked for. */
+/** Returns `undefined` if help is requested. */
 function parsed({ rows, continues }: Runner, args: readonly string[]): RunOptions | undefined {
   const { values } = parseArgs({ args: [...args], options: FLAGS });
   if (values.help) return undefined;
@@ -92,7 +92,7 @@ function parsed({ rows, continues }: Runner, args: readonly string[]): RunOption
   };
 }
 
-/** A page is about all rows, measured properly, or it is not written. */
+/** Refuses to write a page that is not a full measurement of all rows. */
 export function expectWhole(report: { isShort: boolean; rounds: number }, measured: number, all: number): void {
   if (!report.isShort && report.rounds >= LEAST_ROUNDS && measured >= all) return;
   throw new RangeError(`Expected all rows, full mode and ${LEAST_ROUNDS} rounds or more for --write-docs.`);

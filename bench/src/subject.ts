@@ -1,22 +1,24 @@
 /**
- * What a benchmark needs to know of a library: one small adapter per peer, in `subjects/`.
+ * The interface of a library for the benchmarks: one small adapter per peer, in `subjects/`.
  *
- * An adapter forwards to the library's documented API and adds no promise, no closure per call and no bookkeeping that
- * our own adapter does not pay too. Each (case, subject) pair runs in a process of its own, so the driver's call sites
- * see one adapter only and the engine inlines it. What a library cannot do is said in `lacks`, in words: the table
- * prints them where the figure would stand.
+ * An adapter calls the documented API of the library. It adds no promise, no closure per call and no bookkeeping that
+ * our own adapter does not also pay. Each (case, subject) pair runs in its own process, so the call sites of the driver
+ * see only one adapter and the engine inlines it. `lacks` says in words what a library cannot do; the table prints it
+ * instead of the figure.
  */
 
-/** Returns a promise, since several libraries accept nothing else. */
+/** Returns a promise, because several libraries accept nothing else. */
 export type Work = () => Promise<unknown>;
 
-/** One limiter of the library under test. Arrow functions, so that a driver may take them apart. */
+/** One limiter of the library under test. Its members are arrow functions, so that a driver can take them apart. */
 interface GateOperations {
   acquire: () => Promise<unknown>;
   release: (handle: never) => unknown;
   tryAcquire: () => unknown;
   run: (work: Work) => PromiseLike<unknown>;
-  /** Waits like `acquire` until the signal aborts. For a library that only scopes: runs `work`, rejects on abort. */
+  /**
+   * Waits like `acquire` until the signal aborts. For a library that only has `run`: runs `work` and rejects on abort.
+   */
   acquireUnlessAborted: (signal: AbortSignal) => Promise<unknown>;
   runUnlessAborted: (signal: AbortSignal, work: Work) => Promise<unknown>;
   acquireWithin: (timeoutMs: number) => Promise<unknown>;
@@ -25,8 +27,8 @@ interface GateOperations {
 export type Gate = Partial<GateOperations>;
 
 /**
- * One limiter per key: the library's own, or a `Map` of its semaphores. A cycle of a key is
- * `const l = lookup(key); release(await acquire(l), l)`; a library that only scopes runs the whole cycle in `acquire`.
+ * One limiter per key: that of the library, or a `Map` of its semaphores. A cycle of a key is `const l = lookup(key);
+ * release(await acquire(l), l)`. A library that only has `run` does the whole cycle in `acquire`.
  */
 export interface KeyedGate {
   lookup: (key: string) => unknown;
@@ -35,16 +37,16 @@ export interface KeyedGate {
   sweep: () => unknown;
 }
 
-/** Slots that are taken back after a while, and may be renewed. */
+/** Slots that expire after a while, and can be renewed. */
 export interface LeaseGate {
   acquire: () => Promise<unknown>;
   renew: (handle: never) => unknown;
   release: (handle: never) => unknown;
-  /** Timers of the host that are armed at this moment. */
+  /** The number of timers of the host that are set now. */
   timers: () => number;
 }
 
-/** How many at a time, and how many per time. */
+/** The number of slots, and the rate. */
 export interface RatedLimits {
   readonly slots: number;
   readonly limit: number;
@@ -53,17 +55,17 @@ export interface RatedLimits {
 
 export interface RatedGate {
   run: (work: Work) => PromiseLike<unknown>;
-  /** Why the rate is not measured, if so. */
+  /** Why the rate is not measured, if it is not. */
   waits?: string;
 }
 
-/** What a workload may ask for. `slots` is a limit greater than one. */
+/** The operations that a workload may need. `slots` is a limit greater than one. */
 export type Operation = "acquire" | "tryAcquire" | "run" | "slots" | "signal" | "timeout" | "renew";
 
-/** What makes a peer a full one: any of the three. */
+/** A full peer has at least one of these. */
 type Safety = "owner-safe release" | "timeout" | "abort";
 
-/** A library whose programs are not promises runs the loop its own way: the same `count` operations. */
+/** The loop of a library whose programs are not promises: the same `count` operations. */
 export type NativeLoop = (count: number, work: Work) => Promise<unknown> | void;
 type NativeLoops = Partial<Record<"W1" | "W1s" | "W1r" | "W2" | "W5", (slots: number) => NativeLoop>>;
 
@@ -71,28 +73,28 @@ export interface Subject {
   readonly id: string;
   readonly safety: readonly Safety[];
   readonly lacks: Partial<Record<Operation, string>>;
-  /** Said under the figure where the comparison needs a word. */
+  /** Notes below the figure, if the comparison needs an explanation. */
   readonly notes?: Readonly<Record<string, string>>;
   readonly make?: (slots: number) => Gate;
   readonly makeKeyed?: () => KeyedGate;
   readonly makeLeased?: (slots: number, ttlMs: number) => LeaseGate;
-  /** A limiter of a rate, and of slots where the library has them. */
+  /** A limiter of a rate, and of slots if the library has them. */
   readonly makeRated?: (limits: RatedLimits) => RatedGate;
   readonly native?: NativeLoops;
 }
 
-/** Why `subject` has no figure where one of `operations` is enough, or undefined if it has one of them. */
+/** Why `subject` has no figure if one of `operations` is enough, or `undefined` if it has one of them. */
 export function lacksAll(subject: Subject, ...operations: readonly Operation[]): string | undefined {
   const reasons = operations.map((operation) => subject.lacks[operation]);
   return reasons.includes(undefined) ? undefined : reasons[0];
 }
 
-/** Why `subject` has no figure where all of `operations` are needed. */
+/** Why `subject` has no figure if all of `operations` are needed. */
 export function lacksAny(subject: Subject, ...operations: readonly Operation[]): string | undefined {
   return operations.map((operation) => subject.lacks[operation]).find((reason) => reason !== undefined);
 }
 
-/** The gate of a subject that does not lack what the case needs: an adapter that promises and does not deliver throws. */
+/** The gate of a subject that has what the case needs. An adapter that does not provide what it promises throws. */
 export function gateWith<K extends keyof GateOperations>(
   subject: Subject,
   slots: number,

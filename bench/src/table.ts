@@ -62,7 +62,7 @@ export function ordered(rows: readonly Row[]): Row[] {
     .sort((a, b) => rank[a.standing.state] - rank[b.standing.state] || costOf(a) - costOf(b));
 }
 
-/** The absent peers, those with the same reason together. */
+/** The peers without a figure, grouped by reason. */
 export function absences(rows: readonly Row[]): string[] {
   const byReason = new Map<string, string[]>();
   for (const row of rows) {
@@ -75,7 +75,7 @@ export function absences(rows: readonly Row[]): string[] {
 const INDENT = "    ";
 const WIDTH = 120;
 
-/** Breaks a long line at blanks, and indents what follows. */
+/** Breaks a long line at spaces, and indents the following lines. */
 function wrapped(text: string): string[] {
   const lines: string[] = [];
   let rest = INDENT + text;

@@ -1,8 +1,9 @@
 /**
  * How one process turns a loop into one figure. The harness takes the median over processes.
  *
- * Other programs can only add to what a batch takes, so the figure is the lower quartile of the batches; a batch is long
- * enough to hold its share of garbage collection. Time spent waiting for a processor is left out where the system reports it.
+ * Other programs can only make a batch slower, so the figure is the lower quartile of the batches. A batch is long
+ * enough to contain its share of garbage collection. Time spent waiting for a processor is subtracted if the system
+ * reports it.
  */
 import { readFileSync } from "node:fs";
 
@@ -11,15 +12,15 @@ export type Loop = (count: number) => Promise<unknown> | void;
 interface Pace {
   readonly warmUpMs: number;
   readonly measureMs: number;
-  /** How long one batch should take where the number of operations is ours to choose. */
+  /** The duration of one batch if we can choose the number of operations. */
   readonly batchMs: number;
-  /** Measured whatever time they take. */
+  /** The number of batches that are always measured, however long they take. */
   readonly leastBatches: number;
 }
 
 const FULL: Pace = { warmUpMs: 150, measureMs: 250, batchMs: 20, leastBatches: 3 };
 const SHORT: Pace = { warmUpMs: 30, measureMs: 40, batchMs: 5, leastBatches: 1 };
-/** A batch that takes this long is quadratic or waits for timers: warming up would not change its figure. */
+/** A batch that takes this long is quadratic or waits for timers; warming up would not change its figure. */
 const SLOW_BATCH_MS = 1000;
 
 const paceOf = (isShort: boolean): Pace => (isShort ? SHORT : FULL);
@@ -53,7 +54,7 @@ async function quartileCost(loop: Loop, count: number, pace: Pace, stopwatch: ()
   return lowerQuartile(await batches(pace.measureMs, pace.leastBatches));
 }
 
-/** Nanoseconds that this thread has stood in line for a processor so far; 0 where the system does not report it. */
+/** Nanoseconds that this thread has waited for a processor; 0 if the system does not report it. */
 function queuedNs(): number {
   try {
     return Number(readFileSync("/proc/self/schedstat", "utf8").split(" ")[1] ?? 0);
@@ -72,7 +73,7 @@ export const wallClock = (): (() => number) => {
   };
 };
 
-/** Time the event loop was busy: without the waiting for timers that have yet to fire. */
+/** The time in which the event loop was busy, without the wait for timers. */
 const busyClock = () => {
   const queuedBefore = queuedNs();
   const before = performance.eventLoopUtilization();
@@ -82,7 +83,7 @@ const busyClock = () => {
   };
 };
 
-/** Nanoseconds per operation in batches of a size that takes a fair time, up to `most` operations. */
+/** Nanoseconds per operation, in batches of a suitable size, up to `most` operations. */
 export async function cost(loop: Loop, most: number, isShort: boolean): Promise<number> {
   const pace = paceOf(isShort);
   const trial = Math.max(1, Math.round(most / 10_000));
@@ -91,7 +92,7 @@ export async function cost(loop: Loop, most: number, isShort: boolean): Promise<
   await loop(trial);
   const perOperation = elapsed() / trial;
   const count = Math.round(Math.min(most, Math.max(1, (pace.batchMs * 1e6) / perOperation)));
-  // The trial ran cold code: where it asked for less than `most`, the warmed loop may well fit more.
+  // The trial ran uncompiled code: if it allowed fewer than `most`, the warmed loop may allow more.
   const settled = count === most ? count : await warmedCount(loop, count, most, pace);
   return quartileCost(loop, settled, pace, wallClock);
 }
@@ -107,7 +108,7 @@ async function warmedCount(loop: Loop, count: number, most: number, pace: Pace):
 export const costOfBatch = (loop: Loop, count: number, isShort: boolean): Promise<number> =>
   quartileCost(loop, count, paceOf(isShort), wallClock);
 
-/** As `costOfBatch`, counting only the time in which the event loop was busy. */
+/** Like `costOfBatch`, but counts only the time in which the event loop was busy. */
 export const busyCostOfBatch = (loop: Loop, count: number, isShort: boolean): Promise<number> =>
   quartileCost(loop, count, paceOf(isShort), busyClock);
 

@@ -1,12 +1,12 @@
-// A Worker in front of an upstream that takes a limited number of requests at a time. Every request waits for a slot of the
-// service, holds it until the upstream's answer has been read to its end, and reports the status to the breaker.
+// A Worker in front of an upstream that takes a limited number of requests at a time. Every request waits for a slot of
+// the service, holds it until the upstream's answer has been read to its end, and reports the status to the breaker.
 import { bucketOfIp, SlotClient, SlotClientError } from "@slotkeeper/client";
 
 interface Env {
-  /** Where the service is, and its shared key if it has one. */
+  /** The address of the service, and its shared key if it has one. */
   readonly SLOTKEEPER_URL: string;
   readonly SLOTKEEPER_TOKEN?: string;
-  /** What is behind this Worker. */
+  /** The address of the upstream. */
   readonly UPSTREAM: string;
 }
 
@@ -14,13 +14,14 @@ interface Context {
   waitUntil(promise: Promise<unknown>): void;
 }
 
-/** One client for all requests of this isolate: what it learns about the service is worth keeping. */
+/** One client for all requests of this isolate, because it remembers what it learns about the service. */
 let keeper: SlotClient | undefined;
 
 export default {
   fetch(request: Request, env: Env, context: Context): Promise<Response> {
     const answer = answered(request, env, context);
-    // When a client disconnects, only what was promised here goes on: leaving the queue, or giving the slot back.
+    // When a client disconnects, only promises given to `waitUntil` continue: here, leaving the queue or releasing the
+    // slot.
     context.waitUntil(answer.catch(() => {}));
     return answer;
   },
@@ -36,7 +37,7 @@ async function answered(request: Request, env: Env, context: Context): Promise<R
       bucket,
       // Aborts when the client disconnects (compatibility flag `enable_request_signal`).
       signal: request.signal,
-      // Releases and cancellations go on after the answer.
+      // Releases and cancellations continue after the answer.
       waitUntil: (promise) => context.waitUntil(promise),
     });
     return await proxied(slot, request, target, context);
@@ -45,7 +46,10 @@ async function answered(request: Request, env: Env, context: Context): Promise<R
   }
 }
 
-/** The request's path and query at the upstream. `new URL(path, UPSTREAM)` would let a path like `//host/` choose another host. */
+/**
+ * The request's path and query at the upstream. `new URL(path, UPSTREAM)` would let a path like `//host/` choose
+ * another host.
+ */
 function targetOf(request: Request, env: Env): URL {
   const { pathname, search } = new URL(request.url);
   return Object.assign(new URL(env.UPSTREAM), { pathname, search });
@@ -72,7 +76,7 @@ async function proxied(slot: Slot, request: Request, target: URL, context: Conte
   }
 }
 
-/** The errors of the client say what to answer the caller, and when it may try again. */
+/** The errors of the client determine the answer to the caller, and when it may try again. */
 function refused(error: unknown): Response {
   if (!(error instanceof SlotClientError)) throw error;
   const { retryAfterMs = 1_000 } = error as { retryAfterMs?: number };

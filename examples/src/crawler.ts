@@ -66,12 +66,12 @@ export function* crawl(options: CrawlOptions): Program<Crawled> {
   }
 
   for (const url of options.start) yield* discover(url);
-  // The list grows while it is gone through: every page that is found is waited for.
+  // The list grows during the loop: every page that is found is waited for.
   for (const task of tasks) yield* wait(task);
   return { pages: [...seen].filter((url) => !failed.includes(url)), failed, tookMs: (yield* now()) - startedAt };
 }
 
-/** One request to a host at a time, and a pause before the next: the host's permit is kept through the pause. */
+/** One request to a host at a time, and a pause before the next: the permit of the host is kept during the pause. */
 function* politely(
   host: SemaphoreHandle,
   requests: SemaphoreHandle,
@@ -89,7 +89,7 @@ function* politely(
   }
 }
 
-/** The only line that touches the world. Its label is what a simulation knows the request by. */
+/** The only access to the outside world. The label identifies the request in a simulation. */
 function* fetchPage(url: string): Program<Page> {
   return yield* fromPromise((signal) => getPage(url, signal), { label: url });
 }

@@ -1,5 +1,6 @@
-// `npm run fleet`: PostgreSQL, three instances of the service, a round-robin proxy and a load, with a live table. Ctrl-C ends it all.
-// Kill an instance by its pid and watch: the others take its sessions over, and a new one takes its place.
+// `npm run fleet`: PostgreSQL, three instances of the service, a round-robin proxy and a load, with a live table.
+// Ctrl-C ends it all. Kill an instance by its pid and watch: the others continue its sessions, and a new one replaces
+// it.
 import { setMaxListeners } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { SlotClient } from "@slotkeeper/client";
@@ -66,5 +67,5 @@ try {
   await fleet.stop();
 }
 console.log(`\nStopped: ${holds.granted} slots were handed out. Nothing is left running.`);
-// The client may still repeat a last release: the service that it is for is gone.
+// The client may still repeat a last release to a service that has ended.
 process.exit(0);

@@ -12,7 +12,7 @@ export function openTelemetry(tracer: Tracer): Telemetry {
       const context = span.spanContext();
       const flags = context.traceFlags.toString(16).padStart(2, "0");
       return {
-        // Goes with every call to the service, for what stands in between.
+        // Sent with every call to the service, so that proxies on the way can join the trace.
         traceparent: isSpanContextValid(context) ? `00-${context.traceId}-${context.spanId}-${flags}` : undefined,
         end(result, error) {
           span.setAttribute("slotkeeper.result", result);

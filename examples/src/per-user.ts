@@ -1,4 +1,4 @@
-// Ten uploads in all, one per user: a user's backlog takes nothing from the others.
+// Ten uploads at a time, one per user: the backlog of one user does not delay the others.
 import { SlotPool } from "slotkeeper";
 
 const uploads = new SlotPool({ max: 10, maxPerKey: 1 });

@@ -1,4 +1,4 @@
-// Five requests at a time and 20 tokens per 100 ms, shared fairly by teams; what was estimated too high is given back.
+// Five requests at a time and 20 tokens per 100 ms, shared fairly by teams. Tokens that were estimated too high are given back.
 import { Limiter, stream } from "slotkeeper/limiter";
 
 const api = new Limiter({

@@ -9,7 +9,7 @@ if (isMainThread) {
   const file = fileURLToPath(import.meta.url);
   const workers = ["a", "b", "c", "clumsy"].map((name) => {
     const worker = new Worker(file, { workerData: { name, handle: semaphore.handle } });
-    watch(worker, semaphore); // gives back what it holds when it ends
+    watch(worker, semaphore); // releases its slots when it ends
     return worker;
   });
   await Promise.all(workers.map((worker) => once(worker, "exit")));

@@ -4,8 +4,8 @@
  *
  *   node examples/dist/upload-server.js [--short] [--chart upload-server.svg]
  *
- * The servers run in processes of their own, one after the other, so that what is measured is theirs alone. Half-way,
- * another part of the process takes memory for a while: that is what the governor is for.
+ * The servers run in separate processes, one after the other, so that each is measured alone. Half-way, another part of
+ * the process takes memory for a while, and the governor reacts to that.
  */
 import { fork } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -22,7 +22,7 @@ const { values } = parseArgs({
   },
 });
 
-/** One server under the flood: what it reported, and how many uploads it took. */
+/** Runs one server under the flood. Returns its samples, and how many uploads it took. */
 async function observe(kind: string, durationMs: number): Promise<{ samples: Sample[]; uploads: number }> {
   const program = process.argv[1] ?? "";
   const server = fork(program, ["--serve", kind, ...(values.short ? ["--short"] : [])]);

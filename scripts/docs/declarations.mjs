@@ -102,7 +102,7 @@ function basesOf(node) {
   return parents.filter((parent) => parent?.type === "Identifier").map(({ name }) => name);
 }
 
-/** Own members, and those of bases that are not exported themselves, which a reader cannot look up elsewhere. */
+/** Own members, and those of bases that are not exported, because a reader cannot look them up elsewhere. */
 export function allMembers(declared, exportedNames) {
   const own = new Set(declared.members.map(({ name }) => name));
   const inherited = declared.bases.flatMap((base) => {
@@ -116,7 +116,10 @@ export function allMembers(declared, exportedNames) {
   return [...declared.members, ...inherited.filter(({ name }) => !own.has(name) && name !== "constructor")];
 }
 
-/** What a reader sees of a declaration: all of a function, type or constant, the first line of a class or interface. */
+/**
+ * The part of a declaration that a reader sees: all of a function, type or constant; the first line of a class or
+ * interface.
+ */
 function headOf(file, node) {
   const end = node.type === "ClassDeclaration" || node.type === "TSInterfaceDeclaration" ? node.body.start : node.end;
   const source = file.text.slice(node.start, end);
@@ -127,7 +130,10 @@ function headOf(file, node) {
     .trim();
 }
 
-/** The compiler names a base class that is an expression; its type says more than that name. */
+/**
+ * The compiler gives a name to a base class that is an expression. The type of that constant is more useful than the
+ * name.
+ */
 function typeOfConstant(file, name) {
   const [, type = name] = new RegExp(`const ${name}: ([\\s\\S]*?);\\n(?=/|export|declare)`).exec(file.text) ?? [];
   return type.replaceAll(/\s+/g, " ");
@@ -138,7 +144,7 @@ function membersOf(file, { type, body }) {
   return (
     body.body
       .filter((member) => member.key?.type !== "PrivateIdentifier" && member.accessibility !== "private")
-      // A key that is a symbol of our own, unlike `Symbol.dispose`, is of no use to a reader.
+      // A key that is our own symbol, unlike `Symbol.dispose`, is of no use to a reader.
       .filter((member) => member.computed !== true || member.key.type !== "Identifier")
       .map((member) => ({
         name: memberName(file, member),

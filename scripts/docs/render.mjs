@@ -16,7 +16,7 @@ const LANGUAGES = {
 const escaped = (text) =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 
-/** As GitHub makes them, so that links work in both places. */
+/** Creates anchors as GitHub does, so that links work in both places. */
 function slugOf(heading) {
   return heading
     .toLowerCase()
@@ -24,7 +24,7 @@ function slugOf(heading) {
     .replaceAll(" ", "-");
 }
 
-/** Renders one page. `resolve(path)` gives the output of a file of the repository, or undefined. */
+/** Renders one page. `resolve(path)` returns the output of a file of the repository, or undefined. */
 export function renderContent(page, resolve) {
   const headings = [];
   const used = new Map();

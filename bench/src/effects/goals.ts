@@ -1,10 +1,10 @@
-/** What row E1 asks for: the same program, at least this many times as fast as the other subject. */
+/** The goals of row E1: for the same program, the least factor by which ours is faster than the other subject. */
 import type { Figure } from "./measure.ts";
 
 export interface Verdict {
   readonly workload: string;
   readonly text: string;
-  /** How many times the other's least processor time is ours; of the medians beside it. */
+  /** The least processor time of the other subject divided by ours; the ratio of the medians is beside it. */
   readonly ratio: number;
   readonly medianRatio: number;
   readonly outcome: "reached" | "missed" | "not measured";

@@ -4,7 +4,7 @@
  *
  * `node bench/dist/effects/main.js [--short] [--rounds N] [--only contended,free] [--write-docs]`
  *
- * The short run leaves Effect little time to warm up, so it flatters us there. Misses are not errors.
+ * The short run gives Effect little time to warm up, so our ratio looks better than it is. Missed goals are not errors.
  */
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -37,7 +37,7 @@ function chosen(only: string | undefined): readonly Workload[] {
   });
 }
 
-/** The page is about all rows, measured properly, or it is not written. */
+/** Writes the page only after a full measurement of all rows. */
 function writeDocs(report: Report): void {
   if (report.isShort || report.rounds < LEAST_ROUNDS || values.only !== undefined) {
     throw new RangeError(`Expected all rows, full mode and ${LEAST_ROUNDS} rounds or more for --write-docs.`);
@@ -45,7 +45,7 @@ function writeDocs(report: Report): void {
   writeFileSync(DOCS, renderDocs(report, all));
 }
 
-// The least of one round says nothing, not even in short mode.
+// The minimum of one round says nothing, not even in short mode.
 const rounds = roundsOf(values.rounds ?? (values.short ? String(LEAST_ROUNDS) : undefined), values.short, 7);
 const figures: Figure[] = [];
 for (const workload of chosen(values.only)) {

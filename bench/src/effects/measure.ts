@@ -1,4 +1,6 @@
-/** Every subject of a workload in turns, each time in a fresh process, which repeats the workload for a while. */
+/**
+ * Measures every subject of a workload in turns, each time in a fresh process, which repeats the workload for a while.
+ */
 import { measuredBy } from "../rounds.ts";
 import { median } from "../timing.ts";
 import type { Sample } from "./subject.ts";
@@ -8,7 +10,7 @@ export interface Figure {
   readonly workload: string;
   readonly subject: string;
   readonly unit: "ns per step" | "bytes per task";
-  /** Processor time (or bytes) over the rounds, and the least wall time. */
+  /** The least processor time (or bytes) of all rounds, and the least wall time. */
   readonly least: number;
   readonly median: number;
   readonly most: number;

@@ -1,4 +1,4 @@
-/** The same programs as async functions, over the barest semaphore there is: a counter and a queue of resolvers. */
+/** The same programs as async functions, with the simplest possible semaphore: a counter and a queue of resolvers. */
 import type { Subject, Workload } from "./workload.ts";
 
 class BareSemaphore {

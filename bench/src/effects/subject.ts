@@ -1,4 +1,7 @@
-/** One subject, one workload, in this process: prints a `Sample`. `node --expose-gc subject.js <subject> <workload> <length> <budgetMs>`. */
+/**
+ * One subject, one workload, in this process: prints a `Sample`. `node --expose-gc subject.js <subject> <workload>
+ * <length> <budgetMs>`.
+ */
 import { writeSync } from "node:fs";
 import { effectFibers } from "./effect-fibers.ts";
 import { plainPromises } from "./plain-promises.ts";
@@ -11,12 +14,12 @@ const subjects: Readonly<Record<string, Subject>> = {
   promises: plainPromises,
 };
 
-/** The least of shorter samples would be the error of the clock: processor time may be counted in coarse ticks. */
+/** Shorter samples would measure the error of the clock, because processor time may be counted in coarse ticks. */
 const SHORTEST_SAMPLE_MS = 10;
 
-/** What one process has to say: minima over the passes, for noise only ever adds. */
+/** The result of one process: minima over the passes, because noise only adds. */
 export interface Sample {
-  /** Processor time of the whole process, the compiler's and the collector's threads included; or bytes. */
+  /** Processor time of the whole process, including the threads of the compiler and the collector; or bytes. */
   readonly cpu: number;
   readonly wall: number;
 }
@@ -30,10 +33,12 @@ async function main(): Promise<void> {
   else report(await nsPerStep(subject, workload, Number(budgetMs)));
 }
 
-/** The budget is processor time: on a busy machine a fixed time would be too short to be compiled in. */
+/**
+ * The budget is processor time: on a busy machine, a fixed wall time would be too short for the code to be compiled.
+ */
 async function nsPerStep(subject: Subject, workload: Workload, budgetMs: number): Promise<Sample> {
   const program = subject[workload.program as "rounds" | "helpers" | "crowd"];
-  // A crowd is measured cold: a program starts a million tasks once.
+  // A crowd is measured cold, because a program starts a million tasks only once.
   const isCold = workload.program === "crowd";
   const spentMs = processorClock();
   let cpu = Number.POSITIVE_INFINITY;
@@ -74,7 +79,7 @@ async function bytesPerTask(subject: Subject, workload: Workload): Promise<void>
   });
 }
 
-/** And no further: some subjects take minutes to let 100,000 waiters go. */
+/** Prints the sample and exits at once: some subjects take minutes to release 100,000 waiters. */
 function report(sample: Sample): never {
   writeSync(process.stdout.fd, JSON.stringify(sample));
   process.exit(0);

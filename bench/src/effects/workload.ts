@@ -1,15 +1,15 @@
-/** The programs of row E1, in sizes; every subject implements each of them once, in its own idiom. */
+/** The programs of row E1, with their sizes. Every subject implements each of them once, in its own style. */
 export interface Workload {
   readonly name: string;
   readonly what: string;
-  /** Tasks at once, rounds of each, permits. */
+  /** Tasks at a time, rounds of each, permits. */
   readonly tasks: number;
   readonly rounds: number;
   readonly permits: number;
-  /** Steps (operations asked of the scheduler or the semaphore) that the program takes. */
+  /** The number of steps (operations of the scheduler or the semaphore) of the program. */
   readonly steps: number;
   readonly program: "rounds" | "helpers" | "crowd" | "parked";
-  /** Subjects that are left out, and why. */
+  /** Subjects that are left out, with the reason. */
   readonly without?: Readonly<Record<string, string>>;
 }
 
@@ -17,10 +17,10 @@ type Program = (workload: Workload) => Promise<void>;
 
 export interface Subject {
   readonly rounds: Program;
-  /** As `rounds`, with each operation behind a function of its own, as programs are written. */
+  /** Like `rounds`, with each operation in its own function, as in real programs. */
   readonly helpers: Program;
   readonly crowd: Program;
-  /** Resolves when all are parked; calls back then, and lets them go. */
+  /** Calls back when all tasks are parked, then releases them and resolves. */
   readonly parked: (workload: Workload, whenParked: () => void) => Promise<void>;
 }
 

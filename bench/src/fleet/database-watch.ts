@@ -4,12 +4,12 @@ import { Pool } from "pg";
 const EVERY_MS = 20;
 const LIVE_LEASES =
   "select count(*)::float8 as live from upstream_slot_pool where status = 'locked' and ends_at > slotkeeper_now()";
-/** Connections report their counts once a second: two looks under the same load are late by the same. */
+/** Connections report their counts once a second, so two readings under the same load have the same delay. */
 const COUNTS = `select xact_commit + xact_rollback as transactions,
   (select jsonb_object_agg(funcname, jsonb_build_array(calls, total_time)) from pg_stat_user_functions) as functions
   from pg_stat_database where datname = current_database()`;
 
-/** Functions that instances call, each in a transaction of its own. */
+/** The functions that instances call, each in its own transaction. */
 const CALLS = [
   "slotkeeper_commit",
   "slotkeeper_read",
@@ -22,22 +22,25 @@ const CALLS = [
   "slotkeeper_ready",
 ] as const;
 
-/** What the database has done so far. */
+/** The work of the database so far. */
 export interface Work {
-  /** Calls of the instances, and of them: */
+  /** The calls of the instances; the following fields are parts of it. */
   readonly calls: number;
   readonly commits: number;
   readonly refused: number;
   readonly reads: number;
-  /** Time inside the functions, without the flush of the write-ahead log. */
+  /** The time inside the functions, without the flush of the write-ahead log. */
   readonly ms: number;
   /** PostgreSQL counts one more transaction for each listening connection that a notification wakes. */
   readonly wakes: number;
 }
 
-/** Judges the limit in SQL and counts what the database does, its own looks left out. The server needs `track_functions = pl`. */
+/**
+ * Checks the limit in SQL and counts the work of the database, without its own queries. The server needs
+ * `track_functions = pl`.
+ */
 export class DatabaseWatch {
-  /** How often more leases lived than there are slots. */
+  /** How often there were more live leases than slots. */
   violations = 0;
   readonly #pool: Pool;
   readonly #looking: Promise<void>;
@@ -47,7 +50,7 @@ export class DatabaseWatch {
   constructor(dsn: string, slots: number) {
     this.#pool = new Pool({ connectionString: dsn, max: 2 });
     this.#looking = this.#look(slots);
-    // `stop` reports a failed reading; until then it must not end the process and leave the fleet behind.
+    // `stop` reports a failed reading. Until then it must not end the process and leave the fleet behind.
     this.#looking.catch(() => {});
   }
 

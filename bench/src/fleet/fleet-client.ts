@@ -3,7 +3,7 @@ import { RawConnection } from "../service/load/raw-connection.ts";
 export interface FleetGrant {
   readonly slotToken: string;
   readonly fence: number;
-  /** Which instance answered. */
+  /** The instance that answered. */
   readonly instance: number;
 }
 
@@ -17,10 +17,10 @@ interface Answer {
 const ACQUIRE = "/api/v0/fairqueue/acquire";
 const RELEASE = "/api/v0/fairqueue/release";
 
-/** A server closes connections that were idle for 5 s; one that may be closing is not used again. */
+/** A server closes connections that were idle for 5 s, so older ones are not reused. */
 const IDLE_MS = 3_000;
 
-/** One caller with a connection to every instance. `next` says which one each call goes to. */
+/** One caller with a connection to every instance. `next` chooses the instance of each call. */
 export class FleetClient {
   readonly #urls: readonly string[];
   readonly #connections: { readonly connection: RawConnection; usedAt: number }[] = [];
@@ -32,7 +32,7 @@ export class FleetClient {
     this.#next = next;
   }
 
-  /** Asks until it is granted: a session that ended otherwise is begun anew. Undefined once `isOver`. */
+  /** Asks until it is granted; a session that ended otherwise starts again. Returns `undefined` once `isOver`. */
   async acquire(hostname: string, ipBucket: string, isOver: () => boolean): Promise<FleetGrant | undefined> {
     const first = { hostname, ipBucket, waitMs: 600_000 };
     let message: object = first;

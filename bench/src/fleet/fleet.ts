@@ -10,7 +10,9 @@ export type Through = "postgres" | "postgrest";
 
 export type BenchFleet = Pick<Fleet, "dsn" | "urls" | "stop">;
 
-/** Several real processes of the service on one PostgreSQL server of its own, which counts its functions for `DatabaseWatch`. */
+/**
+ * Several real processes of the service on their own PostgreSQL server, which counts its functions for `DatabaseWatch`.
+ */
 export async function startFleet(instances: number, fairQueue: FairQueueConfig, through: Through): Promise<BenchFleet> {
   const options = { instances, fairQueue, postgres: { settings: { track_functions: "pl" } } };
   if (through === "postgres") return Fleet.start(options);
@@ -27,7 +29,7 @@ export async function startFleet(instances: number, fairQueue: FairQueueConfig, 
   return { dsn: fleet.dsn, urls: fleet.urls, stop };
 }
 
-/** The stand-in, as a process of its own. Every caller has the role that owns the schema. */
+/** Starts the stand-in as a separate process. Every caller has the role that owns the schema. */
 function startPostgrest(dsn: string): ChildProcess {
   const command = [POSTGREST, "--dsn", dsn, "--anon-role", new URL(dsn).username];
   return spawn(process.execPath, command, { stdio: ["pipe", "pipe", "inherit"] });

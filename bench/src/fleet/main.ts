@@ -2,9 +2,10 @@
  * `npm run bench:fleet -- [--instances 3] [--seconds 30] [--short] [--spread round-robin,by-bucket] [--json FILE]
  * [--through postgres,postgrest] [--weighted]`
  *
- * S7: a hot host (200 closed-loop sessions, 50 buckets, 4 slots, one per bucket, hold 100 ms) on several real processes and one
- * PostgreSQL. `round-robin`: every call goes to the next instance, as behind a proxy; `by-bucket`: each bucket stays at one. Limits are judged by
- * the clients and, every 20 ms, in SQL; a violation ends the process with 1. With one instance it is S2.
+ * S7: a hot host (200 closed-loop sessions, 50 buckets, 4 slots, one per bucket, hold 100 ms) on several real processes
+ * and one PostgreSQL. `round-robin`: every call goes to the next instance, as behind a proxy. `by-bucket`: each bucket
+ * stays at one instance. The clients check the limits, and so does a query every 20 ms. A violation ends the process
+ * with 1. With one instance it is S2.
  */
 import { writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
@@ -22,10 +23,10 @@ const SESSIONS = 200;
 const IDEAL_WAIT_MS = (SESSIONS / SLOTS - 1) * HOLD_MS;
 const CONFIG = { maxSlotPerHost: SLOTS, maxSlotPerIp: 1, maxWaitersPerHost: 0, globalMaxWaiters: 0 };
 
-/** A hot host by the seed's rules: many pending, and waits longer than these. */
+/** A hot host by the rules of the seed: many pending sessions, and waits longer than these. */
 const WEIGHTED = { weightedScheduler: { enabled: true, coldAvgWaitMs: 100, hotAvgWaitMs: 500 } };
 
-/** The calls that have passed the round robin so far. */
+/** The number of calls that have passed the round robin. */
 let passed = 0;
 
 type Spread = "round-robin" | "by-bucket";
@@ -33,7 +34,7 @@ type Figures = Record<string, number>;
 
 interface Granted {
   readonly at: number;
-  /** Which one answered. */
+  /** The instance that answered. */
   readonly instance: number;
   readonly waitedMs: number;
 }
@@ -109,7 +110,7 @@ async function measure({ dsn, urls }: BenchFleet, spread: Spread): Promise<Figur
   const finished = Promise.all(
     running.map((client) =>
       client.catch((error: unknown) => {
-        // At the end connections are closed under calls that wait.
+        // At the end, connections are closed while calls still wait.
         if (!isOver()) failure ??= error;
       }),
     ),
@@ -162,14 +163,15 @@ function costs(before: Work, after: Work, grants: number): Figures {
 }
 
 /**
- * Which instance a client's next call goes to. Buckets are dealt out evenly. Round robin is that of a proxy, one for all clients: with
- * one for each client, or at random, chance alone makes the slowest instance 0.82 to 0.97 of the fastest in 20 s.
+ * Chooses the instance of a client's next call. Buckets are distributed evenly. Round robin is that of one proxy for
+ * all clients: with one for each client, or at random, chance alone makes the slowest instance 0.82 to 0.97 of the
+ * fastest in 20 s.
  */
 function chooser(spread: Spread, client: number, count: number): () => number {
   return spread === "by-bucket" ? () => (client % BUCKETS) % count : () => passed++ % count;
 }
 
-/** The shortest average wait of an instance's sessions ÷ the longest. */
+/** The shortest average wait of the sessions of an instance, divided by the longest. */
 function waitRatio(granted: readonly Granted[], instances: number): number {
   const averages = Array.from({ length: instances }, (_, n) => {
     const waits = granted.filter(({ instance }) => instance === n).map(({ waitedMs }) => waitedMs);

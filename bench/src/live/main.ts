@@ -1,10 +1,10 @@
 /**
- * `node bench/dist/live/main.js [--short]`: what 100 listeners cost at 10,000 state changes a second.
+ * `node bench/dist/live/main.js [--short]`: the cost of 100 listeners at 10,000 state changes a second.
  *
- * The engine, a memory store and the live side of the service in this process, listeners in another, real sockets between
- * them. Changes come at a fixed pace, with and without listeners in turns; the difference of this process's processor
- * time is what listening costs, as a share of the one core a service has. A pace, not a race: on a busy machine a rate
- * is noisy; the time spent on a fixed amount of work is not.
+ * The engine, a memory store and the live part of the service run in this process, the listeners in another, with real
+ * sockets between them. Changes come at a fixed rate, with and without listeners in turns. The difference of the
+ * processor time of this process is the cost of listening, as a share of the one core that a service uses. The rate is
+ * fixed, because on a busy machine a measured rate is noisy, but the time for a fixed amount of work is not.
  */
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -92,7 +92,7 @@ for (let turn = 0; turn < TURNS; turn++) {
     taken.set(isWatched, cpu);
     rates.push(perSecond);
   }
-  // Microseconds for each change, times the changes of a second: the share of a core.
+  // Microseconds for each change, times the changes per second: the share of a core.
   costs.push((((taken.get(true) as number) - (taken.get(false) as number)) * CHANGES_PER_SECOND) / 1e6);
 }
 const percent = (share: number) => `${(100 * share).toFixed(2)} %`;

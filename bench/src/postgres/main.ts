@@ -1,8 +1,10 @@
 /**
- * `node bench/dist/postgres/main.js [--short]`: how a host's limits can be kept in PostgreSQL, and what each way costs.
+ * `node bench/dist/postgres/main.js [--short]`: ways to enforce the limits of a host in PostgreSQL, and the cost of
+ * each.
  *
- * Eight workers take and give back slots of one host for a second, each subject in turn (A B C, B C A, …); medians of the
- * rounds, with the spread. `over` counts the moments at which a bucket had more slots than its limit, seen from outside.
+ * Eight workers take and release slots of one host for a second, each subject in turn (A B C, B C A, …). The figures
+ * are medians of the rounds, with the spread. `over` counts how often a bucket had more slots than its limit, observed
+ * from outside.
  */
 import { parseArgs } from "node:util";
 import { startPostgres } from "@slotkeeper/testkit/postgres";
@@ -45,7 +47,7 @@ async function round(taker: Taker): Promise<{ perSecond: number; over: number }>
       held.set(bucket, (held.get(bucket) ?? 0) + 1);
       if ((held.get(bucket) as number) > PER_BUCKET) over++;
       granted++;
-      // Held for a turn: what others took meanwhile is counted beside it.
+      // Held for one turn, so that slots that others take at the same time are counted.
       await new Promise(setImmediate);
       held.set(bucket, (held.get(bucket) as number) - 1);
       await taker.giveBack(id);

@@ -1,12 +1,12 @@
 import type { Pool } from "pg";
 import type postgres from "postgres";
 
-/** The same job, taking one of a host's slots and giving it back, in the ways that were considered. */
+/** The same job, taking a slot of a host and releasing it, in the ways that were considered. */
 
 export const SLOTS = 4;
 export const PER_BUCKET = 1;
 
-/** Slots of one host, as rows; and the smallest functions that take one, by the way they keep others out. */
+/** The slots of one host as rows, and the smallest functions that take one, by the way they exclude others. */
 export const SCHEMA = `
 CREATE TABLE host (name text PRIMARY KEY, grants bigint NOT NULL) WITH (fillfactor = 50);
 CREATE TABLE slot (id int PRIMARY KEY, bucket text) WITH (fillfactor = 50);
@@ -60,7 +60,7 @@ export const byFunction = (pool: Pool, name: string): Taker => ({
   giveBack: (id) => pool.query("SELECT give_back($1)", [id]),
 });
 
-/** The row lock again, statement by statement: the lock is held across the way there and back, five times. */
+/** The row lock again, statement by statement: the lock is held over five round trips. */
 export const byStatements = (pool: Pool): Taker => ({
   take: async (bucket) => {
     const client = await pool.connect();

@@ -1,6 +1,7 @@
 /**
- * `node bench/dist/queue/child.js ROOT WORKLOAD [--short]`: what one cycle of the engine costs on the memory store, without
- * HTTP. ROOT is a checkout with a build, so an older one can be measured by the same program. Prints nanoseconds as JSON.
+ * `node bench/dist/queue/child.js ROOT WORKLOAD [--short]`: the cost of one cycle of the engine on the memory store,
+ * without HTTP. ROOT is a checkout with a build, so the same program can measure an older one. Prints nanoseconds as
+ * JSON.
  */
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -10,7 +11,7 @@ import { costOfBatch, type Loop } from "../timing.ts";
 
 interface QueueModule {
   readonly FairQueue: new (init: FairQueueInit) => FairQueue;
-  /** Before the engine made the tokens, the store did. */
+  /** In older versions the store created the tokens, not the engine. */
   readonly MemoryStore: new (init: {
     clock: typeof realClock;
     newToken: () => string;
@@ -22,7 +23,7 @@ const module = (await import(pathToFileURL(resolve(root, "packages/queue/dist/in
 const CLIENTS = 64;
 let names = 0;
 
-/** As long as the service's own: 128 random bits. */
+/** As long as those of the service: 128 random bits. */
 const newName = (): string => `${(names++).toString(36)}-0123456789abcdef0123456789`.slice(0, 22);
 
 const queue = new module.FairQueue({
@@ -35,10 +36,10 @@ const queue = new module.FairQueue({
   config: { maxSlotPerHost: workload === "contended" ? 16 : CLIENTS, maxSlotPerIp: 0, maxWaitersPerHost: 0 },
   soon: setImmediate,
 });
-// An older one has no such method.
+// Older versions do not have this method.
 await (queue as { start?: () => Promise<void> }).start?.();
 
-/** What a release and the next acquire have between them over HTTP: a turn of the event loop. */
+/** Over HTTP there is one turn of the event loop between a release and the next acquire. */
 const turn = (): Promise<void> => new Promise((done) => void setImmediate(done));
 
 async function cycle(host: string, bucket: string): Promise<void> {

@@ -1,7 +1,8 @@
 /**
- * What one cycle (acquire and release) of the engine costs on the memory store, without HTTP, beside other checkouts:
- * `node bench/dist/queue/main.js [--against FOLDER]… [--short] [--rounds N] [--only idle,new-host]`. A folder is a checkout with
- * a build. Subjects take turns, each in a fresh process; medians, with lowest and highest.
+ * Compares the cost of one cycle (acquire and release) of the engine on the memory store, without HTTP, with other
+ * checkouts: `node bench/dist/queue/main.js [--against FOLDER]… [--short] [--rounds N] [--only idle,new-host]`. A
+ * folder is a checkout with a build. Subjects take turns, each in a fresh process. The figures are medians, with lowest
+ * and highest.
  */
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";

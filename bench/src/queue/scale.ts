@@ -86,7 +86,7 @@ async function memory(): Promise<void> {
   each.queue.close();
 }
 
-/** A day of callers that come once, each to a host of its own, and go; every hour the heap is looked at. */
+/** A day of callers that each use a new host once. The heap is measured every hour. */
 async function churn(): Promise<void> {
   const bench = new Bench();
   const perHour = SIZE / 240;
@@ -108,7 +108,10 @@ async function churn(): Promise<void> {
   );
 }
 
-/** Hands one slot round a host: release, grant to the next, and a newcomer, so that the queue keeps its length. */
+/**
+ * Passes one slot of a host on: a release, a grant to the next waiter, and a new waiter, so that the queue keeps its
+ * length.
+ */
 async function handOver(bench: Bench, count: number, buckets: number): Promise<number> {
   const polls: Promise<unknown>[] = [];
   let token = await bench.take("own", "z");
@@ -164,7 +167,7 @@ async function withOtherHosts(count: number): Promise<Bench> {
   return bench;
 }
 
-/** Those who wait are away, so that the hand-over is between newcomers and the crowd only has to be passed by. */
+/** The waiters are away, so the hand-over is between new sessions, and the others only have to be skipped. */
 async function withOwnWaiters(count: number): Promise<Bench> {
   const bench = new Bench();
   const token = await bench.take("own", "z");

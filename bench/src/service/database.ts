@@ -6,7 +6,7 @@ export interface BenchDatabase {
   stop(): Promise<void>;
 }
 
-/** A server of its own with the schema in it: fresh for every measurement, as the other subjects are. */
+/** Starts a server with the schema: a fresh one for every measurement, like the other subjects. */
 export async function startDatabase(): Promise<BenchDatabase> {
   const server = await startPostgres();
   await migrate({ dsn: server.dsn });

@@ -1,10 +1,11 @@
 /**
- * `npm run bench:service -- [--short] [--rounds N] [--only S1,S6] [--json FILE] [--from FILE] [--write-docs] [--strict]`
+ * `npm run bench:service -- [--short] [--rounds N] [--only S1,S6] [--json FILE] [--from FILE] [--write-docs]
+ * [--strict]`
  *
- * The service over real HTTP on loopback, beside a bare server and the seed's way. In each round the subjects of a
- * scenario take turns (A B C, B C A, …), each with a fresh server and a fresh load process. A scenario that leaves the
- * machine idle runs its rounds side by side. Misses are not errors unless `--strict`: a benchmark is not a test. A violated
- * limit is: it ends the process with 1.
+ * The service over real HTTP on loopback, compared with a bare server and with the seed. In each round the subjects of
+ * a scenario take turns (A B C, B C A, …), each with a fresh server and a fresh load process. A scenario that leaves
+ * the machine idle runs its rounds in parallel. Missed goals are not errors unless `--strict` is given: a benchmark is
+ * not a test. A violated limit is an error: the process ends with 1.
  */
 import { execFile } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -59,7 +60,7 @@ async function measured(): Promise<Report> {
   const report: Report = { node: process.version, rounds, isShort, cases };
   for (const scenario of options.only?.map(scenarioById) ?? scenarios) {
     cases.push(await measureAll(scenario));
-    // After each: a run that is cut short has measured something.
+    // Written after each scenario, so that an interrupted run has results.
     if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(report, undefined, 2)}\n`);
   }
   return report;

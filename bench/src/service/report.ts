@@ -3,7 +3,7 @@ import { goalLine, summaryLine } from "../table.ts";
 import { median } from "../timing.ts";
 import type { Goal, Metrics, Scenario, SubjectId } from "./scenario.ts";
 
-/** What a run leaves behind, as JSON. */
+/** The result of a run, as JSON. */
 export interface Report {
   readonly node: string;
   readonly rounds: number;
@@ -23,7 +23,7 @@ export function resultOf(scenario: Scenario, samples: ScenarioResult["samples"])
   const { id, title, goals } = scenario;
   const figures = (subject: SubjectId, metric: string) => {
     const values = valuesOf(samples[subject], metric);
-    // One violation in one round is one too many: the median would hide it.
+    // The sum, because a median would hide a single violation.
     return metric === "violations" ? sum(values) : median(values);
   };
   const all = Object.values(samples).flat();
@@ -43,7 +43,7 @@ function verdict({ text, bound, isLeast }: Goal, value: number): Verdict {
   return { text, measured: shown(value), outcome: (isLeast ? value >= bound : value <= bound) ? "reached" : "missed" };
 }
 
-/** JSON has no NaN: a round without grants has no waits, and comes as null. */
+/** JSON has no NaN: a round without grants has no waits, and its value is null. */
 function valuesOf(samples: readonly Metrics[] | undefined, metric: string): number[] {
   const values = (samples ?? []).map((sample) => sample[metric] ?? Number.NaN);
   return values.every((value) => Number.isNaN(value)) ? values : values.filter((value) => !Number.isNaN(value));

@@ -1,7 +1,7 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import type { Waiting } from "./load/slot-client.ts";
 
-/** Whom a scenario is run against. The servers are in `servers.ts`. */
+/** The subjects of a scenario. `servers.ts` has their servers. */
 export type SubjectId =
   | "bare"
   | "slotkeeper"
@@ -12,7 +12,7 @@ export type SubjectId =
   | "seed"
   | "seed-sql";
 
-/** What one run of one subject gave, by name. */
+/** The result of one run of one subject, by name. */
 export type Metrics = Readonly<Record<string, number>>;
 
 /** The parameters of a load process. */
@@ -27,7 +27,7 @@ export interface LoadContext {
 /** Figures of all subjects, medians over the rounds. */
 type Figures = (subject: SubjectId, metric: string) => number;
 
-/** `measured` is held against `bound`: at least or at most. */
+/** `measured` must be at least, or at most, `bound`. */
 export interface Goal {
   readonly text: string;
   readonly bound: number;
@@ -38,13 +38,13 @@ export interface Goal {
 export interface Scenario {
   readonly id: string;
   readonly title: string;
-  /** The first is what the others are read against. */
+  /** The first one is the reference of the others. */
   readonly subjects: readonly SubjectId[];
-  /** Those no goal is about: one round shows what they are like. */
+  /** Subjects without a goal: one round is enough. */
   readonly forComparison?: readonly SubjectId[];
-  /** Clients mostly hold or wait: rounds side by side do not disturb each other. */
+  /** Whether clients mostly hold or wait, so that rounds in parallel do not disturb each other. */
   readonly isLight?: boolean;
-  /** Server and load take turns: each has a core of its own. */
+  /** Whether server and load take turns, so that each needs its own core. */
   readonly isPinned?: boolean;
   readonly fairQueue: FairQueueConfig;
   readonly load: (context: LoadContext) => Promise<Metrics>;

@@ -20,7 +20,7 @@ const CLI = fileURLToPath(new URL("../../../packages/cli/bin/slotkeeper.mjs", im
 const own = (name: "bare" | "seed" | "seed-sql"): string =>
   fileURLToPath(new URL(`servers/${name}/main.js`, import.meta.url));
 
-/** A hot host by the seed's rules: many pending, and waits longer than these. */
+/** A hot host by the rules of the seed: many pending sessions, and waits longer than these. */
 const WEIGHTED = { enabled: true, coldAvgWaitMs: 100, hotAvgWaitMs: 500 };
 
 export function waitingOf(subject: SubjectId): Waiting {
@@ -29,7 +29,7 @@ export function waitingOf(subject: SubjectId): Waiting {
     : { kind: "held", waitMs: 600_000 };
 }
 
-/** The subject's server with the scenario's limits, in a process of its own. */
+/** Starts the server of the subject with the limits of the scenario, in its own process. */
 export async function startServer(subject: SubjectId, scenario: Scenario): Promise<RunningServer> {
   const folder = mkdtempSync(join(tmpdir(), "slotkeeper-bench-"));
   const database = /^postgres|-sql$/.test(subject) ? await startDatabase() : undefined;

@@ -4,7 +4,7 @@ interface SubjectModule {
   readonly subject: Subject;
 }
 
-/** Loaded one at a time: a process under test must not even parse another library. */
+/** Loaded one at a time, because a process under test must not even parse another library. */
 const loaders: Readonly<Record<string, () => Promise<SubjectModule>>> = {
   slotkeeper: () => import("./slotkeeper.ts"),
   "async-mutex": () => import("./async-mutex.ts"),
@@ -33,6 +33,6 @@ export async function loadSubject(id: string): Promise<Subject> {
   return (await load()).subject;
 }
 
-/** For the harness: a library that does not load still gets its rows, in which its own processes say what is wrong. */
+/** For the harness: a library that does not load still gets its rows, and its own processes report the problem. */
 export const describeSubject = (id: string): Promise<Subject> =>
   loadSubject(id).catch(() => ({ id, safety: [], lacks: {} }));

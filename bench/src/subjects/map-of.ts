@@ -1,6 +1,6 @@
 import type { KeyedGate } from "../subject.ts";
 
-/** What people write around a semaphore without keys: a `Map`, filled on demand and cleared by deletion. */
+/** What people write around a semaphore without keys: a `Map` that is filled on demand and cleared by deletion. */
 export function mapOf<Limiter, Handle>(
   make: () => Limiter,
   acquire: (limiter: Limiter) => PromiseLike<Handle>,
@@ -24,7 +24,7 @@ export function mapOf<Limiter, Handle>(
   };
 }
 
-/** The work of a cycle for libraries that only scope. */
+/** The work of a cycle for libraries that only have `run`. */
 export const nothing = async (): Promise<void> => {};
 
 /** Their release: the scope has ended. */

@@ -1,4 +1,4 @@
-/** What libraries lack that limit how often, and not how many at a time. */
+/** What is missing in libraries that limit a rate, but not the number at a time. */
 import type { Subject } from "../subject.ts";
 
 const reason = "limits a rate, not how many at a time";

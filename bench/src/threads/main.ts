@@ -20,7 +20,9 @@ for (let round = 0; round < rounds; round++) {
   process.stderr.write(`round ${round + 1} of ${rounds}\n`);
 }
 
-/** The first subject of a row is its limit; the ratio is taken round by round, so that a slow minute slows both. */
+/**
+ * The first subject of a row is its limit. The ratio is calculated round by round, so that a slow minute slows both.
+ */
 const results = Object.entries(subjects).map(([id, { row, label, unit }]) => {
   const own = samples.get(id) ?? [];
   const limitId = Object.keys(subjects).find((other) => subjects[other]?.row === row) ?? id;

@@ -76,6 +76,6 @@ const jobs = {
   idle: () => lag(false, rounds),
 };
 const samples = await jobs[job]();
-// The start, before the compiler has seen the code, is not what is asked.
+// Skips the beginning, before the code is compiled.
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port of Node has no origin
 parentPort?.postMessage(samples.slice(samples.length >> 2));

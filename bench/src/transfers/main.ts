@@ -1,8 +1,9 @@
 /**
  * `node bench/dist/transfers/main.js [--short] [--rounds N] [--json FILE]`
  *
- * One user's backlog of thousands of blocked requests leaves other users' waits unchanged. Every row in a fresh process
- * per round, the rows in turns; medians of the rounds, with their spread; ratios to the same subject without a backlog.
+ * Shows that one user's backlog of thousands of blocked requests does not change the waits of other users. Every row
+ * runs in a fresh process per round, in turns. The figures are medians of the rounds, with their spread, and ratios to
+ * the same subject without a backlog.
  */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";

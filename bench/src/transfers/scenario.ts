@@ -2,7 +2,7 @@
  * Twenty users upload one file after the other through ten slots; one more user does the same, with or without
  * thousands of blocked requests behind the one that is served. How long do the twenty wait for a slot?
  *
- * The user with the backlog has its one upload at a time in every case: only the length of its queue differs.
+ * In every case, the user with the backlog has one upload at a time: only the length of its queue differs.
  */
 import { Semaphore, type Slot } from "slotkeeper";
 import { TransferSlots } from "slotkeeper/transfers";
@@ -15,7 +15,7 @@ const SAMPLES = 100_000;
 
 type Acquire = (user: string) => Promise<Slot>;
 
-/** How requests queue: ours, and the control, one queue for all, where a backlog stands before all others. */
+/** How requests queue: ours, and as a control one queue for all, in which a backlog is ahead of all others. */
 const subjects: Readonly<Record<string, () => Acquire>> = {
   "two tiers": () => {
     const slots = new TransferSlots({ maxUploads: SLOTS });
@@ -66,7 +66,7 @@ export async function measure(subject: string, backlog: number, isShort: boolean
   startGreedyUser(acquire, backlog, () => isOver);
   const count = sized(SAMPLES, isShort);
   await waitsOf(acquire, count);
-  // The backlog was just made: it has to be old before the collector's work on it is no longer part of the figure.
+  // The backlog is new. It must be old before the collector's work on it is no longer part of the figure.
   gc?.();
   const waits = (await waitsOf(acquire, count)).sort((a, b) => a - b);
   isOver = true;

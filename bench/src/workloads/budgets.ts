@@ -1,6 +1,6 @@
 /**
- * B1, B2, B3: budgets, limits in time. B1 is work under a rate that is never reached; B2 a queue behind one slot under such a
- * rate; B3 a queue that waits for the rate itself, weighed, with the timers that it needs.
+ * B1, B2, B3: budgets, which are limits over time. B1 is work under a rate that is never reached. B2 is a queue behind
+ * one slot under such a rate. B3 is a queue that waits for the rate itself: its memory, and the timers that it needs.
  */
 import { arrayOfResolvers, bareWork } from "../limits.ts";
 import type { RatedGate, Subject, Work } from "../subject.ts";
@@ -17,7 +17,7 @@ const WAITERS = 100_000;
 const settled = Promise.resolve(1);
 const work: Work = () => settled;
 
-/** Of the yardsticks, which limit no rate, what they run by. */
+/** The gate of a subject; yardsticks limit no rate and get a plain gate. */
 function ratedGate(subject: Subject, limits: typeof NEVER_REACHED): RatedGate {
   const gate = subject.makeRated?.(limits) ?? subject.make?.(limits.slots);
   if (gate?.run === undefined) throw new TypeError(`Subject ${subject.id} runs nothing and does not say why.`);
@@ -49,7 +49,7 @@ async function drain(run: RatedGate["run"], waiters: number): Promise<void> {
   let open: () => void = () => {};
   const held = run(() => new Promise<void>((resolve) => (open = resolve)));
   const all = Array.from({ length: waiters }, () => run(work));
-  // Some libraries start work in a later turn.
+  // Some libraries start the work in a later turn.
   await new Promise((resolve) => setTimeout(resolve, 0));
   open();
   await Promise.all([held, ...all]);
@@ -85,7 +85,7 @@ const queueOf = (waiters: number, parts: Pick<Case, "goals" | "peersLeftOut">): 
   ...parts,
 });
 
-/** What the collector must not take while it is weighed. */
+/** Keeps objects alive while the heap is measured. */
 const kept: unknown[] = [];
 
 async function weigh(subject: Subject, waiters: number): Promise<{ bytes: number; timers: number }> {

@@ -1,16 +1,16 @@
 /**
- * What W3, W4, W4s and W6 have in common: one slot, held, and a queue of waiters behind it. A library with `acquire` is
- * driven by it; one that only scopes waits with work that does nothing.
+ * The common part of W3, W4, W4s and W6: one slot, held, and a queue of waiters behind it. A library with `acquire`
+ * uses it; a library that only has `run` waits with work that does nothing.
  */
 import { Random } from "@slotkeeper/testkit/random";
 import { type Gate, gateWith, type Subject, type Work } from "../subject.ts";
 
 export interface HeldGate {
-  /** Queues one waiter that gives its slot back as soon as it gets it. */
+  /** Queues one waiter that releases its slot as soon as it gets it. */
   wait: () => Promise<unknown>;
   waitUnlessAborted: (signal: AbortSignal) => Promise<unknown>;
   waitWithin: (timeoutMs: number) => Promise<unknown>;
-  /** The waiter's part of the hand-over: what to do with what `wait` resolves to. */
+  /** The waiter's part of the hand-over: handles the value of `wait`. */
   passOn: (handle: unknown) => unknown;
   /** Lets the first waiter in. */
   open: () => unknown;
@@ -25,7 +25,7 @@ const need = <T>(operation: T | undefined): T => {
   return operation;
 };
 
-/** By `acquire` where there is one, by `run` otherwise. */
+/** Uses `acquire` if there is one, otherwise `run`. */
 export async function heldGate(subject: Subject): Promise<HeldGate> {
   if (subject.lacks.acquire !== undefined) return heldByRun(gateWith(subject, 1, "run"));
   const gate: Gate = gateWith(subject, 1, "acquire", "release");
@@ -59,7 +59,7 @@ async function heldByRun(gate: Gate): Promise<HeldGate> {
   };
 }
 
-/** Resolves when `expected` waiters have ended the way they should; rejects if one ends the other way. */
+/** Resolves when `expected` waiters have ended as expected; rejects if one ends differently. */
 export class Tally {
   readonly done: Promise<void>;
   readonly count: (value?: unknown) => void;

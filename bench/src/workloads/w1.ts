@@ -1,6 +1,6 @@
 /**
- * W1, W1s, W1r: a free slot taken and given back, one after another: by `acquire`, by `tryAcquire` with `acquire` to
- * fall back on, and by `run`. One slot, no waiters.
+ * W1, W1s, W1r: a free slot is taken and released, again and again: by `acquire`, by `tryAcquire` with `acquire` as a
+ * fallback, and by `run`. One slot, no waiters.
  */
 import { bareWork, settledPromise } from "../limits.ts";
 import { gateWith, lacksAny, type NativeLoop, type Subject } from "../subject.ts";

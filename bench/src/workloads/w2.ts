@@ -1,9 +1,9 @@
 /**
  * W2, W2r: 1,000 tasks over 10 slots, each holding its slot for one microtask.
  *
- * W2 writes the task as an async function that acquires, works and releases; W2r hands the work to `run`. They are two
- * rows because the first pays for the async function and the second does not: peers that only scope stand in W2r, next
- * to our `run`.
+ * W2 writes the task as an async function that acquires, works and releases. W2r passes the work to `run`. They are two
+ * rows because the first pays for the async function and the second does not. Peers that only have `run` are in W2r,
+ * next to our `run`.
  */
 import { counterAndRing, ringOfWork } from "../limits.ts";
 import { gateWith, type NativeLoop, type Subject, type Work } from "../subject.ts";
@@ -38,7 +38,7 @@ function scopedTasks(subject: Subject): NativeLoop {
   };
 }
 
-/** All tasks run, ten at a time at most, and ten at some time. */
+/** Checks that all tasks run, at most ten at a time, and ten at some time. */
 async function check(tasks: NativeLoop): Promise<void> {
   let running = 0;
   let most = 0;

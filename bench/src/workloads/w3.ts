@@ -1,4 +1,4 @@
-/** W3: waiters on one slot, then drained: what a queue costs as it gets long. */
+/** W3: waiters on one slot, which are then served: the cost of a queue as it gets long. */
 import { arrayOfResolvers } from "../limits.ts";
 import { lacksAll, type Subject } from "../subject.ts";
 import { costOfBatch, sized } from "../timing.ts";
@@ -14,7 +14,7 @@ async function drain(subject: Subject, waiters: number): Promise<void> {
   await tally.done;
 }
 
-/** No waiter passes before the holder releases, and they come in the order of arrival. */
+/** Checks that no waiter passes before the holder releases, and that they are served in the order of arrival. */
 async function check(subject: Subject): Promise<void> {
   const gate = await heldGate(subject);
   const order: number[] = [];

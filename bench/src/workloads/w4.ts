@@ -1,7 +1,8 @@
 /**
- * W4: waiters that all give up: aborted through a signal each, or timed out, the last to come first or in random order.
+ * W4: waiters that all give up: each is aborted through its own signal, or times out, the last arrival first or in
+ * random order.
  *
- * One reason is shared by all aborts, so that making exceptions does not drown what a library costs.
+ * All aborts share one reason, so that creating exceptions does not dominate the cost of a library.
  */
 import { abortsWithListener, bareAborts, bareTimeouts } from "../limits.ts";
 import { lacksAny, type Subject } from "../subject.ts";
@@ -32,10 +33,10 @@ async function abortAll(subject: Subject, order: readonly number[]): Promise<voi
   await tally.done;
 }
 
-/** How many durations there are: with one, all orders would be the same. */
+/** The number of different durations: with one, all orders would be the same. */
 const DURATIONS = 16;
 
-/** Waiter → timeout, so that they time out in the given order. */
+/** The timeout of each waiter, so that they time out in the given order. */
 function durationsOf(order: readonly number[], shortestMs: number): number[] {
   const durations: number[] = [];
   order.forEach((waiter, turn) => {
@@ -54,7 +55,7 @@ async function timeOutAll(subject: Subject, durations: readonly number[]): Promi
   return timers;
 }
 
-/** At the large size; the small one is there to be grown from. */
+/** Goals of the large size; the small one is the reference for growth. */
 const abortGoals = (order: Order): Case["goals"] => [
   { kind: "at-most", factor: 1.3, subject: "limit" },
   { kind: "level-with", peers: "all" },

@@ -30,7 +30,7 @@ async function drain(subject: Subject, waiters: number): Promise<void> {
 
 const goals = (kind: string): Case["goals"] => [
   { kind: "level-with", peers: "all" },
-  // Linear as in W3: what bare promises grow by, with more of them than a cache holds, is not the library's.
+  // Linear as in W3: bare promises also get slower when they no longer fit into a cache.
   { kind: "grows-like-limit", caseId: `W4s/${kind}-${SIZES[0]}`, slack: 0.15 },
 ];
 

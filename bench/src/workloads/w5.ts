@@ -8,7 +8,7 @@ function tryLoop(subject: Subject): NativeLoop {
   const { tryAcquire, release } = gateWith(subject, 1, "tryAcquire", "release");
   return (count) => {
     for (let i = 0; i < count; i++) {
-      // The slot escapes, as a caller's would: without this the engine keeps it in registers and times nothing.
+      // The slot escapes, as in real code. Otherwise the engine keeps it in registers and nothing is measured.
       const slot = tryAcquire();
       sink.value = slot;
       release(slot as never);

@@ -1,4 +1,4 @@
-/** W6: bytes on the heap per queued waiter, its promise included, without signal or timeout. */
+/** W6: bytes on the heap per queued waiter, including its promise, without signal or timeout. */
 import { arrayOfResolvers } from "../limits.ts";
 import { lacksAll, type Subject } from "../subject.ts";
 import { liveHeapBytes, sized } from "../timing.ts";
@@ -7,7 +7,7 @@ import { heldGate, thousands } from "./queued.ts";
 
 const WAITERS = 100_000;
 
-/** What the collector must not take while it is weighed. */
+/** Keeps objects alive while the heap is measured. */
 const kept: unknown[] = [];
 
 /** Some libraries queue in a later tick. */
@@ -15,7 +15,7 @@ const settle = () => new Promise((resolve) => setTimeout(resolve, 50));
 
 async function bytesPerWaiter(subject: Subject, waiters: number): Promise<number> {
   const gate = await heldGate(subject);
-  // Filled beforehand and kept, so that the array that keeps the promises is not counted.
+  // Filled before and kept, so that the array of the promises is not counted.
   const promises: unknown[] = Array.from({ length: waiters }, () => undefined);
   kept.push(gate, promises);
   const before = liveHeapBytes();
@@ -37,7 +37,7 @@ export const w6: Workload = {
       needsGc: true,
       absence: (subject) => lacksAll(subject, "acquire", "run"),
       measure: async (subject, isShort) => {
-        // Once in small, so that what the library allocates lazily is not charged to the waiters.
+        // Once with few waiters, so that lazy allocations of the library are not charged to the waiters.
         await bytesPerWaiter(subject, 100);
         return { value: await bytesPerWaiter(subject, sized(WAITERS, isShort)) };
       },

@@ -1,4 +1,6 @@
-/** W7: distinct keys, each taken and given back once, then swept: by the library's keys, or by a `Map` around it. */
+/**
+ * W7: distinct keys, each taken and released once, then swept: with the keys of the library, or with a `Map` around it.
+ */
 import type { KeyedGate, Subject } from "../subject.ts";
 import { costOfBatch, liveHeapBytes, sized } from "../timing.ts";
 import type { Workload } from "../workload.ts";

@@ -1,6 +1,6 @@
 /**
- * W8: slots with a time to live. What taking and returning one costs while 100,000 others are outstanding; and, beside
- * that, what all of them cost from the first acquire to the last release, a renewal each and the garbage included.
+ * W8: slots with a time to live. The cost of taking and releasing one while 100,000 others are held; and the cost of
+ * all of them from the first acquire to the last release, including one renewal each and garbage collection.
  */
 import { type LeaseGate, lacksAny, type Subject } from "../subject.ts";
 import { cost, costOfBatch, median, sized } from "../timing.ts";
@@ -86,7 +86,7 @@ export const w8: Workload = {
       },
       goals: [
         { kind: "extra-bound", extra: "timers", most: 1, unit: "" },
-        // From 1,000 to 100,000 slots: a scan would make it 100; leaving the caches makes it 2.
+        // From 1,000 to 100,000 slots, a scan would make it 100; the effect of the caches makes it 2.
         { kind: "extra-bound", extra: "renew growth", most: 3, unit: "× from 1,000 to 100,000" },
       ],
     },

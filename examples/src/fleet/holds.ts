@@ -7,7 +7,7 @@ interface Hold {
 const WINDOW_MS = 10_000;
 const BY_SIZE = (a: number, b: number) => a - b;
 
-/** Which slots the clients used when, by their own clock. */
+/** When the clients used which slots, by their own clock. */
 export class Holds {
   granted = 0;
   failed = 0;
@@ -34,11 +34,11 @@ export class Holds {
     return this.#holds.filter(({ until }) => until === Number.POSITIVE_INFINITY).length;
   }
 
-  /** How many grants came per second, what part of the slots' time was used, and how long a freed slot stood idle. */
+  /** Grants per second, the part of the slot time that was used, and how long a freed slot was idle. */
   figures(): { grantsPerSecond: number; utilisation: number; handOverP99Ms: number } {
     const now = performance.now();
     const from = Math.max(this.#startedAt, now - WINDOW_MS);
-    // The one before the window is kept: holds may reach into it.
+    // The previous window is kept, because holds may reach into this one.
     this.#holds = this.#holds.filter(({ until }) => until > from - WINDOW_MS);
     const seconds = (now - from) / 1000;
     const grants = this.#holds.filter((hold) => hold.from >= from).length;

@@ -9,7 +9,7 @@ export type Call = (request: Request) => Promise<void>;
 
 export interface Client {
   readonly call: Call;
-  /** How many may be in flight now. */
+  /** How many requests may be in flight now. */
   readonly slots: () => number;
 }
 
@@ -17,7 +17,7 @@ const MINUTE = 60_000;
 const isOverload = ({ value }: { value?: Answer }): false | { retryAfterMs: number } =>
   value?.status === 429 && { retryAfterMs: value.retryAfterMs };
 
-/** What the service's documentation says goes into the budgets; how many at a time is found out. */
+/** The documented limits of the service become budgets. The number of requests at a time is found by trying. */
 export function withLimiter(clock: Clock, api: ModelApi, { requestsPerMinute, tokensPerMinute }: Limits): Client {
   const limiter = new Limiter({
     slots: 150,
@@ -49,7 +49,7 @@ export function withLimiter(clock: Clock, api: ModelApi, { requestsPerMinute, to
   return { call, slots: () => limiter.capacity };
 }
 
-/** What most programs do: a guessed number at a time, and another try after the time that the service asks for. */
+/** The usual way: a guessed number at a time, and another try after the time that the service asks for. */
 export function withRetries(clock: Clock, api: ModelApi, guess: number): Client {
   const limit = pLimit(guess);
   const call: Call = (request) =>

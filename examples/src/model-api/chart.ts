@@ -1,4 +1,4 @@
-/** The chart: what the service takes at a time and what was tried, what was used of it, and what was refused. */
+/** The chart: requests at a time (the limit and what was tried), what was used, and what was refused. */
 import type { Hour, Minute } from "./hour.ts";
 
 const WIDTH = 860;

@@ -1,7 +1,7 @@
 /**
- * An hour of virtual time: heavy keys with long requests and light keys with short ones, all of which always have more
- * to do, call one model API. For half an hour its capacity is fixed, and tokens per minute are what limits it; then the
- * number of requests that it takes at a time moves by up to 30 % every five minutes.
+ * An hour of virtual time. Heavy keys with long requests and light keys with short ones always have more to do, and
+ * call one model API. For half an hour its capacity is fixed, and tokens per minute are the limit. Then the number of
+ * requests that it takes at a time changes by up to 30 % every five minutes.
  */
 import { FakeClock } from "slotkeeper/testing";
 import type { Call, Client } from "./callers.ts";
@@ -18,7 +18,7 @@ const [LEAST, MOST] = [24, 100];
 export interface Minute {
   readonly capacity: number;
   readonly slots: number;
-  /** What was used of each limit, 0 to 1, and of the one that was used most. */
+  /** The used part of each limit, 0 to 1, and of the limit that was used most. */
   readonly slotsUsed: number;
   readonly tokensUsed: number;
   readonly used: number;
@@ -31,7 +31,7 @@ export interface Hour {
   readonly fixed: number;
   readonly moving: number;
   readonly refusedShare: number;
-  /** By how much the key that got least or most of the tokens is away from its fair share. */
+  /** The largest distance of a key from its fair share of tokens, as a part of that share. */
   readonly unfairness: number;
 }
 
@@ -42,7 +42,7 @@ interface Kind {
   readonly takesMs: number;
 }
 
-/** Each key is due the same number of tokens; heavy ones get them in few requests, light ones in many. */
+/** Each key should get the same number of tokens: heavy keys in few requests, light keys in many. */
 const KINDS: readonly Kind[] = [
   ...["heavy 1", "heavy 2"].map((key) => ({ key, callers: 60, tokens: 3_000, takesMs: 4_000 })),
   ...["light 1", "light 2", "light 3", "light 4"].map((key) => ({ key, callers: 60, tokens: 500, takesMs: 1_500 })),
@@ -59,7 +59,7 @@ async function keepCalling(kind: Kind, call: Call, random: () => number): Promis
 
 export interface HourOptions {
   readonly seed?: number;
-  /** Tokens in plenty: only the number at a time limits, and it moves from the beginning. */
+  /** Tokens are plentiful: only the number at a time limits, and it changes from the beginning. */
   readonly movesAlways?: boolean;
 }
 
@@ -109,7 +109,7 @@ async function measureMinute(clock: FakeClock, api: ModelApi, limits: Limits, cl
 
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** The first minute is left out: the limiter does not know yet what the service takes. */
+/** The first minute is left out, because the limiter has not found the capacity of the service yet. */
 function summaryOf(minutes: readonly Minute[], api: ModelApi, fixedMinutes: number): Hour {
   const used = minutes.map((minute) => minute.used);
   const shares = KINDS.map(({ key }) => api.tokensByKey.get(key) ?? 0);

@@ -1,4 +1,7 @@
-/** A seeded source of numbers in [0, 1): the same hour every time (mulberry32). Here, so that the example needs no other package. */
+/**
+ * A seeded source of numbers in [0, 1), so that every hour is the same (mulberry32). It is here so that the example
+ * needs no other package.
+ */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -1,7 +1,7 @@
 /**
- * A model API as its callers see it: a limit of requests and tokens per minute, and a limit of requests at a time, which
- * is not documented and changes. What is above that is refused with 429 and Retry-After. Tokens are counted as such
- * services do: the estimate when a request comes, the true number when it ends.
+ * A model API as its callers see it: a limit of requests and tokens per minute, and a limit of requests at a time,
+ * which is not documented and changes. Requests above a limit are refused with 429 and Retry-After. Tokens are counted
+ * as in real services: the estimate when a request arrives, the true number when it ends.
  */
 import type { Clock } from "slotkeeper";
 
@@ -52,7 +52,7 @@ export class ModelApi {
   inFlight = 0;
   served = 0;
   refused = 0;
-  /** In flight × time, and tokens: since the beginning. */
+  /** Requests in flight × time, and tokens, since the beginning. */
   slotMs = 0;
   tokens = 0;
   readonly tokensByKey = new Map<string, number>();

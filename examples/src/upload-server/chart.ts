@@ -1,4 +1,4 @@
-/** The chart: memory of both servers above, the limit and the uploads in use of the one that has limits below. */
+/** The chart: the memory of both servers above; below, the limit and the uploads in use of the server with limits. */
 import type { Sample } from "./server.ts";
 
 const WIDTH = 860;
@@ -17,7 +17,7 @@ type Value = (sample: Sample) => number;
 const x = ({ untilMs }: Panel, atMs: number): number => LEFT + (atMs / untilMs) * PLOT;
 const y = ({ top, height, most }: Panel, value: number): number => top + height * (1 - value / most);
 
-/** With `isStepped`, as a staircase: a limit holds until it is changed. */
+/** With `isStepped`, drawn as a staircase, because a limit stays until it is changed. */
 function line(panel: Panel, samples: readonly Sample[], value: Value, color: string, isStepped = false): string {
   const points = samples.flatMap((sample, i) => {
     const now = [x(panel, sample.atMs), y(panel, value(sample))];

@@ -1,4 +1,4 @@
-/** Clients that do not hold back: each sends one upload after the other, all at the same time. */
+/** Aggressive clients: each sends one upload after the other, all at the same time. */
 import { Agent, request } from "node:http";
 
 const CLIENTS = 120;
@@ -16,7 +16,7 @@ function upload(port: number, user: string, agent: Agent): Promise<boolean> {
   });
 }
 
-/** How many uploads were taken. Ends when the last that was begun has its answer. */
+/** Returns how many uploads were taken. Ends when the last one has its answer. */
 export async function flood(port: number, durationMs: number): Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
   const until = performance.now() + durationMs;

@@ -1,4 +1,4 @@
-/** The server: it reads every upload into memory and works on it for a moment, as one that makes previews does. */
+/** The server: it reads every upload into memory and works on it for a moment, like a server that creates previews. */
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -15,21 +15,21 @@ export interface Sample {
   readonly type: "sample";
   readonly atMs: number;
   readonly rssMb: number;
-  /** Uploads allowed now; all of them without limits. */
+  /** The number of uploads allowed now; without limits, all of them. */
   readonly limit: number;
   readonly inUse: number;
 }
 
 export type Report = Sample | { readonly type: "listening"; readonly port: number };
 
-/** Twelve uploads at most, two of one user; fewer while the process is short of memory. */
+/** At most twelve uploads, two per user; fewer while memory is short. */
 const slots = () =>
   new MediaSlots({
     memoryBased: false,
     fallbackGlobalUploads: 12,
     fallbackPerUserUploads: 2,
     availableGb: BUDGET_MB / 1024,
-    // Marks below the defaults: holders keep their memory after the limit has fallen.
+    // Marks below the defaults, because holders keep their memory after the limit has fallen.
     governor: { everyMs: 50, highWater: 0.7, lowWater: 0.55 },
   });
 
@@ -49,7 +49,7 @@ async function take(request: IncomingMessage, response: ServerResponse): Promise
   );
 }
 
-/** Takes 144 MB, a bit at a time: memory is resident once it is written to. */
+/** Takes 144 MB in small steps: memory is resident once it is written to. */
 const GROWS = `
   const { workerData: periodMs } = require("node:worker_threads");
   const block = Buffer.allocUnsafe(144 * 1024 ** 2);
@@ -60,7 +60,7 @@ const GROWS = `
   }, periodMs / 18);
 `;
 
-/** Something else in the process: a thread that grows, and gives everything back when it ends. */
+/** Another part of the process: a thread that grows, and frees everything when it ends. */
 async function growForAWhile(periodMs: number): Promise<void> {
   await sleep(periodMs);
   const thread = new Worker(GROWS, { eval: true, workerData: periodMs });
@@ -70,7 +70,7 @@ async function growForAWhile(periodMs: number): Promise<void> {
 
 const report = (report: Report): void => void process.send?.(report);
 
-/** Reports to the parent until that says a word, or goes away. */
+/** Reports to the parent until that sends a message or ends. */
 export function serve(isLimited: boolean, isShort: boolean): void {
   const media = isLimited ? slots() : undefined;
   let active = 0;
@@ -82,7 +82,7 @@ export function serve(isLimited: boolean, isShort: boolean): void {
       active++;
       await take(request, response).finally(() => active--);
     };
-    // An upload that waits for its slot is not read: its bytes stay with the client.
+    // An upload that waits for its slot is not read, so its bytes stay with the client.
     const taken = media === undefined ? work() : media.runUpload(user, work, { signal: gone.signal });
     taken.catch((error: unknown) => {
       response.statusCode = isSlotkeeperError(error) && error.retryable ? 503 : 500;

@@ -1,6 +1,6 @@
 import { type Service, VERSION } from "@slotkeeper/server";
 
-/** The dashboard first; then where it listens, which store it uses, and a first request that works. */
+/** Prints the dashboard first, then the address, the store, and a first request that works. */
 export function announce(service: Service, isJson: boolean): string {
   const { url, address, storeDescription: store, config } = service;
   const dashboard = `${url}/`;
@@ -16,7 +16,10 @@ export function announce(service: Service, isJson: boolean): string {
 `;
 }
 
-/** Which machines can reach the service, if the address does not show it; and how to change that, if it is the default. */
+/**
+ * Says which machines can reach the service if the address does not show it, and how to change that if it is the
+ * default.
+ */
 function reachOf({ address, url, config }: Service): string {
   const { port } = new URL(url);
   if (address === "::" || address === "0.0.0.0")
@@ -25,7 +28,7 @@ function reachOf({ address, url, config }: Service): string {
   return "\n             only from this machine; to open it: set auth.enabled and auth.token, or --listen :8080";
 }
 
-/** A key is never printed: where one is needed, the line takes it from the environment. */
+/** Never prints a key: if one is needed, the line takes it from the environment. */
 function firstRequest({ url, config }: Service): string {
   const { auth } = config.settings;
   const key = auth === undefined ? "" : ` -H "${auth.header}: $SLOTKEEPER_AUTH__TOKEN"`;

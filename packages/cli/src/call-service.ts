@@ -3,7 +3,7 @@ import { DEFAULT_URL } from "./service-flags.ts";
 
 export class ServiceCallError extends Error {
   readonly code: "UNAVAILABLE" | "REFUSED";
-  /** Of the service's answer; absent if there was none. */
+  /** The HTTP status of the answer; `undefined` if there was none. */
   readonly status: number | undefined;
 
   constructor(code: "UNAVAILABLE" | "REFUSED", message: string, options: { cause?: unknown; status?: number } = {}) {
@@ -13,7 +13,7 @@ export class ServiceCallError extends Error {
   }
 }
 
-/** One call outside a session. The answer's JSON; throws a `ServiceCallError` in a sentence. */
+/** Makes one call outside a session and returns the JSON of the answer. Throws a `ServiceCallError` with a sentence. */
 export async function callService(url = DEFAULT_URL, path: string, init: RequestInit): Promise<unknown> {
   mustBeCarried({ url });
   let response: Response;

@@ -1,10 +1,10 @@
-/** What a request to the service can carry. Values are secrets, or may hold one: no message shows them. */
+/** Checks what a request to the service can carry. Values are secrets or may contain one, so no message shows them. */
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
-/** `fetch` removes space at the end, such as the line end of a file. */
+/** `fetch` removes white space at the end, such as the newline of a file. */
 const HEADER_VALUE = /^[\t -~\x80-\xff]+\s*$/;
 const ADDRESS = /^https?:\/\/[^@/]+\/[^?#]*$/;
 
-/** By the name of its flag. */
+/** The values by the name of their flag. */
 interface Carried {
   readonly url?: string | undefined;
   readonly header?: string | undefined;
@@ -13,8 +13,8 @@ interface Carried {
 }
 
 /**
- * Throws a `TypeError` that names the flag. `fetch` would fail later, as if the service were unreachable, and some of its
- * messages show the value.
+ * Throws a `TypeError` that names the flag. `fetch` would fail later, as if the service were unreachable, and some of
+ * its messages show the value.
  */
 export function mustBeCarried(given: Carried): void {
   const { url, header } = given;

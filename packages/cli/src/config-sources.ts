@@ -1,6 +1,6 @@
 import type { ConfigSources } from "@slotkeeper/server";
 
-/** Flags that say what a service is configured with. */
+/** The flags that select the configuration of a service. */
 export interface ConfigFlags {
   readonly config?: string | undefined;
   readonly data?: string | undefined;
@@ -8,11 +8,11 @@ export interface ConfigFlags {
   readonly "wait-for-store"?: string | undefined;
 }
 
-/** The same for every command, so that `doctor` looks at what `serve` uses. */
+/** Used by every command, so that `doctor` checks the configuration that `serve` uses. */
 export function sourcesOf({ config, data, listen, "wait-for-store": wait }: ConfigFlags): ConfigSources {
   const backend = {
     ...(data === undefined ? {} : { memory: { journal: data } }),
-    // What is no number is refused with the rest of the configuration, by its name and value.
+    // A value that is not a number is refused with the rest of the configuration, by its name and value.
     ...(wait === undefined ? {} : { startWaitSeconds: Number.isFinite(Number(wait)) ? Number(wait) : wait }),
   };
   return { file: config, environment: process.env, flags: { ...(listen === undefined ? {} : { listen }), backend } };

@@ -11,11 +11,14 @@ const MARKS: { readonly [severity in Severity]: string } = { ok: "✓", warning:
 const COLOURS: { readonly [severity in Severity]: number } = { ok: 32, warning: 33, problem: 31 };
 const WIDEST = 110;
 const NARROWEST = 50;
-/** Mark, name of the check, and the spaces around them. */
+/** The mark, the name of the check, and the spaces around them. */
 const INDENT = 4 + Math.max(...CHECKS.map((check) => check.length)) + 2;
 const LABELS = { why: "why  ", fix: "fix  " } as const;
 
-/** For people: one line for what is well, and for everything else what was found, why it matters, and how to fix it. */
+/**
+ * Text for people: one line for each check that passed; for each finding, what was found, why it matters, and how to
+ * fix it.
+ */
 export function renderDiagnosis(diagnosis: Diagnosis, { columns, hasColours }: ViewOptions): string {
   const width = Math.max(NARROWEST, Math.min(columns, WIDEST));
   const painted =

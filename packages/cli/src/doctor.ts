@@ -41,7 +41,7 @@ const EXIT_OF: { readonly [severity in Diagnosis["severity"]]: ExitCode } = {
   problem: EXIT.problems,
 };
 
-/** Where the reader is no terminal. */
+/** The width if the output is not a terminal. */
 const PIPED_COLUMNS = 100;
 
 export async function doctorCommand(args: readonly string[]): Promise<ExitCode> {

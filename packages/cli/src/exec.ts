@@ -1,9 +1,9 @@
 /**
  * Runs a command while a slot is held.
  *
- * EXEC1  The command starts only with a slot, and the slot goes back only after the command has ended, however it ended.
- * EXEC2  Signals to this process go to the command; before it runs they end the wait, and leave no place in the queue.
- * EXEC3  When the lease is lost the command gets SIGTERM: another may run in its place.
+ * EXEC1  The command starts only with a slot. The slot is released after the command has ended, for any reason.
+ * EXEC2  Signals to this process go to the command. Before the command runs, they end the wait and leave the queue.
+ * EXEC3  If the lease is lost, the command gets SIGTERM, because another command may get the slot.
  */
 import { spawn } from "node:child_process";
 import type { ServiceSlot } from "@slotkeeper/client";
@@ -14,7 +14,7 @@ import { clientOf, SERVICE_HELP, SERVICE_OPTIONS } from "./service-flags.ts";
 import { exitOf, Signals } from "./signals.ts";
 import { acquireBy, WAIT_HELP, WAIT_OPTIONS, type WaitFlags, waitProblems } from "./wait-flags.ts";
 
-/** As a shell does. */
+/** The exit code that a shell uses for a command that cannot start. */
 const CANNOT_START = 127;
 
 const HELP = `slotkeeper exec: holds a slot while a command runs.

@@ -33,7 +33,7 @@ ${exitHelp()}`;
 
 type Command = (args: readonly string[]) => Promise<number>;
 
-/** Each command loads what it needs: a script that calls `release` does not wait for the server's code. */
+/** Each command loads only what it needs, so that a script that calls `release` does not load the server. */
 const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   serve: async () => (await import("./serve.ts")).serve,
   migrate: async () => (await import("./migrate.ts")).migrateCommand,
@@ -47,7 +47,7 @@ const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
 
 /** Runs one command line, and returns the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
-  // A reader that has seen enough, like `head`, is no failure.
+  // If the reader stops early, like `head`, that is not a failure.
   process.stdout.on("error", ({ code }: NodeJS.ErrnoException) =>
     process.exit(code === "EPIPE" ? EXIT.ok : EXIT.failed),
   );

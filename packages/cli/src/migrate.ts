@@ -51,7 +51,7 @@ export async function migrateCommand(args: readonly string[]): Promise<ExitCode>
   const flags = readFlags(args, OPTIONS, HELP);
   if (typeof flags === "number") return flags;
   const { print = false, status = false, json = false } = flags;
-  if (print && status) return wrongUsage("--print and --status do not go together.", HELP);
+  if (print && status) return wrongUsage("--print and --status cannot be combined.", HELP);
   try {
     const config = loadConfig({ file: flags.config, environment: process.env });
     if (print) process.stdout.write(migrationScript(migrationSchema(config)));

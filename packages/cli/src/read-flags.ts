@@ -4,13 +4,13 @@ import { EXIT, type ExitCode } from "./exit-codes.ts";
 type Options = NonNullable<ParseArgsConfig["options"]>;
 type Flags<O extends Options> = ReturnType<typeof parseArgs<{ options: O; allowPositionals: false }>>["values"];
 
-/** Says what is wrong and where the help is. The help itself would push the message off a small terminal. */
+/** Prints the problem and where to find the help. The help itself would push the message off a small terminal. */
 export function wrongUsage(problem: string, help: string): ExitCode {
   process.stderr.write(`${problem}\nRun \`${help.slice(0, help.indexOf(":"))} --help\` for its options.\n`);
   return EXIT.usage;
 }
 
-/** The flags of a command; or the code to exit with, where they make no sense or only help was asked for. */
+/** Returns the flags of a command, or the exit code if they are invalid or only ask for help. */
 export function readFlags<const O extends Options>(
   args: readonly string[],
   options: O,
@@ -20,7 +20,7 @@ export function readFlags<const O extends Options>(
   return typeof read === "number" ? read : read.values;
 }
 
-/** The same for a command that takes more than flags: what is no flag may stand anywhere, and after `--`. */
+/** The same for a command that also takes arguments. These may stand anywhere, and after `--`. */
 export function readArguments<const O extends Options>(
   args: readonly string[],
   options: O,
@@ -40,7 +40,7 @@ export function readArguments<const O extends Options>(
   }
 }
 
-/** An empty value is a mistake, most likely a variable that is not set: without the flag there is a default. */
+/** Refuses an empty value: most likely it is a variable that is not set. Leave the flag out to get its default. */
 function mustHaveValues(values: { readonly [flag: string]: unknown }): void {
   const empty = Object.keys(values).filter((flag) => values[flag] === "");
   if (empty.length === 0) return;

@@ -4,13 +4,13 @@ import { EXIT, type ExitCode } from "./exit-codes.ts";
 
 type StopSignal = "SIGTERM" | "SIGINT";
 
-/** A balancer must see `/readyz` turn before the port closes; a person at the keyboard need not wait for one. */
+/** A balancer must see `/readyz` become 503 before the port closes. After Ctrl+C there is no need to wait. */
 function timesOf(signal: StopSignal, { config }: Service): ShutdownTimes {
   const { shutdown } = config.settings;
   return signal === "SIGTERM" ? shutdown : { ...shutdown, graceMs: 0 };
 }
 
-/** Logged, and so scrubbed, before anything else can print it. */
+/** Logs a crash first, so that the log filter removes secrets before anything else can print the error. */
 function crasher({ log }: Service): (error: unknown) => void {
   return (error) => {
     log.error("crashed", { error });
@@ -18,7 +18,7 @@ function crasher({ log }: Service): (error: unknown) => void {
   };
 }
 
-/** An operator's action like any other. A bad configuration has been logged by then, and the old one stays. */
+/** Handles SIGHUP like an action of an operator. An invalid configuration is logged, and the old one stays. */
 async function refreshBySignal(service: Service): Promise<void> {
   const outcome = await service.refresh().then(
     () => "done",
@@ -27,7 +27,10 @@ async function refreshBySignal(service: Service): Promise<void> {
   service.log.audit("refresh", { signal: "SIGHUP", outcome });
 }
 
-/** Runs until a signal; a second signal ends the process at once. A crash is logged without secrets, and ends the process. */
+/**
+ * Runs until a signal. A second signal ends the process at once. A crash is logged without secrets and ends the
+ * process.
+ */
 export function runUntilStopped(service: Service): Promise<ExitCode> {
   return new Promise((resolve) => {
     let isStopping = false;

@@ -89,13 +89,13 @@ async function start(sources: ConfigSources, isJson: boolean): Promise<ExitCode>
       hasColours: isTerminal && process.env["NO_COLOR"] === undefined,
     },
   });
-  // A service runs on even if no process reads its banner.
+  // The service continues even if no process reads its banner.
   process.stdout.removeAllListeners("error").on("error", () => {});
   process.stdout.write(announce(service, isJson));
   return runUntilStopped(service);
 }
 
-/** What the system says of an address that is not this machine's, or not this user's to take. */
+/** Error codes of the system for an address that this machine does not have, or that this user may not use. */
 const NO_ADDRESS: ReadonlySet<string> = new Set(["EACCES", "EADDRNOTAVAIL", "EAI_AGAIN", "EINVAL", "ENOTFOUND"]);
 
 interface ListenError {

@@ -1,6 +1,6 @@
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 
-/** What became of a call, by the `code` of the client's errors. */
+/** The exit code for each `code` of the client's errors. */
 const EXIT_OF: { readonly [code: string]: ExitCode } = {
   ACQUIRE_TIMEOUT: EXIT.noSlot,
   OVERLOADED: EXIT.noSlot,
@@ -9,7 +9,7 @@ const EXIT_OF: { readonly [code: string]: ExitCode } = {
   REFUSED: EXIT.refused,
 };
 
-/** Says what happened: a sentence, or JSON where a script reads. */
+/** Prints what happened: a sentence, or JSON for scripts. */
 export function serviceFailure(error: unknown, isJson: boolean): ExitCode {
   const failure = error as { code?: string; message: string; status?: number; retryAfterMs?: number };
   const { code, retryAfterMs } = failure;

@@ -23,7 +23,7 @@ export interface ServiceFlags {
   readonly header?: string | undefined;
 }
 
-/** Throws a `TypeError` that names the flag, where its value makes no sense. */
+/** Throws a `TypeError` that names the flag if its value is invalid. */
 export function clientOf({ url = DEFAULT_URL, token, header }: ServiceFlags): SlotClient {
   mustBeCarried({ url, header, ...sharedKey(token) });
   return new SlotClient({ url, ...sharedKey(token), ...(header !== undefined && { header }) });
@@ -34,17 +34,17 @@ function sharedKey(flag: string | undefined): { token?: string } {
   return token === undefined ? {} : { token };
 }
 
-/** The bearer of the internal API. */
+/** The bearer token of the internal API. */
 export function internalToken(flag: string | undefined): string | undefined {
   return flag ?? variable("SLOTKEEPER_INTERNAL_API_TOKEN");
 }
 
-/** An empty one is absent, as for the service. */
+/** An empty variable counts as absent, as in the service. */
 function variable(name: string): string | undefined {
   return process.env[name] || undefined;
 }
 
-/** The headers of a call that the client has no method for. */
+/** The headers for calls that the client has no method for. */
 export function sharedKeyHeaders({ token, header = DEFAULT_HEADER }: ServiceFlags): Record<string, string> {
   const key = sharedKey(token).token;
   mustBeCarried({ header, token: key });

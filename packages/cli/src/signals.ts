@@ -3,12 +3,12 @@ import { constants } from "node:os";
 
 const CAUGHT = ["SIGINT", "SIGTERM", "SIGHUP"] as const satisfies NodeJS.Signals[];
 
-/** As a shell reports a process that a signal ended. */
+/** The exit code that a shell reports for a process that a signal ended. */
 export function exitOf(signal: NodeJS.Signals): number {
   return 128 + constants.signals[signal];
 }
 
-/** Signals to this process end its wait, which leaves no place in the queue, and go to the command that it runs. */
+/** Signals to this process end its wait, so that it leaves the queue, and go to the command that it runs. */
 export class Signals {
   readonly #wait = new AbortController();
   readonly #listeners = CAUGHT.map((signal) => [signal, () => this.#on(signal)] as const);

@@ -33,7 +33,7 @@ const OPTIONS = {
   help: { type: "boolean", short: "h" },
 } as const;
 
-/** Of the state, what the table shows. */
+/** The part of the state that the table shows. */
 interface State {
   readonly total: number;
   readonly hosts: readonly {

@@ -1,6 +1,6 @@
 import type { ServiceSlot, SlotClient } from "@slotkeeper/client";
 
-/** What is asked for, and how long for. */
+/** The flags for the host, the bucket, the number of slots and the longest wait. */
 export const WAIT_OPTIONS = {
   host: { type: "string" },
   bucket: { type: "string" },
@@ -20,13 +20,13 @@ export interface WaitFlags {
   readonly timeout?: string | undefined;
 }
 
-/** All mistakes at once; undefined when there is none. */
+/** Returns all problems at once, or `undefined` if there is none. */
 export function waitProblems({ host, bucket, max, timeout }: WaitFlags): string | undefined {
   const problems: string[] = [];
   if (host === undefined) problems.push("--host is required.");
   if (max !== undefined && !/^[1-9]\d*$/.test(max))
     problems.push(`Expected --max to be a whole number of at least 1, got "${max}".`);
-  if (max !== undefined && bucket !== undefined) problems.push("--max and --bucket do not go together.");
+  if (max !== undefined && bucket !== undefined) problems.push("--max and --bucket cannot be combined.");
   if (timeout !== undefined && !(Number(timeout) > 0 && Number.isFinite(Number(timeout)))) {
     problems.push(`Expected --timeout to be a number of seconds above 0, got "${timeout}".`);
   }

@@ -139,7 +139,7 @@ describe("slotkeeper migrate", () => {
 
   it.each([
     [[], 3, /`backend\.postgres\.dsn` is required to migrate: `backend\.mode` is "memory"/],
-    [["--print", "--status"], 2, /do not go together/],
+    [["--print", "--status"], 2, /cannot be combined/],
   ])("%j exits %i", async (args, code, message) => {
     expect(await migrate(...args)).toMatchObject({ code, err: expect.stringMatching(message) });
   });

@@ -1,11 +1,14 @@
-/** The bucket of a client by its address: its network, in one spelling. */
+/** The bucket of a client by its address: its network, in one notation. */
 import { unexpected } from "./options.ts";
 
 /** How many bits of an address identify a client. */
 export interface BucketOptions {
   /** Bits of an IPv4 address that identify the client. Default: 32. */
   readonly v4?: number;
-  /** Bits of an IPv6 address that identify the client. Default: 60: a household or a server has a /64 to /56 of its own. */
+  /**
+   * Bits of an IPv6 address that identify the client. Default: 60, because a household or a server has its own /64 to
+   * /56.
+   */
   readonly v6?: number;
 }
 
@@ -20,13 +23,13 @@ export interface BucketOptions {
 export function bucketOfIp(ip: string, { v4 = 32, v6 = 60 }: BucketOptions = {}): string {
   let address: bigint;
   try {
-    // Nothing that would be more than an address in a URL; a zone such as `%eth0` is local.
+    // Refuses everything that is more than an address in a URL. A zone such as `%eth0` is local and is dropped.
     const [, plain = ""] = /^([\da-f:.]+)(?:%\w+)?$/i.exec(ip) ?? [];
     address = numberOf(spelled(plain.includes(":") ? plain : `::ffff:${plain}`));
   } catch {
     throw unexpected("ip", "an IP address", ip);
   }
-  // `::ffff:0:0/96` is where IPv4 lives.
+  // `::ffff:0:0/96` contains the IPv4 addresses.
   const isV4 = address >> 32n === 0xffffn;
   const bits = isV4 ? v4 : v6;
   const rest = (isV4 ? 32 : 128) - bits;
@@ -36,12 +39,12 @@ export function bucketOfIp(ip: string, { v4 = 32, v6 = 60 }: BucketOptions = {})
   return `${isV4 ? new URL(`http://${network & 0xffffffffn}`).hostname : spelled(groups.join(":"))}/${bits}`;
 }
 
-/** Every host parses addresses for its URLs, strictly, and spells them in one way. */
+/** Uses the URL parser: every host has one, it is strict, and it writes each address in one way. */
 function spelled(ip: string): string {
   return new URL(`http://[${ip}]`).hostname.slice(1, -1);
 }
 
-/** `a:b::c` has zeros where `::` is. */
+/** In `a:b::c`, `::` stands for zeros. */
 function numberOf(address: string): bigint {
   const [head, tail] = address
     .split("::")

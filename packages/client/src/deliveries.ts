@@ -1,16 +1,16 @@
 /**
  * Calls that must reach the service although no caller waits for them any more: releases and cancellations.
  *
- * DELIVER1  They are repeated until the service has them or `untilAt`: a release until its lease would be over anyway, a
- *     cancellation for some seconds, after which the service ends the session by itself.
- * DELIVER2  Nothing here throws. Undefined: not delivered.
+ * DELIVER1  They are repeated until the service has them or until `untilAt`: a release until its lease would have
+ *     ended, a cancellation for some seconds, after which the service ends the session by itself.
+ * DELIVER2  Nothing here throws. `undefined` means that the call was not delivered.
  */
 import { RefusedError } from "./errors.ts";
 import type { WaitUntil } from "./options.ts";
 import { backoffMs, quietly, sleep } from "./timing.ts";
 import type { Call } from "./transport.ts";
 
-/** `isIdle`: the pauses between the tries do not keep a Node process alive. */
+/** With `isIdle`, the pauses between the tries do not keep a Node process alive. */
 export async function deliver<T>(
   call: Call,
   name: "acquire" | "release" | "cancel",
@@ -29,7 +29,7 @@ export async function deliver<T>(
   }
 }
 
-/** Hands a delivery to the host, which may refuse it: that changes nothing. */
+/** Passes a delivery to the `waitUntil` of the host. If that throws, the delivery continues anyway. */
 export function promise(waitUntil: WaitUntil | undefined, delivery: Promise<unknown>): void {
   quietly(() => waitUntil?.(delivery));
 }

@@ -1,6 +1,6 @@
 /**
- * The expected outcomes that are not a slot, each with the sentence it says. Misuse is a `TypeError` or `RangeError`;
- * cancellation is the signal's own reason, untouched. `docs/reference/errors.md` lists them; a test compares the two.
+ * The expected outcomes that are not a slot, each with its message. Misuse is a `TypeError` or `RangeError`;
+ * cancellation is the unchanged reason of the signal. `docs/reference/errors.md` lists them; a test compares the two.
  */
 
 /** The brand of the library's errors, so that its `isSlotkeeperError` recognises these, too. */
@@ -18,8 +18,9 @@ const brand = Symbol.for("slotkeeper.error");
  * }
  */
 export abstract class SlotClientError extends Error {
+  /** A literal of the class, such as `"THROTTLED"`. */
   declare readonly code: string;
-  /** The same call may succeed later with nothing changed. */
+  /** Whether the same call may succeed later without any change. */
   declare readonly retryable: boolean;
 
   get [brand](): true {
@@ -47,7 +48,7 @@ export function errorClass<Fields, Code extends string>(
 }
 
 interface OfHost {
-  /** The host, or the semaphore's name with its prefix `sem:`. */
+  /** The host, or the name of the semaphore with the prefix `sem:`. */
   hostname: string;
 }
 
@@ -58,7 +59,7 @@ interface Later {
 const later = (it: Later) => `; try again in ${it.retryAfterMs / 1000} s.`;
 
 /**
- * The host's circuit breaker is open. `status` is what opened it; 0: an operator.
+ * The circuit breaker of the host is open. `status` is the HTTP status that opened it, or 0 if an operator opened it.
  *
  * @example
  * if (error instanceof ThrottledError) setTimeout(retry, error.retryAfterMs);
@@ -93,7 +94,7 @@ export const AcquireTimeoutError = errorClass<
 >("AcquireTimeoutError", "ACQUIRE_TIMEOUT", (it) => `Waited ${it.waitedMs} ms for a slot of "${it.hostname}".`);
 
 /**
- * The service could not be reached, or did not answer as it should. The last failure is the `cause`.
+ * The service could not be reached, or its answer is not valid. The last failure is the `cause`.
  *
  * @example
  * if (error instanceof UnavailableError) console.error(error.message, error.cause);
@@ -104,8 +105,9 @@ export const UnavailableError = errorClass<
 >("UnavailableError", "UNAVAILABLE", (it) => `The service at ${it.url} is unavailable: ${it.reason}.`);
 
 /**
- * The service refuses the call: a wrong token, a wrong address, a field it does not take, another number of slots.
- * `status` is the HTTP status, `problem` the code of the service's problem document, for example `CAPACITY_MISMATCH`.
+ * The service refuses the call: the token or the address is wrong, a field is invalid, or the semaphore has another
+ * number of slots. `status` is the HTTP status, `problem` the code of the problem document, for example
+ * `CAPACITY_MISMATCH`.
  *
  * @example
  * if (error instanceof RefusedError && error.status === 401) console.error("the shared key is wrong");

@@ -1,32 +1,36 @@
 /**
- * Whether work may go on without a slot while the service is unreachable.
+ * Decides whether work may run without a slot while the service is unreachable.
  *
- * FALLBACK1  Nothing passes unless the service failed to answer: a busy service is reachable.
- * FALLBACK2  With a share, at most `floor(share × last known limit)` pass at once per host, for `forMs` after the first failure.
- * FALLBACK3  Every pass is counted; it is given back once.
+ * FALLBACK1  Work passes only if the service fails to answer. A busy service is reachable.
+ * FALLBACK2  With a share, at most `floor(share × last known limit)` pass at a time per host, for `forMs` after the
+ *     first failure.
+ * FALLBACK3  Every pass is counted, and given back once.
  *
  * State      enters when                                    acquires
- * reachable  any acquire is answered                        ask the service
- * away       an acquire failed `FAILURES_TO_LEAVE` times    pass at once; one per `PROBE_EVERY_MS` asks the service
+ * reachable  any acquire is answered                        call the service
+ * away       an acquire failed `FAILURES_TO_LEAVE` times    pass at once; one per `PROBE_EVERY_MS` calls the service
  */
 import type { OnFailure } from "./options.ts";
 
 const FAILURES_TO_LEAVE = 3;
 const PROBE_EVERY_MS = 1_000;
 const DEFAULT_SHARE_MS = 60_000;
-/** Of hosts whose limit is remembered; beyond it all are learnt anew. */
+/** The number of hosts whose limit is kept. Beyond it, all limits are dropped and learned again. */
 const MOST_HOSTS = 1_000;
 
 /** Gives a pass back. */
 export type Pass = () => void;
 
 export interface FailurePolicy {
-  /** The host's limit, as the service reports it. */
+  /** Stores the limit of the host, as the service reports it. */
   learn(hostname: string, limit: number): void;
   answered(): void;
-  /** `failures`: of this acquire, in a row. */
+  /** `failures` is the number of failures of this acquire in a row. */
   failed(failures: number): void;
-  /** Undefined: none to be had. With `probeMs`, before the first call: one caller at a time asks the service, for so long. */
+  /**
+   * Returns `undefined` if no pass is available. With `probeMs`, before the first call, one caller at a time calls the
+   * service for this time.
+   */
   pass(hostname: string, probeMs?: number): Pass | undefined;
 }
 
@@ -39,7 +43,7 @@ export function failurePolicy(policy: OnFailure, stats: { unguarded: number }): 
   const allowed = (hostname: string) => {
     if (policy === "open") return Infinity;
     if (policy === "closed" || Date.now() - failingSince >= (policy.forMs ?? DEFAULT_SHARE_MS)) return 0;
-    // 0.29 × 100 is a hair below 29 in binary.
+    // 0.29 × 100 is slightly below 29 in binary.
     return Math.floor(policy.share * (limits.get(hostname) ?? 0) + 1e-9);
   };
   return {

@@ -1,7 +1,10 @@
-/** How a call names the host: plainly, or by its hash alone. */
+/** How a call names the host: by its name, or only by its hash. */
 export type NamedHost = { readonly hostname: string } | { readonly hostnameHash: string };
 
-/** The hash is SHA-256 hex of the lower-cased name without a trailing dot, as the service makes it of a plain name. */
+/**
+ * The hash is the SHA-256, in hex, of the lower-cased name without a trailing dot. The service computes the same for a
+ * name.
+ */
 export async function namedHost(hostname: string, isHashed: boolean | undefined): Promise<NamedHost> {
   if (!isHashed) return { hostname };
   const bytes = new TextEncoder().encode(hostname.toLowerCase().replace(/\.$/, ""));

@@ -1,4 +1,7 @@
-/** The options of a client and of its calls: one table of defaults, all problems at once, unknown keys refused. */
+/**
+ * The options of a client and of its calls: one table of defaults; one error lists all problems; unknown keys are
+ * refused.
+ */
 import type { Telemetry } from "./telemetry.ts";
 import { quietly } from "./timing.ts";
 
@@ -8,7 +11,10 @@ export type OnFailure =
   | "closed"
   /** All work continues without a slot. */
   | "open"
-  /** At most `share` × the last known limit of the host continues without a slot at a time, for `forMs` (default 60,000). */
+  /**
+   * At most `share` × the last known limit of the host continues without a slot at a time, for `forMs` (default
+   * 60,000).
+   */
   | { readonly share: number; readonly forMs?: number };
 
 /** Lets a promise finish after the caller has answered, like `ctx.waitUntil` of a Worker. */
@@ -45,11 +51,11 @@ export interface SlotClientOptions {
 
 /** The place of a waiting call, as the service reports it. */
 export interface Pending {
-  /** 1 is next. */
+  /** The place in the queue; 1 is next. */
   readonly position: number;
   /** The estimated wait in milliseconds, if the service knows it. */
   readonly estimatedWaitMs?: number | undefined;
-  /** Sessions that wait for this host. */
+  /** The number of sessions that wait for this host. */
   readonly waiters: number;
   /** What the call waits for: `host-limit`, `ip-limit`, `cooldown`, `waiter-pool`, `breaker` or `store`. */
   readonly blockedBy?: string | undefined;
@@ -65,7 +71,7 @@ export interface AcquireOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called after each answer without a slot. Default: none. */
   readonly onPending?: ((pending: Pending) => void) | undefined;
-  /** Overrides `maxWaitMs` of the client. */
+  /** Overrides `maxWaitMs` of the client, in milliseconds. */
   readonly maxWaitMs?: number | undefined;
   /** Overrides `waitUntil` of the client: a Worker has one for each request. */
   readonly waitUntil?: WaitUntil | undefined;
@@ -81,9 +87,9 @@ export interface SemaphoreAcquireOptions {
 
 /** What a release reports to the service. */
 export interface ReleaseOptions {
-  /** HTTP status of the upstream's answer, for the circuit breaker. */
+  /** HTTP status of the upstream's answer, for the circuit breaker. Default: none. */
   readonly status?: number | undefined;
-  /** When the upstream was called, as `Date.now()`. */
+  /** When the upstream was called, as `Date.now()`. Default: none. */
   readonly hitUpstreamAtMs?: number | undefined;
 }
 
@@ -97,7 +103,10 @@ const DEFAULTS = {
 
 export type ResolvedOptions = SlotClientOptions & Required<Pick<SlotClientOptions, keyof typeof DEFAULTS | "fetch">>;
 
-/** What an option must be, in the words of the message; the last of them is its `typeof`. "": checked elsewhere. */
+/**
+ * The expected kind of an option, as the message words it; the last word is its `typeof`. "" if it is checked
+ * elsewhere.
+ */
 type Kind = "a positive number" | "a non-empty string" | "a function" | "an object" | "a boolean" | "";
 type Kinds<T> = { readonly [K in keyof Required<T>]: Kind };
 
@@ -131,7 +140,8 @@ export function resolveOptions(options: SlotClientOptions): ResolvedOptions {
   if (!/^https?:\/\/[\w[]/i.test(url)) throw unexpected("url", "an http(s) URL", url);
   const share = onFailure === "closed" || onFailure === "open" ? 0 : onFailure.share;
   if (!(share >= 0 && share <= 1)) throw unexpected("onFailure", "closed, open or a share", onFailure);
-  // Without this check, a value that no request can carry would look like an unreachable service. The message shows no value, because it may be a secret.
+  // Without this check, a value that no request can carry would look like an unreachable service. The message shows no
+  // value, because it may be a secret.
   if (/[?#]/.test(url) || !quietly(() => new Request(url, { headers: { [header]: token } }))) {
     throw new TypeError("Expected `url`, `header` and `token` to fit into a request");
   }
@@ -142,7 +152,7 @@ function defined(options: object): object {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-/** All problems at once. */
+/** Throws one error for all problems. */
 export function check(options: object, kinds: { readonly [key: string]: Kind }, required = ""): void {
   if (Object(options) !== options) throw unexpected("options", "an object", options);
   const given = { ...(required && { [required]: null }), ...defined(options) };

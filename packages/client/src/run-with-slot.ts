@@ -4,7 +4,7 @@ import type { ServiceSlot } from "./slot.ts";
 /** The function that `run` calls with its slot. The slot is released when it returns or throws. */
 export type Work<T> = (slot: ServiceSlot) => T | Promise<T>;
 
-/** The scope behind every `run`: the slot goes back whatever happens. */
+/** The scope behind every `run`: it always releases the slot. */
 export async function runWithSlot<T>(
   work: Work<T>,
   acquire: () => Promise<ServiceSlot>,
@@ -13,7 +13,7 @@ export async function runWithSlot<T>(
   check({ work }, { work: "a function" }, "work");
   const slot = await acquire();
   try {
-    // It may have aborted between the grant and this caller's turn.
+    // The signal may have aborted after the grant, but before this line runs.
     signal?.throwIfAborted();
     return await work(slot);
   } finally {

@@ -1,11 +1,11 @@
-/** The library's semaphore over the service: the same shape, the slots shared by a fleet. */
+/** A semaphore of the service with the shape of the library's `Semaphore`. Its slots are shared by a fleet. */
 import { AcquireTimeoutError } from "./errors.ts";
 import { check, type SemaphoreAcquireOptions, unexpected } from "./options.ts";
 import { runWithSlot, type Work } from "./run-with-slot.ts";
 import type { ServiceSlot } from "./slot.ts";
 import type { Take } from "./slot-taker.ts";
 
-/** The service takes no longer wait. */
+/** The longest wait that the service accepts. */
 const LONGEST_WAIT_MS = 86_400_000;
 /** How long an acquire with `timeoutMs: 0` waits for the service to find out whether a slot is free. */
 const NOW_MS = 5_000;
@@ -13,17 +13,17 @@ const ACQUIRE_KINDS = { signal: "an object", timeoutMs: "" } as const;
 
 /** A semaphore whose slots are shared by all processes that use its name. */
 export interface ServiceSemaphore {
-  /** As given. */
+  /** The name that was passed to `SlotClient.semaphore`. */
   readonly name: string;
-  /** How many slots there are. */
+  /** The number of slots. */
   readonly capacity: number;
   /** Waits for a slot. `timeoutMs: 0` does not wait. */
   acquire(options?: SemaphoreAcquireOptions): Promise<ServiceSlot>;
-  /** A free slot, or undefined: never waits for one, and never throws for "not now". */
+  /** Returns a free slot, or `undefined`. It does not wait for a slot, and it does not throw if none is free. */
   tryAcquire(): Promise<ServiceSlot | undefined>;
   /** Runs the work while it holds a slot, and releases the slot when the work ends. */
   run<T>(work: Work<T>, options?: SemaphoreAcquireOptions): Promise<Awaited<T>>;
-  /** Manual style: true only if that id held a slot that was acquired here. */
+  /** Releases a slot by its `id`. Returns true only if that id is a held slot that was acquired here. */
   release(id: string): Promise<boolean>;
 }
 

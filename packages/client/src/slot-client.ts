@@ -4,11 +4,11 @@ import { type ServiceSemaphore, serviceSemaphore } from "./service-semaphore.ts"
 import type { ServiceSlot } from "./slot.ts";
 import { slotTaker, type Take } from "./slot-taker.ts";
 
-/** What a client reports of itself: `SlotClient.stats`. */
+/** The result of `SlotClient.stats`. */
 export interface ClientStats {
-  /** Slots held now; work let through without one is not counted here. */
+  /** The number of slots that the client holds now. Work that runs without a slot is not counted. */
   readonly held: number;
-  /** How many calls `onFailure` let through without a slot since the start. */
+  /** How often `onFailure` has let work run without a slot since the start. */
   readonly unguarded: number;
 }
 
@@ -31,7 +31,7 @@ export class SlotClient {
   readonly #stats = { held: 0, unguarded: 0 };
 
   /**
-   * @throws {TypeError} if an option is unknown or of another type.
+   * @throws {TypeError} if an option is unknown or has the wrong type.
    * @throws {RangeError} if a number is out of range.
    */
   constructor(options: SlotClientOptions) {
@@ -41,8 +41,8 @@ export class SlotClient {
   /**
    * Waits for a slot, at most `maxWaitMs`.
    *
-   * @returns a promise that rejects with `ThrottledError`, `OverloadedError`, `AcquireTimeoutError`, `UnavailableError` or
-   * `RefusedError`, or with the signal's own reason.
+   * @returns a promise that rejects with `ThrottledError`, `OverloadedError`, `AcquireTimeoutError`, `UnavailableError`
+   * or `RefusedError`, or with the signal's own reason.
    * @example
    * const slot = await keeper.acquire({ hostname: "api.example.com", bucket: "customer-7" });
    * try {
@@ -60,14 +60,15 @@ export class SlotClient {
   /**
    * Runs the work while it holds a slot, and releases the slot when the work ends or fails.
    *
-   * @returns what the work returns. Rejects with what the work throws, and as `acquire` does.
+   * @returns the result of the work. Rejects with the error of the work, and for the same reasons as `acquire`.
    */
   async run<T>(options: AcquireOptions, work: Work<T>): Promise<Awaited<T>> {
     return runWithSlot(work, () => this.acquire(options), options.signal);
   }
 
   /**
-   * A semaphore of the service, shared by all processes that use the name. It has the shape of the library's `Semaphore`.
+   * A semaphore of the service, shared by all processes that use the name. It has the shape of the library's
+   * `Semaphore`.
    *
    * @example
    * const jobs = keeper.semaphore("jobs", 2); // two at a time in the whole fleet
@@ -77,7 +78,7 @@ export class SlotClient {
     return serviceSemaphore(name, slots, this.#take);
   }
 
-  /** What this client holds, and what it let through without a slot. */
+  /** Returns how many slots this client holds, and how often it let work run without one. */
   stats(): ClientStats {
     return { ...this.#stats };
   }

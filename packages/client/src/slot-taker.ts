@@ -1,4 +1,4 @@
-/** Waits for a slot, and makes a slot of what the wait gave; with the spans around both, and the counts. */
+/** Waits for a slot and creates the slot object, with the spans around both and the counts. */
 import { failurePolicy } from "./failure-policy.ts";
 import { namedHost } from "./host-name.ts";
 import type { AcquireOptions, ResolvedOptions } from "./options.ts";
@@ -8,10 +8,10 @@ import { endSpan } from "./telemetry.ts";
 import { quietly } from "./timing.ts";
 import { transport } from "./transport.ts";
 
-/** What a caller leaves out has the client's default. */
+/** The options of a call. Those that are left out have the default of the client. */
 type Asked = Omit<Ask, "named" | "waitUntil" | "maxWaitMs"> & Pick<AcquireOptions, "waitUntil" | "maxWaitMs">;
 
-/** `mayHash`: the service knows a semaphore by its name only. */
+/** `mayHash` is false for a semaphore, because the service knows it only by its name. */
 export type Take = (asked: Asked, mayHash?: boolean) => Promise<ServiceSlot>;
 
 export function slotTaker(options: ResolvedOptions, stats: { held: number; unguarded: number }): Take {

@@ -1,11 +1,11 @@
 /**
  * One wait for a slot: a session of the service, from the first call to its end.
  *
- * WAIT1  Ends within its wall clock (and `ANSWER_MS` where the service never answers) and after `maxAttempts` failures in a
- *     row, with a grant, a pass of the failure policy, or an error.
- * WAIT2  Leaves no session behind: whatever ends it without a grant, the service gets a `cancel`, in the background.
- * WAIT3  Repeats are safe: all calls carry one `requestId`, later ones the session's token. A session that the service no
- *     longer knows is begun anew, within the same wall clock.
+ * WAIT1  It ends within its wall clock (plus `ANSWER_MS` if the service never answers) and after `maxAttempts` failures
+ *     in a row: with a grant, a pass of the failure policy, or an error.
+ * WAIT2  It leaves no session behind: if it ends without a grant, the service gets a `cancel`, in the background.
+ * WAIT3  Repeats are safe: all calls have the same `requestId`, and later ones have the token of the session. If the
+ *     service no longer knows the session, a new one begins, within the same wall clock.
  */
 import type { AcquireReply, FirstCall } from "@slotkeeper/protocol";
 import { deliver, promise } from "./deliveries.ts";
@@ -26,27 +26,30 @@ export interface Ask {
   readonly signal?: AbortSignal | undefined;
   readonly onPending?: ((pending: Pending) => void) | undefined;
   readonly waitUntil: WaitUntil | undefined;
-  /** Slots of a named semaphore. */
+  /** The number of slots of a named semaphore. */
   readonly slots?: number;
-  /** Does not wait: ends as soon as the service reports that no slot is free now. */
+  /** Whether the wait ends as soon as the service reports that no slot is free. */
   readonly isNow?: boolean;
-  /** Where the slot is kept by its id while it is held. */
+  /** The held slots by their id. */
   readonly held?: Map<string, ServiceSlot>;
 }
 
 export type Granted = Extract<AcquireReply, { result: "granted" }>;
 
-/** Part of a call's timeout that the service may hold it for; the rest is for the way. */
+/** The part of a call's timeout for which the service may hold the call. The rest is for the network. */
 const HELD_PART = 0.75;
-/** A caller that wants to know its place does not wait a whole poll for it. */
+/** A caller with `onPending` gets its place after this time, not after a whole poll. */
 const FIRST_PLACE_MS = 200;
 const NOW_MS = 20;
-/** How long the answer to a first call may take beyond the wait: without an answer it is unknown whether the service is there. */
+/**
+ * How much longer than the wait the first answer may take. Without an answer it is unknown whether the service is
+ * reachable.
+ */
 const ANSWER_MS = 1_000;
 const CANCEL_FOR_MS = 5_000;
 
-// One closure over its state, not a class: a quarter smaller, and the size is promised (decision 0110).
-// oxlint-disable-next-line max-lines-per-function -- see above; each step inside is a function of its own
+// One closure over its state, not a class: this is a quarter smaller, and the size is promised (decision 0110).
+// oxlint-disable-next-line max-lines-per-function -- see above; each step inside is its own function
 export async function waitForSlot(
   { url, perRequestTimeoutMs, maxWaitMs: usualWaitMs, maxAttempts }: ResolvedOptions,
   call: Call,
@@ -57,7 +60,8 @@ export async function waitForSlot(
   const startedAt = Date.now();
   let endsAt = startedAt + maxWaitMs;
   const leftMs = () => Math.max(0, endsAt - Date.now());
-  // A pause to the end of the wait ends it: timers fire a little early, and another call would undercut a Retry-After.
+  // A pause until the end of the wait ends it. Timers fire slightly early, so another call could come before
+  // `Retry-After`.
   const pause = (ms: number) => {
     const pauseMs = Math.min(leftMs(), ms);
     if (pauseMs < ms) endsAt = 0;
@@ -69,7 +73,7 @@ export async function waitForSlot(
   let failure: CallFailure | undefined;
   let attempts = 0;
   let failures = 0;
-  // A call went out, and no answer has ended the session.
+  // Whether a call was sent and no answer has ended the session.
   let isOpen = false;
 
   const gaveUp = () => {
@@ -114,13 +118,16 @@ export async function waitForSlot(
       throw new ThrottledError({ hostname, status, reason, retryAfterMs: throttleRetryAfter * 1000 });
     }
     if (reply.reason === "deadline") throw gaveUp();
-    // The service forgot the session, by a restart or because no poll came for long: ask again.
+    // The service forgot the session after a restart, or because no poll came for a long time: ask again.
     first = firstCall(ask);
     queryToken = undefined;
     return undefined;
   };
 
-  /** WAIT2. Where no answer brought the session's token, the same `requestId` finds it; without `waitMs` it is not granted. */
+  /**
+   * WAIT2. If no answer contained the token of the session, the same `requestId` finds it. Without `waitMs` it is not
+   * granted.
+   */
   const cancel = async () => {
     const untilAt = Date.now() + CANCEL_FOR_MS;
     const send = (name: "acquire" | "cancel", body: object) =>
@@ -135,7 +142,7 @@ export async function waitForSlot(
       answered();
     }
     if (!(error instanceof CallFailure)) throw error;
-    // A poll that our own deadline cut short is no failure of a service that has answered so far.
+    // A poll that our own deadline ended is not a failure of the service if it has answered so far.
     if (!leftMs() && queryToken && !failure) return undefined;
     failure = error;
     failures++;
@@ -160,7 +167,7 @@ export async function waitForSlot(
   }
 }
 
-/** JSON leaves out what is undefined. */
+/** JSON omits `undefined` fields. */
 function firstCall({ named, bucket, slots, maxWaitMs }: Ask): FirstCall {
   return {
     ...named,

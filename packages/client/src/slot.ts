@@ -1,9 +1,10 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /**
- * What a user holds: a lease of the service, renewed while it is held.
+ * The slot that a user holds: a lease of the service, renewed while it is held.
  *
- * CLEASE1  A slot ends once: released, or lost. After that it renews nothing.
- * CLEASE2  `signal` aborts no later than the lease ends by this machine's clock, or when the service says that it is over.
+ * CLEASE1  A slot ends once: released, or lost. After that it is not renewed.
+ * CLEASE2  `signal` aborts no later than the lease ends by the clock of this machine, or when the service reports that
+ *     it ended.
  * CLEASE3  A renewal that fails is repeated until then.
  */
 import type { RenewReply } from "@slotkeeper/protocol";
@@ -17,11 +18,14 @@ import type { Call } from "./transport.ts";
 
 /** A slot of the service. It is renewed while it is held, and released once. */
 export interface ServiceSlot extends AsyncDisposable, Disposable {
-  /** What the service knows the slot by; a secret of its holder. Empty for a slot that is not `guarded`. */
+  /** Identifies the slot at the service; a secret of its holder. Empty for a slot that is not `guarded`. */
   readonly token: string;
-  /** The same, under the library's name for it. */
+  /** The same value as `token`; the library uses this name. */
   readonly id: string;
-  /** Only grows, per host: what a guarded resource compares to refuse the holder of a lost lease. */
+  /**
+   * Grows with every grant of the host. A resource that remembers the highest fence can refuse the holder of a lost
+   * lease.
+   */
   readonly fence: number;
   /** False when `onFailure` let the work through without a slot. */
   readonly guarded: boolean;
@@ -29,13 +33,17 @@ export interface ServiceSlot extends AsyncDisposable, Disposable {
   readonly signal: AbortSignal;
   /** When the lease ends unless it is renewed, by `Date.now()`; undefined for a slot that is not `guarded`. */
   readonly expiresAt: number | undefined;
-  /** No longer held: released or lost. */
+  /** Whether the slot is no longer held: released or lost. */
   readonly released: boolean;
-  /** Renews the lease now; the client does so by itself, too. `false` once lost, or if the service does not answer. */
+  /**
+   * Renews the lease now; the client also does this by itself. Returns `false` if the lease is lost or the service does
+   * not answer.
+   */
   renew(): Promise<boolean>;
   /**
-   * `true` the first time, `false` ever after. Resolves when the service has it, after a second at the latest; the
-   * delivery goes on in the background. Never rejects for a failure of the service.
+   * Releases the slot. Resolves to `true` the first time and to `false` after that, when the service has the release,
+   * or after one second at the latest. The delivery then continues in the background. Never rejects for a failure of
+   * the service.
    */
   release(options?: ReleaseOptions): Promise<boolean>;
 }
@@ -54,7 +62,7 @@ export interface SlotParts {
   readonly onEnd: () => void;
 }
 
-/** Without `leaseMs` there is no lease at all: the work passes without a slot. */
+/** Without `leaseMs` there is no lease: the work runs without a slot. */
 // oxlint-disable-next-line max-lines-per-function -- one closure over its state, for the size (decision 0110)
 export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: number): ServiceSlot {
   const { call, named, hostname, waitUntil, span, onEnd } = parts;
@@ -79,11 +87,11 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: numb
     controller.abort(error);
   };
 
-  /** Counted from when the renewal was asked for: never longer than the service counts. */
+  /** Counts from the time when the renewal was requested, so the lease is never longer than at the service. */
   const leased = (ms: number, askedAt: number) => {
     expiresAt = askedAt + ms;
     timers.forEach(clearTimeout);
-    // A forgotten slot must not keep the process alive; the service takes it back.
+    // A forgotten slot must not keep the process alive. The service takes it back.
     timers = [idleTimer(() => lost("its lease ended"), expiresAt - Date.now()), idleTimer(renewOn, ms * RENEW_AT)];
   };
 

@@ -1,9 +1,9 @@
 /**
  * One call to the service.
  *
- * CALL1  A call ends within its timeout, its body included.
- * CALL2  Every end is one of four: the reply, the caller's own abort reason, a `RefusedError` (repeating it is pointless),
- *     or a `CallFailure` (repeating it may help).
+ * CALL1  A call ends within its timeout, including its body.
+ * CALL2  It ends in one of four ways: with the reply, the abort reason of the caller, a `RefusedError` (repeating it is
+ *     pointless), or a `CallFailure` (repeating it may help).
  */
 import type { Problem } from "@slotkeeper/protocol";
 import { errorClass, RefusedError } from "./errors.ts";
@@ -16,8 +16,8 @@ interface Answer<T> {
 }
 
 /**
- * A call that may succeed when repeated. With `retryAfterMs` the service answered, and asks to come back later; anything
- * else counts as unreachable.
+ * A call that may succeed if it is repeated. With `retryAfterMs`, the service answered and asks for a later retry.
+ * Otherwise the service counts as unreachable.
  */
 export const CallFailure = errorClass<{ reason: string; retryAfterMs?: number | undefined }, "">(
   "Error",
@@ -34,7 +34,7 @@ export type Call = <T>(
   timeoutMs?: number,
 ) => Promise<Answer<T>>;
 
-/** The calls of one span. `fetch` is called as a function of its own: browsers and Workers refuse it as a method of an object. */
+/** The calls of one span. `fetch` is called as a plain function, because browsers and Workers refuse it as a method. */
 export function transport(options: ResolvedOptions, traceparent: string | undefined): Call {
   const { url, token, header, fetch, perRequestTimeoutMs } = options;
   return async (name, body, signal, timeoutMs = perRequestTimeoutMs) => {
@@ -57,7 +57,7 @@ export function transport(options: ResolvedOptions, traceparent: string | undefi
         },
         body: JSON.stringify(body),
         signal: controller.signal,
-        // A release may outlive the page that makes it.
+        // A release may outlive the page that sends it.
         keepalive: name !== "acquire",
       });
       text = await response.text();
@@ -83,7 +83,7 @@ function read<T>({ ok, status, headers }: Response, text: string, url: string): 
   throw new RefusedError({ url, status, problem: code, reason });
 }
 
-/** Node hides the reason in the cause: `fetch failed` alone does not help. */
+/** Node has the reason in the `cause`; `fetch failed` alone does not help. */
 function unreached(error: unknown): CallFailure {
   const { message, cause } = error as { message: string; cause?: { code?: string } };
   return new CallFailure({ reason: cause?.code ? `${message} (${cause.code})` : message }, error);

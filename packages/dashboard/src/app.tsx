@@ -31,7 +31,7 @@ export function App() {
   );
 }
 
-/** The address belongs to the router, so the link moves the focus by itself. */
+/** The router owns the address, so the link moves the focus itself. */
 function toMain(event: Event): void {
   event.preventDefault();
   document.getElementById("main")?.focus();
@@ -104,7 +104,7 @@ function LinkState() {
   );
 }
 
-/** What is on screen is old: says since when, why, and when it is tried again. */
+/** Shown while the data is old: since when, why, and when the next try is. */
 function LostBanner() {
   const { value } = link;
   if (value.phase !== "lost") return null;

@@ -1,4 +1,4 @@
-/** Numbers, times and names as people read them. */
+/** Formats numbers, times and names for people. */
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const oneDigit = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
@@ -28,7 +28,7 @@ export function duration(ms: number): string {
   return hours > 0 ? pair(hours, "h", minutes, "min") : pair(minutes, "min", seconds % 60, "s");
 }
 
-/** Whole seconds at least: for what counts up or down on screen once a second. */
+/** At least whole seconds, for values that change once a second on screen. */
 export function seconds(ms: number): string {
   return ms <= 0 ? "0 s" : duration(Math.max(1_000, Math.round(ms / 1000) * 1000));
 }
@@ -42,8 +42,8 @@ export function plural(value: number, one: string, many = `${one}s`): string {
 }
 
 /**
- * A name from outside, made harmless to look at: control characters, marks that turn the reading direction,
- * invisible and unassigned characters are written as `\u{202e}`.
+ * Makes a name from outside safe to display: control characters, marks that change the reading direction, and invisible
+ * or unassigned characters are written as `\u{202e}`.
  */
 export function visible(text: string): string {
   return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, escape);
@@ -63,7 +63,7 @@ export function nameOfBucket(bucket: string): string {
   return bucket === "" ? "no bucket" : visible(bucket);
 }
 
-/** The key of a host whose name no caller has given. */
+/** The short key of a host whose name is unknown. */
 export function shortKey(key: string): string {
   return key.length > 20 ? `${key.slice(0, 12)}…` : key;
 }

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 
-/** The part after `#`, so that the service has one page to serve. A token is never in it. */
+/** The part of the address after `#`, so that the service has only one page to serve. It never contains a token. */
 export type Page =
   | { readonly name: "overview" }
   | { readonly name: "hosts" }

@@ -1,6 +1,7 @@
 /**
- * Defers tasks to the end of the present turn of the event loop, when the sockets have brought all they had: what came
- * together is decided together. One immediate for all tasks of a turn, not one for each (S5: each is of another host).
+ * Defers tasks to the end of the current turn of the event loop, when all received data has been read, so that calls
+ * that arrived together are decided together. All tasks of a turn share one immediate (S5: each task belongs to another
+ * host).
  */
 export function endOfTurn(): (task: () => void) => void {
   let waiting: (() => void)[] = [];

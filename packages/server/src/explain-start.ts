@@ -1,7 +1,7 @@
 import { DatabaseError, explainFailure, MigrateError, parseDsn } from "@slotkeeper/postgres";
 import type { Backend } from "./config/settings.ts";
 
-/** Makes of what opening the store threw something that a person can act on, from the table that `migrate` goes by, too. */
+/** Turns an error of opening the store into a message that a person can act on. `migrate` uses the same table. */
 export function explainStart(error: unknown, backend: Backend): unknown {
   if (backend.mode === "postgrest" && error instanceof DatabaseError) {
     const { state, cause } = error;

@@ -1,9 +1,9 @@
 import { type Clock, realClock } from "slotkeeper";
 
-/** The longest delay the host's timers know; asked for more they fire at once. */
+/** The longest delay that timers of the host support. With a longer one they fire at once. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
-/** Real time until it is stopped; then no timer fires any more, and none is set. */
+/** Real time until it is stopped. After that, no timer fires and none is set. */
 export class ServiceClock implements Clock {
   readonly #timers = new Set<unknown>();
   #isStopped = false;

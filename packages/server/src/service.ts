@@ -40,11 +40,11 @@ import { VERSION } from "./version.ts";
 export interface ServiceInit extends ConfigSources {
   /** Where log lines go, and how they look. */
   readonly log: Pick<LineLoggerInit, "write" | "lost" | "isJson" | "hasColours">;
-  /** Times of the calls to a control plane. Default: those of production. */
+  /** The times of calls to a control plane. Default: those for production. */
   readonly controlTimes?: Partial<ControlTimes>;
-  /** Opens the store in place of the configured one: for programs that embed the service, and for tests. */
+  /** Opens another store than the configured one, for programs that embed the service and for tests. */
   readonly open?: typeof openStore;
-  /** A folder with another build of the dashboard, in place of the packaged one. */
+  /** A folder with another build of the dashboard. Default: the packaged one. */
   readonly dashboard?: string;
 }
 
@@ -61,8 +61,8 @@ interface ServiceParts {
 }
 
 /**
- * The service: configuration, store, queue and HTTP put together. The way of a request is HTTP route → validated message
- * → `FairQueue` → the host's cycle → the store; nothing here stands in it.
+ * The service: it connects configuration, store, queue and HTTP. A request goes from its HTTP route over a validated
+ * message to `FairQueue`, the cycle of the host, and the store. This class is not part of that path.
  *
  * @example
  * ```ts
@@ -94,7 +94,7 @@ export class Service {
   readonly #http: HttpServer;
   readonly #sweeper: Sweeper;
   readonly #tokenKeys: readonly string[];
-  /** The address and the store stay those of the start. */
+  /** The settings at the start. The address and the store do not change after it. */
   readonly #atStart: Settings;
   #live: Live;
   #refreshing: Promise<void> = Promise.resolve();
@@ -103,8 +103,8 @@ export class Service {
   #address = "";
 
   /**
-   * Reads the configuration, opens the store and listens. Throws a `ConfigError` for a configuration with problems, a
-   * `SchemaError` where the database is not migrated, and the journal's errors where it cannot be used.
+   * Reads the configuration, opens the store and listens. Throws a `ConfigError` if the configuration has problems, a
+   * `SchemaError` if the database is not migrated, and the errors of the journal if it cannot be used.
    */
   static async start({
     log: lines,
@@ -122,7 +122,7 @@ export class Service {
       const log = new LineLogger({ ...lines, scrubber, now: Date.now });
       log.level = settings.logLevel;
       const { instanceId = `${hostname()}-${process.pid}` } = settings.identity;
-      // New with every start: what an earlier life left in the store is another instance's.
+      // New with every start: what an earlier process left in the store belongs to another instance.
       const instance = `${instanceId}-${newSessionId().slice(0, 8)}`;
       const reportedInstance = settings.identity.instanceId ?? instance;
       const times = { ...CONTROL_TIMES, ...controlTimes };
@@ -138,7 +138,7 @@ export class Service {
       return service;
     } catch (error) {
       await opened?.close();
-      // No logger exists yet: it is printed as it is.
+      // There is no logger yet, so the message is printed as it is.
       if (error instanceof Error) error.message = scrubber.scrub(error.message);
       throw error;
     }
@@ -203,17 +203,17 @@ export class Service {
     this.#sweeper.every(settings.cleanupEveryMs);
   }
 
-  /** Where it answers, as seen from this machine. */
+  /** The URL of the service, as seen from this machine. */
   get url(): string {
     return this.#url;
   }
 
-  /** The address it is bound to: `::` and `0.0.0.0` are all of this machine. */
+  /** The address on which it listens: `::` and `0.0.0.0` mean all addresses of this machine. */
   get address(): string {
     return this.#address;
   }
 
-  /** Open connections. */
+  /** The number of open connections. */
   get connections(): number {
     return this.#http.connections;
   }
@@ -223,7 +223,7 @@ export class Service {
     return this.#live.config;
   }
 
-  /** Where the state is kept, for people; without secrets. */
+  /** Describes where the state is kept, for people; without secrets. */
   get storeDescription(): string {
     return this.#opened.description;
   }
@@ -239,8 +239,8 @@ export class Service {
   }
 
   /**
-   * Asks for the configuration again. Sessions survive. A bad one throws a `ConfigError`, a controller that does not
-   * answer a `ControllerError`, and then nothing has changed. One after the other: the last one asked for is the last.
+   * Loads the configuration again. Sessions survive. Throws a `ConfigError` if it is invalid, or a `ControllerError` if
+   * the controller does not answer; then nothing has changed. Refreshes run one after the other, so the last one wins.
    */
   refresh(): Promise<void> {
     const refreshed = this.#refreshing.then(() => this.#refresh());
@@ -271,7 +271,7 @@ export class Service {
     this.#log.info("configuration refreshed", { version: config.version });
   }
 
-  /** Gracefully; calling again waits for the same stop. */
+  /** Stops gracefully. A second call waits for the same stop. */
   stop(times: ShutdownTimes = { ...this.config.settings.shutdown, graceMs: 0 }): Promise<void> {
     this.#stopping ??= this.#stop(times);
     return this.#stopping;
@@ -284,11 +284,11 @@ export class Service {
     await pause(graceMs);
     this.#telemetry.hub.close();
     const closed = this.#http.close();
-    // Cleared, not forgotten: a timer that is left would keep the process for the whole of the deadline.
+    // Cleared at the end, because a remaining timer would keep the process alive until the deadline.
     const cutOff = setTimeout(() => this.#http.closeAllConnections(), Math.max(0, deadline - Date.now()));
     await closed;
     clearTimeout(cutOff);
-    // What the store does not have yet, releases above all, gets the rest of the time.
+    // Inputs that the store does not have yet, mostly releases, get the rest of the time.
     while (this.#queue.overview().unsent > 0 && Date.now() < deadline) await pause(20);
     this.#sweeper.every(undefined);
     await Promise.all([this.#leave(), this.#control.stop(Math.max(0, deadline - Date.now()))]);
@@ -298,7 +298,7 @@ export class Service {
     this.#log.info("stopped", { unsent: this.#queue.overview().unsent });
   }
 
-  /** A store that does not answer does not keep the process: the last beat runs out by itself. */
+  /** A store that does not answer does not delay the stop: the last beat expires by itself. */
   async #leave(): Promise<void> {
     try {
       await this.#queue.leave();
@@ -317,7 +317,7 @@ export class Service {
     this.#log.info("listening", { url: this.#url, address, store: this.storeDescription, config: this.config.version });
     for (const warning of startWarnings(this.#live.config, address)) this.#log.warn(sentenceOf(warning));
     this.#telemetry.start(this.#queue);
-    // After the address is known, because the beat carries it.
+    // After the address is known, because the beat contains it.
     await this.#queue.start();
     this.#control.start();
   }

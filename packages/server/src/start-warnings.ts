@@ -4,7 +4,7 @@ import type { Settings } from "./config/settings.ts";
 import { connectionsAllowed } from "./http/file-limit.ts";
 import { isLoopback } from "./http/loopback.ts";
 
-/** What a person should know before trusting this configuration on this machine. `address`: where it listens. */
+/** Warnings about this configuration on this machine. `address` is where the service listens. */
 export function startWarnings({ settings, warnings }: LoadedConfig, address: string): Advice[] {
   return [...warnings, ...openAdvice(settings, address), ...fileAdvice(settings), ...controllerAdvice(settings)];
 }
@@ -31,7 +31,7 @@ function openAdvice({ auth, internalApiToken }: Settings, address: string): Advi
   return advice;
 }
 
-/** Below this a service is short of connections in ordinary use: each held poll is one. */
+/** Below this number a service has too few connections for ordinary use: each held poll is one. */
 const FEW_CONNECTIONS = 1_000;
 
 function fileAdvice({ limits }: Settings): Advice[] {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** Of this package; the same path from `src` and from `dist`. */
+/** The version of this package. The path is the same from `src` and from `dist`. */
 export const VERSION: string = (
   JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string }
 ).version;

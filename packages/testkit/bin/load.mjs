@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Makes a live load against a running service, to look at the dashboard or at `slotkeeper top` with:
+// Creates live load on a running service, to look at the dashboard or at `slotkeeper top`:
 //   npm run load -- --url http://127.0.0.1:8080 [--hosts 1000] [--waiters 10000] [--seconds 60]
 import { parseArgs } from "node:util";
 import { DEMO_PLAN, fillQueue, Load, manyHosts } from "../dist/load/index.js";

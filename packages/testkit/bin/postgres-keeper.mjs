@@ -1,12 +1,12 @@
-// Runs a PostgreSQL server for tests: `node postgres-keeper.mjs`, one line of JSON on stdout once it is ready.
-// The argument, if any, is JSON: `{"settings": {...}, "dataLimitMb": 512}`; a limit puts the data on a file system of that size.
-// A line on stdin is a command of server-control.mjs, and is answered with a line on stdout.
-// The server is the one that npm brought along, or another version's: POSTGRES_BIN=/usr/lib/postgresql/15/bin.
+// Runs a PostgreSQL server for tests: `node postgres-keeper.mjs` prints one line of JSON when the server is ready.
+// The optional argument is JSON: `{"settings": {...}, "dataLimitMb": 512}`. A limit puts the data on a file system of
+// that size. Each line on stdin is a command of server-control.mjs, and is answered with a line on stdout. It uses the
+// server from npm, or another version: POSTGRES_BIN=/usr/lib/postgresql/15/bin.
 //
-// It is a process of its own so that nothing is left behind however the tests end: the server and its folder live until
-// this process's standard input closes, and the parent's death, kill -9 included, closes it.
-// No install script is needed (the libraries' links are made here), and root is served as well: the server, which
-// refuses to run as root, gets the user "nobody".
+// It is a separate process, so that nothing is left behind however the tests end. The server and its folder live until
+// the standard input of this process closes, and the death of the parent (also by kill -9) closes it. It needs no
+// install script (the links of the libraries are created here), and it also works as root: the server, which refuses to
+// run as root, gets the user "nobody".
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import {
@@ -40,7 +40,7 @@ const SETTINGS = {
   unix_socket_directories: "",
   max_connections: "200",
   shared_buffers: "64MB",
-  // A test's database need not survive a power cut.
+  // The database of a test need not survive a power failure.
   fsync: "off",
   synchronous_commit: "off",
   full_page_writes: "off",
@@ -57,7 +57,10 @@ function nativeFolder() {
   return join(dirname(fromPackage.resolve(name)), "..", "native");
 }
 
-/** The package holds its libraries once and names their links in a file; its install script, not run here, makes them. */
+/**
+ * The package contains its libraries once and lists their links in a file. Its install script, which is not run here,
+ * creates them.
+ */
 function linkLibraries(native, folder) {
   const list = join(native, "pg-symlinks.json");
   mkdirSync(folder);
@@ -66,7 +69,7 @@ function linkLibraries(native, folder) {
   }
 }
 
-/** Where the tree below /root keeps others out, "nobody" runs a copy. */
+/** If other users cannot read the tree below /root, "nobody" runs a copy. */
 function executableFolder(native, home) {
   const bin = join(native, "bin");
   if (!isRoot || spawnSync(join(bin, "pg_ctl"), ["--version"], asUser).error === undefined) return native;
@@ -85,7 +88,7 @@ function initialise(bin, data, env, passwordFile) {
   if (initdb.status !== 0) throw new Error(`initdb failed: ${initdb.error?.message ?? initdb.stdout + initdb.stderr}`);
 }
 
-/** The folder of the programs, and what they need to find their libraries. */
+/** The folder of the programs, and the environment that they need to find their libraries. */
 function programs(home) {
   const env = { ...process.env, LC_ALL: "C", TZ: "UTC" };
   if (process.env.POSTGRES_BIN) return { bin: process.env.POSTGRES_BIN, env };
@@ -96,7 +99,9 @@ function programs(home) {
   return { bin: join(native, "bin"), env: { ...env, LD_LIBRARY_PATH: libraries, DYLD_LIBRARY_PATH: libraries } };
 }
 
-/** Only this process and its children see the mount (the parent has given it a mount namespace), and it ends with them. */
+/**
+ * The parent has created a mount namespace, so only this process and its children see the mount, and it ends with them.
+ */
 function limitSize(data) {
   mkdirSync(data);
   const mount = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${dataLimitMb}m`, "tmpfs", data], { encoding: "utf8" });
@@ -129,7 +134,7 @@ async function start(home) {
   throw new Error(`The server did not start:\n${readFileSync(logFile, "utf8")}`);
 }
 
-/** One command at a time, in order. */
+/** Runs one command at a time, in order. */
 async function obey(control) {
   for await (const line of createInterface({ input: process.stdin })) {
     const reply = await control.run(line).then(

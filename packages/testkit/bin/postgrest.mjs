@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// The stand-in for PostgREST as a process of its own, for benchmarks and for trying things out:
-//   node packages/testkit/bin/postgrest.mjs --dsn postgres://authenticator:…@127.0.0.1/slots [--anon-role R] [--jwt-secret S]
+// The stand-in for PostgREST as a separate process, for benchmarks and for experiments:
+//   node packages/testkit/bin/postgrest.mjs --dsn postgres://authenticator:…@127.0.0.1/slots [--anon-role R]
+//   [--jwt-secret S]
 // The first line of its output is {"url":"http://127.0.0.1:…"}. It ends with its standard input.
 import { parseArgs } from "node:util";
 import { PostgrestStandIn } from "../dist/postgrest/index.js";

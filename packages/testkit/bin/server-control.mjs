@@ -1,4 +1,4 @@
-// What tests may do to a PostgreSQL server while it runs:
+// The commands with which tests control a running PostgreSQL server:
 //   stop fast | stop immediate   ends it as `pg_ctl stop -m` does
 //   start                        starts it, or waits until it is up if it runs
 //   pause | resume               SIGSTOP and SIGCONT for the server and all its processes
@@ -8,7 +8,7 @@ import { closeSync, existsSync, openSync, readFileSync, rmSync, writeSync } from
 import { join } from "node:path";
 
 const STOP_SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT" };
-/** Written until not even the last of these fits. */
+/** Files of these sizes are written until not even the smallest fits. */
 const BALLAST_BYTES = [1 << 20, 1 << 14, 1 << 12];
 
 export class ServerControl {
@@ -20,7 +20,7 @@ export class ServerControl {
   #hasEnded;
   #isExpected = false;
   #failed;
-  /** Resolves when the server ends and no command was the reason. */
+  /** Resolves if the server ends and no command was the reason. */
   hasFailed = new Promise((resolve) => (this.#failed = resolve));
 
   constructor(program, args, options, data) {
@@ -43,7 +43,7 @@ export class ServerControl {
     if (!(await this.start())) throw new Error("The server did not start");
   }
 
-  /** Whether it is up: `postmaster.pid` says "ready" in its last line, the sign that pg_ctl waits for. */
+  /** Resolves when the server is up: the last line of `postmaster.pid` is "ready", as pg_ctl checks it. */
   async start() {
     if (this.#server === undefined) this.#launch();
     const file = join(this.#data, "postmaster.pid");
@@ -54,7 +54,7 @@ export class ServerControl {
     }
   }
 
-  /** At once, without a checkpoint of what is deleted anyway; also if it is paused. */
+  /** Ends the server at once, without a checkpoint, because its data is deleted anyway. Works also if it is paused. */
   async end() {
     this.#signalAll("SIGCONT");
     await this.#stop("SIGQUIT");

@@ -1,6 +1,6 @@
 import { jain, percentile } from "./statistics.ts";
 
-/** One slot in a client's hands, by the client's clock: from the answer's arrival to the release's departure. */
+/** One slot that a client holds, by its clock: from the arrival of the answer to the sending of the release. */
 export interface Hold {
   readonly host: string;
   readonly bucket: string;
@@ -10,8 +10,8 @@ export interface Hold {
 }
 
 /**
- * What the clients see of the limits. A hold is counted from when its answer arrived until its release left, which lies
- * inside the time in which the server must count it: whatever exceeds a limit here is a violation.
+ * Checks the limits from the point of view of the clients. A hold counts from the arrival of its answer until its
+ * release is sent. This is inside the time in which the server must count it, so every excess here is a violation.
  */
 export class Audit {
   readonly holds: Hold[] = [];
@@ -19,7 +19,7 @@ export class Audit {
   readonly #slots: number;
   readonly #slotsPerBucket: number;
   readonly #held = new Map<string, number>();
-  /** By host: two hosts may have the same fence. */
+  /** By host, because two hosts may have the same fence. */
   readonly #fences = new Set<string>();
 
   constructor(limits: { readonly slots: number; readonly slotsPerBucket: number }) {
@@ -51,7 +51,7 @@ export class Audit {
   }
 }
 
-/** Slot-milliseconds of each bucket in the window, running holds counted up to its end. */
+/** Slot-milliseconds of each bucket in the window. Holds that continue count up to its end. */
 export function slotTime(holds: readonly Hold[], buckets: readonly string[], from: number, to: number): number[] {
   const used = new Map(buckets.map((bucket) => [bucket, 0]));
   for (const { bucket, grantedAt, endedAt } of holds) {
@@ -61,7 +61,7 @@ export function slotTime(holds: readonly Hold[], buckets: readonly string[], fro
   return [...used.values()];
 }
 
-/** The part of the slots' time in the window that clients held, by their own clocks. */
+/** The part of the slot time in the window that clients held, by their own clocks. */
 export function utilisation(
   holds: readonly Hold[],
   { slots, from, to }: { readonly slots: number; readonly from: number; readonly to: number },
@@ -85,8 +85,8 @@ export function worstWindow(
 }
 
 /**
- * How long freed slots stood idle at a host that was never without waiters: the n-th release makes room for the n-th grant
- * after the slots were filled.
+ * How long freed slots were idle at a host that always had waiters: the n-th release makes room for the n-th grant
+ * after all slots were taken.
  */
 export function idleP99(holds: readonly Hold[], slots: number, until: number): number {
   const freed = holds

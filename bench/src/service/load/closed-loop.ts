@@ -14,7 +14,9 @@ export interface LoopPlan {
   readonly clients: readonly ClientPlan[];
   readonly limits: { readonly slots: number; readonly slotsPerBucket: number };
   readonly warmUpMs: number;
-  /** Warming up continues until this number of cycles is done: young code is slow, and on a busy machine it stays young for long. */
+  /**
+   * Warming up continues until this number of cycles: new code is slow, and on a busy machine it stays slow for long.
+   */
   readonly warmUpCycles?: number;
   readonly measureMs: number;
 }
@@ -51,13 +53,13 @@ export async function closedLoop(context: LoadContext, plan: LoopPlan): Promise<
   const cpuBefore = cpuMs(context.serverPid);
   await pause(plan.measureMs);
   const serverCpuMs = cpuMs(context.serverPid) - cpuBefore;
-  // Calls that the server still holds are hung up on.
+  // Ends the calls that the server still holds.
   for (const client of clients) client.close();
   await Promise.all(running);
   return { audit, from, to, serverCpuMs };
 }
 
-/** A timer fires up to a millisecond late, which at short holds is what is measured: the last one is waited for awake. */
+/** A timer fires up to a millisecond late, which would distort short holds. So the last millisecond is a busy wait. */
 async function holdFor(ms: number): Promise<void> {
   const end = performance.now() + ms;
   await new Promise((resolve) => setTimeout(resolve, ms - 2));

@@ -1,4 +1,4 @@
-/** One load in a process of its own: `node load/main.js SCENARIO CONTEXT` prints its metrics as one line of JSON. */
+/** Runs one load in its own process: `node load/main.js SCENARIO CONTEXT` prints its metrics as one line of JSON. */
 import type { LoadContext } from "../scenario.ts";
 import { scenarioById } from "../scenarios/index.ts";
 

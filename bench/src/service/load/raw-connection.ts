@@ -1,6 +1,6 @@
 /**
- * A keep-alive HTTP/1.1 connection without a client library: in these measurements the client must cost less than any
- * server it asks. Knows `Content-Length` only, one request at a time.
+ * A keep-alive HTTP/1.1 connection without a client library, because in these measurements the client must cost less
+ * than any server. It supports only `Content-Length`, and one request at a time.
  */
 import { connect, type Socket } from "node:net";
 

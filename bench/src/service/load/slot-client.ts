@@ -17,7 +17,7 @@ interface Answer {
 const ACQUIRE = "/api/v0/fairqueue/acquire";
 const RELEASE = "/api/v0/fairqueue/release";
 
-/** How a client waits: in a call that the server holds, or by asking again after a pause (the seed's way). */
+/** How a client waits: in a call that the server holds, or by asking again after a pause (as in the seed). */
 export type Waiting =
   | { readonly kind: "held"; readonly waitMs: number }
   | { readonly kind: "polling"; readonly everyMs: number };
@@ -36,7 +36,7 @@ export class SlotClient {
     return new SlotClient(await RawConnection.open(url), waiting);
   }
 
-  /** Asks until it is granted: a session that ended otherwise is begun anew. Undefined once `isOver`. */
+  /** Asks until it is granted; a session that ended otherwise starts again. Returns `undefined` once `isOver`. */
   async acquire(hostname: string, ipBucket: string, isOver: () => boolean): Promise<Granted | undefined> {
     const first = { hostname, ipBucket, ...(this.#waiting.kind === "held" ? { waitMs: this.#waiting.waitMs } : {}) };
     let message: object = first;

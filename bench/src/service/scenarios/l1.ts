@@ -18,7 +18,7 @@ interface Window {
   readonly cpuPerCycle: number;
 }
 
-/** Clients that go from host to host until stopped; what they did in a window of time. */
+/** Clients that use one host after the other until they are stopped, and their counts in a window of time. */
 class Load {
   readonly audit = new Audit({ slots: CLIENTS, slotsPerBucket: CLIENTS });
   readonly #context: LoadContext;
@@ -76,7 +76,7 @@ export const l1: Scenario = {
     while (load.cycles < (context.isShort ? 2_000 : 20_000)) await pause(100);
     const pairs: { readonly without: Window; readonly watched: Window }[] = [];
     for (let turn = 0; turn < (context.isShort ? 2 : 16); turn++) {
-      // Which comes first takes turns too: a machine that slows down must not favour either.
+      // The first one alternates, too, so that a machine that slows down favours neither.
       const taken = new Map<boolean, Window>();
       for (const isWatched of turn % 2 === 0 ? [false, true] : [true, false]) {
         await listeners.set(isWatched ? LISTENERS : 0);

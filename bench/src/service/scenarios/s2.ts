@@ -46,7 +46,8 @@ export const s2: Scenario = {
         ) / IDEAL_WAIT_MS,
       "Jain of grants": jain(buckets),
       "idle p99 ms": idleP99(audit.holds, SLOTS, to),
-      // What the load itself takes from the utilisation: a slot held for longer than the plan says is no fault of the server's.
+      // The part of the utilisation that the load itself costs: a slot held for longer than planned is not the fault of
+      // the server.
       "client late p99 ms": percentile(
         granted.filter(({ endedAt }) => endedAt < to).map(({ grantedAt, endedAt }) => endedAt - grantedAt - HOLD_MS),
         99,

@@ -7,7 +7,10 @@ import { atMost, type LoadContext, type Scenario } from "../scenario.ts";
 const AT_A_TIME = 64;
 const HOSTS = 2000;
 
-/** `hostOf` names the host of the n-th cycle. Returns milliseconds per cycle, by the clock and of the server's processor. */
+/**
+ * `hostOf` names the host of the n-th cycle. Returns milliseconds per cycle, of the clock and of the server's
+ * processor.
+ */
 async function cycles(
   context: LoadContext,
   audit: Audit,

@@ -15,10 +15,10 @@ export const s6: Scenario = {
     const client = await SlotClient.open(context.url, context.waiting);
     const times: number[] = [];
     const cycles: number[] = [];
-    // Behind a disk or a database a cycle takes milliseconds, and young code hardly shows in it.
+    // With a disk or a database a cycle takes milliseconds, and uncompiled code hardly matters.
     const isQuick = !context.isShort && (context.subject === "bare" || context.subject === "slotkeeper");
     const rounds = isQuick ? 4000 : 1000;
-    // As in S1: warming up ends after a number of cycles. Young code is what would be measured otherwise.
+    // As in S1, warming up ends after a number of cycles. Otherwise uncompiled code would be measured.
     const warmUp = isQuick ? 12_000 : 1000;
     let cpuBefore = 0;
     for (let n = 0; n < warmUp + rounds; n++) {

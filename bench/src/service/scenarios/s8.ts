@@ -10,8 +10,8 @@ const ACQUIRE = "/api/v0/fairqueue/acquire";
 const BLOCKS = 8;
 
 /**
- * p99 of acquire and release at a host of its own, in microseconds: the median of blocks, so that a spell in which other
- * programs had the processor counts once and not for the whole.
+ * The p99 of acquire and release at a separate host, in microseconds: the median of blocks, so that a period in which
+ * other programs used the processor counts only once.
  */
 async function unrelated(client: SlotClient, requests: number): Promise<number> {
   const blocks: number[] = [];
@@ -28,7 +28,7 @@ async function unrelated(client: SlotClient, requests: number): Promise<number> 
   return median(blocks);
 }
 
-/** Opened by the hundred: a backlog of connections is not what is measured. */
+/** Opens connections by the hundred, because a backlog of connections is not measured here. */
 async function hold(context: LoadContext, polls: number): Promise<RawConnection[]> {
   const held: RawConnection[] = [];
   while (held.length < polls) {
@@ -60,11 +60,12 @@ export const s8: Scenario = {
   async load(context) {
     const polls = context.isShort ? 1000 : 10_000;
     const requests = context.isShort ? 800 : 4000;
-    // The same connection before and after, and old code: young code is slower than any number of held polls makes it.
+    // The same connection before and after, and compiled code: uncompiled code is slower than any number of held polls
+    // makes it.
     const client = await SlotClient.open(context.url, context.waiting);
     await unrelated(client, 3 * requests);
     const idle = await unrelated(client, requests);
-    // The first of them has the one slot of the host; the rest fill the room that warming up has left in the heap.
+    // The first one takes the only slot of the host. The others fill the space that warming up has left in the heap.
     const first = await hold(context, polls / 5);
     await pause(1000);
     const before = residentBytes(context.serverPid);

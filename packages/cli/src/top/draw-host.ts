@@ -4,7 +4,7 @@ import type { HostRow, Snapshot } from "./read-service.ts";
 import { countOf, fitted, harmless, spanOf } from "./terminal-text.ts";
 import { nameOf, waitingAt } from "./top-model.ts";
 
-/** One host: its slots with holder, age and lease, and its queue with the reason each waits. */
+/** One host: its slots with holder, age and lease, and its queue with the reason why each session waits. */
 export function openHostLines({ open, state }: Snapshot, key: string, width: number, height: number): Line[] {
   const host = open?.host;
   if (open?.key !== key) return [{ text: "Loading…", look: "quiet" }];
@@ -15,7 +15,7 @@ export function openHostLines({ open, state }: Snapshot, key: string, width: num
   const slots = slotLines(host, width);
   const queue = queueLines(host, state.at, width);
   const room = height - head.length - 2;
-  // The slots get at most half of what is left, so that the queue is always seen.
+  // The slots get at most half of the remaining lines, so that the queue is always visible.
   const forSlots = Math.min(slots.length, Math.max(2, Math.floor(room / 2)));
   return [
     ...head,

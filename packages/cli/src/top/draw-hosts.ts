@@ -2,7 +2,7 @@ import type { HostRow } from "./read-service.ts";
 import { countOf, fitted, harmless, spanOf } from "./terminal-text.ts";
 import { nameOf, type SortKey, shownHosts, type TopModel, waitingAt } from "./top-model.ts";
 
-/** A line and how it stands out. Colour is put on at the end, so that widths are of the text alone. */
+/** A line and its emphasis. Colours are added at the end, so that widths count only the text. */
 export interface Line {
   readonly text: string;
   readonly look?: "title" | "heading" | "chosen" | "warning" | "quiet";
@@ -41,7 +41,7 @@ export function breakerOf({ breaker, breakerEndsInMs }: HostRow): string {
   return breakerEndsInMs === undefined ? "open" : `open ${spanOf(breakerEndsInMs)}`;
 }
 
-/** As many columns as fit beside a name that can still be read. */
+/** As many columns as fit next to a readable name. */
 function columnsFor(width: number): readonly Column[] {
   let left = width - LEAST_NAME;
   return COLUMNS.filter((column) => {
@@ -56,7 +56,7 @@ function heading(columns: readonly Column[], nameWidth: number, { sort, isRevers
   return { text: [fitted(mark("host", "HOST"), nameWidth), ...cells].join(GAP), look: "heading" };
 }
 
-/** The table, cut to the height: the host under the cursor is always in it. */
+/** The table, cut to the height. The host under the cursor is always visible. */
 export function hostLines(model: TopModel, width: number, height: number): Line[] {
   const columns = columnsFor(width);
   const nameWidth = width - columns.reduce((sum, column) => sum + column.width + GAP.length, 0);

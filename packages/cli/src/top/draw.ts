@@ -52,7 +52,7 @@ export function totalsText({ state, history, open }: Snapshot): string {
   return `${slots}${waiting}${ratePerSecond(of.granted, of.stepMs)} grants/s   wait p50 ${half} p95 ${most}   last minute: ${rejected}`;
 }
 
-/** Over three whole steps. */
+/** The rate over three whole steps. */
 function ratePerSecond(counts: readonly number[], stepMs: number): string {
   const whole = counts.slice(-4, -1);
   return (whole.reduce((sum, count) => sum + count, 0) / ((whole.length * stepMs) / 1000)).toFixed(1);

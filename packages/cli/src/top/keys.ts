@@ -1,6 +1,6 @@
 import { SORTS, shownHosts, type TopModel } from "./top-model.ts";
 
-/** What the terminal sends for the keys that are no characters. */
+/** The sequences that a terminal sends for keys that are not characters. */
 const NAMES: { readonly [sequence: string]: string } = {
   "\u001b[A": "up",
   "\u001bOA": "up",
@@ -20,14 +20,14 @@ const NAMES: { readonly [sequence: string]: string } = {
   "\u0003": "interrupt",
 };
 
-/** Splits what arrived at once into keys: a fast typist, or a terminal that collects, sends several. */
+/** Splits input into keys: a fast typist, or a terminal that buffers, sends several at once. */
 export function keysIn(input: string): string[] {
   // oxlint-disable-next-line no-control-regex -- a terminal's keys are control characters
   const found = input.match(/\u001b(?:\[[\d;]*[A-Za-z~]|O[A-Z])?|[\s\S]/gu) ?? [];
   return found.map((key) => NAMES[key] ?? key);
 }
 
-/** The model after a key; `quit` ends the program. */
+/** The model after a key. `quit` ends the program. */
 export function afterKey(model: TopModel, key: string, pageSize: number): TopModel | "quit" {
   if (key === "interrupt") return "quit";
   if (model.isTyping) return afterTyping(model, key);

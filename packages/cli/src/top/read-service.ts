@@ -2,7 +2,7 @@ import type { ServiceHistory, ServiceState } from "@slotkeeper/server";
 
 export type HostRow = ServiceState["hosts"][number];
 
-/** What is shown: all hosts, and more of the one that is open. */
+/** The data on the screen: all hosts, and more of the host that is open. */
 export interface Snapshot {
   readonly state: ServiceState;
   readonly history: ServiceHistory;
@@ -11,12 +11,12 @@ export interface Snapshot {
 
 interface OpenHost {
   readonly key: string;
-  /** Undefined: the service knows it no longer. */
+  /** `undefined` if the service no longer knows the host. */
   readonly host: HostRow | undefined;
   readonly history: ServiceHistory;
 }
 
-/** The service answered, and refused. */
+/** The service answered and refused the call. */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
   readonly status: number;

@@ -6,7 +6,7 @@ import { RefusedError, type ServiceReader } from "./read-service.ts";
 import { Screen } from "./screen.ts";
 import { FIRST_MODEL, type TopModel } from "./top-model.ts";
 
-/** Reading takes at most a tenth of the time, however many hosts there are. */
+/** Reading takes at most a tenth of the time, for any number of hosts. */
 const SHARE = 10;
 
 /** The live view. Only a key or a signal ends it; it keeps trying a service that does not answer. */
@@ -55,7 +55,7 @@ export class TopRun {
       this.#model = next;
     }
     this.#show();
-    // Another page needs other data: it is read at once.
+    // Another page needs other data, so it is read at once.
     if (this.#model.open !== open) void this.#read();
   }
 
@@ -67,7 +67,7 @@ export class TopRun {
       (snapshot) => ({ snapshot, problem: "" }),
       (error: unknown) => ({ problem: problemOf(error) }),
     );
-    // A later reading, for another page, is under way.
+    // A later reading, for another page, is in progress.
     if (reading !== this.#reading) return;
     this.#model = { ...this.#model, ...change };
     this.#show();

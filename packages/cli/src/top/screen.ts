@@ -3,7 +3,7 @@ import type { Line } from "./draw-hosts.ts";
 const ESC = "\u001b[";
 const ENTER = `${ESC}?1049h${ESC}?25l`;
 const LEAVE = `${ESC}?25h${ESC}?1049l`;
-/** A terminal that knows these shows each picture in one piece; others ignore them. */
+/** Terminals that support these codes show each picture in one piece; others ignore them. */
 const [BEGIN, END] = [`${ESC}?2026h`, `${ESC}?2026l`];
 
 const LOOKS: { readonly [look in NonNullable<Line["look"]>]: string } = {
@@ -14,7 +14,7 @@ const LOOKS: { readonly [look in NonNullable<Line["look"]>]: string } = {
   quiet: `${ESC}2m`,
 };
 
-/** The terminal while `top` has it: the alternate screen, without a cursor, keys one by one. Given back however it ends. */
+/** The terminal while `top` uses it: the alternate screen, no cursor, single keys. It is always restored. */
 export class Screen {
   readonly #hasColours: boolean;
   #isOpen = false;
@@ -52,7 +52,7 @@ export class Screen {
     process.stdout.write(`${BEGIN}${ESC}H${text}${ESC}J${END}`);
   }
 
-  /** Without colours the chosen line still stands out: it would be lost otherwise. */
+  /** Without colours, the selected line is still highlighted. */
   #dressed({ text, look }: Line): string {
     if (look === undefined || (!this.#hasColours && look !== "chosen")) return text;
     return `${LOOKS[look]}${text}${ESC}0m`;

@@ -1,6 +1,6 @@
 /**
- * Text for a terminal: a name from outside cannot move the cursor, change colours or turn the reading direction,
- * and takes exactly the columns it is given.
+ * Text for a terminal. A name from outside cannot move the cursor, change colours or change the reading direction, and
+ * it takes exactly the given number of columns.
  */
 
 /** Control, format, private and unassigned characters, and separators of lines, written as `\u{1b}`. */
@@ -18,7 +18,9 @@ function widthOf(character: string): number {
   return WIDE.test(character) ? 2 : 1;
 }
 
-/** Exactly this number of columns: cut with `…` or filled up with spaces, at the end or, for numbers, at the beginning. */
+/**
+ * Returns text of exactly this number of columns: cut with `…`, or padded at the end or, for numbers, at the beginning.
+ */
 export function fitted(text: string, columns: number, side: "start" | "end" = "start"): string {
   const [kept, width] = cut(text, columns);
   const space = " ".repeat(Math.max(0, columns - width));

@@ -1,16 +1,16 @@
 import type { HostRow, Snapshot } from "./read-service.ts";
 
-/** What the person at the terminal sees and has chosen. */
+/** The state of the screen, and what the user has selected. */
 export interface TopModel {
   readonly snapshot: Snapshot | undefined;
-  /** Why the last reading failed; empty: it did not. */
+  /** Why the last reading failed; empty if it did not fail. */
   readonly problem: string;
   readonly sort: SortKey;
   readonly isReversed: boolean;
   readonly search: string;
-  /** Keys go to the search. */
+  /** Whether keys go to the search field. */
   readonly isTyping: boolean;
-  /** The key of the host the cursor is on, and of the one that is open. */
+  /** The key of the host under the cursor, and of the host that is open. */
   readonly cursor: string | undefined;
   readonly open: string | undefined;
 }
@@ -33,7 +33,7 @@ export function nameOf({ host, hostname }: HostRow): string {
   return hostname ?? (host.length > 20 ? `${host.slice(0, 16)}…` : host);
 }
 
-/** The instance knows its own sessions, the store the pool of the fleet. */
+/** The instance knows its own sessions; the store knows the waiters of the fleet. */
 export function waitingAt({ pending, waiting }: HostRow): number {
   return Math.max(pending, waiting);
 }
@@ -46,7 +46,7 @@ const VALUES: { readonly [key in Exclude<SortKey, "host">]: (row: HostRow) => nu
   breaker: ({ breaker }) => ["closed", "half-open", "open"].indexOf(breaker),
 };
 
-/** The hosts that match the search, the most first; by name they begin at A. */
+/** The hosts that match the search, largest value first; names in alphabetical order. */
 export function shownHosts({ snapshot, sort, isReversed, search }: TopModel): HostRow[] {
   const wanted = search.toLowerCase();
   const rows = (snapshot?.state.hosts ?? []).filter(

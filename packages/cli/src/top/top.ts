@@ -81,7 +81,7 @@ async function printOnce(reader: ServiceReader, isJson: boolean): Promise<ExitCo
     return EXIT.ok;
   } catch (error) {
     const isRefused = error instanceof RefusedError;
-    // As for `status`: a service that fails counts as unreachable.
+    // As in `status`, a service that fails counts as unreachable.
     const isUnreachable = !isRefused || error.status >= 500;
     process.stderr.write(`${isRefused ? error.message : `No service answers at ${reader.url}.`}\n`);
     return isUnreachable ? EXIT.unreachable : EXIT.refused;

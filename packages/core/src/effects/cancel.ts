@@ -1,9 +1,10 @@
 /**
- * Cancellation: the target gets its `TaskCancelledError` at its next resumption, which is at once if it is parked.
+ * Cancellation: the task gets its `TaskCancelledError` at its next resumption. A parked task is resumed at once.
  *
- * CANCEL1  A parked acquirer leaves the queue and consumes no permit; one in flight to it goes to the next waiter, or back.
- * CANCEL2  The first cancel counts; later ones, and those of a task that has ended, do nothing.
- * CANCEL3  After it nothing is left behind: no waiter, no timer, no observer; the signal of an outside promise is aborted.
+ * CANCEL1  A parked acquirer leaves the queue and takes no permit. A permit that is on its way to it goes to the next
+ *     waiter, or back to the semaphore.
+ * CANCEL2  The first cancel counts. Later ones do nothing, and neither does the cancel of a task that has ended.
+ * CANCEL3  Nothing is left behind: no waiter, no timer, no observer. The signal of an outside promise is aborted.
  */
 import { TaskCancelledError } from "./errors.ts";
 import { Group } from "./group.ts";
@@ -27,7 +28,7 @@ export function cancelTask(scheduler: Scheduler, target: TaskNode, cause: unknow
   target.throws = true;
 }
 
-/** Takes a task out of whatever it is parked on. */
+/** Removes a task from whatever it is parked on. */
 export function withdraw(scheduler: Scheduler, task: TaskNode, reason: unknown): void {
   const on = task.parkedOn;
   if (on === undefined) return;

@@ -1,4 +1,4 @@
-/** What a `DeadlockError` says: every semaphore with its holders and waiters, who else is parked, and the circle. */
+/** Builds a `DeadlockError`: every semaphore with its holders and waiters, all other parked tasks, and the cycle. */
 import { DeadlockError, type TaskRef } from "./errors.ts";
 import { Group } from "./group.ts";
 import type { HoldInUse } from "./holds.ts";
@@ -9,40 +9,54 @@ import { type ParkedOn, SLEEP, TaskNode } from "./task.ts";
 
 /** A task that holds permits of a semaphore in a `DeadlockReport`. */
 export interface HolderReport {
+  /** The holder. */
   readonly task: TaskRef;
+  /** The number of permits that it holds. */
   readonly permits: number;
-  /** It ended without releasing: the permits are leaked. */
+  /** Whether the task ended without releasing them: then the permits are leaked. */
   readonly hasEnded: boolean;
 }
 
 /** A semaphore in a `DeadlockReport`. */
 export interface SemaphoreReport {
+  /** The `id` of the `SemaphoreHandle`. */
   readonly id: number;
+  /** The `name` option of `createSemaphore`, or `undefined`. */
   readonly name: string | undefined;
+  /** The number of permits of the semaphore. */
   readonly permits: number;
+  /** The number of free permits. */
   readonly available: number;
+  /** The tasks that hold permits, including ended ones. */
   readonly holders: readonly HolderReport[];
+  /** The tasks that wait for a permit, in the order of arrival. */
   readonly waiters: readonly TaskRef[];
 }
 
 /** A task that waits, in a `DeadlockReport`. */
 export interface ParkedReport {
+  /** The task that waits. */
   readonly task: TaskRef;
-  /** What it waits for, in words. */
+  /** What it waits for, as text for a message. */
   readonly waitsFor: string;
 }
 
 /** What a `DeadlockError` reports about the tasks that cannot continue. */
 export interface DeadlockReport {
+  /** The semaphores that are involved, with their holders and waiters. */
   readonly semaphores: readonly SemaphoreReport[];
+  /** The tasks that wait, and what they wait for. */
   readonly parked: readonly ParkedReport[];
-  /** Each waits for something the next one holds or is, and the last for the first. */
+  /**
+   * The tasks that wait for each other: each waits for the next one, and the last for the first. `undefined` if there
+   * is no cycle.
+   */
   readonly cycle: readonly ParkedReport[] | undefined;
 }
 
 const LONGEST_LIST = 20;
 
-/** A set of semaphores that died while others could still run. */
+/** Reports a set of dead semaphores while other tasks can still run. */
 export function deadSetError(dead: Iterable<SemaphoreState>): DeadlockError {
   const semaphores = [...dead];
   return toError(
@@ -52,7 +66,7 @@ export function deadSetError(dead: Iterable<SemaphoreState>): DeadlockError {
   );
 }
 
-/** Nothing can run: `tasks` are all that are left. */
+/** Reports that nothing can run. `tasks` are all remaining tasks. */
 export function standstillError(tasks: readonly TaskNode[]): DeadlockError {
   const semaphores = new Set(tasks.map((task) => task.parkedOn).filter((on) => on instanceof SemaphoreState));
   return toError("Nothing can run and nothing is pending", [...semaphores], tasks);
@@ -98,7 +112,7 @@ function inWords(on: ParkedOn | undefined): string {
   return `promise ${on.id}`;
 }
 
-/** A circle among the tasks, where one waits for a permit the next one holds or for the next one's end. */
+/** Finds a cycle of tasks in which each waits for a permit that the next one holds, or for the end of the next one. */
 function findCircle(tasks: readonly TaskNode[]): TaskNode[] | undefined {
   const finished = new Set<TaskNode>();
   for (const start of tasks) {
@@ -152,7 +166,7 @@ function toMessage(what: string, report: DeadlockReport): string {
   return lines.join("\n");
 }
 
-/** The error's fields list all tasks; its message stays readable when a million tasks are stuck. */
+/** Shortens the message, so that it stays readable with a million tasks. The fields of the error list all of them. */
 function shortened(items: readonly string[], separator: string): string {
   if (items.length === 0) return "no task";
   const shown = items.slice(0, LONGEST_LIST);

@@ -1,17 +1,17 @@
 /**
- * Who can never go on.
+ * Detects tasks that can never continue.
  *
  * A semaphore is **dead** if no task ever released it without holding it, and every holder of its permits has ended or
- * is parked, without a timeout, on a dead semaphore. (The largest set that satisfies this: holders that wait for each
- * other in a circle are dead, although each waits for another's death to be shown.)
+ * is parked, without a timeout, on a dead semaphore. This means the largest such set: holders that wait for each other
+ * in a cycle are all dead.
  *
- * DEADLOCK1  `deadSetFrom(s)` is defined exactly if `s` is dead. One holder that is not stuck, anywhere in reach, is a proof of
- *     life: every semaphore on the way to it is alive.
- * DEADLOCK2  It is asked whenever a set may have closed: when a task parks on a semaphore, and when one ends with permits in
- *     its hands. No other event can make a semaphore dead.
+ * DEADLOCK1  `deadSetFrom(s)` is defined if and only if `s` is dead. One reachable holder that is not stuck proves that
+ *     every semaphore on the way to it is alive.
+ * DEADLOCK2  It is called whenever a set may have become dead: when a task parks on a semaphore, and when a task ends
+ *     while it holds permits. No other event can make a semaphore dead.
  *
- * Cost: O(1) if the first holder is not itself waiting for a semaphore, else the length of the chain of semaphores in
- * front of it. It proves nothing about tasks that wait for tasks or promises: those are found when nothing can run.
+ * Cost: O(1) if the first holder does not wait for a semaphore, otherwise the length of the chain of semaphores. It
+ * proves nothing about tasks that wait for tasks or promises. Those are found when nothing can run.
  */
 import { SemaphoreState } from "./semaphore.ts";
 import { PARKED, type TaskNode } from "./task.ts";
@@ -31,7 +31,7 @@ export function deadSetFrom(start: SemaphoreState): Set<SemaphoreState> | undefi
   return dead;
 }
 
-/** The semaphore a task waits for with no way out but a grant. */
+/** The semaphore on which a task is parked without a timeout, so that only a grant can resume it. */
 function semaphoreStuckOn(task: TaskNode): SemaphoreState | undefined {
   const isStuck = task.state === PARKED && task.timer === undefined && task.parkedOn instanceof SemaphoreState;
   return isStuck ? (task.parkedOn as SemaphoreState) : undefined;

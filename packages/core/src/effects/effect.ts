@@ -1,13 +1,16 @@
 /**
- * Effects are plain values: an operation and what it is about. A program asks for one by `yield*` (typed) or `yield`.
+ * Effects are plain values: an operation and its arguments. A program performs one with `yield*` (typed) or `yield`.
  *
- * `yield* effect` does not leave the generator at all when the operation can be done at once: the iterator hands the
- * effect to the interpreter of the running task, and only if that must park is the effect yielded. A step that does not
- * park therefore costs the same at any depth of nested programs, and no generator is suspended for it.
+ * If the operation can be done at once, `yield* effect` does not suspend the generator: the iterator passes the effect
+ * to the interpreter of the running task, and yields it only if the task must park. So a step that does not park costs
+ * the same at any depth of nested programs.
  */
 import type { TaskNode } from "./task.ts";
 
-/** Something a program can ask of its scheduler; `yield*` gives a `T`. The same effect may be yielded many times. */
+/**
+ * An operation that a program asks its scheduler for. `yield*` returns a `T`. The same effect may be yielded many
+ * times.
+ */
 export interface Effect<T> {
   [Symbol.iterator](): Iterator<Effect<unknown>, T, unknown>;
 }
@@ -15,10 +18,10 @@ export interface Effect<T> {
 /** A cooperative program: a generator that yields effects and returns a `T`. */
 export type Program<T> = Generator<Effect<unknown>, T, unknown>;
 
-/** Whatever can be run as a task: a program, a function that makes one, or a single effect. */
+/** Anything that can run as a task: a program, a function that returns one, or a single effect. */
 export type Runnable<T> = Program<T> | (() => Program<T>) | Effect<T>;
 
-// One number per operation; constants and not an object, so that the switch over them is a jump.
+// One number per operation. They are constants and not members of an object, so that a switch over them becomes a jump.
 export const ACQUIRE = 0;
 export const RELEASE = 1;
 export const TRY_ACQUIRE = 2;
@@ -31,14 +34,14 @@ export const CREATE_SEMAPHORE = 8;
 export const CREATE_PROMISE = 9;
 export const COMPLETE_PROMISE = 10;
 export const FAIL_PROMISE = 11;
-// From here on: never done at once.
+// The operations from here on are never done at once.
 export const DELAY = 12;
 export const GATHER = 13;
 export const RACE = 14;
 export const FROM_PROMISE = 15;
 export const CALL = 16;
 
-/** The operations that can park, or at least switch. */
+/** The operations that can park the task or switch to another one. */
 export type Parking =
   | typeof ACQUIRE
   | typeof SPAWN
@@ -50,23 +53,26 @@ export type Parking =
   | typeof CALL;
 export type Operation = Parking | 1 | 2 | 5 | 6 | 7 | 8 | 9 | 10 | 11;
 
-/** What `attempt` answers when the operation cannot be done at once. Not exported itself, see `kept-effects.ts`. */
+/**
+ * The result of `attempt` if the operation cannot be done at once. `kept-effects.ts` explains why it is not exported
+ * directly.
+ */
 const park: unique symbol = Symbol("park");
 export const PARK: typeof park = park;
 
-/** What an effect needs of the scheduler whose task yields it. */
+/** The part of a scheduler that an effect of its tasks needs. */
 export interface Interpreter {
   steps: number;
   readonly maxSteps: number;
   readonly running: TaskNode | undefined;
-  /** Does the operation for the running task if it need not park, and changes nothing (`PARK`) if it must. */
+  /** Performs the operation for the running task if it need not park. Otherwise changes nothing and returns `PARK`. */
   attempt(effect: EffectNode<unknown>): unknown;
 }
 
-/** The interpreter of the task that runs at this moment, if one does: everything here is single-threaded. */
+/** The interpreter of the task that runs now, if there is one. All of this is single-threaded. */
 export let active: Interpreter | undefined;
 
-/** Makes `interpreter` the active one and returns the one before, to be put back: runs may nest. */
+/** Makes `interpreter` the active one and returns the previous one. The caller restores it, because runs may nest. */
 export function activate(interpreter: Interpreter | undefined): Interpreter | undefined {
   const before = active;
   active = interpreter;
@@ -76,21 +82,21 @@ export function activate(interpreter: Interpreter | undefined): Interpreter | un
 const OUTSIDE =
   "Expected an effect to be yielded by a running task, got one outside of any: start its program by `run`, `simulate` or `spawn`";
 
-/** The operation cannot be asked for: there is no running task. */
+/** Throws because an operation was used outside a running task. */
 export function askedOutside(): never {
   throw new TypeError(OUTSIDE);
 }
 
-/** As in an iterator's result; `done` is also `undefined` in an effect that is none yet. */
+/** An iterator result. `done` is also `undefined` in an effect that was not iterated yet. */
 export interface IteratorStep {
   readonly done: boolean | undefined;
   readonly value: unknown;
 }
 
 /**
- * An effect is also the iterator of its first `yield*`, and the result object of that iterator: the usual effect, made
- * for one `yield*`, is then the only allocation of its step. Later iterations of the same effect, which may overlap the
- * first, get a copy each. The commonest effects are not even made for one `yield*`: see `kept-effects.ts`.
+ * An effect is also the iterator of its first `yield*`, and the result object of that iterator. So the usual effect,
+ * created for one `yield*`, is the only allocation of its step. Later iterations of the same effect may overlap the
+ * first, so each gets a copy. The most common effects are created only once: see `kept-effects.ts`.
  */
 export class EffectNode<T> implements Effect<T>, IteratorStep {
   readonly op: Operation;
@@ -111,7 +117,10 @@ export class EffectNode<T> implements Effect<T>, IteratorStep {
     return iterator as unknown as Iterator<Effect<unknown>, T, unknown>;
   }
 
-  /** First asks, then, only if that had to park (`done` is false), hands on the answer the task was resumed with. */
+  /**
+   * The first call performs the operation. If the task had to park (`done` is false), the second call returns the value
+   * of the resumption.
+   */
   next(sent: unknown): IteratorStep {
     if (this.done === false) {
       this.done = true;
@@ -126,13 +135,13 @@ export class EffectNode<T> implements Effect<T>, IteratorStep {
     return this;
   }
 
-  /** Without it, throwing into a delegating generator would be a `TypeError`. */
+  /** Required: without it, throwing into a delegating generator would be a `TypeError`. */
   throw(error: unknown): never {
     throw error;
   }
 }
 
-/** An effect that stands for a whole program, run in place. `yield*` goes straight into the program. */
+/** An effect that stands for a whole program and runs in place. `yield*` enters the program directly. */
 export class CallEffect<T> extends EffectNode<T> {
   constructor(program: () => Program<T>) {
     super(CALL, program, undefined);

@@ -1,7 +1,7 @@
 /**
- * What can go wrong inside a run, beyond `AcquireTimeoutError` (the library's own, `../errors.ts`) and misuse, which is
- * a `TypeError` or `RangeError` at the yield. `docs/reference/errors.md` lists the same table; a test compares
- * the two both ways. The library's own factory is not used: it makes the message of the fields, to be small.
+ * The errors of a run, in addition to `AcquireTimeoutError` (of the library, `../errors.ts`) and to misuse, which is a
+ * `TypeError` or `RangeError` at the yield. `docs/reference/errors.md` lists the same table; a test compares the two in
+ * both directions. This file does not use the error factory of the library: that one builds messages from the fields.
  */
 import { type EffectErrorCode, SlotkeeperError } from "../errors.ts";
 import type { DeadlockReport } from "./deadlock-report.ts";
@@ -34,7 +34,7 @@ type ErrorClass<Code extends keyof Codes> = abstract new (
   readonly retryable: Codes[Code]["retryable"];
 };
 
-/** The class that the table names, but for its message and fields. */
+/** Creates the class that the table names, without its message and fields. */
 function errorOf<Code extends keyof Codes>(code: Code): ErrorClass<Code> {
   const { class: name, retryable }: Codes[Code] = EFFECT_ERROR_CODES[code];
   abstract class EffectError extends SlotkeeperError {
@@ -45,14 +45,17 @@ function errorOf<Code extends keyof Codes>(code: Code): ErrorClass<Code> {
   return EffectError;
 }
 
-/** Who a report is about. */
+/** Identifies a task in reports and events. */
 export interface TaskRef {
+  /** Unique in the run; later tasks have larger ids. */
   readonly id: number;
+  /** The `name` option of the task, or `task-` and the id. */
   readonly name: string;
 }
 
 /**
- * The task was cancelled. Thrown into it so that its `finally` blocks run, and into tasks that wait for it.
+ * The task was cancelled. The error is thrown into the task, so that its `finally` blocks run, and into tasks that wait
+ * for it.
  *
  * @example
  * ```ts
@@ -80,7 +83,7 @@ export class TaskCancelledError extends errorOf("TASK_CANCELLED") {
 }
 
 /**
- * A permit was released that was not taken.
+ * A task released a permit, but all permits of the semaphore are free.
  *
  * @example
  * ```ts
@@ -109,7 +112,7 @@ export class OverReleaseError extends errorOf("OVER_RELEASE") {
 }
 
 /**
- * The promise has its result already; that first result stands.
+ * The promise already has a result. The first result stays.
  *
  * @example
  * ```ts
@@ -137,7 +140,7 @@ export class PromiseSettledError extends errorOf("PROMISE_SETTLED") {
 }
 
 /**
- * A simulation went on for longer than `maxSteps`: most likely it never ends.
+ * A simulation performed more than `maxSteps` steps. Most likely it never ends.
  *
  * @example
  * ```ts
@@ -164,7 +167,8 @@ export class StepLimitError extends errorOf("STEP_LIMIT") {
 }
 
 /**
- * Nothing can ever continue: the whole run, or a set of semaphores whose holders all wait for one another or have ended.
+ * No task can ever continue: either in the whole run, or in a set of semaphores whose holders have ended or wait for
+ * each other.
  *
  * @example
  * ```ts
@@ -186,7 +190,7 @@ export class DeadlockError extends errorOf("DEADLOCK") {
   readonly semaphores: DeadlockReport["semaphores"];
   /** The tasks that wait, and for what. */
   readonly parked: DeadlockReport["parked"];
-  /** The tasks that wait for one another, if they do. */
+  /** The tasks that wait for each other in a cycle; `undefined` if there is no cycle. */
   readonly cycle: DeadlockReport["cycle"];
 
   constructor(message: string, report: DeadlockReport) {

@@ -1,9 +1,9 @@
 /**
  * Runs a program under many interleavings and looks for one that fails.
  *
- * All `runs` seeds are tried, a failing one with the shortest log is kept and shrunk (`shrink.ts`), and the seed, the
- * error and the shortest log found are printed. `simulate(program, { seed })` repeats the failing run, `simulate(program,
- * { replay })` the shortest one. Finding nothing proves nothing, but says how hard it was looked for.
+ * It tries all `runs` seeds, keeps the failing run with the shortest log, shrinks it (`shrink.ts`), and prints the
+ * seed, the error and the shortest log. `simulate(program, { seed })` repeats the failing run, and `simulate(program, {
+ * replay })` the shortest one. If no run fails, that is not a proof.
  */
 
 import { callback, checkOptions, integer, integerFrom } from "../options.ts";
@@ -19,24 +19,28 @@ import { type AsyncProgram, simulateAsyncToEnd } from "./simulate-async.ts";
 
 /** Options of `explore` and its variants. */
 export interface ExploreOptions<T> {
-  /** How many seeds. @defaultValue 1,000 */
+  /** The number of seeds to try. @defaultValue 1,000 */
   readonly runs?: number;
-  /** Looks at a run that ended well; it fails if this throws or returns `false`. */
+  /**
+   * Checks the result of a run that did not fail. The run fails if this throws or returns `false`.
+   * @defaultValue no check
+   */
   readonly check?: (result: SimulationResult<T>) => unknown;
-  /** The first seed; the others follow it. @defaultValue 1 */
+  /** The first seed; the next runs use the following numbers. @defaultValue 1 */
   readonly seed?: number;
-  /** A run of more steps fails. @defaultValue 100,000 */
+  /** A run with more steps fails with `StepLimitError`. @defaultValue 100,000 */
   readonly maxSteps?: number;
-  /** Stands in for the promises of `fromPromise`. */
+  /** Replaces the promises of `fromPromise`. @defaultValue none: `fromPromise` fails */
   readonly resolver?: Resolver;
-  /** Where the report goes. @defaultValue the console */
+  /** Receives the report. @defaultValue `console.log`; the `OrThrow` variants print nothing */
   readonly print?: (report: string) => void;
 }
 
-/** A failing run. */
+/** The failing run that `explore` reports. */
 export interface Failure {
   /** Repeats the run that failed: `simulate(program, { seed })`. */
   readonly seed: number;
+  /** The error of the run. */
   readonly error: unknown;
   /** The messages of the shortest failing run found. */
   readonly log: readonly string[];
@@ -48,15 +52,19 @@ export interface Failure {
 
 /** What `explore` returns. */
 export interface Exploration {
-  /** Nothing failed. */
+  /** Whether no run failed. */
   readonly ok: boolean;
+  /** The number of runs. */
   readonly runs: number;
-  /** How many of them failed. */
+  /** The number of runs that failed. */
   readonly failures: number;
+  /** The failing run with the shortest log, shrunk; `undefined` if no run failed. */
   readonly failure: Failure | undefined;
-  /** The failure's, if there is one. */
+  /** `failure.seed`, or `undefined`. */
   readonly seed: number | undefined;
+  /** `failure.log`, or `undefined`. */
   readonly log: readonly string[] | undefined;
+  /** `failure.error`, or `undefined`. */
   readonly error: unknown;
 }
 
@@ -73,7 +81,8 @@ const { resolver: _, ...asyncRules } = rules;
 const SHRINKING_RUNS = 2_000;
 
 /**
- * Runs a function's program under `runs` seeds. The function is called anew for each: state belongs inside it.
+ * Runs the program of a function under `runs` seeds. The function is called again for each seed, so keep the state
+ * inside it.
  *
  * @example
  * ```ts
@@ -103,7 +112,7 @@ export function explore<T>(program: () => Program<T>, options: ExploreOptions<T>
 }
 
 /**
- * As `explore`, but throws what it found: for tests, where an ignored result would pass.
+ * Like `explore`, but throws if a run fails. Use it in tests, where an ignored result would pass.
  *
  * @throws {Error} if a run failed. Its message is the report, its `cause` the failing run's error.
  * @example
@@ -124,7 +133,7 @@ export function exploreOrThrow<T>(program: () => Program<T>, options: ExploreOpt
 }
 
 /**
- * As `exploreOrThrow`, for programs that wait for real promises (`simulateAsync`).
+ * Like `exploreOrThrow`, for programs that wait for real promises (`simulateAsync`).
  *
  * @example
  * ```ts
@@ -152,7 +161,7 @@ function orThrow(exploration: Exploration): Exploration {
 }
 
 /**
- * As `explore`, for programs that wait for real promises (`simulateAsync`).
+ * Like `explore`, for programs that wait for real promises (`simulateAsync`).
  *
  * @example
  * ```ts
@@ -193,7 +202,7 @@ interface FailingRun {
   readonly logLength: number;
 }
 
-/** The search itself, which asks its driver for runs: the same for the synchronous and the asynchronous one. */
+/** The search itself. It yields the choices of the next run to its driver, which is synchronous or asynchronous. */
 function* searchOf<T>(program: unknown, options: ExploreOptions<T>): Generator<ChoiceSource, Exploration, Ending<T>> {
   if (typeof program !== "function") {
     throw new TypeError(`Expected \`program\` to be a function that returns a generator, got ${describe(program)}`);

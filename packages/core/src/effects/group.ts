@@ -1,8 +1,8 @@
 /**
  * One task that waits for several things: the state behind `gather` and `race`.
  *
- * `gather` ends with all values in input order, or with the first failure; `race` ends with whatever ends first. Either
- * way the others go on, and the group leaves their lists of observers at once.
+ * `gather` ends with all values in input order, or with the first failure. `race` ends with the first result. In both
+ * cases the other items continue, and the group leaves their lists of observers at once.
  */
 import { Link } from "../linked-list.ts";
 import { FULFILLED, PENDING, type Settleable } from "./settleable.ts";
@@ -36,7 +36,7 @@ export class Group {
     this.#members = sources.map((source, index) => new Member(this, source, index));
   }
 
-  /** Joins the observers of what is still pending. True if the group is decided already. */
+  /** Joins the observers of all pending items. Returns true if the group is already decided. */
   join(): boolean {
     for (const member of this.#members) {
       if (member.source.settlement === PENDING) member.source.observe(member);
@@ -45,7 +45,7 @@ export class Group {
     return this.#missing === 0 && this.#decide(this.#values, false);
   }
 
-  /** What it still waits for. */
+  /** The items that have not settled yet. */
   get pending(): Settleable[] {
     return this.#members.map((member) => member.source).filter((source) => source.settlement === PENDING);
   }
@@ -55,7 +55,7 @@ export class Group {
     for (const member of this.#members) member.list?.remove(member);
   }
 
-  /** One of the sources has settled. True if that decides the group; the task's `result` is set then. */
+  /** Handles an item that has settled. Returns the group if that decides it; the `result` of the task is set then. */
   static settled(observer: Link): Group | undefined {
     const member = observer as Member;
     return member.group.#count(member) ? member.group : undefined;

@@ -1,10 +1,11 @@
 /**
- * Who holds which permits: one record per task and semaphore, found from the task in O(1) and listed by the semaphore.
- * Most tasks hold permits of one semaphore at a time; only a second one makes a map.
+ * Records which task holds which permits: one record per task and semaphore. A task finds its record in O(1), and the
+ * semaphore can list all of them. Most tasks hold permits of one semaphore at a time, so only a second semaphore
+ * creates a map.
  *
- * A semaphore keeps the records it has made and hands them out again, the one given back last first. Nothing is moved
- * when one is given back, so records in use lie among spare ones: listing them, for a report or a suspected deadlock,
- * looks at as many as there ever were holders at one time. The order of the records says nothing.
+ * A semaphore reuses its records, the last returned one first. Records are not moved, so used and spare records are
+ * mixed. Listing the used ones, for a report or a suspected deadlock, visits as many records as there ever were holders
+ * at one time. The order of the records has no meaning.
  */
 import type { SemaphoreState } from "./semaphore.ts";
 import type { TaskNode } from "./task.ts";
@@ -12,9 +13,9 @@ import type { TaskNode } from "./task.ts";
 export class Hold {
   task: TaskNode | undefined;
   readonly semaphore: SemaphoreState;
-  /** 1 in a spare record, too. */
+  /** Also 1 in a spare record. */
   permits = 1;
-  /** Of a task that has ended: it is in the semaphore's `leaked`, not in its `holders`. */
+  /** Whether the task has ended. Then the record is in `leaked` of the semaphore, not in `holders`. */
   readonly isLeaked: boolean;
   nextSpare: Hold | undefined = undefined;
 
@@ -25,20 +26,20 @@ export class Hold {
   }
 }
 
-/** A record in use. A spare one has no task: keeping the last holder would keep its result alive. */
+/** A used record. A spare record has no task, because it would keep the result of its last holder alive. */
 export interface HoldInUse extends Hold {
   task: TaskNode;
 }
 
 /** There are never more records than the semaphore has permits. */
 export class HoldTable {
-  /** How many are in use. */
+  /** The number of used records. */
   count = 0;
   readonly #semaphore: SemaphoreState;
   readonly #isLeaked: boolean;
   readonly #records: Hold[] = [];
   #spare: Hold | undefined = undefined;
-  /** Where `first` found one in use. */
+  /** The used record that `first` found last. */
   #found: Hold | undefined = undefined;
 
   constructor(semaphore: SemaphoreState, isLeaked: boolean) {
@@ -46,19 +47,19 @@ export class HoldTable {
     this.#isLeaked = isLeaked;
   }
 
-  /** One of those in use. */
+  /** Any used record. */
   get first(): HoldInUse | undefined {
     if (this.count === 0) return undefined;
     if (this.#found?.task === undefined) this.#found = this.#records.find(isInUse);
     return this.#found as HoldInUse;
   }
 
-  /** Those in use. */
+  /** All used records. */
   toArray(): HoldInUse[] {
     return this.#records.filter(isInUse);
   }
 
-  /** A record of one permit. */
+  /** Returns a record of one permit. */
   add(task: TaskNode): Hold {
     const hold = this.#spare ?? this.#make();
     this.#spare = hold.nextSpare;
@@ -102,7 +103,7 @@ export function addHold(task: TaskNode, semaphore: SemaphoreState): void {
   else (task.heldMore ??= new Map()).set(semaphore, made);
 }
 
-/** One permit less. */
+/** Removes one permit from a record. */
 export function dropHold(hold: Hold): void {
   if (hold.permits > 1) hold.permits--;
   else removeHold(hold);
@@ -116,8 +117,8 @@ function removeHold(hold: Hold): void {
 }
 
 /**
- * The usual hand-off, from a task with one permit to one with none: the record itself moves, and no table is touched.
- * False, and nothing done, if it is not that case.
+ * The usual hand-off, from a task with one permit to a task with none: the record itself moves, and no table changes.
+ * Returns false, without any change, in all other cases.
  */
 export function handOver(semaphore: SemaphoreState, from: TaskNode, to: TaskNode): boolean {
   const hold = from.held;
@@ -129,7 +130,7 @@ export function handOver(semaphore: SemaphoreState, from: TaskNode, to: TaskNode
   return true;
 }
 
-/** One permit from the holder to `task`. */
+/** Moves one permit from the holder to `task`. */
 export function moveHold(hold: Hold, task: TaskNode): void {
   dropHold(hold);
   addHold(task, hold.semaphore);
@@ -141,14 +142,14 @@ export function holdsOf(task: TaskNode): HoldInUse[] {
   return holds as HoldInUse[];
 }
 
-/** The task has ended: what it still holds is leaked, until another task releases it. */
+/** Called when a task ends: its permits are leaked until another task releases them. */
 export function leakHold(hold: HoldInUse): void {
   hold.semaphore.leaked.add(hold.task).permits = hold.permits;
   hold.permits = 1;
   removeHold(hold);
 }
 
-/** All permits of one holder become another task's. */
+/** Moves all permits of one holder to another task. */
 export function bequeathHold(hold: Hold, heir: TaskNode): void {
   for (let left = hold.permits; left > 0; left--) moveHold(hold, heir);
 }

@@ -1,13 +1,13 @@
 /**
- * The commonest effects, made once and kept: letting others run, and acquiring and releasing a given semaphore. Asking
- * for one allocates nothing.
+ * The most common effects, created once and reused: `delay(0)`, and acquiring and releasing a given semaphore. Using
+ * one allocates nothing.
  *
- * A kept effect is its own iterator and has no state, so any number of programs may be in the middle of it. The
- * second call of `next` differs from the first by the value the task was resumed with: a task that parked through a
- * `Refusal` is resumed with `RESUMED`, and no other task is.
+ * A kept effect is its own iterator and has no state, so any number of programs may use it at the same time. The second
+ * call of `next` differs from the first by the value of the resumption: only a task that parked through a `Refusal` is
+ * resumed with `RESUMED`.
  *
- * What is spelled out here spares the way through the scheduler's `attempt`. `perform.ts` does the same for effects that
- * arrive in any other way; `in-place.test.ts` compares the two.
+ * The code here avoids the path through `attempt` of the scheduler. `perform.ts` does the same for effects that arrive
+ * in any other way; `in-place.test.ts` compares the two.
  */
 import {
   ACQUIRE,
@@ -23,19 +23,22 @@ import {
 } from "./effect.ts";
 import type { SemaphoreState } from "./semaphore.ts";
 
-/** What a task is resumed with after a `Refusal`. Not exported itself: engines take only such a one for a constant. */
+/**
+ * The value of a resumption after a `Refusal`. It is not exported directly, because engines treat only a local `const`
+ * as a constant.
+ */
 const resumed = Symbol("resumed");
 export const RESUMED: symbol = resumed;
 
-/** What the iterator of an effect that was done returns: none of the kept ones has a value. */
+/** The iterator result of an effect that is done. Kept effects have no value. */
 const DONE: IteratorStep = Object.freeze({ done: true, value: undefined });
 
 /**
- * What the iterator of an effect that must park returns, and the effect that its program yields then: the same
- * operation, answered by `RESUMED`.
+ * The iterator result of an effect that must park. It is also the effect that the program then yields: the same
+ * operation, resumed with `RESUMED`.
  */
 export class Refusal extends EffectNode<unknown> {
-  /** What is waited for; nothing if others are let run. */
+  /** The semaphore to wait for; `undefined` for `delay(0)`. */
   readonly semaphore: SemaphoreState | undefined;
 
   constructor({ op, subject }: EffectNode<unknown>, semaphore: SemaphoreState | undefined) {
@@ -45,14 +48,14 @@ export class Refusal extends EffectNode<unknown> {
     this.semaphore = semaphore;
   }
 
-  /** For those who drive a program by hand and delegate to what it yields. */
+  /** For code that runs a program by hand and delegates to what it yields. */
   override *[Symbol.iterator](): Program<unknown> {
     yield* new EffectNode<void>(this.op, this.subject, undefined);
     return resumed;
   }
 }
 
-/** `undefined`, or the value that a kept effect is resumed with. */
+/** `RESUMED` for a refused kept effect, otherwise `undefined`. */
 export function answerTo(effect: EffectNode<unknown>): symbol | undefined {
   return effect instanceof Refusal ? resumed : undefined;
 }
@@ -69,7 +72,7 @@ abstract class KeptEffect extends EffectNode<void> {
     return this as unknown as Iterator<EffectNode<unknown>, void, unknown>;
   }
 
-  /** The long way, for a task that is interrupted or out of steps, and for a semaphore of another run. */
+  /** The general path, for a task that is interrupted or out of steps, and for a semaphore of another run. */
   protected ask(): IteratorStep {
     return (active ?? askedOutside()).attempt(this) === PARK ? this.refusal : DONE;
   }

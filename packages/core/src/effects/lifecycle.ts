@@ -1,9 +1,9 @@
 /**
  * How tasks and the run end.
  *
- * The run: **running** until its root ends, the run is aborted or nothing can run; then **unwinding**: every task that
- * is not a daemon has been cancelled and runs its `finally` blocks, daemons still serve it; then **over**: daemons are
- * dropped where they stand, and nothing is resumed again.
+ * A run has three phases. **Running** lasts until the root ends, the run is aborted or nothing can run. **Unwinding**:
+ * all tasks except daemons are cancelled and run their `finally` blocks; daemons continue to serve them. **Over**:
+ * daemons are dropped, and nothing is resumed again.
  */
 import { cancelTask, withdraw } from "./cancel.ts";
 import { deadSetFrom } from "./deadlock.ts";
@@ -41,7 +41,7 @@ function removeLive(scheduler: Scheduler, task: TaskNode): void {
   if (!task.daemon) scheduler.liveCount--;
 }
 
-/** What an item of a group acquired is its parent's; what any other task still holds is leaked. */
+/** Permits of an item of a group move to its parent. Permits of any other task are leaked. */
 function passOnHolds(scheduler: Scheduler, task: TaskNode, threw: boolean): readonly SemaphoreState[] {
   const heir = threw || task.parent?.state === ENDED ? undefined : task.parent;
   return holdsOf(task).map((hold) => {
@@ -55,8 +55,8 @@ function passOnHolds(scheduler: Scheduler, task: TaskNode, threw: boolean): read
 }
 
 /**
- * The end of a task has closed a dead set, so there is no step of its own to throw at: the waiters get the error one by one,
- * those first who hold permits themselves, until what they may now release could save the rest.
+ * The end of a task has made a set of semaphores dead. That task cannot get the error any more, so the waiters get it
+ * one by one. Waiters that hold permits come first; it stops when a release by one of them could save the rest.
  */
 function failDeadWaiters(scheduler: Scheduler, semaphore: SemaphoreState): void {
   let dead = semaphore.waiters.first === undefined ? undefined : deadSetFrom(semaphore);
@@ -72,7 +72,7 @@ function failDeadWaiters(scheduler: Scheduler, semaphore: SemaphoreState): void 
   }
 }
 
-/** Cancels what is left. The root too, if it has not ended. */
+/** Cancels all remaining tasks, including the root if it has not ended. */
 export function unwind(scheduler: Scheduler, cause: unknown): void {
   if (scheduler.isUnwinding) return;
   scheduler.isUnwinding = true;
@@ -83,14 +83,14 @@ export function unwind(scheduler: Scheduler, cause: unknown): void {
   }
 }
 
-/** Nothing is ready, no timer is set and no outside promise is awaited: the run cannot end any more. */
+/** Called when nothing is ready, no timer is set and no outside promise is awaited: the run cannot continue. */
 export function standstill(scheduler: Scheduler): void {
   scheduler.failure ??= standstillError(liveTasks(scheduler));
   unwind(scheduler, scheduler.failure);
   if (scheduler.ready.size === 0) dropAll(scheduler);
 }
 
-/** The run is over: remaining tasks are never resumed, and leave no timer and no pending work outside. */
+/** Ends the run: remaining tasks are never resumed, and leave no timer and no pending work outside. */
 export function dropAll(scheduler: Scheduler): void {
   scheduler.isOver = true;
   for (const task of liveTasks(scheduler)) {

@@ -1,34 +1,39 @@
-/** What a run that is over has to say. */
+/** The result of a run that is over. */
 import { refOf } from "./deadlock-report.ts";
 import type { TaskRef } from "./errors.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { LogEntry } from "./scheduler-options.ts";
 import { FULFILLED } from "./settleable.ts";
 
-/** Permits of a task that ended without giving them back. */
+/** Permits of a task that ended without releasing them. */
 export interface LeakedPermits {
+  /** The semaphore of the permits. */
   readonly semaphore: { readonly id: number; readonly name: string | undefined };
+  /** The task that ended. */
   readonly task: TaskRef;
+  /** The number of permits that it still held. */
   readonly permits: number;
 }
 
 /** What `simulate` returns. */
 export interface SimulationResult<T> {
-  /** What the root returned. */
+  /** The value that the root task returned. */
   readonly value: T;
-  /** The time at the end. */
+  /** The time at the end, in milliseconds: virtual time from 0 under `simulate`, the time of the clock under `run`. */
   readonly now: number;
   /** The messages of `log`, in order. */
   readonly log: readonly string[];
-  /** How many effects were performed. */
+  /** The number of effects that were performed. */
   readonly steps: number;
+  /** The permits that ended tasks did not release. */
   readonly permitsLeaked: readonly LeakedPermits[];
-  /** Tasks that had not ended when the root did, and were cancelled. Daemons are not listed. */
+  /** The tasks that were cancelled because the root ended before them. Daemons are not listed. */
   readonly leftOver: readonly TaskRef[];
 }
 
-/** As above, for a run that failed: there is an error and no value. */
+/** The result of a run that failed: it has an error and no value. */
 export interface FailedRun extends SimulationResult<undefined> {
+  /** The error with which the run failed. */
   readonly error: unknown;
 }
 
@@ -38,7 +43,7 @@ export interface Ending<T> {
   readonly entries: readonly LogEntry[];
 }
 
-/** Reports unobserved failures, and says how the run ended. Call it once. */
+/** Reports unobserved failures and returns how the run ended. Call it once. */
 export function endingOf<T>(scheduler: Scheduler): Ending<T> {
   const errors = reportUnobserved(scheduler);
   const rest = {
@@ -59,7 +64,7 @@ export function endingOf<T>(scheduler: Scheduler): Ending<T> {
   return { failed: true, result: { value: undefined, ...rest, error }, entries };
 }
 
-/** The errors that were not handled: neither a waiting task nor `onUnhandled`. */
+/** Returns the errors that neither a waiting task nor `onUnhandled` handled. */
 function reportUnobserved(scheduler: Scheduler): unknown[] {
   const { onUnhandled } = scheduler.options;
   const tasks = [...scheduler.unobserved];
@@ -68,7 +73,7 @@ function reportUnobserved(scheduler: Scheduler): unknown[] {
     try {
       onUnhandled(task.result, refOf(task));
     } catch {
-      // An observer must not change how the run ends.
+      // An error of an observer must not change how the run ends.
     }
   }
   return [];

@@ -1,6 +1,6 @@
 /**
- * A task parked on a promise of the outside world. Cancelling the task aborts the signal that the promise's maker was
- * given and makes the promise's outcome irrelevant: a later rejection is handled and ignored.
+ * A task that is parked on a JavaScript promise. Cancelling the task aborts the signal that the source received. The
+ * outcome of the promise is then ignored, including a later rejection.
  */
 import type { TaskRef } from "./errors.ts";
 import { describe } from "./program.ts";
@@ -9,16 +9,19 @@ import type { TaskNode } from "./task.ts";
 /** A promise, or a function that starts the work and takes a signal to stop it. */
 export type PromiseSource<T> = PromiseLike<T> | ((signal: AbortSignal) => PromiseLike<T>);
 
-/** One `fromPromise` that a simulation is asked to stand in for. */
+/** A `fromPromise` that the `resolver` of a simulation must answer. */
 export interface PromiseRequest {
+  /** The promise or function that the program gave to `fromPromise`. */
   readonly source: PromiseSource<unknown>;
   /** The `label` that the program gave to `fromPromise`. */
   readonly label: string | undefined;
+  /** The task that waits. */
   readonly task: TaskRef;
+  /** The virtual time, in milliseconds. */
   readonly now: number;
 }
 
-/** Answers with a value or with a program, which may `delay`, `log` and fail; what it throws is thrown at the yield. */
+/** Returns a value, or a program that may `delay`, `log` and fail. An error that it throws is thrown at the yield. */
 export type Resolver = (request: PromiseRequest) => unknown;
 
 export class OutsideWait {
@@ -26,7 +29,7 @@ export class OutsideWait {
   readonly #controller: AbortController | undefined;
   #isAbandoned = false;
 
-  /** Throws what the source throws, or a `TypeError` if there is no promise. */
+  /** Throws the error of the source, or a `TypeError` if the source returns no promise. */
   constructor(task: TaskNode, source: unknown, wake: (task: TaskNode, result: unknown, throws: boolean) => void) {
     this.task = task;
     this.#controller = typeof source === "function" ? new AbortController() : undefined;

@@ -1,4 +1,4 @@
-/** The operations that park the running task, or switch to another. */
+/** The operations that park the running task or switch to another one. */
 
 import { check, finiteFrom } from "../options.ts";
 import { deadSetFrom } from "./deadlock.ts";
@@ -31,8 +31,9 @@ import { PARKED, type ParkedOn, READY, RUNNING, SLEEP, type SpawnOptions, TaskNo
 const DURATION = finiteFrom(0);
 
 /**
- * True if the task goes on after all, with `result` and `throws` set. What it throws is thrown at the yield. It does not
- * rely on `perform` having refused the effect for this task at this moment: one effect may be yielded by several tasks.
+ * Returns true if the task continues at once, with `result` and `throws` set. An error that this throws is thrown at
+ * the yield. It does not assume that `perform` has refused the effect for this task: several tasks may yield the same
+ * effect.
  */
 export function parkOrGoOn(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
   switch (effect.op as Parking) {
@@ -79,7 +80,10 @@ function parkOnSemaphore(scheduler: Scheduler, task: TaskNode, effect: EffectNod
   return park(task, semaphore);
 }
 
-/** Takes a permit, or waits for one without a timeout. If that closes a dead set, the task goes on with the error. */
+/**
+ * Takes a permit, or waits for one without a timeout. If that makes a set of semaphores dead, the task continues with
+ * the error.
+ */
 export function waitFor(semaphore: SemaphoreState, task: TaskNode): boolean {
   if (semaphore.available > 0) {
     semaphore.take(task);
@@ -111,7 +115,7 @@ function sleep(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>
   return park(task, SLEEP);
 }
 
-/** The child outranks its parent, which joins the end of the queue of its own priority. */
+/** The child has a higher priority than its parent, so the parent moves to the end of the queue of its own priority. */
 function giveWay(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): boolean {
   const program = toProgram(effect.subject as Runnable<unknown>, "program");
   const child = scheduler.spawn(program, effect.detail as SpawnOptions);
@@ -144,7 +148,7 @@ function parkOnGroup(scheduler: Scheduler, task: TaskNode, kind: "gather" | "rac
   return group.join() || park(task, group);
 }
 
-/** All items are looked at before any is started: a bad one changes nothing. */
+/** Checks all items before any of them starts, so that an invalid item changes nothing. */
 function checkItem(scheduler: Scheduler, kind: string, item: unknown, index: number): void {
   const handle = item instanceof EffectNode && item.op === WAIT ? item.subject : item;
   if (handle instanceof Settleable) settleableOf(handle, scheduler);
@@ -153,7 +157,10 @@ function checkItem(scheduler: Scheduler, kind: string, item: unknown, index: num
   }
 }
 
-/** A task or future as it is; `wait(x)` as x; any other effect as a task of its own, whose permits are the caller's. */
+/**
+ * Returns tasks and futures as they are, and x for `wait(x)`. Any other effect becomes a task whose permits belong to
+ * the caller.
+ */
 function sourceOf(scheduler: Scheduler, parent: TaskNode, item: unknown): Settleable {
   if (item instanceof Settleable) return item;
   const effect = item as EffectNode<unknown>;
@@ -179,7 +186,7 @@ function parkOutside(scheduler: Scheduler, task: TaskNode, effect: EffectNode<un
   return park(task, wait);
 }
 
-/** The simulation's answer in place of the promise's: a value, or a program that takes its (virtual) time. */
+/** Uses the answer of the simulation instead of the promise: a value, or a program that takes (virtual) time. */
 function standIn(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>, resolver: Resolver): true {
   const { label } = (effect.detail ?? {}) as { label?: string };
   const ref = { id: task.id, name: task.name };
@@ -191,7 +198,7 @@ function standIn(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknow
   return goOn(task, answer);
 }
 
-/** A program effect yielded without a star: it runs in place, as part of this task. */
+/** Runs a program effect that was yielded without a star: in place, as part of this task. */
 function call(task: TaskNode, program: () => Program<unknown>): true {
   task.enter(program());
   return goOn(task, undefined);

@@ -1,4 +1,6 @@
-/** The operations that need not park: done at once for the running task, or `PARK` with nothing changed. */
+/**
+ * The operations that need not park. Each is done at once for the running task, or returns `PARK` without any change.
+ */
 import { AcquireTimeoutError } from "../errors.ts";
 import { boolean, checkOptions, finiteFrom, integer, string } from "../options.ts";
 import { cancelTask } from "./cancel.ts";
@@ -82,7 +84,7 @@ export function timeoutOf(semaphore: SemaphoreState, waitedMs: number): AcquireT
   return new AcquireTimeoutError({ semaphore: name, key: undefined, capacity, inUse, waiting, waitedMs });
 }
 
-/** A task waits only while nothing is available, so a free permit is never taken past a waiter. */
+/** Tasks wait only while no permit is available, so this never takes a permit ahead of a waiter. */
 function tryAcquire(task: TaskNode, semaphore: SemaphoreState): boolean {
   if (semaphore.available === 0) return false;
   semaphore.take(task);
@@ -98,7 +100,7 @@ function log(scheduler: Scheduler, task: TaskNode, message: unknown): void {
   try {
     onLog?.(message, entry);
   } catch {
-    // An observer must not change what the program does.
+    // An error of an observer must not change what the program does.
   }
 }
 

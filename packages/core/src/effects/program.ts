@@ -1,22 +1,22 @@
 import { type Effect, EffectNode, type Program, type Runnable } from "./effect.ts";
 
-// Every generator function has a prototype object of its own, so looking `next` up on the generators of many functions
-// misses every inline cache. The methods all come from this one object.
+// Every generator function has its own prototype object, so looking up `next` on the generators of many functions
+// misses every inline cache. This object provides the methods for all of them.
 const generatorPrototype = Object.getPrototypeOf(function* () {}.prototype) as Program<unknown>;
 // oxlint-disable-next-line typescript/unbound-method -- called with the generator as `this`, below
 const { next, throw: throwInto } = generatorPrototype;
 
-/** Resumes a program with a value. It must be one of `toProgram`. */
+/** Resumes a program with a value. The program must come from `toProgram`. */
 export function resumeWith(program: Program<unknown>, value: unknown): IteratorResult<unknown, unknown> {
   return next.call(program, value);
 }
 
-/** Resumes a program with an error. It must be one of `toProgram`. */
+/** Resumes a program with an error. The program must come from `toProgram`. */
 export function resumeThrowing(program: Program<unknown>, error: unknown): IteratorResult<unknown, unknown> {
   return throwInto.call(program, error);
 }
 
-/** The generator of whatever can be run. `where` names the argument in the error. */
+/** Returns the generator of anything that can be run. `where` names the argument in the error. */
 export function toProgram<T>(source: Runnable<T>, where: string): Program<T> {
   const program: unknown = typeof source === "function" ? source() : source;
   if (isGenerator<T>(program)) return firstUse(program, where);
@@ -26,10 +26,10 @@ export function toProgram<T>(source: Runnable<T>, where: string): Program<T> {
   );
 }
 
-/** On a generator that a run has taken. A property and not a `WeakSet`: tasks are many (E1). */
+/** Marks a generator that a run uses. It is a property and not a `WeakSet`, because there can be many tasks (E1). */
 const TAKEN = Symbol("slotkeeper.taken");
 
-/** A generator runs once: a second run would find nothing left to do, and end at once with `undefined`. */
+/** Refuses a generator that was used before: it would have nothing left to do, and end at once with `undefined`. */
 function firstUse<T>(program: Program<T> & { [TAKEN]?: true }, where: string): Program<T> {
   if (program[TAKEN] === true) {
     throw new TypeError(
@@ -40,12 +40,12 @@ function firstUse<T>(program: Program<T> & { [TAKEN]?: true }, where: string): P
   return program;
 }
 
-/** For effects, and for generators that are not the language's own (down-levelled, or of another realm). */
+/** For effects, and for generators that are not native (down-levelled, or from another realm). */
 function* delegateTo<T>(source: Effect<T>): Program<T> {
   return yield* source;
 }
 
-/** Never constructed: `instanceof` asks for its prototype, and engines compile that in place. */
+/** Never constructed. `instanceof` uses its prototype, and engines compile that inline. */
 function NativeGenerator(): void {}
 NativeGenerator.prototype = generatorPrototype;
 

@@ -1,16 +1,16 @@
-/** The effects of promises: those of the run, and those of the world outside. */
+/** The effects of promises: those of the run, and JavaScript promises. */
 import { COMPLETE_PROMISE, CREATE_PROMISE, type Effect, EffectNode, FAIL_PROMISE, FROM_PROMISE } from "./effect.ts";
 import type { PromiseSource } from "./outside-wait.ts";
 import type { Future, PromiseHandle } from "./promise.ts";
 
 /** Options of `fromPromise`. */
 export interface FromPromiseOptions {
-  /** Names this promise for a simulation's `resolver`. */
+  /** Names this promise for the `resolver` of a simulation. @defaultValue none */
   readonly label?: string;
 }
 
 /**
- * A promise without a result yet: settle it by its handle, wait for its `future`.
+ * Creates a promise without a result. Settle it through its handle, and wait for its `future`.
  *
  * @example
  * ```ts
@@ -28,7 +28,7 @@ export function createPromise<T>(): Effect<PromiseHandle<T>> {
 }
 
 /**
- * Gives the promise its result. `PromiseSettledError` is thrown at the yield if it has one.
+ * Gives the promise its result. Throws `PromiseSettledError` at the yield if it already has one.
  *
  * @example
  * ```ts
@@ -46,7 +46,7 @@ export function completePromise<T>(promise: PromiseHandle<T> | Future<T>, value:
 }
 
 /**
- * Makes the promise fail with an error. `PromiseSettledError` is thrown at the yield if it has a result.
+ * Makes the promise fail with an error. Throws `PromiseSettledError` at the yield if it already has a result.
  *
  * @example
  * ```ts
@@ -64,7 +64,8 @@ export function failPromise(promise: PromiseHandle<unknown> | Future<unknown>, e
 }
 
 /**
- * Waits for a JavaScript promise. Given a function, cancelling the task aborts the signal that function got.
+ * Waits for a JavaScript promise. If the source is a function, cancelling the task aborts the signal that the function
+ * received.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-/** Promises of a run: made by `createPromise`, settled once by any task, waited for through their future. */
+/** The promises of a run: `createPromise` creates them, any task settles them once, and tasks wait for their future. */
 import { PromiseSettledError } from "./errors.ts";
 import { describe } from "./program.ts";
 import { FULFILLED, FutureNode, PENDING, Settleable } from "./settleable.ts";
@@ -7,12 +7,14 @@ declare const resultOf: unique symbol;
 
 /** The part of a promise that tasks wait for. */
 export interface Future<T> {
+  /** Unique in the run. */
   readonly id: number;
   readonly [resultOf]?: T;
 }
 
 /** The part of a promise that settles it. Tasks wait for its `future`. */
 export interface PromiseHandle<T> {
+  /** The part that tasks wait for. */
   readonly future: Future<T>;
 }
 
@@ -24,7 +26,7 @@ export class PromiseNode implements PromiseHandle<unknown> {
   }
 }
 
-/** The future to settle; throws if it has its result. */
+/** Returns the future to settle, or throws if it already has a result. */
 export function unsettled(handle: unknown, owner: object): FutureNode {
   const future = handle instanceof PromiseNode ? handle.future : handle;
   if (!(future instanceof FutureNode)) {

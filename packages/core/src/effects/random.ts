@@ -1,20 +1,20 @@
 /**
- * Where a simulation's choices come from. Both sources are exact functions of what they were given, so that a run can
- * be replayed; neither is for secrets.
+ * The source of the choices of a simulation. Both sources depend only on their arguments, so that a run can be
+ * replayed. Neither is suitable for secrets.
  */
 export interface ChoiceSource {
-  /** A number from 0 to `count - 1`; 0 is what an unseeded run would have taken. */
+  /** Returns a number from 0 to `count - 1`. 0 is the choice of a run without a seed. */
   pick(count: number): number;
 }
 
 /** Pseudo-random choices from a seed (the "mulberry32" generator: 32 bits of state, full period). */
 export class SeededChoices implements ChoiceSource {
-  /** What was chosen, wherever there was a choice: `ReplayedChoices` of it repeats the run. */
+  /** All choices so far that had more than one option. `ReplayedChoices` repeats the run from them. */
   readonly made: number[] = [];
   #state: number;
 
   constructor(seed: number) {
-    // Folding the upper half in keeps seeds that differ by a multiple of 2^32 apart.
+    // Mixes the upper half in, so that seeds that differ by a multiple of 2^32 give different runs.
     this.#state = (seed ^ Math.imul(Math.floor(seed / 0x1_0000_0000), 0x9e37_79b1)) | 0;
   }
 
@@ -33,7 +33,10 @@ export class SeededChoices implements ChoiceSource {
   }
 }
 
-/** The choices of an earlier run, or a shortened list of them: past its end, the first in the queue runs. */
+/**
+ * Repeats the choices of an earlier run, or a shortened list of them. After the end of the list, the first in the queue
+ * runs.
+ */
 export class ReplayedChoices implements ChoiceSource {
   readonly #choices: readonly number[];
   #position = 0;

@@ -1,12 +1,13 @@
 /**
- * Who runs next.
+ * The queue of tasks that can run.
  *
- * READY1  A task of a higher priority always runs before one of a lower.
- * READY2  Inside a priority the order is first in, first out; with a `ChoiceSource` it is that source's choice instead.
- * READY3  `pushLast` puts a task behind all tasks that are runnable now, those of lower priority included, for one turn.
+ * READY1  A task of a higher priority always runs before one of a lower priority.
+ * READY2  Within a priority the order is first in, first out. With a `ChoiceSource`, that source chooses instead.
+ * READY3  `pushLast` puts a task behind all tasks that are runnable now, including those of lower priority, for one
+ *     turn.
  *
- * Cost: O(1) per push and take, plus a look at each priority in use above the one taken from (there are three named
- * ones). No allocation but the doubling of a ring.
+ * Cost: O(1) per push and take, plus one check of each used priority above the one taken from (there are three named
+ * ones). It allocates only when a ring doubles.
  */
 import type { ChoiceSource } from "./random.ts";
 
@@ -24,7 +25,7 @@ import type { ChoiceSource } from "./random.ts";
  */
 export const PRIORITY_IDLE = 0;
 /**
- * The priority of a task that names none.
+ * The priority of a task that does not set one.
  *
  * @example
  * ```ts
@@ -51,7 +52,7 @@ export const PRIORITY_NORMAL = 10;
 export const PRIORITY_HIGH = 20;
 
 const SMALLEST_RING = 16;
-/** A ring that grew beyond this gives its memory back when it runs empty. */
+/** A ring that grew beyond this size frees its memory when it becomes empty. */
 const LARGEST_KEPT_RING = 65_536;
 
 /** A ring buffer: the tasks of one priority. */
@@ -82,7 +83,7 @@ class Level<T> {
     return item;
   }
 
-  /** Takes the item `offset` places behind the first; the first moves into its place. */
+  /** Takes the item `offset` places behind the first. The first item moves into its place. */
   take(offset: number): T {
     const mask = this.#ring.length - 1;
     const at = (this.#first + offset) & mask;
@@ -112,10 +113,10 @@ class Level<T> {
 export class ReadyQueue<T extends { readonly priority: number }> {
   size = 0;
   readonly #choices: ChoiceSource | undefined;
-  /** Highest priority first. A priority once used stays: there are few. */
+  /** Highest priority first. Levels are never removed, because there are only a few. */
   readonly #levels: Level<T>[] = [new Level<T>(PRIORITY_NORMAL)];
 
-  /** The usual case, spared the search: there is only one level. */
+  /** The only level, if there is just one. This usual case avoids the search. */
   #only: Level<T> | undefined = this.#levels[0];
 
   constructor(choices: ChoiceSource | undefined) {
@@ -130,7 +131,7 @@ export class ReadyQueue<T extends { readonly priority: number }> {
   }
 
   pushLast(item: T): void {
-    // A running task has been pushed once, so a single level is its own.
+    // The running task was pushed once, so if there is a single level, it is the level of this task.
     if (this.#only !== undefined) return this.push(item);
     const own = this.#level(item.priority);
     const lowest =

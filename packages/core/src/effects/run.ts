@@ -1,10 +1,12 @@
 /**
  * Runs a program in real time.
  *
- * RUN1  The program starts before `run` returns, and goes on inside the host's timer and promise callbacks.
- * RUN2  One host timer at most is set, for the next instant at which something is due, and none once the run is over.
- * RUN3  The host is not starved by tasks that are always ready: after a slice of time the loop goes on in a new timer,
- *     after a number of turns in a new microtask. (A single task that never parks does starve it: it is cooperative.)
+ * RUN1  The program starts before `run` returns, and continues in timer and promise callbacks of the host.
+ * RUN2  At most one timer of the host is set, for the next time at which something is due. When the run is over, there
+ *     is none.
+ * RUN3  Tasks that are always ready do not starve the host: after a slice of time, the loop continues in a new timer,
+ *     and after a number of turns in a new microtask. A single task that never parks does starve the host, because
+ *     tasks are cooperative.
  */
 import { type Clock, realClock } from "../clock.ts";
 import { anyObject, callback, checkOptions, string } from "../options.ts";
@@ -20,18 +22,18 @@ import type { LogEntry } from "./scheduler-options.ts";
 export interface RunOptions<T> {
   /** Aborting cancels every task; once they have unwound, `run` rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Time and timers. @defaultValue real time */
+  /** The source of time and timers. @defaultValue real time */
   readonly clock?: Clock;
-  /** Gets each message of `log` as it is written. */
+  /** Called with each message of `log` when it is written. @defaultValue none */
   readonly onLog?: (message: string, entry: LogEntry) => void;
   /**
-   * Called at the end of the run, also of a failed one, with the result that `simulate` would return. Without it the log is
-   * not kept.
+   * Called at the end of the run, also if it failed, with the result that `simulate` would return. Without this option
+   * the log is not kept.
    */
   readonly onEnd?: (result: SimulationResult<T> | FailedRun) => void;
-  /** Gets the failures of tasks that no task waited for, at the end. @defaultValue the run rejects with them */
+  /** Called at the end with each failure of a task that no task waited for. @defaultValue the run rejects with them */
   readonly onUnhandled?: (error: unknown, task: TaskRef) => void;
-  /** The root task's name. */
+  /** The name of the root task. @defaultValue "root" */
   readonly name?: string;
 }
 
@@ -44,15 +46,15 @@ const runRules = {
   name: string,
 };
 
-/** The longest delay hosts keep; a longer sleep takes several timers. */
+/** The longest delay that hosts support. A longer sleep uses several timers. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 const SLICE_MS = 10;
 const TURNS_PER_LOOK = 256;
 const TURNS_PER_MICROTASK = 16_384;
 
 /**
- * Runs a program in real time. It starts before `run` returns. Rejects with what the program throws, and with
- * `DeadlockError` if no task can continue.
+ * Runs a program in real time. The program starts before `run` returns. The promise rejects with the error of the
+ * program, or with `DeadlockError` if no task can continue.
  *
  * @example
  * ```ts
@@ -124,9 +126,9 @@ class RealTimeDriver<T> {
     this.#stopListening = () => signal.removeEventListener("abort", onAbort);
   }
 
-  /** Runs what can run now, then sees to it that it is called again. */
+  /** Runs everything that can run now, and arranges the next call. */
   readonly pump = (): void => {
-    // Called from inside a task (an abort, a fake clock): the loop below picks it up.
+    // If this is called from inside a task (an abort, a fake clock), the outer loop continues the work.
     if (this.#isPumping || this.#scheduler.isOver) return;
     this.#isPumping = true;
     try {
@@ -151,7 +153,9 @@ class RealTimeDriver<T> {
     }
   }
 
-  /** Nothing is ready. False if that woke a task: a standstill cancels what is left. */
+  /**
+   * Called when nothing is ready. Returns false if that woke a task, because a standstill cancels the remaining tasks.
+   */
   #rest(now: number): boolean {
     const { timers, outsideCount } = this.#scheduler;
     if (timers.nextAt !== undefined) this.#arm(timers.nextAt, now);
@@ -166,7 +170,7 @@ class RealTimeDriver<T> {
     if (this.#timerAt === at) return;
     this.#disarm();
     this.#timerAt = at;
-    // Rounded up: a host that cuts off fractions would call a moment too early, again and again.
+    // Rounded up: a host that truncates fractions would fire slightly too early, again and again.
     this.#timer = this.#clock.setTimer(this.#onTimer, Math.min(Math.ceil(at - now), LONGEST_TIMER_MS));
   }
 
@@ -194,7 +198,7 @@ class RealTimeDriver<T> {
     try {
       this.#options.onEnd?.(ended);
     } catch {
-      // An observer must not change how the run ends.
+      // An error of an observer must not change how the run ends.
     }
   }
 }

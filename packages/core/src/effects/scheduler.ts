@@ -1,11 +1,12 @@
 /**
  * The scheduler: one thread, one ready queue, and the loop that resumes tasks.
  *
- * SCHED1  A task runs until it parks, is outranked by a child it spawns, or ends; nothing else switches.
- * SCHED2  Parking and waking are O(1); sleeping costs O(log distinct instants) (`timer-queue.ts`).
- * SCHED3  A step that does not park allocates no promise, and none is allocated by the loop at all.
- * SCHED4  Nothing here reads a clock or starts a timer of the host: a driver (`run.ts`, `simulate.ts`) says what time it
- *     is, calls `turns` while tasks are ready and `fireDue` when time has passed, and `standstill` when neither helps.
+ * SCHED1  A task runs until it parks, spawns a child of higher priority, or ends. Nothing else switches tasks.
+ * SCHED2  Parking and waking are O(1). Sleeping costs O(log distinct instants) (`timer-queue.ts`).
+ * SCHED3  A step that does not park allocates no promise, and the loop itself allocates none.
+ * SCHED4  The scheduler never reads a clock or starts a timer of the host. A driver (`run.ts`, `simulate.ts`) provides
+ *     the time, calls `turns` while tasks are ready, `fireDue` when time has passed, and `standstill` when nothing is
+ *     left.
  */
 import { activate, EffectNode, type Interpreter, PARK, type Program, RELEASE } from "./effect.ts";
 import { StepLimitError, type TaskRef } from "./errors.ts";
@@ -32,20 +33,20 @@ export class Scheduler implements Interpreter {
   steps = 0;
   readonly maxSteps: number;
   running: TaskNode | undefined = undefined;
-  /** Tasks that have not ended, oldest first, daemons included. */
+  /** The tasks that have not ended, oldest first, including daemons. */
   liveHead: TaskNode | undefined = undefined;
   liveTail: TaskNode | undefined = undefined;
-  /** How many of them hold up the end of the run. */
+  /** The number of live tasks that are not daemons. The run cannot end before them. */
   liveCount = 0;
   outsideCount = 0;
-  /** Failed, and no task has asked for the result yet. */
+  /** Tasks that failed and whose result no task has asked for yet. */
   readonly unobserved = new Set<TaskNode>();
-  /** Semaphores with permits of ended tasks: the only strong references to semaphores from here. */
+  /** Semaphores with permits of ended tasks. The scheduler has no other strong references to semaphores. */
   readonly leaking = new Set<SemaphoreState>();
   readonly leftOver: TaskRef[] = [];
   isUnwinding = false;
   isOver = false;
-  /** The run itself failed, whatever its root does: a standstill, or too many steps. */
+  /** The failure of the run itself: a standstill, or too many steps. It overrides the result of the root. */
   failure: Error | undefined = undefined;
   #nextTaskId = 0;
   #nextSemaphoreId = 1;
@@ -118,7 +119,7 @@ export class Scheduler implements Interpreter {
     this.ready.push(task);
   }
 
-  /** A permit is on its way to a waiter, which has left the queue; until it runs, cancelling it passes the permit on. */
+  /** Passes a permit to a waiter that has left the queue. Until the waiter runs, cancelling it passes the permit on. */
   grant(task: TaskNode): void {
     if (task.timer !== undefined) {
       this.timers.remove(task.timer);
@@ -141,7 +142,7 @@ export class Scheduler implements Interpreter {
     }
   }
 
-  /** Fires what is due at `now`, in order. */
+  /** Fires all timers that are due at `now`, in order. */
   fireDue(now: number): void {
     for (let timer = this.timers.takeDue(now); timer !== undefined; timer = this.timers.takeDue(now)) {
       if (timer instanceof TaskNode) this.wake(timer, undefined, false);
@@ -162,7 +163,10 @@ export class Scheduler implements Interpreter {
     if (group !== undefined) this.wake(group.task, group.task.result, group.task.throws);
   }
 
-  /** From a resumption to the next yield that reaches the scheduler. True if the task goes on at once. */
+  /**
+   * Runs a task from its resumption to the next yield that reaches the scheduler. Returns true if the task continues at
+   * once.
+   */
   #advance(task: TaskNode): boolean {
     const { result, throws } = task;
     const body = task.body as Program<unknown>;
@@ -188,7 +192,7 @@ export class Scheduler implements Interpreter {
     return true;
   }
 
-  /** A kept effect was refused just now, in the task's own code: it need not be tried again. */
+  /** Handles a kept effect that was just refused in the code of the task, so it need not be tried again. */
   #refused(task: TaskNode, { semaphore }: Refusal): boolean {
     this.steps++;
     task.result = RESUMED;
@@ -219,7 +223,7 @@ export class Scheduler implements Interpreter {
     return parkOrGoOn(this, task, effect);
   }
 
-  /** A release is done all the same: a `finally` that gives a permit back must not leak it. */
+  /** A release still takes effect: a `finally` block that releases a permit must not leak it. */
   #interrupt(task: TaskNode, effect: EffectNode<unknown>): Error {
     task.isInterrupted = false;
     if (effect.op === RELEASE) perform(this, task, effect);

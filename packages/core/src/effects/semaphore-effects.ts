@@ -15,18 +15,18 @@ import { SemaphoreHandle } from "./semaphore.ts";
 
 /** Options of `createSemaphore`. */
 export interface CreateSemaphoreOptions {
-  /** Shown in reports. */
+  /** Shown in reports. @defaultValue none */
   readonly name?: string;
 }
 
 /** Options of `acquireSemaphore` and `withSemaphore`. */
 export interface AcquireSemaphoreOptions {
-  /** `AcquireTimeoutError` after this long; 0 does not wait. */
+  /** The longest wait, in milliseconds, before `AcquireTimeoutError`; 0 does not wait. @defaultValue no limit */
   readonly timeoutMs?: number;
 }
 
 /**
- * A new semaphore with that many permits, all free.
+ * Creates a semaphore with this number of permits, all free.
  *
  * @throws {RangeError} at the yield, if `permits` is not an integer from 1 up.
  * @example
@@ -44,7 +44,7 @@ export function createSemaphore(permits: number, options?: CreateSemaphoreOption
 }
 
 /**
- * Takes a permit; waits for one, first come first served, if none is free.
+ * Takes a permit. If none is free, waits for one, first come, first served.
  *
  * @example
  * ```ts
@@ -63,7 +63,7 @@ export function acquireSemaphore(semaphore: SemaphoreHandle, options?: AcquireSe
 }
 
 /**
- * Takes a permit if one is free. Never waits, never overtakes a waiter.
+ * Takes a permit if one is free, and returns whether it did. It never waits and never overtakes a waiter.
  *
  * @example
  * ```ts
@@ -98,7 +98,7 @@ export function releaseSemaphore(semaphore: SemaphoreHandle): Effect<void> {
 }
 
 /**
- * Runs the program with a permit, which is given back however it ends.
+ * Runs the program while holding a permit, and always releases it.
  *
  * @example
  * ```ts

@@ -1,14 +1,14 @@
 /**
  * The cooperative counting semaphore, after SPEC-EFF-014.
  *
- * PERMIT1  0 ≤ `available` ≤ `permits`, and `permits − available` = the permits of `holders` and `leaked` together.
- * PERMIT2  A task waits only while `available` is 0: a permit given back goes to the first waiter, never past it.
- * PERMIT3  Waiters are granted in the order of arrival, whatever their priority.
+ * PERMIT1  0 ≤ `available` ≤ `permits`, and `permits − available` is the number of permits in `holders` and `leaked`.
+ * PERMIT2  Tasks wait only while `available` is 0. A released permit always goes to the first waiter.
+ * PERMIT3  Waiters are granted in the order of arrival. Their priority does not matter.
  * PERMIT4  An ended task is never among the `holders`; its permits are in `leaked`.
  *
- * There is no ownership: any task may release. The records of who holds what serve the reports and the deadlock rule
- * only. All operations are O(1). Nothing of the scheduler refers to a semaphore whose permits are all available, so an
- * idle one without a handle is garbage.
+ * There is no ownership: any task may release. The records of holders serve only the reports and the deadlock rule. All
+ * operations are O(1). The scheduler does not refer to a semaphore whose permits are all available, so an idle one
+ * without a handle is garbage-collected.
  */
 
 import { LinkedList } from "../linked-list.ts";
@@ -19,11 +19,11 @@ import { AcquireEffect, ReleaseEffect } from "./kept-effects.ts";
 import { describe } from "./program.ts";
 import type { TaskNode } from "./task.ts";
 
-/** What a semaphore needs of the scheduler it belongs to. */
+/** The part of its scheduler that a semaphore needs. */
 export interface SemaphoreOwner extends Interpreter {
   /** Semaphores with permits of ended tasks. */
   readonly leaking: Set<SemaphoreState>;
-  /** A permit is on its way to a waiter, which has left the queue. */
+  /** Passes a permit to a waiter that has left the queue. */
   grant(task: TaskNode): void;
 }
 
@@ -37,7 +37,10 @@ export class SemaphoreState {
   readonly waiters = new LinkedList<TaskNode>();
   readonly holders = new HoldTable(this, false);
   readonly leaked = new HoldTable(this, true);
-  /** A task released it without holding it: it is used as a signal, so no set of holders can prove it dead. */
+  /**
+   * Whether a task released it without holding it. Then it is used as a signal, and its holders cannot prove that it is
+   * dead.
+   */
   isSignalled = false;
 
   constructor(id: number, owner: SemaphoreOwner, permits: number, name: string | undefined) {
@@ -48,20 +51,20 @@ export class SemaphoreState {
     this.name = name;
   }
 
-  /** The caller has seen a free permit. */
+  /** Takes a permit. The caller has checked that one is free. */
   take(task: TaskNode): void {
     this.available--;
     addHold(task, this);
   }
 
-  /** Gives back one permit in the name of `task`: to the first waiter, if there is one. */
+  /** Releases one permit of `task`. It goes to the first waiter, if there is one. */
   release(task: TaskNode): void {
     const next = this.waiters.first;
     if (next !== undefined && handOver(this, task, next)) this.#grant(next);
     else this.#pass(findHold(task, this) ?? this.#holdOfAnother());
   }
 
-  /** Takes back a permit that was in flight to `task` and passes it on, unless a signal has given it back already. */
+  /** Takes back a permit that was on its way to `task` and passes it on, unless a signal has already given it back. */
   returnFrom(task: TaskNode): void {
     const hold = findHold(task, this);
     if (hold !== undefined) this.#pass(hold);
@@ -94,7 +97,7 @@ export class SemaphoreState {
     this.owner.grant(next);
   }
 
-  /** A release by a task that holds nothing: a leaked permit is given back first, else any permit. */
+  /** Finds the permit for a release by a task that holds none: a leaked permit first, otherwise any. */
   #holdOfAnother(): Hold {
     if (this.available === this.permits) throw new OverReleaseError(this.id, this.permits);
     this.isSignalled = true;
@@ -123,22 +126,23 @@ export class SemaphoreHandle {
   #release: ReleaseEffect | undefined = undefined;
 
   constructor(key: symbol, state: SemaphoreState) {
-    if (key !== madeHere) throw new TypeError("A semaphore handle is made by `createSemaphore`, not by hand");
+    if (key !== madeHere)
+      throw new TypeError("Expected a semaphore handle to be created by `createSemaphore`, not by `new`");
     this.#state = state;
   }
 
-  /** Shown in reports; counts up with each semaphore of a run. */
+  /** Shown in reports. Unique in the run; later semaphores have larger ids. */
   get id(): number {
     return this.#state.id;
   }
 
-  /** The effect of acquiring it, if it is a handle. @internal */
+  /** The effect that acquires it, if the argument is a handle. @internal */
   static acquireOf(handle: unknown): AcquireEffect | undefined {
     if (!isObject(handle) || !(#state in handle)) return undefined;
     return (handle.#acquire ??= new AcquireEffect(handle, handle.#state));
   }
 
-  /** The effect of releasing it, if it is a handle. @internal */
+  /** The effect that releases it, if the argument is a handle. @internal */
   static releaseOf(handle: unknown): ReleaseEffect | undefined {
     if (!isObject(handle) || !(#state in handle)) return undefined;
     return (handle.#release ??= new ReleaseEffect(handle, handle.#state));

@@ -1,5 +1,5 @@
 /**
- * What can be waited for: tasks and promises.
+ * The things that a task can wait for: tasks and promises.
  *
  * | settlement | result | observers |
  * |---|---|---|
@@ -18,7 +18,7 @@ export type Settlement = typeof PENDING | typeof FULFILLED | typeof REJECTED;
 
 export abstract class Settleable extends Link {
   readonly id: number;
-  /** The run it belongs to: handles of another run are refused. */
+  /** The run to which it belongs. Handles of another run are refused. */
   readonly owner: object;
   settlement: Settlement = PENDING;
   result: unknown = undefined;
@@ -36,5 +36,5 @@ export abstract class Settleable extends Link {
   }
 }
 
-/** The waiting end of a promise of `createPromise`. */
+/** The part of a promise of `createPromise` that tasks wait for. */
 export class FutureNode extends Settleable {}

@@ -1,15 +1,19 @@
 /**
- * Makes a failing list of choices smaller: first the end is cut off, then stretches of it are replaced by 0 ("the first
- * in the queue", what an unseeded run would do), in halves, quarters and so on down to single choices. A candidate is
- * kept if it still fails the same way and is better: a shorter log, else fewer real choices, else a shorter list. The
- * result is the best one found within the budget of runs, not a proven minimum.
+ * Makes a failing list of choices smaller. First it cuts off the end. Then it replaces parts of the list by 0 ("the
+ * first in the queue", the choice of a run without a seed): halves, quarters, and so on down to single choices. A
+ * candidate is kept if it still fails in the same way and is better: it has a shorter log, otherwise fewer choices that
+ * are not 0, otherwise a shorter list. The result is the best one found within the budget of runs, not a proven
+ * minimum.
  */
 export interface Candidate {
   readonly choices: readonly number[];
   readonly logLength: number;
 }
 
-/** One attempt: the failing run that these choices lead to, if they do. A generator asks, its driver runs. */
+/**
+ * A search that yields the choices to try. Its driver answers with the failing run, or `undefined` if the run did not
+ * fail.
+ */
 export type Shrinking<C extends Candidate> = Generator<readonly number[], C, C | undefined>;
 
 export function* shrink<C extends Candidate>(start: C, budget: number): Shrinking<C> {
@@ -40,7 +44,7 @@ function* simplerThan(choices: readonly number[]): Generator<readonly number[], 
   }
 }
 
-/** Zeros at the end say nothing: past the end of the list every choice is 0. */
+/** Removes zeros at the end. They have no effect, because every choice after the end of the list is 0. */
 export function withoutTail(choices: readonly number[]): readonly number[] {
   return choices.slice(0, choices.findLastIndex((choice) => choice !== 0) + 1);
 }

@@ -1,11 +1,11 @@
 /**
  * The deterministic simulator: virtual time, synchronous.
  *
- * SIM1  Time stands still while anything can run, then jumps to the next timer; timers of one instant fire together, in
- *     the order they were set.
- * SIM2  Without a seed the run is the one `run` would make if running took no time. With one, the ready task of the
- *     highest priority that runs next is chosen pseudo-randomly.
- * SIM3  The same program, seed and options give the same run, to the step.
+ * SIM1  Time stands still while anything can run. Then it jumps to the next timer. Timers of the same instant fire
+ *     together, in the order in which they were set.
+ * SIM2  Without a seed, the run is the one that `run` would make if running took no time. With a seed, the next task
+ *     among the ready ones of the highest priority is chosen pseudo-randomly.
+ * SIM3  The same program, seed and options give exactly the same run.
  */
 
 import { anyObject, callback, checkOptions, integer, integerFrom, string } from "../options.ts";
@@ -19,19 +19,19 @@ import { VirtualWorld } from "./virtual-world.ts";
 
 /** Options of `simulate`. */
 export interface SimulateOptions {
-  /** Chooses among the runnable tasks; without it the order is first in, first out. */
+  /** Chooses the order of the runnable tasks. @defaultValue no seed: first in, first out */
   readonly seed?: number;
-  /** Repeats the choices of an earlier run, as `explore` reports them. Not together with `seed`. */
+  /** Repeats the choices of an earlier run, as `explore` reports them. Cannot be combined with `seed`. */
   readonly replay?: readonly number[];
-  /** `StepLimitError` beyond this many. */
+  /** The largest number of steps; beyond it, the run fails with `StepLimitError`. @defaultValue 100,000,000 */
   readonly maxSteps?: number;
-  /** Stands in for the promises of `fromPromise`. */
+  /** Replaces the promises of `fromPromise`. @defaultValue none: `fromPromise` fails */
   readonly resolver?: Resolver;
-  /** Gets each message of `log` as it is written. */
+  /** Called with each message of `log` when it is written. @defaultValue none */
   readonly onLog?: (message: string, entry: LogEntry) => void;
-  /** Gets the failures of tasks that no task waited for, at the end. @defaultValue the run fails with them */
+  /** Called at the end with each failure of a task that no task waited for. @defaultValue the run fails with them */
   readonly onUnhandled?: (error: unknown, task: TaskRef) => void;
-  /** The root task's name. */
+  /** The name of the root task. @defaultValue "root" */
   readonly name?: string;
 }
 
@@ -46,7 +46,8 @@ export const simulateRules = {
 };
 
 /**
- * Runs the program in virtual time to its end, and returns its value, log, steps and leaks. Throws what the program throws.
+ * Runs the program to its end in virtual time, and returns its value, log, steps and leaks. Throws the error of the
+ * program.
  *
  * @example
  * ```ts

@@ -1,4 +1,6 @@
-/** The effects of tasks, time and the log. What they are given is checked when they are yielded, not when made. */
+/**
+ * The effects of tasks, time and the log. Their arguments are checked when they are yielded, not when they are created.
+ */
 import {
   CANCEL,
   CallEffect,
@@ -19,16 +21,16 @@ import { toProgram } from "./program.ts";
 import type { Future } from "./promise.ts";
 import type { SpawnOptions, Task } from "./task.ts";
 
-/** What can be waited for: a task, a future, or, in `gather` and `race`, an effect. */
+/** A task or a future: what `wait` takes. */
 export type Waitable<T> = Task<T> | Future<T>;
 /** What `gather` and `race` take: a task, a future or an effect. */
 export type GroupItem<T> = Waitable<T> | Effect<T>;
-/** Not any iterable: an effect is one too, and an item itself. */
+/** Not any iterable, because an effect is iterable too, and is itself an item. */
 type Items<I> = readonly I[] | ReadonlySet<I>;
 type ResultOf<I> = I extends Effect<infer T> ? T : I extends Task<infer T> ? T : I extends Future<infer T> ? T : never;
 
 /**
- * Starts a task. The caller goes on, unless the child outranks it.
+ * Starts a task. The caller continues, unless the child has a higher priority.
  *
  * @example
  * ```ts
@@ -45,7 +47,7 @@ export function spawn<T>(program: Runnable<T>, options?: SpawnOptions): Effect<T
 }
 
 /**
- * The result of a task or future, once it has one; its error is thrown here.
+ * Waits for a task or future and returns its result. If it failed, its error is thrown here.
  *
  * @example
  * ```ts
@@ -64,8 +66,9 @@ export function wait<T>(source: Waitable<T>): Effect<T> {
 }
 
 /**
- * All results in input order, or the first failure; the other items continue either way. Takes the items as arguments, or one
- * array or set of them: an engine puts arguments on its stack, and overflows it (a `RangeError`) at about 120,000.
+ * Waits for all items and returns their results in input order, or throws the first failure. The other items continue
+ * in both cases. Takes the items as arguments, or as one array or set. Use an array for many items: engines put
+ * arguments on the stack, which overflows (a `RangeError`) at about 120,000.
  *
  * @example
  * ```ts
@@ -86,7 +89,8 @@ export function gather(...items: readonly unknown[]): Effect<unknown> {
 }
 
 /**
- * The value or error of the item that ends first; the others continue. Takes its items as `gather` does.
+ * Returns the value, or throws the error, of the item that ends first. The other items continue. Takes its items as
+ * `gather` does.
  *
  * @example
  * ```ts
@@ -126,7 +130,7 @@ export function cancel(task: Task<unknown>): Effect<void> {
 }
 
 /**
- * Sleeps. `delay(0)` lets every other runnable task run once.
+ * Sleeps for this time, in milliseconds. `delay(0)` lets every other runnable task run once.
  *
  * @throws {RangeError} if `ms` is negative or not a number.
  * @example
@@ -157,7 +161,7 @@ export function log(message: string): Effect<void> {
 }
 
 /**
- * Milliseconds: of the clock under `run`, of virtual time from 0 under `simulate`.
+ * Returns the time in milliseconds: that of the clock under `run`, and virtual time from 0 under `simulate`.
  *
  * @example
  * ```ts
@@ -173,11 +177,12 @@ export function now(): Effect<number> {
   return new EffectNode(NOW, undefined, undefined);
 }
 
-/** What `tryCatch` gives: a value, or the error that was thrown. */
+/** The result of `tryCatch`: a value, or the error that was thrown. */
 export type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: unknown };
 
 /**
- * Runs the program in place and turns a throw into a value: everything `catch` would catch, cancellation included.
+ * Runs the program in place and turns a thrown error into a value. It catches everything that `catch` does, including
+ * cancellation.
  *
  * @example
  * ```ts

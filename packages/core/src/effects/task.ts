@@ -1,5 +1,5 @@
 /**
- * A task: a program under way.
+ * A task: a program that runs.
  *
  * | state | where it is | leaves by |
  * |---|---|---|
@@ -21,9 +21,11 @@ import { Settleable } from "./settleable.ts";
 
 declare const resultOf: unique symbol;
 
-/** A task's handle: what `spawn` returns and `wait`, `gather`, `race` and `cancel` take. */
+/** The handle of a task: `spawn` returns it, and `wait`, `gather`, `race` and `cancel` take it. */
 export interface Task<T> {
+  /** Unique in the run; later tasks have larger ids. */
   readonly id: number;
+  /** The `name` option of `spawn`, or `task-` and the id. */
   readonly name: string;
   readonly [resultOf]?: T;
 }
@@ -34,7 +36,7 @@ export const PARKED = 2;
 export const ENDED = 3;
 export type TaskState = typeof READY | typeof RUNNING | typeof PARKED | typeof ENDED;
 
-/** The time of a task that sleeps: it is linked into the timer queue itself. */
+/** What a sleeping task is parked on. The task itself is linked into the timer queue. */
 export const SLEEP = Symbol("sleep");
 
 export type ParkedOn = SemaphoreState | Settleable | Group | OutsideWait | typeof SLEEP;
@@ -43,13 +45,16 @@ export type ParkedOn = SemaphoreState | Settleable | Group | OutsideWait | typeo
 export interface SpawnOptions {
   /** Shown in logs and reports. @defaultValue `task-` and the id */
   readonly name?: string;
-  /** Higher runs first. @defaultValue `PRIORITY_NORMAL` */
+  /** Tasks with a higher priority run first. @defaultValue `PRIORITY_NORMAL` */
   readonly priority?: number;
-  /** A daemon does not hold up the end of the run: it is dropped where it stands, unlisted. */
+  /**
+   * Whether the run may end before this task does. A daemon is then dropped, and `leftOver` does not list it.
+   * @defaultValue false
+   */
   readonly daemon?: boolean;
 }
 
-/** What few tasks have. */
+/** The fields that few tasks need. */
 class Rarities {
   name: string | undefined = undefined;
   daemon = false;
@@ -63,16 +68,16 @@ class Rarities {
 
 const none: Readonly<Rarities> = Object.freeze(new Rarities());
 
-/** There may be a million of them, so what few have is kept apart. */
+/** There may be a million tasks, so fields that few of them need are in a separate object. */
 export class TaskNode extends Settleable implements Task<unknown> {
   readonly priority: number;
   state: TaskState = READY;
-  /** Given up at the end: a program may refer to much. */
+  /** Cleared at the end, because a program may keep many objects alive. */
   body: Program<unknown> | undefined;
-  /** Whether `result` is to be thrown at the next resumption. */
+  /** Whether `result` is thrown at the next resumption. */
   throws = false;
   parkedOn: ParkedOn | undefined = undefined;
-  /** Its permits of one semaphore; those of others are in `heldMore`. */
+  /** The permits that it holds of one semaphore. Those of other semaphores are in `heldMore`. */
   held: Hold | undefined = undefined;
   isObserved = false;
   livePrev: TaskNode | undefined = undefined;
@@ -120,7 +125,7 @@ export class TaskNode extends Settleable implements Task<unknown> {
     this.#own.cancelError = error;
   }
 
-  /** It cancelled itself, and the error is due at its next yield. */
+  /** Whether it cancelled itself. The error is thrown at its next yield. */
   get isInterrupted(): boolean {
     return this.#rare.isInterrupted;
   }
@@ -129,7 +134,7 @@ export class TaskNode extends Settleable implements Task<unknown> {
     this.#own.isInterrupted = isInterrupted;
   }
 
-  /** Set for a task that performs one item of a `gather` or `race`: the permits it acquires are its parent's. */
+  /** Set for a task that performs one item of a `gather` or `race`: its permits belong to the parent. */
   get parent(): TaskNode | undefined {
     return this.#rare.parent;
   }
@@ -138,13 +143,13 @@ export class TaskNode extends Settleable implements Task<unknown> {
     this.#own.parent = parent;
   }
 
-  /** Enters a program that was yielded without a star, to come back to the present one. */
+  /** Enters a program that was yielded without a star. The current program continues after it. */
   enter(program: Program<unknown>): void {
     (this.#own.callers ??= []).push(this.body as Program<unknown>);
     this.body = program;
   }
 
-  /** Leaves the program for its caller, if it has one. */
+  /** Returns from the program to its caller, if it has one. */
   leave(): boolean {
     this.body = this.#rare.callers?.pop();
     return this.body !== undefined;
@@ -156,7 +161,7 @@ export class TaskNode extends Settleable implements Task<unknown> {
   }
 }
 
-/** The timer of a timed acquire: it wakes `task` with an error. */
+/** The timeout of an acquire. It wakes `task` with an error. */
 export class Timeout extends Link {
   readonly task: TaskNode;
   readonly startedAt: number;
@@ -168,7 +173,7 @@ export class Timeout extends Link {
   }
 }
 
-/** A timer that calls back: the host side of a simulation's clock. */
+/** A timer that calls a function, for the clock of a simulation. */
 export class Callback extends Link {
   readonly call: () => void;
 

@@ -1,17 +1,17 @@
 /**
- * What is due when.
+ * The timers of a run, ordered by due time.
  *
- * TIMER1  `takeDue` gives timers by due time, ties in the order they were added.
+ * TIMER1  `takeDue` returns timers by due time; ties are in the order in which they were added.
  * TIMER2  A removed timer is gone at once: `nextAt` never names an instant at which nothing is due.
  *
- * Timers of one instant share a bucket, and only the buckets are in the heap: in virtual time, where thousands of
- * tasks sleep until the same moment, adding and removing are O(1); a new instant costs O(log distinct instants).
+ * Timers of the same instant share a bucket, and only the buckets are in the heap. In virtual time, where thousands of
+ * tasks sleep until the same instant, adding and removing are O(1). A new instant costs O(log distinct instants).
  */
 import { type Link, LinkedList } from "../linked-list.ts";
 
 class Bucket extends LinkedList {
   readonly dueAt: number;
-  /** Its place in the heap. */
+  /** The index in the heap. */
   index = 0;
 
   constructor(dueAt: number) {
@@ -41,7 +41,7 @@ export class TimerQueue {
     bucket.add(timer);
   }
 
-  /** Does nothing to a timer that is in no bucket any more. */
+  /** Does nothing if the timer is not in a bucket. */
   remove(timer: Link): void {
     const bucket = timer.list;
     if (!(bucket instanceof Bucket)) return;

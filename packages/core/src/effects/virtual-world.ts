@@ -1,4 +1,4 @@
-/** A scheduler in virtual time: what `simulate` and `simulateAsync` have in common. */
+/** A scheduler in virtual time: the common part of `simulate` and `simulateAsync`. */
 import type { Clock } from "../clock.ts";
 import type { Runnable } from "./effect.ts";
 import { standstill } from "./lifecycle.ts";
@@ -18,8 +18,8 @@ export interface WorldOptions {
 }
 
 /**
- * The world's time, for code in a simulated program that takes a clock: its timers are due among the sleeps of the tasks.
- * Tests without a scheduler use `FakeClock`.
+ * The virtual time as a `Clock`, for code in a simulated program. Its timers are due in order with the sleeps of the
+ * tasks. Tests without a scheduler use `FakeClock`.
  */
 class SchedulerClock implements Clock {
   time = 0;
@@ -68,7 +68,7 @@ export class VirtualWorld {
     this.#clock.scheduler = this.scheduler;
   }
 
-  /** Nothing can run: on to the next instant at which something is due, or there is none, and the run is stuck. */
+  /** Nothing can run: moves to the next instant at which something is due. If there is none, the run is stuck. */
   moveOn(): void {
     const nextAt = this.scheduler.timers.nextAt;
     if (nextAt === undefined) return standstill(this.scheduler);

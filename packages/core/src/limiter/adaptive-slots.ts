@@ -1,16 +1,16 @@
 /**
- * How many slots the upstream can take, found by trying.
+ * Finds the number of slots that the upstream can take: increases it step by step, and decreases it after an overload.
  *
- * ADAPT1  Additive up: after a window of as many answers as there are slots, one slot more; but only if a caller had to wait
- *     for a slot meanwhile, since a limit that was not reached has not been tried. Below a number that was refused the
- *     ground is known, and a quarter of a window is enough.
- * ADAPT2  Multiplicative down: an overload takes a tenth of the slots, at least one.
- * ADAPT3  At most one step down for the requests of one time: an overload answer to a request that was granted before the
- *     last step down says nothing about the slots of now.
- * ADAPT4  A number of slots that was refused is tried again only after ten windows, and `PATIENCE` answers, without an
- *     overload. So probing costs about one refused request in `PATIENCE`, however small the upstream is. Plain additive
+ * ADAPT1  Additive increase: after a window of as many answers as there are slots, the limit rises by one slot. It
+ *     rises only if a caller had to wait for a slot during the window, because a limit that was not reached has not
+ *     been tested. Below a number that was refused before, a quarter of a window is enough.
+ * ADAPT2  Multiplicative decrease: an overload removes a tenth of the slots, at least one.
+ * ADAPT3  One decrease for one overload: an overload answer to a request that was granted before the last decrease is
+ *     ignored, because it says nothing about the current number of slots.
+ * ADAPT4  A number of slots that was refused is tried again only after ten windows and `PATIENCE` answers without an
+ *     overload. So probing costs about one refused request in `PATIENCE`, even for a small upstream. Plain additive
  *     increase pays one in a few windows: 1.3 to 1.5 % at 24 slots, and 5 % of the capacity (decision 0111).
- * ADAPT5  min ≤ limit ≤ max, always.
+ * ADAPT5  min ≤ limit ≤ max at all times.
  */
 const KEPT_SHARE = 0.9;
 const PATIENCE = 250;
@@ -24,11 +24,11 @@ export interface AdaptiveLimits {
 
 export class AdaptiveSlots {
   limit: number;
-  /** Grows with every step down. */
+  /** Increases with every decrease of the limit. */
   epoch = 0;
   #min: number;
   #max: number;
-  /** The number of slots that was refused last. */
+  /** The last number of slots at which the upstream reported an overload. */
   #refused = Infinity;
   #answers = 0;
   #answersSinceOverload = 0;
@@ -51,7 +51,7 @@ export class AdaptiveSlots {
     this.limit = Math.min(this.limit, max);
   }
 
-  /** The answer to a request that was granted in that epoch. */
+  /** Handles the answer to a request that was granted in `epoch`. */
   answer(isOverload: boolean, epoch: number): void {
     if (!isOverload) return this.#wentWell();
     this.#answersSinceOverload = 0;

@@ -1,10 +1,10 @@
 /**
- * Everything that a limiter has to do at some time, behind one timer: the timeouts of waiters, the ttls of slots, and
- * the next time at which a waiter might be served.
+ * All deadlines of a limiter behind one timer: the timeouts of waiters, the ttls of slots, and the next time at which a
+ * waiter might be served.
  *
- * AGENDA1  At most one timer is set, and none when nothing is due in the future.
+ * AGENDA1  At most one timer is set, and none if nothing is due in the future.
  * AGENDA2  The timer keeps the process alive if and only if a caller waits.
- * AGENDA3  A deadline comes due at most once, never early, and never after it was dropped.
+ * AGENDA3  A deadline fires at most once, never early, and never after it was removed.
  */
 import { keepAlive, startTimer } from "../clock.ts";
 import { Heap } from "./heap.ts";
@@ -24,20 +24,26 @@ export class Agenda {
   #timerAt = Infinity;
   #isAwaited = false;
 
-  /** `onWake` is called when the timer fires, before and after what is due. It must call `arm`. */
+  /**
+   * Calls `onWake` when the timer fires, once before and once after the deadlines that are due. `onWake` must call
+   * `arm`.
+   */
   constructor(time: SteadyTime, onWake: (now: number) => void) {
     this.#time = time;
     this.#onWake = onWake;
   }
 
-  /** Sets it, or sets it anew; `Infinity` drops it. The caller arms the timer. */
+  /** Sets or moves the deadline of an entry; `Infinity` removes it. The caller must call `arm` next. */
   set(entry: AgendaEntry, dueAt: number): void {
     entry.dueAt = dueAt;
     if (dueAt < Infinity) this.#entries.put(entry);
     else this.#entries.remove(entry);
   }
 
-  /** Sets the timer for what is next. A timer that would fire too early is left alone: it finds nothing to do. */
+  /**
+   * Sets the timer for the next deadline. A timer that would fire too early is not moved: it fires and finds nothing to
+   * do.
+   */
   arm(wakeAt: number, isAwaited: boolean): void {
     const nextAt = Math.min(wakeAt, this.#entries.first?.dueAt ?? Infinity);
     if (nextAt < this.#timerAt || (nextAt === Infinity && this.#timer !== undefined)) this.#setTimer(nextAt, isAwaited);
@@ -54,10 +60,10 @@ export class Agenda {
 
   #fire(): void {
     this.#timer = undefined;
-    // No timer is set before everything that is due has been done.
+    // Prevents a new timer until all due entries are handled.
     this.#timerAt = -Infinity;
     const now = this.#time.now();
-    // Who can be served at the very time of its timeout is served.
+    // A waiter that can be served at the exact time of its timeout is served.
     this.#onWake(now);
     for (let entry = this.#entries.first; entry && entry.dueAt <= now; entry = this.#entries.first) entry.due(now);
     this.#timerAt = Infinity;

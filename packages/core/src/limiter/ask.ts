@@ -1,7 +1,7 @@
-/** What is asked of a limiter, and the rules of it. */
+/** The options of one request to a limiter, and their rules. */
 import { abortSignal, anyObject, callback, integerFrom, kind, numberFrom, type Rules } from "../options.ts";
 
-/** `LimiterAcquireOptions` with any budgets. */
+/** `LimiterAcquireOptions` with budgets of any name. */
 export interface Ask {
   key?: unknown;
   cost?: { readonly [name: string]: number | undefined } | undefined;
@@ -12,12 +12,12 @@ export interface Ask {
 
 type TryRules = Rules<Pick<Ask, "key" | "cost" | "level">>;
 
-/** Of `tryAcquire`, of a limiter with this number of levels. */
+/** The rules of `tryAcquire`, for a limiter with this number of levels. */
 export function tryRules(levels: number): TryRules {
   return { key: kind("anything", () => true), cost: anyObject, level: integerFrom(0, levels - 1) };
 }
 
-/** Of `acquire` and `run`. */
+/** The rules of `acquire` and `run`. */
 export function askRules(rules: TryRules): Rules<Ask> {
   const ofRun = { isOverload: callback };
   return { ...rules, ...ofRun, signal: abortSignal, timeoutMs: numberFrom(0) };

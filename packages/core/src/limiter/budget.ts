@@ -1,29 +1,31 @@
 /**
- * What may be granted of one thing in the course of time. Amounts may be fractions, times are steady (`SteadyTime`).
+ * One budget: how many units can be granted over time. Amounts may be fractions. Times come from `SteadyTime`, so they
+ * never run backwards.
  *
- * BUDGET1  Bucket: in any interval of length T, at most `burst + limit × T / perMs` units are granted, net of refunds. The
- *     bucket holds at most `burst`, and `limit` units flow in per `perMs`; a grant takes its cost out. A refund leaves
- *     the bucket as if the smaller cost had been charged in the first place (`lowest-levels.ts`).
- * BUDGET2  Window (`strict`): in any half-open interval of length `perMs`, at most `limit` units are granted, net of refunds.
- *     Each grant is remembered for `perMs`.
- * BUDGET3  Debt is charged, never granted: after a settlement above the estimate a bucket is below zero, or a window above
- *     its limit, and nothing is granted before that is paid back.
- * BUDGET4  `learn` never raises what is available.
- * BUDGET5  Changing the limits keeps what has been charged.
+ * BUDGET1  Bucket: in any interval of length T, at most `burst + limit × T / perMs` units are granted, net of refunds.
+ *     The bucket holds at most `burst` units, and `limit` units flow in per `perMs`. A grant takes its cost out. A
+ *     refund leaves the bucket as if the smaller cost had been charged in the first place (`lowest-levels.ts`).
+ * BUDGET2  Window (`strict`): in any half-open interval of length `perMs`, at most `limit` units are granted, net of
+ *     refunds. Each grant is kept for `perMs`.
+ * BUDGET3  Debt comes from settlements, never from grants: after a settlement above the estimate, a bucket is below
+ *     zero or a window is above its limit. Nothing is granted until the debt is paid back.
+ * BUDGET4  `learn` never raises the available amount.
+ * BUDGET5  A change of the limits keeps all charges.
  *
- * Cost: O(1), amortised; a refund to a window is O(log n) in its grants. A bucket is a few numbers; a window keeps a pair
- * of numbers for each distinct time of a grant.
+ * Cost: O(1) amortised; a refund to a window is O(log n) in its grants. A bucket is a few numbers. A window keeps a
+ * pair of numbers for each distinct time of a grant.
  *
- * All comparisons allow for two billionths of a window, so that rounding errors delay no request by a millisecond.
+ * All comparisons tolerate an error of two billionths of a window, so that rounding never delays a request by a
+ * millisecond.
  */
 
 import { LowestLevels } from "./lowest-levels.ts";
 
-/** A budget's options with nothing left open. */
+/** The resolved options of a budget. */
 export interface BudgetLimits {
   readonly limit: number;
   readonly perMs: number;
-  /** The most that one grant can take: `limit` if strict. */
+  /** The largest cost of one grant; equal to `limit` if the budget is strict. */
   readonly burst: number;
   readonly strict: boolean;
 }
@@ -32,35 +34,38 @@ const SLACK = 1e-9;
 
 export abstract class Budget {
   limits: BudgetLimits;
-  /** Set by `learn`: nothing is granted before. */
+  /** Set by `learn`: nothing is granted before this time. */
   protected blockedUntil = -Infinity;
 
   constructor(limits: BudgetLimits) {
     this.limits = limits;
   }
 
-  /** What could be granted now if it is not blocked; below zero in debt. */
+  /** The units that can be granted now if the budget is not blocked; negative while it is in debt. */
   abstract available(now: number): number;
-  /** 0 if the cost can be paid now, else when to ask again: not later than the time at which it can be paid. */
+  /**
+   * Returns 0 if the cost can be paid now, otherwise a time to ask again that is not later than the time at which it
+   * can be paid.
+   */
   abstract payableAt(cost: number, now: number): number;
   abstract charge(amount: number, now: number): void;
-  /** Gives back a part of what was charged at that time. */
+  /** Gives back a part of what was charged at `chargedAt`. */
   abstract refund(amount: number, chargedAt: number, now: number): void;
   protected abstract withhold(amount: number, untilAt: number, now: number): void;
 
-  /** The upstream says what is left, and when it will be whole again. */
+  /** Applies what the upstream reports: the units that are left, and the time until its window resets. */
   learn(remaining: number, resetMs: number | undefined, now: number): void {
     const excess = this.available(now) - remaining;
     if (excess > 0) this.withhold(excess, now + (resetMs ?? this.limits.perMs), now);
     if (remaining === 0 && resetMs) this.blockedUntil = Math.max(this.blockedUntil, now + resetMs);
   }
 
-  /** Nothing of the past is left in it. */
+  /** Whether past charges have no effect any more. */
   isFull(now: number): boolean {
     return this.available(now) >= this.limits.burst && this.blockedUntil <= now;
   }
 
-  /** A budget with these limits that has been charged what this one has. */
+  /** Returns a budget with the new limits and the charges of this one. */
   changed(limits: BudgetLimits, now: number): Budget {
     const spent = this.limits.burst - this.available(now);
     if (limits.strict === this.limits.strict) {
@@ -80,7 +85,7 @@ export function makeBudget(limits: BudgetLimits): Budget {
   return limits.strict ? new Window(limits) : new Bucket(limits);
 }
 
-/** 0 if all of them can pay now, else when to ask again. */
+/** Returns 0 if all budgets can pay now, otherwise a time to ask again. */
 export function latestOf(budgets: readonly (Budget | undefined)[], costs: readonly number[], now: number): number {
   let latest = 0;
   for (let index = 0; index < budgets.length; index++) {
@@ -91,10 +96,12 @@ export function latestOf(budgets: readonly (Budget | undefined)[], costs: readon
 }
 
 class Bucket extends Budget {
-  /** What was missing from `burst` at that time: it is brought up to date by charges only, so nothing is rounded often. */
+  /**
+   * The units missing from `burst` at `#at`. Only charges and refunds update it, so that rounding errors do not add up.
+   */
   #spent = 0;
   #at = 0;
-  /** When it was full last, and how far it was from that before the charges since. */
+  /** When the bucket was last full, and how much was missing before each charge since then. */
   #fullAt = -Infinity;
   #lowest: LowestLevels | undefined = undefined;
 
@@ -147,16 +154,16 @@ class Bucket extends Budget {
   }
 }
 
-/** Not worth closing up. */
+/** Fewer expired entries than this are not worth copying the arrays. */
 const FEW_GONE = 64;
 
 class Window extends Budget {
-  /** When something was charged, in order, and what; those before the first have left the window. */
+  /** The times and amounts of the charges, in order. Entries before `#first` have left the window. */
   #times: number[] = [];
   #amounts: number[] = [];
   #first = 0;
   #sum = 0;
-  /** What `learn` took away, and until when. */
+  /** The units that `learn` took away, and until when. */
   #withheld = 0;
   #withheldUntil = -Infinity;
 
@@ -218,7 +225,7 @@ class Window extends Budget {
     }
   }
 
-  /** The first entry that is not before that time. */
+  /** The index of the first entry that is not before `time`. */
   #find(time: number): number {
     let [low, high] = [this.#first, this.#times.length];
     while (low < high) {

@@ -1,8 +1,8 @@
 /**
- * A binary heap whose members know their positions, so that any of them can move or leave in O(log n).
+ * A binary heap whose members store their positions, so that any member can move or leave in O(log n).
  *
- * HEAP1  `first` is a member before which no other member comes.
- * HEAP2  A member's position field is its index in the heap, and -1 while it is outside.
+ * HEAP1  No member comes before `first`.
+ * HEAP2  The position field of a member is its index in the heap, or -1 while it is not in the heap.
  */
 export class Heap<T extends Record<Field, number>, Field extends keyof T & string> {
   readonly #members: T[] = [];
@@ -18,7 +18,7 @@ export class Heap<T extends Record<Field, number>, Field extends keyof T & strin
     return this.#members[0];
   }
 
-  /** Puts it in, or back in order after what it is compared by has changed. */
+  /** Adds the member, or moves it to its place after its order has changed. */
   put(member: T): void {
     let at: number = member[this.#field];
     if (at < 0) {
@@ -28,7 +28,7 @@ export class Heap<T extends Record<Field, number>, Field extends keyof T & strin
     this.#down(member, this.#up(member, at));
   }
 
-  /** Does nothing if it is not inside. */
+  /** Does nothing if the member is not in the heap. */
   remove(member: T): void {
     const at: number = member[this.#field];
     if (at < 0) return;

@@ -1,55 +1,55 @@
 /**
- * What a limiter knows of one key: who waits for it, what it holds, its own budgets, and its charged share.
+ * The state of one key in a limiter: its waiters, its slots, its own budgets, and its charged share.
  *
- * The charged share decides whose turn it is. It is the largest, over the key's budgets, of what the key was charged
- * divided by the limit, where charges fade by a factor of e in each window (the longest `perMs`). Fading multiplies all
- * shares by the same factor, so it changes no order between keys: a charge made at time t is simply weighed by
- * e^((t − origin) / window), and nothing has to be done as time passes.
+ * The charged share decides which key goes first. For each budget, it is what the key was charged divided by the limit;
+ * the largest of these counts. Charges fade by a factor of e in each window (the longest `perMs`). Fading multiplies
+ * all shares by the same factor and so does not change the order of the keys. Therefore a charge at time t is weighted
+ * by e^((t − origin) / window), and nothing has to be updated as time passes.
  *
- * KEYSTATE1  Of keys that always have a waiter, the shares stay together, to within one request: each is charged at
- *     the same rate. A sum that never fades would do the same, but would let a new key shut out the old ones until it
- *     has been charged what they ever were.
- * KEYSTATE2  A key that was charged nothing for a whole window and has nothing held or waiting starts at zero.
+ * KEYSTATE1  The shares of keys that always have a waiter differ by at most one request: all are charged at the same
+ *     rate. A sum that never fades would have the same effect, but a new key would then shut out the old keys until it
+ *     had been charged as much as they ever were.
+ * KEYSTATE2  A key that was charged nothing for a whole window, holds nothing and has no waiters starts at zero.
  */
 import { type Link, LinkedList } from "../linked-list.ts";
 import { type Budget, latestOf } from "./budget.ts";
 import type { LimiterTicket } from "./limiter-slot.ts";
 
-/** Until there is something to put in: most keys never have a waiter. */
+/** A shared empty array until there is something to store: most keys never have a waiter. */
 const NONE: never[] = [];
 
 export class KeyState implements Link {
-  /** Whose it is now: a state without budgets may serve one key after another. */
+  /** The current key of this state. A state without budgets may serve one key after another. */
   key: unknown = undefined;
-  /** Not in the map of keys: nothing of it is held, and none waits. */
+  /** Whether the state is not in the map of keys: it has no slots and no waiters. */
   isNew = true;
-  /** By the index of their names; none for requests without a key. */
+  /** The budgets of the key, by the index of their names; empty for requests without a key. */
   readonly budgets: (Budget | undefined)[];
   inUse = 0;
   waiting = 0;
-  /** By level as asked for; each in the order of arrival. */
+  /** The waiters by the level that they asked for; each queue is in the order of arrival. */
   queues: (LinkedList<LimiterTicket> | undefined)[] = NONE;
   share = 0;
   lastChargedAt = -Infinity;
   #charged: number[] = NONE;
 
-  // Where it stands in the waiting line.
-  /** Whose turn it is among those of this key. */
+  // The place of the key in the waiting line.
+  /** The waiter of this key that goes first. */
   first: LimiterTicket | undefined;
-  /** To which level that one has risen. */
+  /** The level to which `first` has risen. */
   level = 0;
-  /** When one of its waiters rises next. */
+  /** When the next waiter of this key rises. */
   risesAt = Infinity;
-  /** When it may have enough of its own budgets. */
+  /** When the budgets of the key may be able to pay for `first`. */
   paysAt = Infinity;
-  /** The arrival of the first that rose to the top. */
+  /** The smallest arrival number among the waiters that rose to level 0. */
   veteran = Infinity;
   readyPosition = -1;
   risingPosition = -1;
   blockedPosition = -1;
   veteranPosition = -1;
 
-  // In the list of idle keys, if it is idle.
+  // The place in the list of idle keys.
   list: LinkedList | undefined = undefined;
   previous: Link | undefined = undefined;
   next: Link | undefined = undefined;
@@ -58,14 +58,14 @@ export class KeyState implements Link {
     this.budgets = budgets;
   }
 
-  /** The queue of a level, made when it is first needed. */
+  /** Returns the queue of a level, and creates it at the first use. */
   queueOf(level: number): LinkedList<LimiterTicket> {
     if (this.queues === NONE) this.queues = [];
     this.queues[level] ??= new LinkedList();
     return this.queues[level];
   }
 
-  /** Adds to the share of one budget: `amount` in limits, weighed by its time. */
+  /** Adds a charge to the share of one budget. `amount` is a fraction of the limit, weighted by its time. */
   weigh(index: number, amount: number): void {
     if (this.#charged === NONE) this.#charged = [];
     for (let below = this.#charged.length; below <= index; below++) this.#charged.push(0);
@@ -74,13 +74,13 @@ export class KeyState implements Link {
     for (const charged of this.#charged) if (charged > this.share) this.share = charged;
   }
 
-  /** Moves the origin of the weights. */
+  /** Multiplies all weights by a factor, which moves their origin. */
   scale(factor: number): void {
     for (let index = 0; index < this.#charged.length; index++) (this.#charged[index] as number) *= factor;
     this.share *= factor;
   }
 
-  /** 0 if its own budgets can pay the costs now, else when to ask again. */
+  /** Returns 0 if the key's own budgets can pay the costs now, otherwise a time to ask again. */
   payableAt(costs: readonly number[], now: number): number {
     return latestOf(this.budgets, costs, now);
   }

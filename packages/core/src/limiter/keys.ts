@@ -1,12 +1,12 @@
 /**
- * The keys of a limiter, for as long as there is something to remember of them.
+ * The keys of a limiter. A key is kept only as long as its state matters.
  *
- * KEYS1  A key has one state at any time. It is dropped in one step with the check that nothing is held or waiting, that its
- *     budgets are full, and that its last charge is a window ago; dropping it therefore changes nothing for the key.
- * KEYS2  No timer: idle keys are dropped as others come, two for each that is made, and by `sweep`. A key without budgets
- *     is dropped as soon as it is idle, and its state serves the next key (W7).
- * KEYS3  A state that was made for a request is in the map from the moment it is in use. A request that is refused at once
- *     leaves nothing.
+ * KEYS1  A key has one state at any time. One step checks that the key has no slots and no waiters, that its budgets
+ *     are full and that its last charge is a window ago, and removes it. So removal changes nothing for the key.
+ * KEYS2  There is no timer. Each new key removes up to two idle keys, and `sweep` removes all of them. A key without
+ *     budgets is removed as soon as it is idle, and the next key reuses its state (W7).
+ * KEYS3  A state that is created for a request enters the map when it is first used. A request that is refused at once
+ *     leaves nothing behind.
  */
 import { LinkedList } from "../linked-list.ts";
 import type { Budget } from "./budget.ts";
@@ -16,14 +16,16 @@ import type { LimiterTicket } from "./limiter-slot.ts";
 const DROPPED_FOR_EACH_NEW = 2;
 
 export class Keys {
-  /** Of requests without a key, and of all where keys have no limits. */
+  /** The state of requests without a key, and of all requests if keys have no limits. */
   readonly none: KeyState = new KeyState([]);
-  /** That of no key, too: a map that loses its last entry makes a new table each time (W7). */
+  /**
+   * The states by key. `undefined` is always in it, because a map that loses its last entry allocates a new table (W7).
+   */
   readonly states: Map<unknown, KeyState> = new Map([[undefined, this.none]]);
-  /** How long a charge counts for the share; 0 if shares count for nothing. */
+  /** How long a charge counts for the share, in milliseconds; 0 if shares are not used. */
   windowMs = 0;
   readonly #idle = new LinkedList<KeyState>();
-  /** A state without budgets that no key has, for the next one. */
+  /** An unused state without budgets, for the next key. */
   #spare: KeyState | undefined;
   readonly #makeBudgets: () => (Budget | undefined)[];
 
@@ -32,31 +34,31 @@ export class Keys {
     this.#makeBudgets = makeBudgets;
   }
 
-  /** How many keys are kept, idle ones included. */
+  /** The number of keys in memory, including idle ones. */
   get size(): number {
     return this.states.size - 1;
   }
 
-  /** The state of a key. One that is made for this is kept only if it comes into use. */
+  /** Returns the state of a key. A new state is kept only if it comes into use. */
   find(key: unknown, time: { now(): number }): KeyState {
     const known = this.states.get(key);
-    // Reading the clock costs as much as the rest (W7), and without idle keys there is nothing to compare with it.
+    // Reading the clock costs as much as the rest (W7). It is needed only if there are idle keys.
     if (known !== undefined && !(known.list && this.#isForgettable(known, time.now()))) return known;
     if (known !== undefined) this.#drop(known);
     else if (this.#idle.first) this.#sweepSome(time.now());
-    // A spare one has no budgets.
+    // The spare state has no budgets.
     const state = (this.windowMs === 0 && this.#spare) || new KeyState(this.#makeBudgets());
     state.key = key;
     return state;
   }
 
-  /** Something is held or waits. */
+  /** Call this when a key gets a slot or a waiter. */
   use(state: KeyState): void {
     if (state.list) this.#idle.remove(state);
     else if (state.isNew) this.#keep(state);
   }
 
-  /** Perhaps nothing is held and none waits any more. */
+  /** Call this when a key loses a slot or a waiter: it may be idle now. */
   release(state: KeyState): void {
     if (state.inUse + state.waiting > 0 || state === this.none || state.isNew) return;
     if (this.windowMs > 0 || state.budgets.length > 0) this.#idle.add(state);
@@ -67,7 +69,7 @@ export class Keys {
     }
   }
 
-  /** Drops all idle keys of which nothing has to be remembered; says how many. */
+  /** Removes all idle keys whose state no longer matters, and returns how many. */
   sweep(now: number): number {
     const { size } = this;
     for (let state = this.#idle.first; state; ) {
@@ -78,17 +80,17 @@ export class Keys {
     return size - this.size;
   }
 
-  /** Drops a few of those that have been idle for longest. */
+  /** Removes a few of the keys that have been idle for longest. */
   #sweepSome(now: number): void {
     for (let looked = 0; looked < DROPPED_FOR_EACH_NEW; looked++) {
       const state = this.#idle.first;
       if (state === undefined || state.lastChargedAt + this.windowMs > now) return;
       if (this.#isForgettable(state, now)) this.#drop(state);
-      else this.#idle.add(state); // In debt: another one's turn to be looked at.
+      else this.#idle.add(state); // In debt: checked again after the others.
     }
   }
 
-  /** All tickets that wait, in the order of arrival. */
+  /** All waiting tickets, in the order of arrival. */
   waiters(): LimiterTicket[] {
     const all: LimiterTicket[] = [];
     for (const { queues } of this.states.values()) {

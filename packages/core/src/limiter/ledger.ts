@@ -1,9 +1,9 @@
 /**
- * What requests cost, who pays, and from which budgets: the common ones and those of the request's key.
+ * Charges the cost of requests to budgets: to the common ones and to those of the request's key.
  *
- * CHARGE1  A cost is charged to all its budgets, or to none.
- * CHARGE2  A cost above the burst of one of its budgets is refused when it is asked for: it could never be paid.
- * CHARGE3  A settlement or refund reaches the same budgets, and the key's share.
+ * CHARGE1  A cost is charged to all of its budgets, or to none.
+ * CHARGE2  A cost above the burst of one of its budgets is refused at the call, because it could never be paid.
+ * CHARGE3  A settlement or refund changes the same budgets, and the share of the key.
  */
 import { anyObject, check, kind, numberBetween, type Rule, type Rules } from "../options.ts";
 import { type Budget, latestOf, makeBudget } from "./budget.ts";
@@ -19,7 +19,7 @@ import {
   resolveBudgets,
 } from "./options.ts";
 
-/** A request that was charged. */
+/** The charge of one request. */
 interface Charged {
   readonly keyState: KeyState;
   costs: readonly number[];
@@ -31,15 +31,15 @@ type Table = Record<string, BudgetOptions>;
 
 const NOTHING = {};
 
-/** Weights of charges grow with time until they are this much above the first ones: then all are scaled down. */
+/** The weights of charges grow with time. When the exponent passes this value, all weights are scaled down. */
 const LARGEST_EXPONENT = 50;
 
 export class Ledger {
-  /** Of all budgets; what follows is by their index. */
+  /** The names of all budgets. The arrays below use the same index. */
   names: readonly string[] = [];
-  /** What is paid where no cost is given. Replaced, never changed: slots remember what they were charged by it. */
+  /** The costs of a request that names none. The array is replaced, never changed: slots keep a reference to it. */
   defaults: readonly number[] = [];
-  /** Some of them could never be paid: a request must name its cost. */
+  /** Whether some default cost can never be paid. Then a request must name its cost. */
   areDefaultsDear = false;
   readonly common: (Budget | undefined)[] = [];
   readonly keys: Keys;
@@ -49,7 +49,7 @@ export class Ledger {
   #perKey: (ResolvedBudget | undefined)[] = [];
   readonly #commonOptions: Table = {};
   readonly #perKeyOptions: Table = {};
-  /** How much of a share one unit is. */
+  /** The share that one unit of each budget counts for. */
   #shareOfUnit: number[] = [];
   readonly #countsShares: boolean;
   #weighedSince = 0;
@@ -61,7 +61,7 @@ export class Ledger {
     this.update(budgets, perKey?.budgets, now);
   }
 
-  /** Changes limits and adds budgets; all is checked before anything is changed. */
+  /** Changes limits and adds budgets. Everything is checked before anything changes. */
   update(budgets: LimiterUpdate["budgets"], perKeyBudgets: LimiterUpdate["budgets"], now: number): void {
     const commonOptions = merged(this.#commonOptions, "budgets", budgets);
     const perKeyOptions = merged(this.#perKeyOptions, "perKey.budgets", perKeyBudgets);
@@ -89,7 +89,7 @@ export class Ledger {
     this.#measureShares(perKey.size > 0 ? perKey : common);
   }
 
-  /** Checks a cost and gives it by index. */
+  /** Checks a cost and returns it by the index of the budget. */
   costsOf(cost: { readonly [name: string]: number | undefined } = NOTHING, isKeyed: boolean): readonly number[] {
     if (cost === NOTHING && !this.areDefaultsDear) return this.defaults;
     const rules = isKeyed ? this.#costRulesOfKeys : this.#costRules;
@@ -101,13 +101,13 @@ export class Ledger {
     });
   }
 
-  /** The most that could ever be paid. */
+  /** The largest cost that can ever be paid. */
   mostOf(index: number, isKeyed: boolean): number {
     const common = this.common[index]?.limits.burst ?? Number.MAX_VALUE;
     return isKeyed ? Math.min(common, this.#perKey[index]?.burst ?? Number.MAX_VALUE) : common;
   }
 
-  /** 0 if the common budgets can pay now, else when to ask again. */
+  /** Returns 0 if the common budgets can pay now, otherwise a time to ask again. */
   payableAt(costs: readonly number[], now: number): number {
     return latestOf(this.common, costs, now);
   }
@@ -118,7 +118,7 @@ export class Ledger {
     if (this.#countsShares) this.#weigh(key, costs, now);
   }
 
-  /** The true cost of one budget: gives back what was charged too much, charges what was too little. */
+  /** Applies the true cost for one budget: gives back a charge that was too high, or charges the difference. */
   correct({ keyState, costs, sinceAt }: Charged, index: number, actual: number, now: number): void {
     const more = actual - (costs[index] ?? 0);
     for (const budget of [this.common[index], keyState.budgets[index]]) {
@@ -166,7 +166,7 @@ export class Ledger {
   }
 }
 
-/** The options so far with what is given in their place; of a budget, what is left out stays. */
+/** Merges new budget options into the existing ones. Fields that are left out stay as they are. */
 function merged(before: Table, field: string, given: LimiterUpdate["budgets"] = {}): Table {
   check(field, anyObject, given);
   const table: Table = { ...before };
@@ -178,7 +178,7 @@ function merged(before: Table, field: string, given: LimiterUpdate["budgets"] = 
   return table;
 }
 
-/** Makes budgets have these limits, and makes those that are missing. */
+/** Changes existing budgets to these limits, and creates missing ones. */
 function apply(budgets: (Budget | undefined)[], limits: readonly (ResolvedBudget | undefined)[], now: number): void {
   for (const [index, one] of limits.entries()) {
     const budget = budgets[index];

@@ -1,31 +1,32 @@
 /**
- * The one place where a limiter grants, takes back and refuses. `Limiter` is what users meet of it.
+ * The algorithm behind `Limiter`: it grants slots, takes them back and refuses waiters.
  *
  * A request needs a slot, a slot of its key, and its cost from several budgets. If it took them one by one, requests
- * would hold one while they wait for another: slots would stand idle, and two could wait for each other. So a grant is
- * all or nothing, and decided in one step, without foreign code in between. Then the only question is whose turn it is
- * (`waiting-line.ts`), and what happens if that one cannot be paid:
+ * would hold one while they wait for another: slots would be idle, and two requests could wait for each other. So a
+ * grant takes everything or nothing, in one step, and no user code runs in between. Two questions remain: which waiter
+ * is next (`waiting-line.ts`), and what happens if the budgets cannot pay for it yet:
  *
- *   - What it lacks is common to all (a slot, a common budget): all others wait with it. Letting cheaper requests pass
- *     would keep the budget below what it needs for ever. Levels above it have no waiter that could be granted, or it would not be
- *     its turn.
- *   - What it lacks is its own key's: it is passed over, since waiting with it would let one key stop all others, and
- *     nothing is reserved for it, since its key may lack it for long.
+ *   - It lacks something that is common to all (a slot, a common budget): all others wait behind it. If cheaper
+ *     requests could pass, the budget might never reach what it needs. Levels above it have no waiter that could be
+ *     granted; otherwise that waiter would be next.
+ *   - It lacks something of its own key: it is skipped. Otherwise one key could stop all others. Nothing is reserved
+ *     for it, because its key may lack it for a long time.
  *
- * LIMIT1  All or nothing: a waiter holds nothing. A slot is charged to every budget and counted for its key and in all in one
- *     step, when it is granted.
- * LIMIT2  Slots: `inUse` rises above `capacity` in no way but by lowering the capacity. Budgets: see `budget.ts`.
- * LIMIT3  Order: whenever a waiter is granted, the waiting line named it first (LINE1 to LINE4), and a caller that arrives while others
- *     wait stands in line. A free slot, enough budget and a waiter whose turn it is never exist side by side.
+ * LIMIT1  All or nothing: a waiter holds nothing. When a slot is granted, one step charges every budget and counts the
+ *     slot for its key and for the limiter.
+ * LIMIT2  Slots: `inUse` is above `capacity` only after the capacity was lowered. Budgets: see `budget.ts`.
+ * LIMIT3  Order: a waiter is granted only if the waiting line named it first (LINE1 to LINE4). A caller that arrives
+ *     while others wait joins the line. After every step, the first waiter lacks a slot or budget, or there is no
+ *     waiter.
  * LIMIT4  A waiter that is aborted, times out or is refused was charged nothing and leaves no timer, listener or entry.
- * LIMIT5  Work that never started costs nothing: `run` gives back the whole charge. Expiry keeps the charge.
- * LIMIT6  One timer at most, and only while a caller waits or a ttl runs (`agenda.ts`): set for the earliest time at which
- *     the first could be paid, a key could pay, a waiter rises, or a deadline comes.
+ * LIMIT5  Work that never started costs nothing: `run` gives back the whole charge. An expired slot keeps its charge.
+ * LIMIT6  There is at most one timer, and only while a caller waits or a ttl runs (`agenda.ts`). It is set for the
+ *     earliest time at which the first waiter can be paid, a key can pay, a waiter rises, or a deadline is due.
  * LIMIT7  acquired = released + expired + the number held.
  *
- * Every operation is O(levels + log n) in waiters and keys, but that one event may serve several waiters, and `close`,
- * `clear` and `update` look at all of them. State is consistent whenever foreign code may run (`onEvent`, listeners of a
- * slot's signal), so that it may call back in.
+ * Every operation is O(levels + log n) in waiters and keys for each waiter that it serves; `close`, `clear` and
+ * `update` visit all waiters. The state is consistent whenever user code may run (`onEvent`, listeners of a slot's
+ * signal), so that this code may call the limiter again.
  */
 import type { ClosedError } from "../errors.ts";
 import type { SemaphoreEventType } from "../events.ts";
@@ -63,9 +64,9 @@ export class LimiterGate {
   readonly adaptive: AdaptiveSlots | undefined;
   readonly numbers: SlotNumbers = new SlotNumbers();
   readonly counters: Counters = { acquired: 0, released: 0, expired: 0, timedOut: 0, aborted: 0, rejected: 0 };
-  /** The slots held whose id was asked for. */
+  /** The held slots whose id was read. */
   readonly byId: Map<string, GrantedSlot> = new Map();
-  /** To be called when nothing is held and no caller waits. */
+  /** Called when nothing is held and no caller waits. */
   readonly onIdle: (() => void)[] = [];
   capacity: number;
   inUse = 0;
@@ -73,7 +74,7 @@ export class LimiterGate {
   overloads = 0;
   paused: "no" | "waiting" | "refusing" = "no";
   closed: ClosedError | undefined;
-  /** An overloaded upstream asked for it: nothing is granted before. */
+  /** Set by an overload with `retryAfterMs`: nothing is granted before this time. */
   heldBackUntil: number = -Infinity;
   readonly isKeyed: boolean;
   readonly #tryRules: ReturnType<typeof tryRules>;
@@ -100,7 +101,7 @@ export class LimiterGate {
     return this.ledger.names;
   }
 
-  /** A slot if it is one's turn now, else a promise of one. Never throws. */
+  /** Returns a slot if the request can be granted now, otherwise a promise of one. Never throws. */
   enter(ask?: Ask): GrantedSlot | Promise<GrantedSlot> {
     try {
       if (ask === undefined && !this.ledger.areDefaultsDear) {
@@ -119,24 +120,24 @@ export class LimiterGate {
     }
   }
 
-  /** A slot if it is one's turn now. */
+  /** Returns a slot if the request can be granted now. */
   tryEnter(ask: Ask = NOTHING_ASKED): GrantedSlot | undefined {
     checkOptions(ask, this.#tryRules as Rules<Ask>);
     const costs = this.ledger.costsOf(ask.cost, this.#isLimited(ask.key));
     const slot = this.#takeFree(this.#keyOf(ask.key), costs, ask.key);
     if (slot !== undefined || this.waiting === 0) return slot;
     if (this.closed || this.paused !== "no") return undefined;
-    // Those who wait may all be passed over: only the line knows.
+    // The waiters may all be skipped at the moment; only the line can decide that.
     const ticket = this.#ticket(ask, costs);
     this.#queue(ticket);
     if (ticket.at === undefined) return ticket;
     this.#endWait(ticket, ticket.sinceAt);
-    // The timer was set for this one, perhaps.
+    // The timer may have been set for this ticket.
     this.serve(ticket.sinceAt);
     return undefined;
   }
 
-  /** A slot was given back by its holder, or taken back. */
+  /** Ends the holding of a slot after a release or an expiry. */
   free(slot: GrantedSlot, how: "released" | "expired", { outcome = "ok", retryAfterMs }: ReleaseOptions): void {
     const { keyState } = slot;
     this.counters[how]++;
@@ -149,7 +150,7 @@ export class LimiterGate {
     if (this.waiting > 0 || keyState !== this.ledger.keys.none || this.onIdle.length > 0) this.#moved(keyState);
   }
 
-  /** Begins a slot's ttl anew, or another one. */
+  /** Starts the ttl of a slot again. */
   lease(slot: GrantedSlot, ttlMs: number): void {
     slot.agendaAt ??= -1;
     slot.isMarked = true;
@@ -157,7 +158,7 @@ export class LimiterGate {
     this.rearm();
   }
 
-  /** A wait is over without a slot. */
+  /** Ends a wait without a slot. */
   refuse(ticket: LimiterTicket, how: "aborted" | "timedOut" | "rejected", error: unknown): void {
     if (ticket.at === undefined) return;
     const now = this.time.now();
@@ -173,7 +174,7 @@ export class LimiterGate {
     });
   }
 
-  /** Does something in many steps, and serves waiters only after them. */
+  /** Runs several steps, and serves waiters only after the last one. */
   withoutServing(steps: () => void): void {
     const wasServing = this.#isServing;
     this.#isServing = true;
@@ -189,7 +190,10 @@ export class LimiterGate {
     this.emit(undefined, "closed");
   }
 
-  /** Serves the first in line for as long as it can be paid. A loop, never recursion; the outermost call does it all. */
+  /**
+   * Serves the first waiter as long as it can be paid. This is a loop, not recursion: the outermost call does all the
+   * work.
+   */
   serve(now: number): void {
     if (this.#isServing) return;
     this.#isServing = true;
@@ -203,19 +207,19 @@ export class LimiterGate {
     this.#checkIdle();
   }
 
-  /** Sets the timer anew after a deadline has changed. */
+  /** Sets the timer again after a deadline has changed. */
   rearm(): void {
     if (this.waiting > 0) this.serve(this.time.now());
     else this.agenda.arm(Infinity, false);
   }
 
-  /** 0 if the first in line was served or refused, else when to try again. */
+  /** Returns 0 if the first waiter was served or refused, otherwise the time to try again. */
   #serveFirst(now: number): number {
     if (this.heldBackUntil > now) return this.heldBackUntil;
     const ticket = this.line.first(now);
     if (ticket === undefined) return this.line.changesAt;
     if (ticket.waitSignal?.aborted) {
-      // Our listener may not have run yet, but the release of this slot ran after the abort.
+      // The signal may abort and a listener may release a slot before our own listener runs.
       this.refuse(ticket, "aborted", ticket.waitSignal.reason);
       return 0;
     }
@@ -230,14 +234,14 @@ export class LimiterGate {
   }
 
   #grant(ticket: LimiterTicket, now: number): void {
-    // Charged before it leaves the line, so that its key is put in its new place once.
+    // Charged before the ticket leaves the line, so that its key moves to its new place only once.
     this.#occupy(ticket.keyState, ticket.costs, now);
     this.#endWait(ticket, now);
     this.#hold(ticket, now);
     ticket.resolve?.(ticket);
   }
 
-  /** The holding of a slot that is more than counting begins. */
+  /** Starts what a held ticket needs beyond counting: its ttl, its epoch and its event. */
   #hold(ticket: LimiterTicket, now: number): void {
     const waitedMs = now - ticket.sinceAt;
     ticket.sinceAt = now;
@@ -249,7 +253,7 @@ export class LimiterGate {
     if (this.policy.onEvent) this.emit(ticket.key, "acquired", waitedMs, ticket.number);
   }
 
-  /** A slot if no caller waits and everything that it needs is available. */
+  /** Returns a slot if no caller waits and everything that the request needs is available. */
   #takeFree(keyState: KeyState, costs: readonly number[], key: unknown): GrantedSlot | undefined {
     if (this.waiting > 0 || this.inUse >= this.capacity || this.paused !== "no" || this.closed) return undefined;
     const { policy, ledger, line } = this;
@@ -278,7 +282,7 @@ export class LimiterGate {
     if (costs.length > 0) this.ledger.charge(keyState, costs, now);
   }
 
-  /** One who may have to wait. */
+  /** Handles a request that may have to wait. */
   #arrive(ticket: LimiterTicket, timeoutMs: number, signal?: AbortSignal): Promise<GrantedSlot> {
     return new Promise((resolve, reject) => {
       ticket.resolve = resolve;
@@ -295,7 +299,7 @@ export class LimiterGate {
       if (others >= this.policy.maxWaiters)
         return this.refuse(ticket, "rejected", queueFullError(this, ticket.key, others));
       ticket.waitSignal = signal;
-      // It asks for `at.refuse` only.
+      // `watch` only calls `at.refuse`, which a limiter has as well.
       if (signal) watch(ticket as never, signal);
       if (timeoutMs === Infinity) return;
       this.agenda.set(ticket, sinceAt + timeoutMs);
@@ -307,7 +311,7 @@ export class LimiterGate {
     return new LimiterTicket(this, this.#keyOf(key), key, costs, this.time.now(), level);
   }
 
-  /** Puts it in line and serves the waiters that can be served, perhaps this one. */
+  /** Adds the ticket to the line and serves all waiters that can be served, possibly including this one. */
   #queue(ticket: LimiterTicket): void {
     ticket.at = this;
     ticket.arrival = this.#arrivals++;
@@ -341,7 +345,7 @@ export class LimiterGate {
     }
   }
 
-  /** A key released a slot: waiters may be granted. */
+  /** A key gave back a slot: another waiter may be granted. */
   #moved(keyState: KeyState): void {
     if (this.waiting > 0) {
       const now = this.time.now();

@@ -1,12 +1,11 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /**
- * What the user of a limiter holds: a `Slot` that can also say what the request really cost and how the upstream took
- * it.
+ * The slot of a limiter: a `Slot` that also takes the true cost of the request and the outcome at the upstream.
  *
- * LSLOT1  A slot is held from its grant until it is released or expires, whichever comes first; it ends exactly once.
- * LSLOT2  After that `release`, `renew` and `settle` are `false` and touch nothing.
+ * LSLOT1  A slot is held from its grant until it is released or expires, whichever comes first. It ends exactly once.
+ * LSLOT2  After that, `release`, `renew` and `settle` return `false` and change nothing.
  *
- * Most slots are granted at once and released, so what only waiters and leases need is in `LimiterTicket`.
+ * Most slots are granted at once and released. The fields that only waiters and leases need are in `LimiterTicket`.
  */
 import type { Link, LinkedList } from "../linked-list.ts";
 import { check, checkOptions, kind, numberFrom, type Rules } from "../options.ts";
@@ -20,24 +19,26 @@ import { settleSlot } from "./settlement.ts";
 
 /** Options of `LimiterSlot.release`. */
 export interface ReleaseOptions {
-  /** What the upstream's answer says about its capacity. @defaultValue "ok"; "ignore" if it says nothing */
+  /** What the answer of the upstream says about its capacity. Use `ignore` if it says nothing. @defaultValue "ok" */
   outcome?: "ok" | "overload" | "ignore" | undefined;
-  /** Of an overload: no request is granted for this long. */
+  /** With `overload` only: no request is granted for this time, in milliseconds. @defaultValue 0 */
   retryAfterMs?: number | undefined;
 }
 
 /**
- * What `Limiter.acquire` gives: a `Slot` that also reports what the request really cost and whether the upstream was
+ * The result of `Limiter.acquire`: a `Slot` that also takes the true cost of the request and whether the upstream was
  * overloaded.
  */
 export interface LimiterSlot<B extends string = string> extends Slot {
+  /** The `key` of the request, or `undefined`. */
   readonly key: unknown;
   /**
-   * Says what the request really cost. Less than was charged is given back at once; more is charged now, into debt if
-   * need be. Counts once, and only while the slot is held: `false` otherwise.
+   * Reports the true cost of the request, in units by the name of the budget. If it is lower than the charge, the
+   * difference is given back at once. If it is higher, the difference is charged now, and the budget may go into debt.
+   * Works once, and only while the slot is held; otherwise it returns `false`.
    */
   settle(costs: { readonly [Name in B]?: number | undefined }): boolean;
-  /** `true` the first time, `false` ever after. */
+  /** Gives the slot back. Returns `true` the first time and `false` after that. */
   release(options?: ReleaseOptions): boolean;
 }
 
@@ -52,20 +53,20 @@ const OK: ReleaseOptions = {};
 export const IGNORE: ReleaseOptions = { outcome: "ignore" };
 
 export class GrantedSlot implements LimiterSlot, AgendaEntry {
-  /** For the library only, as is all else that the type `LimiterSlot` does not have. */
+  /** Internal, like every member that the type `LimiterSlot` does not have. */
   readonly gate: LimiterGate;
   readonly keyState: KeyState;
-  /** As asked for, also where keys have no limits and share one state. */
+  /** The key of the request. It is kept even if keys have no limits and share one `KeyState`. */
   readonly key: unknown;
-  /** By the index of the budget's name. */
+  /** The charge for each budget, by the index of the budget's name. */
   costs: readonly number[];
-  /** When the wait began, then when the slot was granted. */
+  /** While waiting: when the wait began. While held: when the slot was granted. */
   sinceAt: number;
   released = false;
-  /** It has an id, a number or a deadline, which have to be given up with it. */
+  /** Whether it has an id, a number or a deadline that must be cleaned up when it ends. */
   isMarked = false;
 
-  // Few slots are asked for the following, so none is there until set.
+  // Few slots need these fields. They do not exist on the object until they are set.
   declare epoch: number | undefined;
   declare isSettled: boolean | undefined;
   declare knownId: string | undefined;
@@ -74,8 +75,8 @@ export class GrantedSlot implements LimiterSlot, AgendaEntry {
   declare dueAt: number;
   declare agendaAt: number;
   static {
-    // Promises look for it, and find it sooner than they find out that it is nowhere.
-    // oxlint-disable-next-line unicorn/no-thenable -- it says that there is none
+    // Promises look up `then` on every slot. The lookup is faster if the prototype has the property.
+    // oxlint-disable-next-line unicorn/no-thenable -- the value is `undefined`, so a slot is not thenable
     (GrantedSlot.prototype as { then?: undefined }).then = undefined;
   }
 
@@ -139,7 +140,7 @@ export class GrantedSlot implements LimiterSlot, AgendaEntry {
     this.end("released", OK);
   }
 
-  /** Its ttl is over. */
+  /** The ttl is over. */
   due(now: number): void {
     this.end("expired", IGNORE);
     if (!this.gate.policy.abortOnExpiry) return;
@@ -164,19 +165,19 @@ function checkRelease(options: ReleaseOptions): void {
  * A slot that waits, or has a ttl.
  *
  *   state     `at`     deadline      ends by
- *   waiting   a gate   its timeout   the gate grants it (→ held); its signal aborts; its time is up; the gate refuses it
- *   held      -        its ttl       its holder releases; its time is up
+ *   waiting   a gate   its timeout   granted (→ held); aborted by its signal; timed out; refused
+ *   held      -        its ttl       released by the holder; expired
  *   ended     -        none          -
  */
 export class LimiterTicket extends GrantedSlot implements Link {
   readonly level: number;
-  /** Counts up with every arrival. */
+  /** The number of the arrival; later arrivals have larger numbers. */
   arrival = 0;
   at: LimiterGate | undefined = undefined;
   waitSignal: AbortSignal | undefined = undefined;
   resolve: ((slot: GrantedSlot) => void) | undefined = undefined;
   reject: ((reason: unknown) => void) | undefined = undefined;
-  /** Taken where the wait began, with `traceTimeouts`. */
+  /** With `traceTimeouts`: the stack at which the wait began. */
   declare trace: Error | undefined;
   override dueAt = Infinity;
   override agendaAt = -1;

@@ -1,5 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-/** What users meet: slots, rates, budgets, priorities and keys behind one `acquire`. How it works: `limiter-gate.ts`. */
+/**
+ * The public class: slots, rates, budgets, priorities and keys behind one `acquire`. `limiter-gate.ts` has the
+ * algorithm.
+ */
 import type { Counters } from "../gate-context.ts";
 import { boolean, callback, check, checkOptions, faultOf, numberFrom } from "../options.ts";
 import { LimiterGate } from "./limiter-gate.ts";
@@ -13,11 +16,14 @@ import { updateLimits } from "./update-limits.ts";
 
 /** Options of `Limiter.tryAcquire`. */
 export interface LimiterTryOptions<B extends string = string> {
-  /** Whose limits count beside the common ones, if the limiter has limits for each key. */
+  /**
+   * Selects the limits of `perKey` that apply in addition to the common ones.
+   * @defaultValue no key: common limits only
+   */
   key?: unknown;
-  /** What it costs, by the name of the budget. A budget that is left out costs its `default`. */
+  /** The cost of the request in units, by the name of the budget. A budget that is left out costs its `default`. */
   cost?: { readonly [Name in B]?: number | undefined } | undefined;
-  /** Its priority: 0, the default, goes first. */
+  /** The priority of the request; level 0 goes first. @defaultValue 0 */
   level?: number | undefined;
 }
 
@@ -25,39 +31,53 @@ export interface LimiterTryOptions<B extends string = string> {
 export interface LimiterAcquireOptions<B extends string = string> extends LimiterTryOptions<B> {
   /** Ends the wait: the promise rejects with the signal's own reason. */
   signal?: AbortSignal | undefined;
-  /** Longest wait; 0 does not wait, `Infinity` for ever. */
+  /**
+   * Longest wait, in milliseconds. 0 does not wait, `Infinity` waits without a limit.
+   * @defaultValue `acquireTimeoutMs`
+   */
   timeoutMs?: number | undefined;
 }
 
 /** Options of `Limiter.run` and `Limiter.wrap`. */
 export interface LimiterRunOptions<T = unknown, B extends string = string> extends LimiterAcquireOptions<B> {
-  /** Whether the work's result, or its failure, means that the upstream is overloaded. */
+  /**
+   * Decides whether the result of the work, or its error, means that the upstream is overloaded.
+   * @defaultValue no result does
+   */
   isOverload?: IsOverload<T> | undefined;
 }
 
 /** A budget in `Limiter.stats()`. */
 export interface BudgetStats {
+  /** Units per `perMs`. */
   readonly limit: number;
+  /** The length of the window, in milliseconds. */
   readonly perMs: number;
+  /** The largest number of units that the budget can save up. */
   readonly burst: number;
-  /** What could be granted now; below zero in debt. */
+  /** The units that can be granted now; negative while the budget is in debt. */
   readonly available: number;
 }
 
 /** What `Limiter.stats()` returns. */
 export interface LimiterStats<B extends string = string> extends Counters {
+  /** The `name` option, or `undefined`. */
   readonly name: string | undefined;
-  /** Slots: those that there are now, if they are adaptive. */
+  /** The number of slots; with `adaptive`, the current number. `Infinity` if unlimited. */
   readonly capacity: number;
+  /** The number of slots that are held. */
   readonly inUse: number;
+  /** The number of waiters. */
   readonly waiting: number;
-  /** In use of the capacity, 0…100; 0 if unlimited. */
+  /** `inUse` as a percentage of `capacity`: 0 if unlimited, above 100 while more slots are held than there are now. */
   readonly percent: number;
-  /** Answers that said so. */
+  /** The number of releases whose outcome was `overload`. */
   readonly overloads: number;
+  /** Whether the limiter is paused. */
   readonly paused: boolean;
-  /** How many keys are kept, idle ones included. */
+  /** The number of keys in memory, including idle ones. */
   readonly keys: number;
+  /** The common budgets by name. The budgets of single keys are not included. */
   readonly budgets: { readonly [Name in B]?: BudgetStats };
 }
 
@@ -65,12 +85,13 @@ const ANSWER_RULES = { remaining: AMOUNT, resetMs: numberFrom(0) };
 const PAUSE_RULES = { refuse: boolean };
 
 /**
- * Slots, budgets per time, limits per key, priorities and adaptive slots in one gate. A waiter gets everything that it
- * needs at once, or nothing. Lower levels go first; inside a level it is first come, first served, or, with `perKey`,
- * the key that was charged least. A request that cannot be paid yet is not overtaken by cheaper ones.
+ * Combines slots, budgets per time, limits per key, priorities and adaptive slots. A waiter gets everything that it
+ * needs at once, or nothing. Lower levels go first. Within a level, the order is first come, first served; with
+ * `perKey`, the key with the smallest charged share goes first. Cheaper requests do not overtake a request that must
+ * wait for a common budget.
  *
- * @throws {TypeError} if an option is unknown or of another type.
- * @throws {RangeError} if a number is out of range, or a cost is more than a budget's burst.
+ * @throws {TypeError} if an option is unknown or has the wrong type.
+ * @throws {RangeError} if a number is out of range, or a default cost is larger than the burst of its budget.
  * @example
  * ```ts
  * import { Limiter } from "slotkeeper/limiter";
@@ -101,7 +122,7 @@ export class Limiter<B extends string = string> {
     return this.#gate.policy.name;
   }
 
-  /** Slots: those that there are now, if they are adaptive. */
+  /** The number of slots; with `adaptive`, the current number. */
   get capacity(): number {
     return this.#gate.capacity;
   }
@@ -121,7 +142,10 @@ export class Limiter<B extends string = string> {
     return this.#gate.waiting;
   }
 
-  /** All slots are in use, or a caller waits, or it is paused. Budgets are not looked at: they depend on the cost. */
+  /**
+   * Whether all slots are in use, a caller waits, or the limiter is paused. Budgets are not considered, because they
+   * depend on the cost of the request.
+   */
   get locked(): boolean {
     return this.available === 0 || this.waiting > 0 || this.paused;
   }
@@ -136,12 +160,12 @@ export class Limiter<B extends string = string> {
     return Boolean(this.#gate.closed);
   }
 
-  /** How many keys are kept, idle ones included. */
+  /** The number of keys in memory, including idle ones. */
   get size(): number {
     return this.#gate.ledger.keys.size;
   }
 
-  /** Waits for a slot and for what the request costs. */
+  /** Waits until a slot is free and the budgets can pay the cost. */
   acquire(options?: LimiterAcquireOptions<B>): Promise<LimiterSlot<B>> {
     return Promise.resolve(this.#gate.enter(options));
   }
@@ -151,13 +175,15 @@ export class Limiter<B extends string = string> {
     return this.#gate.tryEnter(options);
   }
 
-  /** Does the work while holding a slot. If it can be had at once, the work starts before this returns. */
+  /** Runs the work while holding a slot. If a slot is available at once, the work starts before this method returns. */
   run<T>(work: LimiterWork<T, B>, options?: LimiterRunOptions<Awaited<T>, B>): Promise<Awaited<T>> {
     if (typeof work !== "function") return Promise.reject(faultOf("work", callback, work));
     return runLimited(this.#gate.enter(options), this.#gate, work as LimiterWork<T>, options);
   }
 
-  /** Runs `fn` for every item; results in the order of the items. After a failure no new item starts. */
+  /**
+   * Runs `fn` for every item and returns the results in the order of the items. After a failure, no new item starts.
+   */
   map<Item, T>(
     items: Source<Item>,
     fn: (item: Item, index: number) => T | Promise<T>,
@@ -181,7 +207,10 @@ export class Limiter<B extends string = string> {
     return this.#gate.byId.get(id)?.release() ?? false;
   }
 
-  /** Lowers a budget to what the upstream says is left; never raises it. With 0 left, nothing is granted for `resetMs`. */
+  /**
+   * Lowers a budget to the amount that the upstream says is left. It never raises the budget. If `remaining` is 0,
+   * nothing is granted for `resetMs`.
+   */
   learn(budget: B, answer: { readonly remaining: number; readonly resetMs?: number | undefined }): void {
     const gate = this.#gate;
     const learned = gate.ledger.budget(budget);
@@ -194,30 +223,36 @@ export class Limiter<B extends string = string> {
     if (gate.waiting > 0) gate.serve(now);
   }
 
-  /** Grants nothing until `resume`. Who holds a slot keeps it; with `refuse`, newcomers are refused and do not wait. */
+  /**
+   * Grants nothing until `resume`. Holders keep their slots. With `refuse`, new callers are rejected with
+   * `QueueFullError` instead of waiting.
+   */
   pause(options: { refuse?: boolean | undefined } = {}): void {
     checkOptions(options, PAUSE_RULES);
     this.#gate.paused = options.refuse ? "refusing" : "waiting";
     this.#gate.rearm();
   }
 
-  /** Budgets and slots are what they were, and what has flowed in meanwhile. */
+  /** Ends a pause. Budgets continue to fill during a pause. */
   resume(): void {
     this.#gate.paused = "no";
     this.#gate.rearm();
   }
 
-  /** Changes limits while everything goes on: what was charged stays charged, and holders keep their slots. */
+  /** Changes limits of a running limiter. Charges stay charged, and holders keep their slots. */
   update(options: LimiterUpdate<B>): void {
     updateLimits(this.#gate, options);
   }
 
-  /** Rejects all present waiters with the reason; the limiter stays usable. */
+  /** Rejects all current waiters with the reason. The limiter stays usable. @defaultValue an `AbortError` */
   clear(reason: unknown = clearedError(this.#gate)): void {
     this.#gate.refuseAll("aborted", reason);
   }
 
-  /** Waiters and later acquires reject with `ClosedError`; holders may still release. A string is its message. */
+  /**
+   * Rejects waiters and later acquires with `ClosedError`. Holders can still release. A string becomes the message of
+   * the error; any other reason becomes its `cause`.
+   */
   close(reason?: unknown): void {
     this.#gate.close(reason);
   }
@@ -228,12 +263,12 @@ export class Limiter<B extends string = string> {
     return new Promise((resolve) => (inUse + waiting > 0 ? onIdle.push(resolve) : resolve()));
   }
 
-  /** Forgets idle keys whose budgets are full again; says how many. */
+  /** Removes idle keys whose budgets are full again, and returns how many it removed. */
   sweep(): number {
     return this.#gate.ledger.keys.sweep(this.#gate.time.now());
   }
 
-  /** Limits, use, budgets, and what was counted since the beginning. */
+  /** Returns limits, current use, budgets, and the counters since the limiter was created. */
   stats(): LimiterStats<B> {
     const { name, capacity, inUse, waiting, paused, size: keys } = this;
     const { counters, overloads, ledger, time } = this.#gate;

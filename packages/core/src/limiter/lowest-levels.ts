@@ -1,18 +1,19 @@
 /**
- * How much of a past charge a bucket still remembers.
+ * Computes how much of a past charge can still be refunded to a bucket.
  *
- * A bucket forgets: when it is full, what was charged before makes no difference any more. If it had been charged `r` less
- * at time t, it would have been `r` fuller since, until it was full; from then on the difference is what was missing from
- * it in fact. So the part of `r` that can still be given back is the least that was missing at any time since t. Giving
- * back all of `r` would hand out what has overflowed already, above the bound of the bucket.
+ * When a bucket is full, earlier charges no longer matter. Suppose it had been charged `r` less at time t. It would
+ * then have been `r` fuller from t on, until it was full. From that moment on, the difference is only what was really
+ * missing. So the part of `r` that can still be refunded is the smallest amount that was missing at any time since t. A
+ * refund of all of `r` would give out units that have already overflowed, and break the bound of the bucket.
  *
- * What is missing is least just before a charge. Kept are those times that no later one undercuts; their levels
- * therefore rise from the first to the last, and the least since t is the first after t.
+ * The missing amount is smallest just before a charge. The list keeps only the times with no later, smaller amount. Its
+ * amounts therefore increase, and the smallest since t is the first after t.
  *
- * LOWEST1  `lower` answers at most the least level since that time, and exactly that as long as not more than `MOST` are kept.
+ * LOWEST1  `lower` returns at most the smallest amount since that time, and exactly that as long as at most `MOST`
+ *     entries are kept.
  *
- * Cost: O(1) amortised to note; a refund looks at up to `MOST` levels. Beyond `MOST`, neighbours are joined, the lower
- * level counting for both: refunds of long ago may come out lower, never higher.
+ * Cost: O(1) amortised for a charge; a refund visits up to `MOST` entries. Beyond `MOST`, neighbours are merged and the
+ * smaller amount counts for both. Refunds of old charges may then be too small, but never too large.
  */
 const MOST = 64;
 
@@ -20,7 +21,7 @@ export class LowestLevels {
   #times: number[] = [];
   #levels: number[] = [];
 
-  /** So much was missing at that time, before a charge: more than nothing, or all before can be forgotten. */
+  /** Records the amount that was missing just before a charge. It must be above 0: a full bucket starts a new list. */
   note(level: number, now: number): void {
     const [times, levels] = [this.#times, this.#levels];
     while (levels.length > 0 && (levels.at(-1) as number) >= level) {
@@ -32,10 +33,10 @@ export class LowestLevels {
     if (times.length > MOST) this.#join(times, levels);
   }
 
-  /** As if so much less had been charged at that time. Gives what of it makes a difference now. */
+  /** Reduces a past charge by `amount`, and returns the part of it that still makes a difference. */
   lower(amount: number, chargedAt: number): number {
     const [times, levels] = [this.#times, this.#levels];
-    // What was missing at the very time of the charge was missing before it.
+    // An entry with the time of the charge itself was recorded before the charge.
     const first = times.findIndex((time) => time > chargedAt);
     if (first < 0) return amount;
     const lowered = Math.min(amount, levels[first] as number);
@@ -43,7 +44,7 @@ export class LowestLevels {
     return lowered;
   }
 
-  /** Of each two neighbours, the time of the later and the level of the earlier. */
+  /** Merges each two neighbours: keeps the time of the later and the amount of the earlier. */
   #join(times: readonly number[], levels: readonly number[]): void {
     this.#times = times.filter((_, index) => index % 2 === 1);
     this.#levels = levels.filter((_, index) => index % 2 === 0).slice(0, this.#times.length);

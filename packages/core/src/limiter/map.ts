@@ -1,9 +1,9 @@
 /**
- * `map` of a limiter: the results of all items, in their order.
+ * `map` of a limiter: runs all items and returns their results in order.
  *
  * LMAP1  With `stopOnError`, no item starts after one has failed, and the source is closed.
- * LMAP2  Without it every item is run; then all failures are thrown in one `AggregateError`.
- * LMAP3  At most as many items as there are slots have been read and not ended.
+ * LMAP2  Without it, all items run. Then one `AggregateError` reports all failures.
+ * LMAP3  The number of items that were read and have not ended is at most the number of slots.
  */
 import { abortSignal, boolean, callback, check, checkOptions, type Rules } from "../options.ts";
 import type { Source } from "./source.ts";
@@ -11,10 +11,11 @@ import { type StreamGate, stream } from "./stream.ts";
 
 /** Options of `Limiter.map`. */
 export interface MapOptions {
-  /** Ends the waits for slots, and with them the whole; work that has started goes on. */
+  /** Ends the waits for slots and rejects the result. Work that has started continues. */
   signal?: AbortSignal | undefined;
   /**
-   * Start no new item after a failure. `false`: all are run, and an `AggregateError` has all failures.
+   * Whether no new item starts after a failure. With `false`, all items run, and an `AggregateError` holds all
+   * failures.
    * @defaultValue true
    */
   stopOnError?: boolean | undefined;
@@ -41,7 +42,7 @@ export async function mapThrough<Item, T, Slot, Options extends { signal?: Abort
       errors.push(error);
     }
   };
-  // Not ordered: a slow item must not keep those behind it from starting.
+  // Not ordered: a slow item must not prevent later items from starting.
   const ends = stream(gate, items, keep, { ordered: false, signal });
   let count = 0;
   for (; !(await ends.next()).done; count++);

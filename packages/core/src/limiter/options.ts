@@ -1,4 +1,4 @@
-/** Options as the user gives them, what they are checked for, and what they come to. */
+/** The public options of a limiter, the rules that check them, and the resolved values. */
 import {
   anyObject,
   boolean,
@@ -21,61 +21,73 @@ import { PLAIN, POLICY_RULES, type Policy, type PolicyOptions, resolvePolicy } f
 import type { AdaptiveLimits } from "./adaptive-slots.ts";
 import type { BudgetLimits } from "./budget.ts";
 
-/** One budget: how many units may be spent per time. */
+/** One budget: how many units can be spent per time. */
 export interface BudgetOptions {
   /** Units per `perMs`; they flow in continuously. */
   limit: number;
   /** The length of the window, in milliseconds. */
   perMs: number;
-  /** The most that can be saved up, and so the most that one request may cost. @defaultValue `limit` */
+  /** The largest number of units that can be saved up, and so the largest cost of one request. @defaultValue `limit` */
   burst?: number | undefined;
-  /** The cost of a request that names none. @defaultValue 1 */
+  /** The cost of a request that does not name a cost for this budget. @defaultValue 1 */
   default?: number | undefined;
-  /** At most `limit` in any window of `perMs`, for upstreams that count so. Takes no `burst`. */
+  /**
+   * Grants at most `limit` units in any window of `perMs`, for upstreams that count in this way. Cannot be combined
+   * with `burst`. @defaultValue false
+   */
   strict?: boolean | undefined;
 }
 
 type BudgetTable<B extends string> = { [Name in B]?: BudgetOptions | undefined };
 
-/** Limits that hold for each key on its own. */
+/** Limits that apply to each key separately. */
 export interface PerKeyOptions<B extends string = string> {
-  /** Slots for each key; default unlimited. */
+  /** The number of slots for each key. @defaultValue `Infinity` */
   slots?: number | undefined;
-  /** Budgets of each key. A cost is charged to the key's budget and to the common one of the same name. */
+  /**
+   * The budgets of each key. A cost is charged to the budget of the key and to the common budget of the same name.
+   * @defaultValue no budgets
+   */
   budgets?: BudgetTable<B> | undefined;
 }
 
 /** Options of `Limiter`. */
 export interface LimiterOptions<B extends string = string> extends PolicyOptions {
-  /** How many at the same time. @defaultValue `Infinity` */
+  /** How many requests can run at the same time. @defaultValue `Infinity` */
   slots?: number | undefined;
-  /** What requests may cost per time, by name. @defaultValue no budgets */
+  /** The budgets by name: how many units requests can cost per time. @defaultValue no budgets */
   budgets?: BudgetTable<B> | undefined;
-  /** Limits for each key. With it, the key with the smallest charged share goes first. */
+  /**
+   * Limits for each key. With this option, the key with the smallest charged share goes first.
+   * @defaultValue no limits per key
+   */
   perKey?: PerKeyOptions<B> | undefined;
-  /** How many priorities there are; level 0 goes first. @defaultValue 1 */
+  /** The number of priorities, 1 to 100; level 0 goes first. @defaultValue 1 */
   levels?: number | undefined;
-  /** A waiter rises by one level every so often. @defaultValue never */
+  /** A waiter rises by one level after each period of this length, in milliseconds. @defaultValue `Infinity`: never */
   ageAfterMs?: number | undefined;
-  /** The number of slots follows what the upstream takes: from `start`, not below `min`, not above `slots`. */
+  /**
+   * Adapts the number of slots to the overloads that the upstream reports. It begins with `start` (default: `min`) and
+   * stays between `min` (default: 1) and `slots`, which must be finite. @defaultValue off
+   */
   adaptive?: { min?: number | undefined; start?: number | undefined } | undefined;
 }
 
-/** What `update` changes. Of budgets, what is left out stays as it is. */
+/** Options of `Limiter.update`. Limits and fields that are left out stay as they are. */
 export interface LimiterUpdate<B extends string = string> {
-  /** How many at the same time. With `adaptive`, the most there may be. */
+  /** How many requests can run at the same time. With `adaptive`, the largest number of slots. */
   slots?: number | undefined;
-  /** Budgets by name, with the fields to change. */
+  /** The fields to change of each budget, by name. A budget with a new name is added. */
   budgets?: { [Name in B]?: Partial<BudgetOptions> | undefined } | undefined;
-  /** Limits of each key. */
+  /** The limits of each key. Only for a limiter that was created with `perKey`. */
   perKey?:
     | { slots?: number | undefined; budgets?: { [Name in B]?: Partial<BudgetOptions> | undefined } | undefined }
     | undefined;
-  /** How often a waiter rises by one level. */
+  /** A waiter rises by one level after each period of this length, in milliseconds. */
   ageAfterMs?: number | undefined;
 }
 
-/** A budget as checked: its limits, and the cost of a request that names none. */
+/** A checked budget: its limits, and the cost of a request that does not name one. */
 export interface ResolvedBudget extends BudgetLimits {
   readonly default: number | undefined;
 }
@@ -86,11 +98,11 @@ export interface LimiterPolicy extends Policy {
   ageAfterMs: number;
 }
 
-/** Every grant looks at all of them. */
+/** Every grant visits all levels, so their number is limited. */
 const MOST_LEVELS = 100;
 
 const SLOTS = countFrom(1);
-/** An amount may be a fraction, but not endless. */
+/** An amount may be a fraction, but it must be finite. */
 export const AMOUNT: Rule = finiteFrom(0);
 
 const DEFAULTS: typeof PLAIN & Required<LimiterOptions> & { slots: number; levels: number; ageAfterMs: number } = {
@@ -103,7 +115,7 @@ const DEFAULTS: typeof PLAIN & Required<LimiterOptions> & { slots: number; level
   adaptive: undefined,
 };
 
-/** What can be given to the constructor and changed later. */
+/** The options that the constructor takes and `update` can change. */
 export const UPDATE_RULES: Rules<LimiterUpdate> = {
   slots: SLOTS,
   budgets: anyObject,
@@ -124,9 +136,9 @@ const BUDGET_RULES: Rules<BudgetOptions> = {
   default: AMOUNT,
   strict: boolean,
 };
-const NO_BURST = leftOut("a strict budget saves nothing up");
+const NO_BURST = leftOut("a strict budget does not save up units");
 
-/** All that is not nested, checked; all problems are said at once. */
+/** Checks the options that are not nested. One error names all problems. */
 export function resolveLimiterPolicy(options: LimiterOptions): LimiterPolicy {
   return resolvePolicy(DEFAULTS, RULES, options);
 }
@@ -145,24 +157,24 @@ export function finiteSlots(why: string): Rule {
 }
 
 export function leftOut(why: string): Rule {
-  return kind(`left out, since ${why}`, (value) => value === undefined);
+  return kind(`left out, because ${why}`, (value) => value === undefined);
 }
 
-/** The options of `perKey` that are not budgets. */
+/** Checks the options of `perKey` that are not budgets, and returns the slots for each key. */
 export function slotsPerKey(options: PerKeyOptions | LimiterUpdate["perKey"]): number {
   if (options === undefined) return Infinity;
   checkFields("perKey", options, PER_KEY_RULES as Rules<typeof options>);
   return options.slots ?? Infinity;
 }
 
-/** Checks a table of budgets and gives them by name. `field` says which table in errors. */
+/** Checks a table of budgets and returns them by name. Errors name the table as `field`. */
 export function resolveBudgets(field: string, table: BudgetTable<string>): Map<string, ResolvedBudget> {
   const named = Object.entries(table).filter((entry) => entry[1] !== undefined);
   return new Map(named.map(([name, budget]) => [name, resolveBudget(`${field}.${name}`, budget as BudgetOptions)]));
 }
 
 function resolveBudget(field: string, budget: BudgetOptions): ResolvedBudget {
-  // Neither has a default.
+  // The next two checks refuse a missing `limit` or `perMs`: they have no default.
   checkFields(field, budget, BUDGET_RULES);
   check(`${field}.limit`, positiveNumber, budget.limit);
   check(`${field}.perMs`, positiveNumber, budget.perMs);
@@ -172,7 +184,7 @@ function resolveBudget(field: string, budget: BudgetOptions): ResolvedBudget {
   return { limit, perMs, burst, strict, default: budget.default };
 }
 
-/** Refuses fields that are unknown or do not follow their rule; `field` is where they are. */
+/** Refuses fields that are unknown or break their rule. Errors name them as members of `field`. */
 export function checkFields<T extends object>(field: string, options: T, rules: Rules<T>): void {
   throwIf(errorOf(faultsOf(options, rules, `${field}.`)));
 }

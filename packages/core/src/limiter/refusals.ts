@@ -1,7 +1,7 @@
-/** The errors with which a limiter refuses, as sentences. */
+/** Creates the errors with which a limiter refuses a caller. Their messages are sentences. */
 import { AcquireTimeoutError, ClosedError, QueueFullError, SlotExpiredError, withStackOf } from "../errors.ts";
 
-/** What the sentences need to know. */
+/** The parts of a limiter that the messages need. */
 interface Refuser {
   readonly policy: { readonly name: string | undefined };
   readonly capacity: number;
@@ -11,7 +11,7 @@ interface Refuser {
 
 const nameOf = ({ policy: { name } }: Refuser): string => (name === undefined ? "a limiter" : `limiter "${name}"`);
 
-/** The limits that a refused caller met, and their use. */
+/** The limits at the time of the refusal, and their use. */
 function met({ policy, capacity, inUse }: Refuser, key: unknown, waiting: number) {
   return { semaphore: policy.name, key, capacity, inUse, waiting };
 }
@@ -37,20 +37,20 @@ export function queueFullError(limiter: Refuser, key: unknown, waiting: number):
 
 export function pausedError(limiter: Refuser, key: unknown): QueueFullError {
   const limits = met(limiter, key, limiter.waiting);
-  return worded(new QueueFullError({ ...limits }), `Paused: ${nameOf(limiter)} takes no callers ${useOf(limits)}`);
+  return worded(new QueueFullError({ ...limits }), `No caller may wait: ${nameOf(limiter)} is paused ${useOf(limits)}`);
 }
 
 export function closedError(limiter: Refuser, reason: unknown): ClosedError {
   const error = new ClosedError({ semaphore: limiter.policy.name }, reason);
-  return typeof reason === "string" ? error : worded(error, `Closed: ${nameOf(limiter)} grants nothing any more`);
+  return typeof reason === "string" ? error : worded(error, `No slot is granted: ${nameOf(limiter)} is closed`);
 }
 
-export function expiredError({ policy: { name: semaphore } }: Refuser, key: unknown, heldMs: number): SlotExpiredError {
-  const slot = { semaphore, key };
-  return new SlotExpiredError({ ...slot, heldMs });
+export function expiredError(limiter: Refuser, key: unknown, heldMs: number): SlotExpiredError {
+  const message = `A slot of ${nameOf(limiter)} expired after ${Math.round(heldMs)} ms and was taken back`;
+  return worded(new SlotExpiredError({ semaphore: limiter.policy.name, key, heldMs }), message);
 }
 
-/** What those get who are cleared away without a reason, as from an `AbortController`. */
+/** The reason for waiters that `clear` removes without a reason; the same kind as that of an `AbortController`. */
 export function clearedError(limiter: Refuser): DOMException {
   return new DOMException(`The queue of ${nameOf(limiter)} was cleared`, "AbortError");
 }

@@ -1,13 +1,18 @@
-/** The scope behind a limiter's `run`: the slot goes back whatever happens, with what the outcome says of the upstream. */
+/**
+ * The scope behind `Limiter.run`: it always releases the slot, with the outcome that the result means for the upstream.
+ */
 import { abortOf } from "../run-with-slot.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
 import { type GrantedSlot, IGNORE, type LimiterSlot, type ReleaseOptions } from "./limiter-slot.ts";
 import { settleSlot } from "./settlement.ts";
 
-/** What `Limiter.run` is given: it is called with the slot that it holds. */
+/** The work of `Limiter.run`. It is called with the slot that it holds. */
 export type LimiterWork<T, B extends string = string> = (slot: LimiterSlot<B>) => T | Promise<T>;
 
-/** Whether an answer means that the upstream is overloaded, and for how long it wants to be left alone. */
+/**
+ * Decides whether a result or error means that the upstream is overloaded. `retryAfterMs` delays all requests by this
+ * time, in milliseconds.
+ */
 export type IsOverload<T> = (
   outcome: { readonly value: T; readonly error?: never } | { readonly error: unknown; readonly value?: never },
 ) => boolean | { readonly retryAfterMs: number } | undefined;
@@ -17,7 +22,7 @@ interface RunOptions<T> {
   readonly isOverload?: IsOverload<T> | undefined;
 }
 
-/** Work on a slot that was free starts before this returns. */
+/** If a slot was free, the work starts before this function returns. */
 export function runLimited<T>(
   entered: GrantedSlot | Promise<GrantedSlot>,
   gate: LimiterGate,
@@ -29,14 +34,14 @@ export function runLimited<T>(
     : start(entered, gate, work, options);
 }
 
-/** Neither `async` nor `finally`: both are paid for by each call. */
+/** Avoids `async` and `finally`, because each adds a cost to every call. */
 function start<T>(
   slot: GrantedSlot,
   gate: LimiterGate,
   work: LimiterWork<T>,
   options: RunOptions<Awaited<T>> | undefined,
 ): Promise<Awaited<T>> {
-  // The grant may have come before the abort, the turn of this task after it.
+  // The signal may have aborted after the grant, but before this callback ran.
   if (options?.signal?.aborted) {
     // Work that never started costs nothing (LIMIT5).
     settleSlot(gate, slot, () => (slot.released ? undefined : 0));
@@ -64,7 +69,7 @@ function start<T>(
   );
 }
 
-/** A failure that is no overload says nothing about the upstream's capacity. */
+/** An error that is not an overload says nothing about the capacity of the upstream, so it is ignored. */
 function finish<T>(slot: GrantedSlot, isOverload: IsOverload<T>, outcome: { value: T } | { error: unknown }): void {
   let options: ReleaseOptions = "value" in outcome ? {} : IGNORE;
   try {
@@ -72,7 +77,7 @@ function finish<T>(slot: GrantedSlot, isOverload: IsOverload<T>, outcome: { valu
     if (verdict) options = { outcome: "overload", ...(typeof verdict === "object" && verdict) };
     slot.release(options);
   } finally {
-    // If `isOverload` throws, or asks for nonsense.
+    // Needed if `isOverload` throws or returns an invalid value.
     slot.release(IGNORE);
   }
 }

@@ -1,10 +1,10 @@
 /**
- * What becomes known of a request after its grant: what it really cost, and how the upstream took it.
+ * Handles what becomes known after a grant: the true cost of the request, and the outcome at the upstream.
  */
 import type { LimiterGate } from "./limiter-gate.ts";
 import type { GrantedSlot } from "./limiter-slot.ts";
 
-/** Corrects what a slot was charged, by the name of the budget; `undefined` leaves it. Serves who waits for the rest. */
+/** Corrects the charges of a slot, by the name of the budget; `undefined` keeps a charge. Then serves waiters. */
 export function settleSlot(gate: LimiterGate, slot: GrantedSlot, actualOf: (name: string) => number | undefined): void {
   const now = gate.time.now();
   for (const [index, name] of gate.names.entries()) {
@@ -16,7 +16,7 @@ export function settleSlot(gate: LimiterGate, slot: GrantedSlot, actualOf: (name
   gate.serve(now);
 }
 
-/** An answer that was not ignored: overloads delay all requests, and adaptive slots follow. */
+/** Handles an answer that was not ignored: an overload may delay all requests, and adaptive slots change. */
 export function heedAnswer(
   gate: LimiterGate,
   slot: GrantedSlot,

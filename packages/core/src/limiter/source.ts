@@ -1,18 +1,19 @@
 /**
- * Items one by one, from whatever can be iterated: iterables, async iterables, Node streams and web streams.
+ * Reads items one by one from iterables, async iterables, Node streams and web streams.
  *
- * SOURCE1  At most one read is under way, and `stop` ends the source even then. An async generator answers `return` only
- *     after the read; a stream that waits for data would stay open until then, so streams are ended their own way.
+ * SOURCE1  At most one read runs at a time, and `stop` ends the source even during a read. An async generator handles
+ *     `return` only after the read, so a stream that waits for data would stay open. Streams are therefore destroyed or
+ *     cancelled.
  * SOURCE2  A source that ended by itself or failed is not stopped again.
  */
 import { check, kind } from "../options.ts";
 
-/** What `stream` and `map` read from: an iterable, an async iterable, or a web `ReadableStream`. */
+/** The input of `stream` and `map`: an iterable, an async iterable, or a web `ReadableStream`. */
 export type Source<Item> = Iterable<Item> | AsyncIterable<Item> | ReadableStream<Item>;
 
 export interface Reader<Item> {
   next(): IteratorResult<Item> | Promise<IteratorResult<Item>>;
-  /** Closes the source; resolves when it is closed, at once if a read is under way. */
+  /** Closes the source. Resolves when it is closed, or at once during a read. */
   stop(): Promise<void>;
 }
 

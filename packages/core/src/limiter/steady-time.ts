@@ -1,12 +1,12 @@
 /**
- * Time that never runs backwards. When the clock is set back, the time that had already passed stays passed, and the
- * clock's later progress counts as usual: no budget stalls for the hour that was set back, and none is paid twice.
+ * Time that never runs backwards. If the clock is set back by an hour, time stands still for that moment and then
+ * continues with the clock. Budgets do not stall for the hour, and they do not fill twice.
  */
 import type { Clock } from "../clock.ts";
 
 export class SteadyTime {
   readonly clock: Clock;
-  /** What the clock was set back by, in all. */
+  /** By how much the clock was set back, in total, in milliseconds. */
   behind = 0;
   #last = -Infinity;
 

@@ -1,39 +1,43 @@
 /**
- * Items through a gate, as an async iterable of the results.
+ * Runs the items of a source through a gate and returns the results as an async iterable.
  *
- * STREAM1  Bounded: items that were read but whose results were not yet taken are at most `gate.capacity + readAhead`, and
- *     nothing is read before the first result is asked for. A slow consumer therefore slows the source down.
- * STREAM2  At most one read of the source at a time. Each item runs through `gate.run`, so the gate's order and limits hold.
- * STREAM3  Ordered: results come in the order of the items. Unordered: as they come.
- * STREAM4  It ends once: by the end of the source, the first failure (of the source, of `fn`, of the gate), the signal, or the
- *     consumer that stops. Except at the natural end, the source is closed and the signal given to `fn` aborts at once;
- *     work whose result is not read may fail in silence.
+ * STREAM1  Bounded: at most `gate.capacity + readAhead` items are read whose results were not taken yet, and nothing is
+ *     read before the consumer asks for the first result. A slow consumer therefore slows the source down.
+ * STREAM2  At most one read of the source runs at a time. Each item runs through `gate.run`, so the order and limits of
+ *     the gate apply.
+ * STREAM3  Ordered: results come in the order of the items. Unordered: results come as soon as they are ready.
+ * STREAM4  The stream ends once: at the end of the source, at the first failure (of the source, of `fn`, of the gate),
+ *     by the signal, or when the consumer stops. Except at the end of the source, the source is closed and the signal
+ *     given to `fn` aborts at once. Failures of work whose result is not read are ignored.
  */
 import { abortSignal, boolean, callback, check, checkOptions, kind, numberFrom, type Rules } from "../options.ts";
 import { type Reader, readerOf, type Source } from "./source.ts";
 
-/** A `Semaphore`, a `Limiter`, or whatever else runs work in slots. */
+/** A `Semaphore`, a `Limiter`, or any other object that runs work in slots. */
 export interface StreamGate<Slot, Options> {
+  /** The number of slots. The stream reads at most this number of items ahead, plus `readAhead`. */
   readonly capacity: number;
+  /** Runs the work while it holds a slot. */
   run<T>(work: (slot: Slot) => T | Promise<T>, options?: Options): Promise<Awaited<T>>;
 }
 
-/** What `stream` passes to the function for each item, after the item and its index. */
+/** The third argument of the function that `stream` calls for each item. */
 export interface StreamContext<Slot> {
-  /** Aborts when the result is no longer wanted. */
+  /** Aborts when the result is no longer needed. */
   readonly signal: AbortSignal;
+  /** The slot that the item holds. */
   readonly slot: Slot;
 }
 
 /** Options of `stream`. */
 export interface StreamOptions<Item = unknown, Options = object> {
-  /** Results in the order of the items. @defaultValue true */
+  /** Whether results come in the order of the items. @defaultValue true */
   ordered?: boolean | undefined;
-  /** How many more items than slots may be read ahead. @defaultValue 0 */
+  /** How many items may be read ahead beyond the number of slots. @defaultValue 0 */
   readAhead?: number | undefined;
   /** Ends the stream: the iterator rejects with the signal's own reason. */
   signal?: AbortSignal | undefined;
-  /** What to ask the gate for, for each item: a cost, a key, a level. */
+  /** Returns the options of `gate.run` for an item: a cost, a key, a level. @defaultValue no options */
   acquire?: ((item: Item, index: number) => Omit<Options, "signal">) | undefined;
 }
 
@@ -51,11 +55,12 @@ const GATE = kind(
 type Result<T> = { readonly value: T };
 
 /**
- * Runs `fn` for every item of a source, each in a slot of `gate`, and gives the results as an async iterable. Reads at most
- * the gate's slots plus `readAhead` items ahead of the consumer. When the consumer stops, an item fails or the signal
- * aborts, the source is closed and the signals of work in flight abort.
+ * Runs `fn` for every item of a source, each in a slot of `gate`, and returns the results as an async iterable. It
+ * reads at most `readAhead` items more than the gate has slots. When the consumer stops, an item fails or the signal
+ * aborts, the source is closed and the signals of running work abort.
  *
- * @throws {TypeError} if an argument or option is not what it should be; asynchronously, with what `fn` or the source throws.
+ * @throws {TypeError} if an argument or option is invalid. The iterator rejects with the error of `fn` or of the
+ * source.
  * @example
  * ```ts
  * import { Semaphore } from "slotkeeper";
@@ -63,7 +68,8 @@ type Result<T> = { readonly value: T };
  *
  * const urls = ["https://example.com/1", "https://example.com/2"];
  * const fourAtATime = new Semaphore(4);
- * for await (const status of stream(fourAtATime, urls, async (url, _, { signal }) => (await fetch(url, { signal })).status)) {
+ * for await (const status of stream(fourAtATime, urls, async (url, _, { signal }) => (await fetch(url, { signal
+ * })).status)) {
  *   console.log(status);
  * }
  * ```
@@ -88,18 +94,18 @@ class GatedStream<Item, T, Slot, Options extends { signal?: AbortSignal | undefi
   readonly #options: StreamOptions<Item, Options>;
   readonly #reader: Reader<Item>;
   readonly #controller = new AbortController();
-  /** Of items read, by their turn: the index, or the order in which they came. Taken from the front. */
+  /** The results that were not taken yet. The key is the index of the item, or the order of completion if unordered. */
   readonly #results = new Map<number, Result<Awaited<T>>>();
   #read = 0;
   #arrived = 0;
   #taken = 0;
   #isBegun = false;
   #isReading = false;
-  /** The source has ended by itself. */
+  /** Whether the source has ended by itself. */
   #isRead = false;
   #isOver = false;
   #failure: { error: unknown } | undefined;
-  /** Who asked for a result that is not there yet. */
+  /** The calls of `next` that wait for a result. */
   readonly #asking: {
     resolve(result: IteratorResult<Awaited<T>>): void;
     reject(error: unknown): void;
@@ -130,7 +136,7 @@ class GatedStream<Item, T, Slot, Options extends { signal?: AbortSignal | undefi
     });
   }
 
-  /** Not before: a stream that is never asked leaves nothing behind. */
+  /** Called by the first `next`, so that a stream that is never read leaves no listener. */
   #begin(): void {
     this.#isBegun = true;
     const { signal } = this.#options;
@@ -139,7 +145,7 @@ class GatedStream<Item, T, Slot, Options extends { signal?: AbortSignal | undefi
     else signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  /** The consumer stops. */
+  /** Called when the consumer stops. */
   async return(): Promise<IteratorResult<Awaited<T>>> {
     await this.#end();
     this.#results.clear();
@@ -150,7 +156,7 @@ class GatedStream<Item, T, Slot, Options extends { signal?: AbortSignal | undefi
 
   readonly #onAbort = (): void => this.#fail(this.#options.signal?.reason);
 
-  /** Reads and starts items for as long as there is room. */
+  /** Reads and starts items as long as there is room. */
   async #fill(): Promise<void> {
     if (this.#isReading) return;
     this.#isReading = true;
@@ -161,7 +167,7 @@ class GatedStream<Item, T, Slot, Options extends { signal?: AbortSignal | undefi
         if (result.done) this.#isRead = true;
         else if (!this.#isOver) this.#start(result.value, this.#read++);
       } catch (error) {
-        // A source that fails to give an item has ended.
+        // A source that throws has ended.
         this.#isRead = true;
         this.#fail(error);
       }
@@ -187,14 +193,14 @@ class GatedStream<Item, T, Slot, Options extends { signal?: AbortSignal | undefi
     );
   }
 
-  /** `async`, so that an `acquire` that throws fails the item and not the source. */
+  /** `async`, so that an error in `acquire` fails the item and not the source. */
   async #run(item: Item, index: number): Promise<Awaited<T>> {
     const { signal } = this.#controller;
     const asked = { ...this.#options.acquire?.(item, index), signal };
     return this.#gate.run((slot) => this.#fn(item, index, { signal, slot }), asked as unknown as Options);
   }
 
-  /** Gives results to those who ask, then the failure once, then the end. */
+  /** Answers the waiting calls of `next`: with results, then the failure once, then the end. */
   #answer(): void {
     while (this.#asking.length > 0) {
       const result = this.#results.get(this.#taken);
@@ -219,12 +225,12 @@ class GatedStream<Item, T, Slot, Options extends { signal?: AbortSignal | undefi
   #fail(error: unknown): void {
     if (this.#isOver) return;
     this.#failure = { error };
-    // That the source cannot be closed either is nothing to add.
+    // The first error counts; an error from closing the source is ignored.
     this.#end().catch(() => {});
     this.#answer();
   }
 
-  /** Closes the source, unless that has ended by itself, and aborts what is in flight. */
+  /** Closes the source unless it has ended by itself, and aborts running work. */
   async #end(): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;

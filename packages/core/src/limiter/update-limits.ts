@@ -1,10 +1,10 @@
 /**
- * New limits while everything goes on.
+ * Changes the limits of a running limiter.
  *
  * UPDATE1  Everything is checked before anything changes.
- * UPDATE2  Nothing is lost: charges, debts, holders, waiters and their order stay. New budgets start full, and waiters pay for
- *     them, too.
- * UPDATE3  A waiter that could never be paid under the new limits is refused with a `RangeError`.
+ * UPDATE2  Nothing is lost: charges, debts, holders, waiters and their order stay. New budgets start full, and waiters
+ *     pay for them as well.
+ * UPDATE3  A waiter whose cost can never be paid under the new limits is refused with a `RangeError`.
  */
 import { anyObject, check, checkOptions, faultOf, range } from "../options.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
@@ -16,8 +16,8 @@ export function updateLimits(gate: LimiterGate, options: LimiterUpdate): void {
   check("options", anyObject, options);
   checkOptions(options, UPDATE_RULES);
   const { slots = policy.slots, budgets, perKey, ageAfterMs = policy.ageAfterMs } = options;
-  if (adaptive) check("slots", finiteSlots("since they are adaptive"), slots);
-  if (!gate.isKeyed) check("perKey", leftOut("the constructor was given none"), perKey);
+  if (adaptive) check("slots", finiteSlots("because they are adaptive"), slots);
+  if (!gate.isKeyed) check("perKey", leftOut("the limiter was created without it"), perKey);
   const perKeySlots = slotsPerKey({ slots: line.slotsPerKey, ...perKey });
   ledger.update(budgets, perKey?.budgets, gate.time.now());
   line.slotsPerKey = perKeySlots;
@@ -48,6 +48,6 @@ function tooDear({ ledger }: LimiterGate, { costs, keyState }: LimiterTicket): E
   const mostOf = (index: number): number => ledger.mostOf(index, keyState !== ledger.keys.none);
   const index = costs.findIndex((cost, at) => cost > mostOf(at));
   if (index < 0) return undefined;
-  const payable = range(`at most ${mostOf(index)}, as it is now`, () => false);
+  const payable = range(`at most ${mostOf(index)} under the new limits`, () => false);
   return faultOf(`cost.${ledger.names[index]}`, payable, costs[index]);
 }

@@ -1,21 +1,21 @@
 /**
- * Who is next. The line holds all waiters and names the next one; what that one needs of the
- * common budgets and slots is not its concern.
+ * The order of the waiters. The line holds all waiters and names the next one. It does not check the common budgets and
+ * slots.
  *
  * LINE1  Levels first: level 0 before level 1, and so on. A waiter rises by one level every `ageAfterMs`.
- * LINE2  Inside a level, the key with the smallest charged share goes first; of keys with equal shares, and without keys,
- *     the one whose waiter arrived first.
- * LINE3  A key has one waiter in front: the one on the highest level, and of those the first to arrive. As long as the key's
- *     own slots or budgets do not suffice for that one, the key is passed over: it reserves nothing and blocks no other
- *     key. The waiters behind it of the same key stay behind it, so a key's cheap requests cannot starve its costly one.
- * LINE4  The ageing bound: a waiter of level n > 0 has risen to the top after n × ageAfterMs. From then on its arrival
- *     counts, not its key's share: no later arrival goes first, unless its own key is passed over (LINE3).
- *     A waiter of level 0 has nowhere to rise to: shares order it among the others for as long as it waits.
+ * LINE2  Within a level, the key with the smallest charged share goes first. Between keys with equal shares, and
+ *     without keys, the first arrival goes first.
+ * LINE3  Each key has one waiter in front: the first arrival on its highest level. While the key's own slots or budgets
+ *     are not enough for that waiter, the key is skipped: it reserves nothing and does not block other keys. Other
+ *     waiters of the same key stay behind it, so the cheap requests of a key cannot starve its expensive one.
+ * LINE4  Ageing bound: a waiter of level n > 0 reaches level 0 after n × ageAfterMs. From then on its arrival counts,
+ *     not the share of its key: no later arrival goes first unless its own key is skipped (LINE3). A waiter that
+ *     arrives on level 0 does not age: shares decide its order as long as it waits.
  *
- * How: waiters of one level and key rise in the order of their arrival, so only the first of each such queue matters,
- * and nothing moves when time passes but the place of a key. Each key that is not passed over is in the heap of its
- * level; keys that wait for their budgets are in a heap by the time at which those suffice; keys with a waiter that can
- * rise are in a heap by the time of that. Cost: O(levels + log keys) to come, to leave and to rise.
+ * How it works: waiters of one level and key rise in the order of their arrival, so only the first of each such queue
+ * matters. As time passes, only the places of keys change. Each key that is not skipped is in the heap of its level.
+ * Keys that wait for their budgets are in a heap ordered by the time at which the budgets are enough. Keys with a
+ * waiter that can rise are in a heap ordered by that time. Cost: O(levels + log keys) to arrive, to leave and to rise.
  */
 import { Heap } from "./heap.ts";
 import type { KeyState } from "./key-state.ts";
@@ -28,7 +28,7 @@ const hasSmallerShare = (a: KeyState, b: KeyState): boolean =>
 
 export class WaitingLine {
   ageAfterMs: number;
-  /** Of each key, `Infinity` for no limit. */
+  /** The slots of each key; `Infinity` without a limit. */
   slotsPerKey: number;
   readonly #levels: readonly Heap<KeyState, "readyPosition">[];
   readonly #rising = new Heap<KeyState, "risingPosition">("risingPosition", (a, b) => a.risesAt < b.risesAt);
@@ -46,7 +46,7 @@ export class WaitingLine {
     const queue = keyState.queueOf(level);
     queue.add(ticket);
     keyState.waiting++;
-    // Most stand behind others, and change nothing.
+    // Most tickets queue behind others and change nothing.
     if (queue.first === ticket) this.place(keyState, now);
   }
 
@@ -68,12 +68,12 @@ export class WaitingLine {
     return (isOvertaken ? veteran : ready)?.first;
   }
 
-  /** When that may change by time alone. */
+  /** When time alone may change the result of `first`. */
   get changesAt(): number {
     return Math.min(this.#rising.first?.risesAt ?? Infinity, this.#blocked.first?.paysAt ?? Infinity);
   }
 
-  /** Puts a key where it belongs: its waiters, its share or what it can pay has changed. */
+  /** Puts a key in its place after a change of its waiters, its share or its budgets. */
   place(key: KeyState, now: number): void {
     this.#levels[key.level]?.remove(key);
     this.#veterans.remove(key);
@@ -88,7 +88,7 @@ export class WaitingLine {
     if (key.veteran < Infinity) this.#veterans.put(key);
   }
 
-  /** Finds who stands in front of a key's queues, and when that may change. */
+  /** Finds the first waiter of a key, and the time at which that may change. */
   #survey(key: KeyState, now: number): void {
     key.first = undefined;
     key.risesAt = Infinity;
@@ -107,16 +107,19 @@ export class WaitingLine {
     }
   }
 
-  /** Compared as `risesAt` is computed: rounding must not keep a waiter below the level for which it was woken. */
+  /**
+   * Uses the same arithmetic as `risesAt`. Otherwise rounding could keep a waiter below the level for which it was
+   * woken.
+   */
   #risenTo({ level, sinceAt }: LimiterTicket, now: number): number {
     let risen = level;
     while (risen > 0 && sinceAt + (level - risen + 1) * this.ageAfterMs <= now) risen--;
     return risen;
   }
 
-  /** `Infinity`: not before it gives a slot back. */
+  /** Returns `Infinity` if the key must first give a slot back. */
   #payableAt(key: KeyState, { costs }: LimiterTicket, now: number): number {
-    // Requests without a key have no budgets here.
+    // Requests without a key have no own budgets.
     if (key.key === undefined) return 0;
     return key.inUse >= this.slotsPerKey ? Infinity : key.payableAt(costs, now);
   }

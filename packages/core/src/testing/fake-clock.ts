@@ -1,9 +1,9 @@
 import type { Clock } from "../clock.ts";
 
 /**
- * Virtual time for tests: nothing moves until `advance` is called. Timers fire in the order of their due time, ties in
- * the order they were set, and `now()` is exact inside each callback. For tests that advance time by hand; `simulate` of
- * `slotkeeper/effects` moves time by itself until a whole program has ended.
+ * Virtual time for tests: time moves only when `advance` is called. Timers fire in the order of their due time, ties in
+ * the order in which they were set, and `now()` is exact inside each callback. Use it in tests that advance time by
+ * hand; `simulate` of `slotkeeper/effects` moves time by itself until a whole program has ended.
  *
  * @example
  * ```ts
@@ -31,36 +31,36 @@ export class FakeClock implements Clock {
     return this.#now;
   }
 
-  /** As `Clock.setTimer`. */
+  /** See `Clock.setTimer`. */
   setTimer(callback: () => void, delayMs: number): FakeTimer {
     const timer = new FakeTimer(this.#nextId++, this.#now + Math.max(0, delayMs), callback);
     this.#timers.set(timer.id, timer);
     return timer;
   }
 
-  /** As `Clock.clearTimer`. */
+  /** See `Clock.clearTimer`. */
   clearTimer(timer: unknown): void {
     if (timer instanceof FakeTimer) this.#timers.delete(timer.id);
   }
 
-  /** How many timers are set. */
+  /** The number of timers that are set. */
   get pending(): number {
     return this.#timers.size;
   }
 
-  /** How many of them would keep a process alive. */
+  /** The number of timers that would keep a process alive. */
   get keepingAlive(): number {
     return [...this.#timers.values()].filter((timer) => timer.alive).length;
   }
 
-  /** Moves time on and fires what is due, synchronously. */
+  /** Moves time forward by `ms` milliseconds and fires all timers that are due, synchronously. */
   advance(ms: number): void {
     const until = this.#until(ms);
     for (let timer = this.#nextDue(until); timer !== undefined; timer = this.#nextDue(until)) this.#fire(timer);
     this.#now = until;
   }
 
-  /** As `advance`, but lets promise reactions run before it starts, after each timer, and at the end. */
+  /** Like `advance`, but lets promise reactions run before it starts, after each timer, and at the end. */
   async advanceAsync(ms: number): Promise<void> {
     await settled();
     const until = this.#until(ms);
@@ -93,7 +93,7 @@ export class FakeClock implements Clock {
 }
 
 /**
- * What `FakeClock.setTimer` returns: Node's `ref`/`unref`, and whether it would keep a process alive.
+ * The result of `FakeClock.setTimer`: it has Node's `ref` and `unref`, and shows whether it would keep a process alive.
  *
  * @example
  * ```ts
@@ -104,11 +104,11 @@ export class FakeClock implements Clock {
  * ```
  */
 export class FakeTimer {
-  /** Counts up with each timer of the clock. */
+  /** Unique for each timer of the clock; later timers have larger ids. */
   readonly id: number;
-  /** When it fires, in virtual time. */
+  /** When it fires, in milliseconds of virtual time. */
   readonly dueAt: number;
-  /** What it calls. */
+  /** The function that it calls. */
   readonly callback: () => void;
   alive = true;
 

@@ -1,17 +1,20 @@
-/** Says after a test what it left behind: slots, waiters, timers, and listeners on signals. */
+/** Reports what a test left behind: slots, waiters, timers, and listeners on signals. */
 import { watchedSignals } from "../signals.ts";
 import type { FakeClock } from "./fake-clock.ts";
 
-/** Every kind of semaphore is one. */
+/** What `LeakGuard` can track: every kind of semaphore. */
 export interface LeakTracked {
+  /** The number of slots that are held. */
   readonly inUse: number;
+  /** The number of waiters. */
   readonly waiting: number;
+  /** The name in the report. */
   readonly name?: string | undefined;
 }
 
 /**
- * Call `track` on what a test makes and `check` after it. What `check` has reported it does not report again, so one
- * leaking test does not fail those that follow.
+ * Call `track` with every object that a test creates, and `check` after the test. `check` reports each leak once, so
+ * one leaking test does not fail those that follow.
  *
  * @example
  * ```ts
@@ -28,15 +31,15 @@ export interface LeakTracked {
 export class LeakGuard {
   readonly #clock: FakeClock | undefined;
   readonly #tracked = new Set<LeakTracked>();
-  /** Signals that were watched before: those belong to other code. */
+  /** Signals that had listeners before; these belong to other code. */
   #signalsBefore = watchedSignals();
 
-  /** With a clock, timers that are still set on it are leaks, too. */
+  /** With a clock, timers that are still set on it count as leaks, too. */
   constructor(clock?: FakeClock) {
     this.#clock = clock;
   }
 
-  /** Watches it from now on, and returns it. */
+  /** Tracks the object from now on, and returns it. */
   track<T extends LeakTracked>(tracked: T): T {
     this.#tracked.add(tracked);
     return tracked;

@@ -2,7 +2,7 @@ import { type Clock, keepAlive } from "../clock.ts";
 import type { Attachment } from "./attachment.ts";
 import { type FinalOutcome, readOutcome } from "./outcome.ts";
 
-/** The longest delay that hosts take for a timer. */
+/** The longest delay that a timer of the host accepts. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 type WaitAsync = (
@@ -11,7 +11,7 @@ type WaitAsync = (
   value: number,
 ) => { readonly async: false } | { readonly async: true; readonly value: Promise<unknown> };
 
-/** Not in every engine that has SharedArrayBuffer; `acquire` says so. */
+/** Some engines have SharedArrayBuffer but not `Atomics.waitAsync`. `acquire` reports that. */
 export const waitAsync = (Atomics as { waitAsync?: WaitAsync }).waitAsync;
 
 export interface Wait {
@@ -24,12 +24,15 @@ export interface Wait {
   onTimeout(): void;
 }
 
-/** The waits of one thread that leave its event loop free. */
+/** The waits of one thread that do not block its event loop. */
 export class AsyncWaits {
   readonly #attachment: Attachment;
   readonly #clock: Clock;
   readonly #pending = new Map<number, { wait: Wait; stop: () => void }>();
-  /** Keeps the thread alive while anything is pending (a pending `waitAsync` does not), and comes back for the overdue. */
+  /**
+   * A timer that keeps the thread alive while waits are pending (a pending `waitAsync` does not) and takes back overdue
+   * slots.
+   */
   #pulse: unknown;
 
   constructor(attachment: Attachment, clock: Clock) {
@@ -44,7 +47,7 @@ export class AsyncWaits {
     this.#look(wait.cell);
   }
 
-  /** Timer and listener; what it returns removes both. */
+  /** Starts the timer and the listener. The returned function removes both. */
   #arm(wait: Wait): () => void {
     const { signal, timeoutMs } = wait;
     const onAbort = () => this.#leave(wait, () => wait.onAbort(signal?.reason));
@@ -59,12 +62,12 @@ export class AsyncWaits {
     };
   }
 
-  /** The hand-off wins: a waiter that was granted the slot gets it, aborted or not (DISPATCH6). */
+  /** The hand-off wins: a waiter that was granted a slot gets it even if it is aborted afterwards (DISPATCH6). */
   #leave(wait: Wait, reject: () => void): void {
     if (!this.#isPending(wait)) return;
     if (!this.#attachment.cancel(wait.cell)) return this.#look(wait.cell);
     this.#forget(wait);
-    // Ends our own `waitAsync`, which would otherwise stay registered for ever.
+    // Ends our own `waitAsync`. Otherwise it would stay registered for ever.
     Atomics.notify(this.#attachment.memory.words, this.#attachment.memory.state(wait.cell));
     reject();
   }
@@ -72,7 +75,7 @@ export class AsyncWaits {
   #look(cell: number): void {
     for (let wait = this.#pending.get(cell)?.wait; wait !== undefined; wait = this.#pending.get(cell)?.wait) {
       const outcome = readOutcome(this.#attachment, cell, wait.tag);
-      // Calling the desk may settle this very wait.
+      // The call of the desk may settle this same wait.
       if (outcome.kind === "asked") this.#attachment.call();
       else if (outcome.kind !== "pending") {
         this.#forget(wait);
@@ -81,7 +84,7 @@ export class AsyncWaits {
     }
   }
 
-  /** False if the state has changed already. */
+  /** Returns false if the state has already changed. */
   #isListening(wait: Wait, asleep: number): boolean {
     const { memory } = this.#attachment;
     const result = waitAsync?.(memory.words, memory.state(wait.cell), asleep);

@@ -22,7 +22,7 @@ import {
 import type { SharedSlot } from "./shared-slot.ts";
 import { WaitQueue } from "./wait-queue.ts";
 
-/** One thread's end of a shared semaphore: every operation that neither waits nor creates objects. */
+/** The access of one thread to a shared semaphore: every operation that neither waits nor creates objects. */
 export class Attachment {
   readonly memory: Memory;
   readonly identity: Identity;
@@ -32,15 +32,16 @@ export class Attachment {
   readonly #dispatcher: Dispatcher;
   readonly #desk: Desk;
   /**
-   * The last slot taken in each holder cell. Tags repeat after a million; an old slot object whose tag came round again
-   * finds another object here, so it cannot free what this thread holds now. (DISPATCH2; another thread's tag differs anyway.)
+   * The last slot taken in each holder cell. Tags repeat after a million acquisitions. A stale slot object whose tag is
+   * in use again finds another object here, so it cannot free a slot that this thread holds now (DISPATCH2). Tags of
+   * other threads always differ.
    */
   readonly holding: (SharedSlot | undefined)[] = [];
-  /** The cell taken last: most likely free, and in this core's cache. */
+  /** The cell that was taken last: probably free, and in the cache of this core. */
   #hint = 0;
-  /** The tag used last: after a successful `take`, the slot's. */
+  /** The tag that was used last. After a successful `take`, it is the tag of the slot. */
   tag: number;
-  /** Called for every cell of this thread that this thread served itself. */
+  /** Called for every wait cell of this thread that this thread served itself. */
   onSettled: ((cell: number) => void) | undefined;
 
   constructor(memory: Memory, identity: Identity, time: SharedTime, maxRounds?: number) {
@@ -54,11 +55,12 @@ export class Attachment {
     this.#desk = new Desk(memory, identity.owner, this.#dispatcher, maxRounds);
   }
 
-  /** Takes a free slot if no thread waits: the holder cell, or -1. */
+  /** Takes a free slot if no thread waits. Returns the holder cell, or -1. */
   take(): number {
     const words = this.#words;
-    // A plain read costs nothing where Atomics.load costs as much as the swap. It may be old only towards threads that
-    // nothing orders before this call, and those are not earlier arrivals; a "no" is confirmed, so polling sees changes.
+    // A plain read is nearly free; Atomics.load costs as much as the swap. The plain read can be stale only with
+    // respect to threads that are not ordered before this call, and those are not earlier arrivals. A "no" is confirmed
+    // by the atomic load, so that polling sees changes.
     if (words[GATE] !== OPEN && Atomics.load(words, GATE) !== OPEN) return -1;
     const tag = this.#nextTag();
     const cell = this.#hint;
@@ -67,7 +69,7 @@ export class Attachment {
     return cell;
   }
 
-  /** Whether this tag was still in its cell; then it is free, and the next in the queue has been seen to. */
+  /** Frees the slot if its tag is still in the cell, and serves the queue. Returns whether it did. */
   free(cell: number, tag: number): boolean {
     if (Atomics.compareExchange(this.#words, HOLDERS + cell * 4, tag, FREE) !== tag) return false;
     if (Atomics.load(this.#words, GATE) !== OPEN) this.call();
@@ -79,8 +81,8 @@ export class Attachment {
   }
 
   /**
-   * Postpones the deadline; gives the new tag, or 0 if the slot was lost. A new tag, so that an expiry under way fails
-   * (TLEASE1), and the deadline before the tag, so that the new one is never without.
+   * Moves the deadline. Returns the new tag, or 0 if the slot was lost. The tag changes so that a concurrent expiry
+   * fails (TLEASE1). The deadline is written before the tag, so that the new tag always has one.
    */
   renew(cell: number, tag: number, ttlMs: number): number {
     const next = this.#nextTag();
@@ -88,7 +90,7 @@ export class Attachment {
     return this.memory.swap(this.memory.holder(cell), tag, next) ? next : 0;
   }
 
-  /** Enters the queue: the wait cell, which may have its outcome already, or 0 if there is no cell left. */
+  /** Enters the queue. Returns the wait cell, which may already have its outcome, or 0 if there is no cell left. */
   enqueue(): { cell: number; tag: number } {
     const cell = this.queue.claim();
     const tag = this.#nextTag();
@@ -99,14 +101,14 @@ export class Attachment {
     return { cell, tag };
   }
 
-  /** Leaves the queue; false if the outcome came first. */
+  /** Leaves the queue. Returns false if the outcome came first. */
   cancel(cell: number): boolean {
     const { isCancelled, needsDesk } = this.queue.cancel(cell);
     if (needsDesk) this.call();
     return isCancelled;
   }
 
-  /** Sees to it that the queue is served: by this thread, or by the one that is at it. */
+  /** Makes sure that the queue is served, by this thread or by the current owner of the desk. */
   call(): void {
     this.#desk.call();
     const settled = this.#dispatcher.settledHere;
@@ -127,7 +129,7 @@ export class Attachment {
     this.call();
   }
 
-  /** Declares a thread dead; gives the number of slots it held. */
+  /** Marks a thread as dead. Returns the number of slots that it held. */
   reap(threadId: number): number {
     const memory = this.memory;
     const dead = new Set<number>();
@@ -145,7 +147,7 @@ export class Attachment {
     return this.#count(() => true);
   }
 
-  /** Differs from the last million of this attachment, and from all of others. */
+  /** Returns a tag that differs from the last million of this attachment and from all tags of others. */
   #nextTag(): number {
     this.tag = (this.tag + TAG_STEP) | 0;
     return this.tag;
@@ -173,7 +175,10 @@ export class Attachment {
     return memory.ttlMs > 0 && this.#dispatcher.expire() ? this.#takeExpired(tag) : -1;
   }
 
-  /** One more search; if another was faster, a thread may already wait for what we freed. */
+  /**
+   * Searches once more after an expiry. If another thread was faster, a thread may already wait for the slot that we
+   * freed.
+   */
   #takeExpired(tag: number): number {
     const cell = Atomics.load(this.#words, GATE) === OPEN ? this.#search(tag) : -1;
     if (cell < 0) this.call();

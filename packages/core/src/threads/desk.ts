@@ -1,35 +1,38 @@
 import { DEAD, DESK, type Memory } from "./memory.ts";
 
-/** How often one thread serves the others in a row before it passes the desk on, so that no event loop is captured. */
+/** How many rounds in a row one thread serves before it passes the desk on, so that its event loop is not blocked. */
 const MAX_ROUNDS = 64;
 const BELL = 1;
 
 export interface Service {
-  /** One pass over everything that is to be done. Must see all that was written before it began. */
+  /** Handles everything that is pending. It must see everything that was written before it began. */
   round(): void;
-  /** Puts right what an owner who died in the middle of a round left half done. */
+  /** Repairs what an owner left half done when it died during a round. */
   repair(): void;
-  /** The first in the queue, or 0. */
+  /** The first cell of the queue, or 0. */
   first(): number;
-  /** Asks the thread that waits in this cell to call; false if it does not wait any more. May be called without the desk. */
+  /**
+   * Asks the thread that waits in this cell to call the desk. Returns false if it no longer waits. Does not require the
+   * desk.
+   */
   nudge(cell: number): boolean;
 }
 
 /**
- * The desk: one thread at a time serves the queue, and no thread ever waits for it.
+ * The desk: one thread at a time serves the queue, and no thread waits for its turn to serve.
  *
  * | desk           | means                             | `call` by another thread                              |
  * |----------------|-----------------------------------|-------------------------------------------------------|
  * | 0              | no thread serves                  | takes it and serves                                   |
- * | owner          | being served                      | rings the bell and goes: the owner does another round |
- * | owner + bell   | will be served once more          | goes at once                                          |
- * | dead owner     | a worker was terminated in there  | takes it over, repairs, serves                        |
+ * | owner          | being served                      | rings the bell and leaves: another round will follow  |
+ * | owner + bell   | will be served once more          | leaves at once                                        |
+ * | dead owner     | a worker ended at the desk        | takes it over, repairs, serves                        |
  *
  * DESK1 (one at a time) Only the thread whose number is in the word runs a round.
- * DESK2 (nothing is forgotten) What was written before `call` is seen by a round that begins after it: either the caller's
- *    own, or the owner's next, since the owner cannot leave while the bell is rung.
- * DESK3 (bounded) After 64 rounds in a row the owner leaves the rest to a waiting thread, woken by a change of its state
- *    word: no thread is captured at the desk while others keep it busy.
+ * DESK2 (no lost call) A round that begins after a `call` sees everything that was written before the `call`. It is a
+ *     round of the caller or the next round of the owner, because the owner cannot leave while the bell is rung.
+ * DESK3 (bounded) After 64 rounds in a row, the owner leaves the rest to a waiting thread and wakes it by a change of
+ *     its state word. So no thread stays at the desk while others keep it busy.
  */
 export class Desk {
   readonly #memory: Memory;
@@ -60,7 +63,7 @@ export class Desk {
     return (seen & BELL) !== 0 || memory.swap(DESK, seen, seen | BELL);
   }
 
-  /** False if there is still something to do and no thread was found to do it. */
+  /** Returns false if work is left and no thread was found to do it. */
   #serve(): boolean {
     const memory = this.#memory;
     for (let rounds = 1; ; rounds++) {
@@ -71,7 +74,7 @@ export class Desk {
     }
   }
 
-  /** Leaves first: the nudged thread would find the bell rung already, and go. */
+  /** Leaves the desk first. Otherwise the nudged thread would find the bell rung already and leave. */
   #passOn(): boolean {
     const cell = this.#service.first();
     this.#memory.store(DESK, 0);

@@ -1,29 +1,31 @@
 /**
- * How slots go from thread to thread. Written from scratch; the parts it stands on are old: a stack of arrivals pushed by
- * compare-and-swap, one combining thread (flat combining) instead of a lock that others wait for.
+ * Moves slots from thread to thread. The code is written from scratch on two well-known parts: a stack of arrivals that
+ * threads push to by compare-and-swap, and one combining thread (flat combining) instead of a lock.
  *
- * What can never happen
- * DISPATCH1 (limit) A holder word is FREE, RETIRED or one tag, and changes by compare-and-swap only. Words that are not RETIRED
- *    number `capacity` (more only after a shrink, until enough are released). So never more holders than slots.
- * DISPATCH2 (owner) A tag names one acquisition of one attachment. A release swaps from its own tag, so it frees its own slot
- *    or nothing: once, never after expiry or reaping, never another's.
- * DISPATCH3 (order) A slot is given to the first of the queue, and the queue has the order of arrival (TQUEUE1).
- * DISPATCH4 (no barging) While the gate is not OPEN only the desk takes a slot, for the first of the queue.
- * DISPATCH5 (no lost wake-up) When no thread is at the desk or on the way to it, no slot is FREE while a thread waits.
- * DISPATCH6 (cancellation) A wait cell has one outcome. Cancelled first, it is skipped and no slot is spent on it; granted
- *    first, the caller has the slot, whatever is aborted after that.
- * DISPATCH7 (death) A thread that dies at any instruction leaves words that `reap` puts right: no slot, wait cell or wake-up is
- *    lost, and no other thread's.
+ * Invariants
+ * DISPATCH1 (limit) A holder word is FREE, RETIRED or one tag, and changes by compare-and-swap only. The number of
+ *     words that are not RETIRED is `capacity` (more only after a shrink, until enough slots are released). So there
+ *     are never more holders than slots.
+ * DISPATCH2 (owner) A tag names one acquisition of one attachment. A release swaps from its own tag, so it frees its
+ *     own slot or nothing: once, never after expiry or reaping, and never the slot of another caller.
+ * DISPATCH3 (order) A slot is given to the first in the queue, and the queue has the order of arrival (TQUEUE1).
+ * DISPATCH4 (no barging) While the gate is not OPEN, only the owner of the desk takes slots, for the first in the
+ *     queue.
+ * DISPATCH5 (no lost wake-up) When no thread is at the desk or about to call it, no slot is FREE while a thread waits.
+ * DISPATCH6 (cancellation) A wait cell has one outcome. If it is cancelled first, it is skipped and takes no slot. If
+ *     it is granted first, the caller has the slot, even if the wait is aborted afterwards.
+ * DISPATCH7 (death) A thread can die at any instruction, and `reap` repairs the words that it leaves: no slot, wait
+ *     cell or wake-up is lost, and those of other threads are not touched.
  *
- * Wait cell: who changes its state, always by compare-and-swap unless it is theirs alone
+ * Wait cell: which thread changes its state, by compare-and-swap unless only its owner can change it
  * | from                       | to        | by                    | when                                          |
  * |----------------------------|-----------|-----------------------|-----------------------------------------------|
- * | UNUSED                     | CLAIMED   | any thread            | it wants to wait                              |
+ * | UNUSED                     | CLAIMED   | any thread            | it has to wait                                |
  * | CLAIMED                    | WAITING   | its owner             | just before it is pushed                      |
- * | WAITING                    | ASLEEP    | its owner             | before it sleeps: only then is it notified    |
- * | WAITING, ASLEEP            | NUDGED    | who leaves the desk   | there is more to do (DESK3)                      |
+ * | WAITING                    | ASLEEP    | its owner             | before it sleeps; only then it is notified    |
+ * | WAITING, ASLEEP            | NUDGED    | the desk, leaving     | work is left (DESK3)                          |
  * | NUDGED                     | WAITING   | its owner             | then it calls the desk                        |
- * | WAITING, ASLEEP, NUDGED    | GRANTED   | the desk              | the holder word has its tag already           |
+ * | WAITING, ASLEEP, NUDGED    | GRANTED   | the desk              | after its tag is in the holder word           |
  * | WAITING, ASLEEP, NUDGED    | REFUSED   | the desk              | more than `maxWaiters` wait                   |
  * | WAITING, ASLEEP, NUDGED    | CLOSED    | the desk              | after `close`                                 |
  * | WAITING, ASLEEP, NUDGED    | CANCELLED | its owner             | abort, timeout                                |
@@ -31,24 +33,24 @@
  * | CANCELLED                  | UNUSED    | the desk              | at the head, or by a sweep                    |
  * | any                        | UNUSED    | the desk              | its owner is dead                             |
  *
- * Where it takes effect (linearization)
- *   tryAcquire, acquire with a free slot: the swap FREE → tag. acquire that waits: arrives with the push, has the slot
- *   with the swap to GRANTED. release: the swap tag → FREE. cancellation: the swap to CANCELLED. close, resize: the gate
- *   leaving OPEN, or the round that reads the order.
+ * Linearization points
+ *   tryAcquire, acquire with a free slot: the swap FREE → tag. acquire that waits: it arrives with the push and has the
+ *   slot with the swap to GRANTED. release: the swap tag → FREE. cancellation: the swap to CANCELLED. close, resize:
+ *   the gate leaves OPEN, or the round reads the order.
  *
  * Bound on the order of arrival
- *   If one call of acquire has pushed (its promise was returned) before another call begins, it is served first: no
- *   inversion, across threads, whatever happens. Two calls that overlap are ordered by their pushes. A call that saw the
- *   gate OPEN counts as arrived at that look: it may take a slot ahead of others that pushed after the look, once.
+ *   If one call of acquire has pushed (its promise was returned) before another call begins, it is served first, across
+ *   threads, without exception. Two calls that overlap are ordered by their pushes. A call that reads the gate as OPEN
+ *   counts as arrived at that read: it may take a slot ahead of others that pushed after the read, once.
  *
  * Cost
- *   Uncontended: one load and one compare-and-swap, to acquire and to release. Contended: O(1) for the queue, plus a look
- *   at the holder words up to a free one (all of them if there is none): O(slots). No system call unless the waiter
- *   sleeps. The desk does a bounded amount for others (DESK3), and no thread ever waits for it.
+ *   Uncontended: one load and one compare-and-swap, to acquire and to release. Contended: O(1) for the queue, plus a
+ *   search of the holder words for a free one (all of them if there is none): O(slots). No system call unless the
+ *   waiter sleeps. The desk does a bounded amount of work for others (DESK3), and no thread waits for it.
  *
  * Not promised
- *   Fairness among threads beyond the order of arrival. A slot held by a dead thread before `reap` or its ttl. Anything
- *   after `reap` of a thread that lives.
+ *   Fairness among threads beyond the order of arrival. The slots of a dead thread before `reap` or their ttl. Anything
+ *   after `reap` of a thread that is still alive.
  */
 import type { Service } from "./desk.ts";
 import type { Leases } from "./leases.ts";
@@ -85,7 +87,7 @@ export class Dispatcher implements Service {
   readonly #queue: WaitQueue;
   readonly #leases: Leases;
   readonly #owner: number;
-  /** Cells of this attachment that got their outcome from this attachment: no need to wait for the notification. */
+  /** Wait cells of this attachment that it served itself, so they need no notification. */
   settledHere: number[] = [];
 
   constructor(memory: Memory, queue: WaitQueue, leases: Leases, owner: number) {
@@ -133,7 +135,7 @@ export class Dispatcher implements Service {
     }
   }
 
-  /** Serves the head of the queue until it has to wait. */
+  /** Serves the head of the queue until no slot is free. */
   #match(): void {
     const memory = this.#memory;
     const isClosed = memory.load(CLOSED_AT) !== 0;
@@ -145,7 +147,7 @@ export class Dispatcher implements Service {
     }
   }
 
-  /** False if there is no slot to give. */
+  /** Returns false if no slot is free. */
   #grant(cell: number, owner: number): boolean {
     const memory = this.#memory;
     const tag = memory.load(memory.tag(cell));
@@ -156,7 +158,10 @@ export class Dispatcher implements Service {
     return true;
   }
 
-  /** Puts the tag into a free holder word; pays the debt of a shrink first, takes from the overdue last. */
+  /**
+   * Puts the tag into a free holder word. First retires slots after a shrink; takes back an overdue slot as the last
+   * resort.
+   */
   #take(tag: number): number {
     const memory = this.#memory;
     const used = memory.load(USED);
@@ -168,7 +173,7 @@ export class Dispatcher implements Service {
     return memory.ttlMs > 0 && this.expire() ? this.#take(tag) : -1;
   }
 
-  /** Frees one slot that is overdue. May be called without the desk. */
+  /** Frees one overdue slot. Does not require the desk. */
   expire(): boolean {
     const memory = this.#memory;
     const used = memory.load(USED);
@@ -180,7 +185,7 @@ export class Dispatcher implements Service {
     return false;
   }
 
-  /** Takes the newest out of a queue that is too long. */
+  /** Refuses the newest waiters of a queue that is too long. */
   #refuse(): void {
     const memory = this.#memory;
     while (this.#queue.length > memory.maxWaiters) {
@@ -192,12 +197,13 @@ export class Dispatcher implements Service {
 
   #open(): void {
     const memory = this.#memory;
-    // In this order: an order written after the loads has set the gate to ORDERED, and the swap fails.
+    // The order of these reads matters: an order (resize, close) written after them sets the gate to ORDERED, and the
+    // swap fails.
     const isIdle = this.#queue.head === 0 && memory.load(LIVE) === memory.load(WANT);
     if (isIdle && memory.load(CLOSED_AT) === 0) memory.swap(GATE, SHUT, OPEN);
   }
 
-  /** The state first, the queue after: a death in between leaves no waiter without an outcome (TQUEUE3). */
+  /** Writes the state before the queue: a death in between leaves no waiter without an outcome (TQUEUE3). */
   #finish(cell: number, outcome: number): void {
     this.#settle(cell, outcome);
     this.#queue.unlink(cell);
@@ -208,7 +214,7 @@ export class Dispatcher implements Service {
     for (;;) {
       const seen = memory.load(memory.state(cell));
       if (kindOf(seen) === CANCELLED) {
-        // Before the cell is given away, so that a repair can still see that the tag has no owner.
+        // Before the cell is given away, so that a repair still sees that the tag has no owner.
         const tag = memory.load(memory.tag(cell));
         if (kindOf(outcome) === GRANTED) memory.swap(memory.holder(holderOf(outcome)), tag, FREE);
         memory.store(memory.state(cell), 0);
@@ -225,7 +231,7 @@ export class Dispatcher implements Service {
     if (kindOf(seen) === ASLEEP) Atomics.notify(this.#memory.words, this.#memory.state(cell));
   }
 
-  /** Towards the wanted capacity: the lowest numbers come back first, the highest free ones go first. */
+  /** Moves towards the wanted capacity: the lowest numbers return first, the highest free ones retire first. */
   #fit(): void {
     const memory = this.#memory;
     for (let holder = 0; memory.load(LIVE) < memory.load(WANT) && holder < memory.maxHolders; holder++) {

@@ -1,7 +1,10 @@
 import { realClock } from "../clock.ts";
 import type { Memory } from "./memory.ts";
 
-/** What Node offers and browsers do not; asked at run time, since an import of `node:` would break bundles for the web. */
+/**
+ * What Node has and browsers lack. It is looked up at run time, because an import of `node:` would break bundles for
+ * the web.
+ */
 interface NodeProcess {
   hrtime(): [seconds: number, nanoseconds: number];
   /** Node 20.16 and later. */
@@ -11,12 +14,13 @@ interface NodeProcess {
 const node = (globalThis as { process?: Partial<NodeProcess> }).process;
 const workerThreads = node?.getBuiltinModule?.("node:worker_threads");
 
-/** Node's own number of this thread, `worker.threadId` for the thread that started it; undefined in a browser. */
+/** Node's number of this thread (`worker.threadId` in the parent); `undefined` in a browser. */
 export const nodeThreadId: number | undefined = workerThreads?.threadId;
 
 /**
- * Time that all threads agree on. Node's `performance.timeOrigin` is taken per thread from the wall clock, so that two
- * threads differ by as much as the clock was set between their starts; the process's monotonic clock is one.
+ * A time that all threads agree on. Node takes `performance.timeOrigin` from the wall clock for each thread, so two
+ * threads differ by any change of the clock between their starts. The monotonic clock of the process is the same for
+ * all.
  */
 export function sharedNow(): number {
   if (node?.hrtime === undefined) return realClock.now();
@@ -24,11 +28,14 @@ export function sharedNow(): number {
   return seconds * 1000 + nanoseconds / 1e6;
 }
 
-/** Whether this thread may sleep. A page's main thread cannot; Node's could, and would stop the whole program's events. */
+/**
+ * Whether this thread may block. The main thread of a page cannot. Node's could, but that would stop all events of the
+ * program.
+ */
 export function mayBlock(memory: Memory): boolean {
   if (workerThreads?.isMainThread === true) return false;
   try {
-    // Never sleeps: the first word, the format's number, is not 0. Throws where waiting is not allowed.
+    // Never blocks, because the first word (the number of the format) is not 0. Throws if waiting is not allowed.
     Atomics.wait(memory.words, 0, 0, 0);
     return true;
   } catch {

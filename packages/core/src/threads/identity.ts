@@ -1,10 +1,10 @@
 import { nodeThreadId } from "./host.ts";
 import { MAX_ATTACHMENTS, type Memory, NEXT_THREAD, OWNERS } from "./memory.ts";
 
-/** Ids of threads that have no number of their own (browsers) begin here, far from Node's. */
+/** Threads without a number of their own (browsers) get ids from here on, far above those of Node. */
 const FIRST_ALLOCATED_ID = 2 ** 30;
 
-/** Who this thread is to one semaphore: the id that `reap` knows, and a place of its own in the table of attachments. */
+/** The identity of this thread in one semaphore: the id for `reap`, and its own place in the table of attachments. */
 export interface Identity {
   readonly threadId: number;
   readonly owner: number;
@@ -13,11 +13,13 @@ export interface Identity {
 export function claimIdentity(memory: Memory, threadId = nodeThreadId ?? allocateId(memory)): Identity {
   for (let owner = 1; owner <= MAX_ATTACHMENTS; owner++) {
     if (memory.load(memory.thread(owner)) !== 0) continue;
-    // Before the claim: a search for dead threads looks no further.
+    // Before the claim: a search for dead threads stops at this number.
     memory.raise(OWNERS, owner);
     if (memory.swap(memory.thread(owner), 0, threadId + 1)) return { threadId, owner };
   }
-  throw new RangeError(`Expected at most ${MAX_ATTACHMENTS} attachments of one semaphore that were not reaped`);
+  throw new RangeError(
+    `Expected at most ${MAX_ATTACHMENTS} attached threads, got one more; reap threads that have ended`,
+  );
 }
 
 function allocateId(memory: Memory): number {

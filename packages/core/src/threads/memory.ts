@@ -1,11 +1,11 @@
 /**
- * The one SharedArrayBuffer and how it is cut into words. Everything the threads share is in here; the rules of who may
- * change which word are in `dispatcher.ts`.
+ * The layout of the SharedArrayBuffer in words. It contains everything that the threads share. `dispatcher.ts` defines
+ * which thread may change which word.
  *
  * | part      | size              | a word holds                                                             |
  * |-----------|-------------------|--------------------------------------------------------------------------|
  * | header    | 64 words          | sizes and options, the gate, the desk, the head of the queue             |
- * | holders   | 4 per slot        | FREE, RETIRED, or the tag of who holds it; then the deadline (64 bits)   |
+ * | holders   | 4 per slot        | FREE, RETIRED, or the tag of the holder; then the deadline (64 bits)     |
  * | threads   | 1 per attachment  | 0 unused, thread id + 1, or DEAD                                         |
  * | waiters   | 8 per wait cell   | state, tag, below (in the stack of arrivals), behind, ahead, ticket      |
  */
@@ -22,9 +22,9 @@ const WAIT_CELLS = 3;
 const TTL_MS = 4;
 const BASE_AT = 3; // as a 64-bit float: words 6 and 7
 
-// Their own cache line: the only header word that an uncontended acquire and release look at.
+// Its own cache line: the only header word that an uncontended acquire and release read.
 export const GATE = 16;
-// The desk and what its owner keeps; only the owner writes the last six.
+// The desk and the words of its owner; only the owner writes the last six.
 export const DESK = 32;
 export const GONE = 33;
 export const DEATHS = 34;
@@ -41,24 +41,29 @@ export const LIVE = 52;
 export const USED = 53;
 export const HOLDERS = HEADER_WORDS;
 
-/** The gate: open, shut, shut with an order (resize, close) unread; above zero it is the newest arrival's wait cell. */
+/**
+ * The gate: open, shut, or shut with an unread order (resize, close). A positive value is the wait cell of the newest
+ * arrival.
+ */
 export const OPEN = 0;
 export const SHUT = -1;
 export const ORDERED = -2;
 
-/** A holder word that is no tag. A tag ends in binary 10. */
+/** A holder word that is not a tag. Tags end in binary 10. */
 export const FREE = 0;
 export const RETIRED = 1;
 
-/** The word of a thread that is gone but not yet reaped. */
+/** The word of a thread that has ended but is not reaped yet. */
 export const DEAD = -1;
 
-/** Attachments that can be distinguished at one time: ten bits of a tag. */
+/** The largest number of attachments at one time: ten bits of a tag. */
 export const MAX_ATTACHMENTS = 1023;
-/** What the state of a wait cell leaves for the number of a holder cell. */
+/** The largest number of holder cells: the bits that remain in the state of a wait cell. */
 export const MAX_CELLS = 2 ** 17;
 
-/** The next tag of the same owner: only the sequence number (the upper 20 bits) moves, and wraps. */
+/**
+ * The step to the next tag of the same owner: only the sequence number (the upper 20 bits) changes, and wraps around.
+ */
 export const TAG_STEP = 1 << 12;
 export const firstTag = (owner: number): number => (owner << 2) | 2;
 export const isTag = (word: number): boolean => (word & 3) === 2;
@@ -109,14 +114,15 @@ export class Memory {
   readonly waitCells: number;
   /** 0: no ttl. */
   readonly ttlMs: number;
-  /** The instant from which deadlines are counted. */
+  /** The time from which deadlines are counted. */
   readonly baseAt: number;
   readonly #threadsAt: number;
   readonly #waitersAt: number;
 
   constructor(buffer: SharedArrayBuffer) {
     const words = new Int32Array(buffer);
-    if (words[0] !== MAGIC) throw new TypeError("Expected `handle` to be of a SharedSemaphore of this version");
+    if (words[0] !== MAGIC)
+      throw new TypeError("Expected `handle` to be of this version of SharedSemaphore, got another version");
     this.buffer = buffer;
     this.words = words;
     this.longs = new BigInt64Array(buffer);
@@ -130,7 +136,7 @@ export class Memory {
   }
 
   static allocate({ slots, maxHolders, maxWaiters, ttlMs }: Sizes, baseAt: number): Memory {
-    // Cancelled cells stay in the queue until a sweep, granted ones until their thread has looked.
+    // Cancelled cells stay in the queue until a sweep, and granted ones until their thread has read the outcome.
     const waitCells = 2 * maxWaiters + maxHolders + 64;
     const words = HEADER_WORDS + maxHolders * HOLDER_WORDS + MAX_ATTACHMENTS + 1 + (waitCells + 1) * WAITER_WORDS;
     const buffer = new SharedArrayBuffer(words * 4);
@@ -146,7 +152,7 @@ export class Memory {
     return HOLDERS + cell * HOLDER_WORDS;
   }
 
-  /** In `longs`. */
+  /** The index of the deadline in `longs`. */
   deadline(cell: number): number {
     return this.holder(cell) / 2 + 1;
   }
@@ -179,7 +185,7 @@ export class Memory {
     return this.state(cell) + 5;
   }
 
-  /** Raises a word that only grows. */
+  /** Raises a word that only increases. */
   raise(word: number, value: number): void {
     for (let seen = this.load(word); seen < value; seen = this.load(word)) {
       if (this.swap(word, seen, value)) return;
@@ -194,7 +200,7 @@ export class Memory {
     Atomics.store(this.words, word, value);
   }
 
-  /** Whether the word was `from` and is now `to`. */
+  /** Changes a word from `from` to `to`. Returns false if it had another value. */
   swap(word: number, from: number, to: number): boolean {
     return Atomics.compareExchange(this.words, word, from, to) === from;
   }

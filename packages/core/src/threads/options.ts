@@ -17,19 +17,22 @@ import { MAX_CELLS, type Sizes } from "./memory.ts";
 export interface SharedSemaphoreOptions {
   /** The size of the table of holders, and so the limit of `resize`. @defaultValue 1,024, or `slots` if that is more */
   maxHolders?: number;
-  /** A held slot may be taken back after this long, by a waiting thread. @defaultValue never */
+  /**
+   * How long a slot may be held, in milliseconds. After that, a waiting thread may take it back.
+   * @defaultValue no limit
+   */
   ttlMs?: number;
   /** The largest number of waiters, in all threads together. @defaultValue 16,384 */
   maxWaiters?: number;
-  /** Time for this thread's timeouts and ttl. @defaultValue the process's monotonic clock */
+  /** The clock for the timeouts and ttls of this thread. @defaultValue the monotonic clock of the process */
   clock?: Clock;
 }
 
 /** Options of `SharedSemaphore.attach`. */
 export interface AttachOptions {
-  /** The id that `reap` knows this thread by. @defaultValue Node's `threadId`; in a browser a number of its own */
+  /** The id of this thread for `reap`. @defaultValue Node's `threadId`; in a browser, a generated number */
   threadId?: number;
-  /** Time for this thread's timeouts and ttl. @defaultValue the process's monotonic clock */
+  /** The clock for the timeouts and ttls of this thread. @defaultValue the monotonic clock of the process */
   clock?: Clock;
 }
 
@@ -37,7 +40,7 @@ export interface AttachOptions {
 export interface SharedAcquireOptions {
   /** Ends the wait: the promise rejects with the signal's own reason. */
   signal?: AbortSignal;
-  /** 0 does not wait. @defaultValue wait for ever */
+  /** Longest wait, in milliseconds; 0 does not wait. @defaultValue no limit */
   timeoutMs?: number;
 }
 

@@ -2,14 +2,14 @@ import type { Attachment } from "./attachment.ts";
 import { ASLEEP, CLOSED, GRANTED, holderOf, kindOf, NUDGED, REFUSED, stateOf, WAITING } from "./memory.ts";
 import { SharedSlot } from "./shared-slot.ts";
 
-/** What a waiter finds in its cell. */
+/** The outcome of a wait cell, as its owner reads it. */
 export type Outcome =
   | { readonly kind: "granted"; readonly slot: SharedSlot }
   | { readonly kind: "refused" }
   | { readonly kind: "closed" }
-  /** Still waiting, and asked to call the desk (DESK3); look again after that. */
+  /** Still waiting, and asked to call the desk (DESK3). Read again after the call. */
   | { readonly kind: "asked" }
-  /** Still waiting; the state word is `asleep` now, so the thread that serves will notify. */
+  /** Still waiting. The state word is `asleep` now, so the serving thread will notify. */
   | { readonly kind: "pending"; readonly asleep: number };
 
 export type FinalOutcome = Exclude<Outcome, { kind: "asked" } | { kind: "pending" }>;

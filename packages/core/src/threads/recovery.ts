@@ -18,8 +18,8 @@ import {
 import type { WaitQueue } from "./wait-queue.ts";
 
 /**
- * After a thread died at the desk: a holder word with the tag of a cell that has no outcome yet is a grant that stopped
- * half way. The tag says whose it is, so it can be finished (or, if the waiter has gone, undone).
+ * Repairs grants after a thread died at the desk. A holder word with the tag of a cell that has no outcome yet is a
+ * grant that stopped half way. The tag names the cell, so the grant can be finished, or undone if the waiter has left.
  */
 export function finishGrants(memory: Memory, settle: (cell: number, outcome: number) => void): void {
   const holders = new Map<number, number>();
@@ -36,7 +36,7 @@ export function finishGrants(memory: Memory, settle: (cell: number, outcome: num
   }
 }
 
-/** The attachments that were reported dead and are not buried yet. */
+/** The attachments that are marked as dead and not cleaned up yet. */
 export function findTheDead(memory: Memory): ReadonlySet<number> {
   const dead = new Set<number>();
   const owners = memory.load(OWNERS);
@@ -47,8 +47,9 @@ export function findTheDead(memory: Memory): ReadonlySet<number> {
 }
 
 /**
- * Takes back what the dead held and waited in. Called by the owner of the desk, who found them dead **before** it
- * admitted the arrivals: so none of their cells is in that stack any more. Can be repeated: thread words are cleared last.
+ * Takes back the slots and wait cells of dead threads. The owner of the desk calls it, and determines the dead threads
+ * **before** it admits the arrivals: so none of their cells is in that stack any more. It can be repeated, because
+ * thread words are cleared last.
  */
 export function buryTheDead(memory: Memory, queue: WaitQueue, dead: ReadonlySet<number>): void {
   const used = memory.load(USED);
@@ -61,7 +62,7 @@ export function buryTheDead(memory: Memory, queue: WaitQueue, dead: ReadonlySet<
     const state = memory.load(memory.state(cell));
     const kind = kindOf(state);
     if (kind === UNUSED) continue;
-    // The dead may have changed this state and not come to the notification.
+    // A dead thread may have changed this state without sending the notification.
     if (!dead.has(ownerOf(state))) Atomics.notify(memory.words, memory.state(cell));
     else if ((isPending(kind) || kind === CANCELLED) && memory.load(memory.ticket(cell)) !== 0) queue.bury(cell);
     else memory.store(memory.state(cell), UNUSED);

@@ -22,9 +22,11 @@ import type { FinalOutcome } from "./outcome.ts";
 import { SharedSlot } from "./shared-slot.ts";
 import { type SyncOutcome, waitSync } from "./sync-wait.ts";
 
-/** What a thread needs to attach: send it with `postMessage` or `workerData`. */
+/** The handle that another thread needs to attach. Send it with `postMessage` or `workerData`. */
 export interface SharedSemaphoreHandle {
+  /** Identifies the handle after a structured clone. */
   readonly type: "slotkeeper.shared-semaphore";
+  /** The memory that all attached threads share. */
   readonly buffer: SharedArrayBuffer;
 }
 
@@ -33,12 +35,13 @@ const HANDLE = kind("the `handle` of a SharedSemaphore", (value) => {
   const handle = value as SharedSemaphoreHandle | null | undefined;
   return handle?.type === HANDLE_TYPE && handle.buffer instanceof SharedArrayBuffer;
 });
-/** `now` is one for all threads, the timers are this thread's. */
+/** `now` is the same in all threads; the timers belong to this thread. */
 const threadClock: Clock & SharedTime = { ...realClock, now: sharedNow, wallNow: () => realClock.now() };
 
 /**
- * One semaphore for all threads of a process (or workers of a page), on one SharedArrayBuffer. Behaves as `Semaphore`:
- * first come, first served; a released slot goes straight to the next. How it works is in `dispatcher.ts`.
+ * One semaphore for all threads of a process (or all workers of a page), on one SharedArrayBuffer. It behaves like
+ * `Semaphore`: first come, first served, and a released slot goes directly to the next waiter. `dispatcher.ts` explains
+ * the algorithm.
  *
  * @example
  * ```ts
@@ -55,19 +58,19 @@ const threadClock: Clock & SharedTime = { ...realClock, now: sharedNow, wallNow:
  * ```
  */
 export class SharedSemaphore {
-  /** What another thread needs to `attach`. */
+  /** The handle that another thread passes to `attach`. */
   readonly handle: SharedSemaphoreHandle;
   readonly #attachment: Attachment;
   readonly #clock: Clock;
   readonly #waits: AsyncWaits;
-  /** What this thread gave to `close`; a reason does not cross threads. */
+  /** The reason that this thread gave to `close`. Reasons are not shared between threads. */
   #closeReason: unknown;
   #mayBlock: boolean | undefined;
 
   private constructor(memory: Memory, identity: Identity, clock: Clock | undefined) {
     if (!(memory instanceof Memory)) {
       throw new TypeError(
-        "Expected a SharedSemaphore to be made by `SharedSemaphore.create` or `attach`, not by `new`",
+        "Expected a SharedSemaphore to be created by `SharedSemaphore.create` or `attach`, not by `new`",
       );
     }
     this.handle = { type: HANDLE_TYPE, buffer: memory.buffer };
@@ -78,7 +81,7 @@ export class SharedSemaphore {
   }
 
   /**
-   * A new semaphore. Share it by its `handle`.
+   * Creates a semaphore. Share it with other threads through its `handle`.
    *
    * @throws {RangeError} if `slots` or an option is out of range.
    * @throws {TypeError} if an option is unknown.
@@ -89,7 +92,7 @@ export class SharedSemaphore {
     return new SharedSemaphore(memory, claimIdentity(memory), options.clock);
   }
 
-  /** The semaphore of this handle, for this thread. Attach once per thread, and keep it. */
+  /** Returns the semaphore of this handle for this thread. Attach once per thread, and keep the result. */
   static attach(handle: SharedSemaphoreHandle, options: AttachOptions = {}): SharedSemaphore {
     checkAttachOptions(options);
     check("handle", HANDLE, handle);
@@ -97,12 +100,12 @@ export class SharedSemaphore {
     return new SharedSemaphore(memory, claimIdentity(memory, options.threadId), options.clock);
   }
 
-  /** The id under which `reap` knows this thread. */
+  /** The id of this thread for `reap`. */
   get threadId(): number {
     return this.#attachment.identity.threadId;
   }
 
-  /** How many slots there are. */
+  /** The number of slots. */
   get capacity(): number {
     return this.#attachment.memory.load(WANT);
   }
@@ -127,13 +130,13 @@ export class SharedSemaphore {
     return this.#attachment.memory.load(CLOSED_AT) !== 0;
   }
 
-  /** A slot if one is free and no thread waits. */
+  /** Returns a slot if one is free and no thread waits, otherwise `undefined`. */
   tryAcquire(): SharedSlot | undefined {
     const cell = this.#attachment.take();
     return cell < 0 ? undefined : new SharedSlot(this.#attachment, cell, this.#attachment.tag);
   }
 
-  /** Waits without blocking the event loop. Keeps the thread alive meanwhile. */
+  /** Waits for a slot without blocking the event loop. Keeps the thread alive during the wait. */
   acquire(options?: SharedAcquireOptions): Promise<SharedSlot> {
     try {
       if (options !== undefined) checkAcquireOptions(options);
@@ -145,13 +148,15 @@ export class SharedSemaphore {
     }
   }
 
-  /** Waits and blocks the thread: for workers. Where blocking is not allowed it gives a free slot, or throws. */
+  /**
+   * Waits for a slot and blocks the thread; for workers. If blocking is not allowed, it returns a free slot or throws.
+   */
   acquireSync(timeoutMs?: number): SharedSlot {
     if (timeoutMs !== undefined) checkTimeout(timeoutMs);
     return this.tryAcquire() ?? this.#block(timeoutMs);
   }
 
-  /** Runs the work with a slot, and gives it back whatever happens. */
+  /** Runs the work while holding a slot, and always releases it. */
   async run<T>(work: (slot: SharedSlot) => T | Promise<T>, options?: SharedAcquireOptions): Promise<Awaited<T>> {
     check("work", callback, work);
     const slot = await this.acquire(options);
@@ -163,27 +168,29 @@ export class SharedSemaphore {
     }
   }
 
-  /** Growing wakes waiters at once; shrinking evicts no holder. At most `maxHolders`. */
+  /**
+   * Changes the number of slots, at most to `maxHolders`. Growing serves waiters at once; shrinking evicts no holder.
+   */
   resize(slots: number): void {
     checkSlots(slots, this.#attachment.memory.maxHolders);
     this.#attachment.resize(slots);
   }
 
-  /** Waiters and later acquires, in every thread, reject; holders may still release. */
+  /** Rejects waiters and later acquires in every thread. Holders can still release. */
   close(reason?: unknown): void {
     if (!this.closed) this.#closeReason = reason;
     this.#attachment.close();
   }
 
   /**
-   * Takes back what a thread held and waited for, and puts right what it left half done. Only for threads that are
-   * gone: see `watch`. Gives the number of slots it held.
+   * Takes back the slots and waits of a thread that has ended, and repairs what it left half done. Call it only for
+   * threads that have ended; `watch` does that. Returns the number of slots that the thread held.
    */
   reap(threadId: number): number {
     checkThreadId(threadId);
     if (threadId === this.threadId) {
       throw new TypeError(
-        `Expected \`threadId\` to be of another thread, one that is gone, got this one's: ${threadId}`,
+        `Expected \`threadId\` to be of another thread that has ended, got ${threadId}, which is this thread`,
       );
     }
     return this.#attachment.reap(threadId);
@@ -194,7 +201,9 @@ export class SharedSemaphore {
     if (this.closed) throw this.#closedError();
     if (timeoutMs === 0) throw this.#timeoutError(startedAt);
     if (waitAsync === undefined)
-      throw new TypeError("Expected a host with Atomics.waitAsync; acquireSync works without");
+      throw new TypeError(
+        "Expected a host with Atomics.waitAsync, which `acquire` needs to wait; use `acquireSync` here",
+      );
     const { cell, tag } = this.#attachment.enqueue();
     if (cell === 0) throw this.#queueFullError();
     return new Promise((resolve, reject) => {
@@ -217,7 +226,7 @@ export class SharedSemaphore {
     this.#mayBlock ??= mayBlock(this.#attachment.memory);
     if (!this.#mayBlock) {
       throw new TypeError(
-        "Expected `acquireSync` to wait in a worker only: the main thread may not block, use `acquire`",
+        "Expected `acquireSync` to wait in a worker only, because the main thread must not block; use `acquire` here",
       );
     }
     const place = this.#attachment.enqueue();

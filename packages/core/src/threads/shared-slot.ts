@@ -21,7 +21,7 @@ export class SharedSlot implements Disposable {
   /** 0 once released. */
   #tag: number;
 
-  /** @internal Slots are made by `SharedSemaphore`. */
+  /** @internal `SharedSemaphore` creates the slots. */
   constructor(attachment: Attachment, cell: number, tag: number) {
     this.#attachment = attachment;
     this.#cell = cell;
@@ -29,26 +29,29 @@ export class SharedSlot implements Disposable {
     attachment.holding[cell] = this;
   }
 
-  /** From 1 up, unique among the slots held at this moment in all threads; at most `maxHolders`. */
+  /** From 1 up, at most `maxHolders`; unique among the slots that are held now in all threads. */
   get number(): number {
     return this.#cell + 1;
   }
 
-  /** When a waiter may take the slot back (milliseconds since the epoch); undefined without a ttl, or once it is lost. */
+  /**
+   * When a waiter may take the slot back, in milliseconds since the epoch; `undefined` without a ttl, or if the slot
+   * was lost.
+   */
   get expiresAt(): number | undefined {
     return this.released ? undefined : this.#attachment.leases.expiresAt(this.#cell, this.#tag);
   }
 
-  /** True once it is not held any more: released, expired, or its thread was declared dead. */
+  /** Whether the slot is no longer held: released, expired, or its thread was reaped. */
   get released(): boolean {
     return !this.#isCurrent() || !this.#attachment.isHeld(this.#cell, this.#tag);
   }
 
-  /** Holds on for another `ttlMs` from now, by default the semaphore's; false once the slot is lost. */
+  /** Starts the ttl again, or another ttl, in milliseconds. Returns `false` if the slot was lost. */
   renew(ttlMs?: number): boolean {
     const { memory } = this.#attachment;
     if (memory.ttlMs === 0 && ttlMs !== undefined) {
-      throw new TypeError(`Expected \`ttlMs\` only where the semaphore has a ttl, got ${ttlMs}`);
+      throw new TypeError(`Expected no \`ttlMs\`, because the semaphore has no ttl, got ${ttlMs}`);
     }
     const renewedMs = ttlMs === undefined ? memory.ttlMs : positiveMs("ttlMs", ttlMs);
     if (!this.#isCurrent()) return false;
@@ -57,7 +60,7 @@ export class SharedSlot implements Disposable {
     return this.#tag !== 0;
   }
 
-  /** Releases the slot. Returns true the first time; false after that, and if the slot was lost. */
+  /** Releases the slot. Returns `true` the first time, and `false` after that or if the slot was lost. */
   release(): boolean {
     const tag = this.#tag;
     if (!this.#isCurrent()) return false;

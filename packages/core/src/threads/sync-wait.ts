@@ -3,15 +3,17 @@ import { kindOf, WAITING } from "./memory.ts";
 import { type FinalOutcome, readOutcome } from "./outcome.ts";
 
 /**
- * How often to look before sleeping, about two microseconds. A slot that comes back within that time is noticed without a
- * system call (hand-over below a microsecond, else 10 to 15). More was measured to be worse: a thread just woken often
- * sits on the waker's core, so that a long spin only delays the very thread it waits for.
+ * How often a thread checks before it sleeps: about two microseconds. A slot that is released within that time is
+ * noticed without a system call (a hand-over below one microsecond instead of 10 to 15). More checks measured worse: a
+ * woken thread often runs on the core of the thread that woke it, so a long spin delays the thread that it waits for.
  */
 const SPINS = 200;
 
 export type SyncOutcome = FinalOutcome | { readonly kind: "timed-out" };
 
-/** Blocks this thread until its cell has an outcome or `until` has passed. Wakes in between to take back what is overdue. */
+/**
+ * Blocks this thread until its cell has an outcome or `until` has passed. Wakes in between to take back overdue slots.
+ */
 export function waitSync(
   attachment: Attachment,
   { cell, tag }: { cell: number; tag: number },

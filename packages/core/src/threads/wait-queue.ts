@@ -19,9 +19,12 @@ import {
   WAITING,
 } from "./memory.ts";
 
-/** A sweep is due when this many, and half of the queue, were cancelled: O(1) each, spread over the cancellations. */
+/**
+ * A sweep is due when at least this many cells, and half of the queue, are cancelled. The cost per cancellation is
+ * O(1).
+ */
 const SWEEP_FROM = 32;
-/** How many used cells to look at before a new one is taken. */
+/** How many used cells are checked before a new one is taken. */
 const FEW = 8;
 
 export interface Cancellation {
@@ -30,20 +33,21 @@ export interface Cancellation {
 }
 
 /**
- * Who waits, in order of arrival. Two parts: the **arrivals**, a stack that any thread pushes onto by one compare-and-swap
- * of the gate word, and the **queue**, a linked list that only the owner of the desk touches.
+ * The waiters in the order of arrival. There are two parts: the **arrivals**, a stack that any thread pushes to by one
+ * compare-and-swap of the gate word, and the **queue**, a linked list that only the owner of the desk changes.
  *
  * TQUEUE1 A push is the arrival: the queue has the order of the pushes.
  * TQUEUE2 The gate is never OPEN while a waiter is in either part.
- * TQUEUE3 Nothing is taken out of the stack before all of it is in the queue, and a cell leaves the queue only after its
- *    state is final: so whatever instant a thread dies at, a pending cell can be found, in order, by its ticket (in the
- *    queue), by the stack, or it was never pushed.
- * TQUEUE4 Cancelled cells are given back at the head, or by a sweep when half of the queue is cancelled: each costs O(1).
+ * TQUEUE3 The stack is emptied only after all of it is in the queue, and a cell leaves the queue only after its state
+ *     is final. So if a thread dies at any instant, a pending cell can be found in order, by its ticket (in the queue)
+ *     or in the stack, or it was never pushed.
+ * TQUEUE4 Cancelled cells are given back at the head, or by a sweep when half of the queue is cancelled: each costs
+ *     O(1).
  */
 export class WaitQueue {
   readonly #memory: Memory;
   readonly #owner: number;
-  /** Where to look first for an unused cell. */
+  /** The cell at which the search for an unused cell begins. */
   #hint = 1;
 
   constructor(memory: Memory, owner: number) {
@@ -51,9 +55,12 @@ export class WaitQueue {
     this.#owner = owner;
   }
 
-  // ---- any thread
+  // ---- called by any thread
 
-  /** A cell of one's own, or 0 if there is none left. Prefers cells that were used before: `count` looks at those only. */
+  /**
+   * Claims an unused cell, or returns 0 if there is none. Prefers cells that were used before, because `count` reads
+   * only those.
+   */
   claim(): number {
     const memory = this.#memory;
     return (
@@ -63,11 +70,12 @@ export class WaitQueue {
     );
   }
 
-  /** Arrives. The caller then calls the desk. */
+  /** Adds a cell to the arrivals. The caller must call the desk next. */
   push(cell: number, tag: number): void {
     const memory = this.#memory;
     memory.store(memory.tag(cell), tag);
-    // Before WAITING: a pending cell with a ticket is in the queue (TQUEUE3), and this may be the last tenant's ticket.
+    // Before WAITING: a pending cell with a ticket is in the queue (TQUEUE3), and this may be the ticket of its last
+    // use.
     memory.store(memory.ticket(cell), 0);
     memory.store(memory.state(cell), stateOf(WAITING, this.#owner));
     for (;;) {
@@ -77,13 +85,13 @@ export class WaitQueue {
     }
   }
 
-  /** Gives back a cell whose outcome its owner has read. */
+  /** Gives back a cell after its owner has read the outcome. */
   giveBack(cell: number): void {
     this.#memory.store(this.#memory.state(cell), UNUSED);
     this.#hint = cell;
   }
 
-  /** Marks one's own cell as cancelled, unless its outcome came first. */
+  /** Marks a cell of this thread as cancelled, unless its outcome came first. */
   cancel(cell: number): Cancellation {
     const memory = this.#memory;
     for (;;) {
@@ -92,13 +100,16 @@ export class WaitQueue {
       if (!isPending(kind)) return { isCancelled: false, needsDesk: false };
       if (memory.swap(memory.state(cell), seen, stateOf(CANCELLED, this.#owner))) {
         const gone = Atomics.add(memory.words, GONE, 1) + 1;
-        // Asked to the desk (DESK3) and leaving: the errand must not be lost with us.
+        // A nudged waiter that leaves must still call the desk (DESK3).
         return { isCancelled: true, needsDesk: kind === NUDGED || this.#isSweepDue(gone) };
       }
     }
   }
 
-  /** An order (resize, close) was written: no arrival may pass by it, and no desk may open before it has read it. */
+  /**
+   * Called after an order (resize, close) was written: no arrival may pass it, and the gate does not open before it is
+   * read.
+   */
   shutForOrder(): void {
     for (;;) {
       const seen = this.#memory.load(GATE);
@@ -106,7 +117,7 @@ export class WaitQueue {
     }
   }
 
-  /** How many are pending: a look at every cell that was ever used, for people and metrics. */
+  /** The number of pending cells. It reads every cell that was ever used; for people and metrics. */
   count(): number {
     const memory = this.#memory;
     const highest = memory.load(HIGHEST);
@@ -117,12 +128,12 @@ export class WaitQueue {
     return pending;
   }
 
-  /** As `count`, in O(1), and not exact while others come and go. */
+  /** Like `count`, but O(1) and not exact while threads arrive and leave. */
   estimate(): number {
     return Math.max(0, this.length - this.#memory.load(GONE));
   }
 
-  // ---- the owner of the desk
+  // ---- called by the owner of the desk
 
   get head(): number {
     return this.#memory.load(HEAD);
@@ -150,7 +161,10 @@ export class WaitQueue {
     }
   }
 
-  /** Takes a cell whose state is final out of the queue. Its owner may use it again already: these words are ours. */
+  /**
+   * Removes a cell whose state is final from the queue. Its owner may already use it again, but these words belong to
+   * the desk.
+   */
   unlink(cell: number): void {
     const memory = this.#memory;
     const ahead = memory.load(memory.ahead(cell));
@@ -164,10 +178,10 @@ export class WaitQueue {
     if (this.#isSweepDue(this.#memory.load(GONE))) this.sweep();
   }
 
-  /** Takes out every cancelled cell. False if there cannot be one. */
+  /** Removes every cancelled cell. Returns false if there is none. */
   sweep(): boolean {
     const memory = this.#memory;
-    // First: a waiter that cancels at the same time counts itself again, and the next sweep finds it.
+    // Reset first: a waiter that cancels at the same time increments it again, and the next sweep finds the cell.
     if (Atomics.exchange(memory.words, GONE, 0) === 0) return false;
     for (let cell = this.head; cell !== 0; ) {
       const behind = memory.load(memory.behind(cell));
@@ -177,13 +191,16 @@ export class WaitQueue {
     return true;
   }
 
-  /** A cancelled cell, or one of a dead thread: unused, and out of the queue. */
+  /** Gives back a cancelled cell, or a cell of a dead thread, and removes it from the queue. */
   bury(cell: number): void {
     this.#memory.store(this.#memory.state(cell), UNUSED);
     this.unlink(cell);
   }
 
-  /** After a death in the middle of a change: the queue is all cells with a ticket, by ticket. */
+  /**
+   * Rebuilds the queue after a death during a change: it consists of all cells with a ticket, in the order of the
+   * tickets.
+   */
   relink(): void {
     const memory = this.#memory;
     const cells: number[] = [];
@@ -193,7 +210,7 @@ export class WaitQueue {
       const isQueued = isPending(kind) || kind === CANCELLED;
       if (isQueued && memory.load(memory.ticket(cell)) !== 0) cells.push(cell);
     }
-    // Tickets wrap: their difference gives the order.
+    // Tickets wrap around, so their difference gives the order.
     cells.sort((a, b) => (memory.load(memory.ticket(a)) - memory.load(memory.ticket(b))) | 0);
     cells.forEach((cell, index) => {
       memory.store(memory.ahead(cell), cells[index - 1] ?? 0);
@@ -226,7 +243,7 @@ export class WaitQueue {
     const memory = this.#memory;
     for (let cell = first, tried = 0; cell <= last && tried < tries; cell++, tried++) {
       if (memory.load(memory.state(cell)) !== UNUSED) continue;
-      // Before the claim: a search for dead threads looks no further.
+      // Before the claim: a search for dead threads stops at this number.
       memory.raise(HIGHEST, cell);
       if (!memory.swap(memory.state(cell), UNUSED, stateOf(CLAIMED, this.#owner))) continue;
       this.#hint = cell + 1;

@@ -1,15 +1,18 @@
 import type { SharedSemaphore } from "./shared-semaphore.ts";
 
-/** What `watch` needs of Node's `Worker`. */
+/** The parts of Node's `Worker` that `watch` uses. */
 export interface WatchedWorker {
+  /** The id that the worker uses as its `threadId` in `attach`. */
   readonly threadId: number;
+  /** Adds the listener that reaps the worker. */
   once(event: "exit", listener: (code: number) => void): unknown;
+  /** Removes that listener. */
   off(event: "exit", listener: (code: number) => void): unknown;
 }
 
 /**
- * Gives back what a Node worker held or waited for when it ends, however it ends. Call it where the worker is started;
- * what it returns stops watching.
+ * Reaps a Node worker when it ends, for any reason: its slots and waits are given back. Call it where the worker is
+ * started. The returned function stops watching.
  *
  * @example
  * ```ts
@@ -22,7 +25,7 @@ export interface WatchedWorker {
  * ```
  */
 export function watch(worker: WatchedWorker, semaphore: Pick<SharedSemaphore, "reap">): () => void {
-  // Node sets `threadId` to -1 when the worker ends, so it is read now.
+  // Read now, because Node sets `threadId` to -1 when the worker ends.
   const { threadId } = worker;
   if (!Number.isSafeInteger(threadId) || threadId < 1) {
     throw new TypeError(`Expected \`worker\` to be a Node worker that runs, got one with the threadId ${threadId}`);

@@ -1,11 +1,11 @@
 /**
- * How much memory this process may use.
+ * Finds out how much memory this process may use.
  *
- * MEMORY1  The first that says: `MEDIA__SERVER_MEMORY_GB`, `SERVER_MEMORY_GB` (0 or not set: go on), the container's limit,
- *     the machine's memory, 2 GB.
- * MEMORY2  Of several limits of the container the smallest holds, as it does in the kernel: those of the process's own
- *     control group and of all above it, version 1 and 2, and the runtime's own word.
- * MEMORY3  A limit that is above the machine's memory is none. That is also how version 1 says "no limit".
+ * MEMORY1  The first of these that has a value counts: `MEDIA__SERVER_MEMORY_GB`, `SERVER_MEMORY_GB` (0 counts as not
+ *     set), the limit of the container, the memory of the machine, 2 GB.
+ * MEMORY2  If the container has several limits, the smallest counts, as in the kernel: those of the control group of
+ *     the process and of all groups above it, versions 1 and 2, and the limit that the runtime reports.
+ * MEMORY3  A limit above the memory of the machine is ignored. Version 1 uses such a value for "no limit".
  *
  * Sources: the kernel's documents on control groups ("memory.max", "memory.limit_in_bytes"), proc(5) on
  * /proc/self/cgroup.
@@ -27,13 +27,15 @@ export type MemorySource =
 
 /** What `detectMemory` returns. */
 export interface DetectedMemory {
+  /** The memory in GB (1024³ bytes). */
   readonly gb: number;
+  /** Where the amount comes from. */
   readonly source: MemorySource;
 }
 
 export const BYTES_PER_GB = 1024 ** 3;
 const DEFAULT_GB = 2;
-/** Where the machine's memory is unknown: no machine has so much. */
+/** Used if the memory of the machine is unknown. No machine has this much. */
 const NO_LIMIT_BYTES = 2 ** 60;
 const VARIABLES = ["MEDIA__SERVER_MEMORY_GB", "SERVER_MEMORY_GB"] as const;
 
@@ -43,7 +45,7 @@ interface Limit {
 }
 
 /**
- * Refuses malformed variables by name.
+ * Finds out how much memory this process may use: from the environment, the container or the machine, otherwise 2 GB.
  *
  * @throws {RangeError} if a variable is malformed; the message names it and its value.
  * @example
@@ -64,7 +66,7 @@ export function detectMemory(
   return detected;
 }
 
-/** As `detectMemory`, but leaves what is malformed to the reader. */
+/** Like `detectMemory`, but malformed variables are added to the problems of the reader. */
 export function memoryFrom(reader: EnvironmentReader, probe: MemoryProbe): DetectedMemory {
   const given = VARIABLES.map((source) => ({ gb: reader.number(source, finiteFrom(0)) ?? 0, source }));
   return given.find(({ gb }) => gb > 0) ?? detectedFrom(probe);
@@ -96,7 +98,7 @@ function controlGroupLimits(probe: MemoryProbe): Limit[] {
   ];
 }
 
-/** Lines of `id:controllers:path`; version 2 has id 0 and no controllers. The path may have colons of its own. */
+/** Parses lines of `id:controllers:path`. Version 2 has id 0 and no controllers. The path may contain colons. */
 function controlGroupPaths(text: string): { unified: string; memory: string } {
   const paths = { unified: "/", memory: "/" };
   for (const line of text.split("\n")) {
@@ -107,14 +109,17 @@ function controlGroupPaths(text: string): { unified: string; memory: string } {
   return paths;
 }
 
-/** Of the group and all above it. Groups that are not mounted here (as in a container) have no file, and no say. */
+/**
+ * The limits of the group and of all groups above it. A group that is not mounted (as in a container) has no file and
+ * is skipped.
+ */
 function limitsOf(probe: MemoryProbe, source: MemorySource, mount: string, path: string, file: string): Limit[] {
   const names = path.split("/").filter((name) => name !== "" && name !== "..");
   const folders = Array.from({ length: names.length + 1 }, (_, depth) => [mount, ...names.slice(0, depth)].join("/"));
   return folders.toReversed().map((folder) => ({ bytes: bytesIn(probe.readFile(`${folder}/${file}`)), source }));
 }
 
-/** 0 for what is no number of bytes: "max", or no file at all. */
+/** Returns 0 for a missing file and for text that is not a number of bytes, such as "max". */
 function bytesIn(text: string | undefined): number {
   const trimmed = text?.trim() ?? "";
   return /^\d+$/.test(trimmed) ? Number(trimmed) : 0;

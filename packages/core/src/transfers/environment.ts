@@ -1,11 +1,11 @@
-/** Environment variables as values. What is malformed is a problem that names the variable, never a default. */
+/** Reads environment variables as values. A malformed variable is a problem that names it; no default replaces it. */
 import { type Rule, shown } from "../options.ts";
 import { Problems } from "../problems.ts";
 
 /** Environment variables: `process.env`, or any record of strings. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Plain decimals: `Number` would take an empty variable for 0, and accept hexadecimal. */
+/** Only plain decimals: `Number` would read an empty variable as 0, and would accept hexadecimal. */
 const DECIMAL = /^-?\d+(\.\d+)?$/;
 
 const WORDS: ReadonlyMap<string, boolean> = new Map([
@@ -23,7 +23,7 @@ export class EnvironmentReader {
     this.#environment = environment;
   }
 
-  /** `undefined` if not set, or malformed, which then is among the problems. */
+  /** Returns `undefined` if the variable is not set or malformed. A malformed variable is added to the problems. */
   number(variable: string, rule: Rule): number | undefined {
     const text = this.#environment[variable];
     if (text === undefined) return undefined;

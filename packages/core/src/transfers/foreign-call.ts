@@ -1,4 +1,4 @@
-/** Listeners and loggers are foreign code: whatever they throw, now or later, changes nothing. */
+/** Calls a listener or logger of the user. If it throws or rejects, the error is ignored. */
 export function callForeign(call: () => unknown): void {
   try {
     const result = call();

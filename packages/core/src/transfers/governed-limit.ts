@@ -1,20 +1,22 @@
 /**
- * A limit that gives way to pressure: multiplicative down, additive up, as in TCP's congestion avoidance. Going down
- * fast ends the pressure in a few steps; coming up slowly finds the level that holds without running into it again.
+ * A limit that follows the memory pressure: it decreases by a factor and increases by steps, as in the congestion
+ * control of TCP. The fast decrease ends the pressure in a few steps. The slow increase finds the level that the memory
+ * allows.
  *
- * GOVLIMIT1  least ≤ current ≤ most, always.
- * GOVLIMIT2  High pressure halves what is there, rounded down; low pressure adds one step; anything else changes nothing.
+ * GOVLIMIT1  least ≤ current ≤ most at all times.
+ * GOVLIMIT2  High pressure halves the limit, rounded down. Low pressure adds one step. Otherwise the limit stays the
+ *     same.
  */
 
 /** Whether memory is short: `high` lowers limits, `low` raises them again. */
 export type Pressure =
   /** Above the high water mark. */
   | "high"
-  /** Between the marks: what was done is given time to work. */
+  /** Between the marks: limits stay as they are, so that the last change can take effect. */
   | "steady"
   /** Below the low water mark. */
   | "low"
-  /** Nothing sampled yet, or the host did not say. */
+  /** Not sampled yet, or the host does not report its memory. */
   | "unknown";
 
 export class GovernedLimit {
@@ -23,7 +25,7 @@ export class GovernedLimit {
   readonly #step: number;
   #current: number;
 
-  /** Starts at the most. Where that is below the least, the most holds. */
+  /** Starts at `most`. If `most` is below `least`, the limit is always `most`. */
   constructor(least: number, most: number, step: number) {
     this.least = Math.min(least, most);
     this.most = most;
@@ -35,7 +37,7 @@ export class GovernedLimit {
     return this.#current;
   }
 
-  /** Says whether it changed. */
+  /** Returns whether the limit changed. */
   adapt(pressure: Pressure): boolean {
     const before = this.#current;
     if (pressure === "high") this.#current = Math.max(this.least, Math.floor(before / 2));

@@ -1,16 +1,16 @@
 /**
- * Watches the memory of this process and says how much pressure it is under.
+ * Samples the memory of this process and reports the pressure.
  *
  *   resident ÷ limit      pressure
  *   > highWater           high
  *   lowWater…highWater    steady
  *   < lowWater            low
  *
- * GOVERN1  One sample per period, never two: so nothing that follows it changes faster than the period.
- * GOVERN2  Its timer never keeps a process alive, and there is none after `stop`, even if a listener calls it.
- * GOVERN3  A host that fails to answer is no pressure: `unknown`.
+ * GOVERN1  There is one sample per period, so limits do not change faster than the period.
+ * GOVERN2  The timer never keeps a process alive. After `stop` there is no timer, even if a listener calls `stop`.
+ * GOVERN3  If the host does not report its memory, the pressure is `unknown`.
  *
- * It promises nothing about peaks shorter than its period.
+ * Peaks that are shorter than the period may be missed.
  */
 import { type Clock, keepAlive } from "../clock.ts";
 import { numberFrom, positiveUpTo, type Rule, type Rules, timerMs } from "../options.ts";
@@ -19,26 +19,36 @@ import type { Pressure } from "./governed-limit.ts";
 
 /** Options of the governor, which lowers limits while memory is short. */
 export interface GovernorOptions {
-  /** How often the memory is looked at. @defaultValue 1 s */
+  /** How often the memory is sampled, in milliseconds. @defaultValue 1,000 */
   everyMs?: number | undefined;
-  /** Share of the memory above which limits are lowered. @defaultValue 0.85 */
+  /** The share of the memory above which limits are lowered, above 0 and at most 1. @defaultValue 0.85 */
   highWater?: number | undefined;
-  /** Share of the memory below which they are raised again. @defaultValue 0.7 */
+  /** The share of the memory below which limits are raised again; must be below `highWater`. @defaultValue 0.7 */
   lowWater?: number | undefined;
 }
 
-/** What the governor last measured, and its settings. */
+/** The settings of the governor and its last sample. */
 export interface GovernorState {
+  /** How often the memory is sampled, in milliseconds. */
   readonly everyMs: number;
+  /** The share of `limitBytes` above which limits are lowered. */
   readonly highWater: number;
+  /** The share of `limitBytes` below which limits are raised again. */
   readonly lowWater: number;
+  /** The memory that this process may use, in bytes. */
   readonly limitBytes: number;
+  /** The result of the last sample; `unknown` before the first one. */
   readonly pressure: Pressure;
-  /** Resident memory at the last sample. */
+  /**
+   * Resident memory at the last sample, in bytes; `undefined` before the first sample, or if the host does not report
+   * it.
+   */
   readonly rssBytes: number | undefined;
-  /** Of the limit. */
+  /** `rssBytes` divided by `limitBytes`. */
   readonly load: number | undefined;
+  /** The number of samples so far. */
   readonly samples: number;
+  /** When the last sample was taken, in milliseconds of the clock; `undefined` before the first one. */
   readonly sampledAt: number | undefined;
 }
 
@@ -98,7 +108,7 @@ export class Governor {
   #startTimer(): void {
     const { clock } = this.#host;
     this.#timer = clock.setTimer(() => {
-      // Before the sample: a listener that stops us stops this one, too.
+      // Set before the sample is reported, so that a listener that calls `stop` also stops this timer.
       this.#startTimer();
       this.#sample();
     }, this.#state.everyMs);

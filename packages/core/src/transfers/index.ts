@@ -1,4 +1,6 @@
-/** `slotkeeper/transfers`: slots for uploads and downloads, and limits that follow from the memory there is. */
+/**
+ * `slotkeeper/transfers`: slots for uploads and downloads, with limits that are calculated from the available memory.
+ */
 export { type DetectedMemory, detectMemory, type MemorySource } from "./detect-memory.ts";
 export type { Environment } from "./environment.ts";
 export type { Pressure } from "./governed-limit.ts";

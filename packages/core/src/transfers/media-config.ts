@@ -1,4 +1,4 @@
-/** What the limits of media transfers are made from: the settings, their defaults, their variables, what is refused. */
+/** The settings from which the limits of media transfers are calculated: defaults, environment variables and checks. */
 
 import {
   boolean,
@@ -15,37 +15,37 @@ import { type MemorySource, memoryFrom } from "./detect-memory.ts";
 import { type Environment, EnvironmentReader } from "./environment.ts";
 import { hostEnvironment, hostMemory, type MemoryProbe } from "./memory-probe.ts";
 
-/** The settings of `MediaSlots` with nothing left open. */
+/** The resolved settings of `MediaSlots`. */
 export interface MediaSettings {
-  /** Whether the limits follow from the memory; else they are the fallbacks. @defaultValue true */
+  /** Whether the limits are calculated from the memory. If not, the fallbacks apply. @defaultValue true */
   readonly memoryBased: boolean;
-  /** How much memory there is. Needed if `memoryBased`. */
+  /** The available memory, in GB. Required if `memoryBased` is true; 0 if it was not given. */
   readonly availableGb: number;
-  /** How much of it is kept for everything else. @defaultValue 40 */
+  /** How much of the memory is reserved for other uses, in percent. @defaultValue 40 */
   readonly reservationPercent: number;
-  /** The largest chunk. @defaultValue 6 */
+  /** The size of the largest chunk, in MB. @defaultValue 6 */
   readonly maxChunkMb: number;
-  /** The largest direct upload, if that is more than a chunk. @defaultValue 0 */
+  /** The size of the largest direct upload, in MB; it counts if it is larger than a chunk. @defaultValue 0 */
   readonly directUploadMb: number;
-  /** Uploads at a time, if the limits do not follow from the memory. @defaultValue 10 */
+  /** Uploads at a time, if the limits are not calculated from the memory. @defaultValue 10 */
   readonly fallbackGlobalUploads: number;
-  /** Chunks at a time, if the limits do not follow from the memory. @defaultValue 20 */
+  /** Chunks at a time, if the limits are not calculated from the memory. @defaultValue 20 */
   readonly fallbackGlobalChunks: number;
-  /** Uploads of one user at a time, if the limits do not follow from the memory. @defaultValue 3 */
+  /** Uploads of one user at a time, if the limits are not calculated from the memory. @defaultValue 3 */
   readonly fallbackPerUserUploads: number;
-  /** Chunks of one user at a time, if the limits do not follow from the memory. @defaultValue 5 */
+  /** Chunks of one user at a time, if the limits are not calculated from the memory. @defaultValue 5 */
   readonly fallbackPerUserChunks: number;
 }
 
-/** Where a setting comes from: a variable's name, what the memory was detected by, or one of these. */
+/** Where a setting comes from: the name of a variable, the source of the detected memory, `given` or `default`. */
 export type SettingSource = MemorySource | "given" | "default" | `MEDIA__${string}`;
 
 type Traced<Value> = { readonly value: Value; readonly source: SettingSource };
 
-/** Settings with the trace of where they come from. A setting that was changed since has lost its trace: it is given. */
+/** The source of each setting. A setting that was changed afterwards has no trace and counts as `given`. */
 export type SettingTraces = { readonly [Name in keyof MediaSettings]?: Traced<MediaSettings[Name]> | undefined };
 
-/** What `mediaConfigFromEnv` gives, and what can be given by hand: then all but the memory may be left out. */
+/** The result of `mediaConfigFromEnv`. A config written by hand may leave out everything except the memory. */
 export type MediaConfig = { readonly [Name in keyof MediaSettings]?: MediaSettings[Name] | undefined } & {
   readonly traces?: SettingTraces | undefined;
 };
@@ -59,11 +59,11 @@ interface Setting<Value> {
 const fallback = (name: string, byDefault: number): Setting<number> => ({
   variable: `MEDIA__FALLBACK_${name}`,
   byDefault,
-  // No 0 for "unlimited" here: the fallback is the safety net.
+  // 0 does not mean "unlimited" here, because the fallback is the last safeguard.
   rule: integerFrom(1),
 });
 
-/** All but the memory, which is detected. */
+/** All settings except the memory, which is detected. */
 const SETTINGS: { readonly [Name in Exclude<keyof MediaSettings, "availableGb">]: Setting<MediaSettings[Name]> } = {
   memoryBased: { variable: "MEDIA__MEMORY_BASED_LIMITS", byDefault: true, rule: boolean },
   reservationPercent: {
@@ -88,7 +88,7 @@ export const CONFIG_RULES = {
 } as unknown as Rules<MediaConfig>;
 
 /**
- * A config that `memoryLimits` and `MediaSlots` take as it is. Malformed variables are refused, all at once.
+ * Reads a config for `memoryLimits` and `MediaSlots` from the environment. One error names all malformed variables.
  *
  * @throws {RangeError | TypeError} if a variable is malformed; the message names every such variable and its value.
  * @example
@@ -118,14 +118,14 @@ function traced(reader: EnvironmentReader, setting: Setting<number | boolean>): 
   return value === undefined ? { value: byDefault, source: "default" } : { value, source: variable };
 }
 
-/** Notes what is wrong with the values of a config that is otherwise well-formed. */
+/** Adds a problem if the config needs the memory and does not give it. */
 export function expectMemory({ memoryBased = true, availableGb }: MediaConfig, problems: Problems): void {
   if (memoryBased && availableGb === undefined) {
     problems.add("Expected `availableGb` to be given, since the limits are memory-based", false);
   }
 }
 
-/** With nothing left open. Memory that is not asked for and not given is 0. */
+/** Returns the settings with all defaults. Memory that is neither needed nor given is 0. */
 export function resolveSettings(config: MediaConfig): MediaSettings {
   const defaults = Object.fromEntries(NAMES.map((name) => [name, SETTINGS[name].byDefault]));
   const given = Object.entries(config).filter(([name, value]) => name in SETTINGS && value !== undefined);

@@ -1,55 +1,61 @@
 /**
- * How many media transfers the memory allows.
+ * Calculates how many media transfers the memory allows.
  *
  *   usable MB = available GB × 1024 × (100 − reservation) / 100
- *   operation = max(max(chunk, direct upload) + 10, 20) MB          a direct upload counts as one operation, too
+ *   operation = max(max(chunk, direct upload) + 10, 20) MB          a direct upload also counts as one operation
  *   ops       = floor(usable / operation)
  *   uploads   = floor(ops / 8), within 2…50        chunks   = 2 × floor(ops / 8), within 4…100
  *   per user  = floor(global / 10), at least 2 (uploads) or 3 (chunks), at most the global limit
  *
- * MEDIALIMIT1  Less memory, a larger reservation or a larger operation never gives more slots: each step is monotonic, in
- *     floating point as on paper.
- * MEDIALIMIT2  1 ≤ per user ≤ global, always.
+ * MEDIALIMIT1  Less memory, a larger reservation or a larger operation never gives more slots. Each step is monotonic,
+ *     also in floating point.
+ * MEDIALIMIT2  1 ≤ per user ≤ global at all times.
  *
- * It is the one rule that yields all three worked examples of the original system exactly (2 GB and 50 %: 6 and 12;
- * 8 GB and 40 %: 30 and 60; 16 GB and 30 %: 50 and 100). It promises nothing about memory that is used by others: see
- * the governor.
+ * This formula yields all three worked examples of the original system exactly (2 GB and 50 %: 6 and 12; 8 GB and 40 %:
+ * 30 and 60; 16 GB and 30 %: 50 and 100). It does not know how much memory other code uses; the governor handles that.
  */
 import { Problems } from "../problems.ts";
 import { CONFIG_RULES, expectMemory, type MediaConfig, type MediaSettings, resolveSettings } from "./media-config.ts";
 
-/** How many at a time. */
+/** The limits: how many transfers can run at a time. */
 export interface SlotLimits {
+  /** Uploads of all users together. */
   readonly globalUploads: number;
+  /** Chunks of all users together. */
   readonly globalChunks: number;
+  /** Uploads of each user. */
   readonly perUserUploads: number;
+  /** Chunks of each user. */
   readonly perUserChunks: number;
 }
 
-/** What `memoryLimits` returns: the limits, and the memory that they follow from. */
+/** The result of `memoryLimits`: the limits, and the memory from which they are calculated. */
 export interface MediaLimits extends SlotLimits {
+  /** The available memory, in GB. */
   readonly availableGb: number;
-  /** Of it, what is not reserved. */
+  /** The part of `availableGb` that is not reserved, in GB. */
   readonly usableGb: number;
-  /** Whether the limits follow from the memory; else they are the fallbacks. */
+  /** Whether the limits are calculated from the memory. If not, they are the fallbacks. */
   readonly memoryBased: boolean;
 }
 
-/** Why a limit is what it is: the sum over the memory, the least or the most that there may be, or the fallback. */
+/**
+ * Why a limit has its value: calculated from the memory, raised to the minimum, cut to the maximum, or the fallback.
+ */
 export type LimitSource = "memory" | "minimum" | "maximum" | "fallback";
 
-/** What holds for one kind of slot, whatever the memory. */
+/** The bounds of each kind of slot. They do not depend on the memory. */
 export const UPLOADS = { least: 2, most: 50, leastPerUser: 2, perEightOperations: 1 } as const;
 export const CHUNKS = { least: 4, most: 100, leastPerUser: 3, perEightOperations: 2 } as const;
 
 const MB_PER_GB = 1024;
 const OVERHEAD_MB = 10;
 const LEAST_OPERATION_MB = 20;
-/** A user gets a tenth, so that ten users can work side by side. */
+/** A user gets a tenth, so that ten users can work at the same time. */
 const USERS = 10;
 
 /**
- * Pure: the memory is given.
+ * Calculates the limits from a config. It reads nothing from the host: the memory is part of the config.
  *
  * @throws {RangeError | TypeError} if the config is malformed, or has no memory.
  * @example

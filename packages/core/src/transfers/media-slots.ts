@@ -1,10 +1,10 @@
 /**
- * Slots for a media server: uploads and chunks, each with a limit in all and a limit per user, both from the memory
- * there is; and a governor, if wanted, that lowers them while the memory in use is high.
+ * Slots for a media server. Uploads and chunks each have a limit for all users and a limit for each user, calculated
+ * from the memory. An optional governor lowers the limits while the memory in use is high.
  *
- * MEDIA1  Never more slots handed out than the limit of the moment, never more of one user than the limit per user.
- * MEDIA2  The governor moves the limits between the least (2 uploads, 4 chunks) and what `memoryLimits` says; no caller that
- *     holds a slot is evicted, so after a fall the number in use comes down as holders release.
+ * MEDIA1  The slots handed out never exceed the current limit, and those of one user never exceed the limit per user.
+ * MEDIA2  The governor moves the limits between the minimum (2 uploads, 4 chunks) and the result of `memoryLimits`.
+ *     Holders keep their slots, so after a decrease the number in use goes down as holders release.
  */
 import { realClock } from "../clock.ts";
 import type { SemaphoreEvent } from "../events.ts";
@@ -38,58 +38,81 @@ import { MediaTier, type TierUse } from "./media-tier.ts";
 import { hostMemory, type MemoryProbe } from "./memory-probe.ts";
 import { POOL_RULES, type TransferOptions, type TransferPoolOptions } from "./transfer-pool.ts";
 
-/** The log record, written once, of what was calculated. The names are those that the dashboards of such servers know. */
+/**
+ * The log record that reports the calculated limits once. Existing dashboards of such servers use these field names.
+ */
 export interface LimitsRecord {
+  /** `availableGb`: the available memory, in GB. */
   readonly available_memory_gb: number;
+  /** `usableGb`: the memory that is not reserved, in GB. */
   readonly usable_memory_gb: number;
+  /** `globalUploads`. */
   readonly global_upload_limit: number;
+  /** `globalChunks`. */
   readonly global_chunk_limit: number;
+  /** `perUserUploads`. */
   readonly per_user_upload_limit: number;
+  /** `perUserChunks`. */
   readonly per_user_chunk_limit: number;
+  /** `memoryBased`: whether the limits are calculated from the memory. */
   readonly memory_based_limits: boolean;
+  /** Always the same text. */
   readonly message: "dynamic concurrency limits calculated";
 }
 
-/** Any structured logger: the level is the method. */
+/** A structured logger, such as pino. */
 export interface RecordLogger {
+  /** Called once with the calculated limits. */
   info(record: LimitsRecord): void;
 }
 
-/** The governor changed the limits, or the pressure is another. */
+/** The event of a change of the limits or of the pressure. */
 export interface GovernorEvent {
+  /** Distinguishes this event from a `SemaphoreEvent`. */
   readonly type: "governed";
+  /** When it happened, in milliseconds of the clock. */
   readonly at: number;
+  /** The sample that led to the event. */
   readonly governor: GovernorState;
+  /** The limits before. */
   readonly from: SlotLimits;
+  /** The limits now. */
   readonly to: SlotLimits;
 }
 
-/** What `onEvent` of `MediaSlots` receives. */
+/** The events that `onEvent` of `MediaSlots` receives. */
 export type MediaEvent = SemaphoreEvent | GovernorEvent;
 
 /** Options of `MediaSlots`. `mediaConfigFromEnv` reads most of them from the environment. */
 export type MediaSlotsConfig = MediaConfig &
   Omit<TransferPoolOptions, "onEvent"> & {
-    /** Lowers the limits while memory is short. Give `{}` for its defaults. @defaultValue no governor */
+    /** Lowers the limits while memory is short. `{}` uses the defaults. @defaultValue no governor */
     governor?: GovernorOptions | undefined;
-    /** Gets one record, on construction. */
+    /** Receives one record when the slots are created. @defaultValue none */
     logger?: RecordLogger | undefined;
-    /** Of both pools (their names are "uploads" and "chunks") and of the governor. What it throws is ignored. */
+    /**
+     * Called with every event of both pools (named "uploads" and "chunks") and of the governor. Errors that it throws
+     * are ignored.
+     * @defaultValue none
+     */
     onEvent?: ((event: MediaEvent) => void) | undefined;
-    /** Where the governor learns how much memory is in use. @defaultValue this process */
+    /** Measures the memory in use, for the governor. @defaultValue this process */
     probe?: MemoryProbe | undefined;
   };
 
 /** What `MediaSlots.config()` returns. */
 export interface MediaState {
-  /** What was calculated: the most there may be. */
+  /** The calculated limits. They are the upper bounds of `current`. */
   readonly limits: MediaLimits;
-  /** What holds now: less, if the governor says so. */
+  /** The limits that apply now. The governor may have lowered them. */
   readonly current: SlotLimits;
+  /** The settings with all defaults. */
   readonly settings: MediaSettings;
   /** Where each setting and each limit comes from. */
   readonly sources: Record<keyof MediaSettings, SettingSource> & Record<keyof SlotLimits, LimitSource>;
+  /** The slots in use and the waiters, for uploads and for chunks. */
   readonly use: { readonly uploads: TierUse; readonly chunks: TierUse };
+  /** The state of the governor; `undefined` without one. */
   readonly governor: GovernorState | undefined;
 }
 
@@ -103,8 +126,8 @@ const RULES: Rules<MediaSlotsConfig> = {
 };
 
 /**
- * Slots for uploads and chunks of a media server, in all and for each user. The limits follow from the memory; a
- * governor may lower them while memory is short.
+ * Slots for uploads and chunks of a media server, with limits for all users and for each user. The limits are
+ * calculated from the memory. A governor can lower them while memory is short.
  *
  * @throws {RangeError | TypeError} if the config is malformed.
  * @example
@@ -145,37 +168,40 @@ export class MediaSlots {
     return this.#uploads.pool.acquire(user, options);
   }
 
-  /** An upload slot now, or `undefined`: also while others wait for the same. */
+  /** Returns an upload slot, or `undefined` if none is free or others wait for one. */
   tryAcquireUpload(user: string): Slot | undefined {
     return this.#uploads.pool.tryAcquire(user);
   }
 
-  /** Does the work while holding an upload slot. */
+  /** Runs the work while holding an upload slot. */
   runUpload<T>(user: string, work: Work<T>, options?: TransferOptions): Promise<Awaited<T>> {
     return this.#uploads.pool.run(user, work, options);
   }
 
-  /** As `acquireUpload`, for a chunk. */
+  /** Like `acquireUpload`, for a chunk. */
   acquireChunk(user: string, options?: TransferOptions): Promise<Slot> {
     return this.#chunks.pool.acquire(user, options);
   }
 
-  /** As `tryAcquireUpload`, for a chunk. */
+  /** Like `tryAcquireUpload`, for a chunk. */
   tryAcquireChunk(user: string): Slot | undefined {
     return this.#chunks.pool.tryAcquire(user);
   }
 
-  /** As `runUpload`, for a chunk. */
+  /** Like `runUpload`, for a chunk. */
   runChunk<T>(user: string, work: Work<T>, options?: TransferOptions): Promise<Awaited<T>> {
     return this.#chunks.pool.run(user, work, options);
   }
 
-  /** Drops the users that have been idle for `idleMs` (default: that of the config); says how many, uploads and chunks. */
+  /**
+   * Removes users that have been idle for `idleMs` (default: `idleMs` of the config), and returns how many it removed
+   * from uploads and chunks together.
+   */
   sweep(idleMs?: number): number {
     return this.#uploads.pool.sweep(idleMs) + this.#chunks.pool.sweep(idleMs);
   }
 
-  /** For the person on call: the limits, where they come from, and what is in use. */
+  /** Returns the limits, where they come from, and what is in use. */
   config(): MediaState {
     return {
       limits: this.#limits,
@@ -187,7 +213,7 @@ export class MediaSlots {
     };
   }
 
-  /** Waiters and later callers get a `ClosedError`; holders may still release. Idempotent. */
+  /** Rejects waiters and later callers with `ClosedError`. Holders can still release. A second call does nothing. */
   close(): void {
     this.#governor?.stop();
     this.#uploads.pool.close();
@@ -233,7 +259,7 @@ function refuse(config: MediaSlotsConfig): void {
   problems.throwIfAny();
 }
 
-/** A governor that is blind from the start would look like one that finds nothing wrong. */
+/** Refuses a governor that cannot read the memory: it would look as if the memory were never short. */
 function expectSight({ availableGb, probe = hostMemory }: MediaSlotsConfig, problems: Problems): void {
   if (availableGb === undefined) problems.add("Expected `availableGb` to be given, for the `governor`", false);
   if (objectWith("rss").accepts(probe) && probe.rss() === undefined) {

@@ -1,4 +1,4 @@
-/** One kind of media slot, uploads or chunks: its pool, and the limits it has now. */
+/** One kind of media slot, uploads or chunks: its pool and its current limits. */
 import { GovernedLimit, type Pressure } from "./governed-limit.ts";
 import { clamp } from "./media-limits.ts";
 import { TransferPool, type TransferPoolOptions } from "./transfer-pool.ts";
@@ -6,16 +6,18 @@ import { TransferPool, type TransferPoolOptions } from "./transfer-pool.ts";
 interface TierLimits {
   readonly max: number;
   readonly maxPerUser: number;
-  /** What the governor leaves, whatever the pressure. */
+  /** The minimum that the governor never goes below. */
   readonly least: number;
   readonly leastPerUser: number;
 }
 
-/** How many slots of one kind are in use. */
+/** The use of one kind of slot. */
 export interface TierUse {
+  /** The number of slots that are held. */
   readonly inUse: number;
+  /** The number of waiters. */
   readonly waiting: number;
-  /** How many users are kept, idle ones included. */
+  /** The number of users in memory, including idle ones. */
   readonly users: number;
 }
 
@@ -27,7 +29,7 @@ export class MediaTier {
 
   constructor(name: string, { max, maxPerUser, least, leastPerUser }: TierLimits, options: TransferPoolOptions) {
     this.pool = new TransferPool({ ...options, name, max, maxPerKey: maxPerUser });
-    // Steps of half the least: uploads and chunks come up in the proportion that they have.
+    // A step is half the minimum, so uploads and chunks keep their proportion.
     this.#limit = new GovernedLimit(least, max, least / 2);
     this.#maxPerUser = maxPerUser;
     this.#leastPerUser = leastPerUser;
@@ -37,7 +39,10 @@ export class MediaTier {
     return this.#limit.current;
   }
 
-  /** In proportion: with fewer slots in all, one user must not be left with all of them, nor fill the queue for them. */
+  /**
+   * Follows the global limit in proportion. Otherwise one user could take all of the remaining slots, or fill their
+   * queue.
+   */
   get perUser(): number {
     const proportional = Math.floor((this.#maxPerUser * this.limit) / this.#limit.most);
     return Math.min(clamp(proportional, this.#leastPerUser, this.limit), this.#maxPerUser);

@@ -1,13 +1,13 @@
 /**
- * Where the library learns about memory: the only file of the transfers that touches the host. Node's modules are asked
- * for when needed, not imported, so that the entry loads in browsers and Workers, where nothing is known.
+ * Reads the memory of the host. No other file of the transfers accesses the host. Node modules are looked up at run
+ * time and not imported, so that the entry loads in browsers and Workers, where the memory is unknown.
  */
 
-/** How the library reads the memory of the machine and of this process. Give your own to test, or for other runtimes. */
+/** Reads the memory of the machine and of this process. Replace it in tests or for other runtimes. */
 export interface MemoryProbe {
   /** The text of a file; `undefined` if it cannot be read. */
   readFile(path: string): string | undefined;
-  /** The limit that the host's runtime knows of, in bytes; 0 or `undefined` if none. */
+  /** The memory limit that the runtime reports, in bytes; 0 or `undefined` if there is none. */
   constrainedMemory(): number | undefined;
   /** The machine's memory in bytes; `undefined` if unknown. */
   totalMemory(): number | undefined;
@@ -15,7 +15,7 @@ export interface MemoryProbe {
   rss(): number | undefined;
 }
 
-/** As much of Node as is used here; other hosts have less of it, or none. */
+/** The parts of Node that are used here. Other hosts have fewer of them, or none. */
 interface HostModules {
   "node:fs": { readFileSync(path: string, encoding: "utf8"): string };
   "node:os": { totalmem(): number };

@@ -1,4 +1,6 @@
-/** A `SlotPool` as transfers use one: its keys are users, and what it is asked is checked. No waiting or counting here. */
+/**
+ * A `SlotPool` for transfers: its keys are users, and it checks its arguments. The pool does the waiting and counting.
+ */
 import { KEYED_RULES, type KeyedOptions, type SlotPoolStats } from "../keyed-slots.ts";
 import { abortSignal, numberFrom, type Rules, string, timerMs } from "../options.ts";
 import type { AcquireOptions } from "../policy.ts";
@@ -7,10 +9,10 @@ import type { Work } from "../run-with-slot.ts";
 import type { Slot } from "../slot.ts";
 import { SlotPool, type SlotPoolLimits, type SlotPoolOptions } from "../slot-pool.ts";
 
-/** Options of every pool of transfers. Its name is the kind of transfer, and is shown in events and errors. */
+/** Options of every pool of transfers. The kind of transfer is the name of the pool in events and errors. */
 export type TransferPoolOptions = Omit<KeyedOptions, "name">;
 
-/** A transfer takes one slot, never several: so there is no `width`. */
+/** Options of a transfer. There is no `width`, because a transfer takes one slot. */
 export type TransferOptions = Omit<AcquireOptions, "width">;
 
 const { name: _, ...rules } = KEYED_RULES;
@@ -22,7 +24,7 @@ export class TransferPool {
   readonly #pool: SlotPool;
   readonly #hasUsers: boolean;
 
-  /** With `maxPerKey`, though it may be 0 for no limit, every slot is some user's; without it, none is. */
+  /** With `maxPerKey`, even if it is 0 for no limit, every slot belongs to a user. Without it, no slot does. */
   constructor(options: SlotPoolOptions) {
     this.#pool = new SlotPool(options);
     this.#hasUsers = options.maxPerKey !== undefined;
@@ -60,7 +62,9 @@ export class TransferPool {
     this.#pool.close("slot manager closed");
   }
 
-  /** Any string is a user, the empty one too; but an `undefined` one would slip past the limit per user. */
+  /**
+   * Any string is a valid user, even the empty one. `undefined` is refused, because it would bypass the limit per user.
+   */
   #misuse(user: string | undefined, options: TransferOptions | undefined): Error | undefined {
     const problems = new Problems();
     if (this.#hasUsers) problems.expect("user", string, user);

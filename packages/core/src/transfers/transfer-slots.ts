@@ -1,14 +1,15 @@
 /**
- * Slots for a client that exchanges files with many others: a limit of downloads, a limit of uploads, and a limit of so
- * many uploads for each user (one, where the protocol wants it so).
+ * Slots for a client that exchanges files with many users: a limit for downloads, a limit for uploads, and a limit for
+ * the uploads of each user (1 if the protocol requires that).
  *
- * TRANSFER1  Never more than `maxUploads` uploads, `maxDownloads` downloads and `uploadsPerUser` uploads of one user, swept or
- *     not.
- * TRANSFER2  An upload waits for its user's turn first and for a global slot then: a user's backlog holds no global slot.
- * TRANSFER3  A wait that fails in either stage, for whatever reason, leaves nothing taken in the other.
- * TRANSFER4  Only the slot that was handed out releases it, and only once: no caller frees another's.
+ * TRANSFER1  There are never more than `maxUploads` uploads, `maxDownloads` downloads, and `uploadsPerUser` uploads of
+ *     one user. `sweep` does not change that.
+ * TRANSFER2  An upload first waits for the turn of its user, then for a global slot. The backlog of one user therefore
+ *     holds no global slot.
+ * TRANSFER3  A wait that fails in either stage, for any reason, holds nothing in the other stage.
+ * TRANSFER4  Only the slot itself can release it, and only once. No caller can free the slot of another caller.
  *
- * All of it is `SlotPool`'s doing; here it gets the names of the trade.
+ * `SlotPool` does the work. This class adds the names that fit transfers.
  */
 
 import { integerFrom, type Rules } from "../options.ts";
@@ -23,19 +24,21 @@ export interface TransferSlotsOptions extends TransferPoolOptions {
   maxDownloads?: number | undefined;
   /** Uploads at a time, of all users; 0 for no limit. @defaultValue 10 */
   maxUploads?: number | undefined;
-  /** Uploads at a time to each user; 0 for no limit. @defaultValue 1 */
+  /** Uploads at a time for each user; 0 for no limit. @defaultValue 1 */
   uploadsPerUser?: number | undefined;
 }
 
 /** What `TransferSlots.stats()` returns. */
 export interface TransferStats {
+  /** The number of downloads that hold a slot. */
   readonly downloadsActive: number;
-  /** As configured: 0 if unlimited. */
+  /** The `maxDownloads` option; 0 if unlimited. */
   readonly downloadsMax: number;
+  /** The number of uploads that hold a slot. */
   readonly uploadsActive: number;
-  /** As configured: 0 if unlimited. */
+  /** The `maxUploads` option; 0 if unlimited. */
   readonly uploadsMax: number;
-  /** How many users are kept, idle ones included. */
+  /** The number of users in memory, including idle ones. */
   readonly userSlots: number;
 }
 
@@ -86,12 +89,12 @@ export class TransferSlots {
     return this.#downloads.acquire(undefined, options);
   }
 
-  /** A download slot now, or `undefined`. */
+  /** Returns a download slot, or `undefined` if none is free or others wait for one. */
   tryAcquireDownload(): Slot | undefined {
     return this.#downloads.tryAcquire();
   }
 
-  /** Does the work while holding a download slot. */
+  /** Runs the work while holding a download slot. */
   runDownload<T>(work: Work<T>, options?: TransferOptions): Promise<Awaited<T>> {
     return this.#downloads.run(undefined, work, options);
   }
@@ -101,17 +104,17 @@ export class TransferSlots {
     return this.#uploads.acquire(user, options);
   }
 
-  /** An upload slot now, or `undefined`: also while others wait for the same. */
+  /** Returns an upload slot, or `undefined` if none is free or others wait for one. */
   tryAcquireUpload(user: string): Slot | undefined {
     return this.#uploads.tryAcquire(user);
   }
 
-  /** Does the work while holding an upload slot. */
+  /** Runs the work while holding an upload slot. */
   runUpload<T>(user: string, work: Work<T>, options?: TransferOptions): Promise<Awaited<T>> {
     return this.#uploads.run(user, work, options);
   }
 
-  /** Transfers under way, limits, and how many users are kept. */
+  /** Returns the running transfers, the limits, and the number of users in memory. */
   stats(): TransferStats {
     const [downloads, uploads] = [this.#downloads.stats(), this.#uploads.stats()];
     return {
@@ -123,12 +126,12 @@ export class TransferSlots {
     };
   }
 
-  /** Drops the users that have been idle for `idleMs` (default: that of the options); says how many. */
+  /** Removes users that have been idle for `idleMs` (default: `idleMs` of the options), and returns how many. */
   sweep(idleMs?: number): number {
     return this.#uploads.sweep(idleMs);
   }
 
-  /** Waiters and later callers get a `ClosedError`; holders may still release. Idempotent. */
+  /** Rejects waiters and later callers with `ClosedError`. Holders can still release. A second call does nothing. */
   close(): void {
     this.#downloads.close();
     this.#uploads.close();

@@ -34,7 +34,7 @@ describe("pausing", () => {
     limiter.pause({ refuse: true });
     const refused = await limiter.acquire().catch((error: unknown) => error);
     expect(refused).toMatchObject({ code: "QUEUE_FULL", retryable: true });
-    expect(String(refused)).toContain('Paused: limiter "api" takes no callers');
+    expect(String(refused)).toContain('No caller may wait: limiter "api" is paused (');
     held.release();
     expect(await world().granted()).toBe("");
     limiter.resume();
@@ -114,7 +114,9 @@ describe("updating", () => {
     world().pass(limiter, "small", { cost: { tokens: 1 } });
     limiter.update({ budgets: { tokens: { limit: 20 } } });
     await settled();
-    expect(String(waiter.reason)).toMatch(/RangeError: Expected `cost.tokens` to be at most 20, as it is now, got 50/);
+    expect(String(waiter.reason)).toMatch(
+      /RangeError: Expected `cost.tokens` to be at most 20 under the new limits, got 50/,
+    );
     await world().clock.advanceAsync(10_000);
     expect(await world().granted()).toBe("small");
   });

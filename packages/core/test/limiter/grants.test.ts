@@ -111,12 +111,15 @@ describe("the slot is that of a semaphore", () => {
   });
 
   test("with abortOnExpiry, run rejects as soon as the slot expires and a later failure is ignored", async () => {
-    const limiter = world().limiter({ ttlMs: 10, abortOnExpiry: true });
+    const limiter = world().limiter({ name: "api", ttlMs: 10, abortOnExpiry: true });
     const result = outcome(
       limiter.run(({ signal }) => new Promise((_, fail) => signal.addEventListener("abort", fail))),
     );
     await world().clock.advanceAsync(10);
-    expect(result.reason).toMatchObject({ code: "SLOT_EXPIRED" });
+    expect(result.reason).toMatchObject({
+      code: "SLOT_EXPIRED",
+      message: 'A slot of limiter "api" expired after 10 ms and was taken back',
+    });
   });
 });
 

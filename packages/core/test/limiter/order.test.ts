@@ -197,7 +197,7 @@ describe("keys (LINE2, LINE3)", () => {
     const limiter = world().limiter({ slots: 10, perKey: tokens(10) });
     await expect(limiter.acquire({ key: "a", signal: AbortSignal.abort("gone") })).rejects.toBe("gone");
     limiter.close();
-    await expect(limiter.acquire({ key: "a" })).rejects.toThrow("Closed");
+    await expect(limiter.acquire({ key: "a" })).rejects.toThrow("is closed");
     expect([limiter.tryAcquire({ key: "a" }), limiter.size]).toEqual([undefined, 0]);
   });
 });

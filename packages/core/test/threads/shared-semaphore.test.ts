@@ -193,7 +193,7 @@ describe("waiting", () => {
     const slot = a.acquireSync();
     expect(() => a.acquireSync(0)).toThrow(AcquireTimeoutError);
     // Vitest may run this file in a worker, where blocking is allowed.
-    expect(() => a.acquireSync(1)).toThrow(/main thread may not block|No slot within/);
+    expect(() => a.acquireSync(1)).toThrow(/main thread must not block|No slot within/);
     slot.release();
   });
 });

@@ -1,9 +1,9 @@
 import { signal } from "@preact/signals";
 
-/** The internal token. In memory only: a reload asks for it again, and it is never in an address or a store. */
+/** The internal token, in memory only: a reload asks for it again, and it is never in an address or in storage. */
 export const token = signal<string | undefined>(undefined);
 
-/** The service answered, and refused. */
+/** The service answered and refused the call. */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
   readonly status: number;
@@ -14,12 +14,12 @@ export class RefusedError extends Error {
   }
 }
 
-/** The internal API does not exist for us: the token is missing or wrong, or we are not on the service's machine. */
+/** The internal API is hidden from us: the token is missing or wrong, or we are not on the machine of the service. */
 export class DeniedError extends RefusedError {}
 
 const PREFIX = "/api/v0";
 
-/** Calls the internal API. Throws a `RefusedError` for a refusal, and what `fetch` throws when nothing answers. */
+/** Calls the internal API. Throws a `RefusedError` for a refusal, or the error of `fetch` if nothing answers. */
 export async function call(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);
   if (token.value !== undefined) headers.set("Authorization", `Bearer ${token.value}`);
@@ -38,7 +38,7 @@ export async function act(method: "POST" | "DELETE", path: string, body?: object
   await call(path, { ...init, headers: { "Content-Type": "application/json" } });
 }
 
-/** Only a 404 with a reason of its own is about a thing; the bare one says that the route is hidden from us. */
+/** A 404 with a reason is about a missing thing. A 404 without one means that the route is hidden from us. */
 async function refusal(response: Response): Promise<RefusedError> {
   const { status } = response;
   const problem = (await response.json().catch(() => ({}))) as {

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 
-/** Ticks once a second: what counts down or grows on screen reads it. Milliseconds of the page's own clock. */
+/** Ticks once a second. Ages and countdowns on screen use it. Milliseconds of the clock of the page. */
 export const now = signal(performance.now());
 
 setInterval(() => {

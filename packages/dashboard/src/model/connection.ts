@@ -8,9 +8,9 @@ import { applyLive, loadHosts } from "./fleet.ts";
 /**
  * The live connection.
  *
- *   connecting → live          the hosts were read and events flow
- *   connecting → denied        the API is hidden from us; a token leads back to connecting
- *   live, connecting → lost    nothing answers, or the stream fell silent; a back-off leads back to connecting
+ *   connecting → live          the hosts were read, and events arrive
+ *   connecting → denied        the API is hidden from us; after a token was entered, back to connecting
+ *   live, connecting → lost    nothing answers, or the stream is silent; after a pause, back to connecting
  */
 export type Link =
   | { readonly phase: "connecting" }
@@ -19,19 +19,19 @@ export type Link =
   | { readonly phase: "lost"; readonly reason: string; readonly since: number; readonly retryAt: number };
 
 export const link = signal<Link>({ phase: "connecting" });
-/** The service's version, from the stream's first event. */
+/** The version of the service, from the first event of the stream. */
 export const version = signal("");
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
 /** The service sends something at least every five seconds. */
 const SILENCE_MS = 15_000;
-/** Rows of hosts that nothing happens at are read again this often. */
+/** How often the rows of unchanged hosts are read again. */
 const RELOAD_MS = 30_000;
 
 let wake = new AbortController();
 
-/** Tries again now: after a click, or when a token was given. */
+/** Tries again at once, after a click or when a token was entered. */
 export function retryNow(): void {
   wake.abort();
   wake = new AbortController();
@@ -63,7 +63,7 @@ export async function stayConnected(): Promise<never> {
   }
 }
 
-/** Full jitter above one half, so that many dashboards do not come back together. */
+/** Half of the pause is random, so that many dashboards do not reconnect at the same time. */
 function pauseAfter(failures: number): number {
   return Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures) * (0.5 + Math.random() / 2);
 }
@@ -72,7 +72,7 @@ function reasonOf(error: unknown): string {
   return error instanceof RefusedError ? error.message : "The service does not answer.";
 }
 
-/** Ends only by throwing. */
+/** Never returns; it ends only with an error. */
 async function follow(onLive: () => void): Promise<never> {
   const stop = new AbortController();
   const { signal } = stop;

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import type { LiveState, ServiceState } from "@slotkeeper/protocol";
 import { read } from "../api/call.ts";
 
-/** A host as the tables show it, with the page's time of its arrival: ages and countdowns go on from there. */
+/** A host as the tables show it, with the time of its arrival at the page. Ages and countdowns continue from there. */
 export type HostRow = LiveState["hosts"][number] & { readonly seenAt: number };
 
 export interface Totals {
@@ -10,16 +10,16 @@ export interface Totals {
   readonly inFlight: number;
   readonly limit: number;
   readonly waiting: number;
-  /** Sessions since the start of the instance. */
+  /** The number of sessions since the start of the instance. */
   readonly created: number;
 }
 
-/** All hosts by key; replaced as a whole when anything in it changed. */
+/** All hosts by key. The map is replaced as a whole after any change. */
 export const hosts = signal<ReadonlyMap<string, HostRow>>(new Map());
 export const totals = signal<Totals | undefined>(undefined);
 
 const PAGE = 1_000;
-/** More rows than a person reads. The number of all is shown beside the table. */
+/** More rows than a person can read. The total number is shown next to the table. */
 const MOST_ROWS = 20_000;
 
 /** Reads every host. Hosts that the service has forgotten since the last time disappear. */
@@ -57,7 +57,7 @@ export function applyLive(live: LiveState): void {
   hosts.value = rows;
 }
 
-/** Neither the store nor the instance has anything about it. */
+/** Whether neither the store nor the instance has any data about the host. */
 function isForgotten({ limit, pending }: LiveState["hosts"][number]): boolean {
   return limit === undefined && pending === 0;
 }

@@ -1,10 +1,13 @@
 import { duration } from "../format.ts";
 import type { HostState, SessionState } from "./host-watch.ts";
 
-/** A shorter pause says nothing about the pace. */
+/** A shorter pause says nothing about the rate of grants. */
 const PAUSE_MS = 5_000;
 
-/** When the session gets its slot, by the service's reckoning; undefined: it has none, or the grants have stopped since. */
+/**
+ * When the session gets its slot, as the service estimates it; `undefined` without an estimate, or if grants have
+ * stopped since.
+ */
 export function forecastMs(session: SessionState, host: HostState): number | undefined {
   const { estimatedWaitMs, isAwake } = session;
   return isAwake && pausedMs(session, host) === undefined ? estimatedWaitMs : undefined;
@@ -20,8 +23,8 @@ export function forecastWords(session: SessionState, host: HostState): string {
 }
 
 /**
- * How long ago the last grant was, where that is longer than the whole wait the service expects: the service goes by the
- * time between past grants, and holders with long work make that too short.
+ * How long ago the last grant was, if that is longer than the whole estimated wait. The service estimates from the time
+ * between past grants, so long holds make the estimate too short.
  */
 function pausedMs({ estimatedWaitMs }: SessionState, { slots }: HostState): number | undefined {
   const held = slots.flatMap(({ heldMs }) => heldMs ?? []);

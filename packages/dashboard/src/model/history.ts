@@ -5,14 +5,14 @@ import { link } from "./connection.ts";
 
 const EVERY_MS = 5_000;
 
-/** The last 15 minutes of all hosts, or of one, read again with every step. Call the second value when it is not shown. */
+/** The last 15 minutes of all hosts, or of one, read again with every step. Call the second value to stop. */
 export function watchHistory(host?: string): [Signal<ServiceHistory | undefined>, () => void] {
   const history = signal<ServiceHistory | undefined>(undefined);
   const stop = new AbortController();
   const query = host === undefined ? "" : `?by=key&host=${encodeURIComponent(host)}`;
   const load = async () => {
     if (link.peek().phase !== "live") return;
-    // A failure shows in the connection; the last picture stays until the next one comes.
+    // The connection shows the failure. The last data stays until the next read succeeds.
     history.value = await read<ServiceHistory>(`/history${query}`, stop.signal).catch(() => history.peek());
   };
   const timer = setInterval(() => void load(), EVERY_MS);
@@ -27,7 +27,7 @@ export function watchHistory(host?: string): [Signal<ServiceHistory | undefined>
   ];
 }
 
-/** In the last `seconds`, by the complete steps; per second. */
+/** The rate per second over the last `seconds`, from complete steps. */
 export function ratePerSecond(counts: readonly number[], stepMs: number, seconds = 15): number {
   const steps = Math.max(1, Math.round((seconds * 1000) / stepMs));
   const lately = counts.slice(-1 - steps, -1);
@@ -38,7 +38,7 @@ export function sumOf(counts: readonly number[]): number {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** The newest value there is, within the last minute. */
+/** The newest value of the last minute. */
 export function latest(values: readonly (number | null)[], stepMs: number): number | undefined {
   const recent = values.slice(-Math.ceil(60_000 / stepMs));
   return recent.findLast((value) => value !== null) ?? undefined;

@@ -2,7 +2,9 @@ import { nameOfHost } from "../format.ts";
 import type { HostRow } from "./fleet.ts";
 import { LOADS, loadOf, waitingAt } from "./load.ts";
 
-/** By which column the hosts are sorted. Each sorts the way that shows trouble first; asking again turns it round. */
+/**
+ * The column by which the hosts are sorted. Each shows the worst hosts first; selecting it again reverses the order.
+ */
 export type SortKey = "name" | "load" | "use" | "waiting" | "oldest" | "average" | "breaker";
 
 export interface Sorting {
@@ -21,7 +23,7 @@ const VALUE: { readonly [key in Exclude<SortKey, "name">]: (row: HostRow) => num
   breaker: ({ breaker }) => BREAKERS.indexOf(breaker),
 };
 
-/** The hosts whose name or key contains the text, in order. Hosts alike stay in the order of their names. */
+/** The hosts whose name or key contains the text, sorted. Equal hosts are in the order of their names. */
 export function arranged(rows: Iterable<HostRow>, text: string, { key, isReversed }: Sorting): HostRow[] {
   const wanted = text.trim().toLowerCase();
   const found = [...rows].filter(

@@ -12,22 +12,22 @@ export type BucketState = HostState["buckets"][number];
 
 /** One answer of the service about a host. */
 export interface HostView {
-  /** Undefined: the service knows nothing of this host. */
+  /** `undefined` if the service does not know this host. */
   readonly host: HostState | undefined;
-  /** The service's clock, for the ages of its sessions. */
+  /** The time of the service, for the ages of its sessions. */
   readonly at: number;
   readonly seenAt: number;
-  /** The position the sessions begin at, less one. */
+  /** The position of the first session, minus one. */
   readonly from: number;
 }
 
-/** Sessions asked for around the part of the queue that is on screen. */
+/** The number of sessions that are requested around the visible part of the queue. */
 const WINDOW = 200;
 const EVERY_MS = 1_000;
-/** A heavy answer is asked for less often: reading takes at most a tenth of the time. */
+/** Large answers are requested less often: reading takes at most a tenth of the time. */
 const SHARE = 10;
 
-/** Reads one host again and again while its page is open. */
+/** Reads one host repeatedly while its page is open. */
 export class HostWatch {
   readonly view: Signal<HostView | undefined> = signal(undefined);
   readonly history: Signal<ServiceHistory | undefined>;
@@ -49,12 +49,12 @@ export class HostWatch {
     this.#endHistory();
   }
 
-  /** Something was changed here: shows it without waiting for the next turn. */
+  /** Called after a change on this page: shows it without waiting for the next read. */
   refresh(): void {
     this.#wake.abort();
   }
 
-  /** The queue on screen begins at this index. Reads other sessions if it is outside what is there. */
+  /** Called with the visible part of the queue. Reads other sessions if it is outside the loaded part. */
   show(first: number, last: number): void {
     const { from, host } = this.view.peek() ?? { from: 0, host: undefined };
     const isThere = first >= from && last < from + Math.max(WINDOW, host?.sessions.length ?? 0);
@@ -81,7 +81,7 @@ export class HostWatch {
       const state = await read<ServiceState>(`/state?by=key&host=${host}&sessions=${WINDOW}&from=${from}`, signal);
       this.view.value = { host: state.hosts[0], at: state.at, seenAt: performance.now(), from };
     } catch {
-      // The connection shows that the service is gone; what is on screen stays, marked as old.
+      // The connection shows that the service does not answer. The data on screen stays, marked as old.
     }
   }
 }

@@ -1,13 +1,13 @@
 import type { HostRow } from "./fleet.ts";
 
-/** How hard a host is asked for, from nothing to far more than it has. */
+/** How heavily a host is used, from not at all to far more than its slots. */
 export type Load = "idle" | "busy" | "full" | "queueing" | "crowded";
 
 export const LOADS: readonly Load[] = ["idle", "busy", "full", "queueing", "crowded"];
 
 type Row = Pick<HostRow, "limit" | "inFlight" | "pending" | "waiting" | "isHot">;
 
-/** A queue of this many times the slots is a crowd, whether or not the weighted scheduler is on. */
+/** A queue of this many times the slots counts as crowded, with or without the weighted scheduler. */
 const CROWD = 4;
 
 export function loadOf(row: Row): Load {
@@ -19,7 +19,9 @@ export function loadOf(row: Row): Load {
   return inFlight > 0 ? "busy" : "idle";
 }
 
-/** The instance knows its own sessions, in the pool and outside; the store knows the pool of the whole fleet. */
+/**
+ * The instance knows its own sessions, inside and outside the waiter pool. The store knows the pool of the whole fleet.
+ */
 export function waitingAt({ pending, waiting }: Pick<HostRow, "pending" | "waiting">): number {
   return Math.max(pending, waiting);
 }

@@ -1,16 +1,16 @@
 import type { BucketState, HostState, SessionState } from "./host-watch.ts";
 
-/** A bucket's part of the host, beside what would be fair. */
+/** The slot time of a bucket, and its fair share. */
 export interface Share {
   readonly bucket: BucketState;
   readonly usedMs: number;
-  /** What a bucket of its weight that always waited would have used. */
+  /** The slot time that a bucket of this weight would have used if it had always waited. */
   readonly fairMs: number | undefined;
-  /** Positions of its sessions, as far as they are known here. */
+  /** The known positions of its sessions. */
   readonly positions: readonly number[];
 }
 
-/** Those that wait first, then by slot time. */
+/** Buckets with waiters first, then by slot time. */
 export function sharesOf({ buckets, progressMs, sessions }: HostState): Share[] {
   const positions = Map.groupBy(sessions, ({ bucket }: SessionState) => bucket);
   return buckets

@@ -3,19 +3,19 @@ import { breakerCause, breakerLeft } from "./breaker.ts";
 import { forecastWords } from "./forecast.ts";
 import type { HostState, SessionState, SlotState } from "./host-watch.ts";
 
-/** Why a session waits, in words for the person on call. */
+/** Why a session waits, as text for the person on call. */
 export interface Why {
-  /** The limit that binds. */
+  /** The limit that the session waits for. */
   readonly cause: string;
   readonly more: string;
-  /** The slots that it waits for, the longest held first. */
+  /** The holders of the slots that it waits for, the longest hold first. */
   readonly holders: readonly SlotState[];
   readonly forecast: string;
 }
 
 interface Seen {
   readonly host: HostState;
-  /** For a countdown that goes on between two answers. */
+  /** For a countdown that continues between two answers. */
   readonly sinceMs: number;
 }
 

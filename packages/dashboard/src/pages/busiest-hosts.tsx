@@ -8,7 +8,7 @@ import { VirtualRows } from "../ui/virtual-rows.tsx";
 
 const SHOWN = 8;
 
-/** Where to look first: open breakers, then the longest queues. */
+/** The hosts to check first: open breakers, then the longest queues. */
 export function BusiestHosts() {
   const rows = [...hosts.value.values()].sort((a, b) => urgency(b) - urgency(a)).slice(0, SHOWN);
   return (

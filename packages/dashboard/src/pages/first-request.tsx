@@ -5,7 +5,7 @@ import { HostLink } from "../ui/name.tsx";
 
 const BODY = `{"hostname":"example.com","ipBucket":"me","waitMs":1000}`;
 
-/** For a newcomer: how to make the first request; and, once it came while they looked, that it arrived. */
+/** Shows a new user how to send the first request, and that it has arrived. */
 export function FirstRequest({ created }: { created: number }) {
   const wasEmpty = useRef(false);
   const [isDismissed, setIsDismissed] = useState(false);

@@ -39,7 +39,7 @@ export function HostsPage() {
   );
 }
 
-/** `/` goes to the search, as on many other sites. */
+/** `/` moves the focus to the search field, as on many other sites. */
 function SearchBox({ text, onText }: { text: string; onText: (text: string) => void }) {
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -72,7 +72,7 @@ interface HeadingProps {
 
 function Heading({ column, sorting: { key, isReversed }, onSort }: HeadingProps) {
   const isSorted = key === column.key;
-  // Names begin at A; everything else begins with the most.
+  // Names start at A; all other columns start with the largest value.
   const isDescending = (column.key === "name") === isReversed;
   return (
     <div

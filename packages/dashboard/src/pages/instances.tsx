@@ -9,7 +9,7 @@ import { ShortId } from "../ui/name.tsx";
 type Instance = ServiceInstances["instances"][number];
 
 const EVERY_MS = 3_000;
-/** Instances say every 10 seconds that they live. */
+/** Instances send a beat at least every 10 seconds. */
 const LATE_MS = 15_000;
 const fleet = signal<ServiceInstances | undefined>(undefined);
 const problem = signal("");
@@ -131,7 +131,7 @@ function Row({ one, isUsual, hasDrift }: { one: Instance; isUsual: boolean; hasD
   );
 }
 
-/** On a phone there is room for the limits only where they differ. */
+/** On a phone, the limits are shown only if they differ. */
 function limitsClass(hasDrift: boolean): string {
   return hasDrift ? "" : "not-on-phone";
 }

@@ -146,7 +146,7 @@ function RejectedTile({ past }: { past: ServiceHistory }) {
   );
 }
 
-/** The last step still runs: its count would always look like a fall. */
+/** The last step is not complete, so its count would always look like a decrease. */
 function complete(values: readonly number[]): (number | null)[] {
   return [...values.slice(0, -1), null];
 }

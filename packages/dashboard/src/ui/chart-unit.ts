@@ -1,14 +1,14 @@
 import type uPlot from "uplot";
 import { count, duration, rate } from "../format.ts";
 
-/** How an axis counts: what it writes, between which steps it chooses, and how far up it reaches at least. */
+/** The scale of an axis: its labels, its possible steps, and its smallest maximum. */
 export interface Unit {
   readonly format: (value: number | null | undefined) => string;
   readonly steps: readonly number[];
   readonly least: number;
 }
 
-/** 1, 2, 5 and their tenfolds, from this power of ten on. */
+/** 1, 2, 5 and their multiples of ten, from this power of ten on. */
 function rounded(from: number): number[] {
   return Array.from({ length: 30 }, (_, index) => [1, 2, 5][index % 3]! * 10 ** (from + Math.floor(index / 3)));
 }

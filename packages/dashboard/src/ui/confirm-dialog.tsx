@@ -13,7 +13,7 @@ interface ConfirmDialogProps {
   readonly close: () => void;
 }
 
-/** Asks before it acts, shows why the service refused, and says when it is done. The browser keeps the focus inside. */
+/** Asks for confirmation, shows why the service refused, and reports success. The browser keeps the focus inside. */
 export function ConfirmDialog({ title, verb, isDangerous = false, done, children, act, close }: ConfirmDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [problem, setProblem] = useState("");

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 
-/** A command to copy. Where the browser refuses the clipboard, the text is there to be selected. */
+/** A command to copy. If the browser refuses access to the clipboard, the text can be selected. */
 export function CopyBox({ text, label }: { text: string; label: string }) {
   const [state, setState] = useState("Copy");
   const copy = async () => {

@@ -14,7 +14,7 @@ interface Line {
 }
 
 interface LineChartProps {
-  /** Says what the picture shows, to those who do not see it. */
+  /** Describes the picture for screen readers. */
   readonly label: string;
   /** The end of the last step, and the length of a step, in milliseconds. */
   readonly at: number;
@@ -25,7 +25,7 @@ interface LineChartProps {
 
 const HEIGHT = 132;
 
-/** Lines over the last 15 minutes, with what is under the pointer written below. */
+/** Lines over the last 15 minutes, with the values at the pointer below. */
 export function LineChart(props: LineChartProps) {
   const { label, at, stepMs, lines, unit } = props;
   const [under, setUnder] = useState<number | undefined>();
@@ -53,7 +53,7 @@ export function LineChart(props: LineChartProps) {
   );
 }
 
-/** A step that still runs has no count yet: then the one before. */
+/** An incomplete step has no count yet, so the previous one is used. */
 function newest({ values }: Line): number | null | undefined {
   return values.at(-1) ?? values.at(-2);
 }

@@ -1,4 +1,4 @@
-/** In place of a page that is not there yet. Every page has one main heading, so this is one. */
+/** Shown until a page is loaded. Every page has one main heading, so this is one. */
 export function Loading({ text }: { text: string }) {
   return (
     <div class="loading" role="status">

@@ -1,7 +1,9 @@
 import { nameOfBucket, nameOfHost, shortKey, visible } from "../format.ts";
 import { addressOf } from "../router.ts";
 
-/** A host's name as a link to its page. `bdi` keeps a name from turning the text around it. */
+/**
+ * The name of a host as a link to its page. `bdi` prevents the name from changing the direction of the text around it.
+ */
 export function HostLink({ host, hostname }: { host: string; hostname?: string | undefined }) {
   const label = nameOfHost({ host, hostname });
   return (
@@ -31,7 +33,7 @@ export function BucketName({ bucket }: { bucket: string }) {
   );
 }
 
-/** An id that only distinguishes one from another: the beginning is enough, the whole is in the tooltip. */
+/** An id that only distinguishes things: the beginning is shown, and the tooltip has the whole. */
 export function ShortId({ id }: { id: string }) {
   return (
     <bdi class="key" title={visible(id)}>

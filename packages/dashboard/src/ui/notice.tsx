@@ -4,7 +4,7 @@ const SHOWN_MS = 6_000;
 const message = signal("");
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Says once that something was done, on screen and to screen readers. */
+/** Reports once that something was done, on screen and to screen readers. */
 export function announce(text: string): void {
   clearTimeout(timer);
   message.value = text;

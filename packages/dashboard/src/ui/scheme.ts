@@ -1,6 +1,6 @@
 import { computed, signal } from "@preact/signals";
 
-/** Dark or light: as the system says, until the person chooses. The choice is kept in the browser; it is no secret. */
+/** Dark or light: the setting of the system until the person chooses. The browser stores the choice. */
 export type SchemeChoice = "system" | "light" | "dark";
 
 const KEPT_AS = "slotkeeper-scheme";

@@ -9,7 +9,7 @@ interface TileProps {
   readonly children?: ComponentChildren;
 }
 
-/** One number a person looks for, with its picture over time below. */
+/** One important number, with its chart over time below. */
 export function Tile({ title, value, unit, note, children }: TileProps) {
   return (
     <section class="tile" aria-label={title}>

@@ -5,16 +5,16 @@ import { scheme } from "./scheme.ts";
 
 interface Plot {
   readonly height: number;
-  /** Made again when this or the colour scheme changes; else only the data is. */
+  /** The chart is created again if this or the colour scheme changes; otherwise only its data is replaced. */
   readonly shape: string;
   readonly data: uPlot.AlignedData;
   readonly options: PlotOptions;
 }
 
-/** Colours are those the element has. */
+/** The colours are those of the element. */
 export type PlotOptions = (element: HTMLDivElement) => Omit<uPlot.Options, "width" | "height" | "padding" | "legend">;
 
-/** Keeps a chart in the element: as wide as it, in the colours of the present scheme, with the newest data. */
+/** Keeps a chart in the element: with its width, the colours of the current scheme, and the newest data. */
 export function usePlot({ height, shape, data, options }: Plot) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);

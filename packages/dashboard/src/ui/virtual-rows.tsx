@@ -14,20 +14,20 @@ interface VirtualRowsProps {
   readonly rowHeight: number;
   readonly header: ComponentChildren;
   readonly row: (index: number) => ComponentChildren;
-  /** Which part is on screen. */
+  /** Called with the visible range. */
   readonly onShown?: (first: number, last: number) => void;
 }
 
 type Options = VirtualizerOptions<HTMLDivElement, HTMLDivElement>;
 
-/** A table of any length: only rows on screen are in the document, at a fixed height each. */
+/** A table of any length: only the visible rows are in the document, each with a fixed height. */
 export function VirtualRows({ label, count, rowHeight, header, row, onShown }: VirtualRowsProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const items = useVirtualItems(scroller, count, rowHeight);
   const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0];
   useEffect(() => onShown?.(first, last), [first, last]);
   return (
-    // A region that scrolls must be reachable by the keyboard: hence the tab index.
+    // The tab index makes the scrolling region reachable with the keyboard.
     <div class="rows" ref={scroller} role="table" aria-label={label} aria-rowcount={count + 1} tabIndex={0}>
       <div class="rows-head" role="rowgroup">
         <div role="row" class="row" aria-rowindex={1}>

@@ -6,8 +6,8 @@ import type { LogFields } from "../log/logger.ts";
 export type AuditedAction = "refresh" | "flush" | "limits" | "breaker" | "revoke";
 
 /**
- * The record of an operator's action: the peer address, the request, and the outcome. It is
- * written whatever the log level is, and sent to all listeners. One record for each action, after it.
+ * Writes the record of an operator's action: the peer address, the request, and the outcome. It is written at every log
+ * level and sent to all listeners. There is one record for each action, after it.
  */
 export function audit(
   { log, telemetry, instance }: ServiceContext,

@@ -2,7 +2,7 @@ import { ConfigSchema } from "@slotkeeper/protocol/schemas";
 import type { TSchema } from "typebox";
 import type { Tree } from "./layers.ts";
 
-/** One key of the configuration that holds a value; `fairQueue.hosts` is one, whatever is in it. */
+/** One key of the configuration that holds a value. `fairQueue.hosts` is one key, with everything in it. */
 export interface ConfigKey {
   readonly path: readonly string[];
   readonly schema: ConfigKeySchema;

@@ -7,7 +7,10 @@ import { CONFIG_KEYS } from "./config-keys.ts";
 import type { CrossProblem } from "./cross-rules.ts";
 import { isTree, type Layer, type Tree } from "./layers.ts";
 
-/** What is wrong with one layer, and the layer without it, so that the rest can be judged in the same go. */
+/**
+ * The problems of one layer, and the layer without the invalid values, so that the rest can be checked in the same
+ * pass.
+ */
 export interface CheckedLayer {
   readonly problems: readonly string[];
   readonly badFields: readonly string[];
@@ -15,7 +18,7 @@ export interface CheckedLayer {
 }
 
 const config = validator(ConfigSchema);
-/** The controller is asked at an address that cannot depend on its answer. */
+/** The controller cannot change the address at which it is called. */
 const NOT_FROM_CONTROLLER = ["controller.url", "controller.apiPrefix"] as const;
 
 export function checkLayer({ origin, tree }: Layer): CheckedLayer {
@@ -34,7 +37,7 @@ export function checkLayer({ origin, tree }: Layer): CheckedLayer {
   };
 }
 
-/** A combination is judged only where each of its keys is sound: else it would be a second word about the same slip. */
+/** A combination is checked only if each of its keys is valid. Otherwise one mistake would be reported twice. */
 export function isJudgeable({ about }: CrossProblem, badFields: readonly string[]): boolean {
   return !badFields.some((bad) => about.some((key) => isUnder(key, bad) || isUnder(bad, key)));
 }
@@ -54,7 +57,7 @@ function withoutFields(tree: Tree, bad: ReadonlySet<string>, path: readonly stri
   return kept;
 }
 
-/** For an unknown key: the one it is a slip of, beside it or elsewhere. */
+/** For an unknown key, suggests the key that was probably meant, in the same object or elsewhere. */
 function withSuggestion(problem: FieldProblem): FieldProblem {
   if (!problem.message.startsWith("Unknown key")) return problem;
   const [, parent = "", key = ""] = /^(?:(.*)\.)?(.*?)$/.exec(problem.field) ?? [];
@@ -63,7 +66,7 @@ function withSuggestion(problem: FieldProblem): FieldProblem {
   return near === undefined ? problem : { ...problem, message: `${problem.message}: did you mean \`${near}\`?` };
 }
 
-/** The keys of the object at this path; every host has the same. */
+/** The keys of the object at this path. All hosts have the same keys. */
 function keysAt(field: string): string[] {
   let here = ConfigSchema as unknown as SchemaNode | undefined;
   for (const key of field.replaceAll(/\["(?:[^"\\]|\\.)*"\]/g, ".*").split(".")) {

@@ -4,7 +4,7 @@ import { keyAdvice } from "./key-advice.ts";
 import { limitAdvice } from "./limit-advice.ts";
 import { backendMode } from "./settings.ts";
 
-/** What is accepted and yet may not be what its author wants. */
+/** Settings that are valid but may not have the effect that their author wants. */
 export function configWarnings(config: ServiceConfig): Advice[] {
   return [...unusedKeys(config), ...keyAdvice(config), ...limitAdvice(config)];
 }

@@ -3,13 +3,13 @@ import type { HostLimitsConfig, ServiceConfig } from "@slotkeeper/protocol";
 import { fieldName } from "../validation/field-problem.ts";
 import { backendMode, parseListen, sharedKeys } from "./settings.ts";
 
-/** A combination that cannot be, as a sentence, and the keys it is about. */
+/** An invalid combination of keys, as a sentence, and the keys that it is about. */
 export interface CrossProblem {
   readonly about: readonly string[];
   readonly message: string;
 }
 
-/** What each key alone allows and the keys together do not. */
+/** Combinations that each key alone allows, but not together. */
 export function crossProblems(config: ServiceConfig): CrossProblem[] {
   return [
     ...listenProblems(config),
@@ -28,7 +28,7 @@ function controllerProblems({ controller }: ServiceConfig): CrossProblem[] {
   return isMute ? [{ about: ["controller.url", "controller.apiToken"], message }] : [];
 }
 
-/** The grace is part of the whole: with none left, requests under way would be cut off. */
+/** The grace is part of the deadline. If nothing were left after it, running requests would be cut off. */
 function shutdownProblems({ shutdown }: ServiceConfig): CrossProblem[] {
   const { graceMs = 0, deadlineMs = 0 } = shutdown ?? {};
   if (graceMs <= deadlineMs) return [];
@@ -74,7 +74,7 @@ function backendProblems(config: ServiceConfig): CrossProblem[] {
   return problems;
 }
 
-/** What its pattern alone does not show: the message of the parser that refuses it. */
+/** Problems that the pattern does not show: the message of the parser that refuses the value. */
 function refusal(address: string | undefined, parse: (address: string) => unknown): string | undefined {
   try {
     if (address !== undefined) parse(address);
@@ -100,7 +100,7 @@ function queueProblems({ fairQueue = {} }: ServiceConfig): CrossProblem[] {
   return problems;
 }
 
-/** A lease longer than the longest hold could never run its time. */
+/** A lease that is longer than the longest hold would never end by itself. */
 function holdProblems(path: string, { maxHoldSeconds, zombieTimeoutSeconds }: HostLimitsConfig): CrossProblem[] {
   if (maxHoldSeconds === undefined || zombieTimeoutSeconds === undefined) return [];
   if (maxHoldSeconds >= zombieTimeoutSeconds) return [];
@@ -108,7 +108,7 @@ function holdProblems(path: string, { maxHoldSeconds, zombieTimeoutSeconds }: Ho
   return [{ about: [`${path}.maxHoldSeconds`, `${path}.zombieTimeoutSeconds`], message }];
 }
 
-/** An override that no host's name can ever match, or two of which only one would. */
+/** An override that no host name can match, or two overrides for the same name. */
 function hostProblems({ fairQueue }: ServiceConfig): CrossProblem[] {
   const problems: CrossProblem[] = [];
   const spelled = new Map<string, string>();

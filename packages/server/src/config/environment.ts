@@ -7,12 +7,13 @@ export interface Environment {
 }
 
 const PREFIX = "SLOTKEEPER_";
-/** What a cluster makes by itself for a service of that name, or of one that begins so. No key is called so. */
+/** Variables that Kubernetes creates for a service of that name. No key of the configuration has such a name. */
 const OF_A_CLUSTER = /_(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
 
 /**
- * The layer of `SLOTKEEPER_…` variables. An empty one is absent: that is how an unset value reaches a container. A value
- * that does not read as its key's type stays a string, and the schema reports it with its path.
+ * The layer of the `SLOTKEEPER_…` variables. An empty variable counts as absent, because that is how an unset value
+ * reaches a container. A value that does not have the type of its key stays a string, and the schema reports it with
+ * its path.
  */
 export function readEnvironment(environment: Environment): { readonly tree: Tree; readonly problems: string[] } {
   const tree: { [key: string]: unknown } = {};

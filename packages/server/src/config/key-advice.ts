@@ -2,7 +2,10 @@ import type { ServiceConfig } from "@slotkeeper/protocol";
 import type { Advice } from "./advice.ts";
 import { sharedKeys } from "./settings.ts";
 
-/** Keys that can be guessed, that no request could carry, or that do not protect what their author may think. */
+/**
+ * Advice about keys that can be guessed, that no request could carry, or that do not protect what their author may
+ * expect.
+ */
 export function keyAdvice(config: ServiceConfig): Advice[] {
   return [...shortKeys(config), ...unaskedKeys(config), ...lostKeys(config), ...sameKeys(config)];
 }
@@ -10,7 +13,7 @@ export function keyAdvice(config: ServiceConfig): Advice[] {
 /** The original accepted any length. */
 const SHORT_KEY = 16;
 
-/** Node refuses a request whose headers are longer than 16 KiB in all; proxies commonly allow 8 KiB. */
+/** Node refuses requests whose headers are longer than 16 KiB in total; proxies often allow only 8 KiB. */
 const LONGEST_KEY = 4_096;
 
 function shortKeys(config: ServiceConfig): Advice[] {
@@ -41,7 +44,7 @@ function unaskedKeys(config: ServiceConfig): Advice[] {
   ];
 }
 
-/** Headers of one connection, or of the message itself: clients and proxies set or remove them. */
+/** Headers of the connection or of the message itself. Clients and proxies set or remove them. */
 const OF_THE_CONNECTION: ReadonlySet<string> = new Set([
   "connection",
   "content-encoding",

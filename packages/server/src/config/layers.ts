@@ -1,23 +1,24 @@
 /**
- * Configuration comes in layers, the strongest last. They are laid over each other key by key: a key absent from a layer
- * keeps what lies below; `null` and the empty string are absent. Lists are values: they replace, they do not join.
+ * The configuration comes in layers, the strongest last. They are merged key by key: a key that is absent from a layer
+ * keeps the value of the layer below. `null` and the empty string count as absent. Lists are replaced as a whole, not
+ * joined.
  */
 
 export type Tree = { readonly [key: string]: unknown };
 
 export interface Layer {
-  /** Where it comes from, as shown to a person: `default`, `file config.json`, `environment`, `flag`. */
+  /** Where the layer comes from, as shown to people: `default`, `file config.json`, `environment`, `flag`. */
   readonly origin: string;
   readonly tree: Tree;
 }
 
 export interface Merged {
   readonly tree: Tree;
-  /** By path, joined with `PATH_SEPARATOR`. */
+  /** The origin of each value, by its path, joined with `PATH_SEPARATOR`. */
   readonly origins: ReadonlyMap<string, string>;
 }
 
-/** Host names contain dots and quotes: paths are joined by what no key contains. */
+/** Host names contain dots and quotes, so paths are joined with a character that no key contains. */
 export const PATH_SEPARATOR = "\u0000";
 
 export function mergeLayers(layers: readonly Layer[]): Merged {
@@ -42,7 +43,7 @@ function lay(below: Tree, above: Tree, origin: string, path: readonly string[], 
   return merged;
 }
 
-/** Without what is absent, and without remarks. */
+/** Removes absent values and remarks. */
 export function withoutAbsent(tree: Tree, isMap = false): Tree {
   const kept: { [key: string]: unknown } = {};
   for (const [key, value] of Object.entries(tree)) {
@@ -52,7 +53,7 @@ export function withoutAbsent(tree: Tree, isMap = false): Tree {
   return kept;
 }
 
-/** The keys whose own keys are names of hosts and buckets. Such a name may begin with `_`; a text is a remark there too. */
+/** The keys that contain names of hosts and buckets. Such a name may begin with `_`. Text is a remark there, too. */
 const MAPS: ReadonlySet<string> = new Set(["hosts", "weights"]);
 
 function isRemark(key: string, value: unknown, isMap: boolean): boolean {

@@ -3,7 +3,10 @@ import { type QueueOptions, resolveOptions } from "@slotkeeper/queue";
 import { fieldName } from "../validation/field-problem.ts";
 import type { Advice } from "./advice.ts";
 
-/** Limits that are valid one by one, and of which one makes another useless. What cannot work at all is in `cross-rules.ts`. */
+/**
+ * Limits that are valid alone, but of which one makes another useless. `cross-rules.ts` has the combinations that
+ * cannot work.
+ */
 export function limitAdvice(config: ServiceConfig): Advice[] {
   const { rpc: _names, ...fairQueue } = config.fairQueue ?? {};
   const options = resolveOptions(fairQueue);
@@ -50,7 +53,7 @@ function ofService({ limits }: ServiceConfig, options: QueueOptions): Advice[] {
   return advice;
 }
 
-/** `own`: the keys that this level sets; a conflict is reported where one of its keys is set. */
+/** `own` has the keys that this level sets. A conflict is reported at the level that sets one of its keys. */
 function hostAdvice(path: string, own: HostConfig, all: HostConfig, { maxWaitMs, collectMs }: QueueOptions): Advice[] {
   const { maxSlotPerHost = 0, maxSlotPerIp = 0, maxWaitersPerIp = 0, maxWaitersPerHost = 0 } = all;
   const { minSlotHoldMs = 0, smoothReleaseIntervalMs = 0, ipCooldownSeconds = 0 } = all;

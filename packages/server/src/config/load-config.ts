@@ -13,7 +13,7 @@ import { type FilledConfig, type Settings, settingsOf } from "./settings.ts";
 
 /** Where a configuration comes from. Flags override variables, and both override the file. */
 export interface ConfigSources {
-  /** A `config.json`; none: the embedded default. */
+  /** The path of a `config.json`. Default: the built-in configuration. */
   readonly file?: string | undefined;
   readonly environment?: Environment | undefined;
   /** Values from the command line. */
@@ -31,19 +31,19 @@ export interface LoadedConfig {
   readonly settings: Settings;
   readonly tree: Tree & FilledConfig;
   readonly origins: ReadonlyMap<string, string>;
-  /** What is accepted and yet may not be what its author wants. */
+  /** Settings that are valid but may not have the effect that their author wants. */
   readonly warnings: readonly Advice[];
-  /** The controller's, if it has answered; else `file:<basename>`, or `default`. */
+  /** The version that the controller gave, if it has answered; otherwise `file:<basename>` or `default`. */
   readonly version: string;
 }
 
-/** With a shared key the service may be reached from elsewhere although no address is configured. */
+/** With a shared key, the service accepts calls from other machines even if no address is configured. */
 const OPEN: Layer = { origin: "default", tree: { listen: ":8080" } };
 
 /**
- * Flags over environment over controller over file over defaults, key by key. Reads everything, then speaks once: a
- * configuration with a problem throws a `ConfigError` that has all of them, of shape and of combination. Pure but for
- * the reading of the file.
+ * Merges the layers key by key: flags over environment over controller over file over defaults. It reads everything
+ * first. If there are problems, it throws one `ConfigError` with all of them, including invalid combinations. It has no
+ * side effects except reading the file.
  *
  * @example
  * ```ts
@@ -66,14 +66,14 @@ export function loadConfig(sources: ConfigSources, controller?: ControllerLayer)
 }
 
 /**
- * What is said here about the control plane, and nothing else: what the rest lacks may be what the controller has to
- * say. Throws a `ConfigError` where a layer is not as it should be.
+ * Reads only the settings of the control plane. Other settings may still come from the controller. Throws a
+ * `ConfigError` if a layer is invalid.
  */
 export function localSettings(sources: ConfigSources): Pick<LoadedConfig, "settings" | "tree"> {
   const { layers, problems } = readLayers(sources);
   const { tree } = overDefaults(layers);
   const settings = settingsOf(tree);
-  // Without a controller nothing more will come: report all problems at once.
+  // Without a controller, nothing can be added later: report all problems at once.
   if (problems.length > 0 && settings.controller === undefined) loadConfig(sources);
   if (problems.length > 0) throw new ConfigError(problems);
   return { settings, tree };
@@ -89,7 +89,7 @@ function overDefaults(layers: readonly Layer[]): Merged & { readonly tree: Fille
 }
 
 interface ReadLayers {
-  /** Without what is wrong in them. */
+  /** The layers without their invalid values. */
   readonly layers: readonly Layer[];
   readonly problems: readonly string[];
   readonly badFields: readonly string[];
@@ -130,7 +130,7 @@ function readFile(file: string, problems: string[]): Tree {
   return {};
 }
 
-/** Where, not what: the parser's own message quotes the text, which may hold a key. */
+/** The position only: the message of the parser quotes the text, which may contain a key. */
 function placeOf(error: unknown, text: string): string {
   const position = /position (\d+)/.exec((error as Error).message)?.[1];
   if (position === undefined) return "";

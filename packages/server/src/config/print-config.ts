@@ -6,7 +6,7 @@ import type { LoadedConfig } from "./load-config.ts";
 /** One key of the configuration with its value and origin. */
 export interface PrintedKey {
   readonly key: string;
-  /** Undefined: not set, and without a default. */
+  /** `undefined` if it is not set and has no default. */
   readonly value: unknown;
   readonly origin: string;
 }
@@ -16,7 +16,7 @@ const SECRET_KEYS = new Set(
   CONFIG_KEYS.filter(({ schema }) => schema.writeOnly === true).map(({ path }) => path.join(PATH_SEPARATOR)),
 );
 
-/** Every key with its value and where it comes from, in the order of the schema; secrets are not shown. */
+/** Every key with its value and origin, in the order of the schema. Secrets are not shown. */
 export function printedKeys({ tree, origins }: LoadedConfig): PrintedKey[] {
   return CONFIG_KEYS.flatMap(({ path }) => printed(path, valueAt(tree, path), origins));
 }

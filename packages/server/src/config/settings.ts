@@ -1,13 +1,13 @@
 import type { CleanupConfig, FairQueueConfig, ServiceConfig } from "@slotkeeper/protocol";
 
-/** The configuration as the service uses it: every default filled in, choices made. */
+/** The configuration as the service uses it, with all defaults. */
 export interface Settings {
   readonly listen: ListenAddress;
   readonly logLevel: LogLevel;
-  /** Undefined: all callers are accepted. */
+  /** `undefined` if all callers are accepted. */
   readonly auth: { readonly header: string; readonly keys: readonly string[] } | undefined;
   readonly authHeader: string;
-  /** Undefined: made once and kept with the store. */
+  /** `undefined` if the service creates a key and keeps it in the store. */
   readonly tokenKeys: readonly string[] | undefined;
   readonly corsOrigins: readonly string[];
   readonly backend: Backend;
@@ -15,14 +15,14 @@ export interface Settings {
   readonly limits: ServiceLimits;
   readonly shutdown: ShutdownTimes;
   readonly identity: Identity;
-  /** Undefined: there is no control plane. */
+  /** `undefined` if there is no control plane. */
   readonly controller: ControllerAddress | undefined;
   readonly fairQueue: FairQueueConfig;
-  /** Undefined: never. */
+  /** `undefined` for no cleanup. */
   readonly cleanupEveryMs: number | undefined;
 }
 
-/** What one service carries; infinite: no limit. */
+/** The limits of one service; `Infinity` for no limit. */
 export interface ServiceLimits {
   readonly connections: number;
   readonly connectionsPerAddress: number;
@@ -30,18 +30,18 @@ export interface ServiceLimits {
   readonly hosts: number;
 }
 
-/** What a stop takes. */
+/** The times of a graceful stop. */
 export interface ShutdownTimes {
-  /** How long new requests are still answered, so that a balancer sees `/readyz` turn. */
+  /** How long new requests are still answered, in milliseconds, so that a balancer sees `/readyz` become 503. */
   readonly graceMs: number;
-  /** When whatever is still open is cut off. */
+  /** When connections that are still open are closed, in milliseconds after the signal. */
   readonly deadlineMs: number;
 }
 
 export type LogLevel = NonNullable<ServiceConfig["logLevel"]>;
 
 export interface ListenAddress {
-  /** Undefined: every address of the machine. */
+  /** `undefined` for every address of the machine. */
   readonly host: string | undefined;
   readonly port: number;
 }
@@ -53,22 +53,22 @@ export type Backend =
       readonly dsn: string;
       readonly schema: string;
       readonly poolSize: number;
-      /** A direct address for notifications, where `dsn` is a transaction pooler. */
+      /** A direct address for notifications, if `dsn` is a transaction pooler. */
       readonly listenDsn: string | undefined;
-      /** How long a start waits for a database that is not there yet. */
+      /** How long a start waits for a database that is not reachable yet, in milliseconds. */
       readonly startWaitMs: number;
     }
   | {
       readonly mode: "postgrest";
       readonly baseUrl: string;
       readonly authHeader: string | undefined;
-      /** Undefined: the first one that PostgREST exposes. */
+      /** `undefined` for the first schema that PostgREST exposes. */
       readonly schema: string | undefined;
       readonly startWaitMs: number;
     };
 
 export interface ControllerAddress {
-  /** With its prefix, without a slash at the end. */
+  /** The address with its prefix, without a slash at the end. */
   readonly base: string;
   readonly apiToken: string;
 }
@@ -83,7 +83,7 @@ export interface Identity {
 
 type Section<K extends keyof ServiceConfig> = Required<NonNullable<ServiceConfig[K]>>;
 
-/** Over the defaults of the schema, which is the only place that has them: these keys are always there. */
+/** The keys that always have a value, because the schema has their defaults. */
 export type FilledConfig = ServiceConfig &
   Required<Pick<ServiceConfig, "listen" | "logLevel" | "backend">> & {
     readonly auth: Pick<Section<"auth">, "header">;
@@ -97,7 +97,7 @@ export type FilledConfig = ServiceConfig &
     readonly fairQueue: { readonly cleanup: Required<CleanupConfig> };
   };
 
-/** From a configuration that has been checked. */
+/** The settings of a checked configuration. */
 export function settingsOf(config: FilledConfig): Settings {
   const { auth, fairQueue, controller } = config;
   const { rpc: _names, ...engine } = fairQueue;
@@ -151,7 +151,7 @@ export function sharedKeys({ auth }: ServiceConfig): string[] {
   return [...(auth?.token === undefined ? [] : [auth.token]), ...(auth?.tokens ?? [])];
 }
 
-/** `backend.mode`; if absent, `postgrest` or `postgres` if the address of one is set, else `memory`. */
+/** `backend.mode`; if it is absent, `postgrest` or `postgres` if the address of one is set, otherwise `memory`. */
 export function backendMode({ backend }: ServiceConfig): Backend["mode"] {
   if (backend?.mode !== undefined) return backend.mode;
   if (backend?.postgrest?.baseUrl !== undefined) return "postgrest";
@@ -168,7 +168,7 @@ function backendOf(config: FilledConfig): Backend {
   const { memory, postgres, postgrest, startWaitSeconds } = config.backend;
   const mode = backendMode(config);
   if (mode === "memory") return { mode, journal: memory?.journal };
-  // The address was checked to be there: the rules of the configuration say so for these modes.
+  // The rules of the configuration have checked that the address exists in these modes.
   const startWaitMs = startWaitSeconds * 1000;
   if (mode === "postgrest") {
     const { baseUrl = "", authHeader, schema } = postgrest ?? {};

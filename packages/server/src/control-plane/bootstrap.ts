@@ -7,14 +7,17 @@ import { ControllerError } from "./controller-error.ts";
 
 export interface BootstrapRequest {
   readonly address: ControllerAddress;
-  /** Tried in turn while the controller knows none of them: the one in force, and the one that was written here. */
+  /**
+   * The tokens to try in order, as long as the controller rejects them: the current one, then the one from the local
+   * configuration.
+   */
   readonly tokens: readonly string[];
   readonly identity: Identity;
   readonly instance: string;
   readonly timeoutMs: number;
 }
 
-/** Asks for the configuration. Throws a `ControllerError`, or a `ConfigError` where the answer has no shape. */
+/** Asks for the configuration. Throws a `ControllerError`, or a `ConfigError` if the answer is malformed. */
 export async function bootstrap(request: BootstrapRequest): Promise<ControllerLayer> {
   const { tokens } = request;
   for (const [at, apiToken] of tokens.entries()) {
@@ -34,7 +37,7 @@ async function ask({ address, identity, instance, timeoutMs }: BootstrapRequest,
   return jsonOf(response, "bootstrap", timeoutMs);
 }
 
-/** `null` is absent, here as everywhere. What is inside `slotHandler` is checked with the other layers. */
+/** `null` counts as absent, as everywhere. The contents of `slotHandler` are checked with the other layers. */
 function layerOf(answer: unknown): ControllerLayer {
   if (!isTree(answer)) throw new ConfigError(["Expected the answer to be a JSON object (controller)"]);
   const { configVersion: version = null, slotHandler: tree = null } = answer;
@@ -43,7 +46,7 @@ function layerOf(answer: unknown): ControllerLayer {
   if (version !== null && !isVersion) problems.push("Expected `configVersion` to be a string or a number (controller)");
   if (tree !== null && !isTree(tree)) problems.push("Expected `slotHandler` to be an object (controller)");
   if (problems.length > 0) throw new ConfigError(problems);
-  // It is sent in a header, so other characters are replaced.
+  // The version is sent in a header, so other characters are replaced.
   const shown = version === null ? "controller" : String(version).replaceAll(/[^\x20-\x7e]/g, "?");
   return { version: shown, tree: isTree(tree) ? tree : {} };
 }

@@ -12,15 +12,15 @@ import { bootstrap } from "./bootstrap.ts";
 import { ControllerError } from "./controller-error.ts";
 
 export interface ControlTimes {
-  /** For one answer of the controller. */
+  /** The timeout for one answer of the controller, in milliseconds. */
   readonly timeoutMs: number;
-  /** How often it is asked at start, and the first pause between two; each next one is twice as long. */
+  /** The number of attempts at a start. The first pause is `retryMs`; each later one is twice as long. */
   readonly attempts: number;
   readonly retryMs: number;
   readonly pushEveryMs: number;
 }
 
-/** At worst a start waits 4 × 2 s and 1.75 s for a controller that swallows everything. */
+/** If the controller never answers, a start waits for at most 4 × 2 s and 1.75 s. */
 export const CONTROL_TIMES: ControlTimes = { timeoutMs: 2_000, attempts: 4, retryMs: 250, pushEveryMs: 60_000 };
 
 export interface ConfigSourceInit {
@@ -33,11 +33,12 @@ export interface ConfigSourceInit {
 }
 
 /**
- * Where the configuration comes from: the control plane, if there is one, over what is written here.
+ * Loads the configuration: from the control plane, if there is one, over the local layers.
  *
- * CONFIG1 a configuration is used whole or not at all: one with a problem changes nothing. CONFIG2 at start the service comes up
- * without its controller, from what is written here, and says so loudly; later it keeps what it has. CONFIG3 the last answer
- * counts: the controller's configuration is not stored over a restart.
+ * CONFIG1  A configuration is used as a whole or not at all: one with a problem changes nothing.
+ * CONFIG2  If the controller does not answer at a start, the service starts with the local configuration and logs an
+ *     error. Later it keeps what it has.
+ * CONFIG3  The last answer counts. The configuration of the controller is not stored across a restart.
  */
 export class ConfigSource {
   readonly #init: ConfigSourceInit;
@@ -48,12 +49,12 @@ export class ConfigSource {
     this.#init = init;
   }
 
-  /** The controller was to be asked and is not being followed. */
+  /** Whether there is a controller whose configuration is not in use. */
   get isOnFallback(): boolean {
     return this.#isOnFallback;
   }
 
-  /** For the start: never without a configuration, unless what is written here is bad. */
+  /** For the start: always returns a configuration, unless the local one is invalid. */
   async first(): Promise<LoadedConfig> {
     const { attempts, retryMs } = this.#init.times;
     for (let attempt = 1; ; attempt++) {
@@ -71,7 +72,7 @@ export class ConfigSource {
     }
   }
 
-  /** Asks once. Throws a `ConfigError` or a `ControllerError`, and then nothing has changed. */
+  /** Asks once. If it throws a `ConfigError` or a `ControllerError`, nothing has changed. */
   async next(): Promise<LoadedConfig> {
     const { sources, instance, times, learnSecrets } = this.#init;
     const { settings, tree } = localSettings(sources);
@@ -97,7 +98,7 @@ export class ConfigSource {
     const { log, sources } = this.#init;
     const isOurs = error instanceof ControllerError || error instanceof ConfigError;
     if (!isOurs) throw error;
-    // Throws where the fault is not the controller's but what is written here.
+    // Throws if the local configuration is the cause, not the controller.
     const config = loadConfig(sources);
     const problems = error instanceof ConfigError ? { problems: error.problems } : { error };
     log.error(
@@ -113,7 +114,7 @@ function tokenIn(sources: ConfigSources, answer: ControllerLayer): string | unde
   try {
     return loadConfig(sources, answer).settings.controller?.apiToken;
   } catch {
-    // The earlier answer no longer fits the file: the controller is asked again anyway.
+    // The earlier answer no longer fits the file. The controller is asked again anyway.
     return undefined;
   }
 }

@@ -9,16 +9,16 @@ export interface ControlPlaneInit {
   readonly times: ControlTimes;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Undefined: there is no control plane now. */
+  /** `undefined` if there is no control plane now. */
   readonly context: () => Promise<PushContext | undefined>;
-  /** Takes the controller's configuration over. */
+  /** Applies the configuration of the controller. */
   readonly refresh: () => Promise<void>;
   readonly onFailure: () => void;
 }
 
 /**
- * The service's regular talk with its control plane: the metrics every minute, and, while the service runs from the file
- * because the controller was not to be had, the configuration too. A controller that fails costs a line in the log.
+ * The regular calls to the control plane: the metrics every minute, and the configuration while the service runs with
+ * the local one because the controller did not answer. If the controller fails, the service only logs it.
  */
 export class ControlPlane {
   readonly #init: ControlPlaneInit;
@@ -37,7 +37,7 @@ export class ControlPlane {
     }, times.pushEveryMs);
   }
 
-  /** Resolves where there is no controller; rejects with a `ControllerError`, and then nothing of the counts is lost. */
+  /** Resolves if there is no controller. Rejects with a `ControllerError`; then no count is lost. */
   async push(): Promise<void> {
     if ((await this.#init.context()) === undefined) return;
     try {
@@ -53,8 +53,8 @@ export class ControlPlane {
   }
 
   /**
-   * Pushes what was counted since the last time, for the last time. Tried again as at the start, for at most
-   * `patienceMs`; then what the controller does not know is written to the log.
+   * Pushes the last counts. It retries as at a start, for at most `patienceMs`. Counts that the controller did not
+   * accept by then are written to the log.
    */
   async stop(patienceMs: number): Promise<void> {
     const { clock, log, times } = this.#init;
@@ -81,7 +81,7 @@ export class ControlPlane {
   }
 
   async #turn(): Promise<void> {
-    // Whatever goes wrong is logged where it does.
+    // `refresh` logs its own failures.
     if (this.#init.source.isOnFallback) await this.#init.refresh().catch(() => {});
     await this.#pushQuietly();
   }

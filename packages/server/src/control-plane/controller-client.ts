@@ -1,13 +1,13 @@
 import type { ControllerAddress } from "../config/settings.ts";
 import { ControllerError } from "./controller-error.ts";
 
-/** Of an answer so much is read; a configuration of a thousand hosts has a tenth of it. */
+/** The largest answer that is read. A configuration of a thousand hosts has a tenth of it. */
 const ANSWER_BYTES = 4 * 1024 * 1024;
 
 /**
- * `POST {base}/{path}` with the bearer; the answer, if it is a 2xx, with its body unread. Throws a `ControllerError`, in
- * whose words are neither the token nor the address: what an address holds is not always for a log. A redirect is not
- * followed: it would send the token elsewhere.
+ * Sends `POST {base}/{path}` with the bearer token, and returns the answer if it is a 2xx, without reading its body.
+ * Throws a `ControllerError` whose message contains neither the token nor the address, because an address may contain a
+ * secret. A redirect is not followed, because it would send the token elsewhere.
  */
 export async function postToController(
   { base, apiToken }: ControllerAddress,

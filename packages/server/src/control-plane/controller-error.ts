@@ -1,13 +1,13 @@
 /**
- * The control plane did not do what was asked.
- *   refused      it answered that it will not (4xx): what was sent was not taken
- *   unanswered   no answer, or one that does not say: it may have been taken all the same
+ * A call to the control plane failed.
+ *   refused      the controller refused it (4xx): it did not accept what was sent
+ *   unanswered   no answer, or an unclear one: it may have accepted what was sent
  */
 export class ControllerError extends Error {
   override readonly name = "ControllerError";
-  /** Whether the controller refused, or its answer is missing. */
+  /** Whether the controller refused the call, or did not answer it. */
   readonly kind: "refused" | "unanswered";
-  /** The HTTP status; undefined: there was no answer. */
+  /** The HTTP status; `undefined` if there was no answer. */
   readonly status: number | undefined;
 
   constructor(kind: ControllerError["kind"], message: string, status?: number) {

@@ -10,25 +10,29 @@ export interface PushContext {
   readonly version: string;
   readonly configVersion: string;
   readonly overview: QueueOverview;
-  /** Hosts whose releases are being spaced. */
+  /** The number of hosts whose releases are being spaced. */
   readonly smoothHosts: number;
 }
 
 interface CountsEvent {
   readonly body: object;
-  /** What the controller knows once it has it. */
+  /** The counts that the controller has after this event. */
   readonly upTo: QueueCounts;
 }
 
 /**
  * Sends the counts to the control plane, as differences.
  *
- * PUSH1 every count goes into exactly one event: the next event starts where the last one that was taken ends. PUSH2 an event
- * whose fate is not known (no answer, a gateway's 5xx) is sent again as it was, byte by byte, with the `ts` it had,
- * before anything newer, until it is taken or known to be (409); one that was refused (4xx) at its first sending was not
- * taken, and its counts go into the next. A refusal of a second sending says nothing of the first. PUSH3 `ts` only grows. So
- * nothing is lost while the process lives, and a controller that takes an (`instance_id`, `ts`) once counts nothing twice. Not promised, because no sender can: that a controller without such a check counts once what it took and answered
- * into the void. A crash loses what was counted since the last push. Memory: one event.
+ * PUSH1  Every count goes into exactly one event: the next event starts where the last accepted one ends.
+ * PUSH2  If the outcome of an event is unknown (no answer, a 5xx of a gateway), the same bytes with the same `ts` are
+ *     sent again before anything newer, until the event is accepted or known to be accepted (409). If the first attempt
+ *     is refused (4xx), the counts go into the next event. If a later attempt is refused, that says nothing about the
+ *     first.
+ * PUSH3  `ts` only grows.
+ *
+ * So no count is lost while the process lives, and a controller that accepts each (`instance_id`, `ts`) once counts
+ * nothing twice. Without that check, a controller counts an event twice if it accepted the event and its answer was
+ * lost; no sender can prevent that. A crash loses the counts since the last push. Memory: one event.
  */
 export class MetricsPush {
   readonly #timeoutMs: number;
@@ -41,14 +45,17 @@ export class MetricsPush {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** One after the other: an event must not overtake the one it continues. Rejects with a `ControllerError`. */
+  /**
+   * Pushes run one after the other, because an event must not overtake the one before it. Rejects with a
+   * `ControllerError`.
+   */
   push(context: () => Promise<PushContext>): Promise<void> {
     const pushed = this.#last.then(() => this.#push(context));
     this.#last = pushed.catch(() => {});
     return pushed;
   }
 
-  /** What the controller is not known to have taken. */
+  /** The counts that the controller is not known to have accepted. */
   untaken(counts: QueueCounts): Record<string, number> {
     return difference(counts, this.#taken);
   }
@@ -62,7 +69,7 @@ export class MetricsPush {
   async #send(address: ControllerAddress, event: CountsEvent, isAgain: boolean): Promise<void> {
     this.#unsure = event;
     try {
-      // A 2xx means accepted, whatever the body is.
+      // A 2xx means that the event is accepted. The body does not matter.
       dismiss(await postToController(address, "metrics", event.body, this.#timeoutMs));
     } catch (error) {
       if (!(error instanceof ControllerError) || error.kind !== "refused") throw error;

@@ -4,7 +4,7 @@ import type { StoreReader } from "../live/store-reader.ts";
 import { VERSION } from "../version.ts";
 import type { PushContext } from "./metrics-push.ts";
 
-/** What a push reports about this instance. Undefined: no controller is configured. */
+/** What a push reports about this instance; `undefined` if no controller is configured. */
 export async function pushContextOf(
   { settings, version: configVersion }: LoadedConfig,
   instance: string,
@@ -13,7 +13,7 @@ export async function pushContextOf(
 ): Promise<PushContext | undefined> {
   const { controller: address, identity } = settings;
   if (address === undefined) return undefined;
-  // A store that does not answer is no reason to keep the counts back.
+  // If the store does not answer, the counts are sent anyway.
   const smoothHosts = await reader.totals().then(
     ({ spaced }) => spaced,
     () => 0,

@@ -2,7 +2,7 @@ import type { ClockReading } from "@slotkeeper/postgres";
 import { SKEW_WARN_MS } from "../live/clock-skew.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
-/** Reported only where the difference is larger than the error of the measurement. */
+/** Reports the difference only if it is larger than the error of the measurement. */
 export function clockFinding({ offsetMs, errorMs }: ClockReading): Finding {
   const seconds = (Math.abs(offsetMs) / 1000).toFixed(1);
   const side = offsetMs < 0 ? "ahead of" : "behind";

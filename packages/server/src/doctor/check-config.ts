@@ -19,10 +19,10 @@ export async function configFindings(config: LoadedConfig): Promise<readonly Fin
   return [...findings, ...unsaid.map(([check, found]) => ok(check as Check, found))];
 }
 
-/** What the service would be bound to. */
+/** The address on which the service would listen. */
 async function addressOf({ listen }: Settings): Promise<string> {
   if (listen.host === undefined) return "::";
-  // A name that is not known stays a name, which counts as public.
+  // An unknown name stays a name, which counts as public.
   return lookup(listen.host).then(
     ({ address }) => address,
     () => listen.host as string,

@@ -21,7 +21,7 @@ const NOTIFICATION_MS = 2_000;
 const REFUSES_TO_START = "`slotkeeper serve` exits at once: waiting does not change it.";
 const GRANTS_NOTHING = "Without its database the service grants nothing: callers stay pending.";
 
-/** Asks the database in the order in which a service needs things, and stops where the next question makes no sense. */
+/** Runs the checks in the order in which a service needs things, and stops if the next check would make no sense. */
 export async function databaseFindings(backend: PostgresBackend, config: LoadedConfig): Promise<readonly Finding[]> {
   let exam: DatabaseExam;
   try {
@@ -44,10 +44,10 @@ export async function databaseFindings(backend: PostgresBackend, config: LoadedC
   return findings;
 }
 
-/** Without these the functions of the schema cannot be called. */
+/** If one of these fails, the functions of the schema cannot be called. */
 const NEEDED: ReadonlySet<string> = new Set(["schema", "permissions"]);
 
-/** `key`: the configuration key with the address of the database. */
+/** `key` is the configuration key with the address of the database. */
 export function unusable(error: unknown, key = "backend.postgres.dsn"): Finding {
   const failure = error instanceof MigrateError ? error : undefined;
   const fix =
@@ -104,7 +104,7 @@ function volatileCommits({ isAsynchronous }: ServerFacts): Finding[] {
   ];
 }
 
-/** Rights to look at the schema come first: without them it looks empty. */
+/** The right to read the schema is checked first: without it, the schema looks empty. */
 async function checkSchema(exam: DatabaseExam, { schema }: PostgresBackend): Promise<Finding[]> {
   const missing = await exam.missingRights(schema);
   const toLook = missing.filter(({ kind }) => kind !== "function");
@@ -132,7 +132,7 @@ function otherSchema({ code, message }: SchemaError): Finding {
   });
 }
 
-/** One finding for all of them: they are granted in one go. */
+/** One finding for all missing rights, because they are granted together. */
 function missingRight(missing: readonly MissingRight[]): Finding {
   const names = missing.map(({ kind, name, role }) => `${kind} ${name} (role ${role})`);
   const grants = missing.flatMap(({ grant }) => grant ?? []);

@@ -5,7 +5,9 @@ import { limitsHash } from "../live/limits-hash.ts";
 import { VERSION } from "../version.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
-/** Whether all instances that live run the same version with the same limits, and whether this configuration has them too. */
+/**
+ * Checks whether all live instances have the same version and limits, and whether this configuration has these limits.
+ */
 export function instanceFindings(views: readonly InstanceView[], { settings }: LoadedConfig): Finding[] {
   if (views.length === 0) return [ok("instances", "No instance is running.")];
   const findings = [...versionDrift(views), ...limitsDrift(views), ...notLoaded(views, limitsHash(settings.fairQueue))];

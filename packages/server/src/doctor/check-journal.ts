@@ -34,7 +34,7 @@ function stateOf({ bytes }: JournalFacts): string {
   return bytes === 0 ? "no data yet" : `${bytes} bytes, undamaged`;
 }
 
-/** While a process uses the file, its last record may be half written at any moment. */
+/** While a process uses the file, its last record may be half written. */
 function endOf({ tornBytes, holder }: JournalFacts): string {
   if (tornBytes === 0 || holder !== undefined) return "";
   return ` Its last record is incomplete (${tornBytes} bytes), which is normal after a crash: the next start drops it.`;
@@ -82,7 +82,7 @@ function held(path: string, holder: string): Finding {
   });
 }
 
-/** Whether a service runs where this configuration would have it run. */
+/** Whether a service answers at the address of this configuration. */
 async function answers({ host = "127.0.0.1", port }: ListenAddress): Promise<boolean> {
   if (port === 0) return false;
   const name = host.includes(":") ? `[${host}]` : host;

@@ -9,10 +9,10 @@ import { type Finding, ok, problem } from "./finding.ts";
 
 type PostgrestBackend = Extract<Backend, { readonly mode: "postgrest" }>;
 
-/** Not the key of any host: keys are hashes, or names without spaces. */
+/** Not the key of a host: keys are hashes, or names without spaces. */
 const NO_HOST = "slotkeeper doctor";
 
-/** Through PostgREST only the store's functions can be asked: they say whether a grant could be kept. */
+/** Only the functions of the store can be called through PostgREST. They show whether a grant could be stored. */
 export async function postgrestFindings(backend: PostgrestBackend, config: LoadedConfig): Promise<readonly Finding[]> {
   const { baseUrl, authHeader, schema } = backend;
   let store: PostgrestStore | undefined;

@@ -14,23 +14,28 @@ import { CHECKS, type Check, type Finding, problem, SEVERITIES, type Severity } 
 /** What `slotkeeper doctor --json` prints. */
 export interface Diagnosis {
   readonly version: string;
-  /** Of the configuration: `file:config.json`, or `default`; the controller's where it answered. */
+  /**
+   * The version of the configuration: `file:config.json` or `default`, or the version of the controller if it answered.
+   */
   readonly config: string;
-  /** Undefined: the configuration cannot be read. */
+  /** `undefined` if the configuration cannot be read. */
   readonly store: Backend["mode"] | undefined;
-  /** The worst of the findings. */
+  /** The severity of the worst finding. */
   readonly severity: Severity;
-  /** In the order of the checks. */
+  /** All findings, in the order of the checks. */
   readonly findings: readonly Finding[];
   /** Checks that were skipped, because they need something that an earlier check did not find. */
   readonly skipped: readonly Check[];
 }
 
 /**
- * Finds out why a service with this configuration does not work, or would not, and how to fix it.
+ * Finds out why a service with this configuration does not work, or would not work, and how to fix it.
  *
- * DOCTOR1 it changes nothing: the database is only read, and of a journal's folder only tried whether it can be written. DOCTOR2 it
- * works beside a running service. DOCTOR3 no text holds a secret. DOCTOR4 whatever fails is a finding: it does not throw.
+ * DOCTOR1  It changes nothing: it only reads the database, and only tests whether the folder of a journal can be
+ *     written.
+ * DOCTOR2  It works while a service is running.
+ * DOCTOR3  No text contains a secret.
+ * DOCTOR4  Every failure is a finding: it does not throw.
  *
  * @example
  * ```ts
@@ -43,7 +48,7 @@ export interface Diagnosis {
 export async function diagnose(sources: ConfigSources): Promise<Diagnosis> {
   const scrubber = new Scrubber();
   try {
-    // What it would log about the control plane is a finding here.
+    // What `serve` would log about the control plane is a finding here.
     const config = await effectiveConfig(sources, () => {});
     scrubber.learn(secretsOf(config));
     const { mode } = config.settings.backend;

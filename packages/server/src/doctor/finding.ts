@@ -6,7 +6,7 @@ export const SEVERITIES = ["ok", "warning", "problem"] as const;
 /** How bad a finding is. */
 export type Severity = (typeof SEVERITIES)[number];
 
-/** What is looked at, in this order. */
+/** The checks, in this order. */
 export const CHECKS = [
   "configuration",
   "address",
@@ -53,7 +53,7 @@ export const FINDING_CODES = [
 /** A stable code: `docs/reference/doctor.md` explains each. */
 export type FindingCode = (typeof FINDING_CODES)[number];
 
-/** One thing that was looked at. All but `ok` say why it matters and how to fix it. */
+/** The result of one check. All findings except `ok` say why it matters and how to fix it. */
 export interface Finding {
   readonly check: Check;
   readonly severity: Severity;
@@ -77,7 +77,7 @@ export function warning(check: Check, details: Details): Finding {
   return { check, severity: "warning", ...details };
 }
 
-/** Where each advice of the configuration belongs. */
+/** The check and the severity of each advice about the configuration. */
 const OF_ADVICE: { readonly [code in AdviceCode]: readonly [Check, "warning" | "problem"] } = {
   OPEN_TO_EVERYONE: ["address", "problem"],
   NO_INTERNAL_TOKEN: ["address", "warning"],

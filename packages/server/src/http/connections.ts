@@ -5,22 +5,27 @@ import type { LimitName, Refusals } from "./refusals.ts";
 
 export interface ConnectionsInit {
   readonly limits: () => ServiceLimits;
-  /** What the system allows. */
+  /** The number of connections that the system allows. */
   readonly allowed: number;
   readonly refusals: Refusals;
 }
 
-/** How long a refused caller has for its request, so that it gets to read why. */
+/** How long a refused caller has to send its request, so that it can read the reason. */
 const LINGER_MS = 500;
-/** Refused connections that are waited for at a time; beyond, they are cut at once: each costs a file descriptor. */
+/**
+ * The largest number of refused connections at a time. Beyond it, connections are closed at once: each costs a file
+ * descriptor.
+ */
 const MOST_LINGERING = 256;
 
 /**
  * The open connections.
  *
- * CONN1 beyond the limits none is served: its first request is answered 503, and it is cut `LINGER_MS` after it came at the
- * latest, whether its caller speaks, reads, or keeps its half open. CONN2 every connection leaves the counts when it closes,
- * once. Those within the limits are not looked at again: how long they may stay silent is the HTTP server's to say.
+ * CONN1  Connections beyond the limits are not served. The first request is answered 503, and the connection is closed
+ *     at most `LINGER_MS` after it arrived, whether its caller sends, reads, or keeps its half open.
+ * CONN2  Every connection leaves the counts once, when it closes.
+ *
+ * Connections within the limits are not checked again. The HTTP server decides how long they may stay silent.
  */
 export class Connections {
   readonly #init: ConnectionsInit;
@@ -33,7 +38,7 @@ export class Connections {
     this.#init = init;
   }
 
-  /** All of them, those that are being refused included. */
+  /** The number of all connections, including those that are being refused. */
   get size(): number {
     return this.#served.size + this.#lingering;
   }
@@ -42,12 +47,15 @@ export class Connections {
     server.on("connection", (socket) => this.#take(socket));
   }
 
-  /** Why this connection is not served; undefined: it is. */
+  /** Why this connection is not served; `undefined` if it is. */
   refusalOf(socket: Socket): LimitName | undefined {
     return this.#refused.get(socket);
   }
 
-  /** Cuts those that have sent nothing. For the HTTP server they are not idle: it waits for their first request. */
+  /**
+   * Closes connections that have sent nothing. The HTTP server does not treat them as idle, because it waits for their
+   * first request.
+   */
   closeSilent(): void {
     for (const socket of this.#served) if (socket.bytesRead === 0) socket.destroy();
   }
@@ -98,7 +106,7 @@ export class Connections {
   }
 }
 
-/** An ended connection whose caller keeps its half open stays for ever, unless it is destroyed. */
+/** If the caller keeps its half open, an ended connection stays for ever unless it is destroyed. */
 export function destroyIn(socket: Socket, ms: number): NodeJS.Timeout {
   return setTimeout(() => socket.destroy(), ms).unref();
 }

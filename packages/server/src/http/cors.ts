@@ -1,7 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import type { Exchange } from "./exchange.ts";
 
-/** Lets browsers of the named origins call. Sets the headers every answer needs; true: it was a preflight, answered. */
+/**
+ * Lets browsers of the configured origins call the service. Sets the headers of every answer. Returns true if it
+ * answered a preflight.
+ */
 export function applyCors(exchange: Exchange, origins: readonly string[], authHeader: string): boolean {
   const { request, response } = exchange;
   if (origins.length === 0) return false;
@@ -20,9 +23,9 @@ export function applyCors(exchange: Exchange, origins: readonly string[], authHe
 }
 
 /**
- * Whether a page of another origin sent this by way of a browser: it needs no permission to post plain text. Where no
- * key is asked for, that alone would let any page on the web act for its visitors. A page of this service's own
- * origin may, unless that is a name: a name can be made to point here by its owner.
+ * Whether a browser sent this for a page of another origin. A page needs no permission to post plain text. Without a
+ * shared key, any page on the web could act for its visitors. A page of this service's own origin is allowed if the
+ * origin is an address or localhost. A name is not enough: its owner can make it point here.
  */
 export function isFromForeignPage({ headers }: IncomingMessage, origins: readonly string[]): boolean {
   const { origin, host = "" } = headers;
@@ -34,7 +37,7 @@ export function isOwnOrigin(origin: string, host: string): boolean {
   return origin.replace(/^https?:\/\//, "") === host;
 }
 
-/** An address or localhost: no owner of a name can make these point here. */
+/** An address or localhost: the owner of a name cannot make these point here. */
 const OWN_HOST = /^(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]+\])(?::\d+)?$/i;
 
 function isListed(origin: string, origins: readonly string[]): boolean {

@@ -10,8 +10,8 @@ import { allowedMethods, findRoute, takesMethod } from "./router.ts";
 import type { ServiceContext } from "./service-context.ts";
 
 /**
- * One request: found, admitted, read, handled, logged. Nothing a request does reaches beyond it. `refusal`: its
- * connection is one too many.
+ * Handles one request: finds its route, checks access, reads the body, calls the handler and logs. An error in one
+ * request does not affect others. `refusal` is set if its connection is above a limit.
  */
 export async function dispatch(
   request: IncomingMessage,
@@ -76,7 +76,7 @@ async function serveBody(exchange: Exchange, handler: BodyHandler, context: Serv
   }
 }
 
-/** A caller's own id is kept if it is harmless, so that both sides' logs can be laid beside each other. */
+/** Keeps the id of the caller if it is harmless, so that the logs of both sides can be compared. */
 function requestIdOf({ headers }: IncomingMessage): string {
   const given = headers["x-request-id"];
   return typeof given === "string" && /^[\w.:-]{1,64}$/.test(given) ? given : newRequestId();

@@ -4,18 +4,18 @@ import type { FieldProblem } from "../validation/field-problem.ts";
 
 export type Headers = { readonly [name: string]: string | number };
 
-/** A browser must not guess another content type. */
+/** Prevents a browser from guessing another content type. */
 export const NO_SNIFF = { "X-Content-Type-Options": "nosniff" } as const;
 
 /** One request and its answer. */
 export class Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** In the answer's `X-Request-Id` and in every log line about it. */
+  /** The id in the `X-Request-Id` of the answer and in every log line about the request. */
   readonly id: string;
-  /** Without the query. */
+  /** The path without the query. */
   readonly path: string;
-  /** Of the problem document, where the answer was one. */
+  /** The code of the problem document, if the answer was one. */
   problemCode: ProblemCode | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse, id: string, path: string) {
@@ -58,8 +58,8 @@ export class Exchange {
 }
 
 /**
- * Head and body in one piece. `end(text)` would hand the system a second, empty one with them, which costs more than
- * the text (S1). A response that has to wait for another's turn on its connection has no socket yet.
+ * Writes head and body in one piece. `end(text)` would pass a second, empty piece to the system, which costs more than
+ * the text (S1). A response that waits for another one on its connection has no socket yet.
  */
 function writeAtOnce(response: ServerResponse, text: string, encoding: "latin1" | "utf8"): void {
   response.socket?.cork();
@@ -70,7 +70,7 @@ function writeAtOnce(response: ServerResponse, text: string, encoding: "latin1" 
 interface ProblemMore {
   readonly errors?: readonly FieldProblem[];
   readonly headers?: Headers;
-  /** Of a code that has several, as a machine reads it. */
+  /** The machine-readable reason of a code that has several. */
   readonly reason?: string;
 }
 

@@ -1,12 +1,14 @@
 import { readFileSync } from "node:fs";
 
-/** For everything that is no connection of a caller: files, the database, the control plane, those that are refused. */
+/**
+ * Reserved for everything except connections of callers: files, the database, the control plane, refused connections.
+ */
 const RESERVED_SHARE = 0.5;
 const MOST_RESERVED = 512;
 
 /**
- * How many connections the system lets this process have; infinite where the system does not report it. Beyond that it would not
- * refuse newcomers but leave them waiting, unseen.
+ * The number of connections that the system allows this process; `Infinity` if the system does not report it. Beyond
+ * it, the system would not refuse new connections but leave them waiting without a trace.
  */
 export function connectionsAllowed(limits = limitsText()): number {
   const files = Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);

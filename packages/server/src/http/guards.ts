@@ -17,7 +17,7 @@ export class Guards {
     this.#internal = internalApiToken === undefined ? undefined : new SecretSet([internalApiToken]);
   }
 
-  /** `isBoundToLoopback`: only this machine reaches the listener. */
+  /** `isBoundToLoopback` is true if only this machine can reach the listener. */
   admits(audience: Audience, request: IncomingMessage, isBoundToLoopback: boolean): boolean {
     switch (audience) {
       case "public":
@@ -49,8 +49,8 @@ function headerOf({ headers }: IncomingMessage, name: string): string {
 const OF_A_PROXY = /^(?:forwarded|x-forwarded-.*|via|x-real-ip|cf-.*)$/;
 
 /**
- * A person at this machine, not a caller behind a proxy on this machine; nor a browser that a page elsewhere has sent
- * here, be it under a name of its own or under ours.
+ * Whether the caller is a person on this machine. It is not a caller behind a proxy on this machine, and not a browser
+ * that a page of another site has sent here, under its own name or under ours.
  */
 function isOnThisMachine({ socket, headers }: IncomingMessage): boolean {
   const { host = "", origin } = headers;

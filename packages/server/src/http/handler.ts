@@ -1,7 +1,7 @@
 import type { Exchange } from "./exchange.ts";
 import type { ServiceContext } from "./service-context.ts";
 
-/** Answers one exchange, always: or throws, and is answered for. */
+/** Answers one exchange, or throws; then `dispatch` answers it. */
 export type Handler = (exchange: Exchange, context: ServiceContext) => void | Promise<void>;
 export type BodyHandler = (
   exchange: Exchange,

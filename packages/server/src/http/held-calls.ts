@@ -7,10 +7,10 @@ const MOST_PER_SESSION = 16;
 /**
  * The calls that are held open.
  *
- * HELD1 a caller that hangs up is noticed at once: the call's signal aborts, and nothing is answered. HELD2 when the service
- * stops, every held call is answered with what is so now, and none is held any more. HELD3 at most `limit` are held, on
- * however few connections: one more is refused. HELD4 of one session some are held, as many as a client may have by
- * mistake: one more is answered at once.
+ * HELD1  If a caller disconnects, the signal of the call aborts at once, and nothing is answered.
+ * HELD2  When the service stops, every held call is answered with the current state, and no call is held any more.
+ * HELD3  At most `limit` calls are held, on any number of connections. One more is refused.
+ * HELD4  Of one session, only as many calls are held as a client may have by mistake. One more is answered at once.
  */
 export class HeldCalls {
   readonly #open = new Set<HeldCall>();
@@ -32,7 +32,10 @@ export class HeldCalls {
     return this.#isDraining;
   }
 
-  /** `atOnce` asks the same without waiting. Undefined: the caller left, or was refused. `session`: where it is known. */
+  /**
+   * `atOnce` asks the same without waiting. Returns `undefined` if the caller left or was refused. `session` is set if
+   * it is known.
+   */
   async hold<T>(
     exchange: Exchange,
     call: (signal: CallSignal) => Promise<T>,
@@ -77,8 +80,8 @@ export class HeldCalls {
 }
 
 /**
- * An `AbortSignal` as far as a held call needs one: with one listener, and no more to it. The real one, with its
- * controller, weighs a kilobyte and takes as long to make as the queue takes to grant a slot.
+ * The part of an `AbortSignal` that a held call needs, with one listener. The real one, with its controller, takes a
+ * kilobyte, and creating it takes as long as granting a slot.
  */
 class HeldCall implements CallSignal {
   #listener: (() => void) | undefined;

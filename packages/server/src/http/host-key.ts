@@ -3,12 +3,13 @@ import { SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import type { FieldProblem } from "../validation/field-problem.ts";
 
 /**
- * Which pool a call is about.
+ * Finds the host of a call.
  *
- * HOSTKEY1 a host has one key however it is spelled: its hash in lower case, else the SHA-256 of its name in lower case without
- * a trailing dot. HOSTKEY2 the name that comes out belongs to the key: it alone selects overrides, so that no caller can put
- * another host's limits, or a semaphore's, on a pool. HOSTKEY3 a caller that sends the hash alone gets the overrides of an
- * exact name all the same.
+ * HOSTKEY1  A host has one key in any spelling: its hash in lower case, otherwise the SHA-256 of its name in lower case
+ *     without a trailing dot.
+ * HOSTKEY2  The resulting name belongs to the key. Only this name selects overrides, so no caller can apply the limits
+ *     of another host, or of a semaphore, to a host.
+ * HOSTKEY3  A caller that sends only the hash also gets the overrides of an exact name.
  */
 export interface NamedHost {
   readonly host: string;
@@ -20,14 +21,14 @@ export interface HostNames {
   readonly hostnameHash?: string | undefined;
 }
 
-/** The names that the configuration spells out, by key. */
+/** The names that the configuration contains exactly, by key. */
 export type KnownNames = ReadonlyMap<string, string>;
 
 export const NO_HOST: FieldProblem = { field: "hostname", message: "`hostname` or `hostnameHash` is required" };
 
 const SHA256 = /^[0-9a-f]{64}$/;
 
-/** Undefined: the call names no host. Empty names are none. */
+/** Returns `undefined` if the call names no host. An empty name counts as absent. */
 export function namedHost(call: HostNames, known: KnownNames): NamedHost | FieldProblem | undefined {
   const hash = call.hostnameHash === "" ? undefined : call.hostnameHash?.toLowerCase();
   if (call.hostname === undefined || call.hostname === "") {
@@ -40,7 +41,7 @@ export function namedHost(call: HostNames, known: KnownNames): NamedHost | Field
     const message = `\`hostnameHash\` cannot be combined with a \`hostname\` that begins with \`${SEMAPHORE_PREFIX}\``;
     return { field: "hostnameHash", message };
   }
-  // A key of the caller's own making: nothing shows that the name belongs to it.
+  // The caller chose this key: nothing shows that the name belongs to it.
   if (!SHA256.test(hash)) return { host: hash, hostname: undefined };
   if (hash === hostKey(hostname)) return { host: hash, hostname };
   return {
@@ -49,17 +50,17 @@ export function namedHost(call: HostNames, known: KnownNames): NamedHost | Field
   };
 }
 
-/** The name as it is hashed and compared. */
+/** The name in the form that is hashed and compared. */
 export function plainName(hostname: string): string {
   const name = hostname.toLowerCase();
   return name.endsWith(".") ? name.slice(0, -1) : name;
 }
 
-/** Hosts are few and called often; the bound is for callers that make names up. */
+/** There are few hosts, and they are called often. The limit protects from callers that invent names. */
 const hashes = new Map<string, string>();
 const MOST_HASHES = 1000;
 
-/** `name` as `plainName` gives it. */
+/** `name` must come from `plainName`. */
 export function hostKey(name: string): string {
   const known = hashes.get(name);
   if (known !== undefined) return known;

@@ -11,17 +11,20 @@ import { connectionsAllowed } from "./file-limit.ts";
 import { isLoopback } from "./loopback.ts";
 import type { ServiceContext } from "./service-context.ts";
 
-/** Longer than the idle timeout of common balancers (60 s): the balancer closes first, and never writes into a closed connection. */
+/**
+ * Longer than the idle timeout of common balancers (60 s): the balancer closes first, and never writes into a closed
+ * connection.
+ */
 const KEEP_ALIVE_MS = 75_000;
-/** For the request to arrive; how long it is held afterwards is not limited by it. */
+/** How long a request may take to arrive. It does not limit how long the call is held afterwards. */
 const RECEIVE_MS = 30_000;
-/** For its head alone: that is one packet, and a caller that dribbles it has something else in mind. */
+/** How long the head of a request may take. It is one packet, so a slow head is suspicious. */
 const RECEIVE_HEAD_MS = 10_000;
-/** How often connections are looked at for the two above. */
+/** How often connections are checked for the two limits above. */
 const CHECK_EVERY_MS = 2_000;
-/** Ten thousand clients may come back at once after a restart. */
+/** Ten thousand clients may reconnect at once after a restart. */
 const BACKLOG = 4096;
-/** For an answer to reach a caller whose connection is being cut. */
+/** How long an answer may take to reach a caller whose connection is being closed. */
 const LINGER_MS = 500;
 
 export class HttpServer {
@@ -38,7 +41,7 @@ export class HttpServer {
       headersTimeout: RECEIVE_HEAD_MS,
       requestTimeout: RECEIVE_MS,
       connectionsCheckingInterval: CHECK_EVERY_MS,
-      // Answered as any other mistake is, by `dispatch`.
+      // `dispatch` answers this mistake like any other.
       requireHostHeader: false,
     };
     const { refusals } = context;
@@ -48,7 +51,7 @@ export class HttpServer {
       void dispatch(request, response, context, this.#connections.refusalOf(request.socket));
     };
     this.#server = createServer(options, serve);
-    // Node must drop no header, however many there are (their size is limited): a proxy adds its own last.
+    // Node must not drop headers, however many there are (their size is limited): a proxy adds its own at the end.
     this.#server.maxHeadersCount = 0;
     this.#server.on("checkExpectation", serve);
     this.#connections.watch(this.#server);
@@ -59,7 +62,7 @@ export class HttpServer {
     return this.#connections.size;
   }
 
-  /** Whether only this machine can reach it. Known once it listens. */
+  /** Whether only this machine can reach the server. Known as soon as it listens. */
   get isBoundToLoopback(): boolean {
     return this.#isBoundToLoopback;
   }
@@ -77,7 +80,7 @@ export class HttpServer {
     });
   }
 
-  /** Takes no more connections, and resolves when the last request is answered. */
+  /** Accepts no more connections, and resolves when the last request is answered. */
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#server.close(() => resolve());
@@ -90,7 +93,7 @@ export class HttpServer {
     this.#server.closeAllConnections();
   }
 
-  /** Answers invalid HTTP too, if the connection can still carry an answer; then closes the connection. */
+  /** Also answers invalid HTTP, if the connection can still carry an answer; then closes the connection. */
   #refuse(error: NodeJS.ErrnoException, socket: Socket): void {
     if (error.code === "ECONNRESET" || !socket.writable) {
       socket.destroy();

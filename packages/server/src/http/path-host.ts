@@ -8,12 +8,12 @@ import { hostKey, type NamedHost, plainName } from "./host-key.ts";
 import type { ServiceContext } from "./service-context.ts";
 
 const PRINTABLE = new RegExp(PATTERNS.printable.source, "u");
-/** SHA-256 in hex: what the service makes of a name. No host has such a name. */
+/** SHA-256 in hex, as the service computes it from a name. No host has such a name. */
 const KEY = /^[0-9a-f]{64}$/i;
 
 type Found = NamedHost | { readonly errors: readonly FieldProblem[] };
 
-/** The host an operator means: a name, or a key as the state shows it. Keys that do not look like one need `?by=key`. */
+/** The host that an operator means: a name, or a key as the state shows it. Other keys need `?by=key`. */
 export function operatorsHost(exchange: Exchange, text: string, { queue, live }: ServiceContext): Found {
   const by = queryOf(exchange).get("by");
   const errors: FieldProblem[] = [];
@@ -40,9 +40,9 @@ export function operatorsHost(exchange: Exchange, text: string, { queue, live }:
 }
 
 /**
- * Why an operator's action on this host is refused, where nothing shows that the host exists: its name may be mistyped,
- * and it would go unnoticed. A host is known to the queue, to the store or to the configuration, or the call says
- * `new=true`. A service that knows no host at all takes any: there is nothing its name could be a slip of.
+ * Why an operator's action on this host is refused if the host is unknown: its name may be mistyped, and the action
+ * would have no effect. A host is known to the queue, to the store or to the configuration, or the call has `new=true`.
+ * A service that knows no host at all accepts any name, because it has nothing to compare it with.
  */
 export async function unknownHost(
   exchange: Exchange,
@@ -62,7 +62,7 @@ export async function unknownHost(
   return `No host ${JSON.stringify(hostname ?? host)} is known.${hint} To prepare a host that has not been used yet, add \`?new=true\`.`;
 }
 
-/** The segment at this place, counted from the API's prefix; undefined: it does not decode. */
+/** The segment at this index after the prefix of the API; `undefined` if it cannot be decoded. */
 export function segmentOf({ path }: Exchange, place: number): string | undefined {
   try {
     return decodeURIComponent(path.split("/")[place + 3] ?? "");

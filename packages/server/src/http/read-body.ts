@@ -7,7 +7,7 @@ export type Body =
   | { readonly kind: "too-large"; readonly isDrained: boolean }
   | { readonly kind: "bad-json"; readonly detail: string };
 
-/** Of a body that is too large so much is read and thrown away, so that the caller gets to read why it was refused. */
+/** How much of a body that is too large is read and discarded, so that the caller can read why it was refused. */
 const DRAINED_BYTES = 1024 * 1024;
 
 /** A caller that disconnects before its request is complete gets no answer. */
@@ -15,7 +15,7 @@ export function readBody(request: IncomingMessage): Promise<Body> {
   return new Promise((resolve) => {
     let chunks: Buffer[] = [];
     let size = 0;
-    // The request outlives its body, by as long as the call is held: nothing of the body may hang on its listeners.
+    // The request lives longer than its body, as long as the call is held. Its listeners must not keep the body alive.
     let settle: ((body: Body) => void) | undefined = resolve;
     const done = (body: Body) => {
       settle?.(body);
@@ -34,10 +34,10 @@ export function readBody(request: IncomingMessage): Promise<Body> {
   });
 }
 
-/** The parser's own message is not passed on: it quotes the body, and a body may hold a token. */
+/** Does not pass on the message of the parser: it quotes the body, which may contain a token. */
 function parse(bytes: Buffer): Body {
   const text = bytes.toString();
-  // Bytes that are not UTF-8 become this character; the caller may as well have written it.
+  // Bytes that are not UTF-8 become this character, but the caller may also have sent it.
   if (text.includes("\uFFFD") && !isUtf8(bytes)) return { kind: "bad-json", detail: "The body is not valid UTF-8" };
   let value: unknown;
   try {

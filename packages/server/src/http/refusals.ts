@@ -2,14 +2,14 @@ import { LogThrottle } from "../log/log-throttle.ts";
 import type { Logger } from "../log/logger.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** The limits of `limits.*`, as the metric's label spells them. */
+/** The limits of `limits.*`, as the label of the metric names them. */
 export type LimitName = "connections" | "connections_per_address" | "held_polls" | "hosts";
 
 /** When to ask again. The length of the overload is unknown, so this is a fixed time. */
 const RETRY_AFTER_SECONDS = 1;
 const LOG_EVERY_MS = 60_000;
 
-/** What the service refuses because it carries as much as it may: counted, answered, and logged once a minute each. */
+/** Requests that the service refuses because of a limit: counted, answered, and logged once a minute for each limit. */
 export class Refusals {
   readonly counts: { [limit in LimitName]: number } = {
     connections: 0,
@@ -41,7 +41,7 @@ export class Refusals {
   }
 }
 
-/** For a refusal that was counted already. `headers`: beyond the usual. */
+/** For a refusal that was already counted. `headers` are added to the usual ones. */
 export function answerTooBusy(exchange: Exchange, limit: LimitName, headers: { Connection?: "close" } = {}): void {
   exchange.problem("TOO_BUSY", DETAILS[limit], { headers: { "Retry-After": RETRY_AFTER_SECONDS, ...headers } });
 }

@@ -2,13 +2,13 @@ import { LogThrottle } from "../log/log-throttle.ts";
 import type { Logger } from "../log/logger.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** Lines that any caller can cause: a few a second at most. */
+/** Limits lines that any caller can cause to a few per second. */
 const LIMIT = { burst: 50, everyMs: 100 } as const;
 const LONGEST_PATH = 200;
 
 /**
- * A line for each request, by its end: refusals at info, failures at warn, all else at debug. A busy service must not be
- * a busy log, and what callers can cause is neither long nor endless.
+ * One line for each request, at its end: refusals at info, failures at warn, all others at debug. So a busy service
+ * does not fill the log, and lines that callers can cause are short and limited in number.
  */
 export class RequestLog {
   readonly #log: Logger;
@@ -38,7 +38,7 @@ export class RequestLog {
     if (kept !== undefined) this.#log.error("request failed", { requestId: id, path: shortened(path), error, ...kept });
   }
 
-  /** Undefined: not logged. */
+  /** Returns `undefined` if the line is not logged. */
   #admit(level: "error" | "warn" | "info"): { unlogged?: number } | undefined {
     const unlogged = this.#throttles[level].take();
     if (unlogged === undefined) return undefined;

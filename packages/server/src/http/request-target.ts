@@ -3,8 +3,7 @@ import type { IncomingMessage } from "node:http";
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/i;
 
 /**
- * Makes of an absolute-form target (`GET http://host/path`) the usual one. Its host is then the host of the request,
- * whatever the `Host` header says (RFC 9112, 3.2.2): who looks at the one must not be fooled by the other.
+ * Converts an absolute-form target (`GET http://host/path`) to the usual form. Its host becomes the host of the request, and the `Host` header is ignored (RFC 9112, 3.2.2). So all later checks see the same host.
  */
 export function normaliseTarget(request: IncomingMessage): void {
   const { url = "/" } = request;
@@ -15,7 +14,7 @@ export function normaliseTarget(request: IncomingMessage): void {
   request.url = rest.startsWith("/") ? rest : `/${rest}`;
 }
 
-/** Without exactly one `Host`, two who read the same request may disagree on whom it is for. HTTP/1.0 needs none. */
+/** Without exactly one `Host`, two readers of the same request may see different hosts. HTTP/1.0 needs none. */
 export function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {

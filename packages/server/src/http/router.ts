@@ -9,7 +9,7 @@ import { livez, openapi, readyz } from "./routes/root.ts";
 import { cancel, release, renew, report } from "./routes/slots.ts";
 import { state } from "./routes/state.ts";
 
-/** A route with what serves it; `body` where the route has a request. */
+/** A route with its handler; `body` if the route has a request body. */
 export type BoundRoute = { readonly route: Route } & ({ readonly body: BodyHandler } | { readonly plain: Handler });
 
 const HANDLERS = {
@@ -40,12 +40,12 @@ const BY_PATH = new Map<string, BoundRoute>(
   (Object.keys(HANDLERS) as RouteName[]).map((name) => [ROUTES[name].path, { route: ROUTES[name], ...HANDLERS[name] }]),
 );
 
-/** Those with a `{parameter}`: few, and looked at only when no path fits. */
+/** Routes with a `{parameter}`: there are few, and they are tried only if no exact path matches. */
 const BY_PATTERN = [...BY_PATH.values()]
   .filter(({ route }) => route.path.includes("{"))
   .map((bound) => ({ bound, pattern: new RegExp(`^${bound.route.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`) }));
 
-/** Every path has one method; asking for another is the caller's mistake, not another route. */
+/** Every path has one method. Another method is a mistake of the caller, not another route. */
 export function findRoute(path: string): BoundRoute | undefined {
   return BY_PATH.get(path) ?? BY_PATTERN.find(({ pattern }) => pattern.test(path))?.bound;
 }

@@ -13,7 +13,7 @@ import type { HeldCalls } from "./held-calls.ts";
 import type { Refusals } from "./refusals.ts";
 import type { RequestLog } from "./request-log.ts";
 
-/** What a refresh replaces, as a whole: a request sees one configuration from its beginning to its end. */
+/** The parts that a refresh replaces as a whole. A request sees one configuration from beginning to end. */
 export interface Live {
   readonly config: LoadedConfig;
   readonly guards: Guards;
@@ -21,13 +21,13 @@ export interface Live {
   readonly hosts: HostSettings;
 }
 
-/** What a flush did, and which of its steps failed. */
+/** The steps of a flush, and which of them failed. */
 export interface Flushed {
   readonly swept: { readonly [what: string]: number };
   readonly failures: readonly { readonly step: string; readonly error: unknown }[];
 }
 
-/** What the routes work with. */
+/** The parts of the service that the routes use. */
 export interface ServiceContext {
   readonly queue: FairQueue;
   readonly opened: Pick<OpenStore, "gauges">;
@@ -36,9 +36,9 @@ export interface ServiceContext {
   readonly refusals: Refusals;
   readonly requestLog: RequestLog;
   readonly log: Logger & { readonly lost: number };
-  /** Its name in the fleet, new with every start. */
+  /** The name of the instance in the fleet; new with every start. */
   readonly instance: string;
-  /** `controller.instanceId`, else the same: as sent in headers and to the control plane. */
+  /** `controller.instanceId`, otherwise the name above. It is sent in headers and to the control plane. */
   readonly reportedInstance: string;
   readonly version: string;
   readonly live: Live;

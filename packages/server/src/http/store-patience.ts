@@ -1,9 +1,9 @@
-/** How long a caller waits for an answer that only the store can give. The engine goes on trying after that. */
+/** How long a caller waits for an answer that only the store can give. The engine continues to try after that. */
 const PATIENCE_MS = 2_000;
-/** How long an answer that does not need the store's reply still waits for it. A commit takes a few milliseconds. */
+/** How long an answer that does not depend on the store still waits for it. A commit takes a few milliseconds. */
 const MOMENT_MS = 100;
 
-/** Rejects when the store has not answered in time. What was asked may still happen: callers may repeat it. */
+/** Rejects if the store does not answer in time. The call may still take effect, and callers may repeat it. */
 export async function withinPatience<T>(answer: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const silence = new Promise<never>((_, reject) => {
@@ -16,7 +16,7 @@ export async function withinPatience<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-/** Resolves when `done` has been called, or a moment has passed. */
+/** Resolves when `done` is called, or after `MOMENT_MS`. */
 export function aMoment(start: (done: () => void) => void): Promise<void> {
   return new Promise((resolve) => {
     let timer: NodeJS.Timeout | undefined;

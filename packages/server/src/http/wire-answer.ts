@@ -1,7 +1,9 @@
 import type { AcquireReply, BeginAnswer, SessionClaims } from "@slotkeeper/protocol";
 import type { Headers } from "./exchange.ts";
 
-/** Turns answers of the engine into HTTP answers: sessions become tokens, retry times become whole seconds and a header. */
+/**
+ * Turns answers of the engine into HTTP answers: sessions become tokens, retry times become whole seconds and a header.
+ */
 export function wireAnswer(
   answer: BeginAnswer,
   tokenOf: (session: SessionClaims) => string,
@@ -22,7 +24,7 @@ export function wireAnswer(
     }
     case "granted": {
       const { slotToken, limit, fence } = answer;
-      // Rounded down: a holder must never believe in more time than it has.
+      // Rounded down: a holder must never assume that it has more time than it has.
       const leaseMs = Math.max(1, Math.floor(answer.leaseMs));
       return { body: { result: "granted", queryToken: tokenOf(answer.session), slotToken, limit, fence, leaseMs } };
     }
@@ -43,7 +45,7 @@ export function wireAnswer(
   }
 }
 
-/** At most what a 32-bit number holds: neither JSON nor a header can carry infinity. */
+/** The largest 32-bit number, because neither JSON nor a header can carry infinity. */
 const MOST_SECONDS = 2 ** 31 - 1;
 
 function wholeSeconds(ms: number): number {

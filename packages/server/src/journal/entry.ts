@@ -1,8 +1,8 @@
 import { type BookRecord, type Changes, type KeptCommit, type KeptHost, revive } from "@slotkeeper/queue";
 
 /**
- * What the journal holds: whole hosts where the file begins, then the commits as they were accepted; the highest fence of
- * hosts that were forgotten; and the keys that sign session tokens. Records are spelled by the engine's codec.
+ * The contents of the journal: whole hosts at the beginning of the file, then the accepted commits; the highest fence
+ * of forgotten hosts; and the keys that sign session tokens. The codec of the engine encodes the records.
  */
 export type JournalEntry =
   | ({ readonly kind: "host" } & KeptHost)
@@ -10,12 +10,12 @@ export type JournalEntry =
   | { readonly kind: "floor"; readonly fence: number }
   | { readonly kind: "keys"; readonly keys: readonly string[] };
 
-/** One line. */
+/** Encodes an entry as one line. */
 export function encodeEntry(entry: JournalEntry): string {
   return `${JSON.stringify(entry)}\n`;
 }
 
-/** Lines come from frames whose checksum is right: they are what `encodeEntry` wrote. */
+/** The lines come from frames with a correct checksum, so they are what `encodeEntry` wrote. */
 export function decodeEntries(body: string): JournalEntry[] {
   return body.split("\n").slice(0, -1).map(decodeEntry);
 }

@@ -1,4 +1,7 @@
-/** What can be wrong with a journal. All but the last two refuse the start; a `StoreUnwritableError` passes by itself when the disk does. */
+/**
+ * The errors of a journal. All except the last two prevent a start. A `StoreUnwritableError` ends by itself when the
+ * disk works again.
+ */
 
 /** The journal is damaged in its middle. The start is refused, and nothing is changed. */
 export class JournalCorruptError extends Error {
@@ -6,7 +9,7 @@ export class JournalCorruptError extends Error {
   readonly code = "JOURNAL_DAMAGED";
   /** The journal. */
   readonly path: string;
-  /** Where the damage begins: everything before it is sound. */
+  /** The byte at which the damage begins. Everything before it is intact. */
   readonly offset: number;
 
   constructor(path: string, offset: number, damage: string) {
@@ -19,7 +22,10 @@ export class JournalCorruptError extends Error {
   }
 }
 
-/** Another version of slotkeeper wrote the journal, in a format that this one cannot read. The start is refused, and nothing is changed. */
+/**
+ * Another version of slotkeeper wrote the journal, in a format that this one cannot read. The start is refused, and
+ * nothing is changed.
+ */
 export class JournalFormatError extends Error {
   override readonly name = "JournalFormatError";
   readonly code = "JOURNAL_FORMAT";
@@ -55,7 +61,7 @@ export class JournalLockedError extends Error {
   }
 }
 
-/** What is at the path must not be replaced by a journal, or cannot be guarded by its lock. */
+/** The path has something that a journal must not replace, or that its lock cannot protect. */
 export class JournalPathError extends Error {
   override readonly name = "JournalPathError";
   readonly code = "JOURNAL_PATH";
@@ -68,7 +74,7 @@ export class JournalPathError extends Error {
   }
 }
 
-/** Another file has taken the journal's place while it was open: another process may be granting from it already. */
+/** Another file has taken the place of the open journal: another process may already use it. */
 export class JournalReplacedError extends Error {
   override readonly name = "JournalReplacedError";
 
@@ -77,7 +83,10 @@ export class JournalReplacedError extends Error {
   }
 }
 
-/** The call was not carried out, or may have been and cannot be answered for. Repeat it when the journal is writable. */
+/**
+ * The call did not take effect, or may have taken effect and cannot be answered. Repeat it when the journal is
+ * writable.
+ */
 export class StoreUnwritableError extends Error {
   override readonly name = "StoreUnwritableError";
   readonly code = "JOURNAL_UNWRITABLE";

@@ -5,17 +5,17 @@ import { framesOf, trueName } from "./open-journal.ts";
 import { lockHolder } from "./process-lock.ts";
 
 export interface JournalFacts {
-  /** 0: there is no file yet. */
+  /** The size of the file; 0 if there is no file yet. */
   readonly bytes: number;
-  /** Half a write at the end, which the next start drops. */
+  /** The size of an incomplete write at the end, which the next start drops. */
   readonly tornBytes: number;
-  /** The process that uses it; undefined: none. */
+  /** The process that uses the journal; `undefined` if there is none. */
   readonly holder: string | undefined;
 }
 
 /**
- * Looks at a journal without opening it: a running service is not disturbed. Throws what
- * `framesOf` does, a `JournalPathError`, or what the system said of a file or folder that cannot be read.
+ * Examines a journal without opening it, so a running service is not disturbed. Throws the errors of `framesOf`, a
+ * `JournalPathError`, or the error of the system if a file or folder cannot be read.
  */
 export async function examineJournal(path: string): Promise<JournalFacts> {
   const file = await trueName(path);
@@ -25,8 +25,8 @@ export async function examineJournal(path: string): Promise<JournalFacts> {
 }
 
 /**
- * Throws what the system says where a service could not write its journal: the file is replaced by a new one from time to time, so
- * the folder must allow new files. Leaves nothing behind.
+ * Throws the error of the system if a service could not write its journal here. The file is replaced by a new one from
+ * time to time, so the folder must allow new files. Leaves nothing behind.
  */
 export async function tryWriting(path: string): Promise<void> {
   const trial = `${await trueName(path)}.doctor-${randomBytes(6).toString("hex")}`;

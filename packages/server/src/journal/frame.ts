@@ -1,35 +1,37 @@
 import { crc32 } from "node:zlib";
 
 /**
- * The format of the journal file: a first line, then frames. A frame is what one write and one sync put there: a header
- * line with its number, the time, the length and the checksum of what follows, and its own checksum; then the entries, a
- * line of JSON each. Text, so that a person can read it; without NUL, so that a sector that never reached the disk shows.
+ * The format of the journal file: a first line, then frames. A frame is one write and one sync. It has a header line
+ * with its number, the time, the length and the checksum of the entries, and a checksum of the header itself; then the
+ * entries, one line of JSON each. It is text, so that a person can read it. It contains no NUL, so that a sector that
+ * never reached the disk is visible.
  *
- * FRAME1 `readFrames(prefix)` of what was written gives exactly the frames that lie in the prefix whole (any cut but inside
- * the first frame, which is never half there: the file appears by a rename). FRAME2 a changed byte gives an error, not other
- * frames. FRAME3 frames come out in the order written, none missing in between: they are numbered from 1.
+ * FRAME1  `readFrames(prefix)` returns exactly the frames that are complete in the prefix, for any cut except inside
+ *     the first frame. The first frame is never incomplete, because the file appears by a rename.
+ * FRAME2  A changed byte is an error and never yields other frames.
+ * FRAME3  Frames are returned in the order of writing, without gaps: they are numbered from 1.
  *
- * Torn or damaged? A frame is written when the one before it is safe, and answers wait for it. So only the last may be
- * torn, and no answer depended on it: it is dropped. It is torn if the file ends in it, or if a whole sector of it, or what it
- * has of one, is NUL (sizes may reach the disk before contents). Everything else is damage to something that was promised.
- * Cost: O(bytes). Source of the sector rule: the write-ahead log of etcd.
+ * Torn or damaged? A frame is written only after the previous one is on the disk, and answers wait for it. So only the
+ * last frame can be torn, and no answer depended on it: it is dropped. It is torn if the file ends inside it, or if a
+ * whole sector of it, or its part of one, is NUL (the size may reach the disk before the contents). Everything else is
+ * damage to data that was promised. Cost: O(bytes). The sector rule comes from the write-ahead log of etcd.
  */
 export interface Frame {
   readonly number: number;
-  /** The writer's clock. */
+  /** The time of the clock of the writer. */
   readonly at: number;
-  /** Lines, each with its end. */
+  /** The lines of the entries, each with its line end. */
   readonly body: string;
 }
 
-/** What a file has that is sound. */
+/** The intact part of a file. */
 export interface Frames {
   readonly frames: readonly Frame[];
-  /** How much of a last frame was dropped. */
+  /** The size of an incomplete last frame, which was dropped. */
   readonly tornBytes: number;
 }
 
-/** Where and how a file is damaged. */
+/** Names the position and the kind of the damage. */
 export class FrameDamage extends Error {
   readonly offset: number;
 
@@ -39,9 +41,9 @@ export class FrameDamage extends Error {
   }
 }
 
-/** Not damage: the file is a journal of another format, or no journal at all. */
+/** Not damage: the file is a journal of another format, or not a journal at all. */
 export class OtherFormat extends FrameDamage {
-  /** The number in its first line; undefined: it is no journal. */
+  /** The number in its first line; `undefined` if it is not a journal. */
   readonly format: number | undefined;
 
   constructor(format: number | undefined, damage: string) {
@@ -59,7 +61,7 @@ const HEADER = /^=(\d{1,15}) (\d{1,15}) (\d{1,15}) ([0-9a-f]{8}) ([0-9a-f]{8})$/
 const LONGEST_HEADER = 70;
 const SECTOR = 512;
 
-/** The line that a journal begins with. */
+/** The first line of a journal. */
 export function encodeFirstLine(): Buffer {
   return Buffer.from(FIRST_LINE);
 }
@@ -88,7 +90,10 @@ export function readFrames(file: Uint8Array): Frames {
   return { frames, tornBytes: bytes.length - offset };
 }
 
-/** A first line of which only the title or the frames behind it are right was damaged; without either the file never was a journal. */
+/**
+ * If only the title or the frames after it are correct, the first line is damaged. Without either, the file never was a
+ * journal.
+ */
 function checkFirstLine(bytes: Buffer): void {
   const start = bytes.toString("latin1", 0, LONGEST_HEADER);
   if (start.startsWith(FIRST_LINE)) return;
@@ -99,7 +104,7 @@ function checkFirstLine(bytes: Buffer): void {
   throw new OtherFormat(undefined, damage);
 }
 
-/** Undefined: torn. */
+/** Returns `undefined` if the frame is torn. */
 function readFrame(bytes: Buffer, offset: number, number: number): { frame: Frame; end: number } | undefined {
   const header = readHeader(bytes, offset);
   if (header === undefined) {
@@ -131,7 +136,10 @@ function tornOr(bytes: Buffer, from: number, to: number, isCut: boolean, damage:
   if (!isTorn) throw new FrameDamage(from, damage);
 }
 
-/** Whether another frame comes later: then this one was safe once. Entries are JSON: none of their lines looks like a header. */
+/**
+ * Whether another frame follows: then this one was on the disk. Entries are JSON, so none of their lines looks like a
+ * header.
+ */
 function isFollowed(bytes: Buffer, from: number): boolean {
   for (let at = bytes.indexOf("\n=", from); at !== -1; at = bytes.indexOf("\n=", at + 1)) {
     if (readHeader(bytes, at + 1) !== undefined) return true;

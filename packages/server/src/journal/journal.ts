@@ -7,10 +7,10 @@ import { encodeFirstLine, encodeFrame } from "./frame.ts";
 export interface JournalInit {
   readonly disk: JournalDisk;
   readonly clock: Clock;
-  /** Everything that must be known again, as of now: replaces all entries before. */
+  /** The whole current state. It replaces all earlier entries. */
   readonly snapshot: () => Iterable<JournalEntry>;
   readonly retryMs: number;
-  /** The file is compacted when it has this size, and is four times as large as the last snapshot. */
+  /** The file is compacted when it has at least this size and is four times as large as the last snapshot. */
   readonly compactAfterBytes: number;
   readonly onEvent: (event: JournalEvent) => void;
 }
@@ -19,7 +19,7 @@ export interface JournalInit {
 export type JournalEvent =
   | { readonly type: "opened"; readonly entries: number; readonly tornBytes: number }
   | { readonly type: "compacted"; readonly fromBytes: number; readonly toBytes: number }
-  /** There was no room for the successor; the file goes on growing. */
+  /** There was no room for the successor. The file continues to grow. */
   | { readonly type: "compaction-failed"; readonly error: unknown }
   | { readonly type: "unwritable"; readonly error: unknown }
   | { readonly type: "writable" }
@@ -36,7 +36,7 @@ type State =
   | { readonly kind: "unwritable"; readonly error: unknown; readonly since: number }
   | { readonly kind: "closed"; readonly reason: string; readonly since: number };
 
-/** Entries of one frame, and the callers that wait for them. */
+/** The entries of one frame, and the callers that wait for them. */
 class Batch {
   readonly lines: string[] = [];
   readonly kept: Promise<void>;
@@ -46,32 +46,36 @@ class Batch {
     this.kept = new Promise((resolve, reject) => {
       this.settle = (failure) => (failure === undefined ? resolve() : reject(failure));
     });
-    // No caller may be waiting: a failure shows in the journal's health as well.
+    // Perhaps no caller waits. A failure also shows in the health of the journal.
     this.kept.catch(() => {});
   }
 }
 
-/** How long entries that no caller waits for may gather. */
+/** How long entries that no caller waits for may be collected, in milliseconds. */
 const DEFER_MS = 50;
 
 /**
- * A log of entries with group commit: while one write and sync is under way, entries gather for the next.
+ * A log of entries with group commit: while one write and sync runs, entries are collected for the next one.
  *
  * | state      | event                            | next                                                            |
  * |------------|----------------------------------|-----------------------------------------------------------------|
- * | writable   | the file has grown               | writable: a snapshot takes its place                            |
- * | writable   | no room for that                 | writable: the old file goes on                                  |
+ * | writable   | the file has grown               | writable: a snapshot replaces it                                |
+ * | writable   | no room for the snapshot         | writable: the old file continues                                |
  * | writable   | a write, sync or rename failed   | unwritable: nothing more is written to that file                |
  * | unwritable | `retryMs` passed, snapshot fails | unwritable                                                      |
- * | unwritable | `retryMs` passed, snapshot goes  | writable, with everything that happened, answered or not        |
+ * | unwritable | `retryMs` passed, snapshot works | writable, with everything that happened, answered or not        |
  * | any        | `close`, lock lost, file replaced| closed                                                          |
  *
- * JOURNAL1 `kept()` resolves only when every entry appended before it is on the disk. JOURNAL2 entries reach the disk in the order
- * appended; what is there after a crash is a prefix. JOURNAL3 while it is not writable `admit` throws, so that nothing is
- * decided that could not be kept. JOURNAL4 a file that failed is never written to again: after a failed sync the system may
- * believe that the pages are clean, and a second sync would succeed for nothing.
- * JOURNAL5 an entry is on the disk at most `DEFER_MS` and two syncs after it was appended, whether or not a caller waits for it.
- * Cost: one write and one sync for all entries that came meanwhile.
+ * JOURNAL1  `kept()` resolves only when every entry appended before it is on the disk.
+ * JOURNAL2  Entries reach the disk in the order in which they were appended. After a crash, the file has a prefix of
+ *     them.
+ * JOURNAL3  While the journal is not writable, `admit` throws, so that nothing is decided that could not be stored.
+ * JOURNAL4  A file that failed is never written to again. After a failed sync the system may treat the pages as clean,
+ *     and a second sync would succeed without writing them.
+ * JOURNAL5  An entry is on the disk at most `DEFER_MS` and two syncs after it was appended, whether or not a caller
+ *     waits for it.
+ *
+ * Cost: one write and one sync for all entries that were collected.
  */
 export class Journal {
   readonly #init: JournalInit;
@@ -98,7 +102,10 @@ export class Journal {
     return { isWritable: false, reason, since: state.since };
   }
 
-  /** Writes the whole file again, as at every start: drops a torn end, and leaves the old file to a process that lost the lock. */
+  /**
+   * Writes the whole file again, as at every start. This drops a torn end, and leaves the old file to a process that
+   * lost the lock.
+   */
   async open(): Promise<void> {
     try {
       await this.#replace();
@@ -107,26 +114,29 @@ export class Journal {
     }
   }
 
-  /** Throws `StoreUnwritableError` when nothing may be decided. */
+  /** Throws `StoreUnwritableError` if nothing may be decided now. */
   admit(): void {
     const { health } = this;
     if (!health.isWritable) throw unwritable(health.reason);
   }
 
-  /** It goes out with the next sync: `kept` asks for one at once, and JOURNAL5 brings one. */
+  /** The entry is written with the next sync: `kept` starts one at once, and JOURNAL5 guarantees one. */
   append(entry: JournalEntry): void {
     this.#next ??= new Batch();
     this.#next.lines.push(encodeEntry(entry));
     if (!this.#isRunning) this.#deferTimer ??= this.#init.clock.setTimer(() => this.#start(), DEFER_MS);
   }
 
-  /** Undefined: it is kept already. */
+  /** Returns `undefined` if everything is already on the disk. */
   kept(): Promise<void> | undefined {
     if (this.#next !== undefined) this.#start();
     return (this.#next ?? this.#current)?.kept;
   }
 
-  /** Compares the file with what was written, so that a deleted file is written again before a crash could lose it. */
+  /**
+   * Compares the file with what was written, so that a deleted file is written again before a crash could lose its
+   * contents.
+   */
   async verify(): Promise<void> {
     const state = this.#state;
     if (state.kind !== "writable" || this.#current !== undefined) return;
@@ -135,14 +145,14 @@ export class Journal {
     });
   }
 
-  /** Keeps what was appended, then stops. */
+  /** Writes everything that was appended, then stops. */
   async close(): Promise<void> {
     await this.kept()?.catch(() => {});
     await this.#running;
     await this.abandon("it is closed");
   }
 
-  /** Stops at once: what is not kept yet is not answered either. */
+  /** Stops at once. Entries that are not on the disk yet are not answered either. */
   async abandon(reason: string): Promise<void> {
     const before = this.#state;
     if (before.kind === "closed") return;
@@ -158,7 +168,7 @@ export class Journal {
     if (!this.#isRunning) this.#running = this.#run();
   }
 
-  /** Begins after the promise reactions of the current turn: what they append goes out together. */
+  /** Starts after the promise reactions of the current turn, so that everything they append is written together. */
   async #run(): Promise<void> {
     this.#isRunning = true;
     await Promise.resolve();
@@ -171,7 +181,7 @@ export class Journal {
     this.#isRunning = false;
   }
 
-  /** Undefined: kept. Otherwise why not. */
+  /** Returns `undefined` if the batch is on the disk, otherwise the error. */
   async #keep(batch: Batch): Promise<StoreUnwritableError | undefined> {
     const state = this.#state;
     if (state.kind === "writable") {
@@ -181,7 +191,7 @@ export class Journal {
     return health.isWritable ? undefined : unwritable(health.reason);
   }
 
-  /** A snapshot contains the batch: entries are appended in the turn in which they become true. */
+  /** A snapshot contains the batch, because entries are appended in the same turn in which they take effect. */
   async #write(batch: Batch, file: AppendFile): Promise<void> {
     if (this.#bytes >= this.#compactAt && (await this.#compact(file))) return;
     const frame = encodeFrame({ number: ++this.#number, at: this.#init.clock.now(), body: batch.lines.join("") });
@@ -201,7 +211,7 @@ export class Journal {
     return true;
   }
 
-  /** `onNoRoom`: the successor could not be written, and the file stands as it did. */
+  /** `onNoRoom` is called if the successor could not be written and the file is unchanged. */
   async #replace(onNoRoom?: (error: unknown) => void): Promise<boolean> {
     const { disk, clock, snapshot, compactAfterBytes } = this.#init;
     const body = Array.from(snapshot(), encodeEntry).join("");

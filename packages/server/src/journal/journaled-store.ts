@@ -9,20 +9,22 @@ import {
 import type { Journal } from "./journal.ts";
 
 /**
- * A memory store whose answers are kept before they are given.
+ * A memory store that answers only after its changes are on the disk.
  *
- * JSTORE1 an answer leaves only when all that the store had accepted by then is on the disk (JOURNAL1). So what a caller was answered is
- * still true after a crash; and since the file holds a prefix of what happened (JOURNAL2), the state found there is one the store
- * was in. JSTORE2 while the journal cannot be written nothing is accepted. JSTORE3 a call that fails may have happened, and repeating
- * it is safe (P8). JSTORE4 one exception to JSTORE1: a commit that only says who waits and how much was used is answered at once. It
- * goes out with the next sync, at the latest `DEFER_MS` later. Losing it costs no promise: a session keeps its arrival in its
- * token.
+ * JSTORE1  A call is answered only when everything that the store has accepted by then is on the disk (JOURNAL1). So
+ *     every answer is still true after a crash. The file has a prefix of the history (JOURNAL2), so the state in it
+ *     really existed.
+ * JSTORE2  While the journal cannot be written, nothing is accepted.
+ * JSTORE3  A call that fails may have taken effect, and repeating it is safe (P8).
+ * JSTORE4  One exception to JSTORE1: a commit that only records waiters and use is answered at once. It is written with
+ *     the next sync, at most `DEFER_MS` later. Losing it breaks no promise, because the token of a session contains its
+ *     arrival.
  */
 export class JournaledStore implements HostStore {
   readonly clock = "own";
   readonly #store: MemoryStore;
   readonly #journal: Journal;
-  /** What the call at hand has appended. */
+  /** What the current call has appended. */
   #appended: Appended = "nothing";
 
   constructor(journal: Journal, options: Omit<MemoryStoreOptions, "isShared" | "onCommit">) {
@@ -46,7 +48,7 @@ export class JournaledStore implements HostStore {
     return this.#answer(() => this.#store.cleanup(...request));
   }
 
-  /** Not in the journal: an instance is new with every start. */
+  /** Not in the journal, because an instance is new with every start. */
   beat(...beat: Parameters<HostStore["beat"]>): ReturnType<HostStore["beat"]> {
     return this.#store.beat(...beat);
   }
@@ -55,7 +57,7 @@ export class JournaledStore implements HostStore {
     return this.#store.watch(...watch);
   }
 
-  /** For the person on call, above all while nothing can be written. */
+  /** Also works while nothing can be written, for the person on call. */
   peek(...query: Parameters<HostStore["peek"]>): ReturnType<HostStore["peek"]> {
     return this.#store.peek(...query);
   }
@@ -72,7 +74,7 @@ export class JournaledStore implements HostStore {
     return this.#store.instances();
   }
 
-  /** A memory store acts before its call returns: what is appended by then is all the answer rests on. */
+  /** A memory store acts before its call returns, so the answer depends only on what was appended by then. */
   async #answer<T>(call: () => T | Promise<T>): Promise<T> {
     this.#journal.admit();
     const answer = call();
@@ -100,14 +102,14 @@ type Appended = "nothing" | "deferrable" | "urgent";
 
 const DEFERRABLE: ReadonlySet<RecordKind> = new Set(["waiter", "account", "absence"]);
 
-/** JSTORE4. */
+/** Implements JSTORE4. */
 function isDeferrable({ before, changes: { head, puts, dels } }: KeptCommit): boolean {
   if (before === undefined || head === undefined || puts.length + dels.length === 0) return false;
   if (!puts.every(({ kind }) => DEFERRABLE.has(kind)) || !dels.every(([kind]) => DEFERRABLE.has(kind))) return false;
   return PROMISED.every((field) => before[field] === head[field]);
 }
 
-/** The part of a head that answers depend on: the limits in force, fences, spacing, the breaker. */
+/** The fields of a head that answers depend on: the limits in force, fences, spacing, the breaker. */
 const PROMISED = [
   "hostname",
   "slots",

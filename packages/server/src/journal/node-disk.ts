@@ -4,22 +4,23 @@ import { dirname } from "node:path";
 import type { AppendFile, JournalDisk, PreparedFile } from "./disk.ts";
 import { JournalPathError, JournalReplacedError } from "./errors.ts";
 
-/** Which file, whatever it is called. */
+/** Identifies a file, independent of its name. */
 type FileId = Pick<BigIntStats, "dev" | "ino">;
 
-/** What writes to it adds at its end, wherever that is by now: a file that others have cut then shows by its size. */
+/** Writes always append at the current end, so a file that another program has truncated shows by its size. */
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_APPEND | constants.O_NOFOLLOW;
 
 /**
- * A file of the machine. It holds slot tokens and signing keys: only its owner may read it.
+ * A file on a local disk. It contains slot tokens and signing keys, so only its owner may read it.
  *
- * DISK1 nothing but the journal itself is ever replaced: what is no regular file is refused, and so is a file that came to
- * its place since. DISK2 a successor is a new file: one that lies there already, or a link, is removed, not used.
+ * DISK1  Only the journal itself is ever replaced. A path that is not a regular file is refused, and so is a file that
+ *     has taken the place of the journal.
+ * DISK2  A successor is always a new file. An existing file or link with that name is removed, not used.
  */
 export class NodeDisk implements JournalDisk {
   readonly #path: string;
   readonly #successor: string;
-  /** The file that is the journal; undefined: there was none. */
+  /** The file that is the journal; `undefined` if there was none. */
   #ours: FileId | undefined;
 
   constructor(path: string) {
@@ -62,7 +63,7 @@ export class NodeDisk implements JournalDisk {
   }
 }
 
-/** The handle stays with the file, whatever happens to its name: after every write both are looked at. */
+/** The handle stays with the file even if its name changes, so both are compared after every write. */
 class NodeAppendFile implements AppendFile {
   readonly #handle: FileHandle;
   readonly #path: string;
@@ -88,7 +89,7 @@ class NodeAppendFile implements AppendFile {
   async check(): Promise<void> {
     const appends = this.#appends;
     const there = await statsOf(this.#path);
-    // One that was written meanwhile is judged by its own look.
+    // If it was written in the meantime, that write has its own check.
     if (appends === this.#appends) this.#judge(there);
   }
 
@@ -105,7 +106,7 @@ class NodeAppendFile implements AppendFile {
   }
 }
 
-/** The file at the path, if there is one. Throws a `JournalPathError` where a journal must not take its place. */
+/** The file at the path, if there is one. Throws a `JournalPathError` if a journal must not replace it. */
 export async function regularFile(path: string): Promise<FileId | undefined> {
   const there = await statsOf(path);
   if (there === undefined) return undefined;
@@ -118,7 +119,7 @@ export async function regularFile(path: string): Promise<FileId | undefined> {
   return there;
 }
 
-/** Of the thing at the path itself, not of what it may point to. */
+/** The status of the path itself, not of the target of a link. */
 async function statsOf(path: string): Promise<BigIntStats | undefined> {
   return lstat(path, { bigint: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
@@ -130,7 +131,7 @@ function isSame(one: FileId, other: FileId | undefined): boolean {
   return one.dev === other?.dev && one.ino === other.ino;
 }
 
-/** A rename is durable when its folder is. */
+/** A rename is durable only after a sync of its folder. */
 async function syncFolder(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {

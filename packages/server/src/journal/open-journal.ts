@@ -18,43 +18,44 @@ export interface JournaledStoreOptions {
   readonly path: string;
   /** The clock of the store. */
   readonly clock: Clock;
-  /** How long the waiters of an earlier life keep their places before their clients poll again. */
+  /** How long waiters from before the restart keep their places until their clients poll again, in milliseconds. */
   readonly graceMs?: number;
-  /** Makes a key that signs session tokens; called once in the life of a journal. */
+  /** Creates a key that signs session tokens. It is called once in the life of a journal. */
   readonly newTokenKey: () => string;
-  /** Called for what an operator should see in the log. */
+  /** Called for events that an operator should see in the log. */
   readonly onEvent?: (event: JournalEvent) => void;
-  /** How long to wait before the disk is tried again. */
+  /** The pause before the disk is tried again, in milliseconds. */
   readonly retryMs?: number;
-  /** The smallest size at which the file is compacted. */
+  /** The smallest size at which the file is compacted, in bytes. */
   readonly compactAfterBytes?: number;
-  /** How often the lock and the file are looked at. */
+  /** How often the lock and the file are checked, in milliseconds. */
   readonly beatMs?: number;
-  /** In place of a file and its lock: for tests. */
+  /** Replaces the file and its lock, for tests. */
   readonly disk?: JournalDisk;
 }
 
 /** A memory store whose state is in a file. */
 export interface JournaledMemoryStore {
   readonly store: HostStore;
-  /** Made once and kept; the first signs. */
+  /** Created once and kept. The first key signs. */
   readonly tokenKeys: readonly string[];
-  /** Whether anything can be granted, as `/readyz` reports. */
+  /** Whether slots can be granted, as `/readyz` reports. */
   readonly health: () => JournalHealth;
-  /** Keeps what is under way, and lets another process have the journal. */
+  /** Writes what is pending, and releases the journal for another process. */
   readonly close: () => Promise<void>;
 }
 
 /**
- * Opens the journal at `path`, or begins one, and the store it describes. Throws `JournalLockedError`,
- * `JournalCorruptError`, `JournalFormatError`, `JournalPathError`, and an error with the system's as `cause` when the file cannot be read or its lock not be made.
- * A disk without room for the file is no error: the store opens, grants nothing, and recovers by itself.
+ * Opens the journal at `path`, or creates one, and the store that it describes. Throws `JournalLockedError`,
+ * `JournalCorruptError`, `JournalFormatError` or `JournalPathError`, or an error with the system's error as `cause` if
+ * the file cannot be read or its lock cannot be created. A full disk is not an error: the store opens, grants nothing,
+ * and recovers by itself.
  */
 export async function openJournaledMemoryStore(options: JournaledStoreOptions): Promise<JournaledMemoryStore> {
   try {
     return await open(options);
   } catch (error) {
-    // A bare `EACCES` does not say what could not be reached.
+    // A bare `EACCES` does not name the file.
     if (!(error instanceof Error) || !("syscall" in error)) throw error;
     throw new Error(`The journal ${options.path} cannot be opened: ${error.message}`, { cause: error });
   }
@@ -70,7 +71,7 @@ async function open(options: JournaledStoreOptions): Promise<JournaledMemoryStor
     void guarded?.abandon(LOST);
   };
   const onBeat = () => void guarded?.verify();
-  // Before the lock: beside a device there is no place for one.
+  // Before the lock, because next to a device there is no place for a lock file.
   if (options.disk === undefined) await regularFile(path);
   const lock =
     options.disk === undefined ? await ProcessLock.take({ path, beatMs: options.beatMs, onLost, onBeat }) : undefined;
@@ -135,7 +136,7 @@ function refusalOf(path: string, damage: FrameDamage): Error {
   return new JournalPathError(path, "the file is not a slotkeeper journal. Nothing was changed.");
 }
 
-/** Two names of one file have one lock. */
+/** Two names of the same file have one lock. */
 export async function trueName(path: string): Promise<string> {
   return realpath(path).catch(async () => join(await realpath(dirname(path)), basename(path)));
 }

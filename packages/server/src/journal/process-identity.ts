@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import { readFile, readlink } from "node:fs/promises";
 import { hostname } from "node:os";
 
-/** Which process, not only which number: numbers are given out again. */
+/** Identifies a process. The number alone is not enough, because the system reuses numbers. */
 export interface ProcessIdentity {
-  /** Its own for each lock taken. */
+  /** Unique for each lock that is taken. */
   readonly id: string;
   readonly pid: number;
-  /** When the process started, as the system counts; empty where the system does not report it. */
+  /** When the process started, in the units of the system; empty if the system does not report it. */
   readonly startedAt: string;
-  /** Where the number means anything: machine, boot, namespace. */
+  /** Where the process number is valid: machine, boot, namespace. */
   readonly place: string;
   readonly host: string;
 }
@@ -25,7 +25,7 @@ export async function thisProcess(): Promise<ProcessIdentity> {
   };
 }
 
-/** Undefined: its number means nothing here, in another container or on another machine. */
+/** Returns `undefined` if the number is not valid here: the process is in another container or on another machine. */
 export async function isAlive(other: ProcessIdentity, self: ProcessIdentity): Promise<boolean | undefined> {
   if (other.place !== self.place) return undefined;
   if (other.startedAt !== "" && self.startedAt !== "") return (await startOf(other.pid)) === other.startedAt;
@@ -33,8 +33,9 @@ export async function isAlive(other: ProcessIdentity, self: ProcessIdentity): Pr
 }
 
 /**
- * The 22nd field of `stat`; the second is a name in parentheses, which may hold anything. Undefined for a process that has
- * ended, also while its parent has not waited for it: its entry stays (state Z or X), but it runs nothing any more.
+ * The 22nd field of `stat`. The second field is a name in parentheses, which may contain anything. Returns `undefined`
+ * for a process that has ended, even if its parent has not waited for it: its entry stays (state Z or X), but it does
+ * not run any more.
  */
 async function startOf(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => undefined);

@@ -6,28 +6,31 @@ import { isAlive, type ProcessIdentity, thisProcess } from "./process-identity.t
 
 /** Options of a `ProcessLock`. */
 export interface ProcessLockOptions {
-  /** What is guarded; the lock is a file beside it. */
+  /** The protected file. The lock is a file next to it. */
   readonly path: string;
-  /** How often the holder shows that it is alive. */
+  /** How often the holder updates its lock file, in milliseconds. */
   readonly beatMs?: number | undefined;
-  /** Called once, when another process took this one for dead. */
+  /** Called once, if another process has treated this one as dead and taken the lock. */
   readonly onLost: () => void;
-  /** Called at every beat while it is held. */
+  /** Called at every beat while the lock is held. */
   readonly onBeat?: () => void;
 }
 
 /**
- * One process at a time, without a lock of the operating system (Node has none to offer). Each puts up a sign of its own,
- * then looks for others; with another living one there, it takes its own down.
+ * A lock for one process at a time, without a lock of the operating system (Node has none). Each process creates its
+ * own lock file, then looks for others. If it finds the lock file of another live process, it removes its own.
  *
- * LOCK1 two never hold it: the one that put its sign up later sees the other's. Signs appear whole (a rename) and have names
- * that are never used again, so taking down a dead one's cannot hit a living one's. LOCK2 a crash leaves a sign behind, but
- * not in the way: a process that is gone (a zombie, too), or whose number was given to another, holds nothing. LOCK3 where the number cannot
- * be looked up (another container, another machine) the holder is alive while it touches its sign: it is watched for three
- * beats. LOCK4 a holder looks at every beat whether its sign still stands. One that was removed is put
- * up again, as at the start: unless another process has put up its own, which then has it.
- * Not promised: two that start at once may both step back; they try again some times. A holder elsewhere that stands still
- * for three beats is taken for dead, and may answer until its next beat.
+ * LOCK1  Two processes never hold it: the one whose file was created later sees the other. Lock files appear complete
+ *     (by a rename) and have names that are never reused, so removing the file of a dead process cannot hit a live one.
+ * LOCK2  A crash leaves a lock file behind that blocks no process: a process that has ended (also a zombie), or whose
+ *     number was reused, holds nothing.
+ * LOCK3  If the number cannot be looked up (another container, another machine), the holder counts as alive while it
+ *     updates its lock file. It is watched for three beats.
+ * LOCK4  At every beat the holder checks whether its lock file still exists. If it was removed, the holder creates it
+ *     again, as at a start, unless another process has created its own; then that process has the lock.
+ *
+ * Not promised: two processes that start at the same time may both step back; they retry several times. A holder
+ * elsewhere that stands still for three beats counts as dead, and may answer until its next beat.
  */
 export class ProcessLock {
   readonly #init: ProcessLockOptions & { readonly beatMs: number };
@@ -79,7 +82,7 @@ export class ProcessLock {
 
   async #putUpAgain(sign: string): Promise<void> {
     const { path, beatMs, onLost } = this.#init;
-    // Where the folder cannot be read or written it is tried again at the next beat.
+    // If the folder cannot be read or written, it is tried again at the next beat.
     const other = await putUpUnlessHeld(path, this.#self, beatMs).catch(() => undefined);
     if (this.#isReleased) await rm(sign, { force: true });
     if (other === undefined || this.#isReleased) return;
@@ -101,7 +104,7 @@ function signOf(path: string, { id }: ProcessIdentity): string {
   return `${path}.lock.${id}`;
 }
 
-/** The process that holds the lock; undefined: this one. */
+/** Returns the process that holds the lock, or `undefined` if this process has it now. */
 async function putUpUnlessHeld(
   path: string,
   self: ProcessIdentity,
@@ -120,7 +123,7 @@ async function putUpUnlessHeld(
   }
 }
 
-/** On a full disk the sign is empty: that needs no room, and its holder is known by touching it (LOCK3). */
+/** On a full disk the lock file is empty: that needs no space, and its holder is recognised by its updates (LOCK3). */
 async function writeSign(file: string, self: ProcessIdentity): Promise<void> {
   try {
     await writeFile(file, JSON.stringify(self), { mode: 0o600, flag: "wx" });
@@ -133,14 +136,14 @@ async function writeSign(file: string, self: ProcessIdentity): Promise<void> {
 const NO_ROOM: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 const NAMELESS: ProcessIdentity = { id: "", pid: 0, startedAt: "", place: "", host: "" };
 
-/** A description of the process that holds the lock of this path; undefined: none. Changes nothing. */
+/** A description of the process that holds the lock of this path, or `undefined` if there is none. Changes nothing. */
 export async function lockHolder(path: string, beatMs = BEAT_MS): Promise<string | undefined> {
   const self = await thisProcess();
   const other = await livingHolder(path, self, beatMs, async () => {});
   return other === undefined ? undefined : holderName(other, self);
 }
 
-/** `onDead`: called for the lock file of a process that has ended. */
+/** `onDead` is called for the lock file of a process that has ended. */
 async function livingHolder(
   path: string,
   self: ProcessIdentity,
@@ -161,7 +164,7 @@ async function livingHolder(
   return undefined;
 }
 
-/** Undefined: it was taken down meanwhile. */
+/** Returns `undefined` if the lock file was removed in the meantime. */
 async function readSign(file: string): Promise<ProcessIdentity | undefined> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;

@@ -4,9 +4,11 @@ import type { JournalEntry } from "./entry.ts";
 /**
  * The state that the entries of a journal describe.
  *
- * RESTORE1 it is the state after the last entry: a host's head and records as the last commit left them. RESTORE2 no instant of a host
- * lies ahead of the clock because the clock was set back: all of them move back together, so that no lease lasts longer.
- * RESTORE3 every waiter counts as having left at the restart: it keeps its place, and a slot is kept for it for one `collectMs`.
+ * RESTORE1  It is the state after the last entry: head and records of a host as the last commit left them.
+ * RESTORE2  If the clock was set back, no instant of a host is in the future: all of them move back together, so that
+ *     no lease lasts longer.
+ * RESTORE3  Every waiter counts as having left at the restart. It keeps its place, and a slot is kept for it for one
+ *     `collectMs`.
  */
 export class Restored {
   readonly #hosts = new Map<string, MutableHost>();
@@ -31,7 +33,7 @@ export class Restored {
     }
   }
 
-  /** As of `now`. */
+  /** The hosts at the time `now`. */
   *hosts(now: number): Iterable<KeptHost> {
     for (const [host, { tag, head, records }] of this.#hosts) {
       const backMs = Math.max(0, head.now - now);
@@ -74,7 +76,7 @@ function nameOf(kind: RecordKind, key: string): string {
   return `${kind} ${key}`;
 }
 
-/** Which fields of each record are instants. */
+/** The fields of each record that are instants. */
 const INSTANTS: { readonly [K in RecordKind]: readonly (keyof RecordOf<K>)[] } = {
   lease: ["grantedAt", "endsAt", "keepUntil"],
   offer: ["offeredAt", "lapsesAt"],
@@ -96,7 +98,7 @@ function headMovedBack(head: Head, backMs: number): Head {
   return { ...moved, breaker: shifted(head.breaker, ["openedAt", "windowStartAt"], backMs) };
 }
 
-/** A copy whose fields of these names, where it has them, are `backMs` earlier. */
+/** Returns a copy in which these fields, if present, are `backMs` earlier. */
 function shifted<T extends object>(value: T, fields: readonly (keyof T)[], backMs: number): T {
   const copy = { ...value };
   for (const field of fields) {

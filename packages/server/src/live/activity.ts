@@ -4,12 +4,12 @@ import { BusiestHosts } from "./busiest-hosts.ts";
 import { type Counted, type HistoryColumns, HistoryRing, STEP_MS } from "./history-ring.ts";
 import type { StoreReader } from "./store-reader.ts";
 
-/** What is kept for each of the busiest hosts. */
+/** The data that is kept for each of the busiest hosts. */
 export class HostActivity {
   readonly ring: HistoryRing;
   grants = 0;
   rejects = 0;
-  /** Something happened since the last sample. */
+  /** Whether something happened since the last sample. */
   isStirred = true;
 
   constructor(now: number) {
@@ -17,23 +17,27 @@ export class HostActivity {
   }
 }
 
-/** What may change how full the fleet is. */
+/** The events that may change how full the fleet is. */
 const STIRRING = { "session-created": true, granted: true, released: true, timeout: true, canceled: true } as const;
 
-/** Of 100,000 hosts used alike a thousand are counted, and a hundred of them shown: memory is the same as of a hundred. */
+/**
+ * If 100,000 hosts are used equally, a thousand are counted and a hundred of them are shown. Memory does not grow with
+ * their number.
+ */
 const CANDIDATES = 1_000;
 const SAMPLES_PER_ELECTION = 12;
 /**
- * Steps from one reading of the store to the next while nothing happens at this instance and no viewer asks: with slots in use or
- * sessions waiting in the fleet, and without. An idle fleet must cost its database next to nothing.
+ * The number of steps between two reads of the store while nothing happens at this instance and no viewer asks: `busy`
+ * if slots are in use or sessions wait in the fleet, otherwise `idle`. An idle fleet must cost its database very
+ * little.
  */
 const STEPS_BETWEEN_READINGS = { busy: 4, idle: 6 } as const;
-/** A viewer asks again within this many steps. */
+/** A viewer asks again within this number of steps. */
 const LOOKED_STEPS = 12;
 
 /**
- * What happened lately, of all hosts together and of the busiest each. Memory: `HOSTS_SHOWN` + 1 rings, however many
- * hosts there are. Every grant and reject is counted in one place: at its host while that is shown, else at the rest.
+ * The recent activity of all hosts together and of each of the busiest. Memory: `HOSTS_SHOWN` + 1 rings, for any number
+ * of hosts. Every grant and reject is counted once: at its host if that is shown, otherwise at the rest.
  */
 export class Activity {
   readonly #now: () => number;
@@ -81,8 +85,8 @@ export class Activity {
   }
 
   /**
-   * How full the fleet is now, once in every step. Idle hosts are not asked about, and nothing is while all is still: a step
-   * that was not sampled has the numbers of the one before.
+   * Samples how full the fleet is, once in every step. It does not ask about idle hosts, and does not ask at all while
+   * nothing happens. A step without a sample has the numbers of the previous one.
    */
   async sample(reader: StoreReader): Promise<void> {
     this.#samples++;
@@ -111,7 +115,10 @@ export class Activity {
     return this.#samples - this.#readAt >= steps;
   }
 
-  /** Of all hosts, or of one; undefined: nothing is kept of it, from now on it is. */
+  /**
+   * The history of all hosts, or of one. Returns `undefined` for a host that is not tracked, which is tracked from now
+   * on.
+   */
   history(host: string | undefined): HistoryColumns | undefined {
     const now = this.#now();
     this.#lookedAt = this.#samples;

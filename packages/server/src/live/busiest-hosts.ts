@@ -1,12 +1,15 @@
 /**
- * The hosts used most, of any number of hosts, in bounded memory.
+ * Finds the busiest of any number of hosts, in bounded memory.
  *
- * BUSY1 at most `most` hosts are tracked and at most `candidates` counted, however many there are. BUSY2 while there is room a
- * host is tracked from its first use. BUSY3 a host with more than one in `candidates` + 1 of all uses since the last
- * election is among the counted (Misra and Gries, "Finding repeated elements", 1982), and the `most` largest counts are
- * elected. BUSY4 a tracked host gives way only to one that was used half as much again, so that two alike do not take turns.
- * BUSY5 one that was not used for `PATIENCE` elections is dropped. Cost: O(1) for a use, amortised; O(candidates · log) for an
- * election.
+ * BUSY1  At most `most` hosts are tracked and at most `candidates` are counted, for any number of hosts.
+ * BUSY2  While there is room, a host is tracked from its first use.
+ * BUSY3  A host with more than one in `candidates` + 1 of all uses since the last election is counted (Misra and Gries,
+ *     "Finding repeated elements", 1982). The `most` largest counts are elected.
+ * BUSY4  A tracked host is replaced only by a host that was used at least half as much again, so that two similar hosts
+ *     do not alternate.
+ * BUSY5  A host that was not used for `PATIENCE` elections is dropped.
+ *
+ * Cost: O(1) amortised for a use; O(candidates · log) for an election.
  */
 export class BusiestHosts<T> {
   readonly #most: number;
@@ -21,7 +24,7 @@ export class BusiestHosts<T> {
     this.#create = create;
   }
 
-  /** Counts a use. What is kept for the host; undefined: it is one of the rest. */
+  /** Counts a use. Returns the data of the host, or `undefined` if it is not tracked. */
   use(host: string): T | undefined {
     this.#count(host);
     const tracked = this.#tracked.get(host);
@@ -29,12 +32,12 @@ export class BusiestHosts<T> {
     return this.#tracked.size < this.#most ? this.#track(host) : undefined;
   }
 
-  /** Without counting it. */
+  /** Returns the data of the host without counting a use. */
   get(host: string): T | undefined {
     return this.#tracked.get(host)?.kept;
   }
 
-  /** A viewer asks for this host: it is tracked until the next election at least, in place of the least used. */
+  /** A viewer asks for this host: it is tracked at least until the next election, instead of the least used one. */
   watch(host: string): T {
     const known = this.#tracked.get(host);
     if (known !== undefined) {
@@ -96,7 +99,7 @@ export class BusiestHosts<T> {
     else this.#takeOneFromAll();
   }
 
-  /** Pays for itself: each step takes back a step that an earlier use has put in. */
+  /** Amortised: each step removes what an earlier use has added. */
   #takeOneFromAll(): void {
     for (const [host, count] of this.#counts) {
       if (count === 1) this.#counts.delete(host);
@@ -108,14 +111,14 @@ export class BusiestHosts<T> {
 export interface BusiestHostsInit<T> {
   readonly most: number;
   readonly candidates: number;
-  /** Makes what is kept for a tracked host. */
+  /** Creates the data of a tracked host. */
   readonly create: (host: string) => T;
 }
 
 interface Tracked<T> {
   readonly kept: T;
   isWatched: boolean;
-  /** Elections without a use. */
+  /** The number of elections without a use. */
   idle: number;
 }
 

@@ -2,16 +2,21 @@ import type { FairQueue } from "@slotkeeper/queue";
 import { LogThrottle } from "../log/log-throttle.ts";
 import type { Logger } from "../log/logger.ts";
 
-/** Beyond it an operator should look: leases and deadlines stay right, but logs of two machines cannot be compared. */
+/**
+ * From this difference on, an operator should act: leases and deadlines stay correct, but logs of two machines cannot
+ * be compared.
+ */
 export const SKEW_WARN_MS = 1_000;
 const WARN_EVERY_MS = 600_000;
 
-/** How far the store's clock is ahead of this machine's, as the last answers show: at most one round trip too little. */
+/**
+ * By how much the store's clock is ahead of this machine's, from the last answers. The error is at most one round trip.
+ */
 export function clockSkewMs(queue: Pick<FairQueue, "now">): number {
   return queue.now() - Date.now();
 }
 
-/** Warns of a clock that is wrong, at most every ten minutes. */
+/** Warns about a wrong clock, at most every ten minutes. */
 export class SkewWatch {
   readonly #log: Logger;
   readonly #throttle = new LogThrottle({ burst: 1, everyMs: WARN_EVERY_MS });

@@ -2,7 +2,7 @@ import type { FairQueue } from "@slotkeeper/queue";
 import type { ControlPlane } from "../control-plane/control-plane.ts";
 import type { Flushed } from "../http/service-context.ts";
 
-/** Three things, each whatever becomes of the others: sessions swept, store cleaned, metrics pushed. */
+/** Ends expired sessions, cleans the store and pushes the metrics. Each step runs even if another one fails. */
 export async function flush(queue: FairQueue, control: ControlPlane): Promise<Flushed> {
   const swept: { [what: string]: number } = {};
   const failures: { step: string; error: unknown }[] = [];

@@ -1,15 +1,18 @@
 /**
- * Fifteen minutes of one host, or of all, in steps of five seconds.
+ * Fifteen minutes of one host, or of all hosts, in steps of five seconds.
  *
- * RING1 memory is fixed: `STEPS` steps of `FIELDS` numbers, whatever happens. RING2 a step is of its own time: steps that no
- * wrote in are there, with nothing counted and the gauges as they last were. RING3 time that runs backwards writes into the
- * newest step. Instants are given; nothing here reads a clock.
+ * RING1  Memory is fixed: `STEPS` steps of `FIELDS` numbers.
+ * RING2  Each step belongs to its own time. Steps in which nothing was written exist: their counts are 0, and their
+ *     gauges have the last values.
+ * RING3  If time runs backwards, values go to the newest step.
+ *
+ * The caller passes the time; nothing here reads a clock.
  */
 export const STEP_MS = 5_000;
-/** How many steps are kept. */
+/** The number of steps that are kept. */
 export const STEPS = 180;
 
-/** Upper bounds of the waits that are distinguished, for quantiles and the picture of a host's waits. */
+/** The upper bounds of the classes of waits, for quantiles and the histogram of a host. */
 export const WAIT_BOUNDS_MS = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 20_000, 30_000, 60_000];
 
 const COUNTED = ["granted", "timeout", "throttled", "overloaded", "canceled", "released"] as const;
@@ -49,14 +52,14 @@ export class HistoryRing {
     });
   }
 
-  /** As last sampled. */
+  /** The last sampled gauges. */
   get gauges(): Gauges {
     const base = (this.#step % STEPS) * FIELDS;
     const [inFlight = 0, limit = 0, waiters = 0] = this.#numbers.subarray(base + GAUGES_AT, base + WAITS_AT);
     return { inFlight, limit, waiters };
   }
 
-  /** The steps, the oldest first; the last is the one that runs now. */
+  /** The steps, oldest first. The last one is not complete yet. */
   read(now: number): HistoryColumns {
     this.#advance(now);
     const bases = Array.from({ length: STEPS }, (_, ago) => ((this.#step + 1 + ago) % STEPS) * FIELDS);
@@ -81,7 +84,7 @@ export class HistoryRing {
     const step = stepOf(now);
     if (step <= this.#step) return (this.#step % STEPS) * FIELDS;
     const { gauges } = this;
-    // After a silence longer than the ring every step is overwritten once; more would be for nothing.
+    // After a silence longer than the ring, every step is overwritten once. More would be useless.
     this.#step = Math.max(this.#step, step - STEPS);
     while (this.#step < step) {
       this.#step++;
@@ -105,7 +108,10 @@ function stepOf(now: number): number {
   return Math.floor(now / STEP_MS);
 }
 
-/** Within its bound as if waits were spread evenly; above the last bound, the last bound. Null: no waits. */
+/**
+ * Interpolates within a class as if its waits were spread evenly. Above the last bound, returns the last bound; `null`
+ * without waits.
+ */
 function quantile(counts: Float32Array, share: number): number | null {
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;

@@ -3,7 +3,10 @@ import { type HostGlance, type HostSnapshot, phaseFor } from "@slotkeeper/queue"
 
 export type HostRow = LiveState["hosts"][number];
 
-/** What this instance and the store know of a host, as one row. `openMs`: how long its breaker stays open. */
+/**
+ * Combines what this instance and the store know about a host into one row. `openMs` is how long its breaker stays
+ * open.
+ */
 export function hostRow(
   host: string,
   here: HostGlance | undefined,

@@ -13,10 +13,10 @@ import { hostKey, type KnownNames, plainName } from "../http/host-key.ts";
 
 type HostLimits = ServiceState["hosts"][number]["limits"];
 
-/** A live "no limit": stores keep limits as numbers, and JSON has no infinity. */
+/** A live "no limit" as a number, because stores keep limits as numbers and JSON has no infinity. */
 export const NO_LIMIT = LIMITS.slots;
 
-/** The limits of a host and where each comes from, for one configuration. */
+/** The limits of a host and their origins, for one configuration. */
 export class HostSettings {
   readonly #options: QueueOptions;
   readonly #origins: ReadonlyMap<string, string>;
@@ -52,7 +52,7 @@ export class HostSettings {
   }
 }
 
-/** A semaphore is used by its name only. */
+/** Semaphores are left out, because they are used only by name. */
 function namesOf(patterns: readonly string[]): KnownNames {
   const names = patterns.map(plainName).filter((name) => !name.includes("*") && !name.startsWith(SEMAPHORE_PREFIX));
   return new Map(names.map((name) => [hostKey(name), name]));

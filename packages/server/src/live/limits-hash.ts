@@ -3,8 +3,8 @@ import type { FairQueueConfig } from "@slotkeeper/protocol";
 import { isTree } from "../config/layers.ts";
 
 /**
- * The same for the same limits, wherever each came from; secrets and addresses have no part in it, for they may well
- * differ.
+ * Equal limits have the same hash, wherever each of them comes from. Secrets and addresses are not included, because
+ * they may differ between instances.
  */
 export function limitsHash(limits: FairQueueConfig): string {
   const text = JSON.stringify(limits, (_, value: unknown) => (isTree(value) ? sorted(value) : value));

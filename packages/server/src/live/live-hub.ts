@@ -4,18 +4,20 @@ import type { Clock } from "slotkeeper";
 
 /** How often changes are sent to listeners: once a second looks live, and costs the same at any rate of changes. */
 const TICK_MS = 1_000;
-/** After this number of ticks something is sent although nothing changed: numbers age, and dead connections are found. */
+/**
+ * After this number of ticks a message is sent even if nothing changed, to update ages and to find dead connections.
+ */
 const TICKS_PER_BEAT = 5;
 const HOSTS_PER_TICK = 100;
-/** Hosts waiting for their turn; more are only counted. */
+/** The largest number of hosts that wait to be sent; others are only counted. */
 const MOST_STIRRED = 5_000;
 const MOST_LISTENERS = 256;
-/** What may lie unsent at a listener: some messages. Beyond, it does not read. */
+/** The largest amount of unsent data of a listener: some messages. Beyond it, the listener does not read. */
 const MOST_UNREAD_BYTES = 256 * 1024;
 
 export interface LiveHubInit {
   readonly clock: Clock;
-  /** What is so now, with the rows of these hosts. */
+  /** The current state, with the rows of these hosts. */
   readonly frame: (hosts: readonly string[], more: number) => Promise<LiveState>;
   readonly onDropped: () => void;
   readonly onError: (error: unknown) => void;
@@ -24,11 +26,14 @@ export interface LiveHubInit {
 /**
  * The listeners of the events. Changes are collected and sent together.
  *
- * HUB1 without a listener a change costs nothing. HUB2 a change costs an entry in a set, however many listen; a tick costs one
- * message, made once, and one write for each listener. HUB3 nothing is kept for a listener that does not read: beyond
- * `MOST_UNREAD_BYTES` it is cut off. HUB4 a host that changed is sent within a tick for each `HOSTS_PER_TICK` that wait
- * before it, as it is then: states in between are not sent. Nothing is promised over a reconnection: the state is there to
- * be asked for.
+ * HUB1  Without a listener, a change costs nothing.
+ * HUB2  A change costs an entry in a set, for any number of listeners. A tick costs one message and one write per
+ *     listener.
+ * HUB3  Nothing is buffered for a listener that does not read: beyond `MOST_UNREAD_BYTES` it is disconnected.
+ * HUB4  A changed host is sent within one tick for each `HOSTS_PER_TICK` hosts that wait before it, with its state at
+ *     that time. States in between are not sent.
+ *
+ * Nothing is promised across a reconnection: the listener can ask for the state.
  */
 export class LiveHub {
   readonly #init: LiveHubInit;
@@ -52,7 +57,7 @@ export class LiveHub {
     return this.#isClosed || this.#listeners.size >= MOST_LISTENERS;
   }
 
-  /** The host changed. */
+  /** Marks a host as changed. */
   stir(host: string): void {
     if (this.#listeners.size === 0) return;
     if (this.#stirred.size < MOST_STIRRED) this.#stirred.add(host);
@@ -64,7 +69,7 @@ export class LiveHub {
     this.#listeners.add(response);
     response.once("close", () => this.#remove(response));
     this.#write(response, Buffer.from(`retry: 2000\n${eventText("hello", hello)}`));
-    // The first frame is due at once: a listener must not look at nothing.
+    // The first message is sent at once, so that a new listener does not see an empty page.
     this.#ticks = 0;
     this.#arm();
   }

@@ -32,14 +32,14 @@ export class Presence {
     return { isFleet: reader.isShared, hasDrift, instances };
   }
 
-  /** What the instances that live have counted, summed. */
+  /** The sums of the counts of all live instances. */
   async sums(): Promise<{ readonly instances: number; readonly granted: number; readonly rejected: number }> {
     const views = await this.#views();
     const sumOf = (key: string) => views.reduce((sum, { about }) => sum + (Number(about[key]) || 0), 0);
     return { instances: views.length, granted: sumOf("granted"), rejected: sumOf("rejected") };
   }
 
-  /** This instance is always in the list, with its present values, even if the store does not have it. */
+  /** This instance is always in the list, with its current values, even if the store does not have it. */
   async #views(): Promise<readonly InstanceView[]> {
     const { reader, instance, about } = this.#init;
     const others = (await reader.instances()).filter((view) => view.instance !== instance);

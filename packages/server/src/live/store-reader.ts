@@ -1,18 +1,18 @@
 import { SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import { type HostSnapshot, type HostStore, type InstanceView, type StoreTotals, snapshotOf } from "@slotkeeper/queue";
 
-/** Reads the store for people: what is true of the whole fleet. It changes nothing. */
+/** Reads the state of the whole fleet from the store, for people. It changes nothing. */
 export class StoreReader {
   readonly #store: HostStore;
   readonly #now: () => number;
 
-  /** `now`: the store's time, as well as this instance knows it. */
+  /** `now` returns the time of the store, as far as this instance knows it. */
   constructor(store: HostStore, now: () => number) {
     this.#store = store;
     this.#now = now;
   }
 
-  /** Other instances may be on it too. */
+  /** Whether other instances may use the store, too. */
   get isShared(): boolean {
     return this.#store.clock === "shared";
   }
@@ -21,7 +21,7 @@ export class StoreReader {
     return this.#store.hostKeys();
   }
 
-  /** By key; those the store does not know are missing. */
+  /** The hosts by key. Hosts that the store does not know are missing. */
   async hosts(keys: readonly string[]): Promise<ReadonlyMap<string, HostSnapshot>> {
     if (keys.length === 0) return new Map();
     const images = await this.#store.peek(keys);
@@ -40,7 +40,7 @@ export class StoreReader {
   }
 }
 
-/** The users of a semaphore fix its slots. While it has none, the next one may fix any number: those in the head are no limit of it. */
+/** The first user of a semaphore fixes its slots. While it has no users, the number in its head is not a limit. */
 function forPeople(snapshot: HostSnapshot): HostSnapshot {
   const { hostname, inFlight, waiting } = snapshot;
   const isIdle = inFlight === 0 && waiting === 0;

@@ -19,13 +19,13 @@ export interface TelemetryInit {
   readonly live: () => Pick<Live, "hosts"> & { readonly config: { readonly version: string } };
 }
 
-/** All that watches the service: it sees events and reads the store, and nothing waits for it. */
+/** Everything that observes the service. It gets events and reads the store, and nothing waits for it. */
 export class Telemetry {
   readonly instruments = new Instruments();
   readonly reader: StoreReader;
   readonly activity: Activity;
   readonly hub: LiveHub;
-  /** What the engine is to call: the store, timed. */
+  /** The store for the engine, with timing. */
   readonly store: HostStore;
   readonly #init: TelemetryInit;
   readonly #skew: SkewWatch;
@@ -56,7 +56,7 @@ export class Telemetry {
     if (event.type !== "cycle" && "host" in event && event.host !== undefined) this.hub.stir(event.host);
   }
 
-  /** Begins to take samples. */
+  /** Starts to take samples. */
   start(queue: FairQueue): void {
     this.#queue = queue;
     const { clock } = this.#init;
@@ -72,7 +72,7 @@ export class Telemetry {
       await this.activity.sample(this.reader);
       this.#isStoreSilent = false;
     } catch (error) {
-      // Once, not every five seconds: the callers that need the store report its failure.
+      // Logged once, not every five seconds: callers that need the store report its failure themselves.
       if (!this.#isStoreSilent) this.#init.log.warn("the history has a gap: the store could not be read", { error });
       this.#isStoreSilent = true;
     }

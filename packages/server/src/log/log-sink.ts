@@ -1,13 +1,14 @@
 import type { Writable } from "node:stream";
 
-/** Some thousand lines: as much as a reader may lag behind. */
+/** Some thousand lines: how far a reader may lag behind. */
 const MOST_UNREAD_BYTES = 1024 * 1024;
 
 /**
- * Where log lines go: a stream that may fail or stand still at any time.
+ * The destination of log lines: a stream that may fail or block at any time.
  *
- * LS1 a line that cannot be written is lost and counted; the service goes on. LS2 what waits for a reader that does not
- * read is bounded. LS3 once lines go through again, one says how many did not.
+ * LOGSINK1  A line that cannot be written is lost and counted. The service continues.
+ * LOGSINK2  The amount of data that waits for a slow reader is bounded.
+ * LOGSINK3  When lines can be written again, one line reports how many were lost.
  */
 export class LogSink {
   readonly #stream: Writable;
@@ -18,7 +19,7 @@ export class LogSink {
   constructor(stream: Writable, mostUnreadBytes = MOST_UNREAD_BYTES) {
     this.#stream = stream;
     this.#mostUnreadBytes = mostUnreadBytes;
-    // A full disk and a reader that left come as events, too; without a listener they would end the process.
+    // A full disk and a reader that ended are also events. Without a listener they would end the process.
     stream.on("error", () => this.#lose());
   }
 

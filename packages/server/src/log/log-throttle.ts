@@ -19,7 +19,7 @@ export class LogThrottle {
     this.#filledAt = now();
   }
 
-  /** How many lines were kept back before this one; undefined: this one is kept back, too. */
+  /** Returns how many lines were dropped before this one, or `undefined` if this one is dropped, too. */
   take(): number | undefined {
     const now = this.#now();
     const earned = Math.floor((now - this.#filledAt) / this.#everyMs);

@@ -8,18 +8,18 @@ export interface Logger {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
-  /** What an operator did: written whatever the level is. */
+  /** Records an action of an operator, at every level. */
   audit(action: string, fields?: LogFields): void;
   isOn(level: LogLevel): boolean;
 }
 
 export interface LineLoggerInit {
   readonly write: (line: string) => void;
-  /** Lines that `write` took and lost. */
+  /** The number of lines that `write` accepted and lost. */
   readonly lost?: (() => number) | undefined;
   readonly scrubber: Scrubber;
   readonly now: () => number;
-  /** JSON lines for machines, else lines for people. */
+  /** Whether lines are JSON for machines or text for people. */
   readonly isJson: boolean;
   readonly hasColours: boolean;
 }
@@ -28,11 +28,11 @@ const RANK = { debug: 0, info: 1, warn: 2, error: 3 } as const satisfies Record<
 const COLOURS = { debug: "\u001b[90m", info: "\u001b[36m", warn: "\u001b[33m", error: "\u001b[31m" } as const;
 const PLAIN = "\u001b[0m";
 
-/** Of one field so much is logged; of a stack more, since it is ours. */
+/** The longest text of one field. A stack may be longer, because it is ours. */
 const LONGEST_TEXT = 500;
 const LONGEST_STACK = 4_000;
 
-/** One event, one line. Every line goes through the scrubber, whatever it was made of. A line that cannot be written is lost. */
+/** Writes one line per event. Every line goes through the scrubber. A line that cannot be written is lost. */
 export class LineLogger implements Logger {
   readonly #init: LineLoggerInit;
   level: LogLevel = "info";
@@ -46,7 +46,7 @@ export class LineLogger implements Logger {
     return RANK[level] >= RANK[this.level];
   }
 
-  /** Lines that could not be written. */
+  /** The number of lines that could not be written. */
   get lost(): number {
     return this.#failed + (this.#init.lost?.() ?? 0);
   }
@@ -99,7 +99,7 @@ export class LineLogger implements Logger {
   }
 }
 
-/** Errors do not survive JSON by themselves. A cause is part of the story. */
+/** JSON does not include errors by itself. A cause is logged, too. */
 function plainFields(fields: LogFields): LogFields {
   const { error, ...rest } = fields;
   if (error === undefined) return shortened(rest);

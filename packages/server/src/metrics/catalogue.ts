@@ -2,10 +2,11 @@ import { type Bucket, RECORDS_OF_A_COMMIT, SECONDS_OF_CALL, SECONDS_OF_HOLD, SEC
 
 /**
  * Every metric of the service: its name, kind, help text, labels and buckets (`buckets.ts`).
- * `docs/reference/metrics.md` is made from this table, and tests compare the dashboard and the alerts of `deploy/` with it.
+ * `docs/reference/metrics.md` is generated from this table, and tests compare the dashboard and the alerts of `deploy/`
+ * with it.
  *
- * Labels are bounded: `host` has at most `HOSTS_SHOWN` values and `OTHER_HOSTS` for all the rest together; every other
- * label has only the few values named here.
+ * Labels are bounded: `host` has at most `HOSTS_SHOWN` values, and `OTHER_HOSTS` for all other hosts together. Every
+ * other label has only the values named here.
  */
 
 /** As many hosts as a person can look at. With nine series each, all hosts together have about a thousand series. */
@@ -25,7 +26,7 @@ export interface Metric {
 
 const perHost = ["host"] as const;
 
-/** All metrics of the service. `docs/reference/metrics.md` is made from it. */
+/** All metrics of the service. `docs/reference/metrics.md` is generated from it. */
 export const METRICS = {
   slotsInUse: {
     name: "slotkeeper_slots_in_use",

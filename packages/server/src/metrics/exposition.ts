@@ -8,7 +8,7 @@ export class Exposition {
   readonly #lines: string[] = [];
   #open: MetricId | undefined;
 
-  /** Series of one metric belong together: the first opens it. */
+  /** The series of one metric must be added together: the first one starts the metric. */
   add(id: MetricId, value: number, labels: Labels = {}): void {
     this.#head(id);
     this.#lines.push(`${METRICS[id].name}${labelText(labels)} ${numberText(value)}`);

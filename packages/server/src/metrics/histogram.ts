@@ -1,7 +1,7 @@
-/** Counts of values by upper bound. The bounds are given once; observing makes nothing. */
+/** Counts of values by upper bound. The bounds are fixed; observing allocates nothing. */
 export class Histogram {
   readonly bounds: readonly number[];
-  /** One for each bound, and one for all above; not cumulative. */
+  /** One count for each bound, and one for all larger values; not cumulative. */
   readonly counts: Float64Array;
   sum = 0;
 

@@ -5,7 +5,7 @@ import { Histogram } from "./histogram.ts";
 /** The calls of the port, as label values. */
 export type StoreOperation = "commit" | "read" | "beat" | "peek" | "hostKeys" | "totals" | "instances" | "cleanup";
 
-/** What is counted as it happens. Observing an event costs a few additions and makes nothing. */
+/** Counts events as they happen. Observing an event costs a few additions and allocates nothing. */
 export class Instruments {
   readonly wait = new Histogram(boundsOf("wait"));
   readonly hold = new Histogram(boundsOf("hold"));

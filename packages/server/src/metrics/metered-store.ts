@@ -1,7 +1,7 @@
 import type { CommitNotice, CommitReply, HostStore } from "@slotkeeper/queue";
 import type { Instruments, StoreOperation } from "./instruments.ts";
 
-/** The store as the service calls it, timed. The answer is the store's own: measuring delays nothing. */
+/** The store with timing. It returns the answers of the store, and measuring delays nothing. */
 export class MeteredStore implements HostStore {
   readonly clock: HostStore["clock"];
   readonly #store: HostStore;

@@ -8,7 +8,7 @@ import { type MetricId, OTHER_HOSTS } from "./catalogue.ts";
 import { Exposition } from "./exposition.ts";
 import type { Instruments } from "./instruments.ts";
 
-/** What the page is made from. */
+/** The sources of the page. */
 export interface ScrapeContext
   extends Pick<
     ServiceContext,
@@ -27,7 +27,7 @@ interface Shown {
 
 const PHASES = { closed: 0, "half-open": 1, open: 2 } as const;
 
-/** The page of metrics. A store that does not answer leaves its own numbers out, and no others. */
+/** The page of metrics. If the store does not answer, only its own numbers are missing. */
 export async function scrape(context: ScrapeContext): Promise<string> {
   const page = new Exposition();
   const { queue, telemetry } = context;
@@ -57,12 +57,12 @@ async function storeSide(
   try {
     return await Promise.all([telemetry.reader.totals(), telemetry.reader.hosts(keys)]);
   } catch (error) {
-    log.warn("metrics without the store's part", { error });
+    log.warn("the metrics are incomplete: the store could not be read", { error });
     return [undefined, new Map()];
   }
 }
 
-/** Keys are unique, names need not be, and callers choose both: a label that is taken gets the key until it is not. */
+/** Keys are unique, but names need not be, and callers choose both. If a label is in use, the key becomes the label. */
 function labeller(): (hostname: string | undefined, key: string) => string {
   const taken = new Set<string>([OTHER_HOSTS]);
   return (hostname, key) => {
@@ -114,7 +114,7 @@ function addOldestWait(page: Exposition, hosts: readonly Shown[], { queue }: Scr
     isShown ||= arrivedAt <= oldest;
     page.add("oldestWait", Math.max(0, at - arrivedAt) / 1000, { host: label });
   }
-  // Reported where it is the oldest of all; else it is younger than one that is shown.
+  // Reported if it is the oldest of all. Otherwise it is younger than one that is shown.
   page.add("oldestWait", isShown ? 0 : Math.max(0, at - oldest) / 1000, { host: OTHER_HOSTS });
 }
 

@@ -1,9 +1,9 @@
 import { STORE_PROBLEMS, type StoreProblem } from "@slotkeeper/postgres";
 import type { StoreHealth } from "../store/open-store.ts";
 
-/** A check that takes longer counts as silence: every request has an answer within two seconds. */
+/** A check that takes longer counts as failed: every request is answered within two seconds. */
 const PATIENCE_MS = 1_200;
-/** How long an outcome is given again: however many requests come, the store is asked a hundred times a second at most. */
+/** How long an outcome is reused. For any number of requests, the store is asked at most a hundred times a second. */
 const FRESH_MS = 10;
 
 export type Readiness = { readonly isReady: true; readonly weaknesses: readonly Weakness[] } | NotReady;
@@ -15,7 +15,7 @@ interface NotReady {
   readonly detail: string;
 }
 
-/** Slots are granted, but not as they should be. */
+/** Slots are granted, but not as fast as they should be. */
 interface Weakness {
   readonly reason: "LISTENER_DOWN";
   readonly detail: string;
@@ -23,7 +23,7 @@ interface Weakness {
 
 export type NotReadyReason = "STOPPING" | Exclude<StoreHealth, { isReady: true }>["reason"];
 
-/** Every one there is, for the metric: a series for each. */
+/** All reasons, for the metric: one series for each. */
 export const NOT_READY_REASONS: readonly NotReadyReason[] = [
   "STOPPING",
   "JOURNAL_UNWRITABLE",
@@ -38,7 +38,7 @@ const LISTENER_DOWN: Weakness = {
 
 export interface ReadinessInit {
   readonly health: () => StoreHealth | Promise<StoreHealth>;
-  /** Undefined: the store has no listener, or does not need one. */
+  /** Returns `undefined` if the store has no listener. */
   readonly isListenerUp: () => boolean | undefined;
   readonly isStopping: () => boolean;
   /** Called when the outcome changes, not for every check. */
@@ -46,10 +46,11 @@ export interface ReadinessInit {
 }
 
 /**
- * Whether this instance should be sent requests, and why not.
+ * Decides whether this instance should get requests, and why not.
  *
- * READYZ1 an answer takes at most `PATIENCE_MS`, and is at most `FRESH_MS` old. READYZ2 one check of the store at a time: a store that
- * hangs gathers no checks. READYZ3 each turn is logged once.
+ * READYZ1  An answer takes at most `PATIENCE_MS`, and is at most `FRESH_MS` old.
+ * READYZ2  At most one check of the store runs at a time, so checks do not pile up if the store hangs.
+ * READYZ3  Each change of the outcome is logged once.
  */
 export class ReadinessCheck {
   readonly #init: ReadinessInit;

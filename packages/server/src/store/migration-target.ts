@@ -9,8 +9,8 @@ export interface MigrationTarget {
 }
 
 /**
- * The database that a configuration is about, whatever its mode: one that is reached through PostgREST is migrated
- * directly, too. Throws a `ConfigError` where there is none.
+ * The database of a configuration in any mode: a database that is used through PostgREST is also migrated directly.
+ * Throws a `ConfigError` if there is none.
  */
 export function migrationTarget({ tree }: LoadedConfig): MigrationTarget {
   const { dsn } = tree.backend.postgres;

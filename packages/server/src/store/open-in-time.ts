@@ -15,8 +15,9 @@ export interface OpenInTimeInit {
 }
 
 /**
- * Opens the store, and waits for a database that is not there yet: one that starts, or whose name is not known. What waiting
- * does not heal (a password, a right, a schema of another version) is thrown at once, as is everything after the deadline.
+ * Opens the store, and waits for a database that is not there yet: one that is starting, or whose name is not known.
+ * Problems that waiting does not solve (a password, a right, a schema of another version) are thrown at once, and so is
+ * everything after the deadline.
  */
 export async function openInTime<T>(open: () => Promise<T>, { backend, log, pause }: OpenInTimeInit): Promise<T> {
   const waitMs = backend.mode === "memory" ? 0 : backend.startWaitMs;

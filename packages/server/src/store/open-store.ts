@@ -7,7 +7,7 @@ import type { Logger } from "../log/logger.ts";
 import { newTokenKey } from "../tokens/random-names.ts";
 import { logJournalEvent } from "./log-journal-event.ts";
 
-/** Whether a grant could be kept now, and why not. `detail` is for any caller, `error` for the log. */
+/** Whether a grant could be stored now, and why not. `detail` is for any caller, `error` is for the log. */
 export type StoreHealth =
   | { readonly isReady: true }
   | {
@@ -17,22 +17,23 @@ export type StoreHealth =
       readonly error: unknown;
     };
 
-/** A store with what belongs to it. */
+/** A store with its description, keys and checks. */
 export interface OpenStore {
   readonly store: HostStore;
-  /** For people: `memory`, `memory, journal /var/lib/slots.journal`. */
+  /** A description for people: `memory`, `memory, journal /var/lib/slots.journal`. */
   readonly description: string;
-  /** Keys that sign session tokens and outlive the process; undefined: the store keeps none. */
+  /** Keys that sign session tokens and outlive the process; `undefined` if the store keeps none. */
   readonly tokenKeys: readonly string[] | undefined;
   health(): StoreHealth | Promise<StoreHealth>;
-  /** Of its connections; undefined: it has none. */
+  /** The gauges of its connections; absent if it has none. */
   gauges?(): StoreGauges;
   close(): Promise<void>;
 }
 
 /**
- * The only place where a store is made. Throws what `openJournaledMemoryStore`, `PostgresStore.open` and
- * `PostgrestStore.open` do. `graceMs`: how long waiters of an earlier life keep their places before their clients poll again.
+ * Opens the store. No other code creates one. Throws the errors of `openJournaledMemoryStore`, `PostgresStore.open` and
+ * `PostgrestStore.open`. `graceMs` is how long waiters from before a restart keep their places until their clients poll
+ * again.
  */
 export async function openStore(backend: Backend, clock: Clock, log: Logger, graceMs: number): Promise<OpenStore> {
   if (backend.mode === "postgres") return openPostgres(backend);

@@ -1,10 +1,10 @@
 import type { FairQueue } from "@slotkeeper/queue";
 import type { Logger } from "../log/logger.ts";
 
-/** The longest interval the host's timers know. */
+/** The longest interval that timers of the host support. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** Sweeps the store at intervals. A sweep that fails is logged, and the next one comes. */
+/** Cleans up the store at intervals. A failure is logged, and the next run is not affected. */
 export class Sweeper {
   readonly #queue: FairQueue;
   readonly #log: Logger;
@@ -15,7 +15,7 @@ export class Sweeper {
     this.#log = log;
   }
 
-  /** Undefined: never. */
+  /** `undefined` stops the clean-up. */
   every(intervalMs: number | undefined): void {
     clearInterval(this.#timer);
     if (intervalMs === undefined) return;

@@ -3,20 +3,23 @@ import type { SessionClaims } from "@slotkeeper/protocol";
 import { hostKey } from "../http/host-key.ts";
 
 /**
- * Signed names of sessions: `fq1.<key id>.<claims>.<signature>`, so that a session survives a restart and moves between
- * instances.
+ * Signed names of sessions: `fq1.<key id>.<claims>.<signature>`. With them a session survives a restart and moves
+ * between instances.
  *
- * TOKEN1 only a holder of a key makes a token that verifies; the comparison takes the same time wherever they differ. TOKEN2 the
- * first key signs, all verify. TOKEN3 a signature covers every byte before it, version and key id included. TOKEN4 nothing of a
- * token is believed, or looked up anywhere, before its signature holds. The claims are readable by their holder: nothing
- * secret is in them.
+ * TOKEN1  Only the owner of a key can create a token that verifies. The comparison takes the same time wherever the
+ *     texts differ.
+ * TOKEN2  The first key signs, all keys verify.
+ * TOKEN3  A signature covers every byte before it, including the version and the key id.
+ * TOKEN4  Nothing in a token is used before its signature is verified.
+ *
+ * The holder of a token can read its claims, so they contain no secrets.
  */
 
 export type Verified =
   | { readonly kind: "valid"; readonly claims: SessionClaims }
-  /** Not ours: of another fleet, of a key long gone, or no token at all. */
+  /** Not ours: from another fleet, signed with a removed key, or not a token at all. */
   | { readonly kind: "unknown" }
-  /** Of a key of ours, but not as we signed it. */
+  /** Signed with one of our keys, but changed. */
   | { readonly kind: "forged" };
 
 interface Key {
@@ -33,11 +36,12 @@ export class QueryTokens {
     this.#keys = secrets.map((secret) => ({ id: keyId(secret), secret: createSecretKey(secret, "utf8") }));
   }
 
-  /** `verified`: the token of this call. If it has the same claims and key, it is returned, and nothing is signed again. */
+  /** `verified` is the token of this call. If it has the same claims and key, it is returned and nothing is signed. */
   sign(claims: SessionClaims, verified?: string): string {
     const { id, secret } = this.#signer;
     const text = `${VERSION}.${id}.${Buffer.from(JSON.stringify(pack(claims))).toString("base64url")}`;
-    // Nothing but ASCII, which one byte a character spells as UTF-8 does, only sooner. What a caller sends may be anything.
+    // The text is ASCII only, so latin1 gives the same bytes as UTF-8, but faster. Text of a caller may contain
+    // anything.
     return verified?.startsWith(`${text}.`) === true ? verified : `${text}.${signature(text, secret, "latin1")}`;
   }
 
@@ -47,14 +51,14 @@ export class QueryTokens {
     if (version !== VERSION || key === undefined) return { kind: "unknown" };
     if (payload === undefined || mac === undefined || more.length > 0) return { kind: "forged" };
     const expected = signature(`${version}.${id}.${payload}`, key.secret);
-    // Compared as text, not as bytes: base64 has several spellings of the same bytes, and we wrote only one.
+    // Compared as text, not as bytes: base64 can write the same bytes in several ways, and we write only one.
     const isOurs = constantTimeEqual(mac, expected);
     return isOurs ? { kind: "valid", claims: unpack(payload) } : { kind: "forged" };
   }
 
   /**
-   * The id every instance gives to the session of a request, so that a repeated request is the same session anywhere.
-   * The bucket is part of it: callers of different buckets may choose the same request id.
+   * The id that every instance gives to the session of a request, so that a repeated request is the same session
+   * everywhere. The bucket is part of it, because callers of different buckets may choose the same request id.
    */
   sessionIdOf(host: string, bucket: string, requestId: string): string {
     const text = JSON.stringify(["session", host, bucket, requestId]);
@@ -82,7 +86,7 @@ function keyId(secret: string): string {
   return createHash("sha256").update(`slotkeeper token key ${secret}`).digest("base64url").slice(0, 8);
 }
 
-/** A host that is named need not be spelled by its hash as well. */
+/** A host with a name does not also need its hash. */
 type Packed = readonly [
   id: string,
   host: string | null,

@@ -1,8 +1,8 @@
 import { randomBytes, randomFillSync } from "node:crypto";
 
 /**
- * Asking the system for random bytes costs more than all else a name takes, and spelling one name among other work as
- * much as spelling ten in a row: names are made in advance, a batch at a time. Each is given once.
+ * Asking the system for random bytes costs more than the rest of creating a name, and encoding one name alone costs as
+ * much as encoding ten in a row. So names are created in advance, in batches. Each is used once.
  */
 const MADE_AT_ONCE = 64;
 
@@ -13,7 +13,7 @@ export const newSecret = namesOf(16);
 export const newSessionId = namesOf(18);
 export const newTokenKey = (): string => randomText(32);
 
-/** Not a secret: unique by its process and its number. */
+/** Not a secret: unique by the process and a counter. */
 export const newRequestId = (): string => requestsOf + (requests++).toString(36).padStart(6, "0");
 let requests = 0;
 const requestsOf = randomText(4);

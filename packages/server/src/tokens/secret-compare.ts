@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 
 /**
- * Whether `given` is one of a few secrets, in a time that depends on neither: digests have one length, every secret is
- * compared, and nothing stops at the first that matches.
+ * Whether `given` is one of a few secrets. The time does not depend on either: digests have one length, every secret is
+ * compared, and the loop does not stop at a match.
  */
 export class SecretSet {
   readonly #digests: readonly Buffer[];

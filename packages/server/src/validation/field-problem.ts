@@ -1,7 +1,7 @@
 import { PATTERNS } from "@slotkeeper/protocol/schemas";
 import type { TSchema } from "typebox";
 
-/** One field that is not as expected, as a sentence. */
+/** One invalid field, as a sentence. */
 export interface FieldProblem {
   readonly field: string;
   readonly message: string;
@@ -37,7 +37,7 @@ const EXPECTATIONS: { readonly [keyword: string]: (params: Json) => string } = {
   pattern: ({ pattern }) => meaningOf(String(pattern)),
 };
 
-/** A finding of the schema library as our own sentence. Empty if another finding explains it better. */
+/** Turns a finding of the schema library into a sentence. Empty if another finding explains it better. */
 export function problemOf(
   schema: TSchema,
   root: unknown,
@@ -71,7 +71,7 @@ export function fieldName(path: readonly string[]): string {
   return name === "" ? "body" : name;
 }
 
-/** A list or an object is not spelled out: it may be nested deeper than anything can follow. */
+/** Lists and objects are not shown, because they may be nested very deeply. */
 function shown(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object" && value !== null) return "an object";

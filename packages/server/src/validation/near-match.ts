@@ -1,4 +1,7 @@
-/** The candidate that `word` is probably a slip of: few characters differ. Undefined: none is near. Case does not count. */
+/**
+ * The candidate that was probably meant by `word`: only a few characters differ, ignoring case. `undefined` if none is
+ * near.
+ */
 export function nearMatch(word: string, candidates: Iterable<string>): string | undefined {
   const given = word.toLowerCase();
   let best: string | undefined;
@@ -15,7 +18,7 @@ export function nearMatch(word: string, candidates: Iterable<string>): string | 
 }
 
 const MOST_EDITS = 3;
-/** A short word needs to be nearer: with three characters any two would do. */
+/** A short word must match more closely: with three characters, almost any word would be near. */
 const CHARACTERS_PER_EDIT = 3;
 
 /** Characters added, left out, replaced, or swapped with their neighbour (optimal string alignment). */

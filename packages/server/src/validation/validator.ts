@@ -3,7 +3,7 @@ import { Compile } from "typebox/compile";
 import { Settings } from "typebox/system";
 import { type FieldProblem, problemOf } from "./field-problem.ts";
 
-// All problems are listed at once; the library stops at eight by default.
+// Lists all problems at once; by default the library stops at eight.
 Settings.Set({ maxErrors: 1000 });
 
 type Checked<T> = { readonly value: T } | { readonly problems: readonly FieldProblem[] };
@@ -12,7 +12,7 @@ export interface Validator<T> {
   check(value: unknown): Checked<T>;
 }
 
-/** A schema, compiled once. The happy path is one generated function; words are found only for what is wrong. */
+/** A schema, compiled once. A valid value takes one generated function call; messages are created only for problems. */
 export function validator<S extends TSchema>(schema: S): Validator<Static<S>> {
   const compiled = Compile(schema);
   return {

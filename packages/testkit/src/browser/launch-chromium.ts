@@ -4,12 +4,12 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 
 const LOCK = join(tmpdir(), "slotkeeper-chromium.lock");
-/** Unpacking takes some seconds; a lock that is older was left by a process that died. */
+/** Unpacking takes some seconds. An older lock was left by a process that died. */
 const STALE_MS = 60_000;
 
 /**
- * A real Chromium with its protection between origins, which the package's own arguments would switch off; they would also
- * put all pages into one process, which then ends with the first page. `CHROMIUM_PATH` overrides the package's.
+ * Launches a real Chromium with its protection between origins. The default arguments of the package would disable it,
+ * and would put all pages into one process that ends with the first page. `CHROMIUM_PATH` overrides the path.
  */
 export async function launchChromium(): Promise<Browser> {
   const { chromium } = await import("playwright-core");
@@ -22,7 +22,7 @@ export async function launchChromium(): Promise<Browser> {
   });
 }
 
-/** The package unpacks on first use, and takes a half-written file for a whole one: test files take turns. */
+/** The package unpacks at the first use and accepts a half-written file, so test files take turns. */
 async function unpacked(unpack: () => Promise<string>): Promise<string> {
   while (!hasTakenLock()) await new Promise((resolve) => setTimeout(resolve, 100));
   try {

@@ -3,10 +3,10 @@ import { bundle } from "../bundle/bundle.ts";
 import { launchChromium } from "./launch-chromium.ts";
 
 interface PageModule {
-  /** Relative to `folder`. */
+  /** The path, relative to `folder`. */
   readonly path: string;
   readonly folder: string;
-  /** Where the page comes from; a blank page has no origin. */
+  /** The address of the page; a blank page has no origin. */
   readonly url?: string;
 }
 

@@ -3,7 +3,7 @@ import { type BuildOptions, build, type Metafile } from "esbuild";
 /** A TypeScript file, or text whose relative imports start at `folder`. */
 export type BundleSource = { readonly file: string } | { readonly text: string; readonly folder: string };
 
-/** Without a build of the workspace: the condition makes imports of its packages resolve to their sources. */
+/** Needs no build of the workspace: the condition resolves imports of its packages to their sources. */
 const DEFAULTS = {
   bundle: true,
   format: "esm",
@@ -16,7 +16,7 @@ function entryOf(source: BundleSource): BuildOptions {
   return { stdin: { contents: source.text, resolveDir: source.folder, loader: "ts" } };
 }
 
-/** Bundles TypeScript to one ES module, or to what `options` say. Its relative imports start at `folder`. */
+/** Bundles TypeScript to one ES module, or as `options` say. Its relative imports start at `folder`. */
 export async function bundle(text: string, folder: string, options: BuildOptions = {}): Promise<string> {
   const { outputFiles } = await build({ ...DEFAULTS, ...entryOf({ text, folder }), write: false, ...options });
   return outputFiles?.[0]?.text ?? "";
@@ -27,7 +27,10 @@ export async function bundleTo(outfile: string, source: BundleSource, options: B
   await build({ ...DEFAULTS, ...entryOf(source), platform: "node", logLevel: "error", outfile, ...options });
 }
 
-/** Every file that the text imports, directly or not, with its own imports. It must need no platform in particular. */
+/**
+ * Every file that the text imports, directly or indirectly, with its own imports. The text must not depend on a
+ * platform.
+ */
 export async function importedFiles(
   text: string,
   folder: string,

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type BundleSource, bundleTo } from "./bundle.ts";
 
-/** Bundles a program for Node into a folder of its own, calls `use` with its path, and removes the folder again. */
+/** Bundles a program for Node into a temporary folder, calls `use` with its path, and removes the folder. */
 export async function withProgram<T>(
   source: BundleSource,
   use: (program: string, folder: string) => Promise<T>,

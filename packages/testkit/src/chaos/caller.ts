@@ -1,12 +1,12 @@
 import { Agent, type ClientRequest, request } from "node:http";
 
 export interface Reply {
-  /** Undefined: no answer came. */
+  /** `undefined` if no answer came. */
   readonly status: number | undefined;
   readonly body: { readonly [field: string]: unknown };
 }
 
-/** Calls of one client to the service. Whatever goes wrong is a reply without a status. */
+/** The calls of one client to the service. Every failure is a reply without a status. */
 export class Caller {
   readonly #url: string;
   readonly #agent = new Agent({ keepAlive: true });
@@ -36,7 +36,7 @@ export class Caller {
     });
   }
 
-  /** As when its process dies: every connection is gone. */
+  /** Closes all connections, as if the process had died. */
   close(): void {
     for (const outgoing of this.#open) outgoing.destroy();
     this.#agent.destroy();

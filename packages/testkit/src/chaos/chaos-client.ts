@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Caller, type Reply } from "./caller.ts";
 import type { History, SessionRecord } from "./history.ts";
 
-/** What the clients of one host do. */
+/** The behaviour of the clients of one host. */
 export interface ClientPlan {
   readonly host: string;
   readonly holdMs: number;
@@ -12,26 +12,27 @@ export interface ClientPlan {
 interface Grant {
   readonly slotToken: string;
   readonly queryToken: string;
-  /** When the lease ends, reckoned from before the call was sent. */
+  /** When the lease ends, counted from before the call was sent. */
   readonly leaseUntil: number;
 }
 
-/** Longer than a poll is held. */
+/** Longer than the service holds a poll. */
 const ACQUIRE_TIMEOUT_MS = 9_000;
 const CALL_TIMEOUT_MS = 2_500;
 const RETRY_MS = 100;
-/** How often a holder looks whether it should end. */
+/** How often a holder checks whether it should end. */
 const LOOKS_EVERY_MS = 1_000;
-/** A lease is renewed when a third of it is over. */
+/** A lease is renewed after this part of it. */
 const RENEW_AT = 1 / 3;
-/** How many grants in a hundred are asked for once more, as after a lost answer. */
+/** The percentage of grants that are requested once more, as after a lost answer. */
 const REPEATED_PERCENT = 5;
 /** How long an overstaying client uses its slot, in leases. */
 const OVERSTAYED_LEASES = 2;
 
 /**
- * A closed loop: asks for a slot, uses it, gives it back, pauses. It keeps to the contract: it repeats calls that failed, renews in
- * time, and stops using a slot when its lease is over by its own clock. All it sees goes into the history.
+ * A closed loop: it asks for a slot, uses it, releases it, and pauses. It follows the contract: it repeats failed
+ * calls, renews in time, and stops using a slot when its lease has ended by its own clock. Everything that it sees goes
+ * into the history.
  */
 export class ChaosClient {
   readonly #plan: ClientPlan;
@@ -42,7 +43,7 @@ export class ChaosClient {
   #session: SessionRecord | undefined;
   #isStopping = false;
   #isDead = false;
-  /** Breaks the contract: the next slot is used without renewal until well after its lease. */
+  /** Breaks the contract: the next slot is used without renewal until long after its lease. */
   overstays = false;
 
   constructor(url: string, plan: ClientPlan, bucket: string, history: History, random: () => number) {
@@ -70,12 +71,12 @@ export class ChaosClient {
     this.#caller.close();
   }
 
-  /** Begins no more sessions; the one that is open is carried to its end, and its slot given back. */
+  /** Starts no more sessions. The open session continues to its end, and its slot is released. */
   stop(): void {
     this.#isStopping = true;
   }
 
-  /** At once, without giving anything back. */
+  /** Ends at once, without a release. */
   die(): void {
     this.#isDead = true;
     const now = performance.now();
@@ -86,7 +87,7 @@ export class ChaosClient {
     this.#caller.close();
   }
 
-  /** Undefined: it ended otherwise. */
+  /** Returns `undefined` if the session ended without a grant. */
   async #acquire(session: SessionRecord): Promise<Grant | undefined> {
     const first = { hostname: session.host, ipBucket: session.bucket, requestId: session.id, waitMs: 600_000 };
     let message: object = first;
@@ -129,7 +130,7 @@ export class ChaosClient {
     session.releasedAt = performance.now();
   }
 
-  /** Until the end of the hold, or of the lease: then the slot is lost. */
+  /** Holds until the end of the hold or of the lease; in the second case the slot is lost. */
   async #hold(session: SessionRecord, { slotToken, leaseUntil }: Grant, until: number): Promise<void> {
     let endsAt = leaseUntil;
     let leaseMs = leaseUntil - performance.now();

@@ -4,12 +4,15 @@ import { ChaosClient, type ClientPlan } from "./chaos-client.ts";
 import type { HostLimits } from "./check-history.ts";
 import type { History } from "./history.ts";
 
-/** The lease, in seconds: longer than any fault that keeps a client from renewing, and short enough to wait for. */
+/** The lease in seconds: longer than any fault that prevents a renewal, and short enough to wait for. */
 export const LEASE_SECONDS = 15;
 
 export const LIMITS: HostLimits = { slots: 6, slotsPerBucket: 2 };
 
-/** Of every instance. Sessions never time out by themselves, so that every one that ends without a slot was lost. */
+/**
+ * The configuration of every instance. Sessions never time out by themselves, so every session that ends without a slot
+ * was lost.
+ */
 export const FAIR_QUEUE = {
   maxSlotPerHost: LIMITS.slots,
   maxSlotPerIp: LIMITS.slotsPerBucket,
@@ -19,13 +22,13 @@ export const FAIR_QUEUE = {
   zombieTimeoutSeconds: LEASE_SECONDS,
 } as const;
 
-/** Never without waiters: its utilisation shows whether slots are handed on. */
+/** A host that always has waiters: its utilisation shows whether slots are handed over. */
 export const HOT_HOST = "hot.example";
 const HOT: ClientPlan = { host: HOT_HOST, holdMs: 800, pauseMs: 20 };
 const HOT_CLIENTS = 36;
 const HOT_BUCKETS = 12;
 
-/** Hosts with a free slot for every client: the time that a grant takes there shows whether one host's trouble stops others. */
+/** Hosts with a free slot for every client: the time of a grant shows whether a problem of one host stops others. */
 export const QUIET_HOSTS = ["quiet-1.example", "quiet-2.example", "quiet-3.example", "quiet-4.example"] as const;
 const QUIET_CLIENTS = 2;
 
@@ -33,7 +36,7 @@ const QUIET_CLIENTS = 2;
 const LONG: ClientPlan = { host: "long.example", holdMs: 2.5 * LEASE_SECONDS * 1000, pauseMs: 200 };
 const LONG_CLIENTS = 4;
 
-/** Closed loops at a hot host, at quiet ones, and at one where slots are held for long. */
+/** Closed loops at a hot host, at quiet hosts, and at a host with long holds. */
 export class ChaosLoad {
   readonly #url: string;
   readonly #history: History;
@@ -55,7 +58,7 @@ export class ChaosLoad {
     for (let n = 0; n < LONG_CLIENTS; n++) this.#add(LONG, `b${n}`);
   }
 
-  /** One that uses a slot of the hot host dies, and another takes its place. */
+  /** Kills a client that uses a slot of the hot host, and starts another one. */
   async killHolder(): Promise<void> {
     let found = this.#holder();
     while (found === undefined) {
@@ -67,13 +70,13 @@ export class ChaosLoad {
     this.#add(found.plan, found.bucket);
   }
 
-  /** One keeps using its next slot after its lease is over. */
+  /** Makes a client use its next slot after its lease has ended. */
   plantOverstay(): void {
     const planted = this.#clients.find(({ plan }) => plan === HOT);
     if (planted !== undefined) planted.client.overstays = true;
   }
 
-  /** No more sessions; resolves when those that are open have ended, or after so long. */
+  /** Starts no more sessions. Resolves when the open ones have ended, or after `withinMs`. */
   async stop(withinMs: number): Promise<void> {
     for (const { client } of this.#clients) client.stop();
     let timer: NodeJS.Timeout | undefined;
@@ -82,7 +85,7 @@ export class ChaosLoad {
     clearTimeout(timer);
   }
 
-  /** After `stop`: the clients that are still there. */
+  /** Kills the remaining clients after `stop`. */
   kill(): void {
     for (const { client } of this.#clients) client.die();
   }

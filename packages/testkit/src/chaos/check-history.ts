@@ -1,12 +1,15 @@
 /**
- * Judges what clients saw.
+ * Checks what the clients saw.
  *
- * HIST1 limits: at no instant are more slots of a host in use than it has, nor more of a bucket than it may have
- * HIST2 fences: no two grants of a host have the same one, and a session that asked after a grant had arrived gets a higher one
- * HIST3 ownership: a slot belongs to one session, and a session gets one slot, however often its grant arrives
- * HIST4 nothing is lost: every session whose client lived was granted, and no client lost a lease that it renewed in time
+ * HIST1  Limits: at no time are more slots in use than the host has, or than a bucket may have.
+ * HIST2  Fences: no two grants of a host have the same fence, and a session that asked after a grant had arrived gets a
+ *     higher one.
+ * HIST3  Ownership: a slot belongs to one session, and a session gets one slot, even if its grant arrives several
+ *     times.
+ * HIST4  Nothing is lost: every session of a living client is granted, and no client loses a lease that it renewed in
+ *     time.
  *
- * It misses what the clients cannot see: a slot that no client uses breaks no rule here. Cost: O(n log n).
+ * It does not find what clients cannot see: a slot that no client uses breaks no rule here. Cost: O(n log n).
  */
 import type { History, SessionRecord } from "./history.ts";
 
@@ -18,7 +21,7 @@ export interface HostLimits {
 export interface Violation {
   readonly rule: "limit" | "bucket-limit" | "fence" | "ownership" | "lost-session" | "lost-lease";
   readonly host: string;
-  /** By the clients' clock. */
+  /** The time, by the clock of the clients. */
   readonly at: number;
   readonly detail: string;
 }
@@ -36,7 +39,7 @@ export function checkHistory({ sessions }: Pick<History, "sessions">, limits: Ho
   return violations.sort((a, b) => a.at - b.at);
 }
 
-/** HIST1. A slot given back at the instant of a grant was given back before it. */
+/** HIST1. A slot that is released at the instant of a grant counts as released before it. */
 function overuse(rule: Violation["rule"], host: string, sessions: readonly SessionRecord[], most: number): Violation[] {
   const steps = sessions.flatMap(({ use }) =>
     use === undefined

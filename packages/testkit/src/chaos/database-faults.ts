@@ -2,7 +2,10 @@ import { HOT_HOST, QUIET_HOSTS } from "./chaos-load.ts";
 import type { Fault } from "./faults.ts";
 import { asAdmin, hostKey, type World } from "./world.ts";
 
-/** Faults of the database. While it is away nothing can be granted, so recovery counts from their end. */
+/**
+ * Faults of the database. Nothing can be granted while it is unreachable, so the recovery counts from the end of the
+ * fault.
+ */
 export const DATABASE_FAULTS = {
   "pause-database": {
     title: "SIGSTOP of every process of PostgreSQL for 8 s",

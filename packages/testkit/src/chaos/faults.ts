@@ -5,17 +5,20 @@ import type { World } from "./world.ts";
 
 export interface Fault {
   readonly title: string;
-  /** Does it and undoes it. */
+  /** Causes the fault and reverts it. */
   run(world: World, stalled: string | undefined): Promise<void>;
-  /** From when the time to recovery counts: a fault that keeps all instances from the database can only be recovered from after its end. */
+  /**
+   * When the recovery starts to count. If no instance can reach the database, recovery is possible only after the
+   * fault.
+   */
   readonly countsFrom: "start" | "end";
-  /** The bound on recovery, if it is not the run's. */
+  /** The bound on the recovery, if it differs from that of the run. */
   readonly recoversWithinMs?: number;
-  /** The host that it may stall; no other. */
+  /** The only host that the fault may stall. */
   stalls?(random: Random): string;
-  /** It must not cost any client a request. */
+  /** Whether no request of a client may fail. */
   readonly failsNoRequest?: boolean;
-  /** It needs a database whose data is on a file system of limited size. */
+  /** Whether the data of the database must be on a file system of limited size. */
   readonly needsLimitedData?: boolean;
 }
 

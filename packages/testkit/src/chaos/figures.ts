@@ -3,10 +3,10 @@ import type { History, SessionRecord } from "./history.ts";
 
 const WINDOW_MS = 1_000;
 const STEP_MS = 100;
-/** What part of the slots' time must be used. */
+/** The part of the slot time that must be used. */
 const UTILISED = 0.9;
 
-/** What part of the hot host's slot time was used in the window. */
+/** The part of the hot host's slot time that was used in the window. */
 export function utilisation(sessions: readonly SessionRecord[], slots: number, from: number, to: number): number {
   let used = 0;
   for (const { host, use } of sessions) {
@@ -17,8 +17,8 @@ export function utilisation(sessions: readonly SessionRecord[], slots: number, f
 }
 
 /**
- * The longest time in [from, to] for which the hot host was used less than it should be: what a fault cost, at its start or later.
- * Windows of a second are compared, a tenth of a second apart.
+ * The longest time in [from, to] for which the hot host was used too little: the cost of a fault, at its start or
+ * later. It compares windows of one second, a tenth of a second apart.
  */
 export function longestIdle(sessions: readonly SessionRecord[], slots: number, from: number, to: number): number {
   const near = sessions.filter(({ use }) => use !== undefined && use.until > from && use.from < to);
@@ -34,12 +34,14 @@ export function longestIdle(sessions: readonly SessionRecord[], slots: number, f
   return longest;
 }
 
-/** Whether the hot host is used as it should be, in the last second. */
+/** Whether the hot host was used enough in the last second. */
 export function isUtilised(sessions: readonly SessionRecord[], slots: number, now: number): boolean {
   return utilisation(sessions, slots, now - WINDOW_MS, now) >= UTILISED;
 }
 
-/** The longest wait for a slot of hosts that always have a free one, asked for in [from, to]; calls that were lost with an instance aside. */
+/**
+ * The longest wait in [from, to] at hosts that always have a free slot, without calls that were lost with an instance.
+ */
 export function longestStall(
   { sessions }: History,
   hosts: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * What the clients of a run saw, by one clock: `performance.now()` of the process that they all live in. Nothing of it comes from the
- * service's own records, so that a checker that reads it relies on the clients only.
+ * What the clients of a run saw, by one clock: `performance.now()` of their process. Nothing comes from the records of
+ * the service, so a checker that reads it relies only on the clients.
  */
 
 /** A grant as it arrived at a client. The same grant may arrive twice, after a lost answer. */
@@ -10,10 +10,10 @@ export interface Delivery {
   readonly at: number;
 }
 
-/** When a client used its slot: from the answer's arrival until just before the release was sent. */
+/** When a client used its slot: from the arrival of the answer until just before it sent the release. */
 export interface Use {
   readonly from: number;
-  /** Infinity while it lasts. */
+  /** `Infinity` while the slot is in use. */
   until: number;
 }
 
@@ -21,28 +21,28 @@ export interface SessionRecord {
   readonly id: string;
   readonly host: string;
   readonly bucket: string;
-  /** Before its first call was sent. */
+  /** The time before its first call was sent. */
   readonly askedAt: number;
-  /** Calls that failed before it was granted. */
+  /** The number of calls that failed before the grant. */
   failedCalls: number;
-  /** Whether an answer said `blockedBy: "store"`. */
+  /** Whether an answer contained `blockedBy: "store"`. */
   wasBlockedByStore: boolean;
   readonly deliveries: Delivery[];
   use: Use | undefined;
   /** When its release was acknowledged. */
   releasedAt: number | undefined;
-  /** It ended, and was not granted. */
+  /** Set if the session ended without a grant. */
   end: { readonly result: string; readonly at: number } | undefined;
-  /** A renewal was refused, or came too late, although the client renewed in time. */
+  /** Set if a renewal was refused or came too late, although the client renewed in time. */
   lostLeaseAt: number | undefined;
-  /** The client died, with or without its slot. */
+  /** Set if the client died, with or without its slot. */
   diedAt: number | undefined;
 }
 
 export interface FailedCall {
   readonly at: number;
   readonly call: string;
-  /** Undefined: no answer. */
+  /** `undefined` if there was no answer. */
   readonly status: number | undefined;
 }
 

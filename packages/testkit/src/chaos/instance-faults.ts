@@ -3,7 +3,7 @@ import { LEASE_SECONDS } from "./chaos-load.ts";
 import type { Fault } from "./faults.ts";
 import { asAdmin, type World } from "./world.ts";
 
-/** Faults of instances, their clocks, networks and clients. The rest of the fleet must carry on meanwhile. */
+/** Faults of instances, their clocks, networks and clients. The rest of the fleet must continue. */
 export const INSTANCE_FAULTS = {
   "kill-instance": {
     title: "kill -9 of an instance, restarted after 3 s",

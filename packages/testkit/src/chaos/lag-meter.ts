@@ -1,8 +1,8 @@
 const TICK_MS = 50;
 
 /**
- * For how long this process was kept from running. The fleet runs on the same machine: where the clients stand still, so do the
- * instances, and that is no fault of theirs.
+ * Measures for how long this process could not run. The fleet runs on the same machine: when the clients stand still,
+ * the instances do, too, and that is not their fault.
  */
 export class LagMeter {
   #totalMs = 0;

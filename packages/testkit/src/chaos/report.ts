@@ -3,23 +3,23 @@ import type { FaultName } from "./faults.ts";
 import type { History } from "./history.ts";
 import type { ChaosOptions } from "./run-chaos.ts";
 
-/** One fault, as it went. Instants are by the clients' clock. */
+/** The outcome of one fault. Instants are those of the clients' clock. */
 export interface FaultRun {
   readonly name: FaultName;
   readonly startedAt: number;
   readonly endedAt: number;
   readonly watchedUntil: number;
-  /** How long the hot host was used less than it should be. */
+  /** How long the hot host was used too little. */
   readonly recoveredMs: number;
   readonly recoversWithinMs: number;
-  /** For how long the clients' process was kept from running meanwhile. The bound on recovery is as much longer. */
+  /** For how long the process of the clients could not run. It is added to the bound on the recovery. */
   readonly lagMs: number;
-  /** The longest wait at hosts with a free slot. Undefined: nothing can be granted during this fault. */
+  /** The longest wait at hosts with a free slot; `undefined` if nothing can be granted during this fault. */
   readonly stallMs: number | undefined;
   readonly failedCalls: number;
-  /** No call may fail. */
+  /** Whether no call may fail. */
   readonly isFailingFree: boolean;
-  /** The first session of its time. */
+  /** The index of the first session during the fault. */
   readonly sessionsSince: number;
 }
 
@@ -28,7 +28,7 @@ export interface FaultFigures {
   readonly count: number;
   readonly recoveryP50Ms: number;
   readonly recoveryMaxMs: number;
-  /** Runs that took longer than they may. */
+  /** The number of runs that took longer than allowed. */
   readonly slow: number;
   readonly stallMaxMs: number | undefined;
   readonly failedCalls: number;
@@ -38,32 +38,32 @@ export interface FaultFigures {
 export interface ChaosReport {
   readonly seed: number;
   readonly seconds: number;
-  /** The machine's, at the end. */
+  /** The load average of the machine at the end. */
   readonly loadAverage: number;
   readonly baselineUtilisation: number;
   readonly sessions: number;
   readonly grants: number;
   readonly calls: number;
   readonly failedCalls: number;
-  /** Sessions that got the answer `blockedBy: "store"`. */
+  /** The number of sessions that got the answer `blockedBy: "store"`. */
   readonly blockedByStore: number;
   readonly faults: readonly FaultFigures[];
-  /** How often the fault made least often was made. */
+  /** How often the rarest fault happened. */
   readonly fewest: number;
   readonly skipped: readonly { readonly name: FaultName; readonly reason: string }[];
   readonly violations: readonly Violation[];
-  /** What was not reached, in words. Empty: the run passed. */
+  /** The goals that were missed, as text. Empty if the run passed. */
   readonly misses: readonly string[];
 }
 
 interface Findings {
   readonly options: ChaosOptions;
   readonly history: History;
-  /** Faults that the run was to make. */
+  /** The faults that were requested. */
   readonly asked: readonly FaultName[];
   readonly runs: readonly FaultRun[];
   readonly skipped: ChaosReport["skipped"];
-  /** Why no more faults could be made. */
+  /** Why no more faults could be caused. */
   readonly failure: string | undefined;
   readonly violations: readonly Violation[];
   readonly seconds: number;
@@ -139,7 +139,7 @@ function missesOf(runs: readonly FaultRun[]): string[] {
   });
 }
 
-/** Faults that were made less often than asked for. */
+/** The faults that happened less often than requested. */
 function seldomMade(faults: readonly FaultFigures[], { each = 0 }: ChaosOptions): string[] {
   return faults.flatMap(({ name, count }) =>
     count < each ? [`${name} was made ${count} times, expected at least ${each}`] : [],

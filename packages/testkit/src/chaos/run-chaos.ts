@@ -16,19 +16,22 @@ export interface ChaosOptions {
   readonly seconds: number;
   readonly seed: number;
   readonly faults?: readonly FaultName[];
-  /** How often each fault is made, at least: the run goes on until then, for half of its time longer at most. */
+  /** How often each fault must happen: the run continues until then, for at most half of its time longer. */
   readonly each?: number;
-  /** How soon the hot host must be back at work after a fault. */
+  /** How soon the hot host must be in full use after a fault, in milliseconds. */
   readonly recoveryMs: number;
-  /** A client that breaks the contract, to show that the checker finds it. */
+  /** Adds a client that breaks the contract, to show that the checker finds it. */
   readonly plant?: "overstay" | undefined;
-  /** Ends the run early: what has happened so far is judged. */
+  /** Ends the run early. What has happened so far is checked. */
   readonly signal?: AbortSignal;
   readonly log: (line: string) => void;
 }
 
 const INSTANCES = 3;
-/** No commit may be lost when the server crashes: that is another fault, which no lock service survives unharmed. */
+/**
+ * No commit may be lost if the server crashes. That would be another fault, which no lock service survives without
+ * damage.
+ */
 const POSTGRES: PostgresOptions = { settings: { synchronous_commit: "on" } };
 const LIMITED: PostgresOptions = {
   dataLimitMb: 384,
@@ -36,14 +39,14 @@ const LIMITED: PostgresOptions = {
 };
 const NO_LIMIT = "this machine does not let us mount a file system of limited size (that takes Linux and root)";
 
-/** How long the hot host is watched after a fault, at least and at most beyond the bound. */
+/** How long the hot host is watched after a fault: at least, and at most beyond the bound. */
 const WATCHED_MS = 3_500;
 const PATIENCE_MS = 25_000;
 const DRAINED_MS = 45_000;
-/** How much longer than asked for a run may take until every fault was made often enough. */
+/** How much longer than requested a run may take until every fault has happened often enough. */
 const OVERTIME = 1.5;
 
-/** Starts a fleet under load, breaks it in one way after the other, and judges what its clients saw. */
+/** Starts a fleet under load, causes one fault after the other, and checks what its clients saw. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const { seed, log, signal } = options;
   const random = new Random(seed);
@@ -98,8 +101,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
 }
 
 /**
- * Rounds of every fault in a new order each. They end when the time is up and each fault was made `each` times: a busy machine makes
- * fewer in the same time. A fault that could not be made ends the run.
+ * Runs rounds of all faults, each in a new order. It ends when the time is over and each fault has happened `each`
+ * times: a busy machine causes fewer in the same time. A fault that cannot be caused ends the run.
  */
 async function breakThings(
   world: World,
@@ -142,7 +145,7 @@ async function runFault(
   const first = history.sessions.length;
   const startedAt = performance.now();
   await fault.run(world, stalled).catch((error: Error) => {
-    throw new Error(`${name} could not be made: ${error.message}`);
+    throw new Error(`${name} could not be caused: ${error.message}`);
   });
   const endedAt = performance.now();
   await world.pause(WATCHED_MS);
@@ -166,7 +169,7 @@ async function runFault(
   };
 }
 
-/** Until the hot host is used as it should be. */
+/** Waits until the hot host is in full use. */
 async function settle(history: History, { pause }: World, withinMs = PATIENCE_MS): Promise<void> {
   const until = performance.now() + withinMs;
   while (performance.now() < until && !isUtilised(history.sessions, LIMITS.slots, performance.now())) await pause(200);

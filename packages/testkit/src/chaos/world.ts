@@ -5,17 +5,17 @@ import type { RoundRobinProxy } from "../fleet/round-robin-proxy.ts";
 import type { Random } from "../random/random.ts";
 import type { ChaosLoad } from "./chaos-load.ts";
 
-/** What faults are made of. */
+/** What a fault can act on. */
 export interface World {
   readonly fleet: Fleet;
   readonly proxy: RoundRobinProxy;
   readonly load: ChaosLoad;
   readonly random: Random;
-  /** Resolves after so long, or at once when the run is ended early: then each fault undoes what it has done. */
+  /** Resolves after this time, or at once if the run ends early; then each fault reverts what it has done. */
   readonly pause: (ms: number) => Promise<void>;
 }
 
-/** On a connection of its own, which may be cut at any time. */
+/** Runs work on its own connection, which may be cut at any time. */
 export async function asAdmin<T>({ fleet }: World, work: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client({
     connectionString: fleet.dsn,

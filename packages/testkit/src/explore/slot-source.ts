@@ -1,6 +1,6 @@
 /**
- * What the storm drives: the shape that everything which hands out slots has in common, reduced to what can be said
- * about all of them. An adapter makes one on the simulation's clock.
+ * The common interface of everything that hands out slots, for the storm. An adapter creates one on the clock of the
+ * simulation.
  */
 import { type Clock, Semaphore, type Slot, SlotPool } from "slotkeeper";
 
@@ -13,7 +13,7 @@ export interface AcquireRequest {
 export interface SlotSource {
   acquire(request: AcquireRequest): Promise<Slot>;
   tryAcquire(key: string): Slot | undefined;
-  /** Slots that may be held at once: in all, and by one key. */
+  /** The largest number of slots that may be held at once: in total, and by one key. */
   readonly limit: number;
   readonly limitPerKey: number;
   readonly inUse: number;
@@ -40,7 +40,7 @@ export function semaphoreSource(slots: number): (clock: Clock) => SlotSource {
 
 export function poolSource(max: number, maxPerKey: number): (clock: Clock) => SlotSource {
   return (clock) => {
-    // No sweep inside the simulated stretch: its timer would only make every run an hour long.
+    // No sweep during the simulated time: its timer would only make every run an hour long.
     const pool = new SlotPool({ max, maxPerKey, clock, sweepEveryMs: 86_400_000 });
     return {
       acquire: ({ key, signal, timeoutMs }) =>

@@ -1,14 +1,14 @@
 /**
- * A storm of users over one source of slots, as a program for `exploreAsync`: each user acquires in some way, holds,
- * and releases, round after round, while the seed decides who runs when, down to single promise reactions.
+ * A storm of users on one source of slots, as a program for `exploreAsync`. Each user acquires, holds and releases,
+ * round after round. The seed chooses which task runs when, down to single promise reactions.
  *
- * What must hold in every interleaving (checked by the program itself, which fails with what it saw):
- * ST1  Never more slots out than the limit, in all or per key.
- * ST2  Waiters of one key are served in the order of arrival.
- * ST3  Every acquire ends: a lost wake-up leaves the simulation stuck, which is a `DeadlockError`.
- * ST4  A user who was aborted or timed out holds nothing, and costs no other user a slot.
- * ST5  A slot releases once: the second `release` returns false and frees no other slot.
- * ST6  At the end nothing is held and no user waits.
+ * These rules must hold in every interleaving. The program checks them and fails with what it saw:
+ * STORM1  Never more slots are held than the limit, in total or per key.
+ * STORM2  Waiters of one key are served in the order of arrival.
+ * STORM3  Every acquire ends: a lost wake-up leaves the simulation stuck, which is a `DeadlockError`.
+ * STORM4  A user that was aborted or timed out holds nothing, and costs no other user a slot.
+ * STORM5  A slot releases once: the second `release` returns false and frees no other slot.
+ * STORM6  At the end nothing is held and no user waits.
  */
 import { AcquireTimeoutError, type Clock, type Slot } from "slotkeeper";
 import { delay, fromPromise, gather, log, type Program, spawn, type Task, tryCatch } from "slotkeeper/effects";
@@ -54,8 +54,8 @@ function* useSlots(watch: Watch, key: string, actions: readonly Action[]): Progr
     yield* log(`${action} granted, ${watch.inside} inside`);
     yield* delay(watch.nextHoldMs());
     watch.leave(key);
-    if (!slot.release()) throw new Violation("The first release said false (ST5)");
-    if (slot.release()) throw new Violation("The second release said true (ST5)");
+    if (!slot.release()) throw new Violation("The first release returned false (STORM5)");
+    if (slot.release()) throw new Violation("The second release returned true (STORM5)");
   }
 }
 
@@ -78,7 +78,7 @@ function* abortSoon(controller: AbortController): Program<void> {
   controller.abort(new Error("changed my mind"));
 }
 
-/** Sees every grant and every release, from the outside. */
+/** Observes every grant and every release from outside. */
 class Watch {
   readonly source: SlotSource;
   readonly census: Census = {
@@ -108,12 +108,12 @@ class Watch {
     this.#insideOf.set(key, ofKey);
     this.inside++;
     const { limit, limitPerKey, inUse } = this.source;
-    if (this.inside > limit) throw new Violation(`${this.inside} inside, the limit is ${limit} (ST1)`);
-    if (ofKey > limitPerKey) throw new Violation(`${ofKey} of "${key}" inside, the limit is ${limitPerKey} (ST1)`);
-    if (inUse < this.inside) throw new Violation(`${this.inside} inside, but ${inUse} in use (ST1)`);
+    if (this.inside > limit) throw new Violation(`${this.inside} inside, the limit is ${limit} (STORM1)`);
+    if (ofKey > limitPerKey) throw new Violation(`${ofKey} of "${key}" inside, the limit is ${limitPerKey} (STORM1)`);
+    if (inUse < this.inside) throw new Violation(`${this.inside} inside, but ${inUse} in use (STORM1)`);
   }
 
-  /** 0, 1, 2, 0, …: some holds outlast a timeout, some do not. */
+  /** 0, 1, 2, 0, …: some holds are longer than a timeout, some are not. */
   nextHoldMs(): number {
     return this.#holds++ % 3;
   }
@@ -124,8 +124,9 @@ class Watch {
   }
 
   /**
-   * Notes the order of grants when the promises settle, not when the tasks resume: the seed lets them resume in any
-   * order. A user that leaves without a slot was not overtaken, even if its rejection takes some promise reactions longer.
+   * Records the order of grants when the promises settle, not when the tasks resume, because the seed lets them resume
+   * in any order. A user that leaves without a slot was not overtaken, even if its rejection takes some promise
+   * reactions longer.
    */
   seen(key: string, promise: Promise<Slot>): Promise<Slot> {
     const ticket = this.#nextTicket++;
@@ -143,8 +144,8 @@ class Watch {
   }
 
   checkEmpty(): void {
-    if (this.#outOfTurn !== undefined) throw new Violation(`${this.#outOfTurn} (ST2)`);
+    if (this.#outOfTurn !== undefined) throw new Violation(`${this.#outOfTurn} (STORM2)`);
     const { inUse, waiting } = this.source;
-    if (inUse !== 0 || waiting !== 0) throw new Violation(`At the end ${inUse} in use, ${waiting} waiting (ST6)`);
+    if (inUse !== 0 || waiting !== 0) throw new Violation(`At the end ${inUse} in use, ${waiting} waiting (STORM6)`);
   }
 }

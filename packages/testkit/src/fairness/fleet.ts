@@ -3,15 +3,15 @@ import { FairQueue, MemoryStore } from "@slotkeeper/queue";
 import { Random } from "../random/random.ts";
 import { VirtualClock } from "../simulator/virtual-clock.ts";
 
-/** `bucket`: all calls of a bucket go to one instance. `any`: every call goes to any of them. */
+/** `bucket`: all calls of a bucket go to one instance. `any`: each call goes to any instance. */
 export type FleetRouting = "bucket" | "any";
 
 export interface FleetOutcome {
-  /** Slot time used, of what there was. */
+  /** The part of the slot time that was used. */
   readonly utilisation: number;
   /** Jain's index of the buckets' slot time: 1 is equal. */
   readonly jain: number;
-  /** Grants answered by the slowest instance, per grant of the fastest. */
+  /** The grants of the slowest instance divided by those of the fastest. */
   readonly slowest: number;
 }
 
@@ -21,7 +21,7 @@ const BUCKETS = 50;
 const SLOTS = 4;
 const HOLD_MS = 100;
 
-/** Several instances over one store in virtual time: each client asks again as soon as it has given its slot back. */
+/** Several instances on one store in virtual time. Each client asks again as soon as it has released its slot. */
 export async function runFleet(routing: FleetRouting, durationMs: number): Promise<FleetOutcome> {
   const fleet = new Fleet(routing);
   const outcome = await fleet.run(durationMs);

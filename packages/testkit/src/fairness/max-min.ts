@@ -1,13 +1,14 @@
-/** What each of several users of one resource should get. */
+/** One user of a shared resource. */
 export interface Claim {
   readonly weight: number;
-  /** The most it could use, in the unit of the capacity. */
+  /** The largest amount that it could use, in the unit of the capacity. */
   readonly demand: number;
 }
 
 /**
- * Weighted max-min fair allocation, by filling: every group rises at the rate of its weight; a group that has what it wants stops;
- * the rest share what is left. No claim can get more without taking from one that has no more per weight.
+ * Weighted max-min fair allocation, by progressive filling: every group grows at the rate of its weight. A group that
+ * has its demand stops, and the others share the rest. No claim can get more without taking from one that has the same
+ * or less per weight.
  */
 export function maxMin(capacity: number, claims: readonly Claim[]): number[] {
   const shares = claims.map(() => 0);

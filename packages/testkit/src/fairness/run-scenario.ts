@@ -4,11 +4,11 @@ import { demandOf, type Group, type Scenario } from "./scenario.ts";
 import { type SlotSource, type SourceName, sourceFor } from "./slot-source.ts";
 
 export interface Outcome {
-  /** The largest relative distance of any group from the oracle, in any phase. */
+  /** The largest relative error of any group against the oracle, in any phase. */
   readonly worstError: number;
   readonly phases: readonly { readonly group: string; readonly got: number; readonly fair: number }[][];
   readonly holds: number;
-  /** Moments at which a slot was free although a waiter could have had it. */
+  /** How often a slot was free although a waiter could have had it. */
   readonly idleMoments: number;
 }
 
@@ -55,7 +55,7 @@ class ScenarioRun {
     await this.#clock.run(phasesMs[index] as number, () => this.#check());
     this.#accrue();
     const cap = this.#scenario.cap ?? Number.POSITIVE_INFINITY;
-    // A client with a new bucket each time is, at any moment, a bucket with a demand of one.
+    // A client that uses a new bucket each time is, at any moment, a bucket with a demand of one.
     const claims = wanted.flatMap((group) => {
       const claim = { group, weight: group.weight ?? 1, demand: demandOf(group, cap) };
       const count = group.isFreshBucketEach === true ? (group.clients ?? 0) : 1;
@@ -122,7 +122,7 @@ class ScenarioRun {
     else counts.set(key, next);
   }
 
-  /** Work conservation: after every step, there is no free slot beside a waiter that may have it. */
+  /** Work conservation: after every step, no slot is free while a waiter may have it. */
   #check(): void {
     const { groups, slots, cap } = this.#scenario;
     const held = groups.reduce((sum, { name }) => sum + (this.#held.get(name) ?? 0), 0);

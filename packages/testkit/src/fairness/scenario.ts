@@ -2,30 +2,30 @@
 export interface Scenario {
   readonly name: string;
   readonly slots: number;
-  /** Per bucket; absent: none. */
+  /** The limit per bucket; absent for none. */
   readonly cap?: number;
   readonly groups: readonly Group[];
-  /** When the groups that are present change: measured and compared phase by phase, from one moment to the next. */
+  /** When the active groups change. Each phase is measured and compared separately. */
   readonly phasesMs: readonly number[];
-  /** The control that counts grants, or serves first come first, is expected to miss the oracle here. */
+  /** The controls that are expected to miss the oracle here: counting grants, or first come, first served. */
   readonly fails: readonly ("fifo" | "count-grants")[];
 }
 
-/** Clients of one kind: those of one bucket, or each with a new bucket for every request. */
+/** Clients of one kind: of one bucket, or with a new bucket for every request. */
 export interface Group {
   readonly name: string;
   readonly weight?: number;
   readonly holdMs: number;
   readonly isFreshBucketEach?: boolean;
-  /** Closed loop: this number of clients, each asking again as soon as it has given back. */
+  /** Closed loop: this number of clients, each of which asks again as soon as it has released its slot. */
   readonly clients?: number;
-  /** Open loop: a request at this interval in milliseconds, whether or not the last was served. */
+  /** Open loop: one request per interval, in milliseconds, whether or not the last one was served. */
   readonly everyMs?: number;
-  /** The phases in which the bucket is active; absent: all. */
+  /** The phases in which the bucket is active; absent for all. */
   readonly phases?: readonly number[];
 }
 
-/** The slots a group could use on average, if there were no other group. */
+/** The number of slots that a group would use on average if it were alone. */
 export function demandOf({ clients, everyMs, holdMs, isFreshBucketEach }: Group, cap: number): number {
   if (everyMs !== undefined) return Math.min(cap, holdMs / everyMs);
   return isFreshBucketEach === true ? (clients ?? 0) : Math.min(cap, clients ?? 0);

@@ -3,7 +3,7 @@ import { FairQueue, MemoryStore } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
 import type { Scenario } from "./scenario.ts";
 
-/** What a simulated client asks for slots: the engine, or a control that must fail. */
+/** Where a simulated client gets its slots: the engine, or a control that must fail. */
 export interface SlotSource {
   acquire(bucket: string): Promise<{ release(): void }>;
   close(): void;
@@ -15,7 +15,7 @@ export function sourceFor(name: SourceName, scenario: Scenario, clock: Clock): S
   return name === "count-grants" ? countGrants(scenario) : engine(name, scenario, clock);
 }
 
-/** The real thing, with the pool of waiters and the deadline out of the way: they are not what is measured. */
+/** The real engine, with the waiter pool and the deadline disabled, because they are not measured. */
 function engine(name: OrderName | "weighted-scheduler", scenario: Scenario, clock: Clock): SlotSource {
   let ids = 0;
   const newId = () => `id-${ids++}`;
@@ -44,7 +44,7 @@ function engine(name: OrderName | "weighted-scheduler", scenario: Scenario, cloc
   return {
     async acquire(bucket) {
       const answer = await queue.begin({ host: "h", hostname: "h", bucket, waitMs: 1e9 });
-      // At the end of the run waiters are rejected; none of them asks again.
+      // At the end of the run, waiters are rejected and do not ask again.
       if (isClosed) return new Promise(() => {});
       if (answer.result !== "granted") throw new Error(`Expected a slot, got ${JSON.stringify(answer)}`);
       return { release: () => queue.release({ slotToken: answer.slotToken }) };
@@ -56,7 +56,7 @@ function engine(name: OrderName | "weighted-scheduler", scenario: Scenario, cloc
   };
 }
 
-/** A control: the bucket with the fewest grants per weight is next, however long its grants last. */
+/** A control: the bucket with the fewest grants per weight is next, however long it holds its slots. */
 function countGrants(scenario: Scenario): SlotSource {
   const cap = scenario.cap ?? Number.POSITIVE_INFINITY;
   const weights = weightsOf(scenario);

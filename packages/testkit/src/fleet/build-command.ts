@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../../..", import.meta.url));
 
-/** Builds the command line, and other projects: processes of the service run what was built, as a user's do. */
+/** Builds the command, and other projects: processes of the service run the build, as those of a user do. */
 export function buildCommand(...others: readonly string[]): void {
   const options = { cwd: ROOT, encoding: "utf8" } as const;
   const { status, stdout } = spawnSync("npx", ["--no-install", "tsc", "-b", "packages/cli", ...others], options);

@@ -17,16 +17,18 @@ export interface FleetOptions {
   readonly fairQueue: FairQueueConfig;
   readonly postgres?: PostgresOptions;
   readonly poolSize?: number;
-  /** In place of the database itself: what the instances use, given the superuser's address of the database. */
+  /**
+   * Returns the backend for the instances, given the superuser's address of the database. Default: the database itself.
+   */
   readonly backend?: (dsn: string) => Promise<object>;
-  /** Gives each instance a way to the database that can be cut: see `way`. */
+  /** Gives each instance a connection to the database that can be cut: see `way`. */
   readonly hasWays?: boolean;
 }
 
-/** Real processes of the service on a PostgreSQL server of their own. */
+/** Real processes of the service, on their own PostgreSQL server. */
 export class Fleet {
   readonly database: PostgresServer;
-  /** As a service should connect: with no more rights than it needs. */
+  /** The address for the service, with no more rights than it needs. */
   readonly #serviceDsn: string;
   readonly #options: FleetOptions;
   readonly #folder = mkdtempSync(join(tmpdir(), "slotkeeper-fleet-"));
@@ -55,7 +57,7 @@ export class Fleet {
     this.#given = options.backend?.(database.dsn);
   }
 
-  /** Of the superuser, past every proxy. */
+  /** The address for the superuser, without a proxy. */
   get dsn(): string {
     return this.database.dsn;
   }
@@ -68,14 +70,14 @@ export class Fleet {
     return this.#processes.map(({ url }) => url);
   }
 
-  /** The instance's way to the database. */
+  /** The proxy between the instance and the database. */
   way(at: number): TcpProxy {
     const way = this.#ways[at];
     if (way === undefined) throw new Error("Expected a fleet that was started with `hasWays`");
     return way;
   }
 
-  /** Starts an instance, in place of one that has ended or is about to. */
+  /** Starts an instance in place of one that has ended or is about to end. */
   async launch(at: number, options?: ServeProcessOptions): Promise<ServeProcess> {
     const file = join(this.#folder, `config-${at}.json`);
     const { fairQueue } = this.#options;
@@ -101,7 +103,7 @@ export class Fleet {
   }
 }
 
-/** The schema, its roles, and a user that has only the service's. */
+/** Creates the schema, its roles, and a user that has only the role of the service. */
 async function prepare(dsn: string): Promise<string> {
   await migrate({ dsn });
   const password = randomBytes(12).toString("hex");

@@ -1,10 +1,11 @@
 /**
- * A balancer as people put it before a fleet: every request goes to the next instance, whatever session it belongs to.
+ * A balancer as it is commonly used in front of a fleet: every request goes to the next instance, for any session.
  *
- * BAL1 Each instance is asked for `/readyz` every `CHECK_MS`. One that does not answer 200 in time gets no requests; if none does, all
- * get them.
- * BAL2 An instance that refuses the connection is skipped, and the request goes to the next one. A request that was sent is never
- * sent again: if its connection breaks, the caller gets 502. BAL3 Requests at an instance that does not answer `/livez` are ended with 502.
+ * BAL1  Each instance is asked for `/readyz` every `CHECK_MS`. An instance that does not answer 200 in time gets no
+ *     requests. If none does, all get them.
+ * BAL2  An instance that refuses the connection is skipped, and the request goes to the next one. A request that was
+ *     sent is never sent again: if its connection breaks, the caller gets 502.
+ * BAL3  Requests at an instance that does not answer `/livez` end with 502.
  */
 import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -45,7 +46,7 @@ export class RoundRobinProxy {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** An instance has started again, elsewhere. It gets requests at once. */
+  /** An instance has started again at another address. It gets requests at once. */
   replace(at: number, url: string): void {
     const target = this.#targets[at] as Target;
     target.agent.destroy();
@@ -72,7 +73,7 @@ export class RoundRobinProxy {
     outgoing.writeHead(502, { "Content-Type": "text/plain" }).end(`No answer: ${failure.message}\n`);
   }
 
-  /** Every instance that may be asked, beginning with the next one. */
+  /** Every instance that may get requests, starting with the next one. */
   #inTurn(): Target[] {
     const ready = this.#targets.filter(({ isReady }) => isReady);
     const asked = ready.length > 0 ? ready : this.#targets;
@@ -100,7 +101,7 @@ function isOk(url: string): Promise<boolean> {
   });
 }
 
-/** Resolves with the reason if no answer came. */
+/** Resolves with the reason if there was no answer. */
 function forward(
   { url, agent, onward: open }: Target,
   incoming: IncomingMessage,
@@ -117,7 +118,7 @@ function forward(
     open.add(onward);
     onward.on("error", resolve);
     onward.once("close", () => open.delete(onward));
-    // A caller that hangs up hangs up on the instance.
+    // If the caller disconnects, the connection to the instance is closed, too.
     outgoing.once("close", () => onward.destroy());
     onward.end(body);
   });

@@ -6,15 +6,15 @@ import { cleanEnvironment } from "./clean-environment.ts";
 const CLI = fileURLToPath(new URL("../../../cli/bin/slotkeeper.mjs", import.meta.url));
 const CLOCK_SKEW = new URL("../../bin/clock-skew.mjs", import.meta.url).href;
 
-/** Lines of a process's log that are kept, to be shown if it fails. */
+/** The number of log lines that are kept, to be shown after a failure. */
 const KEPT_LINES = 200;
 
 export interface ServeProcessOptions {
-  /** How far the process's clock is ahead of the machine's. */
+  /** By how much the clock of the process is ahead of the machine's, in milliseconds. */
   readonly clockSkewMs?: number;
 }
 
-/** One real process of `slotkeeper serve`. It needs a build, as a user's does. */
+/** One real process of `slotkeeper serve`. It needs a build. */
 export class ServeProcess {
   readonly url: string;
   readonly exited: Promise<void>;
@@ -27,7 +27,7 @@ export class ServeProcess {
     const preload = clockSkewMs === 0 ? [] : ["--import", CLOCK_SKEW];
     const env = { ...cleanEnvironment(), CLOCK_SKEW_MS: `${clockSkewMs}` };
     const args = [...preload, CLI, "serve", "-c", configFile, "--json"];
-    // In a process group of its own: a Ctrl-C is for the program that started it, which ends it in its own time.
+    // In its own process group: a Ctrl-C is for the program that started it, which ends this process itself.
     const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "pipe"], detached: true });
     endWithThisProcess(child);
     const log: string[] = [];
@@ -62,20 +62,20 @@ export class ServeProcess {
     this.#child.kill(signal);
   }
 
-  /** As a machine dies; also if it is stopped by a signal. */
+  /** Ends the process as if the machine had died, even if it is stopped by a signal. */
   async kill(): Promise<void> {
     this.signal("SIGKILL");
     await this.exited;
   }
 
-  /** As a deployment ends it. */
+  /** Ends the process as a deployment does. */
   async terminate(): Promise<void> {
     this.signal("SIGTERM");
     await this.exited;
   }
 }
 
-/** The first address that a process names on its standard output; undefined: it ended. */
+/** The first address that a process prints on its standard output; `undefined` if it has ended. */
 export async function addressOf(child: ChildProcess): Promise<string | undefined> {
   const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
   for await (const line of lines) {
@@ -94,7 +94,10 @@ function killAll(): void {
   for (const child of children) child.kill("SIGKILL");
 }
 
-/** One that is left behind would keep the terminal and log without end. One listener for all: a fleet may have many. */
+/**
+ * A process that is left behind would keep the terminal and log for ever. There is one listener for all, because a
+ * fleet may have many.
+ */
 function endWithThisProcess(child: ChildProcess): void {
   children.add(child);
   if (children.size === 1) process.once("exit", killAll);

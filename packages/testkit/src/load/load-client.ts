@@ -2,7 +2,7 @@ import type { HostPlan } from "./load-plan.ts";
 
 export interface LoadTarget {
   readonly url: string;
-  /** With the shared key, where the service wants one. */
+  /** Headers with the shared key, if the service requires one. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -20,11 +20,14 @@ interface Reply {
   readonly retryAfter?: number;
 }
 
-/** The longest a client stays away after a refusal: a demonstration must go on. */
+/** The longest pause of a client after a refusal, so that a demonstration continues. */
 const LONGEST_PAUSE_MS = 5_000;
 const POLL_MS = 5_000;
 
-/** One closed loop: asks for a slot, holds it, releases it, pauses. It continues after the service was unreachable. */
+/**
+ * One closed loop: it asks for a slot, holds it, releases it and pauses. It continues after the service was
+ * unreachable.
+ */
 export class LoadClient {
   readonly #target: LoadTarget;
   readonly #plan: HostPlan;

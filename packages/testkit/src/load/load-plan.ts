@@ -1,4 +1,4 @@
-/** What the clients of one host do. */
+/** The behaviour of the clients of one host. */
 export interface HostPlan {
   readonly hostname: string;
   readonly buckets: number;
@@ -6,11 +6,11 @@ export interface HostPlan {
   readonly clients: number;
   readonly holdMs: readonly [least: number, most: number];
   readonly pauseMs: readonly [least: number, most: number];
-  /** What part of the upstream's answers are 503: enough of them open the breaker. */
+  /** The part of the upstream's answers that are 503. Enough of them open the breaker. */
   readonly failures?: number;
 }
 
-/** A fleet of upstreams as one meets them: idle, busy, crowded, unfair, failing. */
+/** Typical upstreams: idle, busy, crowded, unfair, failing. */
 export const DEMO_PLAN: readonly HostPlan[] = [
   { hostname: "api.payments.example", buckets: 14, clients: 26, holdMs: [300, 1_500], pauseMs: [100, 900] },
   { hostname: "cdn.images.example", buckets: 9, clients: 12, holdMs: [40, 200], pauseMs: [20, 300] },

@@ -24,14 +24,14 @@ export class Load {
   }
 }
 
-/** Addresses of the range that is set aside for documentation. */
+/** Addresses of the range that is reserved for documentation. */
 function bucketOf(index: number): string {
   return `203.0.113.${(index % 250) + 1}/32`;
 }
 
 /**
- * Leaves this many sessions waiting at a host, all its slots taken. They are not polled, so they keep their places and
- * nothing is granted to them; the service forgets them after `sessionIdleSeconds`.
+ * Leaves this number of sessions waiting at a host whose slots are all held. They are not polled, so they keep their
+ * places and get no slots. The service forgets them after `sessionIdleSeconds`.
  */
 export async function fillQueue(target: LoadTarget, hostname: string, waiters: number): Promise<void> {
   const { url, headers = {} } = target;

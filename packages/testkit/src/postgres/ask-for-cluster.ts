@@ -2,10 +2,10 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import type { TestCluster } from "./test-cluster.ts";
 
-/** The variable by which test files find the run's cluster: a port of the loopback, and a secret. */
+/** The variable with the address of the cluster of this run: a port on the loopback, and a secret. */
 export const CLUSTER_ADDRESS = "SLOTKEEPER_TEST_CLUSTER";
 
-/** The run's cluster, started if this is the first to ask. */
+/** Returns the cluster of this run. The first call starts it. */
 export async function askForCluster(): Promise<TestCluster> {
   const [port, secret] = process.env[CLUSTER_ADDRESS]?.split(":") ?? [];
   if (secret === undefined) throw new Error("Expected vitest's global set-up of testkit/postgres to have run");

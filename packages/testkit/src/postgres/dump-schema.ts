@@ -1,13 +1,13 @@
 import type { ClientBase } from "pg";
 
 /**
- * A schema as text, from the catalogs: the same for every way that leads to it and for every version of PostgreSQL, which
- * a dump by `pg_dump` is not. For people to read and for tests to compare; not to be run.
+ * A schema as text, from the catalogs. Unlike a dump by `pg_dump`, it does not depend on the path of migrations or on
+ * the version of PostgreSQL. It is for people and for tests, not to be run.
  */
 export async function dumpSchema(client: ClientBase, schema = "public"): Promise<string> {
   const parts: string[] = [];
   for (const sql of [TYPES, SEQUENCES, TABLES, INDEXES, COMMENTS, FUNCTIONS]) {
-    // Qualified names would differ with the schema, and the text of a function never has them.
+    // Qualified names would depend on the schema, and the text of a function never contains them.
     await client.query("SELECT set_config('search_path', quote_ident($1), false)", [schema]);
     const { rows } = await client.query<{ definition: string }>(sql, [schema]);
     parts.push(...rows.map(({ definition }) => definition.trimEnd()));
@@ -32,8 +32,8 @@ const SEQUENCES = `
   FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid
   WHERE c.relnamespace = ${IN_SCHEMA} ORDER BY c.relname COLLATE "C"`;
 
-// Columns by name: an upgraded table has them in another order than a new one. NOT NULL is a constraint of its own from
-// version 18 on, and a property of the column before.
+// Columns are ordered by name, because an upgraded table has another order than a new one. From version 18 on, NOT NULL
+// is a constraint; before, it is a property of the column.
 const TABLES = `
   SELECT 'CREATE TABLE ' || quote_ident(c.relname) || E' (\\n' || (
       SELECT string_agg(${COLUMN} || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END
@@ -60,7 +60,7 @@ const COMMENTS = `
   WHERE c.relnamespace = ${IN_SCHEMA} AND c.relkind IN ('r', 'c')
   ORDER BY c.relname COLLATE "C", a.attname COLLATE "C" NULLS FIRST`;
 
-// The text itself is in the migrations, once.
+// The text of the functions is only in the migrations.
 const FUNCTIONS = `
   SELECT replace(split_part(pg_get_functiondef(p.oid), 'AS $function$', 1), format(' FUNCTION %I.', $1::text), ' FUNCTION ')
     || '-- text: md5 ' || md5(p.prosrc) AS definition

@@ -4,9 +4,9 @@ import { CLUSTER_ADDRESS } from "./ask-for-cluster.ts";
 import { openCluster } from "./test-cluster.ts";
 
 /**
- * vitest's global set-up: the run's one cluster, started by the first test file that asks for a database and by none
- * other. Files ask over the loopback, because they run in other processes; a secret keeps strangers from the answer, which
- * has the superuser's password. A port, not a socket of the file system: nothing is left of it if the run is killed.
+ * The global set-up of vitest: one cluster for the run, started by the first test file that asks for a database. Files
+ * ask over the loopback, because they run in other processes. A secret protects the answer, which contains the password
+ * of the superuser. It uses a port and not a socket file, so that nothing is left behind if the run is killed.
  */
 export default async function setup(): Promise<() => Promise<void>> {
   const secret = randomBytes(16).toString("hex");

@@ -9,24 +9,24 @@ const KEEPER = fileURLToPath(new URL("../../bin/postgres-keeper.mjs", import.met
 const PRIVATE_MOUNTS = ["--mount", "--propagation", "private", "--"] as const;
 
 export interface PostgresOptions {
-  /** Beyond those of the tests, or instead of them. */
+  /** Settings in addition to those of the tests; they override them. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Puts the data on a file system of this size, so that it can be filled. See `canLimitData`. */
   readonly dataLimitMb?: number;
 }
 
-/** What `server-control.mjs` does to the server. */
+/** The commands of `server-control.mjs`. */
 export type PostgresCommand = "stop fast" | "stop immediate" | "start" | "pause" | "resume" | "fill" | "free";
 
 export interface PostgresServer {
-  /** Of its superuser, to the database "postgres". */
+  /** The address for its superuser, of the database "postgres". */
   readonly dsn: string;
-  /** Rejects if it could not be done. */
+  /** Rejects if the command failed. */
   command(command: PostgresCommand): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** A real PostgreSQL server of our own, on a free port of the loopback; it ends with this process at the latest. */
+/** Starts a real PostgreSQL server on a free port of the loopback. It ends with this process at the latest. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const program = [process.execPath, KEEPER, JSON.stringify(options)];
   const [file = "", ...args] = options.dataLimitMb === undefined ? program : ["unshare", ...PRIVATE_MOUNTS, ...program];
@@ -56,7 +56,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   return { dsn: (JSON.parse(ready) as { dsn: string }).dsn, command, stop };
 }
 
-/** Whether this machine lets us mount a file system of our own: that takes Linux and root. */
+/** Whether this machine lets us mount a file system: that needs Linux and root. */
 export function canLimitData(): boolean {
   const folder = mkdtempSync(join(tmpdir(), "slotkeeper-mount-"));
   const mount = ["mount", "-t", "tmpfs", "tmpfs", folder];

@@ -3,10 +3,10 @@ import { migrate } from "@slotkeeper/postgres";
 import { Client } from "pg";
 import { startPostgres } from "./postgres-server.ts";
 
-/** Where databases for tests are made: our own server, or the one that `DATABASE_URL` names. */
+/** The server on which test databases are created: our own, or the one of `DATABASE_URL`. */
 export interface TestCluster {
   readonly dsn: string;
-  /** What every database made for this run is called by, so that each can be taken away again. */
+  /** The prefix of the names of all databases of this run, so that each can be removed. */
   readonly prefix: string;
   /** A migrated database to copy. */
   readonly template: string;
@@ -18,7 +18,7 @@ export function dsnOf(dsn: string, database: string): string {
   return url.href;
 }
 
-/** Work on a connection of its own. */
+/** Runs work on its own connection. */
 export async function onServer<T>(dsn: string, work: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client({ connectionString: dsn });
   await client.connect();
@@ -29,7 +29,7 @@ export async function onServer<T>(dsn: string, work: (client: Client) => Promise
   }
 }
 
-/** Starts the server, or takes the given one, and makes the template. `close` leaves nothing behind. */
+/** Starts the server, or uses the given one, and creates the template. `close` leaves nothing behind. */
 export async function openCluster(): Promise<TestCluster & { close(): Promise<void> }> {
   const given = process.env["DATABASE_URL"];
   const server = given === undefined ? await startPostgres() : { dsn: given, stop: () => dropAll(given, prefix) };

@@ -4,15 +4,15 @@ import { askForCluster } from "./ask-for-cluster.ts";
 import { dsnOf, onServer, type TestCluster } from "./test-cluster.ts";
 
 export interface TestDatabaseOptions {
-  /** Without our schema: for tests of `migrate`. */
+  /** Without our schema, for tests of `migrate`. */
   readonly isEmpty?: boolean;
 }
 
 /**
- * A database of a test file's own: `const database = await TestDatabase.open()`, and `afterAll(() => database.close())`.
+ * A database for one test file: `const database = await TestDatabase.open()`, and `afterAll(() => database.close())`.
  *
- * With `POOLER_URL` set, `dsn` is the pooler's, and the tests show what works through it; making and dropping databases,
- * and whatever needs a session, takes the direct way.
+ * With `POOLER_URL`, `dsn` is the address of the pooler, and the tests show what works through it. Creating and
+ * dropping databases, and everything that needs a session, uses the direct address.
  */
 export class TestDatabase implements AsyncDisposable {
   readonly dsn: string;
@@ -28,7 +28,7 @@ export class TestDatabase implements AsyncDisposable {
     this.dsn = dsnOf(process.env["POOLER_URL"] ?? cluster.dsn, name);
   }
 
-  /** A copy of the run's migrated template; the first call of a run starts the server. */
+  /** Creates a copy of the migrated template. The first call of a run starts the server. */
   static async open({ isEmpty = false }: TestDatabaseOptions = {}): Promise<TestDatabase> {
     const cluster = await askForCluster();
     const name = `${cluster.prefix}_${randomBytes(5).toString("hex")}`;
@@ -39,17 +39,17 @@ export class TestDatabase implements AsyncDisposable {
     return new TestDatabase(cluster, name);
   }
 
-  /** Another connection, closed with the database. */
+  /** Opens another connection, which is closed with the database. */
   async connect(config: ClientConfig = {}): Promise<Client> {
     const client = new Client({ connectionString: this.dsn, ...config });
-    // The database may be dropped under a connection that a failed test left open.
+    // The database may be dropped while a failed test still has a connection to it.
     client.on("error", () => {});
     this.#clients.push(client);
     await client.connect();
     return client;
   }
 
-  /** A connection with a session of its own, for tests that set what a session keeps. */
+  /** Opens a connection with its own session, for tests that change session settings. */
   openSession(config: ClientConfig = {}): Promise<Client> {
     return this.connect({ connectionString: this.directDsn, ...config });
   }

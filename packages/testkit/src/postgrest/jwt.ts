@@ -4,7 +4,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 
 export type Claims = { readonly [name: string]: unknown };
 
-/** Says what is wrong with a token, with PostgREST's code. */
+/** Names the problem of a token, with the code of PostgREST. */
 export class JwtError extends Error {
   override readonly name = "JwtError";
   readonly code: "PGRST301" | "PGRST303";

@@ -2,9 +2,10 @@
  * A stand-in for PostgREST, in front of a real database: no build of PostgREST can be installed from npm.
  *
  * It follows the documented rules of calls to functions, and each rule cites the sentence of https://docs.postgrest.org it
- * follows, after the name of its page. What it does not have: tables and views, filters and `select` on results, bodies other
- * than JSON, unnamed and variadic arguments, keys other than an HS256 secret, `response.*` settings, settings of roles, CORS,
- * OpenAPI, the admin server. `Prefer` is ignored: "params=single-object", the only preference for functions, is deprecated.
+ * follows, after the name of its page. What it does not have: tables and views, filters and `select` on results, bodies
+ * other than JSON, unnamed and variadic arguments, keys other than an HS256 secret, `response.*` settings, settings of
+ * roles, CORS, OpenAPI, the admin server. `Prefer` is ignored: "params=single-object", the only preference for
+ * functions, is deprecated.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Client, Pool } from "pg";
@@ -52,7 +53,8 @@ export class PostgrestStandIn {
     listener.on("error", () => {});
     await listener.connect();
     const standIn = new PostgrestStandIn(options, pool, listener, await SchemaCache.load(listener, schemas));
-    // Schema Cache: "To reload the schema cache from within the database, you can use the NOTIFY command." NOTIFY pgrst, 'reload schema'
+    // Schema Cache: "To reload the schema cache from within the database, you can use the NOTIFY command." NOTIFY
+    // pgrst, 'reload schema'
     listener.on("notification", ({ payload }) => {
       if (payload === "reload schema") void standIn.reload();
     });
@@ -74,7 +76,7 @@ export class PostgrestStandIn {
     return this.#server.accept();
   }
 
-  /** Connections are refused, and those there are end, until `accept`. */
+  /** Refuses connections, and ends the open ones, until `accept`. */
   refuse(): Promise<void> {
     return this.#server.refuse();
   }
@@ -119,18 +121,21 @@ export class PostgrestStandIn {
     }
   }
 
-  /** Schemas: "If you don't specify a Profile header, the first schema in the list is selected as the default schema." */
+  /**
+   * Schemas: "If you don't specify a Profile header, the first schema in the list is selected as the default schema."
+   */
   #schemaOf({ profile = this.#schemas[0] ?? "public" }: RpcRequest): string {
     if (this.#schemas.includes(profile)) return profile;
-    // PGRST106 (406): "The schema specified when switching schemas is not present in the db-schemas configuration variable."
+    // PGRST106 (406): "The schema specified when switching schemas is not present in the db-schemas configuration
+    //     variable."
     const message = `The schema must be one of the following: ${this.#schemas.join(", ")}`;
     throw new ApiError(406, "PGRST106", message);
   }
 
   /**
-   * Authentication: "When a request contains a valid JWT with a role claim PostgREST will switch to the database role with that
-   * name for the duration of the HTTP request." "If the client included no JWT (or one without a role claim) then PostgREST
-   * switches into the anonymous role."
+   * Authentication: "When a request contains a valid JWT with a role claim PostgREST will switch to the database role
+   * with that name for the duration of the HTTP request." "If the client included no JWT (or one without a role claim)
+   * then PostgREST switches into the anonymous role."
    */
   #authenticate(authorization: string | undefined): Caller {
     const { anonRole, jwtSecret } = this.#options;
@@ -138,7 +143,8 @@ export class PostgrestStandIn {
     const token = /^bearer +(.+)$/i.exec(authorization ?? "")?.[1];
     const claims = token === undefined ? {} : this.#verify(token, jwtSecret);
     const role = typeof claims["role"] === "string" ? claims["role"] : anonRole;
-    // PGRST302 (401): "Attempted to do a request without authentication when the anonymous role is disabled by not setting it in db-anon-role."
+    // PGRST302 (401): "Attempted to do a request without authentication when the anonymous role is disabled by not
+    //     setting it in db-anon-role."
     if (role === undefined) throw new ApiError(401, "PGRST302", "Anonymous access is disabled");
     return { role, claims };
   }
@@ -149,7 +155,8 @@ export class PostgrestStandIn {
     try {
       return verifyJwt(token, secret, Date.now() / 1000);
     } catch (error) {
-      // PGRST301 (401): "Any error related to the verification of the JWT, which means that the JWT provided is invalid in some way."
+      // PGRST301 (401): "Any error related to the verification of the JWT, which means that the JWT provided is invalid
+      //     in some way."
       if (error instanceof JwtError) throw new ApiError(401, error.code, error.message);
       throw error;
     }

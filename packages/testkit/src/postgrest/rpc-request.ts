@@ -9,17 +9,21 @@ export interface RpcRequest {
   readonly headers: IncomingMessage["headers"];
   /** Named arguments. */
   readonly given: { readonly [name: string]: unknown };
-  /** Asked for with a profile header. */
+  /** The schema of the profile header. */
   readonly profile: string | undefined;
-  /** Resource Representation: "To return the first result as an object unenclosed by an array, specify vnd.pgrst.object". */
+  /**
+   * Resource Representation: "To return the first result as an object unenclosed by an array, specify
+   * vnd.pgrst.object".
+   */
   readonly isSingular: boolean;
 }
 
-/** Throws an `ApiError` for what is not a call of a function. */
+/** Throws an `ApiError` if the request is not a call of a function. */
 export function parseRequest(incoming: IncomingMessage, body: string): RpcRequest {
   const { method = "GET", headers } = incoming;
   const url = new URL(incoming.url ?? "/", "http://localhost");
-  // Functions as RPC: "Every function in the exposed schema and accessible by the active database role is executable under the /rpc prefix."
+  // Functions as RPC: "Every function in the exposed schema and accessible by the active database role is executable
+  // under the /rpc prefix."
   const name = /^\/rpc\/([^/]+)$/.exec(url.pathname)?.[1];
   if (name === undefined) {
     // PGRST205 (404): "Caused when the table specified in the URI is not found." The stand-in has no tables.
@@ -34,7 +38,8 @@ export function parseRequest(incoming: IncomingMessage, body: string): RpcReques
     path: url.pathname,
     headers,
     given: isRead ? queryOf(url) : argumentsOf(headers, body),
-    // Schemas: "For GET or HEAD, select the schema with Accept-Profile." and "For POST, PATCH, PUT and DELETE, select the schema with Content-Profile."
+    // Schemas: "For GET or HEAD, select the schema with Accept-Profile." and "For POST, PATCH, PUT and DELETE, select
+    // the schema with Content-Profile."
     profile: headerOf(headers[isRead ? "accept-profile" : "content-profile"]),
     isSingular: headers.accept?.includes("application/vnd.pgrst.object") === true,
   };
@@ -45,7 +50,10 @@ function queryOf(url: URL): RpcRequest["given"] {
   return Object.fromEntries(url.searchParams);
 }
 
-/** Functions as RPC, Calling with POST: "To supply arguments in an API call, include a JSON object in the request payload." */
+/**
+ * Functions as RPC, Calling with POST: "To supply arguments in an API call, include a JSON object in the request
+ * payload."
+ */
 function argumentsOf(headers: IncomingMessage["headers"], body: string): RpcRequest["given"] {
   const type = headers["content-type"] ?? "application/json";
   // PGRST107 (415): "The Content-Type sent in the request is invalid." The stand-in takes JSON only.

@@ -9,9 +9,9 @@ const ROLES = new URL("./sql/roles.sql", import.meta.resolve("@slotkeeper/postgr
 const SECRET = "a secret of 32 characters or more, for tests only";
 
 /**
- * A database of a test file's own with PostgREST before it, set up as docs/guides/postgres.md says: the roles of `roles.sql`, an
- * authenticator that may become them, and an anonymous role without rights. Roles belong to the server and tests share it, so
- * each has a name of its own here.
+ * A database for one test file with PostgREST in front of it, set up as docs/guides/postgres.md says: the roles of
+ * `roles.sql`, an authenticator that may become them, and an anonymous role without rights. Roles belong to the server,
+ * which tests share, so each has its own name here.
  */
 export class TestPostgrest implements AsyncDisposable {
   readonly database: TestDatabase;
@@ -52,7 +52,7 @@ export class TestPostgrest implements AsyncDisposable {
     return this.standIn.url;
   }
 
-  /** A bearer of one of the roles. */
+  /** The header with a bearer token for one of the roles. */
   authHeader(role: keyof RoleNames, claims: object = {}): string {
     return `Bearer ${signJwt({ role: this.#names[role], ...claims }, SECRET)}`;
   }

@@ -1,7 +1,7 @@
 /**
- * A proxy between a real client and a real server that can do to HTTP calls what networks and machines do to them.
+ * A proxy between a real client and a real server that simulates failures of networks and machines for HTTP calls.
  *
- * Every call is forwarded whole and answered whole unless its fault says otherwise; `seen` lists them all, in order.
+ * Every call is forwarded and answered as a whole unless its fault changes that. `seen` lists all calls in order.
  */
 import { type IncomingMessage, request, type ServerResponse } from "node:http";
 import { LoopbackServer, textOf } from "./loopback-server.ts";
@@ -10,15 +10,15 @@ export type Fault =
   | "none"
   /** The connection is reset before the call is read. */
   | "reset"
-  /** The call vanishes: it is never forwarded and never answered. */
+  /** The call is lost: it is never forwarded and never answered. */
   | "black-hole"
-  /** The call is forwarded; its answer is lost with the connection. */
+  /** The call is forwarded, but its answer is lost with the connection. */
   | "lost-answer"
-  /** The call is forwarded; half of its answer's body comes, as if that were all. */
+  /** The call is forwarded, but only half of the body of its answer arrives, as if that were all. */
   | "truncated"
-  /** The call is forwarded and answered after so long. */
+  /** The call is forwarded, and answered after this time. */
   | { readonly slowMs: number }
-  /** Answered here, by a gateway that has no server behind it. */
+  /** The proxy answers, like a gateway without a server behind it. */
   | { readonly status: number; readonly headers?: Record<string, string> };
 
 export interface SeenCall {
@@ -30,7 +30,7 @@ export interface SeenCall {
 
 export class FaultProxy {
   readonly seen: SeenCall[] = [];
-  /** Of every call from now on; or chosen call by call. */
+  /** The fault of every call from now on, or a function that chooses it for each call. */
   fault: Fault | ((call: SeenCall) => Fault) = "none";
   readonly #target: string;
   readonly #server = new LoopbackServer((incoming, outgoing) => void this.#answer(incoming, outgoing));
@@ -54,12 +54,12 @@ export class FaultProxy {
     return this.#server.accept();
   }
 
-  /** Connections are refused, and those there are end, until `accept`. */
+  /** Refuses connections, and ends the open ones, until `accept`. */
   refuse(): Promise<void> {
     return this.#server.refuse();
   }
 
-  /** Calls to this path, for example `acquire`. */
+  /** The calls to this path, for example `acquire`. */
   calls(name: string): SeenCall[] {
     return this.seen.filter(({ path }) => path.endsWith(`/${name}`));
   }
@@ -83,7 +83,7 @@ export class FaultProxy {
       const { "content-length": _, ...rest } = answered;
       outgoing.writeHead(status, rest).end(changed(text, fault));
     } catch {
-      // The server is gone, or the caller is.
+      // The server or the caller has disconnected.
       outgoing.destroy();
     }
   }
@@ -97,7 +97,7 @@ export class FaultProxy {
         );
       });
       onward.on("error", reject);
-      // A caller that hangs up hangs up on the server.
+      // If the caller disconnects, the connection to the server is closed, too.
       outgoing.on("close", () => onward.destroy());
       onward.end(body);
     });

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** An HTTP server on a free port of the loopback that can go away and come back at the same address. */
+/** An HTTP server on a free port of the loopback that can stop and start again at the same address. */
 export class LoopbackServer {
   readonly #listener: RequestListener;
   #server: Server | undefined;
@@ -23,7 +23,7 @@ export class LoopbackServer {
     this.#server = server;
   }
 
-  /** Connections are refused, and those there are end, until `accept`. */
+  /** Refuses connections, and ends the open ones, until `accept`. */
   async refuse(): Promise<void> {
     if (this.#server?.listening !== true) return;
     const closed = new Promise((resolve) => this.#server?.close(resolve));
@@ -32,7 +32,7 @@ export class LoopbackServer {
   }
 }
 
-/** A whole body. */
+/** Reads a whole body. */
 export async function textOf(stream: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of stream) chunks.push(chunk as Buffer);

@@ -1,11 +1,13 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-/** A message of the server: its type, and all of its bytes. `undefined` for an answer: it does not arrive. */
+/**
+ * Gets a message of the server: its type and all of its bytes. If it returns `undefined`, the message does not arrive.
+ */
 export type AnswerFilter = (type: string, message: Buffer) => Buffer | undefined;
 
 /**
- * Stands between clients and a PostgreSQL server, and passes each message of the server through a filter: what poolers, or
- * servers of other versions, would answer. Without encryption.
+ * A proxy between clients and a PostgreSQL server that passes each message of the server through a filter, to simulate
+ * poolers or servers of other versions. Without encryption.
  */
 export class PostgresProxy {
   readonly #server: Server;
@@ -40,7 +42,7 @@ export class PostgresProxy {
     });
   }
 
-  /** As the given one, by way of this proxy. */
+  /** The given address, through this proxy. */
   get dsn(): string {
     const url = new URL(this.#target);
     url.host = `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
@@ -53,10 +55,12 @@ export class PostgresProxy {
   }
 }
 
-/** A type, and a length that counts itself and what follows it. Infinite: the length is not there yet. */
+/** A message is a type, then a length that includes itself. `Infinity` if the length has not arrived yet. */
 function sizeOf(bytes: Buffer): number {
   return bytes.length < 5 ? Number.POSITIVE_INFINITY : 1 + bytes.readUInt32BE(1);
 }
 
-/** A pooler in transaction mode: LISTEN is answered, by a session that the next client gets, and no notification arrives. */
+/**
+ * A pooler in transaction mode: LISTEN is answered by a session that the next client gets, and no notification arrives.
+ */
 export const withoutNotifications: AnswerFilter = (type, message) => (type === "A" ? undefined : message);

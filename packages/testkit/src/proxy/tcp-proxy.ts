@@ -1,9 +1,9 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
 /**
- * A proxy of bytes between a client and a server that can do to connections what networks do to them. `silence` keeps what the
- * server sends: connections look open and nothing arrives, as on a half-open connection, or while the server is paused. `blackHole`
- * loses bytes for good, both ways, as a router does that has forgotten a connection.
+ * A TCP proxy between a client and a server that simulates failures of networks. `silence` holds back what the server
+ * sends: connections look open and nothing arrives, as on a half-open connection or while the server is paused.
+ * `blackHole` loses bytes in both directions, like a router that has forgotten a connection.
  */
 export class TcpProxy {
   readonly #target: URL;
@@ -13,7 +13,7 @@ export class TcpProxy {
   #isSilent = false;
   #losesNew = false;
 
-  /** It refuses connections until `accept`. */
+  /** Refuses connections until `accept`. */
   constructor(target: string) {
     this.#target = new URL(target);
   }
@@ -24,7 +24,7 @@ export class TcpProxy {
     return proxy;
   }
 
-  /** The target's address, through here. */
+  /** The address of the target, through this proxy. */
   get url(): string {
     const url = new URL(this.#target);
     url.host = `127.0.0.1:${this.#port}`;
@@ -53,19 +53,22 @@ export class TcpProxy {
     for (const [socket, upstream] of this.#pairs) upstream.unpipe(socket).pause();
   }
 
-  /** What was kept arrives. */
+  /** Delivers what was held back. */
   resume(): void {
     this.#isSilent = false;
     for (const [socket, upstream] of this.#pairs) upstream.pipe(socket);
   }
 
-  /** Open connections are lost, and neither side notices. New ones work, or are lost too until `heal`. */
+  /**
+   * Open connections are lost without notice on either side. New ones work, or with `isForNew` are lost too, until
+   * `heal`.
+   */
   blackHole({ isForNew }: { readonly isForNew: boolean }): void {
     this.#losesNew = isForNew;
     for (const pair of this.#pairs) lose(pair);
   }
 
-  /** New connections work again. The server sees the end of those that were lost, their clients do not. */
+  /** New connections work again. The server sees the end of the lost ones; their clients do not. */
   heal(): void {
     this.#losesNew = false;
     for (const [socket, upstream] of this.#pairs) if (lost.has(socket)) upstream.destroy();
@@ -97,7 +100,7 @@ export class TcpProxy {
 
 const lost = new WeakSet<Socket>();
 
-/** Reads on, so that neither side sees a full buffer, and drops what it reads. */
+/** Continues to read, so that neither side sees a full buffer, and drops what it reads. */
 function lose(pair: readonly [Socket, Socket]): void {
   for (const socket of pair) {
     lost.add(socket);

@@ -1,7 +1,7 @@
 /**
- * The seeded random numbers of tests, simulations and benchmarks: the same seed gives the same run. (A 32-bit mixing generator;
- * not for secrets.) Two others exist on purpose: `core/src/effects/random.ts` is part of the library, which imports nothing,
- * and an example has its own, to be complete for its reader.
+ * The seeded random numbers of tests, simulations and benchmarks: the same seed gives the same run. (A 32-bit mixing
+ * generator; not for secrets.) Two others exist on purpose: `core/src/effects/random.ts` is part of the library, which
+ * imports nothing, and one example has its own, so that it is complete.
  */
 export class Random {
   #state: number;
@@ -10,7 +10,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** In [0, 1). */
+  /** A number in [0, 1). */
   next(): number {
     this.#state = (this.#state + 0x9e3779b9) >>> 0;
     let mixed = this.#state;

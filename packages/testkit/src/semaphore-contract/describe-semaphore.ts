@@ -6,7 +6,7 @@ import { runCases } from "./run-cases.ts";
 import { slotCases } from "./slot-cases.ts";
 import type { ContractOptions, SemaphoreLike, SemaphoreSubject } from "./subject.ts";
 
-/** What the cases use: a semaphore with a name of its own, and a look at its queue. */
+/** What the cases use: semaphores with unique names, and access to their queues. */
 export interface Bench {
   semaphore(slots: number): SemaphoreLike;
   /** Another semaphore of the same name. */

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { Bench } from "./describe-semaphore.ts";
 
-/** `run` scopes. */
+/** `run` holds the slot only for its scope. */
 export function runCases(bench: Bench): void {
   test("run gives the work a slot, gives back what the work gives, and releases", async () => {
     const sem = bench.semaphore(1);

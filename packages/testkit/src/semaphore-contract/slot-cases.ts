@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { Bench } from "./describe-semaphore.ts";
 
-/** The slot itself releases, once; misuse is named. */
+/** Only the slot itself releases, once. Errors name the misuse. */
 export function slotCases(bench: Bench): void {
   test("release is true the first time and false ever after, and never frees another's slot", async () => {
     const sem = bench.semaphore(1);

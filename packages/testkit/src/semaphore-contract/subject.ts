@@ -1,6 +1,6 @@
 /**
- * What every semaphore of this project has in common, in one process or over the service. Where one answers at once and
- * the other with a promise, the suite awaits.
+ * The common interface of all semaphores of this project, in one process or over the service. If one returns a value
+ * and the other a promise, the suite awaits.
  */
 type Awaitable<T> = T | Promise<T>;
 
@@ -24,7 +24,7 @@ export interface SemaphoreLike {
   release(id: string): Awaitable<boolean>;
 }
 
-/** Only of a semaphore in one process. */
+/** Members that only a semaphore in one process has. */
 export interface LocalSemaphoreLike extends SemaphoreLike {
   readonly inUse: number;
   readonly waiting: number;
@@ -33,16 +33,16 @@ export interface LocalSemaphoreLike extends SemaphoreLike {
   close(): void;
 }
 
-/** What an implementation brings to be tested. */
+/** What an implementation provides for the suite. */
 export interface SemaphoreSubject {
-  /** The same name gives the same slots. */
+  /** Semaphores with the same name share their slots. */
   make(slots: number, name: string): SemaphoreLike;
-  /** Resolves when this number waits for the semaphore of this name, and no longer are on their way. */
+  /** Resolves when this number of waiters is in the queue of this name. */
   queued(name: string, waiters: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What an implementation does not do, each with the reason. */
+/** The parts that an implementation does not support, each with the reason. */
 export interface Skips {
   readonly width?: string;
   readonly resize?: string;

@@ -1,12 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
 import { Book, type BookImage, type BookRecord, type KeptHost } from "@slotkeeper/queue";
 
-/** What differs between the book an instance has cached and the store's host at the same tag; undefined: nothing. */
+/**
+ * The difference between the cached book of an instance and the host in the store at the same tag; `undefined` if there
+ * is none.
+ */
 export function differenceOf(cached: Book, kept: KeptHost): string | undefined {
   return imageDifference(cached.image(), kept) ?? indexDifference(cached, Book.of(kept.host, kept.tag, kept));
 }
 
-/** Records are compared by name: their order means nothing. */
+/** Records are compared by name, because their order has no meaning. */
 export function imageDifference(a: BookImage, b: BookImage): string | undefined {
   if (!isDeepStrictEqual(a.head, b.head)) return `heads ${JSON.stringify(a.head)} and ${JSON.stringify(b.head)}`;
   const others = new Map(b.records.map((record) => [nameOf(record), record]));
@@ -17,7 +20,7 @@ export function imageDifference(a: BookImage, b: BookImage): string | undefined 
   return a.records.length === b.records.length ? undefined : `${a.records.length} and ${b.records.length} records`;
 }
 
-/** The index is derived: however a book got its records, its index equals one that is built from them. */
+/** The index is derived: it must equal an index that is built from the records, however the book got them. */
 export function indexDifference(a: Book, b: Book): string | undefined {
   const sums = summary(a);
   const others = summary(b);
@@ -59,5 +62,5 @@ function nameOf({ kind, key }: BookRecord): string {
   return `${kind} ${key}`;
 }
 
-/** Sums of fractions depend on the order of adding. */
+/** The sum of fractions depends on the order of addition. */
 const ROUNDING = 1e-9;

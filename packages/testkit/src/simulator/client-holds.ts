@@ -7,7 +7,7 @@ interface Held {
   until: number;
 }
 
-/** The slots that clients use now, as the upstream sees it. */
+/** The slots that clients use now, from the point of view of the upstream. */
 export class ClientHolds {
   readonly #now: () => number;
   readonly #holds = new Set<Held>();

@@ -15,22 +15,24 @@ export interface FaultyStoreInit {
   readonly gate: Gate;
   readonly random: Random;
   readonly plan: WorldPlan;
-  /** The instance calls again and again in one moment. */
+  /** Called if the instance calls again and again at one instant. */
   readonly onSpin: () => void;
 }
 
 type Fault = "lost" | "answer lost" | "late";
 
-/** More calls of one instance in one moment: it would never stop. */
+/** With more calls of one instance at one instant, it would never stop. */
 const SPIN = 500;
 
-/** The store as one instance reaches it: late, failing before, after or ahead of the deed, and silent once the instance is dead. */
+/**
+ * The store as one instance reaches it: slow, failing before or after the effect, and silent once the instance is dead.
+ */
 export class FaultyStore implements HostStore {
   readonly clock: HostStore["clock"];
   readonly #init: FaultyStoreInit;
   #calledAt = 0;
   #calls = 0;
-  /** Everything fails until it is lifted. */
+  /** While true, everything fails. */
   isDown = false;
   isHealed = false;
   inFlight = 0;
@@ -95,7 +97,7 @@ export class FaultyStore implements HostStore {
     return !this.isHealed && this.#init.random.chance(probability);
   }
 
-  /** On the way back the answer waits for a paused process. */
+  /** On the way back, the answer waits for a paused process. */
   #travel(isBack = false): Promise<void> | undefined {
     const { plan, random, clock, gate } = this.#init;
     if ((plan.store === "calm" || this.isHealed) && !gate.isPaused) return undefined;

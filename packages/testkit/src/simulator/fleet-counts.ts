@@ -5,7 +5,7 @@ export type CountedType = Extract<QueueEvent["type"], "granted" | "timeout" | "t
 
 interface Tally extends Record<CountedType, number> {
   begun: number;
-  /** In the store: a name that comes back after its deadline begins another one. */
+  /** How often it began in the store: a name that is used again after its deadline begins another session. */
   lives: number;
   deadlineAt: number;
 }
@@ -13,13 +13,14 @@ interface Tally extends Record<CountedType, number> {
 const COUNTED: readonly string[] = ["granted", "timeout", "throttled", "canceled"] satisfies CountedType[];
 
 /**
- * What the counters of all instances together say of each session when all is over (SESSIONS6 of `session-transitions.ts`):
- *   - it is counted as ended once at most for each time that it began, whatever fails or is lost, and whichever instance dies
- *     or pauses
- *   - where no instance dies or pauses, and the store always answers, it is counted once as begun and once as ended
- * A slot that its client gave back by `cancel` is one end in two counters. An instance that dies counts nothing more, not even the
- * beginning of a session that it has just named. A failover may lose how a session ended, after it was counted: sessions from before it
- * are not judged.
+ * Checks the counters of all instances together for each session at the end (SESSIONS6 of `session-transitions.ts`):
+ *   - A session is counted as ended at most once for each time that it began, even if calls fail or are lost and
+ *     instances die or pause.
+ *   - If no instance dies or pauses and the store always answers, it is counted once as begun and once as ended.
+ *
+ * A slot that its client released by `cancel` is one end in two counters. An instance that dies counts nothing more,
+ * not even the beginning of a session that it has just named. A failover may lose how a session ended after it was
+ * counted, so sessions from before it are not checked.
  */
 export class FleetCounts {
   readonly #isExact: boolean;
@@ -30,7 +31,7 @@ export class FleetCounts {
     this.#isExact = isExact;
   }
 
-  /** A commit names it. The commit may be lost, or its instance die, before anything of it is reported. */
+  /** A commit names the session. The commit may be lost, or its instance may die, before anything of it is reported. */
   committed(session: string, deadlineAt: number, now: number): void {
     const tally = this.#tally(session);
     if (now >= tally.deadlineAt && deadlineAt > tally.deadlineAt) tally.lives++;
@@ -49,12 +50,12 @@ export class FleetCounts {
     for (const session of this.#tallies.keys()) this.#spared.add(session);
   }
 
-  /** It is from before a failover. */
+  /** Whether the session is from before a failover. */
   isSpared(session: string): boolean {
     return this.#spared.has(session);
   }
 
-  /** Some instance has counted an end of it. */
+  /** Whether some instance has counted an end of it. */
   hasEnded(session: string): boolean {
     const { granted, timeout, throttled, canceled } = this.#tally(session);
     return granted + timeout + throttled + canceled > 0;

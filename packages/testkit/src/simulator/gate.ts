@@ -1,6 +1,6 @@
 /**
- * The event loop of one process. While the process is paused, whatever reaches it waits; when it goes on, all of it runs at
- * once, in order. A closed gate lets nothing in any more: the process is dead.
+ * The event loop of one process. While the process is paused, everything that reaches it waits. When it continues, all
+ * of it runs at once, in order. A closed gate lets nothing in any more: the process is dead.
  */
 export class Gate {
   #held: (() => void)[] | undefined;

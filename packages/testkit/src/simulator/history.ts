@@ -1,9 +1,9 @@
 import type { Clock } from "slotkeeper";
 
-/** Lines kept: enough to see what led to a violation. */
+/** The number of lines that are kept: enough to see what led to a violation. */
 const LENGTH = 40;
 
-/** The last things that happened, for the person who reads a failure. It stops at the first violation. */
+/** The last events, for the person who reads a failure. It stops at the first violation. */
 export class History {
   readonly #clock: Clock;
   readonly #startAt: number;

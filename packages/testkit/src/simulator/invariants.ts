@@ -6,20 +6,20 @@ import { InstanceLives } from "./instance-lives.ts";
 import { of, WorkConservation } from "./work-conservation.ts";
 import type { World } from "./world.ts";
 
-/** Books are compared in one step of this number: it costs as much as a hundred other checks. */
+/** Books are compared only in every n-th step, because that costs as much as a hundred other checks. */
 const COMPARED_EVERY = 16;
 
 /**
- * What may never be, looked at after every step of every history:
- *   V1 more leases and offers of a host, or of a bucket, than its limit, in the store; more users than slots among the clients
- *   V2 one slot with two owners, one session with two slots, or answered with two
- *   V3 a fence that is not above all before it at its host, also across a failover
- *   V4 a cached book that differs from the store's at the same tag, or an index that differs from its records
- *   V5 a slot that stays free beside a waiter that may have it
- *   V6 a session that ends twice at an instance, never ends there, or is counted twice in the fleet
- *   V8 an instance that calls the store without end
- * and at the end, with all clients gone: V7 anything left over.
- * A failover may lose leases that clients use: until those are over, only the store's own limits and the fences are judged.
+ * The violations that are checked after every step of every history:
+ *   V1 more leases and offers of a host, or of a bucket, than its limit, in the store; more users than slots among the
+ *   clients V2 one slot with two owners; one session with two slots, or answered with two V3 a fence that is not above
+ *   all earlier fences of its host, also across a failover V4 a cached book that differs from the store's at the same
+ *   tag, or an index that differs from its records V5 a slot that stays free while a waiter may have it V6 a session
+ *   that ends twice at an instance, never ends there, or is counted twice in the fleet V8 an instance that calls the
+ *   store without end
+ * and at the end, without clients: V7 anything that is left over.
+ * A failover may lose leases that clients use. Until these have ended, only the limits of the store and the fences are
+ * checked.
  */
 export class Invariants {
   readonly #world: World;
@@ -66,7 +66,7 @@ export class Invariants {
     if (before !== slotToken) this.#fault("V2", `${id} got ${before} and ${slotToken}`);
   }
 
-  /** What was granted in the lost commits never was. */
+  /** Grants of the lost commits do not count. */
   onFailover(): void {
     this.#slotOf.clear();
     this.#fleet.failedOver();
@@ -117,7 +117,8 @@ export class Invariants {
     }
     for (const key of this.#lives.open()) {
       const session = key.slice(key.indexOf(" ") + 1);
-      // An instance that could not reach the store for long need not learn how a session ended, if another has counted it.
+      // An instance that could not reach the store for a long time need not learn how a session ended, if another has
+      // counted it.
       const isExcused = this.#fleet.isSpared(session) || this.#fleet.hasEnded(session);
       if (this.#isAlive(key) && !isExcused) this.#fault("V6", `${key} never ended`);
     }
@@ -144,7 +145,7 @@ export class Invariants {
     this.#checkHands(host, maxSlotPerHost);
   }
 
-  /** A store whose clock jumped takes slots back before their holders expect it; that is what fences are for. */
+  /** A store whose clock jumps takes slots back earlier than their holders expect. Fences protect against that. */
   #checkHands(host: string, slots: number): void {
     const { clock, plan, failedOverAt, holds } = this.#world;
     const leaseMs = (plan.config.zombieTimeoutSeconds ?? 0) * 1000;

@@ -17,8 +17,9 @@ export class Network {
   }
 
   /**
-   * Undefined: no answer within the time. A call that threw, or never came back, gives none. The process at the other end
-   * takes the call when it runs, and learns, if nothing is lost, that its caller has left.
+   * Returns `undefined` if there is no answer within the time. A call that threw, or never returned, has no answer. The
+   * process at the other end gets the call when it runs, and learns that its caller has left unless that message is
+   * lost.
    */
   call<T>(to: Gate, act: (signal: AbortSignal) => Promise<T> | T, timeoutMs: number): Promise<T | undefined> {
     return new Promise((resolve) => {

@@ -24,7 +24,7 @@ interface Moment {
   readonly fenceFloor: number;
 }
 
-/** How many commits a failover can lose. */
+/** The largest number of commits that a failover can lose. */
 const LONGEST_LOSS = 12;
 /** How long a busy instance counts as alive without a beat. */
 const BEAT_TTL_MS = 3_500;
@@ -40,7 +40,7 @@ export class SharedStore implements HostStore {
   >();
   #past: Moment[] = [{ hosts: [], fenceFloor: 0 }];
   #store: MemoryStore;
-  /** While a copy takes over nothing answers. */
+  /** True while a copy takes over: nothing answers. */
   isDown = false;
 
   constructor(clock: Clock, onCommit: (kept: KeptCommit) => void) {
@@ -49,12 +49,12 @@ export class SharedStore implements HostStore {
     this.#store = this.#open(this.#past[0] as Moment);
   }
 
-  /** Every host as it is now. */
+  /** The current state of every host. */
   images(): readonly KeptHost[] {
     return (this.#past.at(-1) as Moment).hosts;
   }
 
-  /** The copy takes over. It lacks the last `commits`; returns how many that were. */
+  /** The copy takes over without the last `commits`. Returns how many were lost. */
   failOver(commits: number): number {
     const lost = Math.min(commits, this.#past.length - 1);
     if (lost > 0) this.#past = this.#past.slice(0, -lost);

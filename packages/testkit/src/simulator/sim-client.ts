@@ -4,9 +4,9 @@ import type { SimInstance } from "./sim-instance.ts";
 import type { World } from "./world.ts";
 
 /**
- * A caller: asks, polls, uses the slot while its lease lasts, gives it back. It tries again when an answer does not come,
- * mostly elsewhere; it may cancel, and it may vanish at any point. It reckons its lease from the moment it asked, so it
- * never uses a slot that a correct service has taken back.
+ * A caller: it asks, polls, uses the slot while its lease lasts, and releases it. If an answer does not arrive, it
+ * tries again, mostly elsewhere. It may cancel, and it may disappear at any point. It counts its lease from the moment
+ * of its call, so it never uses a slot that a correct service has taken back.
  */
 export class SimClient {
   readonly #world: World;
@@ -70,14 +70,14 @@ export class SimClient {
     return undefined;
   }
 
-  /** What an instance answers counts as answered, whether or not it arrives. */
+  /** An answer of an instance counts even if it does not arrive. */
   async #checked(answered: Promise<PollAnswer>): Promise<PollAnswer> {
     const answer = await answered;
     if (answer.result === "granted") this.#world.invariants.onGrantAnswered(answer);
     return answer;
   }
 
-  /** Holds on for a while, renewing a lease that would not last. */
+  /** Holds the slot for a while, and renews the lease if it would end before. */
   async #use(answer: GrantedAnswer, askedAt: number): Promise<void> {
     const { random, clock } = this.#world;
     const stopAt = clock.now() + random.pick([0, 50, 300, 1_000, 6_000]);

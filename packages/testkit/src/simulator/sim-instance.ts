@@ -20,7 +20,10 @@ export interface SimInstanceInit {
   readonly onEvent: (event: QueueEvent) => void;
 }
 
-/** One process of the service: an engine, its clock, and its way to the store. It may pause, and dies without notice. */
+/**
+ * One process of the service: an engine, its clock, and its connection to the store. It may pause, and it dies without
+ * notice.
+ */
 export class SimInstance {
   readonly name: string;
   readonly gate = new Gate();
@@ -50,7 +53,7 @@ export class SimInstance {
     return !this.gate.isClosed;
   }
 
-  /** Takes part: neither dead nor paused. */
+  /** Whether it runs: neither dead nor paused. */
   get isAwake(): boolean {
     return this.isAlive && !this.gate.isPaused;
   }

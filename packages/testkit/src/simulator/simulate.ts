@@ -2,7 +2,7 @@ import { type Plant, World } from "./world.ts";
 
 export interface SimulationResult {
   readonly seed: number;
-  /** Empty: a clean history. The first is the cause more often than the rest. */
+  /** Empty if there was no violation. The first one is usually the cause. */
   readonly violations: readonly string[];
   /** What happened before the first violation. */
   readonly history: readonly string[];

@@ -2,8 +2,9 @@ import type { Clock } from "slotkeeper";
 import { Gate } from "./gate.ts";
 
 /**
- * The clock of one machine: off by some amount, may step, and its timers fire only while its process runs. For tests in which
- * machines disagree about the time or stand still; it wraps the `VirtualClock` of the test, which alone is enough otherwise.
+ * The clock of one machine: it is wrong by some amount, may jump, and its timers fire only while its process runs. It
+ * is for tests in which machines disagree about the time or stand still. It wraps the `VirtualClock` of the test; other
+ * tests use that one alone.
  */
 export class SkewedClock implements Clock {
   readonly #world: Clock;
@@ -35,7 +36,7 @@ export class SkewedClock implements Clock {
     this.#world.clearTimer(mine.inner);
   }
 
-  /** Backwards only for a store: a process counts from its start and never goes back. */
+  /** Only the clock of a store jumps backwards: a process counts from its start and never goes back. */
   jump(ms: number): void {
     this.#aheadMs += ms;
   }

@@ -8,10 +8,10 @@ interface Timer {
 }
 
 /**
- * The time of a simulation: a heap of timers, and a step that fires one of them and lets every promise reaction it caused
- * run to its end. For the engine, the service and whole fleets: it carries hundreds of thousands of timers and can check
- * the world after every step. Use `FakeClock` of `slotkeeper/testing` for the library, `SkewedClock` where machines disagree
- * about the time, and `TestClock` (`packages/postgres/test`) for the time of a real database.
+ * The time of a simulation: a heap of timers, and a step that fires one of them and then lets all promise reactions
+ * run. It is for the engine, the service and whole fleets: it supports hundreds of thousands of timers and can check
+ * the world after every step. Use `FakeClock` of `slotkeeper/testing` for the library, `SkewedClock` for machines that
+ * disagree about the time, and `TestClock` (`packages/postgres/test`) for the time of a real database.
  */
 export class VirtualClock implements Clock {
   #now: number;
@@ -37,7 +37,7 @@ export class VirtualClock implements Clock {
     (timer as Timer).isCleared = true;
   }
 
-  /** Fires the next timer, if it is due by `until`; otherwise moves to `until`. False: nothing fired. */
+  /** Fires the next timer if it is due by `until`; otherwise moves to `until`. Returns false if nothing fired. */
   async step(until: number): Promise<boolean> {
     const next = this.#next();
     if (next === undefined || next.dueAt > until) {
@@ -62,7 +62,7 @@ export class VirtualClock implements Clock {
     return this.runUntil(this.#now + ms, check);
   }
 
-  /** Timers set and not cleared. */
+  /** The number of timers that are set. */
   get pending(): number {
     return this.#heap.filter(({ isCleared }) => !isCleared).length;
   }
@@ -112,7 +112,7 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Every promise reaction that can run has run: a turn of the event loop, in which no timer of ours takes part. */
+/** Resolves when all promise reactions have run: after one turn of the event loop, without our timers. */
 export function drained(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

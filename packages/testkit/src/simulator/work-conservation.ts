@@ -4,19 +4,19 @@ import type { World } from "./world.ts";
 
 /** A cycle may be a millisecond late. */
 const SHORTEST_PAUSE_MS = 1;
-/** How long others leave what time has ended to the instance of the best-ranked waiter. */
+/** How long other instances leave the slots that have ended by time to the instance of the best-ranked waiter. */
 const OTHERS_WAIT_MS = 20;
-/** A lost push is made good by the next beat. */
+/** The next beat makes up for a lost notification. */
 const BEAT_MS = 1_000;
-/** Some calls of a brisk store, one after the other. */
+/** Some consecutive calls of a `brisk` store. */
 const CALLS_MS = 60;
 const OFFER_MS = 50;
 
 /**
- * Looks for a slot that stays free beside a waiter that may have it, for longer than the specification allows: 20 ms where
- * calls take no time, a beat where pushes get lost, and not at all with a single instance and a calm store.
- * Judged by the store's records and by what the waiter's instance really holds open. Of an offer only its age counts, not what
- * its record says.
+ * Looks for a slot that stays free while a waiter may have it, for longer than the specification allows: 20 ms if calls
+ * take no time, a beat if notifications get lost, and not at all with a single instance and a `calm` store. It checks
+ * the records of the store and the polls that the waiter's instance really holds. Of an offer, only its age counts, not
+ * its record.
  */
 export class WorkConservation {
   readonly #world: World;
@@ -26,7 +26,7 @@ export class WorkConservation {
     this.#world = world;
   }
 
-  /** The waiter that should have had the slot. */
+  /** Returns the waiter that should have had the slot. */
   fault(kept: KeptHost): WaiterRecord | undefined {
     const { clock } = this.#world;
     const waiter = this.#isUnsettled() ? undefined : this.#waiterBesideFree(kept);
@@ -41,7 +41,10 @@ export class WorkConservation {
     return waiter;
   }
 
-  /** A clock stepped or the store failed over: instances learn of it with their next beats. A rough store may be at work. */
+  /**
+   * Whether a clock jumped or the store failed over, which instances learn with their next beats, or a `rough` store is
+   * in use.
+   */
   #isUnsettled(): boolean {
     const { clock, disturbedAt, plan, instances } = this.#world;
     if (clock.now() - disturbedAt < 3 * BEAT_MS) return true;
@@ -52,7 +55,8 @@ export class WorkConservation {
     const { plan, instances } = this.#world;
     const isMissed = of(kept, "absence").length > 0 || instances.some(({ isAwake }) => !isAwake);
     const missedMs = isMissed ? 2 * BEAT_MS + OFFER_MS : 0;
-    // The waiters of an instance that died stay for a while: the next one, alone, leaves what time has ended to it.
+    // The waiters of an instance that died stay for a while. The next instance, alone, still leaves slots that ended by
+    // time to it.
     const isFleet = plan.instances > 1 || new Set(of(kept, "waiter").map(({ instance }) => instance)).size > 1;
     if (plan.store === "calm") return missedMs + SHORTEST_PAUSE_MS + (isFleet ? OTHERS_WAIT_MS : 0);
     const retryMs = plan.store === "rough" ? (plan.config.pollIntervalMs ?? 500) : 0;
@@ -74,7 +78,7 @@ export class WorkConservation {
     });
   }
 
-  /** By an instance that takes part, and that the record names. */
+  /** Whether the instance that the record names runs and holds a poll. */
   #isPolled(host: string, { key, instance }: WaiterRecord): boolean {
     const home = this.#world.instances.find(({ name }) => name === instance);
     if (home?.isAwake !== true) return false;

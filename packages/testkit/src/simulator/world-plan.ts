@@ -1,7 +1,7 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import type { Random } from "../random/random.ts";
 
-/** What a seed decides before anything runs. */
+/** What the seed decides before the run. */
 export interface WorldPlan {
   readonly config: FairQueueConfig;
   readonly hosts: readonly string[];
@@ -12,15 +12,18 @@ export interface WorldPlan {
   readonly loss: number;
   readonly duplication: number;
   readonly latencyMs: number;
-  /** Each poll at any instance, or all calls of a client at one while it answers. */
+  /** Whether each poll goes to any instance, or all calls of a client go to one while it answers. */
   readonly routing: "any" | "sticky";
-  /** `calm`: answers at once and never fails; `brisk`: within milliseconds, pushes get lost; `rough`: fails and stalls too. */
+  /**
+   * `calm`: answers at once and never fails. `brisk`: answers within milliseconds and loses notifications. `rough`:
+   * also fails and stalls.
+   */
   readonly store: "calm" | "brisk" | "rough";
   readonly storeErrors: number;
   readonly storeStalls: number;
   readonly lostPushes: number;
   readonly latePushes: number;
-  /** How far the clocks of instances are off from the start. */
+  /** By how much the clocks of instances are wrong from the start, in milliseconds. */
   readonly skewMs: number;
   readonly crashes: number;
   readonly pauses: number;

@@ -12,23 +12,23 @@ import { SkewedClock } from "./skewed-clock.ts";
 import { drained, VirtualClock } from "./virtual-clock.ts";
 import { planWorld, type WorldPlan } from "./world-plan.ts";
 
-/** A fault put in on purpose, to show that it is caught. */
+/** A bug that is added on purpose, to show that the simulator finds it. */
 export interface Plant {
-  /** Stands between the store and all instances. */
+  /** Wraps the store for all instances. */
   readonly store?: (store: HostStore) => HostStore;
-  /** Stands between one instance and the network to the store. */
+  /** Wraps the store for one instance. */
   readonly instanceStore?: (store: HostStore, instance: string) => HostStore;
-  /** What the instances run with; judged is by the plan's. */
+  /** Changes the configuration of the instances. The checks use the configuration of the plan. */
   readonly config?: (config: FairQueueConfig) => FairQueueConfig;
   readonly newSecret?: () => () => string;
 }
 
 /** Long enough for every deadline, lease, deny window and idle time of the plans to end. */
 const AFTERMATH_MS = 75_000;
-/** A host that was not used for this long is deleted from the store. */
+/** A host that was unused for this long is deleted from the store. */
 const LEFT_OVER_MS = 5_000;
 
-/** Everything there is: clients, network, instances, store, clocks, and chance. One seed, one history. */
+/** The whole simulation: clients, network, instances, store, clocks and random choices. One seed gives one history. */
 export class World {
   readonly plan: WorldPlan;
   readonly random: Random;
@@ -40,7 +40,7 @@ export class World {
   readonly store: SharedStore;
   readonly invariants: Invariants;
   readonly instances: SimInstance[] = [];
-  /** When something last happened that instances learn of only with their next beat. */
+  /** When something last happened that instances learn only with their next beat. */
   disturbedAt = Number.NEGATIVE_INFINITY;
   failedOverAt = Number.NEGATIVE_INFINITY;
   isClosing = false;
@@ -68,7 +68,7 @@ export class World {
     return `id-${this.#ids++}`;
   }
 
-  /** Where a balancer would send a call: to any, dead ones too until it has noticed. */
+  /** An instance as a balancer would choose it: any, also a dead one until that is noticed. */
   anyInstance(): SimInstance {
     return this.random.pick(this.instances);
   }
@@ -131,7 +131,7 @@ export class World {
           .catch(() => undefined),
     );
     plan(instanceJumps, () => this.#jump(this.anyInstance().clock, random.int(1, 5_000)));
-    // A failover to a machine whose clock is behind would lose the order of fences: no store could help it.
+    // A failover to a machine whose clock is behind would break the order of fences, and no store could prevent that.
     plan(storeJumps, () => this.#jump(this.storeClock, random.int(failovers > 0 ? 1 : -2_000, 3_000)));
     plan(store === "rough" ? 1 : 0, () => this.#storeOutage());
   }

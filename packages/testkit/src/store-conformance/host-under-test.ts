@@ -16,7 +16,7 @@ import type {
 } from "@slotkeeper/queue";
 import type { StoreUnderTest } from "./store-under-test.ts";
 
-/** What a test changes in a commit; the rest is filled in. */
+/** The fields of a commit that a test sets; the others are filled in. */
 export interface GivenCommit {
   readonly head?: Partial<Head>;
   readonly puts?: readonly BookRecord[];
@@ -30,13 +30,13 @@ export interface GivenCommit {
   readonly store?: HostStore;
 }
 
-/** A host with what an instance would remember of it. Each test has one of its own. */
+/** A host with what an instance would remember about it. Each test has its own. */
 export class HostUnderTest {
   static #hosts = 0;
   readonly host = `conformance-${process.pid}-${HostUnderTest.#hosts++}`;
   readonly store: HostStore;
   readonly other: HostStore;
-  /** The last commit that was accepted. */
+  /** The tag of the last accepted commit. */
   tag: string | undefined;
   head: Head;
   readonly #subject: StoreUnderTest;
@@ -60,13 +60,13 @@ export class HostUnderTest {
     return (await this.store.read(this.host, undefined)).now;
   }
 
-  /** A head for the first commit, or the first since the host was forgotten. */
+  /** Creates a head for the first commit, or for the first one after the host was forgotten. */
   async startAfresh(): Promise<void> {
     const reply = await this.store.read(this.host, undefined);
     this.head = { ...headOf(reply.now), fence: firstFence(reply) };
   }
 
-  /** Moves the store's clock, also back. */
+  /** Moves the clock of the store, also backwards. */
   pass(ms: number): Promise<void> {
     return this.#subject.pass(ms);
   }
@@ -79,7 +79,7 @@ export class HostUnderTest {
     return store.commit(await this.commitOf(given));
   }
 
-  /** A commit on the last one, at the store's time. */
+  /** A commit that follows the last one, at the time of the store. */
   async commitOf({ head, puts = [], dels = [], ...given }: GivenCommit): Promise<Commit> {
     const now = given.now ?? (await this.now());
     const changes: Changes = { head: { ...this.head, now: Math.max(now, this.head.now), ...head }, puts, dels };
@@ -119,13 +119,13 @@ export class HostUnderTest {
     return tail.book;
   }
 
-  /** Kinds and keys of what the store has. */
+  /** The kinds and keys of all records in the store. */
   async names(): Promise<string[]> {
     return ((await this.book())?.records ?? []).map(({ kind, key }) => `${kind} ${key}`).sort();
   }
 }
 
-/** Where the fences of a host that is not known start: at the store's time in microseconds, above those of forgotten hosts. */
+/** The first fence of an unknown host: the time of the store in microseconds, above the fences of forgotten hosts. */
 export function firstFence({ now, fenceFloor = 0 }: ReadReply): number {
   return Math.max(Math.floor(now * 1000), fenceFloor);
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { NewHost } from "./describe-host-store.ts";
 import { firstFence, type HostUnderTest, leaseOf, offerOf } from "./host-under-test.ts";
 
-/** Sends records that must be refused, and shows that nothing of the commit was kept. */
+/** Sends records that must be refused, and checks that nothing of the commit was stored. */
 async function expectRefused(
   host: HostUnderTest,
   puts: readonly BookRecord[],
@@ -106,7 +106,7 @@ export function limitCases(newHost: NewHost): void {
       expect(await host.send({ head: { fence }, puts: [reused] })).toMatchObject({ isOk: false });
       const reply = await host.send({ head: { fence }, puts: [reused], now: reused.grantedAt - 3_600_000 });
       if (reply.isOk) throw new Error("Expected the commit to be refused");
-      // The reply says where fences start.
+      // The reply contains the value from which fences start.
       expect(firstFence(reply)).toBeGreaterThanOrEqual(fence);
       await host.startAfresh();
       await host.grant("b");

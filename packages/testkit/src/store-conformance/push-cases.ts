@@ -3,7 +3,10 @@ import { describe, expect, it, vi } from "vitest";
 import type { NewHost } from "./describe-host-store.ts";
 import { accountOf, type HostUnderTest } from "./host-under-test.ts";
 
-/** Commits that wake the instance until the first arrives: a store may need a moment to connect. */
+/**
+ * Sends commits that wake the instance until the first notification arrives, because a store may need a moment to
+ * connect.
+ */
 async function untilItListens(host: HostUnderTest, instance: string, received: CommitNotice[]): Promise<void> {
   await vi.waitFor(
     async () => {

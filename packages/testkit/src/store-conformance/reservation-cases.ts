@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { NewHost } from "./describe-host-store.ts";
 import type { HostUnderTest } from "./host-under-test.ts";
 
-/** The slow instance has lost this many in a row, and loses once more. */
+/** The slow instance has lost this number of commits in a row, and loses once more. */
 async function loseAfter(host: HostUnderTest, conflicts: number): Promise<void> {
   const reply = await host.send({ base: "0.stale", instance: "slow", conflicts });
   expect(reply).toMatchObject({ isOk: false, reason: "conflict" });

@@ -6,7 +6,7 @@ import type { StoreUnderTest } from "./store-under-test.ts";
 
 type Changed = NonNullable<StoreUnderTest["afterRestart"]>;
 
-/** The whole book, each record as `changed` has it. A store may give records in any order. */
+/** The whole book, with each record changed by `changed`. A store may return records in any order. */
 function bookOf(tail: Tail, changed: Changed = (record) => record): Tail {
   if (tail.kind !== "book" || tail.book === undefined) throw new Error("Expected the whole book");
   const records = tail.book.records.map(changed);

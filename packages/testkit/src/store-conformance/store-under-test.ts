@@ -1,21 +1,21 @@
 import type { BookRecord, HostStore } from "@slotkeeper/queue";
 
-/** What an implementation brings to be tested. */
+/** What an implementation provides for the suite. */
 export interface StoreUnderTest {
   readonly store: HostStore;
-  /** Another instance's way to the same state; the same object where there is only one. */
+  /** The store of another instance with the same state; the same object if there is only one. */
   readonly other: HostStore;
-  /** Moves the store's clock, also back. */
+  /** Moves the clock of the store, also backwards. */
   pass(ms: number): Promise<void>;
-  /** Ends the process and starts it again. Absent: nothing is kept. */
+  /** Ends the process and starts it again. Absent if the store keeps nothing. */
   restart?(): Promise<HostStore>;
-  /** What a restart changes on purpose in a record. Absent: nothing. */
+  /** What a restart changes on purpose in a record. Absent if it changes nothing. */
   readonly afterRestart?: (record: BookRecord) => BookRecord;
   close(): Promise<void>;
 }
 
 export interface ConformanceOptions {
   readonly open: () => Promise<StoreUnderTest>;
-  /** What the implementation does not do, each with the reason. */
+  /** The parts that the implementation does not support, each with the reason. */
   readonly skip?: { readonly push?: string; readonly restart?: string };
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { NewHost } from "./describe-host-store.ts";
 import { accountOf, leaseOf, offerOf, sessionOf, waiterOf } from "./host-under-test.ts";
 
-/** Numbers that lose something in a careless column or codec. */
+/** Records with numbers that lose digits in a careless column or codec. */
 function everyRecord(now: number, fence: number): BookRecord[] {
   const breaker = { windowMs: 60_000, protectHttpCodes: [429, 503], errorRatioPercent: 20, minSamples: 8 };
   const more = {

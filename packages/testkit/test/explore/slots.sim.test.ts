@@ -63,7 +63,7 @@ describe("the library's promises under thousands of interleavings", () => {
 describe("the storm itself", () => {
   /** The real semaphore with one fault: each of these must be found. */
   const faults: readonly [string, RegExp, (source: SlotSource) => Partial<SlotSource>][] = [
-    ["grants one too many", /ST1/, () => ({ limit: 1 })],
+    ["grants one too many", /STORM1/, () => ({ limit: 1 })],
     [
       "loses a wake-up",
       /DeadlockError/,
@@ -80,7 +80,7 @@ describe("the storm itself", () => {
     ],
     [
       "leaks the slot of an aborted waiter",
-      /ST6|DeadlockError/,
+      /STORM6|DeadlockError/,
       (source) => ({
         acquire: ({ signal, ...request }) =>
           new Promise<Slot>((resolve, reject) => {
@@ -91,7 +91,7 @@ describe("the storm itself", () => {
     ],
     [
       "releases twice",
-      /ST5/,
+      /STORM5/,
       (source) => ({
         tryAcquire: (key) => {
           const slot = source.tryAcquire(key);
@@ -101,7 +101,7 @@ describe("the storm itself", () => {
     ],
     [
       "serves the last first",
-      /ST2/,
+      /STORM2/,
       (source) => {
         const stack: (() => void)[] = [];
         return {

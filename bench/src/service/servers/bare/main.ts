@@ -1,4 +1,7 @@
-/** The limit: reads a request and answers at once, with an answer as long as the service's. Calls for `held.example` are never answered. */
+/**
+ * The limit: it reads a request and answers at once, with an answer as long as that of the service. It never answers
+ * calls for `held.example`.
+ */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 

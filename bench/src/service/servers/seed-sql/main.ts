@@ -1,6 +1,6 @@
 /**
- * The seed's way with its database: every call tries once through a function of PostgreSQL, callers are not notified when a slot is
- * freed, and callers ask again every 500 ms. `servers/seed-sql/main.js SLOTS SLOTS_PER_BUCKET DSN`.
+ * The method of the seed with its database: every call tries once through a function of PostgreSQL. Callers are not
+ * notified when a slot is freed; they ask again every 500 ms. `servers/seed-sql/main.js SLOTS SLOTS_PER_BUCKET DSN`.
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,6 +1,6 @@
 /**
- * The seed's way without its database: every call tries once, under the same limits, and callers are not notified when a slot is
- * freed; callers ask again every 500 ms. `servers/seed/main.js SLOTS SLOTS_PER_BUCKET`.
+ * The method of the seed without its database: every call tries once, under the same limits. Callers are not notified
+ * when a slot is freed; they ask again every 500 ms. `servers/seed/main.js SLOTS SLOTS_PER_BUCKET`.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

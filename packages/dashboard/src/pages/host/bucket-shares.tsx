@@ -17,7 +17,7 @@ const COLUMNS = [
   { title: "Against fair share", class: "cell-share" },
 ];
 
-/** The queue by bucket: who waits where, and how much slot time each has had beside its fair share. */
+/** The queue by bucket: positions, and the slot time of each bucket compared with its fair share. */
 export function BucketShares({ host }: { host: HostState }) {
   const shares = sharesOf(host);
   if (shares.length === 0) return null;
@@ -81,7 +81,7 @@ function Positions({ positions, waiting }: { positions: readonly number[]; waiti
   );
 }
 
-/** Behind to the left of the middle, ahead to the right. The ends are half and one and a half times the fair share. */
+/** Left of the middle is behind, right is ahead. The ends are half and one and a half times the fair share. */
 function Difference({ usedMs, fairMs }: { usedMs: number; fairMs: number }) {
   const difference = usedMs - fairMs;
   const ratio = fairMs <= 0 ? 0 : Math.max(-1, Math.min(1, difference / fairMs / 0.5));

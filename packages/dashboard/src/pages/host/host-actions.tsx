@@ -8,7 +8,7 @@ import { LimitsDialog } from "./limits-dialog.tsx";
 
 type Open = "none" | "limits" | "open" | "close";
 
-/** What an operator can do to a host. Each asks first. */
+/** The actions of an operator on a host. Each asks for confirmation. */
 export function HostActions({ host, refresh }: { host: HostState; refresh: () => void }) {
   const [open, setOpen] = useState<Open>("none");
   const close = () => setOpen("none");

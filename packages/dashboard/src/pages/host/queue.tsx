@@ -23,7 +23,7 @@ interface QueueProps {
   readonly onChoose: (session: string) => void;
 }
 
-/** All sessions that wait at this instance, in the order of their turns. A selected row shows why it waits. */
+/** All sessions that wait at this instance, in the order of the queue. A selected row shows why its session waits. */
 export function Queue({ watch, view, host, chosen, onChoose }: QueueProps) {
   const { sessions, pending } = host;
   return (
@@ -62,7 +62,7 @@ export function Queue({ watch, view, host, chosen, onChoose }: QueueProps) {
 interface CellsProps {
   readonly index: number;
   readonly host: HostState;
-  /** Undefined: it is on its way. */
+  /** `undefined` while it is being loaded. */
   readonly session: SessionState | undefined;
   readonly at: number;
   readonly chosen: string | undefined;

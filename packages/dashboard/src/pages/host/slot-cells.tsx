@@ -6,15 +6,15 @@ import type { HostState, SlotState } from "../../model/host-watch.ts";
 import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
 import { BucketName } from "../../ui/name.tsx";
 
-/** More cells than that are a wall; the numbers say the rest. */
+/** More cells are not readable; the numbers show the rest. */
 const MOST_CELLS = 120;
 
-/** Every slot of the host as a cell: who holds it, for how long, and how much of the lease is left. */
+/** Every slot of the host as a cell: its holder, the time of the hold, and the rest of the lease. */
 export function SlotCells({ host, refresh }: { host: HostState; refresh: () => void }) {
   const [revoked, setRevoked] = useState<SlotState | undefined>();
   const { slots, limit = 0, inFlight } = host;
   const places = useRef(new CellPlaces());
-  // The length of a lease is not in the state: the longest rest seen here stands for it.
+  // The state does not contain the length of a lease, so the longest remaining time seen here is used.
   const lease = useRef(0);
   lease.current = Math.max(lease.current, ...slots.map(({ endsInMs }) => endsInMs));
   const free = Math.max(0, limit - inFlight);

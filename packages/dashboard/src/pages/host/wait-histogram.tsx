@@ -11,7 +11,7 @@ type Waits = ServiceHistory["waits"];
 
 const HEIGHT = 200;
 
-/** How long those waited who were granted a slot in the last 15 minutes. */
+/** The waits of the sessions that were granted a slot in the last 15 minutes. */
 export function WaitHistogram({ waits }: { waits: Waits }) {
   const { labels, counts } = useMemo(() => bars(waits), [waits]);
   const box = usePlot({
@@ -33,7 +33,7 @@ export function WaitHistogram({ waits }: { waits: Waits }) {
   );
 }
 
-/** From a bar before the first with something in it to one after the last, at least six. */
+/** From one bar before the first non-empty bar to one after the last, at least six. */
 function bars({ boundsMs, counts }: Waits): { labels: string[]; counts: number[] } {
   const labels = counts.map((_, index) => {
     const bound = boundsMs[index];
@@ -59,7 +59,7 @@ function optionsOf(element: HTMLDivElement, labels: readonly string[]): ReturnTy
         size: 26,
         grid: { show: false },
         splits: labels.map((_, index) => index),
-        // On a narrow screen every second or third label has room.
+        // On a narrow screen there is room for every second or third label only.
         values: ({ width }, splits) =>
           splits.map((index) => (index % Math.ceil((labels.length * 64) / width) === 0 ? (labels[index] ?? "") : "")),
       },

@@ -7,7 +7,7 @@ import { BucketName, ShortId } from "../../ui/name.tsx";
 
 interface WhyPanelProps {
   readonly session: SessionState;
-  /** A person picked it; else it is the first in the queue. */
+  /** Whether a person selected it; otherwise it is the first in the queue. */
   readonly isChosen: boolean;
   readonly host: HostState;
   readonly view: HostView;
@@ -15,7 +15,7 @@ interface WhyPanelProps {
 
 const HOLDERS_SHOWN = 6;
 
-/** Why one session waits: the limit that binds, who holds since when, and the forecast. */
+/** Why one session waits: the limit, the holders since when, and the estimate. */
 export function WhyPanel({ session, isChosen, host, view }: WhyPanelProps) {
   const why = whyWaits(session, { host, sinceMs: now.value - view.seenAt });
   return (

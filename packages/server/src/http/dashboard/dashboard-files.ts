@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Where the build of `packages/dashboard` goes. The same from `src` and from `dist`. */
+/** The output folder of the build of `packages/dashboard`. The path is the same from `src` and from `dist`. */
 const BUILT = fileURLToPath(new URL("../../../dist/dashboard", import.meta.url));
 
 const TYPES: { readonly [extension: string]: string } = {
@@ -17,14 +17,14 @@ export type Encoding = "br" | "gzip" | "identity";
 
 export interface DashboardFile {
   readonly type: string;
-  /** Of the content as it is before any encoding. */
+  /** The hash of the content before any encoding. */
   readonly hash: string;
   readonly bodies: { readonly [encoding in Encoding]?: Buffer };
 }
 
 /**
- * The dashboard's build, in memory. It is read at the first request. Only files that were there then can be asked for, by
- * their exact names, so no path leads out of the folder.
+ * The files of the dashboard, in memory. They are read at the first request. Only files that exist then can be
+ * requested, by their exact names, so no path leads out of the folder.
  */
 export class DashboardFiles {
   readonly #folder: string;
@@ -34,12 +34,12 @@ export class DashboardFiles {
     this.#folder = folder;
   }
 
-  /** Undefined: the dashboard has not been built. */
+  /** `undefined` if the dashboard was not built. */
   get page(): DashboardFile | undefined {
     return this.#all().get("index.html");
   }
 
-  /** A file whose name carries the hash of its content. */
+  /** A file whose name contains the hash of its content. */
   asset(name: string): DashboardFile | undefined {
     return this.#all().get(`assets/${name}`);
   }

@@ -3,7 +3,7 @@ import type { Handler } from "../handler.ts";
 import type { DashboardFile, Encoding } from "./dashboard-files.ts";
 import { notBuiltPage } from "./not-built-page.ts";
 
-/** No inline script or style, nothing from elsewhere, no frame around it, and no string that becomes markup. */
+/** No inline scripts or styles, nothing from other sites, no frames, and no strings that become markup. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -25,12 +25,12 @@ const PROTECTION = {
   "Cross-Origin-Resource-Policy": "same-origin",
 } as const;
 
-/** The page is asked for again each time, and answered with 304 while it is the same. */
+/** The browser asks for the page each time, and gets 304 if it has not changed. */
 const ASK_AGAIN = "no-cache";
-/** An asset's name changes with its content. */
+/** The name of an asset changes with its content. */
 const KEEP = "public, max-age=31536000, immutable";
 
-/** The static shell. It has no data in it, so anyone may read it. */
+/** The static page. It contains no data, so anyone may read it. */
 export const home: Handler = (exchange, { dashboard, version }) => {
   const { page } = dashboard;
   if (page === undefined) exchange.send(200, "text/html; charset=utf-8", notBuiltPage(version), PROTECTION);
@@ -61,7 +61,7 @@ function sendFile({ request, response, id }: Exchange, file: DashboardFile, cach
   response.end(request.method === "HEAD" ? undefined : body);
 }
 
-/** The smallest that the caller takes. `q=0` refuses an encoding. */
+/** The smallest encoding that the caller accepts. `q=0` refuses an encoding. */
 function encodingFor(accepted: string | string[] | undefined, { bodies }: DashboardFile): Encoding {
   const taken = new Set(
     String(accepted ?? "")
@@ -74,7 +74,7 @@ function encodingFor(accepted: string | string[] | undefined, { bodies }: Dashbo
   return (["br", "gzip"] as const).find((name) => taken.has(name) && bodies[name] !== undefined) ?? "identity";
 }
 
-/** A proxy may have weakened the tag. */
+/** A proxy may have made the tag weak. */
 function isKnown(sent: string | undefined, tag: string): boolean {
   return (sent ?? "").split(",").some((part) => [tag, "*"].includes(part.trim().replace(/^W\//, "")));
 }

@@ -23,10 +23,10 @@ const poll = validator(PollSchema);
 
 const NO_PROBLEMS: readonly FieldProblem[] = [];
 
-/** Undefined: the exchange has been answered, or its caller has left. */
+/** `undefined` if the exchange was answered, or its caller has left. */
 type Answered = Promise<BeginAnswer | undefined> | BeginAnswer | undefined;
 
-/** The first call makes a session, or finds it by its `requestId`; every later one waits for it on. */
+/** The first call creates a session, or finds it by its `requestId`. Every later call continues to wait for it. */
 export const acquire: BodyHandler = async (exchange, body, context) => {
   const { queryToken } = body;
   const isFirst = queryToken === undefined || queryToken === "";
@@ -76,7 +76,7 @@ function begin(exchange: Exchange, body: object, context: ServiceContext): Answe
     context.refusals.refuse(exchange, "hosts", context.live.config.settings.limits.hosts);
     return undefined;
   }
-  // Its name finds it again: when the request is repeated, and when a call that waits is asked again at a stop.
+  // The name finds the session again: when the request is repeated, and when a waiting call is asked again at a stop.
   const sessionId = isGiven(call.requestId)
     ? context.live.tokens.sessionIdOf(named.host, call.ipBucket ?? SHARED_BUCKET, call.requestId)
     : newSessionId();
@@ -103,7 +103,7 @@ function nameOf(call: FirstCall, names: KnownNames): NamedHost | { errors: reado
   return errors.length === 0 ? (named as NamedHost) : { errors };
 }
 
-/** One literal with every field: copying and extending it would cost more than the queue takes to make the session. */
+/** One literal with every field: copying and extending an object would cost more than creating the session. */
 function beginRequest(
   { ipBucket, throttleTimeWindowSeconds, limit, maxWaitMs }: FirstCall,
   { host, hostname }: NamedHost,
@@ -115,7 +115,7 @@ function beginRequest(
   return { host, hostname, bucket: ipBucket, sessionId, waitMs, throttleWindowMs, limit, maxWaitMs, signal };
 }
 
-/** Only named semaphores choose their size and their wait. */
+/** Only named semaphores choose their number of slots and their wait. */
 function sizeProblems(call: FirstCall, isBad: (field: string) => boolean): FieldProblem[] {
   if (typeof call.hostname === "string" && call.hostname.toLowerCase().startsWith(SEMAPHORE_PREFIX)) return [];
   return (["limit", "maxWaitMs"] as const)
@@ -134,7 +134,7 @@ function isPositive(value: number | undefined): value is number {
   return value !== undefined && value > 0;
 }
 
-/** A stopping service answers at once: its caller comes back after a while, and on another connection. */
+/** A stopping service answers at once. Its caller should return after a pause, on another connection. */
 function stopping({ result }: AcquireReply): Headers {
   return { Connection: "close", ...(result === "pending" ? { "Retry-After": 1 } : {}) };
 }

@@ -15,7 +15,10 @@ export const health: Handler = (exchange, { live, reportedInstance, version }) =
   });
 };
 
-/** As UTF-8, which is what the other side will take it for; what no header can carry, such as a line break, is `?`. */
+/**
+ * Encodes text as UTF-8, which the other side expects. Characters that no header can carry, such as a line break,
+ * become `?`.
+ */
 function headerText(text: string): string {
   return Buffer.from(text.replaceAll(/\p{Cc}/gu, "?")).toString("latin1");
 }
@@ -34,7 +37,7 @@ export const refresh: Handler = async (exchange, context) => {
   }
 };
 
-/** Each step is taken whatever became of the others; the answer names those that failed. */
+/** Runs each step even if another one fails. The answer names the steps that failed. */
 export const flush: Handler = async (exchange, context) => {
   const { log } = context;
   const { swept, failures } = await context.flush();

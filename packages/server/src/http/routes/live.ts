@@ -5,7 +5,7 @@ import { NO_SNIFF } from "../exchange.ts";
 import type { Handler } from "../handler.ts";
 import { operatorsHost, queryOf } from "../path-host.ts";
 
-/** The last 15 minutes. A host that is not kept has an empty one, and is kept from now on. */
+/** The last 15 minutes. A host that is not tracked has an empty history, and is tracked from now on. */
 export const history: Handler = (exchange, context) => {
   const { activity } = context.telemetry;
   const text = queryOf(exchange).get("host");
@@ -30,7 +30,7 @@ export const instances: Handler = async (exchange, context) => {
   try {
     exchange.json({ at: context.now(), ...(await presence.read()) });
   } catch (error) {
-    log.warn("instances failed", { requestId: exchange.id, error });
+    log.warn("the instances could not be read", { requestId: exchange.id, error });
     exchange.problem("UNAVAILABLE");
   }
 };

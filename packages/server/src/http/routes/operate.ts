@@ -50,14 +50,14 @@ export const revoke: Handler = async (exchange, context) => {
   await act(exchange, context, "revoke", { kind: "revoke", ...named }, { slot: text });
 };
 
-/** By the engine's names; undefined: none is set. */
+/** The limits by the names of the engine; `undefined` if none is set. */
 function liveLimits(call: { readonly [K in LiveLimitKey]?: number }): LiveLimits | undefined {
   const given = LIVE_LIMITS.filter(({ key }) => call[key] !== undefined);
   if (given.length === 0) return undefined;
   return Object.fromEntries(given.map(({ key, field }) => [field, call[key] === 0 ? NO_LIMIT : call[key]]));
 }
 
-/** `<host key>.<fence>`. A host key may hold dots, a fence does not: the last dot divides them. */
+/** Parses `<host key>.<fence>`. A host key may contain dots, a fence does not, so the last dot divides them. */
 function slotNamed(id: string): { readonly host: string; readonly fence: number } | undefined {
   const at = id.lastIndexOf(".");
   const [host, digits] = [id.slice(0, Math.max(0, at)), id.slice(at + 1)];
@@ -66,7 +66,7 @@ function slotNamed(id: string): { readonly host: string; readonly fence: number 
   return isSound ? { host, fence } : undefined;
 }
 
-/** The host of the path; undefined: all that is wrong has been answered. */
+/** The host of the path; `undefined` if a problem was already answered. */
 function hostIn(exchange: Exchange, context: ServiceContext, known: readonly FieldProblem[]): NamedHost | undefined {
   const found = operatorsHost(exchange, segmentOf(exchange, 1) ?? "", context);
   const errors = [...known, ...("errors" in found ? found.errors : [])];

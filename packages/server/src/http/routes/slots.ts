@@ -11,7 +11,7 @@ const renewCall = validator(RenewSchema);
 const cancelCall = validator(CancelSchema);
 const reportCall = validator(ReportSchema);
 
-/** The store gets it in the background, whatever becomes of this connection. The token names the host. */
+/** Sends the release to the store in the background, even if this connection breaks. The token names the host. */
 export const release: BodyHandler = async (exchange, body, { queue, live }) => {
   const checked = releaseCall.check(body);
   let call = body as ReleaseCall;
@@ -21,18 +21,19 @@ export const release: BodyHandler = async (exchange, body, { queue, live }) => {
       exchange.problem("BAD_FIELDS", undefined, { errors });
       return;
     }
-    // A slot that is not given back costs more than a field that is not understood.
+    // A slot that is not released costs more than an invalid field.
     const bad = new Set(checked.problems.map(({ field }) => field));
     call = Object.fromEntries(Object.entries(body).filter(([key]) => !bad.has(key))) as ReleaseCall;
   }
   const { slotToken, hitUpstreamAtMs, status, now } = call;
   const named = namedHost(call, live.hosts.names);
-  // No slot was granted under names that contradict each other: this is no slot on its way back.
+  // No slot was granted under names that contradict each other, so this is not a release of a slot.
   if (named !== undefined && "field" in named) {
     exchange.problem("BAD_FIELDS", undefined, { errors: [named] });
     return;
   }
-  // In a fleet the slot must not stay taken because this instance dies now: a caller without an answer repeats the call elsewhere.
+  // In a fleet, the slot must not stay held because this instance dies now. A caller without an answer repeats the call
+  // elsewhere.
   await aMoment((onSafe) => queue.release({ slotToken, hitUpstreamAtMs, callerNow: now, status }, onSafe));
   exchange.json({ result: "ok" });
 };

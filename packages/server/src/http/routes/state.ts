@@ -8,13 +8,16 @@ import type { ServiceContext } from "../service-context.ts";
 
 type HostState = ServiceState["hosts"][number];
 
-/** Which sessions of each host are shown, in the order of their positions. None: the host is not looked at closely. */
+/**
+ * The sessions of each host that are shown, in the order of their positions; none if the details of the host are not
+ * shown.
+ */
 interface SessionRange {
   readonly from: number;
   readonly count: number;
 }
 
-/** What this instance and the store know, laid together by host. Only the hosts of the page are looked at closely. */
+/** Combines what this instance and the store know, by host. Details are read only for the hosts of the page. */
 export const state: Handler = async (exchange, context) => {
   const { queue, instance, log, live, telemetry, presence } = context;
   const query = queryOf(exchange);
@@ -48,12 +51,12 @@ export const state: Handler = async (exchange, context) => {
       hosts: page.keys.map((key) => hostState(key, page.stored.get(key), { at, sessionRange }, context)),
     } satisfies ServiceState);
   } catch (error) {
-    log.warn("state failed", { requestId: exchange.id, error });
+    log.warn("the state could not be read", { requestId: exchange.id, error });
     exchange.problem("UNAVAILABLE");
   }
 };
 
-/** Hosts of one page, with what the store has of them. */
+/** The hosts of one page, with their state in the store. */
 interface Page {
   readonly total: number;
   readonly keys: readonly string[];
@@ -65,7 +68,7 @@ interface PageRange {
   readonly limit: number;
 }
 
-/** One question to the store for a host, two for all: their keys, then those of the page. */
+/** One query to the store for a single host; two for all hosts: their keys, then the hosts of the page. */
 async function pageOf(only: string | undefined, range: PageRange, context: ServiceContext): Promise<Page> {
   const { queue, telemetry } = context;
   const { offset, limit } = range;
