@@ -383,6 +383,26 @@ describe("layer 6: weighted turns at a hot host", () => {
     expect(Math.max(...times) - Math.min(...times)).toBeLessThanOrEqual(1);
   });
 
+  test("while slots change hands, no bucket loses its turn: all of them are served before one is served again", async () => {
+    const { bench, waiting, held } = await hotHost();
+    await Promise.all(waiting.map(({ session }) => bench.want(session.bucket)));
+    const [commits, served] = [bench.commits.length, bench.ofType("granted").length];
+    let [next] = held;
+    // One release in each 100 ms, five in a poll interval.
+    for (let round = 0; round < waiting.length; round++) {
+      await bench.clock.run(100);
+      await bench.release(next as string);
+      next = bench.commits.at(-1)?.changes.puts.find(({ kind }) => kind === "lease")?.key;
+    }
+    const buckets = bench
+      .ofType("granted")
+      .slice(served)
+      .map(({ bucket }) => bucket);
+    expect(buckets).toHaveLength(waiting.length);
+    expect(new Set(buckets).size).toBe(waiting.length);
+    expect(probesSince(bench, commits)).toBe(0);
+  });
+
   test("a new bucket joins at the current minimum", async () => {
     const { bench } = await hotHost();
     await bench.clock.run(10_000);
