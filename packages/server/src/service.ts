@@ -1,40 +1,20 @@
 import { hostname } from "node:os";
-import { FairQueue, type QueueDump, resolveOptions } from "@slotkeeper/queue";
+import { type QueueDump, resolveOptions } from "@slotkeeper/queue";
 import { sentenceOf } from "./config/advice.ts";
 import { ConfigError } from "./config/config-error.ts";
 import { type ConfigSources, type LoadedConfig, localSettings } from "./config/load-config.ts";
 import { secretsOf } from "./config/print-config.ts";
 import type { Settings, ShutdownTimes } from "./config/settings.ts";
 import { CONTROL_TIMES, ConfigSource, type ControlTimes } from "./control-plane/config-source.ts";
-import { ControlPlane } from "./control-plane/control-plane.ts";
 import { ControllerError } from "./control-plane/controller-error.ts";
-import { pushContextOf } from "./control-plane/push-context.ts";
-import { endOfTurn } from "./end-of-turn.ts";
-import { DashboardFiles } from "./http/dashboard/dashboard-files.ts";
-import { Guards } from "./http/guards.ts";
-import { HeldCalls } from "./http/held-calls.ts";
-import { HttpServer } from "./http/http-server.ts";
-import { Refusals } from "./http/refusals.ts";
-import { RequestLog } from "./http/request-log.ts";
-import type { Flushed, Live, ServiceContext } from "./http/service-context.ts";
-import { aboutOf } from "./live/about.ts";
-import { flush } from "./live/flush.ts";
-import { HostSettings } from "./live/host-settings.ts";
-import { Presence } from "./live/presence.ts";
-import { Telemetry } from "./live/telemetry.ts";
-import { logEvent } from "./log/log-events.ts";
 import { LineLogger, type LineLoggerInit } from "./log/logger.ts";
 import { Scrubber } from "./log/scrubber.ts";
-import { logTurn } from "./readiness/log-turn.ts";
-import { ReadinessCheck } from "./readiness/readiness.ts";
 import { ServiceClock } from "./service-clock.ts";
+import { type ServiceBase, ServiceParts } from "./service-parts.ts";
 import { startWarnings } from "./start-warnings.ts";
 import { openInTime } from "./store/open-in-time.ts";
 import { type OpenStore, openStore } from "./store/open-store.ts";
-import { Sweeper } from "./store/sweeper.ts";
-import { QueryTokens } from "./tokens/query-tokens.ts";
-import { newSecret, newSessionId, newTokenKey } from "./tokens/random-names.ts";
-import { VERSION } from "./version.ts";
+import { newSessionId } from "./tokens/random-names.ts";
 
 /** What `Service.start` needs: the sources of the configuration, and where log lines go. */
 export interface ServiceInit extends ConfigSources {
@@ -48,21 +28,9 @@ export interface ServiceInit extends ConfigSources {
   readonly dashboard?: string;
 }
 
-interface ServiceParts {
-  readonly clock: ServiceClock;
-  readonly scrubber: Scrubber;
-  readonly log: LineLogger;
-  readonly opened: OpenStore;
-  readonly source: ConfigSource;
-  readonly instance: string;
-  readonly reportedInstance: string;
-  readonly times: ControlTimes;
-  readonly dashboard: string | undefined;
-}
-
 /**
- * The service: it connects configuration, store, queue and HTTP. A request goes from its HTTP route over a validated
- * message to `FairQueue`, the cycle of the host, and the store. This class is not part of that path.
+ * The service: it starts and stops configuration, store, queue and HTTP, which `ServiceParts` connects. A request goes from its HTTP
+ * route over a validated message to `FairQueue`, the cycle of the host, and the store. This class is not part of that path.
  *
  * @example
  * ```ts
@@ -77,29 +45,12 @@ interface ServiceParts {
  * ```
  */
 export class Service {
-  readonly #scrubber: Scrubber;
-  readonly #clock: ServiceClock;
-  readonly #held: HeldCalls;
-  readonly #refusals: Refusals;
+  readonly #parts: ServiceParts;
   readonly #log: LineLogger;
-  readonly #opened: OpenStore;
-  readonly #source: ConfigSource;
-  readonly #instance: string;
-  readonly #reportedInstance: string;
-  readonly #telemetry: Telemetry;
-  readonly #readiness: ReadinessCheck;
-  readonly #presence: Presence;
-  readonly #control: ControlPlane;
-  readonly #queue: FairQueue;
-  readonly #http: HttpServer;
-  readonly #sweeper: Sweeper;
-  readonly #tokenKeys: readonly string[];
   /** The settings at the start. The address and the store do not change after it. */
   readonly #atStart: Settings;
-  #live: Live;
   #refreshing: Promise<void> = Promise.resolve();
   #stopping: Promise<void> | undefined;
-  #url = "";
   #address = "";
 
   /**
@@ -132,8 +83,8 @@ export class Service {
       const { backend, fairQueue } = config.settings;
       const { collectMs } = resolveOptions(fairQueue);
       opened = await openInTime(() => open(backend, clock, log, collectMs), { backend, log, pause });
-      const parts = { clock, scrubber, log, opened, source, instance, reportedInstance, times, dashboard };
-      const service = new Service(config, parts);
+      const base = { clock, scrubber, log, opened, source, instance, reportedInstance, times, dashboard };
+      const service = new Service(config, base);
       await service.#listen();
       return service;
     } catch (error) {
@@ -144,68 +95,16 @@ export class Service {
     }
   }
 
-  private constructor(config: LoadedConfig, parts: ServiceParts) {
-    const { settings } = config;
-    this.#clock = parts.clock;
-    this.#scrubber = parts.scrubber;
-    this.#log = parts.log;
-    this.#opened = parts.opened;
-    this.#source = parts.source;
-    this.#instance = parts.instance;
-    this.#reportedInstance = parts.reportedInstance;
-    this.#refusals = new Refusals(this.#log);
-    this.#held = new HeldCalls(
-      () => this.#live.config.settings.limits.heldPolls,
-      (exchange, limit) => this.#refusals.refuse(exchange, "held_polls", limit),
-    );
-    this.#tokenKeys = this.#opened.tokenKeys ?? [newTokenKey()];
+  private constructor(config: LoadedConfig, base: ServiceBase) {
+    this.#log = base.log;
     this.#atStart = config.settings;
-    this.#live = this.#liveOf(config);
-    const { store } = this.#opened;
-    const shared = { store, clock: this.#clock, log: this.#log, instance: this.#instance };
-    this.#telemetry = new Telemetry({ ...shared, live: () => this.#live });
-    this.#queue = new FairQueue({
-      store: this.#telemetry.store,
-      clock: this.#clock,
-      random: Math.random,
-      newSessionId,
-      newSecret,
-      instance: this.#instance,
-      about: () => aboutOf(this.#live.config, this.#url, this.#held.size, this.#queue),
-      config: settings.fairQueue,
-      observe: (event) => {
-        this.#telemetry.observe(event);
-        logEvent(this.#log, event, (host) => this.#queue.glance(host)?.hostname);
-      },
-      soon: endOfTurn(),
-    });
-    this.#readiness = new ReadinessCheck({
-      health: () => this.#opened.health(),
-      isListenerUp: () => this.#opened.gauges?.().listener.isUp,
-      isStopping: () => this.#held.isDraining,
-      onTurn: (outcome, error) => logTurn(this.#log, outcome, error),
-    });
-    this.#presence = new Presence({
-      ...shared,
-      reader: this.#telemetry.reader,
-      about: () => aboutOf(this.#live.config, this.#url, this.#held.size, this.#queue),
-    });
-    this.#control = new ControlPlane({
-      ...shared,
-      source: parts.source,
-      times: parts.times,
-      context: () => pushContextOf(this.#live.config, this.#reportedInstance, this.#queue, this.#telemetry.reader),
-      refresh: () => this.refresh(),
-      onFailure: () => this.#telemetry.instruments.controllerFailures++,
-    });
-    this.#http = new HttpServer(this.#context(new DashboardFiles(parts.dashboard)));
-    this.#sweeper = new Sweeper(this.#queue, this.#log);
-    this.#sweeper.every(settings.cleanupEveryMs);
+    this.#parts = new ServiceParts(config, base, () => this.refresh());
+    this.#parts.sweeper.every(config.settings.cleanupEveryMs);
   }
 
   /** The URL of the service, as seen from this machine. */
   get url(): string {
-    return this.#url;
+    return this.#parts.url;
   }
 
   /** The address on which it listens: `::` and `0.0.0.0` mean all addresses of this machine. */
@@ -215,17 +114,17 @@ export class Service {
 
   /** The number of open connections. */
   get connections(): number {
-    return this.#http.connections;
+    return this.#parts.http.connections;
   }
 
   /** The configuration in force. */
   get config(): LoadedConfig {
-    return this.#live.config;
+    return this.#parts.live.config;
   }
 
   /** Describes where the state is kept, for people; without secrets. */
   get storeDescription(): string {
-    return this.#opened.description;
+    return this.#parts.base.opened.description;
   }
 
   /** The log of the service, for programs that embed it. */
@@ -235,7 +134,7 @@ export class Service {
 
   /** The state of this instance's queue. */
   dump(): QueueDump {
-    return this.#queue.dump();
+    return this.#parts.queue.dump();
   }
 
   /**
@@ -249,20 +148,21 @@ export class Service {
   }
 
   async #refresh(): Promise<void> {
+    const { base, telemetry, live, queue, sweeper } = this.#parts;
     let config: LoadedConfig;
     try {
-      config = await this.#source.next();
+      config = await base.source.next();
     } catch (error) {
       const message = "the new configuration was refused; the old one stays in force";
       if (error instanceof ConfigError) this.#log.error(message, { problems: error.problems });
       else this.#log.error(message, { error });
-      if (error instanceof ControllerError) this.#telemetry.instruments.controllerFailures++;
+      if (error instanceof ControllerError) telemetry.instruments.controllerFailures++;
       throw error;
     }
     const { settings } = config;
-    this.#live = this.#liveOf(config);
-    this.#queue.reconfigure(settings.fairQueue);
-    this.#sweeper.every(settings.cleanupEveryMs);
+    live.replace(config);
+    queue.reconfigure(settings.fairQueue);
+    sweeper.every(settings.cleanupEveryMs);
     for (const key of ["listen", "backend"] as const) {
       const isSame = JSON.stringify(this.#atStart[key]) === JSON.stringify(settings[key]);
       if (!isSame) this.#log.warn(`\`${key}\` changed: restart the service to apply it`);
@@ -278,84 +178,50 @@ export class Service {
   }
 
   async #stop({ graceMs, deadlineMs }: ShutdownTimes): Promise<void> {
+    const { base, held, telemetry, http, queue, sweeper, control } = this.#parts;
     const deadline = Date.now() + deadlineMs;
-    this.#log.info("stopping", { held: this.#held.size });
-    this.#held.drain();
+    this.#log.info("stopping", { held: held.size });
+    held.drain();
     await pause(graceMs);
-    this.#telemetry.hub.close();
-    const closed = this.#http.close();
+    telemetry.hub.close();
+    const closed = http.close();
     // Cleared at the end, because a remaining timer would keep the process alive until the deadline.
-    const cutOff = setTimeout(() => this.#http.closeAllConnections(), Math.max(0, deadline - Date.now()));
+    const cutOff = setTimeout(() => http.closeAllConnections(), Math.max(0, deadline - Date.now()));
     await closed;
     clearTimeout(cutOff);
     // Inputs that the store does not have yet, mostly releases, get the rest of the time.
-    while (this.#queue.overview().unsent > 0 && Date.now() < deadline) await pause(20);
-    this.#sweeper.every(undefined);
-    await Promise.all([this.#leave(), this.#control.stop(Math.max(0, deadline - Date.now()))]);
-    this.#queue.close();
-    this.#clock.stop();
-    await this.#opened.close();
-    this.#log.info("stopped", { unsent: this.#queue.overview().unsent });
+    while (queue.overview().unsent > 0 && Date.now() < deadline) await pause(20);
+    sweeper.every(undefined);
+    await Promise.all([this.#leave(), control.stop(Math.max(0, deadline - Date.now()))]);
+    queue.close();
+    base.clock.stop();
+    await base.opened.close();
+    this.#log.info("stopped", { unsent: queue.overview().unsent });
   }
 
   /** A store that does not answer does not delay the stop: the last beat expires by itself. */
   async #leave(): Promise<void> {
     try {
-      await this.#queue.leave();
+      await this.#parts.queue.leave();
     } catch (error) {
       this.#log.warn("could not report to the store that this instance is stopping", { error });
     }
   }
 
   async #listen(): Promise<void> {
-    const { listen } = this.#live.config.settings;
-    const { port, address } = await this.#http.listen(listen);
+    const { live, http, telemetry, queue, control } = this.#parts;
+    const { port, address } = await http.listen(live.config.settings.listen);
     const isAny = address === "::" || address === "0.0.0.0";
     const host = isAny ? "127.0.0.1" : address.includes(":") ? `[${address}]` : address;
-    this.#url = `http://${host}:${port}`;
+    const url = `http://${host}:${port}`;
+    this.#parts.url = url;
     this.#address = address;
-    this.#log.info("listening", { url: this.#url, address, store: this.storeDescription, config: this.config.version });
-    for (const warning of startWarnings(this.#live.config, address)) this.#log.warn(sentenceOf(warning));
-    this.#telemetry.start(this.#queue);
+    this.#log.info("listening", { url, address, store: this.storeDescription, config: this.config.version });
+    for (const warning of startWarnings(live.config, address)) this.#log.warn(sentenceOf(warning));
+    telemetry.start(queue);
     // After the address is known, because the beat contains it.
-    await this.#queue.start();
-    this.#control.start();
-  }
-
-  #liveOf(config: LoadedConfig): Live {
-    const { settings } = config;
-    const keys = settings.tokenKeys ?? this.#tokenKeys;
-    this.#scrubber.learn([...secretsOf(config), ...keys]);
-    this.#log.level = settings.logLevel;
-    return { config, guards: new Guards(settings), tokens: new QueryTokens(keys), hosts: new HostSettings(config) };
-  }
-
-  #context(dashboard: DashboardFiles): ServiceContext {
-    const live = () => this.#live;
-    return {
-      queue: this.#queue,
-      opened: this.#opened,
-      readiness: this.#readiness,
-      held: this.#held,
-      refusals: this.#refusals,
-      requestLog: new RequestLog(this.#log),
-      connections: () => this.#http.connections,
-      isBoundToLoopback: () => this.#http.isBoundToLoopback,
-      log: this.#log,
-      instance: this.#instance,
-      reportedInstance: this.#reportedInstance,
-      version: VERSION,
-      telemetry: this.#telemetry,
-      presence: this.#presence,
-      dashboard,
-      get live() {
-        return live();
-      },
-      now: () => this.#clock.now(),
-      isOnFallback: () => this.#source.isOnFallback,
-      refresh: () => this.refresh(),
-      flush: (): Promise<Flushed> => flush(this.#queue, this.#control),
-    };
+    await queue.start();
+    control.start();
   }
 }
 
