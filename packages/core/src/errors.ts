@@ -201,15 +201,11 @@ export class CapacityMismatchError extends errorClass<
  */
 export function withStackOf<E extends Error>(trace: Error | undefined, make: () => E): E {
   const { stackTraceLimit } = Error as { stackTraceLimit?: number };
-  limitStack(0);
+  Reflect.set(Error, "stackTraceLimit", 0);
   const error = make();
-  limitStack(stackTraceLimit);
+  Reflect.set(Error, "stackTraceLimit", stackTraceLimit);
   if (trace?.stack) error.stack = trace.stack.replace(/^.*/, () => String(error));
   return error;
-}
-
-function limitStack(limit: unknown): void {
-  Reflect.set(Error, "stackTraceLimit", limit);
 }
 
 /** The codes of `slotkeeper/effects`. */

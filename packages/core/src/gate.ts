@@ -22,7 +22,15 @@ import { emit } from "./events.ts";
 import type { GateContext } from "./gate-context.ts";
 import type { Link, LinkedList } from "./linked-list.ts";
 import { callback, faultOf } from "./options.ts";
-import { type AcquireOptions, checkCall, type Policy, TRY_RULES, type TryAcquireOptions, tooWide } from "./policy.ts";
+import {
+  type AcquireOptions,
+  checkCall,
+  type Policy,
+  type SlotPolicy,
+  TRY_RULES,
+  type TryAcquireOptions,
+  tooWide,
+} from "./policy.ts";
 import { runWithSlot, type Work } from "./run-with-slot.ts";
 import { unwatch, watch } from "./signals.ts";
 import { HeldSlot } from "./slot.ts";
@@ -33,7 +41,7 @@ import { WaiterQueue } from "./waiter-queue.ts";
 /** Who keeps gates and finds them by their keys. */
 interface Home {
   /** Of all of them. */
-  readonly parent: Gate | undefined;
+  readonly root: Gate | undefined;
   becameIdle(gate: Gate): void;
 }
 
@@ -47,22 +55,20 @@ export class Gate implements Link {
   declare readonly context: GateContext;
   /** The owner that finds it by its key, if it has one. */
   declare readonly home: Home | undefined;
-  /** Where those who got through this one have to get through, too. */
-  declare readonly parent: Gate | undefined;
+  /** The last gate on the way to a slot: the pool's common one, else this one. Its capacity bounds the numbers of slots. */
+  declare readonly root: Gate;
   /** By which its registry finds it. */
   declare readonly name: string | undefined;
   /** Of the keyed kinds, while something of it is held or waits: its key. After that it may serve another. */
   declare key: unknown;
-  isOpen = false;
-  numbers: SlotNumbers | undefined;
   declare capacity: number;
   inUse = 0;
-  waiting = 0;
-  // For a registry.
-  sinceAt = 0;
-  list: LinkedList | undefined;
-  previous: Link | undefined;
-  next: Link | undefined;
+  // There where they are needed.
+  declare numbers: SlotNumbers | undefined;
+  declare sinceAt: number;
+  declare list: LinkedList | undefined;
+  declare previous: Link | undefined;
+  declare next: Link | undefined;
   #isServing = false;
   readonly #queue = new WaiterQueue<Resolve, Ticket>();
 
@@ -70,14 +76,13 @@ export class Gate implements Link {
     this.capacity = capacity;
     this.context = context;
     this.home = home;
-    this.parent = home?.parent;
+    this.root = home?.root ?? this;
     this.name = name;
     this.key = undefined;
   }
 
-  /** Whose capacity bounds the numbers of its slots. */
-  get numbering(): Gate {
-    return this.parent ?? this;
+  get waiting(): number {
+    return this.#queue.size;
   }
 
   /** What is behind every `acquire`. */
@@ -109,7 +114,7 @@ export class Gate implements Link {
       const slot = this.#tryEnter(policy);
       if (slot !== undefined) return slot;
       const isPlain = policy.isPlain && policy.acquireTimeoutMs === Infinity && this.#crowd < policy.maxWaiters;
-      if (isPlain && !this.parent && !this.context.closed) {
+      if (isPlain && this.root === this && !this.context.closed) {
         const promise = new Promise<HeldSlot>(capture);
         this.#push(resolveNew);
         return promise;
@@ -136,11 +141,11 @@ export class Gate implements Link {
 
   /** A slot if one can be had now, of a width that fits at all. Must stay small enough for the engine to inline (W1, W5). */
   #tryEnter(policy: Policy, width = 1): HeldSlot | undefined {
-    const { context, parent } = this;
+    const { context, root } = this;
     if (context.closed !== undefined || !this.fits(width)) return undefined;
-    if (parent !== undefined) {
-      if (!parent.fits(width)) return undefined;
-      parent.inUse += width;
+    if (root !== this) {
+      if (!root.fits(width)) return undefined;
+      root.inUse += width;
     }
     this.inUse += width;
     if (!policy.isPlain) return this.#grant(new Ticket(this, policy, width));
@@ -151,11 +156,11 @@ export class Gate implements Link {
   /** A slot was given back by its holder, or taken back. */
   free(slot: HeldSlot, width: number, how: "released" | "expired"): void {
     this.context.counters[how]++;
-    if (slot.isMarked) this.#forget(slot, how);
+    if (slot.policy) this.#forget(slot, slot.policy, how);
     this.inUse -= width;
-    // Both are free before either is handed on: its key's next waiter may need the parent's, too.
-    if (this.parent !== undefined) this.parent.#vacate(width);
-    if (this.waiting > 0 || this.home !== undefined || this.context.onIdle.length > 0) this.serve();
+    // Both are free before either is handed on: its key's next waiter may need the root's, too.
+    if (this.root !== this) this.root.#vacate(width);
+    this.serve();
   }
 
   /** A wait is over without a slot. */
@@ -207,17 +212,17 @@ export class Gate implements Link {
 
   #becameIdle(): void {
     const { onIdle } = this.context;
-    if (onIdle.length > 0) for (const callback of onIdle.splice(0)) callback();
+    while (onIdle.length > 0) onIdle.pop()?.();
     this.home?.becameIdle(this);
   }
 
-  #forget(slot: HeldSlot, how: "released" | "expired"): void {
+  #forget(slot: HeldSlot, policy: SlotPolicy, how: "released" | "expired"): void {
     const { context } = this;
-    const { knownId, knownNumber, policy } = slot;
+    const { knownId, knownNumber } = slot;
     if (knownId) context.byId.delete(knownId);
-    if (knownNumber) this.numbering.numbers?.release(knownNumber);
+    if (knownNumber) this.root.numbers?.release(knownNumber);
     context.time(slot, Infinity, 0);
-    if (policy) emit(policy, this, how, undefined, knownNumber);
+    emit(policy, this, how, undefined, knownNumber);
   }
 
   #serveFirst(): boolean {
@@ -270,7 +275,7 @@ export class Gate implements Link {
     else {
       this.#pop(ticket);
       this.inUse += width;
-      if (this.parent) this.parent.#arrive(ticket);
+      if (this.root !== this) this.root.#arrive(ticket);
       else {
         this.#endWait(ticket);
         this.#grant(ticket, this.context.clock.now());
@@ -299,20 +304,18 @@ export class Gate implements Link {
   }
 
   #push(waiter: Waiter): void {
-    this.#queue.push(waiter, this.waiting++);
+    this.#queue.push(waiter);
     this.context.await(1);
   }
 
   /** Takes it out of the queue, if it is in. */
   #pop(waiter: Waiter): void {
-    if (!this.#queue.remove(waiter)) return;
-    if (--this.waiting === 0) this.#queue.clear();
-    this.context.await(-1);
+    if (this.#queue.remove(waiter)) this.context.await(-1);
   }
 
   /** How many wait, as `maxWaiters` counts: of keys on their own those of the key, else all. */
   get #crowd(): number {
-    return this.home && !this.parent ? this.waiting : this.context.waiting;
+    return this.home && this.root === this ? this.waiting : this.context.waiting;
   }
 
   /** The use of this gate, for the error of a refused caller. */
@@ -332,7 +335,7 @@ export class Gate implements Link {
 
   /** The width that fits if nothing else is held. */
   get widest(): number {
-    return Math.min(this.capacity, this.numbering.capacity, 2 ** 53);
+    return Math.min(this.capacity, this.root.capacity, 2 ** 53);
   }
 }
 

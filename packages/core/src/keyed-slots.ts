@@ -71,15 +71,14 @@ export interface Limits {
 
 export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   /** Where those who got through their key's gate have to get through, too. @internal */
-  declare readonly parent: Gate | undefined;
+  declare readonly root: Gate | undefined;
   /** The limit of all. */
   readonly #all: Gate;
   #perKey: number;
   readonly #policy: Policy & typeof KEYED;
   readonly #limitRules: Rules<Limits>;
-  /** A key's gate, or since when it is idle: whole milliseconds since `#startedAt`, which engines keep in place. */
+  /** A key's gate, or since when it is idle. */
   readonly #gates = new Map<K, Gate | number>();
-  readonly #startedAt: number;
   /** How many keys are in use. */
   #busy = 0;
   /** An idle gate, for the next key. */
@@ -90,10 +89,9 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   constructor(policy: Policy & typeof KEYED, max: number, perKey: number, limitRules: Partial<Rules<Limits>>) {
     this.#policy = policy;
     this.#all = new Gate(max || Infinity, new GateContext(policy.clock));
-    this.parent = limitRules.max && this.#all;
+    this.root = limitRules.max && this.#all;
     this.#perKey = perKey || Infinity;
     this.#limitRules = limitRules as Rules<Limits>;
-    this.#startedAt = policy.clock.now();
   }
 
   /** How many keys are kept, idle ones included. */
@@ -104,7 +102,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   /** Slots held, of all keys: the sum of their widths. */
   get inUse(): number {
     let { inUse } = this.#all;
-    if (!this.parent) this.#eachGate((gate) => (inUse += gate.inUse));
+    if (!this.root) this.#eachGate((gate) => (inUse += gate.inUse));
     return inUse;
   }
 
@@ -137,8 +135,8 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   sweep(idleMs: number = this.#policy.idleMs): number {
     check("idleMs", PERIOD, idleMs);
     const { size } = this;
-    this.#drop(this.#now - idleMs, Infinity);
-    this.#sweepLater();
+    this.#drop(this.#policy.clock.now() - idleMs, Infinity);
+    if (this.size === 0) this.#sweepLater();
     return size - this.size;
   }
 
@@ -169,14 +167,13 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   /** For `Gate`: nothing of it is held, and none waits. @internal */
   becameIdle(gate: Gate): void {
     // Inside `onEvent` it may have been put away already.
-    if (!gate.isOpen) return;
     const key = gate.key as K;
-    gate.isOpen = false;
+    if (this.#gates.get(key) !== gate) return;
     this.#busy--;
     gate.key = undefined;
     this.#spare = gate;
     if (this.closed) this.#gates.delete(key);
-    else this.#gates.set(key, this.#now);
+    else this.#gates.set(key, this.#policy.clock.now());
     const idle = this.size - this.#busy;
     if (idle > this.#busy + MOST_IDLE) this.#drop(Infinity, idle / 2);
   }
@@ -186,7 +183,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
    * enter it, or `serve` it: nothing may be held of it.
    */
   #gateOf(key: K): Gate {
-    if (this.parent && (key === undefined || this.#perKey === Infinity)) return this.parent;
+    if (this.root && (key === undefined || this.#perKey === Infinity)) return this.root;
     const gate = this.#gates.get(key);
     return typeof gate === "object" ? gate : this.#open(key);
   }
@@ -200,7 +197,6 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
     this.#spare = undefined;
     gate.capacity = this.#perKey;
     gate.key = key;
-    gate.isOpen = true;
     this.#busy++;
     this.#gates.set(key, gate);
     if (this.#sweepTimer === undefined) this.#sweepLater();
@@ -214,20 +210,14 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
     });
   }
 
-  get #now(): number {
-    return Math.floor(this.#policy.clock.now() - this.#startedAt);
-  }
-
+  /** Sets the timer of the next sweep anew, or drops it if there is nothing to sweep. */
   #sweepLater(): void {
     const { clock, sweepEveryMs } = this.#policy;
-    const again = () => {
-      this.#sweepTimer = undefined;
+    const sweep = () => {
       this.sweep();
+      this.#sweepLater();
     };
-    if (this.size > 0 && !this.closed) this.#sweepTimer ??= startTimer(clock, again, sweepEveryMs, false);
-    else {
-      clock.clearTimer(this.#sweepTimer);
-      this.#sweepTimer = undefined;
-    }
+    clock.clearTimer(this.#sweepTimer);
+    this.#sweepTimer = this.size > 0 && !this.closed ? startTimer(clock, sweep, sweepEveryMs, false) : undefined;
   }
 }

@@ -54,10 +54,10 @@ export const numberWithin = (least: number, below: number): Rule =>
 export const integer: Rule = /* @__PURE__ */ range("an integer", (value) => Number.isSafeInteger(value));
 
 /** Both ends included. */
-export const integerFrom = (least: number, most?: number): Rule =>
+export const integerFrom = (least: number, most = Infinity): Rule =>
   range(
-    `an integer from ${least} ${most === undefined ? "up" : `to ${most}`}`,
-    (value) => Number.isInteger(value) && value >= least && !(most !== undefined && value > most),
+    `an integer from ${least} ${most === Infinity ? "up" : `to ${most}`}`,
+    (value) => Number.isInteger(value) && value >= least && value <= most,
   );
 
 export const countFrom = (least: number): Rule =>
@@ -82,7 +82,7 @@ export const abortSignal: Rule = /* @__PURE__ */ kind(
 /** An object that has these methods. */
 export const objectWith = (...methods: string[]): Rule =>
   kind(
-    methods.length === 0 ? "an object" : `an object with ${methods.map((name) => `${name}()`).join(", ")}`,
+    methods.length === 0 ? "an object" : `an object with ${methods.join("(), ")}()`,
     (value) =>
       typeof value === "object" &&
       value !== null &&
@@ -106,7 +106,7 @@ export function faultOf(field: string, { expectation, Fault }: Rule, value: unkn
 
 /** The one error that says all that is wrong, if anything is. */
 export function errorOf(faults: readonly Error[]): Error | undefined {
-  if (faults.length < 2) return faults[0];
+  if (faults.length === 0) return undefined;
   const Kind = faults.every((fault) => fault instanceof RangeError) ? RangeError : TypeError;
   return new Kind(faults.map(({ message }) => message).join("; "));
 }

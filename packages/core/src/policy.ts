@@ -63,16 +63,19 @@ export interface TryAcquireOptions {
 }
 
 /** `PolicyOptions`, checked and with nothing left open. */
-export interface Policy extends Required<PolicyOptions> {
+export interface SlotPolicy extends Required<PolicyOptions> {
   readonly ttlMs: number;
   readonly acquireTimeoutMs: number;
   readonly maxWaiters: number;
   readonly clock: Clock;
+}
+
+export interface Policy extends SlotPolicy {
   /** No ttl and no listener: taking and returning a slot is counting, and nothing else. */
   readonly isPlain: boolean;
 }
 
-export const PLAIN: Omit<Policy, "isPlain"> = {
+export const PLAIN: SlotPolicy = {
   name: undefined,
   ttlMs: Infinity,
   acquireTimeoutMs: Infinity,
@@ -105,7 +108,7 @@ export const TRY_RULES: Rules<TryAcquireOptions> = { width: integerFrom(1) };
 const ACQUIRE_RULES: Rules<AcquireOptions> = { ...TRY_RULES, signal: abortSignal, timeoutMs: PERIOD };
 
 /** As `resolveOptions`, for those who hand out slots. */
-export function resolvePolicy<T extends Omit<Policy, "isPlain">>(
+export function resolvePolicy<T extends SlotPolicy>(
   defaults: T,
   rules: Rules<NoInfer<T>>,
   options: { [K in keyof T]?: T[K] | undefined },

@@ -53,7 +53,7 @@ const STATS_RULES: Rules<RegistryStatsOptions> = { names: objectWith("includes")
  */
 export class SemaphoreRegistry {
   /** Names have nothing above them. @internal */
-  declare readonly parent: undefined;
+  declare readonly root: undefined;
   readonly #gates = new Map<string, Gate>();
   readonly #idle = new LinkedList<Gate>();
   readonly #idleMs: number;

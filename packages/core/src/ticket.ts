@@ -18,13 +18,12 @@ import { HeldSlot } from "./slot.ts";
 export type Resolve = (slot: HeldSlot | PromiseLike<HeldSlot>) => void;
 
 export class Ticket extends HeldSlot {
-  override readonly isMarked = true;
   // Nearly all of them get a deadline: with all in one piece that is cheaper.
   override list: LinkedList | undefined = undefined;
   override previous: Link | undefined = undefined;
   override next: Link | undefined = undefined;
   override dueAt = Infinity;
-  declare readonly policy: Policy;
+  declare policy: Policy;
   /** When the wait began, then when the holding did. */
   declare sinceAt: number;
 
