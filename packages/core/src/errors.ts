@@ -71,8 +71,11 @@ export interface Met extends Named {
 
 /** As in `a slot of key "ann" of semaphore "uploads"`. */
 function of({ semaphore, key }: Partial<Met>): string {
-  const ofKey = key === undefined ? "" : ` of key ${shown(key)}`;
-  return semaphore === undefined ? ofKey : `${ofKey} of semaphore ${shown(semaphore)}`;
+  return ifGiven(" of key ", key) + ifGiven(" of semaphore ", semaphore);
+}
+
+function ifGiven(words: string, value: unknown): string {
+  return value === undefined ? "" : words + shown(value);
 }
 
 function use({ inUse, capacity, waiting }: Met): string {
@@ -122,7 +125,7 @@ export class ClosedError extends errorClass<Named, "CLOSED">(
   "ClosedError",
   "CLOSED",
   false,
-  ({ semaphore }) => `Semaphore ${semaphore === undefined ? "" : `${shown(semaphore)} `}is closed`,
+  ({ semaphore }) => `Semaphore${ifGiven(" ", semaphore)} is closed`,
 ) {}
 
 /**

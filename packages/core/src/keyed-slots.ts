@@ -70,8 +70,6 @@ export interface Limits {
 }
 
 export abstract class KeyedSlots<K, Limit extends keyof Limits> {
-  /** Where those who got through their key's gate have to get through, too. @internal */
-  declare readonly root: Gate | undefined;
   /** The limit of all. */
   readonly #all: Gate;
   #perKey: number;
@@ -89,7 +87,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   constructor(policy: Policy & typeof KEYED, max: number, perKey: number, limitRules: Partial<Rules<Limits>>) {
     this.#policy = policy;
     this.#all = new Gate(max || Infinity, new GateContext(policy.clock));
-    this.root = limitRules.max && this.#all;
+    if (limitRules.max) this.#all.context.root = this.#all;
     this.#perKey = perKey || Infinity;
     this.#limitRules = limitRules as Rules<Limits>;
   }
@@ -102,7 +100,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   /** Slots held, of all keys: the sum of their widths. */
   get inUse(): number {
     let { inUse } = this.#all;
-    if (!this.root) this.#eachGate((gate) => (inUse += gate.inUse));
+    if (!this.#all.context.root) this.#eachGate((gate) => (inUse += gate.inUse));
     return inUse;
   }
 
@@ -135,7 +133,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   sweep(idleMs: number = this.#policy.idleMs): number {
     check("idleMs", PERIOD, idleMs);
     const { size } = this;
-    this.#drop(this.#policy.clock.now() - idleMs, Infinity);
+    this.#drop(this.#policy.clock.now() - idleMs);
     if (this.size === 0) this.#sweepLater();
     return size - this.size;
   }
@@ -151,7 +149,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   close(reason?: unknown): void {
     this.#all.close(this.#policy, reason);
     this.#eachGate((gate) => gate.clear("rejected", this.#all.context.closed));
-    this.#drop(Infinity, Infinity);
+    this.#drop(Infinity);
     this.#sweepLater();
   }
 
@@ -164,8 +162,8 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
     this.#eachGate((gate) => gate.resize(this.#perKey));
   }
 
-  /** For `Gate`: nothing of it is held, and none waits. @internal */
-  becameIdle(gate: Gate): void {
+  /** For `Gate`: nothing of it is held, and none waits. */
+  readonly #becameIdle = (gate: Gate): void => {
     // Inside `onEvent` it may have been put away already.
     const key = gate.key as K;
     if (this.#gates.get(key) !== gate) return;
@@ -176,14 +174,15 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
     else this.#gates.set(key, this.#policy.clock.now());
     const idle = this.size - this.#busy;
     if (idle > this.#busy + MOST_IDLE) this.#drop(Infinity, idle / 2);
-  }
+  };
 
   /**
    * The first stage: in a pool the gate of all, if there is no key or no limit for it. Opened if need be; the caller must
    * enter it, or `serve` it: nothing may be held of it.
    */
   #gateOf(key: K): Gate {
-    if (this.root && (key === undefined || this.#perKey === Infinity)) return this.root;
+    const { root } = this.#all.context;
+    if (root && (key === undefined || this.#perKey === Infinity)) return root;
     const gate = this.#gates.get(key);
     return typeof gate === "object" ? gate : this.#open(key);
   }
@@ -193,7 +192,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   }
 
   #open(key: K): Gate {
-    const gate = this.#spare ?? new Gate(this.#perKey, this.#all.context, this);
+    const gate = this.#spare ?? new Gate(this.#perKey, this.#all.context, this.#becameIdle);
     this.#spare = undefined;
     gate.capacity = this.#perKey;
     gate.key = key;
@@ -204,7 +203,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   }
 
   /** Drops the keys that were idle then, or before: no more than `most`, those first that were made first. */
-  #drop(sinceAt: number, most: number): void {
+  #drop(sinceAt: number, most = Infinity): void {
     this.#gates.forEach((gate, key) => {
       if (typeof gate === "number" && gate <= sinceAt && most-- > 0) this.#gates.delete(key);
     });
@@ -218,6 +217,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
       this.#sweepLater();
     };
     clock.clearTimer(this.#sweepTimer);
-    this.#sweepTimer = this.size > 0 && !this.closed ? startTimer(clock, sweep, sweepEveryMs, false) : undefined;
+    const isNeeded = this.size > 0 && !this.closed;
+    this.#sweepTimer = isNeeded ? startTimer(clock, sweep, sweepEveryMs, false) : undefined;
   }
 }

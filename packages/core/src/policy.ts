@@ -8,7 +8,6 @@ import {
   checkOptions,
   clockRule,
   countFrom,
-  faultOf,
   integerFrom,
   numberFrom,
   type Rule,
@@ -128,5 +127,5 @@ export function checkCall(
 }
 
 export function tooWide(width: number | undefined, widest: number): Error | undefined {
-  return width && width > widest ? faultOf("width", integerFrom(1, widest), width) : undefined;
+  return width && width > widest ? integerFrom(1, widest)("width", width) : undefined;
 }

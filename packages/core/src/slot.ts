@@ -78,19 +78,16 @@ export class HeldSlot implements Slot, Deadline {
 
   /** 128 random bits. */
   get id(): string {
-    if (!this.knownId) {
-      this.policy ??= PLAIN;
-      this.knownId = crypto.getRandomValues(new Uint32Array(4)).join("-");
-      if (!this.released) this.gate.context.byId.set(this.knownId, this);
-    }
+    this.policy ??= PLAIN;
+    this.knownId ??= crypto.getRandomValues(new Uint32Array(4)).join("-");
+    if (!this.released) this.gate.context.slots.set(this.knownId, this);
     return this.knownId;
   }
 
   get number(): number {
     const { root } = this.gate;
     this.policy ??= PLAIN;
-    root.numbers ??= new SlotNumbers();
-    if (!this.released) this.knownNumber ??= root.numbers.take(root.capacity);
+    if (!this.released) this.knownNumber ??= (root.numbers ??= new SlotNumbers()).take(root.capacity);
     return this.knownNumber ?? 0;
   }
 

@@ -198,7 +198,7 @@ export class LimiterTicket extends GrantedSlot implements Link {
 
   override due(now: number): void {
     const { at, gate, sinceAt } = this;
-    if (at) at.refuse(this, "timedOut", timeoutError(gate, this.key, now - sinceAt, this.trace));
+    if (at) at.reject(this, "timedOut", timeoutError(gate, this.key, now - sinceAt, this.trace));
     else super.due(now);
   }
 }

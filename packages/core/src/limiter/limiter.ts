@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** What users meet: slots, rates, budgets, priorities and keys behind one `acquire`. How it works: `limiter-gate.ts`. */
 import type { Counters } from "../gate-context.ts";
-import { boolean, callback, check, checkOptions, faultOf, numberFrom } from "../options.ts";
+import { boolean, callback, check, checkOptions, numberFrom } from "../options.ts";
 import { LimiterGate } from "./limiter-gate.ts";
 import type { LimiterSlot } from "./limiter-slot.ts";
 import { type MapOptions, mapThrough } from "./map.ts";
@@ -153,7 +153,7 @@ export class Limiter<B extends string = string> {
 
   /** Does the work while holding a slot. If it can be had at once, the work starts before this returns. */
   run<T>(work: LimiterWork<T, B>, options?: LimiterRunOptions<Awaited<T>, B>): Promise<Awaited<T>> {
-    if (typeof work !== "function") return Promise.reject(faultOf("work", callback, work));
+    if (typeof work !== "function") return Promise.reject(callback("work", work));
     return runLimited(this.#gate.enter(options), this.#gate, work as LimiterWork<T>, options);
   }
 

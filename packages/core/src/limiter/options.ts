@@ -3,9 +3,8 @@ import {
   anyObject,
   boolean,
   check,
+  checkOptions,
   countFrom,
-  errorOf,
-  faultsOf,
   finiteFrom,
   integerFrom,
   kind,
@@ -15,7 +14,6 @@ import {
   type Rule,
   type Rules,
   range,
-  throwIf,
 } from "../options.ts";
 import { PLAIN, POLICY_RULES, type Policy, type PolicyOptions, resolvePolicy } from "../policy.ts";
 import type { AdaptiveLimits } from "./adaptive-slots.ts";
@@ -174,5 +172,6 @@ function resolveBudget(field: string, budget: BudgetOptions): ResolvedBudget {
 
 /** Refuses fields that are unknown or do not follow their rule; `field` is where they are. */
 export function checkFields<T extends object>(field: string, options: T, rules: Rules<T>): void {
-  throwIf(errorOf(faultsOf(options, rules, `${field}.`)));
+  check(field, anyObject, options);
+  checkOptions(options, rules, `${field}.`);
 }

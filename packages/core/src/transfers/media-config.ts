@@ -1,11 +1,11 @@
 /** What the limits of media transfers are made from: the settings, their defaults, their variables, what is refused. */
 
 import {
+  anyObject,
   boolean,
   finiteFrom,
   integerFrom,
   numberWithin,
-  objectWith,
   positiveNumber,
   type Rule,
   type Rules,
@@ -84,7 +84,7 @@ const NAMES = Object.keys(SETTINGS) as (keyof typeof SETTINGS)[];
 export const CONFIG_RULES = {
   ...Object.fromEntries(NAMES.map((name) => [name, SETTINGS[name].rule])),
   availableGb: positiveNumber,
-  traces: objectWith(),
+  traces: anyObject,
 } as unknown as Rules<MediaConfig>;
 
 /**
