@@ -56,7 +56,7 @@ export class Gate implements Link {
   declare key: unknown;
   declare capacity: number;
   inUse = 0;
-  // There where they are needed.
+  // Not there until set: `numbers` when a number is read, the others by a registry.
   declare numbers: SlotNumbers | undefined;
   declare sinceAt: number;
   declare list: LinkedList | undefined;
