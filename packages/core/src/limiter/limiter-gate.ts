@@ -295,7 +295,6 @@ export class LimiterGate {
       if (others >= this.policy.maxWaiters)
         return this.reject(ticket, "rejected", queueFullError(this, ticket.key, others));
       ticket.waitSignal = signal;
-      // It asks for `at.refuse` only.
       if (signal) watch(ticket, signal);
       if (timeoutMs === Infinity) return;
       this.agenda.set(ticket, sinceAt + timeoutMs);

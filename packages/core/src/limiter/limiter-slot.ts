@@ -178,7 +178,6 @@ export class LimiterTicket extends GrantedSlot implements Link {
   reject: ((reason: unknown) => void) | undefined = undefined;
   /** Taken where the wait began, with `traceTimeouts`. */
   declare trace: Error | undefined;
-  override dueAt = Infinity;
   override agendaAt = -1;
   list: LinkedList | undefined = undefined;
   previous: Link | undefined = undefined;
