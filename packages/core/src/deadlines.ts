@@ -18,8 +18,8 @@ export interface Deadline extends Link {
   due(now: number): void;
 }
 
-class DurationList extends LinkedList<Deadline> {
-  durationMs = 0;
+interface DurationList extends LinkedList<Deadline> {
+  durationMs: number;
   timer: unknown;
 }
 
@@ -36,7 +36,6 @@ export class Deadlines {
   /** Sets it, or sets it anew; `Infinity` drops it. */
   time(deadline: Deadline, durationMs: number, now: number): void {
     const before = deadline.list as DurationList | undefined;
-    if (!before && durationMs === Infinity) return;
     deadline.dueAt = now + durationMs;
     // Moving to the end of its own list leaves the timer alone: it fires early, finds nothing due, and is set anew.
     if (before?.durationMs === durationMs) return before.add(deadline);
@@ -62,7 +61,7 @@ export class Deadlines {
   #list(durationMs: number): DurationList {
     let list = this.#lists.get(durationMs);
     if (!list) {
-      list = new DurationList();
+      list = new LinkedList<Deadline>() as DurationList;
       list.durationMs = durationMs;
       this.#lists.set(durationMs, list);
       this.#arm(list, durationMs);

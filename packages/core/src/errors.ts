@@ -71,8 +71,11 @@ export interface Met extends Named {
 
 /** As in `a slot of key "ann" of semaphore "uploads"`. */
 function of({ semaphore, key }: Partial<Met>): string {
-  const ofKey = key === undefined ? "" : ` of key ${shown(key)}`;
-  return semaphore === undefined ? ofKey : `${ofKey} of semaphore ${shown(semaphore)}`;
+  return ifGiven(" of key ", key) + ifGiven(" of semaphore ", semaphore);
+}
+
+function ifGiven(words: string, value: unknown): string {
+  return value === undefined ? "" : words + shown(value);
 }
 
 function use({ inUse, capacity, waiting }: Met): string {
@@ -122,7 +125,7 @@ export class ClosedError extends errorClass<Named, "CLOSED">(
   "ClosedError",
   "CLOSED",
   false,
-  ({ semaphore }) => `Semaphore ${semaphore === undefined ? "" : `${shown(semaphore)} `}is closed`,
+  ({ semaphore }) => `Semaphore${ifGiven(" ", semaphore)} is closed`,
 ) {}
 
 /**
@@ -201,15 +204,11 @@ export class CapacityMismatchError extends errorClass<
  */
 export function withStackOf<E extends Error>(trace: Error | undefined, make: () => E): E {
   const { stackTraceLimit } = Error as { stackTraceLimit?: number };
-  limitStack(0);
+  Reflect.set(Error, "stackTraceLimit", 0);
   const error = make();
-  limitStack(stackTraceLimit);
+  Reflect.set(Error, "stackTraceLimit", stackTraceLimit);
   if (trace?.stack) error.stack = trace.stack.replace(/^.*/, () => String(error));
   return error;
-}
-
-function limitStack(limit: unknown): void {
-  Reflect.set(Error, "stackTraceLimit", limit);
 }
 
 /** The codes of `slotkeeper/effects`. */

@@ -1,6 +1,6 @@
 /** Events of a semaphore, and the log lines made of them. */
 import type { Gate } from "./gate.ts";
-import type { Policy } from "./policy.ts";
+import type { SlotPolicy } from "./policy.ts";
 
 /** What happened. `SemaphoreEvent.type` is one of these. */
 export type SemaphoreEventType = "acquired" | "released" | "expired" | "timed-out" | "aborted" | "closed" | "resized";
@@ -28,14 +28,14 @@ export interface SemaphoreEvent {
 
 /** `onEvent` is foreign code: whatever it throws, now or later, changes nothing. */
 export function emit(
-  { name, onEvent }: Policy,
-  { key, numbering, context }: Gate,
+  { name, onEvent }: SlotPolicy,
+  { key, root, context }: Gate,
   type: SemaphoreEventType,
   waitedMs?: number,
   number?: number,
 ): void {
   try {
-    const { capacity } = numbering;
+    const { capacity } = root;
     const result: unknown = onEvent?.({ type, name, key, at: context.clock.now(), waitedMs, number, capacity });
     (result as Partial<Promise<unknown>> | undefined)?.catch?.(() => {});
   } catch {}

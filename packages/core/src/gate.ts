@@ -17,25 +17,26 @@
  * Source: the shape of Go's x/sync/semaphore; unlike there, asking for more than the capacity is an error, not an
  * endless wait.
  */
-import { ClosedError, type Met, QueueFullError } from "./errors.ts";
+import { ClosedError, QueueFullError } from "./errors.ts";
 import { emit } from "./events.ts";
 import type { GateContext } from "./gate-context.ts";
 import type { Link, LinkedList } from "./linked-list.ts";
-import { callback, faultOf } from "./options.ts";
-import { type AcquireOptions, checkCall, type Policy, TRY_RULES, type TryAcquireOptions, tooWide } from "./policy.ts";
+import { callback } from "./options.ts";
+import {
+  type AcquireOptions,
+  checkCall,
+  type Policy,
+  type SlotPolicy,
+  TRY_RULES,
+  type TryAcquireOptions,
+  tooWide,
+} from "./policy.ts";
 import { runWithSlot, type Work } from "./run-with-slot.ts";
 import { unwatch, watch } from "./signals.ts";
 import { HeldSlot } from "./slot.ts";
 import type { SlotNumbers } from "./slot-numbers.ts";
-import { type Resolve, Ticket } from "./ticket.ts";
+import { met, type Resolve, Ticket } from "./ticket.ts";
 import { WaiterQueue } from "./waiter-queue.ts";
-
-/** Who keeps gates and finds them by their keys. */
-interface Home {
-  /** Of all of them. */
-  readonly parent: Gate | undefined;
-  becameIdle(gate: Gate): void;
-}
 
 type Waiter = Resolve | Ticket;
 
@@ -45,39 +46,38 @@ type Refusal = "aborted" | "timedOut" | "rejected";
 export class Gate implements Link {
   // Only declared, where the constructor sets it: a field would be written twice, here and in the bundle.
   declare readonly context: GateContext;
-  /** The owner that finds it by its key, if it has one. */
-  declare readonly home: Home | undefined;
-  /** Where those who got through this one have to get through, too. */
-  declare readonly parent: Gate | undefined;
+  /** For an owner that finds it by a key or name: nothing of it is held, and none waits. */
+  declare readonly onIdle: ((gate: Gate) => void) | undefined;
+  /** The last gate on the way to a slot: the pool's common one, else this one. Its capacity bounds the numbers of slots. */
+  declare readonly root: Gate;
   /** By which its registry finds it. */
   declare readonly name: string | undefined;
   /** Of the keyed kinds, while something of it is held or waits: its key. After that it may serve another. */
   declare key: unknown;
-  isOpen = false;
-  numbers: SlotNumbers | undefined;
   declare capacity: number;
   inUse = 0;
-  waiting = 0;
-  // For a registry.
-  sinceAt = 0;
-  list: LinkedList | undefined;
-  previous: Link | undefined;
-  next: Link | undefined;
+  // Not there until set: `numbers` when a number is read, the others by a registry.
+  declare numbers: SlotNumbers | undefined;
+  declare sinceAt: number;
+  declare list: LinkedList | undefined;
+  declare previous: Link | undefined;
+  declare next: Link | undefined;
   #isServing = false;
+  /** Those who wait until nothing is held. */
+  readonly #idle: (() => void)[] = [];
   readonly #queue = new WaiterQueue<Resolve, Ticket>();
 
-  constructor(capacity: number, context: GateContext, home?: Home, name?: string) {
+  constructor(capacity: number, context: GateContext, onIdle?: (gate: Gate) => void, name?: string) {
     this.capacity = capacity;
     this.context = context;
-    this.home = home;
-    this.parent = home?.parent;
+    this.onIdle = onIdle;
+    this.root = context.root ?? this;
     this.name = name;
     this.key = undefined;
   }
 
-  /** Whose capacity bounds the numbers of its slots. */
-  get numbering(): Gate {
-    return this.parent ?? this;
+  get waiting(): number {
+    return this.#queue.size;
   }
 
   /** What is behind every `acquire`. */
@@ -88,28 +88,28 @@ export class Gate implements Link {
   /** What is behind every `tryAcquire`. */
   tryAcquire(policy: Policy, options?: TryAcquireOptions): HeldSlot | undefined {
     try {
-      if (options !== undefined) checkCall(options, this.widest, TRY_RULES);
+      if (options !== undefined) checkCall(options, this.#widest, TRY_RULES);
       return this.#tryEnter(policy, options?.width);
     } finally {
       // It may have been opened for this.
-      if (this.home !== undefined) this.serve();
+      if (this.onIdle) this.#serve();
     }
   }
 
   /** What is behind every `run`. */
   run<T>(policy: Policy, work: Work<T>, options?: AcquireOptions): Promise<Awaited<T>> {
     if (typeof work === "function") return runWithSlot(this.#enter(policy, options), policy, work, options);
-    this.serve();
-    return Promise.reject(faultOf("work", callback, work));
+    this.#serve();
+    return Promise.reject(callback("work", work));
   }
 
   /** A slot if one can be had now and nothing special is asked, else a promise of one. Never throws. */
   #enter(policy: Policy, options?: AcquireOptions): HeldSlot | Promise<HeldSlot> {
     if (options === undefined) {
       const slot = this.#tryEnter(policy);
-      if (slot !== undefined) return slot;
+      if (slot) return slot;
       const isPlain = policy.isPlain && policy.acquireTimeoutMs === Infinity && this.#crowd < policy.maxWaiters;
-      if (isPlain && !this.parent && !this.context.closed) {
+      if (isPlain && this.root === this && !this.context.closed) {
         const promise = new Promise<HeldSlot>(capture);
         this.#push(resolveNew);
         return promise;
@@ -121,7 +121,7 @@ export class Gate implements Link {
   /** Apart from `#enter`, which would otherwise make a closure's context for every call (W1, W2r). */
   #ask(policy: Policy, options?: AcquireOptions): Promise<HeldSlot> {
     const promise = new Promise<HeldSlot>((resolve, reject) => {
-      checkCall(options, this.widest);
+      checkCall(options, this.#widest);
       const ticket = new Ticket(this, policy, options?.width);
       ticket.waitSignal = options?.signal;
       ticket.timeoutMs = options?.timeoutMs ?? policy.acquireTimeoutMs;
@@ -130,17 +130,17 @@ export class Gate implements Link {
       this.#arrive(ticket);
     });
     // It may have been opened for a request that makes no sense.
-    if (this.inUse === 0) this.serve();
+    if (this.inUse === 0) this.#serve();
     return promise;
   }
 
   /** A slot if one can be had now, of a width that fits at all. Must stay small enough for the engine to inline (W1, W5). */
   #tryEnter(policy: Policy, width = 1): HeldSlot | undefined {
-    const { context, parent } = this;
-    if (context.closed !== undefined || !this.fits(width)) return undefined;
-    if (parent !== undefined) {
-      if (!parent.fits(width)) return undefined;
-      parent.inUse += width;
+    const { context, root } = this;
+    if (context.closed !== undefined || !this.#fits(width)) return undefined;
+    if (root !== this) {
+      if (!root.#fits(width)) return undefined;
+      root.inUse += width;
     }
     this.inUse += width;
     if (!policy.isPlain) return this.#grant(new Ticket(this, policy, width));
@@ -148,32 +148,36 @@ export class Gate implements Link {
     return new HeldSlot(this, width);
   }
 
+  idle(): Promise<void> {
+    return new Promise((resolve) => (this.inUse > 0 ? this.#idle.push(resolve) : resolve()));
+  }
+
   /** A slot was given back by its holder, or taken back. */
   free(slot: HeldSlot, width: number, how: "released" | "expired"): void {
     this.context.counters[how]++;
-    if (slot.isMarked) this.#forget(slot, how);
+    if (slot.policy) this.#forget(slot, slot.policy, how);
     this.inUse -= width;
-    // Both are free before either is handed on: its key's next waiter may need the parent's, too.
-    if (this.parent !== undefined) this.parent.#vacate(width);
-    if (this.waiting > 0 || this.home !== undefined || this.context.onIdle.length > 0) this.serve();
+    // Both are free before either is handed on: its key's next waiter may need the root's, too.
+    if (this.root !== this) this.root.#vacate(width);
+    if (this.waiting > 0 || this.onIdle !== undefined || this.#idle.length > 0) this.#serve();
   }
 
   /** A wait is over without a slot. */
-  refuse(ticket: Ticket, how: Refusal, error: unknown): void {
+  reject(ticket: Ticket, how: Refusal, error: unknown): void {
     this.#endWait(ticket);
-    this.#reject(ticket, how, error);
-    this.serve();
+    this.#fail(ticket, how, error);
+    this.#serve();
   }
 
   resize(capacity: number, policy?: Policy): void {
     this.capacity = capacity;
     for (const waiter of this.#queue.all()) {
       const ticket = waiter as Ticket;
-      const error = tooWide(ticket.width, this.widest);
-      if (error) this.refuse(ticket, "rejected", error);
+      const error = tooWide(ticket.width, this.#widest);
+      if (error) this.reject(ticket, "rejected", error);
     }
     if (policy) emit(policy, this, "resized");
-    this.serve();
+    this.#serve();
   }
 
   close(policy: Policy, reason: unknown): void {
@@ -188,36 +192,33 @@ export class Gate implements Link {
   clear(how: Refusal, error: unknown): void {
     const waiters = this.#queue.all();
     for (const waiter of waiters) this.#endWait(waiter);
-    for (const waiter of waiters) this.#reject(waiter, how, error);
-    this.serve();
+    for (const waiter of waiters) this.#fail(waiter, how, error);
+    this.#serve();
   }
 
   /**
    * Serves the head of the queue for as long as it fits, and notifies the owner when nothing is held. A loop,
    * never recursion: 100,000 may leave in one turn, each leaving calls this, and the outermost call does it all.
    */
-  serve(): void {
+  #serve(): void {
     if (this.waiting > 0 && !this.#isServing) {
       this.#isServing = true;
       while (this.waiting > 0 && this.inUse < this.capacity && this.#serveFirst());
       this.#isServing = false;
     }
-    if (this.inUse + this.waiting === 0) this.#becameIdle();
+    if (this.inUse + this.waiting === 0) {
+      if (this.#idle.length > 0) for (const resolve of this.#idle.splice(0)) resolve();
+      this.onIdle?.(this);
+    }
   }
 
-  #becameIdle(): void {
-    const { onIdle } = this.context;
-    if (onIdle.length > 0) for (const callback of onIdle.splice(0)) callback();
-    this.home?.becameIdle(this);
-  }
-
-  #forget(slot: HeldSlot, how: "released" | "expired"): void {
+  #forget(slot: HeldSlot, policy: SlotPolicy, how: "released" | "expired"): void {
     const { context } = this;
-    const { knownId, knownNumber, policy } = slot;
-    if (knownId) context.byId.delete(knownId);
-    if (knownNumber) this.numbering.numbers?.release(knownNumber);
+    const { knownId, knownNumber } = slot;
+    if (knownId) context.slots.delete(knownId);
+    if (knownNumber) this.root.numbers?.release(knownNumber);
     context.time(slot, Infinity, 0);
-    if (policy) emit(policy, this, how, undefined, knownNumber);
+    emit(policy, this, how, undefined, knownNumber);
   }
 
   #serveFirst(): boolean {
@@ -232,7 +233,7 @@ export class Gate implements Link {
   }
 
   /** Its wait has ended. */
-  #reject(waiter: Waiter, how: Refusal, error: unknown): void {
+  #fail(waiter: Waiter, how: Refusal, error: unknown): void {
     this.context.counters[how]++;
     if (typeof waiter === "function") return waiter(Promise.reject(error));
     const { policy, gate, width, sinceAt } = waiter;
@@ -247,10 +248,10 @@ export class Gate implements Link {
     ticket.at = this;
     const { policy, waitSignal, timeoutMs } = ticket;
     if ((this.waiting === 0 || waitSignal?.aborted) && this.#settle(ticket)) return;
-    if (policy.traceTimeouts && timeoutMs < Infinity) ticket.trace ??= new Error("Trace");
+    if (policy.traceTimeouts && timeoutMs < Infinity) ticket.trace ??= new Error();
     if (timeoutMs === 0) ticket.due(ticket.sinceAt);
     else if (this.#crowd >= policy.maxWaiters) {
-      this.refuse(ticket, "rejected", new QueueFullError(this.met(ticket)));
+      this.reject(ticket, "rejected", new QueueFullError(met(this, ticket)));
     } else {
       this.#push(ticket);
       if (waitSignal) watch(ticket, waitSignal);
@@ -264,13 +265,13 @@ export class Gate implements Link {
     const { waitSignal, width } = ticket;
     const { closed } = this.context;
     // Our listener may not have run yet, but the release of this slot ran after the abort.
-    if (waitSignal?.aborted) this.refuse(ticket, "aborted", waitSignal.reason);
-    else if (closed) this.refuse(ticket, "rejected", closed);
+    if (waitSignal?.aborted) this.reject(ticket, "aborted", waitSignal.reason);
+    else if (closed) this.reject(ticket, "rejected", closed);
     else if (this.inUse + width > this.capacity) return false;
     else {
       this.#pop(ticket);
       this.inUse += width;
-      if (this.parent) this.parent.#arrive(ticket);
+      if (this.root !== this) this.root.#arrive(ticket);
       else {
         this.#endWait(ticket);
         this.#grant(ticket, this.context.clock.now());
@@ -299,40 +300,32 @@ export class Gate implements Link {
   }
 
   #push(waiter: Waiter): void {
-    this.#queue.push(waiter, this.waiting++);
+    this.#queue.push(waiter);
     this.context.await(1);
   }
 
   /** Takes it out of the queue, if it is in. */
   #pop(waiter: Waiter): void {
-    if (!this.#queue.remove(waiter)) return;
-    if (--this.waiting === 0) this.#queue.clear();
-    this.context.await(-1);
+    if (this.#queue.remove(waiter)) this.context.await(-1);
   }
 
   /** How many wait, as `maxWaiters` counts: of keys on their own those of the key, else all. */
   get #crowd(): number {
-    return this.home && !this.parent ? this.waiting : this.context.waiting;
-  }
-
-  /** The use of this gate, for the error of a refused caller. */
-  met({ policy, position }: Ticket): Met {
-    const { key, capacity, inUse, waiting } = this;
-    return { semaphore: policy.name, key, capacity, inUse, waiting: position === undefined ? waiting : waiting - 1 };
+    return this.onIdle && this.root === this ? this.waiting : this.context.waiting;
   }
 
   #vacate(width: number): void {
     this.inUse -= width;
-    this.serve();
+    this.#serve();
   }
 
-  fits(width: number): boolean {
+  #fits(width: number): boolean {
     return this.inUse + width <= this.capacity && this.waiting === 0;
   }
 
   /** The width that fits if nothing else is held. */
-  get widest(): number {
-    return Math.min(this.capacity, this.numbering.capacity, 2 ** 53);
+  get #widest(): number {
+    return Math.min(this.capacity, this.root.capacity, 2 ** 53);
   }
 }
 

@@ -70,16 +70,13 @@ export interface Limits {
 }
 
 export abstract class KeyedSlots<K, Limit extends keyof Limits> {
-  /** Where those who got through their key's gate have to get through, too. @internal */
-  declare readonly parent: Gate | undefined;
   /** The limit of all. */
   readonly #all: Gate;
   #perKey: number;
   readonly #policy: Policy & typeof KEYED;
   readonly #limitRules: Rules<Limits>;
-  /** A key's gate, or since when it is idle: whole milliseconds since `#startedAt`, which engines keep in place. */
+  /** A key's gate, or since when it is idle. */
   readonly #gates = new Map<K, Gate | number>();
-  readonly #startedAt: number;
   /** How many keys are in use. */
   #busy = 0;
   /** An idle gate, for the next key. */
@@ -90,10 +87,9 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   constructor(policy: Policy & typeof KEYED, max: number, perKey: number, limitRules: Partial<Rules<Limits>>) {
     this.#policy = policy;
     this.#all = new Gate(max || Infinity, new GateContext(policy.clock));
-    this.parent = limitRules.max && this.#all;
+    if (limitRules.max) this.#all.context.root = this.#all;
     this.#perKey = perKey || Infinity;
     this.#limitRules = limitRules as Rules<Limits>;
-    this.#startedAt = policy.clock.now();
   }
 
   /** How many keys are kept, idle ones included. */
@@ -104,7 +100,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   /** Slots held, of all keys: the sum of their widths. */
   get inUse(): number {
     let { inUse } = this.#all;
-    if (!this.parent) this.#eachGate((gate) => (inUse += gate.inUse));
+    if (!this.#all.context.root) this.#eachGate((gate) => (inUse += gate.inUse));
     return inUse;
   }
 
@@ -137,8 +133,8 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   sweep(idleMs: number = this.#policy.idleMs): number {
     check("idleMs", PERIOD, idleMs);
     const { size } = this;
-    this.#drop(this.#now - idleMs, Infinity);
-    this.#sweepLater();
+    this.#drop(this.#policy.clock.now() - idleMs);
+    if (this.size === 0) this.#sweepLater();
     return size - this.size;
   }
 
@@ -153,7 +149,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   close(reason?: unknown): void {
     this.#all.close(this.#policy, reason);
     this.#eachGate((gate) => gate.clear("rejected", this.#all.context.closed));
-    this.#drop(Infinity, Infinity);
+    this.#drop(Infinity);
     this.#sweepLater();
   }
 
@@ -166,27 +162,27 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
     this.#eachGate((gate) => gate.resize(this.#perKey));
   }
 
-  /** For `Gate`: nothing of it is held, and none waits. @internal */
-  becameIdle(gate: Gate): void {
+  /** For `Gate`: nothing of it is held, and none waits. */
+  readonly #becameIdle = (gate: Gate): void => {
     // Inside `onEvent` it may have been put away already.
-    if (!gate.isOpen) return;
     const key = gate.key as K;
-    gate.isOpen = false;
+    if (this.#gates.get(key) !== gate) return;
     this.#busy--;
     gate.key = undefined;
     this.#spare = gate;
     if (this.closed) this.#gates.delete(key);
-    else this.#gates.set(key, this.#now);
+    else this.#gates.set(key, this.#policy.clock.now());
     const idle = this.size - this.#busy;
     if (idle > this.#busy + MOST_IDLE) this.#drop(Infinity, idle / 2);
-  }
+  };
 
   /**
    * The first stage: in a pool the gate of all, if there is no key or no limit for it. Opened if need be; the caller must
    * enter it, or `serve` it: nothing may be held of it.
    */
   #gateOf(key: K): Gate {
-    if (this.parent && (key === undefined || this.#perKey === Infinity)) return this.parent;
+    const { root } = this.#all.context;
+    if (root && (key === undefined || this.#perKey === Infinity)) return root;
     const gate = this.#gates.get(key);
     return typeof gate === "object" ? gate : this.#open(key);
   }
@@ -196,11 +192,10 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   }
 
   #open(key: K): Gate {
-    const gate = this.#spare ?? new Gate(this.#perKey, this.#all.context, this);
+    const gate = this.#spare ?? new Gate(this.#perKey, this.#all.context, this.#becameIdle);
     this.#spare = undefined;
     gate.capacity = this.#perKey;
     gate.key = key;
-    gate.isOpen = true;
     this.#busy++;
     this.#gates.set(key, gate);
     if (this.#sweepTimer === undefined) this.#sweepLater();
@@ -208,26 +203,21 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   }
 
   /** Drops the keys that were idle then, or before: no more than `most`, those first that were made first. */
-  #drop(sinceAt: number, most: number): void {
+  #drop(sinceAt: number, most = Infinity): void {
     this.#gates.forEach((gate, key) => {
       if (typeof gate === "number" && gate <= sinceAt && most-- > 0) this.#gates.delete(key);
     });
   }
 
-  get #now(): number {
-    return Math.floor(this.#policy.clock.now() - this.#startedAt);
-  }
-
+  /** Sets the timer of the next sweep anew, or drops it if there is nothing to sweep. */
   #sweepLater(): void {
     const { clock, sweepEveryMs } = this.#policy;
-    const again = () => {
-      this.#sweepTimer = undefined;
+    const sweep = () => {
       this.sweep();
+      this.#sweepLater();
     };
-    if (this.size > 0 && !this.closed) this.#sweepTimer ??= startTimer(clock, again, sweepEveryMs, false);
-    else {
-      clock.clearTimer(this.#sweepTimer);
-      this.#sweepTimer = undefined;
-    }
+    clock.clearTimer(this.#sweepTimer);
+    const isNeeded = this.size > 0 && !this.closed;
+    this.#sweepTimer = isNeeded ? startTimer(clock, sweep, sweepEveryMs, false) : undefined;
   }
 }

@@ -7,8 +7,8 @@ export class Link {
 }
 
 export class LinkedList<T extends Link = Link> {
-  first: T | undefined;
-  last: T | undefined;
+  declare first: T | undefined;
+  declare last: T | undefined;
 
   /** Puts it last, wherever in this list it was before. */
   add(member: T): void {

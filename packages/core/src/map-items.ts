@@ -45,9 +45,9 @@ export async function mapItems<Item, T>(
   const fail = (reason: unknown): void => void (stopOnError ? stop.abort(reason) : errors.push(reason));
   const begin = async (item: Item): Promise<void> => {
     const slot = await semaphore.acquire(stopped);
-    const index = tasks.length;
-    const task = runWithSlot(slot as HeldSlot, policy, () => fn(item, index), stopped);
-    tasks.push(task.catch(fail) as typeof task);
+    // Starts at once, so the number of tasks is the index.
+    const task = runWithSlot(slot as HeldSlot, policy, () => fn(item, tasks.length), stopped).catch(fail);
+    tasks.push(task as Promise<Awaited<T>>);
   };
   const readAll = async (): Promise<Awaited<T>[]> => {
     if ((items as AsyncIterable<Item> | null)?.[Symbol.asyncIterator]) {

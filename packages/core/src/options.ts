@@ -3,13 +3,8 @@
  * everything that is wrong is said in one error: a `RangeError` if all of it is about numbers, else a `TypeError`.
  */
 
-export interface Rule {
-  /** Completes "Expected `field` to be …". */
-  readonly expectation: string;
-  /** What a value that fails it is. */
-  readonly Fault: typeof RangeError | typeof TypeError;
-  accepts(value: unknown): boolean;
-}
+/** The error about a value of a field, if the value is not as expected. */
+export type Rule = (field: string, value: unknown) => Error | undefined;
 
 /** One rule for every key that may be given. */
 export type Rules<T> = { readonly [Key in keyof T]-?: Rule };
@@ -17,17 +12,18 @@ export type Rules<T> = { readonly [Key in keyof T]-?: Rule };
 /** The longest delay a host's timer takes: beyond it, timers fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-export const kind = (expectation: string, accepts: (value: unknown) => boolean): Rule => ({
-  expectation,
-  Fault: TypeError,
-  accepts,
-});
+/** `expectation` completes "Expected `field` to be …". */
+export const kind =
+  (
+    expectation: string,
+    accepts: (value: unknown) => boolean,
+    Fault: typeof RangeError | typeof TypeError = TypeError,
+  ): Rule =>
+  (field, value) =>
+    accepts(value) ? undefined : new Fault(`Expected \`${field}\` to be ${expectation}, got ${shown(value)}`);
 
-export const range = (expectation: string, accepts: (value: number) => boolean): Rule => ({
-  expectation,
-  Fault: RangeError,
-  accepts: (value) => typeof value === "number" && accepts(value),
-});
+export const range = (expectation: string, accepts: (value: number) => boolean): Rule =>
+  kind(expectation, (value) => typeof value === "number" && accepts(value), RangeError);
 
 export const numberFrom = (least: number): Rule => range(`a number from ${least} up`, (value) => value >= least);
 
@@ -54,10 +50,10 @@ export const numberWithin = (least: number, below: number): Rule =>
 export const integer: Rule = /* @__PURE__ */ range("an integer", (value) => Number.isSafeInteger(value));
 
 /** Both ends included. */
-export const integerFrom = (least: number, most?: number): Rule =>
+export const integerFrom = (least: number, most = Infinity): Rule =>
   range(
-    `an integer from ${least} ${most === undefined ? "up" : `to ${most}`}`,
-    (value) => Number.isInteger(value) && value >= least && !(most !== undefined && value > most),
+    `an integer from ${least} ${most === Infinity ? "up" : `to ${most}`}`,
+    (value) => value >= least && value <= most && value % 1 === 0,
   );
 
 export const countFrom = (least: number): Rule =>
@@ -79,34 +75,29 @@ export const abortSignal: Rule = /* @__PURE__ */ kind(
   (value) => typeof (value as AbortSignal | null)?.addEventListener === "function",
 );
 
+export const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
+
+export const anyObject: Rule = /* @__PURE__ */ kind("an object", isObject);
+
 /** An object that has these methods. */
 export const objectWith = (...methods: string[]): Rule =>
   kind(
-    methods.length === 0 ? "an object" : `an object with ${methods.map((name) => `${name}()`).join(", ")}`,
+    `an object with ${methods.join("(), ")}()`,
     (value) =>
-      typeof value === "object" &&
-      value !== null &&
-      methods.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
+      isObject(value) && methods.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
   );
-
-export const anyObject: Rule = /* @__PURE__ */ objectWith();
 
 export const clockRule: Rule = /* @__PURE__ */ objectWith("now", "setTimer", "clearTimer");
 
 /** As it is shown in a message: strings in quotes, and cut off where they are long. */
 export function shown(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
-  return typeof value === "object" && value !== null ? Object.prototype.toString.call(value) : String(value);
-}
-
-/** The error about a value that does not follow its rule. */
-export function faultOf(field: string, { expectation, Fault }: Rule, value: unknown): Error {
-  return new Fault(`Expected \`${field}\` to be ${expectation}, got ${shown(value)}`);
+  return isObject(value) ? Object.prototype.toString.call(value) : String(value);
 }
 
 /** The one error that says all that is wrong, if anything is. */
 export function errorOf(faults: readonly Error[]): Error | undefined {
-  if (faults.length < 2) return faults[0];
+  if (faults.length === 0) return undefined;
   const Kind = faults.every((fault) => fault instanceof RangeError) ? RangeError : TypeError;
   return new Kind(faults.map(({ message }) => message).join("; "));
 }
@@ -116,29 +107,26 @@ export function throwIf(error: Error | undefined): void {
   if (error) throw error;
 }
 
-/** Every key that is given and not `undefined` has to be known and to follow its rule. */
-export function faultsOf<T extends object>(options: T, rules: Rules<T>, prefix = ""): Error[] {
-  if (!anyObject.accepts(options)) return [faultOf(prefix.slice(0, -1) || "options", anyObject, options)];
+/** Refuses a value that does not follow its rule. */
+export function check(field: string, rule: Rule, value: unknown): void {
+  throwIf(rule(field, value));
+}
+
+/** Refuses options that make no sense: every key that is given and not `undefined` has to be known and to follow its rule. */
+export function checkOptions<T extends object>(options: T | undefined, rules: Rules<T>, prefix = ""): void {
+  if (options === undefined) return;
+  check("options", anyObject, options);
   const faults: Error[] = [];
   // Inherited keys too, so that an AbortSignal passed as options is refused.
   for (const key in options) {
     const value = options[key];
     const field = prefix + key;
-    // What every object inherits is no rule.
-    if (!rules[key]?.accepts) faults.push(new TypeError(`Unknown option \`${field}\``));
-    else if (value !== undefined && !rules[key].accepts(value)) faults.push(faultOf(field, rules[key], value));
+    const fault = !Object.hasOwn(rules, key)
+      ? new TypeError(`Unknown option \`${field}\``)
+      : value !== undefined && rules[key](field, value);
+    if (fault) faults.push(fault);
   }
-  return faults;
-}
-
-/** Refuses a value that does not follow its rule. */
-export function check(field: string, rule: Rule, value: unknown): void {
-  if (!rule.accepts(value)) throw faultOf(field, rule, value);
-}
-
-/** Refuses options that make no sense. */
-export function checkOptions<T extends object>(options: T | undefined, rules: Rules<T>): void {
-  if (options !== undefined) throwIf(errorOf(faultsOf(options, rules)));
+  throwIf(errorOf(faults));
 }
 
 /** The defaults and what is given instead, checked. */

@@ -8,7 +8,6 @@ import {
   checkOptions,
   clockRule,
   countFrom,
-  faultOf,
   integerFrom,
   numberFrom,
   type Rule,
@@ -63,16 +62,19 @@ export interface TryAcquireOptions {
 }
 
 /** `PolicyOptions`, checked and with nothing left open. */
-export interface Policy extends Required<PolicyOptions> {
+export interface SlotPolicy extends Required<PolicyOptions> {
   readonly ttlMs: number;
   readonly acquireTimeoutMs: number;
   readonly maxWaiters: number;
   readonly clock: Clock;
+}
+
+export interface Policy extends SlotPolicy {
   /** No ttl and no listener: taking and returning a slot is counting, and nothing else. */
   readonly isPlain: boolean;
 }
 
-export const PLAIN: Omit<Policy, "isPlain"> = {
+export const PLAIN: SlotPolicy = {
   name: undefined,
   ttlMs: Infinity,
   acquireTimeoutMs: Infinity,
@@ -105,7 +107,7 @@ export const TRY_RULES: Rules<TryAcquireOptions> = { width: integerFrom(1) };
 const ACQUIRE_RULES: Rules<AcquireOptions> = { ...TRY_RULES, signal: abortSignal, timeoutMs: PERIOD };
 
 /** As `resolveOptions`, for those who hand out slots. */
-export function resolvePolicy<T extends Omit<Policy, "isPlain">>(
+export function resolvePolicy<T extends SlotPolicy>(
   defaults: T,
   rules: Rules<NoInfer<T>>,
   options: { [K in keyof T]?: T[K] | undefined },
@@ -125,5 +127,5 @@ export function checkCall(
 }
 
 export function tooWide(width: number | undefined, widest: number): Error | undefined {
-  return width && width > widest ? faultOf("width", integerFrom(1, widest), width) : undefined;
+  return width && width > widest ? integerFrom(1, widest)("width", width) : undefined;
 }

@@ -1,14 +1,14 @@
 /** Gathers what is wrong with many values, to refuse it all at once. */
-import { errorOf, faultOf, faultsOf, type Rule, type Rules, throwIf } from "./options.ts";
+import { checkOptions, errorOf, type Rule, type Rules, throwIf } from "./options.ts";
 
 export class Problems {
   readonly #faults: Error[] = [];
 
   /** Whether the value follows the rule. */
   expect(field: string, rule: Rule, value: unknown): boolean {
-    const isFine = rule.accepts(value);
-    if (!isFine) this.#faults.push(faultOf(field, rule, value));
-    return isFine;
+    const fault = rule(field, value);
+    if (fault) this.#faults.push(fault);
+    return !fault;
   }
 
   add(sentence: string, isRange: boolean): void {
@@ -17,7 +17,11 @@ export class Problems {
 
   /** Every key that is given and not `undefined` has to be known and to follow its rule. */
   expectAll<T extends object>(options: T | undefined, rules: Rules<T>, prefix?: string): void {
-    if (options !== undefined) this.#faults.push(...faultsOf(options, rules, prefix));
+    try {
+      checkOptions(options, rules, prefix);
+    } catch (error) {
+      this.#faults.push(error as Error);
+    }
   }
 
   /** The one error that says it all, if anything is wrong. */

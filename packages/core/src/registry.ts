@@ -52,8 +52,6 @@ const STATS_RULES: Rules<RegistryStatsOptions> = { names: objectWith("includes")
  * ```
  */
 export class SemaphoreRegistry {
-  /** Names have nothing above them. @internal */
-  declare readonly parent: undefined;
   readonly #gates = new Map<string, Gate>();
   readonly #idle = new LinkedList<Gate>();
   readonly #idleMs: number;
@@ -96,7 +94,7 @@ export class SemaphoreRegistry {
   /** For `Semaphore`: the gate of that name, made or, if nothing is held, fitted to what is asked. @internal */
   open(semaphore: string, requested: number, clock: Clock = this.#clock): Gate {
     this.sweep();
-    const made = new Gate(requested, new GateContext(clock), this, semaphore);
+    const made = new Gate(requested, new GateContext(clock), this.#becameIdle, semaphore);
     const known = this.current(made);
     const { capacity, inUse, context } = known;
     if (inUse === 0) {
@@ -113,16 +111,16 @@ export class SemaphoreRegistry {
     const known = this.#gates.get(name);
     if (known) return known;
     this.#gates.set(name, gate);
-    this.becameIdle(gate);
+    this.#becameIdle(gate);
     return gate;
   }
 
-  /** For `Gate`: nothing of it is held. A closed one is forgotten at once. @internal */
-  becameIdle(gate: Gate): void {
+  /** A closed one is forgotten at once. */
+  readonly #becameIdle = (gate: Gate): void => {
     gate.sinceAt = this.#clock.now();
     this.#idle.add(gate);
     if (gate.context.closed) this.#drop(gate);
-  }
+  };
 
   #drop(gate: Gate): void {
     const name = gate.name as string;

@@ -89,7 +89,7 @@ export class Semaphore {
 
   /** Whether an `acquire` would have to wait now. */
   get locked(): boolean {
-    return !this.#current.fits(1);
+    return this.available === 0 || this.waiting > 0;
   }
 
   /** Whether `close` was called. */
@@ -187,7 +187,7 @@ export class Semaphore {
 
   /** Releases the slot that has this `slot.id`. Returns `true` only if that id held a slot. */
   release(id: string): boolean {
-    return this.#current.context.byId.get(id)?.release() ?? false;
+    return this.#current.context.slots.get(id)?.release() ?? false;
   }
 
   /**
@@ -225,8 +225,7 @@ export class Semaphore {
 
   /** Resolves when nothing is held. */
   idle(): Promise<void> {
-    const { inUse, context } = this.#current;
-    return new Promise((resolve) => (inUse > 0 ? context.onIdle.push(resolve) : resolve()));
+    return this.#current.idle();
   }
 
   /** Use now, and what was counted since the beginning. */
@@ -239,8 +238,8 @@ export class Semaphore {
    * while it was ours stays ours, so that closed means closed; one that was closed before is only asked.
    */
   get #current(): Gate {
-    const { home, context } = this.#gate;
-    if (!home || context.closed) return this.#gate;
+    const { name, context } = this.#gate;
+    if (name === undefined || context.closed) return this.#gate;
     const gate = this.#policy.registry.current(this.#gate);
     if (!gate.context.closed) this.#gate = gate;
     return gate;

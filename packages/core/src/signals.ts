@@ -5,10 +5,14 @@
  * SIGNAL1  A signal has our listener if and only if a waiter uses it.
  * SIGNAL2  When it aborts, its waiters are rejected in the order of their arrival, each exactly once.
  */
-import type { Ticket } from "./ticket.ts";
+
+interface Waiter {
+  /** Where it waits. */
+  readonly at: { reject(waiter: Waiter, how: "aborted", reason: unknown): void } | undefined;
+}
 
 /** Who waits with which. An entry goes when its last waiter does, so the map may hold the signals firmly. */
-const groups = new Map<AbortSignal, Set<Ticket>>();
+const groups = new Map<AbortSignal, Set<Waiter>>();
 
 /** How many signals carry our listener. */
 export function watchedSignals(): number {
@@ -18,22 +22,22 @@ export function watchedSignals(): number {
 /** The listener on all of them. A function: of an object with `handleEvent` Node makes a function that is `async`. */
 function abort({ target }: Event): void {
   const signal = target as AbortSignal;
-  for (const ticket of groups.get(signal) ?? []) ticket.at?.refuse(ticket, "aborted", signal.reason);
+  for (const waiter of groups.get(signal) ?? []) waiter.at?.reject(waiter, "aborted", signal.reason);
 }
 
-export function watch(ticket: Ticket, signal: AbortSignal): void {
+export function watch(waiter: Waiter, signal: AbortSignal): void {
   const group = groups.get(signal) ?? new Set();
   if (group.size === 0) {
     groups.set(signal, group);
     // Once: a listener that ran need not be removed, which costs as much as adding it.
     signal.addEventListener("abort", abort, { once: true });
   }
-  group.add(ticket);
+  group.add(waiter);
 }
 
-export function unwatch(ticket: Ticket, signal: AbortSignal): void {
+export function unwatch(waiter: Waiter, signal: AbortSignal): void {
   const group = groups.get(signal);
-  if (group?.delete(ticket) && group.size === 0) {
+  if (group?.delete(waiter) && group.size === 0) {
     groups.delete(signal);
     if (!signal.aborted) signal.removeEventListener("abort", abort);
   }

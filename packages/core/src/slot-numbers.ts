@@ -14,7 +14,7 @@ export class SlotNumbers {
   #capacity = 0;
 
   take(capacity: number): number {
-    if (capacity > this.#capacity) this.#free = this.#beyond.splice(0).concat(this.#free);
+    if (capacity > this.#capacity) for (const number of this.#beyond.splice(0)) this.release(number);
     this.#capacity = capacity;
     let number = this.#free.pop();
     for (; number && number > capacity; number = this.#free.pop()) this.#beyond.push(number);

@@ -4,7 +4,7 @@
  * POOL1  Per key first, then global: a waiter for its key holds no global slot, so a key's backlog, however long,
  *     takes nothing from the others.
  * POOL2  If the second stage fails in any way, the first is undone before the caller learns of it.
- * POOL3  A slot counts at its key's gate and at the global one, the parent of that: both go back together, the key's
+ * POOL3  A slot counts at its key's gate and at the global one, the root of that: both go back together, the key's
  *     first, whether released or expired, and before either is handed on. Without a limit per key that stage is left out.
  */
 import { KEYED, KEYED_RULES, type KeyedOptions, KeyedSlots } from "./keyed-slots.ts";

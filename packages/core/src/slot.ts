@@ -12,7 +12,7 @@ import type { Deadline } from "./deadlines.ts";
 import type { Gate } from "./gate.ts";
 import type { Link, LinkedList } from "./linked-list.ts";
 import { check } from "./options.ts";
-import { type Policy, TTL } from "./policy.ts";
+import { PLAIN, type SlotPolicy, TTL } from "./policy.ts";
 import { SlotNumbers } from "./slot-numbers.ts";
 
 /**
@@ -48,8 +48,8 @@ export class HeldSlot implements Slot, Deadline {
   #width: number;
 
   // Few slots are asked for the following, so none is there until set.
-  /** One of them is. */
-  declare isMarked: boolean | undefined;
+  /** There if any of the others is. */
+  declare policy: SlotPolicy | undefined;
   declare knownId: string | undefined;
   declare knownNumber: number | undefined;
   declare controller: AbortController | undefined;
@@ -57,7 +57,6 @@ export class HeldSlot implements Slot, Deadline {
   declare previous: Link | undefined;
   declare next: Link | undefined;
   declare dueAt: number;
-  declare readonly policy: Policy | undefined;
   static {
     // Promises look for it, and find it sooner than they find out that it is nowhere: a tenth of W1.
     // oxlint-disable-next-line unicorn/no-thenable -- it says that there is none
@@ -79,19 +78,16 @@ export class HeldSlot implements Slot, Deadline {
 
   /** 128 random bits. */
   get id(): string {
-    if (!this.knownId) {
-      this.isMarked = true;
-      this.knownId = crypto.getRandomValues(new Uint32Array(4)).join("-");
-      if (!this.released) this.gate.context.byId.set(this.knownId, this);
-    }
+    this.policy ??= PLAIN;
+    this.knownId ??= crypto.getRandomValues(new Uint32Array(4)).join("-");
+    if (!this.released) this.gate.context.slots.set(this.knownId, this);
     return this.knownId;
   }
 
   get number(): number {
-    const { numbering } = this.gate;
-    this.isMarked = true;
-    numbering.numbers ??= new SlotNumbers();
-    if (!this.released) this.knownNumber ??= numbering.numbers.take(numbering.capacity);
+    const { root } = this.gate;
+    this.policy ??= PLAIN;
+    if (!this.released) this.knownNumber ??= (root.numbers ??= new SlotNumbers()).take(root.capacity);
     return this.knownNumber ?? 0;
   }
 
@@ -107,7 +103,7 @@ export class HeldSlot implements Slot, Deadline {
   renew(ttlMs: number = this.policy?.ttlMs ?? Infinity): boolean {
     check("ttlMs", TTL, ttlMs);
     const { context } = this.gate;
-    this.isMarked = true;
+    this.policy ??= PLAIN;
     if (!this.released) context.time(this, ttlMs, context.clock.now());
     return !this.released;
   }

@@ -9,22 +9,15 @@
  * A waiter for one plain slot with no signal and no timeout has none: its promise's resolve function alone stands
  * in the queue.
  */
-import { AcquireTimeoutError, SlotExpiredError, withStackOf } from "./errors.ts";
+import { AcquireTimeoutError, type Met, SlotExpiredError, withStackOf } from "./errors.ts";
 import type { Gate } from "./gate.ts";
-import type { Link, LinkedList } from "./linked-list.ts";
 import type { Policy } from "./policy.ts";
 import { HeldSlot } from "./slot.ts";
 
 export type Resolve = (slot: HeldSlot | PromiseLike<HeldSlot>) => void;
 
 export class Ticket extends HeldSlot {
-  override readonly isMarked = true;
-  // Nearly all of them get a deadline: with all in one piece that is cheaper.
-  override list: LinkedList | undefined = undefined;
-  override previous: Link | undefined = undefined;
-  override next: Link | undefined = undefined;
-  override dueAt = Infinity;
-  declare readonly policy: Policy;
+  declare policy: Policy;
   /** When the wait began, then when the holding did. */
   declare sinceAt: number;
 
@@ -47,16 +40,24 @@ export class Ticket extends HeldSlot {
   }
 
   override due(now: number): void {
-    const { at, gate, policy } = this;
-    const { key } = gate;
+    const {
+      at,
+      policy,
+      gate: { key },
+    } = this;
     const ms = now - this.sinceAt;
     if (at) {
-      const error = withStackOf(this.trace, () => new AcquireTimeoutError({ ...at.met(this), waitedMs: ms }));
-      return at.refuse(this, "timedOut", error);
+      const error = withStackOf(this.trace, () => new AcquireTimeoutError({ ...met(at, this), waitedMs: ms }));
+      return at.reject(this, "timedOut", error);
     }
     super.due(now);
     if (!policy.abortOnExpiry) return;
     this.controller ??= new AbortController();
     this.controller.abort(new SlotExpiredError({ semaphore: policy.name, key, heldMs: ms }));
   }
+}
+
+/** The use of a gate, for the error of a caller that it refuses. */
+export function met({ key, capacity, inUse, waiting }: Gate, { policy, position }: Ticket): Met {
+  return { semaphore: policy.name, key, capacity, inUse, waiting: position === undefined ? waiting : waiting - 1 };
 }

@@ -13,18 +13,19 @@
 
 /** Not worth closing. */
 const FEW_GAPS = 32;
-/** Dropped when none waits. */
+/** Dropped when the last waiter leaves. */
 const MANY_GAPS = 4096;
 
 /** A waiter that may leave early keeps its position; one that leaves only as the first is just a function. */
 export class WaiterQueue<F extends (...args: never[]) => void, T extends { position: number | undefined }> {
+  /** How many are inside. */
+  size = 0;
   #cells: (F | T | undefined)[] = [];
   /** No waiter is before this position. */
   #head = 0;
 
-  /** `size` is how many are inside. */
-  push(waiter: F | T, size: number): void {
-    if (this.#cells.length > 2 * size + FEW_GAPS) this.#closeGaps();
+  push(waiter: F | T): void {
+    if (this.#cells.length > 2 * this.size++ + FEW_GAPS) this.#closeGaps();
     if (typeof waiter === "object") waiter.position = this.#cells.length;
     this.#cells.push(waiter);
   }
@@ -40,12 +41,8 @@ export class WaiterQueue<F extends (...args: never[]) => void, T extends { posit
     if (position === undefined) return false;
     this.#cells[position] = undefined;
     if (typeof waiter === "object") waiter.position = undefined;
+    if (--this.size === 0 && this.#cells.length > MANY_GAPS) this.#closeGaps();
     return true;
-  }
-
-  /** The queue is empty: memory that a crowd needed is freed. */
-  clear(): void {
-    if (this.#cells.length > MANY_GAPS) this.#closeGaps();
   }
 
   /** All waiters, in order; a copy. */

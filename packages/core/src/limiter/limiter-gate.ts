@@ -159,7 +159,7 @@ export class LimiterGate {
   }
 
   /** Ends a wait without a slot. */
-  refuse(ticket: LimiterTicket, how: "aborted" | "timedOut" | "rejected", error: unknown): void {
+  reject(ticket: LimiterTicket, how: "aborted" | "timedOut" | "rejected", error: unknown): void {
     if (ticket.at === undefined) return;
     const now = this.time.now();
     this.#endWait(ticket, now);
@@ -170,7 +170,7 @@ export class LimiterGate {
   /** Ends all waits, in the order of arrival. */
   refuseAll(how: "aborted" | "rejected", error: unknown): void {
     this.withoutServing(() => {
-      for (const ticket of this.ledger.keys.waiters()) this.refuse(ticket, how, error);
+      for (const ticket of this.ledger.keys.waiters()) this.reject(ticket, how, error);
     });
   }
 
@@ -220,7 +220,7 @@ export class LimiterGate {
     if (ticket === undefined) return this.line.changesAt;
     if (ticket.waitSignal?.aborted) {
       // The signal may abort and a listener may release a slot before our own listener runs.
-      this.refuse(ticket, "aborted", ticket.waitSignal.reason);
+      this.reject(ticket, "aborted", ticket.waitSignal.reason);
       return 0;
     }
     if (this.inUse >= this.capacity) {
@@ -297,10 +297,9 @@ export class LimiterGate {
       if (this.policy.traceTimeouts && timeoutMs < Infinity) ticket.trace = new Error("Trace");
       if (timeoutMs === 0) return ticket.due(sinceAt);
       if (others >= this.policy.maxWaiters)
-        return this.refuse(ticket, "rejected", queueFullError(this, ticket.key, others));
+        return this.reject(ticket, "rejected", queueFullError(this, ticket.key, others));
       ticket.waitSignal = signal;
-      // `watch` only calls `at.refuse`, which a limiter has as well.
-      if (signal) watch(ticket as never, signal);
+      if (signal) watch(ticket, signal);
       if (timeoutMs === Infinity) return;
       this.agenda.set(ticket, sinceAt + timeoutMs);
       this.rearm();
@@ -326,7 +325,7 @@ export class LimiterGate {
     this.waiting--;
     this.line.remove(ticket, now);
     if (ticket.agendaAt >= 0) this.agenda.set(ticket, Infinity);
-    if (ticket.waitSignal) unwatch(ticket as never, ticket.waitSignal);
+    if (ticket.waitSignal) unwatch(ticket, ticket.waitSignal);
     this.ledger.keys.release(ticket.keyState);
   }
 

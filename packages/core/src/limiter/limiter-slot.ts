@@ -179,7 +179,6 @@ export class LimiterTicket extends GrantedSlot implements Link {
   reject: ((reason: unknown) => void) | undefined = undefined;
   /** With `traceTimeouts`: the stack at which the wait began. */
   declare trace: Error | undefined;
-  override dueAt = Infinity;
   override agendaAt = -1;
   list: LinkedList | undefined = undefined;
   previous: Link | undefined = undefined;
@@ -199,7 +198,7 @@ export class LimiterTicket extends GrantedSlot implements Link {
 
   override due(now: number): void {
     const { at, gate, sinceAt } = this;
-    if (at) at.refuse(this, "timedOut", timeoutError(gate, this.key, now - sinceAt, this.trace));
+    if (at) at.reject(this, "timedOut", timeoutError(gate, this.key, now - sinceAt, this.trace));
     else super.due(now);
   }
 }

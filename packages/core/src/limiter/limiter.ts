@@ -4,7 +4,7 @@
  * algorithm.
  */
 import type { Counters } from "../gate-context.ts";
-import { boolean, callback, check, checkOptions, faultOf, numberFrom } from "../options.ts";
+import { boolean, callback, check, checkOptions, numberFrom } from "../options.ts";
 import { LimiterGate } from "./limiter-gate.ts";
 import type { LimiterSlot } from "./limiter-slot.ts";
 import { type MapOptions, mapThrough } from "./map.ts";
@@ -177,7 +177,7 @@ export class Limiter<B extends string = string> {
 
   /** Runs the work while holding a slot. If a slot is available at once, the work starts before this method returns. */
   run<T>(work: LimiterWork<T, B>, options?: LimiterRunOptions<Awaited<T>, B>): Promise<Awaited<T>> {
-    if (typeof work !== "function") return Promise.reject(faultOf("work", callback, work));
+    if (typeof work !== "function") return Promise.reject(callback("work", work));
     return runLimited(this.#gate.enter(options), this.#gate, work as LimiterWork<T>, options);
   }
 

@@ -3,9 +3,8 @@ import {
   anyObject,
   boolean,
   check,
+  checkOptions,
   countFrom,
-  errorOf,
-  faultsOf,
   finiteFrom,
   integerFrom,
   kind,
@@ -15,7 +14,6 @@ import {
   type Rule,
   type Rules,
   range,
-  throwIf,
 } from "../options.ts";
 import { PLAIN, POLICY_RULES, type Policy, type PolicyOptions, resolvePolicy } from "../policy.ts";
 import type { AdaptiveLimits } from "./adaptive-slots.ts";
@@ -186,5 +184,6 @@ function resolveBudget(field: string, budget: BudgetOptions): ResolvedBudget {
 
 /** Refuses fields that are unknown or break their rule. Errors name them as members of `field`. */
 export function checkFields<T extends object>(field: string, options: T, rules: Rules<T>): void {
-  throwIf(errorOf(faultsOf(options, rules, `${field}.`)));
+  check(field, anyObject, options);
+  checkOptions(options, rules, `${field}.`);
 }

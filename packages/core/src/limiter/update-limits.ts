@@ -6,7 +6,7 @@
  *     pay for them as well.
  * UPDATE3  A waiter whose cost can never be paid under the new limits is refused with a `RangeError`.
  */
-import { anyObject, check, checkOptions, faultOf, range } from "../options.ts";
+import { anyObject, check, checkOptions, range } from "../options.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
 import type { LimiterTicket } from "./limiter-slot.ts";
 import { finiteSlots, type LimiterUpdate, leftOut, slotsPerKey, UPDATE_RULES } from "./options.ts";
@@ -38,7 +38,7 @@ function fitIn(gate: LimiterGate): void {
   for (const ticket of keys.waiters()) {
     ticket.costs = defaults.map((one, index) => ticket.costs[index] ?? one);
     const error = tooDear(gate, ticket);
-    if (error) gate.refuse(ticket, "rejected", error);
+    if (error) gate.reject(ticket, "rejected", error);
   }
   const now = gate.time.now();
   for (const key of keys.states.values()) if (key.waiting > 0) gate.line.place(key, now);
@@ -49,5 +49,5 @@ function tooDear({ ledger }: LimiterGate, { costs, keyState }: LimiterTicket): E
   const index = costs.findIndex((cost, at) => cost > mostOf(at));
   if (index < 0) return undefined;
   const payable = range(`at most ${mostOf(index)} under the new limits`, () => false);
-  return faultOf(`cost.${ledger.names[index]}`, payable, costs[index]);
+  return payable(`cost.${ledger.names[index]}`, costs[index]);
 }

@@ -1,11 +1,11 @@
 import type { Clock } from "../clock.ts";
 import {
   abortSignal,
-  anyObject,
   check,
   checkOptions,
   clockRule,
   integerFrom,
+  isObject,
   numberFrom,
   positiveUpTo,
   type Rules,
@@ -61,7 +61,7 @@ const ACQUIRE_RULES: Rules<SharedAcquireOptions> = { signal: abortSignal, timeou
 export function resolveSizes(slots: number, options: SharedSemaphoreOptions): Sizes {
   const problems = new Problems();
   problems.expectAll(options, SIZE_RULES);
-  const given = anyObject.accepts(options) ? options : {};
+  const given = isObject(options) ? options : {};
   const maxHolders = given.maxHolders ?? Math.max(DEFAULTS.maxHolders, Number.isSafeInteger(slots) ? slots : 0);
   problems.expect("slots", integerFrom(1, Math.min(maxHolders || MAX_CELLS, MAX_CELLS)), slots);
   problems.throwIfAny();

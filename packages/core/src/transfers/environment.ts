@@ -1,5 +1,5 @@
 /** Reads environment variables as values. A malformed variable is a problem that names it; no default replaces it. */
-import { type Rule, shown } from "../options.ts";
+import type { Rule } from "../options.ts";
 import { Problems } from "../problems.ts";
 
 /** Environment variables: `process.env`, or any record of strings. */
@@ -28,7 +28,7 @@ export class EnvironmentReader {
     const text = this.#environment[variable];
     if (text === undefined) return undefined;
     const value = DECIMAL.test(text) ? Number(text) : Number.NaN;
-    return rule.accepts(value) ? value : this.#refuse(variable, rule, text);
+    return rule(variable, value) ? this.#refuse(variable, rule, text) : value;
   }
 
   boolean(variable: string, rule: Rule): boolean | undefined {
@@ -37,7 +37,8 @@ export class EnvironmentReader {
     return WORDS.get(text.toLowerCase()) ?? this.#refuse(variable, rule, text);
   }
 
-  #refuse(variable: string, { expectation }: Rule, text: string): undefined {
-    this.problems.add(`Expected \`${variable}\` to be ${expectation}, got ${shown(text)}`, true);
+  /** The rules are about numbers and booleans, so that they refuse any text: the message shows it. */
+  #refuse(variable: string, rule: Rule, text: string): undefined {
+    this.problems.add(String(rule(variable, text)?.message), true);
   }
 }

@@ -128,7 +128,7 @@ export class Governor {
   #rss(): number | undefined {
     try {
       const bytes = this.#host.rss();
-      return numberFrom(0).accepts(bytes) ? bytes : undefined;
+      return numberFrom(0)("rss", bytes) ? undefined : bytes;
     } catch {
       return undefined;
     }

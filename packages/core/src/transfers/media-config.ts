@@ -1,11 +1,11 @@
 /** The settings from which the limits of media transfers are calculated: defaults, environment variables and checks. */
 
 import {
+  anyObject,
   boolean,
   finiteFrom,
   integerFrom,
   numberWithin,
-  objectWith,
   positiveNumber,
   type Rule,
   type Rules,
@@ -84,7 +84,7 @@ const NAMES = Object.keys(SETTINGS) as (keyof typeof SETTINGS)[];
 export const CONFIG_RULES = {
   ...Object.fromEntries(NAMES.map((name) => [name, SETTINGS[name].rule])),
   availableGb: positiveNumber,
-  traces: objectWith(),
+  traces: anyObject,
 } as unknown as Rules<MediaConfig>;
 
 /**

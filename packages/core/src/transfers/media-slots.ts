@@ -8,7 +8,7 @@
  */
 import { realClock } from "../clock.ts";
 import type { SemaphoreEvent } from "../events.ts";
-import { callback, objectWith, type Rules } from "../options.ts";
+import { anyObject, callback, isObject, objectWith, type Rules } from "../options.ts";
 import { Problems } from "../problems.ts";
 import type { Work } from "../run-with-slot.ts";
 import type { Slot } from "../slot.ts";
@@ -119,7 +119,7 @@ export interface MediaState {
 const RULES: Rules<MediaSlotsConfig> = {
   ...CONFIG_RULES,
   ...POOL_RULES,
-  governor: objectWith(),
+  governor: anyObject,
   logger: objectWith("info"),
   onEvent: callback,
   probe: objectWith("rss"),
@@ -248,11 +248,11 @@ export class MediaSlots {
 
 function refuse(config: MediaSlotsConfig): void {
   const problems = new Problems();
-  problems.expect("config", objectWith(), config);
+  problems.expect("config", anyObject, config);
   problems.throwIfAny();
   problems.expectAll(config, RULES);
   expectMemory(config, problems);
-  if (objectWith().accepts(config.governor)) {
+  if (isObject(config.governor)) {
     expectGovernor(config.governor, problems);
     expectSight(config, problems);
   }
@@ -262,7 +262,7 @@ function refuse(config: MediaSlotsConfig): void {
 /** Refuses a governor that cannot read the memory: it would look as if the memory were never short. */
 function expectSight({ availableGb, probe = hostMemory }: MediaSlotsConfig, problems: Problems): void {
   if (availableGb === undefined) problems.add("Expected `availableGb` to be given, for the `governor`", false);
-  if (objectWith("rss").accepts(probe) && probe.rss() === undefined) {
+  if (!objectWith("rss")("probe", probe) && probe.rss() === undefined) {
     problems.add("Expected a host or a `probe` that returns its resident memory, for the `governor`", false);
   }
 }
