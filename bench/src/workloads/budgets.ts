@@ -6,7 +6,7 @@ import { arrayOfResolvers, bareWork } from "../limits.ts";
 import type { RatedGate, Subject, Work } from "../subject.ts";
 import { cost, costOfBatch, liveHeapBytes, sized } from "../timing.ts";
 import type { Case, Workload } from "../workload.ts";
-import { thousands } from "./queued.ts";
+import { GROWTH_ONLY, thousands } from "./queued.ts";
 
 const MOST = 200_000;
 const NEVER_REACHED = { slots: 10, limit: 1e9, perMs: 60_000 };
@@ -125,8 +125,12 @@ export const budgets: readonly Workload[] = [
   {
     id: "B2",
     cases: [
-      queueOf(10_000, { goals: [], peersLeftOut: "peers: at 100,000 only; this row shows growth" }),
+      queueOf(10_000, { goals: [], peersLeftOut: GROWTH_ONLY }),
       queueOf(100_000, { goals: [{ kind: "grows-like-limit", caseId: "B2/10000", slack: 0.15 }] }),
+      queueOf(1_000_000, {
+        goals: [{ kind: "grows-like-limit", caseId: "B2/100000", slack: 0.15 }],
+        peersLeftOut: GROWTH_ONLY,
+      }),
     ],
   },
   { id: "B3", cases: [weighed] },

@@ -99,3 +99,6 @@ export function shuffled(count: number): number[] {
 }
 
 export const thousands = (count: number): string => count.toLocaleString("en-US");
+
+/** Why a row has no peers. */
+export const GROWTH_ONLY = "peers: at 100,000 only; this row shows growth";

@@ -3,7 +3,7 @@ import { arrayOfResolvers } from "../limits.ts";
 import { lacksAll, type Subject } from "../subject.ts";
 import { costOfBatch, sized } from "../timing.ts";
 import type { Case, Workload } from "../workload.ts";
-import { heldGate, Tally, thousands } from "./queued.ts";
+import { GROWTH_ONLY, heldGate, Tally, thousands } from "./queued.ts";
 
 async function drain(subject: Subject, waiters: number): Promise<void> {
   const gate = await heldGate(subject);
@@ -47,16 +47,14 @@ const queueOf = (waiters: number, parts: Pick<Case, "goals" | "peersLeftOut">): 
   ...parts,
 });
 
-const growthOnly = "peers: at 100,000 only; this row shows growth";
-
 export const w3: Workload = {
   id: "W3",
   cases: [
-    queueOf(10_000, { goals: [], peersLeftOut: growthOnly }),
+    queueOf(10_000, { goals: [], peersLeftOut: GROWTH_ONLY }),
     queueOf(100_000, { goals: [{ kind: "near-cheapest-peer", factor: 1.5 }] }),
     queueOf(1_000_000, {
       goals: [{ kind: "grows-like-limit", caseId: "W3/10000", slack: 0.15 }],
-      peersLeftOut: growthOnly,
+      peersLeftOut: GROWTH_ONLY,
     }),
   ],
 };
