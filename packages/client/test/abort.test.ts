@@ -46,7 +46,7 @@ test("an already aborted signal rejects without a call", async () => {
   expect(world.proxy.seen).toEqual([]);
 });
 
-test("an abort while the granted answer is on its way gives the slot back", async () => {
+test("an abort while the granted answer is on its way releases the slot", async () => {
   const world = await startWorld(oneSlot);
   const controller = new AbortController();
   world.proxy.fault = (call) => (call.body.includes("waitMs") ? { slowMs: 300 } : "none");
@@ -60,7 +60,7 @@ test("an abort while the granted answer is on its way gives the slot back", asyn
   await world.until({ slots: 0, sessions: 0 });
 });
 
-test("an abort after the grant does not take the slot: the holder decides", async () => {
+test("an abort after the grant does not release the slot: the holder decides", async () => {
   const world = await startWorld();
   const controller = new AbortController();
   const slot = await world.client().acquire({ ...host, signal: controller.signal });

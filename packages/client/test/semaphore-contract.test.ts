@@ -45,7 +45,7 @@ describeSemaphore("keeper.semaphore", {
   },
 });
 
-test("another number of slots under a name in use is refused, and the message says so", async () => {
+test("a different number of slots for a name in use is refused, and the message says so", async () => {
   const world = await startWorld();
   const keeper = world.client();
   const slot = await keeper.semaphore("jobs", 2).acquire();
@@ -58,7 +58,7 @@ test("another number of slots under a name in use is refused, and the message sa
   await slot.release();
 });
 
-test("a semaphore waits for longer than the client waits for a host", async () => {
+test("a semaphore waits longer than the client waits for a host", async () => {
   const world = await startWorld({ fairQueue: { pollWindowMs: 50 } });
   const semaphore = world.client({ maxWaitMs: 300, maxAttempts: 3 }).semaphore("jobs", 1);
   const held = await semaphore.acquire();

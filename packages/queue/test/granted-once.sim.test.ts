@@ -129,13 +129,13 @@ async function faultsOf(isAtOne: boolean): Promise<string[]> {
   return faults;
 }
 
-it("a session gets one slot at most, and no slot is held that no client knows", {
+it("a session gets at most one slot, and every slot that is held is known to its client", {
   timeout: 120_000,
 }, async () => {
   expect(await faultsOf(true)).toEqual([]);
 });
 
-it("a session gets one slot at most at all instances together, answers lost or not", {
+it("a session gets at most one slot at all instances together, even if answers are lost", {
   timeout: 120_000,
 }, async () => {
   expect(await faultsOf(false)).toEqual([]);

@@ -18,8 +18,8 @@ async function granted(world: SlowWorld, more: object = {}): Promise<{ slotToken
   return answer;
 }
 
-describe("a try that crosses its session's deadline", () => {
-  test("is no second grant, though the process stood still and the store has forgotten the first (ONCE1)", async () => {
+describe("a commit that arrives after the deadline of its session", () => {
+  test("grants no second slot, even if the process was paused and the store has forgotten the first (ONCE1)", async () => {
     const world = new SlowWorld({ maxWaitMs: MAX_WAIT_MS });
     const { slotToken, session } = await granted(world);
     world.queue.release({ slotToken });
@@ -33,7 +33,7 @@ describe("a try that crosses its session's deadline", () => {
   });
 
   test.each([{ isAnswerLost: false }, { isAnswerLost: true }])(
-    "leaves no slot behind that no client got, though the session had ended before the commit (ONCE2; $isAnswerLost)",
+    "leaves no slot that its client never got, even if the session had ended before the commit (ONCE2; $isAnswerLost)",
     async (lost) => {
       const world = new SlowWorld({ maxWaitMs: 500 });
       world.delays = ({ operation }) => (operation === "commit" ? { beforeMs: 900, ...lost } : {});
@@ -47,7 +47,7 @@ describe("a try that crosses its session's deadline", () => {
     },
   );
 
-  test("is not accepted at all when it is more than a second late (ONCE2)", async () => {
+  test("is refused if it is more than a second late (ONCE2)", async () => {
     const world = new SlowWorld({ maxWaitMs: MAX_WAIT_MS });
     world.delays = ({ operation }) => ({ beforeMs: operation === "commit" ? MAX_WAIT_MS + PAST_ALL_MEMORY_MS : 0 });
     const answer = world.queue.begin({ host: "h", bucket: "a", waitMs: 6_000 });

@@ -4,7 +4,7 @@ import { Bench } from "./bench-of-one.ts";
 
 const MOST = 10_000;
 
-test("at most 10,000 books of hosts without sessions stay cached, and the least recently used goes first", async () => {
+test("at most 10,000 books of hosts without sessions stay cached, and the least recently used one is dropped first", async () => {
   const bench = new Bench({ maxSlotPerHost: 2 }, undefined, true);
   const use = async (host: string) =>
     bench.queue.release({ slotToken: await bench.take("a", { host, hostname: host }) });
@@ -26,7 +26,7 @@ test("at most 10,000 books of hosts without sessions stay cached, and the least 
   bench.queue.close();
 });
 
-test("the forecast of a wait samples only while a caller waits", async () => {
+test("the estimate of the wait only uses time in which a session waits", async () => {
   const bench = new Bench({ maxSlotPerHost: 1, maxSlotPerIp: 0 });
   const handOver = async (token: string) => {
     await bench.clock.run(100);

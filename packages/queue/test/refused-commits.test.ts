@@ -4,7 +4,7 @@ import { VirtualClock } from "@slotkeeper/testkit/simulator";
 import { expect, test } from "vitest";
 
 /** Y7 of `cycle.ts`. */
-test("a store that goes on refusing a commit is asked less and less often, and the waiter is granted when it accepts", async () => {
+test("a store that keeps refusing a commit is asked less and less often, and the waiter gets its slot when the store accepts", async () => {
   const clock = new VirtualClock();
   const memory = new MemoryStore({ clock });
   const triedAt: number[] = [];

@@ -37,7 +37,7 @@ async function grants(bench: Bench, slotToken: string, followed: Record<string, 
 test.each([
   { title: "in a pool with room", maxWaitersPerHost: 0 },
   { title: "in a full pool", maxWaitersPerHost: 3 },
-])("a client that returns long after its instance died is granted in the order of arrival, $title", async (more) => {
+])("a client that returns long after its instance died gets its slot in the order of arrival, $title", async (more) => {
   const config = { ...CONFIG, maxWaitersPerHost: more.maxWaitersPerHost };
   const one = new Bench(config, undefined, true);
   const two = new Bench(config, one, true);
@@ -58,7 +58,7 @@ test.each([
   expect(await grants(one, held, places)).toEqual(["a", "b", "c", "d"]);
 });
 
-test("a bucket that used the host meanwhile does not return to where it was before", async () => {
+test("a bucket that used the host meanwhile does not return to its earlier place", async () => {
   const one = new Bench({ ...CONFIG, maxSlotPerHost: 2, maxWaitersPerHost: 0 }, undefined, true);
   const two = new Bench({ ...CONFIG, maxSlotPerHost: 2, maxWaitersPerHost: 0 }, one, true);
   await Promise.all([one.queue.start(), two.queue.start()]);

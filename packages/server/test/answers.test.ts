@@ -35,7 +35,7 @@ function talk(url: string, said: string): { readonly received: () => Buffer; clo
 }
 
 describe("answers on one connection", () => {
-  it("come in the order of the requests, those asked while an earlier one is held included", async () => {
+  it("come in the order of the requests, even if an earlier one is held", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
     const { slotToken } = await fixture.take({ ipBucket: "a" });
     const held = JSON.stringify({ hostname: "example.com", ipBucket: "b", waitMs: 5_000 });
@@ -52,7 +52,7 @@ describe("answers on one connection", () => {
     line.close();
   });
 
-  it("have the length they say, in characters of any script", async () => {
+  it("have the length that they declare, with characters of any script", async () => {
     const fixture = await startFixture();
     const bad = JSON.stringify({ hostname: "h", waitMs: "später, 后来 😀" });
     const line = talk(fixture.url, requestOf(CALL, bad) + requestOf("GET /livez"));
@@ -63,7 +63,7 @@ describe("answers on one connection", () => {
     line.close();
   });
 
-  it("to HEAD have no body, and the next answer follows at once", async () => {
+  it("to HEAD have no body, and the next answer follows immediately", async () => {
     const fixture = await startFixture();
     const line = talk(fixture.url, requestOf("HEAD /livez") + requestOf("GET /livez"));
     const text = () => line.received().toString();

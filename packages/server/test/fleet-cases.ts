@@ -17,7 +17,7 @@ export function instancesOn(backend: () => object): StartInstance {
 
 /** What holds for a fleet on any database connection. */
 export function describeFleet(instance: StartInstance): void {
-  test("a slot is one for the whole fleet: what one instance granted, another does not grant again", async () => {
+  test("a slot exists once in the whole fleet: what one instance granted, another does not grant again", async () => {
     const [one, two] = await Promise.all([instance({ maxSlotPerHost: 1 }), instance({ maxSlotPerHost: 1 })]);
     const host = newHost();
     const slot = await one.take({ ...host, ipBucket: "a" });

@@ -62,7 +62,7 @@ describe.each(ROWS.map((row) => ({ ...row, name: row.path.join(".") })))("the li
     expect([own["minimum"], own["exclusiveMinimum"]]).toEqual([min, above]);
   });
 
-  it("is checked, by its path", () => {
+  it("is validated, with its path in the problem", () => {
     const refused = () => resolveOptions(config(path, wrong) as never);
     expect(refused).toThrow(`Expected \`fairQueue.${name}\` to be `);
     expect(() => resolveOptions({ hosts: { a: config(path, wrong) as never } })).toThrow(`.${name}\` to be `);
@@ -85,7 +85,7 @@ describe.each(ROWS.map((row) => ({ ...row, name: row.path.join(".") })))("the li
 });
 
 describe("limits that operators set live", () => {
-  it("are those of the table, in the call and in the state view", () => {
+  it("are those of the table, in the call and in the state", () => {
     const keys = LIVE_LIMITS.map(({ key }) => key);
     expect(keys).toEqual(["maxSlotPerHost", "maxSlotPerIp"]);
     expect(Object.keys(LiveLimitsSchema.properties)).toEqual(keys);
@@ -95,7 +95,7 @@ describe("limits that operators set live", () => {
 });
 
 describe("SQL for direct callers", () => {
-  it("reads no field of a host's limits that the table does not have", () => {
+  it("reads no limit of a host that is not in the table", () => {
     const fields = new Set(ROWS.map((row) => fieldPath(row).join(",")));
     const sql = root("packages/postgres/sql/0005_direct_callers.sql");
     const paths = [...sql.matchAll(/'\{policy,([\w,]+)\}'/g), ...sql.matchAll(/v_policy ->> '(\w+)'/g)];

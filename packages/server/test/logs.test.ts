@@ -43,7 +43,7 @@ async function everything(fixture: Fixture): Promise<string[]> {
 }
 
 describe("the log", () => {
-  it("holds no token and no key, at any level, whatever was asked", async () => {
+  it("contains no token and no key, at any level and for any call", async () => {
     const file = configFile({
       logLevel: "debug",
       auth: { enabled: true, tokens: [SECRETS.shared, SECRETS.sharedNext] },
@@ -64,7 +64,7 @@ describe("the log", () => {
     for (const token of tokens) expect(log).not.toContain(token.split(/^slot_|\./).at(-1));
   });
 
-  it("is one JSON object a line, with time, level, message and request id", async () => {
+  it("is one JSON object per line, with time, level, message and request id", async () => {
     const fixture = await startFixture({ config: { logLevel: "debug" } });
     await fixture.take();
     await stopFixture(fixture);
@@ -76,7 +76,7 @@ describe("the log", () => {
     for (const request of requests) expect(request["requestId"]).toMatch(/^[\w-]{12}$/);
   });
 
-  it("says once per window, at info, that a bucket is not tried", async () => {
+  it("reports once per window, at info, that a bucket is not considered", async () => {
     const fixture = await startFixture();
     await fixture.take({ ipBucket: "a" });
     await fixture.acquire({ ipBucket: "a", waitMs: 50 });
@@ -94,7 +94,7 @@ describe("the log", () => {
     });
   });
 
-  it("warns loudly of a service that is open to everyone, and only then", async () => {
+  it("warns of a service that is open to everyone, and only then", async () => {
     const isWarned = (fixture: Fixture) => fixture.logged.some((line) => line.includes("OPEN TO EVERYONE"));
     expect(isWarned(await startFixture({ config: { listen: ":0" } }))).toBe(true);
     expect(isWarned(await startFixture({ config: { listen: "0.0.0.0:0", auth: { enabled: true, token: "k" } } }))).toBe(

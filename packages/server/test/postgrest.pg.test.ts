@@ -50,7 +50,7 @@ test("limits are strict and every bucket is served while two instances work on o
   expect(new Set(fences).size).toBe(fences.length);
 });
 
-test("while PostgREST is away callers stay pending because of the store, and go on when it is back", async () => {
+test("while PostgREST is unavailable callers stay pending because of the store, and continue when it is back", async () => {
   const fixture = await instance({ maxSlotPerHost: 1 });
   const host = newHost();
   const slot = await fixture.take({ ...host, ipBucket: "a" });
@@ -68,7 +68,7 @@ test("while PostgREST is away callers stay pending because of the store, and go 
   expect(logged).not.toContain(server.authHeader("service").slice("Bearer ".length));
 });
 
-test("a start that cannot work says why and what to do, without the header", async () => {
+test("a failed start reports why and what to do, without the header", async () => {
   const start = (postgrest: object) => startFixture({ config: { backend: backendOf(postgrest) } });
   await expect(start({ authHeader: "Bearer x.y.z" })).rejects.toThrow(
     /^Cannot use the database through PostgREST at http:\/\/127\.0\.0\.1:\d+: .*jwt-secret/,

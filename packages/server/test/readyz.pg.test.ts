@@ -106,7 +106,7 @@ function schemaNumber(number: number): string {
 
 describe("a database that", () => {
   it.each(FAULTS)(
-    "$title is 503 $reason within two seconds; callers wait and go on",
+    "$title is 503 $reason within two seconds; callers wait and continue",
     async ({ reason, strike, heal }) => {
       const host = { hostname: `${reason.toLowerCase()}.example.com` };
       await strike();
@@ -130,7 +130,7 @@ describe("a database that", () => {
   );
 });
 
-it("commits that fail while every right is there are reported: only they show a full disk", async () => {
+it("failing commits are reported even if no right is missing: only they show a full disk", async () => {
   await owner.query(`CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END $$`);
   await owner.query("CREATE TRIGGER no_room BEFORE INSERT OR UPDATE ON slotkeeper_host EXECUTE FUNCTION no_room()");
@@ -141,7 +141,7 @@ it("commits that fail while every right is there are reported: only they show a 
   expect((await fixture.poll(body.queryToken)).body.result).toBe("granted");
 });
 
-it("a lock that a stranger holds on one host's row leaves the service ready", async () => {
+it("a lock of another program on one host's row leaves the service ready", async () => {
   const host = { hostname: "locked.example.com" };
   const { slotToken } = await fixture.take(host);
   const stranger = await database.openSession();
@@ -154,7 +154,7 @@ it("a lock that a stranger holds on one host's row leaves the service ready", as
 });
 
 describe("a listening connection", () => {
-  it("that is silent degrades `/readyz` within two seconds, which stays 200; and recovers by itself", async () => {
+  it("that is silent degrades `/readyz` within two seconds, which stays 200, and recovers by itself", async () => {
     const listening = await TcpProxy.to(database.directDsn);
     const postgres = { dsn: database.directDsn, listenDsn: listening.url };
     fixture = await startFixture({ config: { backend: { postgres } } });

@@ -24,7 +24,7 @@ async function holding() {
   return { store, fixture, slotToken };
 }
 
-test("in a fleet a release is acknowledged when the store has it, so that an instance that dies loses none", async () => {
+test("in a fleet a release is acknowledged when the store has it, so that a dying instance loses none", async () => {
   const { store, fixture, slotToken } = await holding();
   const order: string[] = [];
   store.commitAfter = async () => {
@@ -36,7 +36,7 @@ test("in a fleet a release is acknowledged when the store has it, so that an ins
   expect([...order, "acknowledged"]).toEqual(["committed", "acknowledged"]);
 });
 
-test("a store that does not answer keeps no release waiting for more than a moment", async () => {
+test("a store that does not answer delays the answer to a release only for a moment", async () => {
   const { store, fixture, slotToken } = await holding();
   let letThrough = () => {};
   const held = new Promise<void>((resolve) => (letThrough = resolve));

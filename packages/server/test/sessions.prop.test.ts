@@ -309,14 +309,14 @@ async function live(lives: Lives, plan: Plan): Promise<void> {
 }
 
 describe("sessions over real HTTP", () => {
-  it("end exactly once whatever callers do, break no limit and leave nothing (CALLERS1–CALLERS4)", {
+  it("end exactly once whatever callers do, break no limit and leave nothing behind (CALLERS1–CALLERS4)", {
     timeout: PATIENCE_MS,
   }, async () => {
     const property = fc.asyncProperty(callersWho(STEPS), async (plan) => live(await Lives.start(), plan));
     await fc.assert(property, { numRuns: 12, endOnFailure: true });
   });
 
-  it("do so too through restarts on the journal, graceful and not (CALLERS1–CALLERS4)", {
+  it("do the same through restarts on the journal, graceful and not (CALLERS1–CALLERS4)", {
     timeout: PATIENCE_MS,
   }, async () => {
     let restarts = 0;

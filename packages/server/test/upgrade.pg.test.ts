@@ -35,7 +35,7 @@ async function begun(fixture: Fixture, hostname: string) {
 }
 
 describe("an update with the same schema", () => {
-  it("is rolling: instances are replaced one after the other, and slots and places go on", async () => {
+  it("is rolling: instances are replaced one after the other, and slots and places are kept", async () => {
     const [one, two] = await Promise.all([instance(), instance()]);
     const { slotToken, queryToken } = await begun(one, "rolling.example.com");
     await stopFixture(one);
@@ -50,7 +50,7 @@ describe("an update with the same schema", () => {
 
 describe("an update with more migrations and the same schema number", () => {
   const later = { number: 9_999, name: "of_tomorrow", file: "9999_of_tomorrow.sql", checksum: "x", sql: "SELECT 1;" };
-  it("is rolling too: running instances go on after `migrate`; one of the old version no longer starts, and says why", async () => {
+  it("is rolling, too: running instances continue after `migrate`; an instance of the old version no longer starts, and reports why", async () => {
     const old = await instance();
     const { slotToken, queryToken } = await begun(old, "migrated.example.com");
     await migrate({ dsn: database.dsn, migrations: [...readMigrations(), later] });
@@ -62,13 +62,13 @@ describe("an update with more migrations and the same schema number", () => {
   });
 });
 
-describe("an update with another schema number", () => {
+describe("an update with a different schema number", () => {
   const setNumber = (number: number) =>
     owner.query(
       `CREATE OR REPLACE FUNCTION slotkeeper_schema_number() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT ${number}'`,
     );
 
-  it("needs a short stop: old instances grant nothing and are not ready; slots and places live on in the new ones", async () => {
+  it("needs a short stop: old instances grant nothing and are not ready; slots and places are kept for the new ones", async () => {
     const old = await instance();
     const { slotToken, queryToken } = await begun(old, "stopped.example.com");
     await setNumber(2);

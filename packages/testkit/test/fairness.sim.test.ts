@@ -15,7 +15,7 @@ describe("slot-seconds against the max-min oracle (order ORDER1, ORDER3, ORDER4)
   });
 });
 
-describe("controls that must fail the same assertion", () => {
+describe("controls that must fail the same check", () => {
   const controls = SCENARIOS.flatMap((scenario) =>
     scenario.fails.map((control) => ({ scenario, control, name: scenario.name })),
   );
@@ -33,8 +33,8 @@ test.each(SCENARIOS)("$name: the weighted scheduler leaves no slot idle either",
   expect(outcome.idleMoments).toBe(0);
 });
 
-describe("the oracle", () => {
-  test("fills by weight, and passes on what a bucket does not want", () => {
+describe("the max-min oracle", () => {
+  test("fills by weight, and gives what a bucket does not want to the others", () => {
     const claims = [
       { weight: 1, demand: 1 },
       { weight: 1, demand: 10 },
@@ -50,7 +50,7 @@ function describeOutcome({ phases, worstError }: Outcome): string {
   return `${(100 * worstError).toFixed(2)} % off: ${JSON.stringify(phases)}`;
 }
 
-describe("three instances over one store share it as one would (engine DECIDE7)", () => {
+describe("three instances with one store share a host as one instance would (engine DECIDE7)", () => {
   test.each([
     { routing: "bucket", name: "each bucket lives on one instance" },
     { routing: "any", name: "every poll reaches another instance" },

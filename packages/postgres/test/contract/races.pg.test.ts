@@ -32,7 +32,7 @@ class Holds {
 }
 
 describe("racing direct callers", () => {
-  it("never hold more slots of a host or of a bucket than the limits, whichever functions they use", async () => {
+  it("never hold more slots of a host or of a bucket than the limits allow, whichever functions they use", async () => {
     const holds = new Holds();
     let granted = 0;
     await onAll(async (caller, no) => {
@@ -68,7 +68,7 @@ describe("racing direct callers", () => {
     expect(statuses).toEqual(["ACQUIRED", "ACQUIRED", "ACQUIRED", "QUEUE_FULL"]);
   });
 
-  it("never register more waiters than the caps", async () => {
+  it("never register more waiters than the limits allow", async () => {
     const caps = { p_max_waiters_per_ip: 2, p_max_waiters_per_host: 5 };
     let registered = 0;
     await onAll(async (caller, no) => {
@@ -85,7 +85,7 @@ describe("racing direct callers", () => {
     expect((await callers[0]?.register("caps", "b9", caps))?.status).toBe("HOST_QUEUE_FULL");
   });
 
-  it("get one probe of a half-open host between them", async () => {
+  it("get one probe of a half-open host in total", async () => {
     const window = { p_throttle_time_window: 1 };
     for (let i = 0; i < 4; i++) await callers[0]?.report("half", true, window);
     await clients[0]?.query(`UPDATE "THROTTLE_PROTECTION" SET opened_at = opened_at - 1000`);
@@ -97,7 +97,7 @@ describe("racing direct callers", () => {
     expect(statuses.filter((status) => status === "ACQUIRED")).toHaveLength(1);
   });
 
-  it("free a slot once, however many release it at once", async () => {
+  it("free a slot once, even if many release it at the same time", async () => {
     const caller = callers[0] as DirectCaller;
     for (let round = 0; round < 5; round++) {
       const token = await caller.acquire("once", "b", { p_max_slot_per_host: 1, p_zombie_timeout: 60 });

@@ -47,7 +47,7 @@ function persistent(store: PostgresStore): PostgresStore {
   });
 }
 
-test.each(["repeatable read", "serializable"])("P1, P2: limits hold where transactions are %s", async (level) => {
+test.each(["repeatable read", "serializable"])("P1, P2: limits hold if transactions are %s", async (level) => {
   await using database = await TestDatabase.open();
   const dsn = new URL(database.directDsn);
   dsn.searchParams.set("options", optionsOf({ default_transaction_isolation: level }));

@@ -30,7 +30,7 @@ async function useStore(store: PostgresStore): Promise<void> {
   expect(await store.isReady()).toBe(true);
 }
 
-test("PGDB1: no call of the store leaves anything in its session but its own statements, named by their text", async () => {
+test("PGDB1: calls of the store leave nothing in their session except prepared statements, named by their text", async () => {
   const queries = vi.spyOn(Client.prototype, "query");
   const store = await PostgresStore.open({ dsn: database.directDsn, poolSize: 1 });
   await useStore(store);
@@ -42,7 +42,7 @@ test("PGDB1: no call of the store leaves anything in its session but its own sta
   await store.close();
 });
 
-test("PGDB1: where a pooler loses prepared statements, the store goes on without them", async () => {
+test("PGDB1: if a pooler loses prepared statements, the store continues without them", async () => {
   const store = await PostgresStore.open({ dsn: database.directDsn, poolSize: 1 });
   const queries = vi.spyOn(Client.prototype, "query");
   const host = await HostUnderTest.on({ store, other: store, pass: async () => {}, close: async () => {} });
@@ -65,14 +65,14 @@ test("MIGRATE4: no migration leaves anything in its session", async () => {
   expect(await Promise.all(left)).toEqual(applied.map(() => []));
 });
 
-test("MIGRATE4: one session may migrate one schema after the other", async () => {
+test("MIGRATE4: one session can migrate several schemas one after the other", async () => {
   await using empty = await TestDatabase.open({ isEmpty: true });
   const client = await empty.openSession();
   for (const schema of ["one", "two"]) await client.query(migrationScript(schema));
   expect(await leftInSession(client)).toEqual([]);
 });
 
-test("whatever is left in a session would be seen", async () => {
+test("the check finds anything that is left in a session", async () => {
   const client = await database.openSession();
   await client.query(`
     SET lock_timeout = 1000;

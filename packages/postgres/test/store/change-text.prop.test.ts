@@ -110,7 +110,7 @@ const changes = fc.record({
   dels: fc.array(fc.tuple(fc.constantFrom(...RECORD_KINDS), text), { maxLength: 6 }),
 });
 
-test("changes are read back as they were written, whatever they hold", () => {
+test("any changes are decoded exactly as they were encoded", () => {
   const property = fc.property(changes, (written) => {
     const read: Changes = decodeChanges(JSON.parse(encodeChanges(written, written.head)));
     // An optional field may be spelled out as undefined: `toEqual` reads both alike.

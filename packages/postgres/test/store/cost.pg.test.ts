@@ -79,7 +79,7 @@ async function churn(host: HostUnderTest, round: number): Promise<void> {
   });
 }
 
-test("updates stay HOT: none touches an index", async () => {
+test("all updates are HOT: none changes an index", async () => {
   const virtual = await VirtualDatabase.open();
   const hosts = [await HostUnderTest.on(virtual), await HostUnderTest.on(virtual)];
   for (let round = 0; round < 100; round++) await churn(hosts[round % 2] as HostUnderTest, round);
@@ -95,7 +95,7 @@ test("updates stay HOT: none touches an index", async () => {
   await virtual.database.close();
 });
 
-test("a day of churn, with hosts that are forgotten and come again, does not make the tables grow", {
+test("a day of churn, with hosts that are forgotten and return, does not make the tables grow", {
   timeout: 600_000,
 }, async () => {
   const virtual = await VirtualDatabase.open();
@@ -127,7 +127,7 @@ test("a day of churn, with hosts that are forgotten and come again, does not mak
   await virtual.close();
 });
 
-test("tries that fail use up no number of the sequence", async () => {
+test("failed attempts use no numbers of the sequence", async () => {
   const virtual = await VirtualDatabase.open();
   const host = await HostUnderTest.on(virtual);
   await host.grant("a", "b");

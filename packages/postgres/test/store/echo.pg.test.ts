@@ -4,7 +4,7 @@ import { TestDatabase } from "@slotkeeper/testkit/postgres";
 import { TcpProxy } from "@slotkeeper/testkit/proxy";
 import { expect, test, vi } from "vitest";
 
-test("NOTIFY2: an echo that arrives before the answer to its beat is not taken for silence", async () => {
+test("NOTIFY2: an echo that arrives before the answer to its beat counts", async () => {
   await using database = await TestDatabase.open();
   const proxy = await TcpProxy.to(database.directDsn);
   const store = await PostgresStore.open({ dsn: proxy.url, listenDsn: database.directDsn });

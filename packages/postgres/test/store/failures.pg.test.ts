@@ -23,8 +23,8 @@ const LOCKED = `SELECT count(*)::integer AS count FROM pg_stat_activity
 const hostOn = (on: PostgresStore) =>
   HostUnderTest.on({ store: on, other: on, pass: async () => {}, close: async () => {} });
 
-describe("a host whose row a stranger keeps locked", () => {
-  test("P7: does not use up the pool: other hosts go on while its calls wait, and it goes on afterwards", async () => {
+describe("a host whose row another program keeps locked", () => {
+  test("P7: does not use up the pool: other hosts continue while its calls wait, and it continues afterwards", async () => {
     const [stuck, free] = [await hostOn(store), await hostOn(store)];
     await stuck.accept();
     const stranger = await database.connect();
@@ -40,7 +40,7 @@ describe("a host whose row a stranger keeps locked", () => {
     expect(replies.filter((reply) => reply.status === "fulfilled" && reply.value.isOk)).toHaveLength(1);
   });
 
-  test("P7: several of them together do not use up a small pool, whatever calls pile up: LANE2", async () => {
+  test("P7: together with others does not use up a small pool, however many calls wait: LANE2", async () => {
     const stuck = await Promise.all(Array.from({ length: 6 }, () => hostOn(store)));
     for (const host of stuck) await host.accept();
     const free = await hostOn(store);
@@ -78,7 +78,7 @@ describe("a host whose row a stranger keeps locked", () => {
     for (const host of stuck) expect((await store.read(host.host, undefined)).tag).toBeDefined();
   });
 
-  test("fails its callers with a retryable error once they have waited long enough", async () => {
+  test("fails its callers with a retryable error after they have waited long enough", async () => {
     const stuck = await hostOn(store);
     await stuck.accept();
     const stranger = await database.connect();
@@ -92,7 +92,7 @@ describe("a host whose row a stranger keeps locked", () => {
   });
 });
 
-test("P8: cut connections fail the calls under way, and the same commit again is accepted", async () => {
+test("P8: cut connections fail the calls in progress, and the same commit is accepted when it is sent again", async () => {
   const host = await hostOn(store);
   await host.accept();
   const client = await database.openSession();
@@ -112,7 +112,7 @@ test("P8: cut connections fail the calls under way, and the same commit again is
   expect(await host.names()).toEqual(["account b"]);
 });
 
-test("a function that is missing is an error that repeating does not heal, and each step of a cleanup runs", async () => {
+test("a missing function is an error that a retry does not fix, and every step of a cleanup runs", async () => {
   const own = await TestDatabase.open();
   const broken = await PostgresStore.open({ dsn: own.dsn });
   const host = await hostOn(broken);
@@ -126,7 +126,7 @@ test("a function that is missing is an error that repeating does not heal, and e
   await own.close();
 });
 
-test("a fleet of mixed versions is refused by the number in the schema, and says what to do", async () => {
+test("a fleet of mixed versions is refused by the schema number, with a message that says what to do", async () => {
   const own = await TestDatabase.open();
   const client = await own.connect();
   const { rows } = await client.query("SELECT slotkeeper_schema_number() AS number");
@@ -160,7 +160,7 @@ test("a fleet of mixed versions is refused by the number in the schema, and says
   await own.close();
 });
 
-test("the store works in a schema of any name, and instances share the keys that sign", async () => {
+test("the store works in a schema with any name, and instances share the signing keys", async () => {
   const own = await TestDatabase.open({ isEmpty: true });
   const schema = 'Slots "of" us';
   await migrate({ dsn: own.dsn, schema });
@@ -202,7 +202,7 @@ test("P3: a new host's fences start above those of all forgotten hosts, and forg
   await own.close();
 });
 
-test("a slot row can be made at the end of the sequence, where ids of an original may be in use", async () => {
+test("a slot row can be created at the end of the sequence, where ids of an original may be in use", async () => {
   const own = await TestDatabase.open();
   const mine = await PostgresStore.open({ dsn: own.dsn });
   const client = await own.connect();
@@ -217,7 +217,7 @@ test("a slot row can be made at the end of the sequence, where ids of an origina
   await own.close();
 });
 
-test("D2: connections that go silent together cost one wait: the call after the one that failed gets a new connection", async () => {
+test("CONNECT2: connections that go silent together cost one timeout: the call after the failed one gets a new connection", async () => {
   const proxy = await TcpProxy.to(database.dsn);
   const silent = await PostgresStore.open({ dsn: proxy.url, poolSize: 4, timeoutMs: 400 });
   await Promise.all(Array.from({ length: 12 }, () => silent.hostKeys()));

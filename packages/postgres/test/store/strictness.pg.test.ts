@@ -26,7 +26,7 @@ afterAll(async () => {
   await database.close();
 });
 
-test("P1, P2: limits and tails hold under sixteen connections, from first contact on", async () => {
+test("P1, P2: limits and tails hold with sixteen connections, from the first commit on", async () => {
   const options = { stores, host: "limits", slots: 3, workers: CONNECTIONS, triesEach: TRIES_EACH, buckets: 5 };
   const result = await race(options, auditor);
   expect(result.seen).toEqual([]);
@@ -99,13 +99,13 @@ async function raceWithout(...rules: readonly Rule[]): Promise<string> {
   return outcome;
 }
 
-describe("the race is lost", () => {
+describe("the race breaks a limit", () => {
   test("without the swap of the tag in the host's row", async () => {
     const rule = "AND tag = p_base AND reserved_until = h.reserved_until";
     expect(await raceWithout(["slotkeeper_commit", rule, "AND pg_sleep(0.003)::text = ''"])).toBe("broken");
   });
 
-  test("without the comparison of the tag: the count keeps the host's limit, and not the bucket's", async () => {
+  test("without the comparison of the tag: the host's limit still holds, the bucket's does not", async () => {
     const comparison = ["slotkeeper_refusal", "WHEN p_stored IS DISTINCT FROM p_base THEN 'conflict'", ""] as const;
     const swap = ["slotkeeper_commit", "AND tag = p_base", ""] as const;
     expect(await raceWithout(comparison, swap)).toBe("broken");

@@ -34,7 +34,7 @@ test.each([
   expect(book.tail).toMatchObject({ kind: "book", book: { head } });
 });
 
-test("the host's key is not in the tail: every slot token has it, and each commit would write it twice", async () => {
+test("the tail does not contain the host's key: every slot token has it, and each commit would write it twice", async () => {
   const host = await HostUnderTest.on(virtual);
   const key = "fedcba9876543210".repeat(4);
   Object.assign(host, { host: key });

@@ -130,7 +130,7 @@ describe("a process that dies", () => {
     );
   });
 
-  test("the check itself notices an answer that was given too early", async () => {
+  test("the check finds an answer that was sent too early", async () => {
     const { content, known, now } = await recorded([[{ step: "acquire", pick: 0 }]]);
     const early = known.map((one) => ({ ...one, length: firstFrameEnd(content) }));
     await expect(check(content, firstFrameEnd(content), early, now)).rejects.toThrow();

@@ -42,7 +42,7 @@ async function serve(before: readonly string[] = []) {
 }
 
 describe("the service with a journal", () => {
-  test("killed, it comes back with its sessions, slots, ends and keys", async () => {
+  test("restores its sessions, slots, ends and keys after a kill", async () => {
     const one = await serve();
     const first = { hostname: "h.example", waitMs: 400 };
     const held = await one.call("acquire", { ...first, ipBucket: "a" });
@@ -67,7 +67,7 @@ describe("the service with a journal", () => {
     await two.kill();
   });
 
-  test("killed, it grants those who waited before the restart ahead of a newcomer", async () => {
+  test("grants sessions that waited before a kill ahead of new ones", async () => {
     const one = await serve();
     const host = { hostname: "sem:one", limit: 1 };
     const held = await one.call("acquire", { ...host, waitMs: 400 });
@@ -85,7 +85,7 @@ describe("the service with a journal", () => {
     await two.kill();
   });
 
-  test("on a disk that is full it grants nothing, says so, and is not ready", async () => {
+  test("grants nothing on a full disk, reports it, and is not ready", async () => {
     // One block of 1,024 bytes: room for an empty journal, not for a lease.
     const full = await serve(["bash", "-c", 'ulimit -f 1; exec "$@"', "bash"]);
     expect(await full.readyz()).toBe(200);
@@ -100,7 +100,7 @@ describe("the service with a journal", () => {
     await roomy.kill();
   });
 
-  test("on a disk without any room at its start it comes up all the same, grants nothing, and is not ready", async () => {
+  test("starts on a disk without any room, grants nothing, and is not ready", async () => {
     const before = await serve();
     const held = await before.call("acquire", { hostname: "h.example", ipBucket: "a", waitMs: 400 });
     await before.kill();

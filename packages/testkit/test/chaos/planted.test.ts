@@ -39,7 +39,7 @@ test("clients that keep the contract break no rule", async () => {
   expect(checkHistory(await play({ overstays: false }), LIMITS)).toEqual([]);
 });
 
-test("a client that uses its slot after its lease is over is found in the history of a live run", async () => {
+test("a client that uses its slot after its lease ended is found in the history of a live run", async () => {
   const violations = checkHistory(await play({ overstays: true }), LIMITS);
   expect(violations.map(({ rule }) => rule)).toContain("limit");
 });

@@ -72,7 +72,7 @@ const waiting = async () =>
   query<{ instance: string; count: number }>(`SELECT data ->> 'instance' AS instance, count(*)::integer AS count
     FROM slotkeeper_record WHERE host = '${HOST}' AND kind = 'waiter' GROUP BY 1`);
 
-test("a stopped instance costs each slot one offer of 50 ms, the others go on, and no slot is granted twice", {
+test("a stopped instance costs each slot one offer of 50 ms, the others continue, and no slot is granted twice", {
   timeout: 120_000,
 }, async () => {
   const held = [await acquire(1, "h1"), await acquire(1, "h2")];

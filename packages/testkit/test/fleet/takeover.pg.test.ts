@@ -51,7 +51,7 @@ async function waiters(hostname: string): Promise<number> {
   return onServer(fleet.dsn, async (client) => (await client.query(sql, [keyOf(hostname)])).rows[0].count as number);
 }
 
-test("kill -9 of an instance loses no session's place, and its waiters stop counting within 5 s", async () => {
+test("kill -9 of an instance loses no place of a session, and its waiters stop counting within 5 s", async () => {
   const hostname = "killed.example";
   const held = await ask(1, hostname, "holder");
   const first = await ask(0, hostname, "first");
@@ -76,7 +76,7 @@ test("kill -9 of an instance loses no session's place, and its waiters stop coun
   await fleet.launch(0);
 });
 
-test("an instance that was stopped grants nothing when it wakes that was granted meanwhile", async () => {
+test("an instance that was paused grants no slot that was granted meanwhile", async () => {
   const hostname = "stopped.example";
   const held = await ask(1, hostname, "holder");
   const first = await ask(0, hostname, "first");
@@ -100,7 +100,7 @@ test("an instance that was stopped grants nothing when it wakes that was granted
   if (late.result === "granted") expect(late.slotToken).toBe(granted.slotToken);
 });
 
-test("a lock on a host's row by a stranger stops that host only, whatever calls pile up on it", async () => {
+test("a lock on a host's row by another program stops only that host, however many calls wait for it", async () => {
   const hostname = "locked.example";
   const held = await ask(0, hostname, "holder");
   const waiting = await ask(0, hostname, "waiter");
