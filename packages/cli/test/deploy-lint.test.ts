@@ -1,4 +1,4 @@
-/** The files of `deploy/` through the linters of their formats. What ties them to this repository is in `deploy.test.ts`. */
+/** Runs the linters of their formats on the files of `deploy/`. `deploy.test.ts` checks them against this repository. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,7 +36,7 @@ describe("the Dockerfile", () => {
 describe("compose.yaml", () => {
   const compose = read("docker/compose.yaml");
 
-  /** All rules of the linter; quotes are those of the rest of the repository. */
+  /** All rules of the linter. Quotes are as in the rest of the repository. */
   const linter = new DCLinter({
     rules: { "require-quotes-in-ports": [2, { quoteType: "double" }] },
     quiet: true,

@@ -164,7 +164,7 @@ describe("a process that may open few files", () => {
       ...FREE,
     ]);
     const url = await command.url();
-    // Those that are cut without a word, because too many are being refused already, come back.
+    // Connections that are cut without an answer, because too many are being refused already, are tried again.
     const livez = () =>
       fetch(`${url}/livez`, { signal: AbortSignal.timeout(300) }).then(({ status }) => status, String);
     await command.said(/128 connections are served/);

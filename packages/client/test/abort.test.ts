@@ -1,4 +1,4 @@
-// Abort at every stage: the reason comes back untouched, and the service shows no ghost.
+// Abort at every stage: the caller gets the reason unchanged, and the service keeps no session.
 import { expect, test } from "vitest";
 import { startWorld, type World } from "./fixture.ts";
 
@@ -6,7 +6,7 @@ const host = { hostname: "example.com", bucket: "me" };
 const oneSlot = { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0 } };
 const reason = { any: "reason" };
 
-/** Where the wait is when it is aborted; resolves then. */
+/** The stage of the wait at which it is aborted. Each function resolves at its stage. */
 const stages: Record<string, (world: World) => Promise<void>> = {
   "while the first call is held": (world) => world.until({ slots: 1, sessions: 1 }),
   "before the first call is answered, its answer lost": async (world) => {

@@ -1,4 +1,4 @@
-// What networks and machines do: the client retries with back-off, the service ends up with nothing left.
+// Failures of networks and machines: the client retries with back-off, and nothing is left at the service.
 import { OverloadedError, UnavailableError } from "@slotkeeper/client";
 import type { Fault } from "@slotkeeper/testkit/proxy";
 import { describe, expect, test, vi } from "vitest";

@@ -1,4 +1,4 @@
-// `onFailure`: what passes without a slot while the service is away, and never when it is merely busy.
+// `onFailure`: which work runs without a slot while the service is unreachable. None does while it is only busy.
 import { UnavailableError } from "@slotkeeper/client";
 import { expect, test } from "vitest";
 import { startWorld } from "./fixture.ts";
@@ -22,7 +22,7 @@ test("open: work runs without a slot, is counted, and needs a slot again when th
   const slot = await keeper.acquire(host);
   expect(slot).toMatchObject({ guarded: false, token: "", fence: 0, expiresAt: undefined });
   expect([await slot.renew(), await slot.release(), await slot.release()]).toEqual([true, true, false]);
-  // Now that it is known to be away, others do not wait for it to fail again.
+  // The service is known to be unreachable, so other calls do not wait for another failure.
   const startedAt = Date.now();
   await Promise.all(Array.from({ length: 20 }, () => keeper.run(host, () => {})));
   expect(Date.now() - startedAt).toBeLessThan(500);
@@ -106,7 +106,7 @@ test("open: if the service returns but is busy, no work runs without a slot any 
   expect((await keeper.acquire(host)).guarded).toBe(false);
   world.proxy.fault = { status: 503, headers: { "retry-after": "1" } };
   await new Promise((resolve) => setTimeout(resolve, 1_000));
-  // The first asks the service again and finds it busy; from then on all wait for it.
+  // The first call asks the service again and finds it busy. From then on all calls wait for it.
   await expect(keeper.acquire(host)).rejects.toMatchObject({ code: "OVERLOADED" });
   await expect(keeper.acquire(host)).rejects.toMatchObject({ code: "OVERLOADED" });
   expect(keeper.stats().unguarded).toBe(1);

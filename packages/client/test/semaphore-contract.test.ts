@@ -1,4 +1,5 @@
-// One suite for the semaphore of one process and for the one of a fleet: they are interchangeable but for the skips.
+// One suite for the semaphore of one process and that of a fleet: they are interchangeable, except for the skipped
+// parts.
 import { SlotClient } from "@slotkeeper/client";
 import type { Service } from "@slotkeeper/server";
 import { describeSemaphore } from "@slotkeeper/testkit/semaphore-contract";

@@ -31,7 +31,7 @@ test("an end is counted by the instance that committed it, even if the session's
 test("a session that is polled exactly at its deadline is counted", async () => {
   const bench = new Bench({ maxWaitMs: 3_000 });
   const sessions: SessionClaims[] = [];
-  // Before the session's own timer, which is set later for the same moment.
+  // Runs before the session's own timer, which is set later for the same time.
   bench.clock.setTimer(() => void sessions.map((session) => bench.queue.poll(session)), 3_000);
   sessions.push(await bench.begin("a"));
   await bench.clock.run(4_000);
@@ -46,7 +46,7 @@ test("a session that its client cancels after its instance ended its copy is cou
   const late: (() => void)[] = [];
   bench.late = late;
   const first = bench.ask("a");
-  // The store has the arrival, and its answer is late: the session ends before it is known to have begun.
+  // The store has the arrival, and its answer is late: the session ends before this instance knows that it has begun.
   await bench.clock.run(2_000);
   const answer = await first;
   if (answer.result !== "pending") throw new Error(`Expected pending, got ${answer.result}`);
@@ -72,7 +72,8 @@ test("a slot that another instance has taken over is counted once, and a poll th
   one.late = undefined;
   for (const answered of late) answered();
   await drained();
-  // Its client goes to the other instance, which takes the slot over, and comes back when the first is about to take it back.
+  // The client polls the other instance, which takes the slot over, and returns when the first is about to take the
+  // slot back.
   expect(await two.queue.poll(session)).toMatchObject({ result: "granted" });
   const stalled: (() => void)[] = [];
   one.stalled = stalled;
@@ -145,7 +146,7 @@ test("a grant is counted even if another instance takes the slot over before the
   const one = new Bench(config, undefined, true);
   const two = new Bench(config, one);
   const session = await one.begin("a");
-  // It waits behind, so that the first instance is notified of what the other commits.
+  // A second session waits here, so that this instance is notified of the other's commits.
   await one.want("b");
   const late: (() => void)[] = [];
   one.late = late;

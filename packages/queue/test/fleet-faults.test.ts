@@ -36,7 +36,7 @@ describe("faults that a fleet had", () => {
     const left = new AbortController();
     const held = one.queue.poll(moving, { signal: left.signal }).catch(() => undefined);
     await drained();
-    // The poll's answer is on its way from the store when its caller leaves, and asks the other instance.
+    // The answer of the store is on its way when the caller of the poll leaves and polls the other instance.
     one.late = [];
     one.queue.release({ slotToken: token });
     await drained();
@@ -83,7 +83,7 @@ describe("faults that a fleet had", () => {
     await one.clock.run(100);
     await Promise.all(sessions.slice(0, 10).map((session) => one.queue.poll(session, { waitMs: 0 })));
     expect((await one.snapshot())?.waiting).toBe(20);
-    // The copies are gone with the next beat.
+    // The next beat removes the copies.
     await one.clock.run(1_500);
     expect(one.queue.dump().sessions.pending + two.queue.dump().sessions.pending).toBe(20);
     await one.clock.run(10_000);
@@ -195,7 +195,7 @@ describe("faults of a fleet that the simulator found", () => {
     expect(await one.queue.poll(waiting, { waitMs: 0 })).not.toMatchObject({ blockedBy: "store" });
     await one.clock.run(200);
     expect(await one.queue.poll(waiting, { waitMs: 0 })).toMatchObject({ result: "pending", blockedBy: "store" });
-    // A first call is answered at once with what is known, and the stuck commit was neither given up nor repeated.
+    // A first call is answered immediately with what is known. The stuck commit was neither aborted nor repeated.
     expect(await one.ask("b")).toMatchObject({ result: "pending", blockedBy: "store" });
     expect(one.calls.filter((call) => call === "commit")).toHaveLength(3);
     one.stalled = undefined;

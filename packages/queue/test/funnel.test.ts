@@ -11,7 +11,7 @@ function crowd(bench: Bench, count: number): Promise<Followed[]> {
 
 const isHot = (bench: Bench) => bench.queue.glance("h")?.isHot;
 
-/** Buckets that were considered in vain since, counted as often as they were. */
+/** How often buckets were considered without success since that number of commits. */
 function probesSince(bench: Bench, commits: number): number {
   const puts = bench.commits
     .slice(commits)
@@ -19,13 +19,13 @@ function probesSince(bench: Bench, commits: number): number {
   return puts.filter(({ now, record }) => record.kind === "account" && record.waitCountedAt === now).length;
 }
 
-/** Places in the pool by bucket, of those that have any. */
+/** Places in the pool by bucket, without buckets that have none. */
 function placesOf(bench: Bench): Record<string, number> {
   const buckets = bench.queue.dump().hosts[0]?.buckets ?? [];
   return Object.fromEntries(buckets.filter(({ places }) => places > 0).map(({ bucket, places }) => [bucket, places]));
 }
 
-/** Makes a host hot by the seed's numbers: a crowd, and an average wait above 3 × pollInterval. */
+/** Makes a host hot by the defaults: many sessions, and an average wait above 3 × pollInterval. */
 async function hotHost(config: object = {}): Promise<{ bench: Bench; waiting: Followed[]; held: string[] }> {
   const bench = new Bench({
     ...NO_POOL,
@@ -153,7 +153,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       });
       const token = await bench.take("z");
       for (const bucket of ["a", "a", "b", "b", "a", "c"]) await bench.want(bucket);
-      // c took the place of the youngest of those who had two.
+      // c displaced the youngest waiter of the buckets with two places.
       expect(placesOf(bench)).toEqual({ a: 2, b: 1, c: 1 });
       await bench.release(token);
       const sum = Object.values(placesOf(bench)).reduce((total, count) => total + count, 0);
@@ -359,7 +359,7 @@ describe("layer 5: the quota of a hot host", () => {
 
   test("leaves no slot idle after attempts that fail because of the bucket itself", async () => {
     const { bench, waiting, held } = await hotHost({ weightedScheduler: { enabled: true, maxProbesPerCycle: 1 } });
-    // Each holder's bucket asks for more than its one slot: tries that must fail come first.
+    // The bucket of each holder asks for a second slot, so attempts that must fail come first.
     const holders = bench
       .ofType("granted")
       .slice(-4)

@@ -19,7 +19,7 @@ test("at most 10,000 books of hosts without sessions stay cached, and the least 
   const cached = new Set(bench.queue.hostKeys());
   expect(["busy", "h0", "h1", "new"].map((host) => cached.has(host))).toEqual([true, true, false, true]);
   expect(await bench.queue.poll(waiting, { waitMs: 0 })).toMatchObject({ session: waiting });
-  // It is read again, and is as it was.
+  // The host is read again, unchanged.
   await use("h1");
   await drained();
   expect((await bench.snapshot("h1"))?.inFlight).toBe(0);
@@ -40,7 +40,7 @@ test("the estimate of the wait only uses time in which a session waits", async (
     await handOver(next.slotToken);
     token = last.slotToken;
   }
-  // A minute without callers says nothing about how fast the queue moves.
+  // A minute without callers does not show how fast the queue moves.
   await bench.release(token);
   await bench.clock.run(60_000);
   await bench.take("z");

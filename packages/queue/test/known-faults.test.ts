@@ -2,7 +2,7 @@ import { drained } from "@slotkeeper/testkit/simulator";
 import { describe, expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
 
-/** The faults of the known implementation that live in the engine and its store; each test fails on the old behaviour. */
+/** Faults of the original implementation in the engine and its store. Each test fails on the old behaviour. */
 describe("faults that must not come back", () => {
   test("the breaker check always said 'not protected'", async () => {
     const bench = new Bench();
@@ -140,7 +140,7 @@ describe("faults that must not come back", () => {
   });
 });
 
-/** The token granted last. */
+/** The token of the last grant. */
 function newest(bench: Bench, waiting: readonly { session: { id: string }; isGranted: boolean; slotToken: string }[]) {
   const last = bench.ofType("granted").at(-1)?.session;
   return waiting.find(({ session }) => session.id === last)?.slotToken ?? "";

@@ -112,7 +112,7 @@ describe("the bound (order ORDER3)", () => {
   });
 });
 
-/** Keeps every bucket backlogged for a while; the largest gap of use per weight between any two. */
+/** Keeps every bucket backlogged for a while. Returns the largest difference of use per weight between any two. */
 function backlogged(slots: number, buckets: readonly { weight: number; holds: readonly number[] }[]): number {
   const { policy } = resolveHost(
     resolveOptions({ maxSlotPerHost: slots, maxSlotPerIp: 0, maxWaitersPerHost: 0 }),

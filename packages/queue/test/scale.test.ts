@@ -51,7 +51,7 @@ describe("memory does not grow (the maps of the original service were never prun
   });
 });
 
-/** Calls to the store, and records changed, when one slot is released and goes to the next. */
+/** Calls to the store, and changed records, when one slot is released and goes to the next waiter. */
 async function handOverCalls(waiters: number, otherHosts: number) {
   const bench = new Bench(MANY);
   for (let index = 0; index < otherHosts; index++) {

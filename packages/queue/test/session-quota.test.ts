@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
 
-/** One slot, and a holder that plays no part in these tests: all others wait. */
+/** One slot with a holder that does not matter for these tests: all other sessions wait. */
 async function crowded(config: object): Promise<Bench> {
   const bench = new Bench({ maxSlotPerHost: 1, maxWaitersPerHost: 0, ...config });
   await bench.take("holder");

@@ -2,7 +2,7 @@ import { drained } from "@slotkeeper/testkit/simulator";
 import { describe, expect, test } from "vitest";
 import { Bench, type Followed } from "./bench-of-one.ts";
 
-/** What a cycle costs at the store. Over a network each call is a round trip, and the most expensive thing a grant does. */
+/** How many store calls a cycle makes. Over a network each call is a round trip, and the largest cost of a grant. */
 
 const ONE_SLOT = { maxSlotPerHost: 1, maxSlotPerIp: 0, maxWaitersPerHost: 0, globalMaxWaiters: 0 } as const;
 
@@ -81,7 +81,7 @@ describe("waiting", () => {
 });
 
 describe("in a fleet, a client that is away for a while between polls", () => {
-  /** A slot held, and a session first in line that was last asked for 1.5 s ago, or longer. */
+  /** One slot is held. The first session in the queue was last polled at least 1.5 s ago. */
   async function away(): Promise<{ one: Bench; two: Bench; held: string; left: Followed; next: Followed }> {
     const one = new Bench(ONE_SLOT, undefined, true);
     const two = new Bench(ONE_SLOT, one, true);

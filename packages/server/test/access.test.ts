@@ -118,7 +118,7 @@ describe("the internal API", () => {
 });
 
 describe("the operator routes", () => {
-  /** `fetch` does not let its caller choose a Host. */
+  /** `fetch` does not let its caller set the Host header. */
   function statusWith(url: string, headers: Record<string, string>): Promise<number | undefined> {
     return new Promise((resolve, reject) => {
       const asked = get(`${url}/api/v0/state`, { headers }, (response) => {
@@ -147,7 +147,7 @@ describe("the operator routes", () => {
       { "CF-Connecting-IP": "127.0.0.1" },
       { "cf-ray": "x" },
     ];
-    // Beyond some number of headers Node drops the rest, unless configured otherwise: what a proxy adds comes last.
+    // Node drops headers above a limit unless configured otherwise, and a proxy adds its headers at the end.
     const many = Object.fromEntries(Array.from({ length: 2_100 }, (_, at) => [`h${at}`, ""]));
     expect(await statusWith(fixture.url, { ...many, "x-forwarded-for": "127.0.0.1" })).toBe(404);
     for (const headers of strangers) expect([headers, await statusWith(fixture.url, headers)]).toEqual([headers, 404]);

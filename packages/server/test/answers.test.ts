@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { startFixture } from "./service-fixture.ts";
 
-/** Answers as they stand on the wire, several on one connection. */
+/** Answers as bytes on the wire, several on one connection. */
 
 const CALL = "POST /api/v0/fairqueue/acquire";
 
@@ -10,7 +10,7 @@ function requestOf(line: string, body = ""): string {
   return `${line} HTTP/1.1\r\nHost: x\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
 
-/** Each answer's status and body, cut where its length says that it ends. */
+/** The status and body of each answer, cut at the declared length. */
 function answersIn(bytes: Buffer): { status: number; body: string }[] {
   const answers: { status: number; body: string }[] = [];
   for (let rest = bytes; rest.length > 0; ) {

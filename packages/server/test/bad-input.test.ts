@@ -5,7 +5,7 @@ import { type Fixture, startFixture } from "./service-fixture.ts";
 
 const LONG = "x".repeat(256);
 
-/** Each: a body, and the fields the problem must name. */
+/** A body, and the fields that the problem must name. */
 const BAD_FIRST_CALLS: readonly (readonly [string, object, readonly string[]])[] = [
   ["no host at all", {}, ["hostname"]],
   ["an empty host", { hostname: "" }, ["hostname"]],

@@ -3,7 +3,7 @@ import { MemoryStore } from "@slotkeeper/queue";
 import { describe, expect, it, vi } from "vitest";
 import { configFile, openWith, startFixture, stopFixture } from "./service-fixture.ts";
 
-/** A service whose store counts its sweeps; each fails where `fails` says so. */
+/** A service whose store counts its sweeps. `fails` selects the sweeps that fail. */
 async function start(cleanup: object, fails: (sweep: number) => boolean = () => false) {
   let sweeps = 0;
   class Counting extends MemoryStore {
@@ -38,7 +38,7 @@ describe("the cleanup timer", () => {
   it("follows a refreshed configuration", async () => {
     const { reconfigure, sweeps } = await start({ enabled: false });
     await reconfigure({ enabled: true, intervalSeconds: 0.01 });
-    // One is the refresh's own.
+    // One of them belongs to the refresh itself.
     await expect.poll(sweeps).toBeGreaterThan(2);
   });
 

@@ -162,7 +162,7 @@ describe("renew and cancel", () => {
     const { slotToken } = await fixture.take();
     const { body } = await fixture.call("renew", { slotToken });
     expect(body.result).toBe("ok");
-    // A whole lease again, less the time that the answer took.
+    // A whole lease again, minus the time that the answer took.
     expect(body.leaseMs).toBeGreaterThan(20_000);
     expect(body.leaseMs).toBeLessThanOrEqual(30_000);
     await fixture.release(slotToken);

@@ -10,7 +10,7 @@ const SCRIPT = "console.log('dashboard')";
 const services: Service[] = [];
 afterEach(() => Promise.all(services.splice(0).map((service) => service.stop())));
 
-/** A service with a small build of its own, so that no real one is needed. */
+/** A service with its own small build, so that the real one is not needed. */
 async function serving(files: { readonly [name: string]: string | Buffer }): Promise<Service> {
   const folder = newFolder();
   mkdirSync(join(folder, "assets"));
@@ -33,7 +33,7 @@ async function built(): Promise<Service> {
   });
 }
 
-/** `fetch` would unpack by itself, and send headers of its own. */
+/** `fetch` would decompress the answer and add headers. */
 async function get(service: Service, path: string, headers: Record<string, string> = {}, method = "GET") {
   const { request } = await import("node:http");
   return new Promise<{ status: number; headers: Record<string, unknown>; body: Buffer }>((resolve, reject) => {

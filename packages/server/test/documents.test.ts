@@ -12,8 +12,8 @@ const fileOf = (path: string) => new URL(`../../../${path}`, import.meta.url);
 const read = (path: string) => readFileSync(fileOf(path), "utf8");
 
 /**
- * `WRITE_DOCUMENTS=1 npx vitest run packages/server/test/documents.test.ts`, then the formatter, writes the files anew.
- * How the formatter lays out a table or a list is not compared.
+ * `WRITE_DOCUMENTS=1 npx vitest run packages/server/test/documents.test.ts`, then the formatter, writes the files
+ * again. The layout of tables and lists is not compared.
  */
 function expectCurrent(path: string, text: string): void {
   if (process.env["WRITE_DOCUMENTS"] !== undefined) writeFileSync(fileOf(path), text);

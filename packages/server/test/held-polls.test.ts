@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { type Fixture, startFixture } from "./service-fixture.ts";
 
-/** Nothing but an event can answer in time: neither the window nor the fallback cycle ends within a test. */
+/** Only an event can answer in time: neither the window nor the fallback cycle ends within a test. */
 const EVENTS_ONLY = { maxSlotPerHost: 1, pollWindowMs: 3_600_000, pollIntervalMs: 3_600_000, maxWaitMs: 3_600_000 };
 
 const openPolls = (fixture: Fixture) =>

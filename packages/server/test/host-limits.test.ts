@@ -5,8 +5,8 @@ import { resolveHost, resolveOptions } from "@slotkeeper/queue";
 import { describe, expect, it } from "vitest";
 
 /**
- * A new limit of a host touches two places: its row in `protocol/src/settings/host-limits.ts`, and the rule that reads it.
- * Everything below holds for a row by itself; a row that some part does not follow fails here.
+ * A new limit of a host needs two changes: its row in `protocol/src/settings/host-limits.ts`, and the rule that reads
+ * it. These tests check every row against all other parts.
  */
 
 interface Row {
@@ -26,7 +26,7 @@ const read = (from: unknown, path: readonly string[]) => path.reduce((at, key) =
 const config = (path: readonly string[], value: unknown) => path.reduceRight((inner, key) => ({ [key]: inner }), value);
 const fieldPath = ({ path, limit }: Row) => [...path.slice(0, -1), limit.field];
 
-/** Another allowed value than the default, and one that is not allowed. */
+/** An allowed value that differs from the default, and one that is not allowed. */
 function examplesOf(limit: Setting): { readonly other: unknown; readonly wrong: unknown } {
   switch (limit.type) {
     case "flag":

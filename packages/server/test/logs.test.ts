@@ -8,7 +8,7 @@ const SECRETS = {
   bearer: "internal-bearer-0123456789",
 };
 
-/** Everything a service is asked in its life, with its secrets in all the wrong places too. Returns all it gave out. */
+/** Makes every kind of call to a service, with secrets in all the wrong places, too. Returns all its output. */
 async function everything(fixture: Fixture): Promise<string[]> {
   const key = { headers: { "X-FQ-Auth": SECRETS.shared } };
   const bearer = { headers: { authorization: `Bearer ${SECRETS.bearer}` } };
@@ -60,7 +60,7 @@ describe("the log", () => {
       expect(log).not.toContain(JSON.stringify(secret).slice(1, -1));
       expect(log).not.toContain(encodeURIComponent(secret));
     }
-    // Nor the part of a token that signs it, or that alone would name a slot.
+    // Also not the part of a token that signs it, or that alone would identify a slot.
     for (const token of tokens) expect(log).not.toContain(token.split(/^slot_|\./).at(-1));
   });
 

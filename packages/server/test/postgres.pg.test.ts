@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeFleet, instancesOn, newHost } from "./fleet-cases.ts";
 import { type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
 
-/** The service on PostgreSQL, over HTTP: what must hold whichever instance is asked, and whichever of them dies. */
+/** The service on PostgreSQL, over HTTP: what must hold at every instance, and after any of them dies. */
 
 let database: TestDatabase;
 
@@ -26,7 +26,7 @@ async function slotRow(slotToken: string, column: string): Promise<unknown> {
   return rows[0]?.value;
 }
 
-/** A release is answered before the database has it. When the slot ends; undefined: it is free already. */
+/** When the slot ends; undefined: it is already free. A release may be answered before the database has it. */
 async function endOf(slotToken: string): Promise<number | undefined> {
   await expect.poll(() => slotRow(slotToken, "is_released")).not.toBe(false);
   const endsAt = await slotRow(slotToken, "ends_at");
@@ -101,7 +101,7 @@ test("the cooldown of a bucket applies at limit one at every instance", async ()
 });
 
 test("the breaker opens and half opens for the fleet: one probe, and its success admits all waiters", async () => {
-  // Half open from the third to the sixth second: long enough for a slow machine.
+  // Half open from the third to the sixth second, long enough for a slow machine.
   const breaker = { openSeconds: 3, consecutiveErrors: 3 };
   const [one, two] = await Promise.all([instance({ breaker }), instance({ breaker })]);
   const host = newHost();

@@ -28,8 +28,8 @@ test("limits are strict and every bucket is served while two instances work on o
   let most = 0;
   const grants = new Map<string, number>();
   const fences: number[] = [];
-  // Each bucket is at one instance only, so its share depends on offers between instances. A bucket that starves never lets
-  // this end; how even the shares are is the benchmark's to measure.
+  // Each bucket is at one instance only, so its share depends on offers between instances. If a bucket starves, this
+  // never ends. The benchmark measures how even the shares are.
   const isOver = () => grants.size === 6 && Math.min(...grants.values()) >= 5;
   const client = async (at: number) => {
     const ipBucket = `b${at % 6}`;

@@ -4,7 +4,7 @@ import { TcpProxy } from "@slotkeeper/testkit/proxy";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Fixture, startFixture } from "./service-fixture.ts";
 
-/** `/readyz` on PostgreSQL: why it is 503, within two seconds, and 200 again by itself. */
+/** `/readyz` on PostgreSQL: 503 with the reason within two seconds, and 200 again by itself. */
 
 const WITHIN_MS = 2_000;
 const ROLES = readFileSync(new URL("../../postgres/sql/roles.sql", import.meta.url), "utf8");
@@ -38,7 +38,7 @@ beforeEach(async () => {
 
 const status = async () => (await fixture.request("GET", "/readyz")).status;
 
-/** Asks until it is so, and fails after two seconds. */
+/** Asks until the answer matches, and fails after two seconds. */
 async function turned(to: object): Promise<{ detail: string }> {
   const startedAt = performance.now();
   for (;;) {
@@ -94,7 +94,7 @@ const FAULTS: { title: string; reason: string; strike: () => unknown; heal: () =
   },
 ];
 
-/** For new sessions: the ones there are end. */
+/** Applies to new sessions, so the existing ones are ended. */
 async function readOnly(value: "on" | "off"): Promise<void> {
   await owner.query(`ALTER ROLE ${ROLE} SET default_transaction_read_only = ${value}`);
   await owner.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1", [ROLE]);

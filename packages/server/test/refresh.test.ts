@@ -107,7 +107,7 @@ describe("a refresh", () => {
       expect((await refresh(fixture)).status).toBe(204);
       return fixture.logged.join("").includes("`listen` changed: restart the service to apply it");
     };
-    // As long as the file differs from what runs, however often it is asked for.
+    // The warning is repeated while the file differs from the running configuration.
     expect([await warned(), await warned()]).toEqual([true, true]);
     writeFileSync(file, JSON.stringify(base));
     expect(await warned()).toBe(false);

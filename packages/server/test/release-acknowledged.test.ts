@@ -3,7 +3,7 @@ import { realClock } from "slotkeeper";
 import { expect, test } from "vitest";
 import { openWith, startFixture } from "./service-fixture.ts";
 
-/** A store of a fleet whose commits take as long as `commitAfter` does. */
+/** A store of a fleet whose commits wait for `commitAfter`. */
 class SlowStore extends MemoryStore {
   commitAfter: () => Promise<void> = () => Promise.resolve();
 
@@ -28,7 +28,7 @@ test("in a fleet a release is acknowledged when the store has it, so that a dyin
   const { store, fixture, slotToken } = await holding();
   const order: string[] = [];
   store.commitAfter = async () => {
-    // Less than the moment that an acknowledgement waits at most.
+    // Less than the longest time for which an acknowledgement waits.
     await new Promise((resolve) => setTimeout(resolve, 40));
     order.push("committed");
   };

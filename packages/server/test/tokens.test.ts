@@ -4,7 +4,7 @@ import { startFixture, stopFixture } from "./service-fixture.ts";
 const [OLD, NEW, OTHER] = ["old key, long enough to be one", "new key, long enough to be one", "another fleet's key"];
 const QUEUE = { fairQueue: { maxSlotPerHost: 1 } };
 
-/** A pending session's token, of a service that holds its only slot. */
+/** The token of a pending session at a service whose only slot is held. */
 async function pendingToken(tokenKeys: string[]) {
   const fixture = await startFixture({ config: { ...QUEUE, tokenKeys } });
   const slot = await fixture.take({ ipBucket: "holder" });

@@ -3,7 +3,7 @@ import { TestDatabase } from "@slotkeeper/testkit/postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
 
-/** What docs/guides/postgres.md promises of an update: which is rolling, and which needs a short stop. */
+/** What docs/guides/postgres.md promises about an update: which one is rolling, and which needs a short stop. */
 
 let database: TestDatabase;
 let owner: Awaited<ReturnType<TestDatabase["connect"]>>;
@@ -26,7 +26,7 @@ const readiness = async (fixture: Fixture) => {
   return [status, (JSON.parse(text) as { reason?: string }).reason];
 };
 
-/** A slot that is held, and a session that waits for it, begun before the update. */
+/** A slot that is held, and a session that waits for it, from before the update. */
 async function begun(fixture: Fixture, hostname: string) {
   const { slotToken } = await fixture.take({ hostname, ipBucket: "holder" });
   const { body } = await fixture.acquire({ hostname, ipBucket: "waiter", waitMs: 50 });
@@ -75,9 +75,9 @@ describe("an update with a different schema number", () => {
     await expect.poll(() => readiness(old)).toEqual([503, "STORE_SCHEMA"]);
     const { body } = await old.acquire({ hostname: "new.example.com", waitMs: 300 });
     expect(body.result).toBe("pending");
-    // What it could not send is not waited for: it never can.
+    // The stop does not wait for calls that can never be sent.
     await stopFixture(old, { graceMs: 0, deadlineMs: 100 });
-    // To the version that the tests run, this is the number it knows: the new version's start.
+    // The tests run only one version: setting the number back simulates the start of the new one.
     await setNumber(1);
     const next = await instance();
     expect((await next.call("renew", { slotToken })).status).toBe(200);

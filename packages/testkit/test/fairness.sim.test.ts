@@ -1,7 +1,7 @@
 import { maxMin, type Outcome, runFleet, runScenario, SCENARIOS, type Scenario } from "@slotkeeper/testkit/fairness";
 import { describe, expect, test } from "vitest";
 
-/** The one assertion: the engine must pass it, the controls must not. */
+/** The common check: the engine must pass it, and the controls must fail it. */
 function isFair({ cap }: Scenario, { worstError }: Outcome): boolean {
   return worstError <= (cap === undefined ? 0.01 : 0.03);
 }

@@ -1,7 +1,7 @@
 import { signJwt, TestPostgrest } from "@slotkeeper/testkit/postgrest";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-/** The stand-in's rules, through a plain HTTP client. The sentences they follow are cited in its sources. */
+/** The rules of the stand-in, through a plain HTTP client. Its sources cite the sentences that they follow. */
 
 let server: TestPostgrest;
 

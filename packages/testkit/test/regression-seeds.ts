@@ -2,7 +2,10 @@
 export const REGRESSION_SEEDS: readonly { readonly seed: number; readonly found: string }[] = [
   { seed: 19, found: "the waiters of a dead instance kept a host forever if no other session waited" },
   { seed: 26, found: "undoing a record that was never there reset the shared bucket" },
-  { seed: 27, found: "a slot released with a minimum hold stayed idle until the next beat of the instance whose client waited" },
+  {
+    seed: 27,
+    found: "a slot released with a minimum hold stayed idle until the next beat of the instance whose client waited",
+  },
   { seed: 30, found: "fences were given out again after a failover" },
   { seed: 60, found: "an instance that gave up a session took back the slot another had delivered" },
   { seed: 79, found: "a timer whose delay was too small to move the clock fired for ever" },

@@ -7,8 +7,8 @@ import { build, type Command, slotkeeper } from "../command.ts";
 import { replay, sha256 } from "./original-caller.ts";
 
 /**
- * The original's configuration file, its database with live rows, and its caller's requests, as they are: only addresses
- * differ. `slotkeeper migrate`, `slotkeeper serve`, and the callers notice nothing.
+ * The original's configuration file, its database with live rows, and its caller's requests. Only the addresses are
+ * changed. After `slotkeeper migrate` and `slotkeeper serve` the callers notice no difference.
  */
 
 const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8");
@@ -39,7 +39,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** As it is, but for where it listens and where its database is. */
+/** The original configuration, with a different listen address and database. */
 function originalConfig(): string {
   const text = read("original-config.json");
   const changed = text

@@ -11,7 +11,7 @@ const clock = await TestClock.install(client);
 const caller = new DirectCaller(client);
 
 const sha256 = (name: string) => createHash("sha256").update(name).digest("hex");
-/** By position, as a program does that never learnt the names. */
+/** Calls a function by position, as a program does that does not use the argument names. */
 const positional = async (text: string, values: readonly unknown[] = []) =>
   (await client.query({ text, values: [...values], rowMode: "array" })).rows as unknown[][];
 let hosts = 0;

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { TestClock } from "../test-clock.ts";
 import { DirectCaller } from "./direct-caller.ts";
 
-/** Faults of the known implementation (service.md, section 8) that callers of its functions met. One test each. */
+/** Faults of the original implementation (service.md, section 8) that its callers noticed. One test each. */
 const database = await TestDatabase.open();
 afterAll(() => database.close());
 const client = await database.connect();

@@ -13,7 +13,7 @@ for (let i = 0; i < CONNECTIONS; i++) clients.push(await database.connect());
 const callers = clients.map((client) => new DirectCaller(client));
 const onAll = (work: (caller: DirectCaller, no: number) => Promise<void>) => Promise.all(callers.map(work));
 
-/** What is held, seen from outside: a slot counts from the answer that gave it to the call that gives it back. */
+/** Slots that are held, as callers see it: from the answer with the slot until the call that releases it. */
 class Holds {
   readonly #held = new Map<string, number>();
   readonly most = new Map<string, number>();
@@ -60,7 +60,7 @@ describe("racing direct callers", () => {
     for (const [key, most] of holds.most) expect([key, most <= (key === "host" ? 3 : 1)]).toEqual([key, true]);
     const [one] = callers as [DirectCaller];
     expect(await one.count("upstream_slot_pool WHERE status = 'locked'")).toBe(0);
-    // How many were held together depends on the machine. That all three can be does not.
+    // How many are held at the same time depends on the machine. That all three can be held does not.
     const statuses = [];
     for (let no = 0; no < 4; no++) {
       statuses.push((await one.tryAcquire("race", `b${no}`, { p_max_slot_per_host: 3 })).status);
@@ -110,7 +110,7 @@ describe("racing direct callers", () => {
         "upstream_slot_pool WHERE ends_at IS NOT NULL AND hostname_pattern = slotkeeper_host_key(NULL, 'once')",
       ),
     ).toBe(0);
-    // One commit makes the host; each round has two grants and two releases, however many tried.
+    // One commit creates the host. Each round has two grants and two releases, however many callers tried.
     const { rows } = await (clients[0] as Client).query(
       "SELECT commits::int FROM slotkeeper_host WHERE host = slotkeeper_host_key(NULL, 'once')",
     );

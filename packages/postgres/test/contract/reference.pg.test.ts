@@ -6,7 +6,7 @@ const PAGE = readFileSync(new URL("../../../../docs/reference/sql.md", import.me
 const database = await TestDatabase.open();
 afterAll(() => database.close());
 
-/** White space and the types that PostgreSQL adds to defaults say nothing. */
+/** Ignores white space and the types that PostgreSQL adds to defaults. */
 const plain = (signature: string) =>
   signature
     .replaceAll(/::\w+/g, "")

@@ -36,7 +36,7 @@ const limitsOf = (more: object = {}, live?: LimitsRecord["live"]): LimitsRecord 
 };
 
 let host: HostUnderTest;
-/** How a direct caller names the same host. */
+/** The arguments of a direct caller for the same host. */
 let direct: { p_hostname_hash: string; p_max_slot_per_host: number; p_max_slot_per_ip: number };
 beforeEach(async () => {
   await clock.advance(1_000);
@@ -44,7 +44,7 @@ beforeEach(async () => {
   direct = { p_hostname_hash: host.host, p_max_slot_per_host: 2, p_max_slot_per_ip: 1 };
 });
 
-/** Takes in what direct callers committed. */
+/** Reads the commits of direct callers. */
 async function catchUp(): Promise<readonly BookRecord[]> {
   const { tag, tail } = await store.read(host.host, undefined);
   const book = tail.kind === "book" ? tail.book : undefined;

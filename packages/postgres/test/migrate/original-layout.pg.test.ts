@@ -195,7 +195,7 @@ describe("different shapes of the original", () => {
   });
 });
 
-/** Functions say in which schema they were made. */
+/** Functions contain the name of the schema in which they were created. */
 function withoutNames(dump: string): string {
   return dump.replaceAll(/original_\d+/g, "");
 }

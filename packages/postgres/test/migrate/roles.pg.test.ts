@@ -24,7 +24,7 @@ afterAll(async () => {
   await database.close();
 });
 
-/** Runs a statement as that role: what it may, not what it is said to be allowed. */
+/** Runs a statement as that role, to test its actual rights. */
 async function as(role: Role, sql: string): Promise<unknown> {
   const client = await database.openSession({ options: `-c role=${role}` });
   return (await client.query(sql)).rows;

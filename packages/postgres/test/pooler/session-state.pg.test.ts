@@ -5,12 +5,12 @@ import { Client } from "pg";
 import { afterAll, expect, test, vi } from "vitest";
 import { leftInSession } from "./left-in-session.ts";
 
-/** What lets a transaction pooler sit in between (PGDB1 of the store, MIGRATE4 of migrate), shown in the sessions themselves. */
+/** What a transaction pooler requires (PGDB1 of the store, MIGRATE4 of migrate), checked in the sessions themselves. */
 
 const database = await TestDatabase.open();
 afterAll(() => database.close());
 
-/** A little of everything that an instance asks of its store. */
+/** Makes one call of each kind that an instance makes. */
 async function useStore(store: PostgresStore): Promise<void> {
   const host = await HostUnderTest.on({ store, other: store, pass: async () => {}, close: async () => {} });
   await host.grant("a", "b");
@@ -48,7 +48,7 @@ test("PGDB1: if a pooler loses prepared statements, the store continues without 
   const host = await HostUnderTest.on({ store, other: store, pass: async () => {}, close: async () => {} });
   await host.accept();
   const [session] = queries.mock.contexts as [Client];
-  // The next statement meets a session in which nothing was prepared, as behind a pooler that cannot follow.
+  // The next statement runs in a session without its prepared statement, as behind a pooler that does not track them.
   await session.query("DEALLOCATE ALL");
   await host.accept();
   await host.accept();

@@ -3,7 +3,7 @@ import { TestDatabase } from "@slotkeeper/testkit/postgres";
 import { HostUnderTest } from "@slotkeeper/testkit/store-conformance";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-/** Only where there is one: `node scripts/test-pooler.mjs`. */
+/** Runs only with a pooler: `node scripts/test-pooler.mjs`. */
 describe.skipIf(process.env["POOLER_URL"] === undefined)("a transaction pooler", () => {
   let database: TestDatabase;
   beforeAll(async () => {

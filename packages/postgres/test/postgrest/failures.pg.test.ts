@@ -24,7 +24,7 @@ afterAll(async () => {
 const hostOn = (on: PostgrestStore) =>
   HostUnderTest.on({ store: on, other: on, pass: async () => {}, close: async () => {} });
 
-/** What `open` rejects with. */
+/** The error that `open` rejects with. */
 const refusal = (options: Partial<Parameters<typeof PostgrestStore.open>[0]>) =>
   PostgrestStore.open({ baseUrl: server.url, ...options }).then(
     () => undefined,
@@ -164,7 +164,7 @@ test("consecutive calls use one connection, also with a path in the address", as
   const { port } = counted.address() as AddressInfo;
   const own = await PostgrestStore.open({ baseUrl: `http://127.0.0.1:${port}/api/` });
   for (let at = 0; at < 10; at++) await own.instances();
-  // The platform may open another before the first is known to be kept.
+  // The platform may open a second connection before it knows that the first is kept alive.
   expect([connections <= 2, new Set(paths)]).toEqual([true, new Set(["/api/rpc/slotkeeper_instances"])]);
   await own.close();
   counted.closeAllConnections();

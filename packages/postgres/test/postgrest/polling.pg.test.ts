@@ -5,9 +5,9 @@ import { FaultProxy } from "@slotkeeper/testkit/proxy";
 import { accountOf, HostUnderTest, waiterOf } from "@slotkeeper/testkit/store-conformance";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
-/** In place of a push: POLLER1 to POLLER3 of `change-poller.ts`, through the port. */
+/** Polling instead of notifications: POLLER1 to POLLER3 of `change-poller.ts`, through the store interface. */
 
-/** On a busy machine. */
+/** Enough for a busy machine. */
 const PATIENCE = { timeout: 10_000 };
 
 let server: TestPostgrest;

@@ -50,7 +50,7 @@ describe("a host whose row another program keeps locked", () => {
     await stranger.query("SELECT FROM slotkeeper_host WHERE host = ANY ($1) ORDER BY host FOR UPDATE", [hosts]);
     let isOver = false;
     const failed = new Set<HostUnderTest>();
-    // As the engine does: a call that failed comes again.
+    // As the engine does: repeats a failed call.
     const untilAnswered = async (host: HostUnderTest): Promise<void> => {
       const commit = await host.commitOf({ now: host.head.now });
       const send = () => store.commit(commit).then(Boolean, () => !failed.add(host));
@@ -60,11 +60,11 @@ describe("a host whose row another program keeps locked", () => {
     const admin = await database.openSession();
     const count = async () => (await admin.query<{ count: number }>(LOCKED)).rows[0]?.count ?? 0;
     try {
-      // They may have all connections but one until each of them has failed once.
+      // They may use all connections except one until each of them has failed once.
       expect(await count()).toBeLessThanOrEqual(3);
       await store.beat({ instance: "one", ttlMs: 1, about: {}, hosts: [] });
       await expect.poll(() => failed.size, { timeout: 20_000 }).toBe(stuck.length);
-      // What was under way until then fails, and no more than one of them follows.
+      // The calls in progress fail, and at most one of them follows.
       await expect.poll(count, { timeout: 20_000 }).toBeLessThanOrEqual(1);
       for (let at = 0; at < 20; at++) {
         await free.accept();
@@ -100,7 +100,7 @@ test("P8: cut connections fail the calls in progress, and the same commit is acc
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'slotkeeper' AND datname = current_database()";
   const commit = await host.commitOf({ puts: [accountOf("b", host.head.now, 1)] });
   await Promise.all([store.commit(commit).catch(() => {}), client.query(cut)]);
-  // A connection of the pool that was idle is found to be cut when it is used.
+  // That an idle connection of the pool is cut shows only when it is used.
   for (let left = 4; ; left--) {
     const reply = await store.commit(commit).catch((error: unknown) => error);
     if (!(reply instanceof DatabaseError)) {
@@ -134,7 +134,7 @@ test("a fleet of mixed versions is refused by the schema number, with a message 
   const older = await PostgresStore.open({ dsn: own.dsn });
   const host = await hostOn(older);
   await host.accept();
-  // A newer version has migrated the database while this one runs.
+  // A newer version migrates the database while this one runs.
   await client.query(
     `CREATE OR REPLACE FUNCTION slotkeeper_schema_number() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT ${SCHEMA_NUMBER + 1}'`,
   );

@@ -69,12 +69,12 @@ test("LANE2: hosts that failed because of a lock share one call until one succee
   expect(calls.now).toEqual(["a2", "x1", "y1", "y2"]);
   await calls.end("x1");
   expect(calls.now).toEqual(["a2", "y1", "y2", "z1"]);
-  // The slot of the stuck goes round among them.
+  // The stuck hosts take turns with their one call.
   await calls.end("a2", LOCKED);
   expect(calls.now).toEqual(["b2", "y1", "y2", "z1"]);
   for (const name of ["y1", "y2", "z1"]) await calls.end(name);
   expect(calls.now).toEqual(["b2"]);
-  // It is free again: only its own mark is gone.
+  // This host is free again; the other one is still stuck.
   await calls.end("b2");
   calls.start("b3", "b4");
   await turn();
@@ -90,7 +90,7 @@ test("LANE2: a stuck host without calls for half a minute is forgotten", async (
   await turn();
   expect([calls.now, calls.lanes.hosts]).toEqual([["b2"], 2]);
   vi.advanceTimersByTime(1);
-  // Only the one without calls: whatever call comes next removes it.
+  // Only the host without calls is removed, by the next call of any host.
   calls.start("x1");
   await turn();
   expect([calls.now, calls.lanes.hosts]).toEqual([["b2", "x1"], 2]);

@@ -66,7 +66,8 @@ test("NOTIFY2: the echo of a beat finds a connection that delivers nothing", {
   const [pid] = await listening();
   proxy.blackHole({ isForNew: false });
   await store.beat(beat);
-  // The echo of the first beat may have been on its way and pass for the second's: the next test of the connection asks again.
+  // The echo of the first beat may still be on its way and count for the second. The next test of the connection asks
+  // again.
   await expectReceived(host, received, () => store.health());
   expect(await listening()).not.toEqual([pid]);
   await store.close();

@@ -2,7 +2,7 @@ import { HostUnderTest, leaseOf, sessionOf } from "@slotkeeper/testkit/store-con
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { VirtualDatabase } from "./virtual-database.ts";
 
-/** The tail has one character in the place of the host's key, which may occur anywhere in a change set. */
+/** In the tail one character replaces the host's key, which may occur anywhere in a change set. */
 
 let virtual: VirtualDatabase;
 beforeAll(async () => {

@@ -264,7 +264,7 @@ describe("a refresh from the controller", () => {
     await refresh(fixture);
     await fixture.request("POST", "/api/v0/flush", BEARER);
     expect(controller.taken.at(-1)?.events[0]?.["smoothHosts"]).toBe(0);
-    // Spaced from the release before the refresh, this one would end in 20 s.
+    // With spacing from the release before the refresh, this one would end in 20 s.
     await fixture.release((await fixture.take()).slotToken);
     expect((await fixture.take()).result).toBe("granted");
   });

@@ -6,7 +6,7 @@ import { FakeController, type Mishap } from "./fake-controller.ts";
 
 const BEARER = { headers: { authorization: "Bearer internal" } };
 const QUICK = { attempts: 1, retryMs: 1, timeoutMs: 5_000 };
-/** Where the controller hangs. On a busy machine more than what is meant to fail may: what is shown does not depend on it. */
+/** For a controller that does not answer. On a busy machine other calls may fail, too; the test does not depend on that. */
 const IMPATIENT = { ...QUICK, attempts: 20, timeoutMs: 250 };
 const flush = (fixture: Fixture) => fixture.request("POST", "/api/v0/flush", BEARER);
 
@@ -168,7 +168,7 @@ describe("the metrics push", () => {
         await stopFixture(fixture);
         await controller.down();
       }),
-      // New steps each time; fast-check prints the seed and path of those that fail.
+      // New steps each time. fast-check prints the seed and path of a failure.
       { numRuns: 25 },
     );
   }, 60_000);

@@ -9,7 +9,7 @@ import { diagnosisOf, finding, reported } from "./findings.ts";
 let database: TestDatabase;
 let owner: Awaited<ReturnType<TestDatabase["connect"]>>;
 
-/** The server for tests is set to forget commits in a crash, which the doctor reports. */
+/** The test server may lose commits in a crash, which the doctor would report. */
 async function openDatabase(): Promise<TestDatabase> {
   const opened = await TestDatabase.open();
   const client = await opened.connect();
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-/** The doctor's word on a database, by the direct way unless the test is about another. */
+/** The doctor's report about a database, with a direct connection unless the test needs another. */
 const examine = (postgres: object = {}, more: object = {}) =>
   diagnosisOf({ backend: { postgres: { dsn: database.directDsn, ...postgres } }, ...more });
 

@@ -22,7 +22,7 @@ import { realClock } from "slotkeeper";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Calls, LIMITS, policyOf } from "./store-calls.ts";
 
-/** What others do to the journal's files while it is open, or have prepared before. */
+/** What other programs may do to the journal's files, while it is open or before. */
 
 let folder: string;
 let path: string;
@@ -52,7 +52,7 @@ async function open(at = path) {
   return { ...store, calls: new Calls(store.store, policyOf(LIMITS)) };
 }
 
-/** The journal as a crash now would leave it, opened elsewhere. */
+/** The journal as a crash now would leave it, opened at another path. */
 async function afterACrash() {
   const copy = join(folder, "copy");
   writeFileSync(copy, readFileSync(path));

@@ -74,7 +74,7 @@ describe("the format of the journal", () => {
     emptied.fill(0, 1024, 1536);
     expect(readFrames(emptied.subarray(0, second))).toMatchObject({ frames: { length: 1 }, tornBytes: second - first });
     expect(() => readFrames(emptied)).toThrow(FrameDamage);
-    // The header's own sector: its length is not known, so what follows must be looked for.
+    // The sector of the header: its length is unknown, so the reader must search for the next frame.
     const headless = Buffer.from(file).fill(0, first, second - 5);
     expect(readFrames(headless.subarray(0, second)).frames).toHaveLength(1);
     expect(() => readFrames(headless)).toThrow(FrameDamage);

@@ -27,7 +27,7 @@ async function open(disk: MemoryDisk, { clock = new FakeClock(1e12), compactAfte
   return { ...opened, calls: new Calls(opened.store, POLICY), clock, events };
 }
 
-/** Keeps a step of the disk waiting until it is let through. */
+/** Blocks a step of the disk until the test lets it continue. */
 class Gate {
   letThrough!: () => void;
 
@@ -39,7 +39,7 @@ class Gate {
   }
 }
 
-/** On a host of its own: calls on one host wait for one another. */
+/** On its own host: calls for the same host wait for each other. */
 const grantOf = (store: HostStore, n: number) => new Calls(store, POLICY, `host-${n}`).grant("a-1");
 const frames = (disk: MemoryDisk) => readFrames(disk.content as Uint8Array).frames.length;
 
@@ -51,7 +51,7 @@ describe("group commit", () => {
     const answers: string[] = [];
     const granted = calls.grant("a-1").then(() => answers.push("granted"));
     await settled();
-    // Another engine that asks for the same session, and one that only reads: both rest on what is not kept yet.
+    // Another engine that asks for the same session, and one that only reads: both depend on what is not synced yet.
     const again = new Calls(store, POLICY).grant("a-1").then(() => answers.push("again"));
     const looked = store.read("host.example", undefined).then(() => answers.push("looked"));
     await settled();
@@ -137,7 +137,7 @@ describe("a disk that cannot be written", () => {
     await clock.advanceAsync(1000);
     expect(health()).toEqual({ isWritable: true });
     expect(events.map(({ type }) => type)).toEqual(["opened", "unwritable", "writable"]);
-    // The failed calls may have happened: repeated they give one slot each, and the file knows all of it.
+    // The failed calls may have taken effect: repeated, they get one slot each, and the file has all of them.
     const slots = [await calls.grant("a-1"), await calls.grant("a-2"), await calls.grant("a-3")];
     await close();
     const after = await open(new MemoryDisk(disk.content), { clock });
@@ -189,7 +189,7 @@ describe("a disk that cannot be written", () => {
     });
     disk.onStep = () => Promise.reject(noSpace());
     const begun = queue.begin({ host: "h", bucket: "a" });
-    // A first call waits one `pollIntervalMs` for the store, not longer.
+    // A first call waits at most one `pollIntervalMs` for the store.
     await clock.advanceAsync(500);
     const first = await begun;
     if (first.result !== "pending") throw new Error(`Expected pending, got ${first.result}`);

@@ -39,7 +39,7 @@ function open(onEvent: (event: JournalEvent) => void = () => {}) {
 
 const run = (generation: string, ...more: string[]) => new Child([process.execPath, child, path, generation, ...more]);
 
-/** The sign of a process as this one would leave it, but for what is changed. */
+/** A lock file as this process would leave it, with some fields changed. */
 const leaveSign = async (change: Record<string, unknown>) => {
   const self = await thisProcess();
   const file = `${path}.lock.${self.id}`;
@@ -89,7 +89,7 @@ describe("a process killed under load", () => {
 
 describe("a file that may not grow (a real limit of the operating system)", () => {
   test("refuses and recovers by itself, and loses no answered change", { timeout: 60_000 }, async () => {
-    // In blocks of 1,024 bytes. Compaction is put off, so that the limit is met by an append.
+    // In blocks of 1,024 bytes. Compaction is postponed, so that an append reaches the limit.
     const limited = new Child([
       "bash",
       "-c",
@@ -148,7 +148,7 @@ describe("the lock", () => {
   });
 
   test.runIf(process.platform === "linux")("is stale if its process was killed and is a zombie", async () => {
-    // The shell becomes a program that never waits for the shell's child.
+    // The shell becomes a program that never waits for the child of the shell.
     const parent = spawn("sh", ["-c", "sleep 600 & echo $!; exec sleep 600"], {
       stdio: ["ignore", "pipe", "inherit"],
     });

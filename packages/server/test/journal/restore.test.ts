@@ -10,7 +10,7 @@ import { describe, expect, test } from "vitest";
 import { MemoryDisk } from "./memory-disk.ts";
 import { Calls, policyOf } from "./store-calls.ts";
 
-/** A store that can be restarted: each life begins where the file of the one before ended. */
+/** A store that can be restarted: each process begins with the file of the one before. */
 class Lives {
   readonly policy: HostPolicy;
   readonly disk = new MemoryDisk();
@@ -96,7 +96,8 @@ describe("after a restart", () => {
     const before = await two.calls.snapshot();
     expect(before).toMatchObject({ waiting: 2, inFlight: 1 });
     expect(before?.buckets.find(({ bucket }) => bucket === "a")?.usedMs).toBeCloseTo(4_000);
-    // Newcomers of both buckets: the freed slot goes to the bucket that has used least, and there to the one that came first.
+    // New sessions of both buckets: the free slot goes to the bucket that has used least, and there to the first
+    // arrival.
     await two.calls.wait("a-3");
     await two.calls.wait("b-2");
     await two.calls.release(slot?.slotToken ?? "");
@@ -189,7 +190,7 @@ describe("after a restart", () => {
     late.advance(600_000);
     expect(await one.store.cleanup({ idleMs: 90_000 })).toMatchObject({ hosts: 1 });
     await one.close();
-    // The second restart reads what the first one wrote anew.
+    // The second restart reads the file that the first one wrote.
     await (await lives.start(new FakeClock(1e12 - 3_600_000))).close();
     const three = await lives.start(new FakeClock(1e12 - 3_600_000));
     expect((await three.calls.grant("b-1"))?.fence).toBeGreaterThan(slot?.fence ?? 0);

@@ -18,7 +18,7 @@ interface Listening {
   isOver: boolean;
 }
 
-/** Listens as a browser does: by `fetch`, with a bearer, reading as it comes. */
+/** Listens as a browser does: with `fetch` and a bearer, reading as data arrives. */
 async function listen({ url }: Fixture, headers: Record<string, string> = {}): Promise<Listening> {
   const controller = new AbortController();
   controllers.add(controller);

@@ -87,7 +87,7 @@ it("HUB3: a listener that does not read is cut off after a bounded backlog; the 
     bench.hub.say("audit", { pad });
     most = Math.max(most, ...bench.responses.map(({ writableLength }) => writableLength));
     await new Promise((resolve) => setImmediate(resolve));
-    // What a reading listener has not got yet is the machine's fault, not its own.
+    // If a listener that reads has not got everything yet, the machine is slow.
     await expect.poll(() => bench.responses[1]?.writableLength).toBe(0);
   }
   expect([bench.dropped, bench.hub.size]).toEqual([1, 1]);

@@ -48,7 +48,7 @@ describe("GET /metrics", () => {
     const slot = await fixture.take();
     await fixture.release(slot.slotToken);
     await fixture.release(slot.slotToken);
-    // The first one's lease runs out, and the second finds that.
+    // The lease of the first slot expires, and the second call finds that.
     for (let time = 0; time < 2; time++) await fixture.take({ hostname: "dies.example" });
     await fixture.call("cancel", { queryToken: (await fixture.acquire({ hostname: "b" })).body.queryToken });
     const { value } = await page(fixture);
@@ -114,13 +114,13 @@ describe("GET /metrics", () => {
     await Promise.all(waiting);
     for (const fixture of [one, two]) {
       const waiters = async () => (await page(fixture)).value("slotkeeper_waiters", { host: "example.com" });
-      // An arrival that finds no free slot is committed together with what comes next.
+      // An arrival without a free slot is committed together with the next input.
       await expect.poll(waiters).toBe(3);
       const { value } = await page(fixture);
       expect(value("slotkeeper_slots_in_use", { host: "example.com" })).toBe(1);
     }
     await one.release(slot.slotToken);
-    // Its book dates from before the waiter of the other: its first commit is refused.
+    // Its book is older than the waiter of the other instance, so its first commit is refused.
     await two.acquire({ ipBucket: "last" });
     const refused = await Promise.all(
       [one, two].map(async (fixture) =>
@@ -133,7 +133,7 @@ describe("GET /metrics", () => {
   it("escapes names, and separates hosts with the same name", async () => {
     const fixture = await startFixture();
     for (const hostname of ['quote"d', "back\\slash", "other hosts"]) await fixture.take({ hostname });
-    // Names made to look like the suffix that distinguishes two hosts of one name.
+    // Names that look like the suffix that distinguishes two hosts with the same name.
     const hash = createHash("sha256").update("twin").digest("hex");
     for (const names of [{ hostnameHash: "twin" }, { hostname: `twin (${hash})` }, { hostname: "twin" }]) {
       await fixture.take({ hostname: undefined, ...names });
@@ -197,7 +197,7 @@ function engineOn(store: HostStore, clock: VirtualClock): FairQueue {
   return new FairQueue({ store, clock, random: () => 0, newSessionId: newName, newSecret: newName, instance: "one" });
 }
 
-/** Hosts with one slot in use: what an engine left behind for one of them, as often as asked. */
+/** Hosts with one slot in use: copies of the state that an engine left for one of them. */
 async function oneSlotEach(hosts: number, clock: VirtualClock): Promise<KeptHost[]> {
   const store = new MemoryStore({ clock });
   const queue = engineOn(store, clock);

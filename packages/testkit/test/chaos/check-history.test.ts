@@ -15,7 +15,7 @@ interface Planted {
 
 let count = 0;
 
-/** A session that was granted and gave its slot back, as a client records it. */
+/** A session that was granted and released its slot, as a client records it. */
 function session({ host = "a.example", bucket, askedAt, from, until, fence, slotToken }: Planted): SessionRecord {
   return {
     ...new History().ask(host, bucket),
@@ -34,7 +34,7 @@ test("a history of ordinary hand-overs breaks no rule", () => {
     rulesOf(
       session({ bucket: "a", from: 10, until: 20, fence: 1 }),
       session({ bucket: "b", from: 11, until: 21, fence: 2 }),
-      // At the very instant of the release, and at another host with fences of its own.
+      // At the exact time of the release, and at another host with its own fences.
       session({ bucket: "c", from: 20, until: 30, fence: 3 }),
       session({ host: "b.example", bucket: "c", from: 20, until: 30, fence: 1, slotToken: "other" }),
     ),

@@ -21,7 +21,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Two clients share one slot of a real service until it has been granted so often. */
+/** Two clients share one slot of a real service until it has been granted a number of times. */
 async function play({ overstays }: { overstays: boolean }): Promise<History> {
   const history = new History();
   const clients = ["a", "b"].map((bucket) => new ChaosClient(service.url, PLAN, bucket, history, Math.random));
