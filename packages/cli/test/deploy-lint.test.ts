@@ -28,7 +28,7 @@ describe("the Dockerfile", () => {
     ["an unknown instruction", dockerfile.replace("EXPOSE", "EXPOSES"), "Unknown instruction: EXPOSES"],
     ["a wrong flag", dockerfile.replace("--interval=10s", "--interval=10"), "time: missing unit in duration 10"],
     ["an instruction without its argument", dockerfile.replace("USER node", "USER"), "Instruction has no arguments"],
-  ])("%s would be found", (_, text, problem) => {
+  ])("the linter finds %s", (_, text, problem) => {
     expect(problemsOf(text)).toContain(problem);
   });
 });
@@ -62,7 +62,7 @@ describe("compose.yaml", () => {
       "service-image-require-explicit-tag",
     ],
     ["a key that compose does not know", compose.replace("stop_grace_period:", "grace_period:"), "invalid-schema"],
-  ])("%s would be found", (_, text, rule) => {
+  ])("the linter finds %s", (_, text, rule) => {
     expect(problemsOf(text)).toContain(rule);
   });
 });
@@ -111,7 +111,7 @@ describe("the Kubernetes manifest", () => {
       manifest.replace(/ {2}selector:\n {4}matchLabels:/, "  selectors:\n    matchLabels:"),
       /selector/,
     ],
-  ])("%s would be found", (_, text, problem) => {
+  ])("the linter finds %s", (_, text, problem) => {
     expect(problemsOf(text).join("\n")).toMatch(problem);
   });
 });

@@ -116,7 +116,7 @@ describe("top in a terminal", () => {
   it.each([
     ["Ctrl-C", (session: TerminalSession) => session.press("\u0003"), 0],
     ["SIGTERM", (session: TerminalSession) => session.kill("SIGTERM"), 143],
-  ])("gives the screen back after %s too", async (_, stop, code) => {
+  ])("restores the screen after %s, too", async (_, stop, code) => {
     const { url } = await service();
     const session = top(url);
     await seen(() => session.hosts).toHaveLength(3);

@@ -23,7 +23,7 @@ const stages: Record<string, (world: World) => Promise<void>> = {
   },
 };
 
-test.each(Object.keys(stages))("an abort %s rejects with the reason and leaves no ghost", async (stage) => {
+test.each(Object.keys(stages))("an abort %s rejects with the reason and leaves no session", async (stage) => {
   const world = await startWorld(oneSlot);
   const keeper = world.client();
   const held = await keeper.acquire(host);

@@ -17,30 +17,36 @@ const faults: Record<string, Fault> = {
 };
 
 describe("a call that fails", () => {
-  test.each(Object.entries(faults))("%s: repeated, granted once, and nothing is left", async (_, fault) => {
-    const world = await startWorld(oneSlot);
-    const keeper = world.client({ perRequestTimeoutMs: 1_000 });
-    world.proxy.fault = () => (world.proxy.calls("acquire").length <= 2 ? fault : "none");
-    const result = await keeper.run(host, () => "done");
-    expect(result).toBe("done");
-    expect(world.proxy.calls("acquire")).toHaveLength(3);
-    const ids = world.proxy.calls("acquire").map(({ body }) => (JSON.parse(body) as { requestId: string }).requestId);
-    expect(new Set(ids).size).toBe(1);
-    await world.until({ slots: 0, sessions: 0 });
-  });
+  test.each(Object.entries(faults))(
+    "after %s the call is repeated, granted once, and leaves nothing behind",
+    async (_, fault) => {
+      const world = await startWorld(oneSlot);
+      const keeper = world.client({ perRequestTimeoutMs: 1_000 });
+      world.proxy.fault = () => (world.proxy.calls("acquire").length <= 2 ? fault : "none");
+      const result = await keeper.run(host, () => "done");
+      expect(result).toBe("done");
+      expect(world.proxy.calls("acquire")).toHaveLength(3);
+      const ids = world.proxy.calls("acquire").map(({ body }) => (JSON.parse(body) as { requestId: string }).requestId);
+      expect(new Set(ids).size).toBe(1);
+      await world.until({ slots: 0, sessions: 0 });
+    },
+  );
 
-  test.each(Object.entries(faults))("%s for good: unavailable, by the wall clock, with the cause", async (_, fault) => {
-    const world = await startWorld();
-    const keeper = world.client({ perRequestTimeoutMs: 200, maxWaitMs: 700 });
-    world.proxy.fault = (call) => (call.body.includes("waitMs") ? fault : "none");
-    const startedAt = Date.now();
-    const error = await keeper.acquire(host).catch((reason: unknown) => reason);
-    expect(Date.now() - startedAt).toBeLessThan(1_500);
-    expect(error).toBeInstanceOf(UnavailableError);
-    expect(error).toMatchObject({ code: "UNAVAILABLE", retryable: true, cause: expect.any(Error) });
-    expect((error as Error).message).toMatch(/^The service at http:\S+ is unavailable: .+\.$/);
-    await world.until({ slots: 0, sessions: 0 });
-  });
+  test.each(Object.entries(faults))(
+    "%s without an end: rejects as unavailable at its timeout, with the cause",
+    async (_, fault) => {
+      const world = await startWorld();
+      const keeper = world.client({ perRequestTimeoutMs: 200, maxWaitMs: 700 });
+      world.proxy.fault = (call) => (call.body.includes("waitMs") ? fault : "none");
+      const startedAt = Date.now();
+      const error = await keeper.acquire(host).catch((reason: unknown) => reason);
+      expect(Date.now() - startedAt).toBeLessThan(1_500);
+      expect(error).toBeInstanceOf(UnavailableError);
+      expect(error).toMatchObject({ code: "UNAVAILABLE", retryable: true, cause: expect.any(Error) });
+      expect((error as Error).message).toMatch(/^The service at http:\S+ is unavailable: .+\.$/);
+      await world.until({ slots: 0, sessions: 0 });
+    },
+  );
 
   test("refused connections are retried until the service is available", async () => {
     const world = await startWorld();

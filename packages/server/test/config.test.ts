@@ -226,7 +226,7 @@ describe("problems", () => {
     ],
     [{ maxWaitMs: 1 }, "Unknown key `maxWaitMs`: did you mean `fairQueue.maxWaitMs`? (file config.json)"],
     [{ zebra: 1 }, "Unknown key `zebra` (file config.json)"],
-  ])("%j gets a suggestion where one is near", (config, problem) => {
+  ])("%j gets a suggestion if a known key is similar", (config, problem) => {
     expect(problemsOf({ file: configFile(config) })).toEqual([problem]);
   });
 
@@ -321,7 +321,7 @@ describe("problems", () => {
       { fairQueue: { weightedScheduler: { coldAvgWaitMs: 9, hotAvgWaitMs: 9 } } },
       "Expected `fairQueue.weightedScheduler.hotAvgWaitMs` to be above `coldAvgWaitMs` (9), got 9",
     ],
-  ])("%j cannot be", (config, problem) => {
+  ])("%j is refused with one problem", (config, problem) => {
     expect(problemsOf({ file: configFile(config) })).toEqual([problem]);
   });
 

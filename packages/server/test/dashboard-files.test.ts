@@ -92,7 +92,7 @@ describe("an asset of the dashboard", () => {
     ["gzip, deflate", "gzip", gunzipSync],
     ["br;q=0, gzip;q=0.5", "gzip", gunzipSync],
     ["", undefined, (bytes: Buffer) => bytes],
-  ])("goes out packed as the caller accepts: %j", async (accepted, encoding, unpack) => {
+  ])("is compressed as the caller accepts: %j", async (accepted, encoding, unpack) => {
     const service = await built();
     const { headers, body } = await get(service, "/assets/index-abc.js", { "Accept-Encoding": accepted });
     expect(headers["content-encoding"]).toBe(encoding);

@@ -168,7 +168,7 @@ describe("live limits", () => {
     ["%ff", { maxSlotPerHost: 3 }, "host"],
     ["sem:jobs", { maxSlotPerHost: 3 }, "host"],
     ["x".repeat(256), { maxSlotPerHost: 3 }, "host"],
-  ])("%s %j is 400 naming the field, and changes nothing", async (path, body, field) => {
+  ])("%s %j is 400 with the name of the field, and changes nothing", async (path, body, field) => {
     const fixture = await startFixture();
     const reply = await post(fixture, path, body);
     expect([reply.status, reply.body.errors.map((problem) => problem.field)]).toEqual([400, [field]]);

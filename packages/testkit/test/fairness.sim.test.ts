@@ -20,7 +20,7 @@ describe("controls that must fail the same check", () => {
     scenario.fails.map((control) => ({ scenario, control, name: scenario.name })),
   );
 
-  test.each(controls)("$control is unfair where $name", async ({ scenario, control }) => {
+  test.each(controls)("$name: $control is unfair", async ({ scenario, control }) => {
     expect(isFair(scenario, await runScenario(scenario, control))).toBe(false);
   });
 });

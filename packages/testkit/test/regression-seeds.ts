@@ -8,7 +8,7 @@ export const REGRESSION_SEEDS: readonly { readonly seed: number; readonly found:
   },
   { seed: 30, found: "fences were given out again after a failover" },
   { seed: 60, found: "an instance that gave up a session took back the slot another had delivered" },
-  { seed: 79, found: "a timer whose delay was too small to move the clock fired for ever" },
+  { seed: 79, found: "a timer whose delay was too small to move the clock fired forever" },
   { seed: 534, found: "a session was throttled, its client got `pending` and was granted later: two ends" },
   {
     seed: 814,

@@ -16,7 +16,7 @@ test.each([
   ["part of field names", "key"],
   ["with characters that JSON escapes", 'a"b\\c\u0001d\n'],
   ["with characters that mean something to a pattern", "\\1&%_"],
-])("a commit is read back as it was made where the host's key is %s", async (_, key) => {
+])("a commit is read back unchanged if the host's key is %s", async (_, key) => {
   const host = await HostUnderTest.on(virtual);
   Object.assign(host, { host: key });
   const since = await host.accept();

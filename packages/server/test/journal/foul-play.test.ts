@@ -66,7 +66,7 @@ describe("a journal that is open", () => {
     ["cut", () => truncateSync(path, statSync(path).size - 10)],
     ["added to", () => writeFileSync(path, "x", { flag: "a" })],
   ])(
-    "and %s is noticed without traffic and written anew: a lease that was answered outlives a crash",
+    "and %s is noticed without traffic and written again, so a lease that was answered survives a crash",
     async (_how, harm) => {
       const { calls, health } = await open();
       expect(await calls.ask("a-1")).toMatchObject({ status: "HELD" });

@@ -241,7 +241,7 @@ describe("after a restart", () => {
       "an older version of slotkeeper (format 1, this one reads only 2)",
     ],
     ["a shopping list\n", JournalPathError, "the file is not a slotkeeper journal"],
-  ])("a file that begins %j is refused for what it is, and left alone", async (text, kind, words) => {
+  ])("a file that begins with %j is refused with a matching message, and not changed", async (text, kind, words) => {
     const lives = new Lives({ maxSlotPerHost: 5, maxSlotPerIp: 0 });
     const content = Buffer.from(text);
     lives.disk.content = content;
