@@ -1,7 +1,7 @@
 import type { Clock } from "slotkeeper";
 import { IndexedHeap } from "./indexed-heap.ts";
 
-/** Something with a next moment: a session, a held poll, a host. */
+/** Something that is due at a time: a session, a held poll, a host. */
 export interface Due {
   agendaIndex: number;
   dueAt: number;
@@ -29,7 +29,7 @@ export class Agenda {
     return this.#due.size;
   }
 
-  /** Sets or moves the next moment of `item`. */
+  /** Sets or changes the time at which `item` is due. */
   schedule(item: Due, at: number): void {
     if (this.#due.has(item) && item.dueAt === at) return;
     item.dueAt = at;

@@ -173,7 +173,7 @@ export interface Head {
    * against it.
    */
   readonly slots: number;
-  /** The last fence given out. */
+  /** The last fence that was issued. */
   readonly fence: number;
   /** The latest `now` of any commit. */
   readonly now: number;

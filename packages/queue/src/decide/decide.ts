@@ -20,7 +20,7 @@ export interface Decision {
   readonly notes: readonly Note[];
   /** Other instances to notify immediately. Those whose waiters got an offer or ended come first. */
   readonly wake: readonly string[];
-  /** The host has no users and nothing worth keeping. */
+  /** The host has no users and nothing that must be kept. */
   readonly isForgotten: boolean;
 }
 

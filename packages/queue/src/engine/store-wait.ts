@@ -56,7 +56,7 @@ export class StoreWait implements Due {
     if (this.#isYielding) this.#endPause();
   }
 
-  /** A pause ends, or a call has no answer for `SILENT_MS`. */
+  /** A pause is over, or a call has had no answer for `SILENT_MS`. */
   onDue(): void {
     if (this.#resume === undefined) this.#host.storeAnswered(false);
     else this.#endPause();
