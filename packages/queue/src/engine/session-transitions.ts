@@ -102,8 +102,8 @@ export class SessionTransitions {
   }
 
   /**
-   * This instance wanted to take the slot back, but another instance has it now, or it has ended. The grant of this
-   * instance stays counted.
+   * This instance wanted to take the slot back, but another instance has it now, or it has ended. So it counts as a
+   * grant of this instance.
    */
   grantedAway(session: Session): void {
     if (session.state.kind === "canceled") return;
