@@ -29,7 +29,7 @@ async function pending(url: string): Promise<number> {
 }
 
 describe("acquire, status and release", () => {
-  test("a slot is taken, shown and given back", async () => {
+  test("a slot is acquired, shown and released", async () => {
     const url = await serve();
     const taken = await done(slotkeeper(["acquire", "--url", url, "--host", "example.com", "--bucket", "me"]));
     expect([taken.code, taken.err]).toEqual([0, ""]);
@@ -51,7 +51,7 @@ describe("acquire, status and release", () => {
     }
   });
 
-  test("a name cannot turn the reading direction of the table", async () => {
+  test("a name cannot change the text direction of the table", async () => {
     const url = await serve();
     await done(slotkeeper(["acquire", "--url", url, "--host", "a\u202Eb"]));
     const { out } = await done(slotkeeper(["status", "--url", url]));
@@ -77,7 +77,7 @@ describe("acquire, status and release", () => {
     expect(JSON.parse(json.err)).toMatchObject({ error: "ACQUIRE_TIMEOUT" });
   });
 
-  test("the shared key comes from a flag or the environment; without it the service refuses", async () => {
+  test("the shared key comes from a flag or the environment; without it the service refuses the call", async () => {
     const key = "a-shared-key-of-some-length";
     const url = await serve({ SLOTKEEPER_AUTH__ENABLED: "true", SLOTKEEPER_AUTH__TOKEN: key });
     const ask = ["acquire", "--url", url, "--host", "example.com"];
@@ -92,7 +92,7 @@ describe("acquire, status and release", () => {
     expect(await done(slotkeeper(release, { SLOTKEEPER_AUTH__TOKEN: key }))).toMatchObject({ code: 0 });
   });
 
-  test("the state needs the internal token where one is set, and the message says so", async () => {
+  test("the state needs the internal token if one is set, and the message says so", async () => {
     const token = "an-internal-token-of-some-length";
     const url = await serve({ SLOTKEEPER_INTERNAL_API_TOKEN: token });
     const refused = await done(slotkeeper(["status", "--url", url]));
@@ -101,7 +101,7 @@ describe("acquire, status and release", () => {
     expect(shown).toMatchObject({ code: 0, out: "No host has slots or waiters.\n" });
   });
 
-  test("a service that is not there is exit code 7", async () => {
+  test("an unreachable service is exit code 7", async () => {
     const nowhere = ["--url", "http://127.0.0.1:1"];
     const all = [
       slotkeeper(["acquire", ...nowhere, "--host", "h", "--timeout", "0.2"]),
@@ -119,7 +119,7 @@ describe("acquire, status and release", () => {
     [["--url", "http://me:hush@127.0.0.1:1"], "--url"],
     [["--url", "http://127.0.0.1:1/?key=hush"], "--url"],
     [["--url", "http://127.0.0.1:1/#hush"], "--url"],
-  ])("%j, which no request can carry, is exit code 2 and is not shown", async (flags, name) => {
+  ])("%j, which no request can contain, is exit code 2 and is not shown", async (flags, name) => {
     const key = { SLOTKEEPER_AUTH__TOKEN: "a-key" };
     const commands = [
       slotkeeper(["acquire", "--host", "h", "--url", "http://127.0.0.1:1", ...flags], key),
@@ -133,12 +133,12 @@ describe("acquire, status and release", () => {
     }
   });
 
-  test("a bearer that no request can carry is exit code 2 and is not shown", async () => {
+  test("a bearer that no request can contain is exit code 2 and is not shown", async () => {
     const { code, err } = await done(slotkeeper(["status"], { SLOTKEEPER_INTERNAL_API_TOKEN: "hush\nhush" }));
     expect([code, err.includes("--internal-token"), err.includes("hush")]).toEqual([2, true, false]);
   });
 
-  test("the token of a release may stand anywhere, also after --", async () => {
+  test("the token of a release may come at any position, also after --", async () => {
     const url = await serve();
     for (const args of [
       ["--url", url, "TOKEN"],
@@ -180,7 +180,7 @@ describe("acquire, status and release", () => {
     expect(shown).toMatchObject({ code: 0, out: 'The host "no.such.example" has no slots or waiters.\n' });
   });
 
-  test("mistakes are named, all at once, with the command that shows the help", async () => {
+  test("all mistakes are named at once, with the command that shows the help", async () => {
     const wrong = await done(slotkeeper(["acquire", "--max", "none", "--timeout", "soon"]));
     expect(wrong.code).toBe(2);
     expect(wrong.err).toMatch(
@@ -202,7 +202,7 @@ describe("exec", () => {
   const exec = (url: string, ...command: string[]) =>
     slotkeeper(["exec", "--url", url, "--host", "jobs", "--max", "1", "--", ...command]);
 
-  test("runs the command while it holds a slot, passes its exit code on, and releases", async () => {
+  test("runs the command while it holds a slot, returns its exit code, and releases", async () => {
     const url = await serve();
     const running = exec(url, process.execPath, "-e", "console.log('runs'); setTimeout(() => process.exit(42), 300)");
     await running.said(/runs/);
@@ -211,7 +211,7 @@ describe("exec", () => {
     expect(await inUse(url)).toBe(0);
   });
 
-  test("never runs two where one slot is", async () => {
+  test("never runs two commands at once if there is one slot", async () => {
     const url = await serve();
     const log = join(directory, "log");
     const script = `const f = require("fs"); f.appendFileSync(${JSON.stringify(log)}, "+"); setTimeout(() => f.appendFileSync(${JSON.stringify(log)}, "-"), 100)`;
@@ -220,7 +220,7 @@ describe("exec", () => {
     expect(readFileSync(log, "utf8")).toBe("+-+-+-");
   });
 
-  test("a SIGTERM goes to the command; its end is passed on, and the slot goes back", async () => {
+  test("passes a SIGTERM on to the command, returns its exit code, and releases the slot", async () => {
     const url = await serve();
     const running = exec(url, process.execPath, "-e", "console.log('runs'); setInterval(() => {}, 1000)");
     await running.said(/runs/);
@@ -242,7 +242,7 @@ describe("exec", () => {
     await holder.exited;
   });
 
-  test("a command that cannot be started is 127, and a lost slot ends the command with 9", async () => {
+  test("exits with 127 if the command cannot be started, and ends the command with 9 if the slot is lost", async () => {
     const url = await serve({ SLOTKEEPER_FAIR_QUEUE__ZOMBIE_TIMEOUT_SECONDS: "1" });
     expect(await done(exec(url, "no-such-command"))).toMatchObject({
       code: 127,

@@ -8,7 +8,7 @@ export const build = () => buildCommand();
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const BIN = fileURLToPath(new URL("../bin/slotkeeper.mjs", import.meta.url));
 
-/** A process and all it has said. */
+/** A process and all its output. */
 export class Command {
   readonly process: ChildProcess;
   readonly exited: Promise<number | NodeJS.Signals | null>;
@@ -27,7 +27,7 @@ export class Command {
     started.add(this);
   }
 
-  /** Until it has said so. */
+  /** Waits until the output matches the pattern. */
   async said(pattern: RegExp): Promise<RegExpExecArray> {
     for (;;) {
       const found = pattern.exec(this.out) ?? pattern.exec(this.err);

@@ -1,4 +1,4 @@
-/** The files of `deploy/` through the linters of their formats. What ties them to this repository is in `deploy.test.ts`. */
+/** Runs the linters of their formats on the files of `deploy/`. `deploy.test.ts` checks them against this repository. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ describe("the Dockerfile", () => {
   const dockerfile = read("docker/Dockerfile");
   const problemsOf = (text: string) => validate(text).map(({ message }) => message);
 
-  it("has no problem that the language server's validator knows", () => {
+  it("passes the language server's validator", () => {
     expect(problemsOf(dockerfile)).toEqual([]);
   });
 
@@ -28,7 +28,7 @@ describe("the Dockerfile", () => {
     ["an unknown instruction", dockerfile.replace("EXPOSE", "EXPOSES"), "Unknown instruction: EXPOSES"],
     ["a wrong flag", dockerfile.replace("--interval=10s", "--interval=10"), "time: missing unit in duration 10"],
     ["an instruction without its argument", dockerfile.replace("USER node", "USER"), "Instruction has no arguments"],
-  ])("%s would be found", (_, text, problem) => {
+  ])("the linter finds %s", (_, text, problem) => {
     expect(problemsOf(text)).toContain(problem);
   });
 });
@@ -36,7 +36,7 @@ describe("the Dockerfile", () => {
 describe("compose.yaml", () => {
   const compose = read("docker/compose.yaml");
 
-  /** All rules of the linter; quotes are those of the rest of the repository. */
+  /** All rules of the linter. Quotes are as in the rest of the repository. */
   const linter = new DCLinter({
     rules: { "require-quotes-in-ports": [2, { quoteType: "double" }] },
     quiet: true,
@@ -50,7 +50,7 @@ describe("compose.yaml", () => {
     return results.flatMap(({ messages }) => messages.map(({ rule }) => rule));
   };
 
-  it("has no problem that dclint knows", () => {
+  it("passes dclint", () => {
     expect(problemsOf(compose)).toEqual([]);
   });
 
@@ -62,7 +62,7 @@ describe("compose.yaml", () => {
       "service-image-require-explicit-tag",
     ],
     ["a key that compose does not know", compose.replace("stop_grace_period:", "grace_period:"), "invalid-schema"],
-  ])("%s would be found", (_, text, rule) => {
+  ])("the linter finds %s", (_, text, rule) => {
     expect(problemsOf(text)).toContain(rule);
   });
 });
@@ -96,7 +96,7 @@ describe("the Kubernetes manifest", () => {
       }
     });
 
-  it("has objects as the API's schemas want them", () => {
+  it("has objects that match the API's schemas", () => {
     expect(problemsOf(manifest)).toEqual([]);
   });
 
@@ -111,7 +111,7 @@ describe("the Kubernetes manifest", () => {
       manifest.replace(/ {2}selector:\n {4}matchLabels:/, "  selectors:\n    matchLabels:"),
       /selector/,
     ],
-  ])("%s would be found", (_, text, problem) => {
+  ])("the linter finds %s", (_, text, problem) => {
     expect(problemsOf(text).join("\n")).toMatch(problem);
   });
 });

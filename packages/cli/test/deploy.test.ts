@@ -24,14 +24,14 @@ const argumentsOf = (instruction: string) =>
   dockerfile.filter((one) => one.instruction === instruction).map(({ text }) => text);
 
 describe("the Dockerfile", () => {
-  it("has only known instructions, begins with FROM, and takes images with a fixed version", () => {
+  it("has only known instructions, begins with FROM, and uses images with a fixed version", () => {
     const known = ["FROM", "WORKDIR", "COPY", "RUN", "ENV", "USER", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"];
     for (const { instruction } of dockerfile) expect(known).toContain(instruction);
     expect(dockerfile[0]?.instruction).toBe("FROM");
     for (const image of argumentsOf("FROM")) expect(image).toMatch(/^node:20\.\d+\.\d+-\w+-slim(?: AS \w+)?$/);
   });
 
-  it("copies between stages that exist, and starts the command of the package without a shell, as a user", () => {
+  it("copies between stages that exist, and starts the command of the package without a shell and without root", () => {
     const stages = argumentsOf("FROM").flatMap((text) => / AS (\w+)$/.exec(text)?.[1] ?? []);
     for (const text of argumentsOf("COPY")) {
       const from = /^--from=(\w+)/.exec(text)?.[1];
@@ -47,7 +47,7 @@ describe("the Dockerfile", () => {
     expect(JSON.parse(/CMD (.*)$/.exec(argumentsOf("HEALTHCHECK")[0] ?? "")?.[1] ?? "")).toHaveLength(3);
   });
 
-  it("packs every package that the command needs, and none that is private", () => {
+  it("packs every package that the command needs, and no private one", () => {
     const packed = [
       ...(argumentsOf("RUN")
         .join("\n")
@@ -85,7 +85,7 @@ describe("compose.yaml", () => {
     volumes: object;
   };
 
-  it("starts things in order: database, migrations, roles, service", () => {
+  it("starts the services in order: database, migrations, roles, service", () => {
     const after = (name: string) =>
       Object.entries(services[name]?.depends_on ?? {}).map(([one, how]) => [one, how.condition]);
     expect(after("migrate")).toEqual([["database", "service_healthy"]]);
@@ -93,7 +93,7 @@ describe("compose.yaml", () => {
     expect(after("slotkeeper")).toEqual([["roles", "service_completed_successfully"]]);
   });
 
-  it("gives the service variables that it knows, with a key, and no secret that is written down", () => {
+  it("gives the service variables that it knows, with a key, and contains no secret", () => {
     const environment = Object.fromEntries(
       Object.entries(services["slotkeeper"]?.environment ?? {}).map(([name, value]) => [
         name,
@@ -146,7 +146,7 @@ describe("the Kubernetes manifest", () => {
   const one = (kind: string) => objects.find((object) => object.kind === kind) as KubernetesObject;
   const service = one("Deployment").spec?.template?.spec.containers[0];
 
-  it("is sound YAML with one object of each kind", () => {
+  it("is valid YAML with one object of each kind", () => {
     expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
     expect(objects.map(({ kind }) => kind)).toEqual([
       "ConfigMap",
@@ -167,7 +167,7 @@ describe("the Kubernetes manifest", () => {
     expect(service?.args).toEqual(["serve", "-c", "/etc/slotkeeper/config.json"]);
   });
 
-  it("asks the routes for it, leaves time to stop, and runs as a user", () => {
+  it("uses the right probe routes, leaves time to stop, and does not run as root", () => {
     expect(service?.readinessProbe?.httpGet.path).toBe("/readyz");
     expect(service?.livenessProbe?.httpGet.path).toBe("/livez");
     for (const { spec } of [one("Deployment"), one("Job")]) {
@@ -176,7 +176,7 @@ describe("the Kubernetes manifest", () => {
     expect(one("Deployment").spec?.template?.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(15);
   });
 
-  it("selects the pods that it makes", () => {
+  it("selects the pods that it creates", () => {
     const { selector, template } = one("Deployment").spec ?? {};
     expect(template?.metadata?.labels).toMatchObject(selector?.matchLabels ?? { missing: "selector" });
     expect(one("Service").spec?.selector).toEqual(selector?.matchLabels);
@@ -187,7 +187,7 @@ describe("the Kubernetes manifest", () => {
 describe("the systemd unit", () => {
   const unit = "deploy/systemd/slotkeeper.service";
 
-  it("starts the package's command, reloads by SIGHUP, and does not restart what cannot get better", () => {
+  it("starts the package's command, reloads by SIGHUP, and does not restart after errors that a restart cannot fix", () => {
     const text = read(unit);
     const [, bin = ""] =
       /^ExecStart=\S+ \/opt\/slotkeeper\/node_modules\/@slotkeeper\/(\S+) serve -c /m.exec(text) ?? [];
@@ -197,7 +197,7 @@ describe("the systemd unit", () => {
   });
 
   const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0 && existsSync("/usr/bin/node");
-  it.skipIf(!hasSystemd)("is accepted by systemd-analyze (skipped where systemd or /usr/bin/node is missing)", () => {
+  it.skipIf(!hasSystemd)("is accepted by systemd-analyze (skipped if systemd or /usr/bin/node is missing)", () => {
     const { status, stderr } = spawnSync("systemd-analyze", ["verify", path(unit)], { encoding: "utf8" });
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   });

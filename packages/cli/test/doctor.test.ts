@@ -31,7 +31,7 @@ describe("slotkeeper doctor", () => {
     expect(out).not.toContain("\u001b");
   });
 
-  it("exits 12 with warnings only; --json is one object on one line, with the same shape whatever is found", async () => {
+  it("exits 12 with warnings only; --json prints one object on one line, with the same shape for any findings", async () => {
     const { code, out } = await doctor({ rpc: { releaseFunc: "f" } }, "--json");
     expect([code, out.trimEnd().includes("\n")]).toEqual([12, false]);
     const diagnosis = JSON.parse(out) as Diagnosis;
@@ -67,7 +67,7 @@ describe("slotkeeper doctor", () => {
     );
   });
 
-  it("explains itself, and refuses flags that it does not know", async () => {
+  it("prints its help, and refuses flags that it does not know", async () => {
     const [help, wrong] = [slotkeeper(["doctor", "--help"]), slotkeeper(["doctor", "--fix"])];
     expect([await help.exited, await wrong.exited]).toEqual([0, 2]);
     expect(help.out).toMatch(/Usage[\s\S]*Examples[\s\S]*Exit codes/);

@@ -29,14 +29,14 @@ async function migrate(...args: string[]) {
 const config = configFile("config.json", { dsn: database.dsn, schema: "slots" });
 
 describe("slotkeeper serve", () => {
-  it("refuses a database that was not migrated, says what to do, and exits 5", async () => {
+  it("refuses a database that was not migrated, reports what to do, and exits 5", async () => {
     const fresh = configFile("fresh.json", { dsn: database.dsn, schema: "nothing_here" });
     const command = slotkeeper(["serve", "-c", fresh, "--listen", "127.0.0.1:0"]);
     expect(await command.exited).toBe(5);
     expect(command.err).toContain('The schema "nothing_here" is not set up. Run: slotkeeper migrate -c config.json');
   });
 
-  it("waits for a database that is not there yet, says so, and serves once it is", async () => {
+  it("waits for a database that is not available yet, reports it, and then serves", async () => {
     const migrated = await TestDatabase.open();
     const proxy = await TcpProxy.to(migrated.directDsn);
     await proxy.refuse();
@@ -55,7 +55,7 @@ describe("slotkeeper serve", () => {
     await migrated.close();
   });
 
-  it("gives up at its deadline, and exits 5; a signal ends the waiting at once", async () => {
+  it("gives up at its deadline and exits 5; a signal ends the wait immediately", async () => {
     const file = configFile("unreachable.json", { dsn: "postgres://u:hush@127.0.0.1:1/x" });
     const impatient = slotkeeper(["serve", "-c", file, "--wait-for-store", "0.5"]);
     expect(await impatient.exited).toBe(5);
@@ -69,7 +69,7 @@ describe("slotkeeper serve", () => {
     expect(wrong.err).toContain("`backend.startWaitSeconds`");
   });
 
-  it("does not wait for what waiting does not heal, and explains it as `migrate` does", async () => {
+  it("does not wait if waiting cannot help, and explains the failure as `migrate` does", async () => {
     const dsn = new URL(database.directDsn);
     dsn.username = "unknown_role";
     const command = slotkeeper(["serve", "-c", configFile("wrong.json", { dsn: dsn.href })]);
@@ -99,7 +99,7 @@ describe("slotkeeper migrate", () => {
     expect(new Set(states.map(({ state }) => state))).toEqual(new Set(["applied"]));
   });
 
-  it("takes turns with others at the same time: each migration is applied by one of them", async () => {
+  it("waits for other runs: each migration is applied by one of them", async () => {
     const shared = configFile("shared.json", { dsn: database.dsn, schema: "shared" });
     const runs = await Promise.all([migrate("-c", shared), migrate("-c", shared), migrate("-c", shared)]);
     expect(runs.map(({ code, err }) => [code, err])).toEqual([0, 0, 0].map((code) => [code, ""]));
@@ -119,7 +119,7 @@ describe("slotkeeper migrate", () => {
     expect(JSON.parse((await migrate("-c", printed, "--json")).out)).toEqual({ schema: "printed", applied: [] });
   });
 
-  it("exits 5 where the database cannot be used, and says why, never with the password", async () => {
+  it("exits 5 if the database cannot be used, and reports why, never with the password", async () => {
     const nowhere = configFile("nowhere.json", { dsn: "postgres://u:hush@127.0.0.1:1/x" });
     expect(await migrate("-c", nowhere)).toEqual({
       code: 5,
@@ -144,13 +144,13 @@ describe("slotkeeper migrate", () => {
     expect(await migrate(...args)).toMatchObject({ code, err: expect.stringMatching(message) });
   });
 
-  it("exits 3 for a dsn that is none, and does not quote it", async () => {
+  it("exits 3 for an invalid dsn, and does not quote it", async () => {
     const { code, err } = await migrate("-c", configFile("bad.json", { dsn: "postgres://u:hush@h:port/x" }));
     expect([code, err.includes("hush")]).toEqual([3, false]);
     expect(err).toContain("Expected the dsn to be like");
   });
 
-  it("explains itself", async () => {
+  it("prints its help", async () => {
     expect(await migrate("--help")).toMatchObject({
       code: 0,
       out: expect.stringMatching(/Usage[\s\S]*Examples[\s\S]*Exit codes/),

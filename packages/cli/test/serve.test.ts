@@ -35,7 +35,7 @@ describe("start-up", () => {
     expect(JSON.parse(stdout)).toMatchObject({ result: "granted" });
   });
 
-  it("takes the key of its first request from the environment, and never prints it", async () => {
+  it("uses the key from the environment in its first request, and never prints it", async () => {
     const environment = { SLOTKEEPER_AUTH__ENABLED: "true", SLOTKEEPER_AUTH__TOKEN: "hush-hush" };
     const command = slotkeeper(["serve", ...FREE], environment);
     const [, line = ""] = await command.said(/try it\s+(curl .*)\n/);
@@ -44,7 +44,7 @@ describe("start-up", () => {
     expect(command.out + command.err).not.toContain("hush-hush");
   });
 
-  it("with --json says it in one line of JSON", async () => {
+  it("prints the same as one line of JSON with --json", async () => {
     const command = serve("--json");
     const [line] = await command.said(/\{.*"event":"listening".*\}/);
     expect(JSON.parse(line)).toMatchObject({
@@ -88,7 +88,7 @@ describe("start-up", () => {
     }
   });
 
-  it("names the flag or the name that is wrong, with what was given", async () => {
+  it("names the wrong flag or argument, with its value", async () => {
     for (const [line, code, words] of [
       [["serve", "--wait-for-store=1.2.3"], 3, 'to be a number, got "1.2.3" (flag)'],
       [["serve", "--listen", "no-such-host.invalid:0"], 4, "Cannot listen on no-such-host.invalid: "],
@@ -101,7 +101,7 @@ describe("start-up", () => {
     }
   });
 
-  it("says clearly that the port is taken, and exits 4", async () => {
+  it("reports that the port is in use, and exits 4", async () => {
     const url = await serve().url();
     const second = slotkeeper(["serve", "--listen", new URL(url).host]);
     expect(await second.exited).toBe(4);
@@ -110,7 +110,7 @@ describe("start-up", () => {
     expect(second.err).toContain(`--listen 127.0.0.1:${port + 1}`);
   });
 
-  it("refuses a journal of a newer version without advice to cut it, and exits 1", async () => {
+  it("refuses a journal of a newer version without the advice to cut it, and exits 1", async () => {
     const journal = join(directory, "newer.journal");
     writeFileSync(journal, "slotkeeper-journal 3\n");
     const command = serve("--data", journal);
@@ -129,7 +129,7 @@ describe("start-up", () => {
 });
 
 describe("the address", () => {
-  it("that was not configured is for this machine only, and the banner says how to open it", async () => {
+  it("that was not configured is reachable from this machine only, and the banner says how to open it", async () => {
     const command = slotkeeper(["serve", "--json"], { SLOTKEEPER_LISTEN: "127.0.0.1:0" });
     const [line] = await command.said(/\{.*"event":"listening".*\}/);
     expect(JSON.parse(line)).toMatchObject({ address: "127.0.0.1" });
@@ -152,7 +152,7 @@ describe("a database that cannot be used", () => {
 });
 
 describe("a process that may open few files", () => {
-  it("says so at start, and refuses connections before it runs out: no connection waits unanswered", async () => {
+  it("reports it at start, and refuses connections before it reaches the limit: no connection waits without an answer", async () => {
     const bin = fileURLToPath(new URL("../bin/slotkeeper.mjs", import.meta.url));
     const command = new Command("bash", [
       "-c",
@@ -164,7 +164,7 @@ describe("a process that may open few files", () => {
       ...FREE,
     ]);
     const url = await command.url();
-    // Those that are cut without a word, because too many are being refused already, come back.
+    // Connections that are cut without an answer, because too many are being refused already, are tried again.
     const livez = () =>
       fetch(`${url}/livez`, { signal: AbortSignal.timeout(300) }).then(({ status }) => status, String);
     await command.said(/128 connections are served/);
@@ -197,7 +197,7 @@ describe("a log that is not read", () => {
     expect(command.process.exitCode).toBeNull();
   });
 
-  it("because its reader stands still neither stops the service nor fills its memory", async () => {
+  it("because its reader is blocked neither stops the service nor fills its memory", async () => {
     const command = slotkeeper(["serve", ...FREE], DEBUG);
     const url = await command.url();
     command.process.stderr?.pause();
@@ -227,7 +227,7 @@ describe("the command line", () => {
     expect(code === 0 ? command.out : command.err).toMatch(text);
   });
 
-  it("says which Node it needs if this one is too old", async () => {
+  it("reports which Node version it needs if this one is too old", async () => {
     const old = `data:text/javascript,${encodeURIComponent('Object.defineProperty(process.versions,"node",{value:"20.9.0"})')}`;
     const command = slotkeeper(["--version"], { NODE_OPTIONS: `--import=${old}` });
     expect([await command.exited, command.err]).toEqual([
@@ -256,7 +256,7 @@ describe("the command line", () => {
     expect(JSON.parse(machine.out)).toContainEqual({ key: "listen", value: ":1", origin: "flag" });
   });
 
-  it("says what to do when nothing has been built", () => {
+  it("reports what to do if nothing has been built", () => {
     const bin = join(directory, "package", "bin");
     mkdirSync(bin, { recursive: true });
     copyFileSync(fileURLToPath(new URL("../bin/slotkeeper.mjs", import.meta.url)), join(bin, "slotkeeper.mjs"));
@@ -293,14 +293,14 @@ describe("signals", () => {
     expect(performance.now() - startedAt).toBeGreaterThan(2_000);
   });
 
-  it("SIGINT stops gracefully too", async () => {
+  it("SIGINT stops gracefully, too", async () => {
     const command = serve();
     await command.url();
     command.kill("SIGINT");
     expect(await command.exited).toBe(0);
   });
 
-  it("after the stop nothing keeps the process, however far its deadline is", async () => {
+  it("after the stop nothing keeps the process running, however late its deadline is", async () => {
     const script = `
       const { Service } = await import(${JSON.stringify(new URL("../../server/dist/index.js", import.meta.url).href)});
       const log = { write: () => {}, isJson: true, hasColours: false };
@@ -322,7 +322,7 @@ describe("signals", () => {
     expect(command.err).not.toContain('"msg":"stopped"');
   });
 
-  it("SIGHUP reads the file again; a bad one is refused and the service goes on", async () => {
+  it("SIGHUP reads the file again; a bad one is refused and the service continues", async () => {
     const file = configFile(LONG, "live.json");
     const command = serve("-c", file);
     const url = await command.url();

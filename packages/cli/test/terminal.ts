@@ -5,7 +5,7 @@ import { afterEach } from "vitest";
 
 const BIN = fileURLToPath(new URL("../bin/slotkeeper.mjs", import.meta.url));
 
-/** The command in a pseudo-terminal, and what a person sees in it. */
+/** The command in a pseudo-terminal, and what its screen shows. */
 export class TerminalSession {
   readonly #pty: IPty;
   readonly #screen: InstanceType<typeof xterm.Terminal>;
@@ -40,7 +40,7 @@ export class TerminalSession {
     this.#pty.kill(signal);
   }
 
-  /** The lines of the screen, as they are drawn now. */
+  /** The current lines of the screen. */
   get lines(): string[] {
     const { active } = this.#screen.buffer;
     return Array.from({ length: this.#screen.rows }, (_, row) =>

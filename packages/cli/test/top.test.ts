@@ -31,7 +31,7 @@ const top = (url: string, ...more: string[]) =>
   new TerminalSession(["top", "--url", url, "--interval", "0.2", ...more]);
 
 describe("top in a terminal", () => {
-  it("shows the totals and the hosts, the longest queue first, and gives the screen back at the end", async () => {
+  it("shows the totals and the hosts, the longest queue first, and restores the screen at the end", async () => {
     const { url } = await service();
     const session = top(url);
     await seen(() => session.hosts).toEqual(["busy.example", "alone.example", "calm.example"]);
@@ -60,7 +60,7 @@ describe("top in a terminal", () => {
     await seen(() => session.hosts).toHaveLength(3);
   });
 
-  it("opens the host under the cursor: who holds, who waits, and why; Esc goes back", async () => {
+  it("opens the host under the cursor with its holders, its waiters and what they wait for; Esc goes back", async () => {
     const { url } = await service();
     const session = top(url);
     await seen(() => session.hosts).toHaveLength(3);
@@ -73,7 +73,7 @@ describe("top in a terminal", () => {
     await seen(() => session.hosts).toHaveLength(3);
   });
 
-  it("follows a resize: fewer columns, shorter names, and no line that wraps", async () => {
+  it("follows a resize: fewer columns, shorter names, and no wrapped line", async () => {
     const { url } = await service();
     const session = top(url);
     await seen(() => session.hosts).toHaveLength(3);
@@ -86,7 +86,7 @@ describe("top in a terminal", () => {
     expect(session.lines).toHaveLength(30);
   });
 
-  it("survives a restart of the service, and says meanwhile that what it shows is old", async () => {
+  it("survives a restart of the service, and meanwhile shows that its data is old", async () => {
     const { url, command } = await service();
     const session = top(url);
     await seen(() => session.hosts).toHaveLength(3);
@@ -116,7 +116,7 @@ describe("top in a terminal", () => {
   it.each([
     ["Ctrl-C", (session: TerminalSession) => session.press("\u0003"), 0],
     ["SIGTERM", (session: TerminalSession) => session.kill("SIGTERM"), 143],
-  ])("gives the screen back after %s too", async (_, stop, code) => {
+  ])("restores the screen after %s, too", async (_, stop, code) => {
     const { url } = await service();
     const session = top(url);
     await seen(() => session.hosts).toHaveLength(3);
@@ -145,7 +145,7 @@ describe("top without a terminal", () => {
     expect(history).toMatchObject({ stepMs: 5000 });
   });
 
-  it("needs the internal token where one is set, takes it from the environment, and says so", async () => {
+  it("needs the internal token if one is set, reads it from the environment, and says so", async () => {
     const secret = "an-internal-token-of-some-length";
     const environment = { SLOTKEEPER_INTERNAL_API_TOKEN: secret };
     const url = await slotkeeper(["serve", "--listen", "127.0.0.1:0"], environment).url();
@@ -167,7 +167,7 @@ describe("top without a terminal", () => {
     expect(command.err).toMatch(text);
   });
 
-  it("says that nothing answers, and exits 7", async () => {
+  it("reports that nothing answers, and exits 7", async () => {
     const command = slotkeeper(["top", "--url", "http://127.0.0.1:9"]);
     expect(await command.exited).toBe(7);
     expect(command.err).toContain("No service answers at http://127.0.0.1:9");

@@ -1,4 +1,4 @@
-// Abort at every stage: the reason comes back untouched, and the service shows no ghost.
+// Abort at every stage: the caller gets the reason unchanged, and the service keeps no session.
 import { expect, test } from "vitest";
 import { startWorld, type World } from "./fixture.ts";
 
@@ -6,7 +6,7 @@ const host = { hostname: "example.com", bucket: "me" };
 const oneSlot = { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0 } };
 const reason = { any: "reason" };
 
-/** Where the wait is when it is aborted; resolves then. */
+/** The stage of the wait at which it is aborted. Each function resolves at its stage. */
 const stages: Record<string, (world: World) => Promise<void>> = {
   "while the first call is held": (world) => world.until({ slots: 1, sessions: 1 }),
   "before the first call is answered, its answer lost": async (world) => {
@@ -23,7 +23,7 @@ const stages: Record<string, (world: World) => Promise<void>> = {
   },
 };
 
-test.each(Object.keys(stages))("an abort %s rejects with the reason and leaves no ghost", async (stage) => {
+test.each(Object.keys(stages))("an abort %s rejects with the reason and leaves no session", async (stage) => {
   const world = await startWorld(oneSlot);
   const keeper = world.client();
   const held = await keeper.acquire(host);
@@ -46,7 +46,7 @@ test("an already aborted signal rejects without a call", async () => {
   expect(world.proxy.seen).toEqual([]);
 });
 
-test("an abort while the granted answer is on its way gives the slot back", async () => {
+test("an abort while the granted answer is on its way releases the slot", async () => {
   const world = await startWorld(oneSlot);
   const controller = new AbortController();
   world.proxy.fault = (call) => (call.body.includes("waitMs") ? { slowMs: 300 } : "none");
@@ -60,7 +60,7 @@ test("an abort while the granted answer is on its way gives the slot back", asyn
   await world.until({ slots: 0, sessions: 0 });
 });
 
-test("an abort after the grant does not take the slot: the holder decides", async () => {
+test("an abort after the grant does not release the slot: the holder decides", async () => {
   const world = await startWorld();
   const controller = new AbortController();
   const slot = await world.client().acquire({ ...host, signal: controller.signal });

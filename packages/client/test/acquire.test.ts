@@ -7,7 +7,7 @@ const host = { hostname: "example.com", bucket: "me" };
 const oneSlot = { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0 } };
 
 describe("a free slot", () => {
-  test("run asks once, works while it holds the slot, and releases", async () => {
+  test("run makes one call, works while it holds the slot, and releases", async () => {
     const world = await startWorld();
     const keeper = world.client();
     const result = await keeper.run(host, async (slot) => {
@@ -57,7 +57,7 @@ describe("a free slot", () => {
     expect(error.message).toBe('Requests to "example.com" are paused; try again in 5 s.');
   });
 
-  test("hashHostname sends the hash alone, and meets those who send the name", async () => {
+  test("hashHostname sends only the hash, and shares the host with callers that send the name", async () => {
     const world = await startWorld(oneSlot);
     const slot = await world.client({ hashHostname: true }).acquire({ hostname: "Example.com" });
     expect(world.proxy.seen[0]?.body).not.toMatch(/example/i);
@@ -65,7 +65,7 @@ describe("a free slot", () => {
     await slot.release();
   });
 
-  test("the shared key goes in the header, and a wrong one is refused at once", async () => {
+  test("the shared key is sent in the header, and a wrong one is refused immediately", async () => {
     const token = "a-shared-key-of-some-length";
     const world = await startWorld({ auth: { enabled: true, token, header: "X-Key" } });
     const error = await world
@@ -80,7 +80,7 @@ describe("a free slot", () => {
 });
 
 describe("waiting", () => {
-  test("a waiter learns its place, then gets the slot the moment it is free", async () => {
+  test("a waiter gets its position, and the slot as soon as it is free", async () => {
     const world = await startWorld(oneSlot);
     const keeper = world.client();
     const held = await keeper.acquire(host);
@@ -95,7 +95,7 @@ describe("waiting", () => {
     expect(await world.left()).toEqual({ slots: 0, sessions: 0 });
   });
 
-  test("a listener that throws changes nothing", async () => {
+  test("a listener that throws has no effect on the wait", async () => {
     const world = await startWorld(oneSlot);
     const keeper = world.client();
     const held = await keeper.acquire(host);
@@ -112,7 +112,7 @@ describe("waiting", () => {
     await (await waiting).release();
   });
 
-  test("a wait ends by its wall clock, with a sentence, and leaves nothing behind", async () => {
+  test("a wait ends at its timeout with a readable message, and leaves nothing behind", async () => {
     const world = await startWorld(oneSlot);
     const keeper = world.client();
     const held = await keeper.acquire(host);
@@ -124,7 +124,7 @@ describe("waiting", () => {
     await held.release();
   });
 
-  test("the service's own deadline ends the wait, too", async () => {
+  test("the deadline of the service ends the wait, too", async () => {
     const world = await startWorld({ fairQueue: { ...oneSlot.fairQueue, maxWaitMs: 300 } });
     const keeper = world.client();
     const held = await keeper.acquire(host);
@@ -143,7 +143,7 @@ describe("waiting", () => {
     await held.release();
   });
 
-  test("a service with too many waiters is an OverloadedError that says when to come back", async () => {
+  test("a service with too many waiters gives an OverloadedError with the time of the next attempt", async () => {
     const world = await startWorld({ fairQueue: { ...oneSlot.fairQueue, globalMaxWaiters: 1 } });
     const keeper = world.client();
     const held = await keeper.acquire(host);
@@ -161,7 +161,7 @@ describe("waiting", () => {
 describe("leases", () => {
   const shortLease = { fairQueue: { ...oneSlot.fairQueue, zombieTimeoutSeconds: 1 } };
 
-  test("a slot is renewed while it is held, and no longer", async () => {
+  test("a slot is renewed while it is held, and not afterwards", async () => {
     const world = await startWorld(shortLease);
     const keeper = world.client();
     const slot = await keeper.acquire(host);
@@ -188,7 +188,7 @@ describe("leases", () => {
     expect([slot.released, await slot.release(), keeper.stats().held]).toEqual([true, false, 0]);
   });
 
-  test("a slot that cannot be renewed is lost no later than its lease ends, and the work is aborted", async () => {
+  test("a slot that cannot be renewed is lost at the latest when its lease ends, and the work is aborted", async () => {
     const world = await startWorld(shortLease);
     const keeper = world.client({ perRequestTimeoutMs: 200 });
     const work = keeper.run(host, async (slot) => {

@@ -10,7 +10,7 @@ test("the client works in Node", async () => {
   expect(await smoke(world.direct, "node")).toEqual(expected);
 });
 
-test("the client works in a real browser, from an origin that the service admits", async () => {
+test("the client works in a real browser, from an origin that the service allows", async () => {
   const pages = createServer((_, response) => response.setHeader("content-type", "text/html").end("<!doctype html>"));
   await new Promise<void>((resolve) => pages.listen(0, "127.0.0.1", resolve));
   const origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;

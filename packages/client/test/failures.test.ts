@@ -1,4 +1,4 @@
-// What networks and machines do: the client retries with back-off, the service ends up with nothing left.
+// Failures of networks and machines: the client retries with back-off, and nothing is left at the service.
 import { OverloadedError, UnavailableError } from "@slotkeeper/client";
 import type { Fault } from "@slotkeeper/testkit/proxy";
 import { describe, expect, test, vi } from "vitest";
@@ -17,32 +17,38 @@ const faults: Record<string, Fault> = {
 };
 
 describe("a call that fails", () => {
-  test.each(Object.entries(faults))("%s: repeated, granted once, and nothing is left", async (_, fault) => {
-    const world = await startWorld(oneSlot);
-    const keeper = world.client({ perRequestTimeoutMs: 1_000 });
-    world.proxy.fault = () => (world.proxy.calls("acquire").length <= 2 ? fault : "none");
-    const result = await keeper.run(host, () => "done");
-    expect(result).toBe("done");
-    expect(world.proxy.calls("acquire")).toHaveLength(3);
-    const ids = world.proxy.calls("acquire").map(({ body }) => (JSON.parse(body) as { requestId: string }).requestId);
-    expect(new Set(ids).size).toBe(1);
-    await world.until({ slots: 0, sessions: 0 });
-  });
+  test.each(Object.entries(faults))(
+    "after %s the call is repeated, granted once, and leaves nothing behind",
+    async (_, fault) => {
+      const world = await startWorld(oneSlot);
+      const keeper = world.client({ perRequestTimeoutMs: 1_000 });
+      world.proxy.fault = () => (world.proxy.calls("acquire").length <= 2 ? fault : "none");
+      const result = await keeper.run(host, () => "done");
+      expect(result).toBe("done");
+      expect(world.proxy.calls("acquire")).toHaveLength(3);
+      const ids = world.proxy.calls("acquire").map(({ body }) => (JSON.parse(body) as { requestId: string }).requestId);
+      expect(new Set(ids).size).toBe(1);
+      await world.until({ slots: 0, sessions: 0 });
+    },
+  );
 
-  test.each(Object.entries(faults))("%s for good: unavailable, by the wall clock, with the cause", async (_, fault) => {
-    const world = await startWorld();
-    const keeper = world.client({ perRequestTimeoutMs: 200, maxWaitMs: 700 });
-    world.proxy.fault = (call) => (call.body.includes("waitMs") ? fault : "none");
-    const startedAt = Date.now();
-    const error = await keeper.acquire(host).catch((reason: unknown) => reason);
-    expect(Date.now() - startedAt).toBeLessThan(1_500);
-    expect(error).toBeInstanceOf(UnavailableError);
-    expect(error).toMatchObject({ code: "UNAVAILABLE", retryable: true, cause: expect.any(Error) });
-    expect((error as Error).message).toMatch(/^The service at http:\S+ is unavailable: .+\.$/);
-    await world.until({ slots: 0, sessions: 0 });
-  });
+  test.each(Object.entries(faults))(
+    "%s without an end: rejects as unavailable at its timeout, with the cause",
+    async (_, fault) => {
+      const world = await startWorld();
+      const keeper = world.client({ perRequestTimeoutMs: 200, maxWaitMs: 700 });
+      world.proxy.fault = (call) => (call.body.includes("waitMs") ? fault : "none");
+      const startedAt = Date.now();
+      const error = await keeper.acquire(host).catch((reason: unknown) => reason);
+      expect(Date.now() - startedAt).toBeLessThan(1_500);
+      expect(error).toBeInstanceOf(UnavailableError);
+      expect(error).toMatchObject({ code: "UNAVAILABLE", retryable: true, cause: expect.any(Error) });
+      expect((error as Error).message).toMatch(/^The service at http:\S+ is unavailable: .+\.$/);
+      await world.until({ slots: 0, sessions: 0 });
+    },
+  );
 
-  test("refused connections: repeated until the service is there", async () => {
+  test("refused connections are retried until the service is available", async () => {
     const world = await startWorld();
     await world.proxy.refuse();
     const running = world.client().run(host, () => "done");
@@ -50,7 +56,7 @@ describe("a call that fails", () => {
     expect(await running).toBe("done");
   });
 
-  test("refused connections for good: the message names the reason", async () => {
+  test("if connections are always refused, the message names the reason", async () => {
     const world = await startWorld();
     await world.proxy.refuse();
     const acquired = world.client({ maxWaitMs: 300 }).acquire(host);
@@ -79,7 +85,7 @@ describe("a call that fails", () => {
     expect(new Set(gaps.map((own) => own.join())).size).toBe(3);
   });
 
-  test("a busy service's Retry-After is kept, also by timers that fire early, and ends as an OverloadedError", async () => {
+  test("the Retry-After of a busy service is respected, even by timers that fire early, and ends as an OverloadedError", async () => {
     const world = await startWorld();
     const { setTimeout } = globalThis;
     vi.spyOn(globalThis, "setTimeout").mockImplementation((fire: () => void, ms = 0) =>
@@ -97,7 +103,7 @@ describe("a call that fails", () => {
 });
 
 describe("a service that restarts", () => {
-  test("a waiter asks the new one, which knows nothing of it", async () => {
+  test("a waiter asks the new process, which does not know it", async () => {
     const world = await startWorld(oneSlot);
     const keeper = world.client();
     const held = await keeper.acquire(host);
@@ -113,7 +119,7 @@ describe("a service that restarts", () => {
     await world.until({ slots: 0, sessions: 0 });
   });
 
-  test("a holder whose lease went with the old one is aborted", async () => {
+  test("a holder whose lease was lost with the old process is aborted", async () => {
     const world = await startWorld({ fairQueue: { zombieTimeoutSeconds: 1 } });
     const slot = await world.client().acquire(host);
     await world.stop();
@@ -124,7 +130,7 @@ describe("a service that restarts", () => {
 });
 
 describe("a release", () => {
-  test("is repeated until the service has it, after the caller has gone on", async () => {
+  test("is retried until the service has it, after the caller has moved on", async () => {
     const world = await startWorld();
     const promises: Promise<unknown>[] = [];
     const keeper = world.client({ waitUntil: (promise) => promises.push(promise) });
@@ -140,7 +146,7 @@ describe("a release", () => {
     expect(await world.left()).toEqual({ slots: 0, sessions: 0 });
   });
 
-  test("that cannot be delivered ends with its lease and rejects nothing", async () => {
+  test("that cannot be delivered stops when its lease ends, and rejects nothing", async () => {
     const world = await startWorld({ fairQueue: { zombieTimeoutSeconds: 1 } });
     const promises: Promise<unknown>[] = [];
     const keeper = world.client();

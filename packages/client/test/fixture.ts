@@ -1,4 +1,4 @@
-/** A real service on a port of its own, a proxy in front of it, and a client; all gone after the test. */
+/** A real service on its own port, a proxy in front of it, and a client. All are closed after the test. */
 import { SlotClient, type SlotClientOptions } from "@slotkeeper/client";
 import type { ServiceState } from "@slotkeeper/protocol";
 import { Service } from "@slotkeeper/server";
@@ -16,7 +16,7 @@ export class World {
     this.#config = config;
   }
 
-  /** Where the service itself is, without the proxy. */
+  /** The address of the service itself, without the proxy. */
   get direct(): string {
     return this.#service.url;
   }
@@ -51,7 +51,7 @@ export class World {
     await this.#service.stop({ graceMs: 0, deadlineMs: 500 });
   }
 
-  /** On the same port, with the same configuration; the memory of the old one is gone. */
+  /** Starts a new service on the same port with the same configuration. It has no state of the old one. */
   async start(): Promise<void> {
     this.#service = await startService({ ...this.#config, listen: new URL(this.direct).host });
   }

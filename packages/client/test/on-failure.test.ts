@@ -1,11 +1,11 @@
-// `onFailure`: what passes without a slot while the service is away, and never when it is merely busy.
+// `onFailure`: which work runs without a slot while the service is unreachable. None does while it is only busy.
 import { UnavailableError } from "@slotkeeper/client";
 import { expect, test } from "vitest";
 import { startWorld } from "./fixture.ts";
 
 const host = { hostname: "example.com", bucket: "me" };
 
-test("closed: nothing passes", async () => {
+test("closed: no work runs without a slot", async () => {
   const world = await startWorld();
   await world.proxy.refuse();
   const keeper = world.client({ maxWaitMs: 500 });
@@ -15,14 +15,14 @@ test("closed: nothing passes", async () => {
   await world.proxy.accept();
 });
 
-test("open: work passes without a slot, is counted, and stops passing when the service is back", async () => {
+test("open: work runs without a slot, is counted, and needs a slot again when the service is back", async () => {
   const world = await startWorld();
   await world.proxy.refuse();
   const keeper = world.client({ onFailure: "open" });
   const slot = await keeper.acquire(host);
   expect(slot).toMatchObject({ guarded: false, token: "", fence: 0, expiresAt: undefined });
   expect([await slot.renew(), await slot.release(), await slot.release()]).toEqual([true, true, false]);
-  // Now that it is known to be away, others do not wait for it to fail again.
+  // The service is known to be unreachable, so other calls do not wait for another failure.
   const startedAt = Date.now();
   await Promise.all(Array.from({ length: 20 }, () => keeper.run(host, () => {})));
   expect(Date.now() - startedAt).toBeLessThan(500);
@@ -32,7 +32,7 @@ test("open: work passes without a slot, is counted, and stops passing when the s
   expect((await keeper.acquire(host)).guarded).toBe(true);
 });
 
-test("open: a service that is busy, or refuses, lets nothing pass", async () => {
+test("open: if the service is busy or refuses, no work runs without a slot", async () => {
   const world = await startWorld({ fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0 } });
   const keeper = world.client({ onFailure: "open", maxWaitMs: 400 });
   const held = await keeper.acquire(host);
@@ -42,7 +42,7 @@ test("open: a service that is busy, or refuses, lets nothing pass", async () => 
   await held.release();
 });
 
-test("open: a session whose call reached the service after all is cancelled", async () => {
+test("open: a session whose call did reach the service is cancelled", async () => {
   const world = await startWorld();
   world.proxy.fault = (call) => (call.body.includes("waitMs") ? "lost-answer" : "none");
   const slot = await world.client({ onFailure: "open" }).acquire(host);
@@ -50,7 +50,7 @@ test("open: a session whose call reached the service after all is cancelled", as
   await world.until({ slots: 0, sessions: 0 });
 });
 
-test("a share: that part of the last known limit passes at once, never more", async () => {
+test("a share: at most that part of the last known limit runs at once", async () => {
   const world = await startWorld();
   const keeper = world.client({ onFailure: { share: 0.5 }, maxWaitMs: 1_500 });
   const semaphore = keeper.semaphore("jobs", 5);
@@ -76,7 +76,7 @@ test("a share: that part of the last known limit passes at once, never more", as
   await world.proxy.accept();
 });
 
-test("a share of a host's limit, as the service reports it with the grant", async () => {
+test("a share of a host's limit uses the limit that the service reports with the grant", async () => {
   const world = await startWorld({ fairQueue: { maxSlotPerHost: 10 } });
   const keeper = world.client({ onFailure: { share: 0.2 }, maxWaitMs: 800 });
   await keeper.run(host, () => {});
@@ -87,7 +87,7 @@ test("a share of a host's limit, as the service reports it with the grant", asyn
   await world.proxy.accept();
 });
 
-test("a share below one slot is closed, and a share expires", async () => {
+test("a share below one slot counts as closed, and a share expires", async () => {
   const world = await startWorld();
   const [small, short] = [0.1, 1].map((share) => world.client({ onFailure: { share, forMs: 700 }, maxWaitMs: 500 }));
   for (const keeper of [small, short]) await keeper?.semaphore("jobs", 5).run(() => {});
@@ -99,14 +99,14 @@ test("a share below one slot is closed, and a share expires", async () => {
   await world.proxy.accept();
 });
 
-test("open: a service that comes back busy lets nothing pass any more", async () => {
+test("open: if the service returns but is busy, no work runs without a slot any more", async () => {
   const world = await startWorld();
   const keeper = world.client({ onFailure: "open", maxWaitMs: 1_500 });
   world.proxy.fault = "reset";
   expect((await keeper.acquire(host)).guarded).toBe(false);
   world.proxy.fault = { status: 503, headers: { "retry-after": "1" } };
   await new Promise((resolve) => setTimeout(resolve, 1_000));
-  // The first asks the service again and finds it busy; from then on all wait for it.
+  // The first call asks the service again and finds it busy. From then on all calls wait for it.
   await expect(keeper.acquire(host)).rejects.toMatchObject({ code: "OVERLOADED" });
   await expect(keeper.acquire(host)).rejects.toMatchObject({ code: "OVERLOADED" });
   expect(keeper.stats().unguarded).toBe(1);

@@ -48,20 +48,20 @@ describe("options of a client", () => {
     [{ url: "http://host/?key=secret" }, UNFIT],
     [{ url: "http://host#secret" }, UNFIT],
     [{ url: "http://host:secret" }, UNFIT],
-  ])("%o, which no request can carry, is refused without showing it", (options, message) => {
+  ])("%o, which no request can contain, is refused without showing it", (options, message) => {
     const making = make({ ...options, onFailure: "open" });
     expect(making).toThrow(TypeError);
     expect(making).toThrow(message);
     expect(making).toThrow(/^(?!.*sec?.?ret)/s);
   });
 
-  test("keys, headers and addresses that a request can carry are accepted", () => {
+  test("keys, headers and addresses that a request can contain are accepted", () => {
     for (const token of ["a b\tc", "käse", "from-a-file\n"]) expect(make({ token })).not.toThrow();
     expect(make({ header: "X_Key.1" })).not.toThrow();
     for (const to of ["http://[::1]:8080", "HTTPS://host/@team/slots//"]) expect(make({ url: to })).not.toThrow();
   });
 
-  test("what is no object, and a name that is missing, are named", () => {
+  test("a value that is not an object, and a missing name, are named", () => {
     for (const options of [null, undefined, 5]) {
       expect(() => new SlotClient(options as unknown as SlotClientOptions)).toThrow(
         "Expected `options` to be an object",

@@ -1,4 +1,5 @@
-// One suite for the semaphore of one process and for the one of a fleet: they are interchangeable but for the skips.
+// One suite for the semaphore of one process and that of a fleet: they are interchangeable, except for the skipped
+// parts.
 import { SlotClient } from "@slotkeeper/client";
 import type { Service } from "@slotkeeper/server";
 import { describeSemaphore } from "@slotkeeper/testkit/semaphore-contract";
@@ -45,7 +46,7 @@ describeSemaphore("keeper.semaphore", {
   },
 });
 
-test("another number of slots under a name in use is refused, and the message says so", async () => {
+test("a different number of slots for a name in use is refused, and the message says so", async () => {
   const world = await startWorld();
   const keeper = world.client();
   const slot = await keeper.semaphore("jobs", 2).acquire();
@@ -58,7 +59,7 @@ test("another number of slots under a name in use is refused, and the message sa
   await slot.release();
 });
 
-test("a semaphore waits for longer than the client waits for a host", async () => {
+test("a semaphore waits longer than the client waits for a host", async () => {
   const world = await startWorld({ fairQueue: { pollWindowMs: 50 } });
   const semaphore = world.client({ maxWaitMs: 300, maxAttempts: 3 }).semaphore("jobs", 1);
   const held = await semaphore.acquire();

@@ -79,7 +79,7 @@ test("the client works in workerd", async () => {
   expect(await (await fetch(url)).json()).toEqual({ ...expected, busy: [null, "ACQUIRE_TIMEOUT"] });
 });
 
-test("the example: 200 parallel requests, an upstream that takes 4 at a time, no failure", async () => {
+test("the example: 200 parallel requests to an upstream that allows 4 at a time, without a failure", async () => {
   const upstream = await startUpstream(4, 20);
   const world = await startWorld(fourSlots);
   const script = await bundle(`export { default } from ${JSON.stringify(EXAMPLE)};`, import.meta.dirname);
@@ -99,7 +99,7 @@ test("the control: the same without slots fails many times", async () => {
   expect(seen.filter((status) => status === 500).length).toBeGreaterThan(20);
 });
 
-test("the example: a client that disconnects leaves the queue, and one that is served gives its slot back", async () => {
+test("the example: a client that disconnects leaves the queue, and one that is served releases its slot", async () => {
   const upstream = await startUpstream(4, 60_000);
   const world = await startWorld(fourSlots);
   const script = await bundle(`export { default } from ${JSON.stringify(EXAMPLE)};`, import.meta.dirname);
@@ -123,7 +123,7 @@ test("the example: path and query reach the upstream, and no path leads to anoth
   expect(upstream.targets).toEqual(targets);
 });
 
-test("the example: a paused upstream is a 503 that says when to come back", async () => {
+test("the example: a paused upstream gives a 503 with the time of the next attempt", async () => {
   const upstream = await startUpstream(0, 1);
   const world = await startWorld({ fairQueue: { ...fourSlots.fairQueue, breaker: { consecutiveErrors: 1 } } });
   const script = await bundle(`export { default } from ${JSON.stringify(EXAMPLE)};`, import.meta.dirname);

@@ -1,8 +1,9 @@
--- The four tables that other programs know. They are created where they are missing. Tables that the original service left
--- are brought to the same shape in place, and keep every row. Migration 0006 converts the rows themselves.
+-- The four tables that other programs know. This migration creates those that are missing. Tables of the original
+-- service are changed in place to the same shape and keep every row. Migration 0006 converts the rows themselves.
 --
--- Databases of the original differ in details: varchar or text; times with a zone, without one, or as numbers; a unique key
--- or none; quoted or unquoted column names of the breaker. All of them end up the same.
+-- Databases of the original differ in details: varchar or text; times with a time zone, without one, or as numbers; a
+-- unique key or none; quoted or unquoted column names in the breaker's table. After this migration all of them are the
+-- same.
 
 -- Programs that use the tables wait until this migration ends.
 DO $$
@@ -23,7 +24,7 @@ CREATE TABLE IF NOT EXISTS "THROTTLE_PROTECTION" ();
 
 ALTER TABLE upstream_slot_pool ALTER COLUMN id TYPE integer;
 
--- Unquoted names were folded to lower case.
+-- PostgreSQL folds unquoted names to lower case.
 DO $$
 DECLARE
   v_column text;
@@ -36,7 +37,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- How a value of one type is read as one of another. A number for a time is seconds or milliseconds since 1970.
+-- The expression that converts a column to another type. A number that becomes a time is seconds or milliseconds since
+-- 1970.
 CREATE FUNCTION pg_temp.conversion(p_column text, p_from text, p_to text) RETURNS text
 LANGUAGE sql AS $$
   SELECT CASE
@@ -97,11 +99,11 @@ BEGIN
     END IF;
   END LOOP;
 END $$;
--- Unlike a temporary table it would stay in the session, and a pooler gives the session to other clients.
+-- Unlike a temporary table, the function would stay in the session, and a pooler gives the session to other clients.
 DROP FUNCTION pg_temp.conversion(text, text, text);
 
--- One row for each slot, bucket and host. Slots with the same number get new numbers; counts of the same bucket are added
--- up; of two releases the later one is kept.
+-- Leaves one row for each slot, bucket and host. Slots with the same number get new numbers, counts of the same bucket
+-- are added up, and of two releases the later one is kept.
 UPDATE upstream_slot_pool s SET slot_index = n.slot_index
 FROM (
   SELECT id, row_number() OVER (PARTITION BY hostname_pattern ORDER BY id)

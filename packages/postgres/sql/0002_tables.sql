@@ -1,9 +1,10 @@
 -- The service's tables, and the columns that the service adds to the four tables of the original layout.
 --
--- The state of a host is a head and records (packages/queue/src/book/records.ts). The database keeps it and decides nothing:
+-- The state of a host is a head and records (packages/queue/src/book/records.ts). The database keeps it and makes no
+-- decisions:
 --
 --   slotkeeper_host            one row per host: the head, the tag, and the lock
---   slotkeeper_record          every record but leases and cooldowns, as JSON
+--   slotkeeper_record          all records except leases and cooldowns, as JSON
 --   upstream_slot_pool         leases: one row for each slot index, updated in place. status = 'locked': the row holds a
 --                              lease, which is live until ends_at
 --   upstream_ip_cooldown       cooldowns (cool_until), and releases by direct callers (is_direct)
@@ -11,25 +12,25 @@
 --   "THROTTLE_PROTECTION"      a copy of the head's breaker, for people and direct callers
 --   slotkeeper_tail            the last 64 commits of each host
 --   slotkeeper_floor           the highest fence of forgotten hosts
---   slotkeeper_instance        which instances live
+--   slotkeeper_instance        which instances are alive
 --   slotkeeper_token_key       the key that signs session tokens
 --
 -- Rules that every function keeps:
---   TABLE1 Only the transaction that holds the lock of slotkeeper_host writes rows of that host, in any table. No statement locks
---      two hosts. Cleanup skips hosts that are locked.
---   TABLE2 The clock is read after the lock is taken. A commit reads it just before it swaps the tag, and starts again, with the lock, if
---      the row has changed since.
---   TABLE3 No indexed column of a row in use is updated, so that updates are HOT. Exceptions: func_try_acquire_slot gives its
---      row a new id, and a row of a forgotten host moves to another host.
---   TABLE4 A row of upstream_slot_pool is created only when a host needs more slots than it ever had and no row of a forgotten
---      host is left, so tries and forgotten hosts use up no ids.
+--   TABLE1 Only the transaction that holds the lock of slotkeeper_host writes rows of that host, in any table. No
+--     statement locks two hosts. Cleanup skips hosts that are locked.
+--   TABLE2 The clock is read after the lock is taken. A commit reads it just before it swaps the tag. If the row has
+--     changed since, the commit starts again, with the lock.
+--   TABLE3 No indexed column of a row in use is updated, so that updates are HOT. Exceptions: func_try_acquire_slot
+--     gives its row a new id, and a row of a forgotten host moves to another host.
+--   TABLE4 A row of upstream_slot_pool is created only if a host needs more slots than it ever had and no row of a
+--     forgotten host is left. So failed attempts and forgotten hosts use up no ids.
 --
--- Words. `host` (hostname_pattern, "HOSTNAME_HASH"): the host's key, which is hostnameHash, else the SHA-256 in hex of the
--- lower-cased hostname. `bucket` (ip_hash): the bucket's name; '' is the shared bucket. Instants are milliseconds since
--- 1970 as double precision, as in JavaScript.
+-- Names: `host` (hostname_pattern, "HOSTNAME_HASH") is the host's key: hostnameHash, otherwise the SHA-256 in hex of
+-- the lower-cased hostname. `bucket` (ip_hash) is the bucket's name; '' is the shared bucket. Instants are milliseconds
+-- since 1970 as double precision, as in JavaScript.
 
--- Columns that most commits change come after those that few change: the write-ahead log has what lies between the first and the
--- last changed byte.
+-- Columns that most commits change come last: the write-ahead log contains everything between the first and the last
+-- changed byte.
 CREATE TABLE slotkeeper_host (
   host text PRIMARY KEY,
   hostname text,
@@ -57,8 +58,8 @@ COMMENT ON TABLE slotkeeper_host IS 'The columns from hostname to last_now are t
 COMMENT ON COLUMN slotkeeper_host.slots IS 'Infinity: no limit.';
 COMMENT ON COLUMN slotkeeper_host.last_now IS 'The latest store time of any commit.';
 COMMENT ON COLUMN slotkeeper_host.updated_at IS 'When the last commit was made, by the clock of the database.';
-COMMENT ON COLUMN slotkeeper_host.commits IS 'Number of commits since the host was created; finds their places in slotkeeper_tail.';
-COMMENT ON COLUMN slotkeeper_host.offers_until IS 'When the last offer lapses, at the latest: from then on offers need not be counted.';
+COMMENT ON COLUMN slotkeeper_host.commits IS 'Number of commits since the host was created. Their places in slotkeeper_tail follow from it.';
+COMMENT ON COLUMN slotkeeper_host.offers_until IS 'The latest time at which an offer lapses. After it, offers need not be counted.';
 COMMENT ON COLUMN slotkeeper_host.reserved_for IS
   'Until reserved_until only this instance may commit. Empty: any instance, but no direct caller may take a slot.';
 
@@ -81,9 +82,10 @@ CREATE TABLE slotkeeper_tail (
   changes text NOT NULL,
   PRIMARY KEY (host, place)
 ) WITH (fillfactor = 30, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
-COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as change-text.ts writes them, with chr(1) in the place of the host''s key.';
+COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as change-text.ts writes them. chr(1) stands for the host''s key.';
 
--- Rows are only inserted, so that two hosts that are forgotten at once do not wait for each other. Cleanup keeps the highest.
+-- Rows are only inserted, so that two hosts that are forgotten at the same time do not wait for each other. Cleanup
+-- keeps the highest.
 CREATE TABLE slotkeeper_floor (fence bigint NOT NULL);
 CREATE INDEX slotkeeper_floor_fence ON slotkeeper_floor (fence);
 
@@ -121,22 +123,22 @@ ALTER TABLE upstream_ip_cooldown
 ALTER TABLE upstream_ip_cooldown SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 COMMENT ON COLUMN upstream_ip_cooldown.cool_until IS 'The cooldown by the limits of the host. NULL: only a release by a direct caller is known.';
 COMMENT ON COLUMN upstream_ip_cooldown.is_direct IS
-  'A direct caller released here. Each try brings its own cooldown, counted from last_release_at, so the row is kept for an hour.';
+  'A direct caller released here. Each attempt has its own cooldown, counted from last_release_at, so the row is kept for an hour.';
 
--- A direct caller's waiters have no names. Each has its own end, so that one that died stops counting although others of its
--- bucket go on registering.
+-- The waiters of direct callers have no names. Each has its own end, so that a waiter that died stops counting even if
+-- others of its bucket keep registering.
 ALTER TABLE upstream_ip_queue_depth
   ADD COLUMN expires_at double precision NOT NULL DEFAULT 0,
   ADD COLUMN expiries double precision[] NOT NULL DEFAULT '{}',
   ADD COLUMN hostname text;
 ALTER TABLE upstream_ip_queue_depth SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
--- download_release_fq_waiter knows a host only by its name. The index holds only rows that need it.
+-- download_release_fq_waiter finds a host only by its name. The index contains only rows that need it.
 CREATE INDEX upstream_ip_queue_depth_name ON upstream_ip_queue_depth (hostname, ip_hash) WHERE hostname IS NOT NULL;
 COMMENT ON COLUMN upstream_ip_queue_depth.expiries IS
-  'When each registered waiter stops counting, ascending. waiting_count is their number when last written, expires_at the last.';
-COMMENT ON COLUMN upstream_ip_queue_depth.hostname IS 'In lower case, where the host''s key is not its SHA-256.';
+  'When each registered waiter stops counting, in ascending order. waiting_count is their number at the last write, expires_at the last of them.';
+COMMENT ON COLUMN upstream_ip_queue_depth.hostname IS 'In lower case. Set only if the host''s key is not the SHA-256 of this name.';
 
--- The breaker's instants to the millisecond; the old columns say the same in seconds.
+-- The breaker's instants in milliseconds. The old columns have the same instants in seconds.
 ALTER TABLE "THROTTLE_PROTECTION"
   ADD COLUMN opened_at double precision,
   ADD COLUMN window_start_at double precision,
@@ -147,7 +149,7 @@ ALTER TABLE "THROTTLE_PROTECTION" SET (fillfactor = 50, autovacuum_vacuum_scale_
 CREATE FUNCTION slotkeeper_now() RETURNS double precision
 LANGUAGE sql VOLATILE AS $$ SELECT extract(epoch FROM clock_timestamp())::double precision * 1000 $$;
 
--- The number that every call carries. It changes with the records or the rules, not with every migration.
+-- The number that every call contains. It changes with the records or the rules, not with every migration.
 CREATE FUNCTION slotkeeper_schema_number() RETURNS integer
 LANGUAGE sql IMMUTABLE AS $$ SELECT 1 $$;
 

@@ -1,11 +1,11 @@
--- The inner parts: how changes are written to a host that the caller has locked, and how a host is read.
+-- The inner functions: write changes to a host that the caller has locked, and read a host.
 
 -- The highest fence of forgotten hosts.
 CREATE FUNCTION slotkeeper_floor() RETURNS bigint
 LANGUAGE sql STABLE AS $$ SELECT coalesce(max(fence), 0) FROM slotkeeper_floor $$;
 
--- Where an instance listens: at most 63 bytes, whatever the names are. An expression, which the planner puts in the place of the
--- call: slotkeeper_channel, which the store calls, is set up for each call.
+-- The channel on which an instance listens: at most 63 bytes for any names. This is an expression, which the planner
+-- inlines. slotkeeper_channel, which the store calls, has a set-up cost for each call.
 CREATE FUNCTION slotkeeper_channel_of(p_instance text) RETURNS text
 LANGUAGE sql STABLE AS $$
   SELECT 'slotkeeper_' || left(encode(sha256(convert_to(current_schema() || chr(10) || p_instance, 'UTF8')), 'hex'), 40)
@@ -17,7 +17,7 @@ BEGIN
   RETURN slotkeeper_channel_of(p_instance);
 END $$;
 
--- Sends a commit to instances. What does not fit into a notification is left out, and the instance reads it.
+-- Sends a commit to instances. Changes that do not fit into a notification are left out, and the instance reads them.
 CREATE FUNCTION slotkeeper_notify(p_instances text[], p_host text, p_base text, p_tag text, p_changes text) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -30,7 +30,7 @@ BEGIN
   RETURN true;
 END $$;
 
--- The number of a slot row that holds no lease: of the host, else of a forgotten one, else a new one.
+-- The number of a slot row without a lease: of the host, otherwise of a forgotten host, otherwise a new one.
 CREATE FUNCTION slotkeeper_free_slot(
   p_host text, p_now double precision, p_slots double precision, p_offers_until double precision
 ) RETURNS integer
@@ -43,13 +43,13 @@ BEGIN
   SELECT min(slot_index) FILTER (WHERE token IS NULL), coalesce(max(slot_index), 0) + 1 INTO v_free, v_next
   FROM upstream_slot_pool WHERE hostname_pattern = p_host;
   IF v_free IS NOT NULL THEN RETURN v_free; END IF;
-  -- A commit that is refused must not make a row: it would use up an id.
+  -- A refused commit must not create a row: that would use up an id.
   v_occupied := slotkeeper_occupied(p_host, p_now, p_offers_until);
   IF v_occupied >= p_slots THEN PERFORM slotkeeper_refuse_slots(p_host, v_occupied + 1, p_slots); END IF;
   UPDATE upstream_slot_pool SET hostname_pattern = p_host, slot_index = v_next
   WHERE id = (
     SELECT f.id FROM upstream_slot_pool f WHERE f.hostname_pattern = '' ORDER BY f.slot_index LIMIT 1 FOR UPDATE SKIP LOCKED);
-  -- The sequence starts again at its end; an original may have left rows there.
+  -- The sequence starts again at its end, where a database of the original may have rows.
   WHILE NOT FOUND LOOP
     INSERT INTO upstream_slot_pool (hostname_pattern, slot_index) VALUES (p_host, v_next) ON CONFLICT DO NOTHING;
   END LOOP;
@@ -64,9 +64,10 @@ BEGIN
   END IF;
 END $$;
 
--- Writes the leases of a change set, each into its row, else into the row of a lease that ends with the same commit, else into a
--- free one; then frees the rows of the others that end. p_leases: LeaseRecords, as JSON; p_ended: tokens. p_fence: the highest given
--- out before; a lease above it is new (P3). Returns whether a new lease is live.
+-- Writes the leases of a change set: each into its own row, otherwise into the row of a lease that ends with the same
+-- commit, otherwise into a free row. Then frees the rows of the other leases that end. p_leases: LeaseRecords as JSON.
+-- p_ended: tokens. p_fence: the highest fence before this commit; a lease above it is new (P3). Returns whether a new
+-- lease is live.
 CREATE FUNCTION slotkeeper_write_leases(
   p_host text, p_fence bigint, p_now double precision, p_slots double precision, p_offers_until double precision, p_leases text[],
   p_ended text[]
@@ -90,7 +91,7 @@ BEGIN
       IF v_row IS NULL THEN v_free := slotkeeper_free_slot(p_host, p_now, p_slots, p_offers_until); END IF;
     END IF;
     LOOP
-      -- One statement finds the row, by the token that it has now or by its number, and writes it.
+      -- One statement finds the row, by its current token or by its number, and writes it.
       UPDATE upstream_slot_pool SET status = 'locked', ip_hash = l ->> 'bucket', token = l ->> 'key', fence = (l ->> 'fence')::bigint,
         locked_at = to_timestamp((l ->> 'grantedAt')::double precision / 1000), session = l ->> 'session', instance = l ->> 'instance',
         granted_at = (l ->> 'grantedAt')::double precision, ends_at = (l ->> 'endsAt')::double precision,
@@ -165,8 +166,9 @@ BEGIN
   RETURN (SELECT count(*) FROM slotkeeper_record WHERE host = p_host AND kind = 'offer' AND (data ->> 'lapsesAt')::double precision > p_now);
 END $$;
 
--- Slots that are occupied at p_now: live leases, and offers that have not lapsed. p_offers_until: when the last offer lapses, at the
--- latest. PL/pgSQL, because a function in SQL that is not inlined is set up again for every call.
+-- The number of slots that are occupied at p_now: live leases, and offers that have not lapsed. p_offers_until: the
+-- latest time at which an offer lapses. PL/pgSQL, because a function in SQL that is not inlined has a set-up cost for
+-- every call.
 CREATE FUNCTION slotkeeper_occupied(p_host text, p_now double precision, p_offers_until double precision) RETURNS bigint
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -174,7 +176,7 @@ BEGIN
     + CASE WHEN p_offers_until > p_now THEN slotkeeper_offers(p_host, p_now) ELSE 0 END;
 END $$;
 
--- P2: refuses a commit that adds a lease or an offer.
+-- Refuses a commit that would break P2.
 CREATE FUNCTION slotkeeper_refuse_slots(p_host text, p_occupied bigint, p_slots double precision) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -203,7 +205,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- Head of records.ts. JSON has no Infinity: without `slots` there is no limit.
+-- Head of records.ts. JSON has no Infinity: a missing `slots` means no limit.
 CREATE FUNCTION slotkeeper_head(h slotkeeper_host) RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$
   SELECT jsonb_strip_nulls(jsonb_build_object('hostname', h.hostname, 'slots', nullif(h.slots, 'Infinity'), 'fence', h.fence,
@@ -212,7 +214,7 @@ LANGUAGE sql IMMUTABLE AS $$
     'turnAt', h.turn_at))
 $$;
 
--- A host before its first commit; not yet in the table. Its tag is NULL.
+-- A host before its first commit, which is not in the table yet. Its tag is NULL.
 CREATE FUNCTION slotkeeper_unknown_host(p_host text) RETURNS slotkeeper_host
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -222,14 +224,14 @@ BEGIN
   h.commits := 0;
   h.breaker := slotkeeper_closed_breaker();
   h.fence := slotkeeper_floor();
-  -- Fences start at the microseconds of the store's time, which is therefore above those of forgotten hosts.
+  -- Fences start at the store time in microseconds. So the store time must be above the fences of forgotten hosts.
   h.last_now := CASE WHEN h.fence >= slotkeeper_now() * 1000 THEN ceil(h.fence / 1000.0) + 1 ELSE 0 END;
   h.offers_until := 0;
   h.reserved_until := 0;
   RETURN h;
 END $$;
 
--- Forgets a locked host, with everything that belongs to it. Its slot rows wait for the next host.
+-- Forgets a locked host and everything that belongs to it. Its slot rows stay for the next host.
 CREATE FUNCTION slotkeeper_forget(h slotkeeper_host) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -267,7 +269,7 @@ BEGIN
   ) || ']}';
 END $$;
 
--- ReadReply of the port: the commits since p_since, or the whole host. h is NULL if there is no such host.
+-- ReadReply of the store interface: the commits since p_since, or the whole host. h is NULL if the host does not exist.
 CREATE FUNCTION slotkeeper_reply(h slotkeeper_host, p_since text, p_now double precision, p_refusal text DEFAULT NULL) RETURNS json
 LANGUAGE plpgsql STABLE AS $$
 DECLARE

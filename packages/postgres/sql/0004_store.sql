@@ -1,24 +1,26 @@
--- The functions that the store calls: the promises P1 to P8 of packages/queue/src/store/host-store.ts. Each is one statement
--- and one transaction of its caller. Each is the owner's (SECURITY DEFINER): the service needs no right to any table.
+-- The functions that the store calls. They keep the promises P1 to P8 of packages/queue/src/store/host-store.ts. Each
+-- call is one statement and one transaction. Each function runs with the rights of its owner (SECURITY DEFINER), so the
+-- service needs no right to any table.
 --
--- What the settings of the functions are for:
---   search_path           a caller must not put tables of its own in the place of ours
---   lock_timeout          a host that another program keeps locked fails only its own callers, and soon: a commit waits for
---                         milliseconds where only commits compete, and holds a connection of the pool meanwhile
---   extra_float_digits    numbers leave the database with all their digits, whatever the session was set to
---   plan_cache_mode       otherwise some statements are planned again for every call: with the values at hand they look cheaper
---   enable_seqscan        a plan that was made when a table was small is kept until the next ANALYZE, and would read all hosts
+-- Why the functions have these settings:
+--   search_path           a caller must not replace our tables by its own
+--   lock_timeout          a host that another program keeps locked must fail only its own callers, and soon: a waiting call
+--                         occupies a connection of the pool. Among commits alone, the wait takes milliseconds
+--   extra_float_digits    the database sends numbers with all their digits, whatever the session has set
+--   plan_cache_mode       otherwise PostgreSQL plans some statements again for every call, because a plan for the given
+--                         values looks cheaper
+--   enable_seqscan        a plan from the time when a table was small is kept until the next ANALYZE, and would read all hosts
 
--- Compares and swaps: swaps the host's row, and writes records, breaker and tail. P1: the swap, the first thing that is written, makes
--- commits of a host one sequence; its row lock ends with this call. Arguments, where the name does not say it:
+-- Compares and swaps: swaps the host's row, and writes records, breaker and tail. P1: the swap is the first write and
+-- makes the commits of a host one sequence. Its row lock ends with this call. Arguments that need an explanation:
 --   p_hostname … p_fence      the head of records.ts, one argument for each column; p_slots NULL: no limit
 --   p_offers_until            when the last offer of the change set lapses; 0: it has none
 --   p_changes                 the whole change set, for the tail and for notifications; NULL: the host is forgotten
 --   p_kinds, p_keys, p_data   records other than leases; data is JSON, or NULL for a record that is deleted
 --   p_leases, p_ended         LeaseRecords, as JSON, and the tokens of leases that end
---   p_most                    how many slots may be occupied if a lease or an offer is added (P2), where it is not p_slots
--- All of it is one function with plain arguments: PL/pgSQL makes every expression ready again in every transaction. Rows and change
--- sets as composite arguments of inner functions took 35 µs more.
+--   p_most                    how many slots may be occupied if a lease or an offer is added (P2), if that is not p_slots
+-- This is one function with plain arguments, because PL/pgSQL prepares every expression again in every transaction.
+-- Rows and change sets as composite arguments of inner functions took 35 µs more.
 CREATE FUNCTION slotkeeper_commit(
   p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision,
   p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision,
@@ -62,16 +64,17 @@ BEGIN
     PERFORM slotkeeper_copy_breaker(p_host, p_hostname, p_breaker);
   END IF;
   IF p_offers_until > 0 THEN v_adds := slotkeeper_adds_offer(p_host, p_now, p_kinds, p_keys, p_data); END IF;
-  -- The settings of this function keep the plan to one index lookup for each name: without them one that is made while the table is
-  -- empty reads all records of the host. A DELETE and an INSERT … ON CONFLICT need 160 bytes of write-ahead log more; a statement for
-  -- each record takes 10 µs more.
+  -- The settings of this function make the plan use one index lookup for each name. Without them, a plan that is made
+  -- while the table is empty reads all records of the host. DELETE and INSERT … ON CONFLICT need 160 bytes of
+  -- write-ahead log more; one statement for each record takes 10 µs more.
   MERGE INTO slotkeeper_record r USING unnest(p_kinds, p_keys, p_data) e (kind, key, data)
   ON r.host = p_host AND r.kind = e.kind AND r.key = e.key
   WHEN MATCHED AND e.data IS NULL THEN DELETE
   WHEN MATCHED THEN UPDATE SET data = e.data::json
   WHEN NOT MATCHED AND e.data IS NOT NULL AND e.kind <> 'cooldown' THEN INSERT VALUES (p_host, e.kind, e.key, e.data::json);
   IF 'cooldown' = ANY (p_kinds) THEN PERFORM slotkeeper_write_cooldowns(p_host, p_now, p_kinds, p_keys, p_data); END IF;
-  -- After the records: leases are counted with the offers that are left. slotkeeper_occupied would count as well, and take longer.
+  -- After the records: leases are counted together with the remaining offers. slotkeeper_occupied would return the
+  -- same, but take longer.
   p_offers_until := greatest(h.offers_until, p_offers_until);
   p_most := coalesce(p_most, p_slots);
   IF slotkeeper_write_leases(p_host, h.fence, p_now, p_most, p_offers_until, p_leases, p_ended) OR v_adds THEN
@@ -79,8 +82,8 @@ BEGIN
     IF p_offers_until > p_now THEN v_occupied := v_occupied + slotkeeper_offers(p_host, p_now); END IF;
     IF v_occupied > p_most THEN PERFORM slotkeeper_refuse_slots(p_host, v_occupied, p_most); END IF;
   END IF;
-  -- The host's key, which every slot token contains, is one character in the tail: JSON has no control characters of its own.
-  -- Not ON CONFLICT: it locks the row first, which is one more write-ahead record.
+  -- In the tail, one character replaces the host's key, which every slot token contains: JSON has no control characters
+  -- of its own. Not ON CONFLICT: it locks the row first, which costs one more write-ahead record.
   IF h.commits >= 64 THEN
     UPDATE slotkeeper_tail SET number = h.commits + 1, base = p_base, tag = p_tag, changes = replace(p_changes, p_host, chr(1))
     WHERE host = p_host AND place = (h.commits + 1) % 64;
@@ -92,8 +95,8 @@ BEGIN
   RETURN '{"isOk":true,"now":' || v_clock || '}';
 END $$;
 
--- What is not a plain swap: the end of a host, and refusals, which return one state of the host. If the reason has gone meanwhile,
--- the instance decides again on the same state.
+-- Everything that is not a plain swap: the end of a host, and refusals, which return one state of the host. If the
+-- reason for a refusal no longer exists, the instance decides again on the same state.
 CREATE FUNCTION slotkeeper_commit_locked(
   p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_forgets boolean, p_conflicts integer
 ) RETURNS json
@@ -113,7 +116,7 @@ BEGIN
   RETURN slotkeeper_refuse(h, p_instance, p_base, p_tag, p_conflicts, v_clock, coalesce(v_refusal, 'conflict'));
 END $$;
 
--- Why a commit cannot be accepted; NULL if it can. An expression, which the planner puts in the place of the call.
+-- Why a commit is refused. NULL: it can be accepted. This is an expression, which the planner inlines.
 CREATE FUNCTION slotkeeper_refusal(
   p_reserved_for text, p_reserved_until double precision, p_stored text, p_instance text, p_base text, p_now double precision,
   p_clock double precision
@@ -124,8 +127,8 @@ LANGUAGE sql IMMUTABLE AS $$
     WHEN p_now NOT BETWEEN p_clock - 1000 AND p_clock THEN 'clock' END
 $$;
 
--- The reply to a commit that cannot be accepted. P4: if the tail has it, it was accepted before. After the third conflict in a
--- row the next commit is reserved for the instance.
+-- The reply to a refused commit. P4: if the tail contains the commit, it was accepted before. After the third conflict
+-- in a row the next commit is reserved for the instance.
 CREATE FUNCTION slotkeeper_refuse(
   h slotkeeper_host, p_instance text, p_base text, p_tag text, p_conflicts integer, p_clock double precision, p_refusal text
 ) RETURNS json
@@ -152,8 +155,8 @@ BEGIN
   RETURN slotkeeper_reply(h, p_since, greatest(slotkeeper_now(), h.last_now));
 END $$;
 
--- Says that an instance lives; with 0 ms, that it leaves. Returns which instances live, and which of its hosts others have
--- changed. p_echo: also notifies the instance itself, which shows that its listening connection works.
+-- Reports that an instance is alive; with 0 ms, that it stops. Returns the live instances, and which hosts of the
+-- instance others have changed. p_echo: also notifies the instance itself, to test its listening connection.
 CREATE FUNCTION slotkeeper_beat(
   p_schema integer, p_instance text, p_ttl_ms double precision, p_about jsonb, p_hosts text[], p_tags text[], p_echo boolean
 ) RETURNS json
@@ -186,7 +189,7 @@ BEGIN
     FROM slotkeeper_instance WHERE ends_at > v_now), '[]');
 END $$;
 
--- Hosts for people, by name. Unknown ones are missing.
+-- Hosts for operators, by key. Unknown hosts are missing in the result.
 CREATE FUNCTION slotkeeper_peek(p_schema integer, p_hosts text[]) RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT SET extra_float_digits = 1 AS $$
 BEGIN
@@ -202,7 +205,7 @@ BEGIN
   RETURN coalesce((SELECT json_agg(host ORDER BY host) FROM slotkeeper_host), '[]');
 END $$;
 
--- StoreTotals of the port. Locks nothing, and reads each table once.
+-- StoreTotals of the store interface. Locks nothing, and reads each table once.
 CREATE FUNCTION slotkeeper_totals(p_schema integer) RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT SET extra_float_digits = 1 SET jit = off AS $$
 DECLARE
@@ -222,21 +225,22 @@ BEGIN
     FROM slotkeeper_host h LEFT JOIN slotkeeper_record l ON l.host = h.host AND l.kind = 'limits' AND l.key = '');
 END $$;
 
--- An open breaker is closed two windows after it opened. p_limits: LimitsRecord, or NULL for a host of direct callers only.
+-- An open breaker closes two windows after it opened. p_limits: LimitsRecord, or NULL for a host that only direct
+-- callers use.
 CREATE FUNCTION slotkeeper_breaker_closes_at(b jsonb, p_limits json) RETURNS double precision
 LANGUAGE sql IMMUTABLE AS $$
   SELECT (b ->> 'openedAt')::double precision + 2 * greatest((b ->> 'windowMs')::double precision,
     coalesce((p_limits #>> '{policy,breaker,openMs}')::double precision, 60000))
 $$;
 
--- Until when the next release is spaced from the last one; NULL without spacing.
+-- Until when the next release is delayed by spacing. NULL: no spacing.
 CREATE FUNCTION slotkeeper_spaced_until(p_last_end_at double precision, p_limits json) RETURNS double precision
 LANGUAGE sql IMMUTABLE AS $$
   SELECT p_last_end_at + nullif((p_limits #>> '{policy,smoothMs}')::double precision, 0)
 $$;
 
--- Forgets hosts without users, p_count at a time and in order. A host that is locked is in use. Returns how many went, and
--- the last one looked at; null: there are no more.
+-- Forgets hosts without users, p_count at a time and in order. A host that is locked is in use. Returns the number of
+-- forgotten hosts and the last host that was checked; null: there are no more.
 CREATE FUNCTION slotkeeper_forget_hosts(p_schema integer, p_idle_ms double precision, p_after text, p_count integer) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '2s' AS $$
 DECLARE
@@ -256,7 +260,7 @@ BEGIN
   RETURN json_build_object('hosts', v_gone, 'last', v_last);
 END $$;
 
--- Nothing would be lost by forgetting it. Limits that an operator set are kept.
+-- Whether forgetting the host loses nothing. Limits that an operator set are kept.
 CREATE FUNCTION slotkeeper_is_unused(h slotkeeper_host, p_idle_ms double precision) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -271,7 +275,8 @@ BEGIN
       + coalesce((v_limits #>> '{policy,breaker,windowMs}')::double precision, 60000), 0) <= v_now
     AND coalesce(slotkeeper_spaced_until(h.last_end_at, v_limits), 0) <= v_now
     AND NOT EXISTS (SELECT FROM upstream_ip_cooldown c WHERE c.hostname_pattern = h.host AND c.cool_until > v_now)
-    -- The end of a session is kept for 10 s after its deadline (END_GRACE_MS). A lease that has run out is the end of its session.
+    -- The end of a session is kept for 10 s after its deadline (END_GRACE_MS). An expired lease also counts as the end
+    -- of its session.
     AND NOT EXISTS (SELECT FROM upstream_slot_pool s WHERE s.hostname_pattern = h.host AND s.keep_until > v_now - 10000)
     AND NOT EXISTS (
       SELECT FROM slotkeeper_record r WHERE r.host = h.host AND (
@@ -279,7 +284,7 @@ BEGIN
         OR (r.kind = 'session' AND (r.data ->> 'keepUntil')::double precision > v_now - 10000)));
 END $$;
 
--- Deletes rows that time has ended and that belong to no host's state. Rows in use are skipped.
+-- Deletes rows that have expired and do not belong to the state of a host. Rows in use are skipped.
 CREATE FUNCTION slotkeeper_forget_rows(p_schema integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '2s' AS $$
 DECLARE
@@ -298,7 +303,7 @@ BEGIN
     SELECT hostname_pattern, ip_hash FROM upstream_ip_queue_depth WHERE expires_at <= v_now FOR UPDATE SKIP LOCKED);
 END $$;
 
--- The fleet's key for session tokens: the one that is there, else the given one.
+-- The fleet's key for session tokens: the existing one, otherwise the given one.
 CREATE FUNCTION slotkeeper_token_keys(p_schema integer, p_new_secret text) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '2s' AS $$
 BEGIN
@@ -307,9 +312,9 @@ BEGIN
   RETURN (SELECT json_agg(secret) FROM slotkeeper_token_key);
 END $$;
 
--- Raises why a commit could not be made: another schema number, a database that cannot be written, a function of the store that
--- the caller may not call, or something that their owner may not use. As the caller, not as the owner. p_echoes: instances to
--- notify, which shows that their listening connections work.
+-- Raises an error if a commit could not be made: a different schema number, a database that cannot be written, a
+-- function that the caller may not call, or a table, sequence or function that their owner may not use. Runs as the
+-- caller, not as the owner. p_echoes: instances to notify, to test their listening connections.
 CREATE FUNCTION slotkeeper_ready(p_schema integer, p_echoes text[]) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
@@ -330,7 +335,7 @@ BEGIN
   PERFORM pg_notify(slotkeeper_channel(e.instance), '') FROM unnest(p_echoes) e (instance);
 END $$;
 
--- What the owner of the store's functions may not use of what they use; NULL: nothing.
+-- What the store's functions use but their owner has no right to. NULL: nothing.
 CREATE FUNCTION slotkeeper_missing_rights(p_schema oid) RETURNS text
 LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
   WITH keeper AS (SELECT p.proowner AS id FROM pg_proc p WHERE p.oid = 'slotkeeper_commit'::regproc)

@@ -1,14 +1,17 @@
--- What direct callers need: programs that use the functions of docs/reference/sql.md without the service. They lock the
--- host's row, count the same rows, and write ordinary change sets, so every limit holds for them and the service together.
+-- The inner functions for direct callers: programs that use the functions of docs/reference/sql.md without the service.
+-- These functions lock the host's row, count the same rows, and write ordinary change sets. So every limit applies to
+-- direct callers and the service together.
 --
---   DIRECT1 the limits are the caller's own, except that the capacity of a named semaphore and an operator's limits come first
---   DIRECT2 a slot is released by its token, or by its id if func_try_acquire_slot gave it out; neither is given out twice
---   DIRECT3 time is the database's; instants that callers send are not read
---   DIRECT4 a try that fails writes nothing
---   DIRECT5 the service goes first: a slot that a direct caller gives back while sessions wait for the host is kept for the
---      service for 50 ms, and while an instance has reserved the next commit no direct caller is granted a slot
+--   DIRECT1 The limits are those of the caller, but the capacity of a named semaphore and the limits of an operator
+--     have priority.
+--   DIRECT2 A slot is released by its token, or by its id if func_try_acquire_slot granted it. No token or id is used
+--     twice.
+--   DIRECT3 All times are those of the database; instants that callers send are ignored.
+--   DIRECT4 A failed attempt writes nothing.
+--   DIRECT5 The service has priority. If a direct caller releases a slot while sessions wait for the host, the slot is
+--     reserved for the service for 50 ms. While an instance has reserved the next commit, no direct caller gets a slot.
 
--- Not lower() alone: its result for an I depends on the database's language.
+-- Not lower() alone: its result for an I depends on the locale of the database.
 CREATE FUNCTION slotkeeper_lower(p_name text) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN octet_length(p_name) = char_length(p_name) THEN lower(p_name COLLATE "C") ELSE lower(p_name) END
@@ -27,7 +30,8 @@ END $$;
 CREATE FUNCTION slotkeeper_name_key(p_name text) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$ SELECT encode(sha256(convert_to(slotkeeper_lower(p_name), 'UTF8')), 'hex') $$;
 
--- The hash, else the SHA-256 in hex of the lower-cased name: callers with the hash and callers with the name share a pool.
+-- The hash, otherwise the SHA-256 in hex of the lower-cased name. So callers with the hash and callers with the name
+-- share one pool.
 CREATE FUNCTION slotkeeper_host_key(p_hash text, p_name text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -41,7 +45,7 @@ BEGIN
   RETURN v_key;
 END $$;
 
--- A pattern is a name, or the key itself: no hostname is a SHA-256 in hex.
+-- A pattern is a name or the key itself: no hostname is a SHA-256 in hex.
 CREATE FUNCTION slotkeeper_pattern_key(p_pattern text) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN p_pattern ~ '^[0-9a-f]{64}$' THEN p_pattern ELSE slotkeeper_host_key(NULL, p_pattern) END
@@ -79,7 +83,8 @@ LANGUAGE sql VOLATILE AS $$
   SELECT coalesce(substring(p_tag FROM '^\d{1,18}')::bigint, 0) + 1 || '.' || left(slotkeeper_random(), 16)
 $$;
 
--- The first row of a host of which nothing is known but its slots. p_slots: of the first direct caller; the service's replace them.
+-- The first row of a host of which only the slots are known. p_slots comes from the first direct caller; the service
+-- replaces it.
 CREATE FUNCTION slotkeeper_new_host(h slotkeeper_host, p_slots double precision, p_hostname text) RETURNS slotkeeper_host
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -94,7 +99,7 @@ BEGIN
   RETURN h;
 END $$;
 
--- A host, locked; created if there is none. last_now becomes the time of the call.
+-- Returns the locked host, and creates it if it does not exist. last_now becomes the time of the call.
 CREATE FUNCTION slotkeeper_open(p_host text, p_hostname text, p_slots double precision) RETURNS slotkeeper_host
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -111,7 +116,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- A known host, locked; NULL for an unknown one.
+-- Returns the locked host. NULL: the host is unknown.
 CREATE FUNCTION slotkeeper_find(p_host text) RETURNS slotkeeper_host
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -129,15 +134,15 @@ BEGIN
   RETURN (SELECT data::jsonb FROM slotkeeper_record WHERE host = p_host AND kind = 'limits' AND key = '');
 END $$;
 
--- Commits a change set of a direct caller, who goes past a reservation. h: the row, which is locked if it exists; n: as it becomes.
--- p_puts: records of records.ts; p_dels: [kind, key] of each; p_most: how many slots may be occupied. Returns whether it was accepted;
--- only a first commit may not be.
+-- Commits a change set of a direct caller. It ignores reservations. h: the current row, locked if it exists. n: the new
+-- row. p_puts: records of records.ts. p_dels: [kind, key] of each deleted record. p_most: how many slots may be
+-- occupied. Returns whether it was accepted; only a first commit can fail.
 CREATE FUNCTION slotkeeper_commit_direct(
   h slotkeeper_host, n slotkeeper_host, p_puts jsonb, p_dels jsonb, p_most double precision DEFAULT NULL
 ) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
-  -- A grant frees nothing, so no instance needs to know of it at once.
+  -- A grant frees no slot, so no instance needs to know of it immediately.
   v_wake text[] := CASE WHEN n.fence > h.fence THEN '{}' ELSE
     ARRAY(SELECT DISTINCT data ->> 'instance' FROM slotkeeper_record WHERE host = h.host AND kind = 'waiter') END;
   v_kinds text[];
@@ -154,7 +159,8 @@ BEGIN
     n.last_end_at, n.fence, 0, jsonb_build_object('head', slotkeeper_head(n), 'puts', p_puts, 'dels', p_dels)::text, v_kinds, v_keys, v_data,
     ARRAY(SELECT p::text FROM jsonb_array_elements(p_puts) p WHERE p ->> 'kind' = 'lease'),
     ARRAY(SELECT d ->> 1 FROM jsonb_array_elements(p_dels) d WHERE d ->> 0 = 'lease'), v_wake, 0, p_most);
-  -- An instance that waits for its reserved commit keeps the reservation. Otherwise the service goes first for a moment.
+  -- If an instance waits for its reserved commit, the reservation stays. Otherwise the service gets priority for a
+  -- moment.
   IF v_wake <> '{}' OR h.reserved_until > h.last_now THEN
     UPDATE slotkeeper_host SET reserved_for = CASE WHEN h.reserved_until > h.last_now THEN h.reserved_for ELSE '' END,
       reserved_until = CASE WHEN v_wake <> '{}' THEN h.last_now + 50 ELSE h.reserved_until END
@@ -163,8 +169,8 @@ BEGIN
   RETURN (v_reply ->> 'isOk')::boolean;
 END $$;
 
--- A lease that is over: its time has passed; or it is a direct caller's and locked_at is older than its lease and than
--- p_timeout_ms. The original went by locked_at, and people set it back by hand to free a slot.
+-- Whether a lease has ended: its time has passed, or it belongs to a direct caller and locked_at is older than its
+-- lease and than p_timeout_ms. The original used locked_at, and operators set it back by hand to free a slot.
 CREATE FUNCTION slotkeeper_is_over(s upstream_slot_pool, p_now double precision, p_timeout_ms double precision) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$
   SELECT s.ends_at <= p_now OR (s.instance = '' AND NOT s.is_released
@@ -176,7 +182,7 @@ LANGUAGE sql STABLE AS $$
   SELECT jsonb_build_object('kind', 'session', 'key', s.session, 'end', 'released', 'keepUntil', s.keep_until)
 $$;
 
--- What a host's slots look like to a try: leases that are over, and what the others occupy.
+-- The slots of a host as an attempt finds them: leases that have ended, and the number of slots that the others occupy.
 CREATE TYPE slotkeeper_view AS (dels jsonb, puts jsonb, occupied bigint, of_bucket bigint, probes bigint);
 CREATE FUNCTION slotkeeper_look(h slotkeeper_host, p_bucket text, p_timeout_ms double precision) RETURNS slotkeeper_view
 LANGUAGE plpgsql AS $$
@@ -199,7 +205,7 @@ BEGIN
 END $$;
 
 CREATE TYPE slotkeeper_depths AS (host integer, bucket integer);
--- How many wait: sessions of the service that have a place, and waiters that direct callers registered.
+-- The number of waiters: sessions of the service with a place in the pool, and waiters that direct callers registered.
 CREATE FUNCTION slotkeeper_depths(p_host text, p_bucket text, p_now double precision) RETURNS slotkeeper_depths
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -214,7 +220,7 @@ BEGIN
   RETURN d;
 END $$;
 
--- The breaker as the table has it; NULL once it has closed by itself. p_open_ms: how long the caller takes it for open.
+-- The breaker from the table. NULL if it has closed by itself. p_open_ms: how long the breaker is open for this caller.
 CREATE FUNCTION slotkeeper_breaker(p_host text, p_now double precision, p_open_ms double precision) RETURNS "THROTTLE_PROTECTION"
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -228,7 +234,7 @@ BEGIN
   RETURN b;
 END $$;
 
--- Until when a bucket cools down, for a caller with this cooldown.
+-- Until when the cooldown of a bucket lasts, for a caller with this cooldown.
 CREATE FUNCTION slotkeeper_cools_until(p_host text, p_bucket text, p_cooldown_ms double precision) RETURNS double precision
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -240,8 +246,8 @@ BEGIN
   ), 0);
 END $$;
 
--- Gives func_try_acquire_slot's row a new id, so that an id that was kept too long cannot free a stranger's slot. From the
--- upper half of the numbers, which the sequence does not reach.
+-- Gives the row of func_try_acquire_slot a new id, so that a caller with an old id cannot free the slot of another
+-- caller. The id comes from the upper half of the numbers, which the sequence does not reach.
 CREATE FUNCTION slotkeeper_renumber(p_id integer) RETURNS integer
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -263,7 +269,7 @@ CREATE TYPE slotkeeper_answer AS (
   status text, slot_id integer, token text, depths slotkeeper_depths, code integer, retry_in_ms double precision
 );
 
--- One try. t.open_ms NULL: the caller has no window of its own.
+-- One attempt to get a slot. t.open_ms NULL: the caller has no window of its own.
 CREATE FUNCTION slotkeeper_try_direct(t slotkeeper_try) RETURNS slotkeeper_answer
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -298,8 +304,8 @@ BEGIN
   RETURN a;
 END $$;
 
--- Gives a slot to a direct caller. Leases that are over go with the same change set. The fence is as in grantLease of
--- packages/queue: at least the time in microseconds, which a failover does not take back. Returns the token.
+-- Grants a slot to a direct caller. The same change set removes leases that have ended. As in grantLease of
+-- packages/queue, the fence is at least the time in microseconds, so a failover cannot repeat it. Returns the token.
 CREATE FUNCTION slotkeeper_grant_direct(
   h slotkeeper_host, t slotkeeper_try, v slotkeeper_view, p_is_probe boolean, p_sets_slots boolean
 ) RETURNS text
@@ -309,7 +315,7 @@ DECLARE
   n slotkeeper_host := h;
 BEGIN
   n.fence := greatest(h.fence + 1, floor(h.last_now * 1000)::bigint);
-  -- Where no instance has set limits, the latest direct caller's are shown.
+  -- If no instance has set limits, the slots of the latest direct caller are shown.
   IF p_sets_slots THEN n.slots := t.slots; END IF;
   PERFORM slotkeeper_commit_direct(h, n, v.puts || jsonb_build_object('kind', 'lease', 'key', v_token, 'fence', n.fence,
       'session', CASE WHEN t.by_id THEN 'direct-id:' ELSE 'direct:' END || n.fence, 'bucket', t.bucket, 'instance', '',
@@ -319,8 +325,8 @@ BEGIN
   RETURN v_token;
 END $$;
 
--- Gives back a slot of a locked host. As in releaseLease of packages/queue, but that the caller does not say when it was
--- used: no minimum hold. The release is noted for direct callers with a cooldown of their own.
+-- Releases a slot of a locked host, as releaseLease of packages/queue does, but without a minimum hold, because the
+-- caller does not send when it used the slot. The release is recorded for direct callers with their own cooldown.
 CREATE FUNCTION slotkeeper_release_direct(h slotkeeper_host, s upstream_slot_pool, p_cools boolean) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -354,7 +360,7 @@ BEGIN
   END IF;
 END $$;
 
--- One waiter more; waiters that are over are dropped. Returns how many wait now.
+-- Adds a waiter, and removes waiters that have expired. Returns the number of waiters.
 CREATE FUNCTION slotkeeper_count_waiter(h slotkeeper_host, p_bucket text, p_lasts_ms double precision, p_hostname text)
 RETURNS slotkeeper_depths
 LANGUAGE plpgsql AS $$
@@ -378,8 +384,9 @@ CREATE TYPE slotkeeper_thresholds AS (
   fast_ratio_percent double precision, fast_min_samples integer, consecutive integer
 );
 
--- The breaker after an upstream's answer: BreakerState of records.ts. The table of states is in breaker.ts of packages/queue;
--- here the thresholds are the caller's, and success or error is what the caller says. NULL: nothing changes.
+-- The breaker after an answer of the upstream: BreakerState of records.ts. The table of states is in breaker.ts of
+-- packages/queue. Here the thresholds come from the caller, and the caller decides what is a success or an error. NULL:
+-- nothing changes.
 CREATE FUNCTION slotkeeper_report_direct(
   b "THROTTLE_PROTECTION", p_is_error boolean, p_code integer, t slotkeeper_thresholds, p_now double precision
 ) RETURNS jsonb
@@ -393,7 +400,7 @@ DECLARE
   v_percent double precision := 100.0 * v_errors / v_total;
 BEGIN
   IF b.opened_at IS NOT NULL THEN
-    -- Late answers of old requests say nothing about an open breaker.
+    -- Late answers to old requests do not affect an open breaker.
     IF p_now - b.opened_at < t.open_ms THEN RETURN NULL; END IF;
     RETURN CASE WHEN p_is_error THEN v_opened ELSE slotkeeper_closed_breaker() END;
   END IF;

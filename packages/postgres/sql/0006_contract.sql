@@ -1,10 +1,12 @@
--- The functions that other programs call, by name or by position (docs/reference/sql.md), and the rows of the original. Both
--- change in one transaction, so that no caller sees one without the other. Each function is the owner's (SECURITY DEFINER): a
--- caller needs the right to the function, and none to a table. Their settings are explained in 0004.
+-- The functions that other programs call, by name or by position (docs/reference/sql.md), and the conversion of the
+-- original rows. Both change in one transaction, so that no caller sees one without the other. Each function runs with
+-- the rights of its owner (SECURITY DEFINER): a caller needs the right to the function, and none to a table. 0004
+-- explains their settings.
 
 LOCK TABLE upstream_slot_pool, upstream_ip_cooldown, upstream_ip_queue_depth, "THROTTLE_PROTECTION" IN ACCESS EXCLUSIVE MODE;
 
--- Roles that were named in a grant of an original function keep it. PUBLIC is PostgreSQL's default, not a decision.
+-- Roles that were named in a grant of an original function keep it. A grant to PUBLIC is PostgreSQL's default, so it is
+-- not kept.
 CREATE TEMP TABLE original_grant ON COMMIT DROP AS
   SELECT DISTINCT p.proname, a.grantee::regrole AS role
   FROM pg_proc p, aclexplode(p.proacl) a
@@ -25,8 +27,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- A host is known by its key now: the hash that the breaker's table has for the name, else the name's SHA-256; what is a hash
--- already stays.
+-- Hosts are now identified by their key: the hash that the breaker's table has for the name, otherwise the SHA-256 of
+-- the name. A value that is already a hash stays.
 CREATE FUNCTION pg_temp.key_of(p_pattern text) RETURNS text
 LANGUAGE sql AS $$
   SELECT coalesce(
@@ -41,14 +43,15 @@ UPDATE "THROTTLE_PROTECTION" SET
   opened_at = CASE WHEN "IS_PROTECTED" = 1 THEN least("ERROR_TIMESTAMP" * 1000.0, slotkeeper_now()) END,
   window_start_at = CASE WHEN "IS_PROTECTED" IS DISTINCT FROM 1 THEN least("OBS_WINDOW_START" * 1000.0, slotkeeper_now()) END;
 
--- Two spellings of one host may both have a slot of the same number.
+-- Two spellings of one host may each have a slot with the same number.
 CREATE TEMP TABLE rekeyed_slot ON COMMIT DROP AS
   SELECT id, key, row_number() OVER (PARTITION BY key ORDER BY slot_index, id) AS slot_index
   FROM (SELECT id, slot_index, pg_temp.key_of(hostname_pattern) AS key FROM upstream_slot_pool) s;
 UPDATE upstream_slot_pool SET slot_index = -id;
 UPDATE upstream_slot_pool s SET hostname_pattern = r.key, slot_index = r.slot_index FROM rekeyed_slot r WHERE s.id = r.id;
 
--- The holder of an original slot keeps it for one default lease from now, and gives it back by its id, which was its token.
+-- The holder of an original slot keeps it for one default lease from now. It releases the slot by its id, which was its
+-- token.
 UPDATE upstream_slot_pool SET status = 'available', ip_hash = NULL, locked_at = NULL WHERE status <> 'locked';
 UPDATE upstream_slot_pool SET ip_hash = coalesce(ip_hash, ''), locked_at = least(coalesce(locked_at, now()), now()) WHERE status = 'locked';
 UPDATE upstream_slot_pool SET token = id::text, instance = '', granted_at = extract(epoch FROM locked_at) * 1000,
@@ -73,7 +76,8 @@ SELECT key, ip_hash, waiting_count, updated_at, ends_at, array_fill(ends_at, ARR
 FROM rekeyed_depth, LATERAL (SELECT (extract(epoch FROM updated_at) * 1000 + 20000)::double precision AS ends_at) e;
 DROP FUNCTION pg_temp.key_of(text);
 
--- A host for each key that has something live: what was held counts against the limits, and the service reads it.
+-- Creates a host for each key with live rows, so that slots that are held count against the limits and the service
+-- finds them.
 DO $$
 DECLARE
   h slotkeeper_host;
@@ -102,17 +106,18 @@ BEGIN
   END LOOP;
 END $$;
 
--- A function of the original that waits for our lock goes on with its old text, and people set slots free by hand. Both would
--- write past the tag. They get an error, and can call again.
+-- A running function of the original may wait for our lock and then continue with its old text, and operators free
+-- slots by hand. Both would write without a new tag. They get an error instead, and can call again.
 ALTER TABLE upstream_slot_pool ADD CONSTRAINT upstream_slot_pool_lease CHECK ((status = 'locked') = (token IS NOT NULL));
 
--- The original took a number of the sequence with each try. Ours takes one for each row; it may start again at its end.
+-- The original used a number of the sequence for each attempt. Ours uses one for each row, and may start again at its
+-- end.
 DO $$
 BEGIN
   EXECUTE format('ALTER SEQUENCE %s AS integer MAXVALUE 2147483647 CYCLE', pg_get_serial_sequence('upstream_slot_pool', 'id'));
 END $$;
 
--- Tries once for a slot.
+-- Tries once to get a slot.
 CREATE FUNCTION download_try_acquire_slot(
   p_hostname_hash text, p_hostname text, p_ip_bucket text, p_now_ms bigint, p_max_slot_per_host integer,
   p_max_slot_per_ip integer, p_max_waiters_per_ip integer DEFAULT 0, p_zombie_timeout integer DEFAULT 30,
@@ -143,7 +148,7 @@ BEGIN
     CASE WHEN a.status = 'THROTTLED' THEN greatest(1, ceil(a.retry_in_ms / 1000))::integer END;
 END $$;
 
--- Gives a slot back. A token that owns no slot is ignored: releasing twice is no error.
+-- Releases a slot. A token without a slot is ignored, so releasing twice is not an error.
 CREATE FUNCTION download_release_slot(p_hostname_hash text, p_ip_bucket text, p_slot_token text, p_now_ms bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET extra_float_digits = 1
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
@@ -152,7 +157,7 @@ DECLARE
   h slotkeeper_host;
   s upstream_slot_pool;
 BEGIN
-  -- A bare number is the token of a slot that the original gave out. Other tokens name their host.
+  -- A plain number is the token of a slot that the original granted. Other tokens contain their host.
   IF p_slot_token ~ '^[0-9]{1,10}$' THEN
     SELECT hostname_pattern INTO v_host FROM upstream_slot_pool WHERE id = p_slot_token::bigint;
   END IF;
@@ -163,7 +168,7 @@ BEGIN
   IF FOUND THEN PERFORM slotkeeper_release_direct(h, s, true); END IF;
 END $$;
 
--- Counts a waiter, for as long as it says or until it is released.
+-- Counts a waiter for the given time, or until it is released.
 CREATE FUNCTION download_register_fq_waiter(
   p_hostname_hash text, p_hostname text, p_ip_bucket text, p_max_waiters_per_ip integer DEFAULT 0,
   p_zombie_timeout_seconds integer DEFAULT 20, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth',
@@ -193,7 +198,7 @@ BEGIN
   RETURN QUERY SELECT v_status, d.host, d.bucket;
 END $$;
 
--- One waiter less: the one that would end first. Below zero it does not count.
+-- Removes one waiter: the one that would expire first. The count does not go below zero.
 CREATE FUNCTION download_release_fq_waiter(
   p_hostname text, p_ip_bucket text, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth'
 ) RETURNS void
@@ -217,7 +222,7 @@ BEGIN
   WHERE d.hostname_pattern = h.host AND d.ip_hash = v_bucket;
 END $$;
 
--- Whether callers should stay away: the breaker opened less than p_throttle_time_window seconds ago.
+-- Whether callers should not use the host: the breaker opened less than p_throttle_time_window seconds ago.
 CREATE FUNCTION download_check_throttle_protection(
   p_hostname_hash text, p_hostname text, p_throttle_time_window integer DEFAULT 60,
   p_throttle_table_name text DEFAULT 'THROTTLE_PROTECTION'
@@ -237,7 +242,7 @@ BEGIN
   END IF;
 END $$;
 
--- An upstream's answer, with the thresholds of the caller. Returns the breaker's row.
+-- Reports an answer of the upstream, with the thresholds of the caller. Returns the breaker's row.
 CREATE FUNCTION download_upsert_throttle_protection(
   p_hostname_hash text, p_hostname text, p_now integer, p_is_error boolean, p_status_code integer,
   p_throttle_time_window integer, p_observe_window_seconds integer, p_error_ratio_percent integer,
@@ -276,7 +281,7 @@ BEGIN
   FROM "THROTTLE_PROTECTION" b WHERE b."HOSTNAME_HASH" = v_host;
 END $$;
 
--- A slot's id; 0: the bucket is at its limit or cools down; -1: none is free.
+-- Returns the id of a slot; 0: the bucket is at its limit or in its cooldown; -1: no slot is free.
 CREATE FUNCTION func_try_acquire_slot(
   p_hostname_pattern text, p_ip_hash text, p_global_limit integer, p_per_ip_limit integer, p_zombie_timeout_seconds integer,
   p_cooldown_seconds integer
@@ -296,7 +301,7 @@ BEGIN
   RETURN CASE a.status WHEN 'ACQUIRED' THEN a.slot_id WHEN 'IP_TOO_MANY' THEN 0 ELSE -1 END;
 END $$;
 
--- Gives back what func_try_acquire_slot gave out, and nothing else.
+-- Releases a slot that func_try_acquire_slot granted, and nothing else.
 CREATE FUNCTION func_release_fair_slot(p_slot_id integer, p_enable_cooldown boolean DEFAULT true) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '3s' SET extra_float_digits = 1
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
@@ -310,8 +315,8 @@ BEGIN
   IF FOUND THEN PERFORM slotkeeper_release_direct(h, s, coalesce(p_enable_cooldown, true)); END IF;
 END $$;
 
--- Frees leases that are over. A lease lasts as long as it was given for, whatever the argument. A host that is locked is in
--- use, and is skipped. Returns how many slots that freed.
+-- Frees leases that have ended. A lease keeps the length it was granted for, whatever the argument is. A locked host is
+-- in use and is skipped. Returns the number of freed slots.
 CREATE FUNCTION func_cleanup_zombie_slots(p_zombie_timeout_seconds integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET extra_float_digits = 1 AS $$
 DECLARE
@@ -336,7 +341,8 @@ BEGIN
   RETURN v_freed;
 END $$;
 
--- Deletes releases that are older than that. Rows in use are skipped, and cooldowns of the service that run are kept.
+-- Deletes releases that are older than the argument. Skips rows in use, and keeps cooldowns of the service that still
+-- run.
 CREATE FUNCTION func_cleanup_ip_cooldown(p_ttl_seconds integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
@@ -352,7 +358,7 @@ BEGIN
   RETURN v_gone;
 END $$;
 
--- Deletes counts of waiters that are over, or that were last updated longer ago than that.
+-- Deletes counts of waiters that have expired, or that were last updated longer ago than the argument.
 CREATE FUNCTION func_cleanup_queue_depth(p_ttl_seconds integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE

@@ -2,11 +2,11 @@
 -- again after each update:
 --
 --   psql "$DSN" -f roles.sql
---   psql "$DSN" -1 -c 'SET LOCAL search_path = slots' -f roles.sql        for another schema than public
+--   psql "$DSN" -1 -c 'SET LOCAL search_path = slots' -f roles.sql        for a schema other than public
 --
 --   slotkeeper_service    for `slotkeeper serve`, by its dsn or by the role claim of its token for PostgREST: calls the store's
---                         functions, and has no right to any table but the list of migrations
---   slotkeeper_reader     for people and dashboards: reads everything but secrets, and changes nothing
+--                         functions, and has no right to any table except the list of migrations
+--   slotkeeper_reader     for people and dashboards: reads everything except secrets, and changes nothing
 --   slotkeeper_postgrest  for programs behind PostgREST: calls the functions of docs/reference/sql.md, and has no right to any table
 --
 -- None of them can log in. Grant them to roles that can:
@@ -33,14 +33,14 @@ GRANT EXECUTE ON FUNCTION slotkeeper_commit, slotkeeper_read, slotkeeper_beat, s
   slotkeeper_host_keys, slotkeeper_totals, slotkeeper_forget_hosts, slotkeeper_forget_rows, slotkeeper_token_keys,
   slotkeeper_channel, slotkeeper_ready, slotkeeper_missing_rights, slotkeeper_check_schema,
   slotkeeper_schema_number TO slotkeeper_service;
--- What the service asks at its start: whether the schema is its own version's.
+-- The service checks at its start whether the schema has its version.
 GRANT SELECT ON slotkeeper_migration TO slotkeeper_service;
 
 GRANT EXECUTE ON FUNCTION download_try_acquire_slot, download_release_slot, download_register_fq_waiter,
   download_release_fq_waiter, download_check_throttle_protection, download_upsert_throttle_protection, func_try_acquire_slot,
   func_release_fair_slot, func_cleanup_zombie_slots, func_cleanup_ip_cooldown, func_cleanup_queue_depth TO slotkeeper_postgrest;
 
--- Not slotkeeper_token_key, and nothing that holds slot tokens: anyone who knows its token can release a slot.
+-- Not slotkeeper_token_key, and nothing that contains slot tokens: a slot can be released by anyone with its token.
 GRANT EXECUTE ON FUNCTION slotkeeper_instances, slotkeeper_host_keys, slotkeeper_totals TO slotkeeper_reader;
 GRANT SELECT ON slotkeeper_host, slotkeeper_record, slotkeeper_floor, slotkeeper_instance, slotkeeper_migration,
   upstream_ip_cooldown, upstream_ip_queue_depth, "THROTTLE_PROTECTION" TO slotkeeper_reader;

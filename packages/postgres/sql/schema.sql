@@ -182,11 +182,11 @@ CREATE UNIQUE INDEX upstream_slot_pool_slot ON upstream_slot_pool USING btree (h
 
 COMMENT ON TABLE slotkeeper_host IS 'The columns from hostname to last_now are the head of records.ts.';
 
-COMMENT ON COLUMN slotkeeper_host.commits IS 'Number of commits since the host was created; finds their places in slotkeeper_tail.';
+COMMENT ON COLUMN slotkeeper_host.commits IS 'Number of commits since the host was created. Their places in slotkeeper_tail follow from it.';
 
 COMMENT ON COLUMN slotkeeper_host.last_now IS 'The latest store time of any commit.';
 
-COMMENT ON COLUMN slotkeeper_host.offers_until IS 'When the last offer lapses, at the latest: from then on offers need not be counted.';
+COMMENT ON COLUMN slotkeeper_host.offers_until IS 'The latest time at which an offer lapses. After it, offers need not be counted.';
 
 COMMENT ON COLUMN slotkeeper_host.reserved_for IS 'Until reserved_until only this instance may commit. Empty: any instance, but no direct caller may take a slot.';
 
@@ -198,15 +198,15 @@ COMMENT ON COLUMN slotkeeper_instance.ends_at IS 'The instance counts as alive u
 
 COMMENT ON TABLE slotkeeper_record IS 'kind: account, waiter, session, offer, absence or limits. data: the other fields of the record of records.ts.';
 
-COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as change-text.ts writes them, with chr(1) in the place of the host''s key.';
+COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as change-text.ts writes them. chr(1) stands for the host''s key.';
 
 COMMENT ON COLUMN upstream_ip_cooldown.cool_until IS 'The cooldown by the limits of the host. NULL: only a release by a direct caller is known.';
 
-COMMENT ON COLUMN upstream_ip_cooldown.is_direct IS 'A direct caller released here. Each try brings its own cooldown, counted from last_release_at, so the row is kept for an hour.';
+COMMENT ON COLUMN upstream_ip_cooldown.is_direct IS 'A direct caller released here. Each attempt has its own cooldown, counted from last_release_at, so the row is kept for an hour.';
 
-COMMENT ON COLUMN upstream_ip_queue_depth.expiries IS 'When each registered waiter stops counting, ascending. waiting_count is their number when last written, expires_at the last.';
+COMMENT ON COLUMN upstream_ip_queue_depth.expiries IS 'When each registered waiter stops counting, in ascending order. waiting_count is their number at the last write, expires_at the last of them.';
 
-COMMENT ON COLUMN upstream_ip_queue_depth.hostname IS 'In lower case, where the host''s key is not its SHA-256.';
+COMMENT ON COLUMN upstream_ip_queue_depth.hostname IS 'In lower case. Set only if the host''s key is not the SHA-256 of this name.';
 
 COMMENT ON TABLE upstream_slot_pool IS 'hostname_pattern is empty in rows of forgotten hosts, which the next host uses.';
 
@@ -247,7 +247,7 @@ CREATE OR REPLACE FUNCTION download_release_slot(p_hostname_hash text, p_ip_buck
  SET extra_float_digits TO '1'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
--- text: md5 b414c1aadb52176e9f34d56fdbb6bfa8
+-- text: md5 07c22a632990fa00f0b86003f2c54b02
 
 CREATE OR REPLACE FUNCTION download_try_acquire_slot(p_hostname_hash text, p_hostname text, p_ip_bucket text, p_now_ms bigint, p_max_slot_per_host integer, p_max_slot_per_ip integer, p_max_waiters_per_ip integer DEFAULT 0, p_zombie_timeout integer DEFAULT 30, p_cooldown_seconds integer DEFAULT 0, p_throttle_time_window integer DEFAULT 60, p_throttle_table_name text DEFAULT 'THROTTLE_PROTECTION'::text, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth'::text)
  RETURNS TABLE(status text, slot_token text, queue_depth integer, ip_queue_depth integer, throttle_code integer, throttle_retry_after integer)
@@ -394,12 +394,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_in
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 e70a9a4d0eb52d0f4832b33375f5d3f4
+-- text: md5 4ccd0c1c118ee21a1016e6ac1e2dc679
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_direct(h slotkeeper_host, n slotkeeper_host, p_puts jsonb, p_dels jsonb, p_most double precision DEFAULT NULL::double precision)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 40b1fabc84c594edf9e98c24bd4b3ef2
+-- text: md5 a46505881e848344c363e4d0e55b12b6
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_locked(p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_forgets boolean, p_conflicts integer)
  RETURNS json
@@ -466,12 +466,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_forget_rows(p_schema integer)
 CREATE OR REPLACE FUNCTION slotkeeper_free_slot(p_host text, p_now double precision, p_slots double precision, p_offers_until double precision)
  RETURNS integer
  LANGUAGE plpgsql
--- text: md5 5cf03ecd59ce3d548c66d401e90b0b97
+-- text: md5 a29051c91437d82c2c87f724236ba146
 
 CREATE OR REPLACE FUNCTION slotkeeper_grant_direct(h slotkeeper_host, t slotkeeper_try, v slotkeeper_view, p_is_probe boolean, p_sets_slots boolean)
  RETURNS text
  LANGUAGE plpgsql
--- text: md5 38072ca52d1208a3d74667c84cb736cb
+-- text: md5 db5ac8c029c15c49f9019648a3dd0e1c
 
 CREATE OR REPLACE FUNCTION slotkeeper_head(h slotkeeper_host)
  RETURNS jsonb
@@ -509,7 +509,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_is_over(s upstream_slot_pool, p_now double
 CREATE OR REPLACE FUNCTION slotkeeper_is_unused(h slotkeeper_host, p_idle_ms double precision)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 0548992c832fb8c63b4edcc87faaecdf
+-- text: md5 cde68b0da6a4832a7da33f7821a192f6
 
 CREATE OR REPLACE FUNCTION slotkeeper_lease(s upstream_slot_pool)
  RETURNS jsonb
@@ -674,7 +674,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_report_direct(b "THROTTLE_PROTECTION", p_i
  RETURNS jsonb
  LANGUAGE plpgsql
  IMMUTABLE
--- text: md5 b413809a2122f0747d208b3a8cc46e4c
+-- text: md5 c7a96100fe8129308ae7d0c65d36f5ed
 
 CREATE OR REPLACE FUNCTION slotkeeper_required(p_argument text, p_value integer, p_least integer)
  RETURNS double precision
@@ -719,7 +719,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_try_direct(t slotkeeper_try)
 CREATE OR REPLACE FUNCTION slotkeeper_unknown_host(p_host text)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 d286c705a958890eb060cf4c36c86bd0
+-- text: md5 67797a103e5a89d659efb4999d667e3b
 
 CREATE OR REPLACE FUNCTION slotkeeper_write_cooldowns(p_host text, p_now double precision, p_kinds text[], p_keys text[], p_data text[])
  RETURNS void
@@ -729,4 +729,4 @@ CREATE OR REPLACE FUNCTION slotkeeper_write_cooldowns(p_host text, p_now double 
 CREATE OR REPLACE FUNCTION slotkeeper_write_leases(p_host text, p_fence bigint, p_now double precision, p_slots double precision, p_offers_until double precision, p_leases text[], p_ended text[])
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 7a87a72533748b74f922ec7d07a60f60
+-- text: md5 f7b0bf0a3348781d95f3893c95b0f8fd

@@ -1,9 +1,9 @@
 import type { Client } from "pg";
 
 /**
- * Puts a clock that tests turn in the place of the database's, for all connections. It starts at the real time, so that
- * what the tables say in timestamps agrees. For tests of the SQL functions and the stores on a real database; code that
- * takes a `Clock` gets the `VirtualClock` of the testkit instead.
+ * Replaces the clock of the database for all connections by one that the test sets. It starts at the real time, so that
+ * it agrees with the timestamps in the tables. It is for tests of the SQL functions and the stores on a real database.
+ * Code that takes a `Clock` gets the `VirtualClock` of the testkit instead.
  */
 export class TestClock {
   readonly #client: Client;

@@ -1,17 +1,18 @@
 import type { Clock } from "slotkeeper";
 import { IndexedHeap } from "./indexed-heap.ts";
 
-/** Something with a next moment: a session, a held poll, a host. */
+/** Something that is due at a time: a session, a held poll, a host. */
 export interface Due {
   agendaIndex: number;
   dueAt: number;
-  /** Called once, off the agenda; it may put itself back. */
+  /** The agenda calls it once, after removing the item. It may schedule the item again. */
   onDue(): void;
 }
 
 /**
- * All the moments of the engine on one timer. A hundred thousand sessions are a hundred thousand heap entries and one
- * timer of the clock; moving a session's next moment is O(log n) and touches the clock only when it is the earliest.
+ * All timers of the engine, on one timer of the clock. A hundred thousand sessions are a hundred thousand heap entries,
+ * but one clock timer. To move a session costs O(log n), and sets the clock timer again only if the session is now the
+ * earliest.
  */
 export class Agenda {
   readonly #clock: Clock;
@@ -28,7 +29,7 @@ export class Agenda {
     return this.#due.size;
   }
 
-  /** Sets or moves the next moment of `item`. */
+  /** Sets or changes the time at which `item` is due. */
   schedule(item: Due, at: number): void {
     if (this.#due.has(item) && item.dueAt === at) return;
     item.dueAt = at;
@@ -42,7 +43,7 @@ export class Agenda {
     if (this.#due.size === 0) this.#disarm();
   }
 
-  /** Does now what is due by the clock, whatever became of the timer. */
+  /** Runs everything that is due by the clock now, without waiting for the timer. */
   catchUp(): void {
     if (this.#isFiring) return;
     this.#disarm();
@@ -54,7 +55,7 @@ export class Agenda {
     this.#disarm();
   }
 
-  /** The clock was set ahead: what is scheduled now must not wait for the timer. */
+  /** The clock was set ahead, so the timer is late. Items that are due must not wait for it. */
   #isOverdue(): boolean {
     return this.#armedAt + LATE_MS < this.#clock.now();
   }
@@ -65,7 +66,7 @@ export class Agenda {
     if (next === undefined) return;
     const now = this.#clock.now();
     this.#armedAt = Math.max(now, next.dueAt);
-    // Whole milliseconds: the rest of a sum of fractions may be too small to move a clock, and the timer would fire for ever.
+    // Whole milliseconds: a tiny fraction may be too small to advance the clock, and the timer would fire forever.
     this.#timer = this.#clock.setTimer(() => this.#fire(), Math.ceil(this.#armedAt - now));
   }
 
@@ -75,7 +76,7 @@ export class Agenda {
     this.#armedAt = Number.POSITIVE_INFINITY;
   }
 
-  /** A timer may come early or late; only what is due by the clock fires, and the rest is armed again. */
+  /** A timer may fire early or late. Only items that are due by the clock run; then the timer is set for the rest. */
   #fire(): void {
     this.#timer = undefined;
     this.#isFiring = true;
@@ -89,5 +90,5 @@ export class Agenda {
   }
 }
 
-/** A busy process fires its timers so late. */
+/** In a busy process, timers fire up to this late. */
 const LATE_MS = 50;

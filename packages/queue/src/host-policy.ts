@@ -18,13 +18,13 @@ export type BreakerPolicy = Resolved<typeof BREAKER_LIMITS>;
  */
 export type HostPolicy = Resolved<typeof HOST_LIMITS> & { readonly breaker: BreakerPolicy };
 
-/** Limits, and the weights of its buckets. */
+/** The limits of a host, and the weights of its buckets. */
 export interface ResolvedHost {
   readonly policy: HostPolicy;
   weightOf(bucket: string): number;
 }
 
-/** Hosts without anything of their own share one object: there may be a hundred thousand of them. */
+/** Hosts without overrides share one object: there may be a hundred thousand of them. */
 const plainHosts = new WeakMap<QueueOptions, ResolvedHost>();
 
 /** The limits of a host: the defaults of the options with the host's overrides. */
@@ -47,27 +47,30 @@ function resolveOwn(options: QueueOptions, override: HostConfig, hostname: strin
   const weights = new Map(Object.entries(override.weights ?? {}));
   const weightOf = (bucket: string) => weights.get(bucket) ?? 1;
   if (hostname?.startsWith(SEMAPHORE_PREFIX) !== true) return { policy, weightOf };
-  // Nothing is limited by bucket where the users themselves say how many may run.
+  // The users of a named semaphore choose its capacity, so no limit per bucket applies.
   const { POSITIVE_INFINITY: none } = Number;
   return { policy: { ...policy, slotsPerBucket: none, waitersPerBucket: none, cooldownMs: 0 }, weightOf };
 }
 
 function policyOf(host: HostConfig, breaker: HostConfig["breaker"]): HostPolicy {
   const limits = resolveLimits(HOST_LIMITS, host);
-  // The one limit whose default follows from others.
+  // The only limit whose default depends on other limits.
   const smoothMs = host.smoothReleaseIntervalMs ?? limits.minHoldMs / limits.slots;
   return { ...limits, smoothMs: Math.max(0, smoothMs), breaker: resolveLimits(BREAKER_LIMITS, breaker ?? {}) };
 }
 
-/** Of a host whose limits are not known. */
+/** The breaker of a host whose limits are not known. */
 export const DEFAULT_BREAKER: BreakerPolicy = resolveLimits(BREAKER_LIMITS, {});
 
-/** The shared bucket of callers without a name has neither limit nor cooldown of its own. */
+/** The shared bucket of callers without a name has no limit and no cooldown of its own. */
 export function bucketLimit(policy: HostPolicy, bucket: string): number {
   return bucket === SHARED_BUCKET ? Number.POSITIVE_INFINITY : policy.slotsPerBucket;
 }
 
-/** The entry of `hosts` for this host. An exact name beats any pattern; the longest pattern wins; `*` alone is the least. */
+/**
+ * The entry of `hosts` for this host. An exact name has priority over patterns, and a longer pattern over a shorter
+ * one; `*` is last.
+ */
 export function overrideOf(
   hosts: QueueOptions["hosts"],
   hostname: string,

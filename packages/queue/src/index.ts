@@ -1,4 +1,4 @@
-/** `@slotkeeper/queue`: the fair queue as a pure engine. No I/O, no clock of its own: everything is given. */
+/** `@slotkeeper/queue`: the fair queue as a pure engine. It has no I/O and no clock of its own: the caller passes them in. */
 export { Book } from "./book/book.ts";
 export { type BreakerView, phaseFor } from "./book/breaker.ts";
 export { decodeChanges, decodeRecord, encode, revive } from "./book/codec.ts";

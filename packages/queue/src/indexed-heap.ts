@@ -1,16 +1,17 @@
 const NONE: never[] = [];
 
 /**
- * A binary heap whose items know their place, so that any of them leaves or moves in O(log n).
+ * A binary heap whose items know their position, so that any item can be removed or moved in O(log n).
  *
- * IHEAP1 `peek` is an item before which no other is. IHEAP2 `item[key]` is its index, −1 outside. The key is a property of the
- * item and not a map beside it: a map would cost more than the heap. One item may stand in several heaps, under
- * several keys. After an item's rank changed, call `update` before any other method.
+ * IHEAP1 `peek` returns an item that no other item comes before.
+ * IHEAP2 `item[key]` is the index of the item in the heap, or −1 if it is not in the heap.
+ * The index is a property of the item, because a separate map would cost more than the heap. One item may be in several
+ * heaps, with a different key for each. After the rank of an item changes, call `update` before any other method.
  */
 export class IndexedHeap<K extends string, T extends { [key in K]: number }> {
   readonly #key: K;
   readonly #before: (a: T, b: T) => boolean;
-  /** None until the first item: most heaps of most hosts stay empty. */
+  /** No array until the first item: most heaps of most hosts stay empty. */
   #items: T[] = NONE;
 
   constructor(key: K, before: (a: T, b: T) => boolean) {
@@ -47,7 +48,7 @@ export class IndexedHeap<K extends string, T extends { [key in K]: number }> {
     return top;
   }
 
-  /** Removing what is not there is no fault: endings race. */
+  /** An item that is not in the heap is ignored: several events may remove the same item. */
   remove(item: T): void {
     const index = item[this.#key];
     if (index === -1) return;

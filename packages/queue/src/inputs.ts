@@ -1,13 +1,13 @@
 import type { LiveLimits, SessionEnd } from "./book/records.ts";
 
-/** Everything that can be asked of a host. Plain data: a decision that lost its race is made again from the same inputs. */
+/** All requests to a host, as plain data: after a conflict the decision is made again from the same inputs. */
 export type Input =
-  /** A session joins, or its client polled an instance that did not have it: it moves there, with what it has. */
+  /** A session joins the host. If another instance has it, it moves to this one, with its place or slot. */
   | ({
       readonly kind: "arrive";
-      /** The capacity that a new user of a named semaphore asks for; undefined takes what is in force. */
+      /** The capacity that a new user of a named semaphore asks for. Undefined: accepts the one in force. */
       readonly limit: number | undefined;
-      /** It was let in before: it is never refused, but where no capacity is fixed yet it fixes its own. */
+      /** The session was admitted before, so it is never refused. If no capacity is set, it sets its own. */
       readonly isReturning?: boolean;
     } & Joining)
   /** The client of a session of this instance polls again, or has been away for `collectMs`. */
@@ -20,7 +20,7 @@ export type Input =
       readonly end: "timeout" | "canceled";
       readonly keepUntil: number;
     }
-  /** A lease of this instance that its client never fetched. The session returns to its place. */
+  /** Takes back a slot of this instance that its client never fetched. The session returns to its place. */
   | ({ readonly kind: "return"; readonly awayAt: number } & Joining)
   | {
       readonly kind: "release";
@@ -32,13 +32,13 @@ export type Input =
   | { readonly kind: "report"; readonly status: number }
   | { readonly kind: "limits"; readonly limits: LiveLimits | undefined }
   | { readonly kind: "breaker"; readonly isOpen: boolean }
-  /** By its fence: tokens are secrets of their owners. */
+  /** The slot is named by its fence: only the owner of a slot knows its token. */
   | { readonly kind: "revoke"; readonly fence: number }
-  /** A changed configuration starts spacing releases afresh. */
+  /** A changed configuration restarts the spacing of releases. */
   | { readonly kind: "unspace" }
   /** An instance of the fleet is gone. */
   | { readonly kind: "dead"; readonly instance: string }
-  /** The host was not used for a while: it may be forgotten. */
+  /** The host was not used for a while and may be forgotten. */
   | { readonly kind: "forget" };
 
 /** A session as it joins a host. */
@@ -51,29 +51,29 @@ interface Joining {
   readonly openMs: number;
 }
 
-/** What became of an input. Sessions are read from the book instead (`standing.ts`). */
+/** The answer to an input. The state of a session is read from the book instead (`standing.ts`). */
 export type Outcome =
   | { readonly kind: "done" }
-  /** Of an arrival: the session was in the book before. */
+  /** For an arrival: the session was already in the book. */
   | Known
-  /** A new session that was not let in: the breaker is open for it. */
+  /** A new session was refused, because the breaker is open for it. */
   | { readonly kind: "throttled"; readonly code: number; readonly retryAt: number }
   | { readonly kind: "mismatch"; readonly capacity: number }
   | { readonly kind: "released"; readonly bucket: string; readonly endsAt: number; readonly heldMs: number }
   | { readonly kind: "renewed"; readonly endsAt: number }
-  /** No such slot, or it is over; a session that is not this instance's to end, or that had ended. */
+  /** The slot does not exist or has ended, the session has ended, or this instance may not end it. */
   | { readonly kind: "missing" };
 
 export interface Known {
-  /** It waits; it has a slot already, and its client may know the slot; it had ended. */
+  /** The session waits, or has a slot that its client may know, or has ended. */
   readonly kind: "waiting" | "held" | "ended";
-  /** The book has it by the token of this very arrival: its client was quicker than its first call. */
+  /** The book has the session from this same arrival: a poll with its token arrived before the first call. */
   readonly isFirst: boolean;
-  /** The instance had its slot already: it granted it while the arrival was on its way, or in an earlier life. */
+  /** This instance granted the slot: while the arrival was on its way, or before. */
   readonly isOwnGrant?: boolean;
 }
 
-/** What the log, the metrics and the history want to know. */
+/** Events of a decision for the log, the metrics and the history. */
 export type Note =
   | { readonly kind: "reclaimed" }
   | { readonly kind: "uncollected"; readonly session: string; readonly bucket: string }

@@ -9,11 +9,11 @@ import {
 } from "@slotkeeper/protocol";
 
 /**
- * Refuses a configuration with unknown keys, wrong types or impossible values: all problems at once, by path. What is allowed
- * is said by the tables of settings; this file decides how a problem is reported.
+ * Refuses a configuration with unknown keys, wrong types or impossible values, and reports all problems at once, by
+ * path. The tables of settings define what is allowed; this file defines how a problem is reported.
  */
 
-/** Says what is expected; undefined: the value is that. */
+/** Returns what is expected, or undefined if the value is valid. */
 type Rule = (value: unknown) => string | undefined;
 type Rules = { readonly [key: string]: Setting | Rule | Rules };
 
@@ -98,7 +98,7 @@ function numberExpected({ type, min, above, max }: NumberSetting): string {
   return `${what}${least}${max === undefined ? "" : `, at most ${max}`}`;
 }
 
-/** Thresholds that cross each other would make a host hot and cold at once. */
+/** If these thresholds cross, a host would be hot and cold at once. */
 function checkScheduler({ weightedScheduler: scheduler }: FairQueueConfig, problems: string[]): void {
   const { coldAvgWaitMs: cold, hotAvgWaitMs: hot } = isRecord(scheduler) ? scheduler : {};
   if (typeof cold === "number" && typeof hot === "number" && cold >= hot) {

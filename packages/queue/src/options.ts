@@ -9,8 +9,8 @@ import {
 import { checkConfig } from "./options-check.ts";
 
 /**
- * The engine's settings with every default filled in, durations in milliseconds. `resolveOptions` is pure: the same
- * configuration gives the same options, and a configuration with a problem gives none, but lists all of them.
+ * The engine's settings with all defaults, durations in milliseconds. `resolveOptions` is pure: the same configuration
+ * gives the same options. For a configuration with problems it throws an error that lists all of them.
  */
 
 export interface SchedulerOptions {
@@ -26,9 +26,9 @@ export interface SchedulerOptions {
 
 /** The settings of one instance with every default filled in. `docs/reference/config.md` explains each. */
 export interface QueueOptions {
-  /** How long a session may wait in all. */
+  /** How long a session may wait in total. */
   readonly maxWaitMs: number;
-  /** How old the state of a host may be where nothing was pushed. */
+  /** How old the cached state of a host may be if no notice arrives. */
   readonly pollIntervalMs: number;
   /** How long a poll is held open at most. */
   readonly pollWindowMs: number;
@@ -44,7 +44,7 @@ export interface QueueOptions {
   readonly grantedKeepMs: number;
   /** The weighted scheduler of hot hosts. */
   readonly scheduler: SchedulerOptions;
-  /** What every host has, before its overrides. */
+  /** The settings of every host, before overrides. */
   readonly defaults: HostConfig;
   /** Overrides by host name or pattern. */
   readonly hosts: Readonly<Record<string, HostConfig>>;
@@ -83,7 +83,7 @@ function schedulerOf(config: FairQueueConfig["weightedScheduler"]): SchedulerOpt
   };
 }
 
-/** `null` and `undefined` are absent: they never hide a default. */
+/** Removes `null` and `undefined`, so that they never replace a default. */
 export function defined<T extends object>(values: T): { [K in keyof T]: NonNullable<T[K]> } {
   const kept = Object.entries(values).filter(([, value]) => value !== undefined && value !== null);
   return Object.fromEntries(kept) as { [K in keyof T]: NonNullable<T[K]> };

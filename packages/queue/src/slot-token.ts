@@ -1,6 +1,6 @@
 /**
- * Slot tokens: `slot_<host key>.<secret>`. A release or a renewal needs nothing else, and logs and secret scanners know them
- * by their prefix.
+ * Slot tokens: `slot_<host key>.<secret>`. A release or a renewal needs nothing else. Logs and secret scanners
+ * recognize them by their prefix.
  */
 const PREFIX = "slot_";
 
@@ -9,7 +9,7 @@ export function slotTokenOf(host: string, secret: string): string {
   return `${PREFIX}${host}.${secret}`;
 }
 
-/** Undefined: this is no slot token. */
+/** Undefined: the text is not a slot token. */
 export function hostOfToken(slotToken: string): string | undefined {
   const end = slotToken.lastIndexOf(".");
   return slotToken.startsWith(PREFIX) && end > PREFIX.length ? slotToken.slice(PREFIX.length, end) : undefined;

@@ -1,12 +1,13 @@
 /**
- * A map for what mostly has one entry, or none: a host's leases, waiters, buckets. Up to one entry it costs no table. The
- * host's `Map` does: an empty one takes 200 bytes, and each time its last entry goes it makes a new table. In a profile of
- * the engine with `Map`s, those tables were 1.6 kB of what a cycle of an idle host allocated, and 2.3 kB of a new host.
+ * A map for collections that usually have no entry or one: the leases, waiters or buckets of a host. With up to one
+ * entry it needs no hash table. A built-in `Map` does: an empty one takes 200 bytes, and it creates a new table
+ * whenever its last entry is deleted. In a profile of the engine with `Map`s, those tables were 1.6 kB of what a cycle
+ * of an idle host allocated, and 2.3 kB of a new host.
  */
 export class SmallMap<K, V> {
   #key: K | undefined;
   #value: V | undefined;
-  /** From the second entry on, until all are gone. */
+  /** Used from the second entry on, until the map is empty again. */
   #many: Map<K, V> | undefined;
 
   get size(): number {
@@ -36,7 +37,7 @@ export class SmallMap<K, V> {
     }
   }
 
-  /** False: there was no such entry. */
+  /** Returns false if there is no such entry. */
   delete(key: K): boolean {
     if (this.#many !== undefined) {
       const isDeleted = this.#many.delete(key);

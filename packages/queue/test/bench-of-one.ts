@@ -25,7 +25,7 @@ export class Bench {
   isStoreDown = false;
   /** Calls wait here before they reach the store. */
   stalled: (() => void)[] | undefined;
-  /** Commits have happened, and their answers wait here. */
+  /** The store has accepted these commits; their answers wait here. */
   late: (() => void)[] | undefined;
   /** The same for reads. */
   lateReads: (() => void)[] | undefined;
@@ -54,7 +54,7 @@ export class Bench {
     return this.queue.begin({ host: "h", hostname: "h", bucket, ...more });
   }
 
-  /** First call; the session it made. */
+  /** Makes a first call and returns its session. */
   async begin(bucket = "a", more: More = {}): Promise<SessionClaims> {
     const answer = await this.ask(bucket, more);
     if (answer.result !== "pending") throw new Error(`Expected pending, got ${JSON.stringify(answer)}`);
@@ -81,7 +81,7 @@ export class Bench {
     return followed;
   }
 
-  /** A slot, now. */
+  /** Acquires a slot without waiting. */
   async take(bucket = "a", more: More = {}): Promise<string> {
     const answer = await this.ask(bucket, { waitMs: 1, ...more });
     if (answer.result !== "granted") throw new Error(`Expected a slot, got ${JSON.stringify(answer)}`);

@@ -10,7 +10,7 @@ function ends(...benches: readonly Bench[]): number {
   }, 0);
 }
 
-test("an end is counted by the instance that committed it while the session's own was on its way", async () => {
+test("an end is counted by the instance that committed it, even if the session's own instance sends one at the same time", async () => {
   const config = { maxSlotPerHost: 1, maxWaitMs: 5_000 };
   const one = new Bench(config, undefined, true);
   const two = new Bench(config, one);
@@ -28,10 +28,10 @@ test("an end is counted by the instance that committed it while the session's ow
   expect(two.ofType("moved")).toHaveLength(1);
 });
 
-test("a session that a poll finds at its deadline is counted", async () => {
+test("a session that is polled exactly at its deadline is counted", async () => {
   const bench = new Bench({ maxWaitMs: 3_000 });
   const sessions: SessionClaims[] = [];
-  // Before the session's own timer, which is set later for the same moment.
+  // Runs before the session's own timer, which is set later for the same time.
   bench.clock.setTimer(() => void sessions.map((session) => bench.queue.poll(session)), 3_000);
   sessions.push(await bench.begin("a"));
   await bench.clock.run(4_000);
@@ -39,14 +39,14 @@ test("a session that a poll finds at its deadline is counted", async () => {
   expect([ends(bench), bench.ofType("moved").length]).toEqual([1, 0]);
 });
 
-test("a session whose client cancels it after its instance gave it up is counted once", async () => {
+test("a session that its client cancels after its instance ended its copy is counted once", async () => {
   const config = { maxSlotPerHost: 1, collectMs: 100, sessionIdleSeconds: 1, defaultGrantedCleanupDelay: 0 };
   const bench = new Bench(config);
   await bench.take("z");
   const late: (() => void)[] = [];
   bench.late = late;
   const first = bench.ask("a");
-  // The store has the arrival, and its answer is late: the session ends before it is known to have begun.
+  // The store has the arrival, and its answer is late: the session ends before this instance knows that it has begun.
   await bench.clock.run(2_000);
   const answer = await first;
   if (answer.result !== "pending") throw new Error(`Expected pending, got ${answer.result}`);
@@ -72,7 +72,8 @@ test("a slot that another instance has taken over is counted once, and a poll th
   one.late = undefined;
   for (const answered of late) answered();
   await drained();
-  // Its client goes to the other instance, which takes the slot over, and comes back when the first is about to take it back.
+  // The client polls the other instance, which takes the slot over, and returns when the first is about to take the
+  // slot back.
   expect(await two.queue.poll(session)).toMatchObject({ result: "granted" });
   const stalled: (() => void)[] = [];
   one.stalled = stalled;
@@ -85,7 +86,7 @@ test("a slot that another instance has taken over is counted once, and a poll th
   expect([ends(one, two), one.queue.counts.granted]).toEqual([1, 1]);
 });
 
-test("a breaker that opens ends sessions of all instances, and each is counted once", async () => {
+test("if the breaker opens, sessions of all instances end, and each is counted once", async () => {
   const config = { maxSlotPerHost: 1, breaker: { consecutiveErrors: 1, openSeconds: 2 } };
   const one = new Bench(config, undefined, true);
   const two = new Bench(config, one);
@@ -98,7 +99,7 @@ test("a breaker that opens ends sessions of all instances, and each is counted o
   expect(ends(one, two)).toBe(3);
 });
 
-test("a session is throttled once, also when its client got `pending` after that was decided", async () => {
+test("a session is throttled once, even if its client got `pending` after the decision", async () => {
   const bench = new Bench({ maxSlotPerHost: 1, breaker: { consecutiveErrors: 1, openSeconds: 2 } });
   const token = await bench.take("z");
   await bench.queue.report({ host: "h", status: 503 });
@@ -119,7 +120,7 @@ test("a session is throttled once, also when its client got `pending` after that
   expect(bench.queue.counts).toMatchObject({ throttled: 1, granted: 1 });
 });
 
-test("a session that is throttled as its deadline passes is counted", async () => {
+test("a session that is throttled at its deadline is counted", async () => {
   const config = { maxSlotPerHost: 1, maxWaitMs: 3_000, breaker: { consecutiveErrors: 1, openSeconds: 10 } };
   const one = new Bench(config, undefined, true);
   const two = new Bench(config, one);
@@ -140,12 +141,12 @@ test("a session that is throttled as its deadline passes is counted", async () =
   expect(timeout + throttled).toBe(1);
 });
 
-test("a grant is counted although another instance takes the slot over before the first knows of its commit", async () => {
+test("a grant is counted even if another instance takes the slot over before the first knows of its commit", async () => {
   const config = { maxSlotPerHost: 1 };
   const one = new Bench(config, undefined, true);
   const two = new Bench(config, one);
   const session = await one.begin("a");
-  // It waits behind, so that the first instance is notified of what the other commits.
+  // A second session waits here, so that this instance is notified of the other's commits.
   await one.want("b");
   const late: (() => void)[] = [];
   one.late = late;
@@ -159,7 +160,7 @@ test("a grant is counted although another instance takes the slot over before th
   expect([one, two].map(({ queue }) => queue.counts.granted)).toEqual([1, 0]);
 });
 
-test("a first call that is repeated after its session ended begins no second one, also if a poll is quicker", async () => {
+test("repeating a first call after its session ended begins no second session, even if a poll is faster", async () => {
   const config = { maxSlotPerHost: 1, collectMs: 100, sessionIdleSeconds: 1, defaultGrantedCleanupDelay: 0 };
   const one = new Bench(config, undefined, true);
   const two = new Bench(config, one);
@@ -180,7 +181,7 @@ test("a first call that is repeated after its session ended begins no second one
   expect([one, two].map(({ queue }) => queue.counts.session_created)).toEqual([2, 0]);
 });
 
-test("a poll that is decided after the deadline of its session does not take the slot from the client", async () => {
+test("a poll that is decided after the deadline does not take the slot from the client", async () => {
   const bench = new Bench({ maxSlotPerHost: 1, maxWaitMs: 3_000, defaultGrantedCleanupDelay: 0 });
   const session = await bench.begin("a");
   expect(await bench.queue.poll(session)).toMatchObject({ result: "granted" });

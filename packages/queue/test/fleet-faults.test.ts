@@ -29,14 +29,14 @@ const counted = (benches: readonly Bench[], type: "timeout" | "granted" | "sessi
   benches.reduce((sum, { queue }) => sum + queue.counts[type], 0);
 
 describe("faults that a fleet had", () => {
-  test("a session that moved while its slot was granted held the slot for a whole lease, and no instance gave it back", async () => {
+  test("a session that moved during its grant kept the slot for a whole lease, and no instance took it back", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1, zombieTimeoutSeconds: 30 });
     const token = await one.take("z");
     const moving = await one.begin("a");
     const left = new AbortController();
     const held = one.queue.poll(moving, { signal: left.signal }).catch(() => undefined);
     await drained();
-    // The poll's answer is on its way from the store when its caller leaves, and asks the other instance.
+    // The answer of the store is on its way when the caller of the poll leaves and polls the other instance.
     one.late = [];
     one.queue.release({ slotToken: token });
     await drained();
@@ -56,7 +56,7 @@ describe("faults that a fleet had", () => {
     expect(next.isGranted, "the slot that was given back is granted at once").toBe(true);
   });
 
-  test("a client got `released` for a slot it never knew of", async () => {
+  test("a client got `released` for a slot that it never received", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1 });
     const session = await one.begin("a");
     await one.clock.run(100);
@@ -65,7 +65,7 @@ describe("faults that a fleet had", () => {
     expect(answers[0]).toMatchObject({ result: "granted" });
   });
 
-  test("a deny window outlived a release that was made at another instance", async () => {
+  test("a deny window continued after a release at another instance", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 5, maxSlotPerIp: 1 });
     const token = await one.take("a");
     const next = await two.want("a");
@@ -83,7 +83,7 @@ describe("faults that a fleet had", () => {
     await one.clock.run(100);
     await Promise.all(sessions.slice(0, 10).map((session) => one.queue.poll(session, { waitMs: 0 })));
     expect((await one.snapshot())?.waiting).toBe(20);
-    // The copies are gone with the next beat.
+    // The next beat removes the copies.
     await one.clock.run(1_500);
     expect(one.queue.dump().sessions.pending + two.queue.dump().sessions.pending).toBe(20);
     await one.clock.run(10_000);
@@ -91,7 +91,7 @@ describe("faults that a fleet had", () => {
     expect(counted([one, two], "session_created")).toBe(21);
   });
 
-  test("a copy that missed the move counted another end, after the store had forgotten the first", async () => {
+  test("a copy that missed the move counted a second end, after the store had forgotten the first", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1, maxWaitMs: 5_000 });
     const session = await one.begin("a");
     one.isUnnotified = true;
@@ -122,7 +122,7 @@ describe("faults that a fleet had", () => {
   });
 
   test.each(["has seen", "has not seen yet"])(
-    "a session cancelled at an instance that %s its own was counted as a timeout, or not at all",
+    "a session cancelled at an instance that %s the session's own instance was counted as a timeout, or not at all",
     async (knows) => {
       const [one, two] = fleet({ maxSlotPerHost: 1 });
       await one.take("z");
@@ -156,7 +156,7 @@ describe("faults that a fleet had", () => {
     expect((await second).result).toBe("pending");
   });
 
-  test("an instance whose clock was 120 s behind left waiters behind that no session had", async () => {
+  test("an instance whose clock was 120 s behind left waiters without sessions", async () => {
     const world = new VirtualClock();
     const store = new MemoryStore({ clock: new SkewedClock(world), isShared: true });
     const behind = instanceOf("behind", store, new SkewedClock(world, undefined, -120_000));
@@ -182,8 +182,8 @@ describe("faults that a fleet had", () => {
   });
 });
 
-describe("what the simulator found in a fleet", () => {
-  test("a call that got stuck was shown only when it was given up", async () => {
+describe("faults of a fleet that the simulator found", () => {
+  test("a stuck call was only visible when it was aborted", async () => {
     const [one] = fleet({ maxSlotPerHost: 1 });
     const token = await one.take("z");
     const waiting = await one.begin("a");
@@ -195,7 +195,7 @@ describe("what the simulator found in a fleet", () => {
     expect(await one.queue.poll(waiting, { waitMs: 0 })).not.toMatchObject({ blockedBy: "store" });
     await one.clock.run(200);
     expect(await one.queue.poll(waiting, { waitMs: 0 })).toMatchObject({ result: "pending", blockedBy: "store" });
-    // A first call is answered at once with what is known, and the stuck commit was neither given up nor repeated.
+    // A first call is answered immediately with what is known. The stuck commit was neither aborted nor repeated.
     expect(await one.ask("b")).toMatchObject({ result: "pending", blockedBy: "store" });
     expect(one.calls.filter((call) => call === "commit")).toHaveLength(3);
     one.stalled = undefined;
@@ -204,7 +204,7 @@ describe("what the simulator found in a fleet", () => {
     expect(await one.queue.poll(waiting, { waitMs: 1_000 })).toMatchObject({ result: "granted" });
   });
 
-  test("the waiters of a dead instance kept a host for ever where no other session waited", async () => {
+  test("the waiters of a dead instance kept a host forever if no other session waited", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1, sessionIdleSeconds: 10 });
     const token = await two.take("z");
     await one.begin("a");
@@ -216,7 +216,7 @@ describe("what the simulator found in a fleet", () => {
     expect([...(await two.memory.hostKeys())]).toEqual([]);
   });
 
-  test("a slot given back with a minimum hold idled until the beat of the instance whose client waited", async () => {
+  test("a slot released with a minimum hold stayed idle until the next beat of the instance whose client waited", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1, minSlotHoldMs: 200 });
     const token = await one.take("z");
     const waiting = await two.want("a");
@@ -227,7 +227,7 @@ describe("what the simulator found in a fleet", () => {
     expect(waiting.isGranted).toBe(true);
   });
 
-  test("an instance that gave up a session took back the slot that another had delivered", async () => {
+  test("an instance that gave up a session took back the slot that another instance had delivered", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1, maxWaitMs: 3_000, zombieTimeoutSeconds: 30 });
     const session = await one.begin("a");
     one.isUnnotified = true;
@@ -238,7 +238,7 @@ describe("what the simulator found in a fleet", () => {
     expect(await one.held()).toBe(1);
   });
 
-  test("a copy given up while the store was away ended the session that its client had come back with", async () => {
+  test("a copy that was given up during an outage of the store ended the session that its client continued", async () => {
     const bench = new Bench({
       maxSlotPerHost: 1,
       sessionIdleSeconds: 2,

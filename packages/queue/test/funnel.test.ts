@@ -11,7 +11,7 @@ function crowd(bench: Bench, count: number): Promise<Followed[]> {
 
 const isHot = (bench: Bench) => bench.queue.glance("h")?.isHot;
 
-/** Buckets that were considered in vain since, counted as often as they were. */
+/** How often buckets were considered without success since that number of commits. */
 function probesSince(bench: Bench, commits: number): number {
   const puts = bench.commits
     .slice(commits)
@@ -19,13 +19,13 @@ function probesSince(bench: Bench, commits: number): number {
   return puts.filter(({ now, record }) => record.kind === "account" && record.waitCountedAt === now).length;
 }
 
-/** Places in the pool by bucket, of those that have any. */
+/** Places in the pool by bucket, without buckets that have none. */
 function placesOf(bench: Bench): Record<string, number> {
   const buckets = bench.queue.dump().hosts[0]?.buckets ?? [];
   return Object.fromEntries(buckets.filter(({ places }) => places > 0).map(({ bucket, places }) => [bucket, places]));
 }
 
-/** Makes a host hot by the seed's numbers: a crowd, and an average wait above 3 Ã— pollInterval. */
+/** Makes a host hot by the defaults: many sessions, and an average wait above 3 Ã— pollInterval. */
 async function hotHost(config: object = {}): Promise<{ bench: Bench; waiting: Followed[]; held: string[] }> {
   const bench = new Bench({
     ...NO_POOL,
@@ -46,7 +46,7 @@ async function hotHost(config: object = {}): Promise<{ bench: Bench; waiting: Fo
 describe.each([{ enabled: false }, { enabled: true }])(
   "with the weighted scheduler enabled: $enabled",
   (weightedScheduler) => {
-    test("layer 1: an open breaker throttles without queueing, from the cache", async () => {
+    test("layer 1: an open breaker throttles a first call from the cache, without a place in the queue", async () => {
       const bench = new Bench({ weightedScheduler });
       for (let count = 0; count < 4; count++) await bench.queue.report({ host: "h", status: 503 });
       bench.calls.length = 0;
@@ -56,7 +56,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(bench.queue.counts).toMatchObject({ throttled: 1, session_created: 0 });
     });
 
-    test("layer 1: the breaker throttles those who wait already", async () => {
+    test("layer 1: the breaker throttles sessions that already wait", async () => {
       const bench = new Bench({ weightedScheduler, maxSlotPerHost: 1 });
       const token = await bench.take("z");
       const waiting = await crowd(bench, 3);
@@ -68,7 +68,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect((await bench.snapshot())?.waiting).toBe(0);
     });
 
-    test("layer 1: half open, one probes and the rest wait, blocked by the breaker", async () => {
+    test("layer 1: while half open, one session probes and the others wait, blocked by the breaker", async () => {
       const bench = new Bench({ weightedScheduler, maxSlotPerHost: 3, breaker: { openSeconds: 2 } });
       for (let count = 0; count < 4; count++) await bench.queue.report({ host: "h", status: 503 });
       await bench.clock.run(2_000);
@@ -82,7 +82,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(other?.isGranted).toBe(true);
     });
 
-    test("layer 1: throttleTimeWindowSeconds is the session's own reading of an open breaker", async () => {
+    test("layer 1: throttleTimeWindowSeconds sets how long the breaker is open for one session", async () => {
       const bench = new Bench({ weightedScheduler });
       for (let count = 0; count < 4; count++) await bench.queue.report({ host: "h", status: 503 });
       await bench.clock.run(6_000);
@@ -93,7 +93,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(await bench.ask("a", { throttleWindowMs: 5_000, waitMs: 1 })).toMatchObject({ result: "granted" });
     });
 
-    test("layer 2: the pool is full; the rest stay pending outside, and come in as places free", async () => {
+    test("layer 2: if the pool is full, sessions wait outside and enter when places become free", async () => {
       const bench = new Bench({
         weightedScheduler,
         maxSlotPerHost: 1,
@@ -115,7 +115,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       }
     });
 
-    test("layer 2: maxWaitersPerIp alone bounds a bucket's places", async () => {
+    test("layer 2: maxWaitersPerIp alone limits the places of a bucket", async () => {
       const bench = new Bench({ weightedScheduler, maxSlotPerHost: 1, maxWaitersPerHost: 0, maxWaitersPerIp: 2 });
       await bench.take("z");
       for (let count = 0; count < 5; count++) await bench.want("a");
@@ -123,7 +123,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(placesOf(bench)).toEqual({ a: 2, b: 1 });
     });
 
-    test("layer 2: no bucket owns the pool: a newcomer displaces the youngest of the largest bucket", async () => {
+    test("layer 2: no bucket can fill the pool: a new waiter displaces the youngest of the largest bucket", async () => {
       const bench = new Bench({
         weightedScheduler,
         maxSlotPerHost: 1,
@@ -143,7 +143,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(small.isGranted).toBe(true);
     });
 
-    test("layer 2: a place that frees goes to the waiting bucket with the fewest places, oldest first", async () => {
+    test("layer 2: a free place goes to the bucket with the fewest places, oldest waiter first", async () => {
       const bench = new Bench({
         weightedScheduler,
         maxSlotPerHost: 1,
@@ -153,14 +153,14 @@ describe.each([{ enabled: false }, { enabled: true }])(
       });
       const token = await bench.take("z");
       for (const bucket of ["a", "a", "b", "b", "a", "c"]) await bench.want(bucket);
-      // c took the place of the youngest of those who had two.
+      // c displaced the youngest waiter of the buckets with two places.
       expect(placesOf(bench)).toEqual({ a: 2, b: 1, c: 1 });
       await bench.release(token);
       const sum = Object.values(placesOf(bench)).reduce((total, count) => total + count, 0);
       expect(sum).toBe(4);
     });
 
-    test("layer 3: IP_TOO_MANY denies the bucket for 3 s and up to a third more, and is logged once", async () => {
+    test("layer 3: IP_TOO_MANY denies the bucket for 3 s plus up to a third, and is logged once", async () => {
       const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 3, maxSlotPerIp: 1 });
       await bench.take("a");
       const second = await bench.want("a");
@@ -176,7 +176,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(bench.ofType("probe-decision")).toHaveLength(2);
     });
 
-    test("layer 3: the window ends early when the bucket's slot is released here", async () => {
+    test("layer 3: the window ends early if a slot of the bucket is released here", async () => {
       const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 3, maxSlotPerIp: 1 });
       const token = await bench.take("a");
       const second = await bench.want("a");
@@ -184,7 +184,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(second.isGranted).toBe(true);
     });
 
-    test("layer 3: a release that comes while a commit is on its way ends the window that this commit opened", async () => {
+    test("layer 3: a release during a commit ends the window that this commit opened", async () => {
       const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 3, maxSlotPerIp: 1 });
       const token = await bench.take("a");
       const late: (() => void)[] = [];
@@ -197,7 +197,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(second.isGranted).toBe(true);
     });
 
-    test("layer 3: with a cooldown the window is the cooldown and up to a third more", async () => {
+    test("layer 3: with a cooldown the window lasts as long as the cooldown plus up to a third", async () => {
       const bench = new Bench({
         ...NO_POOL,
         weightedScheduler,
@@ -217,7 +217,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(second.isGranted).toBe(true);
     });
 
-    test("layer 7: a slot whose release waits for a commit on its way goes to those who wait, not to newcomers", async () => {
+    test("layer 7: a slot that is released during a commit goes to a waiting session, not to a new one", async () => {
       const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 2, maxSlotPerIp: 0 });
       const held = [await bench.take("x"), await bench.take("y")];
       const waiting = [await bench.want("a"), await bench.want("b")];
@@ -236,7 +236,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(await Promise.all(newcomers)).toMatchObject([{ result: "pending" }, { result: "pending" }]);
     });
 
-    test("layer 7: everything that comes at once is decided and committed once", async () => {
+    test("layer 7: inputs that arrive together are decided and committed once", async () => {
       const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 4 });
       await bench.want("warm-up");
       bench.calls.length = 0;
@@ -246,7 +246,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(await bench.held()).toBe(4);
     });
 
-    test("layer 7: a release and the grant it makes possible are one commit", async () => {
+    test("layer 7: a release and the grant that it allows are one commit", async () => {
       const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 1 });
       const token = await bench.take("a");
       const next = await bench.want("b");
@@ -259,7 +259,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
 );
 
 describe("layer 4: heat, with the seed's defaults (factor 4, at least 16, cold â‰¤ 500 ms, hot â‰¥ 1,500 ms + hold)", () => {
-  test("a crowd with short waits is cold: every session may be tried, by the order", async () => {
+  test("many sessions with short waits are cold: the order applies to every session", async () => {
     const bench = new Bench({ ...NO_POOL, maxSlotPerHost: 4, weightedScheduler: { enabled: true } });
     await Promise.all(["z0", "z1", "z2", "z3"].map((bucket) => bench.take(bucket)));
     await crowd(bench, 40);
@@ -267,7 +267,7 @@ describe("layer 4: heat, with the seed's defaults (factor 4, at least 16, cold â
     expect(isHot(bench)).toBe(false);
   });
 
-  test("long waits of a few are not hot either", async () => {
+  test("a few sessions with long waits are not hot either", async () => {
     const bench = new Bench({ ...NO_POOL, maxSlotPerHost: 1, weightedScheduler: { enabled: true } });
     const token = await bench.take("z");
     await crowd(bench, 15);
@@ -278,7 +278,7 @@ describe("layer 4: heat, with the seed's defaults (factor 4, at least 16, cold â
     expect(isHot(bench)).toBe(false);
   });
 
-  test("a crowd with long waits is hot", async () => {
+  test("many sessions with long waits are hot", async () => {
     const { bench } = await hotHost();
     await bench.clock.run(1_000);
     expect(bench.queue.dump().hosts[0]).toMatchObject({ pending: 36 });
@@ -286,7 +286,7 @@ describe("layer 4: heat, with the seed's defaults (factor 4, at least 16, cold â
     expect(isHot(bench)).toBe(true);
   });
 
-  test("between the two a host stays what it was", async () => {
+  test("between the thresholds a host keeps its state", async () => {
     const { bench, waiting } = await hotHost();
     await bench.clock.run(600);
     for (const { session } of waiting.slice(0, 30)) bench.queue.cancel(session);
@@ -301,7 +301,7 @@ describe("layer 4: heat, with the seed's defaults (factor 4, at least 16, cold â
     expect(isHot(bench)).toBe(false);
   });
 
-  test("the average is an EWMA of 0.8, and decays while no caller waits", async () => {
+  test("the average is an EWMA of 0.8, and decays while no session waits", async () => {
     const bench = new Bench({ ...NO_POOL, maxSlotPerHost: 1 });
     const token = await bench.take("z");
     const next = await bench.want("a");
@@ -316,7 +316,7 @@ describe("layer 4: heat, with the seed's defaults (factor 4, at least 16, cold â
 });
 
 describe("layer 5: the quota of a hot host", () => {
-  test("at most maxProbesPerCycle failed tries in a poll interval", async () => {
+  test("allows at most maxProbesPerCycle failed attempts per poll interval", async () => {
     const { bench } = await hotHost({ weightedScheduler: { enabled: true, maxProbesPerCycle: 3 } });
     await bench.clock.run(600);
     const commits = bench.commits.length;
@@ -325,7 +325,7 @@ describe("layer 5: the quota of a hot host", () => {
     expect(probesSince(bench, commits)).toBeLessThanOrEqual(33);
   });
 
-  test("by default it is the number of slots", async () => {
+  test("is the number of slots by default", async () => {
     const { bench } = await hotHost();
     await bench.clock.run(600);
     const commits = bench.commits.length;
@@ -333,7 +333,7 @@ describe("layer 5: the quota of a hot host", () => {
     expect(probesSince(bench, commits)).toBe(4);
   });
 
-  test("a freed slot is never left idle by the quota", async () => {
+  test("never leaves a freed slot idle", async () => {
     const { bench, held } = await hotHost({ weightedScheduler: { enabled: true, maxProbesPerCycle: 1 } });
     await bench.clock.run(700);
     for (const token of held) {
@@ -342,7 +342,7 @@ describe("layer 5: the quota of a hot host", () => {
     }
   });
 
-  test("nor when the slot ends by itself, with the quota spent", async () => {
+  test("leaves no slot idle that ends by itself after the quota is used up", async () => {
     const { bench, held } = await hotHost({
       minSlotHoldMs: 250,
       smoothReleaseIntervalMs: 0,
@@ -357,9 +357,9 @@ describe("layer 5: the quota of a hot host", () => {
     expect(bench.ofType("granted")).toHaveLength(granted + 1);
   });
 
-  test("nor by tries that fail for the bucket's own reasons", async () => {
+  test("leaves no slot idle after attempts that fail because of the bucket itself", async () => {
     const { bench, waiting, held } = await hotHost({ weightedScheduler: { enabled: true, maxProbesPerCycle: 1 } });
-    // Each holder's bucket asks for more than its one slot: tries that must fail come first.
+    // The bucket of each holder asks for a second slot, so attempts that must fail come first.
     const holders = bench
       .ofType("granted")
       .slice(-4)
@@ -373,7 +373,7 @@ describe("layer 5: the quota of a hot host", () => {
 });
 
 describe("layer 6: weighted turns at a hot host", () => {
-  test("a bucket that waited n tries weighs n + 1: it is tried more often", async () => {
+  test("a bucket that waited for n attempts has weight n + 1, so it is considered more often", async () => {
     const { bench } = await hotHost({ weightedScheduler: { enabled: true, maxProbesPerCycle: 4 } });
     await bench.clock.run(10_000);
     const { buckets } = bench.queue.dump().hosts[0] ?? { buckets: [] };
@@ -426,7 +426,7 @@ describe("layer 6: weighted turns at a hot host", () => {
     expect(counts().get(bucket)).toBe(Math.floor((before.get(bucket) ?? 0) / 2));
   });
 
-  test("a silent bucket, and a denied one, block no other bucket: the host does not freeze", async () => {
+  test("a silent or denied bucket does not block the others", async () => {
     const { bench, held } = await hotHost();
     const silent = await bench.begin("silent");
     await bench.clock.run(1_500);

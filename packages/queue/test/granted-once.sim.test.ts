@@ -5,12 +5,13 @@ import { expect, it } from "vitest";
 import { type Delays, SlowWorld } from "./slow-world.ts";
 
 /**
- * ONCE1 and ONCE2 of `granted-once.test.ts` in random histories: calls to the store slow by more than a session lives, lost on
- * the way there and back, processes that stand still; sessions followed, abandoned, cancelled, repeated by name and polled
- * at another instance, right up to their deadlines.
+ * ONCE1 and ONCE2 of `granted-once.test.ts` in random histories. Calls to the store take longer than a session lives,
+ *   or are lost on the way there or back, and processes are paused. Clients follow, abandon, cancel and repeat their
+ *   sessions, and poll at other instances, right up to their deadlines.
  *
- * ONCE2 holds while a session stays at one instance. One that asks at another may know its slot from the first, for
- * all the second knows, and only its client gives it back: if it does not know it, that costs a lease.
+ * ONCE2 holds while a session stays at one instance. If a client polls at a second instance, it may know its slot from
+ *   the first. The second instance cannot know that, so only the client can give the slot back. If it does not know the
+ *   slot, that costs a lease.
  */
 
 const SEEDS = 2_000;
@@ -43,7 +44,7 @@ class History {
     this.#world = new SlowWorld(config, isAtOne ? 1 : 2, seed);
   }
 
-  /** What was wrong; nothing, it is hoped. */
+  /** Returns what was wrong. */
   async run(): Promise<readonly string[]> {
     const world = this.#world;
     world.delays = () => this.#delays();
@@ -81,7 +82,7 @@ class History {
       this.#givenBack.add(slotToken);
       this.#queue().release({ slotToken, status: random.chance(0.2) ? 503 : 200 });
     }
-    // It has had it all, and asks again, at the last moment; and then the process stands still.
+    // The client has its answer and polls again at the last moment. Then the process is paused.
     await this.#pause(answer.session.deadlineAt - this.#world.clock.now() - random.int(0, 20));
     const late = this.#queue().poll(answer.session);
     if (random.chance(0.5)) this.#world.standStill(random.int(0, 3_000));
@@ -116,7 +117,7 @@ class History {
   }
 }
 
-/** Its id and its arrival: a name that comes back after its session's deadline begins another. */
+/** The id and the arrival: an id that is used again after its deadline begins another session. */
 function nameOf({ id, arrivedAt }: SessionClaims): string {
   return `${id} of ${arrivedAt}`;
 }
@@ -129,13 +130,13 @@ async function faultsOf(isAtOne: boolean): Promise<string[]> {
   return faults;
 }
 
-it("a session gets one slot at most, and no slot is held that no client knows", {
+it("a session gets at most one slot, and every slot that is held is known to its client", {
   timeout: 120_000,
 }, async () => {
   expect(await faultsOf(true)).toEqual([]);
 });
 
-it("a session gets one slot at most at all instances together, answers lost or not", {
+it("a session gets at most one slot at all instances together, even if answers are lost", {
   timeout: 120_000,
 }, async () => {
   expect(await faultsOf(false)).toEqual([]);

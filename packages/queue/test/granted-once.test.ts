@@ -3,13 +3,13 @@ import { describe, expect, test } from "vitest";
 import { SlowWorld } from "./slow-world.ts";
 
 /**
- * Whatever is slow, and whenever a session's deadline falls into it:
- *   ONCE1 the clients of a session get one slot at most
- *   ONCE2 a slot that no client got is not held: it is released as soon as the store answers, not at its lease's end
+ * However slow the store is, and whenever the deadline of a session passes meanwhile:
+ *   ONCE1 The clients of a session get at most one slot.
+ *   ONCE2 A slot that no client got is not held: it is released when the store answers, not when its lease ends.
  */
 
 const MAX_WAIT_MS = 10_000;
-/** Longer than any store remembers an end past its deadline. */
+/** Longer than a store keeps an end after its deadline. */
 const PAST_ALL_MEMORY_MS = 5_000;
 
 async function granted(world: SlowWorld, more: object = {}): Promise<{ slotToken: string; session: SessionClaims }> {
@@ -18,14 +18,15 @@ async function granted(world: SlowWorld, more: object = {}): Promise<{ slotToken
   return answer;
 }
 
-describe("a try that crosses its session's deadline", () => {
-  test("is no second grant, though the process stood still and the store has forgotten the first (ONCE1)", async () => {
+describe("a commit that arrives after the deadline of its session", () => {
+  test("grants no second slot, even if the process was paused and the store has forgotten the first (ONCE1)", async () => {
     const world = new SlowWorld({ maxWaitMs: MAX_WAIT_MS });
     const { slotToken, session } = await granted(world);
     world.queue.release({ slotToken });
     await world.run(MAX_WAIT_MS - 200);
     const late = world.queue.poll(session);
-    // The poll is in, its cycle is not: now the process stands still, past the deadline and the store's memory.
+    // The poll has arrived, but its cycle has not run. The process is paused until the deadline has passed and the
+    // store has forgotten the end.
     world.standStill(PAST_ALL_MEMORY_MS);
     expect(await world.settled(late)).toEqual({ result: "timeout", reason: "deadline" });
     await world.run(1_000);
@@ -33,7 +34,7 @@ describe("a try that crosses its session's deadline", () => {
   });
 
   test.each([{ isAnswerLost: false }, { isAnswerLost: true }])(
-    "leaves no slot behind that no client got, though the session had ended before the commit (ONCE2; $isAnswerLost)",
+    "leaves no slot that its client never got, even if the session had ended before the commit (ONCE2; $isAnswerLost)",
     async (lost) => {
       const world = new SlowWorld({ maxWaitMs: 500 });
       world.delays = ({ operation }) => (operation === "commit" ? { beforeMs: 900, ...lost } : {});
@@ -47,7 +48,7 @@ describe("a try that crosses its session's deadline", () => {
     },
   );
 
-  test("is not accepted at all when it is more than a second late (ONCE2)", async () => {
+  test("is refused if it is more than a second late (ONCE2)", async () => {
     const world = new SlowWorld({ maxWaitMs: MAX_WAIT_MS });
     world.delays = ({ operation }) => ({ beforeMs: operation === "commit" ? MAX_WAIT_MS + PAST_ALL_MEMORY_MS : 0 });
     const answer = world.queue.begin({ host: "h", bucket: "a", waitMs: 6_000 });

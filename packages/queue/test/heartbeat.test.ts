@@ -25,7 +25,7 @@ test.each([
   expect(await waiters(one)).toBe(1);
 });
 
-test("after the store was away for all instances, none takes the others for dead", async () => {
+test("after an outage of the store for all instances, none considers the others dead", async () => {
   const one = new Bench({ maxSlotPerHost: 1 }, undefined, true);
   const two = new Bench({ maxSlotPerHost: 1 }, one, true);
   await Promise.all([one.queue.start(), two.queue.start()]);

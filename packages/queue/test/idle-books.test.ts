@@ -4,7 +4,7 @@ import { Bench } from "./bench-of-one.ts";
 
 const MOST = 10_000;
 
-test("at most 10,000 books of hosts without sessions stay cached, and the least recently used goes first", async () => {
+test("at most 10,000 books of hosts without sessions stay cached, and the least recently used one is dropped first", async () => {
   const bench = new Bench({ maxSlotPerHost: 2 }, undefined, true);
   const use = async (host: string) =>
     bench.queue.release({ slotToken: await bench.take("a", { host, hostname: host }) });
@@ -19,14 +19,14 @@ test("at most 10,000 books of hosts without sessions stay cached, and the least 
   const cached = new Set(bench.queue.hostKeys());
   expect(["busy", "h0", "h1", "new"].map((host) => cached.has(host))).toEqual([true, true, false, true]);
   expect(await bench.queue.poll(waiting, { waitMs: 0 })).toMatchObject({ session: waiting });
-  // It is read again, and is as it was.
+  // The host is read again, unchanged.
   await use("h1");
   await drained();
   expect((await bench.snapshot("h1"))?.inFlight).toBe(0);
   bench.queue.close();
 });
 
-test("the forecast of a wait samples only while a caller waits", async () => {
+test("the estimate of the wait only uses time in which a session waits", async () => {
   const bench = new Bench({ maxSlotPerHost: 1, maxSlotPerIp: 0 });
   const handOver = async (token: string) => {
     await bench.clock.run(100);
@@ -40,7 +40,7 @@ test("the forecast of a wait samples only while a caller waits", async () => {
     await handOver(next.slotToken);
     token = last.slotToken;
   }
-  // A minute without callers says nothing about how fast the queue moves.
+  // A minute without callers does not show how fast the queue moves.
   await bench.release(token);
   await bench.clock.run(60_000);
   await bench.take("z");

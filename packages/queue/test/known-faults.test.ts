@@ -2,7 +2,7 @@ import { drained } from "@slotkeeper/testkit/simulator";
 import { describe, expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
 
-/** The faults of the known implementation that live in the engine and its store; each test fails on the old behaviour. */
+/** Faults of the original implementation in the engine and its store. Each test fails on the old behaviour. */
 describe("faults that must not come back", () => {
   test("the breaker check always said 'not protected'", async () => {
     const bench = new Bench();
@@ -46,7 +46,7 @@ describe("faults that must not come back", () => {
     expect(silent.bucket).toBe("silent");
   });
 
-  test("counters drifted on polling again, on refresh and on a crash of the client", async () => {
+  test("counters drifted on repeated polls, on refresh and on a crash of the client", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, maxSlotPerIp: 0, maxWaitersPerIp: 2, sessionIdleSeconds: 2 });
     await bench.take("z");
     const session = await bench.begin("a");
@@ -92,14 +92,14 @@ describe("faults that must not come back", () => {
     expect(await bench.held()).toBe(0);
   });
 
-  test("a future hitUpstreamAtMs poisoned the host", async () => {
+  test("a hitUpstreamAtMs in the future blocked the host", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, minSlotHoldMs: 100, smoothReleaseIntervalMs: 100 });
     await bench.release(await bench.take("a"), { hitUpstreamAtMs: bench.clock.now() + 86_400_000 });
     await bench.clock.run(200);
     await bench.take("b");
   });
 
-  test("a slot idled up to 500 ms after each release", async () => {
+  test("a slot stayed idle for up to 500 ms after each release", async () => {
     const bench = new Bench({ maxSlotPerHost: 1 });
     const token = await bench.take("z");
     const next = await bench.want("a");
@@ -118,7 +118,7 @@ describe("faults that must not come back", () => {
     expect(bench.calls.length).toBeLessThanOrEqual(3);
   });
 
-  test("a try waited behind another host's", async () => {
+  test("an attempt waited for another host", async () => {
     const bench = new Bench();
     await bench.queue.report({ host: "h", status: 200 });
     await bench.queue.report({ host: "other", status: 200 });
@@ -131,7 +131,7 @@ describe("faults that must not come back", () => {
     for (const go of stuck) go();
   });
 
-  test("tokens stood in logs", async () => {
+  test("logs contained tokens", async () => {
     const bench = new Bench();
     const token = await bench.take("a");
     await bench.release(token, { status: 200 });
@@ -140,7 +140,7 @@ describe("faults that must not come back", () => {
   });
 });
 
-/** The token granted last. */
+/** The token of the last grant. */
 function newest(bench: Bench, waiting: readonly { session: { id: string }; isGranted: boolean; slotToken: string }[]) {
   const last = bench.ofType("granted").at(-1)?.session;
   return waiting.find(({ session }) => session.id === last)?.slotToken ?? "";

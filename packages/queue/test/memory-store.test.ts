@@ -3,13 +3,13 @@ import { drained, VirtualClock } from "@slotkeeper/testkit/simulator";
 import { expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
 
-test("fences of a host start at the time, in microseconds: above those of an earlier life", async () => {
+test("the fences of a new host start at the time in microseconds, above those of an earlier host with the same key", async () => {
   const bench = new Bench();
   const answer = await bench.ask("a", { waitMs: 1 });
   expect(answer).toMatchObject({ result: "granted", fence: bench.clock.now() * 1000 + 1 });
 });
 
-test("a dead instance's waiters leave the pool within 5 s, and those of one that beats stay", async () => {
+test("the waiters of a dead instance leave the pool within 5 s, and those of a live instance stay", async () => {
   const one = new Bench({ maxSlotPerHost: 1, maxWaitMs: 60_000, zombieTimeoutSeconds: 60 });
   const two = new Bench({ maxSlotPerHost: 1, maxWaitMs: 60_000, zombieTimeoutSeconds: 60 }, one);
   await one.take("z");
@@ -22,7 +22,7 @@ test("a dead instance's waiters leave the pool within 5 s, and those of one that
   expect(await one.snapshot()).toMatchObject({ waiting: 1 });
 });
 
-test("an instance that was taken for dead joins again with its arrival times", async () => {
+test("an instance that was considered dead joins again with its arrival times", async () => {
   const config = { maxSlotPerHost: 1, maxSlotPerIp: 0, maxWaitMs: 60_000, zombieTimeoutSeconds: 60 };
   const one = new Bench(config);
   const two = new Bench(config, one);
@@ -38,7 +38,7 @@ test("an instance that was taken for dead joins again with its arrival times", a
   expect([first.isGranted, second.isGranted]).toEqual([true, false]);
 });
 
-test("what an earlier life left behind is there again, and its instances count as alive for the grace", async () => {
+test("hosts of an earlier process are restored, and its instances count as alive for the grace period", async () => {
   const clock = new VirtualClock();
   const before = new Bench({ maxSlotPerHost: 1 });
   await before.take("z");
@@ -50,7 +50,7 @@ test("what an earlier life left behind is there again, and its instances count a
   expect(await store.instances()).toEqual([]);
 });
 
-test("a store that fails over and loses its last commits gives out no fence twice (found by the simulator)", async () => {
+test("a store that fails over and loses its last commits issues no fence twice (found by the simulator)", async () => {
   const bench = new Bench({ maxSlotPerHost: 5 });
   await bench.take("a");
   const before = [...bench.memory.images()].map((kept) => structuredClone(kept));
@@ -72,7 +72,7 @@ test("a store that fails over and loses its last commits gives out no fence twic
   expect(answer.fence).toBeGreaterThan(lost);
 });
 
-test("the store shows what it has accepted: not a commit that has not reached it, and one whose answer is on its way", async () => {
+test("the store shows only commits that it has accepted, even if the answer is still on its way", async () => {
   const bench = new Bench({ maxSlotPerHost: 2 });
   await bench.take("a");
   const before = await bench.memory.peek(["h"]);
@@ -95,7 +95,7 @@ test("the store shows what it has accepted: not a commit that has not reached it
   expect(await bench.memory.peek(["h"])).toEqual(after);
 });
 
-test("a commit that comes without its book is applied to what the last book said", async () => {
+test("a commit without its book is applied to the state of the last book", async () => {
   const bench = new Bench({ maxSlotPerHost: 2 });
   await bench.take("a");
   const before = (await bench.memory.peek(["h"])).get("h") as BookImage;

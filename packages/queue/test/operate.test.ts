@@ -11,7 +11,7 @@ function fleet(config = {}): [Bench, Bench] {
 const HOST = { host: "h", hostname: "h" };
 
 describe("an operator's action", () => {
-  it("on limits at one instance lets those in who wait at another, at once", async () => {
+  it("on limits at one instance takes effect immediately for sessions that wait at another", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1 });
     await one.want("a");
     const waiting = two.follow(await two.begin("b"));
@@ -24,7 +24,7 @@ describe("an operator's action", () => {
     expect(await one.snapshot()).toMatchObject({ slots: 1, live: undefined, inFlight: 2 });
   });
 
-  it("on the breaker throttles those who wait at every instance, and newcomers at once where it was done", async () => {
+  it("on the breaker throttles waiting sessions at every instance, and new ones immediately at its own instance", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1 });
     await one.want("a");
     const waiting = two.follow(await two.begin("b"));
@@ -36,7 +36,7 @@ describe("an operator's action", () => {
     expect(await one.ask("c")).toMatchObject({ result: "pending" });
   });
 
-  it("that closes the breaker reaches every instance within a poll interval, though no caller waits there", async () => {
+  it("that closes the breaker reaches every instance within a poll interval, even if no session waits there", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1, pollIntervalMs: 500 });
     await one.queue.operate({ kind: "breaker", ...HOST, isOpen: true });
     for (const { queue } of [one, two]) {
@@ -47,7 +47,7 @@ describe("an operator's action", () => {
     expect(await two.queue.begin({ ...HOST, bucket: "b", waitMs: 1 })).toMatchObject({ result: "granted" });
   });
 
-  it("that revokes takes the slot for the next, and a repeated poll promises it no more", async () => {
+  it("that revokes a slot gives it to the next waiter, and a repeated poll does not return it again", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1 });
     const { session, last: held } = await one.want("a");
     if (held?.result !== "granted") throw new Error("expected a slot");
@@ -61,8 +61,8 @@ describe("an operator's action", () => {
   });
 });
 
-describe("what the engine reports of itself", () => {
-  it("a host looked at closely says who is next and what each waits for", async () => {
+describe("what the engine reports about itself", () => {
+  it("the inspection of a host shows which session is next and what each waits for", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, maxWaitersPerHost: 2 });
     await bench.want("a");
     for (const bucket of ["b", "c", "d"]) bench.follow(await bench.begin(bucket));
@@ -80,7 +80,7 @@ describe("what the engine reports of itself", () => {
     expect([...bench.queue.hostKeys()]).toEqual(["h"]);
   });
 
-  it("a release reports how long the slot was held; one that found nothing says so; a lease that ran out is reported", async () => {
+  it("a release reports how long the slot was held; late releases and expired leases are reported, too", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, zombieTimeoutSeconds: 5 });
     const { last: held } = await bench.want("a");
     if (held?.result !== "granted") throw new Error("expected a slot");
@@ -99,7 +99,7 @@ describe("what the engine reports of itself", () => {
     ]);
   });
 
-  it("a sweep ends what time has ended, and reports the leases it found", async () => {
+  it("a sweep ends everything that has expired, and reports the leases", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, zombieTimeoutSeconds: 1, maxWaitMs: 3_000 });
     await bench.want("a");
     await bench.clock.run(2_000);

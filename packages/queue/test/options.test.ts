@@ -47,11 +47,11 @@ test("all problems are listed at once, by path", () => {
   }
 });
 
-test("null is absent and hides no default", () => {
+test("null counts as absent and replaces no default", () => {
   expect(resolveOptions({ pollIntervalMs: null } as never).pollIntervalMs).toBe(500);
 });
 
-test("the most specific pattern wins, and *.x matches x too", () => {
+test("the most specific pattern wins, and *.x also matches x", () => {
   const options = resolveOptions({
     maxSlotPerHost: 1,
     hosts: {

@@ -27,7 +27,7 @@ function withIndex(ranks: readonly Omit<Rank, "headAt">[]): Ranked[] {
 }
 
 describe("the index of the order", () => {
-  test("finds the bucket that comparing all finds, whatever was added and removed and however late", () => {
+  test("finds the same bucket as a comparison of all, after any additions and removals and at any time", () => {
     fc.assert(
       fc.property(
         fc.array(ranked, { minLength: 1, maxLength: 30 }),
@@ -69,7 +69,7 @@ describe("the index of the order", () => {
     );
   });
 
-  test("with equal weights it is: fewest in flight, then least used, then oldest", () => {
+  test("with equal weights: fewest slots first, then least used, then oldest", () => {
     fc.assert(
       fc.property(
         fc.array(ranked, { minLength: 2, maxLength: 2 }),
@@ -112,7 +112,7 @@ describe("the bound (order ORDER3)", () => {
   });
 });
 
-/** Keeps every bucket backlogged for a while; the largest gap of use per weight between any two. */
+/** Keeps every bucket backlogged for a while. Returns the largest difference of use per weight between any two. */
 function backlogged(slots: number, buckets: readonly { weight: number; holds: readonly number[] }[]): number {
   const { policy } = resolveHost(
     resolveOptions({ maxSlotPerHost: slots, maxSlotPerIp: 0, maxWaitersPerHost: 0 }),

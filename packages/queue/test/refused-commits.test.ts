@@ -3,15 +3,15 @@ import { FairQueue, MemoryStore } from "@slotkeeper/queue";
 import { VirtualClock } from "@slotkeeper/testkit/simulator";
 import { expect, test } from "vitest";
 
-/** Y7 of `cycle.ts`. */
-test("a store that goes on refusing a commit is asked less and less often, and the waiter is granted when it accepts", async () => {
+/** CYCLE7 of `cycle.ts`. */
+test("a store that keeps refusing a commit is asked less and less often, and the waiter gets its slot when the store accepts", async () => {
   const clock = new VirtualClock();
   const memory = new MemoryStore({ clock });
   const triedAt: number[] = [];
   let isRefusing = true;
   const commit = async (asked: Commit): Promise<CommitReply> => {
     triedAt.push(clock.now());
-    // Without pauses this would go on for ever.
+    // Without pauses this would continue forever.
     if (!isRefusing || triedAt.length > 50) return memory.commit(asked);
     return { isOk: false, reason: "slots", ...(await memory.read(asked.host, undefined)) };
   };

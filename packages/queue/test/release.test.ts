@@ -8,7 +8,7 @@ const sem = (bench: Bench, limit: number) =>
 const ends = (bench: Bench) => bench.ofType("released").map(({ endsInMs }) => endsInMs);
 
 describe("when a released slot ends: max(hit + minSlotHoldMs, last end + spacing, now), at most a lease from now", () => {
-  test("the shortest hold counts from the hit", async () => {
+  test("the minimum hold starts at the hit", async () => {
     const bench = new Bench({ minSlotHoldMs: 1_000, smoothReleaseIntervalMs: 0 });
     const token = await bench.take();
     const now = bench.clock.now();
@@ -16,13 +16,13 @@ describe("when a released slot ends: max(hit + minSlotHoldMs, last end + spacing
     expect(ends(bench)).toEqual([600]);
   });
 
-  test("without a hit there is nothing to hold for", async () => {
+  test("without a hit there is no minimum hold", async () => {
     const bench = new Bench({ minSlotHoldMs: 1_000, smoothReleaseIntervalMs: 0 });
     await bench.release(await bench.take());
     expect(ends(bench)).toEqual([0]);
   });
 
-  test("a caller's wrong clock does no harm: only the distance to its own now counts", async () => {
+  test("a wrong clock of the caller does no harm: only the distance to its own now counts", async () => {
     const bench = new Bench({ minSlotHoldMs: 1_000, smoothReleaseIntervalMs: 0 });
     await bench.release(await bench.take(), { hitUpstreamAtMs: 9_000_000_000_000, callerNow: 9_000_000_000_700 });
     expect(ends(bench)).toEqual([300]);
@@ -38,28 +38,28 @@ describe("when a released slot ends: max(hit + minSlotHoldMs, last end + spacing
     expect(ends(bench)).toEqual([1_000]);
   });
 
-  test("releases are spaced by minSlotHoldMs / maxSlotPerHost where nothing else is set", async () => {
+  test("releases are spaced by minSlotHoldMs / maxSlotPerHost by default", async () => {
     const bench = new Bench({ minSlotHoldMs: 1_000, maxSlotPerHost: 4 });
     const tokens = await Promise.all(["a", "b", "c"].map((bucket) => bench.take(bucket)));
     for (const token of tokens) await bench.release(token);
     expect(ends(bench)).toEqual([0, 250, 500]);
   });
 
-  test("a spacing of zero or less is off", async () => {
+  test("a spacing of zero or less turns it off", async () => {
     const bench = new Bench({ minSlotHoldMs: 1_000, smoothReleaseIntervalMs: -1 });
     const tokens = await Promise.all(["a", "b"].map((bucket) => bench.take(bucket)));
     for (const token of tokens) await bench.release(token);
     expect(ends(bench)).toEqual([0, 0]);
   });
 
-  test("never later than a lease from now", async () => {
+  test("at most one lease time from now", async () => {
     const bench = new Bench({ smoothReleaseIntervalMs: 25_000, zombieTimeoutSeconds: 30, maxSlotPerHost: 3 });
     const tokens = await Promise.all(["a", "b", "c"].map((bucket) => bench.take(bucket)));
     for (const token of tokens) await bench.release(token);
     expect(ends(bench)).toEqual([0, 25_000, 30_000]);
   });
 
-  test("at its end the slot is granted in the same turn, without a call", async () => {
+  test("when it ends, the slot is granted in the same turn, without a call", async () => {
     const bench = new Bench({ minSlotHoldMs: 1_000, maxSlotPerHost: 1 });
     const token = await bench.take("a");
     const next = await bench.want("b");
@@ -70,7 +70,7 @@ describe("when a released slot ends: max(hit + minSlotHoldMs, last end + spacing
     expect(next.isGranted).toBe(true);
   });
 
-  test("a refresh of the configuration starts the spacing afresh", async () => {
+  test("a refresh of the configuration restarts the spacing", async () => {
     const config = { smoothReleaseIntervalMs: 5_000, maxSlotPerHost: 3 };
     const bench = new Bench(config);
     const tokens = await Promise.all(["a", "b"].map((bucket) => bench.take(bucket)));
@@ -82,7 +82,7 @@ describe("when a released slot ends: max(hit + minSlotHoldMs, last end + spacing
 });
 
 describe("release and renew", () => {
-  test("twice, late, or with a stranger's token frees no slot of another", async () => {
+  test("twice, late, or with a wrong token does not affect the slot of another client", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, zombieTimeoutSeconds: 2 });
     const token = await bench.take("a");
     await bench.clock.run(2_000);
@@ -95,7 +95,7 @@ describe("release and renew", () => {
     expect(bench.queue.counts.released).toBe(1);
   });
 
-  test("a failed release is tried again in the background until it succeeds", async () => {
+  test("a failed release is retried in the background until it succeeds", async () => {
     const bench = new Bench({ maxSlotPerHost: 1 });
     const token = await bench.take("a");
     bench.isStoreDown = true;
@@ -108,7 +108,7 @@ describe("release and renew", () => {
     expect(bench.queue.dump().unsent).toBe(0);
   });
 
-  test("and finds nothing to free once the lease is over anyway", async () => {
+  test("a retried release has no effect after the lease has ended", async () => {
     const bench = new Bench({ zombieTimeoutSeconds: 3 });
     const token = await bench.take("a");
     bench.isStoreDown = true;
@@ -120,7 +120,7 @@ describe("release and renew", () => {
     expect(await bench.held()).toBe(0);
   });
 
-  test("a retried release keeps the moment of the hit", async () => {
+  test("a retried release keeps the time of the hit", async () => {
     const bench = new Bench({ minSlotHoldMs: 1_000, smoothReleaseIntervalMs: 0 });
     const token = await bench.take("a");
     bench.isStoreDown = true;
@@ -131,7 +131,7 @@ describe("release and renew", () => {
     expect(ends(bench)).toEqual([500]);
   });
 
-  test("renewing keeps the slot; a lost lease stays lost", async () => {
+  test("renewing keeps the slot; a lease that ended cannot be renewed", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, zombieTimeoutSeconds: 2, maxHoldSeconds: 5 });
     const token = await bench.take("a");
     for (let round = 0; round < 3; round++) {
@@ -145,7 +145,7 @@ describe("release and renew", () => {
 });
 
 describe("named semaphores", () => {
-  test("the first live user fixes the capacity; another value is refused while there are users", async () => {
+  test("the first current user sets the capacity; a different one is refused while there are users", async () => {
     const bench = new Bench({ maxSlotPerHost: 5, maxSlotPerIp: 1 });
     const one = await sem(bench, 2);
     expect(one.result).toBe("granted");
@@ -156,7 +156,7 @@ describe("named semaphores", () => {
     expect((await third).result).toBe("pending");
   });
 
-  test("another value is refused though the store takes longer than the caller would wait for a slot", async () => {
+  test("a different capacity is refused even if the store takes longer than the caller would wait for a slot", async () => {
     const bench = new Bench();
     await sem(bench, 2);
     bench.stalled = [];
@@ -169,7 +169,7 @@ describe("named semaphores", () => {
     await refused;
   });
 
-  test("and when the last has gone the name is free for another", async () => {
+  test("when the last user has left, the next one may choose a different capacity", async () => {
     const bench = new Bench();
     const one = await sem(bench, 2);
     if (one.result === "granted") await bench.release(one.slotToken);
@@ -178,7 +178,7 @@ describe("named semaphores", () => {
 });
 
 describe("live reconfiguration", () => {
-  test("sessions, their places and their polls survive, and a raised limit is used at once", async () => {
+  test("sessions, their places and their polls are kept, and a raised limit is used immediately", async () => {
     const bench = new Bench({ maxSlotPerHost: 1 });
     await bench.take("z");
     const waiting = await Promise.all(["a", "b"].map((bucket) => bench.want(bucket)));

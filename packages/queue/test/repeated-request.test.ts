@@ -9,8 +9,8 @@ function granted(answer: BeginAnswer) {
   return answer;
 }
 
-describe("a first call repeated after its session was forgotten here", () => {
-  test("takes no slot from its holder, though no call fetches the second answer, and asks the store no more than a poll would", async () => {
+describe("repeating a first call after its session was forgotten here", () => {
+  test("does not take the slot from its holder, even if no call fetches the second answer, and makes no more store calls than a poll", async () => {
     const bench = new Bench();
     const slotToken = await bench.take("a", SAME);
     await bench.clock.run(6_000);
@@ -21,7 +21,7 @@ describe("a first call repeated after its session was forgotten here", () => {
     expect(bench.calls.length - calls).toBeLessThan(20);
   });
 
-  test("is not granted a second slot between the deadlines of the two", async () => {
+  test("grants no second slot between the two deadlines", async () => {
     const bench = new Bench({ maxWaitMs: 10_000 });
     const first = granted(await bench.ask("a", { ...SAME, waitMs: 1 }));
     await bench.clock.run(6_000);

@@ -2,7 +2,7 @@ import { drained } from "@slotkeeper/testkit/simulator";
 import { expect, test } from "vitest";
 import { Bench, type Followed } from "./bench-of-one.ts";
 
-/** Its clients are gone with it until they ask elsewhere: longer than the fleet believes in a dead instance. */
+/** How long clients of the dead instance stay away before they poll elsewhere: longer than the fleet keeps its waiters. */
 const AWAY_MS = 10_000;
 
 const CONFIG = { maxSlotPerHost: 1, maxSlotPerIp: 0, maxWaitMs: 600_000, zombieTimeoutSeconds: 600 } as const;
@@ -12,14 +12,14 @@ async function waiting({ memory }: Bench): Promise<string[]> {
   return book?.records.flatMap((record) => (record.kind === "waiter" ? [record.bucket] : [])).sort() ?? [];
 }
 
-/** A session that waits; its arrival may be committed a little later, so time passes. */
+/** Starts a session that waits. Its arrival may be committed a little later, so time passes. */
 async function want(bench: Bench, bucket: string): Promise<Followed> {
   const wanted = bench.want(bucket);
   await bench.clock.run(500);
   return wanted;
 }
 
-/** Buckets in the order in which they are granted, each giving its slot back after a second. */
+/** The buckets in the order of their grants. Each releases its slot after a second. */
 async function grants(bench: Bench, slotToken: string, followed: Record<string, Followed>): Promise<string[]> {
   const granted: string[] = [];
   let token = slotToken;
@@ -37,7 +37,7 @@ async function grants(bench: Bench, slotToken: string, followed: Record<string, 
 test.each([
   { title: "in a pool with room", maxWaitersPerHost: 0 },
   { title: "in a full pool", maxWaitersPerHost: 3 },
-])("a client that returns long after its instance died is granted in the order of arrival, $title", async (more) => {
+])("a client that returns long after its instance died gets its slot in the order of arrival, $title", async (more) => {
   const config = { ...CONFIG, maxWaitersPerHost: more.maxWaitersPerHost };
   const one = new Bench(config, undefined, true);
   const two = new Bench(config, one, true);
@@ -58,7 +58,7 @@ test.each([
   expect(await grants(one, held, places)).toEqual(["a", "b", "c", "d"]);
 });
 
-test("a bucket that used the host meanwhile does not return to where it was before", async () => {
+test("a bucket that used the host meanwhile does not return to its earlier place", async () => {
   const one = new Bench({ ...CONFIG, maxSlotPerHost: 2, maxWaitersPerHost: 0 }, undefined, true);
   const two = new Bench({ ...CONFIG, maxSlotPerHost: 2, maxWaitersPerHost: 0 }, one, true);
   await Promise.all([one.queue.start(), two.queue.start()]);

@@ -17,8 +17,8 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed;
 }
 
-describe("nothing grows that should not (the old service's maps were never pruned)", () => {
-  test("hosts, buckets, sessions and leases of callers who came once are gone, however many came", async () => {
+describe("memory does not grow (the maps of the original service were never pruned)", () => {
+  test("hosts, buckets, sessions and leases of callers that came once are removed, regardless of their number", async () => {
     const bench = new Bench(MANY);
     const round = async (name: number) => {
       for (let index = 0; index < 800; index++) {
@@ -51,7 +51,7 @@ describe("nothing grows that should not (the old service's maps were never prune
   });
 });
 
-/** Calls to the store, and records changed, when one slot is released and goes to the next. */
+/** Calls to the store, and changed records, when one slot is released and goes to the next waiter. */
 async function handOverCalls(waiters: number, otherHosts: number) {
   const bench = new Bench(MANY);
   for (let index = 0; index < otherHosts; index++) {
@@ -70,8 +70,8 @@ async function handOverCalls(waiters: number, otherHosts: number) {
   return { calls: bench.calls.length, changed };
 }
 
-describe("what a hand-over asks of the store", () => {
-  test("is the same for ten waiters and a thousand, for no other host and five hundred", async () => {
+describe("the number of store calls of a hand-over", () => {
+  test("is the same for ten and a thousand waiters, and for zero and five hundred other hosts", async () => {
     const small = await handOverCalls(10, 0);
     expect(await handOverCalls(1_000, 0)).toEqual(small);
     expect(await handOverCalls(10, 500)).toEqual(small);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
 
-/** One slot, and a holder that plays no part in these tests: all others wait. */
+/** One slot with a holder that does not matter for these tests: all other sessions wait. */
 async function crowded(config: object): Promise<Bench> {
   const bench = new Bench({ maxSlotPerHost: 1, maxWaitersPerHost: 0, ...config });
   await bench.take("holder");
@@ -17,14 +17,14 @@ async function begin(bench: Bench, bucket: string, count: number): Promise<strin
 const admitted = (results: readonly string[]) => results.filter((result) => result === "pending").length;
 
 describe("sessions of one bucket", () => {
-  test("QUOTA1: get no more than their share while others wait", async () => {
+  test("QUOTA1: do not exceed their share while others wait", async () => {
     const bench = await crowded({ globalMaxWaiters: 10 });
     expect(admitted(await begin(bench, "other", 1))).toBe(1);
     expect(admitted(await begin(bench, "greedy", 10))).toBe(5);
     expect(admitted(await begin(bench, "third", 10))).toBe(4);
   });
 
-  test("QUOTA2: taken while alone, keep no other bucket out: others are admitted as if they were its share", async () => {
+  test("QUOTA2: beyond the share do not keep other buckets out: others are admitted as if the bucket had only its share", async () => {
     const bench = await crowded({ globalMaxWaiters: 10 });
     expect(admitted(await begin(bench, "greedy", 20))).toBe(10);
     expect(admitted(await begin(bench, "honest", 3))).toBe(3);
@@ -33,14 +33,14 @@ describe("sessions of one bucket", () => {
     expect(bench.queue.dump().sessions.pending).toBe(15);
   });
 
-  test("QUOTA3: callers without a bucket are refused only when all is full, and keep no bucket out", async () => {
+  test("QUOTA3: without a bucket are refused only when all places are taken, and keep no bucket out", async () => {
     const bench = await crowded({ globalMaxWaiters: 10 });
     expect(admitted(await begin(bench, "other", 1))).toBe(1);
     expect(admitted(await begin(bench, "", 20))).toBe(9);
     expect(admitted(await begin(bench, "honest", 3))).toBe(3);
   });
 
-  test("leave the count however they end", async () => {
+  test("stop counting, whichever way they end", async () => {
     const bench = await crowded({ globalMaxWaiters: 4 });
     for (let round = 0; round < 3; round++) {
       const answers = await Promise.all([bench.ask("a"), bench.ask("a"), bench.ask("b"), bench.ask("b")]);
@@ -49,7 +49,7 @@ describe("sessions of one bucket", () => {
     }
   });
 
-  test("100 percent is the old rule: first come, first served", async () => {
+  test("may take all places at 100 percent: first come, first served", async () => {
     const bench = await crowded({ globalMaxWaiters: 10, maxSessionsPerBucketPercent: 100 });
     expect(admitted(await begin(bench, "greedy", 20))).toBe(10);
     expect(admitted(await begin(bench, "honest", 1))).toBe(0);

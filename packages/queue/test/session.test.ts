@@ -3,19 +3,19 @@ import { describe, expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
 
 describe("the first call", () => {
-  test("is pending without waitMs even where a slot is free, and the next poll has it at once", async () => {
+  test("is pending without waitMs even if a slot is free, and the next poll gets the slot immediately", async () => {
     const bench = new Bench();
     const session = await bench.begin();
     expect(await bench.queue.poll(session)).toMatchObject({ result: "granted", leaseMs: 30_000 });
   });
 
-  test("with waitMs may be granted itself, by one call to the store", async () => {
+  test("with waitMs may be granted immediately, with one call to the store", async () => {
     const bench = new Bench();
     await bench.take();
     expect(bench.calls).toEqual(["commit"]);
   });
 
-  test("with the same requestId gives the same session, also while the first is under way", async () => {
+  test("with the same requestId gets the same session, even while the first call is in progress", async () => {
     const bench = new Bench({ maxSlotPerHost: 1 });
     await bench.take("z");
     const [one, two] = await Promise.all([bench.ask("a", { requestId: "r" }), bench.ask("a", { requestId: "r" })]);
@@ -26,13 +26,13 @@ describe("the first call", () => {
     expect(bench.queue.counts.session_created).toBe(2);
   });
 
-  test("with the requestId of another bucket gives a session of its own", async () => {
+  test("with the requestId of a different bucket gets a session of its own", async () => {
     const bench = new Bench();
     const [one, two] = [await bench.take("a", { requestId: "42" }), await bench.take("b", { requestId: "42" })];
     expect(two).not.toBe(one);
   });
 
-  test("with bad fields is refused, all of them named, and changes nothing", async () => {
+  test("with invalid fields is refused with all of them named, and changes nothing", async () => {
     const bench = new Bench();
     const bad = { host: "", bucket: "b".repeat(256), requestId: "r".repeat(65), waitMs: -1, limit: 2 };
     const refused = bench.queue.begin(bad);
@@ -41,7 +41,7 @@ describe("the first call", () => {
     expect(bench.queue.dump()).toMatchObject({ hosts: [], sessions: { total: 0 } });
   });
 
-  test("is refused as overloaded beyond globalMaxWaiters, with a time from the drain rate and at most 30 s", async () => {
+  test("is refused as overloaded above globalMaxWaiters, with a retry time from the drain rate, at most 30 s", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, globalMaxWaiters: 1 });
     await bench.take("z");
     await bench.begin("a");
@@ -52,7 +52,7 @@ describe("the first call", () => {
 });
 
 describe("a poll", () => {
-  test("is held up to its window and then says where the session stands", async () => {
+  test("is held for its window and then reports the state of the session", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, pollWindowMs: 6000 });
     await bench.take("z");
     await bench.want("a");
@@ -63,7 +63,7 @@ describe("a poll", () => {
     expect(await poll).toMatchObject({ result: "pending", position: 2, waiters: 2, blockedBy: "host-limit" });
   });
 
-  test("is answered the moment the state changes, and so is every other open poll of the session", async () => {
+  test("is answered as soon as the state changes, and so is every other open poll of the session", async () => {
     const bench = new Bench({ maxSlotPerHost: 1 });
     const token = await bench.take("z");
     const session = await bench.begin("a");
@@ -82,7 +82,7 @@ describe("a poll", () => {
     expect(await bench.queue.poll(session)).toEqual({ ...first, leaseMs: 29_000 });
   });
 
-  test("of a session that has ended repeats its end, here and from the store", async () => {
+  test("of an ended session repeats its end, from this instance and from the store", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, defaultGrantedCleanupDelay: 1 });
     await bench.take("z");
     const session = await bench.begin("a");
@@ -94,7 +94,7 @@ describe("a poll", () => {
     expect(await bench.queue.poll(session)).toEqual(ended);
   });
 
-  test("after its slot was released never hands the slot out again", async () => {
+  test("after its slot was released never returns the slot again", async () => {
     const bench = new Bench();
     const session = await bench.begin();
     const answer = await bench.queue.poll(session);
@@ -113,7 +113,7 @@ describe("a poll", () => {
     expect(bench.queue.dump().hosts[0]?.waiting[0]?.polls).toBe(0);
   });
 
-  test("after the deadline is a timeout, whatever the token says", async () => {
+  test("after the deadline returns timeout, whatever its token contains", async () => {
     const bench = new Bench({ maxWaitMs: 5_000 });
     const session = await bench.begin();
     await bench.clock.run(10_000);
@@ -145,7 +145,7 @@ describe("timeouts", () => {
 });
 
 describe("collecting a grant", () => {
-  test("a session whose client is not there is not granted, and keeps its place", async () => {
+  test("a session whose client is absent gets no slot, and keeps its place", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, collectMs: 1_000 });
     const token = await bench.take("z");
     const away = await bench.begin("a");
@@ -159,7 +159,7 @@ describe("collecting a grant", () => {
     expect(back.isGranted).toBe(true);
   });
 
-  test("a grant not fetched within collectMs goes to the next, and the session back to its place", async () => {
+  test("a slot that is not fetched within collectMs goes to the next waiter, and the session returns to its place", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, collectMs: 1_000 });
     const token = await bench.take("z");
     const vanished = await bench.begin("a");
@@ -175,7 +175,7 @@ describe("collecting a grant", () => {
     expect(bench.queue.counts.granted).toBe(3);
   });
 
-  test("a client that vanished costs the host one collectMs, not a lease", async () => {
+  test("an absent client costs the host one collectMs, not a whole lease", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, collectMs: 1_000, zombieTimeoutSeconds: 30 });
     await bench.begin("ghost");
     await bench.clock.run(1_000);
@@ -184,7 +184,7 @@ describe("collecting a grant", () => {
 });
 
 describe("cancel", () => {
-  test("gives back the place of one who waits", async () => {
+  test("gives up the place of a waiting session", async () => {
     const bench = new Bench({ maxSlotPerHost: 1 });
     const token = await bench.take("z");
     const first = await bench.want("a");
@@ -196,7 +196,7 @@ describe("cancel", () => {
     expect(second.isGranted).toBe(true);
   });
 
-  test("gives back the slot of one who was granted, while that is kept", async () => {
+  test("releases the slot of a granted session while the session is kept", async () => {
     const bench = new Bench({ maxSlotPerHost: 1 });
     const granted = await bench.want("a");
     expect(bench.queue.cancel(granted.session)).toBe("canceled");
@@ -206,7 +206,7 @@ describe("cancel", () => {
     expect(bench.queue.cancel(granted.session)).toBe("gone");
   });
 
-  test("of a session of another instance reaches it through the store", async () => {
+  test("of a session of another instance works through the store", async () => {
     const one = new Bench({ maxSlotPerHost: 1 });
     const two = new Bench({ maxSlotPerHost: 1 }, one);
     await one.take("z");
@@ -216,7 +216,7 @@ describe("cancel", () => {
     expect(followed.last).toEqual({ result: "timeout", reason: "canceled" });
   });
 
-  test("does not wait while the store decides, and what is granted meanwhile goes back", async () => {
+  test("does not wait while the store decides, and a slot that is granted meanwhile is returned", async () => {
     const bench = new Bench({ maxSlotPerHost: 1 });
     await bench.release(await bench.take("z"));
     bench.stalled = [];
@@ -234,7 +234,7 @@ describe("cancel", () => {
 });
 
 describe("a caller that leaves", () => {
-  test("during its first try at the store is let go, with its own reason", async () => {
+  test("during its first call is released from the wait, with its own reason", async () => {
     const bench = new Bench();
     bench.stalled = [];
     const leaving = new AbortController();
@@ -247,7 +247,7 @@ describe("a caller that leaves", () => {
     await expect(asked).rejects.toBe("gone home");
   });
 
-  test("before it asks is not asked for anything", async () => {
+  test("before the call creates no session", async () => {
     const bench = new Bench();
     const asked = bench.ask("a", { waitMs: 5_000, signal: AbortSignal.abort("gone home") });
     await expect(asked).rejects.toBe("gone home");
@@ -271,7 +271,7 @@ describe("moving between instances", () => {
     expect(second.isGranted).toBe(false);
   });
 
-  test("a session granted elsewhere gets that very slot, and neither instance takes it for uncollected", async () => {
+  test("a session granted at another instance gets the same slot, and neither instance takes it back", async () => {
     const one = new Bench({ maxSlotPerHost: 1 });
     const two = new Bench({ maxSlotPerHost: 1 }, one);
     const session = await one.begin("a");
@@ -284,7 +284,7 @@ describe("moving between instances", () => {
 });
 
 describe("a store that fails", () => {
-  test("keeps sessions pending, the first call included, and says so", async () => {
+  test("keeps sessions pending, including first calls, and the answers report it", async () => {
     const bench = new Bench({ maxSlotPerHost: 1 });
     bench.isStoreDown = true;
     const followed = await bench.want("a");
@@ -295,7 +295,7 @@ describe("a store that fails", () => {
     expect(followed.isGranted).toBe(true);
   });
 
-  test("is asked again at the next interval, not at the next event", async () => {
+  test("is asked again at the next poll interval, not at the next event", async () => {
     const bench = new Bench();
     bench.isStoreDown = true;
     for (let count = 0; count < 10; count++) await bench.begin(`b${count}`);
@@ -304,7 +304,7 @@ describe("a store that fails", () => {
     expect(bench.calls.filter((call) => call === "commit")).toHaveLength(2);
   });
 
-  test("that stalls delays a first call by an interval at most", async () => {
+  test("that does not answer delays a first call by at most one poll interval", async () => {
     const bench = new Bench();
     bench.stalled = [];
     const asked = bench.ask("a");
@@ -313,7 +313,7 @@ describe("a store that fails", () => {
   });
 });
 
-test("when all sessions have ended nothing is left: no session, host, timer, listener", async () => {
+test("when all sessions have ended, no session, host, timer or listener is left", async () => {
   const bench = new Bench({ maxSlotPerHost: 1 });
   const token = await bench.take("z");
   for (const bucket of ["a", "b", "c"]) await bench.want(bucket);
@@ -332,7 +332,7 @@ test("closing answers every held poll and stops the clock", async () => {
   expect(bench.clock.pending).toBe(0);
 });
 
-test("counters add up: each session is waiting or has ended, once", async () => {
+test("counters add up: each session either waits or has ended, once", async () => {
   const bench = new Bench({ maxSlotPerHost: 1, maxWaitMs: 3_000 });
   await bench.take("z");
   const followed = await Promise.all(["a", "b", "c"].map((bucket) => bench.want(bucket)));

@@ -8,7 +8,7 @@ export interface Delays {
   readonly beforeMs?: number;
   /** On its way back. */
   readonly afterMs?: number;
-  /** It never got there. */
+  /** The call never reached the store. */
   readonly isLost?: boolean;
   readonly isAnswerLost?: boolean;
 }
@@ -21,7 +21,7 @@ export interface StoreCall {
 /** Leases outlast every test: a slot that is held at the end has a holder, or is lost. */
 const LEASE_SECONDS = 100_000;
 
-/** Instances on one memory store, each call of theirs as slow as the test wants it, in virtual time. */
+/** Instances on one memory store in virtual time. The test sets how slow each call is. */
 export class SlowWorld {
   readonly #time = new VirtualClock();
   readonly clock = new SkewedClock(this.#time);
@@ -60,12 +60,12 @@ export class SlowWorld {
     return this.#time.run(ms);
   }
 
-  /** All processes stand still: time goes on, and their timers fire that much late. */
+  /** Pauses all processes: time continues, and their timers fire late. */
   standStill(ms: number): void {
     this.clock.jump(ms);
   }
 
-  /** Runs a little, and gives what has come of it. */
+  /** Runs for a moment, and returns the result. */
   async settled<T>(promise: Promise<T>): Promise<T> {
     await this.run(100);
     return promise;
@@ -78,7 +78,7 @@ export class SlowWorld {
     return records.flatMap((record) => (record.kind === "lease" && !record.isReleased ? [record.key] : []));
   }
 
-  /** The store as one instance reaches it. */
+  /** The store as one instance sees it. */
   #slowed(instance: string): HostStore {
     const memory = this.#memory;
     return new Proxy<HostStore>(memory, {

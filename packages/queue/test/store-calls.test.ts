@@ -2,7 +2,7 @@ import { drained } from "@slotkeeper/testkit/simulator";
 import { describe, expect, test } from "vitest";
 import { Bench, type Followed } from "./bench-of-one.ts";
 
-/** What a cycle costs at the store. Over a network each call is a round trip, and the most expensive thing a grant does. */
+/** How many store calls a cycle makes. Over a network each call is a round trip, and the largest cost of a grant. */
 
 const ONE_SLOT = { maxSlotPerHost: 1, maxSlotPerIp: 0, maxWaitersPerHost: 0, globalMaxWaiters: 0 } as const;
 
@@ -13,7 +13,7 @@ function counted(calls: readonly string[]): Record<string, number> {
 }
 
 describe("an uncontended acquire and release", () => {
-  test("cost one commit each, from the very first on", async () => {
+  test("cost one commit each, starting with the first", async () => {
     const bench = new Bench();
     for (let cycle = 0; cycle < 3; cycle++) {
       await bench.release(await bench.take("a"));
@@ -22,7 +22,7 @@ describe("an uncontended acquire and release", () => {
     expect(counted(bench.calls)).toEqual({ commit: 6 });
   });
 
-  test("without waitMs cost one more: the slot is set aside until the poll that follows", async () => {
+  test("without waitMs cost one more: the slot is offered until the next poll", async () => {
     const bench = new Bench();
     const followed = await bench.want("a");
     await bench.release(followed.slotToken);
@@ -38,7 +38,7 @@ describe("an uncontended acquire and release", () => {
 });
 
 describe("a first call that is throttled", () => {
-  test("reads once, queues nothing, and leaves nothing in the store", async () => {
+  test("reads once, joins no queue, and leaves nothing in the store", async () => {
     const one = new Bench();
     const two = new Bench({}, one);
     await one.queue.operate({ kind: "breaker", host: "h", isOpen: true });
@@ -49,7 +49,7 @@ describe("a first call that is throttled", () => {
     expect(two.queue.counts).toMatchObject({ session_created: 1, throttled: 1 });
   });
 
-  test("asks nothing while what the store said is fresh", async () => {
+  test("makes no call while the cached state is fresh", async () => {
     const bench = new Bench();
     await bench.queue.operate({ kind: "breaker", host: "h", isOpen: true });
     bench.calls.length = 0;
@@ -69,7 +69,7 @@ describe("waiting", () => {
     expect(bench.calls).toEqual([]);
   });
 
-  test("costs one beat a second for all hosts together, however many wait and poll", async () => {
+  test("costs one beat a second for all hosts together, however many sessions wait and poll", async () => {
     const bench = new Bench(ONE_SLOT);
     await bench.take("z");
     for (let waiter = 0; waiter < 40; waiter++) await bench.want(`b${waiter}`);
@@ -80,8 +80,8 @@ describe("waiting", () => {
   });
 });
 
-describe("a client of a fleet that is away for a while between polls", () => {
-  /** A slot held, and a session first in line that was last asked for 1.5 s ago, or longer. */
+describe("in a fleet, a client that is away for a while between polls", () => {
+  /** One slot is held. The first session in the queue was last polled at least 1.5 s ago. */
   async function away(): Promise<{ one: Bench; two: Bench; held: string; left: Followed; next: Followed }> {
     const one = new Bench(ONE_SLOT, undefined, true);
     const two = new Bench(ONE_SLOT, one, true);
@@ -99,7 +99,7 @@ describe("a client of a fleet that is away for a while between polls", () => {
     return { one, two, held, left, next };
   }
 
-  test("costs no commit if it comes back within seconds", async () => {
+  test("costs no commit if it returns within seconds", async () => {
     const { one, two, left } = await away();
     const back = one.follow(left.session);
     await one.clock.run(3_000);
@@ -107,13 +107,13 @@ describe("a client of a fleet that is away for a while between polls", () => {
     expect([counted(one.calls), counted(two.calls)]).toEqual([{ beat: 3 }, { beat: 3 }]);
   });
 
-  test("is passed over by its own instance at once", async () => {
+  test("is skipped immediately by its own instance", async () => {
     const { one, held, next } = await away();
     await one.release(held);
     expect(next.isGranted).toBe(true);
   });
 
-  test("is passed over at once where another instance frees the slot and offers it", async () => {
+  test("is skipped immediately if another instance frees the slot and offers it", async () => {
     const { one, two, held, left, next } = await away();
     two.queue.release({ slotToken: held });
     await drained();
@@ -126,7 +126,7 @@ describe("a client of a fleet that is away for a while between polls", () => {
     expect(back.isGranted, "it kept its place").toBe(true);
   });
 
-  test("is away in the book after a few seconds more", async () => {
+  test("is recorded as away in the book after a few more seconds", async () => {
     const { one } = await away();
     await one.clock.run(5_000);
     const book = (await one.memory.peek(["h"])).get("h");
@@ -142,7 +142,7 @@ describe("a contended grant", () => {
     ["4, weighted", 4, true],
     ["200, weighted", 200, true],
   ])(
-    "costs two commits: the arrival, and the release with the grant it makes possible (%s waiters)",
+    "costs two commits: the arrival, and the release together with the grant (%s waiters)",
     async (_, waiters, enabled) => {
       const weightedScheduler = { enabled, hotPendingMin: 1, hotPendingFactor: 0.5, coldAvgWaitMs: 0, hotAvgWaitMs: 1 };
       const bench = new Bench({ ...ONE_SLOT, maxSlotPerIp: 1, maxWaitMs: 600_000, weightedScheduler });
@@ -166,7 +166,7 @@ describe("a contended grant", () => {
 });
 
 describe("two instances that wait at one host", () => {
-  test("learn of each other's commits, so that the next commit of either is not refused", async () => {
+  test("know each other's commits, so that the next commit of either is not refused", async () => {
     const one = new Bench(ONE_SLOT);
     const two = new Bench(ONE_SLOT, one);
     await one.take("z");
@@ -178,7 +178,7 @@ describe("two instances that wait at one host", () => {
     expect(counted(two.calls)).toEqual({ commit: 1 });
   });
 
-  test("commit arrivals that no slot is free for together, 20 ms after the first at the latest", async () => {
+  test("commit arrivals together if no slot is free, at most 20 ms after the first", async () => {
     const one = new Bench(ONE_SLOT, undefined, true);
     const two = new Bench(ONE_SLOT, one);
     await one.take("z");
@@ -194,7 +194,7 @@ describe("two instances that wait at one host", () => {
     expect(await Promise.all(asked)).toMatchObject([{ result: "pending" }, { result: "pending" }]);
   });
 
-  test("commit an arrival at once with a release, which hands the slot over", async () => {
+  test("commit an arrival immediately together with a release, which hands the slot over", async () => {
     const one = new Bench(ONE_SLOT, undefined, true);
     const two = new Bench(ONE_SLOT, one);
     const token = await one.take("z");
@@ -207,7 +207,7 @@ describe("two instances that wait at one host", () => {
   });
 });
 
-test("a commit that the store has reserved for another instance is tried again as soon as that one has committed", async () => {
+test("a commit that the store has reserved for another instance is retried as soon as that instance has committed", async () => {
   const bench = new Bench(ONE_SLOT, undefined, true);
   const token = await bench.take("z");
   const next = await bench.want("a");
@@ -223,8 +223,8 @@ test("a commit that the store has reserved for another instance is tried again a
   expect(next.isGranted).toBe(true);
 });
 
-describe("an arrival behind sessions of its own bucket", () => {
-  test("shares the commit of the next release", async () => {
+describe("an arrival while sessions of its own bucket wait", () => {
+  test("is committed together with the next release", async () => {
     const bench = new Bench(ONE_SLOT, undefined, true);
     const token = await bench.take("z");
     const first = await bench.want("a");
@@ -238,7 +238,7 @@ describe("an arrival behind sessions of its own bucket", () => {
     expect(await second).toMatchObject({ result: "granted" });
   });
 
-  test("is committed alone 100 ms later at the latest", async () => {
+  test("is committed alone after at most 100 ms", async () => {
     const bench = new Bench(ONE_SLOT, undefined, true);
     await bench.take("z");
     await bench.want("a");
@@ -252,7 +252,7 @@ describe("an arrival behind sessions of its own bucket", () => {
   });
 });
 
-test("an answer to a read that is older than what the instance was notified of does not set its book back", async () => {
+test("an answer to a read that is older than a received notice does not set the book back", async () => {
   const one = new Bench({ maxSlotPerHost: 1 }, undefined, true);
   const two = new Bench({ maxSlotPerHost: 1 }, one);
   await two.take("z");

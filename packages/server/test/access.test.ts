@@ -10,7 +10,7 @@ const auth = (token: string) => ({ headers: { "X-FQ-Auth": token } });
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 
 describe("the shared key", () => {
-  it("is needed on every caller's route, and only there", async () => {
+  it("is needed on every route for callers, and only there", async () => {
     const fixture = await startFixture({ config: { auth: { enabled: true, token: KEYS[0] } } });
     for (const name of ["acquire", "release", "renew", "cancel", "report"]) {
       for (const init of [{}, auth(""), auth("wrong"), auth(`${KEYS[0]} `.repeat(2)), auth("The-shared-key")]) {
@@ -37,13 +37,13 @@ describe("the shared key", () => {
     expect(document.components.securitySchemes.sharedKey.name).toBe("X-Key");
   });
 
-  it("is looked at before the body: a stranger's mistakes are not discussed", async () => {
+  it("is checked before the body: without it, a caller gets no other error", async () => {
     const fixture = await startFixture({ config: { auth: { enabled: true, token: KEYS[0] } } });
     expect((await fixture.request("POST", "/api/v0/fairqueue/acquire", { body: "nonsense" })).status).toBe(401);
     expect((await fixture.request("GET", "/api/v0/fairqueue/acquire")).status).toBe(405);
   });
 
-  it("set but not enabled is not needed", async () => {
+  it("is not needed if it is set but not enabled", async () => {
     const fixture = await startFixture({ config: { auth: { enabled: false, token: KEYS[0] } } });
     expect((await fixture.acquire()).status).toBe(200);
   });
@@ -57,7 +57,7 @@ describe("the internal API", () => {
   ] as const;
 
   it.each(ROUTES)(
-    "%s %s is 404 with no token set, and with a missing or wrong one; 204 with the right one",
+    "%s %s is 404 without a configured token and with a missing or wrong one; 204 with the right one",
     async (method, path) => {
       const open = await startFixture();
       expect((await open.request(method, path, bearer(BEARER))).status).toBe(404);
@@ -79,7 +79,7 @@ describe("the internal API", () => {
     },
   );
 
-  it("health says who this is", async () => {
+  it("health names the instance", async () => {
     const controller = { appName: "app", appVersion: "1.2", env: "test", role: "slot-handler", instanceId: "i-1" };
     const fixture = await startFixture({ config: { internalApiToken: BEARER, controller } });
     const { headers } = await fixture.request("GET", "/api/v0/health", bearer(BEARER));
@@ -94,7 +94,7 @@ describe("the internal API", () => {
     expect(headers.get("x-config-version")).toBe("default");
   });
 
-  it("health carries what no ASCII header could: characters as UTF-8, without line breaks", async () => {
+  it("health sends text that is not ASCII as UTF-8, without line breaks", async () => {
     const file = configFile({ listen: "127.0.0.1:0", controller: { env: "prüfung-試" } }, "a\nb-試.json");
     const fixture = await startFixture({ file, config: { internalApiToken: BEARER } });
     const { status, headers } = await fixture.request("GET", "/api/v0/health", bearer(BEARER));
@@ -108,7 +108,7 @@ describe("the internal API", () => {
     expect(fixture.logged.join("")).toContain('"msg":"audit: flush"');
   });
 
-  it("the bearer does not open callers' routes, nor the shared key the internal ones", async () => {
+  it("the bearer does not open routes for callers, and the shared key does not open internal routes", async () => {
     const fixture = await startFixture({
       config: { internalApiToken: BEARER, auth: { enabled: true, token: KEYS[0] } },
     });
@@ -117,8 +117,8 @@ describe("the internal API", () => {
   });
 });
 
-describe("what operators may see", () => {
-  /** `fetch` does not let its caller choose a Host. */
+describe("the operator routes", () => {
+  /** `fetch` does not let its caller set the Host header. */
   function statusWith(url: string, headers: Record<string, string>): Promise<number | undefined> {
     return new Promise((resolve, reject) => {
       const asked = get(`${url}/api/v0/state`, { headers }, (response) => {
@@ -129,7 +129,7 @@ describe("what operators may see", () => {
     });
   }
 
-  it("with no token set is for this machine only: not by another name, not through a proxy", async () => {
+  it("without a configured token are open to this machine only: not by another name, not through a proxy", async () => {
     const fixture = await startFixture();
     const { port } = new URL(fixture.url);
     for (const host of ["localhost", "LOCALHOST", "127.0.0.1", "[::1]", `localhost:${port}`]) {
@@ -147,13 +147,13 @@ describe("what operators may see", () => {
       { "CF-Connecting-IP": "127.0.0.1" },
       { "cf-ray": "x" },
     ];
-    // Beyond some number of headers Node drops the rest, unless configured otherwise: what a proxy adds comes last.
+    // Node drops headers above a limit unless configured otherwise, and a proxy adds its headers at the end.
     const many = Object.fromEntries(Array.from({ length: 2_100 }, (_, at) => [`h${at}`, ""]));
     expect(await statusWith(fixture.url, { ...many, "x-forwarded-for": "127.0.0.1" })).toBe(404);
     for (const headers of strangers) expect([headers, await statusWith(fixture.url, headers)]).toEqual([headers, 404]);
   });
 
-  it("with no token set is closed to all where the listener can be reached from elsewhere, and the start warns of it", async () => {
+  it("without a configured token are closed if the listener is reachable from elsewhere, and the start logs a warning", async () => {
     const isWarned = (logged: string[]) => logged.some((line) => line.includes("without `internalApiToken`"));
     const open = await startFixture({ config: { listen: "0.0.0.0:0" } });
     expect(await statusWith(open.url, { host: "127.0.0.1" })).toBe(404);
@@ -164,7 +164,7 @@ describe("what operators may see", () => {
     expect(isWarned((await startFixture()).logged)).toBe(false);
   });
 
-  it("with a token set needs it, from this machine too", async () => {
+  it("with a configured token need it, even from this machine", async () => {
     const fixture = await startFixture({ config: { internalApiToken: BEARER } });
     expect(await statusWith(fixture.url, {})).toBe(404);
     expect(
@@ -172,7 +172,7 @@ describe("what operators may see", () => {
     ).toBe(200);
   });
 
-  it("is hosts by pages, with buckets, slots and sessions", async () => {
+  it("return hosts by pages, with buckets, slots and sessions", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
     for (const hostname of ["a", "b", "c"]) await fixture.take({ hostname, ipBucket: "x" });
     await fixture.acquire({ hostname: "a", ipBucket: "y" });
@@ -208,7 +208,7 @@ describe("browsers", () => {
     },
   });
 
-  it("of a listed origin may call, without the key for the preflight", async () => {
+  it("of an allowed origin may call, and the preflight needs no key", async () => {
     const config = { cors: { origins: ["https://app.example"] }, auth: { enabled: true, token: KEYS[0] } };
     const fixture = await startFixture({ config });
     const asked = await fixture.request("OPTIONS", "/api/v0/fairqueue/acquire", preflight("https://app.example"));
@@ -224,7 +224,7 @@ describe("browsers", () => {
     expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, "https://app.example"]);
   });
 
-  it("of another origin, or with none listed, get no permission", async () => {
+  it("of another origin, or if no origin is allowed, get no permission", async () => {
     const listed = await startFixture({ config: { cors: { origins: ["https://app.example"] } } });
     const closed = await startFixture();
     for (const fixture of [listed, closed]) {
@@ -233,7 +233,7 @@ describe("browsers", () => {
     }
   });
 
-  it("cannot be made to post by a page of another origin where no key is asked for", async () => {
+  it("cannot be used by a page of another origin to post if no key is needed", async () => {
     const fixture = await startFixture({ config: { cors: { origins: ["https://app.example"] } } });
     const post = (name: string, origin: string, more: Record<string, string> = {}) =>
       fixture.call(
@@ -255,7 +255,7 @@ describe("browsers", () => {
     expect((await keyed.acquire({}, { headers })).status).toBe(200);
   });
 
-  it("of a name that was made to point here are of another origin, too", async () => {
+  it("with a name that was rebound to this address count as another origin", async () => {
     const fixture = await startFixture();
     const { port } = new URL(fixture.url);
     const body = '{"hostname":"h","status":503}';
@@ -267,7 +267,7 @@ describe("browsers", () => {
     expect(answer).toMatch(/^HTTP\/1\.1 403 /);
   });
 
-  it("get no permission for the internal API, whatever is listed", async () => {
+  it("get no permission for the internal API, whatever origins are allowed", async () => {
     const fixture = await startFixture({ config: { cors: { origins: ["*"] }, internalApiToken: BEARER } });
     const reply = await fixture.request("GET", "/api/v0/health", {
       headers: { origin: "https://a.example", ...bearer(BEARER).headers },
@@ -277,7 +277,7 @@ describe("browsers", () => {
 });
 
 describe("request ids", () => {
-  it("are made, or taken over where harmless, and come back in the answer and in the log", async () => {
+  it("are created, or accepted if harmless, and appear in the answer and in the log", async () => {
     const fixture = await startFixture();
     const own = await fixture.request("GET", "/nowhere", { headers: { "x-request-id": "mine-1" } });
     expect(own.headers.get("x-request-id")).toBe("mine-1");

@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { startFixture } from "./service-fixture.ts";
 
-/** Answers as they stand on the wire, several on one connection. */
+/** Answers as bytes on the wire, several on one connection. */
 
 const CALL = "POST /api/v0/fairqueue/acquire";
 
@@ -10,7 +10,7 @@ function requestOf(line: string, body = ""): string {
   return `${line} HTTP/1.1\r\nHost: x\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
 
-/** Each answer's status and body, cut where its length says that it ends. */
+/** The status and body of each answer, cut at the declared length. */
 function answersIn(bytes: Buffer): { status: number; body: string }[] {
   const answers: { status: number; body: string }[] = [];
   for (let rest = bytes; rest.length > 0; ) {
@@ -35,7 +35,7 @@ function talk(url: string, said: string): { readonly received: () => Buffer; clo
 }
 
 describe("answers on one connection", () => {
-  it("come in the order of the requests, those asked while an earlier one is held included", async () => {
+  it("come in the order of the requests, even if an earlier one is held", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
     const { slotToken } = await fixture.take({ ipBucket: "a" });
     const held = JSON.stringify({ hostname: "example.com", ipBucket: "b", waitMs: 5_000 });
@@ -52,7 +52,7 @@ describe("answers on one connection", () => {
     line.close();
   });
 
-  it("have the length they say, in characters of any script", async () => {
+  it("have the length that they declare, with characters of any script", async () => {
     const fixture = await startFixture();
     const bad = JSON.stringify({ hostname: "h", waitMs: "später, 后来 😀" });
     const line = talk(fixture.url, requestOf(CALL, bad) + requestOf("GET /livez"));
@@ -63,7 +63,7 @@ describe("answers on one connection", () => {
     line.close();
   });
 
-  it("to HEAD have no body, and the next answer follows at once", async () => {
+  it("to HEAD have no body, and the next answer follows immediately", async () => {
     const fixture = await startFixture();
     const line = talk(fixture.url, requestOf("HEAD /livez") + requestOf("GET /livez"));
     const text = () => line.received().toString();

@@ -5,7 +5,7 @@ import { type Fixture, startFixture } from "./service-fixture.ts";
 
 const LONG = "x".repeat(256);
 
-/** Each: a body, and the fields the problem must name. */
+/** A body, and the fields that the problem must name. */
 const BAD_FIRST_CALLS: readonly (readonly [string, object, readonly string[]])[] = [
   ["no host at all", {}, ["hostname"]],
   ["an empty host", { hostname: "" }, ["hostname"]],
@@ -42,23 +42,26 @@ async function unharmed(fixture: Fixture): Promise<void> {
 }
 
 describe("bad fields", () => {
-  it.each(BAD_FIRST_CALLS)("%s is 400 naming each field, and makes no session", async (_name, body, fields) => {
-    const fixture = await startFixture();
-    const reply = await fixture.call("acquire", body);
-    expect([reply.status, reply.body.code]).toEqual([400, "BAD_FIELDS"]);
-    expect(reply.headers.get("content-type")).toBe("application/problem+json");
-    expect(reply.body.errors.map(({ field }) => field).sort()).toEqual([...fields].sort());
-    for (const { field, message } of reply.body.errors) expect(message).toContain(`\`${field}\``);
-    await unharmed(fixture);
-  });
+  it.each(BAD_FIRST_CALLS)(
+    "%s is 400 with the name of each field, and creates no session",
+    async (_name, body, fields) => {
+      const fixture = await startFixture();
+      const reply = await fixture.call("acquire", body);
+      expect([reply.status, reply.body.code]).toEqual([400, "BAD_FIELDS"]);
+      expect(reply.headers.get("content-type")).toBe("application/problem+json");
+      expect(reply.body.errors.map(({ field }) => field).sort()).toEqual([...fields].sort());
+      for (const { field, message } of reply.body.errors) expect(message).toContain(`\`${field}\``);
+      await unharmed(fixture);
+    },
+  );
 
-  it("a problem says what was expected and what came", async () => {
+  it("a problem contains what was expected and what was sent", async () => {
     const fixture = await startFixture();
     const { body } = await fixture.call("acquire", { hostname: "h", waitMs: -1 });
     expect(body.errors).toEqual([{ field: "waitMs", message: "Expected `waitMs` to be at least 0, got -1" }]);
   });
 
-  it("the longest allowed names are allowed", async () => {
+  it("names of the maximum length are allowed", async () => {
     const fixture = await startFixture();
     const more = {
       hostname: "h".repeat(255),
@@ -123,7 +126,7 @@ describe("bad bodies", () => {
     },
   );
 
-  it("what the body held is not quoted", async () => {
+  it("the content of the body is not quoted", async () => {
     const fixture = await startFixture();
     expect((await post(fixture, '{"slotToken":"hush', "release")).text).not.toContain("hush");
   });
@@ -141,7 +144,7 @@ describe("bad bodies", () => {
     }
   });
 
-  it("bytes that are no UTF-8 are 400", async () => {
+  it("bytes that are not UTF-8 are 400", async () => {
     const fixture = await startFixture();
     const response = await fetch(`${fixture.url}/api/v0/fairqueue/acquire`, {
       method: "POST",
@@ -150,7 +153,7 @@ describe("bad bodies", () => {
     expect(response.status).toBe(400);
   });
 
-  it("takes the body whatever its content type says", async () => {
+  it("the body is read whatever its content type is", async () => {
     const fixture = await startFixture();
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     expect((await fixture.acquire({}, { headers })).status).toBe(200);
@@ -179,7 +182,7 @@ describe("bad paths and methods", () => {
     ["OPTIONS", "/api/v0/fairqueue/acquire", "POST"],
     ["POST", "/livez", "GET, HEAD"],
     ["POST", "/", "GET, HEAD"],
-  ])("%s %s is 405 and says what is allowed", async (method, path, allow) => {
+  ])("%s %s is 405 and lists what is allowed", async (method, path, allow) => {
     const fixture = await startFixture();
     const reply = await fixture.request(method, path);
     expect([reply.status, reply.body.code, reply.headers.get("allow")]).toEqual([405, "METHOD_NOT_ALLOWED", allow]);
@@ -200,7 +203,7 @@ describe("what is not HTTP", () => {
     expect(await rawAnswer(fixture, `GET / HTTP/1.1\r\nx: ${"y".repeat(20_000)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /);
   });
 
-  it("a caller that leaves in the middle of its body leaves nothing", async () => {
+  it("a caller that leaves in the middle of its body leaves nothing behind", async () => {
     const fixture = await startFixture();
     const { port, hostname } = new URL(fixture.url);
     await new Promise<void>((resolve) => {
@@ -218,10 +221,10 @@ describe("what is not HTTP", () => {
   });
 });
 
-describe("what is HTTP, but only just", () => {
+describe("unusual but valid HTTP", () => {
   const head = (answer: string) => answer.split("\r\n\r\n")[0] ?? "";
 
-  it("an absolute-form target is the path in it, and its host counts", async () => {
+  it("an absolute-form target uses its path, and its host counts", async () => {
     const fixture = await startFixture();
     const get = (target: string, host = "x") =>
       rawAnswer(fixture, `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
@@ -255,7 +258,7 @@ describe("what is HTTP, but only just", () => {
     expect(answer).toContain("X-Request-Id");
   });
 
-  it("HTTP/1.0 needs no host", async () => {
+  it("HTTP/1.0 needs no Host header", async () => {
     const fixture = await startFixture();
     expect(await rawAnswer(fixture, "GET /livez HTTP/1.0\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 /);
   });
@@ -268,7 +271,7 @@ describe("what is HTTP, but only just", () => {
     ["chunks spelled oddly", "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n"],
     ["a space before the colon", "Content-Length : 2\r\n\r\n{}"],
     ["a folded header", "X-A: b\r\n c\r\nContent-Length: 2\r\n\r\n{}"],
-  ])("%s, by which a request could be smuggled, is 400", async (_title, rest) => {
+  ])("%s, which could smuggle a request, is 400", async (_title, rest) => {
     const fixture = await startFixture();
     const call = `POST /api/v0/fairqueue/acquire HTTP/1.1\r\nHost: x\r\n${rest}GET /livez HTTP/1.1\r\nHost: x\r\n\r\n`;
     const answer = await rawAnswer(fixture, call);
@@ -276,7 +279,7 @@ describe("what is HTTP, but only just", () => {
     expect(answer).not.toContain(" 200 ");
   });
 
-  it("every answer says who it is and that its type is to be believed, the parser's own included", async () => {
+  it("every answer names the server and forbids content sniffing, including answers of the HTTP parser", async () => {
     const fixture = await startFixture();
     const requests = ["nonsense\r\n\r\n", "GET /livez HTTP/1.0\r\n\r\n", "GET /nowhere HTTP/1.0\r\n\r\n"];
     requests.push(`GET / HTTP/1.1\r\nx: ${"y".repeat(20_000)}\r\n\r\n`);
@@ -288,7 +291,7 @@ describe("what is HTTP, but only just", () => {
   });
 });
 
-describe("JSON nested deeper than anything can follow", () => {
+describe("JSON that is nested too deeply", () => {
   const nested = `${"[".repeat(30_000)}${"]".repeat(30_000)}`;
 
   it.each([

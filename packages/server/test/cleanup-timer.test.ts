@@ -3,7 +3,7 @@ import { MemoryStore } from "@slotkeeper/queue";
 import { describe, expect, it, vi } from "vitest";
 import { configFile, openWith, startFixture, stopFixture } from "./service-fixture.ts";
 
-/** A service whose store counts its sweeps; each fails where `fails` says so. */
+/** A service whose store counts its sweeps. `fails` selects the sweeps that fail. */
 async function start(cleanup: object, fails: (sweep: number) => boolean = () => false) {
   let sweeps = 0;
   class Counting extends MemoryStore {
@@ -24,12 +24,12 @@ async function start(cleanup: object, fails: (sweep: number) => boolean = () => 
 }
 
 describe("the cleanup timer", () => {
-  it("sweeps the store again and again", async () => {
+  it("sweeps the store at every interval", async () => {
     const { sweeps } = await start({ intervalSeconds: 0.01 });
     await expect.poll(sweeps).toBeGreaterThan(2);
   });
 
-  it("goes on after a sweep that failed, and logs that one", async () => {
+  it("continues after a failed sweep, and logs the failure", async () => {
     const { fixture, sweeps } = await start({ intervalSeconds: 0.01 }, (sweep) => sweep === 1);
     await expect.poll(sweeps).toBeGreaterThan(2);
     expect(fixture.logged.filter((line) => line.includes("cleanup failed"))).toHaveLength(1);
@@ -38,11 +38,11 @@ describe("the cleanup timer", () => {
   it("follows a refreshed configuration", async () => {
     const { reconfigure, sweeps } = await start({ enabled: false });
     await reconfigure({ enabled: true, intervalSeconds: 0.01 });
-    // One is the refresh's own.
+    // One of them belongs to the refresh itself.
     await expect.poll(sweeps).toBeGreaterThan(2);
   });
 
-  it("is set for 30 minutes unless configured, and not at all when disabled", async () => {
+  it("runs every 30 minutes by default, and not at all if disabled", async () => {
     const set = vi.spyOn(globalThis, "setInterval");
     const minutes = () => set.mock.calls.filter(([, delay]) => (delay ?? 0) >= 60_000).map(([, delay]) => delay);
     await stopFixture((await start({})).fixture);

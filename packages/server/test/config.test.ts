@@ -19,7 +19,7 @@ const originOf = (sources: Parameters<typeof loadConfig>[0], key: string) =>
 const ORIGINAL = fileURLToPath(new URL("../../cli/test/drop-in/original-config.json", import.meta.url));
 
 describe("layers", () => {
-  it("by default: memory on 127.0.0.1:8080, with and without a file", () => {
+  it("the defaults are: memory on 127.0.0.1:8080, with and without a file", () => {
     expect(loadConfig({}).settings.listen).toEqual({ host: "127.0.0.1", port: 8080 });
     const { settings, version } = loadConfig({ file: configFile({}, "mine.json") });
     expect([settings.listen, settings.backend, version]).toEqual([
@@ -29,7 +29,7 @@ describe("layers", () => {
     ]);
   });
 
-  it("with a shared key the default is every address; what is said wins", () => {
+  it("with a shared key the default is every address; an explicit address has priority", () => {
     const auth = { enabled: true, token: "a-key-of-16-signs" };
     expect(loadConfig({ file: configFile({ auth }) }).settings.listen).toEqual({ host: undefined, port: 8080 });
     expect(originOf({ file: configFile({ auth }) }, "listen")).toMatchObject({ value: ":8080", origin: "default" });
@@ -39,7 +39,7 @@ describe("layers", () => {
     expect(loadConfig({ file: off }).settings.listen.host).toBe("127.0.0.1");
   });
 
-  it("takes the original's own configuration, and says what has no effect any more", () => {
+  it("accepts the original's configuration, and reports which keys have no effect any more", () => {
     const { settings, warnings } = loadConfig({ file: ORIGINAL });
     expect(settings).toMatchObject({
       auth: undefined,
@@ -53,7 +53,7 @@ describe("layers", () => {
     expect(warnings.map(sentenceOf)).toEqual([expect.stringMatching(/^`fairQueue\.rpc` has no effect/)]);
   });
 
-  it("an empty string is absent, at every depth and in every layer; in a list it is not", () => {
+  it("an empty string counts as absent, at every depth and in every layer, except in a list", () => {
     const file = configFile({ logLevel: "", auth: { token: "", header: "" }, fairQueue: { maxWaitMs: "", order: "" } });
     const { settings } = loadConfig({ file, flags: { internalApiToken: "", controller: { url: "", apiPrefix: "" } } });
     expect(settings).toMatchObject({ logLevel: "info", authHeader: "X-FQ-Auth", internalApiToken: undefined });
@@ -72,7 +72,7 @@ describe("layers", () => {
     expect(loadConfig({ file }).settings.fairQueue.hosts).toEqual({ "_http.example": { maxSlotPerHost: 2 } });
   });
 
-  it("flags beat the environment, the environment the file, the file the defaults: key by key", () => {
+  it("flags have priority over the environment, that over the file, and that over the defaults, for each key", () => {
     const file = configFile({
       listen: ":1",
       logLevel: "warn",
@@ -94,7 +94,7 @@ describe("layers", () => {
     expect(shown).toEqual(["flag", "file config.json", "environment", "default"]);
   });
 
-  it("null is absent, in every layer and at every depth", () => {
+  it("null counts as absent, in every layer and at every depth", () => {
     const file = configFile({
       listen: null,
       auth: null,
@@ -104,7 +104,7 @@ describe("layers", () => {
     expect(settings.fairQueue).toMatchObject({ maxWaitMs: 20_000, pollWindowMs: 6_000, breaker: { openSeconds: 60 } });
   });
 
-  it("an override of one host keeps the file's value of another key of it", () => {
+  it("an override for one host keeps the file's value of its other keys", () => {
     const file = configFile({ fairQueue: { hosts: { "*.example.com": { maxSlotPerHost: 2, maxSlotPerIp: 2 } } } });
     const environment = { SLOTKEEPER_FAIR_QUEUE__HOSTS: '{"*.example.com":{"maxSlotPerHost":3}}' };
     const { settings } = loadConfig({ file, environment });
@@ -129,11 +129,11 @@ describe("the environment", () => {
     expect(originOf({ environment: { [name]: value } }, key)).toEqual({ key, value: expected, origin: "environment" });
   });
 
-  it("an empty variable is absent; unrelated ones are ignored", () => {
+  it("an empty variable counts as absent, and unrelated variables are ignored", () => {
     expect(loadConfig({ environment: { SLOTKEEPER_LISTEN: "", PATH: "/bin" } }).settings.listen.port).toBe(8080);
   });
 
-  it("a value that does not read as its type, and an unknown variable, are problems", () => {
+  it("a value of the wrong type and an unknown variable are problems", () => {
     const environment = {
       SLOTKEEPER_FAIR_QUEUE__MAX_WAIT_MS: "long",
       SLOTKEEPER_AUTH__ENABLED: "yes",
@@ -148,7 +148,7 @@ describe("the environment", () => {
     ]);
   });
 
-  it("what a cluster makes for a service named slotkeeper, or so and more, is ignored; anything else is not", () => {
+  it("variables that a cluster creates for a service with a name like slotkeeper are ignored; others are not", () => {
     const environment = {
       SLOTKEEPER_PORT: "tcp://10.0.0.1:8080",
       SLOTKEEPER_SERVICE_HOST: "10.0.0.1",
@@ -196,7 +196,7 @@ describe("problems", () => {
     );
   });
 
-  it("of shape and of combination come in one go, and a combination of unsound keys is not judged twice", () => {
+  it("of shape and of combination are reported together, and a combination with invalid keys is not reported again", () => {
     const file = configFile({
       colour: "blue",
       auth: { enabled: true, token: 5 },
@@ -226,7 +226,7 @@ describe("problems", () => {
     ],
     [{ maxWaitMs: 1 }, "Unknown key `maxWaitMs`: did you mean `fairQueue.maxWaitMs`? (file config.json)"],
     [{ zebra: 1 }, "Unknown key `zebra` (file config.json)"],
-  ])("%j gets a suggestion where one is near", (config, problem) => {
+  ])("%j gets a suggestion if a known key is similar", (config, problem) => {
     expect(problemsOf({ file: configFile(config) })).toEqual([problem]);
   });
 
@@ -250,7 +250,7 @@ describe("problems", () => {
     ["controller.apiToken", { controller: { url: "https://c", apiToken: "tab\there" } }],
     ["controller.env", { controller: { env: "a\nb" } }],
     ["backend.postgrest.authHeader", { backend: { postgrest: { authHeader: "Bearer \u0000" } } }],
-  ])("%s that no header can carry is refused, unseen", (field, config) => {
+  ])("%s that no header can contain is refused without showing it", (field, config) => {
     const problems = problemsOf({ file: configFile(config) });
     expect(problems).toEqual([expect.stringContaining(`\`${field}\``)]);
     expect(problems.join("")).not.toMatch(/space in|ключ|there|Bearer/);
@@ -280,7 +280,7 @@ describe("problems", () => {
     );
   });
 
-  it("more than a handful are listed too", () => {
+  it("are all listed, even if there are many", () => {
     const many = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`unknown${index}`, index]));
     expect(problemsOf({ file: configFile(many) })).toHaveLength(40);
   });
@@ -321,7 +321,7 @@ describe("problems", () => {
       { fairQueue: { weightedScheduler: { coldAvgWaitMs: 9, hotAvgWaitMs: 9 } } },
       "Expected `fairQueue.weightedScheduler.hotAvgWaitMs` to be above `coldAvgWaitMs` (9), got 9",
     ],
-  ])("%j cannot be", (config, problem) => {
+  ])("%j is refused with one problem", (config, problem) => {
     expect(problemsOf({ file: configFile(config) })).toEqual([problem]);
   });
 
@@ -337,19 +337,19 @@ describe("problems", () => {
     "https://user@app.example",
     "null",
     "",
-  ])("%j is no origin", (origin) => {
+  ])("%j is not an origin", (origin) => {
     const [problem, ...more] = problemsOf({ file: configFile({ cors: { origins: ["https://app.example", origin] } }) });
     expect(more).toEqual([]);
     expect(problem).toMatch(/^Expected `cors\.origins\[1\]` to be `\*`, or an origin as a browser sends it/);
     expect(problem).toContain(`, got ${JSON.stringify(origin)} (file config.json)`);
   });
 
-  it("origins as browsers send them are none", () => {
+  it("do not include origins as browsers send them", () => {
     const origins = ["*", "https://app.example", "http://localhost:3000", "http://[::1]:8080", "app://local"];
     expect(loadConfig({ file: configFile({ cors: { origins } }) }).settings.corsOrigins).toEqual(origins);
   });
 
-  it("a file that is not there, not JSON or not an object is one", () => {
+  it("include a file that is missing, not JSON or not an object", () => {
     expect(problemsOf({ file: "/nowhere/config.json" })).toEqual(["Cannot read /nowhere/config.json: ENOENT"]);
     const torn = configFile('{\n  "auth": { "token": "hush" \n');
     expect(problemsOf({ file: torn })[0]).toMatch(/is not valid JSON/);

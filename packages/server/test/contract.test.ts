@@ -22,7 +22,7 @@ describe("acquire", () => {
     expect(Number.isSafeInteger(second.body.fence)).toBe(true);
   });
 
-  it("never answers a first call without waitMs with granted, however long the host has been idle", async () => {
+  it("never answers a first call without waitMs with granted, even on an idle host", async () => {
     const fixture = await startFixture();
     for (const more of [{}, { waitMs: 0 }, { waitMs: null }]) {
       expect((await fixture.acquire({ ipBucket: `b${JSON.stringify(more)}`, ...more })).body.result).toBe("pending");
@@ -34,7 +34,7 @@ describe("acquire", () => {
     expect((await fixture.acquire({ ipBucket: BUCKET, waitMs: 1 })).body.result).toBe("granted");
   });
 
-  it("says with a grant how many slots the host has: as configured, as an operator set it, or a semaphore's", async () => {
+  it("reports with a grant how many slots the host has: as configured, as an operator set it, or of a semaphore", async () => {
     const config = { fairQueue: { maxSlotPerHost: 3, hosts: { "two.example": { maxSlotPerHost: 2 } } } };
     const fixture = await startFixture({ config });
     const limitOf = async (first: object) => (await fixture.acquire({ waitMs: 1, ...first })).body.limit;
@@ -45,7 +45,7 @@ describe("acquire", () => {
     expect(await limitOf({ hostname: "two.example" })).toBe(9);
   });
 
-  it("lets a hashing client and a plain one meet in one pool, whatever the case of the name", async () => {
+  it("gives clients that send a hash or a name the same pool, whatever the case of the name", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0 } } });
     const hostnameHash = createHash("sha256").update("example.com").digest("hex");
     const slot = await fixture.take({ hostname: "EXAMPLE.com" });
@@ -56,7 +56,7 @@ describe("acquire", () => {
     expect((await held).body.result).toBe("granted");
   });
 
-  it("limits a bucket, and says that the bucket is what blocks", async () => {
+  it("limits a bucket, and reports that the bucket's limit blocks the session", async () => {
     const fixture = await startFixture();
     await fixture.take({ ipBucket: BUCKET });
     const second = await fixture.acquire({ ipBucket: BUCKET, waitMs: 30 });
@@ -69,7 +69,7 @@ describe("acquire", () => {
     for (const more of [{}, { ipBucket: "" }, { ipBucket: null }]) await fixture.take(more);
   });
 
-  it("answers overloaded with whole seconds and Retry-After when the process has no room", async () => {
+  it("answers overloaded with whole seconds and Retry-After if too many sessions wait", async () => {
     const fixture = await startFixture({ config: { fairQueue: { globalMaxWaiters: 1, maxSlotPerHost: 1 } } });
     await fixture.take({ ipBucket: "a" });
     await fixture.acquire({ ipBucket: "b", waitMs: 10 });
@@ -79,7 +79,7 @@ describe("acquire", () => {
     expect(refused.headers.get("retry-after")).toBe(String(refused.body.retryAfter));
   });
 
-  it("answers timeout when the session's whole wait is over, also inside a held poll", async () => {
+  it("answers timeout when the maximum wait of the session is over, also inside a held poll", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, maxWaitMs: 60 } } });
     await fixture.take({ ipBucket: "a" });
     const { body } = await fixture.acquire({ ipBucket: "b" });
@@ -104,7 +104,7 @@ describe("the breaker", () => {
     expect(fresh.headers.get("retry-after")).toBe(String(fresh.body.throttleRetryAfter));
   });
 
-  it("reads an open breaker by the caller's own window", async () => {
+  it("uses the caller's own window for an open breaker", async () => {
     const fixture = await startFixture();
     for (let errors = 0; errors < 4; errors++) await fixture.call("report", { hostname: "example.com", status: 429 });
     expect((await fixture.acquire({ throttleTimeWindowSeconds: 3 })).body.throttleRetryAfter).toBeLessThanOrEqual(3);
@@ -113,7 +113,7 @@ describe("the breaker", () => {
 });
 
 describe("release", () => {
-  it("answers ok at once for any string, and frees no slot of another", async () => {
+  it("answers ok immediately for any string, and does not free the slot of another holder", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
     const slot = await fixture.take({ ipBucket: "a" });
     for (const slotToken of ["", "x", "slot_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "💥", "a".repeat(60_000)]) {
@@ -122,7 +122,7 @@ describe("release", () => {
     expect((await fixture.call("renew", { slotToken: slot.slotToken })).body.result).toBe("ok");
   });
 
-  it("twice, or after the slot went to another, takes nothing from the new holder", async () => {
+  it("twice, or after the slot went to another holder, does not affect that holder", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0 } } });
     const first = await fixture.take();
     await fixture.release(first.slotToken);
@@ -133,7 +133,7 @@ describe("release", () => {
     expect(second.fence).toBeGreaterThan(first.fence);
   });
 
-  it("takes the slot back though its other fields are nonsense", async () => {
+  it("frees the slot even if its other fields are invalid", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
     const slot = await fixture.take();
     const nonsense = {
@@ -148,7 +148,7 @@ describe("release", () => {
     await fixture.take();
   });
 
-  it("a hitUpstreamAtMs from the future does not poison the host", async () => {
+  it("with a hitUpstreamAtMs in the future does not block the host", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, minSlotHoldMs: 1 } } });
     const slot = await fixture.take();
     await fixture.release(slot.slotToken, { hitUpstreamAtMs: Date.now() + 86_400_000 });
@@ -157,12 +157,12 @@ describe("release", () => {
 });
 
 describe("renew and cancel", () => {
-  it("renews a held lease, and answers 410 once it is lost", async () => {
+  it("renews a held lease, and answers 410 after it has ended", async () => {
     const fixture = await startFixture();
     const { slotToken } = await fixture.take();
     const { body } = await fixture.call("renew", { slotToken });
     expect(body.result).toBe("ok");
-    // A whole lease again, less the time that the answer took.
+    // A whole lease again, minus the time that the answer took.
     expect(body.leaseMs).toBeGreaterThan(20_000);
     expect(body.leaseMs).toBeLessThanOrEqual(30_000);
     await fixture.release(slotToken);
@@ -171,7 +171,7 @@ describe("renew and cancel", () => {
     expect((await fixture.call("renew", { slotToken: "never" })).status).toBe(410);
   });
 
-  it("cancels a waiting session, then says noop; a poll of it repeats its end", async () => {
+  it("cancels a waiting session, then answers noop; a poll of it repeats its end", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
     await fixture.take({ ipBucket: "a" });
     const { queryToken } = (await fixture.acquire({ ipBucket: "b" })).body;
@@ -182,7 +182,7 @@ describe("renew and cancel", () => {
     expect((await fixture.poll(queryToken)).body).toEqual({ result: "timeout", reason: "canceled" });
   });
 
-  it("cancelling a granted session gives its slot to the next", async () => {
+  it("cancelling a granted session gives its slot to the next waiter", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
     const { queryToken } = await fixture.take({ ipBucket: "a" });
     const next = fixture.acquire({ ipBucket: "b", waitMs: 5_000 });
@@ -192,7 +192,7 @@ describe("renew and cancel", () => {
 });
 
 describe("named semaphores", () => {
-  it("the first live user fixes the capacity; another value is 409 until all users have left", async () => {
+  it("the first current user sets the capacity; a different one is 409 until all users have left", async () => {
     const fixture = await startFixture();
     const held = [await fixture.take({ hostname: "sem:jobs", limit: 2, ipBucket: "a" })];
     held.push(await fixture.take({ hostname: "sem:jobs", limit: 2, ipBucket: "a" }));
@@ -201,7 +201,7 @@ describe("named semaphores", () => {
     expect([other.status, other.body.code]).toEqual([409, "CAPACITY_MISMATCH"]);
   });
 
-  it("waits as long as the call says", async () => {
+  it("waits as long as the call asks for", async () => {
     const fixture = await startFixture();
     await fixture.take({ hostname: "sem:one", limit: 1 });
     const { body } = await fixture.acquire({ hostname: "sem:one", limit: 1, maxWaitMs: 30, waitMs: 5_000 });
@@ -210,7 +210,7 @@ describe("named semaphores", () => {
 });
 
 describe("at the root", () => {
-  it("serves a page, the document, and whether it lives and is ready; HEAD like GET", async () => {
+  it("serves a page, the document, and the health and readiness checks; HEAD like GET", async () => {
     const fixture = await startFixture();
     const home = await fixture.request("GET", "/");
     expect(home.status).toBe(200);

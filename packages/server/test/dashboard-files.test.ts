@@ -10,7 +10,7 @@ const SCRIPT = "console.log('dashboard')";
 const services: Service[] = [];
 afterEach(() => Promise.all(services.splice(0).map((service) => service.stop())));
 
-/** A service with a small build of its own, so that no real one is needed. */
+/** A service with its own small build, so that the real one is not needed. */
 async function serving(files: { readonly [name: string]: string | Buffer }): Promise<Service> {
   const folder = newFolder();
   mkdirSync(join(folder, "assets"));
@@ -33,7 +33,7 @@ async function built(): Promise<Service> {
   });
 }
 
-/** `fetch` would unpack by itself, and send headers of its own. */
+/** `fetch` would decompress the answer and add headers. */
 async function get(service: Service, path: string, headers: Record<string, string> = {}, method = "GET") {
   const { request } = await import("node:http");
   return new Promise<{ status: number; headers: Record<string, unknown>; body: Buffer }>((resolve, reject) => {
@@ -50,7 +50,7 @@ async function get(service: Service, path: string, headers: Record<string, strin
 }
 
 describe("the dashboard's page", () => {
-  it("allows no inline script or style, nothing from elsewhere, and no frame around it", async () => {
+  it("allows no inline script or style, nothing from other origins, and no frame around it", async () => {
     const { status, headers, body } = await get(await built(), "/");
     expect([status, body.toString()]).toEqual([200, PAGE]);
     const policy = String(headers["content-security-policy"]);
@@ -61,7 +61,7 @@ describe("the dashboard's page", () => {
     expect(headers).toMatchObject({ "x-content-type-options": "nosniff", "referrer-policy": "no-referrer" });
   });
 
-  it("is asked for again each time, and answered with 304 while it is the same", async () => {
+  it("is revalidated each time, and answered with 304 if it is unchanged", async () => {
     const service = await built();
     const { headers } = await get(service, "/");
     expect(headers["cache-control"]).toBe("no-cache");
@@ -72,7 +72,7 @@ describe("the dashboard's page", () => {
     expect((await get(service, "/", { "If-None-Match": '"other"' })).status).toBe(200);
   });
 
-  it("says how to build it where that was not done", async () => {
+  it("explains how to build it if it was not built", async () => {
     const { status, body, headers } = await get(await serving({}), "/");
     expect([status, body.toString()]).toEqual([200, expect.stringContaining("npm run build")]);
     expect(headers["content-security-policy"]).toContain("default-src 'none'");
@@ -80,7 +80,7 @@ describe("the dashboard's page", () => {
 });
 
 describe("an asset of the dashboard", () => {
-  it("is kept by browsers for good, for its name changes with its content", async () => {
+  it("is cached by browsers forever, because its name changes with its content", async () => {
     const { headers, body } = await get(await built(), "/assets/index-abc.js");
     expect(headers["cache-control"]).toBe("public, max-age=31536000, immutable");
     expect(headers["content-type"]).toBe("text/javascript; charset=utf-8");
@@ -92,7 +92,7 @@ describe("an asset of the dashboard", () => {
     ["gzip, deflate", "gzip", gunzipSync],
     ["br;q=0, gzip;q=0.5", "gzip", gunzipSync],
     ["", undefined, (bytes: Buffer) => bytes],
-  ])("goes out packed as the caller accepts: %j", async (accepted, encoding, unpack) => {
+  ])("is compressed as the caller accepts: %j", async (accepted, encoding, unpack) => {
     const service = await built();
     const { headers, body } = await get(service, "/assets/index-abc.js", { "Accept-Encoding": accepted });
     expect(headers["content-encoding"]).toBe(encoding);
@@ -101,13 +101,13 @@ describe("an asset of the dashboard", () => {
   });
 
   it.each(["/assets/none.js", "/assets/..%2fsecret.key", "/assets/index-abc.js.br", "/secret.key", "/index.html"])(
-    "%s is not there",
+    "%s does not exist",
     async (path) => {
       expect((await get(await built(), path)).status).toBe(404);
     },
   );
 
-  it("takes GET and HEAD only", async () => {
+  it("allows GET and HEAD only", async () => {
     const service = await built();
     const head = await get(service, "/assets/index-abc.js", {}, "HEAD");
     expect([head.status, head.body.length, head.headers["content-length"]]).toEqual([200, 0, String(SCRIPT.length)]);
@@ -116,7 +116,7 @@ describe("an asset of the dashboard", () => {
 });
 
 describe("the state's sessions", () => {
-  it("come as many as asked for, from where asked, in the order of their turns", async () => {
+  it("are returned in the requested number, from the requested position, in the order of the queue", async () => {
     const service = await serving({});
     const post = (body: object) =>
       fetch(`${service.url}/api/v0/fairqueue/acquire`, { method: "POST", body: JSON.stringify(body) });

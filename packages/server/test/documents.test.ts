@@ -12,8 +12,8 @@ const fileOf = (path: string) => new URL(`../../../${path}`, import.meta.url);
 const read = (path: string) => readFileSync(fileOf(path), "utf8");
 
 /**
- * `WRITE_DOCUMENTS=1 npx vitest run packages/server/test/documents.test.ts`, then the formatter, writes the files anew.
- * How the formatter lays out a table or a list is not compared.
+ * `WRITE_DOCUMENTS=1 npx vitest run packages/server/test/documents.test.ts`, then the formatter, writes the files
+ * again. The layout of tables and lists is not compared.
  */
 function expectCurrent(path: string, text: string): void {
   if (process.env["WRITE_DOCUMENTS"] !== undefined) writeFileSync(fileOf(path), text);
@@ -38,7 +38,7 @@ describe("files made from the schemas are current:", () => {
 });
 
 describe("the OpenAPI document", () => {
-  it("offers no internal and no operator's route without the bearer", () => {
+  it("contains no internal or operator route without the bearer", () => {
     const { paths } = openApiDocument({ version: "0" }) as {
       paths: Record<string, Record<string, { security: object[] }>>;
     };
@@ -54,7 +54,7 @@ describe("the OpenAPI document", () => {
 describe("the $schema", () => {
   const check = new Ajv2020({ strict: true, strictTypes: false, allowUnionTypes: true }).compile(configDocument());
 
-  it("takes what the service takes, null included, and refuses what it refuses", () => {
+  it("accepts what the service accepts, including null, and refuses what it refuses", () => {
     const good = [
       {},
       {
@@ -84,7 +84,7 @@ describe("the $schema", () => {
 });
 
 describe("the defaults", () => {
-  it("of the schema are the engine's own", () => {
+  it("in the schema are those of the engine", () => {
     const { fairQueue } = loadConfig({}).settings;
     const [{ defaults: _a, ...given }, { defaults: _b, ...own }] = [resolveOptions(fairQueue), resolveOptions({})];
     expect(given).toEqual(own);
@@ -92,7 +92,7 @@ describe("the defaults", () => {
     expect(policies[0]).toEqual(policies[1]);
   });
 
-  it("fit their own schemas", () => {
+  it("match their own schemas", () => {
     const ajv = new Ajv2020({ strict: false, useDefaults: false });
     for (const { schema, path } of leaves(ConfigSchema as Leaf, "")) {
       if (schema.default !== undefined) expect([path, ajv.validate(schema, schema.default)]).toEqual([path, true]);
@@ -128,7 +128,7 @@ describe("the OpenAPI document", () => {
     );
   });
 
-  it("names a slot as the state shows it: `<host>.<fence>`", () => {
+  it("describes a slot as the state shows it: `<host>.<fence>`", () => {
     const operation: object = document.paths["/api/v0/slots/{id}"]?.["delete"] ?? {};
     const { parameters } = operation as { parameters: { schema: object }[] };
     const isValid = new Ajv2020().compile(parameters[0]?.schema ?? false);
@@ -141,7 +141,7 @@ describe("the OpenAPI document", () => {
     ]);
   });
 
-  it("refers only to schemas it has, and each of them is a schema", () => {
+  it("refers only to schemas that it contains, and each of them is a schema", () => {
     const names = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(
       ([, name]) => name ?? "",
     );

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 const failure = (code: string) => Object.assign(new Error("of the driver"), { code });
 const schemaCodes = server.FINDING_CODES.filter((code) => code.startsWith("SCHEMA_")) as postgres.SchemaProblem[];
 
-/** One of each class and code that the packages of the service throw. */
+/** A sample of each class and code that the packages of the service throw. */
 const SAMPLES: readonly Error[] = [
   new server.ConfigError(["a problem"]),
   new server.ControllerError("refused", "no"),

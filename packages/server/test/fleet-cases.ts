@@ -3,21 +3,21 @@ import { type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
 
 let names = 0;
 
-/** A host of the test's own: the database is shared by all tests of a file. */
+/** A separate host for each test: all tests of a file share the database. */
 export const newHost = () => ({ hostname: `host-${names++}.example.com` });
 
 /** Starts an instance of the fleet, with these settings of `fairQueue`. */
 export type StartInstance = (fairQueue?: object) => Promise<Fixture>;
 
-/** Instances on one backend. It is asked for late: the database's address is known only when tests run. */
+/** Instances on one backend. A function, because the database's address is known only when tests run. */
 export function instancesOn(backend: () => object): StartInstance {
   return (fairQueue = {}) =>
     startFixture({ config: { backend: backend(), fairQueue: { pollIntervalMs: 100, ...fairQueue } } });
 }
 
-/** What holds for a fleet on any database connection. */
+/** The cases that apply to a fleet on any database connection. */
 export function describeFleet(instance: StartInstance): void {
-  test("a slot is one for the whole fleet: what one instance granted, another does not grant again", async () => {
+  test("a slot exists once in the whole fleet: what one instance granted, another does not grant again", async () => {
     const [one, two] = await Promise.all([instance({ maxSlotPerHost: 1 }), instance({ maxSlotPerHost: 1 })]);
     const host = newHost();
     const slot = await one.take({ ...host, ipBucket: "a" });

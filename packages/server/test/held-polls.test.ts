@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { type Fixture, startFixture } from "./service-fixture.ts";
 
-/** Nothing but an event can answer in time: neither the window nor the fallback cycle ends within a test. */
+/** Only an event can answer in time: neither the window nor the fallback cycle ends within a test. */
 const EVENTS_ONLY = { maxSlotPerHost: 1, pollWindowMs: 3_600_000, pollIntervalMs: 3_600_000, maxWaitMs: 3_600_000 };
 
 const openPolls = (fixture: Fixture) =>
@@ -22,7 +22,7 @@ describe("a held poll", () => {
     expect((await held).body.result).toBe("granted");
   });
 
-  it("and a first call that waits are served in their order", async () => {
+  it("and a waiting first call are served in their order", async () => {
     const fixture = await startFixture({ config: { fairQueue: EVENTS_ONLY } });
     let { slotToken } = await fixture.take({ ipBucket: "holder" });
     const waiting = [];
@@ -50,7 +50,7 @@ describe("a held poll", () => {
     });
   });
 
-  it("of the same token may be open many times: all get the same slot", async () => {
+  it("may be open many times for the same token: all get the same slot", async () => {
     const fixture = await startFixture({ config: { fairQueue: EVENTS_ONLY } });
     const slot = await fixture.take({ ipBucket: "a" });
     const { queryToken } = (await fixture.acquire({ ipBucket: "b" })).body;
@@ -62,7 +62,7 @@ describe("a held poll", () => {
     expect(fixture.service.dump().counts.granted).toBe(2);
   });
 
-  it("of the same token beyond some is answered at once: one session cannot be a crowd", async () => {
+  it("is answered immediately if the same token has too many of them open", async () => {
     const fixture = await startFixture({ config: { fairQueue: EVENTS_ONLY } });
     await fixture.take({ ipBucket: "a" });
     const { queryToken } = (await fixture.acquire({ ipBucket: "b" })).body;
@@ -77,7 +77,7 @@ describe("a held poll", () => {
     expect((await fixture.acquire({ ipBucket: "c", waitMs: 1 })).body.result).toBe("pending");
   });
 
-  it("whose caller hangs up is gone at once; the session keeps its place but is granted nothing", async () => {
+  it("is dropped when its caller hangs up; the session keeps its place but gets no slot", async () => {
     const fixture = await startFixture({ config: { fairQueue: { ...EVENTS_ONLY, collectMs: 1 } } });
     const slot = await fixture.take({ ipBucket: "a" });
     const vanished = (await fixture.acquire({ ipBucket: "vanished" })).body.queryToken;
@@ -99,7 +99,7 @@ describe("a held poll", () => {
     expect((await back).body.result).toBe("granted");
   });
 
-  it("does not keep a cancel waiting", async () => {
+  it("does not block a cancellation", async () => {
     const fixture = await startFixture({ config: { fairQueue: EVENTS_ONLY } });
     await fixture.take({ ipBucket: "a" });
     const { queryToken } = (await fixture.acquire({ ipBucket: "b" })).body;

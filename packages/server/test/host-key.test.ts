@@ -11,7 +11,7 @@ async function hostsOf(fixture: Fixture): Promise<ServiceState["hosts"]> {
   return (JSON.parse(text) as ServiceState).hosts;
 }
 
-describe("a name and a hash that do not belong together", () => {
+describe("a name and a hash that do not match", () => {
   const mismatched = [
     ["another host's name", { hostname: "other.example", hostnameHash: HASH }],
     ["an upper-case hash of another name", { hostname: "other.example", hostnameHash: HASH.toUpperCase() }],
@@ -43,7 +43,7 @@ describe("a name and a hash that do not belong together", () => {
     expect((await fixture.call("renew", { slotToken: slot.slotToken })).status).toBe(200);
   });
 
-  it("a semaphore's limit cannot reach a host's pool", async () => {
+  it("the limit of a semaphore cannot affect the pool of a host", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 2 } } });
     await fixture.call("acquire", { hostname: "sem:x", hostnameHash: HASH, limit: 1_000_000, waitMs: 100 });
     for (const ipBucket of ["a", "b"]) await fixture.take({ ipBucket });
@@ -52,7 +52,7 @@ describe("a name and a hash that do not belong together", () => {
 });
 
 describe("one host has one pool", () => {
-  it("whether it is named, hashed, in upper case or with a trailing dot", async () => {
+  it("by name, by hash, in upper case or with a trailing dot", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
     await fixture.take({ ipBucket: "holder" });
     const spellings = [
@@ -71,7 +71,7 @@ describe("one host has one pool", () => {
     expect(await hostsOf(fixture)).toHaveLength(1);
   });
 
-  it("a dot alone is no name", async () => {
+  it("a dot alone is not a name", async () => {
     const fixture = await startFixture();
     const reply = await fixture.acquire({ hostname: "." });
     expect([reply.status, reply.body.errors[0]?.field]).toEqual([400, "hostname"]);
@@ -81,7 +81,7 @@ describe("one host has one pool", () => {
 describe("overrides", () => {
   const hosts = { "Example.com": { maxSlotPerHost: 1 }, "*.pattern.example": { maxSlotPerHost: 1 } };
 
-  it("of an exact name hold for callers that send the hash alone, in whatever call comes first", async () => {
+  it("for an exact name also apply to callers that send only the hash, in any order of calls", async () => {
     for (const first of ["acquire", "report"] as const) {
       const fixture = await startFixture({ config: { fairQueue: { hosts } } });
       if (first === "report") await fixture.call("report", { hostnameHash: HASH, status: 200 });
@@ -91,7 +91,7 @@ describe("overrides", () => {
     }
   });
 
-  it("a name beside a hash that is no SHA-256 selects none", async () => {
+  it("are not selected by a name with a hash that is not its SHA-256", async () => {
     const fixture = await startFixture({ config: { fairQueue: { hosts } } });
     const names = { hostname: "example.com", hostnameHash: "my-own-key" };
     await fixture.take({ ...names, ipBucket: "a" });
@@ -102,7 +102,7 @@ describe("overrides", () => {
 });
 
 describe("a request id", () => {
-  it("belongs to its host and its bucket: another caller with the same id gets a session of its own", async () => {
+  it("belongs to its host and its bucket: another caller with the same id gets its own session", async () => {
     const fixture = await startFixture();
     const ask = (ipBucket: string) => fixture.take({ ipBucket, requestId: "42" });
     const [one, two] = [await ask("a"), await ask("b")];

@@ -5,8 +5,8 @@ import { resolveHost, resolveOptions } from "@slotkeeper/queue";
 import { describe, expect, it } from "vitest";
 
 /**
- * A new limit of a host touches two places: its row in `protocol/src/settings/host-limits.ts`, and the rule that reads it.
- * Everything below holds for a row by itself; a row that some part does not follow fails here.
+ * A new limit of a host needs two changes: its row in `protocol/src/settings/host-limits.ts`, and the rule that reads
+ * it. These tests check every row against all other parts.
  */
 
 interface Row {
@@ -26,7 +26,7 @@ const read = (from: unknown, path: readonly string[]) => path.reduce((at, key) =
 const config = (path: readonly string[], value: unknown) => path.reduceRight((inner, key) => ({ [key]: inner }), value);
 const fieldPath = ({ path, limit }: Row) => [...path.slice(0, -1), limit.field];
 
-/** Another allowed value than the default, and one that is not allowed. */
+/** An allowed value that differs from the default, and one that is not allowed. */
 function examplesOf(limit: Setting): { readonly other: unknown; readonly wrong: unknown } {
   switch (limit.type) {
     case "flag":
@@ -62,7 +62,7 @@ describe.each(ROWS.map((row) => ({ ...row, name: row.path.join(".") })))("the li
     expect([own["minimum"], own["exclusiveMinimum"]]).toEqual([min, above]);
   });
 
-  it("is checked, by its path", () => {
+  it("is validated, with its path in the problem", () => {
     const refused = () => resolveOptions(config(path, wrong) as never);
     expect(refused).toThrow(`Expected \`fairQueue.${name}\` to be `);
     expect(() => resolveOptions({ hosts: { a: config(path, wrong) as never } })).toThrow(`.${name}\` to be `);
@@ -85,7 +85,7 @@ describe.each(ROWS.map((row) => ({ ...row, name: row.path.join(".") })))("the li
 });
 
 describe("limits that operators set live", () => {
-  it("are those of the table, in the call and in the state view", () => {
+  it("are those of the table, in the call and in the state", () => {
     const keys = LIVE_LIMITS.map(({ key }) => key);
     expect(keys).toEqual(["maxSlotPerHost", "maxSlotPerIp"]);
     expect(Object.keys(LiveLimitsSchema.properties)).toEqual(keys);
@@ -95,7 +95,7 @@ describe("limits that operators set live", () => {
 });
 
 describe("SQL for direct callers", () => {
-  it("reads no field of a host's limits that the table does not have", () => {
+  it("reads no limit of a host that is not in the table", () => {
     const fields = new Set(ROWS.map((row) => fieldPath(row).join(",")));
     const sql = root("packages/postgres/sql/0005_direct_callers.sql");
     const paths = [...sql.matchAll(/'\{policy,([\w,]+)\}'/g), ...sql.matchAll(/v_policy ->> '(\w+)'/g)];

@@ -10,7 +10,7 @@ const read = async (fixture: Fixture) =>
 const ids = async (fixture: Fixture) => (await read(fixture)).instances.map(({ instanceId }) => instanceId);
 
 describe("GET /instances", () => {
-  it("shows every instance on the store at each of them; one that stops is gone at once", async () => {
+  it("shows every instance of the store at each of them; one that stops disappears immediately", async () => {
     const [one, two, three] = (await startFleet(3)) as [Fixture, Fixture, Fixture];
     for (const fixture of [one, two, three]) expect(await ids(fixture)).toEqual(["i-1", "i-2", "i-3"]);
     await stopFixture(two);
@@ -21,7 +21,7 @@ describe("GET /instances", () => {
     expect(instances[0]).toMatchObject({ address: one.url, version: "0.1.0", configVersion: "default", heldPolls: 0 });
   });
 
-  it("gives a restarted instance a new name in the fleet, and its `controller.instanceId` stays what it reports", async () => {
+  it("gives a restarted instance a new name in the fleet, and reports the same `controller.instanceId`", async () => {
     const store = new MemoryStore({ clock: realClock, isShared: true });
     const open = openWith(() => store);
     const config = { internalApiToken: "internal", controller: { instanceId: "pod-1" } };
@@ -41,7 +41,7 @@ describe("GET /instances", () => {
     expect(new Set(names).size).toBe(2);
   });
 
-  it("says when their limits drift apart", async () => {
+  it("reports if their limits differ", async () => {
     const store = new MemoryStore({ clock: realClock, isShared: true });
     const open = openWith(() => store);
     const one = await startFixture({ open, config: { fairQueue: { maxSlotPerHost: 1 } } });
@@ -50,14 +50,14 @@ describe("GET /instances", () => {
     expect((await read(one)).hasDrift).toBe(true);
   });
 
-  it("on a store of its own shows this instance alone, and says that it is no fleet", async () => {
+  it("on a private store shows this instance alone, and reports that it is not a fleet", async () => {
     const fixture = await startFixture();
     expect(await read(fixture)).toMatchObject({ isFleet: false, hasDrift: false, instances: [{ isThis: true }] });
   });
 });
 
 describe("the fleet in GET /state", () => {
-  it("sums waiters, grants and rejects over the instances that live, whichever is asked", async () => {
+  it("sums waiters, grants and rejects over the live instances, at any instance", async () => {
     const fairQueue = { maxSlotPerHost: 1, maxWaitMs: 3_600_000, pollWindowMs: 100, globalMaxWaiters: 2 };
     const [one, two] = (await startFleet(2, { fairQueue })) as [Fixture, Fixture];
     await one.take({ ipBucket: "a" });

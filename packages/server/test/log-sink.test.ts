@@ -6,7 +6,7 @@ import { startFixture } from "./service-fixture.ts";
 const LINE = `${"x".repeat(99)}\n`;
 
 describe("the log's stream", () => {
-  it("that fails loses the line, not the process", async () => {
+  it("that fails loses the line, but does not end the process", async () => {
     const error = Object.assign(new Error("no space left"), { code: "ENOSPC" });
     const sink = new LogSink(new Writable({ write: (_chunk, _encoding, done) => done(error) }));
     sink.write(LINE);
@@ -31,7 +31,7 @@ describe("the log's stream", () => {
     expect(written).toEqual([expect.stringContaining('"msg":"log lines were lost","lines":2'), LINE]);
   });
 
-  it("whose reader stands still keeps a bounded part, and counts the rest", () => {
+  it("whose reader is blocked keeps a bounded part, and counts the rest", () => {
     const stream = new Writable({ write: () => {} });
     const sink = new LogSink(stream, 10_000);
     for (let line = 0; line < 100_000; line++) sink.write(LINE);
@@ -39,7 +39,7 @@ describe("the log's stream", () => {
     expect(sink.lost).toBeGreaterThan(99_000);
   });
 
-  it("whose reader left takes nothing any more, and throws nothing", () => {
+  it("whose reader left accepts nothing any more, and does not throw", () => {
     const stream = new Writable({ write: () => {} });
     const sink = new LogSink(stream);
     stream.destroy();
@@ -49,7 +49,7 @@ describe("the log's stream", () => {
 });
 
 describe("a service whose log cannot be written", () => {
-  it("answers as before, and counts what was lost", async () => {
+  it("answers as before, and counts the lost lines", async () => {
     const fixture = await startFixture({
       write: () => {
         throw new Error("ENOSPC");
@@ -62,15 +62,15 @@ describe("a service whose log cannot be written", () => {
   });
 });
 
-describe("what any caller can make the service log", () => {
-  it("is short: neither a path nor a field is logged at any length", async () => {
+describe("what a caller can make the service log", () => {
+  it("is short: long paths and fields are cut", async () => {
     const fixture = await startFixture();
     await fixture.request("GET", `/${"p".repeat(12_000)}`);
     await expect.poll(() => fixture.logged.filter((line) => line.includes('"status":404')).length).toBe(1);
     for (const line of fixture.logged) expect(line.length).toBeLessThan(1_000);
   });
 
-  it("is little: of a thousand refusals some are logged, and the rest is a number", async () => {
+  it("is limited: of a thousand refusals some are logged, and the rest is counted", async () => {
     const fixture = await startFixture();
     const flood = Array.from({ length: 1_000 }, () => fetch(`${fixture.url}/nowhere`).then((reply) => reply.text()));
     await Promise.all(flood);

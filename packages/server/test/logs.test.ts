@@ -8,7 +8,7 @@ const SECRETS = {
   bearer: "internal-bearer-0123456789",
 };
 
-/** Everything a service is asked in its life, with its secrets in all the wrong places too. Returns all it gave out. */
+/** Makes every kind of call to a service, with secrets in all the wrong places, too. Returns all its output. */
 async function everything(fixture: Fixture): Promise<string[]> {
   const key = { headers: { "X-FQ-Auth": SECRETS.shared } };
   const bearer = { headers: { authorization: `Bearer ${SECRETS.bearer}` } };
@@ -43,7 +43,7 @@ async function everything(fixture: Fixture): Promise<string[]> {
 }
 
 describe("the log", () => {
-  it("holds no token and no key, at any level, whatever was asked", async () => {
+  it("contains no token and no key, at any level and for any call", async () => {
     const file = configFile({
       logLevel: "debug",
       auth: { enabled: true, tokens: [SECRETS.shared, SECRETS.sharedNext] },
@@ -60,11 +60,11 @@ describe("the log", () => {
       expect(log).not.toContain(JSON.stringify(secret).slice(1, -1));
       expect(log).not.toContain(encodeURIComponent(secret));
     }
-    // Nor the part of a token that signs it, or that alone would name a slot.
+    // Also not the part of a token that signs it, or that alone would identify a slot.
     for (const token of tokens) expect(log).not.toContain(token.split(/^slot_|\./).at(-1));
   });
 
-  it("is one JSON object a line, with time, level, message and request id", async () => {
+  it("is one JSON object per line, with time, level, message and request id", async () => {
     const fixture = await startFixture({ config: { logLevel: "debug" } });
     await fixture.take();
     await stopFixture(fixture);
@@ -76,7 +76,7 @@ describe("the log", () => {
     for (const request of requests) expect(request["requestId"]).toMatch(/^[\w-]{12}$/);
   });
 
-  it("says once per window, at info, that a bucket is not tried", async () => {
+  it("reports once per window, at info, that a bucket is not considered", async () => {
     const fixture = await startFixture();
     await fixture.take({ ipBucket: "a" });
     await fixture.acquire({ ipBucket: "a", waitMs: 50 });
@@ -94,7 +94,7 @@ describe("the log", () => {
     });
   });
 
-  it("warns loudly of a service that is open to everyone, and only then", async () => {
+  it("warns of a service that is open to everyone, and only then", async () => {
     const isWarned = (fixture: Fixture) => fixture.logged.some((line) => line.includes("OPEN TO EVERYONE"));
     expect(isWarned(await startFixture({ config: { listen: ":0" } }))).toBe(true);
     expect(isWarned(await startFixture({ config: { listen: "0.0.0.0:0", auth: { enabled: true, token: "k" } } }))).toBe(

@@ -24,8 +24,8 @@ interface Compiled {
 const compiled = new Map<string, Compiled>();
 
 /**
- * Holds a real answer to the served document, with a validator that is not ours: the status is documented for the
- * route, the content type is the documented one, and the body fits the schema.
+ * Checks a real answer against the served document, with an independent validator: the status is documented for the
+ * route, the content type is the documented one, and the body matches the schema.
  */
 export async function checkedAgainstDocument(url: string, { method, path, response, text }: Answered): Promise<void> {
   const { document, ajv, checks } = await documentOf(url);
@@ -35,7 +35,7 @@ export async function checkedAgainstDocument(url: string, { method, path, respon
   const operation = item?.[method === "HEAD" ? "get" : method.toLowerCase()];
   const type = (response.headers.get("content-type") ?? "").split(";")[0] ?? "";
   if (operation === undefined) {
-    // Not in the document: a refusal, in the shape of all refusals; or a preflight.
+    // Statuses that are not in the document: a refusal, in the shape of all refusals, or a preflight.
     if (response.status !== 204) validate(problemOf(ajv), text, `${method} ${path}`);
     return;
   }

@@ -18,7 +18,7 @@ const post = (fixture: Fixture, path: string, body: object, init = {}) =>
   fixture.request("POST", `/api/v0/hosts/${path}`, { body: JSON.stringify(body), ...init });
 
 describe("the state of a host", () => {
-  it("says who holds what, and why others wait; nothing in it is a token", async () => {
+  it("shows the holders, and why other sessions wait, without any token", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, maxWaitersPerHost: 1 } } });
     const slot = await fixture.take({ ipBucket: "a" });
     const polls = [];
@@ -51,7 +51,7 @@ describe("the state of a host", () => {
     await Promise.race(polls);
   });
 
-  it("of a semaphore has the slots that its users fixed, and none while it has no users", async () => {
+  it("of a semaphore has the slots that its users chose, and none while it has no users", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 5 } } });
     const slot = await fixture.take({ hostname: "sem:jobs", limit: 3 });
     const limits = (value: number) => ({ maxSlotPerHost: { value, origin: "semaphore" } });
@@ -62,7 +62,7 @@ describe("the state of a host", () => {
 });
 
 describe("live limits", () => {
-  it("set at one instance hold at all of them, and those who wait there are granted", async () => {
+  it("that are set at one instance apply to all, and sessions that wait there are granted", async () => {
     const [one, two] = (await startFleet(2, { fairQueue: { maxSlotPerHost: 1 } })) as [Fixture, Fixture];
     await one.take({ ipBucket: "a" });
     const { queryToken } = (await two.acquire({ ipBucket: "b" })).body;
@@ -78,7 +78,7 @@ describe("live limits", () => {
     }
   });
 
-  it("of a bucket hold in the whole fleet too; 0 is no limit", async () => {
+  it("for a bucket apply to the whole fleet, too; 0 means no limit", async () => {
     const [one, two] = (await startFleet(2, { fairQueue: { maxSlotPerHost: 5 } })) as [Fixture, Fixture];
     await one.take({ ipBucket: "a" });
     expect((await two.acquire({ ipBucket: "a", waitMs: 20 })).body.result).toBe("pending");
@@ -90,7 +90,7 @@ describe("live limits", () => {
     });
   });
 
-  it("are all that the call names: what it does not name is as configured again, with the origin it had", async () => {
+  it("are replaced as a whole: limits that the call does not name return to the configuration and its origin", async () => {
     const file = configFile({
       listen: "127.0.0.1:0",
       fairQueue: { maxSlotPerIp: 3, hosts: { "*.example": { maxSlotPerHost: 4 } } },
@@ -123,7 +123,7 @@ describe("live limits", () => {
     expect((await hostState(again))?.limits.maxSlotPerHost).toEqual({ value: 2, origin: "live" });
   });
 
-  it("of an unknown host are 404 with the nearest name that is known, and so is its breaker: it may be mistyped", async () => {
+  it("of an unknown host are 404 with the nearest known name, and so is its breaker, because the name may be mistyped", async () => {
     const file = configFile({
       listen: "127.0.0.1:0",
       fairQueue: { hosts: { "*.shop.example": {}, "pay.example": {} } },
@@ -146,7 +146,7 @@ describe("live limits", () => {
     }
   });
 
-  it("may be set for a host that was not used yet, by name or by key, if the call says that it is new", async () => {
+  it("may be set for an unused host, by name or by key, if the call says that it is new", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 5 } } });
     expect((await post(fixture, `${KEY}?new=true`, { maxSlotPerHost: 1 })).status).toBe(204);
     await fixture.take({ ipBucket: "a" });
@@ -168,7 +168,7 @@ describe("live limits", () => {
     ["%ff", { maxSlotPerHost: 3 }, "host"],
     ["sem:jobs", { maxSlotPerHost: 3 }, "host"],
     ["x".repeat(256), { maxSlotPerHost: 3 }, "host"],
-  ])("%s %j is 400 naming the field, and changes nothing", async (path, body, field) => {
+  ])("%s %j is 400 with the name of the field, and changes nothing", async (path, body, field) => {
     const fixture = await startFixture();
     const reply = await post(fixture, path, body);
     expect([reply.status, reply.body.errors.map((problem) => problem.field)]).toEqual([400, [field]]);
@@ -177,8 +177,8 @@ describe("live limits", () => {
   });
 });
 
-describe("the breaker by hand", () => {
-  it("opened at one instance turns callers away at all, those who wait too; closed, it lets them in", async () => {
+describe("the breaker, set by an operator", () => {
+  it("rejects callers at all instances when it is opened at one, including waiting ones; when closed, it admits them", async () => {
     const [one, two] = (await startFleet(2, { fairQueue: { maxSlotPerHost: 1, pollIntervalMs: 50 } })) as [
       Fixture,
       Fixture,
@@ -201,7 +201,7 @@ describe("the breaker by hand", () => {
     expect(await hostState(one)).toMatchObject({ breaker: "closed" });
   });
 
-  it("open for longer than a number can hold is a number of seconds all the same", async () => {
+  it("that is open for longer than a number can hold still has a number of seconds", async () => {
     const fixture = await startFixture({ config: { fairQueue: { breaker: { openSeconds: 1e306 } } } });
     await post(fixture, "example.com/breaker", { state: "open" });
     const { body, headers } = await fixture.acquire();
@@ -216,7 +216,7 @@ describe("the breaker by hand", () => {
 });
 
 describe("a revoked slot", () => {
-  it("goes to the next; its holder learns at its next renew, wherever it renews; its release frees no other slot", async () => {
+  it("goes to the next waiter; its holder gets an error at its next renewal at any instance, and its release frees no other slot", async () => {
     const [one, two] = (await startFleet(2, { fairQueue: { maxSlotPerHost: 1 } })) as [Fixture, Fixture];
     const lost = await one.take({ ipBucket: "a" });
     const { queryToken } = (await two.acquire({ ipBucket: "b" })).body;
@@ -234,14 +234,14 @@ describe("a revoked slot", () => {
     expect((await two.call("renew", { slotToken: next.slotToken })).status).toBe(200);
   });
 
-  it("is not promised again to a poll that is repeated here", async () => {
+  it("is not returned again by a repeated poll", async () => {
     const fixture = await startFixture();
     const slot = await fixture.take();
     await fixture.request("DELETE", `/api/v0/slots/${KEY}.${slot.fence}`);
     expect((await fixture.poll(slot.queryToken)).body).toEqual({ result: "timeout", reason: "released" });
   });
 
-  it("that is not held is 404, and what names no slot 400; both change nothing", async () => {
+  it("that is not held is 404, and an invalid slot name 400; both change nothing", async () => {
     const fixture = await startFixture();
     const slot = await fixture.take();
     for (const id of [`${KEY}.17`, `other.${slot.fence}`, `a.b.${slot.fence}`]) {
@@ -256,7 +256,7 @@ describe("a revoked slot", () => {
 });
 
 describe("every action of an operator", () => {
-  it("is an audit record, whatever the log level and whatever became of it", async () => {
+  it("is an audit record at any log level, whether it succeeded or not", async () => {
     const fixture = await startFixture({ config: { logLevel: "error", internalApiToken: "internal" } });
     const bearer = { headers: { authorization: "Bearer internal", "x-request-id": "by-hand-1" } };
     const slot = await fixture.take();
@@ -279,7 +279,7 @@ describe("every action of an operator", () => {
     expect(fixture.logged.join("")).not.toMatch(/Bearer|"internal"|slot_/);
   });
 
-  it("needs the bearer where one is set: without it there is nothing here", async () => {
+  it("needs the bearer if one is set: without it the route does not exist", async () => {
     const fixture = await startFixture({ config: { internalApiToken: "internal" } });
     const slot = await fixture.take();
     const calls = [
@@ -303,7 +303,7 @@ describe("every action of an operator", () => {
     expect(audits(fixture)).toEqual([]);
   });
 
-  it("with no bearer set is not taken from a page that a browser of this machine happens to show", async () => {
+  it("without a configured bearer is refused from a page in a browser of this machine", async () => {
     const fixture = await startFixture();
     const body = JSON.stringify({ maxSlotPerHost: 1 });
     for (const origin of ["https://evil.example", "null", "http://127.0.0.1:1"]) {
@@ -314,7 +314,7 @@ describe("every action of an operator", () => {
     expect((await fixture.request("POST", "/api/v0/hosts/example.com?new=true", { headers, body })).status).toBe(204);
   });
 
-  it("fails as such when the store does not answer, and says that it may have happened", async () => {
+  it("fails if the store does not answer, and the answer says that it may have taken effect", async () => {
     class Broken extends MemoryStore {
       override commit(): Promise<never> {
         return Promise.reject(new Error("the store is down"));

@@ -14,7 +14,7 @@ const warnings = (fixture: Fixture, message: string) =>
   fixture.logged.filter((line) => line.includes(`"msg":"${message}"`));
 
 describe("connections", () => {
-  it("beyond `limits.connections` are answered 503 with Retry-After and cut; those before go on", async () => {
+  it("above `limits.connections` are answered 503 with Retry-After and closed; earlier ones continue", async () => {
     const fixture = await startFixture({ config: { limits: { connections: 2 } } });
     const kept = [await connection(fixture), await connection(fixture)];
     for (const _ of [1, 2, 3]) {
@@ -39,7 +39,7 @@ describe("connections", () => {
     expect(warnings(fixture, "limit reached")).toHaveLength(1);
   });
 
-  it("that are refused and say nothing are cut all the same: none is left half open", async () => {
+  it("that are refused and send nothing are closed, too: none is left half open", async () => {
     const fixture = await startFixture({ config: { limits: { connections: 1 } } });
     await connection(fixture);
     const silent = await Promise.all(Array.from({ length: 20 }, () => connection(fixture)));
@@ -47,7 +47,7 @@ describe("connections", () => {
     await expect.poll(() => fixture.service.connections).toBe(1);
   });
 
-  it("that speak no HTTP are answered and cut, though their caller keeps its half open; it is logged and counted", async () => {
+  it("that do not send HTTP are answered and closed even if the caller keeps its side open; they are logged and counted", async () => {
     const fixture = await startFixture();
     const answers = await Promise.all(Array.from({ length: 20 }, () => rawAnswer(fixture, "nonsense\r\n\r\n")));
     for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 400 /);
@@ -56,7 +56,7 @@ describe("connections", () => {
     expect(warnings(fixture, "a client sent invalid HTTP").length).toBeGreaterThan(0);
   });
 
-  it("of one address are limited where `limits.connectionsPerAddress` says so", async () => {
+  it("of one address are limited by `limits.connectionsPerAddress`", async () => {
     const fixture = await startFixture({ config: { limits: { connectionsPerAddress: 1 } } });
     await connection(fixture);
     expect(await rawAnswer(fixture, LIVEZ)).toMatch(/^HTTP\/1\.1 503 /);
@@ -66,7 +66,7 @@ describe("connections", () => {
 describe("held polls", () => {
   const fairQueue = { maxSlotPerHost: 1, pollWindowMs: 3_600_000, pollIntervalMs: 3_600_000, maxWaitMs: 3_600_000 };
 
-  it("beyond `limits.heldPolls` are 503 with Retry-After; the session keeps its place", async () => {
+  it("above `limits.heldPolls` are 503 with Retry-After; the session keeps its place", async () => {
     const fixture = await startFixture({ config: { limits: { heldPolls: 2 }, fairQueue } });
     const slot = await fixture.take({ ipBucket: "a" });
     const { queryToken } = (await fixture.acquire({ ipBucket: "b" })).body;
@@ -83,7 +83,7 @@ describe("held polls", () => {
     expect(warnings(fixture, "limit reached")).toHaveLength(1);
   });
 
-  it("of one connection count like any others: a pipeline is no way around", async () => {
+  it("on one connection count like any others: pipelining does not avoid the limit", async () => {
     const fixture = await startFixture({ config: { limits: { heldPolls: 5 }, fairQueue } });
     await fixture.take({ ipBucket: "a" });
     const { queryToken } = (await fixture.acquire({ ipBucket: "b" })).body;
@@ -96,7 +96,7 @@ describe("held polls", () => {
 });
 
 describe("hosts", () => {
-  it("beyond `limits.hosts` are 503 in every call that would make one; a release goes through", async () => {
+  it("above `limits.hosts` are 503 in every call that would create one; a release still works", async () => {
     const fixture = await startFixture({ config: { limits: { hosts: 2 } } });
     const { slotToken } = await fixture.take({ hostname: "one" });
     await fixture.call("report", { hostname: "two", status: 200 });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeFleet, instancesOn, newHost } from "./fleet-cases.ts";
 import { type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
 
-/** The service on PostgreSQL, over HTTP: what must hold whichever instance is asked, and whichever of them dies. */
+/** The service on PostgreSQL, over HTTP: what must hold at every instance, and after any of them dies. */
 
 let database: TestDatabase;
 
@@ -26,14 +26,14 @@ async function slotRow(slotToken: string, column: string): Promise<unknown> {
   return rows[0]?.value;
 }
 
-/** A release is answered before the database has it. When the slot ends; undefined: it is free already. */
+/** When the slot ends; undefined: it is already free. A release may be answered before the database has it. */
 async function endOf(slotToken: string): Promise<number | undefined> {
   await expect.poll(() => slotRow(slotToken, "is_released")).not.toBe(false);
   const endsAt = await slotRow(slotToken, "ends_at");
   return endsAt === undefined ? undefined : Number(endsAt);
 }
 
-test("a second and a late release free no slot of another", async () => {
+test("a second and a late release do not free the slot of another holder", async () => {
   const [one, two] = await Promise.all([instance({ maxSlotPerHost: 1 }), instance({ maxSlotPerHost: 1 })]);
   const host = newHost();
   const first = await one.take({ ...host, ipBucket: "a" });
@@ -58,7 +58,7 @@ test("a lease whose holder and instance died is reclaimed by the database's cloc
   expect((await second.call("renew", { slotToken: lost.slotToken })).status).toBe(410);
 });
 
-test("the shortest hold is kept after the instance that took the release died", async () => {
+test("the minimum hold is kept after the instance that got the release died", async () => {
   const limits = { maxSlotPerHost: 1, minSlotHoldMs: 700, smoothReleaseIntervalMs: 0 };
   const host = newHost();
   const first = await instance(limits);
@@ -88,7 +88,7 @@ test("releases are spaced across instances", async () => {
   expect((ends[1] as number) - (ends[0] as number)).toBeGreaterThanOrEqual(400);
 });
 
-test("a bucket cools down at limit one, whichever instance it asks", async () => {
+test("the cooldown of a bucket applies at limit one at every instance", async () => {
   const limits = { maxSlotPerHost: 3, maxSlotPerIp: 1, ipCooldownSeconds: 1 };
   const [one, two] = await Promise.all([instance(limits), instance(limits)]);
   const host = { ...newHost(), ipBucket: "a" };
@@ -101,7 +101,7 @@ test("a bucket cools down at limit one, whichever instance it asks", async () =>
 });
 
 test("the breaker opens and half opens for the fleet: one probe, and its success admits all waiters", async () => {
-  // Half open from the third to the sixth second: long enough for a slow machine.
+  // Half open from the third to the sixth second, long enough for a slow machine.
   const breaker = { openSeconds: 3, consecutiveErrors: 3 };
   const [one, two] = await Promise.all([instance({ breaker }), instance({ breaker })]);
   const host = newHost();
@@ -118,7 +118,7 @@ test("the breaker opens and half opens for the fleet: one probe, and its success
   expect((await one.take({ ...host, ipBucket: "z" })).result).toBe("granted");
 });
 
-test("the first live user of a named semaphore fixes its capacity for the fleet", async () => {
+test("the first current user of a named semaphore sets its capacity for the fleet", async () => {
   const [one, two] = await Promise.all([instance(), instance()]);
   const host = { hostname: `sem:${newHost().hostname}` };
   const slots = await Promise.all([one.take({ ...host, limit: 2 }), one.take({ ...host, limit: 2 })]);
@@ -127,7 +127,7 @@ test("the first live user of a named semaphore fixes its capacity for the fleet"
   expect(slots.map(({ result }) => result)).toEqual(["granted", "granted"]);
 });
 
-test("what an operator does at one instance holds at all: limits, breaker, revoked slots; and each knows the others", async () => {
+test("limits, breaker and revoked slots that an operator sets at one instance apply to all, and each instance shows the others", async () => {
   const [one, two] = await Promise.all([instance({ maxSlotPerHost: 1 }), instance({ maxSlotPerHost: 1 })]);
   const host = newHost();
   const at = `/api/v0/hosts/${host.hostname}`;
@@ -156,7 +156,7 @@ test("what an operator does at one instance holds at all: limits, breaker, revok
   expect(instances.map(({ address }) => address)).toEqual(expect.arrayContaining([one.url, two.url]));
 });
 
-test("without its database the service is not ready, keeps callers pending, and goes on when it is back", async () => {
+test("without its database the service is not ready, keeps callers pending, and continues when it is back", async () => {
   const own = await TestDatabase.open();
   const backend = { mode: "postgres", postgres: { dsn: own.dsn, poolSize: 4 } };
   const fixture = await startFixture({ config: { backend, fairQueue: { pollIntervalMs: 100 } } });
@@ -175,7 +175,7 @@ test("without its database the service is not ready, keeps callers pending, and 
   await own.close();
 });
 
-test("a schema that was never migrated is refused at the start, with what to do", async () => {
+test("a schema that was never migrated is refused at the start, with a message that says what to do", async () => {
   const empty = await TestDatabase.open({ isEmpty: true });
   const backend = { mode: "postgres", postgres: { dsn: empty.dsn } };
   await expect(startFixture({ config: { backend } })).rejects.toThrow("slotkeeper migrate");

@@ -28,8 +28,8 @@ test("limits are strict and every bucket is served while two instances work on o
   let most = 0;
   const grants = new Map<string, number>();
   const fences: number[] = [];
-  // Each bucket is at one instance only, so its share depends on offers between instances. A bucket that starves never lets
-  // this end; how even the shares are is the benchmark's to measure.
+  // Each bucket is at one instance only, so its share depends on offers between instances. If a bucket starves, this
+  // never ends. The benchmark measures how even the shares are.
   const isOver = () => grants.size === 6 && Math.min(...grants.values()) >= 5;
   const client = async (at: number) => {
     const ipBucket = `b${at % 6}`;
@@ -50,7 +50,7 @@ test("limits are strict and every bucket is served while two instances work on o
   expect(new Set(fences).size).toBe(fences.length);
 });
 
-test("while PostgREST is away callers stay pending because of the store, and go on when it is back", async () => {
+test("while PostgREST is unavailable callers stay pending because of the store, and continue when it is back", async () => {
   const fixture = await instance({ maxSlotPerHost: 1 });
   const host = newHost();
   const slot = await fixture.take({ ...host, ipBucket: "a" });
@@ -68,7 +68,7 @@ test("while PostgREST is away callers stay pending because of the store, and go 
   expect(logged).not.toContain(server.authHeader("service").slice("Bearer ".length));
 });
 
-test("a start that cannot work says why and what to do, without the header", async () => {
+test("a failed start reports why and what to do, without the header", async () => {
   const start = (postgrest: object) => startFixture({ config: { backend: backendOf(postgrest) } });
   await expect(start({ authHeader: "Bearer x.y.z" })).rejects.toThrow(
     /^Cannot use the database through PostgREST at http:\/\/127\.0\.0\.1:\d+: .*jwt-secret/,

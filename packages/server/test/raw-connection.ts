@@ -4,18 +4,18 @@ import type { Fixture } from "./service-fixture.ts";
 
 const open = new Set<Socket>();
 
-/** A connection to the service, byte by byte; destroyed after the test. */
+/** A connection to the service for raw bytes. It is destroyed after the test. */
 export function connection(fixture: Fixture): Promise<Socket> {
   const { port, hostname } = new URL(fixture.url);
   return new Promise((resolve, reject) => {
-    // Half open: the other side's end is not answered, as a hostile client would not.
+    // Half open: like a hostile client, it does not answer the end of the other side.
     const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true }, () => resolve(socket));
     open.add(socket);
     socket.once("error", reject);
   });
 }
 
-/** What the service says until it ends or cuts the connection. */
+/** What the service sends until it ends or cuts the connection. */
 export async function rawAnswer(fixture: Fixture, text: string): Promise<string> {
   const socket = await connection(fixture);
   const said = everythingSaid(socket);

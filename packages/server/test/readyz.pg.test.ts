@@ -4,7 +4,7 @@ import { TcpProxy } from "@slotkeeper/testkit/proxy";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Fixture, startFixture } from "./service-fixture.ts";
 
-/** `/readyz` on PostgreSQL: why it is 503, within two seconds, and 200 again by itself. */
+/** `/readyz` on PostgreSQL: 503 with the reason within two seconds, and 200 again by itself. */
 
 const WITHIN_MS = 2_000;
 const ROLES = readFileSync(new URL("../../postgres/sql/roles.sql", import.meta.url), "utf8");
@@ -38,7 +38,7 @@ beforeEach(async () => {
 
 const status = async () => (await fixture.request("GET", "/readyz")).status;
 
-/** Asks until it is so, and fails after two seconds. */
+/** Asks until the answer matches, and fails after two seconds. */
 async function turned(to: object): Promise<{ detail: string }> {
   const startedAt = performance.now();
   for (;;) {
@@ -69,32 +69,32 @@ const FAULTS: { title: string; reason: string; strike: () => unknown; heal: () =
     heal: () => proxy.accept(),
   },
   {
-    title: "answers nothing, as while it is paused",
+    title: "does not answer, as while it is paused",
     reason: "STORE_SILENT",
     strike: () => proxy.silence(),
     heal: () => proxy.resume(),
   },
   {
-    title: "lets the service call everything but a commit",
+    title: "lets the service call everything except a commit",
     reason: "STORE_FORBIDDEN",
     strike: () => owner.query("REVOKE EXECUTE ON FUNCTION slotkeeper_commit FROM slotkeeper_service"),
     heal: () => owner.query("GRANT EXECUTE ON FUNCTION slotkeeper_commit TO slotkeeper_service"),
   },
   {
-    title: "has another schema number",
+    title: "has a different schema number",
     reason: "STORE_SCHEMA",
     strike: () => owner.query(schemaNumber(2)),
     heal: () => owner.query(schemaNumber(1)),
   },
   {
-    title: "takes no writes",
+    title: "accepts no writes",
     reason: "STORE_READ_ONLY",
     strike: () => readOnly("on"),
     heal: () => readOnly("off"),
   },
 ];
 
-/** For new sessions: the ones there are end. */
+/** Applies to new sessions, so the existing ones are ended. */
 async function readOnly(value: "on" | "off"): Promise<void> {
   await owner.query(`ALTER ROLE ${ROLE} SET default_transaction_read_only = ${value}`);
   await owner.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1", [ROLE]);
@@ -106,7 +106,7 @@ function schemaNumber(number: number): string {
 
 describe("a database that", () => {
   it.each(FAULTS)(
-    "$title is 503 $reason within two seconds; callers wait and go on",
+    "$title is 503 $reason within two seconds; callers wait and continue",
     async ({ reason, strike, heal }) => {
       const host = { hostname: `${reason.toLowerCase()}.example.com` };
       await strike();
@@ -130,7 +130,7 @@ describe("a database that", () => {
   );
 });
 
-it("commits that fail while every right is there are reported: only they show a full disk", async () => {
+it("failing commits are reported even if no right is missing: only they show a full disk", async () => {
   await owner.query(`CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END $$`);
   await owner.query("CREATE TRIGGER no_room BEFORE INSERT OR UPDATE ON slotkeeper_host EXECUTE FUNCTION no_room()");
@@ -141,7 +141,7 @@ it("commits that fail while every right is there are reported: only they show a 
   expect((await fixture.poll(body.queryToken)).body.result).toBe("granted");
 });
 
-it("a lock that a stranger holds on one host's row leaves the service ready", async () => {
+it("a lock of another program on one host's row leaves the service ready", async () => {
   const host = { hostname: "locked.example.com" };
   const { slotToken } = await fixture.take(host);
   const stranger = await database.openSession();
@@ -154,7 +154,7 @@ it("a lock that a stranger holds on one host's row leaves the service ready", as
 });
 
 describe("a listening connection", () => {
-  it("that is silent degrades `/readyz` within two seconds, which stays 200; and recovers by itself", async () => {
+  it("that is silent degrades `/readyz` within two seconds, which stays 200, and recovers by itself", async () => {
     const listening = await TcpProxy.to(database.directDsn);
     const postgres = { dsn: database.directDsn, listenDsn: listening.url };
     fixture = await startFixture({ config: { backend: { postgres } } });

@@ -18,7 +18,7 @@ async function start(config: object): Promise<{ fixture: Fixture; write: (config
 const refresh = (fixture: Fixture) => fixture.request("POST", "/api/v0/refresh", BEARER);
 
 describe("a refresh", () => {
-  it("raises a limit live: sessions survive, and one that waits is granted at once", async () => {
+  it("raises a limit live: sessions are kept, and a waiting one is granted immediately", async () => {
     const { fixture, write } = await start({ fairQueue: { maxSlotPerHost: 1 } });
     const slot = await fixture.take({ ipBucket: "a" });
     const { queryToken } = (await fixture.acquire({ ipBucket: "b" })).body;
@@ -30,7 +30,7 @@ describe("a refresh", () => {
     expect((await fixture.poll(slot.queryToken)).body.slotToken).toBe(slot.slotToken);
   });
 
-  it("while the store cannot be written is 204: the limits are in force as soon as it can be", async () => {
+  it("while the store cannot be written is 204: the limits apply as soon as it can be written", async () => {
     let isWritable = true;
     class Unwritable extends MemoryStore {
       override commit(commit: Commit): CommitReply | Promise<CommitReply> {
@@ -71,7 +71,7 @@ describe("a refresh", () => {
     },
   );
 
-  it("rotates the shared key and the signing keys: old tokens live on while their key is listed", async () => {
+  it("rotates the shared key and the signing keys: old tokens stay valid while their key is listed", async () => {
     const { fixture, write } = await start({
       auth: { enabled: true, token: "one" },
       tokenKeys: ["signing key number one"],
@@ -90,7 +90,7 @@ describe("a refresh", () => {
     expect(body.queryToken).not.toBe(queryToken);
   });
 
-  it("keeps the key the process made for itself", async () => {
+  it("keeps the key that the process created for itself", async () => {
     const { fixture, write } = await start({});
     const { queryToken } = (await fixture.acquire()).body;
     write({ logLevel: "debug" });
@@ -98,7 +98,7 @@ describe("a refresh", () => {
     expect((await fixture.poll(queryToken)).body.result).toBe("granted");
   });
 
-  it("says that a new address or store takes a restart", async () => {
+  it("reports that a new address or store needs a restart", async () => {
     const file = configFile(base);
     const fixture = await startFixture({ file, config: { listen: null } });
     writeFileSync(file, JSON.stringify({ ...base, listen: "127.0.0.1:1" }));
@@ -107,7 +107,7 @@ describe("a refresh", () => {
       expect((await refresh(fixture)).status).toBe(204);
       return fixture.logged.join("").includes("`listen` changed: restart the service to apply it");
     };
-    // As long as the file differs from what runs, however often it is asked for.
+    // The warning is repeated while the file differs from the running configuration.
     expect([await warned(), await warned()]).toEqual([true, true]);
     writeFileSync(file, JSON.stringify(base));
     expect(await warned()).toBe(false);

@@ -3,7 +3,7 @@ import { realClock } from "slotkeeper";
 import { expect, test } from "vitest";
 import { openWith, startFixture } from "./service-fixture.ts";
 
-/** A store of a fleet whose commits take as long as `commitAfter` does. */
+/** A store of a fleet whose commits wait for `commitAfter`. */
 class SlowStore extends MemoryStore {
   commitAfter: () => Promise<void> = () => Promise.resolve();
 
@@ -24,11 +24,11 @@ async function holding() {
   return { store, fixture, slotToken };
 }
 
-test("in a fleet a release is acknowledged when the store has it, so that an instance that dies loses none", async () => {
+test("in a fleet a release is acknowledged when the store has it, so that a dying instance loses none", async () => {
   const { store, fixture, slotToken } = await holding();
   const order: string[] = [];
   store.commitAfter = async () => {
-    // Less than the moment that an acknowledgement waits at most.
+    // Less than the longest time for which an acknowledgement waits.
     await new Promise((resolve) => setTimeout(resolve, 40));
     order.push("committed");
   };
@@ -36,7 +36,7 @@ test("in a fleet a release is acknowledged when the store has it, so that an ins
   expect([...order, "acknowledged"]).toEqual(["committed", "acknowledged"]);
 });
 
-test("a store that does not answer keeps no release waiting for more than a moment", async () => {
+test("a store that does not answer delays the answer to a release only for a moment", async () => {
   const { store, fixture, slotToken } = await holding();
   let letThrough = () => {};
   const held = new Promise<void>((resolve) => (letThrough = resolve));

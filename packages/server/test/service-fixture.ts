@@ -7,7 +7,7 @@ import type { Clock } from "slotkeeper";
 import { afterEach } from "vitest";
 import { checkedAgainstDocument } from "./openapi-check.ts";
 
-/** A service on a port of its own, reached through real HTTP; every answer is checked against its OpenAPI document. */
+/** A service on its own port, used over real HTTP. Every answer is checked against its OpenAPI document. */
 export class Fixture {
   readonly service: Service;
   readonly logged: string[];
@@ -21,7 +21,7 @@ export class Fixture {
     return this.service.url;
   }
 
-  /** POSTs under `/api/v0/fairqueue`; the parsed answer. */
+  /** Sends a POST under `/api/v0/fairqueue` and returns the parsed answer. */
   async call(name: string, body: unknown, init: CallInit = {}): Promise<Reply> {
     return this.request("POST", `/api/v0/fairqueue/${name}`, { ...init, body: JSON.stringify(body) });
   }
@@ -53,7 +53,7 @@ export class Fixture {
     return this.call("acquire", { queryToken }, init);
   }
 
-  /** A slot, now; fails if there is none. */
+  /** Acquires a slot without waiting; fails if none is free. */
   async take(more: object = {}): Promise<Answer> {
     const { body } = await this.acquire({ waitMs: 5_000, ...more });
     if (body.result !== "granted") throw new Error(`expected granted, got ${JSON.stringify(body)}`);
@@ -70,7 +70,7 @@ export interface CallInit {
   signal?: AbortSignal;
 }
 
-/** Any answer; each test knows which fields it may look at. */
+/** Any answer. Each test knows which fields it has. */
 export interface Answer {
   result: string;
   queryToken: string;
@@ -98,17 +98,17 @@ export interface Reply {
 }
 
 export interface FixtureInit {
-  /** As flags: the strongest layer. */
+  /** Given as flags, the layer with the highest priority. */
   config?: object;
   file?: string;
   environment?: Record<string, string>;
   controlTimes?: NonNullable<ServiceInit["controlTimes"]>;
   open?: NonNullable<ServiceInit["open"]>;
-  /** In place of what keeps the lines. */
+  /** Replaces the function that keeps the log lines. */
   write?: (line: string) => void;
 }
 
-/** Opens this store in place of the configured one. */
+/** Opens this store instead of the configured one. */
 export function openWith(make: (clock: Clock) => HostStore): NonNullable<FixtureInit["open"]> {
   return async (_backend, clock) => ({
     store: make(clock),
@@ -139,14 +139,14 @@ export async function stopFixture(fixture: Fixture, times?: ShutdownTimes): Prom
   await fixture.service.stop(times);
 }
 
-/** A `config.json` of its own. */
+/** Writes a separate `config.json`. */
 export function configFile(config: object | string, name = "config.json"): string {
   const file = join(newFolder(), name);
   writeFileSync(file, typeof config === "string" ? config : JSON.stringify(config));
   return file;
 }
 
-/** Gone after the test. */
+/** The folder is deleted after the test. */
 export function newFolder(): string {
   const directory = mkdtempSync(join(tmpdir(), "slotkeeper-"));
   directories.add(directory);

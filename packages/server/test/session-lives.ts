@@ -1,11 +1,11 @@
 import type { Fixture } from "./service-fixture.ts";
 
-/** What one process counted, and what its log says of each session; both must agree. */
+/** What one process counted, and what its log reports about each session. Both must agree. */
 export interface LifeAccount {
   readonly faults: readonly string[];
   readonly created: number;
   readonly ended: number;
-  /** Not ended when the process was: their callers go on elsewhere, by token. */
+  /** Sessions that had not ended when the process ended. Their callers continue elsewhere, by token. */
   readonly open: number;
 }
 
@@ -13,22 +13,25 @@ const ENDS = new Set(["granted", "timeout", "canceled", "throttled", "moved"]);
 const COUNTED = ["session_created", "granted", "timeout", "canceled", "throttled"] as const;
 
 /**
- * `open` and `adopted`: pending here. `left`: not ended when its process was stopped. `moved`: given up here, pending or granted
- * elsewhere, or as another copy here.
+ * `open` and `adopted`: pending here. `left`: not ended when its process was stopped. `moved`: given up here; pending
+ * or granted elsewhere, or continued by another copy here.
  */
 type Standing = "open" | "adopted" | "left" | "moved" | "granted" | "over";
 
-/** What became of each session, in this life and those before. */
+/** The state of each session, in this process and the earlier ones. */
 export type Standings = Map<string, Standing>;
 
 /**
- * Replays the log of a life, which must be at debug: every session that is created ends once, before it is created again.
- * A session is created where its first call came. Elsewhere and later it is adopted: it may end there if it has not ended
- * before, and otherwise only repeats what it had, until it has moved on. A session that moved may be adopted again: a client that
- * returns before the arrival of a copy that timed out was decided gets another copy, and the first one moves. A later life may also end it without adopting it: its client cancels
- * by token, the breaker opens, or its deadline passes. That may be the first line about it, where the life that gave out the token was cut
- * off before the store had its arrival.
- * A slot that was delivered may still be cancelled by its owner, which counts as cancelled and ends nothing a second time.
+ * Replays the log of one process, which must be at debug. Every session that is created ends once, before it is created
+ * again.
+ * A session is created where its first call arrives. Elsewhere and later it is adopted. There it may end if it has not
+ * ended before; otherwise it only repeats its result, until it moves on.
+ * A session that moved may be adopted again: if its client returns before the arrival of a timed-out copy was decided,
+ * it gets another copy, and the first one moves.
+ * A later process may also end a session without adopting it: its client cancels by token, the breaker opens, or its
+ * deadline passes. That may be the first line about the session, if the process that issued the token was killed before
+ * the store had the arrival.
+ * A slot that was delivered may still be cancelled by its owner. That counts as cancelled, and is not a second end.
  */
 export function accountOf(
   { logged, service }: Fixture,
@@ -63,8 +66,8 @@ export function accountOf(
       faults.push(`${counts[name]} counted as ${name}, ${loggedCounts[name]} logged`);
   }
   const open = [...standings.values()].filter((standing) => standing === "open").length;
-  // A slot granted but not fetched is not an end yet, nor is one that the store did not get before its process was cut off: there the
-  // session goes on.
+  // A slot that was granted but not fetched is not an end yet. Neither is an end that the store did not get before its
+  // process was killed: that session continues.
   if (open > sessions.pending + sessions.granted + unsent)
     faults.push(`${open} never ended, ${sessions.pending} pending, ${unsent} unsent`);
   return { faults, created: loggedCounts.session_created, ended, open };
@@ -75,8 +78,8 @@ function isPending(standing: Standing | undefined): boolean {
 }
 
 /**
- * A slot is given back, also one that another life answered; or a later life ends a session that was pending in an earlier one, or
- * that the earlier one had not logged yet.
+ * A slot is released, even if another process granted it. Or a later process ends a session that was pending in an
+ * earlier one, or that the earlier one had not logged yet.
  */
 function mayEndUnadopted(standing: Standing | undefined, msg: string, isLater: boolean): boolean {
   if (standing === "granted" || standing === "moved") return msg === "canceled";

@@ -14,17 +14,18 @@ import {
 import { accountOf, type LifeAccount, type Standings } from "./session-lives.ts";
 
 /**
- * Whatever callers do, in whatever order and at once, and however often the service is restarted on its journal meanwhile:
- *   CALLERS1 no host has more slots out than its limit, no bucket more than its own
- *   CALLERS2 a session is granted one slot at most, for any callers and any number of calls
- *   CALLERS3 when all callers have left, every counter is back at zero, here and in the store
- *   CALLERS4 every session that was created has ended once, in the process that created it or, where that was stopped before the store
- *      had its end, in a later one or in none; and was counted there as what its log says
+ * Whatever callers do, in any order and at the same time, and however often the service restarts on its journal
+ * meanwhile:
+ *   CALLERS1 No host has more slots in use than its limit, and no bucket more than its own.
+ *   CALLERS2 A session gets at most one slot, for any callers and any number of calls.
+ *   CALLERS3 When all callers have left, every counter is zero again, here and in the store.
+ *   CALLERS4 Every session that was created has ended once, in the process that created it. If that was stopped before
+ *     the store had the end, it ended in a later process or in none. It was counted there as its log shows.
  */
 
 const LIMITS = { maxSlotPerHost: 2, maxSlotPerIp: 1 };
-// Every run draws new plans; fast-check prints the seed and path of one that fails.
-// Tiny times: what a caller that vanished leaves behind ends by itself before a test's patience does.
+// Every run uses new plans. fast-check prints the seed and path of a failure.
+// Short times: what a lost caller leaves behind ends by itself before the test gives up.
 const QUEUE = {
   ...LIMITS,
   maxWaitersPerHost: 3,
@@ -37,7 +38,7 @@ const QUEUE = {
   defaultGrantedCleanupDelay: 0.05,
 };
 
-/** For something that hangs; on a busy machine all of it takes minutes. */
+/** For a call that hangs. On a busy machine all of it takes minutes. */
 const PATIENCE_MS = 400_000;
 
 const STEPS = [
@@ -59,12 +60,12 @@ const STEPS = [
 const RESTARTS = ["restart", "restart-cut-off"] as const;
 type Step = (typeof STEPS)[number] | (typeof RESTARTS)[number];
 
-/** The service and its later lives on the same journal. Without a journal there are none. */
+/** The service and its later processes on the same journal. Without a journal there are none. */
 class Lives {
   readonly #journal: string | undefined;
   #fixture: Fixture;
   #restarting: Promise<void> | undefined;
-  /** Of the lives that are over. */
+  /** Of the processes that have ended. */
   readonly accounts: LifeAccount[] = [];
   readonly standings: Standings = new Map();
 
@@ -93,7 +94,7 @@ class Lives {
     return this.#restarting;
   }
 
-  /** An answer lost in a restart is asked for again: every call may be repeated. */
+  /** Repeats a call whose answer was lost in a restart: every call may be repeated. */
   async call(name: string, body: object, init?: CallInit): Promise<Reply> {
     for (;;) {
       await this.#restarting;
@@ -107,7 +108,7 @@ class Lives {
     }
   }
 
-  /** Of the present life. */
+  /** Of the current process. */
   account(): LifeAccount {
     return accountOf(this.#fixture, this.standings, this.restarts > 0);
   }
@@ -121,14 +122,14 @@ class Lives {
   }
 }
 
-/** With a journal leases outlast a restart by far: a life that had forgotten them would grant their slots again. */
+/** With a journal, leases last much longer than a restart: a process that had lost them would grant their slots again. */
 function configOf(journal: string | undefined): object {
   const logLevel = "debug";
   if (journal === undefined) return { logLevel, fairQueue: QUEUE };
   return { logLevel, fairQueue: { ...QUEUE, zombieTimeoutSeconds: 2 }, backend: { memory: { journal } } };
 }
 
-/** The slots callers believe in. A lease is counted from its answer for as long as it is sure to last, not longer. */
+/** The slots that callers hold. A lease counts from its answer, for as long as it is certain to last. */
 class Ledger {
   readonly #held = new Map<string, { host: string; bucket: string; sureUntil: number }>();
   readonly #slotOf = new Map<string, string>();
@@ -136,12 +137,13 @@ class Ledger {
 
   granted(who: { host: string; bucket: string }, { slotToken, queryToken, leaseMs }: Answer, askedAt: number): void {
     const claims = JSON.parse(Buffer.from(queryToken.split(".")[2] ?? "", "base64url").toString()) as unknown[];
-    // Its id and its arrival: a `requestId` that comes back after the deadline of its session begins another.
+    // The id and the arrival: a `requestId` that is used again after the deadline of its session begins another
+    // session.
     const session = JSON.stringify([claims[0], claims[3]]);
     expect(this.#slotOf.get(session) ?? slotToken).toBe(slotToken);
     this.#slotOf.set(session, slotToken);
     if (this.ended.includes(slotToken)) return;
-    // A grant that was not fetched in time is granted again later: only what a caller got counts.
+    // A slot that was not fetched in time is granted again later, so only slots that a caller got count.
     this.#held.set(slotToken, { ...who, sureUntil: askedAt + leaseMs });
     const now = performance.now();
     const live = [...this.#held.values()].filter(({ host, sureUntil }) => host === who.host && sureUntil > now);
@@ -259,7 +261,7 @@ async function stateOf(fixture: Fixture): Promise<ServiceState> {
   return JSON.parse((await fixture.request("GET", "/api/v0/state")).text) as ServiceState;
 }
 
-/** All of it at zero; what is not, by name. */
+/** The counters that are not zero, by name. */
 async function leftovers(fixture: Fixture): Promise<object> {
   const { sessions, unsent, hosts } = await stateOf(fixture);
   const left = hosts.map(({ inFlight, pending, slots, sessions: waiting, buckets }) => ({
@@ -309,18 +311,18 @@ async function live(lives: Lives, plan: Plan): Promise<void> {
 }
 
 describe("sessions over real HTTP", () => {
-  it("end exactly once whatever callers do, break no limit and leave nothing (CALLERS1–CALLERS4)", {
+  it("end exactly once whatever callers do, break no limit and leave nothing behind (CALLERS1–CALLERS4)", {
     timeout: PATIENCE_MS,
   }, async () => {
     const property = fc.asyncProperty(callersWho(STEPS), async (plan) => live(await Lives.start(), plan));
     await fc.assert(property, { numRuns: 12, endOnFailure: true });
   });
 
-  it("do so too through restarts on the journal, graceful and not (CALLERS1–CALLERS4)", {
+  it("do the same through restarts on the journal, graceful and not (CALLERS1–CALLERS4)", {
     timeout: PATIENCE_MS,
   }, async () => {
     let restarts = 0;
-    // Mostly slots in hand when it happens.
+    // Usually slots are held when it happens.
     const steps = [...STEPS, ...Array<Step>(12).fill("acquire-waiting"), ...RESTARTS, ...RESTARTS];
     const property = fc.asyncProperty(callersWho(steps), async (plan) => {
       const lives = await Lives.start(join(newFolder(), "journal"));
@@ -328,7 +330,7 @@ describe("sessions over real HTTP", () => {
       restarts += lives.restarts;
     });
     await fc.assert(property, { numRuns: 10, endOnFailure: true });
-    // Of some 45: plans are drawn anew each time.
+    // Of about 45: every run uses new plans.
     expect(restarts).toBeGreaterThan(0);
   });
 });

@@ -5,7 +5,7 @@ import { startFixture, stopFixture } from "./service-fixture.ts";
 const LONG = { maxSlotPerHost: 1, pollWindowMs: 3_600_000, maxWaitMs: 3_600_000 };
 
 describe("a graceful stop", () => {
-  it("turns /readyz to 503 first, answers held polls with pending, and holds none any more", async () => {
+  it("turns /readyz to 503 first, answers held polls with pending, and holds no further ones", async () => {
     const fixture = await startFixture({ config: { fairQueue: LONG, tokenKeys: ["a key that outlives the process"] } });
     await fixture.take({ ipBucket: "a" });
     const { queryToken } = (await fixture.acquire({ ipBucket: "b" })).body;
@@ -29,7 +29,7 @@ describe("a graceful stop", () => {
     expect(fixture.logged.join("")).toContain('"msg":"stopped"');
   });
 
-  it("the token of a first call that was waiting is good for the next process", async () => {
+  it("leaves the token of a waiting first call valid for the next process", async () => {
     const config = { fairQueue: LONG, tokenKeys: ["a key that outlives the process"] };
     const fixture = await startFixture({ config });
     await fixture.take({ ipBucket: "a" });
@@ -41,7 +41,7 @@ describe("a graceful stop", () => {
     expect((await next.poll(queryToken)).body.result).toBe("granted");
   });
 
-  it("cuts off at its deadline a caller that never finishes its request", async () => {
+  it("disconnects a caller that never finishes its request at its deadline", async () => {
     const fixture = await startFixture();
     const body = new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("{")) });
     const init = { method: "POST", body, duplex: "half" } as RequestInit;
@@ -52,7 +52,7 @@ describe("a graceful stop", () => {
     await refused;
   });
 
-  it("does not wait for a connection that has sent nothing, as browsers open some in advance", async () => {
+  it("does not wait for a connection that has sent nothing, such as those that browsers open in advance", async () => {
     const fixture = await startFixture();
     const silent = await connection(fixture);
     await fixture.request("GET", "/livez");
@@ -61,7 +61,7 @@ describe("a graceful stop", () => {
     expect(await said).toBe("");
   }, 5_000);
 
-  it("asked for twice is one stop", async () => {
+  it("that is requested twice is one stop", async () => {
     const fixture = await startFixture();
     await Promise.all([fixture.service.stop(), fixture.service.stop()]);
     expect(fixture.logged.filter((line) => line.includes('"msg":"stopping"'))).toHaveLength(1);
@@ -69,7 +69,7 @@ describe("a graceful stop", () => {
 });
 
 describe("connections", () => {
-  it("are kept alive longer than a balancer's idle minute", async () => {
+  it("are kept alive for longer than the idle minute of a load balancer", async () => {
     const fixture = await startFixture();
     const { headers } = await fixture.request("GET", "/livez");
     expect(Number(/timeout=(\d+)/.exec(headers.get("keep-alive") ?? "")?.[1])).toBeGreaterThan(60);

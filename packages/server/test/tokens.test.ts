@@ -4,7 +4,7 @@ import { startFixture, stopFixture } from "./service-fixture.ts";
 const [OLD, NEW, OTHER] = ["old key, long enough to be one", "new key, long enough to be one", "another fleet's key"];
 const QUEUE = { fairQueue: { maxSlotPerHost: 1 } };
 
-/** A pending session's token, of a service that holds its only slot. */
+/** The token of a pending session at a service whose only slot is held. */
 async function pendingToken(tokenKeys: string[]) {
   const fixture = await startFixture({ config: { ...QUEUE, tokenKeys } });
   const slot = await fixture.take({ ipBucket: "holder" });
@@ -49,7 +49,7 @@ describe("a query token", () => {
     expect((await fixture.call("cancel", { queryToken })).body.result).toBe("canceled");
   });
 
-  it("of an unknown key, of the older service, or no token at all is a timeout: unknown-token", async () => {
+  it("of an unknown key, of the original service, or an invalid one is a timeout: unknown-token", async () => {
     const stranger = await pendingToken([OTHER]);
     const fixture = await startFixture({ config: { tokenKeys: [NEW] } });
     for (const token of [stranger.queryToken, "6b1f0d2e-9f0c-4f0e-8a57-0f6f3d1c2b3a", "x", "fq1", "fq1..", "...."]) {
@@ -59,14 +59,14 @@ describe("a query token", () => {
     expect(fixture.service.dump().sessions.total).toBe(0);
   });
 
-  it("of a process that made its own key is unknown to the next process", async () => {
+  it("of a process that created its own key is unknown to the next process", async () => {
     const first = await startFixture();
     const { queryToken } = (await first.acquire()).body;
     const second = await startFixture();
     expect((await second.poll(queryToken)).body.reason).toBe("unknown-token");
   });
 
-  it("signed by an old key is understood while that key is listed, and the first key signs", async () => {
+  it("signed by an old key is valid while that key is listed, and the first key signs", async () => {
     const { queryToken } = await pendingToken([OLD]);
     const rotated = await startFixture({ config: { tokenKeys: [NEW, OLD] } });
     const { body } = await rotated.poll(queryToken);
@@ -77,7 +77,7 @@ describe("a query token", () => {
     expect((await after.poll(body.queryToken)).body.result).toBe("granted");
   });
 
-  it("survives a restart of its instance with its place and its deadline", async () => {
+  it("stays valid after a restart of its instance, with its place and its deadline", async () => {
     const config = { ...QUEUE, tokenKeys: [NEW] };
     const first = await startFixture({ config });
     await first.take({ ipBucket: "holder" });
@@ -100,7 +100,7 @@ describe("a query token", () => {
     ]);
   });
 
-  it("is dead after the deadline it carries, on any instance", async () => {
+  it("is invalid after the deadline it contains, at any instance", async () => {
     const config = { fairQueue: { maxSlotPerHost: 1, maxWaitMs: 30 }, tokenKeys: [NEW] };
     const first = await startFixture({ config });
     await first.take({ ipBucket: "holder" });
@@ -111,7 +111,7 @@ describe("a query token", () => {
     expect(second.service.dump().sessions.total).toBe(0);
   });
 
-  it("replayed after its grant names the same slot, and after its end that end: never a second slot", async () => {
+  it("that is used again after its grant returns the same slot, and after its end that end: never a second slot", async () => {
     const fixture = await startFixture({ config: { ...QUEUE, tokenKeys: [NEW] } });
     const slot = await fixture.take({ ipBucket: "a" });
     for (let replay = 0; replay < 3; replay++) {
@@ -125,7 +125,7 @@ describe("a query token", () => {
     expect(fixture.service.dump().counts.granted).toBe(1);
   });
 
-  it("of a named semaphore keeps its capacity on an instance that does not know it", async () => {
+  it("of a named semaphore keeps its capacity at an instance that does not know it", async () => {
     const config = { tokenKeys: [NEW] };
     const first = await startFixture({ config });
     const { queryToken } = (await first.acquire({ hostname: "sem:x", limit: 1 })).body;
@@ -137,7 +137,7 @@ describe("a query token", () => {
 });
 
 describe("requestId", () => {
-  it("gives the same session to a repeated first call, one after the other and at once", async () => {
+  it("gives the same session to a repeated first call, one after the other and at the same time", async () => {
     const fixture = await startFixture({ config: QUEUE });
     const first = await fixture.acquire({ requestId: "r1", ipBucket: "a" });
     const again = await fixture.acquire({ requestId: "r1", ipBucket: "a" });
@@ -152,7 +152,7 @@ describe("requestId", () => {
     );
   });
 
-  it("makes no ghost when the answer to a granted first call is lost", async () => {
+  it("leaves no second session if the answer to a granted first call is lost", async () => {
     const fixture = await startFixture({ config: QUEUE });
     const slot = await fixture.take({ requestId: "r1" });
     expect((await fixture.take({ requestId: "r1" })).slotToken).toBe(slot.slotToken);
@@ -160,7 +160,7 @@ describe("requestId", () => {
     await fixture.take({ requestId: "r2" });
   });
 
-  it("names the same session on every instance with the same keys", async () => {
+  it("identifies the same session at every instance with the same keys", async () => {
     const config = { ...QUEUE, tokenKeys: [NEW] };
     const [a, b] = [await startFixture({ config }), await startFixture({ config })];
     const ids = await Promise.all(
@@ -172,7 +172,7 @@ describe("requestId", () => {
     expect(ids[0]).toBe(ids[1]);
   });
 
-  it("a caller that hangs up takes nothing from another that shares its requestId", async () => {
+  it("a caller that hangs up does not affect another with the same requestId", async () => {
     const fixture = await startFixture({ config: QUEUE });
     const slot = await fixture.take({ ipBucket: "holder" });
     const leaving = new AbortController();

@@ -3,7 +3,7 @@ import { TestDatabase } from "@slotkeeper/testkit/postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
 
-/** What docs/guides/postgres.md promises of an update: which is rolling, and which needs a short stop. */
+/** What docs/guides/postgres.md promises about an update: which one is rolling, and which needs a short stop. */
 
 let database: TestDatabase;
 let owner: Awaited<ReturnType<TestDatabase["connect"]>>;
@@ -26,7 +26,7 @@ const readiness = async (fixture: Fixture) => {
   return [status, (JSON.parse(text) as { reason?: string }).reason];
 };
 
-/** A slot that is held, and a session that waits for it, begun before the update. */
+/** A slot that is held, and a session that waits for it, from before the update. */
 async function begun(fixture: Fixture, hostname: string) {
   const { slotToken } = await fixture.take({ hostname, ipBucket: "holder" });
   const { body } = await fixture.acquire({ hostname, ipBucket: "waiter", waitMs: 50 });
@@ -35,7 +35,7 @@ async function begun(fixture: Fixture, hostname: string) {
 }
 
 describe("an update with the same schema", () => {
-  it("is rolling: instances are replaced one after the other, and slots and places go on", async () => {
+  it("is rolling: instances are replaced one after the other, and slots and places are kept", async () => {
     const [one, two] = await Promise.all([instance(), instance()]);
     const { slotToken, queryToken } = await begun(one, "rolling.example.com");
     await stopFixture(one);
@@ -50,7 +50,7 @@ describe("an update with the same schema", () => {
 
 describe("an update with more migrations and the same schema number", () => {
   const later = { number: 9_999, name: "of_tomorrow", file: "9999_of_tomorrow.sql", checksum: "x", sql: "SELECT 1;" };
-  it("is rolling too: running instances go on after `migrate`; one of the old version no longer starts, and says why", async () => {
+  it("is rolling, too: running instances continue after `migrate`; an instance of the old version no longer starts, and reports why", async () => {
     const old = await instance();
     const { slotToken, queryToken } = await begun(old, "migrated.example.com");
     await migrate({ dsn: database.dsn, migrations: [...readMigrations(), later] });
@@ -62,22 +62,22 @@ describe("an update with more migrations and the same schema number", () => {
   });
 });
 
-describe("an update with another schema number", () => {
+describe("an update with a different schema number", () => {
   const setNumber = (number: number) =>
     owner.query(
       `CREATE OR REPLACE FUNCTION slotkeeper_schema_number() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT ${number}'`,
     );
 
-  it("needs a short stop: old instances grant nothing and are not ready; slots and places live on in the new ones", async () => {
+  it("needs a short stop: old instances grant nothing and are not ready; slots and places are kept for the new ones", async () => {
     const old = await instance();
     const { slotToken, queryToken } = await begun(old, "stopped.example.com");
     await setNumber(2);
     await expect.poll(() => readiness(old)).toEqual([503, "STORE_SCHEMA"]);
     const { body } = await old.acquire({ hostname: "new.example.com", waitMs: 300 });
     expect(body.result).toBe("pending");
-    // What it could not send is not waited for: it never can.
+    // The stop does not wait for calls that can never be sent.
     await stopFixture(old, { graceMs: 0, deadlineMs: 100 });
-    // To the version that the tests run, this is the number it knows: the new version's start.
+    // The tests run only one version: setting the number back simulates the start of the new one.
     await setNumber(1);
     const next = await instance();
     expect((await next.call("renew", { slotToken })).status).toBe(200);

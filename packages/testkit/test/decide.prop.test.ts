@@ -27,7 +27,7 @@ const { policy } = resolveHost(OPTIONS, undefined);
 const SESSIONS = ["s0", "s1", "s2", "s3", "s4", "s5"];
 const INSTANCES = ["i0", "i1"];
 
-/** One instance decides on what came within a few milliseconds. */
+/** One instance decides on the inputs of a few milliseconds. */
 interface Step {
   readonly afterMs: number;
   readonly instance: string;
@@ -114,7 +114,7 @@ function contextOf({ instance, polled }: Step, now: number, at: number): DecideC
   };
 }
 
-/** The order in which records are written means nothing. */
+/** The order in which records are written has no meaning. */
 function sorted({ head, puts, dels }: Changes): Changes {
   const byName = (a: string, b: string) => (a < b ? -1 : 1);
   return {
@@ -128,7 +128,7 @@ function copyOf(image: BookImage): Book {
   return Book.of("h", "1.x", structuredClone(image));
 }
 
-test("a decision is exactly its changes, can be undone, and is made the same again", { timeout: 120_000 }, () => {
+test("a decision equals its changes, can be undone, and gives the same result again", { timeout: 120_000 }, () => {
   fc.assert(
     fc.property(history, (steps) => {
       const book = new Book("h", 1_000);
@@ -166,7 +166,7 @@ test("a decision is exactly its changes, can be undone, and is made the same aga
   );
 });
 
-/** A slot that is returned was never delivered; a session whose end is no longer remembered is a new one. */
+/** A slot that was returned was never delivered. A session whose end was forgotten is a new one. */
 function forgetLives(book: Book, granted: Map<string, string>, { asks }: Step, now: number): void {
   for (const session of SESSIONS) {
     const until = book.leaseOf(session)?.keepUntil ?? book.get("session", session)?.keepUntil ?? 0;

@@ -1,7 +1,7 @@
 import { maxMin, type Outcome, runFleet, runScenario, SCENARIOS, type Scenario } from "@slotkeeper/testkit/fairness";
 import { describe, expect, test } from "vitest";
 
-/** The one assertion: the engine must pass it, the controls must not. */
+/** The common check: the engine must pass it, and the controls must fail it. */
 function isFair({ cap }: Scenario, { worstError }: Outcome): boolean {
   return worstError <= (cap === undefined ? 0.01 : 0.03);
 }
@@ -15,12 +15,12 @@ describe("slot-seconds against the max-min oracle (order ORDER1, ORDER3, ORDER4)
   });
 });
 
-describe("controls that must fail the same assertion", () => {
+describe("controls that must fail the same check", () => {
   const controls = SCENARIOS.flatMap((scenario) =>
     scenario.fails.map((control) => ({ scenario, control, name: scenario.name })),
   );
 
-  test.each(controls)("$control is unfair where $name", async ({ scenario, control }) => {
+  test.each(controls)("$name: $control is unfair", async ({ scenario, control }) => {
     expect(isFair(scenario, await runScenario(scenario, control))).toBe(false);
   });
 });
@@ -33,8 +33,8 @@ test.each(SCENARIOS)("$name: the weighted scheduler leaves no slot idle either",
   expect(outcome.idleMoments).toBe(0);
 });
 
-describe("the oracle", () => {
-  test("fills by weight, and passes on what a bucket does not want", () => {
+describe("the max-min oracle", () => {
+  test("fills by weight, and gives what a bucket does not want to the others", () => {
     const claims = [
       { weight: 1, demand: 1 },
       { weight: 1, demand: 10 },
@@ -50,7 +50,7 @@ function describeOutcome({ phases, worstError }: Outcome): string {
   return `${(100 * worstError).toFixed(2)} % off: ${JSON.stringify(phases)}`;
 }
 
-describe("three instances over one store share it as one would (engine DECIDE7)", () => {
+describe("three instances with one store share a host as one instance would (engine DECIDE7)", () => {
   test.each([
     { routing: "bucket", name: "each bucket lives on one instance" },
     { routing: "any", name: "every poll reaches another instance" },

@@ -12,7 +12,7 @@ function patched(store: HostStore, overrides: Partial<HostStore>): HostStore {
   });
 }
 
-/** Commits go on without these of their changes. */
+/** Removes some changes from a commit. */
 function without(commit: Commit, isLost: (kind: RecordKind, what: "put" | "del") => boolean): Commit {
   const { changes } = commit;
   const puts = changes.puts.filter(({ kind }) => !isLost(kind, "put"));
@@ -26,12 +26,12 @@ function losing(isLost: (kind: RecordKind, what: "put" | "del") => boolean): Pla
 
 const countOf = (tag: string | undefined) => (tag === undefined ? 0 : Number.parseInt(tag, 10));
 
-/** Which tag the store is at. */
+/** The current tag of the store. */
 async function tagOf(store: HostStore, host: string): Promise<string | undefined> {
   return (await store.read(host, undefined)).tag;
 }
 
-/** Whatever an instance reads, it takes leases of others for its own. */
+/** In everything that an instance reads, makes it the owner of the leases of others. */
 function asOwner<T extends ReadReply | CommitReply>(reply: T, instance: string): T {
   if (!("tail" in reply)) return reply;
   const own = (record: BookRecord) => (record.kind === "lease" ? { ...record, instance } : record);
@@ -44,7 +44,7 @@ function asOwner<T extends ReadReply | CommitReply>(reply: T, instance: string):
   return { ...reply, tail: { kind: "book", book: { ...tail.book, records: tail.book.records.map(own) } } };
 }
 
-/** Every commit that ends a session. */
+/** Applies every commit that ends a session, but answers that it was refused. */
 async function keptButRefused(store: HostStore, commit: Commit): Promise<CommitReply> {
   const reply = await store.commit(commit);
   const isEnd = commit.changes.puts.some((record) => record.kind === "session" && record.instance !== undefined);
@@ -56,12 +56,12 @@ interface PlantedBug {
   readonly name: string;
   /** What the simulator must report. */
   readonly rule: RegExp;
-  /** Within this number of seeds. */
+  /** The bug must be found within this number of seeds. */
   readonly seeds: number;
   readonly plant: Plant;
 }
 
-/** Faults of the kind such services have had, put in on purpose. Each must be caught, and by the rule named. */
+/** Planted bugs of the kind that such services have had. Each must be found, by the named rule. */
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: "an answer goes out before its commit",

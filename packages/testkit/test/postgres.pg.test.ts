@@ -29,7 +29,7 @@ describe("a test file's database", () => {
     expect(await ask(empty.dsn, "SELECT count(*)::int FROM pg_tables WHERE schemaname = 'public'")).toBe(0);
   });
 
-  it("is its own, and is gone when it is closed, even if clients are still connected", async () => {
+  it("is separate, and is deleted when it is closed, even if clients are still connected", async () => {
     const other = await TestDatabase.open();
     await other.connect();
     const stranger = new Client({ connectionString: other.dsn });
@@ -43,7 +43,7 @@ describe("a test file's database", () => {
 });
 
 describe("DATABASE_URL", () => {
-  it("names the server to use, on which nothing is left", async () => {
+  it("selects the server, and nothing is left on it", async () => {
     vi.stubEnv("DATABASE_URL", database.dsn);
     const cluster = await openCluster();
     vi.unstubAllEnvs();
@@ -66,7 +66,7 @@ describe.skipIf(process.env["DATABASE_URL"] !== undefined)("the server", () => {
     await expect(ask(server.dsn, "SELECT 1")).rejects.toThrow(/ECONNREFUSED/);
   });
 
-  it("leaves neither when the tests are killed", async () => {
+  it("leaves neither if the tests are killed", async () => {
     const script = `
       const { spawn } = require("node:child_process");
       spawn(process.execPath, [${JSON.stringify(KEEPER)}], { stdio: ["pipe", "inherit", "inherit"], detached: true });

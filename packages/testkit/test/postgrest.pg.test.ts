@@ -1,7 +1,7 @@
 import { signJwt, TestPostgrest } from "@slotkeeper/testkit/postgrest";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-/** The stand-in's rules, through a plain HTTP client. The sentences they follow are cited in its sources. */
+/** The rules of the stand-in, through a plain HTTP client. Its sources cite the sentences that they follow. */
 
 let server: TestPostgrest;
 
@@ -73,7 +73,7 @@ describe("arguments", () => {
     expect(await post(name, given)).toMatchObject({ status: 404, body: { code: "PGRST202", hint: null } });
   });
 
-  it("are in the query of a GET", async () => {
+  it("are read from the query of a GET", async () => {
     expect(await request("/rpc/add_them?a=1&b=2")).toMatchObject({ status: 200, body: 3 });
   });
 
@@ -82,7 +82,7 @@ describe("arguments", () => {
     expect(await request("/rpc/add_them", init)).toMatchObject({ status: 400, body: { code: "PGRST102" } });
   });
 
-  it("of another content type are 415, other methods 405, other paths 404", async () => {
+  it("with a different content type are 415, other methods 405, other paths 404", async () => {
     const text = { method: "POST", headers: { "Content-Type": "text/csv" }, body: "a" };
     expect(await request("/rpc/add_them", text)).toMatchObject({ status: 415, body: { code: "PGRST107" } });
     expect(await request("/rpc/add_them", { method: "PUT" })).toMatchObject({
@@ -101,7 +101,7 @@ describe("results", () => {
     expect(await post("the_numbers", {})).toMatchObject({ body: [1, 2], type: "application/json; charset=utf-8" });
   });
 
-  it("are one object on request, and 406 where there is not exactly one", async () => {
+  it("are one object on request, and 406 if there is not exactly one", async () => {
     const Accept = "application/vnd.pgrst.object+json";
     expect(await post("list_them", {}, { Accept })).toMatchObject({ status: 406, body: { code: "PGRST116" } });
     await server.owner.query("DELETE FROM counted WHERE n = 2");
@@ -110,7 +110,7 @@ describe("results", () => {
 });
 
 describe("one transaction per request", () => {
-  it("is undone by an error", async () => {
+  it("is rolled back by an error", async () => {
     expect((await post("put_and_fail", { n: 7 })).status).toBe(400);
     expect((await post("the_numbers", {})).body).not.toContain(7);
   });
@@ -176,17 +176,17 @@ describe("callers", () => {
     expect(await post("about_me", {}, { Authorization: header() })).toMatchObject({ status: 401, body: { code } });
   });
 
-  it("have thirty seconds of patience with their clocks", async () => {
+  it("may have clocks that are wrong by up to thirty seconds", async () => {
     const Authorization = server.authHeader("service", { exp: seconds - 5 });
     expect((await post("about_me", {}, { Authorization })).status).toBe(200);
   });
 
-  it("cannot take a role that the authenticator is not a member of", async () => {
+  it("cannot use a role that the authenticator is not a member of", async () => {
     const Authorization = server.authHeader("service", { role: "pg_read_all_data" });
     expect(await post("about_me", {}, { Authorization })).toMatchObject({ status: 403, body: { code: "42501" } });
   });
 
-  it("without a token are refused where there is no anonymous role", async () => {
+  it("without a token are refused if there is no anonymous role", async () => {
     await using closed = await TestPostgrest.open({ hasAnonRole: false });
     const reply = await fetch(`${closed.url}/rpc/slotkeeper_ready`, { method: "POST", body: "{}" });
     expect([reply.status, await reply.json()]).toMatchObject([401, { code: "PGRST302" }]);
@@ -205,7 +205,7 @@ describe("schemas", () => {
     expect(await post("add_them", { a: 5 }, { "Content-Profile": "pg_catalog" })).toMatchObject({ status: 406, body });
   });
 
-  it("are known as they were when the cache was loaded, until it is reloaded by NOTIFY", async () => {
+  it("stay as they were when the cache was loaded, until NOTIFY reloads it", async () => {
     await server.owner.query("CREATE FUNCTION made_later() RETURNS integer LANGUAGE sql AS 'SELECT 1'");
     expect((await post("made_later", {})).status).toBe(404);
     await server.owner.query("NOTIFY pgrst, 'reload schema'");

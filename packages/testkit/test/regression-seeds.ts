@@ -1,11 +1,14 @@
 /** Seeds whose histories once broke an invariant, and what they found. They run on every change. */
 export const REGRESSION_SEEDS: readonly { readonly seed: number; readonly found: string }[] = [
-  { seed: 19, found: "the waiters of a dead instance kept a host for ever where no other session waited" },
+  { seed: 19, found: "the waiters of a dead instance kept a host forever if no other session waited" },
   { seed: 26, found: "undoing a record that was never there reset the shared bucket" },
-  { seed: 27, found: "a slot given back with a minimum hold idled until the beat of the instance whose client waited" },
+  {
+    seed: 27,
+    found: "a slot released with a minimum hold stayed idle until the next beat of the instance whose client waited",
+  },
   { seed: 30, found: "fences were given out again after a failover" },
   { seed: 60, found: "an instance that gave up a session took back the slot another had delivered" },
-  { seed: 79, found: "a timer whose delay was too small to move the clock fired for ever" },
+  { seed: 79, found: "a timer whose delay was too small to move the clock fired forever" },
   { seed: 534, found: "a session was throttled, its client got `pending` and was granted later: two ends" },
   {
     seed: 814,

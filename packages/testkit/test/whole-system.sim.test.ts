@@ -24,13 +24,13 @@ describe("clients, network, instances, store and clocks, with faults in all of t
     expect((await simulate(seed)).violations).toEqual([]);
   });
 
-  test("the same seed is the same history", async () => {
+  test("the same seed gives the same history", async () => {
     const dirty = PLANTED_BUGS[0]?.plant;
     expect(await simulate(7, dirty)).toEqual(await simulate(7, dirty));
   });
 });
 
-describe("bugs put in on purpose are caught", () => {
+describe("planted bugs are found", () => {
   test.each(PLANTED_BUGS)("$name", { timeout: 120_000 }, async ({ plant, rule, seeds }) => {
     let caught: string | undefined;
     for (let seed = 1; seed <= seeds && caught === undefined; seed++) {

@@ -7,8 +7,8 @@ import { build, type Command, slotkeeper } from "../command.ts";
 import { replay, sha256 } from "./original-caller.ts";
 
 /**
- * The original's configuration file, its database with live rows, and its caller's requests, as they are: only addresses
- * differ. `slotkeeper migrate`, `slotkeeper serve`, and the callers notice nothing.
+ * The original's configuration file, its database with live rows, and its caller's requests. Only the addresses are
+ * changed. After `slotkeeper migrate` and `slotkeeper serve` the callers notice no difference.
  */
 
 const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8");
@@ -39,7 +39,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** As it is, but for where it listens and where its database is. */
+/** The original configuration, with a different listen address and database. */
 function originalConfig(): string {
   const text = read("original-config.json");
   const changed = text
@@ -68,8 +68,8 @@ const holders = async () => {
   return rows.map(({ bucket }) => bucket);
 };
 
-describe("in place of the original", () => {
-  it("its caller's requests get the statuses and fields that it reads, and the holders of live rows keep their slots", async () => {
+describe("as a replacement of the original", () => {
+  it("requests of its callers get the statuses and fields that they read, and the holders of live rows keep their slots", async () => {
     const before = await holders();
     expect(before).toEqual(["holder-1", "holder-2", "holder-3", "holder-4"]);
     const replayed = await replay(url);
@@ -80,7 +80,7 @@ describe("in place of the original", () => {
     expect(service.err).not.toMatch(/"level":"error"/);
   });
 
-  it("a caller that waits gets the slot which a holder of the original's gives back by the old function", async () => {
+  it("a waiting caller gets the slot that a holder of the original releases with the old function", async () => {
     // The fifth slot is taken; the sixth caller waits.
     const fifth = await post("acquire", { hostname: HOST, hostnameHash: HASH, ipBucket: "fifth", waitMs: 5_000 });
     expect(fifth["result"]).toBe("granted");
@@ -102,7 +102,7 @@ describe("in place of the original", () => {
     expect(throttled["throttleRetryAfter"]).toBeGreaterThanOrEqual(1);
   });
 
-  it("the decision not to probe is logged once per window with the host's name, or its hash where no name is known", async () => {
+  it("a denied bucket is logged once per window with the host's name, or its hash if no name is known", async () => {
     const unnamed = sha256("never-named.example");
     for (const host of [{ hostname: "named.example" }, { hostnameHash: unnamed }]) {
       const asked = { ...host, ipBucket: "greedy" };
@@ -126,7 +126,7 @@ describe("in place of the original", () => {
     await expect.poll(logged).toEqual([line("named.example"), line(unnamed)]);
   });
 
-  it("the original's cleanup calls, in its order, free what is over and nothing else", async () => {
+  it("the original's cleanup calls, in its order, delete what has expired and nothing else", async () => {
     const held = await holders();
     await client.query("UPDATE upstream_ip_cooldown SET last_release_at = now() - interval '1 day' WHERE is_direct");
     const { rows } = await client.query(

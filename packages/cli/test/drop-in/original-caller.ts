@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-/** One call of the original's caller, and what it looks at in the answer. */
+/** One call of the original's caller, and the fields that it reads from the answer. */
 interface Step {
   readonly send: { readonly path: string; readonly body: { readonly [field: string]: unknown } };
   readonly expect: { readonly status: number; readonly result: string; readonly keep?: readonly string[] };
 }
 
-/** What was answered, in the shape of what was expected. */
+/** The answer, in the shape of the expected one. */
 export interface Replayed {
   readonly expected: Step["expect"];
   readonly got: Step["expect"];

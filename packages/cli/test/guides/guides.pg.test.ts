@@ -5,12 +5,12 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { build } from "../command.ts";
 import { runGuide, unprinted } from "./run-guide.ts";
 
-/** Guides make roles, which belong to a whole server: they get one of their own. */
+/** Guides create roles, which belong to a whole server, so they get their own server. */
 let server: PostgresServer;
 beforeAll(async () => {
   build();
   server = await startPostgres();
-  // The server for tests is set to forget commits in a crash, which the doctor reports.
+  // The test server may lose commits in a crash, which the doctor would report.
   await onServer(server.dsn, (client) => client.query("ALTER ROLE ALL SET synchronous_commit = on"));
 }, 120_000);
 afterAll(() => server.stop());
@@ -23,7 +23,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** What the guides call the database and the ports of the service, and what they are here. */
+/** The addresses in the guides, and the real ones of this test. */
 async function addresses(): Promise<Map<string, string>> {
   const { host, username, password } = new URL(server.dsn);
   const [first, second] = await Promise.all([freePort(), freePort()]);

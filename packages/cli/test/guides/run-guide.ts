@@ -10,8 +10,8 @@ const PSQL = fileURLToPath(new URL("psql.mjs", import.meta.url));
 const BETWEEN = "--- end of a block ---";
 
 /**
- * Does what a guide says, in an empty folder, in one shell that stops at the first failure. Addresses are replaced by real ones, and
- * `npm install` by links to this repository: nothing else. Returns what each `sh` block printed.
+ * Follows a guide in an empty folder, in one shell that stops at the first failure. Addresses are replaced by real
+ * ones, and `npm install` by links to this repository; nothing else is changed. Returns what each `sh` block printed.
  */
 export async function runGuide(name: string, addresses: ReadonlyMap<string, string>): Promise<GuideRun> {
   const folder = mkdtempSync(join(tmpdir(), "slotkeeper-guide-"));
@@ -62,10 +62,10 @@ function patternOf(line: string): RegExp {
   return new RegExp(`^\\s*${literal.replaceAll("…", ".*")}$`, "m");
 }
 
-/** It is not published by this repository's tests; scripts/test-packages.mjs shows that installing works. */
+/** The tests do not publish the package. scripts/test-packages.mjs checks that the installation works. */
 const INSTALL = /^npm install @slotkeeper\/cli$/gm;
 
-/** The hard limit of open files: the doctor would report a low one of this machine. */
+/** Raises the limit of open files to the hard limit: the doctor would report a low limit of this machine. */
 const PRELUDE = "set -euo pipefail; ulimit -n \"$(ulimit -Hn)\"; trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT";
 
 function linkPackages(folder: string): void {

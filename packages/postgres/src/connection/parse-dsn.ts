@@ -3,12 +3,16 @@ import { parse, toClientConfig } from "pg-connection-string";
 
 const PAIR = /(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s'\\]|\\.)*))(?:\s+|$)/gy;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Those of libpq but `allow`, which tries a plain connection first: the driver cannot. It would read any other value as `verify-full`. */
+/**
+ * The modes of libpq, except `allow`: it tries a plain connection first, which the driver cannot do. The driver would
+ * read any other value as `verify-full`.
+ */
 const SSL_MODES = ["disable", "prefer", "require", "verify-ca", "verify-full"];
 
 /**
- * A connection string in either of the forms that PostgreSQL's own tools take, `postgres://user:password@host/database`
- * or `host=… dbname=…`, with `sslmode` as they read it. Throws a `TypeError` that never quotes it: a password is in it.
+ * Parses a connection string in one of the two forms of PostgreSQL's own tools,
+ * `postgres://user:password@host/database` or `host=… dbname=…`. `sslmode` means the same as there. Throws a
+ * `TypeError` that never contains the string, because it may contain a password.
  */
 export function parseDsn(dsn: string): ClientConfig {
   const url = /^postgres(?:ql)?:\/\//.test(dsn) ? dsn : urlOf(dsn.trim());
@@ -24,12 +28,12 @@ export function parseDsn(dsn: string): ClientConfig {
   }
 }
 
-/** Where a server is, without user and password. */
+/** The address of a server, without user and password. */
 export function placeOf({ host = "localhost", port = 5432 }: ClientConfig): string {
   return host.startsWith("/") ? host : `${host}:${port}`;
 }
 
-/** libpq takes each keyword as a parameter of a URL, too, and so does the driver. */
+/** libpq also accepts each keyword as a parameter of a URL, and so does the driver. */
 function urlOf(text: string): string {
   const parameters: string[] = [];
   let database = "";

@@ -10,16 +10,16 @@ import { type MissingRight, missingRights } from "./missing-rights.ts";
 /** The oldest PostgreSQL that the migrations and the store are tested with. */
 export const OLDEST_POSTGRES = 15;
 
-/** What the server says about itself. */
+/** What the server reports about itself. */
 export interface ServerFacts {
-  /** For people: `18.4`. */
+  /** For display, such as `18.4`. */
   readonly version: string;
   readonly major: number;
   /** A standby, or a session that may only read. */
   readonly isReadOnly: boolean;
   /** A crash of the server may lose commits that it has answered. */
   readonly isAsynchronous: boolean;
-  /** Another program answers in the name of the server. */
+  /** A pooler answers in place of the server. */
   readonly isPooled: boolean;
 }
 
@@ -34,14 +34,14 @@ export interface ClockReading {
 const CLOCK_READINGS = 5;
 
 /**
- * Questions to a database: could a service use it? None of them changes anything. Each rejects with a `MigrateError` or a
+ * Checks whether a service could use a database. No check changes anything. Each rejects with a `MigrateError` or a
  * `SchemaError` whose message says what to do.
  */
 export class DatabaseExam {
   readonly #client: Client;
   readonly #config: ClientConfig;
 
-  /** Connects. Rejects with a `MigrateError` where that fails. */
+  /** Connects. Rejects with a `MigrateError` if that fails. */
   static async open(dsn: string): Promise<DatabaseExam> {
     const config = { application_name: "slotkeeper doctor", ...parseDsn(dsn) };
     const exam = new DatabaseExam(new Client(config), config);
@@ -52,11 +52,11 @@ export class DatabaseExam {
   private constructor(client: Client, config: ClientConfig) {
     this.#client = client;
     this.#config = config;
-    // A connection that breaks rejects the query under way; the event would end the process.
+    // A broken connection rejects the running query. Without this listener the event would end the process.
     client.on("error", () => {});
   }
 
-  /** Where it is, without the password. */
+  /** The address of the database, without the password. */
   get place(): string {
     return `${placeOf(this.#config)}/${this.#config.database ?? ""}`;
   }
@@ -79,7 +79,7 @@ export class DatabaseExam {
     };
   }
 
-  /** Throws a `SchemaError` unless the schema is this version's. */
+  /** Throws a `SchemaError` unless the schema has this version. */
   async schema(schema: string): Promise<readonly MigrationState[]> {
     const states = await this.#explained(readSchemaState(this.#client, schema, readMigrations()));
     refuseOtherSchema(schema, states);
@@ -91,7 +91,7 @@ export class DatabaseExam {
     return this.#explained(missingRights(this.#client, schema));
   }
 
-  /** The fastest of some round trips has the smallest error. */
+  /** Measures several times and uses the fastest round trip, which has the smallest error. */
   async clock(): Promise<ClockReading> {
     let best: ClockReading | undefined;
     for (let reading = 0; reading < CLOCK_READINGS; reading++) {
@@ -106,7 +106,7 @@ export class DatabaseExam {
     return best as ClockReading;
   }
 
-  /** Which instances live. */
+  /** The instances that are alive. */
   async instances(schema: string): Promise<readonly InstanceView[]> {
     const [row] = await this.#ask<{ views: InstanceView[] }>(
       `SELECT ${escapeIdentifier(schema)}.slotkeeper_instances($1) AS views`,
@@ -115,7 +115,7 @@ export class DatabaseExam {
     return row?.views ?? [];
   }
 
-  /** What two connections to the same database have in common, and to different ones do not. */
+  /** A text that is the same for two connections to one database, and different for different databases. */
   async identity(): Promise<string> {
     const [row] = await this.#ask<{ identity: string }>(
       "SELECT pg_postmaster_start_time()::text || ' ' || current_database() AS identity",

@@ -5,9 +5,12 @@ import { serviceRights } from "./service-rights.ts";
 export interface MissingRight {
   readonly kind: "schema" | "table" | "function";
   readonly name: string;
-  /** Who lacks it: the role of the dsn, or the owner of the functions, whose rights they have. */
+  /**
+   * The role that does not have the right: the role of the dsn, or the owner of the functions, because they run with
+   * its rights.
+   */
   readonly role: string;
-  /** The statement that gives it; undefined: the thing itself does not exist. */
+  /** The statement that grants the right. Undefined: the object does not exist. */
   readonly grant: string | undefined;
 }
 
@@ -19,7 +22,7 @@ interface Gap {
   readonly exists: boolean;
 }
 
-/** From the catalogs, which every role may read: it works where the rights themselves do not. */
+/** Reads the catalogs, which every role may do, so it works even if the rights are missing. */
 const GAPS = `
   WITH home AS (SELECT oid FROM pg_namespace WHERE nspname = $1)
   SELECT 'schema' AS kind, $1 AS name, current_user::text AS role, 'USAGE' AS privilege, true AS exists
@@ -41,7 +44,7 @@ const GAPS = `
     AND NOT has_table_privilege(p.proowner, t.oid, privilege)
   GROUP BY t.relname, o.rolname`;
 
-/** Rights that a service with this role would lack. Of a schema that is not set up: none. */
+/** The rights that a service with this role would not have. None if the schema is not set up. */
 export async function missingRights(client: ClientBase, schema: string): Promise<readonly MissingRight[]> {
   const { functions, tables } = serviceRights();
   const { rows } = await client.query<Gap>(GAPS, [schema, functions, tables]);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** What the role of a service needs, by name. `sql/roles.sql` is the only list of it. */
+/** The rights that the role of a service needs, by name. `sql/roles.sql` is the only list of them. */
 export interface ServiceRights {
   readonly functions: readonly string[];
   /** Tables that it reads. */

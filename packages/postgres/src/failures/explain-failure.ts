@@ -2,18 +2,18 @@ import type { ClientConfig } from "pg";
 import { placeOf } from "../connection/parse-dsn.ts";
 import { type Asker, adviceOf, failureCode, knownFailure, type StoreProblem } from "./failure-table.ts";
 
-/** The database could not be used. The message says why and what to do, and never holds the password. */
+/** The database could not be used. The message says why and what to do, and never contains the password. */
 export class MigrateError extends Error {
   override readonly name = "MigrateError";
-  /** An SQLSTATE, or what the system said (`ECONNREFUSED`); undefined where neither is known. */
+  /** An SQLSTATE, or a code of the operating system (`ECONNREFUSED`). Undefined: neither is known. */
   readonly code: string | undefined;
   /** What kind of failure it is. */
   readonly problem: StoreProblem;
-  /** It may pass by itself: the database starts, or the host name is unknown yet. */
+  /** The failure may end by itself: the database is starting, or the host name is not known yet. */
   readonly isRetryable: boolean;
   /** The message without `fix`. */
   readonly what: string;
-  /** What a person can do about it; undefined where that is not known. */
+  /** What an operator can do about it. Undefined: not known. */
   readonly fix: string | undefined;
 
   constructor(code: string | undefined, what: string, fix?: string) {
@@ -34,7 +34,7 @@ interface Failure {
   readonly severity?: string;
 }
 
-/** Makes of whatever the driver threw something that a person can act on. */
+/** Turns an error of the driver into one that an operator can act on. */
 export function explainFailure(error: unknown, address: ClientConfig, asker: Asker): MigrateError {
   const { message, hint, severity } = error as Failure;
   const code = failureCode(error);

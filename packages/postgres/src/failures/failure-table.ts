@@ -1,6 +1,6 @@
 /**
- * Why the database cannot be used, as a machine reads it, with the sentence that any caller may read: no address, no name of a
- * user. `/readyz`, the metric `slotkeeper_store_ready` and the log have the same codes.
+ * Why the database cannot be used: a code for programs, with a sentence that any caller may read. It contains no
+ * address and no user name. `/readyz`, the metric `slotkeeper_store_ready` and the log use the same codes.
  */
 export const STORE_PROBLEMS = {
   STORE_UNREACHABLE: "The database cannot be reached",
@@ -16,18 +16,21 @@ export const STORE_PROBLEMS = {
 /** What kind of failure keeps a database from being used. */
 export type StoreProblem = keyof typeof STORE_PROBLEMS;
 
-/** Who asks: the same failure may need another remedy. `postgrest`: a service that reaches its database through PostgREST. */
+/**
+ * The program that gets the failure: the advice depends on it. `postgrest`: a service that uses its database through
+ * PostgREST.
+ */
 export type Asker = "serve" | "migrate" | "postgrest";
 
 export interface KnownFailure {
   readonly problem: StoreProblem;
-  /** Nothing is wrong with the call: the same call later may succeed. Otherwise every repetition fails until an operator acts. */
+  /** The call itself is correct, and may succeed later. Otherwise it fails until an operator acts. */
   readonly isRetryable: boolean;
-  /** Only this host's callers meet it: the store as a whole works. */
+  /** The failure affects only callers of this host. The store as a whole works. */
   readonly isOfHost?: true;
-  /** Of a failure that no server sent: what happened. */
+  /** What happened, for a failure that was not sent by a server. */
   readonly says?: string;
-  /** What a person can do. */
+  /** What an operator can do. */
   readonly advice?: string | { readonly [asker in Asker]: string };
 }
 
@@ -50,7 +53,7 @@ const silent: KnownFailure = {
 };
 const otherSchema: KnownFailure = { problem: "STORE_SCHEMA", isRetryable: false };
 const forbidden: KnownFailure = { problem: "STORE_FORBIDDEN", isRetryable: false };
-/** Waiting does not change a certificate or the server's settings. */
+/** Waiting does not change a certificate or the settings of the server. */
 const unsafe: KnownFailure = { problem: "STORE_UNREACHABLE", isRetryable: false };
 const untrusted: KnownFailure = {
   ...unsafe,
@@ -60,8 +63,9 @@ const untrusted: KnownFailure = {
 const SERVICE_ROLE = "its role must be slotkeeper_service, or be a member of it (roles.sql)";
 
 /**
- * Every failure that has a code: SQLSTATEs, whole classes of them by their first two characters, ours (`SK…`), and the system's.
- * The only table: start-up, `migrate`, `/readyz` and the engine's repetitions all go by it.
+ * Every failure with a code: SQLSTATEs, whole classes of them by their first two characters, our own (`SK…`), and those
+ * of the operating system. This is the only table: start-up, `migrate`, `/readyz` and the retries of the engine all use
+ * it.
  */
 const FAILURES: { readonly [code: string]: KnownFailure } = {
   "08": { problem: "STORE_UNREACHABLE", isRetryable: true },
@@ -161,7 +165,7 @@ const FAILURES: { readonly [code: string]: KnownFailure } = {
     advice: "Use the name in the certificate as the host of the address.",
   },
   CERT_HAS_EXPIRED: { ...unsafe, says: "its certificate has expired", advice: "Renew the server's certificate." },
-  // Through PostgREST: its own codes, those of `fetch`, and of what is in between.
+  // Through PostgREST: its own codes, those of `fetch`, and those of proxies in between.
   PGRST000: stopped,
   PGRST001: stopped,
   PGRST002: stopped,
@@ -191,7 +195,7 @@ const FAILURES: { readonly [code: string]: KnownFailure } = {
   HTTP_504: { problem: "STORE_SILENT", isRetryable: true },
 };
 
-/** Errors of the driver have no code: they are recognised by their beginning. */
+/** Errors of the driver have no code: they are recognized by the start of their message. */
 const MESSAGES: readonly (readonly [RegExp, string])[] = [
   [
     /^(?:Query read timeout|timeout exceeded|timeout expired|Connection terminated due to connection timeout)/i,
@@ -203,14 +207,14 @@ const MESSAGES: readonly (readonly [RegExp, string])[] = [
 
 const UNKNOWN: KnownFailure = { problem: "STORE_FAILED", isRetryable: false };
 
-/** PostgreSQL's code, or the system's; for an error of the driver the code of what it means. */
+/** The code of PostgreSQL or of the operating system. An error of the driver gets the code of the same failure. */
 export function failureCode(error: unknown): string | undefined {
   const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
   if (typeof code === "string") return code;
   return typeof message === "string" ? MESSAGES.find(([pattern]) => pattern.test(message))?.[1] : undefined;
 }
 
-/** What a person can do about a failure; undefined where the table does not say. */
+/** What an operator can do about a failure. Undefined: the table has no advice. */
 export function adviceOf({ advice }: KnownFailure, asker: Asker): string | undefined {
   return typeof advice === "object" ? advice[asker] : advice;
 }

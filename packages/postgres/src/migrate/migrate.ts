@@ -7,26 +7,28 @@ import { SchemaError } from "./schema-error.ts";
 import { type MigrationState, readSchemaState, refuseForeignSchema, refuseOtherSchema } from "./schema-state.ts";
 
 /**
- * Brings a schema to this version.
+ * Updates a schema to this version.
  *
- * MIGRATE1 in order, each migration once, each in a transaction with its entry in the ledger: a failure leaves the ones before
- *    it applied and nothing of its own. MIGRATE2 runs at the same time take turns, and the second finds nothing to do.
- * MIGRATE3 a schema of a newer version, or with an applied migration that reads otherwise, is refused and not touched.
- * MIGRATE4 one connection, and only locks that end with a transaction: it works through a transaction pooler.
+ * MIGRATE1 Migrations run in order and once, each in one transaction with its entry in the ledger. A failed one leaves
+ *   no changes, and those before it stay applied.
+ * MIGRATE2 If two runs start at the same time, the second waits for the first and then finds nothing to do.
+ * MIGRATE3 A schema of a newer version, or with an applied migration whose text differs, is refused and not changed.
+ * MIGRATE4 It uses one connection, and only locks that end with a transaction, so it works through a transaction
+ *   pooler.
  */
 export interface MigrateOptions {
   /** The address of the database, with a role that may create tables. */
   readonly dsn: string;
   /** The schema of the tables. Default: `public`. */
   readonly schema?: string | undefined;
-  /** Those of this package, unless a test brings its own. */
+  /** Default: the migrations of this package. Tests pass their own. */
   readonly migrations?: readonly Migration[] | undefined;
   /** Called for each migration as soon as it is committed. */
   readonly onApplied?: ((migration: Migration) => void) | undefined;
 }
 
 /**
- * Returns what was applied now. Throws a `MigrateError` or a `SchemaError`.
+ * Returns the migrations that this call applied. Throws a `MigrateError` or a `SchemaError`.
  *
  * @example
  * ```ts
@@ -48,12 +50,12 @@ export function migrate(options: MigrateOptions): Promise<readonly Migration[]> 
   });
 }
 
-/** What each migration is to the database, in order; changes nothing. */
+/** The state of each migration, in order. Changes nothing. */
 export function migrationStates(options: MigrateOptions): Promise<readonly MigrationState[]> {
   return onDatabase(options, readSchemaState);
 }
 
-/** Throws a `SchemaError` unless the schema is exactly this version's: what a server asks before it serves. */
+/** Throws a `SchemaError` unless the schema has exactly this version. A server calls it before it serves. */
 export async function assertSchema(client: ClientBase, schema = "public"): Promise<void> {
   refuseOtherSchema(schema, await readSchemaState(client, schema, readMigrations()));
 }
@@ -65,7 +67,7 @@ async function onDatabase<T>(
   refuseBadName(schema);
   const config = { application_name: "slotkeeper migrate", ...parseDsn(dsn) };
   const client = new Client(config);
-  // A connection that breaks while a query runs rejects that query; the event would end the process.
+  // A broken connection rejects the running query. Without this listener the event would end the process.
   client.on("error", () => {});
   try {
     await client.connect();
@@ -101,7 +103,7 @@ async function applyNext(
 }
 
 async function apply(client: ClientBase, schema: string, migration: Migration): Promise<void> {
-  // Not IF NOT EXISTS: that asks for the right to create schemas even where there is nothing to create.
+  // Not IF NOT EXISTS: that requires the right to create schemas even if the schema exists.
   const { rows } = await client.query("SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
   if (rows.length === 0) await client.query(`CREATE SCHEMA ${escapeIdentifier(schema)}`);
   try {

@@ -7,7 +7,7 @@ export interface Migration {
   readonly name: string;
   readonly file: string;
   readonly sql: string;
-  /** Of the text as it was written: a migration that was applied must not change afterwards. */
+  /** The checksum of the text. A migration must not change after it was applied. */
   readonly checksum: string;
 }
 

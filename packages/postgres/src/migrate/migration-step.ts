@@ -2,10 +2,10 @@ import { escapeIdentifier } from "pg";
 import { type Migration, readMigrations } from "./migration-files.ts";
 import { ledgerOf } from "./schema-state.ts";
 
-/** How long a change may wait for others' locks: whatever comes behind it waits as well. */
+/** How long a migration may wait for a lock. Other statements that need the same table wait behind it. */
 const LOCK_TIMEOUT = "15s";
 
-/** PostgreSQL would cut a longer name short, silently. */
+/** PostgreSQL would silently shorten a longer name. */
 export function refuseBadName(schema: string): void {
   if (schema !== "" && Buffer.byteLength(schema) <= 63 && !schema.includes("\0")) return;
   throw new TypeError(`Expected \`schema\` to be a name of 1 to 63 bytes, got ${JSON.stringify(schema)}`);
@@ -21,8 +21,8 @@ export function createLedger(schema: string): string {
 }
 
 /**
- * One migration with its entry in the ledger, which comes first: running it a second time fails before it changes
- * anything. The search path is part of it: functions keep it by SET search_path FROM CURRENT.
+ * One migration with its entry in the ledger. The entry comes first, so a second run fails before it changes anything.
+ * The search path belongs to the step, because functions store it with SET search_path FROM CURRENT.
  */
 export function migrationStep(schema: string, { number, name, file, checksum, sql }: Migration): string {
   return `-- ${file}
@@ -35,8 +35,8 @@ ${sql}`;
 }
 
 /**
- * Everything that `migrate` runs on an empty database, in the same order, for a person to read, or to run in its stead:
- * `migrate` then finds nothing to do.
+ * Everything that `migrate` runs on an empty database, in the same order. A person can read it, or run it instead of
+ * `migrate`, which then finds nothing to do.
  */
 export function migrationScript(schema = "public", migrations: readonly Migration[] = readMigrations()): string {
   refuseBadName(schema);

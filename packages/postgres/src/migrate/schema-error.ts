@@ -1,15 +1,15 @@
 /** How a schema differs from this version's. */
 export type SchemaProblem =
-  /** Nothing was ever migrated there. */
+  /** No migration was applied. */
   | "SCHEMA_MISSING"
   /** Some migrations of this version are not applied. */
   | "SCHEMA_OLD"
-  /** A later version migrated it. */
+  /** A newer version migrated the schema. */
   | "SCHEMA_NEW"
-  /** What was applied is not what this version has under the same number. */
+  /** An applied migration differs from the one that this version has with the same number. */
   | "SCHEMA_CHANGED";
 
-/** The database's schema is not this version's. The message says what to do. */
+/** The schema of the database does not have this version. The message says what to do. */
 export class SchemaError extends Error {
   override readonly name = "SchemaError";
   /** How the schema differs. */

@@ -6,7 +6,7 @@ import { SchemaError } from "./schema-error.ts";
 export interface MigrationState {
   readonly number: number;
   readonly name: string;
-  /** `changed`: applied with another text; `unknown`: applied by a later version, which this one does not know. */
+  /** `changed`: applied with a different text. `unknown`: applied by a newer version. */
   readonly state: "applied" | "pending" | "changed" | "unknown";
   readonly appliedAt: Date | undefined;
 }
@@ -18,12 +18,12 @@ interface AppliedRow {
   readonly applied_at: Date;
 }
 
-/** The ledger of what was applied, qualified. */
+/** The qualified name of the table that lists the applied migrations. */
 export function ledgerOf(schema: string): string {
   return `${escapeIdentifier(schema)}.slotkeeper_migration`;
 }
 
-/** What each migration is to this database; read only. */
+/** The state of each migration in this database. Only reads. */
 export async function readSchemaState(
   client: ClientBase,
   schema: string,
@@ -53,7 +53,7 @@ function unknownTo(migrations: readonly Migration[], applied: readonly AppliedRo
     .map(({ number, name, applied_at }) => ({ number, name, state: "unknown", appliedAt: applied_at }));
 }
 
-/** Throws unless every applied migration is one of this version's, unchanged. */
+/** Throws unless every applied migration belongs to this version and is unchanged. */
 export function refuseForeignSchema(schema: string, states: readonly MigrationState[]): void {
   const unknown = states.filter(({ state }) => state === "unknown");
   if (unknown.length > 0) {
@@ -81,7 +81,7 @@ export function refuseForeignSchema(schema: string, states: readonly MigrationSt
   }
 }
 
-/** Throws a `SchemaError` unless the schema is exactly this version's: what a server asks before it starts. */
+/** Throws a `SchemaError` unless the schema has exactly this version. A server calls it before it starts. */
 export function refuseOtherSchema(schema: string, states: readonly MigrationState[]): void {
   refuseForeignSchema(schema, states);
   const pending = states.filter(({ state }) => state === "pending");
@@ -94,7 +94,7 @@ export function refuseOtherSchema(schema: string, states: readonly MigrationStat
   );
 }
 
-/** The same without throwing: what `migrate --status` goes by. */
+/** The same without throwing, for `migrate --status`. */
 export function schemaProblem(schema: string, states: readonly MigrationState[]): SchemaError | undefined {
   try {
     refuseOtherSchema(schema, states);

@@ -1,6 +1,6 @@
 /**
- * The address that `/rpc/<function>` is appended to, without a slash at its end. Throws a `TypeError` that never quotes what
- * was given: it may hold a password.
+ * The address that `/rpc/<function>` is appended to, without a slash at the end. Throws a `TypeError` that never
+ * contains the given text, because it may contain a password.
  */
 export function parseBaseUrl(given: string): string {
   const expected = "Expected `baseUrl` to be the http or https address of a PostgREST server";

@@ -3,34 +3,35 @@ import type { Beat, BeatReply, Commit, CommitNotice, ReadReply, Tag } from "@slo
 type Listener = (notice: CommitNotice) => void;
 type Read = (host: string, since: Tag | undefined) => Promise<ReadReply>;
 
-/** An offer lapses after 50 ms: it must be found and accepted within that. */
+/** An offer lapses after 50 ms. The poller must find it and the instance accept it within that time. */
 const SHORTEST_MS = 20;
-/** For a host where nothing changes. The beat, once a second, would find it later. */
+/** For a host without changes. Without polling, the beat would find a change after up to a second. */
 const LONGEST_MS = 250;
 const GROWTH = 1.25;
-/** Beyond, the hosts that changed longest ago are left to the beat. */
+/** If more hosts have waiters, those that changed longest ago rely on the beat. */
 const MOST_HOSTS = 20;
 
 interface Watched {
   tag: Tag | undefined;
   pauseMs: number;
-  /** Calls of the engine under way: their replies bring the same. */
+  /** Calls of the engine in progress. Their replies contain the same changes. */
   calls: number;
   timer: NodeJS.Timeout | undefined;
 }
 
 /**
- * In place of a push, which PostgREST does not have: asks for what others committed on the hosts where sessions of this process
- * wait.
+ * Replaces notifications, which PostgREST does not offer: polls for commits of other instances on the hosts where
+ * sessions of this process wait.
  *
- * POLLER1 It asks only while another instance lives: one instance alone knows every commit. POLLER2 A host is asked for every 20 ms while
- * it changes, up to every 250 ms while it does not, and not while the engine itself has a call for it under way. POLLER3 It
- * reports hints: a failed call is left out, and the beat finds what was missed.
+ * POLLER1 It polls only while another instance is alive: a single instance knows every commit.
+ * POLLER2 It reads a host every 20 ms while the host changes, and less and less often, down to every 250 ms, while it
+ *   does not. It does not read while the engine itself has a call for the host in progress.
+ * POLLER3 Its reports are hints: a failed read is skipped, and the beat finds what was missed.
  */
 export class ChangePoller {
   readonly #read: Read;
   readonly #listeners = new Map<string, Set<Listener>>();
-  /** The last one changed last. */
+  /** In the order of their last change; the latest is at the end. */
   readonly #hosts = new Map<string, Watched>();
   #isFleet = false;
 
@@ -53,7 +54,7 @@ export class ChangePoller {
     for (const host of Array.from(this.#hosts.keys())) this.#drop(host);
   }
 
-  /** The beat says where sessions wait, and its reply who lives. */
+  /** The beat contains the hosts where sessions wait, and its reply the live instances. */
   beaten({ instance, hosts }: Beat, { instances }: BeatReply): void {
     if (!this.#listeners.has(instance)) return;
     this.#isFleet = instances.some((other) => other.instance !== instance);
@@ -62,7 +63,7 @@ export class ChangePoller {
     for (const [host, tag] of waiting) if (!this.#hosts.has(host)) this.#changed(host, tag);
   }
 
-  /** Runs a call of the engine; `tagOf` says which commit its reply shows as the last one. */
+  /** Runs a call of the engine. `tagOf` returns the tag of the last commit from the reply. */
   async around<T>(host: string, call: () => Promise<T>, tagOf: (reply: T) => Tag | undefined): Promise<T> {
     const watched = this.#hosts.get(host);
     if (watched === undefined) return call();
@@ -78,7 +79,7 @@ export class ChangePoller {
     }
   }
 
-  /** A session that begins to wait is known to the next beat, and until then by its commit. */
+  /** The beat reports a waiting session only later, so the first commit with its waiter starts the polling. */
   committed({ host, instance, tag, changes }: Commit): void {
     if (!this.#isFleet || this.#hosts.has(host) || !this.#listeners.has(instance)) return;
     if (changes.puts.some((record) => record.kind === "waiter" && record.instance === instance))
@@ -125,7 +126,7 @@ export class ChangePoller {
   }
 }
 
-/** One commit can be applied as it is. For several the engine reads the host. */
+/** A single commit can be applied directly. For several, the engine reads the host. */
 function noticeOf(host: string, base: Tag | undefined, { tag, tail }: ReadReply): CommitNotice {
   const [changes, ...more] = tail.kind === "changes" ? tail.commits : [];
   return changes === undefined || tag === undefined || more.length > 0 ? { host } : { host, base, tag, changes };

@@ -7,21 +7,27 @@ import { failureOfFetch, failureOfReply, isCut, PostgrestFailure } from "./postg
 export interface PostgrestApiOptions {
   readonly baseUrl: string;
   readonly authHeader: string | undefined;
-  /** One of PostgREST's `db-schemas`; undefined: its first. */
+  /** One of PostgREST's `db-schemas`. Undefined: the first one. */
   readonly schema: string | undefined;
-  /** When a call is given up. */
+  /** How long a call may take. */
   readonly timeoutMs: number;
 }
 
-/** After an outage every host calls at once. PostgREST queues calls beyond its pool; this bounds the sockets. */
+/**
+ * After an outage every host makes a call at the same time. PostgREST queues the calls beyond its pool; this limits the
+ * sockets.
+ */
 export const CALLS_AT_ONCE = 100;
 
 /**
- * The functions of a schema through PostgREST: `POST {baseUrl}/rpc/{function}` with the arguments as a JSON object.
+ * Calls the functions of a schema through PostgREST: `POST {baseUrl}/rpc/{function}` with the arguments as a JSON
+ * object.
  *
- * POSTGREST1 A call is one request, and PostgREST makes it one transaction. Connections are kept alive by `fetch`. POSTGREST2 A call whose
- * connection was cut, or that lost against another transaction, is repeated once and at once: every function of the store may
- * be repeated (P8). POSTGREST3 A call without a reply is given up after `timeoutMs`. POSTGREST4 No error holds the Authorization header.
+ * POSTGREST1 A call is one request, which PostgREST runs in one transaction. `fetch` keeps connections alive.
+ * POSTGREST2 A call whose connection was cut, or that lost against another transaction, is repeated once, immediately.
+ *   Every function of the store may be repeated (P8).
+ * POSTGREST3 A call without a reply is aborted after `timeoutMs`.
+ * POSTGREST4 No error contains the Authorization header.
  */
 export class PostgrestApi implements FunctionCaller {
   readonly #baseUrl: string;
@@ -30,7 +36,7 @@ export class PostgrestApi implements FunctionCaller {
   readonly #lanes = new HostLanes({ perHost: CALLS_AT_ONCE, inAll: CALLS_AT_ONCE, stuck: CALLS_AT_ONCE });
   readonly #open = new Set<AbortController>();
 
-  /** Throws a `TypeError` for an address or a header that cannot be used. */
+  /** Throws a `TypeError` for an invalid address or header. */
   constructor({ baseUrl, authHeader, schema, timeoutMs }: PostgrestApiOptions) {
     this.#baseUrl = parseBaseUrl(baseUrl);
     this.#headers = new Headers({ Accept: "application/json", "Content-Type": "application/json" });
@@ -51,7 +57,7 @@ export class PostgrestApi implements FunctionCaller {
     }
   }
 
-  /** Gives up the calls under way. */
+  /** Aborts the calls in progress. */
   close(): void {
     for (const controller of this.#open) controller.abort(new PostgrestFailure("CLOSED", "The store was closed"));
   }
@@ -80,7 +86,7 @@ export class PostgrestApi implements FunctionCaller {
   }
 }
 
-/** `void` is a reply without a body. */
+/** A function that returns `void` has a reply without a body. */
 function decode({ status, ok, headers }: Response, text: string): unknown {
   if (!ok) throw failureOfReply(status, text, headers.get("location"));
   if (text === "") return undefined;
@@ -94,7 +100,7 @@ function decode({ status, ok, headers }: Response, text: string): unknown {
   }
 }
 
-/** The platform's own message would quote the value. */
+/** The error message of the platform would contain the value. */
 function setHeader(headers: Headers, header: string, value: string, option: string): void {
   try {
     headers.set(header, value);

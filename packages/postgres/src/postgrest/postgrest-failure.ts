@@ -1,16 +1,16 @@
 import { adviceOf, knownFailure } from "../failures/failure-table.ts";
 
 /**
- * What a call through PostgREST ended with instead of a result, as a cause for `DatabaseError`. `code` is the SQLSTATE or the
- * `PGRST…` code of PostgREST's error body, `HTTP_<status>` for a reply without one, or the code of the socket. No message holds
- * the Authorization header or an argument: of the error body only `message` and `hint` are used, not `details`.
+ * A failed call through PostgREST, as a cause for `DatabaseError`. `code` is the SQLSTATE or the `PGRST…` code of
+ * PostgREST's error body, `HTTP_<status>` for a reply without one, or the code of the socket. No message contains the
+ * Authorization header or an argument: only `message` and `hint` of the error body are used, not `details`.
  */
 export class PostgrestFailure extends Error {
   override readonly name = "PostgrestFailure";
   readonly code: string;
   /** The message without `fix`, as a sentence. */
   readonly what: string;
-  /** What a person can do about it; undefined where the code alone does not show it. */
+  /** What an operator can do about it. Undefined: the code alone does not show it. */
   readonly fix: string | undefined;
 
   constructor(code: string, message: string, options?: ErrorOptions) {
@@ -29,7 +29,7 @@ interface ErrorBody {
   readonly hint?: unknown;
 }
 
-/** From a reply whose status is not 2xx. */
+/** Creates a failure from a reply whose status is not 2xx. */
 export function failureOfReply(status: number, text: string, location: string | null): PostgrestFailure {
   const { code, message, hint } = parseBody(text);
   if (typeof code === "string" && typeof message === "string") {
@@ -42,7 +42,7 @@ export function failureOfReply(status: number, text: string, location: string | 
   return new PostgrestFailure(`HTTP_${status}`, `The reply has status ${status} ${what}`);
 }
 
-/** From what `fetch` threw: a `TypeError` whose cause is the socket's error. */
+/** Creates a failure from an error of `fetch`: a `TypeError` whose cause is the error of the socket. */
 export function failureOfFetch(error: unknown): PostgrestFailure {
   const { cause } = error as { readonly cause?: unknown };
   const { code, message } = (cause ?? {}) as { readonly code?: unknown; readonly message?: unknown };
@@ -50,7 +50,7 @@ export function failureOfFetch(error: unknown): PostgrestFailure {
   return new PostgrestFailure(typeof code === "string" ? code : "FETCH_FAILED", reason, { cause: error });
 }
 
-/** The connection ended before the reply, as idle connections do. The call may have been made. */
+/** The connection ended before the reply, as idle connections do. The call may have taken effect. */
 export function isCut({ code }: PostgrestFailure): boolean {
   return code === "ECONNRESET" || code === "EPIPE" || code === "UND_ERR_SOCKET";
 }

@@ -5,22 +5,22 @@ import { CALLS_AT_ONCE, PostgrestApi } from "./postgrest-api.ts";
 
 /** Options of `PostgrestStore.open`. */
 export interface PostgrestStoreOptions {
-  /** Of the PostgREST server: functions are called at `{baseUrl}/rpc/{function}`. */
+  /** The address of the PostgREST server. Functions are called at `{baseUrl}/rpc/{function}`. */
   readonly baseUrl: string;
   /** Sent as `Authorization`, for example `Bearer <JWT>`. */
   readonly authHeader?: string | undefined;
-  /** One of PostgREST's `db-schemas`, sent as `Content-Profile`; absent: its first. */
+  /** One of PostgREST's `db-schemas`, sent as `Content-Profile`. Default: the first one. */
   readonly schema?: string | undefined;
-  /** When a call is given up. */
+  /** How long a call may take. */
   readonly timeoutMs?: number | undefined;
 }
 
 const DEFAULTS = { timeoutMs: 5_000 } as const;
 
 /**
- * The store of a fleet whose instances reach the database through PostgREST. The functions are those of `PostgresStore`, so
- * both may be used on one database at the same time. There is no push through PostgREST: a poller asks for what others
- * committed.
+ * The store of a fleet whose instances use the database through PostgREST. It calls the same functions as
+ * `PostgresStore`, so both may be used on one database at the same time. PostgREST cannot send notifications, so a
+ * poller reads what others committed.
  *
  * @example
  * ```ts
@@ -36,8 +36,8 @@ export class PostgrestStore extends SqlStore {
   readonly #poller = new ChangePoller((host, since) => super.read(host, since));
 
   /**
-   * Throws a `TypeError` for options that cannot be used, and a `DatabaseError` where PostgREST does not answer, does not know
-   * the functions, has another version of them, or refuses the caller.
+   * Throws a `TypeError` for invalid options. Throws a `DatabaseError` if PostgREST does not answer, does not know the
+   * functions, has a different version of them, or refuses the caller.
    */
   static async open(options: PostgrestStoreOptions): Promise<PostgrestStore> {
     const { baseUrl, authHeader, schema, timeoutMs = DEFAULTS.timeoutMs } = options;
@@ -76,7 +76,10 @@ export class PostgrestStore extends SqlStore {
     return reply;
   }
 
-  /** A hint as every watch, by polling: it also reports commits that do not name the instance in `wake`. */
+  /**
+   * Reports commits by polling, also those that do not name the instance in `wake`. The reports are hints, as in every
+   * store.
+   */
   override watch(instance: string, listener: (notice: Port.CommitNotice) => void): () => void {
     return this.#poller.watch(instance, listener);
   }

@@ -11,21 +11,22 @@ import {
 } from "@slotkeeper/queue";
 
 /**
- * Changes as the tail of a host and notifications have them: JSON lists in the place of objects, half as long. A commit writes this
- * text once more beside its rows, so its length is what most of the write-ahead log is made of. Only this file reads it. Direct callers,
- * which are written in SQL, write the same changes as the objects of `records.ts`.
+ * The text form of changes in the tail of a host and in notifications: JSON lists instead of objects, half as long. A
+ * commit writes this text in addition to its rows, so its length determines most of the write-ahead log. Only this file
+ * reads it. Direct callers, which are written in SQL, write the same changes as the objects of `records.ts`.
  *
  *   changes  [head, breaker, puts, dels]
  *   head     fields in the order of `HEAD`; the breaker is a list of its own
  *   put      [number of the kind in RECORD_KINDS, key, fields in the order of `FIELDS`]
  *   del      [number of the kind, key]
  *
- * A field that has its default is null, and nulls at the end of a list are left out. Instants are counted from `head.now`.
+ * A field with its default value is null, and nulls at the end of a list are left out. Instants are relative to
+ * `head.now`.
  */
 
-/** In the place of a default: the field is an instant. */
+/** Used instead of a default: the field is an instant. */
 const AT = Symbol("instant");
-/** Every field of an object, in the order in which they are written, with its default. */
+/** Every field of an object with its default, in the order of the text. */
 type Shape<T> = { readonly [Field in keyof T]-?: T[Field] | undefined | typeof AT };
 type Data<Kind extends RecordKind> = Omit<RecordOf<Kind>, "kind" | "key">;
 type Fields = readonly (readonly [field: string, preset: unknown])[];
@@ -127,7 +128,7 @@ export function encodeChanges({ puts, dels }: Changes, head: Head): string {
   return JSON.stringify(lists);
 }
 
-/** Changes from their parsed text, or as a direct caller wrote them. */
+/** Decodes changes from their parsed text, or from the objects of a direct caller. */
 export function decodeChanges(parsed: unknown): Changes {
   if (!Array.isArray(parsed)) {
     const { head, puts, dels } = parsed as Changes & { readonly head: Head };
@@ -142,7 +143,7 @@ export function decodeChanges(parsed: unknown): Changes {
   };
 }
 
-/** A head from parsed JSON, which has no Infinity. */
+/** Restores Infinity in a head from JSON, which has no Infinity. */
 export function withSlots(head: Head): Head {
   return { ...head, slots: head.slots ?? Number.POSITIVE_INFINITY };
 }
@@ -171,7 +172,7 @@ function objectOf(list: List, fields: Fields, now: number): object {
   return Object.fromEntries(values.filter(([, value]) => value !== undefined));
 }
 
-/** A number of milliseconds, or the instant itself as text where the sum would be another number. */
+/** The difference in milliseconds, or the instant itself as text if adding the difference would not give the exact number. */
 function since(now: number, instant: number): number | string {
   const ms = instant - now;
   return now + ms === instant ? ms : String(instant);

@@ -3,8 +3,8 @@ import { encodeChanges } from "./change-text.ts";
 import type { NamedArguments } from "./sql-store.ts";
 
 /**
- * A commit as `slotkeeper_commit` takes it: split into what goes to rows of different tables, so that SQL need not take JSON apart. Every
- * call has the same arguments.
+ * A commit as the arguments of `slotkeeper_commit`, split by table, so that SQL does not need to parse JSON. Every call
+ * has the same arguments.
  */
 export function commitArguments({ host, instance, base, tag, now, changes, wake, conflicts }: Commit): NamedArguments {
   const { head, puts, dels } = changes;
@@ -25,7 +25,7 @@ export function commitArguments({ host, instance, base, tag, now, changes, wake,
   };
 }
 
-/** Null for a host that is forgotten. Without slots there is no limit: JSON, which PostgREST takes, has no Infinity. */
+/** All null for a forgotten host. `p_slots` is null if there is no limit, because the JSON of PostgREST has no Infinity. */
 function headArguments(head: Partial<Head> = {}): NamedArguments {
   return {
     p_hostname: head.hostname ?? null,
@@ -44,7 +44,7 @@ function headArguments(head: Partial<Head> = {}): NamedArguments {
   };
 }
 
-/** Records that are no leases: kinds, keys and data. A record that is deleted has no data. */
+/** Records other than leases: kinds, keys and data. A deleted record has no data. */
 function recordArguments({ puts, dels }: Changes): NamedArguments {
   const rows = [
     ...puts.filter((record) => !isLease(record)).map(({ kind, key, ...data }) => [kind, key, JSON.stringify(data)]),

@@ -2,35 +2,41 @@ import { type ClientBase, Pool, type PoolClient } from "pg";
 import { parseDsn } from "../connection/parse-dsn.ts";
 import type { StoreGauges } from "./store-health.ts";
 
-/** A connection that has been free for this long goes back to the pool. */
+/** A connection that was free for this long returns to the pool. */
 const FREE_MS = 1_000;
-/** The pool closes it after this time. Longer than the pause between the beats of an idle instance: connecting costs the database more than a beat. */
+/**
+ * The pool then closes it after this time. It is longer than the time between two beats of an idle instance: a new
+ * connection costs the database more than a beat.
+ */
 const IDLE_MS = 30_000;
 
 export interface ConnectionOptions {
   readonly dsn: string;
   readonly poolSize: number;
-  /** When a call is given up, and the wait for a connection. */
+  /** How long a call, and the wait for a connection, may take. */
   readonly timeoutMs: number;
 }
 
 /**
  * The connections of a store.
  *
- * CONNECT1 A free connection is taken without waiting. `Pool.connect` waits for the next tick even if a connection is idle. By then the
- * service would have written the answers to the last commit of a busy host, and the next commit would leave 0.5 ms later.
- * CONNECT2 A connection that failed is not used again. After a call that got no answer in time, neither are the connections that have
- * answered nothing since that call was sent: they may be dead too, and each would cost another wait.
- * CONNECT3 There are at most `poolSize` connections. A call that finds all of them in use waits its turn, and is counted.
+ * CONNECT1 A free connection is taken without waiting. `Pool.connect` waits for the next tick even if a connection is
+ *   idle. By then the service would have written the answers to the last commit of a busy host, and the next commit
+ *   would be sent 0.5 ms later.
+ * CONNECT2 A connection that failed is not used again. After a call without an answer in time, the connections that
+ *   have not answered since that call was sent are not used either: they may be dead, too, and each would cost another
+ *   wait.
+ * CONNECT3 There are at most `poolSize` connections. A call that finds all of them in use waits for its turn, and is
+ *   counted.
  */
 export class Connections {
   readonly #pool: Pool;
-  /** Taken from the pool and not in use; the last one used is at the end. */
+  /** Taken from the pool and not in use. The last one used is at the end. */
   #free: PoolClient[] = [];
   readonly #waits = { count: 0, ms: 0 };
   /** When each connection last showed that it works. */
   readonly #provenAt = new WeakMap<ClientBase, number>();
-  /** When the last call was sent that got no answer in time. */
+  /** When the last call without an answer in time was sent. */
   #unansweredAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
@@ -54,13 +60,13 @@ export class Connections {
       });
   }
 
-  /** Connections, and calls that wait for one: now, and so far. */
+  /** The number of connections, and of calls that wait for one: now, and in total. */
   get gauges(): StoreGauges["pool"] {
     const { totalCount: size, idleCount, waitingCount: waiting } = this.#pool;
     return { size, idle: idleCount + this.#free.length, waiting, waits: this.#waits.count, waitedMs: this.#waits.ms };
   }
 
-  /** A connection that works, as far as is known; at once if one is free. */
+  /** A connection that works, as far as known. Returned without a promise if one is free. */
   take(): PoolClient | Promise<PoolClient> {
     for (let client = this.#free.pop(); client !== undefined; client = this.#free.pop()) {
       if (this.#isProven(client)) return client;
@@ -86,7 +92,7 @@ export class Connections {
     client.release(true);
   }
 
-  /** Resolves when the calls that are under way have ended, too. */
+  /** Resolves after all calls in progress have ended. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     const ended = this.#pool.end();
@@ -130,7 +136,7 @@ export class Connections {
     this.#timer = undefined;
   }
 
-  /** CONNECT2. One in use is dropped when its call fails. */
+  /** CONNECT2. A connection in use is dropped when its call fails. */
   #lose(lost: ClientBase): void {
     const client = this.#free.find((free) => free === lost);
     if (client === undefined) return;

@@ -1,8 +1,8 @@
 import { failureCode, knownFailure, type StoreProblem } from "../failures/failure-table.ts";
 
 /**
- * A call to the database failed. `failure-table.ts` says of every cause what it is and whether the same call may succeed
- * later. A call that failed may have happened; every call of the store may be repeated (P8 of the port).
+ * A call to the database failed. `failure-table.ts` classifies every cause and defines whether the same call may
+ * succeed later. A failed call may have taken effect; every call of the store may be repeated (P8).
  */
 export class DatabaseError extends Error {
   override readonly name = "DatabaseError";
@@ -10,11 +10,11 @@ export class DatabaseError extends Error {
   readonly code: "DATABASE_UNAVAILABLE" | "DATABASE_REFUSED";
   /** Whether the same call may succeed later. */
   readonly retryable: boolean;
-  /** PostgreSQL's code, PostgREST's, or that of the socket. */
+  /** The code of PostgreSQL, of PostgREST, or of the socket. */
   readonly state: string | undefined;
   /** What kind of failure it is. */
   readonly problem: StoreProblem;
-  /** Only callers of one host meet it. */
+  /** Only callers of one host are affected. */
   readonly isOfHost: boolean;
 
   constructor(operation: string, cause: unknown) {
@@ -30,29 +30,29 @@ export class DatabaseError extends Error {
   }
 }
 
-/** Ours: P2 or P3 of the port would break. */
+/** Our own error code: P2 or P3 of the store would break. */
 export function isBrokenPromise(error: unknown): boolean {
   return error instanceof DatabaseError && error.state === "SK002";
 }
 
-/** The prepared statement is another session's: a pooler is in between that cannot follow them. Nothing was run. */
+/** The prepared statement belongs to a different session: a pooler does not track prepared statements. Nothing was executed. */
 export function isLostStatement(error: unknown): boolean {
   const state = failureCode(error);
   return state === "26000" || state === "42P05";
 }
 
-/** The transaction was undone, and would succeed if it came again at once. */
+/** The transaction was rolled back, and may succeed immediately if it is repeated. */
 export function isConflict(error: unknown): boolean {
   const state = failureCode(error);
   return state === "40001" || state === "40P01";
 }
 
-/** Another program has kept the host's row locked for too long. */
+/** Another program keeps the row of the host locked for too long. */
 export function isLocked(error: unknown): boolean {
   return error instanceof DatabaseError && error.state === "55P03";
 }
 
-/** Nothing came back in time: the connection may be dead, or the server stands still. */
+/** No answer came in time: the connection may be dead, or the server does not respond. */
 export function isUnanswered(error: unknown): boolean {
   return failureCode(error) === "ETIMEDOUT";
 }

@@ -8,7 +8,7 @@ import {
 } from "@slotkeeper/queue";
 import { decodeChanges, withSlots } from "./change-text.ts";
 
-/** What the functions return, as the port has it. */
+/** Decodes the results of the SQL functions into the types of the store interface. */
 
 export function decodeReply({ now, tag, tail }: ReadReply): ReadReply {
   return { now, tag, tail: decodeTail(tail) };

@@ -1,18 +1,18 @@
-/** How many calls may be under way at once. */
+/** How many calls may run at once. */
 export interface LaneLimits {
   readonly perHost: number;
   readonly inAll: number;
-  /** Of hosts that are stuck, together. */
+  /** For all stuck hosts together. */
   readonly stuck: number;
 }
 
-/** What becomes of a call. `isStuck`: the error says that another program has the host. */
+/** Whether the error means that another program keeps the host locked. */
 type IsStuck = (error: unknown) => boolean;
 
 interface Lane {
   running: number;
   readonly waiting: (() => void)[];
-  /** Its last call failed because another program has the host, and none has succeeded since. */
+  /** The last call failed because another program keeps the host locked, and none has succeeded since. */
   isStuck: boolean;
 }
 
@@ -21,30 +21,32 @@ interface Running {
   readonly startedAt: number;
 }
 
-/** A stuck host without calls for this long is forgotten: whether it is still stuck, its next call shows. */
+/** A stuck host without calls for this long is forgotten. Its next call shows whether it is still stuck. */
 const FORGET_MS = 30_000;
-/** Calls take milliseconds. One that takes longer than this, without an answer, may wait for a lock. */
+/** Calls take milliseconds. A call that runs longer than this may be waiting for a lock. */
 const SLOW_MS = 250;
 
 /**
- * Bounds how many calls for hosts are under way, so that hosts whose rows another program keeps locked do not use up the pool (P7).
+ * Limits how many calls for hosts run at once, so that hosts whose rows another program keeps locked do not use up the
+ * pool (P7).
  *
- * LANE1 a host has at most `perHost` calls under way, and all hosts together `inAll`: the pool has more, for calls that concern no host
- * LANE2 a host is stuck while a call of it takes long, and from a failure that says so until a call succeeds or none was made for
- * `FORGET_MS`. All stuck hosts together have `stuck` calls at most, however many they are. Before they are known to be stuck they
- * may have more, until those fail.
- * LANE3 calls of a host go in order, hosts take turns, and those that are not stuck go first.
- * Cost: O(1) for each call, and O(inAll) where a stuck host waits.
+ * LANE1 A host has at most `perHost` calls in progress, and all hosts together at most `inAll`. The pool has more
+ *   connections, for calls that belong to no host.
+ * LANE2 A host is stuck while one of its calls is slow. After an error that means "locked", it stays stuck until a call
+ *   succeeds or until it had no calls for `FORGET_MS`. All stuck hosts together have at most `stuck` calls, regardless
+ *   of their number. Before they are known to be stuck they may have more, until those calls fail.
+ * LANE3 The calls of a host run in order. Hosts take turns, and hosts that are not stuck go first.
+ * Cost: O(1) for each call; O(inAll) if a stuck host waits.
  */
 export class HostLanes {
   readonly #limits: LaneLimits;
   readonly #isStuck: IsStuck;
   readonly #lanes = new Map<string, Lane>();
-  /** Stuck hosts without calls, and since when; oldest first. */
+  /** Stuck hosts without calls, with the time since then; oldest first. */
   readonly #idle = new Map<string, number>();
-  /** Under way, oldest first. */
+  /** Calls in progress, oldest first. */
   readonly #running = new Set<Running>();
-  /** Lanes with calls that wait and may go as soon as there is room. */
+  /** Lanes with waiting calls that may start as soon as there is room. */
   readonly #ready = new Set<Lane>();
   readonly #held = new Set<Lane>();
   #waiting = 0;
@@ -55,12 +57,12 @@ export class HostLanes {
     this.#isStuck = isStuck;
   }
 
-  /** Calls that wait for their turn: now, and how many had to so far. */
+  /** Calls that wait for their turn: now, and in total. */
   get counts(): { readonly waiting: number; readonly waits: number } {
     return { waiting: this.#waiting, waits: this.#waits };
   }
 
-  /** Hosts that are kept in mind: with calls, or stuck. */
+  /** The number of hosts in memory: those with calls, and stuck ones. */
   get hosts(): number {
     return this.#lanes.size;
   }
@@ -70,7 +72,7 @@ export class HostLanes {
     this.#forget();
     const lane = this.#laneOf(host);
     const turn = this.#turn(lane);
-    // No pause where none is needed: CONNECT1.
+    // No `await` if it is not needed: CONNECT1.
     const running = turn instanceof Promise ? await turn : turn;
     try {
       const result = await call();
@@ -88,7 +90,7 @@ export class HostLanes {
     }
   }
 
-  /** No call of the host is left. */
+  /** The host has no calls left. */
   #rest(host: string, { isStuck }: Lane): void {
     if (isStuck) this.#idle.set(host, performance.now());
     else this.#lanes.delete(host);
@@ -113,7 +115,7 @@ export class HostLanes {
     return lane;
   }
 
-  /** Resolves when the call may go. */
+  /** Resolves when the call may start. */
   #turn(lane: Lane): Running | Promise<Running> {
     if (this.#hasRoom(lane) && lane.waiting.length === 0) return this.#start(lane);
     this.#waits++;
@@ -136,7 +138,7 @@ export class HostLanes {
     return running;
   }
 
-  /** Puts the lane where its next call waits; it stands behind the other hosts there. */
+  /** Puts the lane into the queue of its next call, behind the other hosts. */
   #line(lane: Lane): void {
     this.#ready.delete(lane);
     this.#held.delete(lane);
@@ -174,7 +176,7 @@ export class HostLanes {
     return false;
   }
 
-  /** Calls under way that are slow, or belong to stuck hosts. */
+  /** The number of running calls that are slow or belong to stuck hosts. */
   #countHeld(): number {
     const slowSince = performance.now() - SLOW_MS;
     let count = 0;

@@ -3,15 +3,18 @@ import { Client, escapeIdentifier, type Notification } from "pg";
 import { parseDsn } from "../connection/parse-dsn.ts";
 import { decodeNotice } from "./decode.ts";
 
-/** How long after the call that asked for it an echo may take. */
+/** How long after its call was answered an echo may take. */
 const ECHO_MS = 1_500;
-/** A new connection is tested by as many calls in a row as this; later ones by some. */
+/** A new connection is tested by this many calls in a row, later only at intervals. */
 const FIRST_ECHOES = 3;
 const FIRST_PAUSE_MS = 100;
-/** Between tries to connect: push is back this long after the database is. A try itself is given up in time, too. */
+/**
+ * The longest pause between two attempts to connect, and so how long after the database notifications are back. An
+ * attempt has its own timeout.
+ */
 const LONGEST_PAUSE_MS = 1_000;
 const CONNECT_MS = 1_500;
-/** The same while connections work but pass nothing on, as through a transaction pooler: trying again soon would not help. */
+/** The same while connections work but deliver nothing, as through a transaction pooler. Faster attempts would not help. */
 const LONGEST_SILENT_PAUSE_MS = 10_000;
 
 type Listener = (notice: CommitNotice) => void;
@@ -19,13 +22,16 @@ type Listener = (notice: CommitNotice) => void;
 /**
  * One dedicated connection that listens for commits which wake an instance of this process.
  *
- * NOTIFY1 It connects with the first `watch`, and connects again by itself whenever the connection ends, after a pause
- * that grows to `LONGEST_PAUSE_MS`.
- * NOTIFY2 It tests itself: some beats of a watched instance, and checks of the store's health, ask for an echo, and a connection on
- * which none arrives is replaced. That finds half-open connections, and poolers that do not pass notifications on. Not every
- * beat: a notification costs every listening connection of the database a transaction. NOTIFY3 What is sent while it is not connected is
- * lost: notifications are hints, and the beat finds what they missed. NOTIFY4 `isUp` is true only while notifications arrive, as far
- * as the last echo shows: a connection that follows a silent one is trusted after its first message.
+ * NOTIFY1 It connects with the first `watch`. Whenever the connection ends, it connects again, after a pause that grows
+ *   up to `LONGEST_PAUSE_MS`.
+ * NOTIFY2 It tests itself: some beats of a watched instance, and checks of the store's health, ask for an echo. A
+ *   connection that does not deliver it is replaced. This finds half-open connections, and poolers that do not forward
+ *   notifications. Not every beat asks for one, because a notification costs every listening connection of the database
+ *   a transaction.
+ * NOTIFY3 Notifications that are sent while it is not connected are lost. They are hints, and the beat finds what they
+ *   missed.
+ * NOTIFY4 `isUp` is true only while notifications arrive, as far as the last echo shows. After a silent connection, the
+ *   next one counts as up only after its first message.
  */
 export class NoticeListener {
   readonly #dsn: string;
@@ -62,12 +68,12 @@ export class NoticeListener {
     };
   }
 
-  /** Undefined: no watcher. */
+  /** Undefined: no instance is watched. */
   get isUp(): boolean | undefined {
     return this.#watched.size === 0 ? undefined : this.#isOpen && !this.#isSuspect;
   }
 
-  /** Connections that ended or fell silent, and tries to connect that failed. */
+  /** Connections that ended or delivered nothing, and failed attempts to connect. */
   get losses(): number {
     return this.#losses;
   }
@@ -77,13 +83,13 @@ export class NoticeListener {
     return [...this.#watched.keys()];
   }
 
-  /** Whether a call should ask for an echo to the instance, if one every so often is enough. */
+  /** Whether a call should ask for an echo to the instance, with at least `everyMs` between two echoes. */
   wantsEcho(instance: string, everyMs: number): boolean {
     if (!this.#isListening(instance)) return false;
     return this.#echoed < FIRST_ECHOES || performance.now() - this.#echoedAt >= everyMs;
   }
 
-  /** A call that asked for an echo, and began at `askedAt`, has been answered. The echo may have been faster than the answer. */
+  /** A call that asked for an echo at `askedAt` has been answered. The echo may have arrived before the answer. */
   expectEcho(instance: string, askedAt: number): void {
     if (!this.#isListening(instance)) return;
     this.#echoed++;
@@ -176,7 +182,7 @@ export class NoticeListener {
     clearTimeout(this.#reconnect);
     for (const timer of this.#echoes.values()) clearTimeout(timer);
     this.#echoes.clear();
-    // A connection that does not answer any more would never end by itself.
+    // A dead connection would never end by itself.
     client?.end().catch(() => {});
   }
 }

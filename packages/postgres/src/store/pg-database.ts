@@ -12,11 +12,11 @@ export interface PgDatabaseOptions extends ConnectionOptions {
 }
 
 /**
- * The functions of a schema through a pool of connections.
+ * Calls the functions of a schema through a pool of connections.
  *
- * PGDB1 A call is one statement and one transaction, and depends on nothing that was set in its session. Statements are prepared
- * once per connection, under a name made of their text; behind a transaction pooler that cannot follow prepared statements,
- * the first call that fails for it switches to statements without a name.
+ * PGDB1 A call is one statement and one transaction, and depends on no setting of its session. Statements are prepared
+ *   once per connection, with a name made from their text. If a transaction pooler does not track prepared statements,
+ *   the first call that fails because of it switches to statements without a name.
  * PGDB2 A call that fails because another transaction won is repeated once.
  */
 export class PgDatabase implements FunctionCaller {
@@ -48,7 +48,7 @@ export class PgDatabase implements FunctionCaller {
     }
   }
 
-  /** Throws a `SchemaError` unless the schema is this version's. */
+  /** Throws a `SchemaError` unless the schema has this version. */
   async check(): Promise<void> {
     try {
       const client = await this.#connections.take();
@@ -70,7 +70,7 @@ export class PgDatabase implements FunctionCaller {
     const { name: prepared, text } = this.#statementOf(name, given);
     const query = this.#isPrepared ? { name: prepared, text, values } : { text, values };
     const taken = this.#connections.take();
-    // No pause where none is needed: CONNECT1.
+    // No `await` if it is not needed: CONNECT1.
     const client = taken instanceof Promise ? await taken : taken;
     const sentAt = performance.now();
     try {
@@ -88,7 +88,8 @@ export class PgDatabase implements FunctionCaller {
     if (statement === undefined) {
       const list = Object.keys(given).map((key, at) => `${key} => $${at + 1}`);
       const text = `SELECT ${escapeIdentifier(this.schema)}.${name}(${list.join(", ")}) AS reply`;
-      // Sessions of a pooler are shared by clients with other schemas and versions: one name must mean one text.
+      // A pooler shares sessions between clients with different schemas and versions, so each name must belong to one
+      // text.
       statement = { name: `slotkeeper_${createHash("sha256").update(text).digest("hex").slice(0, 32)}`, text };
       this.#statements.set(name, statement);
     }

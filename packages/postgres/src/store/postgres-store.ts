@@ -8,20 +8,23 @@ import type { StoreGauges, StoreHealth } from "./store-health.ts";
 export interface PostgresStoreOptions {
   /** The address of the database: `postgres://user:password@host:5432/name`. */
   readonly dsn: string;
-  /** Where `migrate` put the tables. */
+  /** The schema in which `migrate` created the tables. */
   readonly schema?: string | undefined;
-  /** Connections for calls, at most. Default: 10. One more listens for notifications. */
+  /** The most connections for calls. Default: 10. One more listens for notifications. */
   readonly poolSize?: number | undefined;
-  /** When a call is given up. */
+  /** How long a call may take. */
   readonly timeoutMs?: number | undefined;
-  /** A direct address, where `dsn` is a transaction pooler, which passes no notifications on. */
+  /** A direct address for notifications, if `dsn` is a transaction pooler, which does not forward them. */
   readonly listenDsn?: string | undefined;
 }
 
-/** A call waits at most 2 s for a lock (a commit 0.5 s), so that one without an answer after 3 s has lost its connection. */
+/** A call waits at most 2 s for a lock (a commit 0.5 s). So a call without an answer after 3 s has lost its connection. */
 const DEFAULTS = { schema: "public", poolSize: 10, timeoutMs: 3_000 } as const;
 
-/** How often the listening connection is tested: by beats while sessions wait and else, and by checks of the health. */
+/**
+ * How often the listening connection is tested: by beats while sessions wait (`busy`) and otherwise (`idle`), and by
+ * health checks.
+ */
 const ECHO_EVERY_MS = { busy: 15_000, idle: 60_000, check: 1_000 } as const;
 
 /**
@@ -43,7 +46,7 @@ export class PostgresStore extends SqlStore {
   readonly #database: PgDatabase;
   readonly #listener: NoticeListener;
 
-  /** Connects. Throws a `SchemaError` where the schema is not this version's. */
+  /** Connects. Throws a `SchemaError` unless the schema has this version. */
   static async open(options: PostgresStoreOptions): Promise<PostgresStore> {
     const { dsn, schema = DEFAULTS.schema, poolSize = DEFAULTS.poolSize, timeoutMs = DEFAULTS.timeoutMs } = options;
     const database = new PgDatabase({ dsn, schema, poolSize, timeoutMs });
@@ -75,7 +78,7 @@ export class PostgresStore extends SqlStore {
     return this.#listener.watch(instance, listener);
   }
 
-  /** It also tests the listening connection. */
+  /** Also tests the listening connection. */
   override async health(): Promise<StoreHealth> {
     const echoes = this.#listener.instances.filter((name) => this.#listener.wantsEcho(name, ECHO_EVERY_MS.check));
     const askedAt = performance.now();

@@ -8,37 +8,41 @@ import { CommitWatch, NO_CONNECTIONS, type StoreGauges, type StoreHealth, unheal
 /** Arguments by name. Objects are sent as JSON, arrays as arrays. */
 export type NamedArguments = { readonly [name: string]: unknown };
 
-/** How the functions of a schema are called: through a connection, or through PostgREST. */
+/** Calls the functions of a schema: through a connection, or through PostgREST. */
 export interface FunctionCaller {
-  /** What the function returned; undefined or null for `void`. Rejects with a `DatabaseError`. */
+  /** Returns the result of the function; undefined or null for `void`. Rejects with a `DatabaseError`. */
   call(name: string, given: NamedArguments): Promise<unknown>;
 }
 
 /**
- * The number of the records and rules that this version has. Every call carries it, and the database refuses another: `SK001`.
- * It is in `slotkeeper_schema_number()`, too.
+ * The number of the records and rules of this version. Every call contains it, and the database refuses a different
+ * one: `SK001`. `slotkeeper_schema_number()` returns the same number.
  */
 export const SCHEMA_NUMBER = 1;
 
-/** Calls for one host that may be under way at once. One commit and one read: the engine has no use for more. */
+/** How many calls for one host may run at once. The engine needs only one commit and one read. */
 const CALLS_PER_HOST = 2;
 
-/** Calls of all hosts that another program has, together: enough to find out when one of them is free. */
+/** How many calls all locked hosts may have together: enough to find out when one of them is free. */
 const STUCK_CALLS = 3;
 
-/** One call is left for what concerns no host: beats and checks. Stuck hosts get half of a small pool at most. */
+/**
+ * One call is reserved for beats and checks, which belong to no host. With a small pool, stuck hosts get at most half
+ * of it.
+ */
 function laneLimits(calls: number): LaneLimits {
   const inAll = Math.max(1, calls - 1);
   const stuck = Math.max(1, Math.min(STUCK_CALLS, Math.floor(inAll / 2)));
   return { perHost: Math.min(CALLS_PER_HOST, inAll), inAll, stuck };
 }
 
-/** Cleanup locks each host for a moment. A few at a time keeps that to milliseconds. */
+/** Cleanup locks each host for a moment. A small batch keeps that to milliseconds. */
 const HOSTS_AT_A_TIME = 50;
 
 /**
- * The port over the SQL functions of `sql/0004_store.sql`. This is the only place that knows their names and arguments. A
- * subclass brings the way to call them, and the push if it has one. Every call is one transaction, and time is the database's.
+ * The store interface on the SQL functions of `sql/0004_store.sql`. Only this file knows their names and arguments. A
+ * subclass defines how to call them, and how notifications arrive, if they do. Every call is one transaction and uses
+ * the time of the database.
  */
 export abstract class SqlStore implements Port.HostStore {
   readonly clock = "shared";
@@ -46,7 +50,7 @@ export abstract class SqlStore implements Port.HostStore {
   readonly #lanes: HostLanes;
   readonly #commits = new CommitWatch();
 
-  /** `calls`: how many the caller can make at once. */
+  /** `calls`: how many calls the caller can make at once. */
   protected constructor(caller: FunctionCaller, calls: number) {
     this.#caller = caller;
     this.#lanes = new HostLanes(laneLimits(calls), isLocked);
@@ -119,14 +123,14 @@ export abstract class SqlStore implements Port.HostStore {
     return { hosts, failures };
   }
 
-  /** Keys that sign session tokens: those the fleet has, or this one if it has none. */
+  /** The keys that sign session tokens: those of the fleet, or `newKey` if the fleet has none. */
   async tokenKeys(newKey: string): Promise<readonly string[]> {
     return (await this.#call("slotkeeper_token_keys", { p_new_secret: newKey })) as string[];
   }
 
   /**
-   * Whether a commit could be made: the last ones did not fail, the database answers, can be written, and no right is missing.
-   * Takes as long as a call may. `echoes`: instances that the database is to notify.
+   * Whether a commit would succeed: the last ones did not fail, the database answers and can be written, and no right
+   * is missing. Takes at most as long as a call. `echoes`: instances that the database notifies.
    */
   async health(echoes: readonly string[] = []): Promise<StoreHealth> {
     const { failure } = this.#commits;
@@ -158,7 +162,7 @@ export abstract class SqlStore implements Port.HostStore {
       return reply.isOk ? reply : { isOk: false, reason: reply.reason, ...decodeReply(reply) };
     } catch (error) {
       if (!isBrokenPromise(error)) throw error;
-      // The error has undone everything, and cannot return the state.
+      // The error has rolled back everything and cannot return the state.
       return { isOk: false, reason: "slots", ...(await this.#read(commit.host, undefined)) };
     }
   }

@@ -1,7 +1,7 @@
 import { STORE_PROBLEMS, type StoreProblem } from "../failures/failure-table.ts";
 import { DatabaseError } from "./database-error.ts";
 
-/** Whether a grant could be committed now, and why not. Any caller may read `detail`: the log has the rest. */
+/** Whether a grant could be committed now, and why not. Any caller may read `detail`. The log has the rest. */
 export type StoreHealth =
   | { readonly isReady: true }
   | { readonly isReady: false; readonly reason: StoreProblem; readonly detail: string; readonly error: unknown };
@@ -13,7 +13,7 @@ export interface StoreGauges {
     readonly idle: number;
     /** Calls that wait for a connection now. */
     readonly waiting: number;
-    /** Calls that had to wait for one, and for how long in all. */
+    /** Calls that had to wait for a connection, and for how long in total. */
     readonly waits: number;
     readonly waitedMs: number;
   };
@@ -22,7 +22,7 @@ export interface StoreGauges {
   readonly listener: { readonly isUp: boolean | undefined; readonly losses: number };
 }
 
-/** Of a store without connections of its own. */
+/** For a store without connections of its own. */
 export const NO_CONNECTIONS: StoreGauges = {
   pool: { size: 0, idle: 0, waiting: 0, waits: 0, waitedMs: 0 },
   lanes: { waiting: 0, waits: 0 },
@@ -36,12 +36,13 @@ export function unhealthy(error: unknown): StoreHealth {
   return { isReady: false, reason: problem, detail, error };
 }
 
-/** How long a failed commit counts. The engine repeats it every poll interval, so that one which goes on failing is newer. */
+/** How long a failed commit counts. The engine repeats it every poll interval, so a commit that keeps failing stays recent. */
 const FAILURE_COUNTS_MS = 2_000;
 
 /**
- * What the commits themselves show: a check beside them cannot see a full disk, or a rule that refuses some rows. Failures that
- * concern one host only do not count, nor those of unknown cause, which may come from one host's data.
+ * Watches the results of commits. A separate check cannot find a full disk, or a rule that refuses some rows. Failures
+ * that affect only one host do not count, and neither do failures with an unknown cause, which may come from the data
+ * of one host.
  */
 export class CommitWatch {
   #failure: { readonly error: DatabaseError; readonly at: number } | undefined;

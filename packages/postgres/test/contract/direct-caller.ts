@@ -38,7 +38,7 @@ export class DirectCaller {
     return (await this.call<TryAnswer>("download_try_acquire_slot", given))[0] as TryAnswer;
   }
 
-  /** A token, of a try that must succeed. */
+  /** Returns the token of an attempt that must succeed. */
   async acquire(host: string, bucket: string, more: Arguments = {}): Promise<string> {
     const { status, slot_token: token } = await this.tryAcquire(host, bucket, more);
     if (token === null) throw new Error(`expected a slot of ${host}, got ${status}`);
@@ -59,7 +59,7 @@ export class DirectCaller {
     await this.call("download_release_fq_waiter", { p_hostname: host, p_ip_bucket: bucket });
   }
 
-  /** `func_try_acquire_slot`, limits as in `tryAcquire`. */
+  /** `func_try_acquire_slot`, with the same limits as `tryAcquire`. */
   async tryId(host: string, bucket: string, { slots = 2, perBucket = 1, cooldown = 0 } = {}): Promise<number> {
     const values = [host, bucket, slots, perBucket, 30, cooldown];
     const { rows } = await this.#client.query("SELECT func_try_acquire_slot($1, $2, $3, $4, $5, $6) AS id", values);

@@ -11,7 +11,7 @@ const clock = await TestClock.install(client);
 const caller = new DirectCaller(client);
 
 const sha256 = (name: string) => createHash("sha256").update(name).digest("hex");
-/** By position, as a program does that never learnt the names. */
+/** Calls a function by position, as a program does that does not use the argument names. */
 const positional = async (text: string, values: readonly unknown[] = []) =>
   (await client.query({ text, values: [...values], rowMode: "array" })).rows as unknown[][];
 let hosts = 0;
@@ -19,7 +19,7 @@ let hosts = 0;
 const newHost = () => `h${++hosts}.example`;
 
 describe("download_try_acquire_slot", () => {
-  it("answers ACQUIRED with a token, and the six columns, by name", async () => {
+  it("answers ACQUIRED with a token in the six columns, if called by name", async () => {
     const answer = await caller.tryAcquire(newHost(), "b");
     expect(answer).toEqual({
       status: "ACQUIRED",
@@ -31,7 +31,7 @@ describe("download_try_acquire_slot", () => {
     });
   });
 
-  it("answers the same by position, with six, and with all twelve arguments", async () => {
+  it("answers the same if called by position, with six or with all twelve arguments", async () => {
     const host = newHost();
     const six = [sha256(host), host, "b1", 1732170000000, 2, 1];
     const [[status, token] = []] = await positional("SELECT * FROM download_try_acquire_slot($1,$2,$3,$4,$5,$6)", six);
@@ -45,14 +45,14 @@ describe("download_try_acquire_slot", () => {
     expect((await caller.tryAcquire(host, "b3")).status).toBe("QUEUE_FULL");
   });
 
-  it("answers IP_TOO_MANY for a bucket at its limit, though the host has slots", async () => {
+  it("answers IP_TOO_MANY for a bucket at its limit, even if the host has free slots", async () => {
     const host = newHost();
     await caller.acquire(host, "b");
     expect(await caller.tryAcquire(host, "b")).toMatchObject({ status: "IP_TOO_MANY", slot_token: null });
     expect((await caller.tryAcquire(host, "other")).status).toBe("ACQUIRED");
   });
 
-  it("answers IP_TOO_MANY while the bucket cools down, at limit 1 and above", async () => {
+  it("answers IP_TOO_MANY during the cooldown of the bucket, at limit 1 and above", async () => {
     for (const perBucket of [1, 2]) {
       const host = newHost();
       const limits = { p_cooldown_seconds: 10, p_max_slot_per_ip: perBucket };
@@ -64,7 +64,7 @@ describe("download_try_acquire_slot", () => {
     }
   });
 
-  it("answers QUEUE_FULL when no slot is free, and ACQUIRED once one is", async () => {
+  it("answers QUEUE_FULL if no slot is free, and ACQUIRED once one is free", async () => {
     const host = newHost();
     const token = await caller.acquire(host, "b1");
     await caller.acquire(host, "b2");
@@ -86,7 +86,7 @@ describe("download_try_acquire_slot", () => {
     expect((await caller.tryAcquire(host, "b", { p_throttle_time_window: 20 })).status).toBe("ACQUIRED");
   });
 
-  it("returns how many wait for the host and in the bucket", async () => {
+  it("returns how many waiters the host and the bucket have", async () => {
     const host = newHost();
     await caller.register(host, "b");
     await caller.register(host, "b");
@@ -94,7 +94,7 @@ describe("download_try_acquire_slot", () => {
     expect(await caller.tryAcquire(host, "b")).toMatchObject({ queue_depth: 3, ip_queue_depth: 2 });
   });
 
-  it("knows a host by its hash, or by the SHA-256 of its name in lower case: both are one pool", async () => {
+  it("identifies a host by its hash or by the SHA-256 of its lower-cased name: both use one pool", async () => {
     const host = newHost();
     await caller.acquire(host.toUpperCase(), "b1");
     await caller.acquire("", "b2", { p_hostname_hash: sha256(host) });
@@ -103,7 +103,7 @@ describe("download_try_acquire_slot", () => {
     expect(await caller.tryId(sha256(host), "b3")).toBe(-1);
   });
 
-  it("limits neither slots nor cooldown of the bucket without a name", async () => {
+  it("applies no slot limit and no cooldown to the bucket without a name", async () => {
     const host = newHost();
     const limits = { p_cooldown_seconds: 10, p_max_slot_per_host: 3 };
     const token = await caller.acquire(host, "", limits);
@@ -114,7 +114,7 @@ describe("download_try_acquire_slot", () => {
     expect(answers).toMatchObject([{ status: "ACQUIRED" }]);
   });
 
-  it("takes a slot back when its lease is over, and not before", async () => {
+  it("reclaims a slot when its lease ends, and not before", async () => {
     const host = newHost();
     const limits = { p_max_slot_per_host: 1, p_zombie_timeout: 5 };
     await caller.acquire(host, "b1", limits);
@@ -124,7 +124,7 @@ describe("download_try_acquire_slot", () => {
     expect((await caller.tryAcquire(host, "b2", limits)).status).toBe("ACQUIRED");
   });
 
-  it("takes a slot back that was aged by hand, as the original did", async () => {
+  it("reclaims a slot whose locked_at was set back by hand, as the original did", async () => {
     const host = newHost();
     await caller.acquire(host, "b1", { p_max_slot_per_host: 1 });
     await client.query(
@@ -136,7 +136,7 @@ describe("download_try_acquire_slot", () => {
 });
 
 describe("download_release_slot", () => {
-  it("is void, by name and by position, and frees the slot at once", async () => {
+  it("returns void, by name and by position, and frees the slot immediately", async () => {
     const host = newHost();
     const limits = { p_max_slot_per_host: 1 };
     await caller.release(await caller.acquire(host, "b", limits));
@@ -146,7 +146,7 @@ describe("download_release_slot", () => {
     expect((await caller.tryAcquire(host, "b", limits)).status).toBe("ACQUIRED");
   });
 
-  it("ignores what is no token of a live slot", async () => {
+  it("ignores everything that is not the token of a live slot", async () => {
     const host = newHost();
     const token = await caller.acquire(host, "b");
     const { rows } = await client.query("SELECT id FROM upstream_slot_pool WHERE token = $1", [token]);
@@ -188,7 +188,7 @@ describe("download_register_fq_waiter and download_release_fq_waiter", () => {
     expect(await caller.tryAcquire(host, "c")).toMatchObject({ queue_depth: 0, ip_queue_depth: 0 });
   });
 
-  it("answer QUEUE_FULL for a bucket and HOST_QUEUE_FULL for a host at its cap", async () => {
+  it("answer QUEUE_FULL for a bucket at its limit and HOST_QUEUE_FULL for a host at its limit", async () => {
     const host = newHost();
     const caps = { p_max_waiters_per_ip: 2, p_max_waiters_per_host: 3 };
     for (const bucket of ["b", "b"]) expect((await caller.register(host, bucket, caps)).status).toBe("REGISTERED");
@@ -199,7 +199,7 @@ describe("download_register_fq_waiter and download_release_fq_waiter", () => {
     expect((await caller.register(host, "d", caps)).status).toBe("REGISTERED");
   });
 
-  it("meet by name though the waiter was registered under a hash of the caller's own", async () => {
+  it("find a waiter by the host's name although it was registered with the caller's own hash", async () => {
     const host = newHost();
     await caller.register(host, "b", { p_hostname_hash: "their-own-hash" });
     await caller.unregister(host.toUpperCase(), "b");
@@ -211,7 +211,7 @@ describe("download_register_fq_waiter and download_release_fq_waiter", () => {
 });
 
 describe("download_check_throttle_protection and download_upsert_throttle_protection", () => {
-  it("report, and return for how long the host is protected, by name and by position", async () => {
+  it("report an answer and return how long the host is protected, by name and by position", async () => {
     const host = newHost();
     const check = () => caller.call("download_check_throttle_protection", { p_hostname_hash: null, p_hostname: host });
     expect(await check()).toEqual([{ is_protected: false, error_code: null, retry_after: null }]);
@@ -268,7 +268,7 @@ describe("download_check_throttle_protection and download_upsert_throttle_protec
     }
   });
 
-  it("give half open to one probe at a time; a success closes, an error opens again", async () => {
+  it("allow one probe at a time while half open; a success closes the breaker, an error opens it again", async () => {
     const host = newHost();
     for (let i = 0; i < 4; i++) await caller.report(host, true);
     await clock.advance(60_000);
@@ -285,7 +285,7 @@ describe("download_check_throttle_protection and download_upsert_throttle_protec
 });
 
 describe("func_try_acquire_slot and func_release_fair_slot", () => {
-  it("give an id, 0 for the bucket's limit, -1 for none free; by name too", async () => {
+  it("return an id, 0 if the bucket is at its limit, or -1 if no slot is free; by name, too", async () => {
     const host = newHost();
     const id = await caller.tryId(host, "b1");
     expect(id).toBeGreaterThan(0);
@@ -307,7 +307,7 @@ describe("func_try_acquire_slot and func_release_fair_slot", () => {
     expect(await caller.tryId(host, "b3")).toBeGreaterThan(0);
   });
 
-  it("start the cooldown, unless the caller asks not to", async () => {
+  it("start the cooldown unless the caller disables it", async () => {
     const host = newHost();
     await caller.releaseId(await caller.tryId(host, "b", { cooldown: 10 }), false);
     const id = await caller.tryId(host, "b", { cooldown: 10 });
@@ -325,8 +325,8 @@ describe("func_try_acquire_slot and func_release_fair_slot", () => {
   });
 });
 
-describe("the functions that clean up", () => {
-  it("func_cleanup_zombie_slots frees leases that are over, and no others", async () => {
+describe("the cleanup functions", () => {
+  it("func_cleanup_zombie_slots frees leases that have ended, and no others", async () => {
     const host = newHost();
     await caller.acquire(host, "b1", { p_zombie_timeout: 5 });
     await caller.acquire(host, "b2", { p_zombie_timeout: 500 });
@@ -342,7 +342,7 @@ describe("the functions that clean up", () => {
     expect(await positional("SELECT func_cleanup_zombie_slots(1)")).toEqual([[0]]);
   });
 
-  it("func_cleanup_ip_cooldown drops rows older than that", async () => {
+  it("func_cleanup_ip_cooldown deletes rows older than its argument", async () => {
     const host = newHost();
     await caller.release(await caller.acquire(host, "b"));
     await positional("SELECT func_cleanup_ip_cooldown(5)");
@@ -353,7 +353,7 @@ describe("the functions that clean up", () => {
     expect([await left(), (dropped as number) >= 1]).toEqual([0, true]);
   });
 
-  it("func_cleanup_queue_depth drops buckets without recent calls", async () => {
+  it("func_cleanup_queue_depth deletes buckets without recent calls", async () => {
     const host = newHost();
     await caller.register(host, "b", { p_zombie_timeout_seconds: 30 });
     await positional("SELECT func_cleanup_queue_depth(20)");
@@ -404,7 +404,7 @@ describe("bad arguments", () => {
     expect(await caller.count("slotkeeper_host")).toBe(before);
   });
 
-  it("download_upsert_throttle_protection refuses another table", async () => {
+  it("download_upsert_throttle_protection refuses a different table name", async () => {
     await expect(caller.report(newHost(), true, { p_table_name: "x" })).rejects.toThrow(/THROTTLE_PROTECTION/);
   });
 });

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { TestClock } from "../test-clock.ts";
 import { DirectCaller } from "./direct-caller.ts";
 
-/** Faults of the known implementation (service.md, section 8) that callers of its functions met. One test each. */
+/** Faults of the original implementation (service.md, section 8) that its callers noticed. One test each. */
 const database = await TestDatabase.open();
 afterAll(() => database.close());
 const client = await database.connect();
@@ -13,14 +13,14 @@ const ONE = { p_max_slot_per_host: 1 };
 const lastValue = async () =>
   (await client.query("SELECT last_value FROM upstream_slot_pool_id_seq")).rows[0].last_value;
 
-describe("what the known implementation got wrong", () => {
-  it("the breaker check says protected when the host is", async () => {
+describe("faults of the original implementation", () => {
+  it("the breaker check reports a protected host as protected", async () => {
     for (let i = 0; i < 4; i++) await caller.report("breaker", true);
     const given = { p_hostname_hash: null, p_hostname: "breaker" };
     expect(await caller.call("download_check_throttle_protection", given)).toMatchObject([{ is_protected: true }]);
   });
 
-  it("a token that was released twice frees nothing of the next holder's", async () => {
+  it("releasing a token twice does not free the slot of the next holder", async () => {
     const token = await caller.acquire("double", "b1", ONE);
     await caller.release(token);
     const next = await caller.acquire("double", "b2", ONE);
@@ -29,7 +29,7 @@ describe("what the known implementation got wrong", () => {
     expect((await caller.tryAcquire("double", "b3", ONE)).status).toBe("QUEUE_FULL");
   });
 
-  it("a token that comes after its lease was reclaimed frees nothing of the next holder's", async () => {
+  it("releasing a token after its lease was reclaimed does not free the slot of the next holder", async () => {
     const token = await caller.acquire("late", "b1", { ...ONE, p_zombie_timeout: 1 });
     await clock.advance(1_001);
     await caller.acquire("late", "b2", ONE);
@@ -37,7 +37,7 @@ describe("what the known implementation got wrong", () => {
     expect((await caller.tryAcquire("late", "b3", ONE)).status).toBe("QUEUE_FULL");
   });
 
-  it("an id that was released twice frees nothing of the next holder's", async () => {
+  it("releasing an id twice does not free the slot of the next holder", async () => {
     const id = await caller.tryId("ids", "b1", { slots: 1 });
     await caller.releaseId(id);
     const next = await caller.tryId("ids", "b2", { slots: 1 });
@@ -46,7 +46,7 @@ describe("what the known implementation got wrong", () => {
     expect(await caller.tryId("ids", "b3", { slots: 1 })).toBe(-1);
   });
 
-  it("an id frees only what was given out by id, though the row of a token has one, too", async () => {
+  it("an id releases only a slot that was granted by id, although the row of a token has an id, too", async () => {
     const token = await caller.acquire("bare", "b1", ONE);
     const { rows } = await client.query("SELECT id FROM upstream_slot_pool WHERE token = $1", [token]);
     await caller.releaseId(rows[0].id as number);
@@ -58,7 +58,7 @@ describe("what the known implementation got wrong", () => {
     expect((await caller.tryAcquire("bare", "b2", ONE)).status).toBe("QUEUE_FULL");
   });
 
-  it("ids of ten digits can be released, as an id and as the token of the original", async () => {
+  it("an id with ten digits can be released, as an id and as a token of the original", async () => {
     for (const release of [(id: number) => caller.releaseId(id), (id: number) => caller.release(String(id))]) {
       const id = await caller.tryId("digits", "b1", { slots: 1 });
       expect(id).toBeGreaterThan(1_000_000_000);
@@ -79,7 +79,7 @@ describe("what the known implementation got wrong", () => {
     expect(tokens.size).toBe(50);
   });
 
-  it("no number of the sequence is burnt by tries, failed or not, once the slots are there", async () => {
+  it("attempts use no number of the sequence once the slots exist, whether they fail or not", async () => {
     const token = await caller.acquire("burnt", "b1", ONE);
     const before = await lastValue();
     for (let i = 0; i < 20; i++) {
@@ -113,7 +113,7 @@ describe("what the known implementation got wrong", () => {
     expect(await caller.register("dead", "b3", caps)).toMatchObject({ status: "REGISTERED", queue_depth: 1 });
   });
 
-  it("dead waiters of a bucket go though others of it keep registering", async () => {
+  it("dead waiters of a bucket stop counting even if others of the bucket keep registering", async () => {
     const caps = { p_max_waiters_per_ip: 2, p_zombie_timeout_seconds: 20 };
     await caller.register("busy", "b", caps);
     await clock.advance(15_000);
@@ -123,7 +123,7 @@ describe("what the known implementation got wrong", () => {
     expect((await caller.register("busy", "b", caps)).status).toBe("QUEUE_FULL");
   });
 
-  it("a count that goes down never falls below zero", async () => {
+  it("the count of waiters never falls below zero", async () => {
     await caller.unregister("below", "b");
     await caller.register("below", "b");
     await caller.unregister("below", "b");
@@ -131,7 +131,7 @@ describe("what the known implementation got wrong", () => {
     expect(await caller.register("below", "b")).toMatchObject({ queue_depth: 1, ip_queue_depth: 1 });
   });
 
-  it("an instant from the future poisons nothing: only the database's clock counts", async () => {
+  it("a time in the future does no harm: only the database's clock counts", async () => {
     const future = 4_000_000_000_000;
     const token = await caller.acquire("future", "b1", { ...ONE, p_now_ms: future, p_zombie_timeout: 5 });
     await clock.advance(5_001);
@@ -141,7 +141,7 @@ describe("what the known implementation got wrong", () => {
     expect(row["ERROR_TIMESTAMP"]).toBeLessThan(2_000_000_000);
   });
 
-  it("a slot that is locked or freed by hand is an error: the tag would not change", async () => {
+  it("locking or freeing a slot by hand is an error, because the tag would not change", async () => {
     const token = await caller.acquire("hand", "b1", ONE);
     const host = "hostname_pattern = slotkeeper_host_key(NULL, 'hand')";
     await expect(client.query(`UPDATE upstream_slot_pool SET status = 'available' WHERE ${host}`)).rejects.toThrow(
@@ -154,7 +154,7 @@ describe("what the known implementation got wrong", () => {
     expect((await caller.tryAcquire("hand", "b2", ONE)).status).toBe("ACQUIRED");
   });
 
-  it("a try does not wait for another host's lock", async () => {
+  it("an attempt does not wait for the lock of another host", async () => {
     const [other, impatient] = [await database.connect(), await database.openSession()];
     await caller.acquire("held", "b");
     await other.query("BEGIN");

@@ -13,7 +13,7 @@ for (let i = 0; i < CONNECTIONS; i++) clients.push(await database.connect());
 const callers = clients.map((client) => new DirectCaller(client));
 const onAll = (work: (caller: DirectCaller, no: number) => Promise<void>) => Promise.all(callers.map(work));
 
-/** What is held, seen from outside: a slot counts from the answer that gave it to the call that gives it back. */
+/** Slots that are held, as callers see it: from the answer with the slot until the call that releases it. */
 class Holds {
   readonly #held = new Map<string, number>();
   readonly most = new Map<string, number>();
@@ -32,7 +32,7 @@ class Holds {
 }
 
 describe("racing direct callers", () => {
-  it("never hold more slots of a host or of a bucket than the limits, whichever functions they use", async () => {
+  it("never hold more slots of a host or of a bucket than the limits allow, whichever functions they use", async () => {
     const holds = new Holds();
     let granted = 0;
     await onAll(async (caller, no) => {
@@ -60,7 +60,7 @@ describe("racing direct callers", () => {
     for (const [key, most] of holds.most) expect([key, most <= (key === "host" ? 3 : 1)]).toEqual([key, true]);
     const [one] = callers as [DirectCaller];
     expect(await one.count("upstream_slot_pool WHERE status = 'locked'")).toBe(0);
-    // How many were held together depends on the machine. That all three can be does not.
+    // How many are held at the same time depends on the machine. That all three can be held does not.
     const statuses = [];
     for (let no = 0; no < 4; no++) {
       statuses.push((await one.tryAcquire("race", `b${no}`, { p_max_slot_per_host: 3 })).status);
@@ -68,7 +68,7 @@ describe("racing direct callers", () => {
     expect(statuses).toEqual(["ACQUIRED", "ACQUIRED", "ACQUIRED", "QUEUE_FULL"]);
   });
 
-  it("never register more waiters than the caps", async () => {
+  it("never register more waiters than the limits allow", async () => {
     const caps = { p_max_waiters_per_ip: 2, p_max_waiters_per_host: 5 };
     let registered = 0;
     await onAll(async (caller, no) => {
@@ -85,7 +85,7 @@ describe("racing direct callers", () => {
     expect((await callers[0]?.register("caps", "b9", caps))?.status).toBe("HOST_QUEUE_FULL");
   });
 
-  it("get one probe of a half-open host between them", async () => {
+  it("get one probe of a half-open host in total", async () => {
     const window = { p_throttle_time_window: 1 };
     for (let i = 0; i < 4; i++) await callers[0]?.report("half", true, window);
     await clients[0]?.query(`UPDATE "THROTTLE_PROTECTION" SET opened_at = opened_at - 1000`);
@@ -97,7 +97,7 @@ describe("racing direct callers", () => {
     expect(statuses.filter((status) => status === "ACQUIRED")).toHaveLength(1);
   });
 
-  it("free a slot once, however many release it at once", async () => {
+  it("free a slot once, even if many release it at the same time", async () => {
     const caller = callers[0] as DirectCaller;
     for (let round = 0; round < 5; round++) {
       const token = await caller.acquire("once", "b", { p_max_slot_per_host: 1, p_zombie_timeout: 60 });
@@ -110,7 +110,7 @@ describe("racing direct callers", () => {
         "upstream_slot_pool WHERE ends_at IS NOT NULL AND hostname_pattern = slotkeeper_host_key(NULL, 'once')",
       ),
     ).toBe(0);
-    // One commit makes the host; each round has two grants and two releases, however many tried.
+    // One commit creates the host. Each round has two grants and two releases, however many callers tried.
     const { rows } = await (clients[0] as Client).query(
       "SELECT commits::int FROM slotkeeper_host WHERE host = slotkeeper_host_key(NULL, 'once')",
     );

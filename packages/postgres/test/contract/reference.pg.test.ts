@@ -6,7 +6,7 @@ const PAGE = readFileSync(new URL("../../../../docs/reference/sql.md", import.me
 const database = await TestDatabase.open();
 afterAll(() => database.close());
 
-/** White space and the types that PostgreSQL adds to defaults say nothing. */
+/** Ignores white space and the types that PostgreSQL adds to defaults. */
 const plain = (signature: string) =>
   signature
     .replaceAll(/::\w+/g, "")
@@ -35,7 +35,7 @@ it("docs/reference/sql.md names the columns of the tables", async () => {
   expect(rows.length).toBe(16);
 });
 
-it("every function that runs as its owner keeps its search path, and all digits of the numbers it returns", async () => {
+it("every function that runs as its owner sets its search path and returns numbers with all digits", async () => {
   const client = await database.connect();
   const { rows } = await client.query<{ name: string; settings: string[] | null }>(`
     SELECT proname AS name, proconfig AS settings FROM pg_proc

@@ -36,7 +36,7 @@ const limitsOf = (more: object = {}, live?: LimitsRecord["live"]): LimitsRecord 
 };
 
 let host: HostUnderTest;
-/** How a direct caller names the same host. */
+/** The arguments of a direct caller for the same host. */
 let direct: { p_hostname_hash: string; p_max_slot_per_host: number; p_max_slot_per_ip: number };
 beforeEach(async () => {
   await clock.advance(1_000);
@@ -44,7 +44,7 @@ beforeEach(async () => {
   direct = { p_hostname_hash: host.host, p_max_slot_per_host: 2, p_max_slot_per_ip: 1 };
 });
 
-/** Takes in what direct callers committed. */
+/** Reads the commits of direct callers. */
 async function catchUp(): Promise<readonly BookRecord[]> {
   const { tag, tail } = await store.read(host.host, undefined);
   const book = tail.kind === "book" ? tail.book : undefined;
@@ -64,7 +64,7 @@ describe("direct callers and the service share one state", () => {
     expect((await caller.tryAcquire("", "b3", direct)).status).toBe("ACQUIRED");
   });
 
-  it("a grant and a release of a direct caller are change sets, on which the service's next commit conflicts", async () => {
+  it("a grant and a release by a direct caller are commits, so the service's next commit conflicts with them", async () => {
     const base = await host.accept();
     const token = await caller.acquire("", "b1", direct);
     const late = await host.send({ puts: [] });
@@ -81,7 +81,7 @@ describe("direct callers and the service share one state", () => {
     expect(commits[1]?.head?.now).toBe(await host.now());
   });
 
-  it("a direct caller's fence is above all before it, and at least the time in microseconds", async () => {
+  it("the fence of a direct caller is above all earlier ones, and at least the time in microseconds", async () => {
     await host.accept();
     await clock.advance(1_000);
     const time = Math.floor((await host.now()) * 1000);
@@ -101,7 +101,7 @@ describe("direct callers and the service share one state", () => {
     expect(reply).toMatchObject({ isOk: false, reason: "slots" });
   });
 
-  it("a token is its owner's, whichever way it goes back, and the session of the service is remembered", async () => {
+  it("a direct caller can release a slot of the service with its token, and the service keeps the end of its session", async () => {
     const token = `slot_${host.host}.random`;
     const fence = host.head.fence + 1;
     await host.accept({ head: { fence }, puts: [leaseOf("own", fence, await host.now(), { key: token })] });
@@ -112,7 +112,7 @@ describe("direct callers and the service share one state", () => {
     expect(records).toContainEqual(expect.objectContaining({ kind: "session", key: "s-own", end: "released" }));
   });
 
-  it("an id frees nothing that the service gave out", async () => {
+  it("an id does not free a slot that the service granted", async () => {
     await host.grant("a");
     const { rows } = await client.query(
       "SELECT id FROM upstream_slot_pool WHERE token = 'slot_a' AND hostname_pattern = $1",
@@ -123,7 +123,7 @@ describe("direct callers and the service share one state", () => {
     expect(await host.names()).toEqual(["lease slot_a"]);
   });
 
-  it("a release of a direct caller keeps the host's cooldown and spacing", async () => {
+  it("a release by a direct caller starts the host's cooldown and spacing", async () => {
     await host.accept({ puts: [limitsOf({ cooldownMs: 60_000, smoothMs: 500 })] });
     await caller.release(await caller.acquire("", "b1", direct), "b1");
     const now = await host.now();
@@ -136,7 +136,7 @@ describe("direct callers and the service share one state", () => {
     expect((await caller.tryAcquire("", "b1", direct)).status).toBe("IP_TOO_MANY");
   });
 
-  it("a cooldown of the service counts for direct callers", async () => {
+  it("a cooldown of the service applies to direct callers", async () => {
     const until = (await host.now()) + 5_000;
     await host.accept({ puts: [{ kind: "cooldown", key: "b1", until }] });
     expect((await caller.tryAcquire("", "b1", direct)).status).toBe("IP_TOO_MANY");
@@ -144,7 +144,7 @@ describe("direct callers and the service share one state", () => {
     expect((await caller.tryAcquire("", "b1", direct)).status).toBe("ACQUIRED");
   });
 
-  it("cleanup leaves a direct caller's release alone, whose cooldown it does not know, for an hour", async () => {
+  it("cleanup keeps the release of a direct caller for an hour, because it does not know the caller's cooldown", async () => {
     await caller.release(await caller.acquire("", "b1", direct), "b1");
     await host.pass(200_000);
     await store.cleanup({ idleMs: 90_000 });
@@ -154,7 +154,7 @@ describe("direct callers and the service share one state", () => {
     expect(await caller.count("upstream_ip_cooldown WHERE hostname_pattern = $1", [host.host])).toBe(0);
   });
 
-  it("the caps of a direct caller count sessions of the service that have a place", async () => {
+  it("the waiter limits of a direct caller count sessions of the service that have a place", async () => {
     const now = await host.now();
     const outside = waiterOf("out", now, { isInside: false });
     await host.accept({ puts: [waiterOf("w", now), outside] });
@@ -165,7 +165,7 @@ describe("direct callers and the service share one state", () => {
     expect(await caller.tryAcquire("", "b-w", direct)).toMatchObject({ queue_depth: 2, ip_queue_depth: 1 });
   });
 
-  it("the breaker opens for both, and half open it has one probe between them", async () => {
+  it("the breaker opens for both, and while half open it allows both one probe in total", async () => {
     await host.accept({ puts: [limitsOf()] });
     for (let i = 0; i < 4; i++) await caller.report("", true, { p_hostname_hash: host.host });
     await catchUp();
@@ -184,7 +184,7 @@ describe("direct callers and the service share one state", () => {
     expect((await caller.tryAcquire("", "b3", direct)).status).toBe("ACQUIRED");
   });
 
-  it("what an operator or a named semaphore fixed comes before a direct caller's own limits", async () => {
+  it("limits of an operator and the capacity of a named semaphore have priority over a direct caller's own limits", async () => {
     await host.accept({ puts: [limitsOf({}, { slots: 1 })] });
     await caller.acquire("", "b1", direct);
     expect((await caller.tryAcquire("", "b2", direct)).status).toBe("QUEUE_FULL");
@@ -200,7 +200,7 @@ describe("direct callers and the service share one state", () => {
     expect(host.head.slots).toBe(2);
   });
 
-  it("leases of the service that are over go with a direct caller's grant, and their sessions are remembered", async () => {
+  it("a direct caller's grant removes leases of the service that have ended, and keeps the ends of their sessions", async () => {
     await host.grant("a", "b");
     await host.pass(30_001);
     await caller.acquire("", "b1", direct);
@@ -215,8 +215,8 @@ describe("direct callers and the service share one state", () => {
   });
 });
 
-describe("the service goes first", () => {
-  it("a slot that a direct caller gives back while sessions wait is kept for the service for 50 ms, and its instance is notified", async () => {
+describe("the service has priority", () => {
+  it("a slot that a direct caller releases while sessions wait is reserved for the service for 50 ms, and its instance is notified", async () => {
     const received: CommitNotice[] = [];
     const instance = `${host.host}-waits`;
     const stop = store.watch(instance, (notice) => received.push(notice));
@@ -241,7 +241,7 @@ describe("the service goes first", () => {
     expect((await caller.tryAcquire("", "b2", direct)).status).toBe("ACQUIRED");
   });
 
-  it("while an instance has reserved the next commit a direct caller is not granted a slot, and releases do not take the reservation", async () => {
+  it("while an instance has reserved the next commit, a direct caller gets no slot, and its releases do not cancel the reservation", async () => {
     const token = await caller.acquire("", "b1", direct);
     await host.send({ base: "0.stale", instance: "slow", conflicts: 5 });
     expect((await caller.tryAcquire("", "b2", direct)).status).toBe("QUEUE_FULL");
@@ -253,7 +253,7 @@ describe("the service goes first", () => {
   });
 });
 
-it("racing each other they never exceed a limit, counted from outside and in the tables", async () => {
+it("in a race between both, no limit is exceeded, counted from outside and in the tables", async () => {
   await using own = await TestDatabase.open();
   const auditor = await own.connect();
   const stores = [await PostgresStore.open({ dsn: own.dsn }), await PostgresStore.open({ dsn: own.dsn })];

@@ -46,7 +46,7 @@ const codeOf = (work: Promise<unknown>) =>
   );
 
 describe("migrate", () => {
-  it("applies what is missing, in order, once", async () => {
+  it("applies missing migrations in order, each once", async () => {
     const target = newTarget();
     const applied: number[] = [];
     const migrations = [FIRST, SECOND];
@@ -57,7 +57,7 @@ describe("migrate", () => {
     expect((await client.query(`SELECT n FROM ${target.schema}.second ORDER BY n`)).rows).toEqual([{ n: 1 }, { n: 2 }]);
   });
 
-  it("keeps nothing of a migration that fails, and what came before it", async () => {
+  it("leaves no changes of a failed migration, and keeps those before it", async () => {
     const target = newTarget();
     const broken = migration(2, "CREATE TABLE half (n int); SELECT 1 / 0");
     const failure = migrate({ ...target, migrations: [FIRST, broken, THIRD] });
@@ -66,14 +66,14 @@ describe("migrate", () => {
     expect(await migrate({ ...target, migrations: [FIRST, SECOND] })).toEqual([SECOND]);
   });
 
-  it("takes turns with others at the same time", async () => {
+  it("lets one run wait for another", async () => {
     const target = newTarget();
     const runs = await Promise.all(Array.from({ length: 6 }, () => migrate(target)));
     expect(runs.flat().map(({ number }) => number)).toHaveLength(readMigrations().length);
     expect(await migrate(target)).toEqual([]);
   });
 
-  it("refuses a schema of a newer version, and touches nothing", async () => {
+  it("refuses a schema of a newer version, and changes nothing", async () => {
     const target = newTarget();
     await migrate({ ...target, migrations: [FIRST, migration(7, "SELECT 1")] });
     const older = migrate({ ...target, migrations: [FIRST] });
@@ -84,7 +84,7 @@ describe("migrate", () => {
     expect(await tables(target.schema)).toEqual(["first", "slotkeeper_migration"]);
   });
 
-  it("refuses an applied migration that reads otherwise now, and one that was left out", async () => {
+  it("refuses an applied migration whose text has changed, and one that was skipped", async () => {
     const target = newTarget();
     await migrate({ ...target, migrations: [FIRST, SECOND] });
     const changed = [migration(1, "CREATE TABLE other (n int)"), SECOND, THIRD];
@@ -94,7 +94,7 @@ describe("migrate", () => {
     expect(await tables(target.schema)).toEqual(["first", "second", "slotkeeper_migration"]);
   });
 
-  it("gives up when another session holds a table for too long, rather than block all behind it", async () => {
+  it("gives up if another session locks a table for too long, because other statements wait behind it", async () => {
     const target = newTarget();
     await migrate({ ...target, migrations: [FIRST] });
     await client.query(`BEGIN; LOCK TABLE ${target.schema}.first`);
@@ -103,7 +103,7 @@ describe("migrate", () => {
     await client.query("ROLLBACK");
   });
 
-  it("works where the role may use the schema but create none", async () => {
+  it("works with a role that may use the schema but not create one", async () => {
     const role = `migrator_${Date.now()}`;
     await client.query(`CREATE ROLE ${role}; CREATE SCHEMA theirs AUTHORIZATION ${role}`);
     const dsn = new URL(database.directDsn);
@@ -133,7 +133,7 @@ describe("migrationStates and assertSchema", () => {
     ]);
   });
 
-  it("refuse a server its start on a missing, an old and a newer schema, and say what to do", async () => {
+  it("make a server refuse to start on a missing, old or newer schema, with a message that says what to do", async () => {
     const target = newTarget();
     await expect(assertSchema(client, target.schema)).rejects.toThrow(/is not set up. Run: slotkeeper migrate/);
     await migrate({ ...target, migrations: readMigrations().slice(0, 2) });
@@ -178,7 +178,7 @@ describe("a server that is not reachable", () => {
     expect(JSON.stringify(error) + String((error as Error).stack)).not.toContain("hush");
   });
 
-  it("a pooler's refusal, which has one code for all, says where to look", async () => {
+  it("the refusal of a pooler, which has one code for all causes, says where to look", async () => {
     const fields = ["SFATAL", "C08P01", "Mno such user: u", ""].join("\0");
     const head = Buffer.from("E\0\0\0\0");
     head.writeInt32BE(4 + fields.length + 1, 1);
@@ -194,7 +194,7 @@ describe("a server that is not reachable", () => {
     pooler.close();
   });
 
-  it("a wrong password, and a database that is not there, say so", async () => {
+  it("a wrong password and a missing database each have their own message", async () => {
     const wrong = new URL(database.directDsn);
     wrong.username = "unknown_role";
     wrong.password = "hush";
@@ -212,12 +212,12 @@ describe("a server that is not reachable", () => {
     "host=h password='hush",
     "postgres://u:hush@h:port/x",
     "postgres://u:hu/sh@h/x",
-  ])("%j is no dsn, and is not quoted", (dsn) => {
+  ])("%j is not a dsn, and the message does not quote it", (dsn) => {
     expect(() => parseDsn(dsn)).toThrow(/Expected the dsn to be like postgres:\/\/user:password@host:5432\/database/);
     expect(() => parseDsn(dsn)).not.toThrow(/hush/);
   });
 
-  it("reads both forms of a dsn, with sslmode and time-outs as PostgreSQL's tools do", () => {
+  it("reads both forms of a dsn, with sslmode and timeouts as PostgreSQL's tools do", () => {
     expect(
       parseDsn("host=h port=6 dbname='a b' user=u password=p\\'q sslmode=disable connect_timeout=3"),
     ).toMatchObject({
@@ -233,14 +233,9 @@ describe("a server that is not reachable", () => {
     expect(url).toMatchObject({ host: "h", port: 6, password: "p@q", ssl: { rejectUnauthorized: false } });
   });
 
-  it.each(["bogus", "", "REQUIRE", "allow", "no-verify"])(
-    "refuses sslmode=%s and names those that it takes",
-    (mode) => {
-      for (const dsn of [`postgres://u:hush@h/d?sslmode=${mode}`, `host=h password=hush sslmode='${mode}'`]) {
-        expect(() => parseDsn(dsn)).toThrow(
-          "its sslmode is none of disable, prefer, require, verify-ca, verify-full (",
-        );
-      }
-    },
-  );
+  it.each(["bogus", "", "REQUIRE", "allow", "no-verify"])("refuses sslmode=%s and lists the allowed values", (mode) => {
+    for (const dsn of [`postgres://u:hush@h/d?sslmode=${mode}`, `host=h password=hush sslmode='${mode}'`]) {
+      expect(() => parseDsn(dsn)).toThrow("its sslmode is none of disable, prefer, require, verify-ca, verify-full (");
+    }
+  });
 });

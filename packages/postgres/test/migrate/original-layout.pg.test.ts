@@ -50,14 +50,14 @@ describe("a database with the original layout and live rows", () => {
     ]);
   });
 
-  it("counts what was held against the limits, under every spelling of the host's name", async () => {
+  it("counts slots that are held against the limits, for every spelling of the host's name", async () => {
     expect((await caller.tryAcquire("example.com", "b1", FULL)).status).toBe("IP_TOO_MANY");
     expect((await caller.tryAcquire("EXAMPLE.com", "b9", { p_max_slot_per_host: 3 })).status).toBe("QUEUE_FULL");
     expect((await caller.tryAcquire("example.com", "b9", FULL)).status).toBe("ACQUIRED");
     expect((await caller.tryAcquire("example.com", "b8", FULL)).status).toBe("QUEUE_FULL");
   });
 
-  it("lets the holders release by the id that was their token, once", async () => {
+  it("lets holders release once by the id that was their token", async () => {
     await caller.release("1", "b1");
     await caller.releaseId(2);
     expect(
@@ -87,7 +87,7 @@ describe("a database with the original layout and live rows", () => {
     });
   });
 
-  it("finds a host's slots and waiters under the hash that its breaker was kept by", async () => {
+  it("finds the slots and waiters of a host by the hash of its breaker's row", async () => {
     const limit = { p_hostname_hash: "own-hash", p_max_slot_per_host: 1 };
     expect(await caller.tryAcquire("own.example", "b9", limit)).toMatchObject({ status: "QUEUE_FULL", queue_depth: 1 });
     await caller.unregister("own.example", "b5");
@@ -102,8 +102,8 @@ describe("a database with the original layout and live rows", () => {
   });
 });
 
-describe("what the service finds of an original", () => {
-  it("is a host with leases, above whose fences it grants", async () => {
+describe("a migrated host of the original, read by the service", () => {
+  it("has its leases, and new fences are above theirs", async () => {
     const { client, target } = await newSchema();
     await client.query(ORIGINAL);
     await migrate(target);
@@ -127,8 +127,8 @@ describe("what the service finds of an original", () => {
   });
 });
 
-describe("an original in use while it is migrated", () => {
-  it("is waited for: what a caller commits half-way is counted", async () => {
+describe("an original in use during the migration", () => {
+  it("finishes its transactions first: the migration waits for them, and counts what they commit", async () => {
     const { client, target } = await newSchema();
     await client.query(ORIGINAL);
     await client.query("BEGIN");
@@ -147,8 +147,8 @@ describe("an original in use while it is migrated", () => {
   });
 });
 
-describe("the shapes an original may have", () => {
-  it("all come out as the same schema", async () => {
+describe("different shapes of the original", () => {
+  it("all give the same schema", async () => {
     const { client, target } = await newSchema();
     await client.query(`
       CREATE TABLE upstream_slot_pool (id serial, hostname_pattern text, slot_index smallint, status text, ip_hash text,
@@ -177,7 +177,7 @@ describe("the shapes an original may have", () => {
     expect((await caller.tryAcquire("a", "x", { p_hostname_hash: "h" })).status).toBe("THROTTLED");
   });
 
-  it("keep the rights that were granted by name, and revoke those of PUBLIC", async () => {
+  it("keep rights that were granted by name, and lose those of PUBLIC", async () => {
     const { client, target } = await newSchema();
     await client.query(ORIGINAL);
     const role = `old_caller_${Date.now()}`;
@@ -195,7 +195,7 @@ describe("the shapes an original may have", () => {
   });
 });
 
-/** Functions say in which schema they were made. */
+/** Functions contain the name of the schema in which they were created. */
 function withoutNames(dump: string): string {
   return dump.replaceAll(/original_\d+/g, "");
 }

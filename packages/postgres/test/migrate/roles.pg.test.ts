@@ -24,7 +24,7 @@ afterAll(async () => {
   await database.close();
 });
 
-/** Runs a statement as that role: what it may, not what it is said to be allowed. */
+/** Runs a statement as that role, to test its actual rights. */
 async function as(role: Role, sql: string): Promise<unknown> {
   const client = await database.openSession({ options: `-c role=${role}` });
   return (await client.query(sql)).rows;
@@ -34,7 +34,7 @@ const READY = "SELECT slotkeeper_ready(1, '{}')";
 const TRY = "SELECT status FROM download_try_acquire_slot('', 'roles.example', 'b', 0, 5, 1)";
 
 describe("nothing is granted to PUBLIC", () => {
-  it("no function, table, column, sequence or type of ours", async () => {
+  it("not for any function, table, column, sequence or type of ours", async () => {
     const { rows } = await owner.query(`
       SELECT 'function ' || p.oid::regprocedure AS what FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
       WHERE p.pronamespace = 'public'::regnamespace AND a.grantee = 0
@@ -54,7 +54,7 @@ describe("roles.sql", () => {
     await owner.query(ROLES);
   });
 
-  it("says what is missing where nothing was migrated", async () => {
+  it("reports what is missing if nothing was migrated", async () => {
     await using empty = await TestDatabase.open({ isEmpty: true });
     const client = await empty.connect();
     await expect(client.query(ROLES)).rejects.toThrow(/slotkeeper migrate/);
@@ -62,7 +62,7 @@ describe("roles.sql", () => {
 });
 
 describe("slotkeeper_service", () => {
-  it("runs the store, with no right to any table but the ledger of migrations", async () => {
+  it("runs the store, with no right to any table except the list of migrations", async () => {
     const dsn = new URL(database.directDsn);
     dsn.searchParams.set("options", "-c role=slotkeeper_service");
     const store = await PostgresStore.open({ dsn: dsn.href, poolSize: 1 });
@@ -98,7 +98,7 @@ describe("health", () => {
     "EXECUTE ON FUNCTION slotkeeper_commit",
     "EXECUTE ON FUNCTION slotkeeper_forget_rows",
     "EXECUTE ON FUNCTION slotkeeper_ready",
-  ])("is false where only the service's %s is missing", async (right) => {
+  ])("is false if only the service's %s is missing", async (right) => {
     const store = await open();
     await owner.query(`REVOKE ${right} FROM slotkeeper_service`);
     expect(await store.isReady()).toBe(false);
@@ -108,7 +108,7 @@ describe("health", () => {
   });
 
   it.each(["UPDATE ON upstream_slot_pool", "INSERT ON slotkeeper_tail"])(
-    "is false where only the owner's %s is missing",
+    "is false if only the owner's %s is missing",
     async (right) => {
       const role = `table_owner_${Date.now()}`;
       await owner.query(
@@ -130,7 +130,7 @@ describe("health", () => {
     },
   );
 
-  it("is false on a database that can only be read", async () => {
+  it("is false on a read-only database", async () => {
     const client = await database.openSession();
     await client.query("SET default_transaction_read_only = on");
     await expect(client.query(READY)).rejects.toMatchObject({ code: "25006" });
@@ -183,7 +183,7 @@ describe("slotkeeper_postgrest", () => {
     await expect(as("slotkeeper_postgrest", sql)).rejects.toThrow(/permission denied/);
   });
 
-  it("is not led astray by tables of a caller's own: the functions keep their search path", async () => {
+  it("uses our tables, not those of a caller with the same names: the functions set their search path", async () => {
     const client = await database.openSession({ options: "-c role=slotkeeper_postgrest" });
     await client.query("CREATE TEMP TABLE slotkeeper_record (host text)").catch(() => {});
     await client.query("SET search_path = pg_temp");

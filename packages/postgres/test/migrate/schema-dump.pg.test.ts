@@ -8,12 +8,12 @@ const ORIGINAL = readFileSync(new URL("original-layout.sql", import.meta.url), "
 
 // After a change: npm run build && node scripts/dump-schema.mjs
 describe("sql/schema.sql", () => {
-  it("is what the migrations make", async () => {
+  it("equals the result of the migrations", async () => {
     await using database = await TestDatabase.open();
     expect(await dumpSchema(await database.openSession())).toBe(withoutHead(WANTED));
   });
 
-  it("is what they make of a database of the original", async () => {
+  it("equals their result on a database of the original", async () => {
     await using database = await TestDatabase.open({ isEmpty: true });
     const client = await database.openSession();
     await client.query(ORIGINAL);
@@ -21,7 +21,7 @@ describe("sql/schema.sql", () => {
     expect(await dumpSchema(client)).toBe(withoutHead(WANTED));
   });
 
-  it("is what they make in another schema, whatever its name", async () => {
+  it("equals their result in another schema, whatever its name", async () => {
     await using database = await TestDatabase.open({ isEmpty: true });
     const schema = 'Slots "of" ours';
     await migrate({ dsn: database.dsn, schema });

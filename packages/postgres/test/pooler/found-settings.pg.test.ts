@@ -6,8 +6,8 @@ import { race } from "../store/race.ts";
 import { VirtualDatabase } from "../store/virtual-database.ts";
 
 /**
- * A transaction pooler hands out sessions in which others may have set anything, and so may a database's owner. None of it may
- * change an answer: what a name or a number reads as, which plan is taken.
+ * A transaction pooler hands out sessions in which other clients may have set anything, and so may the owner of a
+ * database. None of these settings may change an answer: how a name or a number is read, or which plan is used.
  */
 const FOUND = {
   search_path: "pg_catalog",
@@ -28,7 +28,7 @@ describeHostStore("PostgresStore in sessions that others have used", {
   open: () => VirtualDatabase.open({ options: optionsOf(FOUND) }),
 });
 
-/** Calls again what failed because two transactions met, as the engine does. */
+/** Repeats calls that failed because of a conflict between two transactions, as the engine does. */
 function persistent(store: PostgresStore): PostgresStore {
   const repeat = async (call: () => Promise<unknown>): Promise<unknown> => {
     for (;;) {
@@ -47,7 +47,7 @@ function persistent(store: PostgresStore): PostgresStore {
   });
 }
 
-test.each(["repeatable read", "serializable"])("P1, P2: limits hold where transactions are %s", async (level) => {
+test.each(["repeatable read", "serializable"])("P1, P2: limits hold if transactions are %s", async (level) => {
   await using database = await TestDatabase.open();
   const dsn = new URL(database.directDsn);
   dsn.searchParams.set("options", optionsOf({ default_transaction_isolation: level }));

@@ -1,6 +1,6 @@
 import type { ClientBase } from "pg";
 
-// The protocol without parameters: a query with some would find the portal it runs in.
+// The simple query protocol: a query with parameters would find its own portal.
 const LEFT = `
   SELECT 'setting ' || name AS what FROM pg_settings WHERE source = 'session'
   UNION ALL SELECT 'statement ' || name FROM pg_prepared_statements
@@ -11,7 +11,10 @@ const LEFT = `
     WHERE refclassid = 'pg_namespace'::regclass AND refobjid = pg_my_temp_schema()
   ORDER BY 1`;
 
-/** What outlives the transactions of a session: through a transaction pooler it would be lost, or reach another client. */
+/**
+ * State that outlives the transactions of a session. Through a transaction pooler it would be lost, or reach another
+ * client.
+ */
 export async function leftInSession(client: ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ what: string }>(LEFT);
   return rows.map(({ what }) => what);

@@ -5,12 +5,12 @@ import { Client } from "pg";
 import { afterAll, expect, test, vi } from "vitest";
 import { leftInSession } from "./left-in-session.ts";
 
-/** What lets a transaction pooler sit in between (PGDB1 of the store, MIGRATE4 of migrate), shown in the sessions themselves. */
+/** What a transaction pooler requires (PGDB1 of the store, MIGRATE4 of migrate), checked in the sessions themselves. */
 
 const database = await TestDatabase.open();
 afterAll(() => database.close());
 
-/** A little of everything that an instance asks of its store. */
+/** Makes one call of each kind that an instance makes. */
 async function useStore(store: PostgresStore): Promise<void> {
   const host = await HostUnderTest.on({ store, other: store, pass: async () => {}, close: async () => {} });
   await host.grant("a", "b");
@@ -30,7 +30,7 @@ async function useStore(store: PostgresStore): Promise<void> {
   expect(await store.isReady()).toBe(true);
 }
 
-test("PGDB1: no call of the store leaves anything in its session but its own statements, named by their text", async () => {
+test("PGDB1: calls of the store leave nothing in their session except prepared statements, named by their text", async () => {
   const queries = vi.spyOn(Client.prototype, "query");
   const store = await PostgresStore.open({ dsn: database.directDsn, poolSize: 1 });
   await useStore(store);
@@ -42,13 +42,13 @@ test("PGDB1: no call of the store leaves anything in its session but its own sta
   await store.close();
 });
 
-test("PGDB1: where a pooler loses prepared statements, the store goes on without them", async () => {
+test("PGDB1: if a pooler loses prepared statements, the store continues without them", async () => {
   const store = await PostgresStore.open({ dsn: database.directDsn, poolSize: 1 });
   const queries = vi.spyOn(Client.prototype, "query");
   const host = await HostUnderTest.on({ store, other: store, pass: async () => {}, close: async () => {} });
   await host.accept();
   const [session] = queries.mock.contexts as [Client];
-  // The next statement meets a session in which nothing was prepared, as behind a pooler that cannot follow.
+  // The next statement runs in a session without its prepared statement, as behind a pooler that does not track them.
   await session.query("DEALLOCATE ALL");
   await host.accept();
   await host.accept();
@@ -65,14 +65,14 @@ test("MIGRATE4: no migration leaves anything in its session", async () => {
   expect(await Promise.all(left)).toEqual(applied.map(() => []));
 });
 
-test("MIGRATE4: one session may migrate one schema after the other", async () => {
+test("MIGRATE4: one session can migrate several schemas one after the other", async () => {
   await using empty = await TestDatabase.open({ isEmpty: true });
   const client = await empty.openSession();
   for (const schema of ["one", "two"]) await client.query(migrationScript(schema));
   expect(await leftInSession(client)).toEqual([]);
 });
 
-test("whatever is left in a session would be seen", async () => {
+test("the check finds anything that is left in a session", async () => {
   const client = await database.openSession();
   await client.query(`
     SET lock_timeout = 1000;

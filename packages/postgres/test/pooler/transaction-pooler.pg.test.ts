@@ -3,7 +3,7 @@ import { TestDatabase } from "@slotkeeper/testkit/postgres";
 import { HostUnderTest } from "@slotkeeper/testkit/store-conformance";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-/** Only where there is one: `node scripts/test-pooler.mjs`. */
+/** Runs only with a pooler: `node scripts/test-pooler.mjs`. */
 describe.skipIf(process.env["POOLER_URL"] === undefined)("a transaction pooler", () => {
   let database: TestDatabase;
   beforeAll(async () => {
@@ -12,7 +12,7 @@ describe.skipIf(process.env["POOLER_URL"] === undefined)("a transaction pooler",
   afterAll(() => database.close());
   const connect = (count: number) => Promise.all(Array.from({ length: count }, () => database.connect()));
 
-  it("is really there: many clients share few sessions, and a client meets more than one", async () => {
+  it("is in use: many clients share a few sessions, and one client gets more than one session", async () => {
     const clients = await connect(16);
     const pidsOf = async (client: (typeof clients)[number]) => {
       const pids = new Set<number>();
@@ -27,7 +27,7 @@ describe.skipIf(process.env["POOLER_URL"] === undefined)("a transaction pooler",
     expect(Math.max(...met.map((pids) => pids.length))).toBeGreaterThan(1);
   });
 
-  it("that has no session to give costs a call its time-out, retryable, and nothing afterwards", async () => {
+  it("without a free session fails a call after its timeout with a retryable error, and later calls work", async () => {
     const store = await PostgresStore.open({ dsn: database.dsn, timeoutMs: 300 });
     const host = await HostUnderTest.on({ store, other: store, pass: async () => {}, close: async () => {} });
     await host.accept();

@@ -24,7 +24,7 @@ afterAll(async () => {
 const hostOn = (on: PostgrestStore) =>
   HostUnderTest.on({ store: on, other: on, pass: async () => {}, close: async () => {} });
 
-/** What `open` rejects with. */
+/** The error that `open` rejects with. */
 const refusal = (options: Partial<Parameters<typeof PostgrestStore.open>[0]>) =>
   PostgrestStore.open({ baseUrl: server.url, ...options }).then(
     () => undefined,
@@ -39,7 +39,7 @@ describe("opening", () => {
     ["an address where no server listens", { baseUrl: "http://127.0.0.1:18999" }, "ECONNREFUSED", /ECONNREFUSED/],
     ["a path that PostgREST does not have", { baseUrl: "/api" }, "PGRST205", /schema cache/],
   ])(
-    "with %s says what to do, and never the header",
+    "with %s reports what to do, and never the header",
     async (_, {
       baseUrl = "",
       ...options
@@ -52,7 +52,7 @@ describe("opening", () => {
     },
   );
 
-  test("on a database that was never migrated says to migrate and to reload the cache", async () => {
+  test("on a database that was never migrated reports to migrate and to reload the cache", async () => {
     const client = server.owner;
     await client.query("ALTER FUNCTION slotkeeper_instances RENAME TO elsewhere");
     await server.standIn.reload();
@@ -75,7 +75,7 @@ describe("opening", () => {
     expect(error?.message).not.toContain("secret");
   });
 
-  test("refuses a header that no request could carry, without quoting it", async () => {
+  test("refuses a header that no request can contain, without quoting it", async () => {
     const error = await refusal({ authHeader: "Bearer se\ncret" });
     expect(error).toMatchObject({
       name: "TypeError",
@@ -98,7 +98,7 @@ describe("a call that fails", () => {
     expect(error).toMatchObject({ name: "DatabaseError", state, retryable });
   });
 
-  test("says where a redirect leads, and does not follow it", async () => {
+  test("reports where a redirect leads, and does not follow it", async () => {
     proxy.fault = { status: 301, headers: { location: "https://new.example/x?key=secret" } };
     await expect(store.totals()).rejects.toThrow(
       "slotkeeper_totals: The reply has status 301 and redirects to https://new.example: set `baseUrl` to that address (HTTP_301)",
@@ -106,7 +106,7 @@ describe("a call that fails", () => {
     proxy.fault = "none";
   });
 
-  test("P8: whose reply was lost is repeated at once, and the commit is made once", async () => {
+  test("P8: is repeated immediately if its reply was lost, and the commit takes effect once", async () => {
     const host = await hostOn(store);
     await host.accept();
     const commit = await host.commitOf({ puts: [accountOf("b", host.head.now, 1)] });
@@ -127,7 +127,7 @@ describe("a call that fails", () => {
     expect(await store.commit(commit)).toMatchObject({ isOk: true });
   });
 
-  test("is given up when the store is closed", async () => {
+  test("is aborted when the store is closed", async () => {
     const own = await PostgrestStore.open({ baseUrl: proxy.url, authHeader: server.authHeader("service") });
     proxy.fault = "black-hole";
     const call = own.totals();
@@ -137,7 +137,7 @@ describe("a call that fails", () => {
     proxy.fault = "none";
   });
 
-  test("P7: a host that a stranger keeps locked does not stop other hosts", async () => {
+  test("P7: a host that another program keeps locked does not stop other hosts", async () => {
     const [stuck, free] = [await hostOn(store), await hostOn(store)];
     await stuck.accept();
     await server.owner.query("ALTER FUNCTION slotkeeper_commit SET lock_timeout = '50ms'");
@@ -153,7 +153,7 @@ describe("a call that fails", () => {
   });
 });
 
-test("calls one after the other keep their connection, at an address with a path too", async () => {
+test("consecutive calls use one connection, also with a path in the address", async () => {
   let connections = 0;
   const paths: (string | undefined)[] = [];
   const counted = createServer((request, reply) => {
@@ -164,7 +164,7 @@ test("calls one after the other keep their connection, at an address with a path
   const { port } = counted.address() as AddressInfo;
   const own = await PostgrestStore.open({ baseUrl: `http://127.0.0.1:${port}/api/` });
   for (let at = 0; at < 10; at++) await own.instances();
-  // The platform may open another before the first is known to be kept.
+  // The platform may open a second connection before it knows that the first is kept alive.
   expect([connections <= 2, new Set(paths)]).toEqual([true, new Set(["/api/rpc/slotkeeper_instances"])]);
   await own.close();
   counted.closeAllConnections();

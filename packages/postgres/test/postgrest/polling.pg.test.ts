@@ -5,9 +5,9 @@ import { FaultProxy } from "@slotkeeper/testkit/proxy";
 import { accountOf, HostUnderTest, waiterOf } from "@slotkeeper/testkit/store-conformance";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
-/** In place of a push: POLLER1 to POLLER3 of `change-poller.ts`, through the port. */
+/** Polling instead of notifications: POLLER1 to POLLER3 of `change-poller.ts`, through the store interface. */
 
-/** On a busy machine. */
+/** Enough for a busy machine. */
 const PATIENCE = { timeout: 10_000 };
 
 let server: TestPostgrest;
@@ -59,7 +59,7 @@ async function commitElsewhere(): Promise<CommitNotice> {
   return { host: host.host, base, tag, changes };
 }
 
-test("POLLER2: a commit of another instance is reported with the base it can be applied to, and its own are not", async () => {
+test("POLLER2: a commit of another instance is reported with its base, and the instance's own commits are not", async () => {
   await host.accept();
   await beat("two");
   await beat("one");
@@ -71,7 +71,7 @@ test("POLLER2: a commit of another instance is reported with the base it can be 
   await expect.poll(() => received, PATIENCE).toEqual([notice, next]);
 });
 
-test("a host where a session begins to wait is asked for before the next beat", async () => {
+test("a host where a session begins to wait is polled before the next beat", async () => {
   await beat("two");
   await store.beat({ instance: "one", ttlMs: 60_000, about: {}, hosts: [] });
   await host.accept({ puts: [waiterOf("a", host.head.now)] });
@@ -79,7 +79,7 @@ test("a host where a session begins to wait is asked for before the next beat", 
   await expect.poll(() => received, PATIENCE).toEqual([notice]);
 });
 
-test("several commits, or a host that was forgotten, are reported by name: the engine reads", async () => {
+test("several commits, or a forgotten host, are reported without changes, so that the engine reads the host", async () => {
   await host.accept();
   await beat("two");
   await beat("one");
@@ -90,7 +90,7 @@ test("several commits, or a host that was forgotten, are reported by name: the e
   await expect.poll(() => received, PATIENCE).toEqual([{ host: host.host }]);
 });
 
-test("POLLER1: an instance alone does not ask, and none asks once no caller waits or watches", async () => {
+test("POLLER1: a single instance does not poll, and polling stops when no session waits and no instance watches", async () => {
   await host.accept();
   const reads = () => proxy.calls("slotkeeper_read").length;
   const afterCalls = async () => {

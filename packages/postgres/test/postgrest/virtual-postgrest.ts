@@ -12,7 +12,7 @@ interface Server {
   close(): Promise<void>;
 }
 
-/** Two stores, as two instances have them, through one PostgREST whose database has the time that the test says. */
+/** Two stores, as two instances have them, through one PostgREST. The test sets the time of its database. */
 export class VirtualPostgrest implements StoreUnderTest {
   readonly store: PostgrestStore;
   readonly other: PostgrestStore;
@@ -40,7 +40,7 @@ export class VirtualPostgrest implements StoreUnderTest {
     return this.#clock.advance(ms);
   }
 
-  /** An instance that knows nothing: the database is what is kept. */
+  /** An instance without any state: everything is in the database. */
   restart(): Promise<PostgrestStore> {
     return opened(this.#server);
   }
@@ -61,7 +61,7 @@ async function standIn(): Promise<Server> {
   return { url, owner, authHeader: server.authHeader("service"), close: () => server.close() };
 }
 
-/** Its database gets its own clock back in the end. */
+/** The database gets its own clock back at the end. */
 async function given(url: string): Promise<Server> {
   const { POSTGREST_JWT: token, POSTGREST_DATABASE_URL: connectionString } = process.env;
   if (connectionString === undefined) throw new Error("POSTGREST_DATABASE_URL is required with POSTGREST_URL");

@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 
-/** What no snapshot of the tables may show. Every query must return nothing. */
+/** States that no snapshot of the tables may show. Every query must return nothing. */
 const NEVER: { readonly [name: string]: string } = {
   "more slots occupied than the limit": `
     SELECT h.host, slotkeeper_occupied(h.host, greatest(h.last_now, slotkeeper_now()), h.offers_until) AS occupied FROM slotkeeper_host h
@@ -33,7 +33,7 @@ const NEVER: { readonly [name: string]: string } = {
 
 export type Violation = keyof typeof NEVER;
 
-/** Names of what is wrong right now, to a reader of the tables in one snapshot each. */
+/** The names of the rules that are broken now. Each is read in one snapshot. */
 export async function violations(client: Client): Promise<string[]> {
   const wrong: string[] = [];
   for (const [name, query] of Object.entries(NEVER)) {
@@ -43,7 +43,7 @@ export async function violations(client: Client): Promise<string[]> {
   return wrong;
 }
 
-/** A statement for each violation that brings it about on the host `h`, which has two live leases and four commits. */
+/** For each violation, a statement that causes it on the host `h`, which has two live leases and four commits. */
 export const PLANTED: { readonly [name in Violation]: string } = {
   "more slots occupied than the limit": "UPDATE slotkeeper_host SET slots = 1 WHERE host = 'h'",
   "a fence given twice": `UPDATE upstream_slot_pool SET fence = (SELECT max(fence) FROM upstream_slot_pool) WHERE hostname_pattern = 'h' AND status = 'locked'`,

@@ -25,7 +25,7 @@ export class CapturedPlans {
       SET auto_explain.log_nested_statements = on;
       SET auto_explain.log_level = 'notice';
       SET client_min_messages = notice;`);
-    // Before version 16 it reports no parameters.
+    // Versions before 16 report no parameters.
     await client.query(
       "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'auto_explain.log_parameter_max_length'",
     );

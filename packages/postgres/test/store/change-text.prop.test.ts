@@ -11,10 +11,13 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { decodeChanges, encodeChanges } from "../../src/store/change-text.ts";
 
-/** The text of a change set loses nothing, whatever the records hold. The text that reaches the database is in `tail-text.pg.test.ts`. */
+/**
+ * The text of a change set keeps every value of the records. `tail-text.pg.test.ts` checks the text that reaches the
+ * database.
+ */
 
 const text = fc.oneof(fc.string(), fc.constantFrom("", "released", "null", "\u0001", "slot_h.x"));
-/** Instants with digits that a sum with `now` may lose, long ago, and at the far end. */
+/** Instants with digits that a sum with `now` may lose, from long ago, and very large ones. */
 const instant = fc.oneof(
   fc.double({ min: 1.6e12, max: 1.9e12, noNaN: true }),
   fc.constantFrom(0, 0.1, 1.7e12 + 1 / 1024, Number.MAX_SAFE_INTEGER),
@@ -110,10 +113,10 @@ const changes = fc.record({
   dels: fc.array(fc.tuple(fc.constantFrom(...RECORD_KINDS), text), { maxLength: 6 }),
 });
 
-test("changes are read back as they were written, whatever they hold", () => {
+test("any changes are decoded exactly as they were encoded", () => {
   const property = fc.property(changes, (written) => {
     const read: Changes = decodeChanges(JSON.parse(encodeChanges(written, written.head)));
-    // An optional field may be spelled out as undefined: `toEqual` reads both alike.
+    // An optional field may be set to undefined: `toEqual` treats that as missing.
     expect(read).toEqual(written);
   });
   fc.assert(property, { numRuns: 2_000 });

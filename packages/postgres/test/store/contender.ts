@@ -1,7 +1,7 @@
 import type { BookImage, CommitReply, Head, HostStore, LeaseRecord, RecordName } from "@slotkeeper/queue";
 import { headOf, leaseOf } from "@slotkeeper/testkit/store-conformance";
 
-/** An instance that knows no rule but the limit: it takes a slot where the book has one free, and gives it back. */
+/** An instance that knows only the limits: it takes a slot if the book has a free one, and releases it. */
 export class Contender {
   static #tags = 0;
   readonly #store: HostStore;
@@ -17,7 +17,7 @@ export class Contender {
     this.#slots = slots;
   }
 
-  /** A slot; undefined: none is free, of the host or of the bucket. */
+  /** Undefined: no slot of the host or of the bucket is free. */
   async take(bucket: string): Promise<LeaseRecord | undefined> {
     for (let conflicts = 0; ; conflicts++) {
       const { tag, now, book } = await this.#read();
@@ -28,7 +28,7 @@ export class Contender {
       const head = { ...(book?.head ?? headOf(now)), slots: this.#slots };
       const fence = Math.max(head.fence + 1, Math.floor(now * 1000));
       const name = `${this.#instance}-${Contender.#tags}`;
-      // One session for each bucket: the auditor sees a second lease of either.
+      // One session for each bucket, so that the auditor finds a second lease of either.
       const more = { bucket, session: bucket, instance: this.#instance, keepUntil: now };
       const lease = leaseOf(name, fence, now, more);
       const reply = await this.#commit({ tag, now, conflicts }, { ...head, fence }, [lease], []);

@@ -25,7 +25,7 @@ test("a commit, a read and a beat are one transaction each, by the server's own 
     return (await counts.transactions()) - before;
   };
   const none = await cycles(0);
-  // A pool may open one connection more, and the server's own housekeeping counts too: neither grows with the cycles.
+  // A pool may open one more connection, and the server's own housekeeping counts, too. Neither grows with the cycles.
   expect(Math.round(((await cycles(50)) - none) / 50)).toBe(3);
   await own.close();
 });
@@ -47,13 +47,13 @@ test("a hand-over writes at most 2 kB of write-ahead log, with few buckets and w
       const { rows } = await client.query(explained, values);
       sizes.push(rows[0]["QUERY PLAN"][0].Plan["WAL Bytes"] as number);
     }
-    // Now and then a page is written whole after a checkpoint, or pruned.
+    // Sometimes a page is written as a whole after a checkpoint, or is pruned.
     expect(sizes.sort((a, b) => a - b)[4], `${buckets} buckets`).toBeLessThanOrEqual(2_048);
     await own.close();
   }
 });
 
-/** Sessions that come, wait, are granted and go, through every table. */
+/** Sessions that arrive, wait, get a slot and leave, using every table. */
 async function churn(host: HostUnderTest, round: number): Promise<void> {
   const now = await host.now();
   const fence = Math.max(host.head.fence + 1, Math.floor(now * 1000));
@@ -79,7 +79,7 @@ async function churn(host: HostUnderTest, round: number): Promise<void> {
   });
 }
 
-test("updates stay HOT: none touches an index", async () => {
+test("all updates are HOT: none changes an index", async () => {
   const virtual = await VirtualDatabase.open();
   const hosts = [await HostUnderTest.on(virtual), await HostUnderTest.on(virtual)];
   for (let round = 0; round < 100; round++) await churn(hosts[round % 2] as HostUnderTest, round);
@@ -89,13 +89,13 @@ test("updates stay HOT: none touches an index", async () => {
   for (const name of ["slotkeeper_host", "slotkeeper_tail", "upstream_slot_pool", "THROTTLE_PROTECTION"]) {
     const { updates, hot } = counts.get(name) ?? { updates: 0, hot: 0 };
     expect(updates, name).toBeGreaterThan(50);
-    // A page may be full for a moment. With an index on a column that is updated it would be near 0.
+    // A page may be full for a moment. With an index on an updated column the value would be near 0.
     expect(hot / updates, name).toBeGreaterThan(0.9);
   }
   await virtual.database.close();
 });
 
-test("a day of churn, with hosts that are forgotten and come again, does not make the tables grow", {
+test("a day of churn, with hosts that are forgotten and return, does not make the tables grow", {
   timeout: 600_000,
 }, async () => {
   const virtual = await VirtualDatabase.open();
@@ -127,7 +127,7 @@ test("a day of churn, with hosts that are forgotten and come again, does not mak
   await virtual.close();
 });
 
-test("tries that fail use up no number of the sequence", async () => {
+test("failed attempts use no numbers of the sequence", async () => {
   const virtual = await VirtualDatabase.open();
   const host = await HostUnderTest.on(virtual);
   await host.grant("a", "b");

@@ -23,8 +23,8 @@ const LOCKED = `SELECT count(*)::integer AS count FROM pg_stat_activity
 const hostOn = (on: PostgresStore) =>
   HostUnderTest.on({ store: on, other: on, pass: async () => {}, close: async () => {} });
 
-describe("a host whose row a stranger keeps locked", () => {
-  test("P7: does not use up the pool: other hosts go on while its calls wait, and it goes on afterwards", async () => {
+describe("a host whose row another program keeps locked", () => {
+  test("P7: does not use up the pool: other hosts continue while its calls wait, and it continues afterwards", async () => {
     const [stuck, free] = [await hostOn(store), await hostOn(store)];
     await stuck.accept();
     const stranger = await database.connect();
@@ -40,7 +40,7 @@ describe("a host whose row a stranger keeps locked", () => {
     expect(replies.filter((reply) => reply.status === "fulfilled" && reply.value.isOk)).toHaveLength(1);
   });
 
-  test("P7: several of them together do not use up a small pool, whatever calls pile up: LANE2", async () => {
+  test("P7: together with others does not use up a small pool, however many calls wait: LANE2", async () => {
     const stuck = await Promise.all(Array.from({ length: 6 }, () => hostOn(store)));
     for (const host of stuck) await host.accept();
     const free = await hostOn(store);
@@ -50,7 +50,7 @@ describe("a host whose row a stranger keeps locked", () => {
     await stranger.query("SELECT FROM slotkeeper_host WHERE host = ANY ($1) ORDER BY host FOR UPDATE", [hosts]);
     let isOver = false;
     const failed = new Set<HostUnderTest>();
-    // As the engine does: a call that failed comes again.
+    // As the engine does: repeats a failed call.
     const untilAnswered = async (host: HostUnderTest): Promise<void> => {
       const commit = await host.commitOf({ now: host.head.now });
       const send = () => store.commit(commit).then(Boolean, () => !failed.add(host));
@@ -60,11 +60,11 @@ describe("a host whose row a stranger keeps locked", () => {
     const admin = await database.openSession();
     const count = async () => (await admin.query<{ count: number }>(LOCKED)).rows[0]?.count ?? 0;
     try {
-      // They may have all connections but one until each of them has failed once.
+      // They may use all connections except one until each of them has failed once.
       expect(await count()).toBeLessThanOrEqual(3);
       await store.beat({ instance: "one", ttlMs: 1, about: {}, hosts: [] });
       await expect.poll(() => failed.size, { timeout: 20_000 }).toBe(stuck.length);
-      // What was under way until then fails, and no more than one of them follows.
+      // The calls in progress fail, and at most one of them follows.
       await expect.poll(count, { timeout: 20_000 }).toBeLessThanOrEqual(1);
       for (let at = 0; at < 20; at++) {
         await free.accept();
@@ -78,7 +78,7 @@ describe("a host whose row a stranger keeps locked", () => {
     for (const host of stuck) expect((await store.read(host.host, undefined)).tag).toBeDefined();
   });
 
-  test("fails its callers with a retryable error once they have waited long enough", async () => {
+  test("fails its callers with a retryable error after they have waited long enough", async () => {
     const stuck = await hostOn(store);
     await stuck.accept();
     const stranger = await database.connect();
@@ -92,7 +92,7 @@ describe("a host whose row a stranger keeps locked", () => {
   });
 });
 
-test("P8: cut connections fail the calls under way, and the same commit again is accepted", async () => {
+test("P8: cut connections fail the calls in progress, and the same commit is accepted when it is sent again", async () => {
   const host = await hostOn(store);
   await host.accept();
   const client = await database.openSession();
@@ -100,7 +100,7 @@ test("P8: cut connections fail the calls under way, and the same commit again is
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'slotkeeper' AND datname = current_database()";
   const commit = await host.commitOf({ puts: [accountOf("b", host.head.now, 1)] });
   await Promise.all([store.commit(commit).catch(() => {}), client.query(cut)]);
-  // A connection of the pool that was idle is found to be cut when it is used.
+  // That an idle connection of the pool is cut shows only when it is used.
   for (let left = 4; ; left--) {
     const reply = await store.commit(commit).catch((error: unknown) => error);
     if (!(reply instanceof DatabaseError)) {
@@ -112,7 +112,7 @@ test("P8: cut connections fail the calls under way, and the same commit again is
   expect(await host.names()).toEqual(["account b"]);
 });
 
-test("a function that is missing is an error that repeating does not heal, and each step of a cleanup runs", async () => {
+test("a missing function is an error that a retry does not fix, and every step of a cleanup runs", async () => {
   const own = await TestDatabase.open();
   const broken = await PostgresStore.open({ dsn: own.dsn });
   const host = await hostOn(broken);
@@ -126,7 +126,7 @@ test("a function that is missing is an error that repeating does not heal, and e
   await own.close();
 });
 
-test("a fleet of mixed versions is refused by the number in the schema, and says what to do", async () => {
+test("a fleet of mixed versions is refused by the schema number, with a message that says what to do", async () => {
   const own = await TestDatabase.open();
   const client = await own.connect();
   const { rows } = await client.query("SELECT slotkeeper_schema_number() AS number");
@@ -134,7 +134,7 @@ test("a fleet of mixed versions is refused by the number in the schema, and says
   const older = await PostgresStore.open({ dsn: own.dsn });
   const host = await hostOn(older);
   await host.accept();
-  // A newer version has migrated the database while this one runs.
+  // A newer version migrates the database while this one runs.
   await client.query(
     `CREATE OR REPLACE FUNCTION slotkeeper_schema_number() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT ${SCHEMA_NUMBER + 1}'`,
   );
@@ -160,7 +160,7 @@ test("a fleet of mixed versions is refused by the number in the schema, and says
   await own.close();
 });
 
-test("the store works in a schema of any name, and instances share the keys that sign", async () => {
+test("the store works in a schema with any name, and instances share the signing keys", async () => {
   const own = await TestDatabase.open({ isEmpty: true });
   const schema = 'Slots "of" us';
   await migrate({ dsn: own.dsn, schema });
@@ -202,7 +202,7 @@ test("P3: a new host's fences start above those of all forgotten hosts, and forg
   await own.close();
 });
 
-test("a slot row can be made at the end of the sequence, where ids of an original may be in use", async () => {
+test("a slot row can be created at the end of the sequence, where ids of an original may be in use", async () => {
   const own = await TestDatabase.open();
   const mine = await PostgresStore.open({ dsn: own.dsn });
   const client = await own.connect();
@@ -217,7 +217,7 @@ test("a slot row can be made at the end of the sequence, where ids of an origina
   await own.close();
 });
 
-test("D2: connections that go silent together cost one wait: the call after the one that failed gets a new connection", async () => {
+test("CONNECT2: connections that go silent together cost one timeout: the call after the failed one gets a new connection", async () => {
   const proxy = await TcpProxy.to(database.dsn);
   const silent = await PostgresStore.open({ dsn: proxy.url, poolSize: 4, timeoutMs: 400 });
   await Promise.all(Array.from({ length: 12 }, () => silent.hostKeys()));

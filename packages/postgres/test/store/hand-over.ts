@@ -6,8 +6,8 @@ const HOST = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 const SESSION = "f0123456789abcdef0123456789abcdef";
 
 /**
- * The commits of a hot host: its first, with many buckets and waiters, then hand-overs, each a release and the grant that it
- * makes possible: seven records change. Names are as long as real ones.
+ * The commits of a hot host: the first one with many buckets and waiters, then hand-overs. Each hand-over is a release
+ * and the next grant, and changes seven records. Names are as long as real ones.
  */
 export class HandOvers {
   readonly host = HOST;
@@ -21,7 +21,7 @@ export class HandOvers {
     this.#head = { ...headOf(now), slots: 4, ...more };
   }
 
-  /** Everything that is there before the first hand-over, which takes the waiters in order. */
+  /** The state before the first hand-over. Hand-overs take the waiters in order. */
   first(waiters: number, now: number): Commit {
     const puts = [
       ...Array.from({ length: this.#buckets }, (_, at) => accountOf(`bucket-${at}`, now, 1234.5 * at)),
@@ -48,7 +48,7 @@ export class HandOvers {
     return this.#commit(now, { puts, dels });
   }
 
-  /** The call of `slotkeeper_commit`, as the store sends it, but that its time is never too old on a busy machine. */
+  /** The call of `slotkeeper_commit` as the store sends it, except that its time is never too old on a busy machine. */
   static callOf(commit: Commit): { readonly text: string; readonly values: unknown[] } {
     const given = { p_schema: 1, ...commitArguments(commit) };
     const list = Object.keys(given).map((name, at) =>

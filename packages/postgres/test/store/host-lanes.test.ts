@@ -49,7 +49,7 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-test("LANE1: a host has two calls under way, all hosts together four, and each host's calls go in order", async () => {
+test("LANE1: a host has at most two calls in progress, all hosts together four, and the calls of a host run in order", async () => {
   calls.start("a1", "a2", "a3", "b1", "c1", "d1");
   await turn();
   expect(calls.now).toEqual(["a1", "a2", "b1", "c1"]);
@@ -60,7 +60,7 @@ test("LANE1: a host has two calls under way, all hosts together four, and each h
   expect(calls.now).toEqual(["a1", "a3", "c1", "d1"]);
 });
 
-test("LANE2: hosts that failed for a lock have one call together until one succeeds, and the others have the rest", async () => {
+test("LANE2: hosts that failed because of a lock share one call until one succeeds, and other hosts get the rest", async () => {
   calls.start("a1", "b1", "c1");
   await turn();
   for (const name of ["a1", "b1", "c1"]) await calls.end(name, LOCKED);
@@ -69,19 +69,19 @@ test("LANE2: hosts that failed for a lock have one call together until one succe
   expect(calls.now).toEqual(["a2", "x1", "y1", "y2"]);
   await calls.end("x1");
   expect(calls.now).toEqual(["a2", "y1", "y2", "z1"]);
-  // The slot of the stuck goes round among them.
+  // The stuck hosts take turns with their one call.
   await calls.end("a2", LOCKED);
   expect(calls.now).toEqual(["b2", "y1", "y2", "z1"]);
   for (const name of ["y1", "y2", "z1"]) await calls.end(name);
   expect(calls.now).toEqual(["b2"]);
-  // It is free again: only its own mark is gone.
+  // This host is free again; the other one is still stuck.
   await calls.end("b2");
   calls.start("b3", "b4");
   await turn();
   expect(calls.now).toEqual(["b3", "b4", "c2"]);
 });
 
-test("LANE2: a stuck host that is not called for half a minute is forgotten", async () => {
+test("LANE2: a stuck host without calls for half a minute is forgotten", async () => {
   calls.start("a1", "b1");
   await turn();
   for (const name of ["a1", "b1"]) await calls.end(name, LOCKED);
@@ -90,7 +90,7 @@ test("LANE2: a stuck host that is not called for half a minute is forgotten", as
   await turn();
   expect([calls.now, calls.lanes.hosts]).toEqual([["b2"], 2]);
   vi.advanceTimersByTime(1);
-  // Only the one without calls: whatever call comes next removes it.
+  // Only the host without calls is removed, by the next call of any host.
   calls.start("x1");
   await turn();
   expect([calls.now, calls.lanes.hosts]).toEqual([["b2", "x1"], 2]);
@@ -99,7 +99,7 @@ test("LANE2: a stuck host that is not called for half a minute is forgotten", as
   expect(calls.now).toEqual(["a2", "a3", "b2", "x1"]);
 });
 
-test("LANE2: a host whose call takes long counts as stuck before it fails", async () => {
+test("LANE2: a host with a slow call counts as stuck before the call fails", async () => {
   calls.start("a1", "b1");
   await turn();
   vi.advanceTimersByTime(251);
@@ -113,7 +113,7 @@ test("LANE2: a host whose call takes long counts as stuck before it fails", asyn
   expect(calls.now).toEqual(["a2", "b2"]);
 });
 
-test("LANE3: an error that says nothing of a lock marks no host", async () => {
+test("LANE3: an error that is not about a lock marks no host as stuck", async () => {
   calls.start("a1");
   await turn();
   await calls.end("a1", new Error("cut"));

@@ -44,7 +44,7 @@ async function expectReceived(
   );
 }
 
-test("NOTIFY1: a connection that ends is replaced, and closing the store ends it for good", async () => {
+test("NOTIFY1: a connection that ends is replaced, until the store is closed", async () => {
   const { store, host, received } = await watched({ listenDsn: database.directDsn });
   await expectReceived(host, received);
   const [pid] = await listening();
@@ -55,7 +55,7 @@ test("NOTIFY1: a connection that ends is replaced, and closing the store ends it
   await vi.waitFor(async () => expect(await listening()).toEqual([]), { timeout: 5_000 });
 });
 
-test("NOTIFY2: a connection on which nothing arrives any more is found by the echo of a beat", {
+test("NOTIFY2: the echo of a beat finds a connection that delivers nothing", {
   timeout: 30_000,
 }, async () => {
   const proxy = await TcpProxy.to(database.directDsn);
@@ -66,14 +66,15 @@ test("NOTIFY2: a connection on which nothing arrives any more is found by the ec
   const [pid] = await listening();
   proxy.blackHole({ isForNew: false });
   await store.beat(beat);
-  // The echo of the first beat may have been on its way and pass for the second's: the next test of the connection asks again.
+  // The echo of the first beat may still be on its way and count for the second. The next test of the connection asks
+  // again.
   await expectReceived(host, received, () => store.health());
   expect(await listening()).not.toEqual([pid]);
   await store.close();
   await proxy.close();
 });
 
-test("NOTIFY1: a database that is away is tried at least every second, however long it was away", async () => {
+test("NOTIFY1: after an outage of any length the listener connects within a second", async () => {
   const store = await PostgresStore.open({ dsn: database.dsn, listenDsn: "postgres://u:p@127.0.0.1:1/x" });
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
@@ -94,7 +95,7 @@ test("NOTIFY1: a database that is away is tried at least every second, however l
   }
 });
 
-test("NOTIFY3: a database that cannot be listened to costs nothing but the hints", async () => {
+test("NOTIFY3: if the database cannot be listened to, only the hints are missing", async () => {
   const store = await PostgresStore.open({ dsn: database.dsn, listenDsn: "postgres://u:p@127.0.0.1:1/x" });
   const stop = store.watch("two", () => {});
   const reply = await store.beat({ instance: "two", ttlMs: 5_000, about: {}, hosts: [["unknown", "1.a"]] });

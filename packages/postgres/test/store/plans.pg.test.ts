@@ -6,11 +6,11 @@ import { CapturedPlans } from "./captured-plans.ts";
 import { HandOvers } from "./hand-over.ts";
 
 /**
- * The plans of all statements, checked in under `sql/explain/`: `SLOTKEEPER_PLANS=write npx vitest run plans` writes them.
- * They are compared on PostgreSQL 18; that no call reads more than a few rows holds on every version.
+ * The plans of all statements, checked in under `sql/explain/`: `SLOTKEEPER_PLANS=write npx vitest run plans` writes
+ * them. They are compared on PostgreSQL 18. That no call reads more than a few rows is checked on every version.
  */
 const FOLDER = new URL("../../sql/explain/", import.meta.url);
-/** 64 of the tail. */
+/** The tail has 64 rows. */
 const MOST_ROWS = 64;
 let database: TestDatabase;
 let client: Client;
@@ -23,7 +23,7 @@ beforeAll(async () => {
   client = await database.openSession();
   const { rows } = await client.query<{ version: string }>("SELECT current_setting('server_version_num') AS version");
   isWhole = (rows[0]?.version ?? "").startsWith("18");
-  // Statistics that change half-way would change plans.
+  // A change of the statistics during the test would change plans.
   for (const table of ["slotkeeper_host", "slotkeeper_record", "slotkeeper_tail", "upstream_slot_pool"]) {
     await client.query(`ALTER TABLE ${table} SET (autovacuum_enabled = off)`);
   }
@@ -45,7 +45,7 @@ async function check(name: string, { text, values }: { text: string; values: rea
 
 const now = async () => (await client.query<{ now: number }>("SELECT slotkeeper_now() AS now")).rows[0]?.now ?? 0;
 
-// The statistics change between the two: a plan that is good for an empty table must not be kept for a full one.
+// The statistics change between the two cases: a plan for an empty table must not be kept for a full one.
 test.each([
   ["without statistics", false],
   ["with statistics", true],
@@ -53,7 +53,7 @@ test.each([
   "no statement of a call reads all rows of a host with 10,000 buckets and 5,000 waiters, %s",
   { timeout: 60_000 },
   async (_, isAnalyzed) => {
-    // One set of plans is checked in: those with statistics.
+    // Only the plans with statistics are checked in.
     isCompared = isAnalyzed;
     await client.query("DISCARD PLANS");
     await client.query(
@@ -63,7 +63,7 @@ test.each([
     const commits = new HandOvers(10_000, await now());
     await client.query(HandOvers.callOf(commits.first(5_000, await now())));
     if (isAnalyzed) await client.query("VACUUM ANALYZE");
-    // Enough for plans that are kept.
+    // Enough calls for PostgreSQL to keep a plan.
     for (let at = 0; at < 70; at++) {
       const { rows } = await client.query(HandOvers.callOf(commits.next(await now())));
       expect(rows[0].reply).toMatchObject({ isOk: true });

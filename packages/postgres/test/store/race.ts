@@ -16,14 +16,14 @@ export interface RaceOptions {
 export interface RaceResult {
   readonly granted: number;
   readonly conflicts: number;
-  /** The most slots ever in the workers' hands at once, of the host and of one bucket. */
+  /** The most slots that the workers held at the same time, of the host and of one bucket. */
   readonly mostHeld: number;
   readonly mostOfBucket: number;
-  /** What the auditor saw. */
+  /** What the auditor found. */
   readonly seen: readonly string[];
 }
 
-/** What is held, counted outside the database. A slot counts from the answer that gave it to the call that gives it back. */
+/** Slots that are held, counted outside the database: from the answer with the slot until the call that releases it. */
 export class Holds {
   readonly #held = new Map<string, number>();
   mostHeld = 0;
@@ -43,7 +43,7 @@ export class Holds {
   }
 }
 
-/** Audits while the work runs. */
+/** Runs the auditor during the work. */
 export async function audited(auditor: Client, work: () => Promise<unknown>): Promise<string[]> {
   const seen = new Set<string>();
   let isOver = false;
@@ -63,7 +63,7 @@ export async function audited(auditor: Client, work: () => Promise<unknown>): Pr
   return [...seen];
 }
 
-/** Workers that take and give back as fast as they can, spread over the stores. */
+/** Workers that acquire and release as fast as they can, spread over the stores. */
 export async function race(options: RaceOptions, auditor: Client): Promise<RaceResult> {
   const { stores, host, slots, workers, triesEach, buckets } = options;
   const holds = new Holds();

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { dsnOf, type TestDatabase } from "@slotkeeper/testkit/postgres";
 import type { Client } from "pg";
 
-/** What the server itself counted. Its connections report when they close, so close them before asking. */
+/** What the server itself counted. Connections report when they close, so close them before reading. */
 export class ServerCounts {
   readonly #observer: Client;
   readonly #name: string;
@@ -12,13 +12,13 @@ export class ServerCounts {
     this.#name = name;
   }
 
-  /** Observes from another database, so that nothing of its own is counted. */
+  /** Observes from another database, so that its own transactions are not counted. */
   static async of(database: TestDatabase): Promise<ServerCounts> {
     const observer = await database.connect({ connectionString: dsnOf(database.dsn, "postgres") });
     return new ServerCounts(observer, new URL(database.dsn).pathname.slice(1));
   }
 
-  /** Transactions so far, once no client is connected any more. */
+  /** The number of transactions, once no client is connected any more. */
   async transactions(): Promise<number> {
     const connected = "SELECT FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'";
     while ((await this.#observer.query(connected, [this.#name])).rows.length > 0) await pause(10);
@@ -37,7 +37,7 @@ export interface TableCounts {
   readonly bytes: number;
 }
 
-/** Connections report what they counted when they close, and are listed until they have. */
+/** Connections report their counts when they close, and are listed until then. */
 export async function othersAreGone(client: Client): Promise<void> {
   const others = `SELECT FROM pg_stat_activity
     WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`;

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PLANTED, violations } from "./audit.ts";
 import { race } from "./race.ts";
 
-/** Sixteen connections of four instances. Counted twice: in SQL by an auditor, and outside by those who hold the slots. */
+/** Sixteen connections of four instances. Slots are counted twice: in SQL by an auditor, and outside by their holders. */
 
 const INSTANCES = 4;
 const CONNECTIONS = 16;
@@ -26,7 +26,7 @@ afterAll(async () => {
   await database.close();
 });
 
-test("P1, P2: limits and tails hold under sixteen connections, from first contact on", async () => {
+test("P1, P2: limits and tails hold with sixteen connections, from the first commit on", async () => {
   const options = { stores, host: "limits", slots: 3, workers: CONNECTIONS, triesEach: TRIES_EACH, buckets: 5 };
   const result = await race(options, auditor);
   expect(result.seen).toEqual([]);
@@ -70,10 +70,10 @@ describe("the auditor finds", () => {
   });
 });
 
-/** A rule, the function that has it, and what is put in its place. */
+/** The name of a rule, its text in a function, and the text that replaces it. */
 type Rule = readonly [name: string, rule: string, instead: string];
 
-/** Takes rules away, and races. What is put in their place may give others time to come in between. */
+/** Removes rules and runs the race. The replacement may pause, so that others can commit in between. */
 async function raceWithout(...rules: readonly Rule[]): Promise<string> {
   const broken = await TestDatabase.open();
   const client = await broken.connect();
@@ -85,7 +85,7 @@ async function raceWithout(...rules: readonly Rule[]): Promise<string> {
     await client.query(changed);
   }
   const unsafe = await Promise.all([4, 4].map((poolSize) => PostgresStore.open({ dsn: broken.dsn, poolSize })));
-  // A race may be won by luck: it is run until it is lost, a few times at most.
+  // A race may keep the limits by chance, so it runs several times, until it breaks one.
   let outcome = "kept";
   for (let attempt = 0; attempt < 8 && outcome === "kept"; attempt++) {
     const options = { stores: unsafe, host: `limits-${attempt}`, slots: 2, workers: 8, triesEach: 25, buckets: 3 };
@@ -99,13 +99,13 @@ async function raceWithout(...rules: readonly Rule[]): Promise<string> {
   return outcome;
 }
 
-describe("the race is lost", () => {
+describe("the race breaks a limit", () => {
   test("without the swap of the tag in the host's row", async () => {
     const rule = "AND tag = p_base AND reserved_until = h.reserved_until";
     expect(await raceWithout(["slotkeeper_commit", rule, "AND pg_sleep(0.003)::text = ''"])).toBe("broken");
   });
 
-  test("without the comparison of the tag: the count keeps the host's limit, and not the bucket's", async () => {
+  test("without the comparison of the tag: the host's limit still holds, the bucket's does not", async () => {
     const comparison = ["slotkeeper_refusal", "WHEN p_stored IS DISTINCT FROM p_base THEN 'conflict'", ""] as const;
     const swap = ["slotkeeper_commit", "AND tag = p_base", ""] as const;
     expect(await raceWithout(comparison, swap)).toBe("broken");

@@ -2,7 +2,7 @@ import { HostUnderTest, leaseOf, sessionOf } from "@slotkeeper/testkit/store-con
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { VirtualDatabase } from "./virtual-database.ts";
 
-/** The tail has one character in the place of the host's key, which may occur anywhere in a change set. */
+/** In the tail one character replaces the host's key, which may occur anywhere in a change set. */
 
 let virtual: VirtualDatabase;
 beforeAll(async () => {
@@ -16,7 +16,7 @@ test.each([
   ["part of field names", "key"],
   ["with characters that JSON escapes", 'a"b\\c\u0001d\n'],
   ["with characters that mean something to a pattern", "\\1&%_"],
-])("a commit is read back as it was made where the host's key is %s", async (_, key) => {
+])("a commit is read back unchanged if the host's key is %s", async (_, key) => {
   const host = await HostUnderTest.on(virtual);
   Object.assign(host, { host: key });
   const since = await host.accept();
@@ -34,7 +34,7 @@ test.each([
   expect(book.tail).toMatchObject({ kind: "book", book: { head } });
 });
 
-test("the host's key is not in the tail: every slot token has it, and each commit would write it twice", async () => {
+test("the tail does not contain the host's key: every slot token has it, and each commit would write it twice", async () => {
   const host = await HostUnderTest.on(virtual);
   const key = "fedcba9876543210".repeat(4);
   Object.assign(host, { host: key });

@@ -4,7 +4,7 @@ import type { StoreUnderTest } from "@slotkeeper/testkit/store-conformance";
 import type { Client } from "pg";
 import { TestClock } from "../test-clock.ts";
 
-/** Two stores, as two instances have them, whose database has the time that the test says. */
+/** Two stores, as two instances have them. The test sets the time of their database. */
 export class VirtualDatabase implements StoreUnderTest {
   readonly store: PostgresStore;
   readonly other: PostgresStore;
@@ -37,7 +37,7 @@ export class VirtualDatabase implements StoreUnderTest {
     return this.#clock.advance(ms);
   }
 
-  /** An instance that knows nothing: the database is what is kept. */
+  /** An instance without any state: everything is in the database. */
   async restart(): Promise<PostgresStore> {
     const store = await PostgresStore.open({ dsn: this.database.dsn });
     this.#reopened.push(store);

@@ -1,13 +1,13 @@
 import type { BookRecord, RecordKind } from "./records.ts";
 
-/** A record that a decision has changed, with what it was before; undefined: there was none. */
+/** A record that a decision changed, as it was before. Undefined: the record did not exist. */
 interface Image {
   readonly kind: RecordKind;
   readonly key: string;
   readonly before: BookRecord | undefined;
 }
 
-/** Up to this number of images, comparing them with each other costs less than sets. */
+/** Up to this number of images, comparing all pairs costs less than building a set. */
 const FEW = 16;
 
 /** What a decision has changed so far, change by change. */

@@ -9,14 +9,16 @@ import type { CooldownRecord, LeaseRecord, OfferRecord, RecordOf } from "./recor
 import { WaiterIndex } from "./waiter-index.ts";
 import { WaiterPool } from "./waiter-pool.ts";
 
-/** Kinds of records that something is derived from here. */
+/** Kinds of records that the index is derived from. */
 type IndexedKind = "lease" | "offer" | "waiter" | "account" | "cooldown" | "absence";
 type Change<K extends IndexedKind> = [before: RecordOf<K> | undefined, after: RecordOf<K> | undefined];
 
 /**
- * What a decision must find without looking through the records: whose turn it is, what ends next, who may enter the pool.
- * Derived: `set` takes the index from one state of a record to the next, and order does not matter. What buckets hold
- * is right at once; the heaps and sums over buckets are brought up to date when they are asked.
+ * Answers the questions of a decision without a search through the records: which bucket is next, what ends next, which
+ * waiter may enter the pool.
+ * The index is derived from the records. `set` applies one change of a record; the order of changes does not matter.
+ * The number of slots of a bucket is correct immediately. Heaps and sums over buckets are updated when they are next
+ * read.
  * Cost: O(log n) each.
  */
 export class BookIndex {
@@ -25,12 +27,12 @@ export class BookIndex {
   readonly #endings = new Endings();
   readonly #waiters = new WaiterIndex(this);
   readonly #buckets = new SmallMap<string, Bucket>();
-  /** Buckets that changed since the index was last asked: out of every heap until then. */
+  /** Buckets that changed since the index was last read. They are in no heap until then. */
   #dirty: Bucket[] = [];
-  // Made when first needed: a host that is used once needs none of them, and a new host should cost little.
+  // Created when first needed: a host that is used once needs none of these, and a new host should cost little.
   #order: BucketOrder<Bucket> | undefined;
   #denied: IndexedHeap<"denyIndex", Bucket> | undefined;
-  /** Without slots or waiters, and ahead of the meter: nearest first. */
+  /** Buckets without slots or waiters that are ahead of the meter; the one nearest to the meter first. */
   #idle: IndexedHeap<"idleIndex", Bucket> | undefined;
   #turns: IndexedHeap<"turnIndex", Bucket> | undefined;
   #usesTurns = false;
@@ -91,7 +93,7 @@ export class BookIndex {
     return this.#idle?.peek();
   }
 
-  /** Of the weighted scheduler: the eligible bucket with the smallest virtual time. */
+  /** For the weighted scheduler: the eligible bucket with the smallest virtual time. */
   get nextTurn(): Bucket | undefined {
     this.#attachDirty();
     return this.#turns?.peek();
@@ -117,7 +119,7 @@ export class BookIndex {
     if (wasFifo !== isFifo) this.#order = undefined;
   }
 
-  /** Whether the weighted scheduler may ask for turns. */
+  /** Turns the index for the weighted scheduler (`nextTurn`) on or off. */
   useTurns(isUsed: boolean): void {
     if (this.#usesTurns === isUsed) return;
     this.#usesTurns = isUsed;
@@ -147,14 +149,14 @@ export class BookIndex {
     }
   }
 
-  /** What `act` sets was committed by another instance, or by a direct SQL caller, at this time. See `#owe`. */
+  /** Applies changes that another instance or a direct SQL caller committed at this time. See `#owe`. */
   atForeignTime(at: number, act: () => void): void {
     this.#foreignAt = at;
     act();
     this.#foreignAt = undefined;
   }
 
-  /** Whether waiters must be looked through for this opening of the breaker: once for each. */
+  /** Whether the waiters must be checked because the breaker opened. True once for each opening. */
   mustThrottle(openedAt: number | undefined): boolean {
     if (openedAt === this.#throttledAt) return false;
     this.#throttledAt = openedAt;
@@ -178,7 +180,10 @@ export class BookIndex {
     return bucket;
   }
 
-  /** Before anything about the bucket changes. It comes back when the index is next asked: once for many changes. */
+  /**
+   * Call before anything about the bucket changes. The bucket returns to the heaps when the index is next read, once
+   * for many changes.
+   */
   detach(bucket: Bucket): void {
     if (bucket.isDirty) return;
     bucket.isDirty = true;
@@ -225,8 +230,8 @@ export class BookIndex {
   }
 
   /**
-   * A decision charges the account up to the moment before it changes what the bucket holds. Direct SQL callers do not:
-   * what they took from `at` on, or held until `at`, is corrected here and stored with the next charge.
+   * A decision charges the account of a bucket before it changes the number of its slots. Direct SQL callers do not.
+   * This corrects the use for the time since `at`; the next charge stores it.
    */
   #owe(bucket: Bucket, by: 1 | -1, at: number): void {
     const sinceMs = at - bucket.asOf;

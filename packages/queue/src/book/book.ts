@@ -21,20 +21,25 @@ import { SessionShelf } from "./session-shelf.ts";
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** What can be written of a head without consequences elsewhere in the book. */
+/**
+ * The fields of a head that a decision may write directly. The others affect the rest of the book and have their own
+ * methods.
+ */
 export type HeadDraft = Writable<Omit<Head, "slots" | "capacity">>;
 
 const NO_SOURCE = { limits: undefined, capacity: undefined };
 
 /**
- * One host's state in memory: the head and the records, with the index that is derived from them.
+ * The state of one host in memory: the head, the records, and the index that is derived from them.
  *
- * BOOK1 records change only through `put` and `del`, the head through `draft`, `setSlots` and `setCapacity`.
- * BOOK2 between `begin` and `keep` everything is remembered: `changes` lists what a decision did, `undo` takes it back.
- * BOOK3 the meter of `order.ts` runs on the sums as they were: it is brought to `now` before any change.
- * BOOK4 the index equals what the records derive to after every single `put` and `del`, in whatever order they come, so a
- *    decision, its undoing and the commits of others use the same way.
- * Nothing here reads a clock, and nothing knows of a store but the tag it was last at.
+ * BOOK1 Records change only through `put` and `del`. The head changes only through `draft`, `setSlots` and
+ *   `setCapacity`.
+ * BOOK2 Between `begin` and `keep` the book tracks every change: `changes` lists them, and `undo` reverts them.
+ * BOOK3 The meter of `order.ts` is advanced to `now` before any change, so that it uses the sums from before the
+ *   change.
+ * BOOK4 After every single `put` and `del`, in any order, the index equals what the records give. So decisions, `undo`
+ *   and commits of other instances all use the same code.
+ * The book reads no clock. Of the store it knows only the tag of the last commit.
  */
 export class Book implements RecordsAt {
   readonly host: string;
@@ -48,7 +53,7 @@ export class Book implements RecordsAt {
   readonly #sessions = new SessionShelf();
   readonly #before = new BeforeImages();
   #policy: HostPolicy | undefined;
-  /** What the policy was derived from. */
+  /** The inputs that `policy` was derived from. */
   #policySource: { readonly limits: LimitsRecord | undefined; readonly capacity: number | undefined } = NO_SOURCE;
 
   /** A host that the store does not know. */
@@ -64,7 +69,7 @@ export class Book implements RecordsAt {
     const book = new Book(host, head.now);
     book.#tag = tag;
     book.#head = book.#headBefore = head;
-    // Accounts first: what a lease adds to its bucket's use is reckoned from there.
+    // Accounts first: the use of a bucket by its leases is calculated from its account.
     for (const record of records)
       if (record.kind === "limits" || record.kind === "account") book.#set(record.kind, record.key, record);
     for (const record of records)
@@ -72,12 +77,12 @@ export class Book implements RecordsAt {
     return book;
   }
 
-  /** The commit this state came from; undefined: the store does not know the host. */
+  /** The commit that this state comes from. Undefined: the store does not know the host. */
   get tag(): Tag | undefined {
     return this.#tag;
   }
 
-  /** The moment that is being decided. */
+  /** The time for which the decision is made. */
   get now(): number {
     return this.#now;
   }
@@ -86,7 +91,7 @@ export class Book implements RecordsAt {
     return this.#head;
   }
 
-  /** The limits in force: what the users of a semaphore fixed, else what an operator set, else as configured. */
+  /** The limits in force: what the users of a semaphore chose, otherwise what an operator set, otherwise the configuration. */
   get policy(): HostPolicy {
     if (this.#policy === undefined) throw new Error(`The book of host ${this.host} has no limits yet`);
     return this.#policy;
@@ -100,7 +105,7 @@ export class Book implements RecordsAt {
     return this.limits?.live;
   }
 
-  /** Slots held or set aside. */
+  /** Slots that are held or offered. */
   get inFlight(): number {
     return this.size("lease") + this.size("offer");
   }
@@ -121,7 +126,7 @@ export class Book implements RecordsAt {
     return this.#records.all(kind);
   }
 
-  /** Without the decision that is being made, unless `tag` is its commit: then with it. */
+  /** Excludes the decision in progress, unless `tag` is the commit of that decision. */
   allAt<K extends RecordKind>(tag: Tag, kind: K): Iterable<RecordOf<K>> {
     const images = tag === this.#tag ? this.#before.firsts().filter((image) => image.kind === kind) : [];
     if (images.length === 0) return this.all(kind);
@@ -158,7 +163,7 @@ export class Book implements RecordsAt {
     this.#replace(kind, key, before, undefined);
   }
 
-  /** The head, to be written by this decision: a copy, made at the first write. */
+  /** The head, for this decision to write. It is copied at the first write. */
   get draft(): HeadDraft {
     return this.#draft();
   }
@@ -173,17 +178,17 @@ export class Book implements RecordsAt {
     this.#derivePolicy();
   }
 
-  /** Sessions whose end need not be remembered any longer, at most `most`. */
+  /** At most `most` sessions whose end no longer needs to be kept. */
   expiredSessions(now: number, most: number): SessionRecord[] {
     return this.#sessions.takeDue(now, most, (session) => this.get("session", session));
   }
 
-  /** From here on this moment is decided. */
+  /** The rest of the decision is made for this time. */
   moveTo(now: number): void {
     this.#now = now;
   }
 
-  /** Starts remembering. */
+  /** Starts to track changes. */
   begin(): void {
     this.#before.clear();
     this.#headBefore = this.#head;
@@ -194,7 +199,7 @@ export class Book implements RecordsAt {
     return this.#isHeadWritten || !this.#before.isEmpty;
   }
 
-  /** What has changed since `begin`. */
+  /** What changed since `begin`. */
   changes(): Changes {
     const puts: BookRecord[] = [];
     const dels: RecordName[] = [];
@@ -206,7 +211,7 @@ export class Book implements RecordsAt {
     return { head: this.#head, puts, dels };
   }
 
-  /** The store has the changes. */
+  /** The store accepted the changes. */
   keep(tag: Tag): void {
     this.#tag = tag;
     this.begin();
@@ -214,7 +219,7 @@ export class Book implements RecordsAt {
 
   undo(): void {
     this.#head = this.#headBefore;
-    // Accounts last, as `of` has them first.
+    // Accounts last: the reverse of the order in `of`.
     const images = this.#before.firsts();
     for (const { kind, key, before } of images) if (kind !== "account") this.#set(kind, key, before);
     for (const { kind, key, before } of images) if (kind === "account") this.#set(kind, key, before);
@@ -223,7 +228,7 @@ export class Book implements RecordsAt {
     this.index.forgetThrottling();
   }
 
-  /** Commits of other instances, in order, on the tag this book is at. They lead to `tag`. */
+  /** Applies commits of other instances in order, starting at the tag of this book. The result is at `tag`. */
   follow(commits: readonly Changes[], tag: Tag | undefined): void {
     for (const { head, puts, dels } of commits) {
       if (head === undefined) throw new Error(`The host ${this.host} was forgotten: there is no book to follow`);
@@ -259,7 +264,7 @@ export class Book implements RecordsAt {
     this.#replace(kind, key, this.#records.get(kind, key), after);
   }
 
-  /** The one place where a record is replaced. */
+  /** All changes of records go through here. */
   #replace(kind: RecordKind, key: string, before: BookRecord | undefined, after: BookRecord | undefined): void {
     if (before === after) return;
     if (after === undefined) this.#records.delete(kind, key);

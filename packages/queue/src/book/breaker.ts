@@ -2,34 +2,34 @@ import type { BreakerPolicy } from "../host-policy.ts";
 import type { BreakerState } from "./records.ts";
 
 /**
- * The circuit breaker: stops using a host that answers with errors. Pure functions on the state in the head.
+ * The circuit breaker: pauses a host that answers with errors. Pure functions on the state in the head.
  *
  * | state     | event                                   | next                                             |
  * |-----------|-----------------------------------------|--------------------------------------------------|
  * | closed    | a threshold is met in the window        | open, since now                                  |
- * | open      | any report                              | open: late answers of old requests say nothing   |
- * | open      | the reader's window has passed          | half open (derived from the time, not stored)    |
+ * | open      | any report                              | open: late answers to old requests are ignored   |
+ * | open      | the session's window has passed         | half open (derived from the time, not stored)    |
  * | half open | success                                 | closed                                           |
  * | half open | error                                   | open, since now                                  |
  * | half open | a probe ends with outcome unknown       | half open: the next probe goes                   |
  * | half open | 2 W since it opened, without an error   | closed                                           |
  *
- * How long open lasts is the reader's: a session may bring its own window. W is the longest of `openMs` and the windows
- * that sessions have read it with since it opened. All counts lie inside one observation window; the first report after it
- * starts the next.
+ * How long the breaker is open depends on the session that reads it: a session may have its own window. W is the
+ * longest of `openMs` and the windows of the sessions that have read the breaker since it opened.
+ * All counts belong to one observation window. The first report after its end starts the next window.
  */
 
-/** The circuit breaker as the book has it, before a session's own window is applied: see `phaseFor`. */
+/** The state of the circuit breaker in the book, before the window of a session is applied: see `phaseFor`. */
 export type BreakerView =
   | { readonly phase: "closed" }
-  /** Each session compares `openForMs` with its own window; past it the breaker is half open for that session. */
+  /** Each session compares `openForMs` with its own window. After that time the breaker is half open for the session. */
   | { readonly phase: "open"; readonly code: number; readonly openForMs: number };
 
 export type BreakerPhase = "closed" | "open" | "half-open";
 
 const CLOSED: BreakerState = { code: 0, errors: 0, successes: 0, consecutive: 0 };
 
-/** Windows that sessions send count up to this. */
+/** The longest window that a session may send; longer ones are shortened to this. */
 const LONGEST_WINDOW_MS = 3_600_000;
 
 export function viewBreaker(state: BreakerState, now: number, policy: BreakerPolicy): BreakerView {
@@ -38,7 +38,7 @@ export function viewBreaker(state: BreakerState, now: number, policy: BreakerPol
   return { phase: "open", code, openForMs: now - openedAt };
 }
 
-/** The view as a session with this window reads it. */
+/** The state of the breaker for a session with this window. */
 export function phaseFor(view: BreakerView, openMs: number): BreakerPhase {
   if (view.phase === "closed") return "closed";
   return view.openForMs < openMs ? "open" : "half-open";
@@ -52,14 +52,14 @@ export function closeBreaker(): BreakerState {
   return CLOSED;
 }
 
-/** A session reads it with its own window. Returns the same state where that changes nothing. */
+/** A session with its own window reads the breaker. Returns the same object if nothing changes. */
 export function widenBreaker(state: BreakerState, openMs: number, policy: BreakerPolicy): BreakerState {
   const windowMs = Math.min(openMs, LONGEST_WINDOW_MS);
   if (state.openedAt === undefined || windowMs <= Math.max(policy.openMs, state.windowMs ?? 0)) return state;
   return { ...state, windowMs };
 }
 
-/** The state after an upstream's answer; the same state where the status does not count. */
+/** The state after an answer of the upstream. Returns the same object if the status does not count. */
 export function reportTo(
   state: BreakerState,
   report: { readonly status: number; readonly isProbe: boolean },
@@ -71,18 +71,18 @@ export function reportTo(
   if (!isError && !(status >= 200 && status <= 399)) return state;
   const settled = closesAt(state, policy) <= now ? CLOSED : state;
   if (settled.openedAt === undefined) return observe(settled, isError, status, now, policy);
-  // The answer of a probe counts as one of a half-open breaker, whatever the reader's window was.
+  // The answer to a probe counts for a half-open breaker, whatever window its session has.
   if (!isProbe && now - settled.openedAt < policy.openMs) return settled;
   return isError ? openBreaker(status, now) : CLOSED;
 }
 
-/** Nothing would be lost by forgetting it. */
+/** Whether the state holds nothing that must be kept. */
 export function isPristine(state: BreakerState, now: number, policy: BreakerPolicy): boolean {
   const isOpen = state.openedAt !== undefined && closesAt(state, policy) > now;
   return !isOpen && (state.windowStartAt === undefined || now - state.windowStartAt > policy.windowMs);
 }
 
-/** When it closes by itself; Infinity while it is not open. */
+/** When the breaker closes by itself. Infinity if it is not open. */
 export function closesAt({ openedAt, windowMs = 0 }: BreakerState, { openMs }: BreakerPolicy): number {
   return openedAt === undefined ? Number.POSITIVE_INFINITY : openedAt + 2 * Math.max(openMs, windowMs);
 }

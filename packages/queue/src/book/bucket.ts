@@ -2,11 +2,11 @@ import { IndexedHeap } from "../indexed-heap.ts";
 import type { OrderClass, Ranked } from "../order/bucket-order.ts";
 import type { AccountRecord, WaiterRecord } from "./records.ts";
 
-/** A waiter with its places in the heaps of its bucket. */
+/** A waiter with its positions in the heaps of its bucket. */
 export interface WaiterEntry {
   record: WaiterRecord;
   readonly bucket: Bucket;
-  /** A slot is set aside for it. */
+  /** A slot is offered to it. */
   isOffered: boolean;
   readyIndex: number;
   youngIndex: number;
@@ -14,13 +14,13 @@ export interface WaiterEntry {
 }
 
 /**
- * One bucket of one host, derived from the records: what ranking it, admitting it to the pool and summing it need. Only
- * `Book` and its indexes write here; everything can be derived again from the records at any time.
+ * One bucket of one host with everything that ranking, the waiter pool and the sums need. It is derived from the
+ * records, and can be derived again at any time. Only `Book` and its indexes write to it.
  */
 export class Bucket implements Ranked {
   readonly name: string;
   account: AccountRecord | undefined;
-  // As the order sees it: `usedMs` up to `asOf`, growing by `inFlight` per millisecond.
+  // As the order sees it: `usedMs` slot-milliseconds up to `asOf`, then `inFlight` more per millisecond.
   weight = 1;
   inFlight = 0;
   usedMs = 0;
@@ -28,22 +28,22 @@ export class Bucket implements Ranked {
   headAt = 0;
   orderIndex = -1;
   orderClass: OrderClass | undefined;
-  /** Inside the pool and without an offer. */
+  /** The number of waiters inside the pool without an offer. */
   waiting = 0;
-  /** Present and inside: oldest first. */
+  /** Waiters inside the pool whose client is present, oldest first. */
   #ready: IndexedHeap<"readyIndex", WaiterEntry> | undefined;
-  /** Inside: youngest first. */
+  /** Waiters inside the pool, youngest first. */
   #young: IndexedHeap<"youngIndex", WaiterEntry> | undefined;
   #outside: IndexedHeap<"outsideIndex", WaiterEntry> | undefined;
-  /** It has changed, and is out of the heaps of the book until they are asked. */
+  /** The bucket has changed. It is in no heap of the book until the index is next read. */
   isDirty = false;
-  // Places in the heaps of the book.
+  // Positions in the heaps of the book.
   largestIndex = -1;
   fewestIndex = -1;
   denyIndex = -1;
   turnIndex = -1;
   idleIndex = -1;
-  // What it adds to the sums of the ledger.
+  // Its part of the sums in the ledger.
   addsWeight = 0;
   addsDemand = 0;
   addsContendingWeight = 0;
@@ -89,7 +89,7 @@ export class Bucket implements Ranked {
     return this.inFlight > 0 || this.waiting > 0;
   }
 
-  /** Some waiter of it may be considered for a slot. */
+  /** Whether at least one of its waiters may get a slot now. */
   get isEligible(): boolean {
     return this.head !== undefined && !this.isDenied;
   }

@@ -1,8 +1,8 @@
 import type { BookImage, BookRecord, Changes, LimitsRecord } from "./records.ts";
 
 /**
- * Records as JSON, the same for every store and the journal. JSON has no Infinity: it writes null, which nothing else in a
- * record is. Only limits hold it ("no limit"), so only they are revived.
+ * Records as JSON, the same for every store and the journal. JSON has no Infinity and writes null instead. Only limits
+ * contain Infinity ("no limit") and no record contains null, so `revive` changes null back to Infinity in limits.
  */
 
 /** Changes, a book or a record as JSON text. */
@@ -21,7 +21,7 @@ export function decodeRecord(text: string): BookRecord {
   return revive(JSON.parse(text) as BookRecord);
 }
 
-/** For stores whose driver has parsed the JSON already. */
+/** Restores Infinity in a record that a database driver has already parsed from JSON. */
 export function revive(record: BookRecord): BookRecord {
   return record.kind === "limits" ? reviveLimits(record) : record;
 }

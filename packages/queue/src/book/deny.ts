@@ -2,14 +2,14 @@ import type { Book } from "./book.ts";
 import type { AccountRecord } from "./records.ts";
 import { charge, retire } from "./use.ts";
 
-/** Layer 3 of the funnel: a bucket that was refused for its own reasons is not considered for a while. */
+/** Layer 3 of the funnel: a bucket that was refused for its own limit or cooldown is not considered for a while. */
 
 type DenyReason = NonNullable<AccountRecord["denyReason"]>;
 
-/** Without a cooldown to go by. */
+/** The length of a deny window if no cooldown is configured. */
 const DEFAULT_DENY_MS = 3_000;
 
-/** `random` in [0, 1) adds up to a third, so that the buckets of a cooldown do not all come back at once. */
+/** `random` in [0, 1) adds up to a third to the window, so that buckets with the same cooldown do not all return at once. */
 export function denyBucket(book: Book, name: string, reason: DenyReason, random: number): void {
   const account = book.index.bucket(name)?.account ?? charge(book, name);
   const lengthMs = book.policy.cooldownMs > 0 ? book.policy.cooldownMs : DEFAULT_DENY_MS;
@@ -18,7 +18,7 @@ export function denyBucket(book: Book, name: string, reason: DenyReason, random:
   book.put({ ...account, denyUntil: Math.min(windowEnd, slotEnd), denyReason: reason });
 }
 
-/** Windows that are over. */
+/** Ends deny windows that are over. */
 export function allowBuckets(book: Book): void {
   for (let first = book.index.nextDenied; first?.account !== undefined; first = book.index.nextDenied) {
     if ((first.account.denyUntil ?? 0) > book.now) return;
@@ -26,7 +26,7 @@ export function allowBuckets(book: Book): void {
   }
 }
 
-/** A slot of the bucket ends at `at`: a window that was opened because it is taken ends then. */
+/** A slot of the bucket ends at `at`. If the bucket was refused for its limit, its deny window ends at that time, too. */
 export function allowFrom(book: Book, name: string, at: number): void {
   const account = book.index.bucket(name)?.account;
   if (account?.denyUntil === undefined || account.denyReason !== "ip-limit" || account.denyUntil <= at) return;
@@ -39,7 +39,10 @@ function allowBucket(book: Book, account: AccountRecord): void {
   retire(book, account.key);
 }
 
-/** At most as many leases as the host has slots, and only for a bucket that is refused. */
+/**
+ * When the first slot of the bucket ends. It runs only for a refused bucket, and reads at most one lease per slot of
+ * the host.
+ */
 function firstEnd(book: Book, bucket: string): number {
   let first = Number.POSITIVE_INFINITY;
   for (const lease of book.all("lease")) if (lease.bucket === bucket) first = Math.min(first, lease.endsAt);

@@ -12,7 +12,7 @@ interface Timed<R> {
   timedIndex: number;
 }
 
-/** Records by key, the nearest end first. */
+/** Records by key, ordered by when they end. */
 class Nearest<R extends { readonly key: string }> {
   readonly #heap: IndexedHeap<"timedIndex", Timed<R>>;
   readonly #byKey = new SmallMap<string, Timed<R>>();
@@ -42,14 +42,14 @@ class Nearest<R extends { readonly key: string }> {
 }
 
 /**
- * What time ends: leases, offers and cooldowns, the nearest end first. Derived from the records, one `set…` for each change of
- * one. Cost: O(log n) each.
+ * Everything that ends by time: leases, offers and cooldowns, ordered by when they end. Derived from the records: call
+ * the matching `set…` method for each changed record. Cost: O(log n) each.
  */
 export class Endings {
   readonly #leases = new IndexedHeap<"leaseIndex", LeaseEntry>("leaseIndex", endsBefore);
   readonly #byToken = new SmallMap<string, LeaseEntry>();
   readonly #bySession = new SmallMap<string, LeaseEntry>();
-  // Made when first needed: most hosts have none, and a new host should cost little.
+  // Created when first needed: most hosts have none of these, and a new host should cost little.
   #offers: Nearest<OfferRecord> | undefined;
   #cooldowns: Nearest<CooldownRecord> | undefined;
 
@@ -109,7 +109,7 @@ export class Endings {
   }
 }
 
-/** Those that end at the same moment end in the order they were granted. */
+/** Leases that end at the same time end in the order in which they were granted. */
 function endsBefore({ record: a }: LeaseEntry, { record: b }: LeaseEntry): boolean {
   return a.endsAt === b.endsAt ? a.fence < b.fence : a.endsAt < b.endsAt;
 }

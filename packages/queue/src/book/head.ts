@@ -1,7 +1,7 @@
 import type { HostPolicy } from "../host-policy.ts";
 import type { Head, LimitsRecord } from "./records.ts";
 
-/** The head of a host that was not known. Fences start at the time, in microseconds: above those of an earlier life of it. */
+/** The head of a new host. Fences start at the time in microseconds, above the fences of an earlier host with the same key. */
 export function newHead(now: number, fenceFloor: number): Head {
   return {
     slots: 1,
@@ -21,7 +21,10 @@ export function newHead(now: number, fenceFloor: number): Head {
   };
 }
 
-/** Every field written out: heads of one shape are faster to copy and to write than those that gain and lose fields. */
+/**
+ * Every field is written out: heads with the same fields are faster to copy and to write than heads that gain and lose
+ * fields.
+ */
 export function copyOf(head: Head): Head {
   const { slots, fence, now, progress, meterAt, breaker, avgWaitMs, isHot } = head;
   const { hostname, lastEndAt, capacity, idleSince, probedAt, turnAt } = head;
@@ -43,7 +46,10 @@ export function copyOf(head: Head): Head {
   };
 }
 
-/** What the users of a semaphore fixed (`capacity`), else what an operator set, else as configured. */
+/**
+ * The limits in force: what the users of a semaphore chose (`capacity`), otherwise what an operator set, otherwise the
+ * configuration.
+ */
 export function policyInForce({ policy, live }: LimitsRecord, capacity: number | undefined): HostPolicy {
   if (live === undefined && capacity === undefined) return policy;
   return { ...policy, ...live, ...(capacity === undefined ? {} : { slots: capacity }) };

@@ -4,14 +4,14 @@ import type { Book } from "./book.ts";
 /**
  * Layer 4 of the funnel: is the host crowded?
  *
- * | pending, average wait                          | verdict      |
+ * | pending, average wait                          | result       |
  * |------------------------------------------------|--------------|
  * | none pending, or average ≤ cold                | cold         |
  * | ≥ max(factor × slots, least), average ≥ hot    | hot          |
- * | anything between                               | what it was  |
+ * | anything between                               | unchanged    |
  *
- * The average is an EWMA of the waits of sessions that were granted or timed out. It decays while no session waits: a rush of
- * an hour ago says nothing about the next caller.
+ * The average is an EWMA of the waits of sessions that were granted or timed out. It decays while no session waits: a
+ * crowd an hour ago does not make the host hot for the next caller.
  */
 
 export interface HeatSettings {
@@ -25,7 +25,7 @@ export function addWait(book: Book, waitedMs: number): void {
   book.draft.avgWaitMs = OLD_SHARE * book.head.avgWaitMs + (1 - OLD_SHARE) * Math.max(0, waitedMs);
 }
 
-/** A session waits again: one share off for each poll interval without a waiter. */
+/** A session waits again. The average decays once for each poll interval in which no session waited. */
 export function becomeBusy(book: Book, pollIntervalMs: number): void {
   const { idleSince, avgWaitMs } = book.head;
   if (idleSince === undefined) return;

@@ -6,7 +6,7 @@ import { END_GRACE_MS } from "./session-shelf.ts";
 import { charge, retire } from "./use.ts";
 
 /**
- * The life of a slot. Each function is one arrow, and the only writer of leases and offers.
+ * The life of a slot. Each function is one transition. Only these functions write leases and offers.
  *
  * | from     | event                                          | to                                            |
  * |----------|------------------------------------------------|-----------------------------------------------|
@@ -14,13 +14,15 @@ import { charge, retire } from "./use.ts";
  * | free     | granted to any other waiter                    | offered: no token, the waiter keeps its place |
  * | offered  | an instance has a poll of the session open     | held                                          |
  * | offered  | `lapsesAt` passed, or the session ended        | free                                          |
- * | held     | released, minimum hold or spacing left         | ending: occupied, the token owns nothing      |
+ * | held     | released, minimum hold or spacing left         | ending: occupied, the token is no longer valid |
  * | held     | released, revoked, expired, or never fetched   | free                                          |
  * | ending   | `endsAt` passed                                | free                                          |
  *
- * LEASE1 what a bucket holds changes only after its account was charged (USE2). LEASE2 a session whose lease is over is remembered as
- * `released` until its deadline, unless it never got the slot. LEASE3 every lease gets a fence above all before it, and at least
- * the time in microseconds: a store that failed over without its last commits does not give their fences out again.
+ * LEASE1 The account of a bucket is charged before the number of its slots changes (USE2).
+ * LEASE2 After its lease ends, a session is kept as `released` until its deadline, unless its client never got the
+ *   slot.
+ * LEASE3 Every lease gets a fence above all earlier ones, and at least the time in microseconds. So a store that lost
+ *   its last commits in a failover does not issue their fences again.
  */
 
 /** A waiter becomes the holder of a slot. */
@@ -47,19 +49,20 @@ export function grantLease(
     isProbe,
     keepUntil: waiter.deadlineAt,
   });
-  // Lease first, then out of the pool: in between neither the bucket nor a semaphore may look idle and be forgotten.
+  // Put the lease before the waiter leaves the pool. In between, neither the bucket nor a semaphore may look idle and
+  // be forgotten.
   book.del("offer", waiter.key);
   book.del("waiter", waiter.key);
 }
 
-/** A slot is set aside for a waiter. */
+/** Sets a slot aside for a waiter. */
 export function offerSlot(book: Book, waiter: WaiterRecord, lapsesAt: number, isProbe: boolean): void {
   charge(book, waiter.bucket, waiter.weight);
   const { key, bucket, instance } = waiter;
   book.put({ kind: "offer", key, bucket, instance, offeredAt: book.now, lapsesAt, isProbe });
 }
 
-/** The slot is free, and the waiter returns to its place. */
+/** Frees the slot. The waiter keeps its place. */
 export function dropOffer(book: Book, { key, bucket }: OfferRecord): void {
   charge(book, bucket);
   book.del("offer", key);
@@ -67,18 +70,21 @@ export function dropOffer(book: Book, { key, bucket }: OfferRecord): void {
   retire(book, bucket);
 }
 
-/** The slot is free, and its session is over. */
+/** Frees the slot and ends its session. */
 export function endLease(book: Book, lease: LeaseRecord): void {
   dropLease(book, lease);
   rememberEnd(book, { kind: "session", key: lease.session, end: "released", keepUntil: lease.keepUntil });
 }
 
-/** Past its deadline a session is dead by its token alone. Only a copy of it at another instance may still ask who counts it. */
+/**
+ * After its deadline a session is refused because of its token alone. Only an instance with an old copy still needs the
+ * end, to know who counts it.
+ */
 export function rememberEnd(book: Book, record: SessionRecord): void {
   if (record.keepUntil + END_GRACE_MS > book.now) book.put(record);
 }
 
-/** As if it had never been granted: its session never got it. */
+/** Frees the slot without recording an end. On its own, it takes back a slot that the client never got. */
 export function dropLease(book: Book, { key, bucket }: LeaseRecord): void {
   charge(book, bucket);
   book.del("lease", key);
@@ -86,12 +92,12 @@ export function dropLease(book: Book, { key, bucket }: LeaseRecord): void {
   retire(book, bucket);
 }
 
-/** Returns when it ends: max(hit + minimum hold, last end + spacing, now), at most one lease from now. */
+/** Returns when the slot ends: max(hit + minimum hold, last end + spacing, now), but at most one lease time from now. */
 export function releaseLease(book: Book, lease: LeaseRecord, hitAt: number | undefined): number {
   const { now } = book;
   const { minHoldMs, smoothMs, leaseMs, cooldownMs } = book.policy;
   const { lastEndAt } = book.head;
-  // A hit in the future, or more than a lease ago, cannot be: it counts as now.
+  // A hit in the future, or more than one lease time ago, is impossible and counts as now.
   const isPossible = hitAt !== undefined && hitAt <= now && hitAt >= now - leaseMs;
   const heldUntil = hitAt === undefined ? now : (isPossible ? hitAt : now) + minHoldMs;
   const spacedUntil = smoothMs > 0 && lastEndAt !== undefined ? lastEndAt + smoothMs : now;
@@ -106,7 +112,7 @@ export function releaseLease(book: Book, lease: LeaseRecord, hitAt: number | und
   return endsAt;
 }
 
-/** Returns when it ends now. */
+/** Returns the new end of the lease. */
 export function renewLease(book: Book, lease: LeaseRecord): number {
   const { leaseMs, maxHoldMs } = book.policy;
   const endsAt = Math.max(lease.endsAt, Math.min(book.now + leaseMs, lease.grantedAt + maxHoldMs));
@@ -114,13 +120,13 @@ export function renewLease(book: Book, lease: LeaseRecord): number {
   return endsAt;
 }
 
-/** The instance answers for the lease from now on: it is about to repeat it to the client. */
+/** Makes this instance the owner of the lease, because it is about to send the lease to the client again. */
 export function ownLease(book: Book, lease: LeaseRecord, instance: string, keepUntil: number): void {
   const until = Math.max(lease.keepUntil, keepUntil);
   if (lease.instance !== instance || until !== lease.keepUntil) book.put({ ...lease, instance, keepUntil: until });
 }
 
-/** A longer one that runs is not cut short. */
+/** Does not shorten a cooldown that runs longer. */
 function startCooldown(book: Book, bucket: string, until: number): void {
   const running = book.get("cooldown", bucket);
   if (running === undefined || running.until < until) book.put({ kind: "cooldown", key: bucket, until });

@@ -2,10 +2,11 @@ import { levelOf } from "../order/order.ts";
 import type { Bucket } from "./bucket.ts";
 
 /**
- * The sums over a host's buckets that the order needs, each kept equal to what it sums by `recount`:
- *   LEDGER1 demand = what active buckets could hold, each up to its own limit; activeWeight = the weights of active buckets
- *   LEDGER2 contendingWeight, contendingHeld = over buckets that wait and are below their limit
- * They are derived, never stored: two instances may differ in the last bits of a sum of fractions, which changes no record.
+ * The sums over the buckets of a host that the order needs. `recount` keeps each of them correct:
+ *   LEDGER1 demand = the slots that active buckets could hold, each up to its own limit; activeWeight = the sum of their weights
+ *   LEDGER2 contendingWeight, contendingHeld = sums over the buckets that wait and are below their limit
+ * The sums are derived and never stored. Two instances may differ in the last bits of a sum of fractions; that changes
+ * no record.
  */
 export class Ledger {
   activeWeight = 0;
@@ -14,7 +15,7 @@ export class Ledger {
   contendingHeld = 0;
   #active = 0;
 
-  /** Call after anything about the bucket changed. `limit`: slots it may hold. */
+  /** Call after any change of the bucket. `limit`: the slots that the bucket may hold. */
   recount(bucket: Bucket, limit: number): void {
     const { inFlight, waiting, weight, isActive } = bucket;
     const contends = waiting > 0 && inFlight < limit;
@@ -31,11 +32,11 @@ export class Ledger {
     bucket.addsDemand = demand;
     bucket.addsContendingWeight = contendingWeight;
     bucket.addsContendingHeld = contendingHeld;
-    // Sums of fractions drift; with no active bucket they are known exactly.
+    // Sums of fractions drift. While no bucket is active, their exact values are known.
     if (this.#active === 0) this.activeWeight = this.contendingWeight = 0;
   }
 
-  /** How fast the meter of a host with this number of slots runs. */
+  /** How fast the meter of a host with this number of slots advances. */
   rate(slots: number): number {
     return this.activeWeight > 0 ? Math.min(slots, this.demand) / this.activeWeight : 0;
   }

@@ -3,8 +3,8 @@ import type { Book } from "./book.ts";
 import type { LimitsRecord, LiveLimits } from "./records.ts";
 
 /**
- * The limits in force. An instance writes its own only if it loaded them later than those in the book were loaded, and
- * knows the host's name: a caller that sends only the hash says nothing about the host's own limits.
+ * The limits in force. An instance writes its own limits only if it loaded them after those in the book were loaded,
+ * and if it knows the name of the host: without the name, it cannot know the host's own limits.
  */
 
 export interface GivenLimits {
@@ -30,7 +30,7 @@ export function useLive(book: Book, live: LiveLimits | undefined): void {
   putLimits(book, live === undefined ? rest : { ...rest, live });
 }
 
-/** A user of a named semaphore joins: the first fixes the capacity. False: it asks for another than is fixed. */
+/** A user of a named semaphore joins. The first user sets the capacity. Returns false if the user asks for a different one. */
 export function joinCapacity(book: Book, limit: number | undefined): boolean {
   const { capacity } = book.head;
   if (capacity === undefined) {
@@ -42,7 +42,7 @@ export function joinCapacity(book: Book, limit: number | undefined): boolean {
   return limit === undefined || limit === capacity;
 }
 
-/** The last user has left: the next may choose again. */
+/** The last user has left, so the next user may choose the capacity again. */
 export function forgetCapacity(book: Book): void {
   if (book.head.capacity === undefined || book.inFlight > 0 || book.size("waiter") > 0) return;
   book.setCapacity(undefined);

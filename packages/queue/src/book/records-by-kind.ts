@@ -2,9 +2,9 @@ import { SmallMap } from "../small-map.ts";
 import type { RecordsAt, Tag } from "../store/host-store.ts";
 import { type BookRecord, RECORD_KINDS, type RecordKind, type RecordOf } from "./records.ts";
 
-/** Records by kind and key. A kind costs nothing until it has a record: most hosts have few of them. */
+/** Records by kind and key. A kind without records costs nothing: most hosts have only a few kinds. */
 export class RecordsByKind implements RecordsAt {
-  // Fields, not a map of maps: this is asked some thirty times in a decision.
+  // Fields, not a map of maps: a decision reads this about thirty times.
   readonly #maps: { [K in RecordKind]: SmallMap<string, RecordOf<K>> | undefined } = {
     lease: undefined,
     offer: undefined,
@@ -28,7 +28,7 @@ export class RecordsByKind implements RecordsAt {
     return this.#maps[kind]?.values() ?? [];
   }
 
-  /** They are those of the last commit. */
+  /** Returns the records of the last commit. */
   allAt<K extends RecordKind>(_tag: Tag, kind: K): Iterable<RecordOf<K>> {
     return this.all(kind);
   }

@@ -2,36 +2,43 @@ import type { LiveLimitField } from "@slotkeeper/protocol";
 import type { HostPolicy } from "../host-policy.ts";
 
 /**
- * The state of a host as plain data: a head, and records by kind and key. Every store, the journal and the simulator keep
- * exactly this, and JSON carries it unchanged (`codec.ts`). A record is never changed in place: a new one replaces it. An
- * optional field may be spelled out as undefined: records of one shape are faster, and JSON leaves it out.
+ * The state of a host as plain data: a head, and records by kind and key. Every store, the journal and the simulator
+ * keep exactly this, and JSON carries it unchanged (`codec.ts`).
+ * A record is never changed in place: a new one replaces it. An optional field may be set to undefined: records with
+ * the same fields are faster, and JSON leaves the field out.
  * Instants are store time, in milliseconds.
  */
 
-/** A slot in the hands of a client. `isReleased`: given back, and occupied until `endsAt` by a minimum hold or spacing. */
+/**
+ * A slot that a client holds. `isReleased`: the slot was released, and a minimum hold or spacing occupies it until
+ * `endsAt`.
+ */
 export interface LeaseRecord {
   readonly kind: "lease";
   /** The slot token. */
   readonly key: string;
-  /** Only grows, per host; names the slot for operators. */
+  /** Grows with every grant of the host. Operators use it to name the slot. */
   readonly fence: number;
   readonly session: string;
   readonly bucket: string;
-  /** The instance that answered the client, or is about to. Only it may take back a lease its client never fetched. */
+  /**
+   * The instance that sent the slot to the client, or is about to. Only this instance may take back a slot that the
+   * client never fetched.
+   */
   readonly instance: string;
   readonly grantedAt: number;
   readonly endsAt: number;
   readonly isReleased: boolean;
-  /** Granted by a half-open breaker to find out whether the host has recovered. */
+  /** The grant is a probe of a half-open breaker. */
   readonly isProbe: boolean;
-  /** How long the session's end is remembered: its deadline. */
+  /** The deadline of the session: its end is kept until then. */
   readonly keepUntil: number;
 }
 
-/** A slot set aside for a waiter whose poll is not open at the instance that decided. It has no token yet. */
+/** A slot that is set aside for a waiter whose poll is not open at the deciding instance. It has no token yet. */
 export interface OfferRecord {
   readonly kind: "offer";
-  /** The session. Its waiter record stays. */
+  /** The id of the session. Its waiter record stays in the book. */
   readonly key: string;
   readonly bucket: string;
   readonly instance: string;
@@ -40,41 +47,44 @@ export interface OfferRecord {
   readonly isProbe: boolean;
 }
 
-/** A pending session, of whichever instance. */
+/** A pending session, of any instance. */
 export interface WaiterRecord {
   readonly kind: "waiter";
-  /** The session. */
+  /** The id of the session. */
   readonly key: string;
   readonly instance: string;
   readonly bucket: string;
   readonly weight: number;
   readonly arrivedAt: number;
   readonly deadlineAt: number;
-  /** How long an open breaker counts as open for this session. */
+  /** How long the breaker stays open for this session. */
   readonly openMs: number;
   /** It has a place in the waiter pool. */
   readonly isInside: boolean;
-  /** Since when its client has no poll open; absent while it has, or has had within `collectMs`. */
+  /** Since when its client has no poll open. Absent while a poll is open, or was open within `collectMs`. */
   readonly awayAt?: number | undefined;
 }
 
-/** How a session ended. Kept until its deadline, so that it is never granted twice and a repeated poll gets the same end. */
+/**
+ * How a session ended. It is kept until the deadline, so that the session gets no second slot and a repeated poll gets
+ * the same answer.
+ */
 export interface SessionRecord {
   readonly kind: "session";
   readonly key: string;
   readonly end: SessionEnd;
-  /** The session's deadline. Its end stays in the book a little longer (`END_GRACE_MS`), for counting alone. */
+  /** The deadline of the session. The record stays a little longer (`END_GRACE_MS`), but only for counting. */
   readonly keepUntil: number;
-  /** The instance whose commit ended it, and that counted it; absent: it was counted before, with its grant. */
+  /** The instance whose commit ended the session and that counted it. Absent: it was counted before, with its grant. */
   readonly instance?: string;
-  /** A repeated first call has a later deadline than the session had: `keepUntil` is that call's. */
+  /** A repeated first call moved the deadline to a later time: `keepUntil` is the deadline of that call. */
   readonly isExtended?: boolean;
   /** With `throttled`: the status that opened the breaker, and when the session may try again. */
   readonly code?: number;
   readonly retryAt?: number;
 }
 
-/** `released`: the session was granted and its slot is over. */
+/** `released`: the session got a slot, and the slot has ended. */
 export type SessionEnd = "timeout" | "canceled" | "throttled" | "released";
 
 /** A bucket's use of the host, its deny window, and its numbers for the weighted scheduler. */
@@ -86,10 +96,10 @@ export interface AccountRecord {
   /** Slot-milliseconds used up to `asOf`; from there on each slot it holds adds one per millisecond. */
   readonly usedMs: number;
   readonly asOf: number;
-  /** Not considered for a slot before this moment. */
+  /** The bucket is not considered for a slot before this time. */
   readonly denyUntil?: number | undefined;
   readonly denyReason?: "ip-limit" | "cooldown" | undefined;
-  /** How often the bucket was considered in vain, and when that was last counted. */
+  /** How often the bucket was considered although no slot was free, and when that was last counted. */
   readonly waitCount?: number | undefined;
   readonly waitCountedAt?: number | undefined;
   readonly virtualTime?: number | undefined;
@@ -102,7 +112,10 @@ export interface CooldownRecord {
   readonly until: number;
 }
 
-/** The instance let an offer lapse although a poll was recorded as open. It gets none until it commits or beats again. */
+/**
+ * The instance let an offer lapse although one of its polls was recorded as open. It gets no offers until it commits or
+ * sends a beat.
+ */
 export interface AbsenceRecord {
   readonly kind: "absence";
   /** The instance. */
@@ -114,10 +127,10 @@ export interface AbsenceRecord {
 export interface LimitsRecord {
   readonly kind: "limits";
   readonly key: "";
-  /** As configured by the instance that loaded its configuration last. */
+  /** The configuration of the instance that loaded its configuration last. */
   readonly policy: HostPolicy;
   readonly loadedAt: number;
-  /** What an operator set by hand. */
+  /** Limits that an operator has set. */
   readonly live?: LiveLimits;
 }
 
@@ -152,37 +165,40 @@ export const RECORD_KINDS = [
   "limits",
 ] as const satisfies readonly RecordKind[];
 
-/** What changes with nearly every decision. */
+/** The part of a book that changes with nearly every decision. */
 export interface Head {
   readonly hostname?: string | undefined;
-  /** Slots in force: `capacity`, else an operator's, else as configured. Stores check grants against it. */
+  /**
+   * Slots in force: `capacity`, otherwise the number of an operator, otherwise the configuration. Stores check grants
+   * against it.
+   */
   readonly slots: number;
-  /** The last fence given out. */
+  /** The last fence that was issued. */
   readonly fence: number;
   /** The latest `now` of any commit. */
   readonly now: number;
-  /** The meter of `order.ts`: what a bucket of weight 1 that never slept would have used, up to `meterAt`. */
+  /** The meter of `order.ts`: what a bucket of weight 1 would have used up to `meterAt` if it had always been active. */
   readonly progress: number;
   readonly meterAt: number;
-  /** When the last released slot ended or will end: the next release is spaced from it. */
+  /** When the last released slot ended or will end. The spacing of the next release starts here. */
   readonly lastEndAt?: number | undefined;
-  /** Of a named semaphore: what its first live user asked for. */
+  /** For a named semaphore: the capacity that its first current user asked for. */
   readonly capacity?: number | undefined;
   readonly breaker: BreakerState;
-  /** Average wait of sessions that were granted or timed out, and since when no session has waited. */
+  /** The average wait of sessions that were granted or timed out, and since when no session has waited. */
   readonly avgWaitMs: number;
   readonly idleSince?: number | undefined;
   readonly isHot: boolean;
-  /** When the weighted scheduler last handed out a slot, or considered buckets in vain. */
+  /** When the weighted scheduler last handed out a slot, or last considered buckets although no slot was free. */
   readonly probedAt?: number | undefined;
-  /** Virtual time of the last turn. */
+  /** The virtual time of the last turn. */
   readonly turnAt?: number | undefined;
 }
 
-/** The circuit breaker. `breaker.ts` has its table of states. */
+/** The state of the circuit breaker. The table of its states is in `breaker.ts`. */
 export interface BreakerState {
   readonly openedAt?: number;
-  /** The longest window (W) any session has read it with since it opened. */
+  /** The longest window (W) of the sessions that have read it since it opened. */
   readonly windowMs?: number;
   readonly code: number;
   readonly windowStartAt?: number;
@@ -191,14 +207,14 @@ export interface BreakerState {
   readonly consecutive: number;
 }
 
-/** What one decision changed. `head: undefined`: the host is forgotten, with every record. */
+/** What one decision changed. `head: undefined`: the host is forgotten with all its records. */
 export interface Changes {
   readonly head: Head | undefined;
   readonly puts: readonly BookRecord[];
   readonly dels: readonly RecordName[];
 }
 
-/** What identifies a record within a book. */
+/** Identifies a record within a book. */
 export type RecordName = readonly [kind: RecordKind, key: string];
 
 /** A whole host. */

@@ -1,14 +1,19 @@
 import { SmallMap } from "../small-map.ts";
 import type { SessionRecord } from "./records.ts";
 
-/** Ended sessions by the second in which they may be forgotten: each costs two moves in its life, however many there are. */
+/** Sessions are grouped by the second in which they may be forgotten. */
 const SPAN_MS = 1000;
 /**
- * How long after its deadline an end is kept. An instance that has a copy of the session, left behind when its client moved on,
- * gives it up at the deadline: it must find that the session ended, or it would count another end.
+ * How long after its deadline an end is kept. Another instance may have an old copy of the session, from before its
+ * client moved on. It ends that copy at the deadline and must then find the recorded end. Otherwise it would count a
+ * second end.
  */
 export const END_GRACE_MS = 10_000;
 
+/**
+ * Ended sessions, grouped by when they may be forgotten. Each session is moved twice in its life, regardless of their
+ * number.
+ */
 export class SessionShelf {
   readonly #bySpan = new SmallMap<number, string[]>();
   #firstSpan = Number.POSITIVE_INFINITY;
@@ -21,7 +26,7 @@ export class SessionShelf {
     this.#firstSpan = Math.min(this.#firstSpan, span);
   }
 
-  /** Takes sessions that are due, at most `most` of them. Their record may be kept for longer by now, or be gone. */
+  /** Removes and returns sessions that are due, at most `most` of them. Skips those that are gone or are now kept longer. */
   takeDue(now: number, most: number, find: (session: string) => SessionRecord | undefined): SessionRecord[] {
     const due: SessionRecord[] = [];
     while (this.#firstSpan * SPAN_MS <= now && due.length < most) {
@@ -29,7 +34,7 @@ export class SessionShelf {
       for (const session of filed.splice(0, most - due.length)) {
         const record = find(session);
         if (record === undefined) continue;
-        // By its own span, not by the one it was filed under: a decision made again after `undo` must find the same ones.
+        // Check the record, not its group: a decision that runs again after `undo` must find the same sessions.
         if (spanOf(record.keepUntil) * SPAN_MS <= now) due.push(record);
         else this.add(record);
       }

@@ -1,7 +1,7 @@
 import type { Book } from "./book.ts";
 import type { LeaseRecord, OfferRecord, SessionRecord, WaiterRecord } from "./records.ts";
 
-/** What the book says of a session. Every result is read from here, whichever instance decided it. */
+/** The state of a session according to the book. Every answer is derived from it, whichever instance made the decision. */
 export type Standing =
   | { readonly kind: "held"; readonly lease: LeaseRecord }
   | { readonly kind: "waiting"; readonly waiter: WaiterRecord; readonly offer: OfferRecord | undefined }

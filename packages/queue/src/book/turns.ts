@@ -3,12 +3,13 @@ import type { Book } from "./book.ts";
 import type { Bucket } from "./bucket.ts";
 
 /**
- * Layer 6 of the funnel: whose turn it is at a hot host. Weighted round robin over the buckets that can be considered now: the
- * one with the smallest virtual time goes, and its time moves on by 1/weight, weight = base + perWait × waitCount. A bucket
- * that cannot be considered is not in the index, so it blocks no other. Cost: O(log n).
+ * Layer 6 of the funnel: which bucket is next at a hot host. Weighted round robin over the buckets that can be
+ * considered now: the bucket with the smallest virtual time goes first. Then its virtual time grows by 1/weight, with
+ * weight = base + perWait × waitCount.
+ * A bucket that cannot be considered is not in the index, so it does not block the others. Cost: O(log n).
  */
 
-/** Where a bucket joins: it gains nothing by having been away. */
+/** Where a bucket starts when it joins. It has no advantage from its absence. */
 export function joinTurns(book: Book, name: string): void {
   const account = book.index.bucket(name)?.account;
   const minimum = book.index.nextTurn?.virtualTime ?? book.head.turnAt ?? 0;
@@ -25,7 +26,10 @@ export function takeTurn(book: Book, bucket: Bucket, { baseWeight, weightPerWait
   book.put({ ...account, virtualTime: bucket.virtualTime + 1 / weight });
 }
 
-/** Counts "no slot", once in a poll interval: a host that decides often must not make its waiters heavy. */
+/**
+ * Counts that no slot was free, at most once per poll interval. Otherwise a host that decides often would raise the
+ * weights too fast.
+ */
 export function countWait(book: Book, bucket: Bucket, pollIntervalMs: number): void {
   const { account } = bucket;
   if (account === undefined || book.now - (account.waitCountedAt ?? Number.NEGATIVE_INFINITY) < pollIntervalMs) return;

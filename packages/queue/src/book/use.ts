@@ -5,14 +5,14 @@ import type { AccountRecord } from "./records.ts";
 /**
  * The meter and the accounts: how much of the host each bucket has used, as `order.ts` needs it.
  *
- * USE1 the meter runs on the sums as they were (BOOK3)
- * USE2 an account is charged up to the moment at which what its bucket holds changes
- * USE3 a bucket that becomes active joins at the meter, never below what it had; with a session that returns to its place it joins
- *    beside the best of those that wait, where only the arrival counts
- * USE4 an account that is idle and not ahead of the meter does not exist: forgetting it changes nothing
+ * USE1 The meter uses the sums from before a change (BOOK3).
+ * USE2 An account is charged before the number of slots of its bucket changes.
+ * USE3 A bucket that becomes active starts at the meter, but never below its earlier use. If a session returns to its
+ *   place, its bucket starts level with the best bucket that waits, where only the arrival time decides.
+ * USE4 The account of an idle bucket that is not ahead of the meter is deleted: that changes no decision.
  */
 
-/** Charges the bucket up to now, and opens its account if it has none. */
+/** Charges the bucket up to now. Opens an account if there is none. */
 export function charge(book: Book, name: string, weight?: number, level?: number): AccountRecord {
   book.runMeter();
   const { meterAt: at, progress: meter } = book.head;
@@ -23,10 +23,10 @@ export function charge(book: Book, name: string, weight?: number, level?: number
   let usedMs = progress * nextWeight;
   if (bucket !== undefined && account !== undefined) {
     const used = bucket.usedMs + bucket.inFlight * Math.max(0, at - bucket.asOf);
-    // A changed weight keeps the place per weight: neither a windfall nor a debt.
+    // A changed weight keeps the use per weight: the bucket gains and loses nothing.
     usedMs = bucket.isActive ? used * (nextWeight / bucket.weight) : Math.max(used, usedMs);
   }
-  // Charged at this moment before: most decisions touch a bucket more than once.
+  // Already charged for this time: most decisions touch a bucket more than once.
   if (account?.asOf === at && account.usedMs === usedMs && account.weight === nextWeight) return account;
   const charged: AccountRecord = {
     kind: "account",
@@ -45,8 +45,9 @@ export function charge(book: Book, name: string, weight?: number, level?: number
 }
 
 /**
- * A waiter is about to join: its bucket must have an account, with the waiter's weight. `isReturning`: it had its place before its
- * instance died, and was not counted since. The meter has gone on, and must not put it behind those that came after it.
+ * Call before a waiter joins: opens the account of its bucket, with the weight of the waiter.
+ * `isReturning`: the waiter had a place until its instance died, and was not in the book since. Meanwhile the meter
+ * advanced, which must not put it behind waiters that came later.
  */
 export function join(book: Book, name: string, weight: number, isReturning = false): void {
   const bucket = book.index.bucket(name);
@@ -54,7 +55,7 @@ export function join(book: Book, name: string, weight: number, isReturning = fal
   charge(book, name, weight, isReturning ? lowestLevel(book) : undefined);
 }
 
-/** What the bucket that is next has used per weight; undefined: none is. */
+/** The use per weight of the bucket that is next. Undefined: no bucket is. */
 function lowestLevel(book: Book): number | undefined {
   book.runMeter();
   const { index, head, inFlight } = book;
@@ -62,7 +63,7 @@ function lowestLevel(book: Book): number | undefined {
   return best === undefined ? undefined : usedPerWeight(best, head.meterAt);
 }
 
-/** Forgets the account of a bucket without slots or waiters, once forgetting it changes nothing (USE4). */
+/** Deletes the account of a bucket without slots or waiters if that changes no decision (USE4). */
 export function retire(book: Book, name: string): void {
   const bucket = book.index.bucket(name);
   if (bucket?.account === undefined || bucket.isActive || bucket.isDenied) return;
@@ -71,7 +72,7 @@ export function retire(book: Book, name: string): void {
   if (isPassed && waitCount === undefined && virtualTime === undefined) book.del("account", name);
 }
 
-/** Forgets idle accounts that the meter has passed, and the scheduler's numbers of buckets idle for `idleMs`. */
+/** Deletes idle accounts that the meter has passed, and the scheduler's numbers of buckets that were idle for `idleMs`. */
 export function retireIdle(book: Book, idleMs: number): void {
   for (let bucket = book.index.nextIdle; bucket?.account !== undefined; bucket = book.index.nextIdle) {
     const { usedMs, weight, account, name } = bucket;
@@ -82,5 +83,5 @@ export function retireIdle(book: Book, idleMs: number): void {
   }
 }
 
-/** A bucket alone uses exactly what the meter shows, but for the rounding of sums. */
+/** A bucket that is alone uses exactly what the meter shows, apart from rounding. */
 const ROUNDING_MS = 1e-3;

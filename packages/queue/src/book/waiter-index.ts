@@ -2,7 +2,7 @@ import { SmallMap } from "../small-map.ts";
 import type { Bucket, WaiterEntry } from "./bucket.ts";
 import type { AbsenceRecord, WaiterRecord } from "./records.ts";
 
-/** What the waiters need of the index they stand in. */
+/** What the index of waiters needs from the index of buckets. */
 interface Buckets {
   open(name: string): Bucket;
   /** Call before anything about the bucket changes. */
@@ -11,8 +11,9 @@ interface Buckets {
 }
 
 /**
- * The waiters of a host in the heaps of their buckets: inside the pool or outside, and ready for a slot unless one is offered,
- * their instance is absent or they are shelved. Derived from the records. Cost: O(log n) for each change of a waiter.
+ * The waiters of a host in the heaps of their buckets, inside or outside the pool. A waiter inside is ready for a slot
+ * unless it has an offer, its instance is absent, or it is shelved. Derived from the records. Cost: O(log n) for each
+ * change of a waiter.
  */
 export class WaiterIndex {
   readonly #buckets: Buckets;
@@ -61,13 +62,13 @@ export class WaiterIndex {
     }
   }
 
-  /** A slot was offered to the session, or no longer is. */
+  /** An offer for the session was made or removed. */
   offerChanged(session: string): void {
     const entry = this.#waiters.get(session);
     if (entry !== undefined) this.#replace(entry, entry.record);
   }
 
-  /** Its client has been away for too long: not considered until its record changes. */
+  /** The client has been away for too long. The waiter is not considered until its record changes. */
   shelve(entry: WaiterEntry): void {
     this.#buckets.detach(entry.bucket);
     entry.bucket.ready.remove(entry);

@@ -10,19 +10,21 @@ interface Places {
 }
 
 /**
- * Layer 2 of the funnel: which waiters have a place in the pool, and who is next to get one. Derived from the records.
+ * Layer 2 of the funnel: which waiters have a place in the pool, and which one is next to get a place. Derived from the
+ * records.
  *
- * WPOOL1 no bucket owns the pool: a newcomer whose bucket has at least two places fewer than the largest takes the place of that
- * bucket's youngest waiter, which keeps its arrival time and waits outside. Two, because with one the two buckets would
- * displace each other in turn. Of several largest buckets the one with the youngest waiter loses.
- * WPOOL2 a place that frees goes to the bucket with the fewest places, oldest session first.
- * WPOOL3 a session that returns takes the place of one that arrived after it, if its bucket has fewer places than that one's: it had a
- * place until its instance died.
- * The shared bucket and named semaphores have no limit of their own. Cost: O(log buckets).
+ * WPOOL1 No bucket can fill the pool. A new waiter displaces the youngest waiter of the bucket with the most places, if
+ *   its own bucket has at least two places fewer. The displaced waiter keeps its arrival time and waits outside. The
+ *   difference is two because with one the two buckets would displace each other in turn. Of several largest buckets,
+ *   the one with the youngest waiter loses.
+ * WPOOL2 A free place goes to the bucket with the fewest places, and there to the oldest session.
+ * WPOOL3 A session that returns after its instance died may displace a waiter that arrived after it, if its own bucket
+ *   has fewer places than the bucket of that waiter. It had a place until its instance died.
+ * The shared bucket and named semaphores have no limit per bucket. Cost: O(log buckets).
  */
 export class WaiterPool {
   #size = 0;
-  // Made when first needed: many hosts never have a waiter.
+  // Created when first needed: many hosts never have a waiter.
   #largest: IndexedHeap<"largestIndex", Bucket> | undefined;
   #fewest: IndexedHeap<"fewestIndex", Bucket> | undefined;
 
@@ -31,7 +33,7 @@ export class WaiterPool {
     return this.#size;
   }
 
-  /** Call around any change of the bucket's places or outsiders. */
+  /** Call `leave` before and `enter` after any change of the bucket's places or of its waiters outside. */
   leave(bucket: Bucket): void {
     this.#size -= bucket.places;
     this.#largest?.remove(bucket);
@@ -50,7 +52,10 @@ export class WaiterPool {
     }
   }
 
-  /** Whether a newcomer of the bucket gets a place, and at whose expense. `returnedTo`: the arrival of one that returns. */
+  /**
+   * Whether a new waiter of the bucket gets a place, and which waiter it displaces. `returnedTo`: the arrival time of a
+   * session that returns.
+   */
   admits(
     bucket: Places,
     policy: HostPolicy,
@@ -66,13 +71,13 @@ export class WaiterPool {
     return { isAdmitted: true, displaces: youngest };
   }
 
-  /** Who gets the next free place; undefined: no waiter outside may, or there is no place. */
+  /** The waiter that gets the next free place. Undefined: the pool is full, or no waiter outside may enter. */
   next(policy: HostPolicy): WaiterEntry | undefined {
     if (this.#size >= policy.waiters) return undefined;
     const first = this.#fewest?.peek();
     if (this.#fewest === undefined || first === undefined) return undefined;
     if (first.places < bucketPlaces(policy, first)) return first.outside.peek();
-    // The shared bucket has no limit of its own and may stand behind a bucket that is at its limit.
+    // The shared bucket has no limit of its own, so it may come after a bucket that is at its limit.
     for (const bucket of this.#fewest.values()) {
       if (bucket.places < bucketPlaces(policy, bucket)) return bucket.outside.peek();
     }

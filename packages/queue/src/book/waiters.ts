@@ -4,16 +4,16 @@ import type { WaiterRecord } from "./records.ts";
 import { join, retire } from "./use.ts";
 
 /**
- * The waiters of a host: joining, moving between instances, places in the pool, leaving. The only writer of waiter records
- * but for what `leases.ts` hands over.
+ * The waiters of a host: joining, moving between instances, places in the pool, leaving. Only this file writes waiter
+ * records, except that `leases.ts` deletes the record of a waiter that gets a slot.
  *
- * WAITER1 a session has a waiter record, or a lease, or an end, never two of them
- * WAITER2 the pool holds no more than its limits, but for waiters inside when a limit was lowered
- * WAITER3 a waiter that loses its place or moves to another instance keeps its arrival time; one that returns after its instance died
- *    is before those that arrived after it, as if it had stayed
+ * WAITER1 A session has a waiter record, a lease or an end, and never two of them.
+ * WAITER2 The pool stays within its limits, except for waiters that were inside when a limit was lowered.
+ * WAITER3 A waiter that loses its place or moves to another instance keeps its arrival time. A waiter that returns
+ *   after its instance died is ahead of those that arrived after it, as if it had never left.
  */
 
-/** `isReturning`: it waited before, and the book lost it when its instance died. */
+/** `isReturning`: the session waited before, and the book dropped it when its instance died. */
 export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isInside">, isReturning = false): void {
   const places = book.index.bucket(waiter.bucket) ?? { name: waiter.bucket, places: 0 };
   const { isAdmitted, displaces } = book.index.pool.admits(
@@ -38,7 +38,7 @@ export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isIns
   });
 }
 
-/** Gives free places to those outside. False: there was none to give. */
+/** Gives free places to waiters outside. Returns false if no waiter got one. */
 export function admitWaiters(book: Book): boolean {
   const { index, policy } = book;
   let isAdmitted = false;
@@ -50,14 +50,14 @@ export function admitWaiters(book: Book): boolean {
   return isAdmitted;
 }
 
-/** Where the session's client is: at this instance, with a poll open or away since. */
+/** Records where the client of the session is: at this instance, with an open poll or away since `awayAt`. */
 export function placeClient(book: Book, waiter: WaiterRecord, instance: string, awayAt: number | undefined): void {
   const stored = book.get("waiter", waiter.key);
   if (stored === waiter && waiter.instance === instance && waiter.awayAt === awayAt) return;
   book.put({ ...waiter, instance, awayAt });
 }
 
-/** Without an end (`ends.ts`) the session lives on in its token, and joins again where its client asks next. */
+/** Without a recorded end (`ends.ts`) the session continues: its client has its token, and the next poll joins it again. */
 export function dropWaiter(book: Book, { key, bucket }: WaiterRecord): void {
   const offer = book.get("offer", key);
   if (offer !== undefined) dropOffer(book, offer);

@@ -13,37 +13,39 @@ import { type DecideContext, type Deciding, MISSING, OFFER_MS, wakeInstance } fr
 import { collectOffers, handOut, throttleWaiters } from "./hand-out.ts";
 import { takeInput } from "./take-input.ts";
 
-/** What a decision asks the cycle to commit and to answer. The changes themselves are in the book. */
+/** The result of a decision: what the cycle commits and answers. The changes themselves are in the book. */
 export interface Decision {
   /** One for each input. */
   readonly outcomes: readonly Outcome[];
   readonly notes: readonly Note[];
-  /** Other instances to notify at once: first those whose waiters were offered a slot, or ended. */
+  /** Other instances to notify immediately. Those whose waiters got an offer or ended come first. */
   readonly wake: readonly string[];
-  /** The host has no users and nothing worth keeping. */
+  /** The host has no users and nothing that must be kept. */
   readonly isForgotten: boolean;
 }
 
-/** Sessions forgotten in one decision, at most: a decision costs the same however many ended. */
+/** How many sessions one decision forgets at most, so that the cost of a decision does not depend on how many have ended. */
 const FORGOTTEN_AT_ONCE = 64;
-/** How many instances are notified of a commit that does not change their waiters: each notification has a cost. */
+/** How many instances are notified of a commit that does not change their waiters. Each notification has a cost. */
 const MOST_NOTIFIED = 16;
-/** Inputs that make a host known. */
+/** Inputs that create a host. */
 const CREATES: ReadonlySet<Input["kind"]> = new Set(["arrive", "report", "limits", "breaker"]);
 
 /**
- * The one decision about a host: takes inputs, changes the book, and hands out what is free. The funnel's layers in order:
- * 1 breaker, 2 waiter pool, 3 deny windows, 4 heat, 5 quota, 6 turns, 7 slot, bucket limit and cooldown.
+ * Makes the decision about a host: applies the inputs to the book, then hands out free slots. The layers of the funnel
+ * in order: 1 breaker, 2 waiter pool, 3 deny windows, 4 heat, 5 quota, 6 turns, 7 slot with bucket limit and cooldown.
  *
- *   DECIDE1 at no moment are more than `slots` leases and offers of a host alive, nor more than its limit of a bucket
- *   DECIDE2 a session is granted at most one slot in its life, and nothing after it ended or past its deadline
- *   DECIDE3 a lease has one owner, its token; what was released, revoked or expired belongs to no one
- *   DECIDE4 fences of a host only grow
- *   DECIDE5 what time ended is ended at the moment it ended, in order, so that use and meter are exact
- *   DECIDE6 a free slot is never left beside a waiter that may have it
- *   DECIDE7 the best-ranked waiter goes first (`order.ts`), whichever instance it lives on, each grant counted before the next
- *   DECIDE8 the same book, inputs and context give the same changes
- * Not promised: that the book is current. The commit that follows is refused where it is not, and the decision is made again.
+ * DECIDE1 A host never has more than `slots` leases and offers, and a bucket never more than its limit.
+ * DECIDE2 A session gets at most one slot in its life, and none after it ended or after its deadline.
+ * DECIDE3 Only the token of a lease controls it, and no longer than the lease: a released, revoked or expired slot has
+ *   no owner.
+ * DECIDE4 The fences of a host only grow.
+ * DECIDE5 What ends by time ends at exactly its time and in order, so that use and meter are exact.
+ * DECIDE6 A slot is never left free while a waiter may have it.
+ * DECIDE7 The best-ranked waiter goes first (`order.ts`), at any instance. Each grant counts before the next one is
+ *   chosen.
+ * DECIDE8 The same book, inputs and context give the same changes.
+ * Not promised: that the book is current. If it is not, the store refuses the commit, and the decision is made again.
  */
 export function decide(book: Book, inputs: readonly Input[], context: DecideContext): Decision {
   const deciding: Deciding = { book, context, inputs, notes: [], wake: [] };
@@ -58,7 +60,7 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   throttleWaiters(deciding);
   allowBuckets(book);
   admitWaiters(book);
-  // A grant frees a place in the pool, and the waiter that gets it may be granted too.
+  // A grant frees a place in the pool, and the waiter that gets it may be granted a slot, too.
   do handOut(deciding);
   while (admitWaiters(book));
   if (book.isChanged) {
@@ -73,7 +75,10 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   };
 }
 
-/** Instances that wait at the host are about to commit too: an instance that knows of this commit does not conflict with it. */
+/**
+ * Other instances that wait at the host are about to commit, too. If they know of this commit, they do not conflict
+ * with it.
+ */
 function notifyOthers(deciding: Deciding): void {
   const { book, context, wake } = deciding;
   for (const instance of book.index.instances) {
@@ -113,14 +118,14 @@ function expire(deciding: Deciding, lease: LeaseRecord): void {
   if (!lease.isReleased) deciding.notes.push({ kind: "reclaimed" });
 }
 
-/** The slot is offered to the next. The client is taken to be away, or its whole instance to be. */
+/** The offer ends, and the next waiter gets the slot. Records that the client is away, or that its whole instance is. */
 function lapse(deciding: Deciding, offer: OfferRecord): void {
   const { key, bucket, instance, offeredAt, lapsesAt } = offer;
   const waiter = deciding.book.get("waiter", key);
   dropOffer(deciding.book, offer);
   deciding.notes.push({ kind: "uncollected", session: key, bucket });
   if (waiter === undefined || waiter.awayAt !== undefined) return;
-  // The store was away for longer than the offer, not the client.
+  // The client is present: the store was unavailable for longer than the offer lasted.
   if (deciding.context.isPolledHere(key)) return;
   if (lapsesAt - offeredAt > OFFER_MS) placeClient(deciding.book, waiter, waiter.instance, offeredAt);
   else if ((deciding.context.seenAt(instance) ?? 0) <= lapsesAt) {
@@ -128,7 +133,7 @@ function lapse(deciding: Deciding, offer: OfferRecord): void {
   } else placeClient(deciding.book, waiter, waiter.instance, lapsesAt - deciding.context.collectMs);
 }
 
-/** Drops what time has made useless, along with a change that is committed anyway. */
+/** Deletes records that are out of date. It runs only with a change that is committed anyway. */
 function tidy(book: Book, idleMs: number): void {
   for (const { key } of book.expiredSessions(book.now, FORGOTTEN_AT_ONCE)) book.del("session", key);
   for (let first = book.index.nextCooldown; first !== undefined; first = book.index.nextCooldown) {
@@ -141,7 +146,10 @@ function tidy(book: Book, idleMs: number): void {
   book.draft.now = book.now;
 }
 
-/** Forgetting it changes no answer, but for fairness towards a bucket that was ahead before all sessions ended. */
+/**
+ * Whether the host can be forgotten without a change of any answer. Only fairness is affected: a bucket that was ahead
+ * of the meter starts again at the meter.
+ */
 function isForgettable(book: Book): boolean {
   const { lastEndAt, breaker } = book.head;
   if (book.inFlight > 0 || book.live !== undefined) return false;

@@ -3,7 +3,7 @@ import type { GivenLimits } from "../book/limits.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
 import type { SchedulerOptions } from "../options.ts";
 
-/** What a decision needs beside the book and its inputs. All of it is given: nothing here reads a clock or a store. */
+/** What a decision needs besides the book and its inputs. A decision never reads a clock or a store. */
 export interface DecideContext {
   /** Store time. */
   readonly now: number;
@@ -20,31 +20,34 @@ export interface DecideContext {
   readonly newSecret: () => string;
   /** Whether this instance has a poll of the session open. */
   readonly isPolledHere: (session: string) => boolean;
-  /** Since when the client of this instance's session has been away, once that is `collectMs` ago; the book may not have it yet. */
+  /**
+   * Since when the client of a session of this instance has been away, if that is at least `collectMs`. The book may
+   * not know it yet.
+   */
   readonly awayHere: (session: string) => number | undefined;
-  /** Whether the client of this instance's session has its token, and may ask with it elsewhere. */
+  /** Whether the client has the token of the session, and so may use it at another instance. */
   readonly isTokenSent: (session: string) => boolean;
   /** When an instance last sent a beat or a commit; undefined: not known. */
   readonly seenAt: (instance: string) => number | undefined;
 }
 
-/** A decision while it is made. */
+/** The state of a decision in progress. */
 export interface Deciding {
   readonly book: Book;
   readonly context: DecideContext;
   readonly inputs: readonly Input[];
   readonly notes: Note[];
-  /** Other instances whose waiters were offered a slot, or ended. */
+  /** Other instances whose waiters got an offer or ended. */
   readonly wake: string[];
 }
 
 export const DONE: Outcome = { kind: "done" };
 export const MISSING: Outcome = { kind: "missing" };
 
-/** How long an offer stands to a waiter whose poll is recorded as open elsewhere. */
+/** How long an offer lasts for a waiter whose poll is recorded as open at another instance. */
 export const OFFER_MS = 50;
 
-/** The instance is notified of the commit. */
+/** Adds the instance to those that are notified of the commit. */
 export function wakeInstance({ wake }: Deciding, instance: string): void {
   if (!wake.includes(instance)) wake.push(instance);
 }

@@ -9,16 +9,16 @@ import type { EndNote, Input, Outcome } from "../inputs.ts";
 import { type Deciding, DONE, MISSING, wakeInstance } from "./deciding.ts";
 
 /**
- * The ends of sessions without a slot, and how they are counted.
+ * How sessions without a slot end, and how these ends are counted.
  *
- * ENDS1 a session ends in the book once: where it waits, where its slot is taken from it, or where the book does not know it and has no
- *    end of it
- * ENDS2 the decision that ends it notes that, and nothing else does. Notes are reported once, after the commit, by the instance that
- *    committed: it counts the end, whichever instance has the session. So no end is counted twice, and none is missed unless that instance
- *    stops before it knows of its commit, or the store loses the commit
+ * ENDS1 A session ends in the book once: while it waits, when its slot is taken away, or if the book does not know it
+ *   and has no end of it.
+ * ENDS2 Only the decision that ends a session adds a note about the end. The instance that committed it reports the
+ *   note once, after the commit, and so counts the end, whichever instance has the session. So no end is counted twice.
+ *   An end is missed only if that instance stops before it knows of its commit, or if the store loses the commit.
  */
 
-/** What is needed of a session to end it. */
+/** The data that is needed to end a session. */
 export interface Ending {
   readonly session: string;
   readonly bucket: string;
@@ -37,7 +37,7 @@ export function endSession({ book, context, notes }: Deciding, ending: Ending, e
   notes.push({ kind: "ended", session, bucket, end, reason, code: more?.code ?? 0, waitedMs });
 }
 
-/** A session that waits. Its instance is notified: its client may have a poll open there. */
+/** Ends a session that waits. Its instance is notified, because the client may have a poll open there. */
 export function endWaiter(deciding: Deciding, waiter: WaiterRecord, end: EndNote["end"], more?: More): void {
   const { key: session, bucket, arrivedAt, deadlineAt: keepUntil, instance } = waiter;
   dropWaiter(deciding.book, waiter);
@@ -45,7 +45,10 @@ export function endWaiter(deciding: Deciding, waiter: WaiterRecord, end: EndNote
   if (instance !== deciding.context.instance) wakeInstance(deciding, instance);
 }
 
-/** Only the client's own word ends a session that another instance has meanwhile. Done: the session ended now, and here. */
+/**
+ * If another instance has the session now, only a cancellation by the client ends it. `DONE`: this decision ended the
+ * session.
+ */
 export function takeEnd(deciding: Deciding, input: Input & { kind: "end" }): Outcome {
   const { book, context } = deciding;
   const standing = standingOf(book, input.session, book.now);
@@ -53,7 +56,7 @@ export function takeEnd(deciding: Deciding, input: Input & { kind: "end" }): Out
   if (standing.kind === "unknown") return endUnknown(deciding, input);
   const { instance } = standing.kind === "held" ? standing.lease : standing.waiter;
   const until = standing.kind === "held" ? standing.lease.keepUntil : standing.waiter.deadlineAt;
-  // A name that came back after its deadline: this is the end of its earlier life.
+  // The same session id was used again after its deadline. This input belongs to the earlier session.
   if (input.keepUntil <= book.now && until > input.keepUntil) return MISSING;
   if (instance !== context.instance && input.end !== "canceled") return MISSING;
   if (standing.kind === "waiting") {
@@ -67,17 +70,17 @@ export function takeEnd(deciding: Deciding, input: Input & { kind: "end" }): Out
   return DONE;
 }
 
-/** The book never had it, or lost it when its instance was taken for dead. */
+/** Ends a session that the book never had, or dropped when its instance was considered dead. */
 function endUnknown(deciding: Deciding, input: Input & { kind: "end" }): Outcome {
   const { book } = deciding;
   const { session, keepUntil } = input;
-  // Past the grace its end may have been forgotten: it is taken to have ended.
+  // After the grace period the end may have been forgotten, so the session counts as ended.
   if (endedUntil(book, session) >= keepUntil || keepUntil + END_GRACE_MS <= book.now) return MISSING;
   endSession(deciding, input, input.end);
   return DONE;
 }
 
-/** The deadline of the life of a session that has ended, the last one of its name. */
+/** The deadline of the ended session with this id; of several, the last one. */
 function endedUntil(book: Book, session: string): number {
   return book.get("session", session)?.keepUntil ?? Number.NEGATIVE_INFINITY;
 }

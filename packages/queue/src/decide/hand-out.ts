@@ -12,7 +12,10 @@ import { slotTokenOf } from "../slot-token.ts";
 import { type Deciding, OFFER_MS, wakeInstance } from "./deciding.ts";
 import { endWaiter } from "./ends.ts";
 
-/** Offers whose session is polled here become leases. Those whose client is known here to be away go to the next waiter at once. */
+/**
+ * Turns offers into leases if the session has a poll open here. If the client is known to be away, the slot goes to the
+ * next waiter.
+ */
 export function collectOffers(deciding: Deciding): void {
   const { book } = deciding;
   if (book.size("offer") === 0) return;
@@ -26,7 +29,7 @@ export function collectOffers(deciding: Deciding): void {
   }
 }
 
-/** Layer 1, for those who wait already. Looked at once for each time the breaker opens. */
+/** Layer 1, for sessions that already wait. Runs once for each time the breaker opens. */
 export function throttleWaiters(deciding: Deciding): void {
   const { book } = deciding;
   const { breaker } = book.head;
@@ -76,7 +79,7 @@ function bestBucket(deciding: Deciding): Bucket | undefined {
   return index.order.best(index.ledger.level(head.slots, inFlight), now);
 }
 
-/** The bucket's oldest waiter, if its client is there and its deadline is not over. */
+/** The oldest waiter of the bucket, if its client is present and its deadline has not passed. */
 function headOf(deciding: Deciding, bucket: Bucket): WaiterRecord | undefined {
   const { book } = deciding;
   const entry = bucket.head;
@@ -92,7 +95,10 @@ function headOf(deciding: Deciding, bucket: Bucket): WaiterRecord | undefined {
   return undefined;
 }
 
-/** Only this instance knows that the client is away: the book learns it when it matters. False: it is here, or the book has it. */
+/**
+ * If only this instance knows that the client is away, records it in the book. Returns false if nothing was recorded:
+ * the client is present, or the book has it already.
+ */
 function placeAway({ book, context }: Deciding, waiter: WaiterRecord): boolean {
   if (waiter.awayAt !== undefined || waiter.instance !== context.instance) return false;
   const awayAt = context.awayHere(waiter.key);
@@ -106,7 +112,7 @@ function isHalfOpen(deciding: Deciding, { openMs }: WaiterRecord): boolean {
   return phaseFor(viewBreaker(book.head.breaker, book.now, book.policy.breaker), openMs) === "half-open";
 }
 
-/** Layer 7: what is against the bucket itself. */
+/** Layer 7: why the bucket itself may not get a slot. */
 export function refusal(book: Book, name: string, inFlight: number): "ip-limit" | "cooldown" | undefined {
   if (inFlight >= bucketLimit(book.policy, name)) return "ip-limit";
   return (book.get("cooldown", name)?.until ?? 0) > book.now ? "cooldown" : undefined;
@@ -117,7 +123,7 @@ function deny(deciding: Deciding, bucket: Bucket, reason: "ip-limit" | "cooldown
   deciding.notes.push({ kind: "denied", bucket: bucket.name });
 }
 
-/** A lease where the client can be answered, else an offer. */
+/** Grants a lease if the client has a poll open here, otherwise makes an offer. */
 export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean): void {
   const { book } = deciding;
   const { instance, isPolledHere, newSecret, collectMs } = deciding.context;
@@ -132,9 +138,10 @@ export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean)
 }
 
 /**
- * Layer 5: no slot is free. Considering buckets in vain makes them heavier and takes their turn. That happens only if no slot was
- * handed out for a whole poll interval, and the quota bounds how many buckets it concerns. While slots change hands all the time, every
- * bucket keeps its turn: otherwise one that is considered in vain several times waits for several rounds.
+ * Layer 5: no slot is free. Considering a bucket without success raises its weight and uses its turn. This happens only
+ * if no slot was handed out for a whole poll interval, and the quota limits the number of buckets.
+ * While slots are handed out all the time, every bucket keeps its turn. Otherwise a bucket that was considered several
+ * times without success would wait for several rounds.
  */
 function probeInVain({ book, context }: Deciding, isHandedOut: boolean): void {
   const { scheduler, pollIntervalMs } = context;

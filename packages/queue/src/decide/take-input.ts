@@ -12,7 +12,7 @@ import { type Deciding, DONE, MISSING } from "./deciding.ts";
 import { endSession, takeEnd } from "./ends.ts";
 import { hand, refusal } from "./hand-out.ts";
 
-/** What each input does to the book. Nothing is granted here, except to a newcomer when no session waits. */
+/** Applies one input to the book. It grants no slots, except to a new session when no other session waits. */
 export function takeInput(deciding: Deciding, input: Input): Outcome {
   switch (input.kind) {
     case "arrive":
@@ -44,7 +44,7 @@ export function takeInput(deciding: Deciding, input: Input): Outcome {
     case "dead":
       return bury(deciding, input.instance);
     case "forget":
-      // Decided last, when everything else has been taken.
+      // `forget` is decided last, after all other inputs.
       return DONE;
   }
 }
@@ -69,7 +69,7 @@ function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome 
   return { kind: "waiting", isFirst: standing.waiter.arrivedAt === input.arrivedAt };
 }
 
-/** Past its deadline it gets nothing any more. Its client may have a slot, and its end may be in the book still. */
+/** After its deadline a session gets no slot. Its client may already have one, or the book may still have its end. */
 function arriveLate({ book, context }: Deciding, { session, deadlineAt }: Input & { kind: "arrive" }): Outcome {
   const lease = book.leaseOf(session);
   if (lease !== undefined && lease.keepUntil >= deadlineAt)
@@ -79,7 +79,7 @@ function arriveLate({ book, context }: Deciding, { session, deadlineAt }: Input 
   return { kind: "ended", isFirst: isFirst(record, deadlineAt) };
 }
 
-/** The session that ended had this deadline from its beginning. */
+/** Whether the ended session had this deadline from the start. */
 function isFirst(
   { keepUntil, isExtended }: Pick<SessionRecord, "keepUntil" | "isExtended">,
   deadlineAt: number,
@@ -103,7 +103,7 @@ function admit(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome {
   return DONE;
 }
 
-/** No other session waits or arrives and no limit applies: the most common case skips the pool. */
+/** No other session waits or arrives, and no limit applies. This is the most common case, and it skips the pool. */
 function isAlone({ book, context, inputs }: Deciding, { session, bucket }: Input & { kind: "arrive" }): boolean {
   if (inputs.length > 1 || book.size("waiter") > 0 || book.free === 0 || !context.isPolledHere(session)) return false;
   const { breaker } = book.head;
@@ -124,7 +124,7 @@ function join(deciding: Deciding, input: Input & { kind: "arrive" | "return" }):
 
 type Throttled = Outcome & { kind: "throttled" };
 
-/** Its client may ask with its token elsewhere: it must be found to have ended. */
+/** The client may use its token at another instance, which must find that the session has ended. */
 function rememberThrottled(
   deciding: Deciding,
   input: Input & { kind: "arrive" | "return" },
@@ -146,7 +146,7 @@ function throttledFor(deciding: Deciding, openMs: number): Throttled | undefined
   return { kind: "throttled", code: view.code, retryAt: book.now + openMs - view.openForMs };
 }
 
-/** Only for a session this instance still has: another may have taken it over. */
+/** Only if this instance still has the session; another one may have taken it over. */
 function moveClient(deciding: Deciding, { session, awayAt }: Input & { kind: "client" }): Outcome {
   const waiter = deciding.book.get("waiter", session);
   if (waiter?.instance === deciding.context.instance)
@@ -191,7 +191,7 @@ function revoke(deciding: Deciding, { fence }: Input & { kind: "revoke" }): Outc
   return MISSING;
 }
 
-/** DECIDE3: the lease a token still owns. */
+/** DECIDE3: the lease that this token controls, unless it was released. */
 function held(deciding: Deciding, slotToken: string): LeaseRecord | undefined {
   const lease = deciding.book.get("lease", slotToken);
   return lease?.isReleased === true ? undefined : lease;
@@ -212,7 +212,10 @@ function bury(deciding: Deciding, instance: string): Outcome {
   return DONE;
 }
 
-/** A first call repeated by its `requestId` is the same session with a later deadline: its end is remembered until then. */
+/**
+ * A first call that is repeated with the same `requestId` is the same session with a later deadline. Its end is kept
+ * until then.
+ */
 function rememberUntil(book: Book, session: string, until: number): void {
   const record = book.get("session", session);
   if (record !== undefined && record.keepUntil < until) book.put({ ...record, keepUntil: until, isExtended: true });

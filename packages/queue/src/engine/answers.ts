@@ -8,7 +8,7 @@ export function answerOf(session: Session, now: number): PollAnswer {
   const { state, claims } = session;
   switch (state.kind) {
     case "pending":
-    // Its client asks again, and is answered by what the book says then.
+    // Another instance has the session. The client polls again and then gets the current state from the book.
     case "moved":
       return pendingAnswer(session, now);
     case "granted": {
@@ -46,12 +46,12 @@ function pendingAnswer(session: Session, now: number): PollAnswer {
   };
 }
 
-/** By how fast the host's slots were granted lately; undefined: none was yet. */
+/** Estimates the wait from the recent rate of grants. Undefined: the host has no rate yet. */
 export function estimatedWait({ grantIntervalMs }: Host, position: number): number | undefined {
   return grantIntervalMs === undefined ? undefined : Math.round(position * grantIntervalMs);
 }
 
-/** What stands between a pending session and its slot. */
+/** What a pending session waits for. */
 export function blockedBy({ host, claims, openMs }: Session, now: number): BlockedBy | undefined {
   if (host.isStoreDown) return "store";
   const { book } = host;

@@ -1,6 +1,6 @@
 import type { Due } from "../agenda.ts";
 
-/** What a first call that does not wait for a slot waits for: that its session's arrival was decided. */
+/** A first call that does not wait for a slot waits for the decision about its arrival. */
 export class ArrivalWait implements Due {
   #resolve!: () => void;
   dueAt = 0;
@@ -13,7 +13,7 @@ export class ArrivalWait implements Due {
     });
   }
 
-  /** Also when the store has not answered within an interval: the caller is answered with what is known. */
+  /** Also runs if the store does not answer within a poll interval. Then the caller gets an answer from what is known. */
   onDue(): void {
     this.#resolve();
   }

@@ -7,20 +7,23 @@ export interface BeginRequest {
   readonly host: string;
   readonly hostname?: string | undefined;
   readonly bucket?: string | undefined;
-  /** The same id gives the same session. */
+  /** Calls with the same id get the same session. */
   readonly requestId?: string | undefined;
-  /** A name for the session chosen by the caller, so that every instance gives it the same. The same name is the same session. */
+  /**
+   * An id for the session, chosen by the caller, so that every instance uses the same one. Calls with the same id get
+   * the same session.
+   */
   readonly sessionId?: string | undefined;
-  /** Above 0 the call waits so long, and may be granted at once. */
+  /** How long the call waits for a slot. Without it, the call does not wait and is never `granted`. */
   readonly waitMs?: number | undefined;
   readonly maxWaitMs?: number | undefined;
   readonly throttleWindowMs?: number | undefined;
-  /** Slots of a named semaphore. */
+  /** The capacity of a named semaphore. */
   readonly limit?: number | undefined;
   readonly signal?: CallSignal | undefined;
 }
 
-/** Misuse, all of it at once. What comes over a wire has been checked by its schema before it gets here. */
+/** Reports all wrong fields at once. For calls over HTTP, the schema has checked the fields before. */
 export function checkRequest(request: BeginRequest): void {
   const { host, hostname, bucket, requestId, waitMs, maxWaitMs, throttleWindowMs, limit } = request;
   const wrong: [field: keyof BeginRequest, expected: string][] = [];
@@ -50,7 +53,7 @@ function isDuration(value: number | undefined): boolean {
   return value === undefined || value >= 0;
 }
 
-/** Characters as the wire's schema counts them: code points. */
+/** Counts code points, as the schema of the HTTP contract does. */
 function isText(value: unknown, most: number): boolean {
   return typeof value === "string" && (value.length <= most || Array.from(value).length <= most);
 }

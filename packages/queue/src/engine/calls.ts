@@ -9,7 +9,7 @@ import type { CallSignal } from "./poll.ts";
 import { endOf, type Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
 
-/** What callers with a session ask: a first call, polls, a cancellation. */
+/** The calls about sessions: first calls, polls and cancellations. */
 export class Calls {
   readonly #engine: EngineContext;
   readonly #sessions: Sessions;
@@ -40,7 +40,8 @@ export class Calls {
     const { waitMs = 0, signal } = request;
     if (waitMs <= 0) return this.#firstAnswer(begun);
     const answer = await this.#wait(begun, waitMs, signal);
-    // The store was slower than the caller has patience; but what it says may be a refusal, and only this call carries one.
+    // The wait is over before the store answered. Its answer may still be a refusal, which only the first call can
+    // return.
     if (answer.result !== "pending" || !this.#mustAwaitArrival(begun)) return answer;
     await this.#awaitArrival(begun);
     return this.#wait(begun, 0, signal);
@@ -72,7 +73,7 @@ export class Calls {
     );
   }
 
-  /** A session, or the answer that there will be none. */
+  /** Creates a session, or returns the answer if none is created. */
   #begin(request: BeginRequest): Session | BeginAnswer {
     const bucket = request.bucket ?? "";
     if (!this.#sessions.register.quota.admits(bucket, this.#engine.options())) {
@@ -91,7 +92,10 @@ export class Calls {
     return this.#create(this.#newClaims(request, bucket), host, key, false);
   }
 
-  /** Layer 1, for a caller without a session: what the store said within a poll interval is believed. */
+  /**
+   * Layer 1, for a caller without a session. Uses the cached breaker if the store confirmed it within the last poll
+   * interval.
+   */
   #knownThrottle(host: Host, openMs: number): { readonly code: number; readonly retryInMs: number } | undefined {
     if (!this.#isFresh(host)) return undefined;
     const view = host.breaker(this.#engine.time.now());
@@ -101,7 +105,7 @@ export class Calls {
 
   #newClaims(request: BeginRequest, bucket: string): SessionClaims {
     const now = this.#engine.time.now();
-    // No two arrive at once: the order inside a bucket is one order, everywhere.
+    // No two arrival times are equal, so the order within a bucket is the same at every instance.
     this.#lastArrivedAt = Math.max(now, this.#lastArrivedAt + ARRIVAL_STEP_MS);
     return {
       id: request.sessionId ?? this.#newSessionId(),
@@ -122,13 +126,13 @@ export class Calls {
     return this.#sessions.create({ claims, host, openMs, requestKey, isAdopted, now });
   }
 
-  /** A session of another instance, or of this one before it was restarted. Past its deadline it is dead. */
+  /** Continues a session of another instance, or of this one before a restart. A session past its deadline has ended. */
   #adopt(claims: SessionClaims): Session | undefined {
     if (this.#engine.time.now() >= claims.deadlineAt) return undefined;
     return this.#create(claims, this.#hosts.open(claims), undefined, true);
   }
 
-  /** Never `granted`, as callers of the old service expect. */
+  /** Never `granted`: callers of the original service expect that. */
   async #firstAnswer(session: Session): Promise<PollAnswer> {
     await this.#awaitArrival(session);
     const answer = await this.#wait(session, 0, undefined, false);
@@ -144,7 +148,7 @@ export class Calls {
     };
   }
 
-  /** Waits until the arrival was decided; throws if that is a refusal. */
+  /** Waits for the decision about the arrival. Throws if the session was refused. */
   async #awaitArrival(session: Session): Promise<void> {
     if (this.#mustAwaitArrival(session)) {
       const { agenda, time, options } = this.#engine;
@@ -154,18 +158,18 @@ export class Calls {
     if (session.refusal !== undefined) throw session.refusal;
   }
 
-  /** Whether the arrival must be decided before a first call is answered: the answer may be `throttled`, or a refusal. */
+  /** Whether a first call must wait for the decision about its arrival, because the answer may be `throttled` or a refusal. */
   #mustAwaitArrival({ host, claims, isArrivalDecided }: Session): boolean {
     if (isArrivalDecided || host.isStoreDown || this.#isClosed) return false;
     return claims.limit !== undefined || !this.#isFresh(host);
   }
 
-  /** What the book says of the breaker is believed for a poll interval. */
+  /** Whether the cached state of the breaker is at most one poll interval old. */
   #isFresh({ cache }: Host): boolean {
     return this.#engine.time.now() - cache.verifiedAt < this.#engine.options().pollIntervalMs;
   }
 
-  /** `isFetching`: a granted slot reaches the client with this answer. */
+  /** `isFetching`: this answer delivers a granted slot to the client. */
   #wait(session: Session, waitMs: number, signal: CallSignal | undefined, isFetching = true): Promise<PollAnswer> {
     if (isFetching) this.#sessions.transitions.fetch(session);
     const now = this.#engine.time.now();
@@ -181,7 +185,7 @@ export class Calls {
   }
 }
 
-/** The same id of another bucket is another request. */
+/** The same `requestId` from a different bucket is a different request. */
 function requestKey(host: string, bucket: string, requestId: string): string {
   return JSON.stringify([host, bucket, requestId]);
 }

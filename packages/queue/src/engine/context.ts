@@ -7,21 +7,21 @@ import type { StoreTime } from "./store-time.ts";
 /** What the parts of one engine share. */
 export interface EngineContext {
   readonly store: HostStore;
-  /** Store time: every instant in the engine is one of it. */
+  /** Store time. All instants in the engine use it. */
   readonly time: StoreTime;
-  /** The name of this instance, its own in the fleet. */
+  /** The name of this instance, unique in the fleet. */
   readonly instance: string;
   /** In [0, 1). */
   readonly random: () => number;
   /** At least 128 random bits, for slot tokens and tags. */
   readonly newSecret: () => string;
   readonly agenda: Agenda;
-  /** As they are now: they change live. */
+  /** The current options. They can change while the service runs. */
   readonly options: () => QueueOptions;
-  /** When they were loaded. */
+  /** When the options were loaded. */
   readonly loadedAt: () => number;
   readonly emit: (event: QueueEvent) => void;
-  /** Runs the task after what is at hand now. */
+  /** Runs the task after the current work. */
   readonly soon: (task: () => void) => void;
   /** When an instance last sent a beat or a commit; undefined: not known. */
   readonly seenAt: (instance: string) => number | undefined;

@@ -13,53 +13,55 @@ interface Queued {
   readonly done: ((outcome: Outcome) => void) | undefined;
 }
 
-/** A batch on its way to the store, however often others come first. */
+/** A batch of inputs until it is committed, including repeated decisions after conflicts. */
 interface Turn {
   readonly batch: readonly Queued[];
-  /** Commits refused in a row, and of them those for want of a slot. */
+  /** Consecutive refused commits. `refusals` counts those with the reason `slots`. */
   conflicts: number;
   refusals: number;
   /** The book was compared with the store in this turn. */
   isCurrent: boolean;
 }
 
-/** What became of a turn: it is over, its batch must be decided again, or the store has not answered yet. */
+/** The state of a turn: it is over, its batch must be decided again, or it waits for the store. */
 type Step = "over" | "again" | "waiting";
 type Refused = Committed & { readonly isKept: false };
 
 /**
- * One host's loop at one instance: collect inputs → decide on the cached book → commit → answer.
+ * The loop of one host at one instance: collect inputs → decide on the cached book → commit → answer.
  *
- * CYCLE1 one decision at a time: what arrives meanwhile is decided together with what else arrived
- * CYCLE2 nothing is answered before its commit
- * CYCLE3 a conflict applies what others committed and decides again, from the same inputs
- * CYCLE4 while an outcome is unknown nothing else is decided
- * CYCLE5 an outcome that changes nothing, and so has no commit to prove it, is given only by a book just compared with the store;
- *    but for `forget`, for which no caller waits
- * CYCLE6 where no slot is free and its bucket or other instances wait already, an arrival is committed with what comes next, or a
- *    little later
- * CYCLE7 a store that goes on refusing what the book allows (`slots`) is asked less and less often, at least every poll interval
- * CYCLE8 a call that has no answer after `SILENT_MS` goes on, but its sessions are answered as while the store is away
+ * CYCLE1 One decision runs at a time. Inputs that arrive meanwhile are decided together.
+ * CYCLE2 No input is answered before its commit.
+ * CYCLE3 After a conflict the cycle applies what others committed and decides again with the same inputs.
+ * CYCLE4 While the outcome of a commit is unknown, the cycle decides nothing else.
+ * CYCLE5 A decision that changes nothing has no commit that proves the book current. So the cycle compares the book
+ *   with the store before it answers. `forget` is the exception: no caller waits for it.
+ * CYCLE6 If no slot is free, and sessions of its bucket or other instances already wait, an arrival is committed
+ *   together with the next input or after a short delay.
+ * CYCLE7 If the store keeps refusing what the book allows (`slots`), the cycle retries less and less often, but at
+ *   least once per poll interval.
+ * CYCLE8 If a call has no answer after `SILENT_MS`, it continues, but its sessions get the same answers as during an
+ *   outage of the store.
  */
 export class Cycle implements Due {
   readonly #host: CycleHost;
   readonly #engine: EngineContext;
   #queue: Queued[] = [];
-  /** Inputs of the decision that is being made. */
+  /** The number of inputs in the current decision. */
   #undecided = 0;
   #isRunning = false;
   #isWoken = false;
   #isStale = false;
   #isClosed = false;
-  /** Of the present run: calls of the store, and since when. */
+  /** For the current run: the number of store calls and the start time. */
   #calls = 0;
   #startedAt = 0;
-  /** Its next moment is one at which time may change something, not the end of patience with an unused host. */
+  /** `dueAt` is a time at which the state of the host may change, not the end of the idle time of an unused host. */
   #isAwaited = false;
   #lingersUntil = 0;
-  /** Unused until then, it may be forgotten. */
+  /** If the host is still unused at this time, it may be forgotten. */
   #restsUntil = 0;
-  /** Made when first needed: a store of this process answers at once. */
+  /** Created when first needed: a store in the same process answers immediately. */
   #wait: StoreWait | undefined;
   dueAt = 0;
   agendaIndex = -1;
@@ -69,7 +71,7 @@ export class Cycle implements Due {
     this.#engine = engine;
   }
 
-  /** Inputs that the store does not have yet. */
+  /** The number of inputs that the store does not have yet. */
   get unsent(): number {
     return this.#queue.length + this.#undecided;
   }
@@ -91,33 +93,33 @@ export class Cycle implements Due {
     this.schedule();
   }
 
-  /** Something may have changed: time, a poll, the store. */
+  /** Starts a run, because time, a poll or the store may have changed something. */
   wake(): void {
     if (this.#isWoken) return;
     this.#isWoken = true;
     if (!this.#isRunning) this.#engine.soon(() => this.#run());
   }
 
-  /** The host is dropped: no time matters to it any more. */
+  /** The host is dropped. No timer runs for it any more. */
   close(): void {
     this.#isClosed = true;
     this.#engine.agenda.cancel(this);
     this.#wait?.close();
   }
 
-  /** Others have changed the host: read before deciding. */
+  /** Other instances have changed the host: read the store before the next decision. */
   refresh(): void {
     this.#isStale = true;
     this.wake();
   }
 
-  /** What another instance committed has been applied. */
+  /** A commit of another instance has been applied to the book. */
   caughtUp(): void {
     this.#wait?.othersCommitted();
     this.schedule();
   }
 
-  /** While it runs, its moment means nothing: it sets the next one at the end. */
+  /** Does nothing during a run: the end of the run sets the next time. */
   onDue(): void {
     if (this.#isRunning) return;
     if (this.#isAwaited) this.wake();
@@ -134,8 +136,8 @@ export class Cycle implements Due {
   }
 
   /**
-   * Turn after turn, until nothing is left to decide or the store must be waited for. The store's answer continues here in the same
-   * job: the next commit leaves before the service writes the answers to this one.
+   * Runs turn after turn until nothing is left to decide or a turn waits for the store. An answer of the store
+   * continues here in the same job, so that the next commit is sent before the service writes the answers to this one.
    */
   #goOn(step: Step, present: Turn | undefined): void {
     let turn = present;
@@ -213,7 +215,7 @@ export class Cycle implements Due {
     return "over";
   }
 
-  /** Brings the book up to the store's. */
+  /** Updates the book from the store. */
   async #compare(turn: Turn): Promise<void> {
     const { cache } = this.#host;
     this.#isStale = false;
@@ -223,7 +225,7 @@ export class Cycle implements Due {
     this.#goOn("again", turn);
   }
 
-  /** Others came first, or the store refused: what they committed is in the book now. */
+  /** Another instance committed first, or the store refused. The book already has the commits of the others. */
   async #yieldTo({ reason, touched }: Refused, turn: Turn): Promise<void> {
     turn.conflicts++;
     turn.isCurrent = true;
@@ -237,7 +239,7 @@ export class Cycle implements Due {
     this.#undecided = 0;
     this.#host.settle(touched);
     batch.forEach(({ done }, at) => done?.(outcomes[at] as Outcome));
-    // Last: a session that ended in the decision it arrived in has begun by now.
+    // Notes last: a session may arrive and end in the same decision, and its start must be reported first.
     for (const note of notes) this.#host.note(note);
   }
 
@@ -246,7 +248,7 @@ export class Cycle implements Due {
     return this.#wait;
   }
 
-  /** Sets the next moment at which time alone may change something. */
+  /** Sets the next time at which the state of the host may change without an input. */
   schedule(): void {
     if (this.#isRunning || this.#isWoken || this.#isClosed) return;
     const { agenda, time, options } = this.#engine;
@@ -263,7 +265,10 @@ export class Cycle implements Due {
     else this.#awaitUse(time.now() + options().idleMs);
   }
 
-  /** An earlier moment is left as it is, and set anew when it comes: a busy host would move it with every cycle. */
+  /**
+   * Leaves an earlier time as it is; `onDue` then sets the next one. Otherwise a busy host would move its timer with
+   * every cycle.
+   */
   #awaitUse(until: number): void {
     this.#restsUntil = until;
     if (this.agendaIndex === -1 || this.dueAt > until) this.#engine.agenda.schedule(this, until);

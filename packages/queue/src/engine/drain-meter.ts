@@ -1,17 +1,17 @@
 /**
- * How fast waiters go: the average time between two steps, an EWMA. Only time in which a session waited is sampled: the pause
- * before a rush says nothing about how fast a queue moves.
+ * How fast a queue moves: the average time between two steps, as an EWMA. Only time during which a session waits
+ * counts. The pause before a rush does not show how fast the queue moves.
  */
 export class DrainMeter {
   #lastAt: number | undefined;
   #intervalMs: number | undefined;
 
-  /** Undefined until there were two steps with a session waiting in between. */
+  /** Undefined until two steps happened while a session waited. */
   get intervalMs(): number | undefined {
     return this.#intervalMs;
   }
 
-  /** One waiter less. */
+  /** One waiter left the queue. */
   step(now: number): void {
     if (this.#lastAt !== undefined) {
       const sampleMs = now - this.#lastAt;
@@ -21,7 +21,7 @@ export class DrainMeter {
     this.#lastAt = now;
   }
 
-  /** No session waits: the time until the next step is not counted. */
+  /** No session waits. The time until the next step does not count. */
   rest(): void {
     this.#lastAt = undefined;
   }

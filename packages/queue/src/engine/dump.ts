@@ -8,7 +8,7 @@ import type { Hosts } from "./hosts.ts";
 import type { Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
 
-/** This instance in a few numbers. */
+/** A summary of this instance. */
 export interface QueueOverview {
   readonly at: number;
   readonly sessions: {
@@ -20,15 +20,15 @@ export interface QueueOverview {
     canceled: number;
   };
   readonly counts: QueueCounts;
-  /** Inputs the store does not have yet. */
+  /** Inputs that the store does not have yet. */
   readonly unsent: number;
-  /** When the longest-waiting session of all arrived; undefined: no session waits. */
+  /** When the session that has waited longest arrived, over all hosts. Undefined: no session waits. */
   readonly oldestArrivedAt: number | undefined;
   /** How far the store's clock is ahead of this instance's. */
   readonly clockSkewMs: number;
 }
 
-/** The state of this instance, for the person on call and for the checks of the simulator. No token is in it. */
+/** The state of this instance, for operators and for the checks of the simulator. It contains no tokens. */
 export interface QueueDump extends QueueOverview {
   readonly hosts: readonly HostDump[];
 }
@@ -41,7 +41,7 @@ export interface HostGlance {
   readonly pending: number;
   readonly avgWaitMs: number;
   readonly isHot: boolean;
-  /** When the longest-waiting session arrived; undefined: no session waits. */
+  /** When the session that has waited longest arrived. Undefined: no session waits. */
   readonly oldestArrivedAt: number | undefined;
   readonly isStoreDown: boolean;
   readonly breaker: string;
@@ -55,7 +55,7 @@ export interface HostDump extends HostGlance {
 
 interface BucketDump {
   readonly bucket: string;
-  /** Waiters of the fleet, inside the pool and outside. */
+  /** Waiters of the whole fleet, inside and outside the pool. */
   readonly pending: number;
   readonly places: number;
   readonly inFlight: number;
@@ -74,7 +74,7 @@ interface WaitingDump {
   readonly polls: number;
 }
 
-/** A host looked at closely. */
+/** A host in full detail. */
 export interface HostInspection extends HostDump {
   readonly waiting: readonly (WaitingDump & {
     /** 1 is next. */
@@ -91,13 +91,13 @@ interface Parts {
   readonly counts: QueueCounts;
 }
 
-/** O(sessions and hosts here). */
+/** Cost: O(sessions and hosts of this instance). */
 export function overviewOf({ context: engine, hosts, sessions, counts }: Parts): QueueOverview {
   const byState = { total: 0, pending: 0, granted: 0, throttled: 0, timeout: 0, canceled: 0 };
   let oldest = Number.POSITIVE_INFINITY;
   for (const { state, claims } of sessions.register.values()) {
     byState.total++;
-    // One that has moved is not in the register.
+    // A session that has moved is not in the register.
     if (state.kind !== "moved") byState[state.kind]++;
     if (state.kind === "pending" && claims.arrivedAt < oldest) oldest = claims.arrivedAt;
   }
@@ -116,7 +116,7 @@ export function dumpOf(parts: Parts): QueueDump {
   return { ...overviewOf(parts), hosts: Array.from(hosts.values(), (host) => dumpHost(host, context)) };
 }
 
-/** Works out every waiter's position, in arrival order: O(n log n) of the host's waiters. */
+/** Calculates the position of every waiter, in arrival order. Cost: O(n log n) in the waiters of the host. */
 export function inspect(host: Host, engine: EngineContext): HostInspection {
   const now = engine.time.now();
   const sessions = [...host.waiting].sort((a, b) => a.claims.arrivedAt - b.claims.arrivedAt);

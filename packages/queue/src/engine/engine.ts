@@ -20,26 +20,26 @@ export interface FairQueueInit {
   readonly clock: Clock;
   /** In [0, 1): jitter only, nothing secret. */
   readonly random: () => number;
-  /** Names for sessions, unguessable and unique. */
+  /** Creates ids for sessions, unguessable and unique. */
   readonly newSessionId: () => string;
   /** At least 128 random bits without a dot: for slot tokens, and for the tags of commits. */
   readonly newSecret: () => string;
-  /** The name of this instance: its own in the fleet, and new with every start. */
+  /** The name of this instance, unique in the fleet and different after every start. */
   readonly instance: string;
   /** The section `fairQueue` of the configuration. Default: every setting at its default. */
   readonly config?: FairQueueConfig;
-  /** What a beat reports about this instance. */
+  /** Information about this instance that each beat reports. */
   readonly about?: () => InstanceAbout;
   /**
-   * Runs a task after what is at hand now; by default after the current turn. Where many callers come in one turn of the event
-   * loop, after that turn: what they ask for is then decided together.
+   * Runs a task after the current work; by default after the current turn. If many callers arrive in one turn of the
+   * event loop, let it run after that turn: then their requests are decided together.
    */
   readonly soon?: (task: () => void) => void;
   /** Called for every event, synchronously. */
   readonly observe?: (event: QueueEvent) => void;
 }
 
-/** The parts of one instance's queue, made and connected. `FairQueue` shows them to callers. */
+/** Creates and connects the parts of one instance. `FairQueue` is their public interface. */
 export class Engine {
   readonly counts: QueueCounts = newCounts();
   readonly options: LiveOptions;
@@ -92,7 +92,7 @@ export class Engine {
     try {
       this.#observe(event);
     } catch (error) {
-      // A fault of the listener is reported as one, and is not the queue's.
+      // An error in the listener is reported as an unhandled rejection. It does not affect the queue.
       void Promise.reject(error);
     }
   }

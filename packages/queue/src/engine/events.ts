@@ -1,7 +1,7 @@
 import type { CancelResult } from "@slotkeeper/protocol";
 import type { EndNote, Note } from "../inputs.ts";
 
-/** What happened, for logs, metrics and history. No token is ever in it. */
+/** What happened, for logs, metrics and history. Events contain no tokens. */
 export type QueueEvent =
   | {
       readonly type: "session-created";
@@ -19,13 +19,13 @@ export type QueueEvent =
       readonly waitedMs: number;
     }
   | {
-      /** A slot was set aside for the session, and its client did not fetch it in time. */
+      /** A slot was offered to the session, and its client did not fetch it in time. */
       readonly type: "uncollected";
       readonly host: string;
       readonly bucket: string;
       readonly session: string;
     }
-  /** The session is over at this instance: another has it now, or granted or ended it, and counted that. */
+  /** The session is over at this instance. Another instance has it, or granted or ended it, and counts it. */
   | { readonly type: "moved"; readonly host: string; readonly bucket: string; readonly session: string }
   | {
       readonly type: "throttled";
@@ -56,11 +56,11 @@ export type QueueEvent =
       readonly endsInMs: number;
       readonly heldMs: number | undefined;
     }
-  /** A release that found nothing: given back before, revoked, or run out. `host` where the caller named it. */
+  /** A release without effect: the slot was already released, revoked, or had expired. `host` is set if the caller named it. */
   | { readonly type: "late-release"; readonly host: string | undefined }
-  /** Leases that ran out unreleased; the store may have found them at any host. */
+  /** Leases that expired without a release. The store may have found them at any host. */
   | { readonly type: "reclaimed"; readonly slots: number }
-  /** A host's cycle, from being woken to having nothing more to ask. */
+  /** One run of a host's cycle, from the wake-up until nothing is left to do. */
   | { readonly type: "cycle"; readonly host: string; readonly calls: number; readonly tookMs: number }
   | { readonly type: "overloaded"; readonly host: string; readonly bucket: string }
   | {
@@ -78,9 +78,9 @@ export type QueueEvent =
     };
 
 /**
- * Names as the control plane's snapshot has them. Each session is counted once in `session_created`, by the instance of its
- * first call, and once at its end: in `granted` by the instance that granted its slot, else by the instance whose commit ended it. A
- * slot that its client gives back by `cancel` is counted in `canceled` too.
+ * Counters with the names of the control plane's snapshot. Each session is counted once in `session_created`, by the
+ * instance of its first call, and once at its end: in `granted` by the instance that granted the slot, otherwise by the
+ * instance whose commit ended it. A slot that its client gives back with `cancel` is also counted in `canceled`.
  */
 export interface QueueCounts {
   session_created: number;
@@ -96,7 +96,7 @@ export function newCounts(): QueueCounts {
   return { session_created: 0, granted: 0, throttled: 0, timeout: 0, released: 0, overloaded: 0, canceled: 0 };
 }
 
-/** What a decision noted, as an event. */
+/** Turns a note of a decision into an event. */
 export function eventOf(host: string, note: Note): QueueEvent {
   if (note.kind === "reclaimed") return { type: "reclaimed", slots: 1 };
   const { bucket } = note;
@@ -112,7 +112,7 @@ function endEvent(host: string, { session, bucket, end, reason, code, waitedMs }
   return { type: "timeout", host, bucket, session, reason, waitedMs };
 }
 
-/** Counts what is counted; the other events are for the log alone. */
+/** Updates the counters. Events without a counter are only for the log. */
 export function count(counts: QueueCounts, event: QueueEvent): void {
   if (event.type === "session-created") counts.session_created += event.isAdopted ? 0 : 1;
   else if (event.type in counts) counts[event.type as keyof QueueCounts]++;

@@ -10,11 +10,12 @@ import type { CallSignal } from "./poll.ts";
 import type { ReleaseInput, RenewReply } from "./releases.ts";
 
 /**
- * The fair queue of one instance: what an HTTP layer, or a program that embeds the service, calls.
+ * The fair queue of one instance, for an HTTP layer or for a program that embeds the service.
  *
- * FAIRQ1 no call holds anything another call needs: cancel, sweep and polls go through while the store is slow. FAIRQ2 a store that
- * fails costs time, never a session. FAIRQ3 every call may be repeated.
- * The way of a request: `begin`/`poll` → session → the host's cycle → `decide` → `store.commit` → sessions → answers.
+ * FAIRQ1 No call blocks another: cancellations, sweeps and polls work while the store is slow.
+ * FAIRQ2 A failing store delays sessions, but loses none.
+ * FAIRQ3 Every call may be repeated.
+ * The path of a request: `begin`/`poll` → session → the host's cycle → `decide` → `store.commit` → sessions → answers.
  *
  * @example
  * ```ts
@@ -50,53 +51,56 @@ export class FairQueue {
     return this.#engine.counts;
   }
 
-  /** Reads the store's clock and reports that this instance is alive. Callers may come before it has settled. */
+  /** Reads the store's clock and reports that this instance is alive. Calls are allowed before it settles. */
   async start(): Promise<void> {
     await this.#engine.heartbeat.beat();
     this.#engine.options.restamp();
   }
 
-  /** The first call. Never `granted` without `waitMs`, as callers of the old service expect. */
+  /** The first call of a session. Without `waitMs` it is never `granted`, as callers of the original service expect. */
   begin(request: BeginRequest): Promise<BeginAnswer> {
     return this.#engine.calls.begin(request);
   }
 
-  /** Waits for a change, at most `pollWindowMs`. Any number of polls of one session may be open. */
+  /** Waits for a change of the session, at most `pollWindowMs`. A session may have any number of open polls. */
   poll(claims: SessionClaims, call: { waitMs?: number; signal?: CallSignal } = {}): Promise<PollAnswer> {
     const { pollWindowMs } = this.#engine.options.current;
     return this.#engine.calls.poll(claims, call.waitMs ?? pollWindowMs, call.signal);
   }
 
-  /** Gives back the place and the slot. Never waits: the store has it later. */
+  /** Gives up the place in the queue and the slot. Returns immediately; the store is updated later. */
   cancel(claims: SessionClaims): CancelResult {
     return this.#engine.calls.cancel(claims);
   }
 
-  /** Returns at once: the store has it later, until the lease is over anyway. `onSafe`: when this process may end without losing it. */
+  /**
+   * Returns immediately; the store is updated later. Without that the lease ends at its own time. `onSafe` runs when this
+   * process can stop without losing the release.
+   */
   release(input: ReleaseInput, onSafe?: () => void): void {
     this.#engine.releases.release(input, onSafe);
   }
 
-  /** Undefined: the lease is lost. */
+  /** Undefined: the lease has ended. */
   renew(slotToken: string): Promise<RenewReply | undefined> {
     return this.#engine.releases.renew(slotToken);
   }
 
-  /** An upstream's answer that came without a slot. Settles when the store has it. */
+  /** Reports an answer of the upstream to a request without a slot. Settles when the store has it. */
   report({ status, ...named }: { host: string; hostname?: string; status: number }): Promise<void> {
     return new Promise((resolve) => {
       this.#engine.hosts.open(named).send({ kind: "report", status }, () => resolve());
     });
   }
 
-  /** What an operator asks for by `flush`: hosts of this instance are brought up to now, leftovers of others deleted. */
+  /** The action `flush` of operators: updates the hosts of this instance and deletes what other instances left behind. */
   sweep(): Promise<CleanupReply> {
     const { hosts, context, options } = this.#engine;
     for (const { cycle } of hosts.values()) cycle.wake();
     return context.store.cleanup({ idleMs: options.current.idleMs });
   }
 
-  /** The same for what this instance keeps: sessions past their deadline or idle for too long. Says how many went. */
+  /** Ends the sessions of this instance that are past their deadline or idle for too long. Returns their number. */
   sweepSessions(): number {
     const { register } = this.#engine.sessions;
     const before = register.size;
@@ -104,28 +108,28 @@ export class FairQueue {
     return before - register.size;
   }
 
-  /** Carries out what an operator asks for. `false`: there is no such host or slot. */
+  /** Carries out an action of an operator. `false`: the host or slot does not exist. */
   operate(operation: Operation): Promise<boolean> {
     return operate(operation, this.#engine.hosts, this.#engine.sessions);
   }
 
-  /** New settings, live: sessions keep their places, their polls and their deadlines. */
+  /** Applies new settings while the queue runs. Sessions keep their places, their polls and their deadlines. */
   reconfigure(config: FairQueueConfig): void {
     this.#engine.options.load(config);
     this.#engine.hosts.configure();
   }
 
-  /** The store's time, as well as this instance knows it. */
+  /** The current store time, as far as this instance knows it. */
   now(): number {
     return this.#engine.context.time.now();
   }
 
-  /** For the person on call. */
+  /** The state of this instance, for operators. */
   dump(): Dump.QueueDump {
     return Dump.dumpOf(this.#engine);
   }
 
-  /** The same without its hosts. */
+  /** The same as `dump`, without the hosts. */
   overview(): Dump.QueueOverview {
     return Dump.overviewOf(this.#engine);
   }
@@ -140,30 +144,30 @@ export class FairQueue {
     return this.#engine.hosts.size;
   }
 
-  /** One host as a row of a table; undefined: not known here. */
+  /** One host as a row of a table. Undefined: this instance does not know the host. */
   glance(host: string): Dump.HostGlance | undefined {
     const known = this.#engine.hosts.find(host);
     return known === undefined ? undefined : Dump.glance(known, this.#engine.context);
   }
 
-  /** One host looked at closely, with the position of each session and what it waits for; undefined: not known here. */
+  /** One host with the position of each session and what it waits for. Undefined: this instance does not know the host. */
   inspect(host: string): Dump.HostInspection | undefined {
     const known = this.#engine.hosts.find(host);
     return known === undefined ? undefined : Dump.inspect(known, this.#engine.context);
   }
 
-  /** The cached book, for the checks of the simulator; undefined: not known here, or a decision is open. */
+  /** The cached book, for the checks of the simulator. Undefined: the host is not known here, or a decision is in progress. */
   bookOf(host: string): Book | undefined {
     const known = this.#engine.hosts.find(host);
     return known === undefined || known.cache.isOpen ? undefined : known.book;
   }
 
-  /** Reports to the fleet that this instance leaves: its waiters need not be waited for. */
+  /** Reports to the fleet that this instance stops, so that the others do not wait for its waiters. */
   leave(): Promise<void> {
     return this.#engine.heartbeat.leave();
   }
 
-  /** Answers every held poll and stops. Slots stay with their holders; sessions live on in the store and their tokens. */
+  /** Answers every held poll and stops. Clients keep their slots. Sessions stay in the store, and their tokens stay valid. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -4,26 +4,31 @@ import type { EngineContext } from "./context.ts";
 import type { Host } from "./host.ts";
 import type { Hosts } from "./hosts.ts";
 
-/** How often an instance says that it lives, and how long that is believed: while sessions wait there, and else. */
+/**
+ * How often an instance sends a beat, and how long a beat is valid: while sessions wait there (`BUSY`), and otherwise
+ * (`IDLE`).
+ */
 const BUSY = { everyMs: 1_000, ttlMs: 3_500 };
 const IDLE = { everyMs: 10_000, ttlMs: 30_000 };
-/** An instance whose own beat took longer than this to come round cannot say that others are late. */
+/** An instance whose own beat took longer than this cannot conclude that others are late. */
 const IN_TIME_MS = 2 * BUSY.everyMs;
 
 /**
- * One call that reports that this instance is alive, and returns the store's clock, which instances are gone, and which hosts others
- * have changed. It is the fallback of every push: a lost one costs at most `BUSY.everyMs`. Whether an instance lives is kept
- * per instance, so that beats cause no conflicts. A dead instance's waiters are dropped within 5 s: `BUSY.ttlMs` and a beat. One
- * that died before its first quick beat is believed for longer, but not to have waiters: with those it would have sent one.
- * After a time in which no instance could beat, as while the database stood still, the first to beat does not take the others for dead:
- * only an instance whose previous beat was in time does.
+ * Each beat reports that this instance is alive. The reply has the store's clock, the live instances, and the hosts
+ * that others have changed.
+ * It is the fallback for notices: a lost notice delays a change by at most `BUSY.everyMs`. Beats are kept per instance,
+ * so they cause no conflicts.
+ * The waiters of a dead instance are dropped within 5 s: `BUSY.ttlMs` plus one beat. An instance that died before its
+ * first quick beat counts as alive for longer, but not its waiters: with waiters it would have sent a quick beat.
+ * If no instance could send a beat for a while, for example while the database was paused, the first one to do so must
+ * not consider the others dead. Only an instance whose previous beat was in time does that.
  */
 export class Heartbeat implements Due {
   readonly #engine: EngineContext;
   readonly #hosts: Hosts;
   readonly #about: () => InstanceAbout;
   #seenAt = new Map<string, number>();
-  /** Since when other instances have had waiters, as far as this one has seen. */
+  /** Since when other instances have had waiters, as far as this instance has seen. */
   #waitsSince = new Map<string, number>();
   #isBeating = false;
   #beatAt = Number.NEGATIVE_INFINITY;
@@ -44,14 +49,14 @@ export class Heartbeat implements Due {
     return this.#seenAt.get(instance);
   }
 
-  /** Sessions wait: from now on the beat is quick. */
+  /** Sessions wait, so the instance sends beats more often. */
   quicken(): void {
     if (this.#isBusy || this.#isClosed) return;
     this.#isBusy = true;
     this.#next();
   }
 
-  /** At once: at the start, so that the fleet and the store's clock are known. */
+  /** Sends a beat now. At the start, this loads the fleet and the store's clock. */
   async beat(): Promise<void> {
     if (this.#isBeating || this.#isClosed) return;
     this.#isBeating = true;
@@ -80,7 +85,7 @@ export class Heartbeat implements Due {
     const isFresh = this.#engine.time.now() < this.#beatAt + IDLE.everyMs;
     const { clock } = this.#engine.store;
     if (this.#waiting().length > 0 || (clock === "shared" && !isFresh)) {
-      // One that is still under way is not doubled; the next is set all the same.
+      // A beat is still in progress. No second one is sent, but the next one is scheduled.
       if (this.#isBeating) this.#engine.agenda.schedule(this, this.#engine.time.now() + BUSY.everyMs);
       else void this.beat();
       return;
@@ -89,7 +94,7 @@ export class Heartbeat implements Due {
     this.#next();
   }
 
-  /** The fleet need not wait for the last beat to run out. */
+  /** Reports that this instance stops, so that the fleet does not wait until its last beat expires. */
   async leave(): Promise<void> {
     this.#isClosed = true;
     this.#engine.agenda.cancel(this);
@@ -102,7 +107,7 @@ export class Heartbeat implements Due {
     this.#engine.agenda.cancel(this);
   }
 
-  /** A store that ends with this process needs no beat while no session waits. */
+  /** A store that ends with this process needs no beats while no session waits. */
   #next(): void {
     const { agenda, time, store } = this.#engine;
     if (this.#isBusy) agenda.schedule(this, time.now() + BUSY.everyMs);
@@ -113,7 +118,7 @@ export class Heartbeat implements Due {
     return [...this.#hosts.values()].filter(({ hasPending }) => hasPending);
   }
 
-  /** Waiters of instances that are gone, at every host that is cached here. */
+  /** Drops the waiters of dead instances at every host that is cached here. */
   #bury(now: number): void {
     const waitsSince = new Map<string, number>();
     for (const host of this.#hosts.values()) {

@@ -7,7 +7,7 @@ import type { Commit, CommitNotice, CommitReply, HostStore, ReadReply, Refusal, 
 import type { EngineContext } from "./context.ts";
 import type { StoreTime } from "./store-time.ts";
 
-/** Which records a step changed: those of commits, or any of them. */
+/** The commits whose records changed, or "all" if any record may have changed. */
 export type Touched = readonly Changes[] | "all";
 
 export type Committed =
@@ -15,11 +15,11 @@ export type Committed =
   | { readonly isKept: false; readonly reason: Refusal; readonly touched: Touched };
 
 /**
- * One host's book over the port.
+ * The cached book of one host, and its calls of the store.
  *
- * CACHE1 between `decide` and the end of `commit` or `undo`, and during a read, nothing else touches the book
- * CACHE2 a commit whose outcome is unknown is sent again, the same, until the store has answered it
- * CACHE3 after a refusal the book is the store's: the decision is undone and what others committed is applied
+ * CACHE1 Between `decide` and the end of `commit` or `undo`, and during a read, nothing else changes the book.
+ * CACHE2 A commit whose outcome is unknown is sent again, unchanged, until the store answers it.
+ * CACHE3 After a refusal the book equals the store's: the decision is undone and the commits of others are applied.
  */
 export class HostCache {
   readonly #store: HostStore;
@@ -41,7 +41,7 @@ export class HostCache {
     this.#book = new Book(host, time.now());
   }
 
-  /** While a decision is open, with its changes. */
+  /** The book, including the changes of a decision in progress. */
   get book(): Book {
     return this.#book;
   }
@@ -50,7 +50,7 @@ export class HostCache {
     return this.#book.tag;
   }
 
-  /** When the book was last known to be the store's. */
+  /** When the book was last confirmed to be equal to the store's. */
   get verifiedAt(): number {
     return this.#verifiedAt;
   }
@@ -69,7 +69,10 @@ export class HostCache {
     this.#isOpen = false;
   }
 
-  /** At once if the store answers at once. Rejects when the outcome is unknown: calling it again sends the same commit (CACHE2). */
+  /**
+   * Returns without a promise if the store does. Rejects if the outcome is unknown; the next call then sends the same
+   * commit (CACHE2).
+   */
   commit(decision: Decision, conflicts: number): Committed | Promise<Committed> {
     this.#unanswered ??= this.#commitOf(decision, conflicts);
     const sent = this.#unanswered;
@@ -90,7 +93,7 @@ export class HostCache {
     return { isKept: true, touched: [changes] };
   }
 
-  /** Brings the book up to the store's. */
+  /** Updates the book from the store. */
   async sync(): Promise<Touched> {
     this.#isOpen = true;
     try {
@@ -102,12 +105,12 @@ export class HostCache {
     }
   }
 
-  /** A decision is open, or a read: notices must wait. */
+  /** A decision or a read is in progress, so notices must wait. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
 
-  /** Undefined: the notice says too little, the store must be read. */
+  /** Applies a notice. Undefined: the notice is not enough, so the store must be read. */
   take({ base, tag, changes }: CommitNotice): Touched | undefined {
     if (tag !== undefined && countOf(tag) <= countOf(this.tag)) return [];
     if (tag === undefined || changes?.head === undefined || base !== this.tag) return undefined;

@@ -18,14 +18,14 @@ import type { Session } from "./session.ts";
 
 /** How a host notifies the sessions of this instance. */
 export interface HostListener {
-  /** The book may say something new of the session. */
+  /** The state of the session in the book may have changed. */
   settle(session: Session): void;
   /** Another instance has taken the session over. */
   moved(session: Session): void;
   find(id: string): Session | undefined;
   /** A commit of this instance has granted the slot. */
   granted(lease: LeaseRecord): void;
-  /** For decisions: functions, so that none need be made for each. */
+  /** For decisions. They are functions of the listener, so that a decision creates no closures. */
   readonly isPolledHere: (id: string) => boolean;
   readonly isTokenSent: (id: string) => boolean;
   /** See `DecideContext`. */
@@ -52,16 +52,16 @@ export class Host implements CycleHost {
   readonly #engine: EngineContext;
   readonly #listener: HostListener;
   readonly #owner: HostOwner;
-  /** Pending, and of this instance. */
+  /** Pending sessions of this instance. */
   readonly #waiting = new SmallMap<Session, Session>();
   readonly #drain = new DrainMeter();
   #hostname: string | undefined;
   #resolved: ResolvedHost;
-  /** Sessions of this instance that are remembered, ended ones too. */
+  /** The number of sessions that this instance keeps for the host, including ended ones. */
   #remembered = 0;
   #isStoreDown = false;
   #lastFence = 0;
-  /** What came while a decision was open. */
+  /** Notices that arrived during a decision. */
   readonly #notices: CommitNotice[] = [];
 
   constructor(key: string, hostname: string | undefined, owner: HostOwner) {
@@ -80,7 +80,7 @@ export class Host implements CycleHost {
     return this.cache.book;
   }
 
-  /** As the caller wrote it, where one did. */
+  /** The name of the host as a caller wrote it, if any caller sent it. */
   get hostname(): string | undefined {
     return this.#hostname ?? this.book.head.hostname;
   }
@@ -101,7 +101,7 @@ export class Host implements CycleHost {
     return this.#isStoreDown;
   }
 
-  /** Average time between two grants of the host while a session waits, by any instance. */
+  /** The average time between two grants by any instance, while a session waits. */
   get grantIntervalMs(): number | undefined {
     return this.#drain.intervalMs;
   }
@@ -110,18 +110,18 @@ export class Host implements CycleHost {
     return this.hostname?.startsWith(SEMAPHORE_PREFIX) === true;
   }
 
-  /** Limits as this instance has them configured; the book's are in force. */
+  /** The configured limits of this instance. The limits in force are those in the book. */
   get configured(): ResolvedHost {
     return this.#resolved;
   }
 
-  /** The breaker as the book has it. */
+  /** The state of the breaker in the book. */
   breaker(now: number): BreakerView {
     const { limits, head } = this.book;
     return limits === undefined ? { phase: "closed" } : viewBreaker(head.breaker, now, limits.policy.breaker);
   }
 
-  /** A call brought the name of a host that was known by its hash. */
+  /** A call sent the name of a host that was known only by its hash. */
   learnName(hostname: string | undefined): void {
     if (hostname === undefined || hostname === this.#hostname) return;
     this.#hostname = hostname;
@@ -136,7 +136,7 @@ export class Host implements CycleHost {
     this.cycle.send(input, done);
   }
 
-  /** Sessions of this instance are kept there, ended ones too. */
+  /** This instance keeps sessions of the host, including ended ones. */
   get isRemembered(): boolean {
     return this.#remembered > 0;
   }
@@ -147,7 +147,7 @@ export class Host implements CycleHost {
     if (this.#remembered === 1) this.#owner.onUsed(this);
   }
 
-  /** It waits again, or no longer. */
+  /** The session starts or stops waiting. */
   setWaiting(session: Session, isWaiting: boolean): void {
     if (isWaiting) this.#waiting.set(session, session);
     else if (this.#waiting.delete(session)) this.cycle.schedule();
@@ -199,7 +199,7 @@ export class Host implements CycleHost {
     }
   }
 
-  /** Another instance has committed something for this one. */
+  /** Another instance sent a notice of its commit. */
   receive(notice: CommitNotice): void {
     if (this.cache.isOpen) {
       this.#notices.push(notice);
@@ -209,7 +209,7 @@ export class Host implements CycleHost {
     if (touched === undefined) this.cycle.refresh();
     else if (touched.length > 0) {
       this.settle(touched);
-      // An instance hands a free slot on in the commit that frees it. A direct caller does not.
+      // An instance hands out a freed slot in the same commit. A direct caller does not.
       if (this.cache.book.free > 0 && this.hasPending) this.cycle.wake();
       this.cycle.caughtUp();
     }
@@ -230,7 +230,10 @@ export class Host implements CycleHost {
     this.#close();
   }
 
-  /** The cached book is not needed. What it holds is in the store, and is read again where it is. False: a call is under way. */
+  /**
+   * Drops the cached book. Its content is in the store, and is read again when needed. Returns false if a call is in
+   * progress.
+   */
   evict(): boolean {
     if (this.#remembered > 0 || this.cycle.unsent > 0 || this.cycle.isBusy) return false;
     this.#close();
@@ -242,7 +245,7 @@ export class Host implements CycleHost {
     this.#owner.onDropped(this);
   }
 
-  /** By their fences: a lease is put again when it is renewed or changes hands. */
+  /** Recognizes new grants by their fences: a renewal or a new owner also writes the lease. */
   #countGrants(touched: Touched): void {
     const before = this.#lastFence;
     this.#lastFence = Math.max(before, this.book.head.fence);
@@ -257,7 +260,7 @@ export class Host implements CycleHost {
     if (this.book.size("waiter") === 0) this.#drain.rest();
   }
 
-  /** Later changes are reported by another instance. */
+  /** Another instance reports the later changes of the session. */
   #movedAway(id: string): void {
     const session = this.#listener.find(id);
     if (session !== undefined) this.#listener.moved(session);

@@ -1,19 +1,19 @@
 import type { EngineContext } from "./context.ts";
 import { Host, type HostListener, type HostOwner } from "./host.ts";
 
-/** Books of hosts without sessions that stay cached. Beyond that the one that was not used for longest goes first. */
+/** How many books of hosts without sessions stay cached. Beyond that, the least recently used one is dropped first. */
 const MAX_IDLE_BOOKS = 10_000;
 
 /**
- * The hosts of this instance. One that no session has used for an idle period is dropped, and so is the least recently used one
- * where more than `MAX_IDLE_BOOKS` are idle. A store of this process shares its records with the books: there a book is kept
- * for as long as the store has the host.
+ * The hosts of this instance. A host is dropped after an idle period without sessions. If more than `MAX_IDLE_BOOKS`
+ * hosts are idle, the least recently used one is dropped earlier.
+ * A store in the same process reads records from the books. There, a book is kept as long as the store has the host.
  */
 export class Hosts implements HostOwner {
   readonly engine: EngineContext;
   readonly listener: HostListener;
   readonly #hosts = new Map<string, Host>();
-  /** Without sessions, the least recently used first. */
+  /** Hosts without sessions, least recently used first. */
   readonly #idle = new Set<Host>();
 
   constructor(engine: EngineContext, listener: HostListener) {
@@ -61,14 +61,17 @@ export class Hosts implements HostOwner {
     this.#hosts.delete(host.key);
   }
 
-  /** Calls the store does not have yet. */
+  /** Inputs that the store does not have yet. */
   get unsent(): number {
     let unsent = 0;
     for (const { cycle } of this.#hosts.values()) unsent += cycle.unsent;
     return unsent;
   }
 
-  /** New settings: limits reach the store with the next decision of each host, which spaces its releases afresh. */
+  /**
+   * Applies new settings. The limits reach the store with the next decision of each host, which also restarts the
+   * spacing of its releases.
+   */
   configure(): void {
     for (const host of this.#hosts.values()) {
       host.configure();
@@ -76,7 +79,7 @@ export class Hosts implements HostOwner {
     }
   }
 
-  /** Those in the middle of a call stay: they are few. */
+  /** Skips hosts with a call in progress: they are few. */
   #evict(): void {
     for (const host of this.#idle) if (host.evict()) return;
   }

@@ -2,14 +2,17 @@ import type { Book } from "../book/book.ts";
 import type { Input } from "../inputs.ts";
 import type { EngineContext } from "./context.ts";
 
-/** How long an arrival waits for company. A commit of its own would mostly conflict with those that hand slots over. */
+/**
+ * How long an arrival waits for other inputs. A separate commit would usually conflict with the commits that hand over
+ * slots.
+ */
 const LINGER_MS = 20;
-/** The same where sessions of its bucket wait already: those are granted first, so the arrival is not needed sooner. */
+/** The same if sessions of its bucket already wait: they go first, so the arrival is not urgent. */
 const LINGER_BEHIND_OWN_MS = 100;
 
 /**
- * How long an input waits to be committed with others (CYCLE6); 0: it is committed at once. A session that was let in before is
- * moved at once: until then its slot may be offered to where it no longer is.
+ * How long an input waits to be committed with others (CYCLE6). 0: it is committed immediately. A session that another
+ * instance had is moved immediately: until then, an offer may go to the wrong instance.
  */
 export function lingerMs(input: Input, book: Book, { store, instance }: EngineContext): number {
   if (store.clock !== "shared" || input.kind !== "arrive" || input.isReturning === true) return 0;

@@ -2,7 +2,10 @@ import type { FairQueueConfig } from "@slotkeeper/protocol";
 import { type QueueOptions, resolveOptions } from "../options.ts";
 import type { StoreTime } from "./store-time.ts";
 
-/** The settings in force at this instance, and when they were loaded: the latest of a fleet hold for a host. */
+/**
+ * The settings of this instance, and when they were loaded. For each host, the settings that an instance of the fleet
+ * loaded last are in force.
+ */
 export class LiveOptions {
   readonly #time: StoreTime;
   #current: QueueOptions;
@@ -25,11 +28,11 @@ export class LiveOptions {
 
   load(config: FairQueueConfig): void {
     this.#current = resolveOptions(config);
-    // Later than before, also within one tick of the clock.
+    // Always later than the last load, even within one tick of the clock.
     this.#loadedAt = Math.max(this.#time.now(), this.#loadedAt + 1 / 1024);
   }
 
-  /** The store's clock is known now: what was loaded before was loaded then. */
+  /** The store's clock is known now. The settings get the current store time as their load time. */
   restamp(): void {
     this.#loadedAt = this.#time.now();
   }

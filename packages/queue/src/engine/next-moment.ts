@@ -3,10 +3,10 @@ import { closesAt } from "../book/breaker.ts";
 import type { EngineContext } from "./context.ts";
 import type { CycleHost } from "./cycle-host.ts";
 
-/** When only time has passed, the instance of the best-ranked waiter acts; the others this much later. */
+/** When a time is reached, the instance of the best-ranked waiter acts first. The other instances act this much later. */
 const OTHERS_WAIT_MS = 20;
 
-/** When time alone may next change something at a host; undefined: never, as far as the book says. */
+/** The next time at which the state of a host may change without an input. Undefined: the book has no such time. */
 export function nextMoment({ hasPending, cache }: CycleHost, engine: EngineContext): number | undefined {
   const { book } = cache;
   if (book.limits === undefined || (!hasPending && book.size("waiter") === 0)) return undefined;
@@ -29,7 +29,10 @@ function moments({ index, head, now, policy }: Book, engine: EngineContext): (nu
   ];
 }
 
-/** Only others wait here. They may not know yet what this instance has committed: a slot given back that ends soon, an offer. */
+/**
+ * No session of this instance waits, only those of others. They may not know of its last commit yet: a released slot
+ * that ends soon, or an offer.
+ */
 function ownMoments({ index }: Book): (number | undefined)[] {
   const { nextLease, nextOffer } = index;
   return [nextLease?.isReleased === true ? nextLease.endsAt : undefined, nextOffer?.lapsesAt];

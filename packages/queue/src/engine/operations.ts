@@ -3,19 +3,22 @@ import type { Outcome } from "../inputs.ts";
 import type { Hosts } from "./hosts.ts";
 import type { Sessions } from "./sessions.ts";
 
-/** What an operator does by hand. `hostname` where it is known: it selects the host's own limits. */
+/** An action of an operator. `hostname`, if known, selects the host's own limits. */
 export type Operation = { readonly host: string; readonly hostname?: string | undefined } & (
   | {
       readonly kind: "limits";
-      /** All of them: what is not named is as configured again. Undefined: none. */
+      /**
+       * Replaces all limits of the operator: fields that are missing return to the configuration. Undefined: removes
+       * all of them.
+       */
       readonly limits: LiveLimits | undefined;
     }
   | { readonly kind: "breaker"; readonly isOpen: boolean }
-  /** By its fence: tokens are secrets of their owners. */
+  /** The slot is named by its fence: only the owner of a slot knows its token. */
   | { readonly kind: "revoke"; readonly fence: number }
 );
 
-/** An operator's action is in force when the promise settles, at every instance that decides after it. False: no such slot. */
+/** The action is in force when the promise settles, for all later decisions of every instance. False: there is no such slot. */
 export async function operate(operation: Operation, hosts: Hosts, sessions: Sessions): Promise<boolean> {
   const host = hosts.open(operation);
   const outcome = await new Promise<Outcome>((resolve) => {

@@ -2,8 +2,8 @@ import type { PollAnswer } from "@slotkeeper/protocol";
 import type { Session } from "./session.ts";
 
 /**
- * How a caller says that it has left: an `AbortSignal`, or what a server has of its own that is smaller than one. Ten
- * thousand held calls are ten thousand of these.
+ * Reports that a caller has left: an `AbortSignal`, or a smaller object of the server. Ten thousand held calls need ten
+ * thousand of these.
  */
 export interface CallSignal {
   readonly aborted: boolean;
@@ -12,14 +12,14 @@ export interface CallSignal {
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
-/** One held call. It is answered once: by a change of its session, by the end of its window, or by its caller leaving. */
+/** One held call. It is answered once: when its session changes, when its window ends, or when its caller leaves. */
 export class Poll {
   readonly #session: Session;
   readonly #signal: CallSignal | undefined;
   readonly #onLeft: (session: Session) => void;
   #resolve!: (answer: PollAnswer) => void;
   #reject!: (reason: unknown) => void;
-  /** When its window ends. The session's own moment covers it: a held call costs no entry in the agenda. */
+  /** When its window ends. The timer of the session includes this time, so a held call needs no entry in the agenda. */
   readonly until: number;
   readonly answered: Promise<PollAnswer>;
 

@@ -3,20 +3,21 @@ import type { Bucket } from "../book/bucket.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import { BucketOrder, type OrderClass, type Ranked } from "../order/bucket-order.ts";
 
-/** Up to this number of waiters, ranks are calculated again at each change; beyond, at most once in this time. */
+/** Up to this number of waiters, positions are calculated after each change. Above it, at most once in this time. */
 const EXACT_UP_TO = 256;
 const OLDEST_MS = 1_000;
 
 /**
- * Who would be granted when, if nothing else changed: the fleet's pool in its order, each grant counted, then those outside by
- * arrival. Worked out for the whole host at once, O(n log n), and only when a position is needed.
+ * The order in which waiters would get slots if nothing else changed: first the pool of the fleet in its order, with
+ * each grant counted, then the waiters outside by arrival. Calculated for the whole host at once in O(n log n), and
+ * only when a position is needed.
  */
 export class Positions {
   #ranks: Map<string, number> | undefined;
   #isStale = true;
   #at = Number.NEGATIVE_INFINITY;
 
-  /** 1 is next; a session the book does not have yet comes last. */
+  /** 1 is next. A session that is not in the book yet comes last. */
   of(session: string, book: Book, now: number): number {
     const isDue = this.#isStale && (book.size("waiter") <= EXACT_UP_TO || now - this.#at >= OLDEST_MS);
     if (this.#ranks === undefined || isDue) {
@@ -31,7 +32,7 @@ export class Positions {
     this.#isStale = true;
   }
 
-  /** No session waits: old positions would only keep ended sessions in memory. */
+  /** No session waits. Old positions would keep ended sessions in memory. */
   forget(): void {
     this.#ranks = undefined;
   }

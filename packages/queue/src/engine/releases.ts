@@ -3,23 +3,23 @@ import type { EngineContext } from "./context.ts";
 import type { Hosts } from "./hosts.ts";
 import type { Sessions } from "./sessions.ts";
 
-/** What a caller says when it gives a slot back. */
+/** What a caller sends when it releases a slot. */
 export interface ReleaseInput {
   readonly slotToken: string;
-  /** When the upstream was hit, by the caller's clock. */
+  /** When the request reached the upstream, by the caller's clock. */
   readonly hitUpstreamAtMs?: number | undefined;
-  /** The caller's clock now: with it a wrong clock does no harm. */
+  /** The current time of the caller's clock. With it, a wrong clock does no harm. */
   readonly callerNow?: number | undefined;
   /** The upstream's answer, for the breaker. */
   readonly status?: number | undefined;
 }
 
-/** The answer to a renewal that succeeded: how long the slot may be held from now on. */
+/** The answer to a successful renewal: how long the slot may be held from now on. */
 export interface RenewReply {
   readonly leaseMs: number;
 }
 
-/** What holders of slots ask. Their token names the host: nothing else is needed, and no host is created for it. */
+/** The calls of clients that hold slots. The token contains the host, so the calls need nothing else and create no host. */
 export class Releases {
   readonly #engine: EngineContext;
   readonly #sessions: Sessions;
@@ -32,8 +32,9 @@ export class Releases {
   }
 
   /**
-   * Returns at once: the host's cycle takes it to the store, whatever becomes of the caller. `onSafe`: when the end of this process
-   * cannot lose it any more. A store that ends with the process has nothing to wait for.
+   * Returns immediately. The cycle of the host sends the release to the store, even if the caller leaves. `onSafe` runs
+   * when this process can stop without losing the release. With a store that ends with the process, it runs
+   * immediately.
    */
   release(input: ReleaseInput, onSafe?: () => void): void {
     const { slotToken, status } = input;
@@ -61,7 +62,7 @@ export class Releases {
     });
   }
 
-  /** Undefined: the lease is lost. */
+  /** Undefined: the lease has ended. */
   renew(slotToken: string): Promise<RenewReply | undefined> {
     const key = hostOfToken(slotToken);
     if (key === undefined) return Promise.resolve(undefined);
@@ -77,7 +78,7 @@ export class Releases {
     });
   }
 
-  /** In store time: with the caller's own `now` a wrong clock does no harm. */
+  /** Converts the time of the hit to store time, with the caller's own `now` to correct a wrong clock. */
   #hitAt({ hitUpstreamAtMs, callerNow }: ReleaseInput): number | undefined {
     if (hitUpstreamAtMs === undefined) return undefined;
     const now = this.#engine.time.now();

@@ -1,7 +1,7 @@
 import type { EngineContext } from "./context.ts";
 import type { Grant, Session } from "./session.ts";
 
-/** Events of a session's life, for logs and counters. `SessionTransitions` (SESSIONS6) says which instance counts what. */
+/** Emits the events of a session for logs and counters. `SessionTransitions` (SESSIONS6) defines which instance counts what. */
 export class SessionEvents {
   readonly #engine: EngineContext;
 
@@ -9,7 +9,7 @@ export class SessionEvents {
     this.#engine = engine;
   }
 
-  /** `isNew`: no other instance has counted it. */
+  /** `isNew`: no other instance has counted the session. */
   created(session: Session, isNew: boolean): void {
     const { host, claims } = session;
     const isAdopted = session.isAdopted || !isNew;
@@ -35,12 +35,12 @@ export class SessionEvents {
     });
   }
 
-  /** Turned away before the book had it. */
+  /** The session was refused before it was in the book. */
   throttled(session: Session, code: number): void {
     this.#engine.emit({ type: "throttled", ...nameOf(session), code });
   }
 
-  /** Turned away before the book had it: a named semaphore has another capacity. */
+  /** The session was refused before it was in the book, because the named semaphore has a different capacity. */
   refused(session: Session): void {
     this.#engine.emit({ type: "canceled", ...nameOf(session), result: "canceled" });
   }

@@ -6,15 +6,16 @@ import type { Granted, Session } from "./session.ts";
 import type { SessionTransitions } from "./session-transitions.ts";
 
 /**
- * How long the book of a fleet is not changed for a client that is away. A poll that ends and the next one are often more than
- * `collectMs` apart where machines are busy, and each commit costs all instances. Until then this instance knows by itself:
- * its decisions pass the client over, and a slot that another instance offers is passed on at once.
+ * How long an instance of a fleet waits before it records an absent client in the book. On busy machines the time
+ * between two polls is often longer than `collectMs`, and each commit costs all instances.
+ * Until then only this instance knows of the absence: its decisions skip the client, and a slot that another instance
+ * offers goes to the next waiter immediately.
  */
 const UNSENT_MS = 5_000;
 
 /**
- * Whether a session's client is there: held polls, the end of their windows, and what becomes of a session whose client stays
- * away. Each session has one moment in the agenda, the next at which any of this matters.
+ * Tracks whether the client of a session is present: held polls, the ends of their windows, and what happens if the
+ * client stays away. Each session has one entry in the agenda, for the next time at which one of these matters.
  */
 export class SessionPresence {
   readonly #engine: EngineContext;
@@ -40,15 +41,15 @@ export class SessionPresence {
     return poll.answered;
   }
 
-  /** The client was here and got its answer at once. */
+  /** The client made a call that was answered immediately. */
   touch(session: Session): void {
     this.#came(session);
     this.#left(session);
   }
 
   /**
-   * A pending session's next moment: its deadline, the end of a held call's window, or without one the end of its client's
-   * presence, then the end of patience with its silence.
+   * Sets the next timer of a pending session: its deadline or the end of a held call's window. Without a held call: the
+   * time at which the client counts as away, then the end of the idle time.
    */
   reschedule(session: Session): void {
     if (!session.isPending) return;
@@ -75,7 +76,7 @@ export class SessionPresence {
     }
   };
 
-  /** A client that comes back may be granted again; one that never left changes nothing. */
+  /** The client is present. If it was recorded as away, it may get a slot again; otherwise nothing changes. */
   #came(session: Session): void {
     const { host, claims } = session;
     if (session.isAway || host.book.get("waiter", claims.id)?.awayAt !== undefined) this.#setAway(session, false);

@@ -2,20 +2,22 @@ import { SHARED_BUCKET } from "@slotkeeper/protocol";
 import { SmallMap } from "../small-map.ts";
 
 export interface SessionLimits {
-  /** `globalMaxWaiters`; infinite: no limit. */
+  /** `globalMaxWaiters`. Infinity: no limit. */
   readonly maxSessions: number;
-  /** What one bucket may have of them while others wait. */
+  /** How many of these sessions one bucket may have while others wait. */
   readonly maxSessionsPerBucket: number;
 }
 
 /**
- * Who may begin a session when many wait.
+ * Limits how many sessions may wait, and how many of one bucket.
  *
- * QUOTA1 while others wait, a bucket gets no session beyond its share. QUOTA2 what a bucket took beyond its share while it was
- * alone does not count against others: they are admitted as if it had only its share. So no bucket keeps the others out,
- * and at most twice `maxSessions` wait. QUOTA3 the shared bucket of callers without a name has no limit of its own: it is
- * refused when all is full; QUOTA2 holds for it, too.
- * Cost: O(1); O(buckets) for a newcomer when all is full.
+ * QUOTA1 While other buckets wait, a bucket gets no session beyond its share.
+ * QUOTA2 A bucket that was alone may have taken more than its share. That excess does not count against others: they
+ *   are admitted as if the bucket had only its share. So no bucket keeps the others out, and at most twice
+ *   `maxSessions` wait.
+ * QUOTA3 The shared bucket of callers without a name has no limit of its own. It is refused when all places are taken.
+ *   QUOTA2 applies to it, too.
+ * Cost: O(1); O(buckets) for a new session when all places are taken.
  */
 export class SessionQuota {
   readonly #pending = new SmallMap<string, number>();
@@ -26,7 +28,7 @@ export class SessionQuota {
     return this.#total;
   }
 
-  /** A session of this bucket waits from now on. */
+  /** A session of this bucket starts to wait. */
   add(bucket: string): void {
     this.#total++;
     this.#pending.set(bucket, (this.#pending.get(bucket) ?? 0) + 1);

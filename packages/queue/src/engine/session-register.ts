@@ -2,12 +2,12 @@ import { SmallMap } from "../small-map.ts";
 import type { Session } from "./session.ts";
 import { SessionQuota } from "./session-quota.ts";
 
-/** Finds the sessions of this instance by what callers bring, and counts those that wait. */
+/** Finds the sessions of this instance by id, `requestId` or slot token, and counts those that wait. */
 export class SessionRegister {
   readonly #byId = new SmallMap<string, Session>();
   readonly #byRequest = new SmallMap<string, Session>();
   readonly #byToken = new SmallMap<string, Session>();
-  /** Who may begin a session when many wait. */
+  /** Decides whether a bucket may begin another session. */
   readonly quota = new SessionQuota();
 
   get size(): number {
@@ -40,7 +40,7 @@ export class SessionRegister {
     if (session.requestKey !== undefined) this.#byRequest.set(session.requestKey, session);
   }
 
-  /** A later session may have its name, and stays. */
+  /** If a later session has the same id, it stays. */
   drop(session: Session): void {
     const { claims, requestKey, state } = session;
     if (this.#byId.get(claims.id) === session) this.#byId.delete(claims.id);
@@ -56,7 +56,7 @@ export class SessionRegister {
     this.#byToken.delete(slotToken);
   }
 
-  /** The session waits from now on, or no longer. */
+  /** The session starts (1) or stops (-1) waiting. */
   countPending({ claims: { bucket } }: Session, by: 1 | -1): void {
     if (by === 1) this.quota.add(bucket);
     else this.quota.remove(bucket);

@@ -21,14 +21,18 @@ import { SessionEvents } from "./session-events.ts";
 import { SessionRegister } from "./session-register.ts";
 
 /**
- * Every arrow of a session's life at this instance (the table in `session.ts`), with its answers, timers and counts.
+ * Every transition of a session at this instance (the table in `session.ts`), with its answers, timers and counts.
  *
- * SESSIONS1 a session ends once: `#end` is the only way out, and moves only what has not ended. SESSIONS2 it is counted in its host exactly
- * while pending. SESSIONS3 a held poll is answered in the same turn in which its session leaves `pending`. SESSIONS4 whatever ends here
- * without a fetched slot is sent to the host as ended. SESSIONS5 nothing is granted past a deadline.
- * SESSIONS6 an end is counted once in the fleet: a grant by the instance that committed it, when its client fetches it or another instance
- * has taken it over; any other end by the instance whose commit ends it (ENDS2), whichever instance has the session. The others say
- * `moved`. A failover that loses commits may make it twice; a crash none, and so does a stop before the store has the end.
+ * SESSIONS1 A session ends once: only `#end` ends it, and only if it has not ended before.
+ * SESSIONS2 Its host counts it exactly while it is pending.
+ * SESSIONS3 A held poll is answered in the same turn in which its session stops being pending.
+ * SESSIONS4 If a session ends here without a fetched slot, its end is sent to the host.
+ * SESSIONS5 No slot is granted after the deadline.
+ * SESSIONS6 An end is counted once in the fleet. A grant is counted by the instance that committed it, when the client
+ *   fetches the slot or another instance has taken it over. Any other end is counted by the instance whose commit ends
+ *   the session (ENDS2), whichever instance has the session. The other instances report `moved`. After a failover that
+ *   loses commits an end may be counted twice. After a crash, or a stop before the store has the end, it may not be
+ *   counted at all.
  */
 export class SessionTransitions {
   readonly #engine: EngineContext;
@@ -41,7 +45,7 @@ export class SessionTransitions {
     this.#events = new SessionEvents(engine);
   }
 
-  /** Average time between two sessions that stop waiting here, while some wait. */
+  /** The average time between two sessions that stop waiting here, while sessions wait. */
   get drainIntervalMs(): number | undefined {
     return this.#drain.intervalMs;
   }
@@ -54,7 +58,7 @@ export class SessionTransitions {
     return session;
   }
 
-  /** Its arrival was decided. `isNew`: the book did not know it before, so that it begins here. Called once. */
+  /** The arrival was decided. `isNew`: the book did not know the session before, so it begins here. Call it once. */
   begun(session: Session, isNew: boolean): void {
     if (session.announce()) this.#events.created(session, isNew);
   }
@@ -68,7 +72,7 @@ export class SessionTransitions {
     this.answerPolls(session);
   }
 
-  /** A granted session's slot reaches its client. */
+  /** The slot of a granted session reaches its client. */
   fetch(session: Session): void {
     const { state } = session;
     if (state.kind !== "granted" || state.isFetched) return;
@@ -78,14 +82,17 @@ export class SessionTransitions {
     this.#events.granted(session, state);
   }
 
-  /** A slot it had before it came here, or that another instance has taken over before this one knew of its own grant. */
+  /**
+   * The client gets a slot that it already had from another instance, or that another instance took over before this
+   * one knew of its own grant.
+   */
   repeat(session: Session, lease: LeaseRecord): void {
     this.give(session, lease, true);
     this.endedElsewhere(session);
     this.#keepFor(session);
   }
 
-  /** Its client left between the decision and the answer: it waits again. */
+  /** The client left between the decision and the answer, so the session waits again. */
   waitAgain(session: Session, { slotToken }: Granted): void {
     this.register.dropToken(slotToken);
     session.become(PENDING);
@@ -94,19 +101,22 @@ export class SessionTransitions {
     this.register.countPending(session, 1);
   }
 
-  /** The slot that was to be taken back is another instance's meanwhile, or over: it stays granted, by this one. */
+  /**
+   * This instance wanted to take the slot back, but another instance has it now, or it has ended. So it counts as a
+   * grant of this instance.
+   */
   grantedAway(session: Session): void {
     if (session.state.kind === "canceled") return;
     if (session.isPending) this.#part(session, MOVED);
     this.endedElsewhere(session);
   }
 
-  /** The lease was renewed, or is over (0): what a repeated poll is answered. */
+  /** The lease was renewed, or has ended (0). A repeated poll gets this end. */
   setLease(session: Session, leaseUntil: number): void {
     if (session.state.kind === "granted") session.become({ ...session.state, leaseUntil });
   }
 
-  /** The slot was taken away: a repeated poll must not promise it again. */
+  /** The slot was revoked. A repeated poll must not return it again. */
   forgetLease(host: Host, fence: number): void {
     for (const session of this.register.holders()) {
       const { state } = session;
@@ -114,7 +124,7 @@ export class SessionTransitions {
     }
   }
 
-  /** Its slot is over and the book knows: a repeated poll is answered from there. */
+  /** The slot has ended, and the book has that. A repeated poll is answered from the book. */
   forget(session: Session): void {
     const isKept = this.register.find(session.claims.id) === session;
     if (!isKept || session.state.kind !== "granted" || !session.state.isFetched) return;
@@ -130,24 +140,24 @@ export class SessionTransitions {
     this.#end(session, { kind: "timeout", reason }, "timeout");
   }
 
-  /** It was turned away, and the book has no record of that: no other instance knows of it. */
+  /** The session was refused. The book has no record of that, so no other instance knows of the session. */
   turnAway(session: Session, code: number, retryAt: number): void {
     if (this.#end(session, { kind: "throttled", code, retryAt }, undefined)) this.#events.throttled(session, code);
   }
 
-  /** The book says that it ended. */
+  /** The book has an end for the session. */
   endAs(session: Session, record: Ended): void {
     if (this.#end(session, endState(record), undefined)) this.#closed(session, record);
   }
 
-  /** It had ended before it came here. */
+  /** The session had ended before it came to this instance. */
   repeatEnd(session: Session, record: Ended | undefined): void {
     if (record?.end !== "released") session.takeOwnGrant();
     const state = record === undefined ? DEADLINE : endState(record);
     if (!session.isPending || this.#end(session, state, undefined)) this.endedElsewhere(session);
   }
 
-  /** The named semaphore it asked for has another capacity: it never was. */
+  /** The named semaphore has a different capacity. The session counts as if it had never begun. */
   refuse(session: Session, capacity: number): void {
     const { host, claims } = session;
     if (!session.isPending) return;
@@ -159,14 +169,17 @@ export class SessionTransitions {
     this.#events.refused(session);
   }
 
-  /** Another instance has it: a client that still waits here is answered `pending`, so that it asks again. */
+  /** Another instance has the session. A client that still waits here gets `pending`, so that it polls again. */
   moved(session: Session): void {
     if (!session.isPending || session.isJoining) return;
     this.#part(session, MOVED);
     this.endedElsewhere(session);
   }
 
-  /** It is over here, and counted elsewhere or before: reported once. A slot that this instance granted is counted here. */
+  /**
+   * The session is over here, and was counted elsewhere or before. Reports that once. If this instance granted its
+   * slot, counts the grant.
+   */
   endedElsewhere(session: Session): void {
     const grant = session.takeOwnGrant();
     if (!session.close()) return;
@@ -174,11 +187,12 @@ export class SessionTransitions {
     else this.#events.granted(session, grant);
   }
 
-  /** The decision that ends it counts it. */
+  /** Sends an end to the host. The decision that ends the session counts it. */
   sendEnd(session: Session, end: "timeout" | "canceled"): void {
     const { host, claims } = session;
     const current = this.register.find(claims.id);
-    // Its client came back while the store was away, after this copy had been given up: the session goes on.
+    // This copy had ended here, but the client came back while the store was unavailable: the session continues in the
+    // newer copy.
     if (current !== undefined && current !== session && end === "timeout") this.endedElsewhere(session);
     else
       host.send(endOf(claims, end), ({ kind }) => {
@@ -186,10 +200,10 @@ export class SessionTransitions {
       });
   }
 
-  /** Its end was reported with the commit that ended it, if that was one of this instance. */
+  /** If a commit of this instance ended the session, its end was already reported with that commit. */
   #closed(session: Session, record: Ended | undefined): void {
     const isOfThisLife = record !== undefined && record.keepUntil >= session.claims.deadlineAt;
-    // Its slot was taken from it before its client fetched it.
+    // The slot was taken away before its client fetched it.
     if (isOfThisLife && record.end !== "released") session.takeOwnGrant();
     if (!isOfThisLife || record.instance !== this.#engine.instance) this.endedElsewhere(session);
   }
@@ -216,7 +230,7 @@ export class SessionTransitions {
     else if (!session.isPending) return false;
     else this.#leave(session);
     session.become(state);
-    // One that was delivered has been counted as granted.
+    // A slot that was delivered is already counted as granted.
     if (was.kind === "granted" && was.isFetched) session.host.send(endOf(session.claims, "canceled"));
     else if (end === "canceled" || (end === "timeout" && !session.isJoining)) this.sendEnd(session, end);
     this.#keepFor(session);
@@ -225,13 +239,16 @@ export class SessionTransitions {
     return true;
   }
 
-  /** So long a session that is over can be asked for. */
+  /** How long a session that has ended is kept for repeated polls. */
   #keepFor(session: Session): void {
     const { agenda, time, options } = this.#engine;
     agenda.schedule(session, time.now() + options().grantedKeepMs);
   }
 
-  /** It is no longer this instance's, and not kept either. A client that still waits here is answered, and asks again. */
+  /**
+   * This instance gives the session up and does not keep it. A client that still waits here gets an answer, and polls
+   * again.
+   */
   #part(session: Session, state: SessionState): void {
     const { agenda } = this.#engine;
     this.#leave(session);

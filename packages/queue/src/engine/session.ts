@@ -8,17 +8,18 @@ import type { Host } from "./host.ts";
 import type { Poll } from "./poll.ts";
 
 /**
- * A session's life at this instance. Every arrow is one method of `SessionTransitions`, and a session that has ended never moves again.
+ * The states of a session at this instance. Each transition is one method of `SessionTransitions`. A session that has
+ * ended never changes again.
  *
  * | from               | event                                                   | to                 |
  * |--------------------|---------------------------------------------------------|--------------------|
  * | –                  | first call, or a poll with a token of another instance  | pending            |
  * | pending            | the book has a lease for it, owned by this instance     | granted, unfetched |
  * | granted, unfetched | a poll is open or comes within `collectMs`              | granted, fetched   |
- * | granted, unfetched | `collectMs` passed: the slot goes to the next           | pending            |
+ * | granted, unfetched | `collectMs` passed: the slot goes to the next waiter    | pending            |
  * | pending            | breaker open / deadline or idle / cancel                | throttled / timeout / canceled |
- * | pending            | the named semaphore has another capacity                | canceled, and forgotten: its first call fails |
- * | pending            | another instance has taken it over                      | moved, and forgotten |
+ * | pending            | the named semaphore has a different capacity            | canceled and forgotten: its first call fails |
+ * | pending            | another instance has taken it over                      | moved and forgotten |
  * | granted            | cancel while it is still kept                           | canceled           |
  */
 export type SessionState =
@@ -39,7 +40,7 @@ export interface Granted {
   readonly isFetched: boolean;
 }
 
-/** What the log says of a grant. */
+/** The data of a grant for the log. */
 export type Grant = Pick<Granted, "fence" | "grantedAt">;
 
 export const PENDING: SessionState = { kind: "pending" };
@@ -47,13 +48,13 @@ export const MOVED: SessionState = { kind: "moved" };
 export const DEADLINE: SessionState = { kind: "timeout", reason: "deadline" };
 const NO_POLLS: readonly Poll[] = [];
 
-/** Only its own methods write its fields; `SessionTransitions` and `Sessions` decide when. */
+/** Only its own methods write its fields. `SessionTransitions` and `Sessions` decide when. */
 export class Session implements Due {
   readonly claims: SessionClaims;
   readonly host: Host;
   readonly openMs: number;
   readonly requestKey: string | undefined;
-  /** It came by its token: another instance, or this one before a restart, has counted it. */
+  /** The session came with a token, so another instance, or this one before a restart, has counted it. */
   readonly isAdopted: boolean;
   readonly #whenDue: (session: Session) => void;
   #state: SessionState = PENDING;
@@ -68,7 +69,7 @@ export class Session implements Due {
   #isOffered = false;
   #isJoining = true;
   #lastAnswerAt: number;
-  /** One, mostly: an array that is replaced is smaller than any collection that changes. */
+  /** Usually one. An array that is replaced needs less memory than a collection that changes. */
   #polls: readonly Poll[] = NO_POLLS;
   dueAt = 0;
   agendaIndex = -1;
@@ -91,32 +92,32 @@ export class Session implements Due {
     return this.#state.kind === "pending";
   }
 
-  /** Its arrival was decided, or the store failed to: before that it is not known whether the host takes callers at all. */
+  /** The arrival was decided, or the store failed. Before that it is not known whether the host accepts the session. */
   get isArrivalDecided(): boolean {
     return this.#isArrivalDecided;
   }
 
-  /** Its arrival is on its way to the store. */
+  /** The arrival is on its way to the store. */
   get isJoining(): boolean {
     return this.#isJoining;
   }
 
-  /** Why it was not let in: what its first calls fail with. */
+  /** Why the session was refused. Its first calls fail with this error. */
   get refusal(): CapacityMismatchError | undefined {
     return this.#refusal;
   }
 
-  /** Its client has been away for `collectMs`, and the book says so. */
+  /** The client has been away for `collectMs`, and the book has that. */
   get isAway(): boolean {
     return this.#isAway;
   }
 
-  /** A slot is set aside for it: its next poll collects it. */
+  /** A slot is offered to the session. Its next poll collects it. */
   get isOffered(): boolean {
     return this.#isOffered;
   }
 
-  /** Its client has its token, and may ask with it at any instance. */
+  /** The client has the token of the session, and may use it at any instance. */
   get isTokenSent(): boolean {
     return this.#isTokenSent || this.isAdopted;
   }
@@ -134,7 +135,7 @@ export class Session implements Due {
     return this.#polls.length > 0;
   }
 
-  /** When it was last answered, if no call of it is held and that was at `before` or earlier. */
+  /** When the session was last answered, if it has no held call and the answer was at `before` or earlier. */
   awaySince(before: number): number | undefined {
     return this.isPending && !this.isPolled && !this.#isJoining && this.#lastAnswerAt <= before
       ? this.#lastAnswerAt
@@ -158,14 +159,14 @@ export class Session implements Due {
     this.#isJoining = isJoining;
   }
 
-  /** Its start is about to be reported. False: it was reported before. */
+  /** Call before its start is reported. False: it was already reported. */
   announce(): boolean {
     const isFirst = !this.#isAnnounced;
     this.#isAnnounced = true;
     return isFirst;
   }
 
-  /** A commit of this instance has granted it a slot. Until that is counted, or the slot is taken back. */
+  /** A commit of this instance granted a slot. Kept until the grant is counted or the slot is taken back. */
   setOwnGrant(grant: Grant): void {
     this.#ownGrant = grant;
   }
@@ -180,7 +181,7 @@ export class Session implements Due {
     return grant;
   }
 
-  /** That it is over here, and counted elsewhere, is about to be reported. False: it was reported before. */
+  /** Call before `moved` is reported. False: it was already reported. */
   close(): boolean {
     const isFirst = !this.#isClosed;
     this.#isClosed = true;
@@ -196,7 +197,7 @@ export class Session implements Due {
     this.#isTokenSent = true;
   }
 
-  /** Settles when the arrival was decided, at the latest at `at`. */
+  /** Settles when the arrival was decided, or at the time `at`. */
   awaitArrival(agenda: Agenda, at: number): Promise<void> {
     if (this.#arrivalWait === undefined) {
       this.#arrivalWait = new ArrivalWait();
@@ -235,7 +236,7 @@ export interface SessionInit {
   readonly now: number;
 }
 
-/** Its client, or its time, ends it: what is sent to its host. */
+/** The input for the host that ends a session by cancellation or timeout. */
 export function endOf(claims: SessionClaims, end: "timeout" | "canceled"): Input {
   const { id: session, bucket, arrivedAt, deadlineAt: keepUntil } = claims;
   return { kind: "end", session, bucket, arrivedAt, end, keepUntil };
@@ -243,7 +244,7 @@ export function endOf(claims: SessionClaims, end: "timeout" | "canceled"): Input
 
 export type Ended = Omit<SessionRecord, "kind" | "key">;
 
-/** A stored end as the answer to its client. */
+/** Turns a recorded end into the state of a session. */
 export function endState({ end, code = 0, retryAt = 0 }: Ended): SessionState {
   if (end === "throttled") return { kind: "throttled", code, retryAt };
   if (end === "canceled") return { kind: "canceled" };

@@ -10,8 +10,8 @@ import { SessionPresence } from "./session-presence.ts";
 import { SessionTransitions } from "./session-transitions.ts";
 
 /**
- * The sessions of this instance and the books of their hosts. What becomes of a session is decided in the book; here it is read
- * from there (`settle`), and what its client does is sent there.
+ * Connects the sessions of this instance with the books of their hosts. Decisions in the book determine the state of a
+ * session: `settle` applies them here. What the client does is sent to the host as inputs.
  */
 export class Sessions implements HostListener {
   readonly #engine: EngineContext;
@@ -41,7 +41,7 @@ export class Sessions implements HostListener {
     return this.register.find(id);
   }
 
-  /** The caller must call `hold`, `touch` or `expect` next: that schedules its first timer. */
+  /** The caller must call `hold`, `touch` or `expect` next, which schedules the first timer. */
   create(init: SessionInit): Session {
     const session = this.transitions.begin(init, this.#presence.onDue);
     this.#join(session);
@@ -53,19 +53,19 @@ export class Sessions implements HostListener {
     return this.#presence.hold(session, until, signal);
   }
 
-  /** The client was here and got its answer at once. */
+  /** The client made a call that was answered immediately. */
   touch(session: Session): void {
     this.#presence.touch(session);
   }
 
-  /** The client is here, and gets its answer when the arrival was decided. */
+  /** The client waits, and gets its answer when the arrival was decided. */
   expect(session: Session): void {
     this.#presence.reschedule(session);
   }
 
-  /** What the book says of the session, done here. */
+  /** Applies the state of the session in the book. */
   settle(session: Session): void {
-    // While its arrival is on its way the book may say what was before: `#joined` comes back here.
+    // While its arrival is on its way, the book may have an old state. `#joined` calls `settle` again.
     if (!session.isPending || session.isJoining) return;
     const { host, claims } = session;
     const standing = standingOf(host.book, claims.id, this.#engine.time.now());
@@ -81,7 +81,7 @@ export class Sessions implements HostListener {
     this.find(session)?.setOwnGrant({ fence, grantedAt });
   }
 
-  /** Whether its client takes an offered slot now, or is known not to. */
+  /** Whether the client can take an offered slot now, or is known to be away. */
   #isDecided({ isPolled, claims }: Session): boolean {
     return isPolled || this.awayHere(claims.id) !== undefined;
   }
@@ -90,12 +90,12 @@ export class Sessions implements HostListener {
     this.transitions.moved(session);
   }
 
-  /** Answers first calls with what is known: they are pending. */
+  /** Answers waiting first calls with what is known: the session is pending. */
   storeFailed(host: Host): void {
     for (const session of host.waiting) session.arrivalDecided(this.#engine.agenda);
   }
 
-  /** Every held poll is answered with what is so now. */
+  /** Answers every held poll with the current state. */
   answerAll(): void {
     for (const session of this.register.values()) {
       this.transitions.answerPolls(session);
@@ -107,7 +107,7 @@ export class Sessions implements HostListener {
     const { host, claims, openMs, isAdopted, isArrivalDecided } = session;
     const { id, bucket, arrivedAt, deadlineAt, limit } = claims;
     session.setJoining(true);
-    // Written out, not composed: it is made for every session.
+    // A literal, because it is created for every session.
     const arrival: Input = {
       kind: "arrive",
       limit,
@@ -122,7 +122,10 @@ export class Sessions implements HostListener {
     host.send(arrival, (outcome) => this.#joined(session, outcome));
   }
 
-  /** The book has lost it, because this instance was taken for dead or the store lost its tail; or it ended at its deadline. */
+  /**
+   * The book does not have the session: it dropped it because this instance was considered dead, or the store lost its
+   * last commits, or the session ended at its deadline.
+   */
   #rejoin(session: Session): void {
     const { host, claims } = session;
     const record = host.book.get("session", claims.id);
@@ -144,13 +147,16 @@ export class Sessions implements HostListener {
   }
 
   #turnedAway(session: Session, code: number, retryAt: number): void {
-    // Its client got its token after this was decided: it is decided again, so that the book has its end.
+    // The client got its token after this decision. The arrival is decided again, so that the book records the end.
     if (this.#isRemembered(session)) this.settle(session);
     else if (session.isPending && session.isTokenSent) this.#join(session);
     else this.transitions.turnAway(session, code, retryAt);
   }
 
-  /** A slot that its client has through another instance is not ours to take back. */
+  /**
+   * The session ended here while its arrival was on its way. A slot that the client has from another instance is not
+   * taken back.
+   */
   #endedMeanwhile(session: Session, { kind }: Outcome): void {
     if (kind === "held") this.transitions.endedElsewhere(session);
     else if (kind === "ended") this.#repeatEnd(session);
@@ -161,7 +167,7 @@ export class Sessions implements HostListener {
     const { time, options, agenda, instance } = this.#engine;
     const now = time.now();
     if (lease.instance !== instance) {
-      // Another instance answers for it; a client that asks here has it moved here first.
+      // Another instance has the session. If the client polls here, it is moved here first.
       if (session.isPolled) this.#join(session);
       else this.moved(session);
     } else if (now >= session.claims.deadlineAt) this.#giveBack(session);
@@ -171,16 +177,16 @@ export class Sessions implements HostListener {
     }
   }
 
-  /** It had ended before it came here. Past its deadline the book need not have its end any more. */
+  /** The session had ended before it came here. After its deadline the book may no longer have its end. */
   #repeatEnd(session: Session): void {
     const standing = standingOf(session.host.book, session.claims.id, this.#engine.time.now());
     this.transitions.repeatEnd(session, standing.kind === "ended" ? standing.record : undefined);
   }
 
   /**
-   * It had a slot before it came here: its client gets that answer, and it was counted there. Its client may know of the slot: that
-   * this answer is not fetched is no reason to take it back. Not so for a slot that this instance granted while the arrival was on its
-   * way.
+   * The session had a slot before it came here: its client gets that slot as the answer, and the slot was counted
+   * there. The client may already use it, so the slot is not taken back if this answer is not fetched. A slot that this
+   * instance granted while the arrival was on its way is treated as a new grant.
    */
   #repeatGrant(session: Session, { isOwnGrant = false }: Known): void {
     const standing = standingOf(session.host.book, session.claims.id, this.#engine.time.now());
@@ -190,14 +196,14 @@ export class Sessions implements HostListener {
     else this.settle(session);
   }
 
-  /** A slot that its client did not fetch goes to the next waiter, and the session to its place. */
+  /** The client did not fetch its slot: the slot goes to the next waiter, and the session returns to its place. */
   #uncollected(session: Session, state: Granted): void {
     this.transitions.waitAgain(session, state);
     this.#giveBack(session);
     this.#presence.reschedule(session);
   }
 
-  /** Unless another instance has the slot by now, or it is over: then it counts as granted. */
+  /** Takes the slot back, unless another instance has it by now or it has ended: then it counts as granted. */
   #giveBack(session: Session): void {
     const { host, claims, openMs } = session;
     const { id, bucket, arrivedAt, deadlineAt } = claims;
@@ -217,7 +223,7 @@ export class Sessions implements HostListener {
     return (host.book.get("session", claims.id)?.keepUntil ?? 0) >= claims.deadlineAt;
   }
 
-  /** Another instance has its slot now, or had it until it was over. */
+  /** Another instance has the slot, or had it until it ended. */
   #isStillGranted({ host, claims }: Session): boolean {
     const standing = standingOf(host.book, claims.id, this.#engine.time.now());
     return standing.kind === "held" || (standing.kind === "ended" && standing.record.end === "released");

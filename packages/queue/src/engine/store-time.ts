@@ -1,12 +1,13 @@
 import type { Clock } from "slotkeeper";
 
 /**
- * The store's time, as well as this instance knows it. The engine reckons in it throughout: arrivals, deadlines and leases mean
- * the same at every instance, however wrong its own clock is.
+ * The store's time, as far as this instance knows it. The engine uses it everywhere, so that arrivals, deadlines and
+ * leases mean the same at every instance, even if its own clock is wrong.
  *
- * CLOCK1 never ahead of the store's clock, as far as answers show: an answer's `now` is already past when it arrives
- * CLOCK2 never goes back
- * Where the store has no clock but ours, the two are one.
+ * CLOCK1 It is never ahead of the store's clock, as far as answers show: the `now` of an answer is already in the past
+ *   when it arrives.
+ * CLOCK2 It never goes back.
+ * If the store uses the clock of this process, both are the same.
  */
 export class StoreTime implements Clock {
   readonly #clock: Clock;
@@ -38,7 +39,7 @@ export class StoreTime implements Clock {
     this.#clock.clearTimer(timer);
   }
 
-  /** An answer has just come. `isRefused`: the store found our time out of bounds. */
+  /** An answer of the store has just arrived. `isRefused`: the store refused a commit because of its time. */
   learn(storeNow: number, isRefused = false): void {
     if (!this.#isShared) return;
     const offsetMs = storeNow - this.#clock.now();
@@ -46,7 +47,7 @@ export class StoreTime implements Clock {
       this.#offsetMs = offsetMs;
       this.#last = isRefused ? storeNow : this.#last;
     } else if (offsetMs > this.#offsetMs) this.#offsetMs = offsetMs;
-    // The quickest answer is the truest; slower ones only count as the clocks drift apart.
+    // The fastest answer is the most exact. Slower ones only correct for drift.
     else this.#offsetMs += DRIFT_SHARE * (offsetMs - this.#offsetMs);
     this.#isKnown = true;
   }

@@ -3,18 +3,18 @@ import { RESERVED_MS, type Refusal } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
 import type { CycleHost } from "./cycle-host.ts";
 
-/** From when on answers say that a session waits for the store. */
+/** After this time without an answer, sessions report that they wait for the store. */
 const SILENT_MS = 1_000;
-/** How long the second `slots` refusal in a row is waited out. Each further one doubles it, up to the poll interval. */
+/** The pause after the second consecutive refusal for `slots`. Each further one doubles it, up to the poll interval. */
 const REFUSED_MS = 20;
 
-/** How a cycle waits for its store: for an answer, for its turn after a refusal, for a store that fails. */
+/** How a cycle waits for the store: for an answer, after a refusal, and while the store fails. */
 export class StoreWait implements Due {
   readonly #host: CycleHost;
   readonly #engine: EngineContext;
   /** Ends the pause. */
   #resume: (() => void) | undefined;
-  /** It pauses for a commit that the store has reserved for another instance. */
+  /** The pause lets another instance commit, because the store has reserved the next commit for it. */
   #isYielding = false;
   dueAt = 0;
   agendaIndex = -1;
@@ -24,7 +24,7 @@ export class StoreWait implements Due {
     this.#engine = engine;
   }
 
-  /** CYCLE4: asks again every poll interval until the store has answered. */
+  /** CYCLE4: retries every poll interval until the store answers. */
   async untilAnswered<T>(operation: string, first: Promise<T>, again: () => T | Promise<T>): Promise<T> {
     for (let answer: T | Promise<T> = first; ; answer = again()) {
       try {
@@ -39,7 +39,7 @@ export class StoreWait implements Due {
     }
   }
 
-  /** Before a refused commit is tried again. `slotRefusals`: those for want of a slot, in a row (CYCLE7). */
+  /** Call before a refused commit is retried. `slotRefusals`: the number of consecutive refusals for `slots` (CYCLE7). */
   async afterRefusal(reason: Refusal, slotRefusals: number): Promise<void> {
     if (reason === "reserved") {
       this.#isYielding = true;
@@ -51,12 +51,12 @@ export class StoreWait implements Due {
     }
   }
 
-  /** Another instance has committed: what was reserved for it is not any more. */
+  /** Another instance has committed, so its reservation is over. */
   othersCommitted(): void {
     if (this.#isYielding) this.#endPause();
   }
 
-  /** A pause ends, or a call has no answer for `SILENT_MS`. */
+  /** A pause is over, or a call has had no answer for `SILENT_MS`. */
   onDue(): void {
     if (this.#resume === undefined) this.#host.storeAnswered(false);
     else this.#endPause();
@@ -66,7 +66,7 @@ export class StoreWait implements Due {
     this.#engine.agenda.cancel(this);
   }
 
-  /** CYCLE8. A store of this process answers or fails at once. */
+  /** CYCLE8. A store in the same process answers or fails immediately. */
   async #watched<T>(answer: T | Promise<T>): Promise<T> {
     const { store, agenda, time } = this.#engine;
     if (store.clock !== "shared") return answer;

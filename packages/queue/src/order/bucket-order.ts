@@ -2,13 +2,13 @@ import { IndexedHeap } from "../indexed-heap.ts";
 import type { Rank } from "./contract.ts";
 import { ranksBefore } from "./order.ts";
 
-/** A bucket that can stand in a `BucketOrder`. The two fields belong to the index. */
+/** A bucket in a `BucketOrder`. Only the order writes the two fields. */
 export interface Ranked extends Rank {
   orderIndex: number;
   orderClass: OrderClass | undefined;
 }
 
-/** Buckets with the same `inFlight` and weight accrue use at the same rate: what is before stays before, at any time. */
+/** Buckets with the same `inFlight` and weight use slot time at the same rate, so their order never changes with time. */
 export interface OrderClass {
   readonly inFlight: number;
   readonly weight: number;
@@ -16,15 +16,18 @@ export interface OrderClass {
 }
 
 /**
- * Finds the best-ranked bucket without looking at the others. Use grows with time, so one heap over all would go stale
- * by itself; inside a class it cannot. The best is the best of the classes' heads.
+ * Finds the best-ranked bucket without a search. Use grows with time, so the order in one heap over all buckets would
+ * change by itself. Within a class it cannot change. The best bucket is the best of the first buckets of the classes.
  *
- * Cost: add, remove O(log n + classes); best O(classes). Classes differ in slots held, so for one weight there are at most
- * √(2·slots) of them: 5 slots make 3, 1,000 make 45.
+ * Cost: `add` and `remove` O(log n + classes), `best` O(classes). Classes differ in the number of slots held, so for
+ * one weight there are at most √(2·slots) of them: 5 slots give 3 classes, 1,000 slots give 45.
  */
 export class BucketOrder<T extends Ranked> {
   readonly #isFifo: boolean;
-  /** Few, and none of them empty. The class that emptied last is kept at hand: it is, mostly, the next one needed. */
+  /**
+   * The classes: few, and none is empty. The class that became empty last is kept, because it is usually the next one
+   * needed.
+   */
   readonly #classes: OrderClass[] = [];
   #spare: OrderClass | undefined;
   #size = 0;
@@ -87,7 +90,7 @@ export class BucketOrder<T extends Ranked> {
 
 const ONE_CLASS = { inFlight: 0, weight: 1 };
 
-/** Where the line of use began, were it drawn back to time 0: static, and ordered as use is inside a class. */
+/** Compares by the use extended back to time 0. This value is constant, and within a class its order is the order of use. */
 function startsBefore(a: Rank, b: Rank): boolean {
   const startA = a.usedMs - a.inFlight * a.asOf;
   const startB = b.usedMs - b.inFlight * b.asOf;

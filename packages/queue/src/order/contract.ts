@@ -1,12 +1,12 @@
-/** What the order needs to know, and what it hands back. `order.ts` says why; `state.ts` and `transitions.ts` say how. */
+/** What the order needs to know about a bucket. `order.ts` defines the order; `bucket-order.ts` finds the best bucket. */
 
 /** A bucket as the order sees it. */
 export interface Rank {
-  /** Slots in the bucket's hands. */
+  /** Slots that the bucket holds. */
   inFlight: number;
-  /** Its share against other buckets, above 0. */
+  /** Its share compared with other buckets, above 0. */
   weight: number;
-  /** Slot-milliseconds used up to `asOf`; from there on it accrues `inFlight` per millisecond. */
+  /** Slot-milliseconds used up to `asOf`. From then on it grows by `inFlight` per millisecond. */
   usedMs: number;
   asOf: number;
   /** When its oldest eligible waiter arrived. */

@@ -9,7 +9,7 @@ import type {
   WaiterRecord,
 } from "../book/records.ts";
 
-/** A host for the person on call, as the store has it. No token is in it. */
+/** A host for operators, as the store has it. It contains no tokens. */
 export interface HostSnapshot {
   readonly host: string;
   readonly hostname: string | undefined;
@@ -44,12 +44,12 @@ export interface LeaseSnapshot {
   readonly bucket: string;
   readonly endsInMs: number;
   readonly heldMs: number;
-  /** Given back, and running out the minimum hold or the spacing. */
+  /** The slot was released, and its minimum hold or spacing is not over yet. */
   readonly isReleased: boolean;
   readonly isProbe: boolean;
 }
 
-/** Reads and changes nothing: what time has ended is left out. */
+/** Only reads. Leaves out everything that has ended by time. */
 export function snapshotOf(host: string, { head, records }: BookImage, now: number): HostSnapshot {
   const leases = records.filter((record): record is LeaseRecord => record.kind === "lease" && record.endsAt > now);
   const offers = records.filter((record): record is OfferRecord => record.kind === "offer" && record.lapsesAt > now);

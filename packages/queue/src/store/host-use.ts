@@ -9,29 +9,29 @@ function limitsOf(stored: StoredHost): LimitsRecord | undefined {
   return undefined;
 }
 
-/** Before the first commit with limits the defaults hold. */
+/** Before the first commit with limits, the defaults apply. */
 function breakerPolicyOf(stored: StoredHost): BreakerPolicy {
   return limitsOf(stored)?.policy.breaker ?? DEFAULT_BREAKER;
 }
 
-/** Not closed: half open counts as open. */
+/** Half open counts as open. */
 export function isBreakerOpen(stored: StoredHost, now: number): boolean {
   return viewBreaker(stored.head.breaker, now, breakerPolicyOf(stored)).phase !== "closed";
 }
 
-/** The next release would be spaced from the last. */
+/** Spacing would delay the next release. */
 export function isSpaced(stored: StoredHost, now: number): boolean {
   const smoothMs = limitsOf(stored)?.policy.smoothMs ?? 0;
   return smoothMs > 0 && (stored.head.lastEndAt ?? 0) + smoothMs > now;
 }
 
-/** Nothing in it matters any more, and no commit has come for `idleMs`. */
+/** The host holds nothing that matters, and had no commit for `idleMs`. */
 export function isLeftOver(stored: StoredHost, now: number, idleMs: number): boolean {
   const { now: usedAt, breaker } = stored.head;
   if (usedAt + idleMs > now || stored.inFlight(now) > 0 || stored.waiting(now) > 0) return false;
   for (const { until } of stored.values("cooldown")) if (until > now) return false;
   for (const kind of ["session", "lease"] as const) {
-    // A session whose lease has run out must not be granted again, also where no commit has ended the lease yet.
+    // A session must not get a second slot after its lease expired, even if no commit has ended the lease yet.
     for (const { keepUntil } of stored.values(kind)) if (keepUntil + END_GRACE_MS > now) return false;
   }
   if (limitsOf(stored)?.live !== undefined || isSpaced(stored, now)) return false;

@@ -1,13 +1,13 @@
 import type { InstanceAbout, InstanceView } from "./host-store.ts";
 
-/** Which instances have said that they live, and for how long that is believed. */
+/** The last beat of each instance, and how long it is valid. */
 export class InstanceBoard {
   readonly #beats = new Map<
     string,
     { readonly seenAt: number; readonly until: number; readonly about: InstanceAbout }
   >();
 
-  /** `ttlMs` 0: it leaves. */
+  /** `ttlMs` 0: the instance stops. */
   put(instance: string, ttlMs: number, about: InstanceAbout, now: number): void {
     if (ttlMs <= 0) this.#beats.delete(instance);
     else this.#beats.set(instance, { seenAt: now, until: now + ttlMs, about });

@@ -26,36 +26,37 @@ import { refusesFirst, StoredHost } from "./stored-host.ts";
 export interface MemoryStoreOptions {
   /** The clock of the store. */
   readonly clock: Clock;
-  /** Several engines with clocks of their own share the store. Default: one process, one clock. */
+  /** Set it if several engines with their own clocks share the store. Default: one process with one clock. */
   readonly isShared?: boolean;
-  /** What an earlier life left behind. */
+  /** Hosts that an earlier process left behind. */
   readonly hosts?: Iterable<KeptHost>;
-  /** The highest fence of hosts that were forgotten. */
+  /** The highest fence of forgotten hosts. */
   readonly fenceFloor?: number;
-  /** For so long the instances of an earlier life are believed alive, so that their waiters keep their places. */
+  /** How long the instances of an earlier process count as alive, so that their waiters keep their places. */
   readonly graceMs?: number;
   /** Called for every accepted commit, before `commit` returns. */
   readonly onCommit?: (kept: KeptCommit) => void;
 }
 
-/** A whole host, as `hosts` gives it and takes it. */
+/** A whole host, for `hosts` and `images`. */
 export interface KeptHost extends BookImage {
   readonly host: string;
   readonly tag: Tag;
 }
 
-/** An accepted commit, as `onCommit` gets it. */
+/** An accepted commit, for `onCommit`. */
 export interface KeptCommit {
   readonly host: string;
   readonly tag: Tag;
   readonly changes: Changes;
-  /** The host's head before; undefined: the host was not known. */
+  /** The host's head before the commit. Undefined: the host was not known. */
   readonly before: Head | undefined;
 }
 
 /**
- * The store of one process. Every promise of the port holds because a call runs to its end without a pause. With one clock it
- * reads most records in the book of the engine that committed last, and keeps no copy (`stored-host.ts`).
+ * The store for one process. It keeps every promise of the interface, because each call runs to its end without a
+ * pause. With one clock it reads most records from the book of the engine that committed last, and keeps no copy
+ * (`stored-host.ts`).
  */
 export class MemoryStore implements HostStore {
   readonly clock: "own" | "shared";
@@ -79,12 +80,12 @@ export class MemoryStore implements HostStore {
     }
   }
 
-  /** The highest fence of hosts that were forgotten. */
+  /** The highest fence of forgotten hosts. */
   get fenceFloor(): number {
     return this.#fenceFloor;
   }
 
-  /** Every host, for a journal that starts afresh. */
+  /** Every host, for a journal that starts a new file. */
   *images(): Iterable<KeptHost> {
     for (const [host, stored] of this.#hosts) yield { host, tag: stored.tag, ...stored.image() };
   }
@@ -157,7 +158,7 @@ export class MemoryStore implements HostStore {
     return { hosts: before - this.#hosts.size, failures: [] };
   }
 
-  /** Undefined: it may be applied; `known`: it was. */
+  /** Why the commit is refused. Undefined: it may be applied. `known`: it was already applied. */
   #refusal(commit: Commit, stored: StoredHost | undefined, clock: number): Refusal | "known" | undefined {
     const { instance, base, tag, now, conflicts } = commit;
     const isReserved = stored?.reservedBy !== undefined && stored.reservedUntil > clock;
@@ -189,7 +190,7 @@ export class MemoryStore implements HostStore {
     for (const instance of wake) this.#notify(instance, { host, base, tag, changes });
   }
 
-  /** After the commit's own answer. */
+  /** Runs after the commit itself is answered. */
   #notify(instance: string, notice: CommitNotice): void {
     for (const listener of this.#watchers.get(instance) ?? []) void Promise.resolve().then(() => listener(notice));
   }

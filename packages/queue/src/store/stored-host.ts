@@ -13,19 +13,21 @@ import { type Commit, type RecordsAt, type Refusal, TAIL_LENGTH, type Tag, type 
 interface Kept {
   readonly base: Tag | undefined;
   readonly tag: Tag;
-  /** Undefined: STORED3. */
+  /** Undefined if the commit came with its book: STORED3. */
   readonly changes: Changes | undefined;
 }
 
 const NO_RECORDS: RecordsAt = { allAt: () => [] };
 
 /**
- * One host as the memory store keeps it.
+ * One host in the memory store.
  *
- * STORED1 leases and offers are kept here, so that P2 and P3 are checked against what was committed
- * STORED2 other records are read in the committer's book, where the store was given it, or kept here. Until the next commit is accepted
- *    that book is at this host's tag, or its decision in progress is the commit that led to the tag
- * STORED3 of a commit that came with its book the tail has the tag only (P4). Who asks for what followed it gets the whole host
+ * STORED1 Leases and offers are kept here, so that P2 and P3 are checked against what was committed.
+ * STORED2 Other records are read from the book of the committer if the commit had one, otherwise they are kept here.
+ *   Until the next commit is accepted, that book is at this host's tag, or its decision in progress is the commit that
+ *   led to the tag.
+ * STORED3 For a commit that came with its book, the tail has only the tag (P4). A caller that asks for the commits
+ *   after it gets the whole host.
  */
 export class StoredHost {
   tag: Tag;
@@ -42,12 +44,12 @@ export class StoredHost {
     for (const record of records) this.#recordsFor(record.kind).set(record);
   }
 
-  /** P4: the tail has this commit already. */
+  /** P4: the tail already has this commit. */
   has(tag: Tag): boolean {
     return this.tag === tag || this.#lastCommits().some((kept) => kept.tag === tag);
   }
 
-  /** P2 and P3: undefined, or why the commit would break them. */
+  /** P2 and P3: the refusal if the commit would break them, otherwise undefined. */
   refuses({ changes, now }: Commit): Refusal | undefined {
     const { head, puts, dels } = changes;
     if (head === undefined) return undefined;
@@ -59,20 +61,20 @@ export class StoredHost {
       if (before === undefined && record.kind === "lease" && record.fence <= this.head.fence) return "slots";
       if (isLive(record, now) && !isLive(before, now)) added++;
     }
-    // Where all that is stored would fit, nothing need be looked at.
+    // If all stored slots and the new ones fit, no record needs to be checked.
     const stored = this.#occupied.size("lease") + this.#occupied.size("offer");
     if (added === 0 || stored + added <= head.slots) return undefined;
     for (const [kind, key] of dels) if (isLive(this.#occupied.get(kind, key), now)) added--;
     return this.inFlight(now) + added > head.slots ? "slots" : undefined;
   }
 
-  /** The next commit is this instance's, until then. */
+  /** Reserves the next commit for this instance until `until`. */
   reserve(instance: string, until: number): void {
     this.reservedBy = instance;
     this.reservedUntil = until;
   }
 
-  /** `base`: undefined for the first commit of a host. `book`: where the records are (STORED2). */
+  /** `base`: undefined for the first commit of a host. `book`: contains the records (STORED2). */
   apply(base: Tag | undefined, tag: Tag, changes: Changes, book: RecordsAt | undefined): void {
     const { head, puts, dels } = changes;
     if (head === undefined) return;
@@ -83,13 +85,13 @@ export class StoredHost {
     this.tag = tag;
     this.reservedBy = undefined;
     const kept = { base, tag, changes: book === undefined ? changes : undefined };
-    // An array that grows leaves room for 16 more: many hosts are used once.
+    // `push` would reserve room for 16 more entries, and many hosts are used only once.
     if (this.#tail.length < 4) this.#tail = [...this.#tail, kept];
     else this.#tail.push(kept);
     if (this.#tail.length >= 2 * TAIL_LENGTH) this.#tail = this.#lastCommits();
   }
 
-  /** From `since` to now. */
+  /** The commits after `since`, or the whole host. */
   tail(since: Tag | undefined): Tail {
     if (since === this.tag) return { kind: "changes", commits: [] };
     const tail = this.#lastCommits();
@@ -104,7 +106,7 @@ export class StoredHost {
     return { head: this.head, records: RECORD_KINDS.flatMap((kind): BookRecord[] => [...this.values(kind)]) };
   }
 
-  /** Leases and offers that are not over. */
+  /** Leases and offers that have not ended. */
   inFlight(now: number): number {
     let live = 0;
     for (const lease of this.values("lease")) if (isLive(lease, now)) live++;
@@ -112,7 +114,7 @@ export class StoredHost {
     return live;
   }
 
-  /** Those whose deadline is not over: what a dead instance left counts no longer than that. */
+  /** Waiters before their deadline, so that waiters of a dead instance stop counting at theirs. */
   waiting(now: number): number {
     let waiting = 0;
     for (const { deadlineAt } of this.values("waiter")) if (deadlineAt > now) waiting++;
@@ -123,7 +125,7 @@ export class StoredHost {
     return isSlot(kind) ? this.#occupied.all(kind) : this.#others.allAt(this.tag, kind);
   }
 
-  /** Where records of the kind are kept here. */
+  /** The collection for records of this kind. */
   #recordsFor(kind: RecordKind): RecordsByKind {
     if (isSlot(kind)) return this.#occupied;
     if (this.#others instanceof RecordsByKind) return this.#others;
@@ -139,7 +141,7 @@ export class StoredHost {
   }
 }
 
-/** The same for the first commit of a host: there is no record, and its fences must be above those of forgotten hosts. */
+/** `refuses` for the first commit of a host: there are no records, and its fences must be above those of forgotten hosts. */
 export function refusesFirst({ changes: { head, puts }, now }: Commit, fenceFloor: number): Refusal | undefined {
   if (head === undefined) return undefined;
   let live = 0;

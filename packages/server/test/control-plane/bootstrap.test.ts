@@ -26,7 +26,7 @@ async function start(controller: FakeController, file: object = {}, more: Fixtur
 }
 
 describe("bootstrap", () => {
-  it("asks with role, environment and instance, and lays the answer over the file key by key", async () => {
+  it("sends role, environment and instance, and merges the answer over the file key by key", async () => {
     const controller = await new FakeController().up();
     controller.answer = {
       configVersion: 42,
@@ -43,7 +43,7 @@ describe("bootstrap", () => {
     expect(await version(fixture)).toBe("42");
   });
 
-  it("flags beat environment beats controller beats file beats defaults; every value shows its origin", async () => {
+  it("the order of priority is flags, environment, controller, file, defaults; every value shows its origin", async () => {
     const controller = await new FakeController().up();
     controller.answer = {
       configVersion: "v1",
@@ -73,7 +73,7 @@ describe("bootstrap", () => {
     expect(shown.get("controller.apiToken")).toEqual(["[redacted]", "file config.json"]);
   });
 
-  it("a prefix of one's own is used, with slashes or without", async () => {
+  it("a custom prefix is used, with slashes or without", async () => {
     const controller = await new FakeController().up();
     const flags = {
       controller: { apiPrefix: "internal/v9/", url: `${controller.url}/`, apiToken: "controller-token-1" },
@@ -82,7 +82,7 @@ describe("bootstrap", () => {
     expect(controller.bootstraps[0]?.["path"]).toBe("/internal/v9/bootstrap");
   });
 
-  it("what the file lacks may be what the controller has to say", async () => {
+  it("keys that the file does not have may come from the controller", async () => {
     const controller = await new FakeController().up();
     controller.answer = { configVersion: "v1", slotHandler: { auth: { token: "from-the-controller" } } };
     const { fixture } = await start(controller, { auth: { enabled: true } });
@@ -100,15 +100,18 @@ describe("bootstrap", () => {
       { slotHandler: { controller: { url: "http://elsewhere.example", apiPrefix: "x" } } },
       ["controller.url", "controller.apiPrefix"],
     ],
-  ])("a bad configuration %j is refused with all problems: at start the file serves, loudly", async (answer, paths) => {
-    const controller = await new FakeController().up();
-    controller.answer = answer;
-    const { fixture } = await start(controller, { fairQueue: { maxSlotPerHost: 3 } });
-    expect(await version(fixture)).toBe("file:config.json");
-    const loud = fixture.logged.filter((line) => line.includes("NO CONFIGURATION FROM THE CONTROLLER"));
-    expect(loud).toHaveLength(1);
-    for (const path of paths) expect(loud[0]).toContain(path);
-  });
+  ])(
+    "a bad configuration %j is refused with all problems; at the start the file is used, with a warning",
+    async (answer, paths) => {
+      const controller = await new FakeController().up();
+      controller.answer = answer;
+      const { fixture } = await start(controller, { fairQueue: { maxSlotPerHost: 3 } });
+      expect(await version(fixture)).toBe("file:config.json");
+      const loud = fixture.logged.filter((line) => line.includes("NO CONFIGURATION FROM THE CONTROLLER"));
+      expect(loud).toHaveLength(1);
+      for (const path of paths) expect(loud[0]).toContain(path);
+    },
+  );
 
   it("a bad configuration on refresh is 502 with all problems, and the old one stays", async () => {
     const controller = await new FakeController().up();
@@ -123,13 +126,13 @@ describe("bootstrap", () => {
   });
 });
 
-describe("a controller that is not there", () => {
+describe("an unreachable controller", () => {
   it.each([
     ["cut off", { kind: "refuse" }],
     ["silent", { kind: "hang" }],
     ["failing", { kind: "status", status: 503 }],
     ["talking nonsense", { kind: "text", text: "<html>" }],
-  ] as const)("%s at start is asked again, and followed once it answers", async (_, mishap) => {
+  ] as const)("%s at the start is asked again, and its configuration is used once it answers", async (_, mishap) => {
     const controller = await new FakeController().up();
     controller.answer = { configVersion: "v1", slotHandler: {} };
     controller.mishaps.bootstrap.push(mishap, mishap);
@@ -138,7 +141,7 @@ describe("a controller that is not there", () => {
     expect(await version(fixture)).toBe("v1");
   });
 
-  it("down at start: the file serves, loudly; once it is back the next turn takes its configuration over", async () => {
+  it("at the start: the file is used with a warning, and later the controller's configuration", async () => {
     const controller = await new FakeController().up();
     controller.answer = { configVersion: "v1", slotHandler: { fairQueue: { maxSlotPerHost: 2 } } };
     await controller.down();
@@ -157,7 +160,7 @@ describe("a controller that is not there", () => {
     expect(fixture.service.config.settings.fairQueue.maxSlotPerHost).toBe(2);
   });
 
-  it("down later: 502 on refresh, and everything goes on with what there is", async () => {
+  it("later: a refresh is 502, and the service continues with its configuration", async () => {
     const controller = await new FakeController().up();
     controller.answer = { configVersion: "v1", slotHandler: { fairQueue: { maxSlotPerHost: 2 } } };
     const { fixture } = await start(controller);
@@ -168,7 +171,7 @@ describe("a controller that is not there", () => {
     expect((await fixture.take()).result).toBe("granted");
   });
 
-  it("does not make up for a file that is bad itself", async () => {
+  it("does not replace a file that is invalid itself", async () => {
     const controller = await new FakeController().up();
     const file = configFile({ controller: { url: controller.url, apiToken: "t" }, fairQueue: { maxSlotPerHost: 0 } });
     const log = { write: () => {}, isJson: true, hasColours: false };
@@ -182,7 +185,7 @@ describe("a controller that is not there", () => {
     await expect(Service.start({ file, log })).rejects.toThrow(/`controller.apiToken` is required/);
   });
 
-  it("that redirects gets the token carried nowhere", async () => {
+  it("that redirects does not get the token sent to another address", async () => {
     const [controller, other] = [await new FakeController().up(), await new FakeController().up()];
     const { fixture } = await start(controller);
     controller.mishaps.bootstrap.push({ kind: "status", status: 307, location: `${other.url}/api/v0/bootstrap` });
@@ -202,7 +205,7 @@ describe("a rotated token", () => {
     expect((await fixture.request("POST", "/api/v0/flush", BEARER)).status).toBe(204);
   });
 
-  it("given by the controller itself is used from then on; once that is refused, the file's is tried again", async () => {
+  it("from the controller itself is used from then on; if it is refused, the token of the file is tried again", async () => {
     const controller = await new FakeController().up();
     controller.answer = { configVersion: "v2", slotHandler: { controller: { apiToken: "controller-token-2" } } };
     const { fixture } = await start(controller);
@@ -213,7 +216,7 @@ describe("a rotated token", () => {
     expect((await refresh(fixture)).status).toBe(204);
   });
 
-  it("is in no log, whatever goes wrong", async () => {
+  it("is never logged, whatever fails", async () => {
     const controller = await new FakeController().up();
     controller.answer = {
       configVersion: "v1",
@@ -261,12 +264,12 @@ describe("a refresh from the controller", () => {
     await refresh(fixture);
     await fixture.request("POST", "/api/v0/flush", BEARER);
     expect(controller.taken.at(-1)?.events[0]?.["smoothHosts"]).toBe(0);
-    // Spaced from the release before the refresh, this one would end in 20 s.
+    // With spacing from the release before the refresh, this one would end in 20 s.
     await fixture.release((await fixture.take()).slotToken);
     expect((await fixture.take()).result).toBe("granted");
   });
 
-  it("two at once are taken one after the other", async () => {
+  it("is not run twice at once: the second waits for the first", async () => {
     const controller = await new FakeController().up();
     const { fixture } = await start(controller);
     controller.answer = { configVersion: "v2", slotHandler: {} };

@@ -12,11 +12,11 @@ export interface MetricsBody {
 }
 
 /**
- * What the controller does with the next calls of a path, one after the other; afterwards it answers as it should.
- *   refuse       the connection is cut before anything is read: not taken
- *   status       answers with this, not taken
- *   lose         takes it, and cuts the connection instead of answering
- *   hang         takes nothing and never answers
+ * What the controller does with the next calls of a path, one after the other. After these it answers normally.
+ *   refuse       cuts the connection before anything is read: not accepted
+ *   status       answers with this status, not accepted
+ *   lose         accepts it, and cuts the connection instead of answering
+ *   hang         accepts nothing and never answers
  *   text         200 with this body
  */
 export type Mishap =
@@ -26,12 +26,12 @@ export type Mishap =
 
 const running = new Set<FakeController>();
 
-/** A control plane over real HTTP. It checks tokens, keeps what it took, and fails on request. */
+/** A control plane over real HTTP. It checks tokens, keeps what it accepted, and fails on request. */
 export class FakeController {
   tokens: string[] = ["controller-token-1"];
   answer: unknown = { configVersion: "v1", slotHandler: {} };
   readonly bootstraps: Record<string, unknown>[] = [];
-  /** Everything it took, in order. */
+  /** Everything it accepted, in order. */
   readonly taken: MetricsBody[] = [];
   readonly mishaps: { bootstrap: Mishap[]; metrics: Mishap[] } = { bootstrap: [], metrics: [] };
   calls = 0;
@@ -61,7 +61,7 @@ export class FakeController {
     });
   }
 
-  /** What a controller that takes each (`instance_id`, `ts`) once has counted. */
+  /** The counts of a controller that accepts each (`instance_id`, `ts`) once. */
   counted(): Counts {
     const seen = new Set<string>();
     const total: Counts = {};

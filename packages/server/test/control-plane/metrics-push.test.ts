@@ -6,7 +6,7 @@ import { FakeController, type Mishap } from "./fake-controller.ts";
 
 const BEARER = { headers: { authorization: "Bearer internal" } };
 const QUICK = { attempts: 1, retryMs: 1, timeoutMs: 5_000 };
-/** Where the controller hangs. On a busy machine more than what is meant to fail may: what is shown does not depend on it. */
+/** For a controller that does not answer. On a busy machine other calls may fail, too; the test does not depend on that. */
 const IMPATIENT = { ...QUICK, attempts: 20, timeoutMs: 250 };
 const flush = (fixture: Fixture) => fixture.request("POST", "/api/v0/flush", BEARER);
 
@@ -29,7 +29,7 @@ async function start(controller: FakeController, more: FixtureInit = {}, config:
 }
 
 describe("the metrics push", () => {
-  it("on flush sends exactly what the control plane expects", async () => {
+  it("sends exactly what the control plane expects on flush", async () => {
     const controller = await new FakeController().up();
     const fixture = await start(controller);
     const slot = await fixture.take({ ipBucket: "a" });
@@ -73,7 +73,7 @@ describe("the metrics push", () => {
     expect(Math.abs((body?.events[0]?.ts ?? 0) - Date.now())).toBeLessThan(60_000);
   });
 
-  it("comes by itself at every interval, and once more at the stop", async () => {
+  it("runs at every interval, and once more at the stop", async () => {
     const controller = await new FakeController().up();
     const fixture = await start(controller, { controlTimes: { ...QUICK, pushEveryMs: 10 } });
     await expect.poll(() => controller.taken.length).toBeGreaterThan(2);
@@ -82,7 +82,7 @@ describe("the metrics push", () => {
     expect(controller.counted()).toMatchObject({ session_created: 1, granted: 1, released: 1 });
   });
 
-  it("sends differences: what was taken is not sent again", async () => {
+  it("sends differences: accepted values are not sent again", async () => {
     const controller = await new FakeController().up();
     const fixture = await start(controller);
     for (const expected of [1, 1, 0]) {
@@ -92,7 +92,7 @@ describe("the metrics push", () => {
     }
   });
 
-  it("at the stop is tried again; what is not taken then stands in the log", async () => {
+  it("is retried at the stop; what is still not accepted is logged", async () => {
     const patient = { controlTimes: { ...QUICK, attempts: 3 } };
     const controller = await new FakeController().up();
     const fixture = await start(controller, patient);
@@ -108,7 +108,7 @@ describe("the metrics push", () => {
     expect(JSON.parse(last ?? "{}")).toMatchObject({ level: "error", counts: { granted: 1, session_created: 1 } });
   });
 
-  it("resends an event whose answer was lost as it was, before anything newer", async () => {
+  it("sends an event whose answer was lost again unchanged, before any newer one", async () => {
     const controller = await new FakeController().up();
     const fixture = await start(controller);
     await fixture.take({ hostname: "a" });
@@ -123,7 +123,7 @@ describe("the metrics push", () => {
     expect(controller.counted()).toMatchObject({ granted: 2 });
   });
 
-  it("a controller that says it has an event already (409) is believed, of a second sending only", async () => {
+  it("accepts a 409 (the controller already has the event) only for a repeated event", async () => {
     const controller = await new FakeController().up();
     const fixture = await start(controller);
     await fixture.take({ hostname: "a" });
@@ -148,7 +148,7 @@ describe("the metrics push", () => {
     { kind: "text", text: "not JSON, but taken" },
   ];
 
-  it("loses nothing and counts nothing twice, whatever fails at whichever step", async () => {
+  it("loses nothing and counts nothing twice, whichever step fails", async () => {
     const step = fc.record({ grants: fc.nat(2), mishap: fc.option(fc.constantFrom(...mishaps)) });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 6 }), async (steps) => {
@@ -168,12 +168,12 @@ describe("the metrics push", () => {
         await stopFixture(fixture);
         await controller.down();
       }),
-      // New steps each time; fast-check prints the seed and path of those that fail.
+      // New steps each time. fast-check prints the seed and path of a failure.
       { numRuns: 25 },
     );
   }, 60_000);
 
-  it("without a dedupe at the controller only a lost answer counts twice", async () => {
+  it("without deduplication at the controller counts twice only after a lost answer", async () => {
     const controller = await new FakeController().up();
     const fixture = await start(controller);
     const answered = mishaps.filter(({ kind }) => kind !== "lose" && kind !== "hang");
@@ -191,7 +191,7 @@ describe("the metrics push", () => {
 });
 
 describe("flush", () => {
-  it("with the controller down sweeps sessions and store all the same, and says what failed", async () => {
+  it("with the controller down still sweeps sessions and store, and reports what failed", async () => {
     const controller = await new FakeController().up();
     const fixture = await start(controller);
     await controller.down();
@@ -209,7 +209,7 @@ describe("flush", () => {
     });
   });
 
-  it("with the store down pushes the metrics all the same, and says what failed", async () => {
+  it("with the store down still pushes the metrics, and reports what failed", async () => {
     const controller = await new FakeController().up();
     class Broken extends MemoryStore {
       override cleanup(): Promise<never> {

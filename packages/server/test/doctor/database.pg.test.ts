@@ -9,7 +9,7 @@ import { diagnosisOf, finding, reported } from "./findings.ts";
 let database: TestDatabase;
 let owner: Awaited<ReturnType<TestDatabase["connect"]>>;
 
-/** The server for tests is set to forget commits in a crash, which the doctor reports. */
+/** The test server may lose commits in a crash, which the doctor would report. */
 async function openDatabase(): Promise<TestDatabase> {
   const opened = await TestDatabase.open();
   const client = await opened.connect();
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-/** The doctor's word on a database, by the direct way unless the test is about another. */
+/** The doctor's report about a database, with a direct connection unless the test needs another. */
 const examine = (postgres: object = {}, more: object = {}) =>
   diagnosisOf({ backend: { postgres: { dsn: database.directDsn, ...postgres } }, ...more });
 
@@ -41,7 +41,7 @@ describe("a sound database", () => {
     expect(JSON.stringify(beside)).not.toContain(password);
   });
 
-  it("is not changed by being looked at", async () => {
+  it("is not changed by the checks", async () => {
     const count = "SELECT (SELECT count(*) FROM slotkeeper_instance) + (SELECT count(*) FROM slotkeeper_host) AS rows";
     const before = await owner.query(count);
     await examine();
@@ -50,7 +50,7 @@ describe("a sound database", () => {
 });
 
 describe("the server", () => {
-  it("that is not there is a problem, and everything that needs it is not checked", async () => {
+  it("that is unreachable is a problem, and everything that needs it is not checked", async () => {
     const diagnosis = await examine({ dsn: "postgres://keeper:hush@127.0.0.1:1/slots" });
     expect(reported(diagnosis)).toEqual(["problem STORE_UNREACHABLE"]);
     expect(finding(diagnosis, "STORE_UNREACHABLE").found).toContain("127.0.0.1:1");
@@ -58,7 +58,7 @@ describe("the server", () => {
     expect(JSON.stringify(diagnosis)).not.toContain("hush");
   });
 
-  it("whose address cannot be read is a problem that does not quote it", async () => {
+  it("with an invalid address is a problem that does not quote it", async () => {
     for (const dsn of ["postgres://keeper:hush@host:port/slots", "postgres://keeper:hush@host/slots?sslmode=bogus"]) {
       const diagnosis = await examine({ dsn });
       expect(finding(diagnosis, "CONFIG_INVALID").found).toMatch(/^`backend\.postgres\.dsn` cannot be used/);
@@ -126,7 +126,7 @@ describe("the schema", () => {
     expect(diagnosis.skipped).toEqual(["permissions", "instances"]);
   });
 
-  it("that lacks a migration, has one of a newer version, or one with another text is a problem", async () => {
+  it("with a missing migration, one of a newer version, or one with a different text is a problem", async () => {
     await using own = await openDatabase();
     const client = await own.connect();
     const codes = async (sql: string) => {
@@ -186,14 +186,14 @@ describe("permissions", () => {
     expect(reported(await asRole())).toEqual([]);
   });
 
-  it("without the schema itself are a problem, not an empty schema", async () => {
+  it("without the schema itself are a problem, and it is not reported as empty", async () => {
     await owner.query(`REVOKE USAGE ON SCHEMA public FROM ${role}, PUBLIC`);
     const missing = finding(await asRole(), "PERMISSION_MISSING");
     expect(missing.found).toContain("schema public");
     await owner.query(`GRANT USAGE ON SCHEMA public TO ${role}`);
   });
 
-  it("of the functions' owner on a table are looked at too", async () => {
+  it("of the functions' owner on a table are checked, too", async () => {
     const tableOwner = `${role}_owner`;
     await owner.query(
       `CREATE ROLE ${tableOwner}; GRANT USAGE ON SCHEMA public TO ${tableOwner}; GRANT ALL ON ALL TABLES IN SCHEMA public TO ${tableOwner}`,
@@ -214,7 +214,7 @@ describe("permissions", () => {
 });
 
 describe("notifications", () => {
-  it("that a pooler does not pass on are a warning, and listenDsn is the fix", async () => {
+  it("that a pooler does not forward are a warning, and listenDsn is the fix", async () => {
     const pooler = await PostgresProxy.start(database.directDsn, withoutNotifications);
     const diagnosis = await examine({ dsn: pooler.dsn });
     expect(reported(diagnosis)).toEqual(["warning NOTIFICATIONS_LOST"]);
@@ -223,7 +223,7 @@ describe("notifications", () => {
     await pooler.close();
   });
 
-  it("of another database, or of an address where none is, are a warning", async () => {
+  it("of another database, or with an unreachable address, are a warning", async () => {
     await using other = await openDatabase();
     expect(reported(await examine({ listenDsn: other.directDsn }))).toEqual(["warning LISTEN_ELSEWHERE"]);
     expect(reported(await examine({ listenDsn: "postgres://u:p@127.0.0.1:1/x" }))).toEqual([
@@ -232,7 +232,7 @@ describe("notifications", () => {
   });
 });
 
-it("clocks that differ by more than a second are a warning with the side and the difference", async () => {
+it("clocks that differ by more than a second are a warning with the direction and the difference", async () => {
   for (const [shiftMs, text] of [
     [90_000, "90.0 s ahead of"],
     [-5_000, "5.0 s behind"],
@@ -250,7 +250,7 @@ describe("instances", () => {
   const instance = (fairQueue: object) =>
     startFixture({ config: { backend: { postgres: { dsn: database.directDsn } }, fairQueue } });
 
-  it("with other limits than each other, or than this configuration, are a warning", async () => {
+  it("with limits that differ from each other, or from this configuration, are a warning", async () => {
     await instance({ maxSlotPerHost: 7 });
     expect(reported(await examine())).toEqual(["warning LIMITS_NOT_LOADED"]);
     expect(reported(await examine({}, { fairQueue: { maxSlotPerHost: 7 } }))).toEqual([]);
@@ -258,7 +258,7 @@ describe("instances", () => {
     expect(reported(await examine())).toEqual(["warning LIMITS_DRIFT"]);
   });
 
-  it("of another version are a warning that names them", async () => {
+  it("of a different version are a warning that names them", async () => {
     const about = JSON.stringify({ version: "0.0.9", configHash: "" });
     await owner.query("SELECT slotkeeper_beat(1, 'old-one', 60000, $1, '{}', '{}', false)", [about]);
     const diagnosis = await examine();

@@ -8,7 +8,7 @@ import { diagnosisOf, finding, reported } from "./findings.ts";
 const KEY = "a-shared-key-of-some-length";
 
 describe("the configuration", () => {
-  it("of a sound set-up gives nothing to report, and every check says what it saw", async () => {
+  it("of a valid set-up gives nothing to report, and every check reports what it found", async () => {
     const diagnosis = await diagnosisOf({ auth: { enabled: true, token: KEY }, internalApiToken: `${KEY}-2` });
     expect(diagnosis).toMatchObject({ store: "memory", severity: "ok", skipped: [] });
     expect(diagnosis.findings.map(({ check }) => check)).toEqual([
@@ -22,7 +22,7 @@ describe("the configuration", () => {
     expect(JSON.stringify(diagnosis)).not.toContain(KEY);
   });
 
-  it("that cannot be used lists every problem, and the rest as not checked", async () => {
+  it("that is invalid lists every problem, and the rest as not checked", async () => {
     const file = configFile({ lisen: ":1", fairQueue: { maxHoldSeconds: 5, zombieTimeoutSeconds: 30 } });
     const diagnosis = await diagnose({ file });
     expect(reported(diagnosis)).toEqual(["problem CONFIG_INVALID", "problem CONFIG_INVALID"]);
@@ -31,7 +31,7 @@ describe("the configuration", () => {
     expect(diagnosis.skipped).toEqual(CHECKS.slice(1));
   });
 
-  it("whose control plane does not answer says that the local file would be used", async () => {
+  it("whose control plane does not answer reports that the local file would be used", async () => {
     const controller = { url: "http://127.0.0.1:1", apiToken: KEY };
     const diagnosis = await diagnosisOf({ controller });
     expect(finding(diagnosis, "CONTROLLER_UNREACHABLE").found).toContain("http://127.0.0.1:1");
@@ -74,7 +74,7 @@ describe("the configuration", () => {
     expect(conflict.found).toMatch(new RegExp(`^${found.replaceAll(/[[\]().*]/g, "\\$&")}`));
   });
 
-  it("a host's own limits are judged with those it inherits, and what it inherits is reported once", async () => {
+  it("a host's own limits are checked together with those it inherits, and inherited problems are reported once", async () => {
     const hosts = { "a.example": { maxSlotPerHost: 2 }, "b.example": { minSlotHoldMs: 10 } };
     const { findings } = await diagnosisOf({ fairQueue: { maxSlotPerIp: 4, hosts } });
     const conflicts = findings.filter(({ code }) => code === "LIMITS_CONFLICT").map(({ found }) => found);
@@ -97,7 +97,7 @@ describe("the journal", () => {
     return journal;
   }
 
-  it("that is sound and free gives nothing to report, and is left as it is", async () => {
+  it("that is valid and free gives nothing to report, and is not changed", async () => {
     const journal = await written();
     const before = readFileSync(journal);
     const diagnosis = await withJournal(journal);
@@ -106,7 +106,7 @@ describe("the journal", () => {
     expect(readFileSync(journal).equals(before)).toBe(true);
   });
 
-  it("that is damaged is a problem, with the place where the damage begins", async () => {
+  it("that is damaged is a problem, with the position of the damage", async () => {
     const journal = await written();
     const bytes = readFileSync(journal);
     bytes[20] = (bytes[20] ?? 0) ^ 0xff;
@@ -115,7 +115,7 @@ describe("the journal", () => {
     expect(damaged).toMatchObject({ severity: "problem", found: expect.stringContaining("damaged at byte 0") });
   });
 
-  it("of another format is a problem that names both formats, and cutting it is not advised", async () => {
+  it("of a different format is a problem that names both formats, without the advice to cut it", async () => {
     for (const [format, words] of [
       [3, "a newer version of slotkeeper (format 3, this one reads up to 2)"],
       [1, "an older version of slotkeeper (format 1, this one reads only 2)"],
@@ -129,7 +129,7 @@ describe("the journal", () => {
     }
   });
 
-  it("that is another program's file is a problem, and cutting it is not advised", async () => {
+  it("that is a file of another program is a problem, without the advice to cut it", async () => {
     const journal = join(newFolder(), "notes.txt");
     writeFileSync(journal, "my notes\n");
     const { found, fix } = finding(await withJournal(journal), "JOURNAL_PATH");
@@ -137,7 +137,7 @@ describe("the journal", () => {
     expect(found + fix).not.toMatch(/cut|damaged/);
   });
 
-  it("whose last record is incomplete gives nothing to report, but a note that the next start drops it", async () => {
+  it("with an incomplete last record gives nothing to report, but a note that the next start drops it", async () => {
     const journal = await written();
     appendFileSync(journal, "=9 17000");
     const diagnosis = await withJournal(journal);
@@ -145,7 +145,7 @@ describe("the journal", () => {
     expect(diagnosis.findings.at(-1)?.found).toContain("last record is incomplete (8 bytes)");
   });
 
-  it("in use by the service that runs at the configured address is well; by any other process it is a warning", async () => {
+  it("in use by the service at the configured address is fine; by any other process it is a warning", async () => {
     const journal = join(newFolder(), "slots.journal");
     const fixture = await startFixture({ config: { backend: { memory: { journal } } } });
     const own = await withJournal(journal, { listen: new URL(fixture.url).host });
@@ -156,7 +156,7 @@ describe("the journal", () => {
     expect((await fixture.request("GET", "/readyz")).status).toBe(200);
   });
 
-  it("in a folder that does not exist, or that this user may not write, is a problem", async () => {
+  it("in a folder that does not exist or is not writable is a problem", async () => {
     const missing = await withJournal(join(newFolder(), "no-such-folder", "slots.journal"));
     expect(reported(missing)).toEqual(["problem JOURNAL_UNWRITABLE"]);
     const folder = newFolder();
@@ -169,7 +169,7 @@ describe("the journal", () => {
     }
   });
 
-  it("that is no regular file is a problem", async () => {
+  it("that is not a regular file is a problem", async () => {
     expect(reported(await withJournal(newFolder()))).toEqual(["problem JOURNAL_PATH"]);
   });
 });

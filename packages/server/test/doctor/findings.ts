@@ -1,14 +1,14 @@
 import { type ConfigSources, type Diagnosis, diagnose } from "@slotkeeper/server";
 
-/** Of a sound set-up: reached from this machine only, and with fewer connections than any machine allows. */
+/** A valid set-up: reachable from this machine only, with fewer connections than any machine allows. */
 const SOUND = { listen: "127.0.0.1:0", limits: { connections: 100 } };
 
-/** What the doctor says of a configuration given as flags. */
+/** The doctor's report about a configuration that is given as flags. */
 export function diagnosisOf(config: object, sources: ConfigSources = {}): Promise<Diagnosis> {
   return diagnose({ ...sources, flags: { ...SOUND, ...config } });
 }
 
-/** Everything that is not as it should be, as `severity code`. */
+/** All warnings and problems, as `severity code`. */
 export function reported({ findings }: Diagnosis): string[] {
   return findings.filter(({ severity }) => severity !== "ok").map(({ severity, code }) => `${severity} ${code}`);
 }

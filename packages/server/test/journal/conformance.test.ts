@@ -7,7 +7,7 @@ import { SkewedClock } from "@slotkeeper/testkit/simulator";
 import { describeHostStore } from "@slotkeeper/testkit/store-conformance";
 import { FakeClock } from "slotkeeper/testing";
 
-/** `compactAfterBytes`: 1 writes the file anew whenever it has grown fourfold, hundreds of times in a run. */
+/** `compactAfterBytes` 1: writes the file again whenever it has grown fourfold, hundreds of times in a run. */
 function journaled(compactAfterBytes: number) {
   return {
     async open() {

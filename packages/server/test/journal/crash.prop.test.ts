@@ -6,12 +6,12 @@ import { type KnownEvent, openOn, type Plan, POLICY, record, type Step } from ".
 
 const START = 1_700_000_000_000;
 
-/** What must be so in a store opened on the first `cut` bytes, given what clients knew by then. */
+/** Checks a store that is opened on the first `cut` bytes against what clients knew at that time. */
 async function check(content: Uint8Array, cut: number, known: readonly KnownEvent[], now: number): Promise<void> {
   const clock = new FakeClock(now);
   const { calls, close } = await openOn(new MemoryDisk(content.slice(0, cut)), clock, "second");
   const events = known.filter(({ length }) => length <= cut).map(({ event }) => event);
-  // An end that was asked for by then may be there or not; one asked for later cannot be.
+  // An end that was requested by then may or may not be there. One that was requested later cannot be there.
   const isEndAsked = (session: string) =>
     events.some((event) => event.kind === "end-asked" && event.session === session);
   const endOf = (session: string) =>
@@ -60,7 +60,7 @@ function firstFrameEnd(content: Uint8Array): number {
   return second === -1 ? text.length : second + 1;
 }
 
-/** Every byte near the border of a frame, and every 29th elsewhere: what lies inside a frame is cut alike. */
+/** Every byte near the border of a frame, and every 29th elsewhere: cuts inside a frame are all alike. */
 function cutsOf(content: Uint8Array): number[] {
   const text = Buffer.from(content).toString("latin1");
   const borders = [text.length, ...Array.from(text.matchAll(/^=/gm), ({ index }) => index)];
@@ -122,7 +122,7 @@ describe("a process that dies", () => {
     await fc.assert(
       fc.asyncProperty(plans, async (plan) => {
         const { content, known, now } = await recorded(plan, 1);
-        // The file shrinks now and then: its length no longer shows when a client learnt something.
+        // The file shrinks sometimes, so its length no longer shows when a client knew something.
         const unordered = known.map((one) => ({ ...one, length: 0 }));
         await check(content, content.length, unordered, now);
       }),
@@ -130,7 +130,7 @@ describe("a process that dies", () => {
     );
   });
 
-  test("the check itself notices an answer that was given too early", async () => {
+  test("the check finds an answer that was sent too early", async () => {
     const { content, known, now } = await recorded([[{ step: "acquire", pick: 0 }]]);
     const early = known.map((one) => ({ ...one, length: firstFrameEnd(content) }));
     await expect(check(content, firstFrameEnd(content), early, now)).rejects.toThrow();

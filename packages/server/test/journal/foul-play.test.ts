@@ -22,7 +22,7 @@ import { realClock } from "slotkeeper";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Calls, LIMITS, policyOf } from "./store-calls.ts";
 
-/** What others do to the journal's files while it is open, or have prepared before. */
+/** What other programs may do to the journal's files, while it is open or before. */
 
 let folder: string;
 let path: string;
@@ -52,7 +52,7 @@ async function open(at = path) {
   return { ...store, calls: new Calls(store.store, policyOf(LIMITS)) };
 }
 
-/** The journal as a crash now would leave it, opened elsewhere. */
+/** The journal as a crash now would leave it, opened at another path. */
 async function afterACrash() {
   const copy = join(folder, "copy");
   writeFileSync(copy, readFileSync(path));
@@ -66,7 +66,7 @@ describe("a journal that is open", () => {
     ["cut", () => truncateSync(path, statSync(path).size - 10)],
     ["added to", () => writeFileSync(path, "x", { flag: "a" })],
   ])(
-    "and %s is noticed without traffic and written anew: a lease that was answered outlives a crash",
+    "and %s is noticed without traffic and written again, so a lease that was answered survives a crash",
     async (_how, harm) => {
       const { calls, health } = await open();
       expect(await calls.ask("a-1")).toMatchObject({ status: "HELD" });
@@ -78,14 +78,14 @@ describe("a journal that is open", () => {
     },
   );
 
-  test("and harmed in the same moment is no place for an answer: the call is refused, not answered for nothing", async () => {
+  test("and is damaged at the same moment refuses the call instead of answering it", async () => {
     const { calls } = await open();
     await calls.ask("a-1");
     truncateSync(path, 0);
     await expect(calls.ask("b-1")).rejects.toThrow(/cannot be written/);
   });
 
-  test("and replaced by another is left to it: nothing is granted here any more", async () => {
+  test("and is replaced by another file is given up: this process grants nothing any more", async () => {
     const { calls, health, close } = await open();
     await calls.ask("a-1");
     const other = join(folder, "other");
@@ -99,7 +99,7 @@ describe("a journal that is open", () => {
     expect(readFileSync(path, "utf8")).toBe(content);
   });
 
-  test("and whose lock is removed puts it up again; a second process is refused then as before", async () => {
+  test("and whose lock is removed creates the lock again, and a second process is refused as before", async () => {
     const { calls } = await open();
     const locks = () => readdirSync(folder).filter((name) => name.includes(".lock."));
     for (const name of locks()) rmSync(join(folder, name));
@@ -110,8 +110,8 @@ describe("a journal that is open", () => {
   });
 });
 
-describe("what lies where the journal is to be", () => {
-  test("a link planted for its successor is not followed, and a planted mode not kept", async () => {
+describe("other files at the path of the journal", () => {
+  test("a link that was planted for its successor is not followed, and a planted mode is not kept", async () => {
     const victim = join(folder, "victim");
     writeFileSync(victim, "precious");
     symlinkSync(victim, `${path}.new`);
@@ -124,13 +124,13 @@ describe("what lies where the journal is to be", () => {
     expect(statSync(second).mode & 0o777).toBe(0o600);
   });
 
-  test("a folder is refused, and stays", async () => {
+  test("a folder is refused, and not changed", async () => {
     mkdirSync(path);
     await expect(open()).rejects.toThrow(/not a regular file/);
     expect(lstatSync(path).isDirectory()).toBe(true);
   });
 
-  test("a socket, like anything else that is no file, is refused, and stays", async () => {
+  test("a socket, like anything else that is not a file, is refused, and not changed", async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(path, resolve));
     await expect(open()).rejects.toThrow(/not a regular file/);
@@ -138,14 +138,14 @@ describe("what lies where the journal is to be", () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  test("a link to nothing is refused, and stays", async () => {
+  test("a dangling link is refused, and not changed", async () => {
     symlinkSync(join(folder, "nothing"), path);
     await expect(open()).rejects.toThrow(/not a regular file/);
     expect(lstatSync(path).isSymbolicLink()).toBe(true);
     expect(existsSync(join(folder, "nothing"))).toBe(false);
   });
 
-  test("a file with a second name is refused: its other name would have a lock of its own", async () => {
+  test("a file with a second hard link is refused, because the other name would have a lock of its own", async () => {
     const first = await open();
     await first.close();
     linkSync(path, join(folder, "second"));

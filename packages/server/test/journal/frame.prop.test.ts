@@ -16,7 +16,7 @@ function fileOf(all: readonly string[]) {
 }
 
 describe("the format of the journal", () => {
-  test("what was written is read, and every cut gives the frames that are whole (FRAME1)", () => {
+  test("written frames are read back, and a file that is cut anywhere gives its complete frames (FRAME1)", () => {
     fc.assert(
       fc.property(bodies, (all) => {
         const { file, ends } = fileOf(all);
@@ -66,7 +66,7 @@ describe("the format of the journal", () => {
     }
   });
 
-  test("a last frame with a sector that never reached the disk is torn; with frames after it, damaged", () => {
+  test("a last frame with a sector that never reached the disk is torn; with frames after it, it is damaged", () => {
     const long = `${JSON.stringify("x".repeat(3000))}\n`;
     const { file, ends } = fileOf(['{"a":1}\n', long, '{"c":3}\n']);
     const [first, second] = ends as [number, number, number];
@@ -74,13 +74,13 @@ describe("the format of the journal", () => {
     emptied.fill(0, 1024, 1536);
     expect(readFrames(emptied.subarray(0, second))).toMatchObject({ frames: { length: 1 }, tornBytes: second - first });
     expect(() => readFrames(emptied)).toThrow(FrameDamage);
-    // The header's own sector: its length is not known, so what follows must be looked for.
+    // The sector of the header: its length is unknown, so the reader must search for the next frame.
     const headless = Buffer.from(file).fill(0, first, second - 5);
     expect(readFrames(headless.subarray(0, second)).frames).toHaveLength(1);
     expect(() => readFrames(headless)).toThrow(FrameDamage);
   });
 
-  test("a file of something else is refused", () => {
+  test("a file of another program is refused", () => {
     expect(() => readFrames(Buffer.from("{}\n"))).toThrow('does not begin with "slotkeeper-journal 2"');
     expect(() => readFrames(Buffer.from("slotkeeper-journal 1\n=1"))).toThrow(FrameDamage);
   });

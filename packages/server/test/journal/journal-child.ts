@@ -1,6 +1,6 @@
 /**
  * `node child.mjs PATH GENERATION [COMPACT_AFTER]`: clients in a closed loop on a journaled store, until the process is
- * killed. What a client learnt is written out at once, before it does anything with it.
+ * killed. A client prints each result before it uses it.
  */
 import { randomUUID } from "node:crypto";
 import { writeSync } from "node:fs";
@@ -23,7 +23,7 @@ say({ ready: true });
 const calls = new Calls(store, policyOf(LIMITS));
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Until a slot is given; the disk may fail meanwhile. */
+/** Repeats until a slot is granted; the disk may fail meanwhile. */
 async function granted(session: string) {
   for (;;) {
     const slot = await calls.grant(session).catch(() => undefined);
@@ -32,7 +32,7 @@ async function granted(session: string) {
   }
 }
 
-/** Repeated until the store has answered, as the service does: a slot that is not given back is lost for its lease. */
+/** Repeats until the store has answered, as the service does: a slot that is not released stays occupied for its lease. */
 async function released(slotToken: string) {
   for (;;) {
     try {

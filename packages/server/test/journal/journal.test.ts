@@ -27,7 +27,7 @@ async function open(disk: MemoryDisk, { clock = new FakeClock(1e12), compactAfte
   return { ...opened, calls: new Calls(opened.store, POLICY), clock, events };
 }
 
-/** Keeps a step of the disk waiting until it is let through. */
+/** Blocks a step of the disk until the test lets it continue. */
 class Gate {
   letThrough!: () => void;
 
@@ -39,19 +39,19 @@ class Gate {
   }
 }
 
-/** On a host of its own: calls on one host wait for one another. */
+/** On its own host: calls for the same host wait for each other. */
 const grantOf = (store: HostStore, n: number) => new Calls(store, POLICY, `host-${n}`).grant("a-1");
 const frames = (disk: MemoryDisk) => readFrames(disk.content as Uint8Array).frames.length;
 
 describe("group commit", () => {
-  test("no answer leaves before the sync it depends on (JOURNAL1)", async () => {
+  test("no answer is sent before the sync it depends on (JOURNAL1)", async () => {
     const disk = new MemoryDisk();
     const { calls, store, close } = await open(disk);
     const gate = new Gate(disk, "append");
     const answers: string[] = [];
     const granted = calls.grant("a-1").then(() => answers.push("granted"));
     await settled();
-    // Another engine that asks for the same session, and one that only reads: both rest on what is not kept yet.
+    // Another engine that asks for the same session, and one that only reads: both depend on what is not synced yet.
     const again = new Calls(store, POLICY).grant("a-1").then(() => answers.push("again"));
     const looked = store.read("host.example", undefined).then(() => answers.push("looked"));
     await settled();
@@ -62,7 +62,7 @@ describe("group commit", () => {
     await close();
   });
 
-  test("all that came during one sync go out with the next", async () => {
+  test("all changes that arrive during one sync are written with the next", async () => {
     const disk = new MemoryDisk();
     const { calls, store, close } = await open(disk);
     const before = disk.steps.length;
@@ -77,7 +77,7 @@ describe("group commit", () => {
     await close();
   });
 
-  test("a call that changes nothing waits for nothing", async () => {
+  test("a call that changes nothing does not wait", async () => {
     const disk = new MemoryDisk();
     const { store, calls, close } = await open(disk);
     disk.onStep = () => Promise.reject(new Error("no write was due"));
@@ -86,7 +86,7 @@ describe("group commit", () => {
     await close();
   });
 
-  test("who waits and how much was used is answered at once, and is on the disk with the next sync or soon after", async () => {
+  test("changes of waiters and use are answered immediately, and are on the disk with the next sync or soon after", async () => {
     const disk = new MemoryDisk();
     const { calls, clock, store, close } = await open(disk);
     for (let n = 0; n < POLICY.slots; n++) await calls.grant(`a-${n}`);
@@ -109,7 +109,7 @@ describe("group commit", () => {
     await after.close();
   });
 
-  test("a report beside a newcomer is on the disk before its answer", async () => {
+  test("a report together with an arrival is on the disk before its answer", async () => {
     const disk = new MemoryDisk();
     const { calls, close } = await open(disk);
     for (let n = 0; n < POLICY.slots; n++) await calls.grant(`a-${n}`);
@@ -121,7 +121,7 @@ describe("group commit", () => {
 });
 
 describe("a disk that cannot be written", () => {
-  test("refuses the call that failed and all that follow, reports its health, and recovers with nothing lost", async () => {
+  test("refuses the failed call and all later ones, reports its health, and recovers without loss", async () => {
     const disk = new MemoryDisk();
     const { calls, clock, health, events, close } = await open(disk);
     const before = await calls.grant("a-1");
@@ -137,7 +137,7 @@ describe("a disk that cannot be written", () => {
     await clock.advanceAsync(1000);
     expect(health()).toEqual({ isWritable: true });
     expect(events.map(({ type }) => type)).toEqual(["opened", "unwritable", "writable"]);
-    // The failed calls may have happened: repeated they give one slot each, and the file knows all of it.
+    // The failed calls may have taken effect: repeated, they get one slot each, and the file has all of them.
     const slots = [await calls.grant("a-1"), await calls.grant("a-2"), await calls.grant("a-3")];
     await close();
     const after = await open(new MemoryDisk(disk.content), { clock });
@@ -149,7 +149,7 @@ describe("a disk that cannot be written", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("leaves a journal that a crash at that moment can be recovered from", async () => {
+  test("leaves a journal that can be recovered after a crash at that moment", async () => {
     const disk = new MemoryDisk();
     const { calls, clock, close } = await open(disk);
     const kept = await calls.grant("a-1");
@@ -189,7 +189,7 @@ describe("a disk that cannot be written", () => {
     });
     disk.onStep = () => Promise.reject(noSpace());
     const begun = queue.begin({ host: "h", bucket: "a" });
-    // A first call waits one `pollIntervalMs` for the store, not longer.
+    // A first call waits at most one `pollIntervalMs` for the store.
     await clock.advanceAsync(500);
     const first = await begun;
     if (first.result !== "pending") throw new Error(`Expected pending, got ${first.result}`);
@@ -202,7 +202,7 @@ describe("a disk that cannot be written", () => {
     await close();
   });
 
-  test("a closed journal refuses every call, and keeps what was under way", async () => {
+  test("a closed journal refuses every call, and keeps the calls in progress", async () => {
     const disk = new MemoryDisk();
     const { calls, close, clock } = await open(disk);
     const gate = new Gate(disk, "append");
@@ -218,7 +218,7 @@ describe("a disk that cannot be written", () => {
 });
 
 describe("compaction", () => {
-  test("under load keeps every answer, and the file near the size of what is live", async () => {
+  test("under load keeps every answer, and keeps the file near the size of the live state", async () => {
     const disk = new MemoryDisk();
     const clock = new FakeClock(1e12);
     const { calls, events, close } = await open(disk, { clock, compactAfterBytes: 20_000 });
@@ -245,7 +245,7 @@ describe("compaction", () => {
     await after.close();
   });
 
-  test("answers that come during a compaction wait for the frame after it", async () => {
+  test("answers during a compaction wait for the frame after it", async () => {
     const disk = new MemoryDisk();
     const { store, close } = await open(disk, { compactAfterBytes: 1 });
     for (let n = 0; n < 8; n++) await grantOf(store, n);
@@ -263,7 +263,7 @@ describe("compaction", () => {
     await after.close();
   });
 
-  test("without room for a successor the old file goes on", async () => {
+  test("without room for a successor continues with the old file", async () => {
     const disk = new MemoryDisk();
     const { calls, health, events, close } = await open(disk, { compactAfterBytes: 1 });
     disk.onStep = (step) => (step === "prepare" ? Promise.reject(noSpace()) : undefined);
@@ -274,7 +274,7 @@ describe("compaction", () => {
     await close();
   });
 
-  test("a successor that could not be put in place makes it unwritable until one can", async () => {
+  test("with a successor that could not replace the old file refuses writes until it can", async () => {
     const disk = new MemoryDisk();
     const { calls, clock, health, close } = await open(disk, { compactAfterBytes: 1 });
     for (let n = 0; n < 3; n++) await calls.grant(`a-${n}`);

@@ -1,15 +1,15 @@
 import type { AppendFile, JournalDisk, PreparedFile } from "@slotkeeper/server/journal";
 
-/** What may go wrong, or wait, at each step. */
+/** The steps that may fail or wait. */
 export type DiskStep = "prepare" | "commit" | "append";
 
 /**
- * A disk in memory that shows exactly what is on it at every moment, and fails where a test asks it to. A failed append leaves
- * half of its bytes, as a full disk does.
+ * A disk in memory that shows its exact content at every moment, and fails if the test asks for it. A failed append
+ * leaves half of its bytes, as on a full disk.
  */
 export class MemoryDisk implements JournalDisk {
   content: Uint8Array | undefined;
-  /** Called before each step: throw to fail it, return a promise to keep it waiting. */
+  /** Called before each step. Throw to fail the step; return a promise to delay it. */
   onStep: (step: DiskStep) => void | Promise<void> = () => {};
   readonly steps: DiskStep[] = [];
   isOpen = 0;

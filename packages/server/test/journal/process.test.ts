@@ -39,7 +39,7 @@ function open(onEvent: (event: JournalEvent) => void = () => {}) {
 
 const run = (generation: string, ...more: string[]) => new Child([process.execPath, child, path, generation, ...more]);
 
-/** The sign of a process as this one would leave it, but for what is changed. */
+/** A lock file as this process would leave it, with some fields changed. */
 const leaveSign = async (change: Record<string, unknown>) => {
   const self = await thisProcess();
   const file = `${path}.lock.${self.id}`;
@@ -48,7 +48,7 @@ const leaveSign = async (change: Record<string, unknown>) => {
 };
 
 describe("a process killed under load", () => {
-  test("again and again: nothing is granted twice, nothing answered is lost, fences grow", {
+  test("repeatedly grants nothing twice, loses no answered change, and its fences grow", {
     timeout: 120_000,
   }, async () => {
     const policy = policyOf(LIMITS);
@@ -87,9 +87,9 @@ describe("a process killed under load", () => {
   });
 });
 
-describe("a file that may not grow (a real limit of the system)", () => {
-  test("refuses and recovers by itself, and nothing answered is lost", { timeout: 60_000 }, async () => {
-    // In blocks of 1,024 bytes. Compaction is put off, so that the limit is met by an append.
+describe("a file that may not grow (a real limit of the operating system)", () => {
+  test("refuses and recovers by itself, and loses no answered change", { timeout: 60_000 }, async () => {
+    // In blocks of 1,024 bytes. Compaction is postponed, so that an append reaches the limit.
     const limited = new Child([
       "bash",
       "-c",
@@ -120,7 +120,7 @@ describe("a file that may not grow (a real limit of the system)", () => {
 });
 
 describe("the lock", () => {
-  test("a second process is refused, with the first one's number", async () => {
+  test("refuses a second process, with the process id of the first", async () => {
     const first = run("0");
     await first.received(2);
     await expect(open()).rejects.toThrow(new RegExp(`journal is in use by process ${first.process.pid}\\.`));
@@ -130,7 +130,7 @@ describe("the lock", () => {
     await (await open()).close();
   });
 
-  test("a second store in the same process is refused, by any name of the file", async () => {
+  test("refuses a second store in the same process, by any name of the file", async () => {
     const first = await open();
     await symlink(path, join(folder, "alias"));
     const alias = { path: join(folder, "alias"), clock: realClock, newTokenKey: randomUUID };
@@ -141,35 +141,32 @@ describe("the lock", () => {
     expect((await readdir(folder)).sort()).toEqual(["alias", "journal"]);
   });
 
-  test("a number that was given to another process since holds nothing", async () => {
+  test("is stale if its process id now belongs to another process", async () => {
     await leaveSign({ startedAt: "1" });
     await (await ProcessLock.take({ path, onLost: () => {} })).release();
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test.runIf(process.platform === "linux")(
-    "a killed process that its parent has not waited for holds nothing",
-    async () => {
-      // The shell becomes a program that never waits for the shell's child.
-      const parent = spawn("sh", ["-c", "sleep 600 & echo $!; exec sleep 600"], {
-        stdio: ["ignore", "pipe", "inherit"],
-      });
-      try {
-        const pid = Number((await once(parent.stdout, "data")).toString());
-        const fields = () => readFileSync(`/proc/${pid}/stat`, "latin1").replace(/.*\) /s, "").split(" ");
-        const file = await leaveSign({ pid, startedAt: fields()[19] });
-        await expect(ProcessLock.take({ path, onLost: () => {} })).rejects.toThrow(`in use by process ${pid}`);
-        process.kill(pid, "SIGKILL");
-        await expect.poll(() => fields()[0]).toBe("Z");
-        await (await ProcessLock.take({ path, onLost: () => {} })).release();
-        await expect(stat(file)).rejects.toThrow("ENOENT");
-      } finally {
-        parent.kill("SIGKILL");
-      }
-    },
-  );
+  test.runIf(process.platform === "linux")("is stale if its process was killed and is a zombie", async () => {
+    // The shell becomes a program that never waits for the child of the shell.
+    const parent = spawn("sh", ["-c", "sleep 600 & echo $!; exec sleep 600"], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    try {
+      const pid = Number((await once(parent.stdout, "data")).toString());
+      const fields = () => readFileSync(`/proc/${pid}/stat`, "latin1").replace(/.*\) /s, "").split(" ");
+      const file = await leaveSign({ pid, startedAt: fields()[19] });
+      await expect(ProcessLock.take({ path, onLost: () => {} })).rejects.toThrow(`in use by process ${pid}`);
+      process.kill(pid, "SIGKILL");
+      await expect.poll(() => fields()[0]).toBe("Z");
+      await (await ProcessLock.take({ path, onLost: () => {} })).release();
+      await expect(stat(file)).rejects.toThrow("ENOENT");
+    } finally {
+      parent.kill("SIGKILL");
+    }
+  });
 
-  test("of many that find a stale lock at once, one at most gets it, and the next one does", async () => {
+  test("that is stale goes to at most one of many processes at once, and the next attempt gets it", async () => {
     await leaveSign({ startedAt: "1" });
     const takers = await Promise.allSettled(
       Array.from({ length: 8 }, () => ProcessLock.take({ path, onLost: () => {} })),
@@ -181,7 +178,7 @@ describe("the lock", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test("a holder in another container is watched: silent, it is gone; touching the file, it is alive", async () => {
+  test("of a process in another container is watched: it is stale if the file is not touched, otherwise alive", async () => {
     const file = await leaveSign({ place: "elsewhere", host: "far", pid: 7 });
     const beat = setInterval(() => utimesSync(file, new Date(), new Date()), 10);
     try {
@@ -192,7 +189,7 @@ describe("the lock", () => {
     await (await ProcessLock.take({ path, beatMs: 100, onLost: () => {} })).release();
   });
 
-  test("a holder whose lock was taken by another stops at once", async () => {
+  test("that another process took over stops its holder immediately", async () => {
     const events: string[] = [];
     const { store, health, close } = await open(({ type }) => events.push(type));
     const sign = (await readdir(folder)).find((name) => name.includes(".lock."));
@@ -204,13 +201,13 @@ describe("the lock", () => {
     await close();
   });
 
-  test("a file that is no lock is not removed", async () => {
+  test("is not removed if the file is not a lock", async () => {
     await writeFile(`${path}.lock.mine`, "mine");
     await expect(open()).rejects.toThrow(/is not a lock file; remove it/);
   });
 });
 
-test("only its owner may read the journal, and a folder that is not there is an error", async () => {
+test("only its owner may read the journal, and a missing folder is an error", async () => {
   await (await open()).close();
   expect((await stat(path)).mode & 0o777).toBe(0o600);
   path = join(folder, "missing", "journal");

@@ -6,7 +6,7 @@ import { Calls, policyOf } from "./store-calls.ts";
 export const POLICY = policyOf({ maxSlotPerHost: 4, maxSlotPerIp: 2, maxWaitersPerHost: 0 });
 const BUCKETS = ["a", "b", "c"];
 
-/** What a client learnt or asked, and how long the file was then. */
+/** What a client received or requested, and the length of the file at that time. */
 type Event =
   | { readonly kind: "granted"; readonly session: string; readonly slotToken: string; readonly fence: number }
   | { readonly kind: "end-asked"; readonly session: string }
@@ -31,7 +31,7 @@ export async function openOn(disk: MemoryDisk, clock: FakeClock, tag: string, co
   return { ...opened, calls: new Calls(opened.store, POLICY) };
 }
 
-/** Clients that do as the plan says, several at once, each step of a group in flight together. */
+/** Clients that follow the plan. The steps of a group run at the same time. */
 export async function record(
   disk: MemoryDisk,
   clock: FakeClock,

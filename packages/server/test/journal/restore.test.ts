@@ -10,7 +10,7 @@ import { describe, expect, test } from "vitest";
 import { MemoryDisk } from "./memory-disk.ts";
 import { Calls, policyOf } from "./store-calls.ts";
 
-/** A store that can be restarted: each life begins where the file of the one before ended. */
+/** A store that can be restarted: each process begins with the file of the one before. */
 class Lives {
   readonly policy: HostPolicy;
   readonly disk = new MemoryDisk();
@@ -35,7 +35,7 @@ class Lives {
 }
 
 describe("after a restart", () => {
-  test("a held slot is held, by the same token, and frees at the same moment", async () => {
+  test("a held slot is still held by the same token, and ends at the same time", async () => {
     const lives = new Lives({ maxSlotPerHost: 1, zombieTimeoutSeconds: 30 });
     const clock = new FakeClock(1e12);
     const one = await lives.start(clock);
@@ -52,7 +52,7 @@ describe("after a restart", () => {
     expect(await two.calls.renew(slot?.slotToken ?? "")).toBeUndefined();
   });
 
-  test("a slot can be renewed and released before its host was asked for again", async () => {
+  test("a slot can be renewed and released before its host is used again", async () => {
     const lives = new Lives({ maxSlotPerHost: 2, zombieTimeoutSeconds: 30, maxHoldSeconds: 40 });
     const clock = new FakeClock(1e12);
     const one = await lives.start(clock);
@@ -96,14 +96,15 @@ describe("after a restart", () => {
     const before = await two.calls.snapshot();
     expect(before).toMatchObject({ waiting: 2, inFlight: 1 });
     expect(before?.buckets.find(({ bucket }) => bucket === "a")?.usedMs).toBeCloseTo(4_000);
-    // Newcomers of both buckets: the freed slot goes to the bucket that has used least, and there to the one that came first.
+    // New sessions of both buckets: the free slot goes to the bucket that has used least, and there to the first
+    // arrival.
     await two.calls.wait("a-3");
     await two.calls.wait("b-2");
     await two.calls.release(slot?.slotToken ?? "");
     expect(await two.calls.ask("b-1")).toMatchObject({ status: "HELD" });
   });
 
-  test("a waiter whose client does not return is passed over after one `collectMs`", async () => {
+  test("a waiter whose client does not return is skipped after one `collectMs`", async () => {
     const lives = new Lives({ maxSlotPerHost: 1, maxSlotPerIp: 0 });
     const clock = new FakeClock(1e12);
     const one = await lives.start(clock);
@@ -119,7 +120,7 @@ describe("after a restart", () => {
     expect(await two.calls.grant("c-1")).toBeDefined();
   });
 
-  test("the instances of the life before count as alive for as long as their waiters keep their places", async () => {
+  test("the instances from before the restart count as alive as long as their waiters keep their places", async () => {
     const lives = new Lives({ maxSlotPerHost: 1 });
     const clock = new FakeClock(1e12);
     const one = await lives.start(clock);
@@ -132,7 +133,7 @@ describe("after a restart", () => {
     expect(await two.store.instances()).toEqual([]);
   });
 
-  test("the breaker, live limits, cooldowns and the spacing of releases are as they were", async () => {
+  test("the breaker, live limits, cooldowns and the spacing of releases are restored", async () => {
     const lives = new Lives({ maxSlotPerHost: 5, smoothReleaseIntervalMs: 700, ipCooldownSeconds: 9 });
     const clock = new FakeClock(1e12);
     const one = await lives.start(clock);
@@ -156,7 +157,7 @@ describe("after a restart", () => {
     expect(await three.calls.grant("a-2")).toBeUndefined();
   });
 
-  test("counts inside the breaker's window go on", async () => {
+  test("counts in the breaker's window continue", async () => {
     const lives = new Lives({});
     const clock = new FakeClock(1e12);
     for (let life = 0; life < 4; life++) {
@@ -166,7 +167,7 @@ describe("after a restart", () => {
     }
   });
 
-  test("the capacity that users of a named semaphore fixed holds while one of them does", async () => {
+  test("the capacity that users of a named semaphore chose stays while one of them is left", async () => {
     const lives = new Lives({ maxSlotPerHost: 2 });
     const clock = new FakeClock(1e12);
     const one = await lives.start(clock);
@@ -180,7 +181,7 @@ describe("after a restart", () => {
     expect(await three.callsOf("sem:x").snapshot()).toMatchObject({ slots: 7 });
   });
 
-  test("fences of a host that was forgotten are not given again", async () => {
+  test("fences of a forgotten host are not issued again", async () => {
     const lives = new Lives({ maxSlotPerHost: 1 });
     const late = new FakeClock(1e12);
     const one = await lives.start(late);
@@ -189,20 +190,20 @@ describe("after a restart", () => {
     late.advance(600_000);
     expect(await one.store.cleanup({ idleMs: 90_000 })).toMatchObject({ hosts: 1 });
     await one.close();
-    // The second restart reads what the first one wrote anew.
+    // The second restart reads the file that the first one wrote.
     await (await lives.start(new FakeClock(1e12 - 3_600_000))).close();
     const three = await lives.start(new FakeClock(1e12 - 3_600_000));
     expect((await three.calls.grant("b-1"))?.fence).toBeGreaterThan(slot?.fence ?? 0);
   });
 
-  test("signing keys are the same in every life", async () => {
+  test("signing keys stay the same", async () => {
     const lives = new Lives({});
     const clock = new FakeClock(1e12);
     const keys = [await lives.start(clock), await lives.start(clock), await lives.start(clock)].map((l) => l.tokenKeys);
     expect(keys).toEqual([["key-1"], ["key-1"], ["key-1"]]);
   });
 
-  test("a clock that was set back lengthens no lease, and fences grow all the same", async () => {
+  test("a clock that was set back extends no lease, and fences still grow", async () => {
     const lives = new Lives({ maxSlotPerHost: 1, zombieTimeoutSeconds: 30 });
     const slot = await (await lives.start(new FakeClock(1e12))).calls.grant("a-1");
     const clock = new FakeClock(1e12 - 3_600_000);
@@ -213,7 +214,7 @@ describe("after a restart", () => {
     expect(next?.fence).toBeGreaterThan(slot?.fence ?? 0);
   });
 
-  test("a damaged journal is refused with the place of the damage, and left alone", async () => {
+  test("a damaged journal is refused with the position of the damage, and not changed", async () => {
     const lives = new Lives({ maxSlotPerHost: 5, maxSlotPerIp: 0 });
     const clock = new FakeClock(1e12);
     const { calls } = await lives.start(clock);
@@ -240,7 +241,7 @@ describe("after a restart", () => {
       "an older version of slotkeeper (format 1, this one reads only 2)",
     ],
     ["a shopping list\n", JournalPathError, "the file is not a slotkeeper journal"],
-  ])("a file that begins %j is refused for what it is, and left alone", async (text, kind, words) => {
+  ])("a file that begins with %j is refused with a matching message, and not changed", async (text, kind, words) => {
     const lives = new Lives({ maxSlotPerHost: 5, maxSlotPerIp: 0 });
     const content = Buffer.from(text);
     lives.disk.content = content;

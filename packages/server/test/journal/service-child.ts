@@ -1,4 +1,4 @@
-/** `node child.mjs JOURNAL`: the service on a port of its own, which it says. */
+/** `node child.mjs JOURNAL`: the service on a free port, which it prints. */
 import { Service } from "@slotkeeper/server";
 
 const [journal = ""] = process.argv.slice(2);

@@ -27,7 +27,7 @@ interface Answer {
   readonly blockedBy?: string;
 }
 
-/** A service in a process that can be killed. `before`: a command that starts it in its place. */
+/** A service in a process that can be killed. `before`: a command that starts the process. */
 async function serve(before: readonly string[] = []) {
   const child = new Child([...before, process.execPath, program, journal]);
   await child.received(1);
@@ -42,7 +42,7 @@ async function serve(before: readonly string[] = []) {
 }
 
 describe("the service with a journal", () => {
-  test("killed, it comes back with its sessions, slots, ends and keys", async () => {
+  test("restores its sessions, slots, ends and keys after a kill", async () => {
     const one = await serve();
     const first = { hostname: "h.example", waitMs: 400 };
     const held = await one.call("acquire", { ...first, ipBucket: "a" });
@@ -67,7 +67,7 @@ describe("the service with a journal", () => {
     await two.kill();
   });
 
-  test("killed, it grants those who waited before the restart ahead of a newcomer", async () => {
+  test("grants sessions that waited before a kill ahead of new ones", async () => {
     const one = await serve();
     const host = { hostname: "sem:one", limit: 1 };
     const held = await one.call("acquire", { ...host, waitMs: 400 });
@@ -76,7 +76,8 @@ describe("the service with a journal", () => {
     expect([held.result, first.result, second.result]).toEqual(["granted", "pending", "pending"]);
     await one.kill();
     const two = await serve();
-    // A newcomer is there first, and asks for the slot before it is free; those of before only poll again after that.
+    // A new session arrives first and asks for the slot before it is free. The sessions from before the restart poll
+    // only after that.
     const newcomer = two.call("acquire", { ...host, ipBucket: "n", waitMs: 500 });
     await two.call("acquire", { ...host, ipBucket: "m" });
     await two.call("release", { slotToken: held.slotToken });
@@ -85,22 +86,22 @@ describe("the service with a journal", () => {
     await two.kill();
   });
 
-  test("on a disk that is full it grants nothing, says so, and is not ready", async () => {
-    // One block of 1,024 bytes: room for an empty journal, not for a lease.
+  test("grants nothing on a full disk, reports it, and is not ready", async () => {
+    // One block of 1,024 bytes: enough for an empty journal, but not for a lease.
     const full = await serve(["bash", "-c", 'ulimit -f 1; exec "$@"', "bash"]);
     expect(await full.readyz()).toBe(200);
     const asked = await full.call("acquire", { hostname: "h.example", ipBucket: "a", waitMs: 400 });
     expect(asked).toMatchObject({ result: "pending", blockedBy: "store" });
     expect(await full.readyz()).toBe(503);
     await full.kill();
-    // With room again: the session is where it was.
+    // With room again, the session still has its place.
     const roomy = await serve();
     expect(await roomy.readyz()).toBe(200);
     expect(await roomy.call("acquire", { queryToken: asked.queryToken })).toMatchObject({ result: "granted" });
     await roomy.kill();
   });
 
-  test("on a disk without any room at its start it comes up all the same, grants nothing, and is not ready", async () => {
+  test("starts on a disk without any room, grants nothing, and is not ready", async () => {
     const before = await serve();
     const held = await before.call("acquire", { hostname: "h.example", ipBucket: "a", waitMs: 400 });
     await before.kill();

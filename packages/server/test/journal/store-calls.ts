@@ -14,7 +14,7 @@ import {
 
 const HOST = "host.example";
 
-/** What the processes of the crash test enforce. */
+/** The limits that the processes of the crash test check. */
 export const LIMITS = { maxSlotPerHost: 8, maxSlotPerIp: 2, maxWaitersPerHost: 0, zombieTimeoutSeconds: 600 };
 
 export function policyOf(config: Parameters<typeof resolveOptions>[0] = {}): HostPolicy {
@@ -38,7 +38,10 @@ let made = 0;
 /** Different from those of other processes. */
 const newSecret = () => `${process.pid}-${made++}`;
 
-/** An engine in small: every call reads the host, decides, and commits, until its commit is accepted. One after the other. */
+/**
+ * A minimal engine: every call reads the host, decides, and commits until its commit is accepted. Calls run one after
+ * the other.
+ */
 export class Calls {
   readonly #store: HostStore;
   readonly #policy: HostPolicy;
@@ -53,7 +56,7 @@ export class Calls {
     this.#isSemaphore = host.startsWith("sem:");
   }
 
-  /** Asks for a slot. A session that gets none stays away: nothing of it is left in the store. */
+  /** Asks for a slot. A session that gets none leaves nothing in the store. */
   async ask(session: string, limit?: number): Promise<Standing> {
     const { book } = await this.#decide(session, (now) => ({ kind: "arrive", limit, ...joining(session, now) }));
     const standing = standingOf(book, session);
@@ -90,14 +93,14 @@ export class Calls {
     return outcome;
   }
 
-  /** Undefined: it frees nothing. */
+  /** Undefined: the release has no effect. */
   async release(slotToken: string, status?: number): Promise<{ endsInMs: number } | undefined> {
     const input: Input = { kind: "release", slotToken, hitAt: undefined, status };
     const { outcome, book } = await this.#decide(undefined, () => input);
     return outcome.kind === "released" ? { endsInMs: outcome.endsAt - book.now } : undefined;
   }
 
-  /** Undefined: the lease is lost. */
+  /** Undefined: the lease has ended. */
   async renew(slotToken: string): Promise<{ leaseMs: number } | undefined> {
     const { outcome, book } = await this.#decide(undefined, () => ({ kind: "renew", slotToken }));
     return outcome.kind === "renewed" ? { leaseMs: outcome.endsAt - book.now } : undefined;

@@ -16,7 +16,7 @@ const make = (most: number, candidates: number) => {
 };
 
 describe("the busiest hosts", () => {
-  it("BUSY1: are never more than allowed, whatever is used, watched and elected in whatever order", () => {
+  it("BUSY1: are never more than allowed, in any order of use, watching and election", () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constantFrom("use", "watch"), host: fc.nat(30) }),
       fc.record({ kind: fc.constant("elect"), host: fc.constant(0) }),
@@ -34,7 +34,7 @@ describe("the busiest hosts", () => {
     );
   });
 
-  it("BUSY2: while there is room a host is kept from its first use, and the same thing is kept for it", () => {
+  it("BUSY2: while there is room, a host is kept from its first use, with the same entry", () => {
     const { hosts, made } = make(3, 10);
     const kept = ["a", "b", "c"].map((host) => hosts.use(host));
     expect(["a", "b", "c"].map((host) => hosts.use(host))).toEqual(kept);
@@ -42,7 +42,7 @@ describe("the busiest hosts", () => {
     expect(made).toEqual(["a", "b", "c"]);
   });
 
-  it("BUSY3: a host with more than its share of all uses is elected, though 100,000 others came once between", () => {
+  it("BUSY3: a host with more than its share of all uses is elected, even if 100,000 others are used once in between", () => {
     const { hosts, tracked } = make(5, 100);
     for (let at = 0; at < 100_000; at++) {
       hosts.use(`once-${at}`);
@@ -53,7 +53,7 @@ describe("the busiest hosts", () => {
     expect(hosts.size).toBe(5);
   });
 
-  it("BUSY3: holds for any history: a host with more than one in candidates + 1 of the uses is counted", () => {
+  it("BUSY3: for any history, a host with more than one in candidates + 1 of the uses is counted", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(40), { maxLength: 400 }), (uses) => {
         const { hosts, tracked } = make(6, 6);
@@ -67,7 +67,7 @@ describe("the busiest hosts", () => {
     );
   });
 
-  it("BUSY4: two that are used alike do not take turns; one used twice as much takes over", () => {
+  it("BUSY4: two hosts with equal use do not take turns; one with twice the use replaces the other", () => {
     const { hosts, tracked } = make(1, 10);
     hosts.use("a");
     for (let round = 0; round < 5; round++) {
@@ -77,7 +77,7 @@ describe("the busiest hosts", () => {
     }
   });
 
-  it("BUSY5: an unused host is dropped; one that is watched is not", () => {
+  it("BUSY5: an unused host is dropped unless it is watched", () => {
     const { hosts, tracked } = make(3, 10);
     hosts.use("forgotten");
     hosts.use("watched");

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { parsePage } from "../metrics/parse-page.ts";
 import { openWith, startFixture } from "../service-fixture.ts";
 
-it("a store whose clock is ahead shows in the metric, and slots are granted as ever", async () => {
+it("a store whose clock is ahead shows in the metric, and slots are granted as usual", async () => {
   const clock = { ...realClock, now: () => realClock.now() + 5_000 };
   const fixture = await startFixture({ open: openWith(() => new MemoryStore({ clock, isShared: true })) });
   await fixture.take();
@@ -14,7 +14,7 @@ it("a store whose clock is ahead shows in the metric, and slots are granted as e
   expect(page.value("slotkeeper_clock_skew_seconds")).toBeCloseTo(5, 0);
 });
 
-it("a difference of more than a second is warned of once, not with every look", async () => {
+it("a difference of more than a second is logged once as a warning, not with every check", async () => {
   const clock = new VirtualClock();
   const warned: object[] = [];
   const warn = (message: string, fields: object = {}) => void warned.push({ message, ...fields });

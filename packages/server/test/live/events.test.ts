@@ -18,7 +18,7 @@ interface Listening {
   isOver: boolean;
 }
 
-/** Listens as a browser does: by `fetch`, with a bearer, reading as it comes. */
+/** Listens as a browser does: with `fetch` and a bearer, reading as data arrives. */
 async function listen({ url }: Fixture, headers: Record<string, string> = {}): Promise<Listening> {
   const controller = new AbortController();
   controllers.add(controller);
@@ -50,7 +50,7 @@ const gauge = async (fixture: Fixture, name: string) =>
   Number(new RegExp(`^${name} (.*)$`, "m").exec((await fixture.request("GET", "/metrics")).text)?.[1]);
 
 describe("GET /events", () => {
-  it("is readable by fetch with the bearer: a greeting, then what changed, each fitting its schema", async () => {
+  it("can be read by fetch with the bearer: a greeting, then changes, each matching its schema", async () => {
     const fixture = await startFixture({ config: { internalApiToken: "internal", fairQueue: { maxSlotPerHost: 1 } } });
     const listening = await listen(fixture, { authorization: "Bearer internal" });
     expect(listening.response.headers.get("content-type")).toBe("text/event-stream");
@@ -81,7 +81,7 @@ describe("GET /events", () => {
       .toMatchObject({ action: "limits", hostname: "example.com", limits: { maxSlotPerHost: 3 }, outcome: "done" });
   });
 
-  it("more hosts than fit are sent in turns, with how many are left", async () => {
+  it("sends more hosts than fit in turns, with the number of those left", async () => {
     const fixture = await startFixture({ config: { fairQueue: { globalMaxWaiters: 0 } } });
     const listening = await listen(fixture);
     await Promise.all(Array.from({ length: 250 }, (_, n) => fixture.acquire({ hostname: `h${n}` })));
@@ -91,7 +91,7 @@ describe("GET /events", () => {
     expect(Math.max(...states(listening).map(({ more }) => more))).toBeGreaterThan(0);
   }, 30_000);
 
-  it("forgets a listener that hangs up, and ends all of them when the service stops", async () => {
+  it("removes a listener that hangs up, and ends all of them when the service stops", async () => {
     const fixture = await startFixture();
     const [staying, leaving] = [await listen(fixture), await listen(fixture)];
     expect(await gauge(fixture, "slotkeeper_event_listeners")).toBe(2);
@@ -102,7 +102,7 @@ describe("GET /events", () => {
     await expect.poll(() => staying.isOver).toBe(true);
   });
 
-  it("HEAD is answered and listens to nothing", async () => {
+  it("answers HEAD without listening", async () => {
     const fixture = await startFixture();
     expect((await fetch(`${fixture.url}/api/v0/events`, { method: "HEAD" })).status).toBe(200);
     expect(await gauge(fixture, "slotkeeper_event_listeners")).toBe(0);

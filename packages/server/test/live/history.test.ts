@@ -16,7 +16,7 @@ const granted = (host: string, waitedMs = 3): QueueEvent => ({
 });
 
 describe("a history of fifteen minutes", () => {
-  it("is 180 steps of five seconds, each with what happened in it", () => {
+  it("has 180 steps of five seconds, each with what happened in it", () => {
     expect(STEPS * STEP_MS).toBe(15 * 60_000);
     const ring = new HistoryRing(T0);
     for (let step = 0; step < 3; step++) {
@@ -27,7 +27,7 @@ describe("a history of fifteen minutes", () => {
     expect(counted.slice(-4)).toEqual([0, 1, 2, 3]);
   });
 
-  it("RING2: a step without a write has nothing counted, and the gauges as they last were", () => {
+  it("RING2: has a step without counts, and with the last gauges, for a time without a write", () => {
     const ring = new HistoryRing(T0);
     ring.count("timeout", T0);
     ring.sample({ inFlight: 2, limit: 5, waiters: 7 }, T0);
@@ -36,7 +36,7 @@ describe("a history of fifteen minutes", () => {
     expect([read.inFlight, read.limit, read.waiters].map((column) => column.at(-1))).toEqual([2, 5, 7]);
   });
 
-  it("forgets what is older, also after a silence longer than all of it", () => {
+  it("drops what is older, also after a pause longer than the whole history", () => {
     for (const silence of [STEPS, STEPS + 1, 10 * STEPS, 1e6]) {
       const ring = new HistoryRing(T0);
       ring.count("granted", T0);
@@ -50,7 +50,7 @@ describe("a history of fifteen minutes", () => {
     expect(sum(ring.read(T0 + (STEPS - 1) * STEP_MS).granted)).toBe(1);
   });
 
-  it("RING3: a clock set back loses nothing and writes into the newest step", () => {
+  it("RING3: loses nothing if the clock is set back, and writes into the newest step", () => {
     const ring = new HistoryRing(T0);
     ring.count("granted", T0 - 100 * STEP_MS);
     expect(ring.read(T0).granted.at(-1)).toBe(1);
@@ -73,7 +73,7 @@ describe("a history of fifteen minutes", () => {
 });
 
 describe("the activity of many hosts", () => {
-  it("of 100,000 hosts keeps a hundred and the whole: memory does not grow with hosts, and nothing goes uncounted", () => {
+  it("keeps a hundred of 100,000 hosts and the total: memory does not grow with hosts, and everything is counted", () => {
     let now = T0;
     const activity = new Activity(() => now);
     const uses = 300_000;
@@ -89,7 +89,7 @@ describe("the activity of many hosts", () => {
     expect(sum(activity.history(undefined)?.granted ?? [])).toBe(uses + uses / 50);
   });
 
-  it("counts every grant in exactly one place: at its host while that is kept, else at the rest", () => {
+  it("counts every grant in exactly one place: at its host if that is kept, otherwise in the rest", () => {
     const activity = new Activity(() => T0);
     for (let at = 0; at < 5_000; at++) activity.observe(granted(`host-${at % 500}`));
     const kept = [...activity.hosts.entries()].reduce((all, [, { grants }]) => all + grants, 0);
@@ -97,7 +97,7 @@ describe("the activity of many hosts", () => {
     expect(activity.hosts.size).toBe(100);
   });
 
-  it("a host that is asked for is kept from then on", () => {
+  it("keeps a host from then on if it is asked for", () => {
     const activity = new Activity(() => T0);
     for (let at = 0; at < 300; at++) activity.observe(granted(`host-${at}`));
     expect(activity.history("quiet")).toBeUndefined();
@@ -135,7 +135,7 @@ describe("the activity of many hosts", () => {
 });
 
 describe("GET /history", () => {
-  it("returns all hosts or one, and none for a host that is not kept", async () => {
+  it("returns all hosts or one, and nothing for a host that is not kept", async () => {
     const fixture = await startFixture();
     await fixture.take();
     const read = async (query: string) =>

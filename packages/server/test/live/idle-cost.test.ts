@@ -60,7 +60,7 @@ async function fleet() {
 }
 
 describe("the calls of three instances to their store", () => {
-  it("are less than one in two seconds while no caller calls, and again after a load", async () => {
+  it("are less than one in two seconds without callers, and again after a load", async () => {
     const { clock, queues, callsPerSecond, close } = await fleet();
     expect(await callsPerSecond(120)).toBeLessThanOrEqual(0.5);
     for (let at = 0; at < 60; at++) {

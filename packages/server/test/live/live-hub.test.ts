@@ -49,7 +49,7 @@ class Bench {
   }
 }
 
-it("HUB1: without a listener there is no timer, and nothing is remembered", async () => {
+it("HUB1: without a listener there is no timer, and nothing is stored", async () => {
   const bench = new Bench();
   for (let n = 0; n < 1000; n++) bench.hub.stir(`h${n}`);
   expect(bench.clock.pending).toBe(0);
@@ -58,7 +58,7 @@ it("HUB1: without a listener there is no timer, and nothing is remembered", asyn
   expect(bench.frames).toEqual([{ hosts: [], more: 0 }]);
 });
 
-it("HUB2: ten thousand changes a second are one message, made once for a hundred listeners", async () => {
+it("HUB2: ten thousand changes a second are one message, created once for a hundred listeners", async () => {
   const bench = new Bench();
   const received: string[] = Array.from({ length: 100 }, () => "");
   for (const at of received.keys()) {
@@ -87,7 +87,7 @@ it("HUB3: a listener that does not read is cut off after a bounded backlog; the 
     bench.hub.say("audit", { pad });
     most = Math.max(most, ...bench.responses.map(({ writableLength }) => writableLength));
     await new Promise((resolve) => setImmediate(resolve));
-    // What a reading listener has not got yet is the machine's fault, not its own.
+    // If a listener that reads has not got everything yet, the machine is slow.
     await expect.poll(() => bench.responses[1]?.writableLength).toBe(0);
   }
   expect([bench.dropped, bench.hub.size]).toEqual([1, 1]);
@@ -98,7 +98,7 @@ it("HUB3: a listener that does not read is cut off after a bounded backlog; the 
   await expect.poll(() => received).toBeGreaterThan(before);
 }, 60_000);
 
-it("HUB4: more hosts than fit in a message follow in the next ones; beyond five thousand they are counted", async () => {
+it("HUB4: hosts that do not fit in a message follow in the next ones; above five thousand they are counted", async () => {
   const bench = new Bench();
   await bench.listen();
   for (let n = 0; n < 5_010; n++) bench.hub.stir(`h${n}`);
@@ -110,7 +110,7 @@ it("HUB4: more hosts than fit in a message follow in the next ones; beyond five 
   expect(bench.frames.at(-1)?.more).toBe(0);
 });
 
-it("says something now and then although nothing changes, and stops without listeners", async () => {
+it("sends a message now and then even if nothing changes, and stops without listeners", async () => {
   const bench = new Bench();
   const message = await bench.listen();
   await bench.clock.run(20_000);
@@ -120,7 +120,7 @@ it("says something now and then although nothing changes, and stops without list
   expect(bench.clock.pending).toBe(0);
 });
 
-it("a frame that cannot be made is reported as an error, and the next one goes out", async () => {
+it("an error while a frame is created is reported, and the next frame is sent", async () => {
   const bench = new Bench();
   await bench.listen();
   bench.isFailing = true;
@@ -132,7 +132,7 @@ it("a frame that cannot be made is reported as an error, and the next one goes o
   expect(bench.frames).toEqual([{ hosts: ["h"], more: 0 }]);
 });
 
-it("takes no more than it can serve, and none once it is closed", async () => {
+it("refuses more listeners than it can serve, and all of them after it is closed", async () => {
   const bench = new Bench();
   const message = await bench.listen();
   expect(bench.hub.isFull).toBe(false);

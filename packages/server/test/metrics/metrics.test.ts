@@ -24,7 +24,7 @@ const page = async (fixture: Fixture): Promise<Page> => parsePage((await fixture
 const CATALOGUE: Metric[] = Object.values(METRICS);
 
 describe("GET /metrics", () => {
-  it("has every metric of the catalogue and no other, with its help and kind, in well-formed text", async () => {
+  it("has every metric of the catalogue and no other, with its help and type, in well-formed text", async () => {
     const fixture = await startFixture();
     const slot = await fixture.take();
     await fixture.release(slot.slotToken);
@@ -42,13 +42,13 @@ describe("GET /metrics", () => {
     }
   });
 
-  it("counts a session's way: waits, holds, ends, rejects, late releases, reclaimed leases", async () => {
+  it("counts the life of a session: waits, holds, ends, rejects, late releases, reclaimed leases", async () => {
     const hosts = { "dies.example": { zombieTimeoutSeconds: 0.05 } };
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0, hosts } } });
     const slot = await fixture.take();
     await fixture.release(slot.slotToken);
     await fixture.release(slot.slotToken);
-    // The first one's lease runs out, and the second finds that.
+    // The lease of the first slot expires, and the second call finds that.
     for (let time = 0; time < 2; time++) await fixture.take({ hostname: "dies.example" });
     await fixture.call("cancel", { queryToken: (await fixture.acquire({ hostname: "b" })).body.queryToken });
     const { value } = await page(fixture);
@@ -107,20 +107,20 @@ describe("GET /metrics", () => {
     expect(families.has("slotkeeper_slots_in_use")).toBe(false);
   });
 
-  it("counts commits that another instance came before, and waiters of the whole fleet", async () => {
+  it("counts commits that lost against another instance, and the waiters of the whole fleet", async () => {
     const [one, two] = (await startFleet(2, { fairQueue: { maxSlotPerHost: 1 } })) as [Fixture, Fixture];
     const slot = await one.take({ ipBucket: "a" });
     const waiting = [one, two, two].map((fixture, at) => fixture.acquire({ ipBucket: `w${at}` }));
     await Promise.all(waiting);
     for (const fixture of [one, two]) {
       const waiters = async () => (await page(fixture)).value("slotkeeper_waiters", { host: "example.com" });
-      // An arrival that finds no free slot is committed together with what comes next.
+      // An arrival without a free slot is committed together with the next input.
       await expect.poll(waiters).toBe(3);
       const { value } = await page(fixture);
       expect(value("slotkeeper_slots_in_use", { host: "example.com" })).toBe(1);
     }
     await one.release(slot.slotToken);
-    // Its book dates from before the waiter of the other: its first commit is refused.
+    // Its book is older than the waiter of the other instance, so its first commit is refused.
     await two.acquire({ ipBucket: "last" });
     const refused = await Promise.all(
       [one, two].map(async (fixture) =>
@@ -130,10 +130,10 @@ describe("GET /metrics", () => {
     expect(refused.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0);
   });
 
-  it("escapes names, and keeps hosts of one name apart", async () => {
+  it("escapes names, and separates hosts with the same name", async () => {
     const fixture = await startFixture();
     for (const hostname of ['quote"d', "back\\slash", "other hosts"]) await fixture.take({ hostname });
-    // Names made to look like the suffix that distinguishes two hosts of one name.
+    // Names that look like the suffix that distinguishes two hosts with the same name.
     const hash = createHash("sha256").update("twin").digest("hex");
     for (const names of [{ hostnameHash: "twin" }, { hostname: `twin (${hash})` }, { hostname: "twin" }]) {
       await fixture.take({ hostname: undefined, ...names });
@@ -147,7 +147,7 @@ describe("GET /metrics", () => {
 });
 
 describe("with 100,000 hosts", () => {
-  it("the page has as many series as with a hundred and one, and every sum is right", async () => {
+  it("the page has as many series as with a hundred and one, and every sum is correct", async () => {
     const sizes: number[] = [];
     for (const hosts of [101, 100_000]) {
       const { text, held } = await pageOfMany(hosts);
@@ -197,7 +197,7 @@ function engineOn(store: HostStore, clock: VirtualClock): FairQueue {
   return new FairQueue({ store, clock, random: () => 0, newSessionId: newName, newSecret: newName, instance: "one" });
 }
 
-/** Hosts with one slot in use: what an engine left behind for one of them, as often as asked. */
+/** Hosts with one slot in use: copies of the state that an engine left for one of them. */
 async function oneSlotEach(hosts: number, clock: VirtualClock): Promise<KeptHost[]> {
   const store = new MemoryStore({ clock });
   const queue = engineOn(store, clock);
@@ -210,7 +210,7 @@ async function oneSlotEach(hosts: number, clock: VirtualClock): Promise<KeptHost
 }
 
 describe("documents that name metrics", () => {
-  it("docs/reference/metrics.md is what the catalogue says", () => {
+  it("docs/reference/metrics.md matches the catalogue", () => {
     const path = "docs/reference/metrics.md";
     if (process.env["WRITE_DOCUMENTS"] !== undefined) writeFileSync(fileOf(path), metricsReference());
     const layout = (text: string) =>
@@ -227,14 +227,17 @@ describe("documents that name metrics", () => {
     ),
   );
 
-  it.each(["deploy/grafana/slotkeeper.json", "deploy/prometheus/alerts.yml"])("%s names only what exists", (path) => {
-    const used = namesIn(read(path));
-    expect(used.size).toBeGreaterThan(5);
-    expect([...used].filter((name) => !known.has(name))).toEqual([]);
-    expect(namesIn("rate(slotkeeper_colour_total[5m])")).toEqual(new Set(["slotkeeper_colour_total"]));
-  });
+  it.each(["deploy/grafana/slotkeeper.json", "deploy/prometheus/alerts.yml"])(
+    "%s names only existing metrics",
+    (path) => {
+      const used = namesIn(read(path));
+      expect(used.size).toBeGreaterThan(5);
+      expect([...used].filter((name) => !known.has(name))).toEqual([]);
+      expect(namesIn("rate(slotkeeper_colour_total[5m])")).toEqual(new Set(["slotkeeper_colour_total"]));
+    },
+  );
 
-  it("the dashboard shows every metric but those that are for alerts and joins", () => {
+  it("the dashboard shows every metric except those for alerts and joins", () => {
     const shown = new Set([
       ...namesIn(read("deploy/grafana/slotkeeper.json")),
       ...namesIn(read("deploy/prometheus/alerts.yml")),
@@ -245,7 +248,7 @@ describe("documents that name metrics", () => {
     expect(unshown.map(({ name }) => name)).toEqual([]);
   });
 
-  it("the dashboard is one Grafana would take: panels with targets, no two in one place", () => {
+  it("the dashboard is valid for Grafana: panels with targets, no two in one place", () => {
     const { panels, uid } = JSON.parse(read("deploy/grafana/slotkeeper.json")) as {
       uid: string;
       panels: {

@@ -95,7 +95,7 @@ function killAll(): void {
 }
 
 /**
- * A process that is left behind would keep the terminal and log for ever. There is one listener for all, because a
+ * A process that is left behind would keep the terminal and log forever. There is one listener for all, because a
  * fleet may have many.
  */
 function endWithThisProcess(child: ChildProcess): void {

@@ -56,7 +56,7 @@ export function cancellationCases(bench: Bench): void {
     await slot.release();
   });
 
-  test("a timeout rejects with ACQUIRE_TIMEOUT, in a sentence that says how long, and consumes no slot", async () => {
+  test("a timeout rejects with ACQUIRE_TIMEOUT and a message with the waiting time, and consumes no slot", async () => {
     const sem = bench.semaphore(1);
     const held = await sem.acquire();
     const error = await sem.acquire({ timeoutMs: 100 }).catch((reason: unknown) => reason);

@@ -17,7 +17,7 @@ export const localCases = {
     });
   },
   resize: (bench: Bench) => {
-    test("resize: growing wakes waiters at once", async () => {
+    test("resize: a larger capacity wakes waiters immediately", async () => {
       const sem = bench.semaphore(1) as LocalSemaphoreLike;
       const held = await sem.acquire();
       const waiting = sem.acquire();
@@ -38,7 +38,7 @@ export const localCases = {
     });
   },
   counters: (bench: Bench) => {
-    test("counters: what is held and waits is known at once", async () => {
+    test("counters: the numbers of holders and waiters are correct immediately", async () => {
       const sem = bench.semaphore(1) as LocalSemaphoreLike;
       const held = await sem.acquire();
       const waiting = sem.acquire();

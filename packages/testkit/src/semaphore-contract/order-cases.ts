@@ -31,7 +31,7 @@ export function orderCases(bench: Bench): void {
     expect(order).toEqual([0, 1, 2, 3, 4]);
   });
 
-  test("no call can steal a slot that was released while another waits", async () => {
+  test("no call can take a released slot while another caller waits", async () => {
     const sem = bench.semaphore(1);
     const held = await sem.acquire();
     const next = sem.acquire();
@@ -55,7 +55,7 @@ export function orderCases(bench: Bench): void {
     expect([most, running]).toEqual([3, 0]);
   });
 
-  test("semaphores of one name share their slots, those of other names do not", async () => {
+  test("semaphores with the same name share their slots, those with different names do not", async () => {
     const sem = bench.semaphore(1);
     const slot = await sem.acquire();
     expect(await bench.again(sem).tryAcquire()).toBeUndefined();

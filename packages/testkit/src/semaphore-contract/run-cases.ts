@@ -4,7 +4,7 @@ import type { Bench } from "./describe-semaphore.ts";
 
 /** `run` holds the slot only for its scope. */
 export function runCases(bench: Bench): void {
-  test("run gives the work a slot, gives back what the work gives, and releases", async () => {
+  test("run gives the work a slot, returns its result, and releases", async () => {
     const sem = bench.semaphore(1);
     const result = await sem.run(async (slot) => {
       expect([slot.released, await sem.tryAcquire()]).toEqual([false, undefined]);
@@ -25,7 +25,7 @@ export function runCases(bench: Bench): void {
     expect(await (await sem.tryAcquire())?.release()).toBe(true);
   });
 
-  test("work may release its slot early; run does not release another's", async () => {
+  test("work may release its slot early; run does not release the slot of another holder", async () => {
     const sem = bench.semaphore(1);
     const next = await sem.run(async (slot) => {
       await slot.release();
@@ -43,7 +43,7 @@ export function runCases(bench: Bench): void {
     expect(await (await sem.tryAcquire())?.release()).toBe(true);
   });
 
-  test("an abort while the work runs does not take the slot away: the work decides", async () => {
+  test("an abort while the work runs does not release the slot: the work decides", async () => {
     const sem = bench.semaphore(1);
     const controller = new AbortController();
     const result = await sem.run(

@@ -4,7 +4,7 @@ import type { Bench } from "./describe-semaphore.ts";
 
 /** Only the slot itself releases, once. Errors name the misuse. */
 export function slotCases(bench: Bench): void {
-  test("release is true the first time and false ever after, and never frees another's slot", async () => {
+  test("release is true the first time and false afterwards, and never frees the slot of another holder", async () => {
     const sem = bench.semaphore(1);
     const slot = await sem.acquire();
     expect([await slot.release(), await slot.release(), slot.released]).toEqual([true, false, true]);
@@ -59,12 +59,12 @@ export function slotCases(bench: Bench): void {
     expect(slot.signal.aborted).toBe(false);
   });
 
-  test("a number of slots that makes no sense is a RangeError that names it", () => {
+  test("an invalid number of slots is a RangeError that names it", () => {
     for (const slots of [0, -1, 1.5, Number.NaN]) expect(() => bench.semaphore(slots)).toThrow(RangeError);
     expect(() => bench.semaphore(-3)).toThrow(/-3/);
   });
 
-  test("a negative timeout and work that is no function are refused at once", async () => {
+  test("a negative timeout, and work that is not a function, are refused immediately", async () => {
     const sem = bench.semaphore(1);
     const asked = (options: object) => Promise.resolve().then(() => sem.acquire(options));
     await expect(asked({ timeoutMs: -1 })).rejects.toThrow(/timeoutMs/);

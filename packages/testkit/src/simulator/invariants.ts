@@ -12,12 +12,15 @@ const COMPARED_EVERY = 16;
 /**
  * The violations that are checked after every step of every history:
  *   V1 more leases and offers of a host, or of a bucket, than its limit, in the store; more users than slots among the
- *   clients V2 one slot with two owners; one session with two slots, or answered with two V3 a fence that is not above
- *   all earlier fences of its host, also across a failover V4 a cached book that differs from the store's at the same
- *   tag, or an index that differs from its records V5 a slot that stays free while a waiter may have it V6 a session
- *   that ends twice at an instance, never ends there, or is counted twice in the fleet V8 an instance that calls the
- *   store without end
- * and at the end, without clients: V7 anything that is left over.
+ *     clients
+ *   V2 one slot with two owners; one session with two slots, or answered with two
+ *   V3 a fence that is not above all earlier fences of its host, also across a failover
+ *   V4 a cached book that differs from the store's at the same tag, or an index that differs from its records
+ *   V5 a slot that stays free while a waiter may have it
+ *   V6 a session that ends twice at an instance, never ends there, or is counted twice in the fleet
+ *   V8 an instance that calls the store without end
+ * At the end, without clients:
+ *   V7 anything that is left over
  * A failover may lose leases that clients use. Until these have ended, only the limits of the store and the fences are
  * checked.
  */

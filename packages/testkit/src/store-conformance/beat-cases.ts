@@ -10,7 +10,7 @@ export function beatCases(newHost: NewHost): void {
   };
 
   describe("beats", () => {
-    it("say who lives, for how long, and what about it", async () => {
+    it("report which instances are alive, for how long, and their information", async () => {
       const host = await newHost();
       const [one, two] = [`${host.host}-one`, `${host.host}-two`];
       const living = async (names = [one, two]) =>
@@ -31,7 +31,7 @@ export function beatCases(newHost: NewHost): void {
       expect(await living()).toEqual([]);
     });
 
-    it("return the hosts that others have changed, made or forgotten, and no others", async () => {
+    it("return the hosts that others have changed, created or forgotten, and no others", async () => {
       const [same, changed, made, gone, absent] = [
         await newHost(),
         await newHost(),

@@ -19,7 +19,7 @@ export function clockCases(newHost: NewHost): void {
       }
     });
 
-    it("P5: the time of a host stands still while the clock is behind it", async () => {
+    it("P5: the time of a host does not advance while the clock is behind it", async () => {
       const host = await newHost();
       await host.pass(60_000);
       const now = await host.now();
@@ -32,7 +32,7 @@ export function clockCases(newHost: NewHost): void {
       await host.pass(30_000);
     });
 
-    it("P5: a commit a little behind another does not take the time back", async () => {
+    it("P5: a commit slightly behind another does not set the time back", async () => {
       const host = await newHost();
       const now = await host.now();
       await host.accept({ now });

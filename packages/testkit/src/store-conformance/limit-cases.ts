@@ -29,7 +29,7 @@ export function limitCases(newHost: NewHost): void {
       );
     });
 
-    it("P2: offers count, and are refused as well", async () => {
+    it("P2: offers count as slots, and are refused as well", async () => {
       const host = await newHost();
       await host.grant("a");
       const now = await host.now();
@@ -54,7 +54,7 @@ export function limitCases(newHost: NewHost): void {
       expect(await host.names()).toEqual(["lease slot_b", "lease slot_c"]);
     });
 
-    it("P2: what time has ended is not occupied", async () => {
+    it("P2: leases and offers that have ended occupy no slot", async () => {
       const host = await newHost();
       await host.grant("a");
       await host.accept({ puts: [offerOf("b", await host.now())] });
@@ -64,7 +64,7 @@ export function limitCases(newHost: NewHost): void {
       await host.accept({ head: { fence }, puts: [leaseOf("c", fence - 1, now), leaseOf("d", fence, now)] });
     });
 
-    it("P2: above a lower limit an offer that takes the place of another is refused", async () => {
+    it("P2: above a lowered limit, an offer that replaces another is refused", async () => {
       const host = await newHost();
       await host.grant("a");
       const now = await host.now();
@@ -76,7 +76,7 @@ export function limitCases(newHost: NewHost): void {
       await host.accept({ dels: exchange.dels });
     });
 
-    it("P2: a lower limit refuses no release and no renewal, only what is new", async () => {
+    it("P2: a lowered limit refuses no release and no renewal, only new leases and offers", async () => {
       const host = await newHost();
       const [a, b] = await host.grant("a", "b");
       await host.accept({ head: { slots: 1 } });
@@ -86,7 +86,7 @@ export function limitCases(newHost: NewHost): void {
       await expectRefused(host, [leaseOf("c", host.head.fence + 1, host.head.now)]);
     });
 
-    it("P3: a new lease has a fence above all before it, and the head's never falls", async () => {
+    it("P3: a new lease has a fence above all earlier ones, and the head's fence never falls", async () => {
       const host = await newHost();
       await host.grant("a");
       await expectRefused(host, [leaseOf("b", host.head.fence, host.head.now)]);
@@ -96,7 +96,7 @@ export function limitCases(newHost: NewHost): void {
       await host.grant("b");
     });
 
-    it("P3: fences grow also when the host was forgotten and the clock was set back", async () => {
+    it("P3: fences grow even if the host was forgotten and the clock was set back", async () => {
       const host = await newHost();
       await host.grant("a");
       const { fence } = host.head;

@@ -20,7 +20,7 @@ async function untilItListens(host: HostUnderTest, instance: string, received: C
 
 export function pushCases(newHost: NewHost, skip: string | undefined): void {
   describe.skipIf(skip !== undefined)("push", () => {
-    it("sends a woken instance the commit, with the base it can be applied to", async () => {
+    it("sends the commit to a woken instance, with the base that it applies to", async () => {
       const host = await newHost();
       const received: CommitNotice[] = [];
       const instance = `${host.host}-woken`;
@@ -47,7 +47,7 @@ export function pushCases(newHost: NewHost, skip: string | undefined): void {
       stop();
     });
 
-    it("sends nothing to an instance that is not woken, nor after it stopped watching", async () => {
+    it("sends nothing to an instance that is not woken, and nothing after it stopped watching", async () => {
       const host = await newHost();
       const [received, others]: [CommitNotice[], CommitNotice[]] = [[], []];
       const instance = `${host.host}-received`;

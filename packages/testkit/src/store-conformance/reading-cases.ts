@@ -15,7 +15,7 @@ export function readingCases(newHost: NewHost): void {
       expect(await host.store.read(host.host, tag)).toMatchObject({ tag, tail: { commits: [] } });
     });
 
-    it("totals count by the store's clock: what time has ended is not in them", async () => {
+    it("totals use the store's clock: what has ended by time is not counted", async () => {
       const host = await newHost();
       const before = await host.store.totals();
       const now = await host.now();
@@ -77,7 +77,7 @@ export function readingCases(newHost: NewHost): void {
       expect(await isKept(puts, head)).toBe(expected);
     });
 
-    it("keeps hosts that were used a moment ago, and says how many went", async () => {
+    it("keeps hosts that were used a moment ago, and reports how many were deleted", async () => {
       const [old, fresh] = [await newHost(), await newHost()];
       await old.accept();
       await old.pass(IDLE_MS + 1);

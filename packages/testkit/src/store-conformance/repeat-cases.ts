@@ -5,7 +5,7 @@ import { accountOf, leaseOf } from "./host-under-test.ts";
 
 export function repeatCases(newHost: NewHost): void {
   describe("a commit that is sent again", () => {
-    it("P4, P8: is answered ok and happens once, also as the first of a host and after its time", async () => {
+    it("P4, P8: is answered ok and takes effect once, also as the first of a host and after its time", async () => {
       for (const isKnown of [false, true]) {
         const host = await newHost();
         if (isKnown) await host.accept();
@@ -20,7 +20,7 @@ export function repeatCases(newHost: NewHost): void {
       }
     });
 
-    it("P4: is answered ok when others have committed since, and undoes nothing of theirs", async () => {
+    it("P4: is answered ok if others have committed since, and does not undo their changes", async () => {
       const host = await newHost();
       const commit = await host.commitOf({ puts: [accountOf("b", host.head.now, 1)] });
       await host.store.commit(commit);
@@ -30,7 +30,7 @@ export function repeatCases(newHost: NewHost): void {
       expect((await host.book())?.records).toEqual([accountOf("b", host.head.now, 2)]);
     });
 
-    it("P4: is remembered as long as the tail, then is a conflict with the whole book", async () => {
+    it("P4: is known as long as the tail has it; after that it is a conflict with the whole book", async () => {
       const host = await newHost();
       await host.accept();
       const commit = await host.commitOf({ puts: [accountOf("b", host.head.now, 1)] });

@@ -10,7 +10,7 @@ async function loseAfter(host: HostUnderTest, conflicts: number): Promise<void> 
 }
 
 export function reservationCases(newHost: NewHost): void {
-  describe("starvation", () => {
+  describe("reservations against starvation", () => {
     it("the third conflict in a row reserves the next commit for the instance", async () => {
       const host = await newHost();
       await host.accept();
@@ -21,14 +21,14 @@ export function reservationCases(newHost: NewHost): void {
       await host.accept({ instance: "fast" });
     });
 
-    it("fewer reserve nothing", async () => {
+    it("fewer conflicts reserve nothing", async () => {
       const host = await newHost();
       await host.accept();
       await loseAfter(host, RESERVES_AFTER - 2);
       await host.accept({ instance: "fast" });
     });
 
-    it(`a reservation lasts ${RESERVED_MS} ms, and a second one does not take it over`, async () => {
+    it(`a reservation lasts ${RESERVED_MS} ms, and another instance does not take it over`, async () => {
       const host = await newHost();
       await host.accept();
       await loseAfter(host, RESERVES_AFTER);
@@ -39,7 +39,7 @@ export function reservationCases(newHost: NewHost): void {
       await host.accept({ instance: "fast" });
     });
 
-    it("sending an accepted commit again is answered ok while another has the reservation", async () => {
+    it("an accepted commit that is sent again is answered ok while another instance has the reservation", async () => {
       const host = await newHost();
       await host.accept();
       const commit = await host.commitOf({ instance: "fast" });

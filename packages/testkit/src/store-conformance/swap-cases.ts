@@ -33,7 +33,7 @@ const byName = (a: BookRecord, b: BookRecord) => `${a.kind} ${a.key}`.localeComp
 
 export function swapCases(newHost: NewHost): void {
   describe("compare and swap", () => {
-    it("P1: absence is a base: first contact with a host commits without reading", async () => {
+    it("P1: the first commit of a host needs no read: its base is undefined", async () => {
       const host = await newHost();
       expect(await host.store.read(host.host, undefined)).toMatchObject({ tail: { kind: "book" } });
       expect((await host.store.read(host.host, undefined)).tag).toBeUndefined();
@@ -43,7 +43,7 @@ export function swapCases(newHost: NewHost): void {
       expect(tail).toEqual({ kind: "book", book: { head: host.head, records: [accountOf("b", host.head.now)] } });
     });
 
-    it("P1: keeps every kind of record exactly, and what the head says", async () => {
+    it("P1: keeps every kind of record and the head exactly", async () => {
       const host = await newHost();
       const now = await host.now();
       const records = everyRecord(now, host.head.fence + 1);
@@ -75,7 +75,7 @@ export function swapCases(newHost: NewHost): void {
       expect(await host.names()).toEqual([]);
     });
 
-    it("P1: refuses a commit on another tag as a conflict, keeps nothing of it, and returns what came in between", async () => {
+    it("P1: refuses a commit on a different tag as a conflict, keeps nothing of it, and returns the commits in between", async () => {
       const host = await newHost();
       const base = await host.accept();
       const second = await host.commitOf({ puts: [accountOf("second", host.head.now)] });
@@ -90,7 +90,7 @@ export function swapCases(newHost: NewHost): void {
       expect(await host.names()).toEqual([]);
     });
 
-    it("P1: of two first contacts one is accepted, and the other gets the book", async () => {
+    it("P1: of two first commits one is accepted, and the other gets the book", async () => {
       const host = await newHost();
       await host.accept({ puts: [accountOf("first", host.head.now)] });
       const reply = await host.send({ base: undefined, puts: [accountOf("second", host.head.now)] });
@@ -113,7 +113,7 @@ export function swapCases(newHost: NewHost): void {
       }
     });
 
-    it("P1: a commit on a base of a host that is unknown is a conflict without a book", async () => {
+    it("P1: a commit with a base on an unknown host is a conflict without a book", async () => {
       const host = await newHost();
       const reply = await host.send({ base: "7.gone" });
       expect(reply).toMatchObject({ isOk: false, reason: "conflict", tail: { kind: "book" } });
@@ -121,7 +121,7 @@ export function swapCases(newHost: NewHost): void {
       expect(await host.store.hostKeys()).not.toContain(host.host);
     });
 
-    it("P1: a commit without a head forgets the host, with every record", async () => {
+    it("P1: a commit without a head forgets the host with every record", async () => {
       const host = await newHost();
       await host.accept({
         head: { fence: host.head.fence + 1 },
@@ -138,7 +138,7 @@ export function swapCases(newHost: NewHost): void {
       expect(await host.names()).toEqual([]);
     });
 
-    it("P7: hosts know nothing of each other", async () => {
+    it("P7: hosts are independent of each other", async () => {
       const [one, two] = [await newHost(), await newHost()];
       await one.grant("a", "b");
       await two.grant("a", "b");

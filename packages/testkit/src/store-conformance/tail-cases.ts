@@ -22,14 +22,14 @@ export function tailCases(newHost: NewHost): void {
       expect(await host.store.read(host.host, tag)).toMatchObject({ tag, tail: { kind: "changes", commits: [] } });
     });
 
-    it("has the commits since, in order", async () => {
+    it("has the commits since a tag, in order", async () => {
       const host = await newHost();
       const since = await host.accept();
       await commits(host, 3);
       expect(await usesSince(host, since)).toEqual([1, 2, 3]);
     });
 
-    it(`goes back ${TAIL_LENGTH} commits, and no further`, async () => {
+    it(`has the last ${TAIL_LENGTH} commits, and no more`, async () => {
       const host = await newHost();
       const first = await host.accept();
       const second = await host.accept({ puts: [accountOf("b", host.head.now, 1)] });
@@ -43,7 +43,7 @@ export function tailCases(newHost: NewHost): void {
       expect(await host.send({ base: first })).toMatchObject({ reason: "conflict", tail: { kind: "book" } });
     });
 
-    it("does not know a tag of another history: the random part counts, not the number", async () => {
+    it("does not accept a tag of a different history: the random part counts, not the number", async () => {
       const host = await newHost();
       const tag = await host.accept();
       await commits(host, 2);
@@ -52,7 +52,7 @@ export function tailCases(newHost: NewHost): void {
       expect(await host.send({ base: `${number}.another` })).toMatchObject({ isOk: false, reason: "conflict" });
     });
 
-    it("begins again when a host was forgotten", async () => {
+    it("starts again after a host was forgotten", async () => {
       const host = await newHost();
       const old = await host.accept();
       await commits(host, 2);

@@ -2,7 +2,7 @@ import { runChaos } from "@slotkeeper/testkit/chaos";
 import { buildCommand } from "@slotkeeper/testkit/fleet";
 import { beforeAll, expect, test } from "vitest";
 
-/** The short mode of `npm run chaos`. A new seed every time: the long mode, with a given one, repeats its faults. */
+/** The short mode of `npm run chaos`, with a new seed every time. The long mode with the same seed repeats its faults. */
 const SECONDS = 60;
 const seed = Number(process.env["SLOTKEEPER_CHAOS_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
@@ -10,7 +10,7 @@ beforeAll(() => buildCommand(), 180_000);
 
 test(`a fleet under faults breaks no limit and loses no session (seed ${seed})`, { timeout: 300_000 }, async () => {
   const progress: string[] = [];
-  // How fast it recovers says something about the machine that runs the tests, too: here it only has to.
+  // The time of a recovery also depends on the machine that runs the tests. Here it only has to recover.
   const report = await runChaos({ seconds: SECONDS, seed, recoveryMs: 60_000, log: (line) => progress.push(line) });
   expect({ misses: report.misses, progress }).toEqual({ misses: [], progress });
   expect(report.violations).toEqual([]);

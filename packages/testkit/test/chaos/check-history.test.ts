@@ -15,7 +15,7 @@ interface Planted {
 
 let count = 0;
 
-/** A session that was granted and gave its slot back, as a client records it. */
+/** A session that was granted and released its slot, as a client records it. */
 function session({ host = "a.example", bucket, askedAt, from, until, fence, slotToken }: Planted): SessionRecord {
   return {
     ...new History().ask(host, bucket),
@@ -29,19 +29,19 @@ function session({ host = "a.example", bucket, askedAt, from, until, fence, slot
 
 const rulesOf = (...sessions: SessionRecord[]) => checkHistory({ sessions }, LIMITS).map(({ rule }) => rule);
 
-test("a history in which slots are handed on breaks no rule", () => {
+test("a history of ordinary hand-overs breaks no rule", () => {
   expect(
     rulesOf(
       session({ bucket: "a", from: 10, until: 20, fence: 1 }),
       session({ bucket: "b", from: 11, until: 21, fence: 2 }),
-      // At the very instant of the release, and at another host with fences of its own.
+      // At the exact time of the release, and at another host with its own fences.
       session({ bucket: "c", from: 20, until: 30, fence: 3 }),
       session({ host: "b.example", bucket: "c", from: 20, until: 30, fence: 1, slotToken: "other" }),
     ),
   ).toEqual([]);
 });
 
-test("HIST1: one slot too many in use is found, at a host and in a bucket", () => {
+test("HIST1: finds one slot too many in use, at a host and in a bucket", () => {
   const held = [
     session({ bucket: "a", from: 10, until: 20, fence: 1 }),
     session({ bucket: "b", from: 11, until: 21, fence: 2 }),
@@ -52,7 +52,7 @@ test("HIST1: one slot too many in use is found, at a host and in a bucket", () =
   ]);
 });
 
-test("HIST1: a client that uses its slot after its lease breaks the limit once the slot is granted again", () => {
+test("HIST1: a client that uses its slot after its lease ended breaks the limit once the slot is granted again", () => {
   const overstaying = session({ bucket: "a", from: 10, until: Number.POSITIVE_INFINITY, fence: 1 });
   const others = [
     session({ bucket: "b", from: 40, until: 50, fence: 2 }),
@@ -61,7 +61,7 @@ test("HIST1: a client that uses its slot after its lease breaks the limit once t
   expect(rulesOf(overstaying, ...others)).toEqual(["limit"]);
 });
 
-test("HIST2: a fence that does not grow, or is given twice, is found; grants on the way at the same time may arrive in any order", () => {
+test("HIST2: finds a fence that does not grow or is issued twice; concurrent grants may arrive in any order", () => {
   const first = session({ bucket: "a", from: 10, until: 12, fence: 5 });
   expect(rulesOf(first, session({ bucket: "b", askedAt: 11, from: 13, until: 14, fence: 4 }))).toEqual(["fence"]);
   expect(rulesOf(first, session({ bucket: "b", askedAt: 9, from: 13, until: 14, fence: 4 }))).toEqual([]);
@@ -70,7 +70,7 @@ test("HIST2: a fence that does not grow, or is given twice, is found; grants on 
   ]);
 });
 
-test("HIST3: a slot granted to two sessions, and a session granted two slots, are found; the same grant twice is not", () => {
+test("HIST3: finds a slot granted to two sessions, and a session with two slots; the same grant twice is allowed", () => {
   const one = session({ bucket: "a", from: 10, until: 12, fence: 1 });
   one.deliveries.push({ slotToken: "slot-1", fence: 1, at: 11 });
   expect(rulesOf(one)).toEqual([]);
@@ -81,7 +81,7 @@ test("HIST3: a slot granted to two sessions, and a session granted two slots, ar
   expect(rulesOf(one)).toEqual(["ownership"]);
 });
 
-test("HIST4: a session that ends without a slot, one that is never answered, and a lost lease are found; a dead client loses nothing", () => {
+test("HIST4: finds a session that ends without a slot, one without an answer, and a lost lease; a dead client loses nothing", () => {
   const ask = () => new History().ask("a.example", "a");
   expect(rulesOf({ ...ask(), end: { result: "timeout", at: 5 } })).toEqual(["lost-session"]);
   expect(rulesOf(ask())).toEqual(["lost-session"]);

@@ -21,7 +21,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Two clients share one slot of a real service until it has been granted so often. */
+/** Two clients share one slot of a real service until it has been granted a number of times. */
 async function play({ overstays }: { overstays: boolean }): Promise<History> {
   const history = new History();
   const clients = ["a", "b"].map((bucket) => new ChaosClient(service.url, PLAN, bucket, history, Math.random));
@@ -39,7 +39,7 @@ test("clients that keep the contract break no rule", async () => {
   expect(checkHistory(await play({ overstays: false }), LIMITS)).toEqual([]);
 });
 
-test("a client that uses its slot after its lease is over is found in the history of a live run", async () => {
+test("a client that uses its slot after its lease ended is found in the history of a live run", async () => {
   const violations = checkHistory(await play({ overstays: true }), LIMITS);
   expect(violations.map(({ rule }) => rule)).toContain("limit");
 });

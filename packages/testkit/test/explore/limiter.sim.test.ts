@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 const RUNS = 1_000;
 const actions: readonly Action[] = ["wait", "timeout", "abort", "try"];
 
-/** As a pool: a limit in all and per key, and a budget that makes waiters wait for the timer. */
+/** Like a pool: a limit in total and per key, and a budget that makes waiters wait for the timer. */
 const limiterSource =
   (slots: number, perKey: number, limit: number) =>
   (clock: Clock): SlotSource => {

@@ -14,7 +14,7 @@ import { describe, expect, it } from "vitest";
 const RUNS = 2_000;
 const actions: readonly Action[] = ["wait", "timeout", "abort", "try"];
 
-/** Every user does every action, each starting with another one. */
+/** Every user does every action; each starts with a different one. */
 function users(count: number, keys: readonly string[]): Scenario["users"] {
   return Array.from({ length: count }, (_, id) => ({
     key: keys[id % keys.length] as string,
@@ -51,7 +51,7 @@ describe("the library's promises under thousands of interleavings", () => {
     const { ok, report, census } = await explored(scenario);
     expect(report).toBe("");
     expect(ok).toBe(true);
-    // The storm is worth something only if every way of asking both succeeded and failed.
+    // The storm is useful only if every kind of request both succeeded and failed.
     expect(census.wait).toMatchObject({ granted: RUNS * scenario.users.length, refused: 0 });
     for (const action of ["timeout", "abort", "try"] as const) {
       expect(census[action].granted, action).toBeGreaterThan(0);

@@ -4,9 +4,9 @@ import { onServer } from "@slotkeeper/testkit/postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 /**
- * SIGSTOP of one real instance of three for ten seconds. A slot that is offered to its waiters is lost to the others for as long as the
- * offer stands, so the database writes down every offer: how many the stopped instance got, and how long each stood. That is judged,
- * not how fast the machine is.
+ * Stops one real instance of three with SIGSTOP for ten seconds. A slot that is offered to its waiters is lost to the
+ * others while the offer lasts. So the database records every offer: how many the stopped instance got, and how long
+ * each lasted. The test judges these numbers, not the speed of the machine.
  */
 const HOSTNAME = "stopped.example";
 const HOST = createHash("sha256").update(HOSTNAME).digest("hex");
@@ -50,7 +50,7 @@ async function use(instance: number, ipBucket: string): Promise<Answer> {
   return answer;
 }
 
-/** Until it is granted, always at the same instance. */
+/** Repeats the call until it is granted, always at the same instance. */
 async function acquire(instance: number, ipBucket: string): Promise<Answer> {
   let answer = await call(instance, "acquire", { hostname: HOSTNAME, ipBucket, waitMs: 5_000 });
   while (answer.result === "pending") answer = await call(instance, "acquire", { queryToken: answer.queryToken });
@@ -72,7 +72,7 @@ const waiting = async () =>
   query<{ instance: string; count: number }>(`SELECT data ->> 'instance' AS instance, count(*)::integer AS count
     FROM slotkeeper_record WHERE host = '${HOST}' AND kind = 'waiter' GROUP BY 1`);
 
-test("a stopped instance costs each slot one offer of 50 ms, the others go on, and no slot is granted twice", {
+test("a stopped instance costs each slot one offer of 50 ms, the others continue, and no slot is granted twice", {
   timeout: 120_000,
 }, async () => {
   const held = [await acquire(1, "h1"), await acquire(1, "h2")];
@@ -87,7 +87,7 @@ test("a stopped instance costs each slot one offer of 50 ms, the others go on, a
   const loops = others.map(async (next) => {
     while (!isOver) granted.push(await next());
   });
-  // They wait behind those of the stopped instance, which arrived first.
+  // They wait behind the sessions of the stopped instance, which arrived first.
   await expect.poll(async () => (await waiting()).length, { timeout: 10_000 }).toBe(3);
   for (const { slotToken } of held) await call(1, "release", { slotToken });
   await new Promise((resolve) => setTimeout(resolve, STOPPED_MS - (performance.now() - stoppedAt)));
@@ -104,7 +104,7 @@ test("a stopped instance costs each slot one offer of 50 ms, the others go on, a
   expect(toStopped.length).toBeLessThanOrEqual(SLOTS);
   for (const { offeredAt, lapsesAt } of toStopped) expect(lapsesAt - offeredAt).toBeLessThanOrEqual(OFFER_MS);
   expect(grantedMeanwhile).toBeGreaterThan(20);
-  // Its sessions have their places still, and got a slot each when it was back.
+  // Its sessions still have their places, and got a slot each when it was back.
   expect(late.map(({ result }) => result)).toEqual(["granted", "granted", "granted"]);
   const fences = [...held, ...granted, ...late].map(({ fence }) => fence);
   expect(new Set(fences).size).toBe(fences.length);

@@ -4,7 +4,10 @@ import { onServer } from "@slotkeeper/testkit/postgres";
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-/** Three real processes on a real database, called directly: which instance gets which call is what these tests are about. */
+/**
+ * Three real processes on a real database. The tests call them directly, because they choose which instance gets which
+ * call.
+ */
 let fleet: Fleet;
 
 beforeAll(async () => {
@@ -45,17 +48,17 @@ const release = (instance: number, { slotToken }: Answer) => call(instance, "rel
 
 const keyOf = (hostname: string) => createHash("sha256").update(hostname).digest("hex");
 
-/** How many sessions wait, in the state that every instance decides by. */
+/** How many sessions wait, in the state that all instances share. */
 async function waiters(hostname: string): Promise<number> {
   const sql = "SELECT count(*)::integer AS count FROM slotkeeper_record WHERE host = $1 AND kind = 'waiter'";
   return onServer(fleet.dsn, async (client) => (await client.query(sql, [keyOf(hostname)])).rows[0].count as number);
 }
 
-test("kill -9 of an instance loses no session's place, and its waiters stop counting within 5 s", async () => {
+test("kill -9 of an instance loses no place of a session, and its waiters stop counting within 5 s", async () => {
   const hostname = "killed.example";
   const held = await ask(1, hostname, "holder");
   const first = await ask(0, hostname, "first");
-  // Its client is never seen again.
+  // This client does not return.
   await ask(0, hostname, "gone");
   const second = await ask(1, hostname, "second");
   const waitsThere = poll(0, first).catch(() => undefined);
@@ -76,7 +79,7 @@ test("kill -9 of an instance loses no session's place, and its waiters stop coun
   await fleet.launch(0);
 });
 
-test("an instance that was stopped grants nothing when it wakes that was granted meanwhile", async () => {
+test("an instance that was paused grants no slot that was granted meanwhile", async () => {
   const hostname = "stopped.example";
   const held = await ask(1, hostname, "holder");
   const first = await ask(0, hostname, "first");
@@ -89,7 +92,7 @@ test("an instance that was stopped grants nothing when it wakes that was granted
   const next = await waits;
   expect(next.result).toBe("granted");
   fleet.processes[0]?.signal("SIGCONT");
-  // The poll that slept comes to no slot of its own: the session gets the next one, wherever it asks.
+  // The poll at the paused instance gets no slot of its own: the session gets the next one, at any instance.
   const moved = untilEnded(2, first);
   await expect.poll(() => waiters(hostname)).toBe(1);
   await release(2, next);
@@ -100,7 +103,7 @@ test("an instance that was stopped grants nothing when it wakes that was granted
   if (late.result === "granted") expect(late.slotToken).toBe(granted.slotToken);
 });
 
-test("a lock on a host's row by a stranger stops that host only, whatever calls pile up on it", async () => {
+test("a lock on a host's row by another program stops only that host, however many calls wait for it", async () => {
   const hostname = "locked.example";
   const held = await ask(0, hostname, "holder");
   const waiting = await ask(0, hostname, "waiter");
@@ -118,7 +121,7 @@ test("a lock on a host's row by a stranger stops that host only, whatever calls 
     await release(0, other);
   }
   expect((await fetch(`${fleet.urls[0]}/readyz`)).status).toBe(200);
-  // They fail after a while, and come again.
+  // They fail after a while, and are repeated.
   const locked = "SELECT count(*)::integer AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
   expect((await stranger.query<{ count: number }>(locked)).rows[0]?.count).toBeLessThanOrEqual(2);
   await stranger.query("ROLLBACK");
