@@ -144,6 +144,33 @@ describe("release and renew", () => {
   });
 });
 
+describe("when a release is accepted", () => {
+  /** A queue on a shared store that holds a slot; `others` have sent a beat. */
+  async function holding(...others: string[]) {
+    const bench = new Bench({}, undefined, true);
+    for (const instance of others) await bench.memory.beat({ instance, ttlMs: 60_000, about: {}, hosts: [] });
+    await bench.queue.start();
+    const slotToken = await bench.take();
+    const accepted: number[] = [];
+    const release = () => bench.queue.release({ slotToken }, () => accepted.push(bench.commits.length));
+    return { commits: bench.commits.length, accepted, release };
+  }
+
+  test("by an instance that is alone: immediately", async () => {
+    const { commits, accepted, release } = await holding();
+    release();
+    expect(accepted).toEqual([commits]);
+  });
+
+  test("while another instance is alive: when the store has it", async () => {
+    const { commits, accepted, release } = await holding("two");
+    release();
+    expect(accepted).toEqual([]);
+    await drained();
+    expect(accepted).toEqual([commits + 1]);
+  });
+});
+
 describe("named semaphores", () => {
   test("the first current user sets the capacity; a different one is refused while there are users", async () => {
     const bench = new Bench({ maxSlotPerHost: 5, maxSlotPerIp: 1 });

@@ -17,8 +17,10 @@ class SlowStore extends MemoryStore {
   }
 }
 
+/** A service that holds a slot, in a fleet of two. */
 async function holding() {
   const store = new SlowStore();
+  await store.beat({ instance: "other", ttlMs: 600_000, about: {}, hosts: [] });
   const fixture = await startFixture({ open: openWith(() => store) });
   const { slotToken } = await fixture.take();
   return { store, fixture, slotToken };

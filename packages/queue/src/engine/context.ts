@@ -25,4 +25,6 @@ export interface EngineContext {
   readonly soon: (task: () => void) => void;
   /** When an instance last sent a beat or a commit; undefined: not known. */
   readonly seenAt: (instance: string) => number | undefined;
+  /** No other instance is alive, by the last beat. */
+  readonly isAlone: () => boolean;
 }

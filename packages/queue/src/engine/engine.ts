@@ -69,6 +69,7 @@ export class Engine {
       emit: (event) => this.#emit(event),
       soon: init.soon ?? ((task) => void Promise.resolve().then(task)),
       seenAt: (other) => this.heartbeat.seenAt(other),
+      isAlone: () => this.heartbeat.isAlone,
     };
     this.sessions = new Sessions(this.context);
     this.hosts = new Hosts(this.context, this.sessions);

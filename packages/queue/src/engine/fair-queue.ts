@@ -74,11 +74,12 @@ export class FairQueue {
   }
 
   /**
-   * Returns immediately; the store is updated later. Without that the lease ends at its own time. `onSafe` runs when this
-   * process can stop without losing the release.
+   * Returns immediately; the store is updated later. If this process is killed before that, the lease ends at its own
+   * time. `onAccepted` runs when the caller need not repeat the release: immediately or, if another instance is alive
+   * that could take the repeated call, when the store has the release.
    */
-  release(input: ReleaseInput, onSafe?: () => void): void {
-    this.#engine.releases.release(input, onSafe);
+  release(input: ReleaseInput, onAccepted?: () => void): void {
+    this.#engine.releases.release(input, onAccepted);
   }
 
   /** Undefined: the lease has ended. */

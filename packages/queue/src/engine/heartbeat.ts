@@ -49,6 +49,12 @@ export class Heartbeat implements Due {
     return this.#seenAt.get(instance);
   }
 
+  /** No other instance is alive, by the last beat. */
+  get isAlone(): boolean {
+    const others = this.#seenAt.size - (this.#seenAt.has(this.#engine.instance) ? 1 : 0);
+    return others === 0;
+  }
+
   /** Sessions wait, so the instance sends beats more often. */
   quicken(): void {
     if (this.#isBusy || this.#isClosed) return;

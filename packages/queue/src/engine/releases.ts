@@ -32,26 +32,27 @@ export class Releases {
   }
 
   /**
-   * Returns immediately. The cycle of the host sends the release to the store, even if the caller leaves. `onSafe` runs
-   * when this process can stop without losing the release. With a store that ends with the process, it runs
-   * immediately.
+   * Returns immediately. The cycle of the host sends the release to the store, even if the caller leaves. `onAccepted`
+   * runs when the caller need not repeat the release: immediately, unless another instance is alive. Then it runs when
+   * the store has the release, because a caller without an answer can repeat the call at that instance.
    */
-  release(input: ReleaseInput, onSafe?: () => void): void {
+  release(input: ReleaseInput, onAccepted?: () => void): void {
     const { slotToken, status } = input;
     const key = hostOfToken(slotToken);
     const { emit, time } = this.#engine;
     if (key === undefined) {
       emit({ type: "late-release", host: undefined });
-      onSafe?.();
+      onAccepted?.();
       return;
     }
     const session = this.#sessions.register.findToken(slotToken);
     if (session !== undefined) this.#sessions.transitions.setLease(session, 0);
-    const isShared = this.#engine.store.clock === "shared";
-    if (!isShared) onSafe?.();
+    const { store, isAlone } = this.#engine;
+    const isRepeatable = store.clock === "shared" && !isAlone();
+    if (!isRepeatable) onAccepted?.();
     const host = this.#hosts.open({ host: key });
     host.send({ kind: "release", slotToken, hitAt: this.#hitAt(input), status }, (outcome) => {
-      if (isShared) onSafe?.();
+      if (isRepeatable) onAccepted?.();
       if (outcome.kind !== "released") {
         emit({ type: "late-release", host: key });
         return;

@@ -32,9 +32,9 @@ export const release: BodyHandler = async (exchange, body, { queue, live }) => {
     exchange.problem("BAD_FIELDS", undefined, { errors: [named] });
     return;
   }
-  // In a fleet, the slot must not stay held because this instance dies now. A caller without an answer repeats the call
-  // elsewhere.
-  await aMoment((onSafe) => queue.release({ slotToken, hitUpstreamAtMs, callerNow: now, status }, onSafe));
+  // While another instance is alive, this one must not die between the answer and the commit: a caller without an answer
+  // repeats the call there.
+  await aMoment((onAccepted) => queue.release({ slotToken, hitUpstreamAtMs, callerNow: now, status }, onAccepted));
   exchange.json({ result: "ok" });
 };
 
