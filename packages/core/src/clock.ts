@@ -1,6 +1,6 @@
 /**
- * Where a semaphore reads the time and sets its timers. Give one to run in virtual time; `FakeClock` of
- * `slotkeeper/testing` is one.
+ * The source of time and timers of a semaphore. Pass one to run in virtual time, such as `FakeClock` of
+ * `slotkeeper/testing`.
  *
  * @example
  * ```ts
@@ -18,24 +18,24 @@ export interface Clock {
   /** Milliseconds since the epoch. Must not run backwards. */
   now(): number;
   /**
-   * Calls `callback` once, after `delayMs`. Where the host distinguishes timers that keep a process alive from those that
-   * do not, the handle has Node's `ref()` and `unref()`; a handle without them is fine.
+   * Calls `callback` once, after `delayMs` milliseconds. If timers of the host can keep a process alive, the handle should
+   * have the methods `ref()` and `unref()`, as in Node. A handle without them works too.
    */
   setTimer(callback: () => void, delayMs: number): unknown;
-  /** Drops a timer that `setTimer` returned. Does nothing if it has fired, or for `undefined`. */
+  /** Cancels a timer that `setTimer` returned. Does nothing if it has fired, or for `undefined`. */
   clearTimer(timer: unknown): void;
 }
 
-/** Looked up once: in Node the global is a getter, which can cost half as much as the clock itself (W7, W8). */
+/** Read only once: in Node the global is a getter, which can cost half as much as the clock itself (W7, W8). */
 const host = performance;
 const hostTimer = setTimeout;
 const origin = host.timeOrigin;
 
 /**
- * Real time. `performance` and not `Date`: a lease must not last an hour longer because the wall clock was set
- * back, and the origin makes the numbers comparable with `Date.now()` all the same. Fake timers of test runners replace
- * `setTimeout` and `performance` together. Then the clock follows them: with the host's own, a faked timer would fire
- * before its time again and again.
+ * Real time. It uses `performance` and not `Date`: a lease must not last an hour longer because the wall clock was set
+ * back. It adds the time origin, so its times are comparable with `Date.now()`. Fake timers of test runners replace
+ * `setTimeout` and `performance` together, and the clock then uses the fake `performance`. With the real one, a fake timer
+ * would fire early again and again.
  *
  * @example
  * ```ts
@@ -51,17 +51,17 @@ export const realClock: Clock = {
   clearTimer: (timer) => clearTimeout(timer as number),
 };
 
-/** The longest delay that hosts take; a longer one must be waited for in steps. */
+/** The longest delay that timers of a host support. A longer one needs several timers. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
-/** Sets a timer that may fire early if the delay is longer than hosts take. */
+/** Starts a timer. It fires early if the delay is longer than hosts support. It keeps the process alive if `isAwaited`. */
 export function startTimer(clock: Clock, callback: () => void, delayMs: number, isAwaited: boolean): unknown {
   const timer = clock.setTimer(callback, Math.min(Math.ceil(delayMs), LONGEST_DELAY_MS));
   keepAlive(timer, isAwaited);
   return timer;
 }
 
-/** Says whether a timer may keep the process alive; does nothing where the host has no such notion. */
+/** Sets whether a timer keeps the process alive. Does nothing if the timer has no `ref()` and `unref()`. */
 export function keepAlive(timer: unknown, alive: boolean): void {
   (timer as { ref?(): void; unref?(): void } | undefined)?.[alive ? "ref" : "unref"]?.();
 }

@@ -1,23 +1,26 @@
 /**
- * Many deadlines, few timers. Deadlines of one duration fall due in the order in which they were set, so a plain list
- * per duration is already sorted and one timer, for its first entry, serves it. Setting, renewing and dropping one
- * are O(1). (Node does the same below `setTimeout`; doing it here saves the timer object and its bookkeeping for
- * each waiter, and works the same on every host and clock.)
+ * Many deadlines with few timers. Deadlines of the same duration fall due in the order in which they were set. So a plain
+ * list per duration is already sorted, and one timer for its first entry is enough. Setting, renewing and removing a
+ * deadline take O(1) time. Node does the same inside `setTimeout`. Doing it here saves a timer object for each waiter, and
+ * works the same on every host and clock.
  *
- * DEADLINE1  A deadline comes due at most once, never before its time by the clock, and never after it was dropped.
- * DEADLINE2  A list with nothing in it has no timer and is forgotten.
- * DEADLINE3  The timers keep the process alive if and only if a caller waits, for a timeout or for a slot that will expire.
+ * DEADLINE1  A deadline falls due at most once, never early by the clock, and never after it was removed.
+ * DEADLINE2  An empty list has no timer and is removed.
+ * DEADLINE3  The timers keep the process alive if and only if a caller waits, for a timeout or for a slot that will
+ *     expire.
  */
 import { type Clock, keepAlive, startTimer } from "./clock.ts";
 import { type Link, LinkedList } from "./linked-list.ts";
 
-/** Whatever has a deadline. */
+/** The timeout of a waiter or the expiry of a slot. */
 export interface Deadline extends Link {
+  /** When it falls due, in milliseconds of the clock. */
   dueAt: number;
-  /** Must drop it. */
+  /** Called when it falls due. Must remove the deadline. */
   due(now: number): void;
 }
 
+/** The deadlines of one duration, the first due first. */
 interface DurationList extends LinkedList<Deadline> {
   durationMs: number;
   timer: unknown;
@@ -25,7 +28,7 @@ interface DurationList extends LinkedList<Deadline> {
 
 export class Deadlines {
   declare clock: Clock;
-  /** How many wait. */
+  /** The number of waiters. */
   waiting = 0;
   readonly #lists = new Map<number, DurationList>();
 
@@ -33,11 +36,12 @@ export class Deadlines {
     this.clock = clock;
   }
 
-  /** Sets it, or sets it anew; `Infinity` drops it. */
+  /** Sets or replaces a deadline: `durationMs` after `now`. `Infinity` removes it. */
   time(deadline: Deadline, durationMs: number, now: number): void {
     const before = deadline.list as DurationList | undefined;
     deadline.dueAt = now + durationMs;
-    // Moving to the end of its own list leaves the timer alone: it fires early, finds nothing due, and is set anew.
+    // Moving to the end of the same list does not change its timer. If that fires early, it finds nothing due and starts
+    // again.
     if (before?.durationMs === durationMs) return before.add(deadline);
     before?.remove(deadline);
     if (durationMs < Infinity) this.#list(durationMs).add(deadline);
@@ -47,13 +51,13 @@ export class Deadlines {
     }
   }
 
-  /** This number of waiters was added. */
+  /** Adds one waiter, or removes one. */
   await(more: 1 | -1): void {
     this.waiting += more;
     if (this.waiting < 2) this.#keepAlive();
   }
 
-  /** Apart from `await`, which the engine then inlines (W2). */
+  /** Separate from `await`, so that the engine inlines `await` (W2). */
   #keepAlive(): void {
     for (const { timer } of this.#lists.values()) keepAlive(timer, this.waiting > 0);
   }
@@ -77,7 +81,7 @@ export class Deadlines {
     const now = this.clock.now();
     let { first } = list;
     for (; first && first.dueAt <= now; first = list.first) first.due(now);
-    // If the list ran empty it was forgotten, and `due` may have begun a new one for the same duration.
+    // If the list is empty now, it was removed, and `due` may have created a new one for the same duration.
     if (first) this.#arm(list, first.dueAt - now);
   }
 }

@@ -1,14 +1,15 @@
 /**
- * The expected outcomes that are not a slot. Misuse is a `TypeError` or `RangeError`; cancellation is the signal's own
- * reason, untouched. `docs/reference/errors.md` lists them; a test compares the two.
+ * Errors for expected outcomes, such as a timeout. Misuse is a `TypeError` or `RangeError` instead, and cancellation
+ * rejects with the unchanged reason of the signal. `docs/reference/errors.md` lists these errors, and a test compares that
+ * page with this file.
  */
 import { shown } from "./options.ts";
 
-/** Shared by all copies of the package in one process, so that `isSlotkeeperError` sees through them. */
+/** All copies of the package in one process share it, so `isSlotkeeperError` recognises errors of other copies. */
 const brand = Symbol.for("slotkeeper.error");
 
 /**
- * The base of every error that is an expected outcome. Its message is a sentence; its `code` is what programs look at.
+ * The base class of all errors for expected outcomes. The message is a sentence for people. Programs should use `code`.
  *
  * @example
  * ```ts
@@ -24,9 +25,9 @@ const brand = Symbol.for("slotkeeper.error");
  * ```
  */
 export abstract class SlotkeeperError extends Error {
-  /** A literal of the class, such as `"ACQUIRE_TIMEOUT"`. */
+  /** Identifies the class, such as `"ACQUIRE_TIMEOUT"`. */
   declare readonly code: string;
-  /** The same call may succeed later with nothing changed. */
+  /** Whether the same call may succeed later without a change. */
   declare readonly retryable: boolean;
 
   get [brand](): true {
@@ -39,7 +40,7 @@ type ErrorClass<Code, Fields> = new (
   cause?: unknown,
 ) => SlotkeeperError & { readonly code: Code; readonly retryable: boolean } & Readonly<Fields>;
 
-/** A class of errors with these fields. The message is the sentence, or the cause if that is a string. */
+/** Creates an error class with these fields. The message is the sentence, or the cause if that is a string. */
 function errorClass<Fields, Code extends string>(
   name: string,
   code: Code,
@@ -54,22 +55,25 @@ function errorClass<Fields, Code extends string>(
   } as unknown as ErrorClass<Code, Fields>;
 }
 
-/** Of which semaphore: its name, if it has one. */
+/** The semaphore that an error is about. */
 interface Named {
+  /** Its name, if it has one. */
   semaphore: string | undefined;
 }
 
-/** The limit that a refused caller met, and its use at that moment. */
+/** The limit that refused a caller, and its use at that moment. */
 export interface Met extends Named {
   /** The key whose limit was reached; `undefined` without keys, or if the common limit was reached. */
   key: unknown;
+  /** Number of slots of that limit. */
   capacity: number;
+  /** Number of those slots that were held: the sum of their widths. */
   inUse: number;
-  /** How many others waited there. */
+  /** Number of other waiters there. */
   waiting: number;
 }
 
-/** As in `a slot of key "ann" of semaphore "uploads"`. */
+/** Part of a message: ` of key "ann" of semaphore "uploads"`. */
 function of({ semaphore, key }: Partial<Met>): string {
   return ifGiven(" of key ", key) + ifGiven(" of semaphore ", semaphore);
 }
@@ -83,7 +87,7 @@ function use({ inUse, capacity, waiting }: Met): string {
 }
 
 /**
- * No slot became free within `timeoutMs` (or `acquireTimeoutMs`). Retryable.
+ * No slot became free within `timeoutMs` (or `acquireTimeoutMs`). `waitedMs` is the wait in milliseconds. Retryable.
  *
  * Its stack shows the caller of `acquire` or `run` if the semaphore has `traceTimeouts`.
  *
@@ -107,8 +111,8 @@ export class AcquireTimeoutError extends errorClass<Met & { waitedMs: number }, 
 ) {}
 
 /**
- * The semaphore was closed, before or during the wait. The reason given to `close` is the `cause`, and a reason that is
- * a string is the message.
+ * The semaphore was closed, before or during the wait. The reason given to `close` is the `cause`. If the reason is a
+ * string, it is also the message.
  *
  * @example
  * ```ts
@@ -129,7 +133,7 @@ export class ClosedError extends errorClass<Named, "CLOSED">(
 ) {}
 
 /**
- * `maxWaiters` others were waiting already. Retryable.
+ * The queue already had `maxWaiters` waiters. Retryable.
  *
  * @example
  * ```ts
@@ -151,7 +155,7 @@ export class QueueFullError extends errorClass<Met, "QUEUE_FULL">(
 ) {}
 
 /**
- * The slot was held for longer than its ttl and was taken back.
+ * The slot was held for longer than its ttl and was taken back. `heldMs` is the time since the grant, in milliseconds.
  *
  * @example
  * ```ts
@@ -171,7 +175,7 @@ export class SlotExpiredError extends errorClass<Named & { key: unknown; heldMs:
 ) {}
 
 /**
- * The name is in use with another number of slots.
+ * The name is in use with another number of slots: `capacity`, not `requested`.
  *
  * @example
  * ```ts
@@ -198,9 +202,9 @@ export class CapacityMismatchError extends errorClass<
 ) {}
 
 /**
- * An error of a timer, with the stack of where the wait began, if that was recorded, else with none. Its own would show
- * the timer and not who waited, and taking it is four fifths of what a timeout costs (W4). `Reflect.set` because the
- * limit of a hardened host cannot be set; there the stack is taken.
+ * Creates an error for a timer. Its stack is that of `trace`, which was recorded where the wait began. Without `trace` it
+ * has no stack: its own would show the timer and not the caller, and recording it is four fifths of the cost of a timeout
+ * (W4). On hardened hosts `stackTraceLimit` is read-only. `Reflect.set` does not throw there, and the stack is recorded.
  */
 export function withStackOf<E extends Error>(trace: Error | undefined, make: () => E): E {
   const { stackTraceLimit } = Error as { stackTraceLimit?: number };
@@ -224,8 +228,8 @@ export type AnySlotkeeperError =
   | (SlotkeeperError & { readonly code: EffectErrorCode });
 
 /**
- * Whether a value is an error of this package, even one of another copy of it, where `instanceof` fails. Its `code` then
- * identifies the class, for the compiler too.
+ * Whether a value is an error of this package. It also recognises errors of another copy of the package, where
+ * `instanceof` fails. The `code` then identifies the class, for the compiler too.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-/** Events of a semaphore, and the log lines made of them. */
+/** Events of a semaphore, and log lines for them. */
 import type { Gate } from "./gate.ts";
 import type { SlotPolicy } from "./policy.ts";
 
@@ -16,9 +16,9 @@ export interface SemaphoreEvent {
   readonly name: string | undefined;
   /** The key of the slot or wait, in a `KeyedSemaphore` or `SlotPool`. */
   readonly key: unknown;
-  /** When, by the clock of the semaphore. */
+  /** When it happened, in milliseconds of the semaphore's clock. */
   readonly at: number;
-  /** How long the waiter waited: for `acquired`, `timed-out` and `aborted`. */
+  /** How long the caller waited, in milliseconds: for `acquired`, `timed-out` and `aborted`. */
   readonly waitedMs: number | undefined;
   /** The slot's number: for `acquired`, `released` and `expired`. */
   readonly number: number | undefined;
@@ -26,7 +26,7 @@ export interface SemaphoreEvent {
   readonly capacity: number;
 }
 
-/** `onEvent` is foreign code: whatever it throws, now or later, changes nothing. */
+/** Calls `onEvent`. This is foreign code, so an error that it throws or a promise of it that rejects is ignored. */
 export function emit(
   { name, onEvent }: SlotPolicy,
   { key, root, context }: Gate,
@@ -41,7 +41,7 @@ export function emit(
   } catch {}
 }
 
-/** What `logEvents` writes to: `console`, or any logger with these two methods. */
+/** The logger that `logEvents` writes to: `console`, or any object with these two methods. */
 export interface EventLogger {
   /** Gets a line for each slot acquired or released. */
   info(message: string): void;
@@ -50,7 +50,7 @@ export interface EventLogger {
 }
 
 /**
- * An `onEvent` that writes a line for each slot acquired, released or (as a warning) expired.
+ * Returns an `onEvent` that writes a line for each slot acquired or released, and a warning for each slot that expired.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-/** What the gates of one owner share. */
+/** The state that the gates of one semaphore or pool share. */
 import { Deadlines } from "./deadlines.ts";
 import type { ClosedError } from "./errors.ts";
 import type { Gate } from "./gate.ts";
@@ -14,18 +14,18 @@ export interface Counters {
   expired: number;
   /** Waits that timed out. */
   timedOut: number;
-  /** Waits that a signal ended. */
+  /** Waits that a signal or `clear` ended. */
   aborted: number;
-  /** Refused because the semaphore was closed, the queue was full, or the width is above a smaller capacity. */
+  /** Calls refused: the semaphore is closed, the queue is full, or a `resize` made the capacity smaller than the width. */
   rejected: number;
 }
 
 export class GateContext extends Deadlines {
   readonly counters: Counters = { acquired: 0, released: 0, expired: 0, timedOut: 0, aborted: 0, rejected: 0 };
-  /** The error for all waiters and later calls once it is closed. */
+  /** Set by `close`: the error for all waiters and later calls. */
   closed: ClosedError | undefined;
-  /** Of a pool: the gate of all, which a slot of a key has to pass, too. */
+  /** In a pool: the gate of the common limit. Every slot of a key also counts there. */
   root: Gate | undefined;
-  /** The slots held whose id was asked for, by their ids. */
+  /** Held slots whose id was read, by id. */
   readonly slots = new Map<string, HeldSlot>();
 }

@@ -1,21 +1,21 @@
 /**
- * A counted gate with a queue: the one place where slots are taken, handed over and given back. `Semaphore`,
- * `KeyedSemaphore` and `SlotPool` are ways of finding the right gate.
+ * A counter of slots with a queue. This is the only place where slots are granted, handed over and given back.
+ * `Semaphore`, `KeyedSemaphore` and `SlotPool` select the gate and pass the call to it.
  *
- * GATE1  `inUse`, the sum of the widths held, rises above `capacity` in no way but by shrinking the capacity.
- * GATE2  FIFO: a slot is granted to the head of the queue or, if none waits, to the caller. No one overtakes, not
- *     even a narrow waiter a wide one; so no waiter starves.
- * GATE3  Hand-off: when `free` returns, the slot is already the next waiter's. Therefore a free slot and a waiter that it
- *     would serve never exist side by side.
- * GATE4  A waiter that is aborted, times out or is refused consumes no slot, and leaves no timer, listener or queue entry.
- * GATE5  acquired = released + expired + the number held.
+ * GATE1  `inUse` is the sum of the widths held. It exceeds `capacity` only after a `resize` to a smaller capacity.
+ * GATE2  FIFO: a slot goes to the head of the queue, or to the caller if the queue is empty. No waiter overtakes another:
+ *     even a narrow waiter does not overtake a wide one. So no waiter starves.
+ * GATE3  Hand-off: when `free` returns, the next waiter already has the slot. So the head of the queue never waits while
+ *     enough slots for it are free.
+ * GATE4  A waiter that is aborted, times out or is refused consumes no slot. It leaves no timer, listener or queue entry.
+ * GATE5  acquired = released + expired + the number held. Each slot counts once, whatever its width.
  *
- * Every operation is O(1), but that one hand-off may serve several waiters, and `close` and a shrinking `resize` look
- * at all of them. State is consistent whenever foreign code may run (`onEvent`, listeners of a slot's signal), so that
- * it may call back in.
+ * Every operation takes O(1) time, with two exceptions: one hand-off may serve several waiters, and `close`, `clear` and
+ * `resize` visit every waiter. The state is consistent whenever foreign code may run (`onEvent`, listeners of a slot's
+ * signal), so that code may call the gate again.
  *
- * Source: the shape of Go's x/sync/semaphore; unlike there, asking for more than the capacity is an error, not an
- * endless wait.
+ * Source: the design of Go's x/sync/semaphore. Unlike there, a request for more than the capacity is an error and does
+ * not wait for ever.
  */
 import { ClosedError, QueueFullError } from "./errors.ts";
 import { emit } from "./events.ts";
@@ -44,26 +44,27 @@ type Waiter = Resolve | Ticket;
 type Refusal = "aborted" | "timedOut" | "rejected";
 
 export class Gate implements Link {
-  // Only declared, where the constructor sets it: a field would be written twice, here and in the bundle.
+  // The constructor sets these fields, so they are only declared. An initializer would write each of them twice, and make
+  // the bundle larger.
   declare readonly context: GateContext;
-  /** For an owner that finds it by a key or name: nothing of it is held, and none waits. */
+  /** Called when no slot is held and no caller waits. Only gates that belong to a key or a name have it. */
   declare readonly onIdle: ((gate: Gate) => void) | undefined;
-  /** The last gate on the way to a slot: the pool's common one, else this one. Its capacity bounds the numbers of slots. */
+  /** In a pool the gate of the common limit, otherwise this gate. Its capacity is the highest slot number. */
   declare readonly root: Gate;
-  /** By which its registry finds it. */
+  /** The name under which its registry finds it. */
   declare readonly name: string | undefined;
-  /** Of the keyed kinds, while something of it is held or waits: its key. After that it may serve another. */
+  /** The key that uses this gate. It is reset when the gate becomes idle, because another key may then reuse the gate. */
   declare key: unknown;
   declare capacity: number;
   inUse = 0;
-  // Not there until set: `numbers` when a number is read, the others by a registry.
+  // These fields do not exist until they are set: `numbers` when a slot number is first read, the others by a registry.
   declare numbers: SlotNumbers | undefined;
   declare sinceAt: number;
   declare list: LinkedList | undefined;
   declare previous: Link | undefined;
   declare next: Link | undefined;
   #isServing = false;
-  /** Those who wait until nothing is held. */
+  /** Resolve functions of the pending `idle()` calls. */
   readonly #idle: (() => void)[] = [];
   readonly #queue = new WaiterQueue<Resolve, Ticket>();
 
@@ -80,30 +81,30 @@ export class Gate implements Link {
     return this.#queue.size;
   }
 
-  /** What is behind every `acquire`. */
+  /** Implements `acquire` of every class. */
   acquire(policy: Policy, options?: AcquireOptions): Promise<HeldSlot> {
     return Promise.resolve(this.#enter(policy, options));
   }
 
-  /** What is behind every `tryAcquire`. */
+  /** Implements `tryAcquire` of every class. */
   tryAcquire(policy: Policy, options?: TryAcquireOptions): HeldSlot | undefined {
     try {
       if (options !== undefined) checkCall(options, this.#widest, TRY_RULES);
       return this.#tryEnter(policy, options?.width);
     } finally {
-      // It may have been opened for this.
+      // The owner may have created the gate for this call. If the call took nothing, this reports the gate as idle.
       if (this.onIdle) this.#serve();
     }
   }
 
-  /** What is behind every `run`. */
+  /** Implements `run` of every class. */
   run<T>(policy: Policy, work: Work<T>, options?: AcquireOptions): Promise<Awaited<T>> {
     if (typeof work === "function") return runWithSlot(this.#enter(policy, options), policy, work, options);
     this.#serve();
     return Promise.reject(callback("work", work));
   }
 
-  /** A slot if one can be had now and nothing special is asked, else a promise of one. Never throws. */
+  /** Returns a slot if one is free and the call has no options, otherwise a promise of a slot. Never throws. */
   #enter(policy: Policy, options?: AcquireOptions): HeldSlot | Promise<HeldSlot> {
     if (options === undefined) {
       const slot = this.#tryEnter(policy);
@@ -118,7 +119,7 @@ export class Gate implements Link {
     return this.#ask(policy, options);
   }
 
-  /** Apart from `#enter`, which would otherwise make a closure's context for every call (W1, W2r). */
+  /** Separate from `#enter`: a closure there would allocate a context in every call (W1, W2r). */
   #ask(policy: Policy, options?: AcquireOptions): Promise<HeldSlot> {
     const promise = new Promise<HeldSlot>((resolve, reject) => {
       checkCall(options, this.#widest);
@@ -129,12 +130,15 @@ export class Gate implements Link {
       ticket.reject = reject;
       this.#arrive(ticket);
     });
-    // It may have been opened for a request that makes no sense.
+    // The owner may have created the gate for this call. If the call was refused, this reports the gate as idle.
     if (this.inUse === 0) this.#serve();
     return promise;
   }
 
-  /** A slot if one can be had now, of a width that fits at all. Must stay small enough for the engine to inline (W1, W5). */
+  /**
+   * Returns a slot if one is free and no caller waits. The caller has checked `width` against `#widest`. This must stay
+   * small enough for the engine to inline (W1, W5).
+   */
   #tryEnter(policy: Policy, width = 1): HeldSlot | undefined {
     const { context, root } = this;
     if (context.closed !== undefined || !this.#fits(width)) return undefined;
@@ -152,17 +156,17 @@ export class Gate implements Link {
     return new Promise((resolve) => (this.inUse > 0 ? this.#idle.push(resolve) : resolve()));
   }
 
-  /** A slot was given back by its holder, or taken back. */
+  /** Called when a slot is released or expires. */
   free(slot: HeldSlot, width: number, how: "released" | "expired"): void {
     this.context.counters[how]++;
     if (slot.policy) this.#forget(slot, slot.policy, how);
     this.inUse -= width;
-    // Both are free before either is handed on: its key's next waiter may need the root's, too.
+    // Free the slot at both gates before either is handed over: the next waiter of the key may also need the root's.
     if (this.root !== this) this.root.#vacate(width);
     if (this.waiting > 0 || this.onIdle !== undefined || this.#idle.length > 0) this.#serve();
   }
 
-  /** A wait is over without a slot. */
+  /** Ends a wait without a slot. */
   reject(ticket: Ticket, how: Refusal, error: unknown): void {
     this.#endWait(ticket);
     this.#fail(ticket, how, error);
@@ -188,7 +192,7 @@ export class Gate implements Link {
     emit(policy, this, "closed");
   }
 
-  /** All present waiters are refused. They leave first, so that none of them is served in between. */
+  /** Rejects all present waiters. All of them leave the queue first, so that none is served while others are rejected. */
   clear(how: Refusal, error: unknown): void {
     const waiters = this.#queue.all();
     for (const waiter of waiters) this.#endWait(waiter);
@@ -197,8 +201,9 @@ export class Gate implements Link {
   }
 
   /**
-   * Serves the head of the queue for as long as it fits, and notifies the owner when nothing is held. A loop,
-   * never recursion: 100,000 may leave in one turn, each leaving calls this, and the outermost call does it all.
+   * Serves the head of the queue as long as it fits, and reports the gate to its owner when it is idle. This is a loop
+   * and not a recursion: 100,000 waiters may leave in one turn. Each of them calls this method, and the outermost call
+   * does the work of all.
    */
   #serve(): void {
     if (this.waiting > 0 && !this.#isServing) {
@@ -224,7 +229,7 @@ export class Gate implements Link {
   #serveFirst(): boolean {
     const waiter = this.#queue.first();
     if (typeof waiter === "object") return this.#settle(waiter);
-    // The way of most slots under load, and so the shortest (W2).
+    // Most slots under load take this path, so it is the shortest one (W2).
     this.#pop(waiter);
     this.inUse++;
     this.context.counters.acquired++;
@@ -232,7 +237,7 @@ export class Gate implements Link {
     return true;
   }
 
-  /** Its wait has ended. */
+  /** Rejects a waiter that has left the queue, counts it and emits the event. */
   #fail(waiter: Waiter, how: Refusal, error: unknown): void {
     this.context.counters[how]++;
     if (typeof waiter === "function") return waiter(Promise.reject(error));
@@ -243,7 +248,7 @@ export class Gate implements Link {
     if (gate !== this) gate.#vacate(width);
   }
 
-  /** Here comes one who may have to wait. */
+  /** Grants or refuses a request now if possible. Otherwise puts it in the queue. */
   #arrive(ticket: Ticket): void {
     ticket.at = this;
     const { policy, waitSignal, timeoutMs } = ticket;
@@ -255,16 +260,16 @@ export class Gate implements Link {
     } else {
       this.#push(ticket);
       if (waitSignal) watch(ticket, waitSignal);
-      // It has one timeout for both stages.
+      // In a pool one timeout covers both stages. It already runs if the ticket has waited for its key.
       if (!ticket.list) this.context.time(ticket, timeoutMs, ticket.sinceAt);
     }
   }
 
-  /** Ends the wait here if it can end now. */
+  /** Ends the wait at this gate if that is possible now. Returns whether it did. */
   #settle(ticket: Ticket): boolean {
     const { waitSignal, width } = ticket;
     const { closed } = this.context;
-    // Our listener may not have run yet, but the release of this slot ran after the abort.
+    // The signal may have aborted before our listener runs: an earlier listener of it may have released this slot.
     if (waitSignal?.aborted) this.reject(ticket, "aborted", waitSignal.reason);
     else if (closed) this.reject(ticket, "rejected", closed);
     else if (this.inUse + width > this.capacity) return false;
@@ -304,12 +309,12 @@ export class Gate implements Link {
     this.context.await(1);
   }
 
-  /** Takes it out of the queue, if it is in. */
+  /** Removes the waiter from the queue if it is there. */
   #pop(waiter: Waiter): void {
     if (this.#queue.remove(waiter)) this.context.await(-1);
   }
 
-  /** How many wait, as `maxWaiters` counts: of keys on their own those of the key, else all. */
+  /** The number of waiters that `maxWaiters` limits: in a `KeyedSemaphore` those of this key, otherwise all. */
   get #crowd(): number {
     return this.onIdle && this.root === this ? this.waiting : this.context.waiting;
   }
@@ -323,7 +328,7 @@ export class Gate implements Link {
     return this.inUse + width <= this.capacity && this.waiting === 0;
   }
 
-  /** The width that fits if nothing else is held. */
+  /** The largest width that fits when nothing is held. */
   get #widest(): number {
     return Math.min(this.capacity, this.root.capacity, 2 ** 53);
   }
@@ -331,7 +336,7 @@ export class Gate implements Link {
 
 let resolveNew: Resolve;
 
-/** One executor for all plain waiters: a closure for each would be a fifth of what they cost. */
+/** One executor for all plain waiters. A closure for each of them would be a fifth of their cost. */
 function capture(resolve: Resolve): void {
   resolveNew = resolve;
 }

@@ -1,11 +1,11 @@
-/** A semaphore for every key, each of the same size. */
+/** A semaphore for each key, all with the same number of slots. */
 import { KEYED, KEYED_RULES, type KeyedOptions, KeyedSlots } from "./keyed-slots.ts";
 import { check } from "./options.ts";
 import { resolvePolicy, SLOTS } from "./policy.ts";
 
 /**
- * A semaphore for each key, created at first use and removed after a long idle time. Keys are compared as in a `Map`, and
- * any value is a key: the empty string, an object, `undefined`.
+ * A semaphore for each key, created at first use and removed after a long idle time. Keys are compared as in a `Map`.
+ * Any value can be a key: the empty string, an object, `undefined`.
  *
  * @throws {RangeError} if `slotsPerKey` is not an integer from 1 up or `Infinity`.
  * @throws {TypeError} if an option is unknown or of another type.

@@ -1,17 +1,18 @@
 /**
- * What the keyed kinds share: a gate for each key, for as long as it is needed.
+ * What `KeyedSemaphore` and `SlotPool` share: a gate for each key that is in use.
  *
- * KEYED1  At any time a key has at most one gate. The map has the key's gate while something of the key is held or waits, and
- *     the time since when it is idle otherwise; one takes the other's place in one step. (A hand-over counts as held from
- *     the moment of the release, so no grant is in flight when a gate goes.) Only a time is dropped: so looking up and
- *     dropping can never split a key in two.
- * KEYED2  An idle key costs its place in the map, and no object. After a sweep it costs nothing.
- * KEYED3  There are at most 1,000 idle keys more than keys in use; beyond that the older half of them is dropped. Dropping an
- *     idle key changes nothing but `size`. So a flood of keys costs no more memory than those in use at one time.
+ * KEYED1  At any time a key has at most one gate. While the key has a holder or waiter, the map contains its gate. While
+ *     the key is idle, the map contains the time at which it became idle. One replaces the other in one step. A
+ *     hand-over counts as held from the moment of the release, so no grant is in progress when a gate is replaced. Only
+ *     times are removed from the map, so a lookup and a removal can never give one key two gates.
+ * KEYED2  An idle key costs one entry of the map and no object. After a sweep it costs nothing.
+ * KEYED3  There are at most 1,000 more idle keys than keys in use. Beyond that, the older half of the idle keys is removed.
+ *     Removing an idle key changes only `size`. So memory depends on the number of keys in use at one time, not on the
+ *     number of different keys.
  *
- * Cost: O(1), amortised, but `sweep`, `resize` and `close` look at every key.
+ * Cost: O(1), amortised. `sweep`, `resize` and `close` visit every key.
  *
- * Most of what a new key costs is its place in a `Map` that grows: with KEYED3 it does not (W7;
+ * Most of the cost of a new key is its entry in a `Map` that grows. With KEYED3 the map does not grow (W7;
  * docs/explanation/performance.md has the figures).
  */
 import { startTimer } from "./clock.ts";
@@ -31,11 +32,11 @@ import {
 import type { Work } from "./run-with-slot.ts";
 import type { Slot } from "./slot.ts";
 
-/** Options of `KeyedSemaphore` and `SlotPool` alike. */
+/** Options that `KeyedSemaphore` and `SlotPool` have in common. */
 export interface KeyedOptions extends PolicyOptions {
   /**
-   * A key with nothing held for this long is dropped by the next sweep. More than 1,000 idle keys, and one for each key in
-   * use, are not kept that long. Dropping a key changes nothing but `size` and `stats().keys`.
+   * A sweep removes the keys that have been idle for this time, in milliseconds. Idle keys are removed earlier if there
+   * are over 1,000 more of them than keys in use. Removing a key changes only `size` and `stats().keys`.
    * @defaultValue 15 minutes
    */
   idleMs?: number | undefined;
@@ -45,41 +46,46 @@ export interface KeyedOptions extends PolicyOptions {
 
 /** The result of `stats()` of a `KeyedSemaphore` or `SlotPool`. */
 export interface SlotPoolStats extends Counters {
+  /** The name from the options. */
   readonly name: string | undefined;
   /** Slots of all keys together; `Infinity` if unlimited. */
   readonly max: number;
   /** Slots for each key; `Infinity` if unlimited. */
   readonly maxPerKey: number;
+  /** Slots held, of all keys: the sum of their widths. */
   readonly inUse: number;
-  /** Waiters, for their key or for the common limit. */
+  /** Number of waiters, for their key or for the common limit. */
   readonly waiting: number;
-  /** How many keys are kept, idle ones included. */
+  /** Number of keys, including idle keys that are not removed yet. */
   readonly keys: number;
 }
 
+/** The default of every option. */
 export const KEYED = { ...PLAIN, idleMs: 900_000, sweepEveryMs: 900_000 };
 export const KEYED_RULES: Rules<KeyedOptions> = { ...POLICY_RULES, idleMs: PERIOD, sweepEveryMs: TTL };
 
-/** Idle keys that are kept, beside one for each key in use. */
+/** The largest number of idle keys beyond the number of keys in use. */
 const MOST_IDLE = 1_000;
 
-/** Slots in all and for each key. */
+/** The two limits; 0 means no limit. */
 export interface Limits {
+  /** Slots of all keys together. */
   max: number | undefined;
+  /** Slots of each key. */
   maxPerKey: number | undefined;
 }
 
 export abstract class KeyedSlots<K, Limit extends keyof Limits> {
-  /** The limit of all. */
+  /** The gate of the common limit, which is unlimited in a `KeyedSemaphore`. */
   readonly #all: Gate;
   #perKey: number;
   readonly #policy: Policy & typeof KEYED;
   readonly #limitRules: Rules<Limits>;
-  /** A key's gate, or since when it is idle. */
+  /** The gate of a key in use; for an idle key, when it became idle. */
   readonly #gates = new Map<K, Gate | number>();
-  /** How many keys are in use. */
+  /** Number of keys in use. */
   #busy = 0;
-  /** An idle gate, for the next key. */
+  /** An idle gate that the next key reuses. */
   #spare: Gate | undefined;
   #sweepTimer: unknown;
 
@@ -92,7 +98,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
     this.#limitRules = limitRules as Rules<Limits>;
   }
 
-  /** How many keys are kept, idle ones included. */
+  /** Number of keys, including idle keys that are not removed yet. */
   get size(): number {
     return this.#gates.size;
   }
@@ -114,22 +120,22 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
     return Boolean(this.#all.context.closed);
   }
 
-  /** Waits for a slot of that key. Rejects as `Semaphore.acquire` does. */
+  /** Waits for a slot of this key. Rejects like `Semaphore.acquire`. */
   acquire(key: K, options?: AcquireOptions): Promise<Slot> {
     return this.#gateOf(key).acquire(this.#policy, options);
   }
 
-  /** Returns a slot of that key, or `undefined` if none is free, if others wait for it, or after `close`. */
+  /** Returns a slot of this key, or `undefined` if none is free, if others wait for one, or after `close`. Never waits. */
   tryAcquire(key: K, options?: TryAcquireOptions): Slot | undefined {
     return this.#gateOf(key).tryAcquire(this.#policy, options);
   }
 
-  /** Does the work while holding a slot of that key. If one is free, the work starts before this returns. */
+  /** Calls `work` while holding a slot of this key. If a slot is free, the work starts before `run` returns. */
   run<T>(key: K, work: Work<T>, options?: AcquireOptions): Promise<Awaited<T>> {
     return this.#gateOf(key).run(this.#policy, work, options);
   }
 
-  /** Drops the keys that have been idle for `idleMs` (default: that of the options); returns how many. */
+  /** Removes the keys that have been idle for `idleMs` milliseconds (default: the option). Returns how many. */
   sweep(idleMs: number = this.#policy.idleMs): number {
     check("idleMs", PERIOD, idleMs);
     const { size } = this;
@@ -138,14 +144,14 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
     return size - this.size;
   }
 
-  /** Limits, present use, and counts since the start. */
+  /** Limits, current use, and counts since the start. */
   stats(): SlotPoolStats {
     const { inUse, waiting, size: keys } = this;
     const { capacity: max, context } = this.#all;
     return { name: this.#policy.name, max, maxPerKey: this.#perKey, inUse, waiting, keys, ...context.counters };
   }
 
-  /** Closes all keys, also those that are not in use yet: see `Semaphore.close`. */
+  /** Closes all keys, including keys that have not been used yet. See `Semaphore.close`. */
   close(reason?: unknown): void {
     this.#all.close(this.#policy, reason);
     this.#eachGate((gate) => gate.clear("rejected", this.#all.context.closed));
@@ -153,7 +159,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
     this.#sweepLater();
   }
 
-  /** Changes limits; those not named stay. Growing serves waiters at once; shrinking takes no slot from a holder. */
+  /** Changes the limits that are given. Growing serves waiters at once. Shrinking takes no slot from a holder. */
   resize(limits: { [Name in Limit]?: number | undefined }): void {
     const now = { max: this.#all.capacity, maxPerKey: this.#perKey };
     const { max, maxPerKey } = resolveOptions(now, this.#limitRules, limits);
@@ -162,9 +168,9 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
     this.#eachGate((gate) => gate.resize(this.#perKey));
   }
 
-  /** For `Gate`: nothing of it is held, and none waits. */
+  /** Called by a gate when no slot of it is held and no caller waits. */
   readonly #becameIdle = (gate: Gate): void => {
-    // Inside `onEvent` it may have been put away already.
+    // A call from `onEvent` may already have made this gate idle.
     const key = gate.key as K;
     if (this.#gates.get(key) !== gate) return;
     this.#busy--;
@@ -177,8 +183,9 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   };
 
   /**
-   * The first stage: in a pool the gate of all, if there is no key or no limit for it. Opened if need be; the caller must
-   * enter it, or `serve` it: nothing may be held of it.
+   * Returns the gate for the first stage. In a pool that is the gate of the common limit if there is no key or no limit
+   * per key. Opens a gate if the key has none. Nothing may be held of it, so the caller must call one of its methods next:
+   * they report the gate if it is still idle.
    */
   #gateOf(key: K): Gate {
     const { root } = this.#all.context;
@@ -202,14 +209,14 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
     return gate;
   }
 
-  /** Drops the keys that were idle then, or before: no more than `most`, those first that were made first. */
+  /** Removes keys that became idle at `sinceAt` or earlier: at most `most` of them, the oldest keys first. */
   #drop(sinceAt: number, most = Infinity): void {
     this.#gates.forEach((gate, key) => {
       if (typeof gate === "number" && gate <= sinceAt && most-- > 0) this.#gates.delete(key);
     });
   }
 
-  /** Sets the timer of the next sweep anew, or drops it if there is nothing to sweep. */
+  /** Restarts the timer of the next sweep, or stops it if there is nothing to sweep. */
   #sweepLater(): void {
     const { clock, sweepEveryMs } = this.#policy;
     const sweep = () => {

@@ -1,6 +1,6 @@
-/** A doubly linked list whose members carry their own links, so that each can leave in O(1) without being looked for. */
+/** A member of a doubly linked list. It contains its own links, so it can be removed in O(1) time, without a search. */
 export class Link {
-  /** The list that it is in. */
+  /** The list that contains it. */
   list: LinkedList | undefined;
   previous: Link | undefined;
   next: Link | undefined;
@@ -10,7 +10,7 @@ export class LinkedList<T extends Link = Link> {
   declare first: T | undefined;
   declare last: T | undefined;
 
-  /** Puts it last, wherever in this list it was before. */
+  /** Appends a member. If it is already in this list, it moves to the end. */
   add(member: T): void {
     this.remove(member);
     member.list = this as unknown as LinkedList;
@@ -20,7 +20,7 @@ export class LinkedList<T extends Link = Link> {
     this.last = member;
   }
 
-  /** Does nothing if it is not in this list. */
+  /** Removes a member. Does nothing if it is not in this list. */
   remove(member: T): void {
     if (member.list !== (this as unknown)) return;
     const previous = member.previous as T | undefined;

@@ -1,9 +1,9 @@
 /**
- * Work for each of many items, each with a slot of its own.
+ * Calls a function for each of many items, with a slot for each item.
  *
- * MAP1  An item is read when the one before it has started, so a source is never read ahead by more than one item, and no
- *     more than one waiter of a call stands in the queue.
- * MAP2  After a failure (unless `stopOnError` is false) and after an abort no item starts, and the source is closed.
+ * MAP1  An item is read when the item before it has started. So the source is never read ahead by more than one item, and a
+ *     call has at most one waiter in the queue.
+ * MAP2  After a failure (unless `stopOnError` is false) or an abort, no further item starts and the source is closed.
  */
 import { abortSignal, boolean, callback, check, checkOptions, kind, type Rules } from "./options.ts";
 import type { AcquireOptions, Policy } from "./policy.ts";
@@ -12,11 +12,11 @@ import type { HeldSlot, Slot } from "./slot.ts";
 
 /** Options of `map`. */
 export interface MapOptions {
-  /** Ends the call: it rejects with the signal's own reason, and no further item starts. */
+  /** Ends the call when it aborts: the call rejects with the reason of the signal, and no further item starts. */
   signal?: AbortSignal | undefined;
   /**
-   * Whether the first failure ends the call. `false`: every item is tried, and then the call rejects with an
-   * `AggregateError` of all failures.
+   * Whether the first failure ends the call. With `false`, every item is tried. If any of them failed, the call then
+   * rejects with an `AggregateError` of all failures.
    * @defaultValue true
    */
   stopOnError?: boolean | undefined;
@@ -26,6 +26,7 @@ const ITERABLE = kind("an iterable", (value) => !!(value as Iterable<unknown> | 
 
 const RULES: Rules<MapOptions> = { signal: abortSignal, stopOnError: boolean };
 
+/** Implements `Semaphore.map`. */
 export async function mapItems<Item, T>(
   semaphore: { acquire(options: AcquireOptions): Promise<Slot> },
   policy: Policy,
@@ -45,7 +46,7 @@ export async function mapItems<Item, T>(
   const fail = (reason: unknown): void => void (stopOnError ? stop.abort(reason) : errors.push(reason));
   const begin = async (item: Item): Promise<void> => {
     const slot = await semaphore.acquire(stopped);
-    // Starts at once, so the number of tasks is the index.
+    // `fn` is called at once, before the push, so the number of tasks is the index of the item.
     const task = runWithSlot(slot as HeldSlot, policy, () => fn(item, tasks.length), stopped).catch(fail);
     tasks.push(task as Promise<Awaited<T>>);
   };

@@ -1,15 +1,15 @@
 /**
- * The one validator of options: of constructors, of calls, of environment variables. Unknown keys are refused, and
- * everything that is wrong is said in one error: a `RangeError` if all of it is about numbers, else a `TypeError`.
+ * The only validator of options: of constructors, calls and environment variables. It refuses unknown keys and reports all
+ * problems in one error: a `RangeError` if all of them concern numbers, otherwise a `TypeError`.
  */
 
-/** The error about a value of a field, if the value is not as expected. */
+/** Returns an error if the value of the field is invalid, otherwise `undefined`. */
 export type Rule = (field: string, value: unknown) => Error | undefined;
 
-/** One rule for every key that may be given. */
+/** A rule for each allowed key. */
 export type Rules<T> = { readonly [Key in keyof T]-?: Rule };
 
-/** The longest delay a host's timer takes: beyond it, timers fire at once. */
+/** The longest delay that timers of a host support. With a longer delay they fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** `expectation` completes "Expected `field` to be …". */
@@ -30,7 +30,7 @@ export const numberFrom = (least: number): Rule => range(`a number from ${least}
 export const finiteFrom = (least: number): Rule =>
   range(`a finite number from ${least} up`, (value) => value >= least && value < Infinity);
 
-/** Above 0. */
+/** Above 0, and `most` included. */
 export const positiveUpTo = (most: number): Rule =>
   range(`a number above 0 and at most ${most}`, (value) => value > 0 && value <= most);
 
@@ -60,12 +60,12 @@ export const countFrom = (least: number): Rule =>
   // The remainder of `Infinity` is `NaN`.
   range(`an integer from ${least} up or Infinity`, (value) => value >= least && !(value % 1));
 
-/** A delay that is handed to a timer as it is. */
+/** A delay in milliseconds that is passed to a host timer unchanged. */
 export const timerMs: Rule = /* @__PURE__ */ numberBetween(1, LONGEST_TIMER_MS);
 
 export const boolean: Rule = /* @__PURE__ */ kind("true or false", (value) => typeof value === "boolean");
 
-/** Any, the empty one too. */
+/** Any string, including the empty one. */
 export const string: Rule = /* @__PURE__ */ kind("a string", (value) => typeof value === "string");
 
 export const callback: Rule = /* @__PURE__ */ kind("a function", (value) => typeof value === "function");
@@ -89,35 +89,35 @@ export const objectWith = (...methods: string[]): Rule =>
 
 export const clockRule: Rule = /* @__PURE__ */ objectWith("now", "setTimer", "clearTimer");
 
-/** As it is shown in a message: strings in quotes, and cut off where they are long. */
+/** Formats a value for a message: strings are in quotes, and long strings are cut off. */
 export function shown(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
   return isObject(value) ? Object.prototype.toString.call(value) : String(value);
 }
 
-/** The one error that says all that is wrong, if anything is. */
+/** One error that reports all problems; `undefined` if there are none. */
 export function errorOf(faults: readonly Error[]): Error | undefined {
   if (faults.length === 0) return undefined;
   const Kind = faults.every((fault) => fault instanceof RangeError) ? RangeError : TypeError;
   return new Kind(faults.map(({ message }) => message).join("; "));
 }
 
-/** As `throw`, if there is anything to throw. */
+/** Throws the error if there is one. */
 export function throwIf(error: Error | undefined): void {
   if (error) throw error;
 }
 
-/** Refuses a value that does not follow its rule. */
+/** Throws if the value does not follow the rule. */
 export function check(field: string, rule: Rule, value: unknown): void {
   throwIf(rule(field, value));
 }
 
-/** Refuses options that make no sense: every key that is given and not `undefined` has to be known and to follow its rule. */
+/** Throws if options are invalid: every key that is not `undefined` must have a rule, and its value must follow it. */
 export function checkOptions<T extends object>(options: T | undefined, rules: Rules<T>, prefix = ""): void {
   if (options === undefined) return;
   check("options", anyObject, options);
   const faults: Error[] = [];
-  // Inherited keys too, so that an AbortSignal passed as options is refused.
+  // Checks inherited keys too, so that an AbortSignal passed as options is refused.
   for (const key in options) {
     const value = options[key];
     const field = prefix + key;
@@ -129,7 +129,7 @@ export function checkOptions<T extends object>(options: T | undefined, rules: Ru
   throwIf(errorOf(faults));
 }
 
-/** The defaults and what is given instead, checked. */
+/** Checks the options and returns them with the defaults filled in. */
 export function resolveOptions<T extends object>(
   defaults: T,
   rules: Rules<NoInfer<T>>,

@@ -1,4 +1,4 @@
-/** The options of every kind of semaphore and of a call, with their rules and defaults. */
+/** The options of all semaphores and calls, with their rules and defaults. */
 import { type Clock, realClock } from "./clock.ts";
 import type { SemaphoreEvent } from "./events.ts";
 import {
@@ -21,15 +21,15 @@ import {
 export interface PolicyOptions {
   /** Shown in events, errors and statistics. @defaultValue none */
   name?: string | undefined;
-  /** How long a slot may be held, in milliseconds, from 1 up: then it expires, unless it is renewed. @defaultValue never */
+  /** A slot expires after this time, in milliseconds from 1 up, unless it is renewed. @defaultValue slots never expire */
   ttlMs?: number | undefined;
-  /** The `timeoutMs` of calls that do not set it. @defaultValue wait for ever */
+  /** The `timeoutMs` of calls that do not set it, in milliseconds. @defaultValue wait for ever */
   acquireTimeoutMs?: number | undefined;
   /** Whether `slot.signal` aborts, and `run` rejects, when the slot expires. @defaultValue false */
   abortOnExpiry?: boolean | undefined;
   /**
-   * The largest number of waiters; one more is refused with `QueueFullError`. In a `SlotPool` it limits the waiters of all
-   * keys together, in a `KeyedSemaphore` those of each key.
+   * The largest number of waiters. Further calls that would have to wait reject with `QueueFullError`. In a `SlotPool` it
+   * limits the waiters of all keys together, in a `KeyedSemaphore` those of each key.
    * @defaultValue unbounded
    */
   maxWaiters?: number | undefined;
@@ -47,21 +47,21 @@ export interface PolicyOptions {
 
 /** Options of `acquire` and `run`. */
 export interface AcquireOptions {
-  /** Ends the wait: the promise rejects with the signal's own reason. */
+  /** Ends the wait when it aborts: the promise rejects with the reason of the signal. */
   signal?: AbortSignal | undefined;
-  /** Longest wait; 0 does not wait, `Infinity` for ever. @defaultValue the semaphore's `acquireTimeoutMs` */
+  /** The longest wait, in milliseconds. 0 does not wait. @defaultValue the semaphore's `acquireTimeoutMs` */
   timeoutMs?: number | undefined;
-  /** How many slots to take at once. @defaultValue 1 */
+  /** The number of slots to take at once. @defaultValue 1 */
   width?: number | undefined;
 }
 
 /** Options of `tryAcquire`. */
 export interface TryAcquireOptions {
-  /** How many slots to take at once. @defaultValue 1 */
+  /** The number of slots to take at once. @defaultValue 1 */
   width?: number | undefined;
 }
 
-/** `PolicyOptions`, checked and with nothing left open. */
+/** `PolicyOptions` after the check, with defaults filled in. `Infinity` stands for no limit. */
 export interface SlotPolicy extends Required<PolicyOptions> {
   readonly ttlMs: number;
   readonly acquireTimeoutMs: number;
@@ -69,11 +69,13 @@ export interface SlotPolicy extends Required<PolicyOptions> {
   readonly clock: Clock;
 }
 
+/** The checked options of one instance. */
 export interface Policy extends SlotPolicy {
-  /** No ttl and no listener: taking and returning a slot is counting, and nothing else. */
+  /** Whether taking and releasing a slot is only counting: no ttl, no `onEvent`, no `abortOnExpiry`. */
   readonly isPlain: boolean;
 }
 
+/** The default of every option. */
 export const PLAIN: SlotPolicy = {
   name: undefined,
   ttlMs: Infinity,
@@ -87,9 +89,9 @@ export const PLAIN: SlotPolicy = {
 
 /** A number of slots. */
 export const SLOTS: Rule = /* @__PURE__ */ countFrom(1);
-/** How long something may take, which may be no time at all. */
+/** A duration that may be 0, in milliseconds. */
 export const PERIOD: Rule = /* @__PURE__ */ numberFrom(0);
-/** How long something lasts. */
+/** A duration of at least 1 ms, in milliseconds. */
 export const TTL: Rule = /* @__PURE__ */ numberFrom(1);
 
 export const POLICY_RULES: Rules<PolicyOptions> = {
@@ -106,7 +108,7 @@ export const POLICY_RULES: Rules<PolicyOptions> = {
 export const TRY_RULES: Rules<TryAcquireOptions> = { width: integerFrom(1) };
 const ACQUIRE_RULES: Rules<AcquireOptions> = { ...TRY_RULES, signal: abortSignal, timeoutMs: PERIOD };
 
-/** As `resolveOptions`, for those who hand out slots. */
+/** Like `resolveOptions`, for classes that grant slots: adds `isPlain`. */
 export function resolvePolicy<T extends SlotPolicy>(
   defaults: T,
   rules: Rules<NoInfer<T>>,
@@ -116,7 +118,7 @@ export function resolvePolicy<T extends SlotPolicy>(
   return { ...policy, isPlain: policy.ttlMs === Infinity && !policy.onEvent && !policy.abortOnExpiry };
 }
 
-/** Refuses a request for a slot that makes no sense, where the slot may be `widest` wide. */
+/** Throws if the options of a call are invalid, or if its width exceeds `widest`. */
 export function checkCall(
   options: AcquireOptions | undefined | null,
   widest: number,
@@ -126,6 +128,7 @@ export function checkCall(
   throwIf(tooWide(options?.width, widest));
 }
 
+/** The error for a width above `widest`; `undefined` if the width fits. */
 export function tooWide(width: number | undefined, widest: number): Error | undefined {
   return width && width > widest ? integerFrom(1, widest)("width", width) : undefined;
 }

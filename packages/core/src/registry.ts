@@ -1,12 +1,15 @@
 /**
- * Named semaphores: who asks for one name gets the same slots. Instances look the name up each time, so that after a
- * drop an old instance and a new one share. A closed gate keeps its name until its last holder releases.
+ * Named semaphores: instances with the same name share their slots. An instance looks up its name in every call. So an old
+ * instance and a new one share slots even if the name was removed in between. A closed gate keeps its name until its last
+ * holder releases.
  *
- * REGISTRY1  At any time a name has at most one gate: a gate leaves the map only when nothing of it is held (so none waits,
- *     no timer runs for it and no grant is in flight: a hand-over counts as held from the moment of the release), in
- *     one step with the check. So looking up and dropping can never split a name in two.
- * REGISTRY2  The idle list has all with nothing held, longest idle first. One that is in use again stays in it until a sweep
- *     comes across it, or it is idle anew. So taking a slot need not touch the list, and a sweep is O(1), amortised.
+ * REGISTRY1  At any time a name has at most one gate. A gate is removed from the map only when nothing of it is held, in
+ *     one step with that check. Then no caller waits, no timer runs for it and no grant is in progress, because a
+ *     hand-over counts as held from the moment of the release. So a lookup and a removal can never give one name two
+ *     gates.
+ * REGISTRY2  The idle list contains every gate without holders, the longest idle first. A gate that is in use again stays
+ *     in the list until a sweep finds it or it becomes idle again. So taking a slot does not touch the list, and a sweep
+ *     takes O(1) time, amortised.
  */
 import { type Clock, realClock } from "./clock.ts";
 import { CapacityMismatchError } from "./errors.ts";
@@ -63,12 +66,12 @@ export class SemaphoreRegistry {
     this.#clock = options.clock ?? realClock;
   }
 
-  /** How many names are kept, idle ones included. */
+  /** Number of names, including idle names that are not removed yet. */
   get size(): number {
     return this.#gates.size;
   }
 
-  /** Drops the names that have been idle for `idleMs` (default: that of the options); returns how many. */
+  /** Removes the names that have been idle for `idleMs` milliseconds (default: the option). Returns how many. */
   sweep(idleMs: number = this.#idleMs): number {
     check("idleMs", PERIOD, idleMs);
     const { size } = this;
@@ -91,7 +94,11 @@ export class SemaphoreRegistry {
       .slice(0, limit);
   }
 
-  /** For `Semaphore`: the gate of that name, made or, if nothing is held, fitted to what is asked. @internal */
+  /**
+   * For `Semaphore`: returns the gate of the name, and creates it if needed. If nothing of it is held, the gate gets the
+   * requested capacity and clock.
+   * @internal
+   */
   open(semaphore: string, requested: number, clock: Clock = this.#clock): Gate {
     this.sweep();
     const made = new Gate(requested, new GateContext(clock), this.#becameIdle, semaphore);
@@ -101,11 +108,11 @@ export class SemaphoreRegistry {
       known.capacity = requested;
       context.clock = clock;
     } else if (capacity !== requested) throw new CapacityMismatchError({ semaphore, capacity, requested });
-    // Behind a closed one a new one has to wait until the name is free: see `current`.
+    // If the name belongs to a closed gate, the new gate gets the name when that gate is removed: see `current`.
     return context.closed ? made : known;
   }
 
-  /** For `Semaphore`: the gate that has the name of this one now; this one again if none has. @internal */
+  /** For `Semaphore`: returns the gate that has the name of `gate` now. If none has it, `gate` gets it. @internal */
   current(gate: Gate): Gate {
     const name = gate.name as string;
     const known = this.#gates.get(name);
@@ -115,7 +122,7 @@ export class SemaphoreRegistry {
     return gate;
   }
 
-  /** A closed one is forgotten at once. */
+  /** Called by a gate when it becomes idle. A closed gate is removed at once. */
   readonly #becameIdle = (gate: Gate): void => {
     gate.sinceAt = this.#clock.now();
     this.#idle.add(gate);
@@ -125,7 +132,7 @@ export class SemaphoreRegistry {
   #drop(gate: Gate): void {
     const name = gate.name as string;
     this.#idle.remove(gate);
-    // A closed gate may have a successor by now.
+    // The name of a closed gate may already belong to another gate.
     if (this.#gates.get(name) === gate) this.#gates.delete(name);
   }
 }

@@ -1,11 +1,11 @@
-/** The scope behind every `run`: work is done while a slot is held, and the slot goes back whatever happens. */
+/** Implements `run`: the work holds a slot, and the slot is released whether the work succeeds or fails. */
 import type { AcquireOptions, Policy } from "./policy.ts";
 import type { HeldSlot, Slot } from "./slot.ts";
 
 /** The function that `run` calls with its slot. The slot is released when the function returns or throws. */
 export type Work<T> = (slot: Slot) => T | Promise<T>;
 
-/** `entered` is a slot, or a promise of one for those who had to wait. Work on a slot that was free starts before this returns. */
+/** `entered` is a slot, or a promise of one if the caller must wait. With a slot, the work starts before this returns. */
 export function runWithSlot<T>(
   entered: HeldSlot | Promise<HeldSlot>,
   { abortOnExpiry }: Policy,
@@ -16,18 +16,18 @@ export function runWithSlot<T>(
   return entered instanceof Promise ? runLater(entered, guarded) : start(entered, guarded);
 }
 
-/** Apart from `runWithSlot`, which would otherwise make a closure's context for every call (W1r). */
+/** Separate from `runWithSlot`: a closure there would allocate a context in every call (W1r). */
 function guard<T>(work: Work<T>, abortOnExpiry: boolean | undefined, signal: AbortSignal | undefined): Work<T> {
   return (slot) => {
-    // The hand-off may have come before the abort, the turn of this task after it.
+    // The signal may have aborted after the hand-off and before this function runs.
     signal?.throwIfAborted();
     return abortOnExpiry ? Promise.race([abortOf(slot), work(slot)]) : work(slot);
   };
 }
 
 /**
- * For those who had to wait. The work starts in a continuation of the caller, and so in the caller's async context, not in
- * that of the releasing call. `async` without `finally` is the cheapest way that works on every host (W2r;
+ * For callers that must wait. The work starts in a continuation of the caller, so it has the async context of the caller
+ * and not of the releasing call. `async` without `finally` is the cheapest form that works on every host (W2r;
  * docs/explanation/performance.md has the figures).
  */
 async function runLater<T>(entered: Promise<HeldSlot>, work: Work<T>): Promise<Awaited<T>> {
@@ -43,7 +43,7 @@ async function runLater<T>(entered: Promise<HeldSlot>, work: Work<T>): Promise<A
   return value;
 }
 
-/** Neither `async` nor `finally`: here both would be paid for by each call (W1r). */
+/** Uses neither `async` nor `finally`: here they would make every call slower (W1r). */
 function start<T>(slot: HeldSlot, work: Work<T>): Promise<Awaited<T>> {
   let result: Promise<Awaited<T>>;
   try {
@@ -63,9 +63,9 @@ function start<T>(slot: HeldSlot, work: Work<T>): Promise<Awaited<T>> {
   );
 }
 
-/** Rejects as soon as the signal aborts: a slot's own when it expires. The result of the work is then ignored. */
+/** Rejects when the signal aborts. For the signal of a slot, that is when it expires; the work's result is then ignored. */
 export function abortOf({ signal }: Pick<Slot, "signal">): Promise<never> {
-  // It may have come already.
+  // The signal may have aborted already.
   signal.throwIfAborted();
   return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 }

@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-/** The primitive that users meet: a `Gate`, found by name or its own, and the options of this instance. */
+/** The classes that users create: a gate, either its own or that of its name, with the options of the instance. */
 import { Gate } from "./gate.ts";
 import { GateContext } from "./gate-context.ts";
 import { type MapOptions, mapItems } from "./map-items.ts";
@@ -21,18 +21,17 @@ import { type SemaphoreStats, statsOf } from "./stats.ts";
 
 /** Options of `Semaphore` and `Mutex`. */
 export interface SemaphoreOptions extends PolicyOptions {
-  /** Same name and same registry: the same slots, in every instance. @defaultValue no name, slots of its own */
+  /** Instances with the same name and registry share their slots. @defaultValue no name; slots are not shared */
   name?: string | undefined;
-  /** Where the name is looked up. @defaultValue `defaultRegistry` */
+  /** The registry that contains the name. @defaultValue `defaultRegistry` */
   registry?: SemaphoreRegistry | undefined;
 }
 
 const RULES: Rules<SemaphoreOptions> = { ...POLICY_RULES, registry: objectWith("open") };
 
 /**
- * A counting semaphore. Waiters are served in the order of their arrival, by direct hand-off: a slot that is released
- * belongs to the next waiter before `release` returns, so no call can slip in between, and a wide waiter at the head is
- * never overtaken by narrow ones.
+ * A counting semaphore. Waiters get slots in order of arrival, by direct hand-off: a released slot belongs to the next
+ * waiter before `release` returns. So no other call can take it in between, and narrow waiters never overtake a wide one.
  *
  * @example
  * ```ts
@@ -47,7 +46,7 @@ export class Semaphore {
   #gate: Gate;
 
   /**
-   * @param slots an integer from 1 up, or `Infinity`: unlimited, but counted.
+   * @param slots an integer from 1 up, or `Infinity` for no limit. Slots are counted in either case.
    * @throws {RangeError} if `slots` or a number among the options is out of range.
    * @throws {TypeError} if an option is unknown or of another type.
    * @throws {CapacityMismatchError} if the name is in use with another number of slots.
@@ -66,7 +65,7 @@ export class Semaphore {
     return this.#policy.name;
   }
 
-  /** How many slots there are. */
+  /** Number of slots; `Infinity` if unlimited. */
   get capacity(): number {
     return this.#current.capacity;
   }
@@ -76,7 +75,7 @@ export class Semaphore {
     return this.#current.inUse;
   }
 
-  /** Slots that are free: 0 if more are held than there are, after a shrink. */
+  /** Number of free slots. After a shrink, more slots may be held than there are; then it is 0. */
   get available(): number {
     const { capacity, inUse } = this.#current;
     return Math.max(0, capacity - inUse);
@@ -100,8 +99,9 @@ export class Semaphore {
   /**
    * Waits for a slot.
    *
-   * @returns a promise that rejects with `AcquireTimeoutError`, `QueueFullError` or `ClosedError`; with the signal's own
-   * reason; or, for options that make no sense, at once with a `TypeError` or `RangeError`.
+   * @returns a promise of a slot. It rejects with `AcquireTimeoutError`, `QueueFullError` or `ClosedError`. If the signal
+   * aborts, it rejects with the reason of the signal. If options are invalid, it rejects at once with a `TypeError` or
+   * `RangeError`.
    * @example
    * ```ts
    * import { Semaphore } from "slotkeeper";
@@ -120,7 +120,7 @@ export class Semaphore {
   }
 
   /**
-   * Returns a slot, or `undefined` if none is free, if others wait, or after `close`. Never waits.
+   * Returns a slot, or `undefined` if no slot is free, if others wait, or after `close`. Never waits.
    *
    * @throws {TypeError} if an option is unknown.
    * @throws {RangeError} if `width` is more than the capacity.
@@ -130,11 +130,11 @@ export class Semaphore {
   }
 
   /**
-   * Does the work while holding a slot. If one is free, the work starts before this returns; else in the async context of
-   * this call.
+   * Calls `work` while holding a slot. If a slot is free, the work starts before `run` returns. Otherwise it starts later,
+   * in the async context of this call.
    *
-   * @returns what the work returns. Rejects with what the work throws, as `acquire` does, and with `SlotExpiredError`
-   * when the slot expires and `abortOnExpiry` is set.
+   * @returns a promise of the result of `work`. It rejects with the error of the work, or in the same cases as `acquire`.
+   * It also rejects with `SlotExpiredError` if the slot expires and `abortOnExpiry` is set.
    * @example
    * ```ts
    * import { Semaphore } from "slotkeeper";
@@ -148,10 +148,11 @@ export class Semaphore {
   }
 
   /**
-   * Runs `fn` for every item of an iterable or async iterable, each with a slot; gives the results in the order of the
-   * items. After a failure no further item starts and the call rejects with it, unless `stopOnError` is false.
+   * Calls `fn` for every item of an iterable or async iterable, with a slot for each item. Returns the results in the order
+   * of the items. After a failure no further item starts and the call rejects with that failure, unless `stopOnError` is
+   * false.
    *
-   * @throws {AggregateError} of all failures, with `stopOnError: false`.
+   * @throws {AggregateError} with all failures, if `stopOnError` is false.
    * @example
    * ```ts
    * import { Semaphore } from "slotkeeper";
@@ -169,7 +170,7 @@ export class Semaphore {
   }
 
   /**
-   * Returns a function that does the same, but holds a slot during each call.
+   * Returns a function that calls `fn` with its arguments while holding a slot.
    *
    * @throws {TypeError} if `fn` is not a function.
    * @example
@@ -191,7 +192,8 @@ export class Semaphore {
   }
 
   /**
-   * Growing serves waiters at once. Shrinking evicts no holder; waiters that have become too wide reject with `RangeError`.
+   * Changes the number of slots. Growing serves waiters at once. Shrinking takes no slot from a holder. Waiters whose width
+   * exceeds the new number reject with `RangeError`.
    *
    * @throws {RangeError} if `slots` is not an integer from 1 up or `Infinity`.
    */
@@ -201,7 +203,7 @@ export class Semaphore {
   }
 
   /**
-   * Rejects all waiters, and leaves the semaphore usable: with the reason itself, by default an `AbortError`.
+   * Rejects all waiters with `reason`. The semaphore remains usable.
    *
    * @defaultValue `reason`: a `DOMException` named `AbortError`.
    * @example
@@ -216,26 +218,28 @@ export class Semaphore {
   }
 
   /**
-   * Waiters and later acquires reject with `ClosedError`; holders may still release. The reason becomes the `cause` of
-   * that error, and its message if it is a string. Calling it again changes nothing.
+   * Closes the semaphore: waiters and later acquires reject with `ClosedError`. Holders may still release. The reason
+   * becomes the `cause` of that error. If the reason is a string, it is also the message. Calling `close` again changes
+   * nothing.
    */
   close(reason?: unknown): void {
     this.#current.close(this.#policy, reason);
   }
 
-  /** Resolves when nothing is held. */
+  /** Resolves when no slot is held. */
   idle(): Promise<void> {
     return this.#current.idle();
   }
 
-  /** Use now, and what was counted since the beginning. */
+  /** Current use, and counts since the start. */
   stats(): SemaphoreStats {
     return statsOf(this.#current);
   }
 
   /**
-   * A named gate is dropped when idle for long; then whatever gate has the name now is ours. A gate that was closed
-   * while it was ours stays ours, so that closed means closed; one that was closed before is only asked.
+   * The gate for the next call. The registry removes a named gate that has been idle for long. Then this instance switches
+   * to the gate that has the name now. An instance whose own gate is closed keeps that gate, so it stays closed. If the
+   * gate of the name was closed before this instance used it, the call goes there, but the instance does not keep it.
    */
   get #current(): Gate {
     const { name, context } = this.#gate;

@@ -1,25 +1,26 @@
 /**
- * One listener per signal, however many waiters share it. Adding a listener costs a search through those already
- * there, so 100,000 waiters with a listener each on one signal are quadratic; here they are members of a set.
+ * One listener per signal, for any number of waiters that share it. `addEventListener` searches the listeners that are
+ * already there. With one listener each, 100,000 waiters on the same signal would take quadratic time. Here they are
+ * members of a set.
  *
  * SIGNAL1  A signal has our listener if and only if a waiter uses it.
- * SIGNAL2  When it aborts, its waiters are rejected in the order of their arrival, each exactly once.
+ * SIGNAL2  When a signal aborts, its waiters are rejected in order of arrival, each exactly once.
  */
 
 interface Waiter {
-  /** Where it waits. */
+  /** The gate at which it waits. */
   readonly at: { reject(waiter: Waiter, how: "aborted", reason: unknown): void } | undefined;
 }
 
-/** Who waits with which. An entry goes when its last waiter does, so the map may hold the signals firmly. */
+/** The waiters of each signal. An entry is removed with its last waiter, so the map need not be a `WeakMap`. */
 const groups = new Map<AbortSignal, Set<Waiter>>();
 
-/** How many signals carry our listener. */
+/** The number of signals that have our listener. */
 export function watchedSignals(): number {
   return groups.size;
 }
 
-/** The listener on all of them. A function: of an object with `handleEvent` Node makes a function that is `async`. */
+/** The listener on all signals. It is a function because Node wraps an object with `handleEvent` in an `async` function. */
 function abort({ target }: Event): void {
   const signal = target as AbortSignal;
   for (const waiter of groups.get(signal) ?? []) waiter.at?.reject(waiter, "aborted", signal.reason);
@@ -29,7 +30,7 @@ export function watch(waiter: Waiter, signal: AbortSignal): void {
   const group = groups.get(signal) ?? new Set();
   if (group.size === 0) {
     groups.set(signal, group);
-    // Once: a listener that ran need not be removed, which costs as much as adding it.
+    // With `once`, a listener that has run need not be removed. Removing one costs as much as adding one.
     signal.addEventListener("abort", abort, { once: true });
   }
   group.add(waiter);

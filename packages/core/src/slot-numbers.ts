@@ -1,15 +1,18 @@
 /**
- * Numbers for held slots: 1, 2, 3 … unique among those held at one moment, handed out on demand.
+ * Numbers for held slots: 1, 2, 3 and so on. They are assigned on demand, and unique among the slots held at one time.
  *
- * NUMBER1  No number is out twice: each up to the highest is either out, or free, or free but beyond the capacity.
- * NUMBER2  As long as no more are out than the capacity, every number taken is at most the capacity, after a shrink too.
+ * NUMBER1  No number is assigned twice. Each number up to the highest is assigned, free, or set aside because it is above
+ *     the capacity.
+ * NUMBER2  While no more numbers are assigned than the capacity, every number taken is at most the capacity. This also
+ *     holds after a shrink.
  *
- * Cost: O(1), amortised: after a shrink each number that is too high is set aside once; growing brings them back.
+ * Cost: O(1), amortised. After a shrink, each number above the capacity is set aside once. Growing makes it free again.
  */
 export class SlotNumbers {
   #highest = 0;
-  /** The last one given back goes out first. */
+  /** The number that was released last is assigned first. */
   #free: number[] = [];
+  /** Numbers that are set aside. */
   #beyond: number[] = [];
   #capacity = 0;
 

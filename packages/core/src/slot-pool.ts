@@ -1,11 +1,12 @@
 /**
- * One kind of slot with a global limit and, if wanted, a limit per key.
+ * Slots with a common limit and an optional limit per key.
  *
- * POOL1  Per key first, then global: a waiter for its key holds no global slot, so a key's backlog, however long,
- *     takes nothing from the others.
- * POOL2  If the second stage fails in any way, the first is undone before the caller learns of it.
- * POOL3  A slot counts at its key's gate and at the global one, the root of that: both go back together, the key's
- *     first, whether released or expired, and before either is handed on. Without a limit per key that stage is left out.
+ * POOL1  A caller waits for the limit of its key first, then for the common limit. While it waits for its key, it does not
+ *     count towards the common limit. So a long queue of one key takes nothing from the other keys.
+ * POOL2  If the second stage fails in any way, the first is undone before the caller gets the error.
+ * POOL3  A slot counts at the gate of its key and at the root, the gate of the common limit. A release or expiry frees it
+ *     at both, at the key's gate first, before either gate hands it over. Without a limit per key, the first stage is
+ *     skipped.
  */
 import { KEYED, KEYED_RULES, type KeyedOptions, KeyedSlots } from "./keyed-slots.ts";
 import { anyObject, check, countFrom } from "./options.ts";
@@ -13,13 +14,13 @@ import { resolvePolicy } from "./policy.ts";
 
 /** Options of `SlotPool`. */
 export interface SlotPoolOptions extends KeyedOptions {
-  /** Slots of all keys together; 0 for no limit. */
+  /** Slots of all keys together; 0 means no limit. */
   max: number;
-  /** Slots of each key; 0 for no limit. @defaultValue 0 */
+  /** Slots of each key; 0 means no limit. @defaultValue 0 */
   maxPerKey?: number | undefined;
 }
 
-/** New limits for `resize`; a limit that is not named stays. */
+/** New limits for `resize`. A limit that is not given does not change. */
 export type SlotPoolLimits = Pick<SlotPoolOptions, "maxPerKey"> & Partial<Pick<SlotPoolOptions, "max">>;
 
 const LIMIT_RULES = { max: countFrom(0), maxPerKey: countFrom(0) };

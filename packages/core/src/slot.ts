@@ -1,12 +1,12 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /**
- * What a user holds. The slot itself releases, so a caller cannot free another's slot.
+ * A held slot. `release` is a method of the slot, so a caller does not release the slot of another caller by mistake.
  *
- * SLOT1  A slot is held from its making until it is released or expires, whichever comes first; it ends exactly once.
- * SLOT2  After that `release` and `renew` are `false` and touch nothing.
+ * SLOT1  A slot is held from its creation until it is released or expires, whichever comes first. It ends exactly once.
+ * SLOT2  After that, `release` and `renew` return `false` and change nothing.
  *
- * Most slots are taken and released and never read, so a slot has two fields (each more costs every
- * caller: W5).
+ * Callers acquire and release most slots without reading their properties. So a slot has only two fields: each further
+ * field would make every acquire slower (W5).
  */
 import type { Deadline } from "./deadlines.ts";
 import type { Gate } from "./gate.ts";
@@ -20,35 +20,35 @@ import { SlotNumbers } from "./slot-numbers.ts";
  * does nothing.
  */
 export interface Slot extends Disposable {
-  /** Unique, and cannot be guessed. */
+  /** A unique text that cannot be guessed. */
   readonly id: string;
-  /** 1…capacity, unique among the slots that are held now; 0 if it is first read after the release. */
+  /** From 1 to the capacity, unique among the slots that are held now. 0 if it is first read after the release. */
   readonly number: number;
   /** The number of slots that it takes. */
   readonly width: number;
-  /** Aborts with `SlotExpiredError` when the slot expires, if `abortOnExpiry` is set; never otherwise. */
+  /** Aborts with `SlotExpiredError` when the slot expires, if `abortOnExpiry` is set. Otherwise it never aborts. */
   readonly signal: AbortSignal;
-  /** When the slot expires, by the clock of the semaphore; `undefined` without a ttl. */
+  /** When the slot expires, in milliseconds of the semaphore's clock; `undefined` without a ttl. */
   readonly expiresAt: number | undefined;
   /** Whether the slot was released or has expired. */
   readonly released: boolean;
-  /** Starts the ttl again, or another ttl. Returns `false` if the slot is no longer held. */
+  /** Starts the ttl again, with `ttlMs` milliseconds if given. Returns `false` if the slot is no longer held. */
   renew(ttlMs?: number): boolean;
   /** Releases the slot. Returns `true` the first time, `false` after that. */
   release(): boolean;
 }
 
-/** `Symbol.dispose`, for hosts that have none yet: a polyfill that comes later will use the same. */
+/** `Symbol.dispose`. On hosts that do not have it yet, this is the symbol that a polyfill loaded later will use. */
 export const dispose: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symbol.dispose") as typeof Symbol.dispose);
 
 export class HeldSlot implements Slot, Deadline {
-  /** For the library only, as is all else that the type `Slot` does not have. */
+  /** Internal, like every member that the type `Slot` does not have. */
   declare readonly gate: Gate;
-  /** Negative once the slot has ended. */
+  /** Negative after the slot has ended. */
   #width: number;
 
-  // Few slots are asked for the following, so none is there until set.
-  /** There if any of the others is. */
+  // Few slots need the following fields, so they do not exist until they are set.
+  /** Set if the slot has an id, a number or a deadline: then its end involves more than counting. */
   declare policy: SlotPolicy | undefined;
   declare knownId: string | undefined;
   declare knownNumber: number | undefined;
@@ -58,8 +58,9 @@ export class HeldSlot implements Slot, Deadline {
   declare next: Link | undefined;
   declare dueAt: number;
   static {
-    // Promises look for it, and find it sooner than they find out that it is nowhere: a tenth of W1.
-    // oxlint-disable-next-line unicorn/no-thenable -- it says that there is none
+    // Resolving a promise with a slot reads `then`. Finding `undefined` here is faster than searching the whole prototype
+    // chain: a tenth of W1.
+    // oxlint-disable-next-line unicorn/no-thenable -- it is undefined, so a slot is not thenable
     (HeldSlot.prototype as { then?: undefined }).then = undefined;
   }
 
@@ -76,7 +77,7 @@ export class HeldSlot implements Slot, Deadline {
     return this.#width < 0;
   }
 
-  /** 128 random bits. */
+  /** Contains 128 random bits. */
   get id(): string {
     this.policy ??= PLAIN;
     this.knownId ??= crypto.getRandomValues(new Uint32Array(4)).join("-");

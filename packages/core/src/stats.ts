@@ -3,11 +3,15 @@ import type { Counters } from "./gate-context.ts";
 
 /** The result of `Semaphore.stats()`. */
 export interface SemaphoreStats extends Counters {
+  /** The name from the options. */
   readonly name: string | undefined;
+  /** Number of slots; `Infinity` if unlimited. */
   readonly capacity: number;
+  /** Slots held: the sum of their widths. */
   readonly inUse: number;
+  /** Number of waiters. */
   readonly waiting: number;
-  /** `inUse` in percent of the capacity; 0 if unlimited. */
+  /** `inUse` as a percentage of the capacity; 0 if unlimited. */
   readonly percent: number;
 }
 

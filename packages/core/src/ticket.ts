@@ -1,36 +1,37 @@
 /**
- * A slot that is more than counting, from the moment it is asked for.
+ * The state of an acquire that needs more than counting. It is first a waiter and then the held slot.
  *
- *   state     `at`     deadline      ends by
- *   waiting   a gate   its timeout   that gate grants it (→ held); its signal aborts; its time is up; the gate refuses it
- *   held      -        its ttl       its holder releases; its time is up
+ *   state     `at`     deadline      ends when
+ *   waiting   a gate   its timeout   the gate grants it (→ held) or refuses it, its signal aborts, or the timeout passes
+ *   held      -        its ttl       its holder releases it, or the ttl passes
  *   ended     -        none          -
  *
- * A waiter for one plain slot with no signal and no timeout has none: its promise's resolve function alone stands
- * in the queue.
+ * A plain waiter (one slot, no signal, no timeout) has no ticket: the queue contains only the resolve function of its
+ * promise.
  */
 import { AcquireTimeoutError, type Met, SlotExpiredError, withStackOf } from "./errors.ts";
 import type { Gate } from "./gate.ts";
 import type { Policy } from "./policy.ts";
 import { HeldSlot } from "./slot.ts";
 
+/** The resolve function of the promise of an acquire. */
 export type Resolve = (slot: HeldSlot | PromiseLike<HeldSlot>) => void;
 
 export class Ticket extends HeldSlot {
   declare policy: Policy;
-  /** When the wait began, then when the holding did. */
+  /** When the wait began; after the grant, when the slot was granted. */
   declare sinceAt: number;
 
-  // Those who do not wait need none of the following, so none is there until set.
+  // Only waiters need the following fields, so they do not exist until they are set.
   declare waitSignal: AbortSignal | undefined;
   declare timeoutMs: number;
   declare resolve: Resolve | undefined;
   declare reject: (reason: unknown) => void;
-  /** Where it waits: in a pool first at its own gate, then at the global one. */
+  /** The gate at which it waits: in a pool first the gate of its key, then the root. */
   declare at: Gate | undefined;
-  /** In the queue there, if it is. */
+  /** Its index in the queue of that gate, while it is in the queue. */
   declare position: number | undefined;
-  /** Taken where the wait began, with `traceTimeouts`. */
+  /** Created where the wait began, if `traceTimeouts` is set. Its stack shows the caller. */
   declare trace: Error | undefined;
 
   constructor(gate: Gate, policy: Policy, width = 1) {
@@ -57,7 +58,7 @@ export class Ticket extends HeldSlot {
   }
 }
 
-/** The use of a gate, for the error of a caller that it refuses. */
+/** The limit and use of a gate, for the error of a caller that it refuses. The caller itself does not count as waiting. */
 export function met({ key, capacity, inUse, waiting }: Gate, { policy, position }: Ticket): Met {
   return { semaphore: policy.name, key, capacity, inUse, waiting: position === undefined ? waiting : waiting - 1 };
 }

@@ -1,27 +1,28 @@
 /**
- * The queue of waiters: arrival order, with removal from the middle.
+ * The queue of waiters, in order of arrival. A waiter can leave from any position.
  *
- * QUEUE1  `first()` is the waiter that arrived first among those that have not left.
- * QUEUE2  A waiter is inside from `push` until `remove`, and its position finds it in between.
+ * QUEUE1  `first()` is the waiter that arrived first among those that are still in the queue.
+ * QUEUE2  A waiter is in the queue from `push` until `remove`. Its position identifies it there.
  *
- * Cost: O(1) each, amortised. Gaps are closed when they outnumber the waiters, so memory follows the number of waiters
- * even when the head never moves while others come and time out behind it for ever.
+ * Cost: O(1) for each operation, amortised. A waiter that leaves from the middle leaves a gap. Gaps are closed when they
+ * outnumber the waiters. So memory is proportional to the number of waiters, even if the head stays for ever while others
+ * arrive and time out behind it.
  *
- * Measured alternatives: `array.shift` falls off a cliff beyond some 10,000 waiters; a linked list of waiter objects
- * makes the contended path (W2) a fifth dearer than an array in which a waiter may be a bare function.
+ * Measured alternatives: `array.shift` becomes many times slower beyond some 10,000 waiters. A linked list of waiter
+ * objects makes the contended path (W2) a fifth slower than an array in which a waiter may be just a function.
  */
 
-/** Not worth closing. */
+/** Up to this number, gaps are not worth closing. */
 const FEW_GAPS = 32;
-/** Dropped when the last waiter leaves. */
+/** An array with more gaps than this is replaced when the last waiter leaves, to free its memory. */
 const MANY_GAPS = 4096;
 
-/** A waiter that may leave early keeps its position; one that leaves only as the first is just a function. */
+/** A waiter that may leave early is an object that stores its position. One that leaves only as the first is a function. */
 export class WaiterQueue<F extends (...args: never[]) => void, T extends { position: number | undefined }> {
-  /** How many are inside. */
+  /** The number of waiters in the queue. */
   size = 0;
   #cells: (F | T | undefined)[] = [];
-  /** No waiter is before this position. */
+  /** There is no waiter before this position. */
   #head = 0;
 
   push(waiter: F | T): void {
@@ -30,12 +31,12 @@ export class WaiterQueue<F extends (...args: never[]) => void, T extends { posit
     this.#cells.push(waiter);
   }
 
-  /** Only if there is one. */
+  /** The queue must not be empty. */
   first(): F | T {
     return this.#cells[this.#skipGaps()] as F | T;
   }
 
-  /** Whether it was inside. A function must be the first. */
+  /** Returns whether the waiter was in the queue. A function must be the first waiter. */
   remove(waiter: F | T): boolean {
     const position = typeof waiter === "object" ? waiter.position : this.#skipGaps();
     if (position === undefined) return false;
@@ -45,7 +46,7 @@ export class WaiterQueue<F extends (...args: never[]) => void, T extends { posit
     return true;
   }
 
-  /** All waiters, in order; a copy. */
+  /** A copy of all waiters, in order of arrival. */
   all(): (F | T)[] {
     return this.#cells.filter((waiter) => waiter !== undefined);
   }

@@ -1,6 +1,6 @@
 /**
- * Every operation is run once to count its steps (turns of the microtask queue), then aborted at step 0, 1, … N. Wherever
- * the abort falls: the slot is the caller's or it is free, never both and never neither.
+ * Every operation is run once to count its steps (turns of the microtask queue), then aborted at step 0, 1, … N. After an
+ * abort at any step, either the caller has the slot or the slot is free.
  */
 import type { Slot } from "slotkeeper";
 import { settled } from "slotkeeper/testing";
@@ -11,11 +11,11 @@ import { useWorld } from "./world.ts";
 const world = useWorld();
 const reason = new Error("abort at a step");
 
-/** A semaphore of one slot, or a pool, seen from outside. */
+/** The operations that a semaphore of one slot and a pool have in common. */
 interface Subject {
   acquire(options?: { signal?: AbortSignal | undefined }): Promise<Slot>;
   run(work: (slot: Slot) => unknown, options?: { signal?: AbortSignal | undefined }): Promise<unknown>;
-  /** Makes the operation wait; says how to let it go on. */
+  /** Makes the next operation wait. Returns a function that lets it continue. */
   block(): () => void;
   readonly inUse: number;
   readonly waiting: number;
@@ -32,7 +32,7 @@ function semaphore(): Subject {
   });
 }
 
-/** `stages`: in which of its stages the operation has to wait. */
+/** `stages`: the stages in which the operation has to wait. */
 function pool(stages: "no" | "key" | "global" | "both"): Subject {
   const inner = world().pool({ max: stages === "key" ? 2 : 1, maxPerKey: 1 });
   const key = stages === "global" ? "other" : "mine";
@@ -65,7 +65,7 @@ async function work(): Promise<void> {
   await Promise.resolve();
 }
 
-/** Microtask turns until it settles. */
+/** The number of microtask turns until the promise settles. */
 async function countSteps(promise: Promise<unknown>): Promise<number> {
   const watched = outcome(promise);
   let steps = 0;
@@ -73,7 +73,7 @@ async function countSteps(promise: Promise<unknown>): Promise<number> {
   return steps;
 }
 
-/** The caller has the slot, or the slot is free; then it can be acquired again, once. */
+/** Checks that the caller has the slot or the slot is free, and that a free slot can be acquired exactly once. */
 async function expectNoLeak(subject: Subject, slot: Slot | undefined): Promise<void> {
   expect(subject.inUse).toBe(slot === undefined ? 0 : 1);
   expect(subject.waiting).toBe(0);
@@ -168,7 +168,7 @@ describe.each(subjects)("abort at every step of %s", (_, make) => {
     }
   });
 
-  test("a hand-over that an abort meets at any step goes to exactly one of two waiters", async () => {
+  test("an abort at any step of a hand-over: exactly one of two waiters gets the slot", async () => {
     const steps = await stepsOf(make, "handed over", (subject) => subject.acquire());
     for (let step = 0; step <= steps + 2; step++) {
       const subject = make();
@@ -215,7 +215,7 @@ describe("close at every step", () => {
 });
 
 describe("expiry at every step", () => {
-  test("of a hand-over with a ttl: the slot is taken back wherever its owner is", async () => {
+  test("of a hand-over with a ttl: the slot is taken back even if its new holder has not resumed yet", async () => {
     for (let step = 0; step <= 12; step++) {
       for (const stage of ["semaphore", "pool"]) {
         const { clock } = world();

@@ -40,7 +40,7 @@ describe("options of calls are checked like those of constructors", () => {
     pool.close();
   });
 
-  test("they are refused while no slot is free, too, instead of waiting for ever", async () => {
+  test("they are also refused while no slot is free, instead of waiting for ever", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     await expect(sem.acquire(any({ timeout: 5 }))).rejects.toThrow(TypeError);
@@ -51,7 +51,7 @@ describe("options of calls are checked like those of constructors", () => {
     held.release();
   });
 
-  test("tryAcquire throws for what it does not take", () => {
+  test("tryAcquire throws for options that it does not have", () => {
     const sem = world().semaphore(1);
     expect(() => sem.tryAcquire(any({ timeoutMs: 5 }))).toThrow("Unknown option `timeoutMs`");
     expect(() => sem.tryAcquire({ width: 2 })).toThrow(RangeError);
@@ -61,7 +61,7 @@ describe("options of calls are checked like those of constructors", () => {
     keyed.close();
   });
 
-  test("work that is not a function is refused by every kind", async () => {
+  test("every class refuses work that is not a function", async () => {
     const message = "Expected `work` to be a function, got 5";
     await expect(world().semaphore(1).run(any(5))).rejects.toThrow(message);
     const pool = world().pool({ max: 1 });
@@ -71,7 +71,7 @@ describe("options of calls are checked like those of constructors", () => {
     expect(() => world().semaphore(1).wrap(any(5))).toThrow("Expected `fn` to be a function, got 5");
   });
 
-  test("limiters, threads, transfers and effects refuse the same", async () => {
+  test("limiters, threads, transfers and effects also refuse invalid options", async () => {
     const limiter = new Limiter({ slots: 1 });
     const shared = SharedSemaphore.create(1);
     const transfers = new TransferSlots();
@@ -109,7 +109,7 @@ describe("options of calls are checked like those of constructors", () => {
     media.close();
   });
 
-  test("constructors say what is missing", () => {
+  test("constructors name the option that is missing", () => {
     expect(() => new SlotPool(any(undefined))).toThrow("Expected `options` to be an object, got undefined");
     expect(() => new SlotPool(any({}))).toThrow("Expected `max`");
     expect(() => new Semaphore(1, any(5))).toThrow("Expected `options` to be an object, got 5");

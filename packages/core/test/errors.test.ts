@@ -15,7 +15,7 @@ import {
 import { FakeClock } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
 
-/** One of each, as it comes about. */
+/** One error of each class, produced by real calls. */
 async function outcomes(name: string | undefined): Promise<unknown[]> {
   const clock = new FakeClock();
   const registry = new SemaphoreRegistry({ clock });
@@ -83,7 +83,7 @@ describe("the error table", () => {
     expect(new Set<unknown>(samples.map((sample) => sample.constructor))).toEqual(new Set(exported()));
   });
 
-  test("code, retryable and fields are as the reference says, neither more nor fewer", () => {
+  test("code, retryable and fields are exactly those of the reference", () => {
     const actual = samples.map((sample) => ({
       code: sample.code,
       name: sample.name,
@@ -97,7 +97,7 @@ describe("the error table", () => {
     expect(documented()).toHaveLength(actual.length);
   });
 
-  test("every row says what it means", () => {
+  test("every row has an explanation", () => {
     for (const { code, meaning } of documented()) expect(meaning.length, code).toBeGreaterThan(20);
   });
 });
@@ -116,13 +116,13 @@ describe("errors", () => {
     expect(new Set(samples.map(({ code }) => code)).size).toBe(samples.length);
   });
 
-  test("the message of an error of a semaphore without a name does not speak of undefined", async () => {
+  test('messages about a semaphore without a name do not contain "undefined"', async () => {
     const errors = (await outcomes(undefined)) as Error[];
     expect(errors).toHaveLength(4);
     for (const { message } of errors) expect(message).not.toContain("undefined");
   });
 
-  test("the fields say what happened", () => {
+  test("the fields describe what happened", () => {
     expect(samples).toMatchObject([
       { semaphore: "db", waitedMs: 50, waiting: 0 },
       { semaphore: "db", cause: new Error("going down") },

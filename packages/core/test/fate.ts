@@ -1,4 +1,4 @@
-/** What became of a real acquire, in the words of the naive model. */
+/** The outcome of a real acquire, in the terms of the naive model. */
 import { isSlotkeeperError, type Slot } from "slotkeeper";
 import type { Fate } from "./naive-semaphore.ts";
 import { Outcome } from "./outcome.ts";
@@ -7,7 +7,7 @@ const fateOfCode: Record<string, Fate> = { ACQUIRE_TIMEOUT: "timed out", CLOSED:
 
 export const aborted = new Error("aborted by the test");
 
-/** One acquire: how it went, and whether its slot is still held. */
+/** One acquire: its outcome, and whether its slot is still held. */
 export class Attempt {
   readonly id: number;
   readonly #outcome: Outcome<Slot | undefined>;
@@ -39,7 +39,7 @@ export class Attempt {
     return released;
   }
 
-  /** When the slot was released by another way than `release`. */
+  /** For a slot that was not released by `release` of this class. */
   noteReleased(): void {
     this.#releasedByUs = true;
   }

@@ -1,10 +1,10 @@
-/** Runs a module's `smoke()` inside hosts that are not Node, and programs inside a Node of their own. */
+/** Runs a module's `smoke()` inside hosts that are not Node, and programs inside a new Node process. */
 import { spawn } from "node:child_process";
 import { withModulePage } from "@slotkeeper/testkit/browser";
 import { bundle } from "@slotkeeper/testkit/bundle";
 import { Miniflare } from "miniflare";
 
-/** In real `workerd`. `path` is relative to this folder. */
+/** Runs `smoke()` of the module in a real `workerd`. `path` is relative to this folder. */
 export async function smokeInWorkerd(path: string): Promise<unknown> {
   const script = await bundle(
     `
@@ -22,12 +22,12 @@ export async function smokeInWorkerd(path: string): Promise<unknown> {
   }
 }
 
-/** In a real browser. */
+/** Runs `smoke()` of the module in a real browser. */
 export function smokeInBrowser(path: string): Promise<unknown> {
   return withModulePage({ path, folder: import.meta.dirname }, (page) => page.evaluate("library.smoke()"));
 }
 
-/** Runs a program of its own in Node; a process that hangs is killed, and has no exit code then. */
+/** Runs a program in a new Node process. A process that hangs is killed; then there is no exit code. */
 export async function runProgram(program: string): Promise<{ code: number | null; output: string }> {
   const source = await bundle(program, import.meta.dirname);
   return new Promise((resolve) => {

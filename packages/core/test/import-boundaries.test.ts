@@ -1,6 +1,7 @@
 /**
- * Who may import whom, and which globals a package may use, is checked by the linter. A rule that matches nothing looks
- * the same as a clean repository, so this test plants violations of every rule in a copy of the folders and lints them.
+ * The linter checks which packages may import which, and which globals a package may use. A rule that matches nothing
+ * looks the same as a clean repository. So this test plants violations of every rule in a copy of the folders and lints
+ * them.
  */
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +13,7 @@ const root = resolve(import.meta.dirname, "../../..");
 const value = (from: string) => `export { x } from "${from}";\n`;
 const type = (from: string) => `export type { X } from "${from}";\n`;
 
-/** By package: what its sources may not import, and what they may. */
+/** For each package: imports that its sources must not contain, and imports that they may contain. */
 const imports: Record<string, { refused: string[]; accepted: string[] }> = {
   core: {
     refused: ["node:fs", "node:fs/promises", "pg", "slotkeeper", "@slotkeeper/queue", "../../queue/src/index.ts"].map(
@@ -73,14 +74,14 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
   },
 };
 
-/** Packages whose time and randomness are injected, and what reads the host's instead. */
+/** Packages whose time and randomness are injected. `hostTime` has calls that use those of the host. */
 const timed = ["core", "queue"];
 const hostTime = ["setTimeout(f, 1)", "setInterval(f, 1)", "performance.now()", "Date.now()", "Math.random()"].map(
   (call) => `declare const f: () => void;\nexport const x = ${call};\n`,
 );
 
 let folder: string;
-/** File to the names of the rules that it breaks. */
+/** For each file, the rules that it breaks. */
 const broken = new Map<string, string[]>();
 
 function plant(file: string, source: string): void {

@@ -6,8 +6,8 @@ import { useWorld } from "./world.ts";
 
 const world = useWorld();
 
-describe("which timers would keep a process alive", () => {
-  test("an acquire's timeout does, since a caller awaits it", async () => {
+describe("which timers keep a process alive", () => {
+  test("the timeout of an acquire does, because a caller awaits it", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const waiter = outcome(sem.acquire({ timeoutMs: 10 }));
@@ -18,7 +18,7 @@ describe("which timers would keep a process alive", () => {
     waiter.value.release();
   });
 
-  test("a ttl does so only while a caller waits for that semaphore", async () => {
+  test("a ttl does only while a caller waits for that semaphore", async () => {
     const sem = world().semaphore(1, { ttlMs: 10 });
     const held = await sem.acquire();
     const { clock } = world();
@@ -33,7 +33,7 @@ describe("which timers would keep a process alive", () => {
     held.release();
   });
 
-  test("a ttl that begins while a caller waits keeps alive, too", async () => {
+  test("a ttl that begins while a caller waits does, too", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const waiter = outcome(sem.acquire());
@@ -48,7 +48,7 @@ describe("which timers would keep a process alive", () => {
     waiter.value.release();
   });
 
-  test("after a hand-over the new holder's ttl keeps alive only if a caller waits still", async () => {
+  test("after a hand-over the ttl of the new holder does only if another caller still waits", async () => {
     const sem = world().semaphore(1, { ttlMs: 10 });
     const held = await sem.acquire();
     const waiters = [outcome(sem.acquire()), outcome(sem.acquire())];
@@ -61,7 +61,7 @@ describe("which timers would keep a process alive", () => {
     waiters[1]?.value.release();
   });
 
-  test("a ttl with waiters that is re-armed after firing early still keeps alive", async () => {
+  test("a ttl with waiters whose timer fired early and was restarted still does", async () => {
     const sem = world().semaphore(1, { ttlMs: 10 });
     const held = await sem.acquire();
     const waiter = outcome(sem.acquire());
@@ -74,7 +74,7 @@ describe("which timers would keep a process alive", () => {
     waiter.value.release();
   });
 
-  test("the ttl of a pool's slot keeps alive while a caller waits for that slot's key", async () => {
+  test("the ttl of a pool's slot does while a caller waits for the key of that slot", async () => {
     const pool = world().pool({ max: 2, maxPerKey: 1, ttlMs: 10 });
     const held = await pool.acquire("a");
     expect(world().clock.keepingAlive).toBe(0);
@@ -87,7 +87,7 @@ describe("which timers would keep a process alive", () => {
     expect(keepingAlive).toBe(1);
   });
 
-  test("the ttl of a pool's slot keeps alive while a caller waits for the global limit", async () => {
+  test("the ttl of a pool's slot does while a caller waits for the global limit", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1, ttlMs: 10 });
     const held = await pool.acquire("a");
     const waiter = outcome(pool.acquire("b"));
@@ -112,7 +112,7 @@ describe("which timers would keep a process alive", () => {
     keyed.close();
   });
 
-  test("many semaphores on one clock leave nothing pinned when their waiters are gone", async () => {
+  test("many semaphores on one clock keep nothing alive after their waiters have left", async () => {
     const sems = [10, 20, 30].map((ttlMs) => world().semaphore(1, { ttlMs }));
     const held = await Promise.all(sems.map((sem) => sem.acquire()));
     const waiters = sems.map((sem) => outcome(sem.acquire({ timeoutMs: 5 })));
@@ -127,7 +127,7 @@ describe("which timers would keep a process alive", () => {
 const runProgram = (program: string) => runInNode(`import { KeyedSemaphore, Semaphore } from "slotkeeper"; ${program}`);
 
 describe("a real process", () => {
-  test("ends though slots with a ttl are held and keys are swept", async () => {
+  test("ends although slots with a ttl are held and idle keys wait for a sweep", async () => {
     const program = `
       new Semaphore(1, { ttlMs: 3_600_000 }).tryAcquire();
       new KeyedSemaphore(1).tryAcquire("key");
@@ -135,7 +135,7 @@ describe("a real process", () => {
     expect(await runProgram(program)).toEqual({ code: 0, output: "end of main\n" });
   });
 
-  test("stays until a waiter has timed out", async () => {
+  test("runs until a waiter has timed out", async () => {
     const program = `
       const sem = new Semaphore(1);
       sem.tryAcquire();
@@ -143,7 +143,7 @@ describe("a real process", () => {
     expect(await runProgram(program)).toEqual({ code: 0, output: "ACQUIRE_TIMEOUT\n" });
   });
 
-  test("stays until a waiter gets the slot that a ttl takes back, and ends though that one has a ttl, too", async () => {
+  test("runs until a waiter gets the slot of an expired holder, and ends although that slot has a ttl", async () => {
     const program = `
       const sem = new Semaphore(1, { ttlMs: 50 });
       sem.tryAcquire();

@@ -23,7 +23,7 @@ describe("KeyedSemaphore", () => {
     keyed.close();
   });
 
-  test("any key value is legal and a key of its own: the empty string, undefined, null, NaN, 0, objects, symbols", async () => {
+  test("every value is a key of its own: the empty string, undefined, null, NaN, 0, objects, symbols", async () => {
     const keyed = world().keyed<unknown>(1);
     const keys = ["", undefined, null, Number.NaN, 0, false, {}, {}, Symbol("k"), "undefined"];
     const slots = await Promise.all(keys.map((key) => keyed.acquire(key)));
@@ -49,7 +49,7 @@ describe("KeyedSemaphore", () => {
     expect([keyed.sweep(), keyed.size]).toEqual([1, 0]);
   });
 
-  test("sweep takes another idle time for once", async () => {
+  test("sweep accepts an idle time for one call", async () => {
     const keyed = world().keyed(1);
     (await keyed.acquire("a")).release();
     expect([keyed.sweep(0), keyed.size]).toEqual([1, 0]);
@@ -67,7 +67,7 @@ describe("KeyedSemaphore", () => {
     expect(keyed.sweep(0)).toBe(1);
   });
 
-  test("a key with a grant in flight is not dropped: the hand-over counts as held", async () => {
+  test("a key is not dropped during a hand-over: it counts as held", async () => {
     const keyed = world().keyed(1);
     const held = await keyed.acquire("a");
     const waiter = outcome(keyed.acquire("a"));
@@ -78,7 +78,7 @@ describe("KeyedSemaphore", () => {
     keyed.close();
   });
 
-  test("a grant that was free in flight is not dropped either", async () => {
+  test("a key is not dropped before the caller of a free slot has resumed", async () => {
     const keyed = world().keyed(1);
     const slot = outcome(keyed.acquire("a", { timeoutMs: 10 }));
     expect([keyed.sweep(0), keyed.tryAcquire("a")]).toEqual([0, undefined]);
@@ -87,7 +87,7 @@ describe("KeyedSemaphore", () => {
     keyed.close();
   });
 
-  test("keys idle for idleMs go by themselves every sweepEveryMs", async () => {
+  test("a sweep every sweepEveryMs drops the keys that have been idle for idleMs", async () => {
     const keyed = world().keyed(1, { idleMs: 100, sweepEveryMs: 1_000 });
     (await keyed.acquire("a")).release();
     world().clock.advance(999);
@@ -96,7 +96,7 @@ describe("KeyedSemaphore", () => {
     expect(keyed.size).toBe(0);
   });
 
-  test("idleMs and sweepEveryMs are a quarter of an hour unless said otherwise", async () => {
+  test("the default of idleMs and sweepEveryMs is 15 minutes", async () => {
     const keyed = world().keyed(1);
     (await keyed.acquire("a")).release();
     world().clock.advance(quarterHour - 1);
@@ -105,7 +105,7 @@ describe("KeyedSemaphore", () => {
     expect(keyed.size).toBe(0);
   });
 
-  test("a sweep that is never due asks the host for no delay that it would take for none", async () => {
+  test("with sweepEveryMs Infinity, the timer has the longest delay that hosts support", async () => {
     const delays: number[] = [];
     const { clock } = world();
     const noting = {
@@ -122,7 +122,7 @@ describe("KeyedSemaphore", () => {
     keyed.close();
   });
 
-  test("when no key is left there is no sweep timer, and a new key begins anew", async () => {
+  test("the sweep timer stops when no key is left, and starts again with the next key", async () => {
     const keyed = world().keyed(1, { idleMs: 10, sweepEveryMs: 50 });
     for (let round = 0; round < 3; round++) {
       (await keyed.acquire("a")).release();
@@ -132,7 +132,7 @@ describe("KeyedSemaphore", () => {
     }
   });
 
-  test("dropping and looking up never split one key in two", async () => {
+  test("a drop and a lookup never give one key two gates", async () => {
     const keyed = world().keyed(1);
     for (let round = 0; round < 20; round++) {
       const slot = outcome(keyed.acquire("a", round % 2 ? { timeoutMs: 5 } : undefined));
@@ -146,7 +146,7 @@ describe("KeyedSemaphore", () => {
     }
   });
 
-  test("run scopes, with a key", async () => {
+  test("run holds a slot of the key while the work runs", async () => {
     const keyed = world().keyed(1);
     expect(await keyed.run("a", (slot) => [slot.width, keyed.inUse])).toEqual([1, 1]);
     await expect(keyed.run("a", () => Promise.reject(new Error("inside")))).rejects.toThrow("inside");
@@ -154,7 +154,7 @@ describe("KeyedSemaphore", () => {
     keyed.close();
   });
 
-  test("options of acquire hold per key: width, timeoutMs, signal", async () => {
+  test("options of acquire apply per key: width, timeoutMs, signal", async () => {
     const keyed = world().keyed(2);
     const wide = await keyed.acquire("a", { width: 2 });
     const controller = new AbortController();
@@ -170,7 +170,7 @@ describe("KeyedSemaphore", () => {
     keyed.close();
   });
 
-  test("options of the semaphore hold per key: ttlMs, maxWaiters, acquireTimeoutMs, onEvent", async () => {
+  test("options of the semaphore apply per key: ttlMs, maxWaiters, acquireTimeoutMs, onEvent", async () => {
     const types: string[] = [];
     const onEvent = ({ type, key }: { type: string; key: unknown }) => types.push(`${type} ${String(key)}`);
     const keyed = world().keyed(1, { ttlMs: 50, maxWaiters: 1, acquireTimeoutMs: 10, onEvent });
@@ -184,7 +184,7 @@ describe("KeyedSemaphore", () => {
     keyed.close();
   });
 
-  test("close rejects the waiters of every key and later acquires of any key, new ones too", async () => {
+  test("close rejects the waiters of every key, and later acquires of known and new keys", async () => {
     const keyed = world().keyed(1);
     const held = await keyed.acquire("a");
     const waiter = outcome(keyed.acquire("a"));
@@ -199,7 +199,7 @@ describe("KeyedSemaphore", () => {
     expect([held.release(), keyed.inUse, keyed.size, world().clock.pending]).toEqual([true, 0, 0, 0]);
   });
 
-  test("close is idempotent and one event", () => {
+  test("a second close changes nothing and emits no event", () => {
     const types: string[] = [];
     const keyed = world().keyed(1, { onEvent: ({ type }) => types.push(type) });
     keyed.tryAcquire("a")?.release();
@@ -223,7 +223,7 @@ describe("KeyedSemaphore", () => {
     expect(keys.filter((key) => key.deref() !== undefined)).toEqual([]);
   });
 
-  test("KEYED3: a flood of keys leaves at most 1,000 idle ones and one for each in use, the newest among them", async () => {
+  test("KEYED3: after many keys, at most 1,000 idle ones and one for each key in use remain, including the newest", async () => {
     const keyed = world().keyed<number>(1);
     const held = Array.from({ length: 10 }, (_, key) => keyed.tryAcquire(-1 - key));
     for (let key = 0; key < 5_000; key++) {
@@ -232,7 +232,7 @@ describe("KeyedSemaphore", () => {
     }
     expect(keyed.size).toBeGreaterThan(500);
     expect(keyed.stats()).toMatchObject({ inUse: 10, acquired: 5_010, released: 5_000 });
-    // A key in use is never dropped, so it is never split in two.
+    // A key in use is never dropped, so it never has two gates.
     for (let key = 0; key < 10; key++) expect(keyed.tryAcquire(-1 - key)).toBeUndefined();
     const before = keyed.size;
     keyed.tryAcquire(4_999)?.release();
@@ -241,7 +241,7 @@ describe("KeyedSemaphore", () => {
     expect([keyed.sweep(0), keyed.size]).toEqual([before, 0]);
   });
 
-  test("stats counts over all keys, sweeps or not", async () => {
+  test("stats counts all keys together, and a sweep does not change the counts", async () => {
     const keyed = world().keyed(1, { name: "users" });
     const slots = await Promise.all(["a", "b", "c"].map((key) => keyed.acquire(key)));
     slots[0]?.release();
@@ -253,7 +253,7 @@ describe("KeyedSemaphore", () => {
 });
 
 describe("the gate of an idle key", () => {
-  test("serves the next key, and a late release of the one before frees nothing of it", async () => {
+  test("is reused by the next key, and a late release of the previous slot does not free the new one", async () => {
     const keyed = world().keyed(1);
     const first = await keyed.acquire("a");
     first.release();
@@ -268,7 +268,7 @@ describe("the gate of an idle key", () => {
     expect([keyed.sweep(0), keyed.size]).toEqual([2, 0]);
   });
 
-  test("that an onEvent takes inside a release never splits a key in two", async () => {
+  test("that onEvent reuses inside a release never gives one key two gates", async () => {
     let isInside = false;
     const keyed: KeyedSemaphore = world().keyed(1, {
       onEvent: ({ type, key }) => {

@@ -8,7 +8,7 @@ const world = useWorld();
 const listeners = (signal: AbortSignal) => getEventListeners(signal, "abort").length;
 
 describe("listeners on the caller's signal", () => {
-  test("there is one listener per signal however many wait with it, in however many semaphores", async () => {
+  test("there is one listener per signal for any number of waiters and semaphores", async () => {
     const { signal } = new AbortController();
     const sems = [world().semaphore(1), world().semaphore(1)];
     const held = await Promise.all(sems.map((sem) => sem.acquire()));
@@ -29,7 +29,7 @@ describe("listeners on the caller's signal", () => {
     slot.release();
   });
 
-  test("a signal that aborts has no listener afterwards", async () => {
+  test("a signal has no listener after it aborted", async () => {
     const controller = new AbortController();
     const sem = world().semaphore(1);
     const held = await sem.acquire();
@@ -41,7 +41,7 @@ describe("listeners on the caller's signal", () => {
     held.release();
   });
 
-  test("closing, timing out, and a shrink that refuses take the listener off", async () => {
+  test("a close, a timeout, and a shrink that rejects the waiter remove the listener", async () => {
     for (const how of ["close", "timeout", "shrink"]) {
       const { signal } = new AbortController();
       const sem = world().semaphore(2);
@@ -58,7 +58,7 @@ describe("listeners on the caller's signal", () => {
     }
   });
 
-  test("both stages of a pool have one listener together and leave none", async () => {
+  test("both stages of a pool share one listener and remove it", async () => {
     const { signal } = new AbortController();
     const pool = world().pool({ max: 1, maxPerKey: 1 });
     const held = await pool.acquire("a");
@@ -74,7 +74,7 @@ describe("listeners on the caller's signal", () => {
     pool.close();
   });
 
-  test("run takes its listener off before the work starts", async () => {
+  test("run removes its listener before the work starts", async () => {
     const { signal } = new AbortController();
     const sem = world().semaphore(1);
     const held = await sem.acquire();

@@ -6,7 +6,7 @@ import { useWorld } from "./world.ts";
 
 const world = useWorld();
 
-/** Counts what is read of it, and whether it was closed. */
+/** An async source that records how many items were read and whether it was closed. */
 function counted(length: number) {
   const seen = { read: 0, closed: false };
   async function* items() {
@@ -23,7 +23,7 @@ function counted(length: number) {
 }
 
 describe("map", () => {
-  test("takes async iterables, keeps the order, and reads no further ahead than one item", async () => {
+  test("takes async iterables, keeps the order, and reads at most one item ahead", async () => {
     const sem = world().semaphore(2);
     const { seen, items } = counted(6);
     let started = 0;
@@ -105,7 +105,7 @@ describe("map", () => {
     expect(characters).toEqual(["A", "B", "C"]);
   });
 
-  test("the listener on the caller's signal is gone when the call ends", async () => {
+  test("the listener on the caller's signal is removed when the call ends", async () => {
     const { signal } = new AbortController();
     const sem = world().semaphore(1);
     await sem.map([1, 2], (item) => item, { signal });
@@ -113,7 +113,7 @@ describe("map", () => {
     expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
-  test("a source that fails fails the call", async () => {
+  test("an error of the source rejects the call", async () => {
     const error = new Error("source");
     const failing = {
       *[Symbol.iterator]() {
@@ -153,7 +153,7 @@ describe("clear", () => {
     expect(types.filter((type) => type === "aborted")).toHaveLength(4);
   });
 
-  test("without a reason it is an AbortError, as an abort without a reason is", async () => {
+  test("without a reason, waiters reject with an AbortError, as after an abort without a reason", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const waiter = outcome(sem.acquire());

@@ -23,7 +23,7 @@ describe("messages are sentences", () => {
     for (const slot of slots) slot.release();
   });
 
-  test("of keys it names the key whose limit was met, and none where it was the limit of all", async () => {
+  test("it names the key if the limit of the key was reached, and no key if the common limit was reached", async () => {
     const pool = world().pool({ max: 2, maxPerKey: 1, name: "uploads", maxWaiters: 1 });
     const held = [await pool.acquire("ann"), await pool.acquire("bob")];
     const key = outcome(pool.acquire("ann", { timeoutMs: 5 }));
@@ -42,7 +42,7 @@ describe("messages are sentences", () => {
     pool.close();
   });
 
-  test("closed, expired and mismatched ones are sentences, too", async () => {
+  test("messages of close, expiry and a capacity mismatch are sentences, too", async () => {
     const sem = world().semaphore(1, { name: "db", ttlMs: 50, abortOnExpiry: true });
     const { signal } = await sem.acquire();
     expect(() => world().semaphore(2, { name: "db" })).toThrow('Semaphore "db" is in use with a capacity of 1, got 2');
@@ -58,7 +58,7 @@ async function whoAsks(sem: ReturnType<ReturnType<typeof world>["semaphore"]>): 
 }
 
 describe("traceTimeouts", () => {
-  test.each([true, false])("%s: the stack of a timeout shows who asked, or nothing", async (traceTimeouts) => {
+  test.each([true, false])("%s: the stack of a timeout shows the caller, or is empty", async (traceTimeouts) => {
     const sem = world().semaphore(1, { traceTimeouts });
     const held = await sem.acquire();
     const asked = whoAsks(sem);

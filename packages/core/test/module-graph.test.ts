@@ -15,12 +15,12 @@ describe("the main entry", () => {
     expect(found.filter((path) => !path.startsWith("./") && !path.startsWith("../"))).toEqual(["slotkeeper"]);
   });
 
-  test("the check sees a node: import where there is one", async () => {
+  test("the check finds a node: import if there is one", async () => {
     const found = await imports(`import "node:fs"; export * from "slotkeeper";`);
     expect(found).toContain("node:fs");
   });
 
-  test("does in Node what the smoke tests ask of other hosts", async () => {
+  test("passes the smoke tests of the other hosts in Node", async () => {
     expect(await smoke()).toEqual(expected);
   });
 });

@@ -34,7 +34,7 @@ describe("Mutex", () => {
     waiter.value.release();
   });
 
-  test("locked says whether a caller that asks now has to wait", async () => {
+  test("locked is true if an acquire would have to wait", async () => {
     const mutex = world().guard.track(new Mutex());
     const slot = await mutex.acquire();
     expect(mutex.locked).toBe(true);

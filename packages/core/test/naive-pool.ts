@@ -1,9 +1,12 @@
-/** The two tiers as arrays: per key first, then global. Widths are 1. As `NaiveSemaphore`, but only for whole turns. */
+/**
+ * The specification of a pool with arrays: the limit per key first, then the global limit. Widths are 1. Like
+ * `NaiveSemaphore`, but it is only exact at the end of a turn.
+ */
 import type { Fate } from "./naive-semaphore.ts";
 
 interface Ask<K> {
   readonly id: number;
-  /** `undefined`: no key's limit counts for it. */
+  /** The limit of its key; `undefined` if only the global limit applies. */
   readonly tier: Tier<K> | undefined;
   readonly signal: number | undefined;
   readonly timeoutAt: number;
@@ -24,7 +27,7 @@ class Tier<K> {
     return this.queue.length === 0 && this.holders.length < this.limit;
   }
 
-  /** Moves from the queue to the holders as many as fit; says whom. */
+  /** Moves as many waiters as fit from the queue to the holders, and returns them. */
   serve(): Ask<K>[] {
     const served = this.queue.splice(0, Math.max(0, this.limit - this.holders.length));
     this.holders.push(...served);
@@ -42,7 +45,7 @@ export interface NaivePoolOptions {
   readonly maxPerKey: number;
   readonly ttlMs: number;
   readonly maxWaiters: number;
-  /** Whether `undefined` is a key. */
+  /** Whether `undefined` is a key, as in a `KeyedSemaphore`. */
   readonly anyKey: boolean;
 }
 
@@ -50,7 +53,7 @@ export class NaivePool<K> {
   readonly #options: NaivePoolOptions;
   readonly #global: Tier<K>;
   readonly #tiers = new Map<K | undefined, Tier<K>>();
-  /** Through the first stage, not yet in the second. */
+  /** Callers that have passed the first stage and are not in the second yet. */
   #between: Ask<K>[] = [];
   #closed = false;
   now: number;
@@ -163,7 +166,7 @@ export class NaivePool<K> {
     return tier;
   }
 
-  /** Whether it got in at once. */
+  /** Returns whether it got a slot of this tier at once. */
   #enter(tier: Tier<K>, ask: Ask<K>): boolean {
     if (this.#closed) this.#fail(ask, "closed", "rejected", tier);
     else if (tier.isFree) {
@@ -178,7 +181,7 @@ export class NaivePool<K> {
     return false;
   }
 
-  /** Of keys on their own each has its queue; a pool has one bound for all that wait. */
+  /** The waiters that `maxWaiters` limits: in a `KeyedSemaphore` those of the key, in a pool all. */
   #crowdOf({ queue }: Tier<K>): number {
     return this.#options.anyKey ? queue.length : this.waiting;
   }
@@ -194,7 +197,7 @@ export class NaivePool<K> {
     this.counters.acquired++;
   }
 
-  /** The key's first, then the global one. */
+  /** Frees the slot of the key first, then the global slot. */
   #giveBack(ask: Ask<K>, how: "released" | "expired"): void {
     this.fates.set(ask.id, how);
     this.counters[how]++;
@@ -202,7 +205,7 @@ export class NaivePool<K> {
     for (const served of this.#global.free(ask)) this.#grant(served);
   }
 
-  /** Failed in that tier; in the global one its key's slot goes back. */
+  /** Refuses a caller in that tier. If it is the global one, the slot of the key is freed. */
   #fail(ask: Ask<K>, fate: Fate, counter: "timedOut" | "aborted" | "rejected", tier: Tier<K>): void {
     this.fates.set(ask.id, fate);
     this.counters[counter]++;

@@ -1,6 +1,7 @@
 /**
- * The specification as arrays: slow, obvious, synchronous. Property tests do the same to it and to the real one and
- * compare. Times are given from outside; what falls due is found by looking at every waiter.
+ * The specification of a semaphore with arrays: slow, simple and synchronous. Property tests apply the same steps to it and
+ * to the real semaphore, and compare the two. The test sets the time. To find what falls due, every waiter and holder is
+ * visited.
  */
 export type Fate =
   | "waiting"
@@ -41,7 +42,7 @@ export class NaiveSemaphore {
   holders: Hold[] = [];
   /** The outcome of every acquire. */
   readonly fates = new Map<number, Fate>();
-  /** Who was granted a slot, in order. */
+  /** The acquires that got a slot, in order. */
   readonly grants: number[] = [];
   counters = { acquired: 0, released: 0, expired: 0, timedOut: 0, aborted: 0, rejected: 0 };
 
@@ -81,7 +82,7 @@ export class NaiveSemaphore {
     else this.fates.set(id, "never");
   }
 
-  /** Whether it was held. */
+  /** Returns whether the slot was held. */
   release(id: number): boolean {
     return this.#giveBack(id, "released");
   }
@@ -114,7 +115,7 @@ export class NaiveSemaphore {
     for (const { id } of leaving) this.#end(id, "closed", "rejected");
   }
 
-  /** No two of a timeout and anything else may fall due at the same instant: what comes first is not specified. */
+  /** A timeout must not fall due at the same time as anything else, because the order is not specified. */
   advance(ms: number): void {
     const until = this.now + ms;
     for (;;) {

@@ -1,6 +1,6 @@
 /**
- * Many instances of one name, with sweeps, drops and new instances at any moment, against one naive semaphore: however
- * the name is found, the slots are the same.
+ * Compares many instances of one name with one naive semaphore. Sweeps, drops and new instances happen at any time, and
+ * all instances must still share their slots.
  */
 import { deepStrictEqual as same } from "node:assert/strict";
 import * as fc from "fast-check";
@@ -99,7 +99,7 @@ class Life {
     if (attempt?.slot !== undefined) same(release(attempt), this.naive.release(attempt.id));
   }
 
-  /** A name in use is never dropped. A dropped one comes back with the capacity of the first caller, so no checks here. */
+  /** A name in use is never dropped. A dropped name gets the capacity of the next caller, so capacity is not compared. */
   #sweepAfter(ms: number): void {
     this.clock.advance(ms);
     this.naive.advance(ms);
@@ -145,7 +145,7 @@ describe("instances of one name", () => {
       async (steps, looks) => {
         const life = new Life();
         for (const one of steps) {
-          // Looking touches every instance; lives without a look have stale ones.
+          // `compare` uses every instance. Without it, some instances keep a gate that was dropped.
           if (one.do === "resize" && !looks) continue;
           life.do(one);
           if (looks) life.compare();

@@ -1,4 +1,4 @@
-/** Watches a promise, so that a test can ask what has become of it without waiting for it. */
+/** Records the state of a promise, so that a test can check it without awaiting the promise. */
 export class Outcome<T> {
   status: "pending" | "fulfilled" | "rejected" = "pending";
   #value: T | undefined;

@@ -1,4 +1,4 @@
-/** Faults that were measured in other libraries, each tried here. Cost is judged by counting, never by the clock. */
+/** Faults that were found in other libraries, each tested here. Cost is measured by counting work, not time. */
 import "./work-done.ts";
 import type { Semaphore, SemaphoreEvent, Slot } from "slotkeeper";
 import { settled } from "slotkeeper/testing";
@@ -10,11 +10,11 @@ import { useWorld } from "./world.ts";
 const world = useWorld();
 const many = 100_000;
 
-/** Of cost per waiter, from 1/20 of them to all of them. A queue that scans or shifts shows 20. */
+/** The largest growth of the cost per waiter if there are 20 times as many. A queue that scans or shifts has 20. */
 const LINEAR = 1.2;
 
 describe("long queues", () => {
-  test("the counting sees a queue on array.shift, on a loop, and on an array method of any name", async () => {
+  test("the count includes the work of array.shift, of a loop, and of any other array method", async () => {
     const numbers = (size: number) => Array.from({ length: size }, (_, index) => index);
     const drains: ((queue: number[]) => void)[] = [
       (queue) => queue.shift(),
@@ -35,7 +35,7 @@ describe("long queues", () => {
   });
 
   test.each(["plain", "with a timeout", "with a signal"])(
-    "100,000 waiters, %s, are drained in order in linear work",
+    "100,000 waiters, %s, are served in order with linear work",
     async (kind) => {
       const { signal } = new AbortController();
       const options = { plain: undefined, "with a timeout": { timeoutMs: 1e6 }, "with a signal": { signal } }[kind];
@@ -61,7 +61,7 @@ describe("long queues", () => {
     },
   );
 
-  test("20,000 waiters that abort one by one, last first, leave in linear work", async () => {
+  test("20,000 waiters that abort one by one, last first, leave with linear work", async () => {
     const growth = await growthOf(1_000, async (size) => {
       const sem = world().semaphore(1);
       const held = await sem.acquire();
@@ -76,7 +76,7 @@ describe("long queues", () => {
     expect(growth).toBeLessThan(LINEAR);
   });
 
-  test("waiters that come and time out behind a head that never moves leave nothing in the queue", async () => {
+  test("waiters that arrive and time out behind a head that never moves leave nothing in the queue", async () => {
     const growth = await growthOf(500, async (size) => {
       const sem = world().semaphore(1);
       const held = await sem.acquire();
@@ -93,7 +93,7 @@ describe("long queues", () => {
     expect(growth).toBeLessThan(LINEAR);
   });
 
-  test("an acquire after 25,000 timed-out waiters is immediate: none of them is looked at", async () => {
+  test("an acquire after 25,000 waiters timed out is immediate: it visits none of them", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const waiters = Array.from({ length: 25_000 }, () => outcome(sem.acquire({ timeoutMs: 10 })));
@@ -109,7 +109,7 @@ describe("long queues", () => {
 });
 
 describe("stacks", () => {
-  test("25,000 timeouts at once overflow no stack and do not hang the lock", async () => {
+  test("25,000 timeouts at once overflow no stack and leave the semaphore usable", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const waiters = Array.from({ length: 25_000 }, (_, index) => outcome(sem.acquire({ timeoutMs: 10 + (index % 3) })));
@@ -135,7 +135,7 @@ describe("stacks", () => {
     last.value.release();
   });
 
-  test("25,000 leases that end at once, and 25,000 waiters served by one resize, overflow no stack", async () => {
+  test("25,000 slots that expire at once, and 25,000 waiters served by one resize, overflow no stack", async () => {
     const sem = world().semaphore(1, { ttlMs: 10 });
     await sem.acquire();
     const waiters = Array.from({ length: 25_000 }, () => outcome(sem.acquire()));
@@ -160,7 +160,7 @@ describe("stacks", () => {
   });
 });
 
-/** A queue of three behind a wide holder, after `free` made room: what became of them. */
+/** The states of three waiters behind a wide holder, after `free` made room for them. */
 async function afterRoomWasMade(
   free: (sem: Semaphore, held: Slot, controller: AbortController) => void,
 ): Promise<string[]> {
@@ -193,7 +193,7 @@ describe("the limit", () => {
     expect([sem.available, sem.capacity]).toEqual([1, 1]);
   });
 
-  test("a double release while others wait wakes one, not two", async () => {
+  test("a double release while others wait serves one waiter, not two", async () => {
     const sem = world().semaphore(1);
     const slot = await sem.acquire();
     const waiters = [outcome(sem.acquire()), outcome(sem.acquire())];
@@ -212,7 +212,7 @@ describe("the limit", () => {
     expect([sem.inUse, sem.waiting, world().clock.pending]).toEqual([0, 0, 0]);
   });
 
-  test("where two fit, two are woken: by a wide release, by an expiry, by a head that leaves, by a resize", async () => {
+  test("if two waiters fit, two are served: after a wide release, an expiry, a head that leaves, a resize", async () => {
     expect(await afterRoomWasMade((_, held, controller) => (controller.abort(), held.release()))).toEqual([
       "rejected",
       "fulfilled",
@@ -228,7 +228,7 @@ describe("the limit", () => {
   });
 });
 
-/** A semaphore whose listener does something inside each event of a kind, once. */
+/** A semaphore whose `onEvent` calls `inside` during the first event of a type. */
 function reentrant(type: SemaphoreEvent["type"], inside: (sem: Semaphore) => void): Semaphore {
   let isDone = false;
   const sem: Semaphore = world().semaphore(1, {
@@ -325,7 +325,7 @@ describe("re-entrancy", () => {
     },
   );
 
-  test("a listener of the slot's own signal may release, acquire and close inside", async () => {
+  test("a listener of the slot's own signal may call release, acquire and close", async () => {
     const sem = world().semaphore(1, { ttlMs: 10, abortOnExpiry: true });
     const slot = await sem.acquire();
     const waiter = outcome(sem.acquire());
@@ -341,7 +341,7 @@ describe("re-entrancy", () => {
     waiter.value.release();
   });
 
-  test("work that acquires the same semaphore inside run waits for a slot like any other caller", async () => {
+  test("work inside run that acquires the same semaphore waits for a slot like any other caller", async () => {
     const sem = world().semaphore(2);
     const depth = await sem.run(() => sem.run(() => sem.inUse));
     expect(depth).toBe(2);

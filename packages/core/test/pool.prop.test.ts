@@ -1,6 +1,7 @@
 /**
- * Random lives of a `SlotPool` and of a `KeyedSemaphore` against the naive two tiers, several steps in a turn,
- * with sweeps in between: a key that was split in two would hold more than its limit. Times are chosen as in `semaphore.prop.test.ts`.
+ * Applies random steps to a `SlotPool` or `KeyedSemaphore` and to the naive pool, and compares them. Several steps happen
+ * in one turn, with sweeps in between: a key with two gates would exceed its limit. Times are chosen as in
+ * `semaphore.prop.test.ts`.
  */
 import { deepStrictEqual as same } from "node:assert/strict";
 import { getEventListeners } from "node:events";
@@ -57,7 +58,7 @@ class Life {
     this.naive = new NaivePool(options, clock.now());
   }
 
-  /** Steps that take time give a promise, all others happen in the same turn. */
+  /** Returns a promise for steps that take time. All other steps happen in the same turn. */
   do(step: Step): void | Promise<void> {
     switch (step.do) {
       case "acquire":
@@ -87,7 +88,7 @@ class Life {
     const options = { timeoutMs, signal: signal === undefined ? undefined : this.controllers[signal]?.signal };
     this.attempts.push(new Attempt(id, this.real.acquire(key, isPlain ? undefined : options), this.grants));
     this.naive.acquire(id, key, timeoutMs, signal);
-    // A sweep while the grant is in flight must not touch it.
+    // A sweep before the caller resumes must not drop the key.
     this.real.sweep(0);
     this.naive.sweep();
   }
@@ -125,7 +126,7 @@ class Life {
       this.attempts.map(({ fate }) => fate),
       this.attempts.map(({ id }) => naive.fates.get(id)),
     );
-    // Waiters granted in one turn resume in it; those that had two stages resume a little later.
+    // Waiters resume in the turn of their grant. Those that waited in two stages resume a little later.
     same(new Set(this.grants.splice(0)), new Set(naive.grants.splice(0)));
   }
 
@@ -144,7 +145,7 @@ class Life {
   }
 }
 
-/** A caller that fails in the second stage gives its key's slot back later in the turn: see B14 in `slot-pool.test.ts`. */
+/** Whether the naive pool is exact directly after the step. After other steps it is exact at the end of the turn. */
 function isWholeAtOnce(step: Step): boolean {
   return step.do === "tryAcquire" || step.do === "release" || (step.do === "acquire" && step.seconds > 0);
 }
@@ -165,8 +166,8 @@ async function live(life: Life, steps: Step[], closesAt: number | undefined): Pr
 
 const steps = fc.array(step, { minLength: 5, maxLength: 60, size: "max" });
 
-describe("the keyed kinds and the naive two tiers", () => {
-  test("a pool agrees after every step of any life", patience, async () => {
+describe("SlotPool, KeyedSemaphore and the naive pool", () => {
+  test("a pool agrees with the naive pool after every step", patience, async () => {
     const property = fc.asyncProperty(fc.record({ ...base, max: limit, maxPerKey: limit }), steps, (options, steps) => {
       const { max, maxPerKey, ttlMs, maxWaiters, closesAt } = options;
       const clock = new FakeClock(1_000_000);
@@ -177,7 +178,7 @@ describe("the keyed kinds and the naive two tiers", () => {
     await fc.assert(property, runs(300));
   });
 
-  test("a keyed semaphore agrees after every step of any life, whatever the keys", patience, async () => {
+  test("a keyed semaphore agrees with the naive pool after every step, for keys of any type", patience, async () => {
     const property = fc.asyncProperty(
       fc.record({ ...base, slots: fc.constantFrom(1, 2, 3) }),
       steps,

@@ -13,7 +13,7 @@ function hold(name: string, slots: number, held: number): () => void {
 }
 
 describe("SemaphoreRegistry", () => {
-  test("stats lists those in use by percent, the fullest first", () => {
+  test("stats lists the names in use by percent, the highest first", () => {
     const releases = [hold("half", 4, 2), hold("full", 1, 1), hold("idle", 2, 0), hold("tenth", 10, 1)];
     const stats = world().registry.stats();
     expect(stats.map(({ name, percent }) => [name, percent])).toEqual([
@@ -38,7 +38,7 @@ describe("SemaphoreRegistry", () => {
     expect(world().registry.stats()).toEqual([]);
   });
 
-  test("named ones asked for are listed at 0 too, and no others", () => {
+  test("with names, stats lists exactly these, even at 0 percent", () => {
     const releases = [hold("busy", 2, 1), hold("idle", 2, 0), hold("other", 2, 2)];
     const stats = world().registry.stats({ names: ["idle", "busy"] });
     expect(stats.map(({ name, percent }) => [name, percent])).toEqual([
@@ -48,7 +48,7 @@ describe("SemaphoreRegistry", () => {
     for (const release of releases) release();
   });
 
-  test("limit bounds the list after sorting", () => {
+  test("limit shortens the list after sorting", () => {
     const releases = [hold("c", 4, 1), hold("a", 4, 3), hold("b", 4, 2)];
     expect(
       world()
@@ -59,7 +59,7 @@ describe("SemaphoreRegistry", () => {
     for (const release of releases) release();
   });
 
-  test("the limit is 100 unless said otherwise", () => {
+  test("the default limit is 100", () => {
     const releases = Array.from({ length: 101 }, (_, index) => hold(`name-${index}`, 2, 1));
     expect(world().registry.stats()).toHaveLength(100);
     expect(world().registry.stats({ limit: Infinity })).toHaveLength(101);
@@ -72,7 +72,7 @@ describe("SemaphoreRegistry", () => {
     release();
   });
 
-  test("sweep drops names idle for idleMs and says how many", () => {
+  test("sweep drops names that have been idle for idleMs and returns how many", () => {
     hold("a", 1, 0);
     const release = hold("b", 1, 1);
     world().clock.advance(59_999);
@@ -86,7 +86,7 @@ describe("SemaphoreRegistry", () => {
     expect([world().registry.sweep(), world().registry.size]).toEqual([1, 0]);
   });
 
-  test("a name is dropped lazily when a new name is made", () => {
+  test("an idle name is dropped when a new name is created", () => {
     hold("old", 1, 0);
     world().clock.advance(60_000);
     expect(world().registry.size).toBe(1);
@@ -99,7 +99,7 @@ describe("SemaphoreRegistry", () => {
     ).toContain("new");
   });
 
-  test("idleMs is the registry's own", () => {
+  test("each registry has its own idleMs", () => {
     const { clock } = world();
     const registry = new SemaphoreRegistry({ idleMs: 5, clock });
     world().semaphore(1, { name: "a", registry });
@@ -107,7 +107,7 @@ describe("SemaphoreRegistry", () => {
     expect(registry.sweep()).toBe(1);
   });
 
-  test("a use begins the idle time anew", () => {
+  test("using a name restarts its idle time", () => {
     const sem = world().semaphore(1, { name: "a" });
     world().clock.advance(50_000);
     sem.tryAcquire()?.release();
@@ -115,7 +115,7 @@ describe("SemaphoreRegistry", () => {
     expect(world().registry.sweep()).toBe(0);
   });
 
-  test("looking at the statistics of a dropped name does not fail", () => {
+  test("reading the statistics of a dropped name does not fail", () => {
     const sem = world().semaphore(2, { name: "a" });
     world().clock.advance(60_000);
     world().registry.sweep();

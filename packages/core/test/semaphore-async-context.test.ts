@@ -7,7 +7,7 @@ const world = useWorld();
 const storage = new AsyncLocalStorage<string>();
 
 describe("async context", () => {
-  test("code after await acquire sees the context of the caller, not of the releaser", async () => {
+  test("code after await acquire has the context of the caller, not of the releasing call", async () => {
     const sem = world().semaphore(1);
     const held = await storage.run("holder", () => sem.acquire());
     const seen = storage.run("asker", async () => {
@@ -24,7 +24,7 @@ describe("async context", () => {
     expect([await seen, await seenPlain]).toEqual(["asker", "plain asker"]);
   });
 
-  test("work started by run sees the context of the caller of run", async () => {
+  test("work started by run has the context of the caller of run", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const seen = ["a", "b", "c"].map((who) =>
@@ -44,7 +44,7 @@ describe("async context", () => {
     ]);
   });
 
-  test("a slot that comes by expiry keeps the asker's context, too", async () => {
+  test("after an expiry, the next holder also has its own context", async () => {
     const sem = world().semaphore(1, { ttlMs: 10, abortOnExpiry: true });
     await storage.run("holder", () => sem.acquire());
     const seen = storage.run("asker", () => sem.run(() => storage.getStore()));
@@ -67,7 +67,7 @@ describe("async context", () => {
     held.release();
   });
 
-  test("map, wrap, keys and pools keep it as well", async () => {
+  test("map, wrap, keyed semaphores and pools keep the context as well", async () => {
     const sem = world().semaphore(1);
     const keyed = world().keyed(1);
     const pool = world().pool({ max: 1, maxPerKey: 1 });

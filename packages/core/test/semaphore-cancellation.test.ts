@@ -6,7 +6,7 @@ import { useWorld } from "./world.ts";
 
 const world = useWorld();
 
-describe("cancellation costs nothing", () => {
+describe("cancellation consumes no slot", () => {
   test("a cancelled waiter consumes no slot", async () => {
     const sem = world().semaphore(1);
     const controller = new AbortController();
@@ -22,7 +22,7 @@ describe("cancellation costs nothing", () => {
     expect(sem.stats()).toMatchObject({ acquired: 2, released: 2, aborted: 1 });
   });
 
-  test("an abort rejects with the signal's reason itself, whatever it is", async () => {
+  test("an abort rejects with the reason of the signal, whatever its type", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     for (const reason of [new Error("mine"), "text", 0, null, { any: "thing" }]) {
@@ -95,7 +95,7 @@ describe("cancellation costs nothing", () => {
     expect(sem.stats().aborted).toBe(1);
   });
 
-  test("a timeout rejects with AcquireTimeoutError that says how long and how many others wait", async () => {
+  test("a timeout rejects with AcquireTimeoutError, with the time waited and the number of other waiters", async () => {
     const sem = world().semaphore(1, { name: "printer" });
     const held = await sem.acquire();
     const waiter = outcome(sem.acquire({ timeoutMs: 50 }));
@@ -113,7 +113,7 @@ describe("cancellation costs nothing", () => {
     expect(sem.stats()).toMatchObject({ timedOut: 1, acquired: 2 });
   });
 
-  test("a timeout takes no stack trace and leaves the host's limit for them as it was", async () => {
+  test("a timeout records no stack trace and restores the host's stackTraceLimit", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const waiter = outcome(sem.acquire({ timeoutMs: 50 }));
@@ -125,7 +125,7 @@ describe("cancellation costs nothing", () => {
     held.release();
   });
 
-  test("a host that does not let its limit for stack traces be changed sees timeouts all the same", async () => {
+  test("timeouts work on a host whose stackTraceLimit is read-only", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const waiter = outcome(sem.acquire({ timeoutMs: 50 }));
@@ -141,13 +141,13 @@ describe("cancellation costs nothing", () => {
     held.release();
   });
 
-  test("timeoutMs 0 means now: a free slot is granted", async () => {
+  test("with timeoutMs 0, a free slot is granted", async () => {
     const sem = world().semaphore(1);
     const slot = await sem.acquire({ timeoutMs: 0 });
     expect(slot.release()).toBe(true);
   });
 
-  test("timeoutMs 0 means never: without a free slot it rejects at once, without a timer", async () => {
+  test("with timeoutMs 0 and no free slot, acquire rejects at once and sets no timer", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const never = outcome(sem.acquire({ timeoutMs: 0 }));
@@ -157,7 +157,7 @@ describe("cancellation costs nothing", () => {
     held.release();
   });
 
-  test("acquireTimeoutMs is the timeout of an acquire that names none", async () => {
+  test("acquireTimeoutMs is the timeout of an acquire without timeoutMs", async () => {
     const sem = world().semaphore(1, { acquireTimeoutMs: 20 });
     const held = await sem.acquire();
     const byDefault = outcome(sem.acquire());
@@ -172,7 +172,7 @@ describe("cancellation costs nothing", () => {
     endless.value.release();
   });
 
-  test("acquireTimeoutMs holds for run, too", async () => {
+  test("acquireTimeoutMs applies to run, too", async () => {
     const sem = world().semaphore(1, { acquireTimeoutMs: 20 });
     const held = await sem.acquire();
     const run = outcome(sem.run(() => 1));
@@ -181,7 +181,7 @@ describe("cancellation costs nothing", () => {
     held.release();
   });
 
-  test("a closed waiter rejects with ClosedError and consumes no slot", async () => {
+  test("after close a waiter rejects with ClosedError and consumes no slot", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const waiter = outcome(sem.acquire());
@@ -192,7 +192,7 @@ describe("cancellation costs nothing", () => {
     expect(sem.stats()).toMatchObject({ acquired: 1, released: 1, rejected: 1, waiting: 0 });
   });
 
-  test("over maxWaiters an acquire rejects with QueueFullError", async () => {
+  test("with maxWaiters waiters, a further acquire rejects with QueueFullError", async () => {
     const sem = world().semaphore(1, { maxWaiters: 1 });
     const held = await sem.acquire();
     const waiter = outcome(sem.acquire());
@@ -219,14 +219,14 @@ describe("cancellation costs nothing", () => {
     waiter.value.release();
   });
 
-  test("maxWaiters 0 lets no caller wait, and free slots are granted", async () => {
+  test("with maxWaiters 0 no caller waits, and free slots are granted", async () => {
     const sem = world().semaphore(1, { maxWaiters: 0 });
     const slot = await sem.acquire();
     await expect(sem.acquire()).rejects.toBeInstanceOf(QueueFullError);
     slot.release();
   });
 
-  test("a wide head waiter that leaves lets those behind it in at once", async () => {
+  test("when a wide waiter at the head leaves, the waiters behind it are served at once", async () => {
     for (const end of ["abort", "timeout"] as const) {
       const sem = world().semaphore(2);
       const controller = new AbortController();
@@ -243,7 +243,7 @@ describe("cancellation costs nothing", () => {
     }
   });
 
-  test("listeners and timers of a waiter that ended in any way are gone", async () => {
+  test("a waiter leaves no listener or timer, however its wait ends", async () => {
     const sem = world().semaphore(1);
     const { clock, guard } = world();
     for (const end of ["granted", "aborted", "timed out", "refused"]) {
@@ -263,7 +263,7 @@ describe("cancellation costs nothing", () => {
     }
   });
 
-  test("one signal ends the waits of all that wait with it, in order, and no other wait", async () => {
+  test("a signal ends all waits that use it, in order, and no other wait", async () => {
     const sem = world().semaphore(1);
     const controller = new AbortController();
     const held = await sem.acquire();

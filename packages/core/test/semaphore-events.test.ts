@@ -30,7 +30,7 @@ describe("events", () => {
     slot.release();
   });
 
-  test("the time waited is in the acquired event of a queued waiter", async () => {
+  test("the acquired event of a waiter has the time waited", async () => {
     const { events, onEvent } = recorder();
     const sem = world().semaphore(1, { onEvent });
     const held = await sem.acquire();
@@ -56,7 +56,7 @@ describe("events", () => {
     expect(events.at(-1)).toMatchObject({ type: "released", number: slots[0]?.number });
   });
 
-  test("a double release is no second event", async () => {
+  test("a double release emits no second event", async () => {
     const { onEvent, types } = recorder();
     const sem = world().semaphore(1, { onEvent });
     const slot = await sem.acquire();
@@ -118,7 +118,7 @@ describe("events", () => {
     expect(sem.stats()).toMatchObject({ acquired: 2, released: 1, expired: 1, timedOut: 1, inUse: 0 });
   });
 
-  test("an onEvent whose promise rejects is no unhandled rejection", async () => {
+  test("an onEvent whose promise rejects causes no unhandled rejection", async () => {
     const unhandled: unknown[] = [];
     const listener = (reason: unknown) => unhandled.push(reason);
     process.on("unhandledRejection", listener);
@@ -166,7 +166,7 @@ describe("logEvents", () => {
     expect(lines[3]).toMatch(/^warn .*db.*expired/);
   });
 
-  test("events that are about no slot give no line", () => {
+  test("events without a slot write no line", () => {
     const lines: string[] = [];
     const logger = { info: (line: string) => lines.push(line), warn: (line: string) => lines.push(line) };
     const sem = world().semaphore(1, { onEvent: logEvents(logger) });

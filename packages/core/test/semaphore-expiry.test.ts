@@ -21,7 +21,7 @@ describe("expiry", () => {
     expect(sem.stats()).toMatchObject({ acquired: 2, expired: 1, released: 1, inUse: 0 });
   });
 
-  test("the late release of the old holder is a no-op and never frees another's slot", async () => {
+  test("a late release by the old holder does nothing and never frees the slot of another caller", async () => {
     const sem = world().semaphore(1, { ttlMs: 100 });
     const old = await sem.acquire();
     const oldId = old.id;
@@ -34,7 +34,7 @@ describe("expiry", () => {
     expect(sem.stats()).toMatchObject({ released: 1, expired: 1 });
   });
 
-  test("an expiry is an expired event and no released event", async () => {
+  test("an expiry emits an expired event and no released event", async () => {
     const events: SemaphoreEvent[] = [];
     const sem = world().semaphore(1, { ttlMs: 100, name: "lease", onEvent: (event) => events.push(event) });
     await sem.acquire();
@@ -43,7 +43,7 @@ describe("expiry", () => {
     expect(events[1]).toMatchObject({ type: "expired", name: "lease", number: 1, capacity: 1, at: 1_000_100 });
   });
 
-  test("each slot's ttl counts from the moment it was granted, not asked for", async () => {
+  test("the ttl of a slot begins with the grant, not with the request", async () => {
     const sem = world().semaphore(1, { ttlMs: 100 });
     const held = await sem.acquire();
     const next = outcome(sem.acquire());
@@ -57,7 +57,7 @@ describe("expiry", () => {
     expect(next.value.released).toBe(true);
   });
 
-  test("expiresAt is the instant of expiry, and undefined without a ttl and once the slot is gone", async () => {
+  test("expiresAt is the instant of expiry, and undefined without a ttl or after the slot has ended", async () => {
     const leased = world().semaphore(1, { ttlMs: 100 });
     const slot = await leased.acquire();
     expect(slot.expiresAt).toBe(1_000_100);
@@ -69,7 +69,7 @@ describe("expiry", () => {
     forEver.release();
   });
 
-  test("a release ends the ttl's timer", async () => {
+  test("a release clears the timer of the ttl", async () => {
     const sem = world().semaphore(2, { ttlMs: 100 });
     const slots = [await sem.acquire(), await sem.acquire()];
     for (const slot of slots) slot.release();
@@ -94,7 +94,7 @@ describe("expiry", () => {
     expect(signal.reason).toMatchObject({ code: "SLOT_EXPIRED", heldMs: 100, semaphore: "lease" });
   });
 
-  test("with abortOnExpiry a signal that is read only after the expiry is aborted, too", async () => {
+  test("with abortOnExpiry a signal that is first read after the expiry is aborted, too", async () => {
     const sem = world().semaphore(1, { ttlMs: 100, abortOnExpiry: true });
     const slot = await sem.acquire();
     world().clock.advance(100);
@@ -138,7 +138,7 @@ describe("renew", () => {
     expect(longer.released).toBe(true);
   });
 
-  test("renewing one slot leaves the ttl of the others alone", async () => {
+  test("renewing one slot does not change the ttl of the others", async () => {
     const sem = world().semaphore(3, { ttlMs: 100 });
     const slots = [await sem.acquire(), await sem.acquire(), await sem.acquire()];
     world().clock.advance(50);
@@ -149,7 +149,7 @@ describe("renew", () => {
     expect(slots.map((slot) => slot.released)).toEqual([true, true, true]);
   });
 
-  test("renew is false once the slot is lost, by release or by expiry, and brings nothing back", async () => {
+  test("renew returns false after a release or expiry, and changes nothing", async () => {
     const sem = world().semaphore(2, { ttlMs: 100 });
     const expired = await sem.acquire();
     const released = await sem.acquire();
@@ -159,7 +159,7 @@ describe("renew", () => {
     expect([sem.inUse, world().clock.pending]).toEqual([0, 0]);
   });
 
-  test("renewing with a ttl gives a slot that had none a lease", async () => {
+  test("renewing with a ttl gives a ttl to a slot that had none", async () => {
     const sem = world().semaphore(1);
     const slot = await sem.acquire();
     expect(slot.renew()).toBe(true);
@@ -181,7 +181,7 @@ describe("renew", () => {
     expect(signal.reason).toMatchObject({ semaphore: "late-lease" });
   });
 
-  test("renewing for ever takes the lease off", async () => {
+  test("renewing with Infinity removes the ttl", async () => {
     const sem = world().semaphore(1, { ttlMs: 100 });
     const slot = await sem.acquire();
     expect(slot.renew(Infinity)).toBe(true);
@@ -200,7 +200,7 @@ describe("renew", () => {
     expect(slot.released).toBe(true);
   });
 
-  test("heldMs counts from the acquire, renewals included", async () => {
+  test("heldMs counts from the grant, including renewals", async () => {
     const sem = world().semaphore(1, { ttlMs: 100, abortOnExpiry: true });
     const slot = await sem.acquire();
     world().clock.advance(80);
@@ -220,7 +220,7 @@ describe("run with a ttl", () => {
     expect(sem.inUse).toBe(0);
   });
 
-  test("with abortOnExpiry the work can stop itself by the slot's signal", async () => {
+  test("with abortOnExpiry the work can stop when the slot's signal aborts", async () => {
     const sem = world().semaphore(1, { ttlMs: 100, abortOnExpiry: true });
     let seen: unknown;
     const run = outcome(
@@ -239,7 +239,7 @@ describe("run with a ttl", () => {
     expect(run.reason).toBe(seen);
   });
 
-  test("with abortOnExpiry a later failure of the work is swallowed", async () => {
+  test("with abortOnExpiry a later failure of the work is ignored", async () => {
     const sem = world().semaphore(1, { ttlMs: 100, abortOnExpiry: true });
     const unhandled: unknown[] = [];
     const listener = (reason: unknown) => unhandled.push(reason);
@@ -254,7 +254,7 @@ describe("run with a ttl", () => {
     expect(unhandled).toEqual([]);
   });
 
-  test("without abortOnExpiry the work goes on and its result counts, though the slot is gone", async () => {
+  test("without abortOnExpiry the work continues after the expiry, and run returns its result", async () => {
     const sem = world().semaphore(1, { ttlMs: 100 });
     const work = new Deferred<string>();
     const run = outcome(sem.run(() => work.promise));
@@ -266,14 +266,14 @@ describe("run with a ttl", () => {
     expect(sem.stats()).toMatchObject({ expired: 1, released: 0 });
   });
 
-  test("work that ends in time is not disturbed by the ttl", async () => {
+  test("a ttl has no effect on work that ends in time", async () => {
     const sem = world().semaphore(1, { ttlMs: 100, abortOnExpiry: true });
     expect(await sem.run(() => "done")).toBe("done");
     world().clock.advance(1_000);
     expect(sem.stats()).toMatchObject({ released: 1, expired: 0 });
   });
 
-  test("with abortOnExpiry and a slot that expired between the hand-off and its turn, run rejects and the work never starts", async () => {
+  test("with abortOnExpiry, run does not start the work if the slot expires after the hand-off and before it", async () => {
     const sem = world().semaphore(1, { ttlMs: 100, abortOnExpiry: true });
     const held = await sem.acquire();
     let started = 0;
@@ -291,7 +291,7 @@ describe("run with a ttl", () => {
     expect([started, sem.inUse]).toEqual([0, 0]);
   });
 
-  test("with abortOnExpiry a run whose work renews a slot that had no ttl is still ended by the expiry", async () => {
+  test("with abortOnExpiry, if the work renews a slot that had no ttl, run rejects when it expires", async () => {
     const sem = world().semaphore(1, { abortOnExpiry: true });
     const run = outcome(
       sem.run((slot) => {

@@ -16,7 +16,7 @@ describe("FIFO, no barging", () => {
     expect(sem.inUse).toBe(0);
   });
 
-  test("waiters are served in the order of their arrival", async () => {
+  test("waiters are served in order of arrival", async () => {
     const sem = world().semaphore(1);
     const order: number[] = [];
     const first = await sem.acquire();
@@ -87,7 +87,7 @@ describe("FIFO, no barging", () => {
     wide.value.release();
   });
 
-  test("a wide head waiter is never overtaken by an endless stream of narrow ones", async () => {
+  test("an endless stream of narrow waiters never overtakes a wide waiter at the head", async () => {
     const sem = world().semaphore(2);
     const held = [await sem.acquire(), await sem.acquire()];
     const wide = outcome(sem.acquire({ width: 2 }));
@@ -138,7 +138,7 @@ describe("direct hand-off", () => {
     late.value.release();
   });
 
-  test("a release that makes room for two wakes two", async () => {
+  test("a release that makes room for two waiters serves both", async () => {
     const sem = world().semaphore(3);
     const wide = await sem.acquire({ width: 3 });
     const waiters = [1, 1, 1, 1].map((width) => outcome(sem.acquire({ width })));
@@ -152,7 +152,7 @@ describe("direct hand-off", () => {
     }
   });
 
-  test("the hand-off never makes more holders than slots", async () => {
+  test("a hand-off never results in more holders than slots", async () => {
     const sem = world().semaphore(3);
     let running = 0;
     let most = 0;

@@ -31,7 +31,7 @@ describe("misuse is a TypeError or RangeError that names field, expectation and 
     ["acquireTimeoutMs", -1],
     ["maxWaiters", 1.5],
     ["maxWaiters", -1],
-  ])("the option %s of %s is a RangeError", (field, value) => {
+  ])("the option %s with the value %s is a RangeError", (field, value) => {
     expect(() => new Semaphore(1, any({ [field]: value }))).toThrow(RangeError);
     expect(() => new Semaphore(1, any({ [field]: value }))).toThrow(new RegExp(`\`${field}\`.*got`));
   });
@@ -42,7 +42,7 @@ describe("misuse is a TypeError or RangeError that names field, expectation and 
     ["onEvent", {}],
     ["clock", 5],
     ["registry", "mine"],
-  ])("the option %s of %s is a TypeError", (field, value) => {
+  ])("the option %s with the value %s is a TypeError", (field, value) => {
     expect(() => new Semaphore(1, any({ [field]: value }))).toThrow(TypeError);
     expect(() => new Semaphore(1, any({ [field]: value }))).toThrow(new RegExp(`\`${field}\``));
   });
@@ -74,7 +74,7 @@ describe("misuse is a TypeError or RangeError that names field, expectation and 
     expect(() => new Semaphore(1, any(options))).toThrow(/ttlMs.*maxWaiters.*bogus/s);
   });
 
-  test("an option of undefined is as if left out", () => {
+  test("an option that is undefined has its default", () => {
     const sem = world().semaphore(1, { ttlMs: undefined, name: undefined, onEvent: undefined, maxWaiters: undefined });
     expect(sem.name).toBeUndefined();
   });
@@ -102,7 +102,7 @@ describe("misuse is a TypeError or RangeError that names field, expectation and 
   });
 
   test.each(["text", {}, 5])(
-    "a signal that is none (%s) rejects with TypeError and leaves nothing behind",
+    "a signal that is not an AbortSignal (%s) rejects with TypeError and leaves nothing behind",
     async (signal) => {
       const sem = world().semaphore(1);
       const held = await sem.acquire();
@@ -119,19 +119,19 @@ describe("misuse is a TypeError or RangeError that names field, expectation and 
     },
   );
 
-  test("options of null are as if left out", async () => {
+  test("options that are null are ignored", async () => {
     const sem = world().semaphore(1);
     const slot = await sem.acquire(any(null));
     slot.release();
   });
 
-  test("work that is no function rejects and gives the slot back", async () => {
+  test("run rejects if the work is not a function, and releases the slot", async () => {
     const sem = world().semaphore(1);
     await expect(sem.run(any(undefined))).rejects.toThrow(TypeError);
     expect(sem.inUse).toBe(0);
   });
 
-  test.each([0, -5, Number.NaN, "5"])("renewing with %s is a RangeError and leaves the lease alone", async (ttlMs) => {
+  test.each([0, -5, Number.NaN, "5"])("renewing with %s is a RangeError and does not change the ttl", async (ttlMs) => {
     const sem = world().semaphore(1, { ttlMs: 100 });
     const slot = await sem.acquire();
     world().clock.advance(10);

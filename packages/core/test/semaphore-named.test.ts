@@ -8,7 +8,7 @@ const world = useWorld();
 const named = (slots: number) => world().semaphore(slots, { name: "db" });
 
 describe("named semaphores", () => {
-  test("the same name and the same registry are the same slots, in every instance", async () => {
+  test("instances with the same name and registry share their slots", async () => {
     const [a, b] = [named(2), named(2)];
     const slots = [await a.acquire(), await b.acquire()];
     expect([a.inUse, b.inUse, a.tryAcquire(), b.tryAcquire()]).toEqual([2, 2, undefined, undefined]);
@@ -21,7 +21,7 @@ describe("named semaphores", () => {
     expect([a.inUse, b.stats().released]).toEqual([0, 3]);
   });
 
-  test("waiters of all instances stand in one queue", async () => {
+  test("waiters of all instances share one queue", async () => {
     const [a, b] = [named(1), named(1)];
     const held = await a.acquire();
     const order: string[] = [];
@@ -36,13 +36,13 @@ describe("named semaphores", () => {
     expect(order).toEqual(["a1", "b1", "a2"]);
   });
 
-  test("an id is released through any instance of the name", async () => {
+  test("a slot can be released by its id through any instance of the name", async () => {
     const [a, b] = [named(1), named(1)];
     const { id } = await a.acquire();
     expect([b.release(id), b.release(id), a.inUse]).toEqual([true, false, 0]);
   });
 
-  test("the same name in another registry is something else", async () => {
+  test("the same name in another registry has its own slots", async () => {
     const other = world().semaphore(1, { name: "db", registry: new SemaphoreRegistry({ clock: world().clock }) });
     const slot = await named(1).acquire();
     expect(other.inUse).toBe(0);
@@ -65,7 +65,7 @@ describe("named semaphores", () => {
     slot.release();
   });
 
-  test("options are the instance's own: one may have a ttl and the other none", async () => {
+  test("each instance has its own options: one may have a ttl and the other none", async () => {
     const leased = world().semaphore(2, { name: "db", ttlMs: 10 });
     const plain = named(2);
     const slots = [await leased.acquire(), await plain.acquire()];
@@ -97,7 +97,7 @@ describe("capacity of a name", () => {
     waiter.value.release();
   });
 
-  test("a different capacity is accepted when nothing is held, waiting or timed, and holds for all instances", async () => {
+  test("a different capacity is accepted while the name is idle, and applies to all instances", async () => {
     const sem = world().semaphore(2, { name: "db", ttlMs: 10 });
     await sem.acquire();
     world().clock.advance(10);
@@ -105,7 +105,7 @@ describe("capacity of a name", () => {
     expect(sem.capacity).toBe(3);
   });
 
-  test("no other operation raises the mismatch: an old instance goes on with the name's new capacity", async () => {
+  test("only the constructor throws the mismatch: an old instance uses the new capacity of the name", async () => {
     const old = named(1);
     const young = named(2);
     const slots = [await old.acquire(), await young.acquire()];
@@ -118,7 +118,7 @@ describe("capacity of a name", () => {
     for (const slot of slots) slot.release();
   });
 
-  test("the capacity compared is the one it was resized to", async () => {
+  test("after a resize, the new capacity is compared", async () => {
     const sem = named(2);
     const slot = await sem.acquire();
     sem.resize(4);
@@ -127,7 +127,7 @@ describe("capacity of a name", () => {
     slot.release();
   });
 
-  test("a failed construction leaves nothing behind", async () => {
+  test("a constructor that throws leaves nothing behind", async () => {
     const sem = named(2);
     const slot = await sem.acquire();
     expect(() => named(3)).toThrow(CapacityMismatchError);
@@ -162,7 +162,7 @@ describe("resize and close act on the name", () => {
     held.release();
   });
 
-  test("a closed name is kept while a holder has not released: a new instance of it is closed, too", async () => {
+  test("a closed name is kept until its last holder releases: a new instance is closed, too", async () => {
     const sem = named(1);
     const held = await sem.acquire();
     sem.close();
@@ -172,7 +172,7 @@ describe("resize and close act on the name", () => {
     held.release();
   });
 
-  test("a closed name is forgotten when its last holder releases: then it can be had anew, with any capacity", async () => {
+  test("a closed name is dropped when its last holder releases: it can then be created again, with any capacity", async () => {
     const sem = named(1);
     const held = await sem.acquire();
     sem.close();
@@ -185,7 +185,7 @@ describe("resize and close act on the name", () => {
     slot.release();
   });
 
-  test("an instance made while the name was closed works once the name is forgotten", async () => {
+  test("an instance that was created while the name was closed works after the name is dropped", async () => {
     const sem = named(1);
     const held = await sem.acquire();
     sem.close();
@@ -196,14 +196,14 @@ describe("resize and close act on the name", () => {
     slot.release();
   });
 
-  test("a closed name with nothing held is forgotten at once", () => {
+  test("a closed name without holders is dropped at once", () => {
     const sem = named(1);
     sem.close();
     expect(world().registry.size).toBe(0);
     expect(named(2).closed).toBe(false);
   });
 
-  test("an instance that was closed stays closed after its name is forgotten and taken by others", async () => {
+  test("a closed instance stays closed after its name is dropped and created again by others", async () => {
     const sem = named(1);
     sem.close();
     const young = named(1);
@@ -214,7 +214,7 @@ describe("resize and close act on the name", () => {
   });
 
   // Decision 3: remembering closed names for ever would be a leak.
-  test("an instance whose name was dropped, made anew and closed by others meanwhile opens the name anew", async () => {
+  test("an instance can use its name again after others created it again and closed it", async () => {
     const old = named(1);
     world().clock.advance(60_000);
     expect(world().registry.sweep()).toBe(1);
@@ -223,7 +223,7 @@ describe("resize and close act on the name", () => {
     expect([young.closed, old.closed]).toEqual([true, false]);
   });
 
-  test("a different capacity under a closed name that is still held is a mismatch as under any other", async () => {
+  test("a different capacity for a closed name with holders is a mismatch, as for any other name", async () => {
     const sem = named(1);
     const held = await sem.acquire();
     sem.close();
@@ -235,8 +235,8 @@ describe("resize and close act on the name", () => {
   });
 });
 
-describe("a name is never split in two", () => {
-  test("idle() of a closed instance does not take the name from those who have it now", async () => {
+describe("a name never has two gates", () => {
+  test("idle() of a closed instance does not take the name from the instances that have it now", async () => {
     const closed = named(1);
     closed.close();
     const slot = await named(1).acquire();
@@ -258,7 +258,7 @@ describe("a name is never split in two", () => {
     expect([dropped, second]).toEqual([0, undefined]);
   });
 
-  test("closing a closed instance again, or asking it anything, does not touch its successor", async () => {
+  test("calls to a closed instance do not affect the semaphore that has its name now", async () => {
     const closed = named(1);
     closed.close();
     const slot = await named(1).acquire();
@@ -271,7 +271,7 @@ describe("a name is never split in two", () => {
 });
 
 describe("dropped names", () => {
-  test("after a drop an old instance and a new one share", async () => {
+  test("after a drop an old and a new instance share their slots", async () => {
     const old = named(1);
     world().clock.advance(60_000);
     expect([world().registry.sweep(), world().registry.size]).toEqual([1, 0]);
@@ -284,7 +284,7 @@ describe("dropped names", () => {
     again.release();
   });
 
-  test("after a drop two old instances share", async () => {
+  test("after a drop two old instances share their slots", async () => {
     const [a, b] = [named(1), named(1)];
     world().clock.advance(60_000);
     world().registry.sweep();
@@ -305,7 +305,7 @@ describe("dropped names", () => {
     waiter.value.release();
   });
 
-  test("a name whose semaphores come with a new clock goes by the new clock if nothing is held", async () => {
+  test("a new instance with another clock replaces the clock of the name if nothing is held", async () => {
     const registry = new SemaphoreRegistry({ clock: world().clock });
     new Semaphore(1, { name: "db", registry, clock: new FakeClock(), ttlMs: 10 }).tryAcquire()?.release();
     const sem = new Semaphore(1, { name: "db", registry, clock: world().clock, ttlMs: 10 });

@@ -8,7 +8,7 @@ import { useWorld } from "./world.ts";
 const world = useWorld();
 
 describe("resize", () => {
-  test("growing wakes as many waiters as fit, at once", async () => {
+  test("growing serves as many waiters as fit, at once", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const waiters = [1, 2, 3].map(() => outcome(sem.acquire()));
@@ -21,7 +21,7 @@ describe("resize", () => {
     for (const one of waiters) one.value.release();
   });
 
-  test("shrinking evicts no holder", async () => {
+  test("shrinking takes no slot from a holder", async () => {
     const sem = world().semaphore(3);
     const slots = [await sem.acquire(), await sem.acquire(), await sem.acquire()];
     sem.resize(1);
@@ -30,7 +30,7 @@ describe("resize", () => {
     for (const slot of slots) expect(slot.release()).toBe(true);
   });
 
-  test("after shrinking no caller gets a slot until the holders are fewer than the capacity", async () => {
+  test("after shrinking no caller gets a slot until fewer slots are held than the capacity", async () => {
     const sem = world().semaphore(3);
     const slots = [await sem.acquire(), await sem.acquire(), await sem.acquire()];
     const waiter = outcome(sem.acquire());
@@ -62,7 +62,7 @@ describe("resize", () => {
     one.value.release();
   });
 
-  test("rejecting a wide head by resizing lets those behind it in at once", async () => {
+  test("when a resize rejects a wide head, the waiters behind it are served at once", async () => {
     const sem = world().semaphore(3);
     const held = await sem.acquire();
     const wide = outcome(sem.acquire({ width: 3, timeoutMs: 10 }));
@@ -113,7 +113,7 @@ describe("close", () => {
     held.release();
   });
 
-  test("a free slot of a closed semaphore is not to be had", async () => {
+  test("a closed semaphore grants no slot even if one is free", async () => {
     const sem = world().semaphore(1);
     sem.close();
     expect(sem.tryAcquire()).toBeUndefined();
@@ -138,7 +138,7 @@ describe("close", () => {
     expect([held.released, sem.inUse]).toEqual([true, 0]);
   });
 
-  test("work that is running when it closes runs to its end", async () => {
+  test("work that is running during close runs to its end", async () => {
     const sem = world().semaphore(1);
     const work = new Deferred<string>();
     const run = outcome(sem.run(() => work.promise));
@@ -148,7 +148,7 @@ describe("close", () => {
     expect(run.value).toBe("done");
   });
 
-  test("close is idempotent: the first reason stays and there is one event", async () => {
+  test("a second close changes nothing: the first reason stays and there is one event", async () => {
     const types: string[] = [];
     const sem = world().semaphore(1, { onEvent: ({ type }) => types.push(type) });
     sem.close("first");
@@ -157,7 +157,7 @@ describe("close", () => {
     await expect(sem.acquire()).rejects.toMatchObject({ cause: "first" });
   });
 
-  test("the reason given to close is the cause, whatever it is", async () => {
+  test("the reason given to close is the cause, whatever its type", async () => {
     for (const reason of [new Error("going down"), "text", { any: 1 }, 0, null]) {
       const sem = world().semaphore(1);
       sem.close(reason);
@@ -167,14 +167,14 @@ describe("close", () => {
     }
   });
 
-  test("closed says so", () => {
+  test("closed is true after close", () => {
     const sem = world().semaphore(1);
     expect(sem.closed).toBe(false);
     sem.close();
     expect(sem.closed).toBe(true);
   });
 
-  test("a slot handed over before the close is still its new owner's", async () => {
+  test("a slot that was handed over before the close belongs to its new holder", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const next = outcome(sem.acquire());
@@ -190,7 +190,7 @@ describe("idle", () => {
     await expect(world().semaphore(1).idle()).resolves.toBeUndefined();
   });
 
-  test("idle resolves when the last slot is given back, for every caller, and not before", async () => {
+  test("idle resolves for every caller when the last slot is released, and not before", async () => {
     const sem = world().semaphore(2);
     const slots = [await sem.acquire(), await sem.acquire()];
     const idle = [outcome(sem.idle()), outcome(sem.idle())];
@@ -202,7 +202,7 @@ describe("idle", () => {
     expect(idle.map((one) => one.status)).toEqual(["fulfilled", "fulfilled"]);
   });
 
-  test("idle does not resolve while slots go from hand to hand", async () => {
+  test("idle does not resolve during hand-offs", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();
     const next = outcome(sem.acquire());
@@ -215,7 +215,7 @@ describe("idle", () => {
     expect(idle.status).toBe("fulfilled");
   });
 
-  test("idle resolves when the last slot expires, and when closed and drained", async () => {
+  test("idle resolves when the last slot expires, and when the last slot is released after close", async () => {
     const sem = world().semaphore(1, { ttlMs: 10 });
     await sem.acquire();
     sem.close();

@@ -7,7 +7,7 @@ import { useWorld } from "./world.ts";
 const world = useWorld();
 
 describe("run", () => {
-  test("run gives the work a slot, gives back what the work gives, and releases", async () => {
+  test("run calls the work with a slot, returns its result, and releases the slot", async () => {
     const sem = world().semaphore(1);
     const result = await sem.run((slot) => {
       expect([slot.released, sem.inUse]).toEqual([false, 1]);
@@ -16,7 +16,7 @@ describe("run", () => {
     expect([result, sem.inUse]).toEqual(["result", 0]);
   });
 
-  test("run releases when the work throws or rejects, and passes the error on untouched", async () => {
+  test("run releases when the work throws or rejects, and rejects with the same error", async () => {
     const sem = world().semaphore(1);
     const error = new Error("work failed");
     const thrown = outcome(
@@ -30,7 +30,7 @@ describe("run", () => {
     expect(thrown.reason).toBe(error);
   });
 
-  test("work that throws at once rejects and does not throw, with abortOnExpiry too", async () => {
+  test("if the work throws synchronously, run rejects and does not throw, with abortOnExpiry too", async () => {
     const sem = world().semaphore(1, { abortOnExpiry: true, ttlMs: 10 });
     const error = new Error("at once");
     await expect(
@@ -41,7 +41,7 @@ describe("run", () => {
     expect(sem.inUse).toBe(0);
   });
 
-  test("work may release its slot early; run does not release another's", async () => {
+  test("work may release its slot early; run then does not release the slot of another caller", async () => {
     const sem = world().semaphore(1);
     const next = await sem.run(async (slot) => {
       const waiter = outcome(sem.acquire());
@@ -53,7 +53,7 @@ describe("run", () => {
     next.value.release();
   });
 
-  test("run re-checks the signal before it starts the work, and gives the slot back", async () => {
+  test("run re-checks the signal before it starts the work, and releases the slot", async () => {
     const sem = world().semaphore(1);
     const controller = new AbortController();
     const reason = new Error("changed my mind");
@@ -77,7 +77,7 @@ describe("run", () => {
     expect([run.status, run.reason, started, sem.inUse]).toEqual(["rejected", "no", false, 0]);
   });
 
-  test("an abort while the work runs does not take the slot away: the work decides", async () => {
+  test("an abort while the work runs does not end the work or release its slot", async () => {
     const sem = world().semaphore(1);
     const controller = new AbortController();
     const work = new Deferred<string>();
@@ -100,7 +100,7 @@ describe("run", () => {
     held.release();
   });
 
-  test("the slot is handed on before the caller learns of the result", async () => {
+  test("the slot is handed over before the caller gets the result", async () => {
     const sem = world().semaphore(1);
     const order: string[] = [];
     const first = sem.run(() => "x").then(() => order.push(`first ended, ${sem.inUse} in use`));
@@ -114,7 +114,7 @@ describe("run", () => {
 });
 
 describe("map and wrap", () => {
-  test("map gives results in the order of the items and never runs more than the capacity", async () => {
+  test("map returns results in the order of the items and never runs more at once than the capacity", async () => {
     const sem = world().semaphore(2);
     let running = 0;
     let most = 0;
@@ -128,7 +128,7 @@ describe("map and wrap", () => {
     expect(most).toBe(2);
   });
 
-  test("map of nothing is nothing", async () => {
+  test("map of an empty list returns an empty list", async () => {
     expect(
       await world()
         .semaphore(1)
@@ -136,7 +136,7 @@ describe("map and wrap", () => {
     ).toEqual([]);
   });
 
-  test("map fails with the first failure and leaves no slot held", async () => {
+  test("map rejects with the first failure and leaves no slot held", async () => {
     const sem = world().semaphore(2);
     const error = new Error("item 1");
     const mapped = outcome(
@@ -152,7 +152,7 @@ describe("map and wrap", () => {
     expect([sem.inUse, sem.waiting]).toEqual([0, 0]);
   });
 
-  test("a wrapped function takes the same arguments, gives the same result, and holds a slot while it runs", async () => {
+  test("a wrapped function takes the same arguments, returns the same result, and holds a slot while it runs", async () => {
     const sem = world().semaphore(1);
     const add = sem.wrap((a: number, b: number) => {
       expect(sem.inUse).toBe(1);

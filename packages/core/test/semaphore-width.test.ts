@@ -6,7 +6,7 @@ import { useWorld } from "./world.ts";
 const world = useWorld();
 
 describe("width", () => {
-  test("a slot of width n takes n slots and gives back n", async () => {
+  test("a slot of width n takes n slots and releases n", async () => {
     const sem = world().semaphore(5);
     const slot = await sem.acquire({ width: 3 });
     expect([slot.width, sem.inUse, sem.available, sem.locked]).toEqual([3, 3, 2, false]);
@@ -14,14 +14,14 @@ describe("width", () => {
     expect([slot.width, sem.inUse]).toEqual([3, 0]);
   });
 
-  test("the width is 1 unless said otherwise", async () => {
+  test("the default width is 1", async () => {
     const sem = world().semaphore(2);
     const slot = await sem.acquire();
     expect(slot.width).toBe(1);
     slot.release();
   });
 
-  test("a width of the whole capacity is legal", async () => {
+  test("a width equal to the capacity is allowed", async () => {
     const sem = world().semaphore(3);
     const slot = sem.tryAcquire({ width: 3 });
     expect([sem.inUse, sem.locked]).toEqual([3, true]);
@@ -79,7 +79,7 @@ describe("width", () => {
     wide.value.release();
   });
 
-  test("wide slots that expire give back their whole width", async () => {
+  test("a wide slot that expires frees its whole width", async () => {
     const sem = world().semaphore(3, { ttlMs: 10 });
     await sem.acquire({ width: 2 });
     world().clock.advance(10);
@@ -88,7 +88,7 @@ describe("width", () => {
 });
 
 describe("unlimited", () => {
-  test("Infinity slots: every caller gets one, and they are counted all the same", async () => {
+  test("with Infinity slots every caller gets one, and the slots are counted", async () => {
     const sem = world().semaphore(Infinity);
     const slots = await Promise.all(Array.from({ length: 100 }, () => sem.acquire()));
     expect(sem.stats()).toMatchObject({ capacity: Infinity, inUse: 100, waiting: 0, percent: 0, acquired: 100 });

@@ -1,9 +1,9 @@
 /**
- * Random lives of a semaphore against the naive model. After each step, in the same turn: all counters and getters.
- * After each turn: who holds, who waits, in what order slots were granted, and the outcome of every acquire.
+ * Applies random steps to a semaphore and to the naive model, and compares them. After each step, in the same turn: all
+ * counters and getters. After each turn: the holders, the waiters, the order of grants, and the outcome of every acquire.
  *
- * So that no two things fall due at one instant in an order that the specification leaves open, steps happen at whole
- * seconds, the n-th acquire times out n ms after a whole second, and leases end half a second after that.
+ * The specification does not define the order of things that fall due at the same time, so that must not happen. Steps
+ * happen at whole seconds, the n-th acquire times out n ms after a whole second, and slots expire half a second after that.
  */
 import { ok, deepStrictEqual as same } from "node:assert/strict";
 import { getEventListeners } from "node:events";
@@ -133,7 +133,7 @@ class Life {
     if (slot !== undefined && !slot.released) this.numbers.set(slot, slot.number);
   }
 
-  /** True at any moment, in the middle of a turn too. */
+  /** Compares what must be equal at any time, even in the middle of a turn. */
   compareNow(): void {
     const { real, naive } = this;
     const { capacity, inUse, available, locked, closed, counters } = naive;
@@ -173,7 +173,7 @@ class Life {
     }
   }
 
-  /** Lets promises settle, then compares who got what. */
+  /** Lets promises settle, then compares the outcomes. */
   async turn(): Promise<void> {
     await settled(8);
     same(
@@ -185,12 +185,12 @@ class Life {
       const expiresAt = this.naive.holders.find((hold) => hold.id === id)?.expiresAt ?? Infinity;
       if (slot !== undefined) same(slot.expiresAt ?? Infinity, expiresAt);
     }
-    // A free slot and a waiter whom it would serve never coexist.
+    // The head of the queue never waits while enough slots for it are free.
     const head = this.naive.queue[0];
     if (head !== undefined) ok(this.real.available < head.width);
   }
 
-  /** Ends everything; nothing may be left. */
+  /** Closes the semaphore, releases all slots and checks that nothing is left. */
   async end(): Promise<void> {
     this.close();
     await this.turn();
@@ -220,7 +220,7 @@ class Life {
 }
 
 describe("a semaphore and the naive model", () => {
-  test("agree after every step of any life", patience, async () => {
+  test("agree after every step", patience, async () => {
     await fc.assert(
       fc.asyncProperty(setup, fc.array(step, { minLength: 5, maxLength: 60, size: "max" }), async (options, steps) => {
         const life = new Life(options);

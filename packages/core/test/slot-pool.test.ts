@@ -7,7 +7,7 @@ import { useWorld } from "./world.ts";
 const world = useWorld();
 
 describe("limits", () => {
-  test("the global limit holds over all keys", async () => {
+  test("the global limit applies to all keys together", async () => {
     const pool = world().pool({ max: 2, maxPerKey: 2 });
     const slots = [await pool.acquire("a"), await pool.acquire("b")];
     expect([pool.tryAcquire("c"), pool.tryAcquire("a"), pool.inUse]).toEqual([undefined, undefined, 2]);
@@ -15,7 +15,7 @@ describe("limits", () => {
     pool.close();
   });
 
-  test("the limit per key holds while global slots are free", async () => {
+  test("the limit per key applies while global slots are free", async () => {
     const pool = world().pool({ max: 10, maxPerKey: 1 });
     const slot = await pool.acquire("a");
     expect(pool.tryAcquire("a")).toBeUndefined();
@@ -50,7 +50,7 @@ describe("limits", () => {
     pool.close();
   });
 
-  test("0 means unlimited in both, and slots are counted all the same", async () => {
+  test("0 means no limit for max and maxPerKey, and slots are counted", async () => {
     const pool = world().pool({ max: 0, maxPerKey: 0 });
     const slots = await Promise.all(Array.from({ length: 50 }, (_, index) => pool.acquire(`k${index % 2}`)));
     expect([pool.inUse, pool.stats().inUse]).toEqual([50, 50]);
@@ -67,7 +67,7 @@ describe("limits", () => {
     pool.close();
   });
 
-  test("a slot without a key of a pool with max 0 and a limit per key is counted, too", async () => {
+  test("with max 0 and a limit per key, a slot without a key is counted, too", async () => {
     const pool = world().pool({ max: 0, maxPerKey: 1 });
     const slots = [await pool.acquire(), await pool.acquire(), await pool.acquire("a")];
     expect(pool.inUse).toBe(3);
@@ -90,7 +90,7 @@ describe("limits", () => {
 });
 
 describe("per key first, then global", () => {
-  test("a user's backlog never holds global slots", async () => {
+  test("the waiters of one key never hold global slots", async () => {
     const pool = world().pool({ max: 2, maxPerKey: 1 });
     const held = await pool.acquire("greedy");
     const backlog = Array.from({ length: 20 }, () => outcome(pool.acquire("greedy")));
@@ -116,7 +116,7 @@ describe("per key first, then global", () => {
     expect(waiters.map(({ status }) => status)).toEqual(["fulfilled", "pending", "pending"]);
     waiters[0]?.value.release();
     await settled();
-    // c has been waiting for the global slot, the second b only now begins to.
+    // c has been waiting for the global slot. The second b starts to wait for it only now.
     expect(waiters.map(({ status }) => status)).toEqual(["fulfilled", "pending", "fulfilled"]);
     waiters[2]?.value.release();
     await settled();
@@ -124,7 +124,7 @@ describe("per key first, then global", () => {
     pool.close();
   });
 
-  test("a release gives back the key's slot first, then the global one", async () => {
+  test("a release frees the slot of the key first, then the global slot", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1 });
     const held = await pool.acquire("a");
     const sameKey = outcome(pool.acquire("a"));
@@ -132,7 +132,7 @@ describe("per key first, then global", () => {
     await settled();
     held.release();
     await settled();
-    // b waited for the global slot already; a's next had to get its key first.
+    // b already waited for the global slot. The next caller of a had to get the slot of its key first.
     expect([sameKey.status, otherKey.status]).toEqual(["pending", "fulfilled"]);
     otherKey.value.release();
     await settled();
@@ -140,7 +140,7 @@ describe("per key first, then global", () => {
     pool.close();
   });
 
-  test("both are given back by one release, and a second one gives back nothing", async () => {
+  test("one release frees both slots, and a second release frees nothing", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1 });
     const slot = await pool.acquire("a");
     expect([slot.release(), slot.release(), pool.inUse]).toEqual([true, false, 0]);
@@ -185,7 +185,7 @@ describe("per key first, then global", () => {
     },
   );
 
-  test("an acquire that fails in the second stage hands its key's slot to the next of that key", async () => {
+  test("an acquire that fails in the second stage hands the slot of its key to the next waiter of that key", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1 });
     const held = await pool.acquire("a");
     const first = outcome(pool.acquire("b", { timeoutMs: 10 }));
@@ -200,7 +200,7 @@ describe("per key first, then global", () => {
 });
 
 describe("timeoutMs and signal cover both stages together", () => {
-  test("time spent waiting for the key is not given again for the global stage", async () => {
+  test("the timeout of the global stage is reduced by the time spent waiting for the key", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1 });
     const holdsGlobal = await pool.acquire("x");
     const holdsKey = outcome(pool.acquire("a"));
@@ -248,7 +248,7 @@ describe("timeoutMs and signal cover both stages together", () => {
     pool.close();
   });
 
-  test("run re-checks the signal after both stages and gives both slots back", async () => {
+  test("run re-checks the signal after both stages and releases both slots", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1 });
     const controller = new AbortController();
     const held = await pool.acquire("x");
@@ -263,7 +263,7 @@ describe("timeoutMs and signal cover both stages together", () => {
 });
 
 describe("order", () => {
-  test("of two that find both stages free the first who asks gets the last slot, with options or without", async () => {
+  test("if two callers find both stages free, the first one gets the last slot, with options or without", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1 });
     const first = outcome(pool.acquire("a", { timeoutMs: 10 }));
     const second = outcome(pool.acquire("b"));
@@ -288,7 +288,7 @@ describe("order", () => {
     expect([first.status, thief]).toEqual(["fulfilled", undefined]);
   });
 
-  test("a slot released while a caller waits for that key is not stolen in the same turn by another key", async () => {
+  test("a slot released while a caller waits for its key is not taken by another key in the same turn", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1 });
     const held = await pool.acquire("a");
     const next = outcome(pool.acquire("a"));
@@ -305,8 +305,8 @@ describe("order", () => {
   });
 });
 
-describe("the rest of the contract", () => {
-  test("an acquire that is refused in the second stage at once has undone the first before any other call", async () => {
+describe("refusals, widths, expiry, events and close", () => {
+  test("an acquire that the second stage refuses at once has undone the first stage before any other call", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1 });
     const held = await pool.acquire("x");
     const refused = outcome(pool.acquire("a", { timeoutMs: 0 }));
@@ -319,7 +319,7 @@ describe("the rest of the contract", () => {
     expect([refused.status, order]).toEqual(["rejected", ["a", "b"]]);
   });
 
-  test("a waiter that was admitted is not refused by the hand-over from its key to the global limit", async () => {
+  test("maxWaiters does not refuse a waiter that moves from its key to the global limit", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1, maxWaiters: 2 });
     const held = await pool.acquire("a");
     const sameKey = outcome(pool.acquire("a"));
@@ -335,7 +335,7 @@ describe("the rest of the contract", () => {
     expect(status).toBe("fulfilled");
   });
 
-  test("maxWaiters counts all who wait, for whichever key and in whichever stage, once", async () => {
+  test("maxWaiters counts every waiter once, for any key and in any stage", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1, maxWaiters: 2, name: "uploads" });
     const held = await pool.acquire("a");
     const waiters = [outcome(pool.acquire("a")), outcome(pool.acquire("b"))];
@@ -374,7 +374,7 @@ describe("the rest of the contract", () => {
     expect(status).toBe("rejected");
   });
 
-  test("a ttl takes back both slots and aborts the slot's signal", async () => {
+  test("an expiry frees both slots and aborts the slot's signal", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1, ttlMs: 10, abortOnExpiry: true });
     const slot = await pool.acquire("a");
     const sameKey = outcome(pool.acquire("a"));
@@ -398,7 +398,7 @@ describe("the rest of the contract", () => {
     pool.close();
   });
 
-  test("one acquire is one acquired event and one released event, with the key where it is known", async () => {
+  test("one acquire emits one acquired event and one released event, with the key if there is one", async () => {
     const events: SemaphoreEvent[] = [];
     const pool = world().pool({ max: 1, maxPerKey: 1, name: "media", onEvent: (event) => events.push(event) });
     (await pool.acquire("a")).release();
@@ -458,7 +458,7 @@ describe("the rest of the contract", () => {
     expect([held.release(), pool.inUse, pool.waiting, pool.size, world().clock.pending]).toEqual([true, 0, 0, 0, 0]);
   });
 
-  test("sweep never drops a key whose slot is on its way from the first stage to the second", async () => {
+  test("sweep never drops a key whose slot moves from the first stage to the second", async () => {
     const pool = world().pool({ max: 2, maxPerKey: 1 });
     const inFlight = outcome(pool.acquire("a", { timeoutMs: 10 }));
     for (let turn = 0; turn < 6; turn++) {
@@ -471,7 +471,7 @@ describe("the rest of the contract", () => {
     expect([pool.sweep(0), pool.size]).toEqual([1, 0]);
   });
 
-  test("run scopes over both stages", async () => {
+  test("run holds the slots of both stages while the work runs", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1 });
     expect(await pool.run("a", () => [pool.inUse, pool.tryAcquire("b")])).toEqual([1, undefined]);
     await expect(pool.run("a", () => Promise.reject(new Error("inside")))).rejects.toThrow("inside");

@@ -8,7 +8,7 @@ import { useWorld } from "./world.ts";
 const world = useWorld();
 
 describe("release", () => {
-  test("release is true the first time and false ever after, and never frees another's slot", async () => {
+  test("release returns true the first time and false after that, and never frees the slot of another caller", async () => {
     const sem = world().semaphore(2);
     const slots = [await sem.acquire(), await sem.acquire()];
     expect([slots[0]?.release(), slots[0]?.release(), slots[0]?.release()]).toEqual([true, false, false]);
@@ -19,7 +19,7 @@ describe("release", () => {
     next.release();
   });
 
-  test("release by id is true only if that id held a slot", async () => {
+  test("release by id returns true only if that id held a slot", async () => {
     const sem = world().semaphore(2);
     const slot = await sem.acquire();
     expect(sem.release("no such id")).toBe(false);
@@ -72,7 +72,7 @@ describe("using", () => {
     expect(sem.inUse).toBe(0);
   });
 
-  test("a slot is released when its scope throws, and disposing twice does no harm", async () => {
+  test("a slot is released when its scope throws, and a second dispose does nothing", async () => {
     const sem = world().semaphore(1);
     const fail = async () => {
       using slot = await sem.acquire();
@@ -85,7 +85,7 @@ describe("using", () => {
 });
 
 describe("id", () => {
-  test("an id is unique and unguessable: many, all different, each long, the same when read again", async () => {
+  test("an id is unique and cannot be guessed: many ids are all different, each is long, and stays the same", async () => {
     const sem = world().semaphore(Infinity);
     const slots = Array.from({ length: 1_000 }, () => sem.tryAcquire());
     const ids = slots.map((slot) => slot?.id ?? "");
@@ -107,7 +107,7 @@ describe("number", () => {
     for (const slot of [...slots, next]) slot.release();
   });
 
-  test("a number is assigned when first read and stays, after the release too", async () => {
+  test("a number is assigned when first read and does not change, even after the release", async () => {
     const sem = world().semaphore(3);
     const slots = [await sem.acquire(), await sem.acquire()];
     expect(slots[1]?.number).toBe(1);
@@ -117,7 +117,7 @@ describe("number", () => {
     slots[0]?.release();
   });
 
-  test("reading the number of a slot that is gone takes no number from those held", async () => {
+  test("reading the number of a released slot assigns no number", async () => {
     const sem = world().semaphore(1);
     const old = await sem.acquire();
     old.release();
@@ -127,12 +127,12 @@ describe("number", () => {
     slot.release();
   });
 
-  test("after a shrink a number costs the same however many are beyond the capacity", async () => {
+  test("after a shrink the cost of a number does not depend on how many numbers are above the capacity", async () => {
     const growth = await growthOf(200, (size) => {
       const sem = world().semaphore(size);
       const slots = Array.from({ length: size }, () => sem.tryAcquire());
       for (const slot of slots) expect(slot?.number).toBeLessThanOrEqual(size);
-      // The low ones last: those beyond the capacity are on top.
+      // Release the low numbers first, so that the numbers above the capacity are the next to be assigned.
       for (const slot of slots) slot?.release();
       sem.resize(1);
       for (let round = 0; round < size; round++) {
@@ -144,7 +144,7 @@ describe("number", () => {
     expect(growth).toBeLessThan(1.2);
   });
 
-  test("after a shrink and a drain numbers are again at most the capacity", async () => {
+  test("after a shrink and the release of all slots, numbers are again at most the capacity", async () => {
     const sem = world().semaphore(4);
     const slots = Array.from({ length: 4 }, () => sem.tryAcquire());
     expect(slots.map((slot) => slot?.number)).toEqual([1, 2, 3, 4]);
@@ -164,7 +164,7 @@ describe("number", () => {
 });
 
 describe("signal", () => {
-  test("the signal is the same whenever it is read, and a slot's own", async () => {
+  test("each slot has its own signal, which is the same at every read", async () => {
     const sem = world().semaphore(2);
     const slots = [await sem.acquire(), await sem.acquire()];
     expect(slots[0]?.signal).toBe(slots[0]?.signal);

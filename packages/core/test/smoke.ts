@@ -3,7 +3,7 @@ import { isSlotkeeperError, Semaphore, SlotPool } from "slotkeeper";
 
 const code = (error: unknown) => (isSlotkeeperError(error) ? error.code : String(error));
 
-/** What was seen, by name; the specs compare it with `expected`. */
+/** The observed values, by name. The specs compare them with `expected`. */
 export async function smoke(): Promise<Record<string, unknown>> {
   return {
     acquire: await acquire(),

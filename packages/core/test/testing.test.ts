@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { outcome } from "./outcome.ts";
 
 describe("FakeClock", () => {
-  test("time stands still until it is moved", () => {
+  test("time does not move until the test advances it", () => {
     const clock = new FakeClock(500);
     expect([clock.now(), clock.now()]).toEqual([500, 500]);
     clock.advance(20);
@@ -12,7 +12,7 @@ describe("FakeClock", () => {
     expect(new FakeClock().now()).toBe(0);
   });
 
-  test("timers fire in the order of their due time, ties in the order they were set, with now() exact", () => {
+  test("timers fire in the order of their due time, then in the order they were set, with now() exact", () => {
     const clock = new FakeClock();
     const fired: string[] = [];
     const set = (what: string, ms: number) => clock.setTimer(() => fired.push(`${what} at ${clock.now()}`), ms);
@@ -27,7 +27,7 @@ describe("FakeClock", () => {
     expect([fired.at(-1), clock.pending]).toEqual(["c at 30", 0]);
   });
 
-  test("a timer that is set while others fire fires in the same advance if it is due", () => {
+  test("a timer that is set while others fire also fires in the same advance if it is due", () => {
     const clock = new FakeClock();
     const fired: number[] = [];
     const again = () => {
@@ -41,7 +41,7 @@ describe("FakeClock", () => {
     expect(fired).toEqual([10, 20, 30, 40, 50]);
   });
 
-  test("a cleared timer does not fire, cleared from inside another at the same instant too", () => {
+  test("a cleared timer does not fire, even if a timer with the same due time clears it", () => {
     const clock = new FakeClock();
     const fired: string[] = [];
     const first = clock.setTimer(() => {
@@ -131,7 +131,7 @@ describe("realClock", () => {
 });
 
 describe("LeakGuard", () => {
-  test("says nothing when nothing is left", async () => {
+  test("does not throw when nothing is left", async () => {
     const clock = new FakeClock();
     const guard = new LeakGuard(clock);
     const sem = guard.track(new Semaphore(1, { clock, ttlMs: 10 }));
@@ -139,12 +139,12 @@ describe("LeakGuard", () => {
     expect(() => guard.check()).not.toThrow();
   });
 
-  test("track gives back what it was given", () => {
+  test("track returns its argument", () => {
     const sem = new Semaphore(1);
     expect(new LeakGuard().track(sem)).toBe(sem);
   });
 
-  test("lists in one error every semaphore and pool with slots held or waiters, timers, and signals listened to", async () => {
+  test("lists in one error every semaphore and pool with slots held or waiters, timers, and signals with listeners", async () => {
     const clock = new FakeClock();
     const guard = new LeakGuard(clock);
     const sem = guard.track(new Semaphore(2, { clock, name: `leaky-${crypto.randomUUID()}` }));
@@ -169,7 +169,7 @@ describe("LeakGuard", () => {
     expect(waiters.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
   });
 
-  test.each(["slot", "waiter", "timer", "signal"])("a %s left alone is enough", async (what) => {
+  test.each(["slot", "waiter", "timer", "signal"])("a single %s is reported", async (what) => {
     const clock = new FakeClock();
     const guard = new LeakGuard(clock);
     const sem = new Semaphore(1);
@@ -188,7 +188,7 @@ describe("LeakGuard", () => {
     expect(() => guard.check()).not.toThrow();
   });
 
-  test("does not report twice what it has reported, nor signals that were listened to before", async () => {
+  test("reports nothing twice, and no signals that already had listeners", async () => {
     const guard = new LeakGuard();
     const sem = guard.track(new Semaphore(1));
     const held = await sem.acquire();

@@ -1,4 +1,4 @@
-/** Compiled, never run: what the types promise. */
+/** Checks of the types. This file is compiled and never run. */
 import {
   type AcquireOptions,
   type AcquireTimeoutError,
@@ -26,7 +26,7 @@ declare const sem: Semaphore;
 declare const keyed: KeyedSemaphore<number>;
 declare const pool: SlotPool;
 
-test("run gives Awaited<T>, for work that is synchronous, asynchronous, both, or nothing", () => {
+test("run returns Awaited<T>, for work that is synchronous, asynchronous, both, or nothing", () => {
   expectTypeOf(sem.run(() => 1)).toEqualTypeOf<Promise<number>>();
   expectTypeOf(sem.run(async () => "text")).toEqualTypeOf<Promise<string>>();
   expectTypeOf(sem.run(() => (Math.sign(1) > 0 ? 1 : Promise.resolve(1)))).toEqualTypeOf<Promise<number>>();
@@ -38,7 +38,7 @@ test("run gives Awaited<T>, for work that is synchronous, asynchronous, both, or
   expectTypeOf(pool.run(undefined, () => 1)).toEqualTypeOf<Promise<number>>();
 });
 
-test("acquire gives a slot, tryAcquire perhaps", () => {
+test("acquire returns a promise of a slot, tryAcquire a slot or undefined", () => {
   expectTypeOf(sem.acquire()).toEqualTypeOf<Promise<Slot>>();
   expectTypeOf(sem.tryAcquire()).toEqualTypeOf<Slot | undefined>();
   expectTypeOf(keyed.acquire(5)).toEqualTypeOf<Promise<Slot>>();
@@ -52,7 +52,7 @@ test("using works with a slot", async () => {
   expectTypeOf(slot.expiresAt).toEqualTypeOf<number | undefined>();
   expectTypeOf<Slot["renew"]>().toEqualTypeOf<(ttlMs?: number) => boolean>();
   expectTypeOf<Slot["release"]>().toEqualTypeOf<() => boolean>();
-  // @ts-expect-error A slot's properties are its own to change.
+  // @ts-expect-error The properties of a slot are read-only.
   slot.released = true;
 });
 
@@ -80,20 +80,20 @@ test("map and wrap infer items, arguments and results", () => {
   expectTypeOf(sem.wrap(() => 1)).toEqualTypeOf<() => Promise<number>>();
 });
 
-test("keys have the type that was asked for, string unless said otherwise", () => {
-  // @ts-expect-error A number is asked for.
+test("keys have the type of the type argument, by default string", () => {
+  // @ts-expect-error The key must be a number.
   void keyed.acquire("5");
   // @ts-expect-error A string is the default.
   void pool.acquire(5);
   void pool.acquire();
   void new KeyedSemaphore(1).acquire("key");
-  // @ts-expect-error Every slot of a keyed semaphore is of some key.
+  // @ts-expect-error A keyed semaphore needs a key.
   void new KeyedSemaphore(1).acquire();
-  // @ts-expect-error Also a slot that is asked for in passing.
+  // @ts-expect-error tryAcquire needs a key, too.
   void new KeyedSemaphore(1).tryAcquire();
-  // @ts-expect-error A keyed semaphore has no limit of all.
+  // @ts-expect-error A keyed semaphore has no common limit.
   new KeyedSemaphore(1).resize({ max: 1 });
-  // @ts-expect-error Every slot of a keyed semaphore is of some key.
+  // @ts-expect-error A keyed semaphore needs a key.
   void keyed.acquire();
 });
 
@@ -148,6 +148,6 @@ test("clocks, and what a leak guard tracks", () => {
   const guard = new LeakGuard(new FakeClock());
   expectTypeOf(guard.track(sem)).toEqualTypeOf<Semaphore>();
   expectTypeOf(guard.track(pool)).toEqualTypeOf<SlotPool>();
-  // @ts-expect-error Nothing to look at.
+  // @ts-expect-error Not a semaphore or pool.
   guard.track({});
 });

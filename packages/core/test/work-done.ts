@@ -7,9 +7,9 @@ session.post("Profiler.enable");
 session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
 
 /**
- * How much work is done, counted and not timed: how often statements of the library and the test ran (V8's block
- * counts), and how many elements the built-in methods went through that are linear in an array, a map or a set. Costs that
- * grow with the size of a queue show up in one of the two, whatever the machine does meanwhile.
+ * Measures work by counting, not by time. It counts how often statements of the library and the test ran (V8's block
+ * counts), and how many elements linear built-in methods of arrays, maps and sets visited. A cost that grows with the size
+ * of a queue shows up in one of the two counts, regardless of the load of the machine.
  */
 export async function workDone(work: () => unknown): Promise<number> {
   statementsRun();
@@ -22,10 +22,10 @@ export async function workDone(work: () => unknown): Promise<number> {
   }
 }
 
-/** Work for each of 20 × `few` as a multiple of that for each of `few`: 1 if linear, 20 if quadratic. */
+/** Work per element for 20 × `few` elements, divided by that for `few` elements: 1 if linear, 20 if quadratic. */
 export async function growthOf(few: number, work: (size: number) => unknown): Promise<number> {
   const each = async (size: number) => (await workDone(() => work(size))) / size;
-  // What is done but once, such as making effects that are kept, is done here.
+  // Work that happens only once, such as creating effects that are cached, happens here.
   await each(10);
   const base = await each(few);
   return (await each(20 * few)) / base;
@@ -35,7 +35,7 @@ interface Coverage {
   result: { url: string; functions: { ranges: { count: number }[] }[] }[];
 }
 
-/** Since the last call. */
+/** The number of statements run since the last call. */
 function statementsRun(): number {
   let total = 0;
   session.post("Profiler.takePreciseCoverage", (_, coverage: unknown) => {
@@ -47,7 +47,7 @@ function statementsRun(): number {
   return total;
 }
 
-/** What takes the same time however long the array is. */
+/** Members that take the same time for arrays of any length. */
 const CONSTANT = new Set<PropertyKey>(["constructor", "length", "at", "push", "pop", "keys", "entries"]);
 
 function countElements(): { elements(): number; stop(): void } {

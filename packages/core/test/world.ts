@@ -1,4 +1,4 @@
-/** What most suites share: a clock that stands still, things made on it, and a guard that nothing is left of them. */
+/** Shared by most suites: a fake clock, semaphores and pools that use it, and a guard that checks that nothing is left. */
 import {
   type KeyedOptions,
   KeyedSemaphore,
@@ -14,7 +14,7 @@ import { afterEach, beforeEach } from "vitest";
 class World {
   readonly clock = new FakeClock(1_000_000);
   readonly guard = new LeakGuard(this.clock);
-  /** Names of one test are not those of another. */
+  /** A registry for each test, so that tests do not share names. */
   readonly registry = new SemaphoreRegistry({ clock: this.clock });
 
   semaphore(slots: number, options: SemaphoreOptions = {}): Semaphore {
@@ -30,7 +30,7 @@ class World {
   }
 }
 
-/** The world of the test that is running; afterwards nothing may be left in it. */
+/** The world of the running test. After the test, nothing may be left in it. */
 export function useWorld(): () => World {
   let world = new World();
   beforeEach(() => {
