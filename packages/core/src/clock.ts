@@ -29,7 +29,7 @@ export interface Clock {
 /** Read only once: in Node the global is a getter, which can cost half as much as the clock itself (W7, W8). */
 const host = performance;
 const hostTimer = setTimeout;
-const origin = host.timeOrigin;
+export const origin = host.timeOrigin;
 
 /**
  * Real time. It uses `performance` and not `Date`: a lease must not last an hour longer because the wall clock was set
@@ -52,7 +52,7 @@ export const realClock: Clock = {
 };
 
 /** The longest delay that timers of a host support. A longer one needs several timers. */
-const LONGEST_DELAY_MS = 2 ** 31 - 1;
+export const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
 /** Starts a timer. It fires early if the delay is longer than hosts support. It keeps the process alive if `isAwaited`. */
 export function startTimer(clock: Clock, callback: () => void, delayMs: number, isAwaited: boolean): unknown {

@@ -15,7 +15,7 @@
  * Most of the cost of a new key is its entry in a `Map` that grows. With KEYED3 the map does not grow (W7;
  * docs/explanation/performance.md has the figures).
  */
-import { startTimer } from "./clock.ts";
+import { origin, startTimer } from "./clock.ts";
 import { Gate } from "./gate.ts";
 import { type Counters, GateContext } from "./gate-context.ts";
 import { check, type Rules, resolveOptions } from "./options.ts";
@@ -40,7 +40,11 @@ export interface KeyedOptions extends PolicyOptions {
    * @defaultValue 15 minutes
    */
   idleMs?: number | undefined;
-  /** How often idle keys are removed, in milliseconds. The timer does not keep a process alive. @defaultValue 15 minutes */
+  /**
+   * How often idle keys are removed, in milliseconds. The timer starts again after every sweep, also after a call of
+   * `sweep`. It does not keep a process alive.
+   * @defaultValue 15 minutes
+   */
   sweepEveryMs?: number | undefined;
 }
 
@@ -139,8 +143,8 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   sweep(idleMs: number = this.#policy.idleMs): number {
     check("idleMs", PERIOD, idleMs);
     const { size } = this;
-    this.#drop(this.#policy.clock.now() - idleMs);
-    if (this.size === 0) this.#sweepLater();
+    this.#drop(this.#policy.clock.now() - origin - idleMs);
+    this.#sweepLater();
     return size - this.size;
   }
 
@@ -155,8 +159,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   close(reason?: unknown): void {
     this.#all.close(this.#policy, reason);
     this.#eachGate((gate) => gate.clear("rejected", this.#all.context.closed));
-    this.#drop(Infinity);
-    this.#sweepLater();
+    this.sweep(0);
   }
 
   /** Changes the limits that are given. Growing serves waiters at once. Shrinking takes no slot from a holder. */
@@ -171,13 +174,15 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   /** Called by a gate when no slot of it is held and no caller waits. */
   readonly #becameIdle = (gate: Gate): void => {
     // A call from `onEvent` may already have made this gate idle.
+    if (gate.capacity === 0) return;
     const key = gate.key as K;
-    if (this.#gates.get(key) !== gate) return;
     this.#busy--;
+    gate.capacity = 0;
     gate.key = undefined;
     this.#spare = gate;
     if (this.closed) this.#gates.delete(key);
-    else this.#gates.set(key, this.#policy.clock.now());
+    // A small integer: the engine keeps it in the map without an object (W7).
+    else this.#gates.set(key, Math.floor(this.#policy.clock.now() - origin));
     const idle = this.size - this.#busy;
     if (idle > this.#busy + MOST_IDLE) this.#drop(Infinity, idle / 2);
   };
@@ -219,12 +224,8 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   /** Restarts the timer of the next sweep, or stops it if there is nothing to sweep. */
   #sweepLater(): void {
     const { clock, sweepEveryMs } = this.#policy;
-    const sweep = () => {
-      this.sweep();
-      this.#sweepLater();
-    };
     clock.clearTimer(this.#sweepTimer);
     const isNeeded = this.size > 0 && !this.closed;
-    this.#sweepTimer = isNeeded ? startTimer(clock, sweep, sweepEveryMs, false) : undefined;
+    this.#sweepTimer = isNeeded ? startTimer(clock, () => this.sweep(), sweepEveryMs, false) : undefined;
   }
 }

@@ -2,15 +2,13 @@
  * The only validator of options: of constructors, calls and environment variables. It refuses unknown keys and reports all
  * problems in one error: a `RangeError` if all of them concern numbers, otherwise a `TypeError`.
  */
+import { LONGEST_DELAY_MS } from "./clock.ts";
 
 /** Returns an error if the value of the field is invalid, otherwise `undefined`. */
 export type Rule = (field: string, value: unknown) => Error | undefined;
 
 /** A rule for each allowed key. */
 export type Rules<T> = { readonly [Key in keyof T]-?: Rule };
-
-/** The longest delay that timers of a host support. With a longer delay they fire at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** `expectation` completes "Expected `field` to be …". */
 export const kind =
@@ -61,7 +59,7 @@ export const countFrom = (least: number): Rule =>
   range(`an integer from ${least} up or Infinity`, (value) => value >= least && !(value % 1));
 
 /** A delay in milliseconds that is passed to a host timer unchanged. */
-export const timerMs: Rule = /* @__PURE__ */ numberBetween(1, LONGEST_TIMER_MS);
+export const timerMs: Rule = /* @__PURE__ */ numberBetween(1, LONGEST_DELAY_MS);
 
 export const boolean: Rule = /* @__PURE__ */ kind("true or false", (value) => typeof value === "boolean");
 

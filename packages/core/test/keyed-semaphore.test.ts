@@ -100,7 +100,23 @@ describe("KeyedSemaphore", () => {
     const keyed = world().keyed(1);
     (await keyed.acquire("a")).release();
     world().clock.advance(quarterHour - 1);
+    expect(keyed.size).toBe(1);
+    world().clock.advance(1);
+    expect(keyed.size).toBe(0);
+    (await keyed.acquire("a")).release();
+    world().clock.advance(quarterHour - 1);
     expect([keyed.sweep(), keyed.size]).toEqual([0, 1]);
+    world().clock.advance(1);
+    expect([keyed.sweep(), keyed.size]).toEqual([1, 0]);
+  });
+
+  test("the timer starts again after every sweep, also after a call of `sweep`", async () => {
+    const keyed = world().keyed(1);
+    (await keyed.acquire("a")).release();
+    world().clock.advance(quarterHour - 1);
+    keyed.sweep();
+    world().clock.advance(quarterHour - 1);
+    expect(keyed.size).toBe(1);
     world().clock.advance(1);
     expect(keyed.size).toBe(0);
   });

@@ -8,7 +8,7 @@
  *     and after a number of turns in a new microtask. A single task that never parks does starve the host, because
  *     tasks are cooperative.
  */
-import { type Clock, realClock } from "../clock.ts";
+import { type Clock, LONGEST_DELAY_MS, realClock } from "../clock.ts";
 import { anyObject, callback, checkOptions, string } from "../options.ts";
 import type { Runnable } from "./effect.ts";
 import type { TaskRef } from "./errors.ts";
@@ -46,8 +46,6 @@ const runRules = {
   name: string,
 };
 
-/** The longest delay that hosts support. A longer sleep uses several timers. */
-const LONGEST_TIMER_MS = 2_147_483_647;
 const SLICE_MS = 10;
 const TURNS_PER_LOOK = 256;
 const TURNS_PER_MICROTASK = 16_384;
@@ -171,7 +169,7 @@ class RealTimeDriver<T> {
     this.#disarm();
     this.#timerAt = at;
     // Rounded up: a host that truncates fractions would fire slightly too early, again and again.
-    this.#timer = this.#clock.setTimer(this.#onTimer, Math.min(Math.ceil(at - now), LONGEST_TIMER_MS));
+    this.#timer = this.#clock.setTimer(this.#onTimer, Math.min(Math.ceil(at - now), LONGEST_DELAY_MS));
   }
 
   readonly #onTimer = (): void => {
