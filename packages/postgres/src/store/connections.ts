@@ -70,7 +70,7 @@ export class Connections {
   take(): PoolClient | Promise<PoolClient> {
     for (let client = this.#free.pop(); client !== undefined; client = this.#free.pop()) {
       if (this.#isProven(client)) return client;
-      client.release(true);
+      discard(client);
     }
     return this.#fromPool();
   }
@@ -89,14 +89,17 @@ export class Connections {
   /** Its call, sent at `sentAt`, failed. `isUnanswered`: no answer came in time. */
   drop(client: PoolClient, sentAt: number, isUnanswered: boolean): void {
     if (isUnanswered) this.#unansweredAt = Math.max(this.#unansweredAt, sentAt);
-    client.release(true);
+    discard(client);
   }
 
   /** Resolves after all calls in progress have ended. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     const ended = this.#pool.end();
-    for (const client of this.#free.splice(0)) client.release();
+    for (const client of this.#free.splice(0)) {
+      unreference(client);
+      client.release();
+    }
     await ended;
   }
 
@@ -108,7 +111,7 @@ export class Connections {
     for (;;) {
       const client = await this.#connect();
       if (this.#isProven(client)) return client;
-      client.release(true);
+      discard(client);
     }
   }
 
@@ -141,6 +144,20 @@ export class Connections {
     const client = this.#free.find((free) => free === lost);
     if (client === undefined) return;
     this.#free = this.#free.filter((free) => free !== lost);
-    client.release(true);
+    discard(client);
   }
+}
+
+/** Closes a connection of the pool. */
+function discard(client: PoolClient): void {
+  unreference(client);
+  client.release(true);
+}
+
+/**
+ * Lets the process exit although the connection is open. Closing says goodbye and waits for the server, which may not answer. The
+ * types of `pg` do not have this method.
+ */
+export function unreference(client: ClientBase): void {
+  (client as ClientBase & { unref(): void }).unref();
 }

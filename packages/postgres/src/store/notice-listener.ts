@@ -1,6 +1,7 @@
 import type { CommitNotice } from "@slotkeeper/queue";
 import { Client, escapeIdentifier, type Notification } from "pg";
 import { parseDsn } from "../connection/parse-dsn.ts";
+import { unreference } from "./connections.ts";
 import { decodeNotice } from "./decode.ts";
 
 /** How long after its call was answered an echo may take. */
@@ -182,7 +183,9 @@ export class NoticeListener {
     clearTimeout(this.#reconnect);
     for (const timer of this.#echoes.values()) clearTimeout(timer);
     this.#echoes.clear();
+    if (client === undefined) return;
+    unreference(client);
     // A dead connection would never end by itself.
-    client?.end().catch(() => {});
+    client.end().catch(() => {});
   }
 }
