@@ -46,6 +46,11 @@ export class BookIndex {
     return this.#waiters.instances;
   }
 
+  /** The waiter inside the pool whose client has been away for the longest time. */
+  get longestAway(): WaiterEntry | undefined {
+    return this.#waiters.longestAway;
+  }
+
   /** Half-open probes among leases and offers. */
   get probes(): number {
     return this.#probes;

@@ -8,9 +8,12 @@ export interface WaiterEntry {
   readonly bucket: Bucket;
   /** A slot is offered to it. */
   isOffered: boolean;
+  /** Outside the pool, and not waiting for a place, because its client is away. */
+  isParked: boolean;
   readyIndex: number;
   youngIndex: number;
   outsideIndex: number;
+  awayIndex: number;
 }
 
 /**
@@ -34,7 +37,10 @@ export class Bucket implements Ranked {
   #ready: IndexedHeap<"readyIndex", WaiterEntry> | undefined;
   /** Waiters inside the pool, youngest first. */
   #young: IndexedHeap<"youngIndex", WaiterEntry> | undefined;
+  /** Waiters outside the pool that wait for a place, oldest first. */
   #outside: IndexedHeap<"outsideIndex", WaiterEntry> | undefined;
+  /** The number of waiters outside the pool whose client is away. They do not wait for a place. */
+  parked = 0;
   /** The bucket has changed. It is in no heap of the book until the index is next read. */
   isDirty = false;
   // Positions in the heaps of the book.
@@ -99,7 +105,7 @@ export class Bucket implements Ranked {
   }
 
   get isEmpty(): boolean {
-    return this.account === undefined && !this.isActive && this.places === 0 && this.outsiders === 0;
+    return this.account === undefined && !this.isActive && this.places === 0 && this.outsiders + this.parked === 0;
   }
 }
 

@@ -1,3 +1,4 @@
+import { IndexedHeap } from "../indexed-heap.ts";
 import { SmallMap } from "../small-map.ts";
 import type { Bucket, WaiterEntry } from "./bucket.ts";
 import type { AbsenceRecord, WaiterRecord } from "./records.ts";
@@ -20,6 +21,8 @@ export class WaiterIndex {
   readonly #waiters = new SmallMap<string, WaiterEntry>();
   readonly #byInstance = new SmallMap<string, number>();
   #absent: Set<string> | undefined;
+  /** Waiters inside the pool whose client is away, the longest away first. */
+  #away: IndexedHeap<"awayIndex", WaiterEntry> | undefined;
 
   constructor(buckets: Buckets) {
     this.#buckets = buckets;
@@ -28,6 +31,11 @@ export class WaiterIndex {
   /** Instances that have waiters here. */
   get instances(): Iterable<string> {
     return this.#byInstance.keys();
+  }
+
+  /** The waiter inside the pool whose client has been away for the longest time. */
+  get longestAway(): WaiterEntry | undefined {
+    return this.#away?.peek();
   }
 
   set(before: WaiterRecord | undefined, after: WaiterRecord | undefined): void {
@@ -47,7 +55,7 @@ export class WaiterIndex {
     }
     if (after === undefined) return;
     const bucket = this.#buckets.open(after.bucket);
-    entry = { record: after, bucket, isOffered: false, readyIndex: -1, youngIndex: -1, outsideIndex: -1 };
+    entry = newEntry(after, bucket);
     this.#waiters.set(key, entry);
     this.#replace(entry, after);
   }
@@ -88,6 +96,9 @@ export class WaiterIndex {
     bucket.ready.remove(entry);
     bucket.young.remove(entry);
     bucket.outside.remove(entry);
+    this.#away?.remove(entry);
+    if (entry.isParked) bucket.parked--;
+    entry.isParked = false;
     if (after !== undefined) this.#place(entry, after);
   }
 
@@ -96,12 +107,45 @@ export class WaiterIndex {
     entry.record = after;
     entry.isOffered = this.#buckets.hasOffer(after.key);
     if (!after.isInside) {
-      bucket.outside.push(entry);
+      this.#placeOutside(entry);
       return;
     }
     bucket.young.push(entry);
     if (entry.isOffered) return;
     bucket.waiting++;
+    if (after.awayAt !== undefined) {
+      this.#away ??= new IndexedHeap("awayIndex", isLongerAway);
+      this.#away.push(entry);
+    }
     if (this.#absent?.has(after.instance) !== true) bucket.ready.push(entry);
   }
+
+  /** WPOOL4: only a waiter whose client is present waits for a place. */
+  #placeOutside(entry: WaiterEntry): void {
+    const { bucket, record } = entry;
+    if (record.awayAt === undefined) {
+      bucket.outside.push(entry);
+      return;
+    }
+    entry.isParked = true;
+    bucket.parked++;
+  }
+}
+
+function newEntry(record: WaiterRecord, bucket: Bucket): WaiterEntry {
+  return {
+    record,
+    bucket,
+    isOffered: false,
+    isParked: false,
+    readyIndex: -1,
+    youngIndex: -1,
+    outsideIndex: -1,
+    awayIndex: -1,
+  };
+}
+
+function isLongerAway(a: WaiterEntry, b: WaiterEntry): boolean {
+  const [awayA, awayB] = [a.record.awayAt ?? 0, b.record.awayAt ?? 0];
+  return awayA === awayB ? a.record.key < b.record.key : awayA < awayB;
 }

@@ -20,6 +20,9 @@ interface Places {
  * WPOOL2 A free place goes to the bucket with the fewest places, and there to the oldest session.
  * WPOOL3 A session that returns after its instance died may displace a waiter that arrived after it, if its own bucket
  *   has fewer places than the bucket of that waiter. It had a place until its instance died.
+ * WPOOL4 A waiter whose client is away keeps its place only while no other waiter needs it. After `collectMs` it gives the
+ *   place to a waiter outside whose client is present (`admitWaiters`). It keeps its arrival time, and waits for a place
+ *   again when its client returns. So clients that vanished cannot fill the pool.
  * The shared bucket and named semaphores have no limit per bucket. Cost: O(log buckets).
  */
 export class WaiterPool {
@@ -62,7 +65,7 @@ export class WaiterPool {
     returnedTo = Number.POSITIVE_INFINITY,
   ): { readonly isAdmitted: boolean; readonly displaces?: WaiterEntry } {
     if (bucket.places >= bucketPlaces(policy, bucket)) return { isAdmitted: false };
-    if (this.#size < policy.waiters) return { isAdmitted: true };
+    if (!this.isFull(policy)) return { isAdmitted: true };
     const largest = this.#largest?.peek();
     const youngest = largest?.young.peek();
     if (largest === undefined || youngest === undefined) return { isAdmitted: false };
@@ -71,9 +74,12 @@ export class WaiterPool {
     return { isAdmitted: true, displaces: youngest };
   }
 
-  /** The waiter that gets the next free place. Undefined: the pool is full, or no waiter outside may enter. */
+  isFull(policy: HostPolicy): boolean {
+    return this.#size >= policy.waiters;
+  }
+
+  /** The waiter that gets the next free place. Undefined: no waiter outside may enter. */
   next(policy: HostPolicy): WaiterEntry | undefined {
-    if (this.#size >= policy.waiters) return undefined;
     const first = this.#fewest?.peek();
     if (this.#fewest === undefined || first === undefined) return undefined;
     if (first.places < bucketPlaces(policy, first)) return first.outside.peek();

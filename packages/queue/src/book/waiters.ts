@@ -38,16 +38,25 @@ export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isIns
   });
 }
 
-/** Gives free places to waiters outside. Returns false if no waiter got one. */
-export function admitWaiters(book: Book): boolean {
+/** Gives places to waiters outside: free ones, and those of clients that have been away for `collectMs`. False: no waiter got one. */
+export function admitWaiters(book: Book, collectMs: number): boolean {
   const { index, policy } = book;
   let isAdmitted = false;
   for (let next = index.pool.next(policy); next !== undefined; next = index.pool.next(policy)) {
+    if (index.pool.isFull(policy) && !makePlace(book, collectMs)) break;
     join(book, next.record.bucket, next.record.weight);
     book.put({ ...next.record, isInside: true });
     isAdmitted = true;
   }
   return isAdmitted;
+}
+
+/** WPOOL4. */
+function makePlace(book: Book, collectMs: number): boolean {
+  const record = book.index.longestAway?.record;
+  if (record?.awayAt === undefined || record.awayAt + collectMs > book.now) return false;
+  putOutside(book, record);
+  return !book.index.pool.isFull(book.policy);
 }
 
 /** Records where the client of the session is: at this instance, with an open poll or away since `awayAt`. */

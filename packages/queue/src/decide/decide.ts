@@ -59,10 +59,10 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   collectOffers(deciding);
   throttleWaiters(deciding);
   allowBuckets(book);
-  admitWaiters(book);
+  admitWaiters(book, context.collectMs);
   // A grant frees a place in the pool, and the waiter that gets it may be granted a slot, too.
   do handOut(deciding);
-  while (admitWaiters(book));
+  while (admitWaiters(book, context.collectMs));
   if (book.isChanged) {
     tidy(book, context.idleMs);
     notifyOthers(deciding);

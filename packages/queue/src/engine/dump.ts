@@ -148,9 +148,9 @@ function dumpHost(host: Host, engine: EngineContext): HostDump {
   const now = engine.time.now();
   return {
     ...glance(host, engine),
-    buckets: Array.from(host.book.index.buckets, ({ name, places, outsiders, inFlight, account }) => ({
+    buckets: Array.from(host.book.index.buckets, ({ name, places, outsiders, parked, inFlight, account }) => ({
       bucket: name,
-      pending: places + outsiders,
+      pending: places + outsiders + parked,
       places,
       inFlight,
       deniedForMs: Math.max(0, (account?.denyUntil ?? now) - now),
