@@ -6,7 +6,7 @@
  *     cancelled.
  * SOURCE2  A source that ended by itself or failed is not stopped again.
  */
-import { check, kind } from "../options.ts";
+import { anyObject, check, kind } from "../options.ts";
 
 /** The input of `stream` and `map`: an iterable, an async iterable, or a web `ReadableStream`. */
 export type Source<Item> = Iterable<Item> | AsyncIterable<Item> | ReadableStream<Item>;
@@ -48,10 +48,10 @@ function webReader<Item>(stream: ReadableStream<Item>): Reader<Item> {
 
 function iteratorReader<Item>(iterator: AnyIterator<Item>, destroy: (() => void) | undefined): Reader<Item> {
   let isReading = false;
-  const read = async (result: Promise<IteratorResult<Item>>): Promise<IteratorResult<Item>> => {
+  const read = async (result: PromiseLike<IteratorResult<Item>>): Promise<IteratorResult<Item>> => {
     isReading = true;
     try {
-      return await result;
+      return checked(await result);
     } finally {
       isReading = false;
     }
@@ -59,7 +59,7 @@ function iteratorReader<Item>(iterator: AnyIterator<Item>, destroy: (() => void)
   return {
     next: () => {
       const result = iterator.next();
-      return result instanceof Promise ? read(result) : result;
+      return isPromiseLike(result) ? read(result) : checked(result);
     },
     stop: async () => {
       if (isReading && destroy) return destroy();
@@ -68,4 +68,15 @@ function iteratorReader<Item>(iterator: AnyIterator<Item>, destroy: (() => void)
       else await returned;
     },
   };
+}
+
+/** Also a promise of another realm, and any object with `then`. */
+function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof (value as PromiseLike<T> | undefined)?.then === "function";
+}
+
+/** As `for…of` does: a result that is not an object would be an endless source of `undefined`. */
+function checked<Item>(result: IteratorResult<Item>): IteratorResult<Item> {
+  check("source.next()", anyObject, result);
+  return result;
 }

@@ -1,5 +1,6 @@
 import { getEventListeners } from "node:events";
 import { Readable } from "node:stream";
+import { runInNewContext } from "node:vm";
 import { Semaphore } from "slotkeeper";
 import { Limiter, stream } from "slotkeeper/limiter";
 import { settled } from "slotkeeper/testing";
@@ -56,6 +57,29 @@ describe("stream", () => {
       expect(await all(stream(make(), [], later))).toEqual([]);
     },
   );
+
+  test.each([
+    ["a promise of another realm", runInNewContext("(value) => Promise.resolve(value)")],
+    // oxlint-disable-next-line unicorn/no-thenable -- the case needs such an object
+    ["an object with `then`", (value: unknown) => ({ then: (done: (value: unknown) => void) => done(value) })],
+  ])("reads a source whose `next` returns %s", async (_, promiseOf) => {
+    const source = () => {
+      let read = 0;
+      const next = () => promiseOf({ done: read === 3, value: read++ });
+      return { [Symbol.asyncIterator]: () => ({ next }) } as AsyncIterable<number>;
+    };
+    expect(await all(stream(new Semaphore(2), source(), (item) => item))).toEqual([0, 1, 2]);
+    expect(await new Limiter({ slots: 2 }).map(source(), (item) => item)).toEqual([0, 1, 2]);
+  });
+
+  test.each([5, "x", true, null, undefined])("refuses a source whose `next` returns %s", async (result) => {
+    const source = (next: () => unknown) => ({ [Symbol.asyncIterator]: () => ({ next }) }) as AsyncIterable<unknown>;
+    const message = `Expected \`source.next()\` to be an object, got ${typeof result === "string" ? `"${result}"` : result}`;
+    for (const next of [() => result, async () => result]) {
+      await expect(all(stream(new Semaphore(2), source(next), (item) => item))).rejects.toThrow(new TypeError(message));
+      await expect(new Limiter({ slots: 2 }).map(source(next), (item) => item)).rejects.toThrow(new TypeError(message));
+    }
+  });
 
   test("without order gives results as they come", async () => {
     const gates = [new Deferred<string>(), new Deferred<string>(), new Deferred<string>()];
