@@ -38,9 +38,13 @@ export class Connections {
   readonly #provenAt = new WeakMap<ClientBase, number>();
   /** When the last call without an answer in time was sent. */
   #unansweredAt = Number.NEGATIVE_INFINITY;
+  /** All connections, in use or not. */
+  readonly #open = new Set<ClientBase>();
+  readonly #timeoutMs: number;
   #timer: NodeJS.Timeout | undefined;
 
   constructor({ dsn, poolSize, timeoutMs }: ConnectionOptions) {
+    this.#timeoutMs = timeoutMs;
     this.#pool = new Pool({
       application_name: "slotkeeper",
       ...parseDsn(dsn),
@@ -53,7 +57,9 @@ export class Connections {
     })
       // A restart of the database ends idle connections too. The pool drops them.
       .on("error", () => {})
+      .on("remove", (client) => this.#open.delete(client))
       .on("connect", (client) => {
+        this.#open.add(client);
         this.#provenAt.set(client, performance.now());
         // A connection that breaks in use rejects its query. Without a listener the event would end the process.
         client.on("error", () => this.#lose(client));
@@ -70,7 +76,7 @@ export class Connections {
   take(): PoolClient | Promise<PoolClient> {
     for (let client = this.#free.pop(); client !== undefined; client = this.#free.pop()) {
       if (this.#isProven(client)) return client;
-      discard(client);
+      client.release(true);
     }
     return this.#fromPool();
   }
@@ -89,18 +95,24 @@ export class Connections {
   /** Its call, sent at `sentAt`, failed. `isUnanswered`: no answer came in time. */
   drop(client: PoolClient, sentAt: number, isUnanswered: boolean): void {
     if (isUnanswered) this.#unansweredAt = Math.max(this.#unansweredAt, sentAt);
-    discard(client);
+    client.release(true);
   }
 
-  /** Resolves after all calls in progress have ended. */
+  /**
+   * Resolves when the calls in progress have ended and the connections are closed. A server that does not answer closes none:
+   * then it resolves when the last call has been given up, and open sockets do not keep the process alive.
+   */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     const ended = this.#pool.end();
-    for (const client of this.#free.splice(0)) {
-      unreference(client);
-      client.release();
-    }
-    await ended;
+    for (const client of this.#free.splice(0)) client.release();
+    let timer: NodeJS.Timeout | undefined;
+    const patience = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, this.#timeoutMs);
+    });
+    await Promise.race([ended, patience]);
+    clearTimeout(timer);
+    for (const client of this.#open) unreference(client);
   }
 
   #isProven(client: PoolClient): boolean {
@@ -111,7 +123,7 @@ export class Connections {
     for (;;) {
       const client = await this.#connect();
       if (this.#isProven(client)) return client;
-      discard(client);
+      client.release(true);
     }
   }
 
@@ -144,14 +156,8 @@ export class Connections {
     const client = this.#free.find((free) => free === lost);
     if (client === undefined) return;
     this.#free = this.#free.filter((free) => free !== lost);
-    discard(client);
+    client.release(true);
   }
-}
-
-/** Closes a connection of the pool. */
-function discard(client: PoolClient): void {
-  unreference(client);
-  client.release(true);
 }
 
 /**
