@@ -173,7 +173,7 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
 
   /** Called by a gate when no slot of it is held and no caller waits. */
   readonly #becameIdle = (gate: Gate): void => {
-    // A call from `onEvent` may already have made this gate idle.
+    // A call from `onEvent` may already have made this gate idle. A gate that serves no key has the capacity 0.
     if (gate.capacity === 0) return;
     const key = gate.key as K;
     this.#busy--;

@@ -64,7 +64,9 @@ export function handOut(deciding: Deciding): void {
     if (reason === undefined) hand(deciding, waiter, isProbe);
     else deny(deciding, bucket, reason);
   }
-  if (isWeighted) probeInVain(deciding, book.free < freeBefore);
+  if (!isWeighted) return;
+  if (book.free < freeBefore) book.draft.probedAt = book.now;
+  else probeInVain(deciding);
 }
 
 function isHostHot(deciding: Deciding): boolean {
@@ -143,11 +145,10 @@ export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean)
  * While slots are handed out all the time, every bucket keeps its turn. Otherwise a bucket that was considered several
  * times without success would wait for several rounds.
  */
-function probeInVain({ book, context }: Deciding, isHandedOut: boolean): void {
+function probeInVain({ book, context }: Deciding): void {
   const { scheduler, pollIntervalMs } = context;
-  if (!isHandedOut && book.now - (book.head.probedAt ?? Number.NEGATIVE_INFINITY) < pollIntervalMs) return;
+  if (book.now - (book.head.probedAt ?? Number.NEGATIVE_INFINITY) < pollIntervalMs) return;
   book.draft.probedAt = book.now;
-  if (isHandedOut) return;
   const quota = scheduler.maxProbesPerCycle ?? book.policy.slots;
   for (let probed = 0; probed < quota; probed++) {
     const bucket = book.index.nextTurn;
