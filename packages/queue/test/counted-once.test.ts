@@ -21,6 +21,7 @@ test("an end is counted by the instance that committed it, even if the session's
   two.stalled = stalled;
   await two.clock.run(200);
   await one.release(token);
+  await two.clock.run(2);
   two.stalled = undefined;
   for (const goOn of stalled) goOn();
   await two.clock.run(2_000);

@@ -5,9 +5,11 @@ import { Bench } from "./bench-of-one.ts";
 const MOST = 10_000;
 
 test("at most 10,000 books of hosts without sessions stay cached, and the least recently used one is dropped first", async () => {
-  const bench = new Bench({ maxSlotPerHost: 2 }, undefined, true);
-  const use = async (host: string) =>
+  const bench = new Bench({ maxSlotPerHost: 2, maxWaitMs: 60_000 }, undefined, true);
+  const use = async (host: string) => {
     bench.queue.release({ slotToken: await bench.take("a", { host, hostname: host }) });
+    await bench.clock.run(2);
+  };
   const waiting = await bench.begin("w", { host: "busy", hostname: "busy" });
   for (let at = 0; at < MOST; at++) await use(`h${at}`);
   await drained();

@@ -36,8 +36,9 @@ type Refused = Committed & { readonly isKept: false };
  * CYCLE4 While the outcome of a commit is unknown, the cycle decides nothing else.
  * CYCLE5 A decision that changes nothing has no commit that proves the book current. So the cycle compares the book
  *   with the store before it answers. `forget` is the exception: no caller waits for it.
- * CYCLE6 If no slot is free, and sessions of its bucket or other instances already wait, an arrival is committed
- *   together with the next input or after a short delay.
+ * CYCLE6 An input that changes nothing for a session that waits is committed together with the next input or after a
+ *   short delay: an arrival if no slot is free and sessions of its bucket or other instances already wait, and a
+ *   release if no session waits and no other instance is alive.
  * CYCLE7 If the store keeps refusing what the book allows (`slots`), the cycle retries less and less often, but at
  *   least once per poll interval.
  * CYCLE8 If a call has no answer after `SILENT_MS`, it continues, but its sessions get the same answers as during an
@@ -253,7 +254,7 @@ export class Cycle implements Due {
     if (this.#isRunning || this.#isWoken || this.#isClosed) return;
     const { agenda, time, options } = this.#engine;
     const isLingering = this.#queue.length > 0;
-    if (isLingering && this.#host.cache.book.free > 0) {
+    if (this.#host.cache.book.free > 0 && this.#queue.some(({ input }) => input.kind === "arrive")) {
       this.wake();
       return;
     }
