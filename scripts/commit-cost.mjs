@@ -1,9 +1,12 @@
 // Measures the cost of commits in PostgreSQL: `npm run build && node scripts/commit-cost.mjs [--commits 2000]`.
 //
+//   crowd       eight releases, the eight grants that they make possible, and eight arrivals, in one commit
 //   hand-over   a release and the grant that it makes possible: seven records and the head, on a host with many buckets and waiters
 //   new host    the first commit of a host: its limits, an account and a lease
 //   grant       a lease and its account, on a host that is idle
 //   release     its end: the lease goes, the account changes, the end of the session is kept
+//
+// With `--alone`, no other instance is alive, so the commits contain no change set for the tail.
 //
 // The commits are created before the measurement, by the code of the store. Times are those of the server: the function
 // call without the flush of the write-ahead log, next to an UPDATE of one small row in the same loop. On a busy
@@ -12,7 +15,9 @@ import { parseArgs } from "node:util";
 import { commitArguments } from "@slotkeeper/postgres";
 import { dsnOf, onServer, openCluster } from "@slotkeeper/testkit/postgres";
 
-const { values } = parseArgs({ options: { commits: { type: "string", default: "2000" } } });
+const { values } = parseArgs({
+  options: { commits: { type: "string", default: "2000" }, alone: { type: "boolean", default: false } },
+});
 const COMMITS = Number(values.commits);
 /** After this number of commits, statements are planned and the rows of the tail exist. */
 const WARM_UP = 100;
@@ -34,11 +39,13 @@ const POLICY = {
  */
 class Commits {
   #head;
+  #fence;
   #count = 0;
 
-  constructor(host, now) {
+  constructor(host, now, slots = 4) {
     this.host = host;
     this.now = now;
+    this.#fence = Math.floor(now * 1000);
     const breaker = { code: 0, errors: 0, successes: 0, consecutive: 0 };
     const meters = {
       progress: now / 17.3,
@@ -50,8 +57,8 @@ class Commits {
     };
     this.#head = {
       hostname: "dl.example.com",
-      slots: 4,
-      fence: Math.floor(now * 1000),
+      slots,
+      fence: 0,
       now,
       breaker,
       lastEndAt: now,
@@ -63,10 +70,20 @@ class Commits {
     const base = this.#count === 0 ? undefined : this.#tag();
     this.#count++;
     const now = this.now + this.#count / 10;
-    const fence = this.#head.fence + 1;
-    this.#head = { ...this.#head, fence, now, meterAt: now, progress: now / 17.3, lastEndAt: now };
-    const changes = { head: this.#head, puts: puts({ fence, now }), dels };
-    const rest = { host: this.host, instance: "one", base, tag: this.#tag(), now, wake: [], conflicts: 0 };
+    const records = puts({ now });
+    const meters = { meterAt: now, progress: now / 17.3, lastEndAt: now };
+    this.#head = { ...this.#head, fence: this.#fence, now, ...meters };
+    const changes = { head: this.#head, puts: records, dels };
+    const rest = {
+      host: this.host,
+      instance: "one",
+      base,
+      tag: this.#tag(),
+      now,
+      isShared: !values.alone,
+      wake: [],
+      conflicts: 0,
+    };
     return { kind, p_schema: 1, ...commitArguments({ ...rest, changes }) };
   }
 
@@ -74,10 +91,10 @@ class Commits {
     return `slot_${this.host}.abcdefghijklmnopqrst${number}`;
   }
 
-  lease(number, bucket, { fence, now }) {
+  lease(number, bucket, { now }) {
     const times = { grantedAt: now, endsAt: now + 3_600_000, keepUntil: now + 60_000.5 };
     const rest = { session: sessionOf(number), bucket, instance: INSTANCE, isReleased: false, isProbe: false };
-    return { kind: "lease", key: this.token(number), fence, ...rest, ...times };
+    return { kind: "lease", key: this.token(number), fence: ++this.#fence, ...rest, ...times };
   }
 
   #tag() {
@@ -99,6 +116,36 @@ function waiterOf(number, bucket, now) {
   return { kind: "waiter", key: sessionOf(number), ...rest, arrivedAt: now, deadlineAt: now + 60_000 };
 }
 
+/** Sessions get their slots in the order of their numbers; 48 wait. */
+function crowds(now) {
+  const [size, waiting, buckets] = [8, 48, 32];
+  const commits = new Commits(HOST, now, 16);
+  const bucketOf = (number) => `bucket-${number % buckets}`;
+  const numbers = (from, count) => Array.from({ length: count }, (_, at) => from + at);
+  const first = commits.next("setup", (at) => [
+    ...numbers(0, size).map((number) => commits.lease(number, bucketOf(number), at)),
+    ...numbers(size, waiting).map((number) => waiterOf(number, bucketOf(number), now)),
+    ...numbers(0, buckets).map((number) => accountOf(bucketOf(number), now, 0)),
+  ]);
+  const rest = numbers(1, COMMITS + WARM_UP).map((turn) => {
+    const granted = numbers(turn * size, size);
+    const puts = (at) => [
+      ...granted.map((number) => endOf(number - size, at.now)),
+      ...granted
+        .flatMap((number) => [number, number - size])
+        .map((number) => accountOf(bucketOf(number), at.now, at.now / 3)),
+      ...granted.map((number) => waiterOf(number + waiting, bucketOf(number), at.now)),
+      ...granted.map((number) => commits.lease(number, bucketOf(number), at)),
+    ];
+    const dels = granted.flatMap((number) => [
+      ["lease", commits.token(number - size)],
+      ["waiter", sessionOf(number)],
+    ]);
+    return commits.next("crowd", puts, dels);
+  });
+  return [first, ...rest];
+}
+
 function handOvers(now, buckets, waiters) {
   const commits = new Commits(HOST, now);
   const bucketOf = (number) => `bucket-${number % buckets}`;
@@ -109,8 +156,8 @@ function handOvers(now, buckets, waiters) {
   ]);
   const rest = Array.from({ length: COMMITS + WARM_UP }, (_, at) => {
     const number = at + 1;
-    const puts = ({ fence, now: at }) => [
-      commits.lease(number, bucketOf(number), { fence, now: at }),
+    const puts = ({ now: at }) => [
+      commits.lease(number, bucketOf(number), { now: at }),
       endOf(number - 1, at),
       accountOf(bucketOf(number - 1), at, at / 3),
       accountOf(bucketOf(number), at, at / 7),
@@ -225,6 +272,7 @@ try {
     const waiters = COMMITS + 5_000;
     const { list } = rows[0];
     console.table([
+      ...(await measure(client, list, { buckets: 32, waiters: 48 }, crowds(now))),
       ...(await measure(client, list, { buckets: 100, waiters }, handOvers(now, 100, waiters))),
       ...(await measure(client, list, { buckets: 10_000, waiters }, handOvers(now, 10_000, waiters))),
       ...(await measure(client, list, {}, newHosts(now))),

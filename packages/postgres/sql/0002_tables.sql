@@ -46,6 +46,8 @@ CREATE TABLE slotkeeper_host (
   meter_at double precision NOT NULL,
   last_end_at double precision,
   fence bigint NOT NULL,
+  fence_before bigint NOT NULL DEFAULT 0,
+  is_breaker_new boolean NOT NULL DEFAULT true,
   last_now double precision NOT NULL,
   updated_at double precision NOT NULL,
   commits bigint NOT NULL,
@@ -56,6 +58,8 @@ CREATE TABLE slotkeeper_host (
 ) WITH (fillfactor = 30, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 COMMENT ON TABLE slotkeeper_host IS 'The columns from hostname to last_now are the head of records.ts.';
 COMMENT ON COLUMN slotkeeper_host.slots IS 'Infinity: no limit.';
+COMMENT ON COLUMN slotkeeper_host.fence_before IS 'The fence before the last commit. This column and is_breaker_new save the commit from reading the row before it writes it.';
+COMMENT ON COLUMN slotkeeper_host.is_breaker_new IS 'The last commit changed the breaker.';
 COMMENT ON COLUMN slotkeeper_host.last_now IS 'The latest store time of any commit.';
 COMMENT ON COLUMN slotkeeper_host.updated_at IS 'When the last commit was made, by the clock of the database.';
 COMMENT ON COLUMN slotkeeper_host.commits IS 'Number of commits since the host was created. Their places in slotkeeper_tail follow from it.';
@@ -79,10 +83,10 @@ CREATE TABLE slotkeeper_tail (
   number bigint NOT NULL,
   base text,
   tag text NOT NULL,
-  changes text NOT NULL,
+  changes text,
   PRIMARY KEY (host, place)
 ) WITH (fillfactor = 30, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
-COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as change-text.ts writes them. chr(1) stands for the host''s key.';
+COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as change-text.ts writes them. chr(1) stands for the host''s key. NULL: no other instance was alive that could need them.';
 
 -- Rows are only inserted, so that two hosts that are forgotten at the same time do not wait for each other. Cleanup
 -- keeps the highest.

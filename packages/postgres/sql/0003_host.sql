@@ -17,7 +17,8 @@ BEGIN
   RETURN slotkeeper_channel_of(p_instance);
 END $$;
 
--- Sends a commit to instances. Changes that do not fit into a notification are left out, and the instance reads them.
+-- Sends a commit to instances. Changes that do not fit into a notification, or that the commit does not contain, are
+-- left out, and the instance reads them.
 CREATE FUNCTION slotkeeper_notify(p_instances text[], p_host text, p_base text, p_tag text, p_changes text) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -25,92 +26,100 @@ DECLARE
   v_notice text := v_names || ',"base":' || coalesce(to_json(p_base)::text, 'null') || ',"tag":' || to_json(p_tag)::text
     || ',"changes":' || p_changes || '}';
 BEGIN
-  PERFORM pg_notify(slotkeeper_channel_of(i), CASE WHEN octet_length(v_notice) > 7900 THEN v_names || '}' ELSE v_notice END)
+  PERFORM pg_notify(slotkeeper_channel_of(i), CASE WHEN octet_length(v_notice) <= 7900 THEN v_notice ELSE v_names || '}' END)
   FROM unnest(p_instances) i;
   RETURN true;
 END $$;
 
--- The number of a slot row without a lease: of the host, otherwise of a forgotten host, otherwise a new one.
-CREATE FUNCTION slotkeeper_free_slot(
-  p_host text, p_now double precision, p_slots double precision, p_offers_until double precision
-) RETURNS integer
+-- The numbers of slot rows without a lease: of the host, otherwise of forgotten hosts, otherwise new ones.
+CREATE FUNCTION slotkeeper_free_slots(
+  p_host text, p_count integer, p_now double precision, p_most double precision, p_offers_until double precision
+) RETURNS integer[]
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_free integer;
-  v_next integer;
+  v_free integer[];
+  v_last integer;
   v_occupied bigint;
 BEGIN
-  SELECT min(slot_index) FILTER (WHERE token IS NULL), coalesce(max(slot_index), 0) + 1 INTO v_free, v_next
-  FROM upstream_slot_pool WHERE hostname_pattern = p_host;
-  IF v_free IS NOT NULL THEN RETURN v_free; END IF;
+  SELECT array_agg(slot_index) FILTER (WHERE token IS NULL), coalesce(max(slot_index), 0), count(*) FILTER (WHERE ends_at > p_now)
+  INTO v_free, v_last, v_occupied FROM upstream_slot_pool WHERE hostname_pattern = p_host;
+  v_free := coalesce(v_free, '{}');
+  IF cardinality(v_free) >= p_count THEN RETURN v_free; END IF;
   -- A refused commit must not create a row: that would use up an id.
-  v_occupied := slotkeeper_occupied(p_host, p_now, p_offers_until);
-  IF v_occupied >= p_slots THEN PERFORM slotkeeper_refuse_slots(p_host, v_occupied + 1, p_slots); END IF;
-  UPDATE upstream_slot_pool SET hostname_pattern = p_host, slot_index = v_next
+  v_occupied := v_occupied + p_count;
+  IF p_offers_until > p_now THEN v_occupied := v_occupied + slotkeeper_offers(p_host, p_now); END IF;
+  IF v_occupied > p_most THEN PERFORM slotkeeper_refuse_slots(p_host, v_occupied, p_most); END IF;
+  FOR v_next IN v_last + 1 .. v_last + p_count - cardinality(v_free) LOOP
+    PERFORM slotkeeper_add_slot(p_host, v_next);
+    v_free := v_free || v_next;
+  END LOOP;
+  RETURN v_free;
+END $$;
+
+CREATE FUNCTION slotkeeper_add_slot(p_host text, p_number integer) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE upstream_slot_pool SET hostname_pattern = p_host, slot_index = p_number
   WHERE id = (
     SELECT f.id FROM upstream_slot_pool f WHERE f.hostname_pattern = '' ORDER BY f.slot_index LIMIT 1 FOR UPDATE SKIP LOCKED);
   -- The sequence starts again at its end, where a database of the original may have rows.
   WHILE NOT FOUND LOOP
-    INSERT INTO upstream_slot_pool (hostname_pattern, slot_index) VALUES (p_host, v_next) ON CONFLICT DO NOTHING;
+    INSERT INTO upstream_slot_pool (hostname_pattern, slot_index) VALUES (p_host, p_number) ON CONFLICT DO NOTHING;
   END LOOP;
-  RETURN v_next;
 END $$;
 
-CREATE FUNCTION slotkeeper_check_fence(h slotkeeper_host, p_fence bigint) RETURNS void
+CREATE FUNCTION slotkeeper_check_fence(p_host text, p_before bigint, p_fence bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-  IF p_fence < h.fence THEN
-    RAISE EXCEPTION 'The fence of host % would fall from % to %', h.host, h.fence, p_fence USING ERRCODE = 'SK002';
+  IF p_fence < p_before THEN
+    RAISE EXCEPTION 'The fence of host % would fall from % to %', p_host, p_before, p_fence USING ERRCODE = 'SK002';
   END IF;
 END $$;
 
--- Writes the leases of a change set: each into its own row, otherwise into the row of a lease that ends with the same
--- commit, otherwise into a free row. Then frees the rows of the other leases that end. p_leases: LeaseRecords as JSON.
--- p_ended: tokens. p_fence: the highest fence before this commit; a lease above it is new (P3). Returns whether a new
--- lease is live.
+-- Writes the leases of a change set: one that exists into its own row, a new one into the row of a lease that ends with
+-- the same commit, otherwise into a free row. Then frees the rows of the other leases that end. p_leases and p_ended are
+-- those of slotkeeper_commit. p_fence: the highest fence before this commit; a lease above it is new (P3). Returns
+-- whether a lease is new.
 CREATE FUNCTION slotkeeper_write_leases(
-  p_host text, p_fence bigint, p_now double precision, p_slots double precision, p_offers_until double precision, p_leases text[],
+  p_host text, p_fence bigint, p_now double precision, p_most double precision, p_offers_until double precision, p_leases text[],
   p_ended text[]
 ) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
-  l jsonb;
-  v_adds boolean := false;
-  v_reused integer := 0;
-  v_row text;
-  v_free integer;
+  v_count integer := cardinality(p_leases) / 10;
+  v_old integer := 0;
+  v_reused integer := cardinality(p_ended);
+  v_free integer[];
+  v_written integer;
 BEGIN
-  FOR i IN 1 .. cardinality(p_leases) LOOP
-    l := p_leases[i];
-    v_row := l ->> 'key';
-    v_free := NULL;
-    IF (l ->> 'fence')::bigint > p_fence THEN
-      v_adds := v_adds OR (l ->> 'endsAt')::double precision > p_now;
-      v_reused := v_reused + 1;
-      v_row := p_ended[v_reused];
-      IF v_row IS NULL THEN v_free := slotkeeper_free_slot(p_host, p_now, p_slots, p_offers_until); END IF;
+  WHILE p_leases[v_old * 10 + 2]::bigint <= p_fence LOOP v_old := v_old + 1; END LOOP;
+  IF v_count - v_old > v_reused THEN
+    v_free := slotkeeper_free_slots(p_host, v_count - v_old - v_reused, p_now, p_most, p_offers_until);
+  END IF;
+  IF v_count > 0 THEN
+    -- Each row is found by the token that it has, or by its number. One statement for all leases, because preparing it
+    -- takes longer than writing a row.
+    UPDATE upstream_slot_pool SET status = 'locked', token = p_leases[i * 10 + 1], fence = p_leases[i * 10 + 2]::bigint,
+      session = p_leases[i * 10 + 3], ip_hash = p_leases[i * 10 + 4], instance = p_leases[i * 10 + 5],
+      locked_at = to_timestamp(p_leases[i * 10 + 6]::double precision / 1000),
+      granted_at = p_leases[i * 10 + 6]::double precision, ends_at = p_leases[i * 10 + 7]::double precision,
+      is_released = p_leases[i * 10 + 8]::boolean, is_probe = p_leases[i * 10 + 9]::boolean,
+      keep_until = p_leases[i * 10 + 10]::double precision
+    FROM generate_series(0, v_count - 1) i
+    WHERE hostname_pattern = p_host AND (token = CASE WHEN i < v_old THEN p_leases[i * 10 + 1] ELSE p_ended[i - v_old + 1] END
+      OR slot_index = v_free[i - v_old - v_reused + 1]);
+    GET DIAGNOSTICS v_written = ROW_COUNT;
+    IF v_written < v_count THEN
+      RAISE EXCEPTION 'A lease of host % has no row: it or its predecessor has ended, or its fence is not above %', p_host, p_fence
+        USING ERRCODE = 'SK002';
     END IF;
-    LOOP
-      -- One statement finds the row, by its current token or by its number, and writes it.
-      UPDATE upstream_slot_pool SET status = 'locked', ip_hash = l ->> 'bucket', token = l ->> 'key', fence = (l ->> 'fence')::bigint,
-        locked_at = to_timestamp((l ->> 'grantedAt')::double precision / 1000), session = l ->> 'session', instance = l ->> 'instance',
-        granted_at = (l ->> 'grantedAt')::double precision, ends_at = (l ->> 'endsAt')::double precision,
-        is_released = (l ->> 'isReleased')::boolean, is_probe = (l ->> 'isProbe')::boolean, keep_until = (l ->> 'keepUntil')::double precision
-      WHERE hostname_pattern = p_host AND (token = v_row OR slot_index = v_free);
-      EXIT WHEN FOUND;
-      IF (l ->> 'fence')::bigint <= p_fence THEN
-        RAISE EXCEPTION 'A lease of host % has the fence %, and % was given out before', p_host, l ->> 'fence', p_fence
-          USING ERRCODE = 'SK002';
-      END IF;
-      v_free := slotkeeper_free_slot(p_host, p_now, p_slots, p_offers_until);
-    END LOOP;
-  END LOOP;
-  IF cardinality(p_ended) > v_reused THEN
+  END IF;
+  IF v_reused > v_count - v_old THEN
     UPDATE upstream_slot_pool SET status = 'available', ip_hash = NULL, locked_at = NULL, token = NULL, fence = NULL,
       session = NULL, instance = NULL, granted_at = NULL, ends_at = NULL, is_released = false, is_probe = false, keep_until = NULL
     WHERE hostname_pattern = p_host AND token = ANY (p_ended);
   END IF;
-  RETURN v_adds;
+  RETURN v_count > v_old;
 END $$;
 
 CREATE FUNCTION slotkeeper_put_cooldown(p_host text, p_bucket text, p_until double precision, p_now double precision) RETURNS void
@@ -184,24 +193,24 @@ BEGIN
 END $$;
 
 -- Whether a change set adds an offer, before it is written.
-CREATE FUNCTION slotkeeper_adds_offer(p_host text, p_now double precision, p_kinds text[], p_keys text[], p_data text[]) RETURNS boolean
+CREATE FUNCTION slotkeeper_adds_offer(p_host text, p_now double precision, p_records text[]) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
   RETURN EXISTS (
-    SELECT FROM unnest(p_kinds, p_keys, p_data) o (kind, key, data)
-    WHERE o.kind = 'offer' AND (o.data::json ->> 'lapsesAt')::double precision > p_now AND NOT EXISTS (
-      SELECT FROM slotkeeper_record r
-      WHERE r.host = p_host AND r.kind = 'offer' AND r.key = o.key AND (r.data ->> 'lapsesAt')::double precision > p_now));
+    SELECT FROM generate_series(1, cardinality(p_records), 3) i
+    WHERE p_records[i] = 'offer' AND (p_records[i + 2]::json ->> 'lapsesAt')::double precision > p_now AND NOT EXISTS (
+      SELECT FROM slotkeeper_record r WHERE r.host = p_host AND r.kind = 'offer' AND r.key = p_records[i + 1]
+        AND (r.data ->> 'lapsesAt')::double precision > p_now));
 END $$;
 
 -- Writes the cooldowns of a change set.
-CREATE FUNCTION slotkeeper_write_cooldowns(p_host text, p_now double precision, p_kinds text[], p_keys text[], p_data text[]) RETURNS void
+CREATE FUNCTION slotkeeper_write_cooldowns(p_host text, p_now double precision, p_records text[]) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-  FOR i IN 1 .. cardinality(p_kinds) LOOP
-    CONTINUE WHEN p_kinds[i] <> 'cooldown';
-    IF p_data[i] IS NULL THEN PERFORM slotkeeper_del_cooldown(p_host, p_keys[i]);
-    ELSE PERFORM slotkeeper_put_cooldown(p_host, p_keys[i], (p_data[i]::json ->> 'until')::double precision, p_now); END IF;
+  FOR i IN 1 .. cardinality(p_records) BY 3 LOOP
+    CONTINUE WHEN p_records[i] <> 'cooldown';
+    IF p_records[i + 2] IS NULL THEN PERFORM slotkeeper_del_cooldown(p_host, p_records[i + 1]);
+    ELSE PERFORM slotkeeper_put_cooldown(p_host, p_records[i + 1], (p_records[i + 2]::json ->> 'until')::double precision, p_now); END IF;
   END LOOP;
 END $$;
 
@@ -277,7 +286,8 @@ DECLARE
   v_tail text;
 BEGIN
   IF p_since <> h.tag THEN
-    SELECT replace(string_agg(t.changes, ',' ORDER BY t.number), chr(1), h.host) INTO v_commits FROM slotkeeper_tail t
+    SELECT CASE WHEN bool_and(t.changes IS NOT NULL) THEN replace(string_agg(t.changes, ',' ORDER BY t.number), chr(1), h.host) END
+    INTO v_commits FROM slotkeeper_tail t
     WHERE t.host = h.host AND t.number >= (SELECT f.number FROM slotkeeper_tail f WHERE f.host = h.host AND f.base = p_since);
   END IF;
   v_tail := CASE
@@ -289,7 +299,7 @@ BEGIN
 END $$;
 
 REVOKE ALL ON FUNCTION slotkeeper_floor, slotkeeper_channel, slotkeeper_channel_of, slotkeeper_notify,
-  slotkeeper_free_slot, slotkeeper_check_fence, slotkeeper_write_leases,
+  slotkeeper_free_slots, slotkeeper_add_slot, slotkeeper_check_fence, slotkeeper_write_leases,
   slotkeeper_put_cooldown, slotkeeper_del_cooldown, slotkeeper_copy_breaker, slotkeeper_closed_breaker,
   slotkeeper_offers, slotkeeper_occupied, slotkeeper_adds_offer, slotkeeper_write_cooldowns, slotkeeper_refuse_slots,
   slotkeeper_head, slotkeeper_unknown_host, slotkeeper_forget, slotkeeper_lease, slotkeeper_book, slotkeeper_reply FROM PUBLIC;

@@ -13,86 +13,117 @@
 
 -- Compares and swaps: swaps the host's row, and writes records, breaker and tail. P1: the swap is the first write and
 -- makes the commits of a host one sequence. Its row lock ends with this call. Arguments that need an explanation:
+--   p_forgets                 the host is forgotten; the arguments from p_hostname on are ignored
 --   p_hostname … p_fence      the head of records.ts, one argument for each column; p_slots NULL: no limit
 --   p_offers_until            when the last offer of the change set lapses; 0: it has none
---   p_changes                 the whole change set, for the tail and for notifications; NULL: the host is forgotten
---   p_kinds, p_keys, p_data   records other than leases; data is JSON, or NULL for a record that is deleted
---   p_leases, p_ended         LeaseRecords, as JSON, and the tokens of leases that end
+--   p_changes                 the whole change set, for the tail and for notifications; NULL: no other instance needs it
+--   p_records                 records other than leases, as kind, key, JSON of the other fields, kind, key, …; no JSON
+--                             if the record is deleted. Several arrays would cost more
+--   p_leases                  leases, in the order of their fences, as key, fence, session, bucket, instance, grantedAt,
+--                             endsAt, isReleased, isProbe, keepUntil, key, …
+--   p_ended                   the tokens of leases that end
 --   p_most                    how many slots may be occupied if a lease or an offer is added (P2), if that is not p_slots
+--   p_lock_timeout            how long the commit waits for the lock, if not as long as this function's setting
 -- This is one function with plain arguments, because PL/pgSQL prepares every expression again in every transaction.
 -- Rows and change sets as composite arguments of inner functions took 35 µs more.
 CREATE FUNCTION slotkeeper_commit(
-  p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision,
+  p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_conflicts integer,
+  p_forgets boolean,
   p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision,
   p_is_hot boolean, p_idle_since double precision, p_probed_at double precision, p_turn_at double precision,
   p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint,
-  p_offers_until double precision, p_changes text, p_kinds text[], p_keys text[], p_data text[], p_leases text[], p_ended text[],
-  p_wake text[], p_conflicts integer, p_most double precision DEFAULT NULL
+  p_offers_until double precision, p_changes text, p_records text[], p_leases text[], p_ended text[], p_wake text[],
+  p_most double precision DEFAULT NULL, p_lock_timeout text DEFAULT NULL
 ) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '500ms' SET extra_float_digits = 1
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
   SET enable_material = off AS $$
 DECLARE
   h slotkeeper_host;
-  v_clock double precision;
+  v_clock double precision := slotkeeper_now();
+  v_before bigint;
+  v_is_breaker_new boolean;
+  v_number bigint;
   v_adds boolean := false;
   v_occupied bigint;
 BEGIN
   IF p_schema IS DISTINCT FROM slotkeeper_schema_number() THEN PERFORM slotkeeper_check_schema(p_schema); END IF;
-  IF p_base IS NULL THEN h := slotkeeper_unknown_host(p_host);
-  ELSE SELECT * INTO h FROM slotkeeper_host WHERE host = p_host AND tag = p_base; END IF;
-  v_clock := greatest(slotkeeper_now(), h.last_now);
-  IF p_changes IS NULL OR slotkeeper_refusal(h.reserved_for, h.reserved_until, h.tag, p_instance, p_base, p_now, v_clock) IS NOT NULL THEN
-    RETURN slotkeeper_commit_locked(p_host, p_instance, p_base, p_tag, p_now, p_changes IS NULL, p_conflicts);
-  END IF;
+  IF p_lock_timeout IS NOT NULL THEN PERFORM set_config('lock_timeout', p_lock_timeout, true); END IF;
+  IF p_forgets THEN RETURN slotkeeper_commit_locked(p_host, p_instance, p_base, p_tag, p_now, true, p_conflicts); END IF;
   p_slots := coalesce(p_slots, 'Infinity');
   IF p_base IS NULL THEN
-    INSERT INTO slotkeeper_host VALUES (p_host, p_hostname, p_breaker, p_capacity, p_slots, p_avg_wait_ms, p_is_hot, p_idle_since,
-      p_probed_at, p_turn_at, p_progress, p_meter_at, p_last_end_at, p_fence, greatest(h.last_now, p_now), v_clock, 1, p_tag,
-      p_offers_until) ON CONFLICT DO NOTHING;
+    h := slotkeeper_unknown_host(p_host);
+    INSERT INTO slotkeeper_host
+    SELECT p_host, p_hostname, p_breaker, p_capacity, p_slots, p_avg_wait_ms, p_is_hot, p_idle_since, p_probed_at, p_turn_at,
+      p_progress, p_meter_at, p_last_end_at, p_fence, h.fence, p_breaker <> h.breaker, greatest(h.last_now, p_now),
+      greatest(v_clock, h.last_now), 1, p_tag, p_offers_until
+    WHERE slotkeeper_refusal(NULL, 0, NULL, p_instance, p_base, p_now, greatest(v_clock, h.last_now)) IS NULL
+    ON CONFLICT DO NOTHING
+    RETURNING fence_before, is_breaker_new, commits, updated_at, offers_until INTO v_before, v_is_breaker_new, v_number, v_clock, p_offers_until;
   ELSE
     UPDATE slotkeeper_host SET hostname = p_hostname, breaker = p_breaker, capacity = p_capacity, slots = p_slots,
       avg_wait_ms = p_avg_wait_ms, is_hot = p_is_hot, idle_since = p_idle_since, probed_at = p_probed_at, turn_at = p_turn_at,
-      progress = p_progress, meter_at = p_meter_at, last_end_at = p_last_end_at, fence = p_fence,
-      last_now = greatest(h.last_now, p_now), updated_at = v_clock, commits = h.commits + 1, tag = p_tag,
-      offers_until = greatest(h.offers_until, p_offers_until), reserved_for = NULL, reserved_until = 0
-    WHERE host = p_host AND tag = p_base AND reserved_until = h.reserved_until;
+      progress = p_progress, meter_at = p_meter_at, last_end_at = p_last_end_at, fence = p_fence, fence_before = fence,
+      is_breaker_new = breaker <> p_breaker, last_now = greatest(last_now, p_now), updated_at = greatest(v_clock, last_now),
+      commits = commits + 1, tag = p_tag, offers_until = greatest(offers_until, p_offers_until), reserved_for = NULL,
+      reserved_until = 0
+    WHERE host = p_host
+      AND slotkeeper_refusal(reserved_for, reserved_until, tag, p_instance, p_base, p_now, greatest(v_clock, last_now)) IS NULL
+    RETURNING fence_before, is_breaker_new, commits, updated_at, offers_until INTO v_before, v_is_breaker_new, v_number, v_clock, p_offers_until;
   END IF;
-  IF NOT FOUND THEN RETURN slotkeeper_commit_locked(p_host, p_instance, p_base, p_tag, p_now, false, p_conflicts); END IF;
-  IF p_fence < h.fence OR p_breaker <> h.breaker THEN
-    PERFORM slotkeeper_check_fence(h, p_fence);
+  IF v_number IS NULL THEN RETURN slotkeeper_commit_locked(p_host, p_instance, p_base, p_tag, p_now, false, p_conflicts); END IF;
+  IF p_fence < v_before OR v_is_breaker_new THEN
+    PERFORM slotkeeper_check_fence(p_host, v_before, p_fence);
     PERFORM slotkeeper_copy_breaker(p_host, p_hostname, p_breaker);
   END IF;
-  IF p_offers_until > 0 THEN v_adds := slotkeeper_adds_offer(p_host, p_now, p_kinds, p_keys, p_data); END IF;
+  IF p_offers_until > p_now THEN v_adds := slotkeeper_adds_offer(p_host, p_now, p_records); END IF;
   -- The settings of this function make the plan use one index lookup for each name. Without them, a plan that is made
   -- while the table is empty reads all records of the host. DELETE and INSERT … ON CONFLICT need 160 bytes of
   -- write-ahead log more; one statement for each record takes 10 µs more.
-  MERGE INTO slotkeeper_record r USING unnest(p_kinds, p_keys, p_data) e (kind, key, data)
-  ON r.host = p_host AND r.kind = e.kind AND r.key = e.key
-  WHEN MATCHED AND e.data IS NULL THEN DELETE
-  WHEN MATCHED THEN UPDATE SET data = e.data::json
-  WHEN NOT MATCHED AND e.data IS NOT NULL AND e.kind <> 'cooldown' THEN INSERT VALUES (p_host, e.kind, e.key, e.data::json);
-  IF 'cooldown' = ANY (p_kinds) THEN PERFORM slotkeeper_write_cooldowns(p_host, p_now, p_kinds, p_keys, p_data); END IF;
-  -- After the records: leases are counted together with the remaining offers. slotkeeper_occupied would return the
-  -- same, but take longer.
-  p_offers_until := greatest(h.offers_until, p_offers_until);
+  MERGE INTO slotkeeper_record r USING generate_series(1, cardinality(p_records), 3) i
+  ON r.host = p_host AND r.kind = p_records[i] AND r.key = p_records[i + 1]
+  WHEN MATCHED AND p_records[i + 2] IS NULL THEN DELETE
+  WHEN MATCHED THEN UPDATE SET data = p_records[i + 2]::json
+  WHEN NOT MATCHED AND p_records[i + 2] IS NOT NULL AND p_records[i] <> 'cooldown' THEN
+    INSERT VALUES (p_host, p_records[i], p_records[i + 1], p_records[i + 2]::json);
+  IF 'cooldown' = ANY (p_records) THEN PERFORM slotkeeper_write_cooldowns(p_host, p_now, p_records); END IF;
   p_most := coalesce(p_most, p_slots);
-  IF slotkeeper_write_leases(p_host, h.fence, p_now, p_most, p_offers_until, p_leases, p_ended) OR v_adds THEN
+  IF slotkeeper_write_leases(p_host, v_before, p_now, p_most, p_offers_until, p_leases, p_ended) OR v_adds THEN
+    -- P2. After the records: leases are counted together with the remaining offers. slotkeeper_occupied would return the
+    -- same, but take longer.
     SELECT count(*) INTO v_occupied FROM upstream_slot_pool WHERE hostname_pattern = p_host AND ends_at > p_now;
     IF p_offers_until > p_now THEN v_occupied := v_occupied + slotkeeper_offers(p_host, p_now); END IF;
     IF v_occupied > p_most THEN PERFORM slotkeeper_refuse_slots(p_host, v_occupied, p_most); END IF;
   END IF;
   -- In the tail, one character replaces the host's key, which every slot token contains: JSON has no control characters
   -- of its own. Not ON CONFLICT: it locks the row first, which costs one more write-ahead record.
-  IF h.commits >= 64 THEN
-    UPDATE slotkeeper_tail SET number = h.commits + 1, base = p_base, tag = p_tag, changes = replace(p_changes, p_host, chr(1))
-    WHERE host = p_host AND place = (h.commits + 1) % 64;
+  IF v_number > 64 THEN
+    UPDATE slotkeeper_tail SET number = v_number, base = p_base, tag = p_tag, changes = replace(p_changes, p_host, chr(1))
+    WHERE host = p_host AND place = v_number % 64;
   ELSE
     INSERT INTO slotkeeper_tail
-    VALUES (p_host, (h.commits + 1) % 64, h.commits + 1, p_base, p_tag, replace(p_changes, p_host, chr(1)));
+    VALUES (p_host, v_number % 64, v_number, p_base, p_tag, replace(p_changes, p_host, chr(1)));
   END IF;
   IF cardinality(p_wake) > 0 THEN PERFORM slotkeeper_notify(p_wake, p_host, p_base, p_tag, p_changes); END IF;
   RETURN '{"isOk":true,"now":' || v_clock || '}';
+END $$;
+
+-- Commits of different hosts, in one transaction: the service and the database need less time than for one call each.
+-- p_commits: JSON, a list of objects with the arguments of slotkeeper_commit, in the order of their hosts, so that two
+-- such calls do not wait for each other. If one commit fails, all fail, and the store sends each of them alone. So that no
+-- host waits for another one, a commit waits only a moment for its lock (P7).
+CREATE FUNCTION slotkeeper_commit_all(p_schema integer, p_commits text) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+  RETURN (
+    SELECT json_agg(slotkeeper_commit(p_schema, p_host, p_instance, p_base, p_tag, p_now, p_conflicts, p_forgets, p_hostname,
+      p_breaker, p_capacity, p_slots, p_avg_wait_ms, p_is_hot, p_idle_since, p_probed_at, p_turn_at, p_progress, p_meter_at,
+      p_last_end_at, p_fence, p_offers_until, p_changes, p_records, p_leases, p_ended, p_wake, p_lock_timeout => '50ms'))
+    FROM json_to_recordset(p_commits::json) c (p_host text, p_instance text, p_base text, p_tag text, p_now double precision,
+      p_conflicts integer, p_forgets boolean, p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision,
+      p_avg_wait_ms double precision, p_is_hot boolean, p_idle_since double precision, p_probed_at double precision,
+      p_turn_at double precision, p_progress double precision, p_meter_at double precision, p_last_end_at double precision,
+      p_fence bigint, p_offers_until double precision, p_changes text, p_records text[], p_leases text[], p_ended text[], p_wake text[]));
 END $$;
 
 -- Everything that is not a plain swap: the end of a host, and refusals, which return one state of the host. If the
@@ -325,7 +356,7 @@ BEGIN
   IF pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' THEN
     RAISE read_only_sql_transaction USING MESSAGE = 'cannot write in a read-only transaction';
   END IF;
-  SELECT string_agg(f.name, ', ' ORDER BY f.name) INTO v_missing FROM unnest(ARRAY['slotkeeper_commit', 'slotkeeper_read',
+  SELECT string_agg(f.name, ', ' ORDER BY f.name) INTO v_missing FROM unnest(ARRAY['slotkeeper_commit', 'slotkeeper_commit_all', 'slotkeeper_read',
     'slotkeeper_beat', 'slotkeeper_instances', 'slotkeeper_peek', 'slotkeeper_host_keys', 'slotkeeper_totals',
     'slotkeeper_forget_hosts', 'slotkeeper_forget_rows', 'slotkeeper_token_keys', 'slotkeeper_channel']) f (name)
   LEFT JOIN pg_proc p ON p.pronamespace = v_schema AND p.proname = f.name
@@ -352,7 +383,7 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
     WHERE p.pronamespace = p_schema AND p.proname ~ '^slotkeeper_' AND NOT has_function_privilege(keeper.id, p.oid, 'EXECUTE')) m
 $$;
 
-REVOKE ALL ON FUNCTION slotkeeper_commit, slotkeeper_commit_locked, slotkeeper_refusal, slotkeeper_refuse, slotkeeper_read, slotkeeper_beat,
+REVOKE ALL ON FUNCTION slotkeeper_commit, slotkeeper_commit_all, slotkeeper_commit_locked, slotkeeper_refusal, slotkeeper_refuse, slotkeeper_read, slotkeeper_beat,
   slotkeeper_instances, slotkeeper_peek, slotkeeper_host_keys, slotkeeper_totals, slotkeeper_breaker_closes_at,
   slotkeeper_spaced_until, slotkeeper_forget_hosts, slotkeeper_is_unused, slotkeeper_forget_rows, slotkeeper_token_keys,
   slotkeeper_ready, slotkeeper_missing_rights FROM PUBLIC;

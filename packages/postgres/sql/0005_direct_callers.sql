@@ -145,20 +145,22 @@ DECLARE
   -- A grant frees no slot, so no instance needs to know of it immediately.
   v_wake text[] := CASE WHEN n.fence > h.fence THEN '{}' ELSE
     ARRAY(SELECT DISTINCT data ->> 'instance' FROM slotkeeper_record WHERE host = h.host AND kind = 'waiter') END;
-  v_kinds text[];
-  v_keys text[];
-  v_data text[];
   v_reply json;
 BEGIN
-  SELECT array_agg(r.kind), array_agg(r.key), array_agg(r.data) INTO v_kinds, v_keys, v_data FROM (
-    SELECT p ->> 'kind' AS kind, p ->> 'key' AS key, (p - 'kind' - 'key')::text AS data FROM jsonb_array_elements(p_puts) p
-    UNION ALL SELECT d ->> 0, d ->> 1, NULL FROM jsonb_array_elements(p_dels) d) r
-  WHERE r.kind <> 'lease';
   v_reply := slotkeeper_commit(slotkeeper_schema_number(), h.host, h.reserved_for, h.tag, slotkeeper_next_tag(h.tag), h.last_now,
-    n.hostname, n.breaker, n.capacity, n.slots, n.avg_wait_ms, n.is_hot, n.idle_since, n.probed_at, n.turn_at, n.progress, n.meter_at,
-    n.last_end_at, n.fence, 0, jsonb_build_object('head', slotkeeper_head(n), 'puts', p_puts, 'dels', p_dels)::text, v_kinds, v_keys, v_data,
-    ARRAY(SELECT p::text FROM jsonb_array_elements(p_puts) p WHERE p ->> 'kind' = 'lease'),
-    ARRAY(SELECT d ->> 1 FROM jsonb_array_elements(p_dels) d WHERE d ->> 0 = 'lease'), v_wake, 0, p_most);
+    0, false, n.hostname, n.breaker, n.capacity, n.slots, n.avg_wait_ms, n.is_hot, n.idle_since, n.probed_at, n.turn_at,
+    n.progress, n.meter_at, n.last_end_at, n.fence, 0,
+    jsonb_build_object('head', slotkeeper_head(n), 'puts', p_puts, 'dels', p_dels)::text,
+    ARRAY(
+      SELECT unnest(ARRAY[p ->> 'kind', p ->> 'key', (p - 'kind' - 'key')::text]) FROM jsonb_array_elements(p_puts) p
+      WHERE p ->> 'kind' <> 'lease'
+      UNION ALL
+      SELECT unnest(ARRAY[d ->> 0, d ->> 1, NULL]) FROM jsonb_array_elements(p_dels) d WHERE d ->> 0 <> 'lease'),
+    ARRAY(
+      SELECT unnest(ARRAY[p ->> 'key', p ->> 'fence', p ->> 'session', p ->> 'bucket', p ->> 'instance', p ->> 'grantedAt',
+        p ->> 'endsAt', p ->> 'isReleased', p ->> 'isProbe', p ->> 'keepUntil'])
+      FROM jsonb_array_elements(p_puts) p WHERE p ->> 'kind' = 'lease'),
+    ARRAY(SELECT d ->> 1 FROM jsonb_array_elements(p_dels) d WHERE d ->> 0 = 'lease'), v_wake, p_most);
   -- If an instance waits for its reserved commit, the reservation stays. Otherwise the service gets priority for a
   -- moment.
   IF v_wake <> '{}' OR h.reserved_until > h.last_now THEN

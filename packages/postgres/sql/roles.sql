@@ -29,7 +29,7 @@ BEGIN
   END LOOP;
 END $$;
 
-GRANT EXECUTE ON FUNCTION slotkeeper_commit, slotkeeper_read, slotkeeper_beat, slotkeeper_instances, slotkeeper_peek,
+GRANT EXECUTE ON FUNCTION slotkeeper_commit, slotkeeper_commit_all, slotkeeper_read, slotkeeper_beat, slotkeeper_instances, slotkeeper_peek,
   slotkeeper_host_keys, slotkeeper_totals, slotkeeper_forget_hosts, slotkeeper_forget_rows, slotkeeper_token_keys,
   slotkeeper_channel, slotkeeper_ready, slotkeeper_missing_rights, slotkeeper_check_schema,
   slotkeeper_schema_number TO slotkeeper_service;

@@ -73,9 +73,11 @@ CREATE TABLE slotkeeper_host (
   capacity double precision,
   commits bigint NOT NULL,
   fence bigint NOT NULL,
+  fence_before bigint NOT NULL DEFAULT 0,
   host text NOT NULL,
   hostname text,
   idle_since double precision,
+  is_breaker_new boolean NOT NULL DEFAULT true,
   is_hot boolean NOT NULL,
   last_end_at double precision,
   last_now double precision NOT NULL,
@@ -118,7 +120,7 @@ CREATE TABLE slotkeeper_record (
 
 CREATE TABLE slotkeeper_tail (
   base text,
-  changes text NOT NULL,
+  changes text,
   host text NOT NULL,
   number bigint NOT NULL,
   place smallint NOT NULL,
@@ -184,6 +186,10 @@ COMMENT ON TABLE slotkeeper_host IS 'The columns from hostname to last_now are t
 
 COMMENT ON COLUMN slotkeeper_host.commits IS 'Number of commits since the host was created. Their places in slotkeeper_tail follow from it.';
 
+COMMENT ON COLUMN slotkeeper_host.fence_before IS 'The fence before the last commit. This column and is_breaker_new save the commit from reading the row before it writes it.';
+
+COMMENT ON COLUMN slotkeeper_host.is_breaker_new IS 'The last commit changed the breaker.';
+
 COMMENT ON COLUMN slotkeeper_host.last_now IS 'The latest store time of any commit.';
 
 COMMENT ON COLUMN slotkeeper_host.offers_until IS 'The latest time at which an offer lapses. After it, offers need not be counted.';
@@ -198,7 +204,7 @@ COMMENT ON COLUMN slotkeeper_instance.ends_at IS 'The instance counts as alive u
 
 COMMENT ON TABLE slotkeeper_record IS 'kind: account, waiter, session, offer, absence or limits. data: the other fields of the record of records.ts.';
 
-COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as change-text.ts writes them. chr(1) stands for the host''s key.';
+COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as change-text.ts writes them. chr(1) stands for the host''s key. NULL: no other instance was alive that could need them.';
 
 COMMENT ON COLUMN upstream_ip_cooldown.cool_until IS 'The cooldown by the limits of the host. NULL: only a release by a direct caller is known.';
 
@@ -315,10 +321,15 @@ CREATE OR REPLACE FUNCTION func_try_acquire_slot(p_hostname_pattern text, p_ip_h
  SET enable_seqscan TO 'off'
 -- text: md5 ac6d42371dee2e69d88098afae593c10
 
-CREATE OR REPLACE FUNCTION slotkeeper_adds_offer(p_host text, p_now double precision, p_kinds text[], p_keys text[], p_data text[])
+CREATE OR REPLACE FUNCTION slotkeeper_add_slot(p_host text, p_number integer)
+ RETURNS void
+ LANGUAGE plpgsql
+-- text: md5 39c7c112cc1c3807e133d658590a86e6
+
+CREATE OR REPLACE FUNCTION slotkeeper_adds_offer(p_host text, p_now double precision, p_records text[])
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 c9a2ea5d72be5707243da47e160c8098
+-- text: md5 94b8fa48e4794fe364c03eeb6951f405
 
 CREATE OR REPLACE FUNCTION slotkeeper_beat(p_schema integer, p_instance text, p_ttl_ms double precision, p_about jsonb, p_hosts text[], p_tags text[], p_echo boolean)
  RETURNS json
@@ -359,10 +370,10 @@ CREATE OR REPLACE FUNCTION slotkeeper_channel_of(p_instance text)
  STABLE
 -- text: md5 bc443facc0c2d822c788443ce9a57e80
 
-CREATE OR REPLACE FUNCTION slotkeeper_check_fence(h slotkeeper_host, p_fence bigint)
+CREATE OR REPLACE FUNCTION slotkeeper_check_fence(p_host text, p_before bigint, p_fence bigint)
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 319853046623a54ec0d5e7e5ee2710e6
+-- text: md5 529e1013c8baca75701aa4cde4ee1380
 
 CREATE OR REPLACE FUNCTION slotkeeper_check_schema(p_schema integer)
  RETURNS void
@@ -382,7 +393,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_closed_breaker()
  IMMUTABLE
 -- text: md5 fb07c4c2f24d975ce77ccdc65508265e
 
-CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision, p_is_hot boolean, p_idle_since double precision, p_probed_at double precision, p_turn_at double precision, p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint, p_offers_until double precision, p_changes text, p_kinds text[], p_keys text[], p_data text[], p_leases text[], p_ended text[], p_wake text[], p_conflicts integer, p_most double precision DEFAULT NULL::double precision)
+CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_conflicts integer, p_forgets boolean, p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision, p_is_hot boolean, p_idle_since double precision, p_probed_at double precision, p_turn_at double precision, p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint, p_offers_until double precision, p_changes text, p_records text[], p_leases text[], p_ended text[], p_wake text[], p_most double precision DEFAULT NULL::double precision, p_lock_timeout text DEFAULT NULL::text)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -394,12 +405,19 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_in
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 4ccd0c1c118ee21a1016e6ac1e2dc679
+-- text: md5 27ec2fba942b8bf3f0925e1865c4649f
+
+CREATE OR REPLACE FUNCTION slotkeeper_commit_all(p_schema integer, p_commits text)
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+-- text: md5 38bb61bc793aaca966763bdb462f424b
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_direct(h slotkeeper_host, n slotkeeper_host, p_puts jsonb, p_dels jsonb, p_most double precision DEFAULT NULL::double precision)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 a46505881e848344c363e4d0e55b12b6
+-- text: md5 b2bba8affb7a0b5e89503fa4c9ff3323
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_locked(p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_forgets boolean, p_conflicts integer)
  RETURNS json
@@ -463,10 +481,10 @@ CREATE OR REPLACE FUNCTION slotkeeper_forget_rows(p_schema integer)
  SET lock_timeout TO '2s'
 -- text: md5 6bf2d8801dee647324c40476132d53b6
 
-CREATE OR REPLACE FUNCTION slotkeeper_free_slot(p_host text, p_now double precision, p_slots double precision, p_offers_until double precision)
- RETURNS integer
+CREATE OR REPLACE FUNCTION slotkeeper_free_slots(p_host text, p_count integer, p_now double precision, p_most double precision, p_offers_until double precision)
+ RETURNS integer[]
  LANGUAGE plpgsql
--- text: md5 a29051c91437d82c2c87f724236ba146
+-- text: md5 9c6d9f91a64132afe3202bd6d4e285d3
 
 CREATE OR REPLACE FUNCTION slotkeeper_grant_direct(h slotkeeper_host, t slotkeeper_try, v slotkeeper_view, p_is_probe boolean, p_sets_slots boolean)
  RETURNS text
@@ -559,7 +577,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_next_tag(p_tag text)
 CREATE OR REPLACE FUNCTION slotkeeper_notify(p_instances text[], p_host text, p_base text, p_tag text, p_changes text)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 33a23af9042070b64616b6f13f5e2c7c
+-- text: md5 ec9b8a95ff1b75cc76ecdd807da8d796
 
 CREATE OR REPLACE FUNCTION slotkeeper_now()
  RETURNS double precision
@@ -624,7 +642,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_ready(p_schema integer, p_echoes text[])
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
--- text: md5 8afbf33942aed383ecbe2c22f82a0d14
+-- text: md5 652a139e79806ae2a438a154cb5911d9
 
 CREATE OR REPLACE FUNCTION slotkeeper_refusal(p_reserved_for text, p_reserved_until double precision, p_stored text, p_instance text, p_base text, p_now double precision, p_clock double precision)
  RETURNS text
@@ -668,7 +686,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_reply(h slotkeeper_host, p_since text, p_n
  RETURNS json
  LANGUAGE plpgsql
  STABLE
--- text: md5 51508ad7d790e17524826848f8f48a7a
+-- text: md5 5c16f041c20463d45baccb88fb91d093
 
 CREATE OR REPLACE FUNCTION slotkeeper_report_direct(b "THROTTLE_PROTECTION", p_is_error boolean, p_code integer, t slotkeeper_thresholds, p_now double precision)
  RETURNS jsonb
@@ -721,12 +739,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_unknown_host(p_host text)
  LANGUAGE plpgsql
 -- text: md5 67797a103e5a89d659efb4999d667e3b
 
-CREATE OR REPLACE FUNCTION slotkeeper_write_cooldowns(p_host text, p_now double precision, p_kinds text[], p_keys text[], p_data text[])
+CREATE OR REPLACE FUNCTION slotkeeper_write_cooldowns(p_host text, p_now double precision, p_records text[])
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 2b541b08e53177b3b5e4471078d2791e
+-- text: md5 ef1964c67acbc5349ae0c290ee5e85f1
 
-CREATE OR REPLACE FUNCTION slotkeeper_write_leases(p_host text, p_fence bigint, p_now double precision, p_slots double precision, p_offers_until double precision, p_leases text[], p_ended text[])
+CREATE OR REPLACE FUNCTION slotkeeper_write_leases(p_host text, p_fence bigint, p_now double precision, p_most double precision, p_offers_until double precision, p_leases text[], p_ended text[])
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 f7b0bf0a3348781d95f3893c95b0f8fd
+-- text: md5 677f9953cf97a46faf427d15e07b8bb9

@@ -102,7 +102,17 @@ test("a commit without its book is applied to the state of the last book", async
   const now = bench.clock.now();
   const base = (await bench.memory.read("h", undefined)).tag;
   const changes = { head: before.head, puts: [{ kind: "cooldown", key: "c", until: now }] as const, dels: [] };
-  const commit = { host: "h", instance: "other", base, tag: "9.other", now, changes, wake: [], conflicts: 0 };
+  const commit = {
+    host: "h",
+    instance: "other",
+    base,
+    tag: "9.other",
+    now,
+    changes,
+    isShared: true,
+    wake: [],
+    conflicts: 0,
+  };
   expect(bench.memory.commit(commit)).toMatchObject({ isOk: true });
   const after = (await bench.memory.peek(["h"])).get("h");
   expect(after).toEqual({ head: before.head, records: expect.arrayContaining([...before.records, ...changes.puts]) });

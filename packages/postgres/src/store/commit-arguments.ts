@@ -6,7 +6,8 @@ import type { NamedArguments } from "./sql-store.ts";
  * A commit as the arguments of `slotkeeper_commit`, split by table, so that SQL does not need to parse JSON. Every call
  * has the same arguments.
  */
-export function commitArguments({ host, instance, base, tag, now, changes, wake, conflicts }: Commit): NamedArguments {
+export function commitArguments(commit: Commit): NamedArguments {
+  const { host, instance, base, tag, now, changes, isShared, wake, conflicts } = commit;
   const { head, puts, dels } = changes;
   return {
     p_host: host,
@@ -14,14 +15,15 @@ export function commitArguments({ host, instance, base, tag, now, changes, wake,
     p_base: base ?? null,
     p_tag: tag,
     p_now: now,
+    p_conflicts: conflicts,
+    p_forgets: head === undefined,
     ...headArguments(head),
     p_offers_until: Math.max(0, ...puts.filter(isOffer).map(({ lapsesAt }) => lapsesAt)),
-    p_changes: head === undefined ? null : encodeChanges(changes, head),
-    ...recordArguments(changes),
-    p_leases: puts.filter(isLease).map((lease) => JSON.stringify(lease)),
+    p_changes: head === undefined || !isShared ? null : encodeChanges(changes, head),
+    p_records: recordList(changes),
+    p_leases: leaseList(puts),
     p_ended: dels.filter(([kind]) => kind === "lease").map(([, token]) => token),
     p_wake: wake,
-    p_conflicts: conflicts,
   };
 }
 
@@ -44,17 +46,34 @@ function headArguments(head: Partial<Head> = {}): NamedArguments {
   };
 }
 
-/** Records other than leases: kinds, keys and data. A deleted record has no data. */
-function recordArguments({ puts, dels }: Changes): NamedArguments {
-  const rows = [
-    ...puts.filter((record) => !isLease(record)).map(({ kind, key, ...data }) => [kind, key, JSON.stringify(data)]),
-    ...dels.filter(([kind]) => kind !== "lease").map(([kind, key]) => [kind, key, null]),
-  ];
-  return {
-    p_kinds: rows.map(([kind]) => kind),
-    p_keys: rows.map(([, key]) => key),
-    p_data: rows.map(([, , data]) => data),
-  };
+/** Records other than leases, as kind, key and data, one after the other. A deleted record has no data. */
+function recordList({ puts, dels }: Changes): (string | null)[] {
+  const list: (string | null)[] = [];
+  for (const record of puts) if (!isLease(record)) list.push(record.kind, record.key, dataOf(record));
+  for (const [kind, key] of dels) if (kind !== "lease") list.push(kind, key, null);
+  return list;
+}
+
+/** The other fields as JSON. `kind` and `key` are columns of their own. */
+function dataOf(record: BookRecord): string {
+  return JSON.stringify({ ...record, kind: undefined, key: undefined });
+}
+
+/** The fields of leases, one lease after the other, in the order of their fences. */
+function leaseList(puts: Changes["puts"]): unknown[] {
+  const leases = puts.filter(isLease).sort((a, b) => a.fence - b.fence);
+  return leases.flatMap((lease) => [
+    lease.key,
+    lease.fence,
+    lease.session,
+    lease.bucket,
+    lease.instance,
+    lease.grantedAt,
+    lease.endsAt,
+    lease.isReleased,
+    lease.isProbe,
+    lease.keepUntil,
+  ]);
 }
 
 function isLease(record: BookRecord): record is RecordOf<"lease"> {

@@ -2,6 +2,7 @@ import {
   type BookImage,
   type BookRecord,
   type CommitNotice,
+  type CommitReply,
   type ReadReply,
   revive,
   type Tail,
@@ -12,6 +13,10 @@ import { decodeChanges, withSlots } from "./change-text.ts";
 
 export function decodeReply({ now, tag, tail }: ReadReply): ReadReply {
   return { now, tag, tail: decodeTail(tail) };
+}
+
+export function decodeCommitReply(reply: CommitReply): CommitReply {
+  return reply.isOk ? reply : { isOk: false, reason: reply.reason, ...decodeReply(reply) };
 }
 
 /** Records are rows: kind, key and the other fields. */

@@ -1,23 +1,49 @@
-/** How many calls may run at once. */
+/** How many calls may run at once, and how many hosts may share one. */
 export interface LaneLimits {
   readonly perHost: number;
   readonly inAll: number;
   /** For all stuck hosts together. */
   readonly stuck: number;
+  /** The most requests of one call. */
+  readonly together: number;
 }
 
-/** Whether the error means that another program keeps the host locked. */
-type IsStuck = (error: unknown) => boolean;
+/** Something that the store asks the database about one host. */
+export interface HostRequest {
+  readonly host: string;
+  /** It may be sent in one call with requests of other hosts. */
+  readonly isShareable: boolean;
+}
 
-interface Lane {
+/** How the lanes reach the database. */
+export interface LaneTransport<Request, Reply> {
+  /**
+   * Sends requests of different hosts in one call, in the order of the hosts. If the call fails, all of them have
+   * failed, or their outcome is not known.
+   */
+  send(requests: readonly Request[]): Promise<readonly Reply[]>;
+  /** Whether the error means that another program keeps the host locked. */
+  isStuck(error: unknown): boolean;
+}
+
+interface Waiting<Request, Reply> {
+  readonly request: Request;
+  readonly resolve: (reply: Reply) => void;
+  readonly reject: (error: unknown) => void;
+  /** It was part of a call that failed. */
+  mustBeAlone: boolean;
+}
+
+interface Lane<Request, Reply> {
+  readonly host: string;
   running: number;
-  readonly waiting: (() => void)[];
+  readonly waiting: Waiting<Request, Reply>[];
   /** The last call failed because another program keeps the host locked, and none has succeeded since. */
   isStuck: boolean;
 }
 
-interface Running {
-  readonly lane: Lane;
+interface Running<Request, Reply> {
+  readonly lanes: readonly Lane<Request, Reply>[];
   readonly startedAt: number;
 }
 
@@ -27,73 +53,64 @@ const FORGET_MS = 30_000;
 const SLOW_MS = 250;
 
 /**
- * Limits how many calls for hosts run at once, so that hosts whose rows another program keeps locked do not use up the
- * pool (P7).
+ * Decides which requests for hosts are sent to the database now, and which of them share a call. A call costs the
+ * service and the database more than most requests, so a service with many hosts is faster if they share calls. Hosts
+ * whose rows another program keeps locked must not use up the connections (P7).
  *
- * LANE1 A host has at most `perHost` calls in progress, and all hosts together at most `inAll`. The pool has more
+ * LANE1 A host has at most `perHost` requests in progress, and all hosts together at most `inAll` calls. There are more
  *   connections, for calls that belong to no host.
  * LANE2 A host is stuck while one of its calls is slow. After an error that means "locked", it stays stuck until a call
  *   succeeds or until it had no calls for `FORGET_MS`. All stuck hosts together have at most `stuck` calls, regardless
  *   of their number. Before they are known to be stuck they may have more, until those calls fail.
- * LANE3 The calls of a host run in order. Hosts take turns, and hosts that are not stuck go first.
- * Cost: O(1) for each call; O(inAll) if a stuck host waits.
+ * LANE3 The requests of a host are sent in order. Hosts take turns, and hosts that are not stuck go first.
+ * LANE4 Shareable requests that are made in one job, or that waited, share calls of at most `together` requests. A
+ *   request for a stuck host is sent alone. If a call with several requests fails, each is sent again, alone. So one
+ *   host cannot make the requests of the others fail.
+ * Cost: O(1) for each request; O(inAll) if a stuck host waits.
  */
-export class HostLanes {
+export class HostLanes<Request extends HostRequest, Reply> {
   readonly #limits: LaneLimits;
-  readonly #isStuck: IsStuck;
-  readonly #lanes = new Map<string, Lane>();
+  readonly #transport: LaneTransport<Request, Reply>;
+  readonly #lanes = new Map<string, Lane<Request, Reply>>();
   /** Stuck hosts without calls, with the time since then; oldest first. */
   readonly #idle = new Map<string, number>();
   /** Calls in progress, oldest first. */
-  readonly #running = new Set<Running>();
-  /** Lanes with waiting calls that may start as soon as there is room. */
-  readonly #ready = new Set<Lane>();
-  readonly #held = new Set<Lane>();
+  readonly #running = new Set<Running<Request, Reply>>();
+  /** Lanes with waiting requests that may start as soon as there is room. */
+  readonly #ready = new Set<Lane<Request, Reply>>();
+  readonly #held = new Set<Lane<Request, Reply>>();
   #waiting = 0;
   #waits = 0;
+  #isAdvancing = false;
 
-  constructor(limits: LaneLimits, isStuck: IsStuck = () => false) {
+  constructor(limits: LaneLimits, transport: LaneTransport<Request, Reply>) {
     this.#limits = limits;
-    this.#isStuck = isStuck;
+    this.#transport = transport;
   }
 
-  /** Calls that wait for their turn: now, and in total. */
+  /** Requests that wait for their turn: now, and in total. */
   get counts(): { readonly waiting: number; readonly waits: number } {
     return { waiting: this.#waiting, waits: this.#waits };
   }
 
-  /** The number of hosts in memory: those with calls, and stuck ones. */
+  /** The number of hosts in memory: those with requests, and stuck ones. */
   get hosts(): number {
     return this.#lanes.size;
   }
 
-  /** Runs a call of a host when its lane has room. */
-  async run<T>(host: string, call: () => Promise<T>): Promise<T> {
+  /** Sends a request when its lane has room: at the end of this job at the earliest (LANE4). */
+  run(request: Request): Promise<Reply> {
     this.#forget();
-    const lane = this.#laneOf(host);
-    const turn = this.#turn(lane);
-    // No `await` if it is not needed: CONNECT1.
-    const running = turn instanceof Promise ? await turn : turn;
-    try {
-      const result = await call();
-      lane.isStuck = false;
-      return result;
-    } catch (error) {
-      lane.isStuck ||= this.#isStuck(error);
-      throw error;
-    } finally {
-      this.#running.delete(running);
-      lane.running--;
+    const lane = this.#laneOf(request.host);
+    if (lane.waiting.length > 0 || !this.#hasRoom(lane)) this.#waits++;
+    this.#waiting++;
+    return new Promise((resolve, reject) => {
+      lane.waiting.push({ request, resolve, reject, mustBeAlone: false });
       this.#line(lane);
-      this.#advance();
-      if (lane.running === 0 && lane.waiting.length === 0) this.#rest(host, lane);
-    }
-  }
-
-  /** The host has no calls left. */
-  #rest(host: string, { isStuck }: Lane): void {
-    if (isStuck) this.#idle.set(host, performance.now());
-    else this.#lanes.delete(host);
+      if (this.#isAdvancing) return;
+      this.#isAdvancing = true;
+      queueMicrotask(() => this.#advance());
+    });
   }
 
   #forget(): void {
@@ -105,73 +122,113 @@ export class HostLanes {
     }
   }
 
-  #laneOf(host: string): Lane {
+  #laneOf(host: string): Lane<Request, Reply> {
     this.#idle.delete(host);
     let lane = this.#lanes.get(host);
     if (lane === undefined) {
-      lane = { running: 0, waiting: [], isStuck: false };
+      lane = { host, running: 0, waiting: [], isStuck: false };
       this.#lanes.set(host, lane);
     }
     return lane;
   }
 
-  /** Resolves when the call may start. */
-  #turn(lane: Lane): Running | Promise<Running> {
-    if (this.#hasRoom(lane) && lane.waiting.length === 0) return this.#start(lane);
-    this.#waits++;
-    this.#waiting++;
-    return new Promise((resolve) => {
-      lane.waiting.push(() => resolve(this.#start(lane)));
-      this.#line(lane);
-    });
-  }
-
-  #hasRoom(lane: Lane): boolean {
+  #hasRoom(lane: Lane<Request, Reply>): boolean {
     if (lane.running >= this.#limits.perHost || this.#running.size >= this.#limits.inAll) return false;
     return !this.#isHeld(lane) || this.#countHeld() < this.#limits.stuck;
   }
 
-  #start(lane: Lane): Running {
-    const running = { lane, startedAt: performance.now() };
-    this.#running.add(running);
-    lane.running++;
-    return running;
-  }
-
-  /** Puts the lane into the queue of its next call, behind the other hosts. */
-  #line(lane: Lane): void {
+  /** Puts the lane into the queue of its next request, behind the other hosts. */
+  #line(lane: Lane<Request, Reply>): void {
     this.#ready.delete(lane);
     this.#held.delete(lane);
     if (lane.waiting.length === 0 || lane.running >= this.#limits.perHost) return;
     (this.#isHeld(lane) ? this.#held : this.#ready).add(lane);
   }
 
+  /** Starts what has room. */
   #advance(): void {
+    this.#isAdvancing = false;
     const { inAll, stuck } = this.#limits;
-    for (const lane of this.#ready) {
-      if (this.#running.size >= inAll) return;
-      if (this.#isHeld(lane)) this.#line(lane);
-      else this.#next(lane);
+    while (this.#ready.size > 0 && this.#running.size < inAll) {
+      const lanes = this.#nextTogether();
+      if (lanes.length > 0) void this.#start(lanes);
     }
     for (const lane of this.#held) {
       if (this.#running.size >= inAll || this.#countHeld() >= stuck) return;
-      this.#next(lane);
+      void this.#start([lane]);
     }
   }
 
-  #next(lane: Lane): void {
-    this.#waiting--;
-    lane.waiting.shift()?.();
-    this.#line(lane);
+  /** The lanes whose next requests share the next call. Empty: the next lane turned out to be held. */
+  #nextTogether(): readonly Lane<Request, Reply>[] {
+    const lanes: Lane<Request, Reply>[] = [];
+    for (const lane of this.#ready) {
+      if (this.#isHeld(lane)) this.#line(lane);
+      else if (isShareable(lane)) lanes.push(lane);
+      else if (lanes.length === 0) return [lane];
+      if (lanes.length === this.#limits.together) break;
+    }
+    return lanes.sort((a, b) => (a.host < b.host ? -1 : 1));
   }
 
-  #isHeld(lane: Lane): boolean {
+  /** Sends the next request of each lane in one call. */
+  async #start(lanes: readonly Lane<Request, Reply>[]): Promise<void> {
+    const running = { lanes, startedAt: performance.now() };
+    this.#running.add(running);
+    const sent = lanes.map((lane) => this.#take(lane));
+    try {
+      const replies = await this.#transport.send(sent.map(({ request }) => request));
+      sent.forEach(({ resolve }, at) => resolve(replies[at] as Reply));
+      for (const lane of lanes) lane.isStuck = false;
+    } catch (error) {
+      this.#fail(lanes, sent, error);
+    }
+    this.#running.delete(running);
+    for (const lane of lanes) {
+      lane.running--;
+      this.#line(lane);
+    }
+    this.#advance();
+    for (const lane of lanes) if (lane.running === 0 && lane.waiting.length === 0) this.#rest(lane);
+  }
+
+  #take(lane: Lane<Request, Reply>): Waiting<Request, Reply> {
+    const next = lane.waiting.shift() as Waiting<Request, Reply>;
+    this.#waiting--;
+    lane.running++;
+    this.#line(lane);
+    return next;
+  }
+
+  /** LANE4: what failed together is sent again, ahead of the other requests of its host. */
+  #fail(lanes: readonly Lane<Request, Reply>[], sent: readonly Waiting<Request, Reply>[], error: unknown): void {
+    const [first] = sent as [Waiting<Request, Reply>];
+    if (lanes.length === 1) {
+      (lanes[0] as Lane<Request, Reply>).isStuck ||= this.#transport.isStuck(error);
+      first.reject(error);
+      return;
+    }
+    lanes.forEach((lane, at) => {
+      const again = sent[at] as Waiting<Request, Reply>;
+      again.mustBeAlone = true;
+      lane.waiting.unshift(again);
+      this.#waiting++;
+    });
+  }
+
+  /** The host has no requests left. */
+  #rest({ host, isStuck }: Lane<Request, Reply>): void {
+    if (isStuck) this.#idle.set(host, performance.now());
+    else this.#lanes.delete(host);
+  }
+
+  #isHeld(lane: Lane<Request, Reply>): boolean {
     if (lane.isStuck) return true;
     if (lane.running === 0) return false;
     const slowSince = performance.now() - SLOW_MS;
     for (const running of this.#running) {
       if (running.startedAt > slowSince) return false;
-      if (running.lane === lane) return true;
+      if (running.lanes.includes(lane)) return true;
     }
     return false;
   }
@@ -180,7 +237,14 @@ export class HostLanes {
   #countHeld(): number {
     const slowSince = performance.now() - SLOW_MS;
     let count = 0;
-    for (const { lane, startedAt } of this.#running) if (lane.isStuck || startedAt <= slowSince) count++;
+    for (const { lanes, startedAt } of this.#running) {
+      if (startedAt <= slowSince || lanes.some(({ isStuck }) => isStuck)) count++;
+    }
     return count;
   }
+}
+
+function isShareable<Request extends HostRequest, Reply>({ waiting }: Lane<Request, Reply>): boolean {
+  const [next] = waiting;
+  return next?.request.isShareable === true && !next.mustBeAlone;
 }

@@ -1,8 +1,8 @@
 import type * as Port from "@slotkeeper/queue";
 import { commitArguments } from "./commit-arguments.ts";
 import { isBrokenPromise, isLocked } from "./database-error.ts";
-import { decodeBook, decodeReply } from "./decode.ts";
-import { HostLanes, type LaneLimits } from "./host-lanes.ts";
+import { decodeBook, decodeCommitReply, decodeReply } from "./decode.ts";
+import { HostLanes, type HostRequest, type LaneLimits } from "./host-lanes.ts";
 import { CommitWatch, NO_CONNECTIONS, type StoreGauges, type StoreHealth, unhealthy } from "./store-health.ts";
 
 /** Arguments by name. Objects are sent as JSON, arrays as arrays. */
@@ -33,11 +33,25 @@ const STUCK_CALLS = 3;
 function laneLimits(calls: number): LaneLimits {
   const inAll = Math.max(1, calls - 1);
   const stuck = Math.max(1, Math.min(STUCK_CALLS, Math.floor(inAll / 2)));
-  return { perHost: Math.min(CALLS_PER_HOST, inAll), inAll, stuck };
+  return { perHost: Math.min(CALLS_PER_HOST, inAll), inAll, stuck, together: COMMITS_PER_CALL };
 }
+
+/**
+ * How many commits may share a call. They are one transaction, so each of them takes as long as all. More of them save
+ * little.
+ */
+const COMMITS_PER_CALL = 16;
 
 /** Cleanup locks each host for a moment. A small batch keeps that to milliseconds. */
 const HOSTS_AT_A_TIME = 50;
+
+/** A request for one host. */
+type Asked = HostRequest &
+  (
+    | { readonly kind: "read"; readonly since: Port.Tag | undefined }
+    | { readonly kind: "commit"; readonly commit: Port.Commit }
+  );
+type Reply = Port.ReadReply | Port.CommitReply;
 
 /**
  * The store interface on the SQL functions of `sql/0004_store.sql`. Only this file knows their names and arguments. A
@@ -47,26 +61,27 @@ const HOSTS_AT_A_TIME = 50;
 export abstract class SqlStore implements Port.HostStore {
   readonly clock = "shared";
   readonly #caller: FunctionCaller;
-  readonly #lanes: HostLanes;
+  readonly #lanes: HostLanes<Asked, Reply>;
   readonly #commits = new CommitWatch();
 
   /** `calls`: how many calls the caller can make at once. */
   protected constructor(caller: FunctionCaller, calls: number) {
     this.#caller = caller;
-    this.#lanes = new HostLanes(laneLimits(calls), isLocked);
+    const send = (asked: readonly Asked[]) => this.#send(asked);
+    this.#lanes = new HostLanes(laneLimits(calls), { send, isStuck: isLocked });
   }
 
   abstract watch(instance: string, listener: (notice: Port.CommitNotice) => void): () => void;
 
-  read(host: string, since: Port.Tag | undefined): Promise<Port.ReadReply> {
-    return this.#lanes.run(host, () => this.#read(host, since));
+  async read(host: string, since: Port.Tag | undefined): Promise<Port.ReadReply> {
+    return (await this.#lanes.run({ kind: "read", host, since, isShareable: false })) as Port.ReadReply;
   }
 
   async commit(commit: Port.Commit): Promise<Port.CommitReply> {
     try {
-      const reply = await this.#lanes.run(commit.host, () => this.#commit(commit));
+      const reply = await this.#lanes.run({ kind: "commit", host: commit.host, commit, isShareable: true });
       this.#commits.succeeded();
-      return reply;
+      return reply as Port.CommitReply;
     } catch (error) {
       this.#commits.failed(error);
       throw error;
@@ -156,15 +171,27 @@ export abstract class SqlStore implements Port.HostStore {
     return decodeReply((await this.#call("slotkeeper_read", given)) as Port.ReadReply);
   }
 
+  async #send(asked: readonly Asked[]): Promise<readonly Reply[]> {
+    const [first] = asked as [Asked];
+    if (asked.length > 1)
+      return this.#commitAll(asked.flatMap((each) => (each.kind === "commit" ? [each.commit] : [])));
+    return [first.kind === "read" ? await this.#read(first.host, first.since) : await this.#commit(first.commit)];
+  }
+
   async #commit(commit: Port.Commit): Promise<Port.CommitReply> {
     try {
-      const reply = (await this.#call("slotkeeper_commit", commitArguments(commit))) as Port.CommitReply;
-      return reply.isOk ? reply : { isOk: false, reason: reply.reason, ...decodeReply(reply) };
+      return decodeCommitReply((await this.#call("slotkeeper_commit", commitArguments(commit))) as Port.CommitReply);
     } catch (error) {
       if (!isBrokenPromise(error)) throw error;
       // The error has rolled back everything and cannot return the state.
       return { isOk: false, reason: "slots", ...(await this.#read(commit.host, undefined)) };
     }
+  }
+
+  /** Commits of different hosts, in one transaction. */
+  async #commitAll(commits: readonly Port.Commit[]): Promise<readonly Port.CommitReply[]> {
+    const given = { p_commits: JSON.stringify(commits.map(commitArguments)) };
+    return ((await this.#call("slotkeeper_commit_all", given)) as Port.CommitReply[]).map(decodeCommitReply);
   }
 
   #call(name: string, given: NamedArguments): Promise<unknown> {

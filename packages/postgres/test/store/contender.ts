@@ -62,7 +62,7 @@ export class Contender {
   ): Promise<CommitReply> {
     const tag = `${Number.parseInt(base ?? "0", 10) + 1}.${this.#instance}${Contender.#tags++}`;
     const changes = { head: { ...head, now: Math.max(head.now, now) }, puts, dels };
-    const rest = { host: this.#host, instance: this.#instance, wake: [], conflicts };
+    const rest = { host: this.#host, instance: this.#instance, isShared: true, wake: [], conflicts };
     const reply = await this.#store.commit({ ...rest, base, tag, now, changes });
     if (!reply.isOk) this.conflicts++;
     return reply;

@@ -61,7 +61,7 @@ export class HandOvers {
     const fence = this.#head.fence + 1;
     this.#head = { ...this.#head, now, fence, meterAt: now, progress: now / 17.3, lastEndAt: now };
     const base = this.#number === 0 ? undefined : this.#tag(this.#number);
-    const rest = { host: HOST, instance: "one", wake: [], conflicts: 0 };
+    const rest = { host: HOST, instance: "one", isShared: true, wake: [], conflicts: 0 };
     return { ...rest, base, tag: this.#tag(this.#number + 1), now, changes: { head: this.#head, ...changes } };
   }
 

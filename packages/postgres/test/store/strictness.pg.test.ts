@@ -100,14 +100,15 @@ async function raceWithout(...rules: readonly Rule[]): Promise<string> {
 }
 
 describe("the race breaks a limit", () => {
-  test("without the swap of the tag in the host's row", async () => {
-    const rule = "AND tag = p_base AND reserved_until = h.reserved_until";
-    expect(await raceWithout(["slotkeeper_commit", rule, "AND pg_sleep(0.003)::text = ''"])).toBe("broken");
+  test("if the tag is compared before the host's row is locked", async () => {
+    const comparison = ["slotkeeper_refusal", "WHEN p_stored IS DISTINCT FROM p_base THEN 'conflict'", ""] as const;
+    const earlier = "WHERE host = p_host AND (SELECT o.tag FROM slotkeeper_host o WHERE o.host = p_host) = p_base";
+    const swap = ["slotkeeper_commit", "WHERE host = p_host\n", `${earlier} AND pg_sleep(0.003)::text = ''\n`] as const;
+    expect(await raceWithout(comparison, swap)).toBe("broken");
   });
 
   test("without the comparison of the tag: the host's limit still holds, the bucket's does not", async () => {
     const comparison = ["slotkeeper_refusal", "WHEN p_stored IS DISTINCT FROM p_base THEN 'conflict'", ""] as const;
-    const swap = ["slotkeeper_commit", "AND tag = p_base", ""] as const;
-    expect(await raceWithout(comparison, swap)).toBe("broken");
+    expect(await raceWithout(comparison)).toBe("broken");
   });
 });

@@ -27,17 +27,19 @@ export class HostCache {
   readonly #instance: string;
   readonly #time: StoreTime;
   readonly #newSecret: () => string;
+  readonly #isAlone: () => boolean;
   #book: Book;
   #unanswered: Commit | undefined;
   #isOpen = false;
   #verifiedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(host: string, { store, instance, time, newSecret }: EngineContext) {
+  constructor(host: string, { store, instance, time, newSecret, isAlone }: EngineContext) {
     this.#host = host;
     this.#store = store;
     this.#instance = instance;
     this.#time = time;
     this.#newSecret = newSecret;
+    this.#isAlone = isAlone;
     this.#book = new Book(host, time.now());
   }
 
@@ -127,6 +129,7 @@ export class HostCache {
       tag: `${countOf(base) + 1}.${this.#newSecret()}`,
       now: this.#book.now,
       changes: isForgotten ? FORGOTTEN : this.#book.changes(),
+      isShared: !this.#isAlone(),
       wake,
       conflicts,
       book: this.#book,

@@ -56,6 +56,11 @@ export interface Commit {
   /** Store time of the decision. */
   readonly now: number;
   readonly changes: Changes;
+  /**
+   * Other instances are alive. If not, no instance will ask for these changes, and a store need not keep them in the
+   * tail: it answers a later read from an earlier tag with the whole book.
+   */
+  readonly isShared: boolean;
   /** Instances to notify: their waiters got an offer or ended, or they have waiters at the host and need the newest tag. */
   readonly wake: readonly string[];
   /**

@@ -147,7 +147,7 @@ export class Calls {
       const base = book.tag;
       const tag = `${Number.parseInt(base ?? "0", 10) + 1}.${newSecret()}`;
       const commit = { host: this.#host, instance: INSTANCE, base, tag, now: book.now, changes: book.changes() };
-      const reply = await this.#store.commit({ ...commit, wake: [], conflicts: 0 });
+      const reply = await this.#store.commit({ ...commit, isShared: false, wake: [], conflicts: 0 });
       if (reply.isOk) return { outcome, book };
     }
   }

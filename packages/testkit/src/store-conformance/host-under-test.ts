@@ -83,7 +83,15 @@ export class HostUnderTest {
   async commitOf({ head, puts = [], dels = [], ...given }: GivenCommit): Promise<Commit> {
     const now = given.now ?? (await this.now());
     const changes: Changes = { head: { ...this.head, now: Math.max(now, this.head.now), ...head }, puts, dels };
-    const rest = { host: this.host, instance: "one", base: this.tag, tag: this.newTag(), wake: [], conflicts: 0 };
+    const rest = {
+      host: this.host,
+      instance: "one",
+      base: this.tag,
+      tag: this.newTag(),
+      isShared: true,
+      wake: [],
+      conflicts: 0,
+    };
     return { ...rest, ...given, now, changes };
   }
 
