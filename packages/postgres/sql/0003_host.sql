@@ -37,19 +37,20 @@ CREATE FUNCTION slotkeeper_free_slots(
 ) RETURNS integer[]
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_free integer[];
+  v_free integer[] := ARRAY(
+    SELECT slot_index FROM upstream_slot_pool WHERE hostname_pattern = p_host AND token IS NULL ORDER BY slot_index LIMIT p_count);
+  v_missing integer := p_count - cardinality(v_free);
   v_last integer;
   v_occupied bigint;
 BEGIN
-  SELECT array_agg(slot_index) FILTER (WHERE token IS NULL), coalesce(max(slot_index), 0), count(*) FILTER (WHERE ends_at > p_now)
-  INTO v_free, v_last, v_occupied FROM upstream_slot_pool WHERE hostname_pattern = p_host;
-  v_free := coalesce(v_free, '{}');
-  IF cardinality(v_free) >= p_count THEN RETURN v_free; END IF;
+  IF v_missing = 0 THEN RETURN v_free; END IF;
+  SELECT coalesce(max(slot_index), 0) INTO v_last FROM upstream_slot_pool WHERE hostname_pattern = p_host;
   -- A refused commit must not create a row: that would use up an id.
-  v_occupied := v_occupied + p_count;
-  IF p_offers_until > p_now THEN v_occupied := v_occupied + slotkeeper_offers(p_host, p_now); END IF;
-  IF v_occupied > p_most THEN PERFORM slotkeeper_refuse_slots(p_host, v_occupied, p_most); END IF;
-  FOR v_next IN v_last + 1 .. v_last + p_count - cardinality(v_free) LOOP
+  IF v_last + v_missing > p_most OR p_offers_until > p_now THEN
+    v_occupied := slotkeeper_occupied(p_host, p_now, p_offers_until) + p_count;
+    IF v_occupied > p_most THEN PERFORM slotkeeper_refuse_slots(p_host, v_occupied, p_most); END IF;
+  END IF;
+  FOR v_next IN v_last + 1 .. v_last + v_missing LOOP
     PERFORM slotkeeper_add_slot(p_host, v_next);
     v_free := v_free || v_next;
   END LOOP;
@@ -77,36 +78,34 @@ BEGIN
 END $$;
 
 -- Writes the leases of a change set: one that exists into its own row, a new one into the row of a lease that ends with
--- the same commit, otherwise into a free row. Then frees the rows of the other leases that end. p_leases and p_ended are
--- those of slotkeeper_commit. p_fence: the highest fence before this commit; a lease above it is new (P3). Returns
--- whether a lease is new.
+-- the same commit, otherwise into a free row. Then frees the rows of the other leases that end. p_names, p_numbers and
+-- p_ended are those of slotkeeper_commit. p_fence: the highest fence before this commit; a lease above it is new (P3).
+-- Returns whether a lease is new.
 CREATE FUNCTION slotkeeper_write_leases(
-  p_host text, p_fence bigint, p_now double precision, p_most double precision, p_offers_until double precision, p_leases text[],
-  p_ended text[]
+  p_host text, p_fence bigint, p_now double precision, p_most double precision, p_offers_until double precision, p_names text[],
+  p_numbers double precision[], p_ended text[]
 ) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_count integer := cardinality(p_leases) / 10;
+  v_count integer := cardinality(p_names) / 4;
   v_old integer := 0;
   v_reused integer := cardinality(p_ended);
   v_free integer[];
   v_written integer;
 BEGIN
-  WHILE p_leases[v_old * 10 + 2]::bigint <= p_fence LOOP v_old := v_old + 1; END LOOP;
+  WHILE p_numbers[v_old * 6 + 1] <= p_fence LOOP v_old := v_old + 1; END LOOP;
   IF v_count - v_old > v_reused THEN
     v_free := slotkeeper_free_slots(p_host, v_count - v_old - v_reused, p_now, p_most, p_offers_until);
   END IF;
   IF v_count > 0 THEN
     -- Each row is found by the token that it has, or by its number. One statement for all leases, because preparing it
     -- takes longer than writing a row.
-    UPDATE upstream_slot_pool SET status = 'locked', token = p_leases[i * 10 + 1], fence = p_leases[i * 10 + 2]::bigint,
-      session = p_leases[i * 10 + 3], ip_hash = p_leases[i * 10 + 4], instance = p_leases[i * 10 + 5],
-      locked_at = to_timestamp(p_leases[i * 10 + 6]::double precision / 1000),
-      granted_at = p_leases[i * 10 + 6]::double precision, ends_at = p_leases[i * 10 + 7]::double precision,
-      is_released = p_leases[i * 10 + 8]::boolean, is_probe = p_leases[i * 10 + 9]::boolean,
-      keep_until = p_leases[i * 10 + 10]::double precision
+    UPDATE upstream_slot_pool SET status = 'locked', token = p_names[i * 4 + 1], session = p_names[i * 4 + 2],
+      ip_hash = p_names[i * 4 + 3], instance = p_names[i * 4 + 4], fence = p_numbers[i * 6 + 1]::bigint,
+      locked_at = to_timestamp(p_numbers[i * 6 + 2] / 1000), granted_at = p_numbers[i * 6 + 2], ends_at = p_numbers[i * 6 + 3],
+      keep_until = p_numbers[i * 6 + 4], is_released = p_numbers[i * 6 + 5] = 1, is_probe = p_numbers[i * 6 + 6] = 1
     FROM generate_series(0, v_count - 1) i
-    WHERE hostname_pattern = p_host AND (token = CASE WHEN i < v_old THEN p_leases[i * 10 + 1] ELSE p_ended[i - v_old + 1] END
+    WHERE hostname_pattern = p_host AND (token = CASE WHEN i < v_old THEN p_names[i * 4 + 1] ELSE p_ended[i - v_old + 1] END
       OR slot_index = v_free[i - v_old - v_reused + 1]);
     GET DIAGNOSTICS v_written = ROW_COUNT;
     IF v_written < v_count THEN

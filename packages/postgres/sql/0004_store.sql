@@ -19,8 +19,9 @@
 --   p_changes                 the whole change set, for the tail and for notifications; NULL: no other instance needs it
 --   p_records                 records other than leases, as kind, key, JSON of the other fields, kind, key, …; no JSON
 --                             if the record is deleted. Several arrays would cost more
---   p_leases                  leases, in the order of their fences, as key, fence, session, bucket, instance, grantedAt,
---                             endsAt, isReleased, isProbe, keepUntil, key, …
+--   p_names, p_numbers        leases, in the order of their fences, as key, session, bucket, instance, key, … and as
+--                             fence, grantedAt, endsAt, keepUntil, isReleased, isProbe, fence, …; 1: true. Numbers as
+--                             text would cost more
 --   p_ended                   the tokens of leases that end
 --   p_most                    how many slots may be occupied if a lease or an offer is added (P2), if that is not p_slots
 --   p_lock_timeout            how long the commit waits for the lock, if not as long as this function's setting
@@ -32,8 +33,8 @@ CREATE FUNCTION slotkeeper_commit(
   p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision,
   p_is_hot boolean, p_idle_since double precision, p_probed_at double precision, p_turn_at double precision,
   p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint,
-  p_offers_until double precision, p_changes text, p_records text[], p_leases text[], p_ended text[], p_wake text[],
-  p_most double precision DEFAULT NULL, p_lock_timeout text DEFAULT NULL
+  p_offers_until double precision, p_changes text, p_records text[], p_names text[], p_numbers double precision[],
+  p_ended text[], p_wake text[], p_most double precision DEFAULT NULL, p_lock_timeout text DEFAULT NULL
 ) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '500ms' SET extra_float_digits = 1
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -88,7 +89,7 @@ BEGIN
     INSERT VALUES (p_host, p_records[i], p_records[i + 1], p_records[i + 2]::json);
   IF 'cooldown' = ANY (p_records) THEN PERFORM slotkeeper_write_cooldowns(p_host, p_now, p_records); END IF;
   p_most := coalesce(p_most, p_slots);
-  IF slotkeeper_write_leases(p_host, v_before, p_now, p_most, p_offers_until, p_leases, p_ended) OR v_adds THEN
+  IF slotkeeper_write_leases(p_host, v_before, p_now, p_most, p_offers_until, p_names, p_numbers, p_ended) OR v_adds THEN
     -- P2. After the records: leases are counted together with the remaining offers. slotkeeper_occupied would return the
     -- same, but take longer.
     SELECT count(*) INTO v_occupied FROM upstream_slot_pool WHERE hostname_pattern = p_host AND ends_at > p_now;
@@ -118,12 +119,14 @@ BEGIN
   RETURN (
     SELECT json_agg(slotkeeper_commit(p_schema, p_host, p_instance, p_base, p_tag, p_now, p_conflicts, p_forgets, p_hostname,
       p_breaker, p_capacity, p_slots, p_avg_wait_ms, p_is_hot, p_idle_since, p_probed_at, p_turn_at, p_progress, p_meter_at,
-      p_last_end_at, p_fence, p_offers_until, p_changes, p_records, p_leases, p_ended, p_wake, p_lock_timeout => '50ms'))
+      p_last_end_at, p_fence, p_offers_until, p_changes, p_records, p_names, p_numbers, p_ended, p_wake,
+      p_lock_timeout => '50ms'))
     FROM json_to_recordset(p_commits::json) c (p_host text, p_instance text, p_base text, p_tag text, p_now double precision,
       p_conflicts integer, p_forgets boolean, p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision,
       p_avg_wait_ms double precision, p_is_hot boolean, p_idle_since double precision, p_probed_at double precision,
       p_turn_at double precision, p_progress double precision, p_meter_at double precision, p_last_end_at double precision,
-      p_fence bigint, p_offers_until double precision, p_changes text, p_records text[], p_leases text[], p_ended text[], p_wake text[]));
+      p_fence bigint, p_offers_until double precision, p_changes text, p_records text[], p_names text[],
+      p_numbers double precision[], p_ended text[], p_wake text[]));
 END $$;
 
 -- Everything that is not a plain swap: the end of a host, and refusals, which return one state of the host. If the

@@ -157,8 +157,11 @@ BEGIN
       UNION ALL
       SELECT unnest(ARRAY[d ->> 0, d ->> 1, NULL]) FROM jsonb_array_elements(p_dels) d WHERE d ->> 0 <> 'lease'),
     ARRAY(
-      SELECT unnest(ARRAY[p ->> 'key', p ->> 'fence', p ->> 'session', p ->> 'bucket', p ->> 'instance', p ->> 'grantedAt',
-        p ->> 'endsAt', p ->> 'isReleased', p ->> 'isProbe', p ->> 'keepUntil'])
+      SELECT unnest(ARRAY[p ->> 'key', p ->> 'session', p ->> 'bucket', p ->> 'instance'])
+      FROM jsonb_array_elements(p_puts) p WHERE p ->> 'kind' = 'lease'),
+    ARRAY(
+      SELECT unnest(ARRAY[(p -> 'fence')::double precision, (p -> 'grantedAt')::double precision, (p -> 'endsAt')::double precision,
+        (p -> 'keepUntil')::double precision, (p -> 'isReleased')::boolean::integer, (p -> 'isProbe')::boolean::integer])
       FROM jsonb_array_elements(p_puts) p WHERE p ->> 'kind' = 'lease'),
     ARRAY(SELECT d ->> 1 FROM jsonb_array_elements(p_dels) d WHERE d ->> 0 = 'lease'), v_wake, p_most);
   -- If an instance waits for its reserved commit, the reservation stays. Otherwise the service gets priority for a

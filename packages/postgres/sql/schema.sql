@@ -393,7 +393,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_closed_breaker()
  IMMUTABLE
 -- text: md5 fb07c4c2f24d975ce77ccdc65508265e
 
-CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_conflicts integer, p_forgets boolean, p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision, p_is_hot boolean, p_idle_since double precision, p_probed_at double precision, p_turn_at double precision, p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint, p_offers_until double precision, p_changes text, p_records text[], p_leases text[], p_ended text[], p_wake text[], p_most double precision DEFAULT NULL::double precision, p_lock_timeout text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_conflicts integer, p_forgets boolean, p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision, p_is_hot boolean, p_idle_since double precision, p_probed_at double precision, p_turn_at double precision, p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint, p_offers_until double precision, p_changes text, p_records text[], p_names text[], p_numbers double precision[], p_ended text[], p_wake text[], p_most double precision DEFAULT NULL::double precision, p_lock_timeout text DEFAULT NULL::text)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -405,19 +405,19 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_in
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 27ec2fba942b8bf3f0925e1865c4649f
+-- text: md5 5b16daaaab759cc1815fc912887bacf4
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_all(p_schema integer, p_commits text)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
--- text: md5 38bb61bc793aaca966763bdb462f424b
+-- text: md5 c12e838bb13943e9279c29de99ed8dc6
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_direct(h slotkeeper_host, n slotkeeper_host, p_puts jsonb, p_dels jsonb, p_most double precision DEFAULT NULL::double precision)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 b2bba8affb7a0b5e89503fa4c9ff3323
+-- text: md5 563d232c9dc719975fd864135e0cbc8b
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_locked(p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_forgets boolean, p_conflicts integer)
  RETURNS json
@@ -484,7 +484,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_forget_rows(p_schema integer)
 CREATE OR REPLACE FUNCTION slotkeeper_free_slots(p_host text, p_count integer, p_now double precision, p_most double precision, p_offers_until double precision)
  RETURNS integer[]
  LANGUAGE plpgsql
--- text: md5 9c6d9f91a64132afe3202bd6d4e285d3
+-- text: md5 1070ff72516cb2a4167c6d18d443e5ee
 
 CREATE OR REPLACE FUNCTION slotkeeper_grant_direct(h slotkeeper_host, t slotkeeper_try, v slotkeeper_view, p_is_probe boolean, p_sets_slots boolean)
  RETURNS text
@@ -744,7 +744,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_write_cooldowns(p_host text, p_now double 
  LANGUAGE plpgsql
 -- text: md5 ef1964c67acbc5349ae0c290ee5e85f1
 
-CREATE OR REPLACE FUNCTION slotkeeper_write_leases(p_host text, p_fence bigint, p_now double precision, p_most double precision, p_offers_until double precision, p_leases text[], p_ended text[])
+CREATE OR REPLACE FUNCTION slotkeeper_write_leases(p_host text, p_fence bigint, p_now double precision, p_most double precision, p_offers_until double precision, p_names text[], p_numbers double precision[], p_ended text[])
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 677f9953cf97a46faf427d15e07b8bb9
+-- text: md5 f1cfa22016abf0cfa4c010c897e9758e

@@ -21,7 +21,7 @@ export function commitArguments(commit: Commit): NamedArguments {
     p_offers_until: Math.max(0, ...puts.filter(isOffer).map(({ lapsesAt }) => lapsesAt)),
     p_changes: head === undefined || !isShared ? null : encodeChanges(changes, head),
     p_records: recordList(changes),
-    p_leases: leaseList(puts),
+    ...leaseArguments(puts),
     p_ended: dels.filter(([kind]) => kind === "lease").map(([, token]) => token),
     p_wake: wake,
   };
@@ -60,20 +60,19 @@ function dataOf(record: BookRecord): string {
 }
 
 /** The fields of leases, one lease after the other, in the order of their fences. */
-function leaseList(puts: Changes["puts"]): unknown[] {
+function leaseArguments(puts: Changes["puts"]): NamedArguments {
   const leases = puts.filter(isLease).sort((a, b) => a.fence - b.fence);
-  return leases.flatMap((lease) => [
-    lease.key,
-    lease.fence,
-    lease.session,
-    lease.bucket,
-    lease.instance,
-    lease.grantedAt,
-    lease.endsAt,
-    lease.isReleased,
-    lease.isProbe,
-    lease.keepUntil,
-  ]);
+  return {
+    p_names: leases.flatMap(({ key, session, bucket, instance }) => [key, session, bucket, instance]),
+    p_numbers: leases.flatMap(({ fence, grantedAt, endsAt, keepUntil, isReleased, isProbe }) => [
+      fence,
+      grantedAt,
+      endsAt,
+      keepUntil,
+      Number(isReleased),
+      Number(isProbe),
+    ]),
+  };
 }
 
 function isLease(record: BookRecord): record is RecordOf<"lease"> {
