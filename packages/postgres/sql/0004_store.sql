@@ -81,13 +81,15 @@ BEGIN
   -- The settings of this function make the plan use one index lookup for each name. Without them, a plan that is made
   -- while the table is empty reads all records of the host. DELETE and INSERT … ON CONFLICT need 160 bytes of
   -- write-ahead log more; one statement for each record takes 10 µs more.
-  MERGE INTO slotkeeper_record r USING generate_series(1, cardinality(p_records), 3) i
-  ON r.host = p_host AND r.kind = p_records[i] AND r.key = p_records[i + 1]
-  WHEN MATCHED AND p_records[i + 2] IS NULL THEN DELETE
-  WHEN MATCHED THEN UPDATE SET data = p_records[i + 2]::json
-  WHEN NOT MATCHED AND p_records[i + 2] IS NOT NULL AND p_records[i] <> 'cooldown' THEN
-    INSERT VALUES (p_host, p_records[i], p_records[i + 1], p_records[i + 2]::json);
-  IF 'cooldown' = ANY (p_records) THEN PERFORM slotkeeper_write_cooldowns(p_host, p_now, p_records); END IF;
+  IF cardinality(p_records) > 0 THEN
+    MERGE INTO slotkeeper_record r USING generate_series(1, cardinality(p_records), 3) i
+    ON r.host = p_host AND r.kind = p_records[i] AND r.key = p_records[i + 1]
+    WHEN MATCHED AND p_records[i + 2] IS NULL THEN DELETE
+    WHEN MATCHED THEN UPDATE SET data = p_records[i + 2]::json
+    WHEN NOT MATCHED AND p_records[i + 2] IS NOT NULL AND p_records[i] <> 'cooldown' THEN
+      INSERT VALUES (p_host, p_records[i], p_records[i + 1], p_records[i + 2]::json);
+    IF 'cooldown' = ANY (p_records) THEN PERFORM slotkeeper_write_cooldowns(p_host, p_now, p_records); END IF;
+  END IF;
   p_most := coalesce(p_most, p_slots);
   IF slotkeeper_write_leases(p_host, v_before, p_now, p_most, p_offers_until, p_names, p_numbers, p_ended) OR v_adds THEN
     -- P2. After the records: leases are counted together with the remaining offers. slotkeeper_occupied would return the

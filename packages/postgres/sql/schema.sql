@@ -405,7 +405,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_in
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 5b16daaaab759cc1815fc912887bacf4
+-- text: md5 6ea59b432ac9ee32e10a71656666c428
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_all(p_schema integer, p_commits text)
  RETURNS json

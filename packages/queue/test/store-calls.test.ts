@@ -37,6 +37,54 @@ describe("an uncontended acquire and release", () => {
   });
 });
 
+describe("a release at a host that no session waits for", () => {
+  const alone = () => new Bench(ONE_SLOT, undefined, true);
+
+  test("and the next grant are one commit, if the client asks again at once", async () => {
+    const bench = alone();
+    let token = await bench.take("a");
+    for (let cycle = 0; cycle < 3; cycle++) {
+      await bench.release(token);
+      token = await bench.take("a");
+    }
+    expect(counted(bench.calls)).toEqual({ commit: 4 });
+    expect(await bench.held()).toBe(1);
+    expect(bench.ofType("released")).toHaveLength(3);
+  });
+
+  test("is committed after 2 ms if nothing else happens", async () => {
+    const bench = alone();
+    await bench.release(await bench.take("a"));
+    await bench.clock.run(1);
+    expect([await bench.held(), bench.queue.overview().unsent]).toEqual([1, 1]);
+    await bench.clock.run(1);
+    expect([await bench.held(), bench.queue.overview().unsent]).toEqual([0, 0]);
+  });
+
+  test("does not wait while a session waits, here or at another instance", async () => {
+    const one = alone();
+    const token = await one.take("z");
+    const next = await one.want("a");
+    await one.release(token);
+    expect(next.isGranted).toBe(true);
+    const two = new Bench(ONE_SLOT, one);
+    const other = await two.want("b");
+    // The first instance knows of the other one from its next beat on.
+    await one.clock.run(12_000);
+    one.calls.length = 0;
+    await one.release(next.slotToken);
+    expect(one.calls).toContain("commit");
+    await one.clock.run(1);
+    expect(other.isGranted).toBe(true);
+  });
+
+  test("does not wait with a store of the same process, where a commit costs nothing", async () => {
+    const bench = new Bench(ONE_SLOT);
+    await bench.release(await bench.take("a"));
+    expect(await bench.held()).toBe(0);
+  });
+});
+
 describe("a first call that is throttled", () => {
   test("reads once, joins no queue, and leaves nothing in the store", async () => {
     const one = new Bench();

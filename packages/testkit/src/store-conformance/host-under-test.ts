@@ -25,6 +25,7 @@ export interface GivenCommit {
   readonly tag?: string;
   readonly now?: number;
   readonly instance?: string;
+  readonly isShared?: boolean;
   readonly wake?: readonly string[];
   readonly conflicts?: number;
   readonly store?: HostStore;

@@ -20,6 +20,17 @@ export function repeatCases(newHost: NewHost): void {
       }
     });
 
+    it("P4: is answered ok if no other instance needs it", async () => {
+      const host = await newHost();
+      await host.accept();
+      const commit = await host.commitOf({ puts: [accountOf("b", host.head.now, 1)], isShared: false });
+      await host.store.commit(commit);
+      host.tag = commit.tag;
+      await host.accept({ puts: [accountOf("b", host.head.now, 2)] });
+      expect(await host.store.commit(commit)).toMatchObject({ isOk: true });
+      expect((await host.book())?.records).toEqual([accountOf("b", host.head.now, 2)]);
+    });
+
     it("P4: is answered ok if others have committed since, and does not undo their changes", async () => {
       const host = await newHost();
       const commit = await host.commitOf({ puts: [accountOf("b", host.head.now, 1)] });

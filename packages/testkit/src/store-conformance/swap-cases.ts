@@ -1,7 +1,7 @@
 import type { BookRecord, CommitReply } from "@slotkeeper/queue";
 import { describe, expect, it } from "vitest";
 import type { NewHost } from "./describe-host-store.ts";
-import { accountOf, leaseOf, offerOf, sessionOf, waiterOf } from "./host-under-test.ts";
+import { accountOf, type HostUnderTest, leaseOf, offerOf, sessionOf, waiterOf } from "./host-under-test.ts";
 
 /** Records with numbers that lose digits in a careless column or codec. */
 function everyRecord(now: number, fence: number): BookRecord[] {
@@ -136,6 +136,24 @@ export function swapCases(newHost: NewHost): void {
       await host.startAfresh();
       await host.accept();
       expect(await host.names()).toEqual([]);
+    });
+
+    it("P1, P7: of commits that are sent at the same time, each has its own outcome", async () => {
+      const hosts = await Promise.all(Array.from({ length: 20 }, newHost));
+      const [stale, full, ...others] = hosts as [HostUnderTest, HostUnderTest, ...HostUnderTest[]];
+      await stale.accept();
+      await full.grant("a", "b");
+      const more = { head: { fence: full.head.fence + 1 }, puts: [leaseOf("c", full.head.fence + 1, full.head.now)] };
+      const replies = await Promise.all([
+        stale.send({ base: "1.stale" }),
+        full.send(more),
+        ...others.map((host) => host.send({ puts: [accountOf(host.host, host.head.now, 1)] })),
+      ]);
+      expect(replies[0]).toMatchObject({ isOk: false, reason: "conflict", tag: stale.tag });
+      expect(replies[1]).toMatchObject({ isOk: false, reason: "slots", tag: full.tag });
+      expect(replies.slice(2)).toEqual(others.map(() => expect.objectContaining({ isOk: true })));
+      for (const host of others) expect(await host.names()).toEqual([`account ${host.host}`]);
+      expect(await full.names()).toEqual(["lease slot_a", "lease slot_b"]);
     });
 
     it("P7: hosts are independent of each other", async () => {

@@ -43,6 +43,17 @@ export function tailCases(newHost: NewHost): void {
       expect(await host.send({ base: first })).toMatchObject({ reason: "conflict", tail: { kind: "book" } });
     });
 
+    it("may lack a commit that no other instance needs, but a read always gets from the given tag to the state", async () => {
+      const host = await newHost();
+      const first = await host.accept();
+      await host.accept({ puts: [accountOf("b", host.head.now, 1)], isShared: false });
+      const second = await host.accept({ puts: [accountOf("b", host.head.now, 2)] });
+      await host.accept({ puts: [accountOf("c", host.head.now, 3)] });
+      expect([[1, 2, 3], "book"]).toContainEqual(await usesSince(host, first));
+      expect(await usesSince(host, second)).toEqual([3]);
+      expect(await host.names()).toEqual(["account b", "account c"]);
+    });
+
     it("does not accept a tag of a different history: the random part counts, not the number", async () => {
       const host = await newHost();
       const tag = await host.accept();
