@@ -183,6 +183,35 @@ describe("faults that a fleet had", () => {
 });
 
 describe("faults of a fleet that the simulator found", () => {
+  test.each([
+    ["10 s", 10_000],
+    ["120 s", 120_000],
+  ])(
+    "an instance that started with its clock %s ahead sent no beats until then, and its waiters were dropped",
+    async (_, aheadMs) => {
+      const world = new VirtualClock();
+      const store = new MemoryStore({ clock: new SkewedClock(world), isShared: true });
+      const right = instanceOf("right", store, new SkewedClock(world));
+      const ahead = instanceOf("ahead", store, new SkewedClock(world, undefined, aheadMs));
+      await Promise.all([right.start(), ahead.start()]);
+      await right.begin({ host: "h", bucket: "z", waitMs: 1 });
+      void right.begin({ host: "h", bucket: "a", waitMs: 15_000 });
+      void ahead.begin({ host: "h", bucket: "b", waitMs: 15_000 });
+      await world.run(1_000);
+      const waiters = async () =>
+        (await store.peek(["h"]))
+          .get("h")
+          ?.records.flatMap((record) => (record.kind === "waiter" ? record.bucket : []));
+      for (let second = 0; second < 10; second++) {
+        await world.run(1_000);
+        expect((await waiters())?.sort()).toEqual(["a", "b"]);
+      }
+      // An idle instance must also be known as alive.
+      await world.run(80_000);
+      expect((await store.instances()).map(({ instance }) => instance).sort()).toEqual(["ahead", "right"]);
+    },
+  );
+
   test("a stuck call was only visible when it was aborted", async () => {
     const [one] = fleet({ maxSlotPerHost: 1 });
     const token = await one.take("z");

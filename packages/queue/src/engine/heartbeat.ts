@@ -57,7 +57,9 @@ export class Heartbeat implements Due {
 
   /** Sessions wait, so the instance sends beats more often. */
   quicken(): void {
-    if (this.#isBusy || this.#isClosed) return;
+    if (this.#isClosed) return;
+    this.#followTime();
+    if (this.#isBusy) return;
     this.#isBusy = true;
     this.#next();
   }
@@ -76,6 +78,7 @@ export class Heartbeat implements Due {
       const hosts = waiting.map(({ key, cache }) => [key, cache.tag] as const);
       const { now, instances, changed } = await store.beat({ instance, ttlMs, about: this.#about(), hosts });
       time.learn(now);
+      this.#followTime();
       const isInTime = time.now() - this.#answeredAt <= IN_TIME_MS;
       this.#answeredAt = time.now();
       this.#seenAt = new Map(instances.map((view) => [view.instance, now - view.seenAgoMs]));
@@ -111,6 +114,14 @@ export class Heartbeat implements Due {
   close(): void {
     this.#isClosed = true;
     this.#engine.agenda.cancel(this);
+  }
+
+  /** If the time went back (CLOCK2), the next beat was scheduled too far ahead. */
+  #followTime(): void {
+    const now = this.#engine.time.now();
+    if (now >= this.#beatAt) return;
+    this.#beatAt = now;
+    this.#next();
   }
 
   /** A store that ends with this process needs no beats while no session waits. */

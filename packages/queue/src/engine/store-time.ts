@@ -6,7 +6,8 @@ import type { Clock } from "slotkeeper";
  *
  * CLOCK1 It is never ahead of the store's clock, as far as answers show: the `now` of an answer is already in the past
  *   when it arrives.
- * CLOCK2 It never goes back.
+ * CLOCK2 It never goes back, with two exceptions: the first answer of the store, before which nothing is known, and a
+ *   commit that the store refused because of its time.
  * If the store uses the clock of this process, both are the same.
  */
 export class StoreTime implements Clock {
@@ -45,7 +46,7 @@ export class StoreTime implements Clock {
     const offsetMs = storeNow - this.#clock.now();
     if (!this.#isKnown || isRefused) {
       this.#offsetMs = offsetMs;
-      this.#last = isRefused ? storeNow : this.#last;
+      this.#last = storeNow;
     } else if (offsetMs > this.#offsetMs) this.#offsetMs = offsetMs;
     // The fastest answer is the most exact. Slower ones only correct for drift.
     else this.#offsetMs += DRIFT_SHARE * (offsetMs - this.#offsetMs);

@@ -172,7 +172,8 @@ export class MemoryStore implements HostStore {
     return stored === undefined ? refusesFirst(commit, this.#fenceFloor) : stored.refuses(commit);
   }
 
-  #apply({ host, base, tag, changes, wake, book }: Commit, stored: StoredHost | undefined): void {
+  #apply(commit: Commit, stored: StoredHost | undefined): void {
+    const { host, base, tag, changes, wake, book } = commit;
     const source = this.clock === "own" ? book : undefined;
     const before = stored?.head;
     if (changes.head === undefined) {
@@ -181,10 +182,10 @@ export class MemoryStore implements HostStore {
     }
     if (stored === undefined) {
       const created = new StoredHost(tag, changes.head);
-      created.apply(base, tag, changes, source);
+      created.apply(commit, source);
       this.#hosts.set(host, created);
     } else {
-      stored.apply(base, tag, changes, source);
+      stored.apply(commit, source);
     }
     this.#onCommit?.({ host, tag, changes, before });
     for (const instance of wake) this.#notify(instance, { host, base, tag, changes });

@@ -13,7 +13,7 @@ import { type Commit, type RecordsAt, type Refusal, TAIL_LENGTH, type Tag, type 
 interface Kept {
   readonly base: Tag | undefined;
   readonly tag: Tag;
-  /** Undefined if the commit came with its book: STORED3. */
+  /** Undefined: STORED3. */
   readonly changes: Changes | undefined;
 }
 
@@ -26,8 +26,8 @@ const NO_RECORDS: RecordsAt = { allAt: () => [] };
  * STORED2 Other records are read from the book of the committer if the commit had one, otherwise they are kept here.
  *   Until the next commit is accepted, that book is at this host's tag, or its decision in progress is the commit that
  *   led to the tag.
- * STORED3 For a commit that came with its book, the tail has only the tag (P4). A caller that asks for the commits
- *   after it gets the whole host.
+ * STORED3 For a commit that came with its book, or that no other instance needs (`isShared`), the tail has only the tag
+ *   (P4). A caller that asks for the commits after it gets the whole host.
  */
 export class StoredHost {
   tag: Tag;
@@ -74,8 +74,8 @@ export class StoredHost {
     this.reservedUntil = until;
   }
 
-  /** `base`: undefined for the first commit of a host. `book`: contains the records (STORED2). */
-  apply(base: Tag | undefined, tag: Tag, changes: Changes, book: RecordsAt | undefined): void {
+  /** `book`: contains the records (STORED2). */
+  apply({ base, tag, changes, isShared }: Commit, book: RecordsAt | undefined): void {
     const { head, puts, dels } = changes;
     if (head === undefined) return;
     for (const [kind, key] of dels) if (book === undefined || isSlot(kind)) this.#recordsFor(kind).delete(kind, key);
@@ -84,7 +84,7 @@ export class StoredHost {
     this.head = head;
     this.tag = tag;
     this.reservedBy = undefined;
-    const kept = { base, tag, changes: book === undefined ? changes : undefined };
+    const kept = { base, tag, changes: book === undefined && isShared ? changes : undefined };
     // `push` would reserve room for 16 more entries, and many hosts are used only once.
     if (this.#tail.length < 4) this.#tail = [...this.#tail, kept];
     else this.#tail.push(kept);
