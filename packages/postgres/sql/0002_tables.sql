@@ -23,7 +23,8 @@
 --   TABLE3 No indexed column of a row in use is updated, so that updates are HOT. Exceptions: func_try_acquire_slot
 --     gives its row a new id, and a row of a forgotten host moves to another host.
 --   TABLE4 A row of upstream_slot_pool is created only if a host needs more slots than it ever had and no row of a
---     forgotten host is left. So failed attempts and forgotten hosts use up no ids.
+--     forgotten host is left. So refused attempts and forgotten hosts use up no ids. A transaction that is rolled back
+--     after it created rows does: a shared call that failed, whose commits are then sent alone, or a broken connection.
 --
 -- Names: `host` (hostname_pattern, "HOSTNAME_HASH") is the host's key: hostnameHash, otherwise the SHA-256 in hex of
 -- the lower-cased hostname. `bucket` (ip_hash) is the bucket's name; '' is the shared bucket. Instants are milliseconds

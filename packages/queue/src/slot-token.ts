@@ -9,8 +9,12 @@ export function slotTokenOf(host: string, secret: string): string {
   return `${PREFIX}${host}.${secret}`;
 }
 
-/** Undefined: the text is not a slot token. */
+/**
+ * Undefined: the text is not a slot token. No host has a key with U+0000, which PostgreSQL cannot store: a call for such
+ * a key would fail and be repeated for ever.
+ */
 export function hostOfToken(slotToken: string): string | undefined {
   const end = slotToken.lastIndexOf(".");
-  return slotToken.startsWith(PREFIX) && end > PREFIX.length ? slotToken.slice(PREFIX.length, end) : undefined;
+  if (!slotToken.startsWith(PREFIX) || end <= PREFIX.length || slotToken.includes("\0")) return undefined;
+  return slotToken.slice(PREFIX.length, end);
 }

@@ -82,6 +82,17 @@ describe("when a released slot ends: max(hit + minSlotHoldMs, last end + spacing
 });
 
 describe("release and renew", () => {
+  test("a token that names no possible host causes no call of the store, which could only fail again and again", async () => {
+    const bench = new Bench({}, undefined, true);
+    for (const slotToken of ["", "slot_", "slot_.x", "slot_h", "slot_h\0.x", "slot_h.x\0"]) {
+      await bench.release(slotToken);
+      expect(await bench.queue.renew(slotToken)).toBeUndefined();
+    }
+    expect(bench.calls).toEqual([]);
+    expect([bench.queue.hostCount, bench.queue.overview().unsent]).toEqual([0, 0]);
+    expect(bench.ofType("late-release")).toHaveLength(6);
+  });
+
   test("twice, late, or with a wrong token does not affect the slot of another client", async () => {
     const bench = new Bench({ maxSlotPerHost: 1, zombieTimeoutSeconds: 2 });
     const token = await bench.take("a");
