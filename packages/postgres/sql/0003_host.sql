@@ -31,43 +31,28 @@ BEGIN
   RETURN true;
 END $$;
 
--- The numbers of slot rows without a lease: of the host, otherwise of forgotten hosts, otherwise new ones.
-CREATE FUNCTION slotkeeper_free_slots(
-  p_host text, p_count integer, p_now double precision, p_most double precision, p_offers_until double precision
-) RETURNS integer[]
+-- The numbers of slot rows without a lease, at most p_count: of the host, otherwise of forgotten hosts, which move to this one.
+CREATE FUNCTION slotkeeper_free_slots(p_host text, p_count integer) RETURNS integer[]
 LANGUAGE plpgsql AS $$
 DECLARE
   v_free integer[] := ARRAY(
     SELECT slot_index FROM upstream_slot_pool WHERE hostname_pattern = p_host AND token IS NULL ORDER BY slot_index LIMIT p_count);
-  v_missing integer := p_count - cardinality(v_free);
-  v_last integer;
-  v_occupied bigint;
+  v_number integer;
 BEGIN
-  IF v_missing = 0 THEN RETURN v_free; END IF;
-  SELECT coalesce(max(slot_index), 0) INTO v_last FROM upstream_slot_pool WHERE hostname_pattern = p_host;
-  -- A refused commit must not create a row: that would use up an id.
-  IF v_last + v_missing > p_most OR p_offers_until > p_now THEN
-    v_occupied := slotkeeper_occupied(p_host, p_now, p_offers_until) + p_count;
-    IF v_occupied > p_most THEN PERFORM slotkeeper_refuse_slots(p_host, v_occupied, p_most); END IF;
-  END IF;
-  FOR v_next IN v_last + 1 .. v_last + v_missing LOOP
-    PERFORM slotkeeper_add_slot(p_host, v_next);
-    v_free := v_free || v_next;
+  WHILE cardinality(v_free) < p_count LOOP
+    UPDATE upstream_slot_pool SET hostname_pattern = p_host, slot_index = slotkeeper_last_slot(p_host) + 1
+    WHERE id = (
+      SELECT f.id FROM upstream_slot_pool f WHERE f.hostname_pattern = '' ORDER BY f.slot_index LIMIT 1 FOR UPDATE SKIP LOCKED)
+    RETURNING slot_index INTO v_number;
+    EXIT WHEN NOT FOUND;
+    v_free := v_free || v_number;
   END LOOP;
   RETURN v_free;
 END $$;
 
-CREATE FUNCTION slotkeeper_add_slot(p_host text, p_number integer) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-  UPDATE upstream_slot_pool SET hostname_pattern = p_host, slot_index = p_number
-  WHERE id = (
-    SELECT f.id FROM upstream_slot_pool f WHERE f.hostname_pattern = '' ORDER BY f.slot_index LIMIT 1 FOR UPDATE SKIP LOCKED);
-  -- The sequence starts again at its end, where a database of the original may have rows.
-  WHILE NOT FOUND LOOP
-    INSERT INTO upstream_slot_pool (hostname_pattern, slot_index) VALUES (p_host, p_number) ON CONFLICT DO NOTHING;
-  END LOOP;
-END $$;
+-- The highest number of a slot row of the host; 0: it has none.
+CREATE FUNCTION slotkeeper_last_slot(p_host text) RETURNS integer
+LANGUAGE sql STABLE AS $$ SELECT coalesce(max(slot_index), 0) FROM upstream_slot_pool WHERE hostname_pattern = p_host $$;
 
 CREATE FUNCTION slotkeeper_check_fence(p_host text, p_before bigint, p_fence bigint) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -78,9 +63,10 @@ BEGIN
 END $$;
 
 -- Writes the leases of a change set: one that exists into its own row, a new one into the row of a lease that ends with
--- the same commit, otherwise into a free row. Then frees the rows of the other leases that end. p_names, p_numbers and
--- p_ended are those of slotkeeper_commit. p_fence: the highest fence before this commit; a lease above it is new (P3).
--- Returns whether a lease is new.
+-- the same commit, otherwise into a free row, otherwise into a row of its own. Then frees the rows of the other leases
+-- that end. p_names, p_numbers and p_ended are those of slotkeeper_commit. p_fence: the highest fence before this
+-- commit; a lease above it is new (P3). Returns whether a lease is new.
+-- Leases are written by one statement, because preparing it takes longer than writing a row.
 CREATE FUNCTION slotkeeper_write_leases(
   p_host text, p_fence bigint, p_now double precision, p_most double precision, p_offers_until double precision, p_names text[],
   p_numbers double precision[], p_ended text[]
@@ -90,28 +76,43 @@ DECLARE
   v_count integer := cardinality(p_names) / 4;
   v_old integer := 0;
   v_reused integer := cardinality(p_ended);
-  v_free integer[];
-  v_written integer;
+  v_free integer[] := '{}';
+  v_rows integer;
+  v_written integer := 0;
 BEGIN
   WHILE p_numbers[v_old * 6 + 1] <= p_fence LOOP v_old := v_old + 1; END LOOP;
-  IF v_count - v_old > v_reused THEN
-    v_free := slotkeeper_free_slots(p_host, v_count - v_old - v_reused, p_now, p_most, p_offers_until);
-  END IF;
-  IF v_count > 0 THEN
-    -- Each row is found by the token that it has, or by its number. One statement for all leases, because preparing it
-    -- takes longer than writing a row.
+  IF v_count - v_old > v_reused THEN v_free := slotkeeper_free_slots(p_host, v_count - v_old - v_reused); END IF;
+  -- How many leases get a row that exists.
+  v_rows := least(v_count, v_old + v_reused + cardinality(v_free));
+  IF v_rows > 0 THEN
+    -- Each row is found by the token that it has, or by its number.
     UPDATE upstream_slot_pool SET status = 'locked', token = p_names[i * 4 + 1], session = p_names[i * 4 + 2],
       ip_hash = p_names[i * 4 + 3], instance = p_names[i * 4 + 4], fence = p_numbers[i * 6 + 1]::bigint,
       locked_at = to_timestamp(p_numbers[i * 6 + 2] / 1000), granted_at = p_numbers[i * 6 + 2], ends_at = p_numbers[i * 6 + 3],
       keep_until = p_numbers[i * 6 + 4], is_released = p_numbers[i * 6 + 5] = 1, is_probe = p_numbers[i * 6 + 6] = 1
-    FROM generate_series(0, v_count - 1) i
+    FROM generate_series(0, v_rows - 1) i
     WHERE hostname_pattern = p_host AND (token = CASE WHEN i < v_old THEN p_names[i * 4 + 1] ELSE p_ended[i - v_old + 1] END
       OR slot_index = v_free[i - v_old - v_reused + 1]);
     GET DIAGNOSTICS v_written = ROW_COUNT;
-    IF v_written < v_count THEN
+    IF v_written < v_rows THEN
       RAISE EXCEPTION 'A lease of host % has no row: it or its predecessor has ended, or its fence is not above %', p_host, p_fence
         USING ERRCODE = 'SK002';
     END IF;
+  END IF;
+  IF v_rows < v_count THEN
+    PERFORM slotkeeper_check_room(p_host, v_count - v_rows, p_now, p_most, p_offers_until);
+    -- The sequence starts again at its end, where a database of the original may have rows: then the next number is
+    -- tried.
+    WHILE v_rows < v_count LOOP
+      INSERT INTO upstream_slot_pool (hostname_pattern, slot_index, status, token, session, ip_hash, instance, fence, locked_at,
+        granted_at, ends_at, keep_until, is_released, is_probe)
+      SELECT p_host, slotkeeper_last_slot(p_host) + 1, 'locked', p_names[v_rows * 4 + 1], p_names[v_rows * 4 + 2],
+        p_names[v_rows * 4 + 3], p_names[v_rows * 4 + 4], p_numbers[v_rows * 6 + 1]::bigint,
+        to_timestamp(p_numbers[v_rows * 6 + 2] / 1000), p_numbers[v_rows * 6 + 2], p_numbers[v_rows * 6 + 3],
+        p_numbers[v_rows * 6 + 4], p_numbers[v_rows * 6 + 5] = 1, p_numbers[v_rows * 6 + 6] = 1
+      ON CONFLICT DO NOTHING;
+      IF FOUND THEN v_rows := v_rows + 1; END IF;
+    END LOOP;
   END IF;
   IF v_reused > v_count - v_old THEN
     UPDATE upstream_slot_pool SET status = 'available', ip_hash = NULL, locked_at = NULL, token = NULL, fence = NULL,
@@ -119,6 +120,19 @@ BEGIN
     WHERE hostname_pattern = p_host AND token = ANY (p_ended);
   END IF;
   RETURN v_count > v_old;
+END $$;
+
+-- Refuses leases that need new rows if there would be more than p_most slots: creating a row uses up an id. Every row has a lease.
+CREATE FUNCTION slotkeeper_check_room(
+  p_host text, p_count integer, p_now double precision, p_most double precision, p_offers_until double precision
+) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_occupied bigint;
+BEGIN
+  IF slotkeeper_last_slot(p_host) + p_count <= p_most AND p_offers_until <= p_now THEN RETURN; END IF;
+  v_occupied := slotkeeper_occupied(p_host, p_now, p_offers_until) + p_count;
+  IF v_occupied > p_most THEN PERFORM slotkeeper_refuse_slots(p_host, v_occupied, p_most); END IF;
 END $$;
 
 CREATE FUNCTION slotkeeper_put_cooldown(p_host text, p_bucket text, p_until double precision, p_now double precision) RETURNS void
@@ -222,6 +236,11 @@ LANGUAGE sql IMMUTABLE AS $$
     'turnAt', h.turn_at))
 $$;
 
+-- The least store time of a host that is not known. Fences start at the store time in microseconds, so it must be above
+-- the fences of forgotten hosts. This is an expression, which the planner inlines.
+CREATE FUNCTION slotkeeper_first_now(p_floor bigint, p_clock double precision) RETURNS double precision
+LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN p_floor >= p_clock * 1000 THEN ceil(p_floor / 1000.0) + 1 ELSE 0 END $$;
+
 -- A host before its first commit, which is not in the table yet. Its tag is NULL.
 CREATE FUNCTION slotkeeper_unknown_host(p_host text) RETURNS slotkeeper_host
 LANGUAGE plpgsql AS $$
@@ -232,8 +251,7 @@ BEGIN
   h.commits := 0;
   h.breaker := slotkeeper_closed_breaker();
   h.fence := slotkeeper_floor();
-  -- Fences start at the store time in microseconds. So the store time must be above the fences of forgotten hosts.
-  h.last_now := CASE WHEN h.fence >= slotkeeper_now() * 1000 THEN ceil(h.fence / 1000.0) + 1 ELSE 0 END;
+  h.last_now := slotkeeper_first_now(h.fence, slotkeeper_now());
   h.offers_until := 0;
   h.reserved_until := 0;
   RETURN h;
@@ -298,7 +316,7 @@ BEGIN
 END $$;
 
 REVOKE ALL ON FUNCTION slotkeeper_floor, slotkeeper_channel, slotkeeper_channel_of, slotkeeper_notify,
-  slotkeeper_free_slots, slotkeeper_add_slot, slotkeeper_check_fence, slotkeeper_write_leases,
+  slotkeeper_free_slots, slotkeeper_last_slot, slotkeeper_check_room, slotkeeper_check_fence, slotkeeper_write_leases,
   slotkeeper_put_cooldown, slotkeeper_del_cooldown, slotkeeper_copy_breaker, slotkeeper_closed_breaker,
   slotkeeper_offers, slotkeeper_occupied, slotkeeper_adds_offer, slotkeeper_write_cooldowns, slotkeeper_refuse_slots,
-  slotkeeper_head, slotkeeper_unknown_host, slotkeeper_forget, slotkeeper_lease, slotkeeper_book, slotkeeper_reply FROM PUBLIC;
+  slotkeeper_head, slotkeeper_first_now, slotkeeper_unknown_host, slotkeeper_forget, slotkeeper_lease, slotkeeper_book, slotkeeper_reply FROM PUBLIC;

@@ -40,8 +40,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout 
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
   SET enable_material = off AS $$
 DECLARE
-  h slotkeeper_host;
   v_clock double precision := slotkeeper_now();
+  v_first_now double precision;
   v_before bigint;
   v_is_breaker_new boolean;
   v_number bigint;
@@ -53,14 +53,16 @@ BEGIN
   IF p_forgets THEN RETURN slotkeeper_commit_locked(p_host, p_instance, p_base, p_tag, p_now, true, p_conflicts); END IF;
   p_slots := coalesce(p_slots, 'Infinity');
   IF p_base IS NULL THEN
-    h := slotkeeper_unknown_host(p_host);
+    v_before := slotkeeper_floor();
+    v_first_now := slotkeeper_first_now(v_before, v_clock);
+    v_clock := greatest(v_clock, v_first_now);
     INSERT INTO slotkeeper_host
     SELECT p_host, p_hostname, p_breaker, p_capacity, p_slots, p_avg_wait_ms, p_is_hot, p_idle_since, p_probed_at, p_turn_at,
-      p_progress, p_meter_at, p_last_end_at, p_fence, h.fence, p_breaker <> h.breaker, greatest(h.last_now, p_now),
-      greatest(v_clock, h.last_now), 1, p_tag, p_offers_until
-    WHERE slotkeeper_refusal(NULL, 0, NULL, p_instance, p_base, p_now, greatest(v_clock, h.last_now)) IS NULL
+      p_progress, p_meter_at, p_last_end_at, p_fence, v_before, p_breaker <> slotkeeper_closed_breaker(),
+      greatest(v_first_now, p_now), v_clock, 1, p_tag, p_offers_until
+    WHERE slotkeeper_refusal(NULL, 0, NULL, p_instance, p_base, p_now, v_clock) IS NULL
     ON CONFLICT DO NOTHING
-    RETURNING fence_before, is_breaker_new, commits, updated_at, offers_until INTO v_before, v_is_breaker_new, v_number, v_clock, p_offers_until;
+    RETURNING is_breaker_new, commits INTO v_is_breaker_new, v_number;
   ELSE
     UPDATE slotkeeper_host SET hostname = p_hostname, breaker = p_breaker, capacity = p_capacity, slots = p_slots,
       avg_wait_ms = p_avg_wait_ms, is_hot = p_is_hot, idle_since = p_idle_since, probed_at = p_probed_at, turn_at = p_turn_at,
@@ -70,7 +72,8 @@ BEGIN
       reserved_until = 0
     WHERE host = p_host
       AND slotkeeper_refusal(reserved_for, reserved_until, tag, p_instance, p_base, p_now, greatest(v_clock, last_now)) IS NULL
-    RETURNING fence_before, is_breaker_new, commits, updated_at, offers_until INTO v_before, v_is_breaker_new, v_number, v_clock, p_offers_until;
+    RETURNING fence_before, is_breaker_new, commits, updated_at, offers_until
+    INTO v_before, v_is_breaker_new, v_number, v_clock, p_offers_until;
   END IF;
   IF v_number IS NULL THEN RETURN slotkeeper_commit_locked(p_host, p_instance, p_base, p_tag, p_now, false, p_conflicts); END IF;
   IF p_fence < v_before OR v_is_breaker_new THEN

@@ -321,11 +321,6 @@ CREATE OR REPLACE FUNCTION func_try_acquire_slot(p_hostname_pattern text, p_ip_h
  SET enable_seqscan TO 'off'
 -- text: md5 ac6d42371dee2e69d88098afae593c10
 
-CREATE OR REPLACE FUNCTION slotkeeper_add_slot(p_host text, p_number integer)
- RETURNS void
- LANGUAGE plpgsql
--- text: md5 39c7c112cc1c3807e133d658590a86e6
-
 CREATE OR REPLACE FUNCTION slotkeeper_adds_offer(p_host text, p_now double precision, p_records text[])
  RETURNS boolean
  LANGUAGE plpgsql
@@ -375,6 +370,11 @@ CREATE OR REPLACE FUNCTION slotkeeper_check_fence(p_host text, p_before bigint, 
  LANGUAGE plpgsql
 -- text: md5 529e1013c8baca75701aa4cde4ee1380
 
+CREATE OR REPLACE FUNCTION slotkeeper_check_room(p_host text, p_count integer, p_now double precision, p_most double precision, p_offers_until double precision)
+ RETURNS void
+ LANGUAGE plpgsql
+-- text: md5 3fecbbaf26ce60c529a0c925ae9d8919
+
 CREATE OR REPLACE FUNCTION slotkeeper_check_schema(p_schema integer)
  RETURNS void
  LANGUAGE plpgsql
@@ -405,7 +405,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_in
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 6ea59b432ac9ee32e10a71656666c428
+-- text: md5 53dd48774937ea68abc7c07e1fc474e7
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_all(p_schema integer, p_commits text)
  RETURNS json
@@ -454,6 +454,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_find(p_host text)
  LANGUAGE plpgsql
 -- text: md5 700f43f997619fc767dfae18d4b79a87
 
+CREATE OR REPLACE FUNCTION slotkeeper_first_now(p_floor bigint, p_clock double precision)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 97872021f0230ed700e7c57f57b9bbe1
+
 CREATE OR REPLACE FUNCTION slotkeeper_floor()
  RETURNS bigint
  LANGUAGE sql
@@ -481,10 +487,10 @@ CREATE OR REPLACE FUNCTION slotkeeper_forget_rows(p_schema integer)
  SET lock_timeout TO '2s'
 -- text: md5 6bf2d8801dee647324c40476132d53b6
 
-CREATE OR REPLACE FUNCTION slotkeeper_free_slots(p_host text, p_count integer, p_now double precision, p_most double precision, p_offers_until double precision)
+CREATE OR REPLACE FUNCTION slotkeeper_free_slots(p_host text, p_count integer)
  RETURNS integer[]
  LANGUAGE plpgsql
--- text: md5 1070ff72516cb2a4167c6d18d443e5ee
+-- text: md5 c4ddfbe12ae8d5b2dd3767a91ab0a462
 
 CREATE OR REPLACE FUNCTION slotkeeper_grant_direct(h slotkeeper_host, t slotkeeper_try, v slotkeeper_view, p_is_probe boolean, p_sets_slots boolean)
  RETURNS text
@@ -528,6 +534,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_is_unused(h slotkeeper_host, p_idle_ms dou
  RETURNS boolean
  LANGUAGE plpgsql
 -- text: md5 cde68b0da6a4832a7da33f7821a192f6
+
+CREATE OR REPLACE FUNCTION slotkeeper_last_slot(p_host text)
+ RETURNS integer
+ LANGUAGE sql
+ STABLE
+-- text: md5 744e9be8801fddfdfe0d344dfd253ee5
 
 CREATE OR REPLACE FUNCTION slotkeeper_lease(s upstream_slot_pool)
  RETURNS jsonb
@@ -737,7 +749,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_try_direct(t slotkeeper_try)
 CREATE OR REPLACE FUNCTION slotkeeper_unknown_host(p_host text)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 67797a103e5a89d659efb4999d667e3b
+-- text: md5 ccec91227dcd939ff94972739a974894
 
 CREATE OR REPLACE FUNCTION slotkeeper_write_cooldowns(p_host text, p_now double precision, p_records text[])
  RETURNS void
@@ -747,4 +759,4 @@ CREATE OR REPLACE FUNCTION slotkeeper_write_cooldowns(p_host text, p_now double 
 CREATE OR REPLACE FUNCTION slotkeeper_write_leases(p_host text, p_fence bigint, p_now double precision, p_most double precision, p_offers_until double precision, p_names text[], p_numbers double precision[], p_ended text[])
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 f1cfa22016abf0cfa4c010c897e9758e
+-- text: md5 a08cec04ee668cdc9f203351ebd29eea
