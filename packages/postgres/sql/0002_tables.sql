@@ -10,7 +10,7 @@
 --   upstream_ip_cooldown       cooldowns (cool_until), and releases by direct callers (is_direct)
 --   upstream_ip_queue_depth    waiters that direct callers registered; the service's waiters are records
 --   "THROTTLE_PROTECTION"      a copy of the head's breaker, for people and direct callers
---   slotkeeper_tail            the last 64 commits of each host
+--   slotkeeper_tail            the last 64 commits of each host, except those that no other instance needs
 --   slotkeeper_floor           the highest fence of forgotten hosts
 --   slotkeeper_instance        which instances are alive
 --   slotkeeper_token_key       the key that signs session tokens
@@ -49,6 +49,8 @@ CREATE TABLE slotkeeper_host (
   fence bigint NOT NULL,
   fence_before bigint NOT NULL DEFAULT 0,
   is_breaker_new boolean NOT NULL DEFAULT true,
+  is_in_tail boolean NOT NULL DEFAULT true,
+  was_in_tail boolean NOT NULL DEFAULT true,
   last_now double precision NOT NULL,
   updated_at double precision NOT NULL,
   commits bigint NOT NULL,
@@ -59,8 +61,11 @@ CREATE TABLE slotkeeper_host (
 ) WITH (fillfactor = 30, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 COMMENT ON TABLE slotkeeper_host IS 'The columns from hostname to last_now are the head of records.ts.';
 COMMENT ON COLUMN slotkeeper_host.slots IS 'Infinity: no limit.';
-COMMENT ON COLUMN slotkeeper_host.fence_before IS 'The fence before the last commit. This column and is_breaker_new save the commit from reading the row before it writes it.';
+COMMENT ON COLUMN slotkeeper_host.fence_before IS
+  'The fence before the last commit. Like is_breaker_new and was_in_tail, it saves the commit from reading the row before it writes it.';
 COMMENT ON COLUMN slotkeeper_host.is_breaker_new IS 'The last commit changed the breaker.';
+COMMENT ON COLUMN slotkeeper_host.is_in_tail IS 'The last commit is in slotkeeper_tail.';
+COMMENT ON COLUMN slotkeeper_host.was_in_tail IS 'The commit before the last one is.';
 COMMENT ON COLUMN slotkeeper_host.last_now IS 'The latest store time of any commit.';
 COMMENT ON COLUMN slotkeeper_host.updated_at IS 'When the last commit was made, by the clock of the database.';
 COMMENT ON COLUMN slotkeeper_host.commits IS 'Number of commits since the host was created. Their places in slotkeeper_tail follow from it.';
@@ -87,7 +92,7 @@ CREATE TABLE slotkeeper_tail (
   changes text,
   PRIMARY KEY (host, place)
 ) WITH (fillfactor = 30, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
-COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as change-text.ts writes them. chr(1) stands for the host''s key. NULL: no other instance was alive that could need them.';
+COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as change-text.ts writes them. chr(1) stands for the host''s key. A commit that no other instance needs is missing, or has no changes.';
 
 -- Rows are only inserted, so that two hosts that are forgotten at the same time do not wait for each other. Cleanup
 -- keeps the highest.

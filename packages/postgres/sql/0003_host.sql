@@ -54,6 +54,20 @@ END $$;
 CREATE FUNCTION slotkeeper_last_slot(p_host text) RETURNS integer
 LANGUAGE sql STABLE AS $$ SELECT coalesce(max(slot_index), 0) FROM upstream_slot_pool WHERE hostname_pattern = p_host $$;
 
+-- Adds a commit to the tail. In the tail, one character replaces the host's key, which every slot token contains: JSON has
+-- no control characters of its own. Not ON CONFLICT: it locks the row first, which costs one more write-ahead record.
+CREATE FUNCTION slotkeeper_add_to_tail(p_host text, p_number bigint, p_base text, p_tag text, p_changes text) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF p_number > 64 THEN
+    UPDATE slotkeeper_tail SET number = p_number, base = p_base, tag = p_tag, changes = replace(p_changes, p_host, chr(1))
+    WHERE host = p_host AND place = p_number % 64;
+    IF FOUND THEN RETURN; END IF;
+  END IF;
+  INSERT INTO slotkeeper_tail
+  VALUES (p_host, p_number % 64, p_number, p_base, p_tag, replace(p_changes, p_host, chr(1)));
+END $$;
+
 CREATE FUNCTION slotkeeper_check_fence(p_host text, p_before bigint, p_fence bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -303,9 +317,10 @@ DECLARE
   v_tail text;
 BEGIN
   IF p_since <> h.tag THEN
-    SELECT CASE WHEN bool_and(t.changes IS NOT NULL) THEN replace(string_agg(t.changes, ',' ORDER BY t.number), chr(1), h.host) END
-    INTO v_commits FROM slotkeeper_tail t
-    WHERE t.host = h.host AND t.number >= (SELECT f.number FROM slotkeeper_tail f WHERE f.host = h.host AND f.base = p_since);
+    -- Commits that no other instance needed are missing, or have no changes.
+    SELECT replace(string_agg(t.changes, ',' ORDER BY t.number), chr(1), h.host) INTO v_commits FROM slotkeeper_tail t
+    WHERE t.host = h.host AND t.number >= (SELECT f.number FROM slotkeeper_tail f WHERE f.host = h.host AND f.base = p_since)
+    HAVING count(t.changes) = h.commits - min(t.number) + 1;
   END IF;
   v_tail := CASE
     WHEN v_commits IS NOT NULL THEN '{"kind":"changes","commits":[' || v_commits || ']}'
@@ -316,7 +331,7 @@ BEGIN
 END $$;
 
 REVOKE ALL ON FUNCTION slotkeeper_floor, slotkeeper_channel, slotkeeper_channel_of, slotkeeper_notify,
-  slotkeeper_free_slots, slotkeeper_last_slot, slotkeeper_check_room, slotkeeper_check_fence, slotkeeper_write_leases,
+  slotkeeper_free_slots, slotkeeper_last_slot, slotkeeper_check_room, slotkeeper_add_to_tail, slotkeeper_check_fence, slotkeeper_write_leases,
   slotkeeper_put_cooldown, slotkeeper_del_cooldown, slotkeeper_copy_breaker, slotkeeper_closed_breaker,
   slotkeeper_offers, slotkeeper_occupied, slotkeeper_adds_offer, slotkeeper_write_cooldowns, slotkeeper_refuse_slots,
   slotkeeper_head, slotkeeper_first_now, slotkeeper_unknown_host, slotkeeper_forget, slotkeeper_lease, slotkeeper_book, slotkeeper_reply FROM PUBLIC;

@@ -44,6 +44,7 @@ DECLARE
   v_first_now double precision;
   v_before bigint;
   v_is_breaker_new boolean;
+  v_was_in_tail boolean := true;
   v_number bigint;
   v_adds boolean := false;
   v_occupied bigint;
@@ -59,7 +60,7 @@ BEGIN
     INSERT INTO slotkeeper_host
     SELECT p_host, p_hostname, p_breaker, p_capacity, p_slots, p_avg_wait_ms, p_is_hot, p_idle_since, p_probed_at, p_turn_at,
       p_progress, p_meter_at, p_last_end_at, p_fence, v_before, p_breaker <> slotkeeper_closed_breaker(),
-      greatest(v_first_now, p_now), v_clock, 1, p_tag, p_offers_until
+      p_changes IS NOT NULL, true, greatest(v_first_now, p_now), v_clock, 1, p_tag, p_offers_until
     WHERE slotkeeper_refusal(NULL, 0, NULL, p_instance, p_base, p_now, v_clock) IS NULL
     ON CONFLICT DO NOTHING
     RETURNING is_breaker_new, commits INTO v_is_breaker_new, v_number;
@@ -67,13 +68,13 @@ BEGIN
     UPDATE slotkeeper_host SET hostname = p_hostname, breaker = p_breaker, capacity = p_capacity, slots = p_slots,
       avg_wait_ms = p_avg_wait_ms, is_hot = p_is_hot, idle_since = p_idle_since, probed_at = p_probed_at, turn_at = p_turn_at,
       progress = p_progress, meter_at = p_meter_at, last_end_at = p_last_end_at, fence = p_fence, fence_before = fence,
-      is_breaker_new = breaker <> p_breaker, last_now = greatest(last_now, p_now), updated_at = greatest(v_clock, last_now),
+      is_breaker_new = breaker <> p_breaker, is_in_tail = p_changes IS NOT NULL, was_in_tail = is_in_tail, last_now = greatest(last_now, p_now), updated_at = greatest(v_clock, last_now),
       commits = commits + 1, tag = p_tag, offers_until = greatest(offers_until, p_offers_until), reserved_for = NULL,
       reserved_until = 0
     WHERE host = p_host
       AND slotkeeper_refusal(reserved_for, reserved_until, tag, p_instance, p_base, p_now, greatest(v_clock, last_now)) IS NULL
-    RETURNING fence_before, is_breaker_new, commits, updated_at, offers_until
-    INTO v_before, v_is_breaker_new, v_number, v_clock, p_offers_until;
+    RETURNING fence_before, is_breaker_new, was_in_tail, commits, updated_at, offers_until
+    INTO v_before, v_is_breaker_new, v_was_in_tail, v_number, v_clock, p_offers_until;
   END IF;
   IF v_number IS NULL THEN RETURN slotkeeper_commit_locked(p_host, p_instance, p_base, p_tag, p_now, false, p_conflicts); END IF;
   IF p_fence < v_before OR v_is_breaker_new THEN
@@ -101,14 +102,10 @@ BEGIN
     IF p_offers_until > p_now THEN v_occupied := v_occupied + slotkeeper_offers(p_host, p_now); END IF;
     IF v_occupied > p_most THEN PERFORM slotkeeper_refuse_slots(p_host, v_occupied, p_most); END IF;
   END IF;
-  -- In the tail, one character replaces the host's key, which every slot token contains: JSON has no control characters
-  -- of its own. Not ON CONFLICT: it locks the row first, which costs one more write-ahead record.
-  IF v_number > 64 THEN
-    UPDATE slotkeeper_tail SET number = v_number, base = p_base, tag = p_tag, changes = replace(p_changes, p_host, chr(1))
-    WHERE host = p_host AND place = v_number % 64;
-  ELSE
-    INSERT INTO slotkeeper_tail
-    VALUES (p_host, v_number % 64, v_number, p_base, p_tag, replace(p_changes, p_host, chr(1)));
+  IF p_changes IS NOT NULL THEN
+    -- P4: the last commit may be repeated. Its instance was alone and left it out; now another one commits.
+    IF NOT v_was_in_tail THEN PERFORM slotkeeper_add_to_tail(p_host, v_number - 1, NULL, p_base, NULL); END IF;
+    PERFORM slotkeeper_add_to_tail(p_host, v_number, p_base, p_tag, p_changes);
   END IF;
   IF cardinality(p_wake) > 0 THEN PERFORM slotkeeper_notify(p_wake, p_host, p_base, p_tag, p_changes); END IF;
   RETURN '{"isOk":true,"now":' || v_clock || '}';
@@ -166,14 +163,14 @@ LANGUAGE sql IMMUTABLE AS $$
     WHEN p_now NOT BETWEEN p_clock - 1000 AND p_clock THEN 'clock' END
 $$;
 
--- The reply to a refused commit. P4: if the tail contains the commit, it was accepted before. After the third conflict
+-- The reply to a refused commit. P4: if it is the last commit, or in the tail, it was accepted before. After the third conflict
 -- in a row the next commit is reserved for the instance.
 CREATE FUNCTION slotkeeper_refuse(
   h slotkeeper_host, p_instance text, p_base text, p_tag text, p_conflicts integer, p_clock double precision, p_refusal text
 ) RETURNS json
 LANGUAGE plpgsql AS $$
 BEGIN
-  IF EXISTS (SELECT FROM slotkeeper_tail WHERE host = h.host AND tag = p_tag) THEN
+  IF h.tag = p_tag OR EXISTS (SELECT FROM slotkeeper_tail WHERE host = h.host AND tag = p_tag) THEN
     RETURN '{"isOk":true,"now":' || p_clock || '}';
   END IF;
   IF p_refusal = 'conflict' AND p_conflicts + 1 >= 3 THEN

@@ -79,6 +79,7 @@ CREATE TABLE slotkeeper_host (
   idle_since double precision,
   is_breaker_new boolean NOT NULL DEFAULT true,
   is_hot boolean NOT NULL,
+  is_in_tail boolean NOT NULL DEFAULT true,
   last_end_at double precision,
   last_now double precision NOT NULL,
   meter_at double precision NOT NULL,
@@ -91,6 +92,7 @@ CREATE TABLE slotkeeper_host (
   tag text NOT NULL,
   turn_at double precision,
   updated_at double precision NOT NULL,
+  was_in_tail boolean NOT NULL DEFAULT true,
   CONSTRAINT slotkeeper_host_pkey PRIMARY KEY (host)
 ) WITH (fillfactor=30, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 
@@ -186,9 +188,11 @@ COMMENT ON TABLE slotkeeper_host IS 'The columns from hostname to last_now are t
 
 COMMENT ON COLUMN slotkeeper_host.commits IS 'Number of commits since the host was created. Their places in slotkeeper_tail follow from it.';
 
-COMMENT ON COLUMN slotkeeper_host.fence_before IS 'The fence before the last commit. This column and is_breaker_new save the commit from reading the row before it writes it.';
+COMMENT ON COLUMN slotkeeper_host.fence_before IS 'The fence before the last commit. Like is_breaker_new and was_in_tail, it saves the commit from reading the row before it writes it.';
 
 COMMENT ON COLUMN slotkeeper_host.is_breaker_new IS 'The last commit changed the breaker.';
+
+COMMENT ON COLUMN slotkeeper_host.is_in_tail IS 'The last commit is in slotkeeper_tail.';
 
 COMMENT ON COLUMN slotkeeper_host.last_now IS 'The latest store time of any commit.';
 
@@ -200,11 +204,13 @@ COMMENT ON COLUMN slotkeeper_host.slots IS 'Infinity: no limit.';
 
 COMMENT ON COLUMN slotkeeper_host.updated_at IS 'When the last commit was made, by the clock of the database.';
 
+COMMENT ON COLUMN slotkeeper_host.was_in_tail IS 'The commit before the last one is.';
+
 COMMENT ON COLUMN slotkeeper_instance.ends_at IS 'The instance counts as alive until then.';
 
 COMMENT ON TABLE slotkeeper_record IS 'kind: account, waiter, session, offer, absence or limits. data: the other fields of the record of records.ts.';
 
-COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as change-text.ts writes them. chr(1) stands for the host''s key. NULL: no other instance was alive that could need them.';
+COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as change-text.ts writes them. chr(1) stands for the host''s key. A commit that no other instance needs is missing, or has no changes.';
 
 COMMENT ON COLUMN upstream_ip_cooldown.cool_until IS 'The cooldown by the limits of the host. NULL: only a release by a direct caller is known.';
 
@@ -321,6 +327,11 @@ CREATE OR REPLACE FUNCTION func_try_acquire_slot(p_hostname_pattern text, p_ip_h
  SET enable_seqscan TO 'off'
 -- text: md5 ac6d42371dee2e69d88098afae593c10
 
+CREATE OR REPLACE FUNCTION slotkeeper_add_to_tail(p_host text, p_number bigint, p_base text, p_tag text, p_changes text)
+ RETURNS void
+ LANGUAGE plpgsql
+-- text: md5 2b1deb6a96671269bfad7bdabacd196e
+
 CREATE OR REPLACE FUNCTION slotkeeper_adds_offer(p_host text, p_now double precision, p_records text[])
  RETURNS boolean
  LANGUAGE plpgsql
@@ -405,7 +416,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_in
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 53dd48774937ea68abc7c07e1fc474e7
+-- text: md5 095f06393969b617b0e265ef0678bed3
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_all(p_schema integer, p_commits text)
  RETURNS json
@@ -665,7 +676,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_refusal(p_reserved_for text, p_reserved_un
 CREATE OR REPLACE FUNCTION slotkeeper_refuse(h slotkeeper_host, p_instance text, p_base text, p_tag text, p_conflicts integer, p_clock double precision, p_refusal text)
  RETURNS json
  LANGUAGE plpgsql
--- text: md5 92ed435fc594581f7ed32f4e73c69443
+-- text: md5 b1c567a744eff892ca001a8d10d3ed79
 
 CREATE OR REPLACE FUNCTION slotkeeper_refuse_slots(p_host text, p_occupied bigint, p_slots double precision)
  RETURNS void
@@ -698,7 +709,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_reply(h slotkeeper_host, p_since text, p_n
  RETURNS json
  LANGUAGE plpgsql
  STABLE
--- text: md5 5c16f041c20463d45baccb88fb91d093
+-- text: md5 c624a6d854b1ca46f1987762101cf93c
 
 CREATE OR REPLACE FUNCTION slotkeeper_report_direct(b "THROTTLE_PROTECTION", p_is_error boolean, p_code integer, t slotkeeper_thresholds, p_now double precision)
  RETURNS jsonb

@@ -44,3 +44,28 @@ test("the tail does not contain the host's key: every slot token has it, and eac
   expect(rows).toHaveLength(1);
   expect(rows[0].changes).not.toContain(key);
 });
+
+test("a commit that no other instance needs is added to the tail only when another one follows that does", async () => {
+  const host = await HostUnderTest.on(virtual);
+  const inTail = async () => {
+    const { rows } = await virtual.client.query(
+      "SELECT tag, changes IS NOT NULL AS changes FROM slotkeeper_tail WHERE host = $1 ORDER BY number",
+      [host.host],
+    );
+    return rows;
+  };
+  const first = await host.accept({ isShared: false });
+  const second = await host.commitOf({ isShared: false });
+  await virtual.store.commit(second);
+  expect(await inTail()).toEqual([]);
+  // Its answer was lost, and it is sent again: first at once, then after the commit of another program.
+  expect(await virtual.store.commit(second)).toMatchObject({ isOk: true });
+  host.tag = second.tag;
+  const third = await host.accept();
+  expect(await inTail()).toEqual([
+    { tag: second.tag, changes: false },
+    { tag: third, changes: true },
+  ]);
+  expect(await virtual.store.commit(second)).toMatchObject({ isOk: true });
+  expect((await virtual.other.read(host.host, first)).tail.kind).toBe("book");
+});

@@ -54,6 +54,18 @@ export function tailCases(newHost: NewHost): void {
       expect(await host.names()).toEqual(["account b", "account c"]);
     });
 
+    it("has all commits after many that no other instance needed, and none from before them", async () => {
+      const host = await newHost();
+      const first = await host.accept();
+      await commits(host, 3);
+      for (let at = 0; at < TAIL_LENGTH + 6; at++) await host.accept({ isShared: false });
+      const last = host.tag as string;
+      expect(await usesSince(host, first)).toBe("book");
+      await commits(host, 3);
+      expect(await usesSince(host, last)).toEqual([1, 2, 3]);
+      expect(await usesSince(host, first)).toBe("book");
+    });
+
     it("does not accept a tag of a different history: the random part counts, not the number", async () => {
       const host = await newHost();
       const tag = await host.accept();
