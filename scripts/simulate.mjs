@@ -1,13 +1,21 @@
-// The long mode of the whole-system simulation: ten thousand seeds by default, in a few processes.
-//   npm run simulate                                   10,000 seeds
-//   npm run simulate -- --seeds 500 --from 1           some seeds
-//   npm run simulate -- --seed 1234                    one seed, with its violations and the events before them: repeats a failure
+// The long mode of the whole-system simulation.
 import { fork } from "node:child_process";
 import { parseArgs } from "node:util";
 import { simulate } from "@slotkeeper/testkit/simulator";
 
+const HELP = `Usage: npm run simulate -- [options]
+
+Runs whole fleets with faults in virtual time, one history for each seed, and checks the invariants after every step.
+
+  --seeds N      how many seeds (10000)
+  --from N       the first one (1)
+  --seed N       one seed, with its violations and the events before them: repeats a failure
+  --workers N    processes (2)
+  --help         shows this`;
+
 const { values } = parseArgs({
   options: {
+    help: { type: "boolean", default: false },
     seed: { type: "string" },
     seeds: { type: "string", default: process.env.SLOTKEEPER_SEEDS ?? "10000" },
     from: { type: "string", default: "1" },
@@ -19,7 +27,8 @@ const { values } = parseArgs({
 /** The number of events that are shown for a violation; a run of one seed prints more. */
 const SHORT_HISTORY = 8;
 
-if (values.seed !== undefined) await replay(Number(values.seed));
+if (values.help) console.log(HELP);
+else if (values.seed !== undefined) await replay(Number(values.seed));
 else if (values.worker !== undefined) await work(Number(values.worker));
 else await runAll();
 
