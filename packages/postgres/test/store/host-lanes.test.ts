@@ -8,7 +8,7 @@ interface Request extends HostRequest {
   readonly name: string;
 }
 
-/** Calls that end on command. Their names are those of their requests; the first letter of a request is its host. */
+/** Calls that end on command. Their names are those of their requests; the first character of a request is its host. */
 class Calls {
   readonly lanes: HostLanes<Request, string>;
   readonly running = new Map<string, (error?: Error) => void>();

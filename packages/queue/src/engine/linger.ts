@@ -12,8 +12,8 @@ const LINGER_BEHIND_OWN_MS = 100;
 
 /**
  * How long a release waits at a host that no session waits for. A client that works through a list asks for its next
- * slot within this time, so its release and its next grant are one commit. Nobody but a direct caller of the database
- * could use the slot earlier.
+ * slot within this time, so its release and its next grant are one commit. Only a direct caller of the database could
+ * use the slot earlier.
  */
 const LINGER_RELEASE_MS = 2;
 
