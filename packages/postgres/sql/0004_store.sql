@@ -45,6 +45,7 @@ DECLARE
   v_before bigint;
   v_is_breaker_new boolean;
   v_was_in_tail boolean := true;
+  v_offers_until double precision := p_offers_until;
   v_number bigint;
   v_adds boolean := false;
   v_occupied bigint;
@@ -74,14 +75,14 @@ BEGIN
     WHERE host = p_host
       AND slotkeeper_refusal(reserved_for, reserved_until, tag, p_instance, p_base, p_now, greatest(v_clock, last_now)) IS NULL
     RETURNING fence_before, is_breaker_new, was_in_tail, commits, updated_at, offers_until
-    INTO v_before, v_is_breaker_new, v_was_in_tail, v_number, v_clock, p_offers_until;
+    INTO v_before, v_is_breaker_new, v_was_in_tail, v_number, v_clock, v_offers_until;
   END IF;
   IF v_number IS NULL THEN RETURN slotkeeper_commit_locked(p_host, p_instance, p_base, p_tag, p_now, false, p_conflicts); END IF;
   IF p_fence < v_before OR v_is_breaker_new THEN
     PERFORM slotkeeper_check_fence(p_host, v_before, p_fence);
     PERFORM slotkeeper_copy_breaker(p_host, p_hostname, p_breaker);
   END IF;
-  IF p_offers_until > p_now THEN v_adds := slotkeeper_adds_offer(p_host, p_now, p_records); END IF;
+  IF p_offers_until > 0 THEN v_adds := slotkeeper_adds_offer(p_host, p_now, p_records); END IF;
   -- The settings of this function make the plan use one index lookup for each name. Without them, a plan that is made
   -- while the table is empty reads all records of the host. DELETE and INSERT … ON CONFLICT need 160 bytes of
   -- write-ahead log more; one statement for each record takes 10 µs more.
@@ -95,11 +96,11 @@ BEGIN
     IF 'cooldown' = ANY (p_records) THEN PERFORM slotkeeper_write_cooldowns(p_host, p_now, p_records); END IF;
   END IF;
   p_most := coalesce(p_most, p_slots);
-  IF slotkeeper_write_leases(p_host, v_before, p_now, p_most, p_offers_until, p_names, p_numbers, p_ended) OR v_adds THEN
+  IF slotkeeper_write_leases(p_host, v_before, p_now, p_most, v_offers_until, p_names, p_numbers, p_ended) OR v_adds THEN
     -- P2. After the records: leases are counted together with the remaining offers. slotkeeper_occupied would return the
     -- same, but take longer.
     SELECT count(*) INTO v_occupied FROM upstream_slot_pool WHERE hostname_pattern = p_host AND ends_at > p_now;
-    IF p_offers_until > p_now THEN v_occupied := v_occupied + slotkeeper_offers(p_host, p_now); END IF;
+    IF v_offers_until > p_now THEN v_occupied := v_occupied + slotkeeper_offers(p_host, p_now); END IF;
     IF v_occupied > p_most THEN PERFORM slotkeeper_refuse_slots(p_host, v_occupied, p_most); END IF;
   END IF;
   IF p_changes IS NOT NULL THEN

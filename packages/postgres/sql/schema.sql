@@ -416,7 +416,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_in
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 095f06393969b617b0e265ef0678bed3
+-- text: md5 b568d72f76ae5db2b560fd8e98a4fcce
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_all(p_schema integer, p_commits text)
  RETURNS json
