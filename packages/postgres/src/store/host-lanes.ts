@@ -66,7 +66,8 @@ const SLOW_MS = 250;
  * LANE4 Shareable requests that are made in one job, or that waited, share calls of at most `together` requests. A
  *   request for a stuck host is sent alone. If a call with several requests fails, each is sent again, alone. So one
  *   host cannot make the requests of the others fail.
- * Cost: O(1) for each request; O(inAll) if a stuck host waits.
+ * Cost: O(1) for each request, and for each shared call a pass over the waiting hosts until it is full; O(inAll) if a
+ *   stuck host waits.
  */
 export class HostLanes<Request extends HostRequest, Reply> {
   readonly #limits: LaneLimits;
