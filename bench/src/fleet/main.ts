@@ -142,7 +142,7 @@ async function measure({ dsn, urls }: BenchFleet, spread: Spread): Promise<Figur
         holds.map(({ waitedMs }) => waitedMs),
         99,
       ) / IDEAL_WAIT_MS,
-    "hand-over p99 ms": idleP99(audit.holds, SLOTS, to),
+    "hand-over p99 ms": idleP99(audit.holds, { slots: SLOTS, from, to }),
     ...costs(before, after, holds.length),
     violations: audit.violations + watch.violations,
   };

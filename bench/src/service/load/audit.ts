@@ -61,11 +61,15 @@ export function slotTime(holds: readonly Hold[], buckets: readonly string[], fro
   return [...used.values()];
 }
 
+/** The time in which a host with this number of slots is measured, without the warm-up before it. */
+export interface SlotWindow {
+  readonly slots: number;
+  readonly from: number;
+  readonly to: number;
+}
+
 /** The part of the slot time in the window that clients held, by their own clocks. */
-export function utilisation(
-  holds: readonly Hold[],
-  { slots, from, to }: { readonly slots: number; readonly from: number; readonly to: number },
-): number {
+export function utilisation(holds: readonly Hold[], { slots, from, to }: SlotWindow): number {
   const buckets = [...new Set(holds.map(({ bucket }) => bucket))];
   const held = slotTime(holds, buckets, from, to).reduce((sum, ms) => sum + ms, 0);
   return held / (slots * (to - from));
@@ -85,18 +89,18 @@ export function worstWindow(
 }
 
 /**
- * How long freed slots were idle at a host that always had waiters: the n-th release makes room for the n-th grant
- * after all slots were taken.
+ * How long slots that were freed in the window stayed idle at a host that always had waiters: the n-th release makes
+ * room for the n-th grant after all slots were taken.
  */
-export function idleP99(holds: readonly Hold[], slots: number, until: number): number {
-  const freed = holds
-    .map(({ endedAt }) => endedAt)
-    .filter((at) => at < until)
-    .sort((a, b) => a - b);
+export function idleP99(holds: readonly Hold[], { slots, from, to }: SlotWindow): number {
+  const freed = holds.map(({ endedAt }) => endedAt).sort((a, b) => a - b);
   const taken = holds
     .map(({ grantedAt }) => grantedAt)
     .sort((a, b) => a - b)
     .slice(slots);
-  const idle = freed.flatMap((at, n) => (taken[n] === undefined ? [] : [Math.max(0, taken[n] - at)]));
+  const idle = taken.flatMap((at, n) => {
+    const freedAt = freed[n] ?? Number.POSITIVE_INFINITY;
+    return freedAt >= from && freedAt < to ? [Math.max(0, at - freedAt)] : [];
+  });
   return percentile(idle, 99);
 }

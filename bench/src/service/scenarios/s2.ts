@@ -45,7 +45,7 @@ export const s2: Scenario = {
           99,
         ) / IDEAL_WAIT_MS,
       "Jain of grants": jain(buckets),
-      "idle p99 ms": idleP99(audit.holds, SLOTS, to),
+      "idle p99 ms": idleP99(audit.holds, { slots: SLOTS, from, to }),
       // The part of the utilisation that the load itself costs: a slot held for longer than planned is not the fault of
       // the server.
       "client late p99 ms": percentile(

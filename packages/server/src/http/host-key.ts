@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash as digest } from "node:crypto";
 import { SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import type { FieldProblem } from "../validation/field-problem.ts";
 
@@ -65,7 +65,8 @@ export function hostKey(name: string): string {
   const known = hashes.get(name);
   if (known !== undefined) return known;
   if (hashes.size >= MOST_HASHES) hashes.clear();
-  const hash = createHash("sha256").update(name).digest("hex");
-  hashes.set(name, hash);
-  return hash;
+  // Half the time of a hash object. It is a noticeable part of what a new host costs.
+  const key = digest("sha256", name, "hex");
+  hashes.set(name, key);
+  return key;
 }
