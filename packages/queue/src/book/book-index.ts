@@ -25,11 +25,11 @@ export class BookIndex {
   readonly #ledger = new Ledger();
   readonly #pool = new WaiterPool();
   readonly #endings = new Endings();
-  readonly #waiters = new WaiterIndex(this);
   readonly #buckets = new SmallMap<string, Bucket>();
   /** Buckets that changed since the index was last read. They are in no heap until then. */
   #dirty: Bucket[] = [];
   // Created when first needed: a host that is used once needs none of these, and a new host should cost little.
+  #waiters: WaiterIndex | undefined;
   #order: BucketOrder<Bucket> | undefined;
   #denied: IndexedHeap<"denyIndex", Bucket> | undefined;
   /** Buckets without slots or waiters that are ahead of the meter; the one nearest to the meter first. */
@@ -43,12 +43,12 @@ export class BookIndex {
 
   /** Instances that have waiters here. */
   get instances(): Iterable<string> {
-    return this.#waiters.instances;
+    return this.#waiters?.instances ?? [];
   }
 
   /** The waiter inside the pool whose client has been away for the longest time. */
   get longestAway(): WaiterEntry | undefined {
-    return this.#waiters.longestAway;
+    return this.#waiters?.longestAway;
   }
 
   /** Half-open probes among leases and offers. */
@@ -141,7 +141,7 @@ export class BookIndex {
         this.#setOffer(before, after);
         return;
       case "waiter":
-        this.#waiters.set(before, after);
+        this.#waitersOf().set(before, after);
         return;
       case "account":
         this.#setAccount(before, after);
@@ -150,7 +150,7 @@ export class BookIndex {
         this.#endings.setCooldown(before, after);
         return;
       case "absence":
-        this.#waiters.setAbsence(before, after);
+        this.#waitersOf().setAbsence(before, after);
     }
   }
 
@@ -173,7 +173,7 @@ export class BookIndex {
   }
 
   shelve(entry: WaiterEntry): void {
-    this.#waiters.shelve(entry);
+    this.#waiters?.shelve(entry);
   }
 
   open(name: string): Bucket {
@@ -210,7 +210,7 @@ export class BookIndex {
     this.#endings.setOffer(before, after);
     if (before !== undefined) this.#hold(before.bucket, -1, this.#foreignAt, before.isProbe);
     if (after !== undefined) this.#hold(after.bucket, 1, after.offeredAt, after.isProbe);
-    this.#waiters.offerChanged((before ?? after)?.key ?? "");
+    this.#waiters?.offerChanged((before ?? after)?.key ?? "");
   }
 
   #setAccount(...[before, after]: Change<"account">): void {
@@ -261,6 +261,11 @@ export class BookIndex {
       if (this.#usesTurns) this.#takesTurns(bucket);
     } else if (bucket.account !== undefined && !bucket.isActive) this.#rests(bucket);
     if (bucket.isEmpty) this.#buckets.delete(bucket.name);
+  }
+
+  #waitersOf(): WaiterIndex {
+    this.#waiters ??= new WaiterIndex(this);
+    return this.#waiters;
   }
 
   #orderOf(): BucketOrder<Bucket> {

@@ -35,7 +35,7 @@ export function throttledAnswer(code: number, retryAfterMs: number): PollAnswer 
 function pendingAnswer(session: Session, now: number): PollAnswer {
   const { host, claims } = session;
   const isKnown = host.book.limits !== undefined;
-  const position = isKnown ? host.positions.of(claims.id, host.book, now) : 1;
+  const position = isKnown ? host.positionOf(claims.id, now) : 1;
   return {
     result: "pending",
     session: claims,

@@ -123,7 +123,7 @@ export function inspect(host: Host, engine: EngineContext): HostInspection {
   return {
     ...dumpHost(host, engine),
     waiting: sessions.map((session) => {
-      const position = host.book.limits === undefined ? 1 : host.positions.of(session.claims.id, host.book, now);
+      const position = host.book.limits === undefined ? 1 : host.positionOf(session.claims.id, now);
       const estimatedWaitMs = estimatedWait(host, position);
       return { ...dumpWaiting(session), position, blockedBy: blockedBy(session, now), estimatedWaitMs };
     }),

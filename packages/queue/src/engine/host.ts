@@ -48,13 +48,14 @@ export class Host implements CycleHost {
   readonly key: string;
   readonly cache: HostCache;
   readonly cycle: Cycle;
-  readonly positions = new Positions();
   readonly #engine: EngineContext;
   readonly #listener: HostListener;
   readonly #owner: HostOwner;
   /** Pending sessions of this instance. */
   readonly #waiting = new SmallMap<Session, Session>();
   readonly #drain = new DrainMeter();
+  /** Created when first needed: many hosts never have a waiter, and a new host should cost little. */
+  #positions: Positions | undefined;
   #hostname: string | undefined;
   #resolved: ResolvedHost;
   /** The number of sessions that this instance keeps for the host, including ended ones. */
@@ -99,6 +100,12 @@ export class Host implements CycleHost {
 
   get isStoreDown(): boolean {
     return this.#isStoreDown;
+  }
+
+  /** 1 is next. See `Positions`. */
+  positionOf(session: string, now: number): number {
+    this.#positions ??= new Positions();
+    return this.#positions.of(session, this.book, now);
   }
 
   /** The average time between two grants by any instance, while a session waits. */
@@ -151,6 +158,8 @@ export class Host implements CycleHost {
   setWaiting(session: Session, isWaiting: boolean): void {
     if (isWaiting) this.#waiting.set(session, session);
     else if (this.#waiting.delete(session)) this.cycle.schedule();
+    // Old positions would keep ended sessions in memory.
+    if (!this.hasPending) this.#positions = undefined;
   }
 
   forget(): void {
@@ -182,7 +191,7 @@ export class Host implements CycleHost {
 
   settle(touched: Touched): void {
     this.#countGrants(touched);
-    this.positions.stale();
+    this.#positions?.stale();
     if (this.#notices.length > 0) for (const notice of this.#notices.splice(0)) this.receive(notice);
     if (touched === "all") {
       for (const session of Array.from(this.#waiting.keys())) this.#listener.settle(session);

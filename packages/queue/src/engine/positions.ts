@@ -31,11 +31,6 @@ export class Positions {
   stale(): void {
     this.#isStale = true;
   }
-
-  /** No session waits. Old positions would keep ended sessions in memory. */
-  forget(): void {
-    this.#ranks = undefined;
-  }
 }
 
 class Line implements Ranked {

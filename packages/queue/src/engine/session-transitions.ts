@@ -264,6 +264,5 @@ export class SessionTransitions {
     this.register.countPending(session, -1);
     this.#drain.step(this.#engine.time.now());
     if (this.register.quota.total === 0) this.#drain.rest();
-    if (!session.host.hasPending) session.host.positions.forget();
   }
 }

@@ -18,6 +18,7 @@ interface Kept {
 }
 
 const NO_RECORDS: RecordsAt = { allAt: () => [] };
+const NO_TAIL: readonly Kept[] = [];
 
 /**
  * One host in the memory store.
@@ -26,8 +27,9 @@ const NO_RECORDS: RecordsAt = { allAt: () => [] };
  * STORED2 Other records are read from the book of the committer if the commit had one, otherwise they are kept here.
  *   Until the next commit is accepted, that book is at this host's tag, or its decision in progress is the commit that
  *   led to the tag.
- * STORED3 For a commit that came with its book, or that no other instance needs (`isShared`), the tail has only the tag
- *   (P4). A caller that asks for the commits after it gets the whole host.
+ * STORED3 The tail starts again after a commit that came with its book: the engine of that book is the only one, and
+ *   repeats at most its last commit (P4). For another commit that no other instance needs (`isShared`), the tail has only
+ *   the tag. A caller that asks for commits that the tail does not have gets the whole host.
  */
 export class StoredHost {
   tag: Tag;
@@ -36,7 +38,8 @@ export class StoredHost {
   reservedUntil = 0;
   readonly #occupied = new RecordsByKind();
   #others: RecordsAt = NO_RECORDS;
-  #tail: Kept[] = [];
+  /** At most `TAIL_LENGTH` commits, oldest first. */
+  #tail = NO_TAIL;
 
   constructor(tag: Tag, head: Head, records: readonly BookRecord[] = []) {
     this.tag = tag;
@@ -46,7 +49,7 @@ export class StoredHost {
 
   /** P4: the tail already has this commit. */
   has(tag: Tag): boolean {
-    return this.tag === tag || this.#lastCommits().some((kept) => kept.tag === tag);
+    return this.tag === tag || this.#tail.some((kept) => kept.tag === tag);
   }
 
   /** P2 and P3: the refusal if the commit would break them, otherwise undefined. */
@@ -80,23 +83,23 @@ export class StoredHost {
     if (head === undefined) return;
     for (const [kind, key] of dels) if (book === undefined || isSlot(kind)) this.#recordsFor(kind).delete(kind, key);
     for (const record of puts) if (book === undefined || isSlot(record.kind)) this.#recordsFor(record.kind).set(record);
-    if (book !== undefined) this.#others = book;
     this.head = head;
     this.tag = tag;
     this.reservedBy = undefined;
-    const kept = { base, tag, changes: book === undefined && isShared ? changes : undefined };
-    // `push` would reserve room for 16 more entries, and many hosts are used only once.
-    if (this.#tail.length < 4) this.#tail = [...this.#tail, kept];
-    else this.#tail.push(kept);
-    if (this.#tail.length >= 2 * TAIL_LENGTH) this.#tail = this.#lastCommits();
+    if (book === undefined) {
+      const kept = { base, tag, changes: isShared ? changes : undefined };
+      this.#tail = [...this.#tail.slice(1 - TAIL_LENGTH), kept];
+    } else {
+      this.#others = book;
+      this.#tail = NO_TAIL;
+    }
   }
 
   /** The commits after `since`, or the whole host. */
   tail(since: Tag | undefined): Tail {
     if (since === this.tag) return { kind: "changes", commits: [] };
-    const tail = this.#lastCommits();
-    const first = since === undefined ? -1 : tail.findIndex(({ base }) => base === since);
-    const after = first === -1 ? [] : tail.slice(first).map(({ changes }) => changes);
+    const first = since === undefined ? -1 : this.#tail.findIndex(({ base }) => base === since);
+    const after = first === -1 ? [] : this.#tail.slice(first).map(({ changes }) => changes);
     const commits = after.filter((changes) => changes !== undefined);
     const isComplete = commits.length > 0 && commits.length === after.length;
     return isComplete ? { kind: "changes", commits } : { kind: "book", book: this.image() };
@@ -134,10 +137,6 @@ export class StoredHost {
       if (!isSlot(other)) for (const record of this.#others.allAt(this.tag, other)) copies.set(record);
     this.#others = copies;
     return copies;
-  }
-
-  #lastCommits(): Kept[] {
-    return this.#tail.slice(-TAIL_LENGTH);
   }
 }
 
