@@ -1,4 +1,4 @@
-import type { FairQueueConfig } from "@slotkeeper/protocol";
+import type { BeginAnswer, FairQueueConfig } from "@slotkeeper/protocol";
 import { FairQueue, MemoryStore, type QueueEvent } from "@slotkeeper/queue";
 import { drained, SkewedClock, VirtualClock } from "@slotkeeper/testkit/simulator";
 import { describe, expect, test } from "vitest";
@@ -286,3 +286,54 @@ describe("faults of a fleet that the simulator found", () => {
     expect(bench.queue.counts).toMatchObject({ session_created: 1, granted: 1, timeout: 0 });
   });
 });
+
+describe("faults that an attack on a fleet found", () => {
+  test.each([
+    ["released", "released", (two: Bench, { slotToken }: Fetched) => two.release(slotToken)],
+    ["cancelled", "canceled", async (two: Bench, { session }: Fetched) => void two.queue.cancel(session)],
+    [
+      "revoked",
+      "released",
+      (two: Bench, { fence }: Fetched) => two.queue.operate({ kind: "revoke", host: "h", fence }),
+    ],
+  ])("a slot that was %s at another instance was still granted to a repeated call", async (_, reason, end) => {
+    const [one, two] = fleet({ maxSlotPerHost: 1 });
+    const request = { requestId: "r", sessionId: "s", waitMs: 1 };
+    const fetched = await one.ask("a", request);
+    if (fetched.result !== "granted") throw new Error(`Expected a slot, got ${fetched.result}`);
+    expect(await one.queue.poll(fetched.session), "while the slot is held").toMatchObject({
+      result: "granted",
+      slotToken: fetched.slotToken,
+    });
+    await end(two, fetched);
+    await drained();
+    await two.take("b");
+    expect(await one.queue.poll(fetched.session)).toEqual({ result: "timeout", reason });
+    expect(await one.ask("a", request)).toEqual({ result: "timeout", reason });
+    expect(await two.queue.poll(fetched.session)).toEqual({ result: "timeout", reason });
+    expect([counted([one, two], "session_created"), counted([one, two], "granted")]).toEqual([2, 2]);
+  });
+
+  test("a deny window continued after a direct SQL caller had released the slot of the bucket", async () => {
+    const [one] = fleet({ maxSlotPerHost: 5, maxSlotPerIp: 1 });
+    const token = await one.take("a");
+    const next = await one.want("a");
+    expect(next.last).not.toMatchObject({ result: "granted" });
+    await releaseDirectly(one, token);
+    await one.clock.run(50);
+    expect(next.isGranted, "not after a deny window of 3 s").toBe(true);
+  });
+});
+
+type Fetched = Extract<BeginAnswer, { result: "granted" }>;
+
+/** Commits what `download_release_slot` does: it ends the lease, and leaves the account of the bucket as it is. */
+async function releaseDirectly({ memory, clock }: Bench, token: string): Promise<void> {
+  const { tag: base, tail } = await memory.read("h", undefined);
+  if (tail.kind !== "book" || tail.book === undefined) throw new Error("Expected the whole host");
+  const now = clock.now();
+  const changes = { head: { ...tail.book.head, now }, puts: [], dels: [["lease", token] as const] };
+  const rest = { host: "h", instance: "", isShared: true, wake: ["one"], conflicts: 0 };
+  const tag = `${Number.parseInt(base ?? "0", 10) + 1}.direct`;
+  expect(await memory.commit({ ...rest, base, tag, now, changes })).toMatchObject({ isOk: true });
+}

@@ -255,7 +255,8 @@ export class BookIndex {
     bucket.isDirty = false;
     if (head !== undefined) bucket.headAt = head.record.arrivedAt;
     this.#pool.enter(bucket);
-    this.#ledger.recount(bucket, this.#policy === undefined ? 0 : bucketLimit(this.#policy, bucket.name));
+    bucket.limit = this.#policy === undefined ? 0 : bucketLimit(this.#policy, bucket.name);
+    this.#ledger.recount(bucket);
     if (bucket.isEligible) {
       this.#orderOf().add(bucket);
       if (this.#usesTurns) this.#takesTurns(bucket);

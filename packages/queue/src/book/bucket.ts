@@ -31,6 +31,8 @@ export class Bucket implements Ranked {
   headAt = 0;
   orderIndex = -1;
   orderClass: OrderClass | undefined;
+  /** How many slots it may have, by the policy with which the index was last read. */
+  limit = 0;
   /** The number of waiters inside the pool without an offer. */
   waiting = 0;
   /** Waiters inside the pool whose client is present, oldest first. */
@@ -87,8 +89,13 @@ export class Bucket implements Ranked {
     return this.#ready?.peek();
   }
 
+  /**
+   * A bucket that was refused for its limit is denied only while it is at the limit. A direct SQL caller that releases
+   * one of its slots does not end the deny window in the account.
+   */
   get isDenied(): boolean {
-    return this.account?.denyUntil !== undefined;
+    if (this.account?.denyUntil === undefined) return false;
+    return this.account.denyReason !== "ip-limit" || this.inFlight >= this.limit;
   }
 
   get isActive(): boolean {

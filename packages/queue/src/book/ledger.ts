@@ -15,9 +15,9 @@ export class Ledger {
   contendingHeld = 0;
   #active = 0;
 
-  /** Call after any change of the bucket. `limit`: the slots that the bucket may hold. */
-  recount(bucket: Bucket, limit: number): void {
-    const { inFlight, waiting, weight, isActive } = bucket;
+  /** Call after any change of the bucket. */
+  recount(bucket: Bucket): void {
+    const { inFlight, limit, waiting, weight, isActive } = bucket;
     const contends = waiting > 0 && inFlight < limit;
     const activeWeight = isActive ? weight : 0;
     const demand = Math.min(limit, waiting + inFlight);

@@ -58,8 +58,8 @@ export function blockedBy({ host, claims, openMs }: Session, now: number): Block
   const waiter = book.get("waiter", claims.id);
   if (waiter === undefined || book.get("offer", claims.id) !== undefined) return undefined;
   if (!waiter.isInside) return "waiter-pool";
-  const account = book.index.bucket(waiter.bucket)?.account;
-  if (account?.denyUntil !== undefined && account.denyUntil > now) return account.denyReason;
+  const bucket = book.index.bucket(waiter.bucket);
+  if (bucket?.isDenied === true && (bucket.account?.denyUntil ?? 0) > now) return bucket.account?.denyReason;
   if (phaseFor(host.breaker(now), openMs) === "half-open") return "breaker";
   return "host-limit";
 }

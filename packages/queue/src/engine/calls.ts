@@ -35,7 +35,7 @@ export class Calls {
   async begin(request: BeginRequest): Promise<BeginAnswer> {
     checkRequest(request);
     throwIfLeft(request.signal);
-    const begun = this.#known(request) ?? this.#begin(request);
+    const begun = this.#current(this.#known(request)) ?? this.#begin(request);
     if ("result" in begun) return begun;
     const { waitMs = 0, signal } = request;
     if (waitMs <= 0) return this.#firstAnswer(begun);
@@ -49,7 +49,7 @@ export class Calls {
 
   async poll(claims: SessionClaims, waitMs: number, signal: CallSignal | undefined): Promise<PollAnswer> {
     throwIfLeft(signal);
-    const session = this.#sessions.register.find(claims.id) ?? this.#adopt(claims);
+    const session = this.#current(this.#sessions.register.find(claims.id)) ?? this.#adopt(claims);
     if (session === undefined) return { result: "timeout", reason: "deadline" };
     return this.#wait(session, waitMs, signal);
   }
@@ -71,6 +71,21 @@ export class Calls {
       named ??
       (requestId === undefined ? undefined : this.#sessions.register.findRequest(requestKey(host, bucket, requestId)))
     );
+  }
+
+  /**
+   * The client repeats a call although it got its slot. In a shared store the slot may have ended meanwhile, at another
+   * instance or by a direct SQL caller. So the session joins again, and the answer comes from the book. After its
+   * deadline it cannot join any more, and the answer is what this instance knows.
+   */
+  #current(session: Session | undefined): Session | undefined {
+    if (session === undefined || this.#engine.store.clock !== "shared") return session;
+    const { state, claims, host, requestKey } = session;
+    const now = this.#engine.time.now();
+    if (state.kind !== "granted" || !state.isFetched || state.leaseUntil <= now) return session;
+    if (now >= claims.deadlineAt) return session;
+    this.#sessions.transitions.forget(session);
+    return this.#create(claims, host, requestKey, true);
   }
 
   /** Creates a session, or returns the answer if none is created. */

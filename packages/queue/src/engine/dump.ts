@@ -148,15 +148,18 @@ function dumpHost(host: Host, engine: EngineContext): HostDump {
   const now = engine.time.now();
   return {
     ...glance(host, engine),
-    buckets: Array.from(host.book.index.buckets, ({ name, places, outsiders, parked, inFlight, account }) => ({
-      bucket: name,
-      pending: places + outsiders + parked,
-      places,
-      inFlight,
-      deniedForMs: Math.max(0, (account?.denyUntil ?? now) - now),
-      waitCount: account?.waitCount ?? 0,
-      virtualTime: account?.virtualTime ?? 0,
-    })),
+    buckets: Array.from(
+      host.book.index.buckets,
+      ({ name, places, outsiders, parked, inFlight, isDenied, account }) => ({
+        bucket: name,
+        pending: places + outsiders + parked,
+        places,
+        inFlight,
+        deniedForMs: isDenied ? Math.max(0, (account?.denyUntil ?? now) - now) : 0,
+        waitCount: account?.waitCount ?? 0,
+        virtualTime: account?.virtualTime ?? 0,
+      }),
+    ),
     waiting: Array.from(host.waiting, dumpWaiting),
   };
 }

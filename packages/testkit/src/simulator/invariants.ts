@@ -19,6 +19,7 @@ const COMPARED_EVERY = 16;
  *   V5 a slot that stays free while a waiter may have it
  *   V6 a session that ends twice at an instance, never ends there, or is counted twice in the fleet
  *   V8 an instance that calls the store without end
+ *   V9 a poll before the deadline of its session that is answered with a slot which had ended before that poll
  * At the end, without clients:
  *   V7 anything that is left over
  * A failover may lose leases that clients use. Until these have ended, only the limits of the store and the fences are
@@ -30,6 +31,8 @@ export class Invariants {
   readonly #fences = new Map<string, number>();
   readonly #ownerOf = new Map<string, string>();
   readonly #slotOf = new Map<string, string>();
+  /** When the slots of clients ended in the store, by token. */
+  readonly #endedAt = new Map<string, number>();
   readonly #lives = new InstanceLives();
   readonly #fleet: FleetCounts;
   #steps = 0;
@@ -50,6 +53,7 @@ export class Invariants {
       else if (record.kind === "session") this.#fleet.committed(record.key, record.keepUntil, now);
       else if (record.kind === "lease") this.#fleet.committed(record.session, record.keepUntil, now);
     }
+    for (const [kind, key] of changes.dels) if (kind === "lease") this.#endedAt.set(key, this.#world.clock.now());
     const granted = changes.puts.filter((record) => record.kind === "lease");
     for (const { key, session, fence } of granted.sort((a, b) => a.fence - b.fence)) {
       const owner = this.#ownerOf.get(key);
@@ -61,17 +65,21 @@ export class Invariants {
     }
   }
 
-  onGrantAnswered({ session: { id, arrivedAt }, slotToken }: GrantedAnswer): void {
+  onGrantAnswered({ session: { id, arrivedAt, deadlineAt }, slotToken }: GrantedAnswer, askedAt: number): void {
     const session = `${id} of ${arrivedAt}`;
     const before = this.#slotOf.get(session) ?? slotToken;
     this.#slotOf.set(session, slotToken);
     this.#world.history.note(`${id} gets ${slotToken}`);
     if (before !== slotToken) this.#fault("V2", `${id} got ${before} and ${slotToken}`);
+    const endedAt = this.#endedAt.get(slotToken) ?? Number.POSITIVE_INFINITY;
+    if (endedAt < askedAt && this.#world.storeClock.now() < deadlineAt)
+      this.#fault("V9", `${id} got ${slotToken} after its end`);
   }
 
   /** Grants of the lost commits do not count. */
   onFailover(): void {
     this.#slotOf.clear();
+    this.#endedAt.clear();
     this.#fleet.failedOver();
   }
 

@@ -35,7 +35,9 @@ export class SimClient {
     const granted = await this.#wait(session);
     if (granted === undefined || this.#vanishes()) return;
     await this.#use(granted.answer, granted.askedAt);
-    if (!this.#vanishes()) await this.#release(granted.answer);
+    if (this.#vanishes()) return;
+    await this.#release(granted.answer);
+    if (this.#world.random.chance(0.2)) await this.#poll(session);
   }
 
   async #begin(): Promise<SessionClaims | undefined> {
@@ -60,7 +62,7 @@ export class SimClient {
         return undefined;
       }
       const askedAt = clock.now();
-      const answer = await this.#call((queue, signal) => this.#checked(queue.poll(session, { signal })));
+      const answer = await this.#poll(session);
       if (this.#vanishes()) return undefined;
       if (answer?.result === "granted") return { answer, askedAt };
       if (answer !== undefined && answer.result !== "pending") return undefined;
@@ -70,11 +72,15 @@ export class SimClient {
     return undefined;
   }
 
-  /** An answer of an instance counts even if it does not arrive. */
-  async #checked(answered: Promise<PollAnswer>): Promise<PollAnswer> {
-    const answer = await answered;
-    if (answer.result === "granted") this.#world.invariants.onGrantAnswered(answer);
-    return answer;
+  /** An answer of an instance is checked even if it does not arrive. */
+  #poll(session: SessionClaims): Promise<PollAnswer | undefined> {
+    const { clock, invariants } = this.#world;
+    return this.#call(async (queue, signal) => {
+      const askedAt = clock.now();
+      const answer = await queue.poll(session, { signal });
+      if (answer.result === "granted") invariants.onGrantAnswered(answer, askedAt);
+      return answer;
+    });
   }
 
   /** Holds the slot for a while, and renews the lease if it would end before. */

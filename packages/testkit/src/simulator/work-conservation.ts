@@ -73,7 +73,7 @@ export class WorkConservation {
     const limit = maxSlotPerIp > 0 ? maxSlotPerIp : Number.POSITIVE_INFINITY;
     return of(kept, "waiter").find((waiter) => {
       const { bucket, isInside, awayAt, deadlineAt } = waiter;
-      if (!isInside || awayAt !== undefined || deadlineAt <= now || isHeldBack(kept, bucket, now)) return false;
+      if (!isInside || awayAt !== undefined || deadlineAt <= now || isCooling(kept, bucket, now)) return false;
       return (bucket === "" || (held.get(bucket) ?? 0) < limit) && this.#isPolled(kept.host, waiter);
     });
   }
@@ -100,8 +100,11 @@ function heldBy(kept: KeptHost, now: number, collectMs: number): Map<string, num
   return held;
 }
 
-function isHeldBack(kept: KeptHost, bucket: string, now: number): boolean {
-  const isDenied = of(kept, "account").some(({ key, denyUntil = 0 }) => key === bucket && denyUntil > now);
+/** A deny window for the limit of the bucket does not count: it must end when the bucket is below the limit. */
+function isCooling(kept: KeptHost, bucket: string, now: number): boolean {
+  const isDenied = of(kept, "account").some(
+    ({ key, denyUntil = 0, denyReason }) => key === bucket && denyUntil > now && denyReason === "cooldown",
+  );
   return isDenied || of(kept, "cooldown").some(({ key, until }) => key === bucket && until > now);
 }
 
