@@ -178,6 +178,20 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     plant: { instanceStore: (store) => patched(store, { commit: (commit) => keptButRefused(store, commit) }) },
   },
   {
+    name: "a read finds no changes: a slot that ended elsewhere is returned again",
+    rule: /^V9/,
+    seeds: 60,
+    plant: {
+      store: (store) =>
+        patched(store, {
+          read: async (host, since) => {
+            const reply = await store.read(host, since);
+            return since === undefined ? reply : { ...reply, tag: since, tail: { kind: "changes", commits: [] } };
+          },
+        }),
+    },
+  },
+  {
     name: "waiters that ended stay",
     rule: /^V[1-7]/,
     seeds: 20,
