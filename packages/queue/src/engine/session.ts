@@ -21,6 +21,7 @@ import type { Poll } from "./poll.ts";
  * | pending            | the named semaphore has a different capacity            | canceled and forgotten: its first call fails |
  * | pending            | another instance has taken it over                      | moved and forgotten |
  * | granted            | cancel while it is still kept                           | canceled           |
+ * | granted, fetched   | a repeated call, if the store is shared                 | forgotten; a new session joins with its claims |
  */
 export type SessionState =
   | { readonly kind: "pending" }
