@@ -90,12 +90,16 @@ export class Bucket implements Ranked {
   }
 
   /**
-   * A bucket that was refused for its limit is denied only while it is at the limit. A direct SQL caller that releases
-   * one of its slots does not end the deny window in the account.
+   * The end of its deny window; undefined: it has none. A bucket that was refused for its limit is denied only while it
+   * is at the limit. A direct SQL caller that releases one of its slots does not end the window in the account.
    */
+  get deniedUntil(): number | undefined {
+    const isBelowLimit = this.account?.denyReason === "ip-limit" && this.inFlight < this.limit;
+    return isBelowLimit ? undefined : this.account?.denyUntil;
+  }
+
   get isDenied(): boolean {
-    if (this.account?.denyUntil === undefined) return false;
-    return this.account.denyReason !== "ip-limit" || this.inFlight >= this.limit;
+    return this.deniedUntil !== undefined;
   }
 
   get isActive(): boolean {

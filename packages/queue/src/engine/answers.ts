@@ -59,7 +59,7 @@ export function blockedBy({ host, claims, openMs }: Session, now: number): Block
   if (waiter === undefined || book.get("offer", claims.id) !== undefined) return undefined;
   if (!waiter.isInside) return "waiter-pool";
   const bucket = book.index.bucket(waiter.bucket);
-  if (bucket?.isDenied === true && (bucket.account?.denyUntil ?? 0) > now) return bucket.account?.denyReason;
+  if (bucket?.deniedUntil !== undefined && bucket.deniedUntil > now) return bucket.account?.denyReason;
   if (phaseFor(host.breaker(now), openMs) === "half-open") return "breaker";
   return "host-limit";
 }

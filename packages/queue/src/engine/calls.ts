@@ -82,8 +82,8 @@ export class Calls {
     if (session === undefined || this.#engine.store.clock !== "shared") return session;
     const { state, claims, host, requestKey } = session;
     const now = this.#engine.time.now();
-    if (state.kind !== "granted" || !state.isFetched || state.leaseUntil <= now) return session;
-    if (now >= claims.deadlineAt) return session;
+    const hasSlot = state.kind === "granted" && state.isFetched && state.leaseUntil > now;
+    if (!hasSlot || now >= claims.deadlineAt) return session;
     this.#sessions.transitions.forget(session);
     return this.#create(claims, host, requestKey, true);
   }

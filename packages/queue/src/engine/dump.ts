@@ -150,12 +150,12 @@ function dumpHost(host: Host, engine: EngineContext): HostDump {
     ...glance(host, engine),
     buckets: Array.from(
       host.book.index.buckets,
-      ({ name, places, outsiders, parked, inFlight, isDenied, account }) => ({
+      ({ name, places, outsiders, parked, inFlight, deniedUntil, account }) => ({
         bucket: name,
         pending: places + outsiders + parked,
         places,
         inFlight,
-        deniedForMs: isDenied ? Math.max(0, (account?.denyUntil ?? now) - now) : 0,
+        deniedForMs: Math.max(0, (deniedUntil ?? now) - now),
         waitCount: account?.waitCount ?? 0,
         virtualTime: account?.virtualTime ?? 0,
       }),
