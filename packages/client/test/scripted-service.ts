@@ -12,7 +12,7 @@ export interface ScriptedCall {
 /** A body with status 200, or a whole response. A promise holds the call. */
 export type Reply = object | Response | Promise<object | Response>;
 
-export const queryToken = "the token of a session";
+const queryToken = "the token of a session";
 export const pending = { result: "pending", queryToken, position: 1, waiters: 1, blockedBy: "host-limit" };
 export const granted = {
   result: "granted",
