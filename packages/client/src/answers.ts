@@ -18,11 +18,6 @@ const integer =
   (value) =>
     Number.isInteger(value) && (value as number) >= least && (value as number) <= most;
 
-const optional =
-  (rule: Rule): Rule =>
-  (value) =>
-    value === undefined || rule(value);
-
 /** By call and `result`. A later version of the service may add fields, and values of `blockedBy`. */
 const ANSWERS: { readonly [Name in CallName]: { readonly [result: string]: { readonly [field: string]: Rule } } } = {
   acquire: {
@@ -30,8 +25,8 @@ const ANSWERS: { readonly [Name in CallName]: { readonly [result: string]: { rea
       queryToken: textFrom(1),
       position: integer(1),
       waiters: integer(0),
-      estimatedWaitMs: optional((value) => Number.isFinite(value) && (value as number) >= 0),
-      blockedBy: optional(isText),
+      estimatedWaitMs: (value = 0) => Number.isFinite(value) && (value as number) >= 0,
+      blockedBy: (value = "") => isText(value),
     },
     granted: {
       queryToken: textFrom(1),
@@ -52,7 +47,9 @@ const ANSWERS: { readonly [Name in CallName]: { readonly [result: string]: { rea
 /** Whether the body of an answer is what the service may answer to this call. */
 export function isAnswer(name: CallName, body: unknown): boolean {
   const fields = Object(body) as { readonly [field: string]: unknown };
-  const { result } = fields;
-  const rules = isText(result) && Object.entries(ANSWERS[name]).find(([known]) => known === result)?.[1];
-  return !!rules && Object.entries(rules).every(([field, accepts]) => accepts(fields[field]));
+  const result = fields["result"] as string;
+  const known = ANSWERS[name];
+  // A list of one text is a key of an object, too.
+  if (!isText(result) || !Object.hasOwn(known, result)) return false;
+  return Object.entries(known[result] ?? {}).every(([field, accepts]) => accepts(fields[field]));
 }

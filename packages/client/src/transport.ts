@@ -116,7 +116,7 @@ function read<T>(
   }
   const { code, title, detail, errors } = Object(body) as Partial<Record<keyof Problem, unknown>>;
   const messages = Array.isArray(errors) ? errors.map((error) => Object(error).message) : [];
-  const [reason] = [messages.filter(isText).join("; "), detail, title].map(sentence).filter(Boolean);
+  const reason = sentence(messages.filter(isText).join("; ")) || sentence(detail) || sentence(title);
   throw new RefusedError({ url, status, problem: sentence(code), reason });
 }
 
