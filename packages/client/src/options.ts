@@ -35,8 +35,8 @@ export interface SlotClientOptions {
   /** Timeout of one HTTP call, in milliseconds. Default: 8,000. */
   readonly perRequestTimeoutMs?: number;
   /**
-   * An `acquire` gives up after this number of failed calls in a row. Calls that are answered quickly are at least
-   * `maxWaitMs / maxAttempts` apart. Default: 35.
+   * An `acquire` gives up after this number of failed calls in a row. After a quick answer, the next call starts
+   * `maxWaitMs / maxAttempts` after the last one, at most 500 ms. Default: 35.
    */
   readonly maxAttempts?: number;
   /** What happens while the service is unreachable. Default: `"closed"`, every acquire fails. */
@@ -186,11 +186,14 @@ export function check<T extends object>(options: T, kinds: { readonly [key: stri
 
 /** The known names follow, the nearest first: by the pairs of neighbouring characters that they share. */
 function unknownOptions(unknown: string[], known: string[]): string {
-  const named = (names: string[]) => names.map((name) => `\`${name}\``).join(", ");
   const text = unknown.join().toLowerCase();
-  const likeness = (name: string) =>
-    [...text].filter((_, at) => name.toLowerCase().includes(text.slice(at, at + 2))).length;
-  return `Unknown option ${named(unknown)} (known: ${named(known.sort((a, b) => likeness(b) - likeness(a)))})`;
+  const pairs = Array.from(text, (_, at) => text.slice(at, at + 2));
+  const likeness = (name: string) => pairs.filter((pair) => name.toLowerCase().includes(pair)).length;
+  return `Unknown option ${quoted(unknown)} (known: ${quoted(known.sort((a, b) => likeness(b) - likeness(a)))})`;
+}
+
+function quoted(names: string[]): string {
+  return `\`${names.join("`, `")}\``;
 }
 
 function isSome(value: unknown): boolean {

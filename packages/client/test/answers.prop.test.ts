@@ -1,7 +1,7 @@
 // The client accepts exactly the answers to `acquire` that the schema of the service allows, without a schema library.
 import { UnavailableError } from "@slotkeeper/client";
 import { AcquireAnswerSchema } from "@slotkeeper/protocol/schemas";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { Value } from "typebox/value";
 import { afterEach, expect, test, vi } from "vitest";
 import { granted, outcomeOf, pending, ScriptedService } from "./scripted-service.ts";

@@ -1,10 +1,10 @@
 // A service that answers at random, on a fake clock: what the client promises holds whatever it answers.
 import { type ServiceSlot, SlotClientError } from "@slotkeeper/client";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { afterEach, expect, test, vi } from "vitest";
 import { after, granted, pending, type Reply, type ScriptedCall, ScriptedService } from "./scripted-service.ts";
 
-const RUNS = Number(process.env["SLOTKEEPER_LONG"] === "1" ? 10_000 : 150);
+const RUNS = process.env["SLOTKEEPER_LONG"] === "1" ? 10_000 : 150;
 
 afterEach(() => void vi.useRealTimers());
 
@@ -49,7 +49,15 @@ const texts = fc.oneof(
   { weight: 3, arbitrary: broken.map((body) => JSON.stringify(body)) },
   { weight: 1, arbitrary: fc.oneof(fc.string(), fc.constantFrom("null", "[]", "{", "x".repeat(70_000))) },
 );
-const answers = fc.record({
+interface Answer {
+  readonly text: string;
+  readonly status: number;
+  readonly retryAfter: string | null;
+  readonly delayMs: number;
+  readonly isLost: boolean;
+}
+
+const answers: fc.Arbitrary<Answer> = fc.record({
   text: texts,
   status: fc.oneof(
     { weight: 6, arbitrary: fc.constant(200) },
@@ -63,11 +71,9 @@ const answers = fc.record({
 });
 
 /** The same proper answers again and again, each within a millisecond: what a client might repeat its calls for. */
-const quick = proper.map((body) => {
+const quick = proper.map((body): Answer => {
   return { text: JSON.stringify(body), status: 200, retryAfter: null, delayMs: 1, isLost: false };
 });
-
-type Answer = typeof answers extends fc.Arbitrary<infer T> ? T : never;
 
 /** Gives the answers in turn, again and again. Returns until when a lease may be held, by all that was answered. */
 function script(service: ScriptedService, replies: readonly Answer[]): () => number {
