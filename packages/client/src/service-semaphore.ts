@@ -32,8 +32,7 @@ export function serviceSemaphore(name: string, slots: number, take: Take): Servi
   if (!(Number.isInteger(slots) && slots > 0)) throw unexpected("slots", "an integer above 0", slots, RangeError);
   const held = new Map<string, ServiceSlot>();
   const acquire = async (options: SemaphoreAcquireOptions = {}) => {
-    check(options, ACQUIRE_KINDS);
-    const { signal, timeoutMs = LONGEST_WAIT_MS } = options;
+    const { signal, timeoutMs = LONGEST_WAIT_MS } = check(options, ACQUIRE_KINDS);
     if (!(timeoutMs >= 0)) throw unexpected("timeoutMs", "at least 0", timeoutMs);
     const maxWaitMs = Math.min(timeoutMs || NOW_MS, LONGEST_WAIT_MS);
     return take({ hostname: `sem:${name}`, maxWaitMs, signal, slots, isNow: !timeoutMs, held });
@@ -47,7 +46,7 @@ export function serviceSemaphore(name: string, slots: number, take: Take): Servi
         if (!(error instanceof AcquireTimeoutError)) throw error;
         return undefined;
       }),
-    run: (work, options = {}) => runWithSlot(work, () => acquire(options), options.signal),
+    run: (work, options = {}) => runWithSlot(work, () => acquire(options), options?.signal),
     release: async (id) => (await held.get(id)?.release()) ?? false,
   };
 }
