@@ -123,6 +123,15 @@ describe("live limits", () => {
     expect((await hostState(again))?.limits.maxSlotPerHost).toEqual({ value: 2, origin: "live" });
   });
 
+  it.each([
+    [{ maxSlotPerIpp: 1 }, "`maxSlotPerIpp`. Live limits are `maxSlotPerIp`, `maxSlotPerHost`"],
+    [{ slotPerHost: 1 }, "`slotPerHost`. Live limits are `maxSlotPerHost`, `maxSlotPerIp`"],
+  ])("with an unknown key are 400, and name the limits that can be set, the nearest first: %j", async (body, named) => {
+    const reply = await post(await startFixture(), "example.com?new=true", body);
+    expect(reply.status).toBe(400);
+    expect(JSON.stringify(reply.body)).toContain(`Unknown key ${named}`);
+  });
+
   it("of an unknown host are 404 with the nearest known name, and so is its breaker, because the name may be mistyped", async () => {
     const file = configFile({
       listen: "127.0.0.1:0",
