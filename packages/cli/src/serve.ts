@@ -11,6 +11,7 @@ import {
   Service,
   sentenceOf,
 } from "@slotkeeper/server";
+import { systemWords } from "@slotkeeper/server/words";
 import { announce } from "./announce.ts";
 import { sourcesOf } from "./config-sources.ts";
 import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
@@ -123,7 +124,7 @@ function failed(error: unknown): ExitCode {
   }
   if (NO_ADDRESS.has(code)) {
     const name = address ?? hostname ?? "the address given";
-    process.stderr.write(`Cannot listen on ${name}: ${code}. Choose another address with --listen.\n`);
+    process.stderr.write(`Cannot listen on ${name}: ${systemWords(error)}. Choose another address with --listen.\n`);
     return EXIT.listen;
   }
   process.stderr.write(`slotkeeper failed: ${(error as Error).message}\n`);

@@ -151,14 +151,14 @@ describe("top without a terminal", () => {
     const url = await slotkeeper(["serve", "--listen", "127.0.0.1:0"], environment).url();
     const without = slotkeeper(["top", "--url", url]);
     expect(await without.exited).toBe(8);
-    expect(without.err).toContain("--token");
+    expect(without.err).toContain("--internal-token");
     expect(await slotkeeper(["top", "--url", url, "--json"], environment).exited).toBe(0);
   });
 
   it.each([
     [["--url", "ftp://x"], /--url/],
     [["--url", "http://u:pw@127.0.0.1:9"], /--url(?!.*pw)/s],
-    [["--token", "a\nb"], /--token(?!.*a\nb)/s],
+    [["--internal-token", "a\nb"], /--internal-token(?!.*a\nb)/s],
     [["--interval", "0"], /--interval/],
     [["--colour"], /--colour/],
   ])("%j exits 2", async (args, text) => {
@@ -170,6 +170,6 @@ describe("top without a terminal", () => {
   it("reports that nothing answers, and exits 7", async () => {
     const command = slotkeeper(["top", "--url", "http://127.0.0.1:9"]);
     expect(await command.exited).toBe(7);
-    expect(command.err).toContain("No service answers at http://127.0.0.1:9");
+    expect(command.err).toContain("The service at http://127.0.0.1:9 is unavailable");
   });
 });

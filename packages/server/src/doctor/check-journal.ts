@@ -1,6 +1,7 @@
 import type { ListenAddress } from "../config/settings.ts";
 import { JournalCorruptError, JournalFormatError, JournalPathError } from "../journal/errors.ts";
 import { examineJournal, type JournalFacts, tryWriting } from "../journal/examine-journal.ts";
+import { systemWords } from "../words/system-words.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 
 /** How long a running service may take to answer. */
@@ -67,7 +68,7 @@ function unusable(path: string, error: unknown): Finding {
 function unwritableFolder(path: string, error: unknown): Finding {
   return problem("journal", {
     code: "JOURNAL_UNWRITABLE",
-    found: `The journal ${path} cannot be read or written: ${(error as Error).message}.`,
+    found: `The journal ${path} cannot be read or written: ${systemWords(error)}.`,
     why: GRANTS_NOTHING,
     fix: "Create its folder, give the service's user the right to write there, and make room on the disk.",
   });
