@@ -3,7 +3,7 @@ import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
 import { readFlags } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
 import { KEY_HINTS, OPERATOR_HELP, OPERATOR_OPTIONS, operatorHeaders } from "./service-flags.ts";
-import { harmless } from "./top/terminal-text.ts";
+import { harmless, spanOf } from "./top/terminal-text.ts";
 
 const HELP = `slotkeeper status: shows hosts with their slots and queues.
 
@@ -67,7 +67,7 @@ function tableOf({ hosts, total }: State, asked: string | undefined): string {
     harmless(hostname ?? host),
     `${inFlight}/${limit || "-"}`,
     String(waiting),
-    oldestWaitMs ? `${(oldestWaitMs / 1000).toFixed(1)} s` : "-",
+    oldestWaitMs ? spanOf(oldestWaitMs) : "-",
     breaker,
   ]);
   const lines = [["HOST", "SLOTS", "WAITING", "OLDEST", "BREAKER"], ...rows];

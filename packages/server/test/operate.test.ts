@@ -51,6 +51,20 @@ describe("the state of a host", () => {
     await Promise.race(polls);
   });
 
+  it("after a restart still shows how long the oldest session has waited, before its client polls again", async () => {
+    const journal = `${configFile("", "journal")}.data`;
+    const config = { backend: { memory: { journal } }, fairQueue: { maxSlotPerHost: 1 } };
+    const fixture = await startFixture({ config });
+    await fixture.take({ ipBucket: "a" });
+    await fixture.acquire({ ipBucket: "b" });
+    await expect.poll(async () => (await hostState(fixture))?.waiting).toBe(1);
+    await stopFixture(fixture);
+    const again = await startFixture({ config });
+    const state = await hostState(again);
+    expect(state).toMatchObject({ waiting: 1, pending: 0 });
+    expect(state?.oldestWaitMs).toBeGreaterThan(0);
+  });
+
   it("of a semaphore has the slots that its users chose, and none while it has no users", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 5 } } });
     const slot = await fixture.take({ hostname: "sem:jobs", limit: 3 });
