@@ -367,7 +367,9 @@ describe("problems", () => {
   });
 
   it("include a file that is missing, not JSON or not an object", () => {
-    expect(problemsOf({ file: "/nowhere/config.json" })).toEqual(["Cannot read /nowhere/config.json: it does not exist"]);
+    expect(problemsOf({ file: "/nowhere/config.json" })).toEqual([
+      "Cannot read /nowhere/config.json: it does not exist",
+    ]);
     const torn = configFile('{\n  "auth": { "token": "hush" \n');
     expect(problemsOf({ file: torn })[0]).toMatch(/is not valid JSON/);
     expect(problemsOf({ file: torn })[0]).not.toContain("hush");
