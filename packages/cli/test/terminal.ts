@@ -48,7 +48,7 @@ export class TerminalSession {
   get lines(): string[] {
     const { active } = this.#screen.buffer;
     return Array.from({ length: this.#screen.rows }, (_, row) =>
-      (active.getLine(active.viewportY + row)?.translateToString(true) ?? "").trimEnd(),
+      (active.getLine(active.viewportY + row)?.translateToString(true, 0, this.#screen.cols) ?? "").trimEnd(),
     );
   }
 

@@ -86,6 +86,19 @@ describe("top in a terminal", () => {
     expect(session.lines).toHaveLength(30);
   });
 
+  it("shows a host with an open breaker first, and that it is open, at any width", async () => {
+    const { url } = await service();
+    const init = { method: "POST", body: JSON.stringify({ state: "open" }) };
+    expect((await fetch(`${url}/api/v0/hosts/calm.example/breaker`, init)).status).toBe(204);
+    const session = top(url);
+    await seen(() => session.hosts).toEqual(["calm.example", "busy.example", "alone.example"]);
+    expect(session.lines[4]).toMatch(/^calm\.example +1 of 5 .* open \d+ s$/);
+    session.resize(60, 10);
+    await seen(() => session.lines[4] ?? "").toMatch(/^calm\.example +1 of 5 +0 {2}open \d+ s$/);
+    session.resize(46, 10);
+    await seen(() => session.lines[4] ?? "").toMatch(/^calm\.example +breaker open +0$/);
+  });
+
   it("survives a restart of the service, and meanwhile shows that its data is old", async () => {
     const { url, command } = await service();
     const session = top(url);
