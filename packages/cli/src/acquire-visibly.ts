@@ -38,9 +38,9 @@ export async function acquireVisibly(keeper: SlotClient, flags: Flags, signal: A
     line.show(waitingText(host, { pending, use }));
     timer = setTimeout(() => void show(), RENEW_MS);
   };
-  const onPending = (news: Pending) => {
+  const onPending = (answer: Pending) => {
     const isFirst = pending === undefined;
-    pending = news;
+    pending = answer;
     if (isFirst && isShown) void show();
   };
   try {

@@ -15,7 +15,7 @@ ${SERVICE_HELP}
       --json          print JSON
   -h, --help          show this text
 
-A token that holds no slot releases nothing, and no other slot. If the service can tell at once, the exit code is 1.
+A token that holds no slot releases nothing, and no other slot. If the service knows that at once, the exit code is 1.
 
 Examples
   slotkeeper release "$slot"
@@ -40,7 +40,7 @@ export async function releaseCommand(args: readonly string[]): Promise<ExitCode>
   }
 }
 
-/** The service adds `released: false` if it can tell at once that the token holds no slot. */
+/** The service adds `released: false` if it knows at once that the token holds no slot. */
 interface ReleaseAnswer {
   readonly released?: boolean;
 }

@@ -77,11 +77,6 @@ function sharedKey(flag: string | undefined): string | undefined {
   return flag ?? variable(VARIABLES.token);
 }
 
-/** The bearer token of the internal API. */
-export function internalToken(flag: string | undefined): string | undefined {
-  return flag ?? variable(VARIABLES.internalToken);
-}
-
 /** An empty variable counts as absent, as in the service. */
 function variable(names: readonly string[]): string | undefined {
   return names.map((name) => process.env[name]).find((value) => value !== undefined && value !== "");
@@ -96,7 +91,7 @@ export function sharedKeyHeaders({ token, header = DEFAULT_HEADER }: ServiceFlag
 
 /** The headers for calls of the internal API. */
 export function operatorHeaders(flag: string | undefined): Record<string, string> {
-  const token = internalToken(flag);
+  const token = flag ?? variable(VARIABLES.internalToken);
   mustBeCarried({ "internal-token": token });
   return token === undefined ? {} : { authorization: `Bearer ${token}` };
 }

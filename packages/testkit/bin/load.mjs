@@ -20,24 +20,31 @@ Example
   npm run load -- --hosts 1000 --waiters 10000
 `;
 
-const values = flags();
-if (values.help) {
-  process.stdout.write(HELP);
-  process.exit(0);
-}
+const { SLOTKEEPER_URL = "http://127.0.0.1:8080", SLOTKEEPER_TOKEN = "" } = process.env;
 
 function flags() {
-  const text = (fallback) => ({ type: "string", default: fallback });
-  const { SLOTKEEPER_URL: url = "http://127.0.0.1:8080", SLOTKEEPER_TOKEN: token = "" } = process.env;
-  const options = { url: text(url), token: text(token), hosts: text("0"), waiters: text("0"), seconds: text("0") };
   try {
-    return parseArgs({ options: { ...options, help: { type: "boolean", short: "h" } } }).values;
+    return parseArgs({
+      options: {
+        url: { type: "string", default: SLOTKEEPER_URL },
+        token: { type: "string", default: SLOTKEEPER_TOKEN },
+        hosts: { type: "string", default: "0" },
+        waiters: { type: "string", default: "0" },
+        seconds: { type: "string", default: "0" },
+        help: { type: "boolean", short: "h" },
+      },
+    }).values;
   } catch (error) {
     console.error(`${error.message}\nRun \`npm run load -- --help\` for its options.`);
     process.exit(2);
   }
 }
 
+const values = flags();
+if (values.help) {
+  process.stdout.write(HELP);
+  process.exit(0);
+}
 const wholeNumber = (name) => {
   const value = Number(values[name]);
   if (Number.isInteger(value) && value >= 0) return value;
@@ -48,7 +55,7 @@ const [hosts, waiters, seconds] = ["hosts", "waiters", "seconds"].map(wholeNumbe
 const target = { url: values.url, ...(values.token === "" ? {} : { headers: { "X-FQ-Auth": values.token } }) };
 
 const load = new Load(target, [...DEMO_PLAN, ...manyHosts(hosts)]);
-console.log(`Load on ${values.url}: ${DEMO_PLAN.length + hosts} hosts. Stop with Ctrl-C.`);
+console.log(`Load on ${target.url}: ${DEMO_PLAN.length + hosts} hosts. Stop with Ctrl-C.`);
 if (waiters > 0) {
   await fillQueue(target, "crowded.example", waiters);
   console.log(`${waiters} sessions wait at crowded.example.`);

@@ -58,14 +58,16 @@ export function breakerOf({ breaker, breakerEndsInMs }: HostRow): string {
   return breakerEndsInMs === undefined ? "open" : `open ${spanOf(breakerEndsInMs)}`;
 }
 
-/** As many columns as fit next to a readable name. */
+/** The columns of the lowest ranks, as many as fit next to a readable name. */
 function columnsFor(width: number): readonly Column[] {
   let left = width - LEAST_NAME;
-  const fitting = COLUMNS.toSorted((a, b) => a.rank - b.rank).filter((column) => {
-    left -= column.width + GAP.length;
-    return left >= 0;
-  });
-  return COLUMNS.filter((column) => fitting.includes(column));
+  let lastRank = 0;
+  for (const { rank, width: needed } of COLUMNS.toSorted((a, b) => a.rank - b.rank)) {
+    left -= needed + GAP.length;
+    if (left < 0) break;
+    lastRank = rank;
+  }
+  return COLUMNS.filter(({ rank }) => rank <= lastRank);
 }
 
 /** Without room for the column, an open breaker replaces the use: nothing reaches such a host. */

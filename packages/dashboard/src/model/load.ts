@@ -1,7 +1,7 @@
 import type { HostRow } from "./fleet.ts";
 
 /** The states of a host, from idle to the one that most needs a person. */
-export const LOADS = ["idle", "busy", "full", "queueing", "crowded", "breaker testing", "breaker open"] as const;
+const LOADS = ["idle", "busy", "full", "queueing", "crowded", "breaker testing", "breaker open"] as const;
 
 export type Load = (typeof LOADS)[number];
 
