@@ -83,6 +83,8 @@ export interface SemaphoreAcquireOptions {
   readonly signal?: AbortSignal | undefined;
   /** Longest wait in milliseconds; `0` does not wait. Default: a day, the longest wait that the service allows. */
   readonly timeoutMs?: number | undefined;
+  /** Called after each answer without a slot. Default: none. */
+  readonly onPending?: ((pending: Pending) => void) | undefined;
 }
 
 /** What a release reports to the service. */
