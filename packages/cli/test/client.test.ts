@@ -93,7 +93,7 @@ describe("acquire, status and release", () => {
 
   test("a semaphore that is full is exit code 6, as a sentence or as JSON", async () => {
     const url = await serve();
-    const one = ["acquire", "--url", url, "--host", "jobs", "--max", "1", "--timeout", "0.3"];
+    const one = ["acquire", "--url", url, "--host", "jobs", "--max", "1", "--timeout", "2"];
     const first = await done(slotkeeper([...one, "--json"]));
     expect(JSON.parse(first.out)).toMatchObject({ slotToken: expect.any(String), fence: expect.any(Number) });
     const [text, json] = await Promise.all([done(slotkeeper(one)), done(slotkeeper([...one, "--json"]))]);
@@ -107,7 +107,7 @@ describe("acquire, status and release", () => {
   test("a wait that times out names the holder of the bucket's slot; without the internal token only the cause", async () => {
     const token = { SLOTKEEPER_INTERNAL_TOKEN: "an-internal-token-of-some-length" };
     const url = await serve({ SLOTKEEPER_INTERNAL_API_TOKEN: token.SLOTKEEPER_INTERNAL_TOKEN });
-    const ask = ["acquire", "--url", url, "--host", "h", "--bucket", "me", "--timeout", "0.5"];
+    const ask = ["acquire", "--url", url, "--host", "h", "--bucket", "me", "--timeout", "2"];
     expect(await done(slotkeeper(ask))).toMatchObject({ code: 0 });
     const [withToken, without] = await Promise.all([done(slotkeeper(ask, token)), done(slotkeeper(ask))]);
     expect(withToken.err).toMatch(/: place \d of \d, bucket at its limit, held by me since [\d.]+ m?s\.\n$/);

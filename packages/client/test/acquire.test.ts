@@ -148,19 +148,19 @@ describe("waiting", () => {
 });
 
 describe("leases", () => {
-  const shortLease = { fairQueue: { ...oneSlot.fairQueue, zombieTimeoutSeconds: 1 } };
+  /** Short for a test, and long for a busy machine: a renewal may be late by a second. */
+  const LEASE_MS = 3_000;
+  const shortLease = { fairQueue: { ...oneSlot.fairQueue, zombieTimeoutSeconds: LEASE_MS / 1000 } };
 
   test("a slot is renewed while it is held, and not afterwards", async () => {
     const world = await startWorld(shortLease);
     const keeper = world.client();
     const slot = await keeper.acquire(host);
-    await delay(1_500);
+    await expect.poll(() => world.proxy.calls("renew").length, { timeout: 20_000 }).toBe(2);
     expect([slot.signal.aborted, await world.left()]).toEqual([false, { slots: 1, sessions: 0 }]);
-    const renewals = world.proxy.calls("renew").length;
-    expect(renewals).toBeGreaterThanOrEqual(2);
     await slot.release();
-    await delay(800);
-    expect(world.proxy.calls("renew")).toHaveLength(renewals);
+    await delay(LEASE_MS);
+    expect(world.proxy.calls("renew")).toHaveLength(2);
   });
 
   test("a slot that was granted after a wait longer than its lease is held and renewed", async () => {
@@ -168,11 +168,11 @@ describe("leases", () => {
     const keeper = world.client();
     const held = await keeper.acquire(host);
     const waiting = keeper.run(host, async (slot) => {
-      await delay(1_200);
+      await delay(LEASE_MS + 200);
       return slot.signal.aborted;
     });
     await world.until({ slots: 1, sessions: 1 });
-    await delay(1_500);
+    await delay(LEASE_MS + 200);
     await held.release();
     expect(await waiting).toBe(false);
     await world.until({ slots: 0, sessions: 0 });
@@ -195,14 +195,23 @@ describe("leases", () => {
   test("a slot that cannot be renewed is lost at the latest when its lease ends, and the work is aborted", async () => {
     const world = await startWorld(shortLease);
     const keeper = world.client({ perRequestTimeoutMs: 200 });
+    const order: string[] = [];
     const work = keeper.run(host, async (slot) => {
       world.proxy.fault = "black-hole";
-      const startedAt = Date.now();
       await new Promise((resolve) => slot.signal.addEventListener("abort", resolve));
-      expect(Date.now() - startedAt).toBeLessThanOrEqual(1_100);
+      order.push("aborted");
       throw slot.signal.reason;
     });
+    await world.until({ slots: 1, sessions: 0 });
+    // Client and service have one clock here: the work ends before another caller gets the slot.
+    const body = JSON.stringify({ hostname: host.hostname, ipBucket: "other", waitMs: 6_000 });
+    const next = fetch(`${world.direct}/api/v0/fairqueue/acquire`, { method: "POST", body })
+      .then((response) => response.json() as Promise<{ result: string; slotToken: string }>)
+      .finally(() => order.push("granted"));
     await expect(work).rejects.toMatchObject({ code: "SLOT_LOST" });
+    const { result, slotToken } = await next;
+    expect([result, order]).toEqual(["granted", ["aborted", "granted"]]);
+    await fetch(`${world.direct}/api/v0/fairqueue/release`, { method: "POST", body: JSON.stringify({ slotToken }) });
     await world.until({ slots: 0, sessions: 0 });
   });
 });
