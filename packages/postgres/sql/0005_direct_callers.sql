@@ -83,13 +83,17 @@ LANGUAGE sql VOLATILE AS $$
   SELECT coalesce(substring(p_tag FROM '^\d{1,18}')::bigint, 0) + 1 || '.' || left(slotkeeper_random(), 16)
 $$;
 
+-- The name, if it belongs to the host. Only such a name selects limits of the configuration.
+CREATE FUNCTION slotkeeper_own_name(p_host text, p_name text) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN p_host = slotkeeper_name_key(p_name) THEN p_name END $$;
+
 -- The first row of a host of which only the slots are known. p_slots comes from the first direct caller; the service
 -- replaces it.
 CREATE FUNCTION slotkeeper_new_host(h slotkeeper_host, p_slots double precision, p_hostname text) RETURNS slotkeeper_host
 LANGUAGE plpgsql AS $$
 BEGIN
   h.last_now := greatest(slotkeeper_now(), h.last_now);
-  h.hostname := p_hostname;
+  h.hostname := slotkeeper_own_name(h.host, p_hostname);
   h.slots := p_slots;
   h.fence := greatest(h.fence, floor(h.last_now * 1000)::bigint);
   h.progress := 0;
@@ -421,7 +425,7 @@ END $$;
 
 REVOKE ALL ON FUNCTION slotkeeper_lower, slotkeeper_checked, slotkeeper_name_key, slotkeeper_host_key, slotkeeper_pattern_key,
   slotkeeper_refuse_table, slotkeeper_required, slotkeeper_or_unlimited, slotkeeper_random, slotkeeper_next_tag,
-  slotkeeper_new_host, slotkeeper_open, slotkeeper_find, slotkeeper_limits, slotkeeper_commit_direct, slotkeeper_is_over,
+  slotkeeper_own_name, slotkeeper_new_host, slotkeeper_open, slotkeeper_find, slotkeeper_limits, slotkeeper_commit_direct, slotkeeper_is_over,
   slotkeeper_released_session, slotkeeper_look, slotkeeper_depths, slotkeeper_breaker, slotkeeper_cools_until,
   slotkeeper_renumber, slotkeeper_try_direct, slotkeeper_grant_direct, slotkeeper_release_direct, slotkeeper_count_waiter,
   slotkeeper_report_direct FROM PUBLIC;

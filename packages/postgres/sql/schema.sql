@@ -281,7 +281,7 @@ CREATE OR REPLACE FUNCTION download_upsert_throttle_protection(p_hostname_hash t
  SET extra_float_digits TO '1'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
--- text: md5 b24d032fb33932864640d0706f3ddd8a
+-- text: md5 1808ffde38141e6199ed0c7acacfc1a3
 
 CREATE OR REPLACE FUNCTION func_cleanup_ip_cooldown(p_ttl_seconds integer)
  RETURNS integer
@@ -590,7 +590,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_name_key(p_name text)
 CREATE OR REPLACE FUNCTION slotkeeper_new_host(h slotkeeper_host, p_slots double precision, p_hostname text)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 b5cae17bcc38a7e6d5244d7391ca2608
+-- text: md5 fd1a33939b454da7e17eb4041a81d309
 
 CREATE OR REPLACE FUNCTION slotkeeper_next_tag(p_tag text)
  RETURNS text
@@ -627,6 +627,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_or_unlimited(p_limit integer)
  LANGUAGE sql
  IMMUTABLE
 -- text: md5 dc23bfdb5f81f39829573cb75848aae2
+
+CREATE OR REPLACE FUNCTION slotkeeper_own_name(p_host text, p_name text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 b2d4c9b3da2256e06adb76a94644da38
 
 CREATE OR REPLACE FUNCTION slotkeeper_pattern_key(p_pattern text)
  RETURNS text

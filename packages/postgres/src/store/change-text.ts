@@ -106,7 +106,7 @@ const FIELDS: { readonly [Kind in RecordKind]: Fields } = {
   }),
   cooldown: fieldsOf<Data<"cooldown">>({ until: AT }),
   absence: fieldsOf<Data<"absence">>({ missedAt: AT }),
-  limits: fieldsOf<Data<"limits">>({ policy: undefined, loadedAt: undefined, live: undefined }),
+  limits: fieldsOf<Data<"limits">>({ policy: undefined, loadedAt: undefined, live: undefined, hostname: undefined }),
 };
 
 type List = readonly unknown[];

@@ -130,6 +130,8 @@ export interface LimitsRecord {
   /** The configuration of the instance that loaded its configuration last. */
   readonly policy: HostPolicy;
   readonly loadedAt: number;
+  /** The name of the host that the configuration was read for. Absent: it was read without a name, from a hash. */
+  readonly hostname?: string | undefined;
   /** Limits that an operator has set. */
   readonly live?: LiveLimits;
 }
