@@ -172,6 +172,7 @@ export class Host implements CycleHost {
     const { time, instance, random, newSecret, seenAt } = this.#engine;
     const { isPolledHere, awayHere, isTokenSent } = this.#listener;
     const { collectMs, pollIntervalMs, idleMs, scheduler } = this.#engine.options();
+    const { mostEnds } = this.#engine;
     return {
       now: time.now(),
       instance,
@@ -180,6 +181,7 @@ export class Host implements CycleHost {
       collectMs,
       pollIntervalMs,
       idleMs,
+      mostEnds,
       scheduler,
       random,
       newSecret,
