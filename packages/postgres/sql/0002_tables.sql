@@ -46,6 +46,7 @@ CREATE TABLE slotkeeper_host (
   progress double precision NOT NULL,
   meter_at double precision NOT NULL,
   last_end_at double precision,
+  forgotten_at double precision,
   fence bigint NOT NULL,
   fence_before bigint NOT NULL DEFAULT 0,
   is_breaker_new boolean NOT NULL DEFAULT true,

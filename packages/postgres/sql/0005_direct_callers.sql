@@ -88,18 +88,23 @@ LANGUAGE sql VOLATILE AS $$
   SELECT coalesce(substring(p_tag FROM '^\d{1,18}')::bigint, 0) + 1 || '.' || left(slotkeeper_random(), 16)
 $$;
 
+-- The name, if it belongs to the host. Only such a name selects limits of the configuration.
+CREATE FUNCTION slotkeeper_own_name(p_host text, p_name text) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN p_host = slotkeeper_name_key(p_name) THEN p_name END $$;
+
 -- The first row of a host of which only the slots are known. p_slots comes from the first direct caller; the service
 -- replaces it.
 CREATE FUNCTION slotkeeper_new_host(h slotkeeper_host, p_slots double precision, p_hostname text) RETURNS slotkeeper_host
 LANGUAGE plpgsql AS $$
 BEGIN
   h.last_now := greatest(slotkeeper_now(), h.last_now);
-  h.hostname := p_hostname;
+  h.hostname := slotkeeper_own_name(h.host, p_hostname);
   h.slots := p_slots;
   h.fence := greatest(h.fence, floor(h.last_now * 1000)::bigint);
   h.progress := 0;
   h.meter_at := h.last_now;
   h.avg_wait_ms := 0;
+  h.forgotten_at := slotkeeper_start_forgotten(h.last_now);
   h.is_hot := false;
   RETURN h;
 END $$;
@@ -154,7 +159,7 @@ DECLARE
 BEGIN
   v_reply := slotkeeper_commit(slotkeeper_schema_number(), h.host, h.reserved_for, h.tag, slotkeeper_next_tag(h.tag), h.last_now,
     0, false, n.hostname, n.breaker, n.capacity, n.slots, n.avg_wait_ms, n.is_hot, n.idle_since, n.probed_at, n.turn_at,
-    n.progress, n.meter_at, n.last_end_at, n.fence, 0,
+    n.progress, n.meter_at, n.last_end_at, n.fence, n.forgotten_at, 0,
     jsonb_build_object('head', slotkeeper_head(n), 'puts', p_puts, 'dels', p_dels)::text,
     ARRAY(
       SELECT unnest(ARRAY[p ->> 'kind', p ->> 'key', (p - 'kind' - 'key')::text]) FROM jsonb_array_elements(p_puts) p
@@ -187,9 +192,9 @@ LANGUAGE sql IMMUTABLE AS $$
     AND extract(epoch FROM s.locked_at) * 1000 + greatest(p_timeout_ms, s.ends_at - s.granted_at) <= p_now)
 $$;
 
-CREATE FUNCTION slotkeeper_released_session(s upstream_slot_pool) RETURNS jsonb
+CREATE FUNCTION slotkeeper_released_session(s upstream_slot_pool, p_now double precision) RETURNS jsonb
 LANGUAGE sql STABLE AS $$
-  SELECT jsonb_build_object('kind', 'session', 'key', s.session, 'end', 'released', 'keepUntil', s.keep_until)
+  SELECT jsonb_build_object('kind', 'session', 'key', s.session, 'end', 'released', 'keepUntil', s.keep_until, 'endedAt', p_now)
 $$;
 
 -- The slots of a host as an attempt finds them: leases that have ended, and the number of slots that the others occupy.
@@ -200,7 +205,7 @@ DECLARE
   v slotkeeper_view;
 BEGIN
   SELECT coalesce(jsonb_agg(jsonb_build_array('lease', s.token)) FILTER (WHERE o.is_over), '[]'),
-    coalesce(jsonb_agg(slotkeeper_released_session(s)) FILTER (WHERE o.is_over AND s.instance <> ''), '[]'),
+    coalesce(jsonb_agg(slotkeeper_released_session(s, h.last_now)) FILTER (WHERE o.is_over AND s.instance <> ''), '[]'),
     count(*) FILTER (WHERE NOT o.is_over),
     count(*) FILTER (WHERE NOT o.is_over AND s.ip_hash = p_bucket),
     count(*) FILTER (WHERE NOT o.is_over AND s.is_probe)
@@ -355,7 +360,7 @@ BEGIN
       || jsonb_build_object('kind', 'lease', 'key', s.token, 'endsAt', v_ends_at, 'isReleased', true));
   ELSE
     v_dels := jsonb_build_array(jsonb_build_array('lease', s.token));
-    IF s.instance <> '' THEN v_puts := jsonb_build_array(slotkeeper_released_session(s)); END IF;
+    IF s.instance <> '' THEN v_puts := jsonb_build_array(slotkeeper_released_session(s, h.last_now)); END IF;
   END IF;
   IF v_cooldown_ms > 0 THEN
     v_puts := v_puts || jsonb_build_object('kind', 'cooldown', 'key', s.ip_hash, 'until', greatest(v_ends_at + v_cooldown_ms,
@@ -426,7 +431,7 @@ END $$;
 
 REVOKE ALL ON FUNCTION slotkeeper_plain_name, slotkeeper_sha256, slotkeeper_checked, slotkeeper_name_key, slotkeeper_host_key, slotkeeper_pattern_key,
   slotkeeper_refuse_table, slotkeeper_required, slotkeeper_or_unlimited, slotkeeper_random, slotkeeper_next_tag,
-  slotkeeper_new_host, slotkeeper_open, slotkeeper_find, slotkeeper_limits, slotkeeper_commit_direct, slotkeeper_is_over,
+  slotkeeper_own_name, slotkeeper_new_host, slotkeeper_open, slotkeeper_find, slotkeeper_limits, slotkeeper_commit_direct, slotkeeper_is_over,
   slotkeeper_released_session, slotkeeper_look, slotkeeper_depths, slotkeeper_breaker, slotkeeper_cools_until,
   slotkeeper_renumber, slotkeeper_try_direct, slotkeeper_grant_direct, slotkeeper_release_direct, slotkeeper_count_waiter,
   slotkeeper_report_direct FROM PUBLIC;

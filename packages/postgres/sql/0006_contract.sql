@@ -273,8 +273,10 @@ BEGIN
   IF v_next IS NOT NULL THEN
     n := h;
     n.breaker := v_next;
-    n.hostname := coalesce(v_name, h.hostname);
+    n.hostname := coalesce(slotkeeper_own_name(v_host, v_name), h.hostname);
     PERFORM slotkeeper_commit_direct(h, n, '[]', '[]');
+    -- Also a name beside a hash of the caller's own, which the service does not use.
+    UPDATE "THROTTLE_PROTECTION" p SET "HOSTNAME" = v_name WHERE p."HOSTNAME_HASH" = v_host AND p."HOSTNAME" <> v_name;
   END IF;
   RETURN QUERY SELECT b."HOSTNAME_HASH", b."HOSTNAME", b."ERROR_TIMESTAMP", b."IS_PROTECTED", b."LAST_ERROR_CODE",
     b."OBS_WINDOW_START", b."OBS_ERROR_COUNT", b."OBS_SUCCESS_COUNT", b."CONSECUTIVE_ERROR_COUNT"

@@ -74,6 +74,7 @@ CREATE TABLE slotkeeper_host (
   commits bigint NOT NULL,
   fence bigint NOT NULL,
   fence_before bigint NOT NULL DEFAULT 0,
+  forgotten_at double precision,
   host text NOT NULL,
   hostname text,
   idle_since double precision,
@@ -281,7 +282,7 @@ CREATE OR REPLACE FUNCTION download_upsert_throttle_protection(p_hostname_hash t
  SET extra_float_digits TO '1'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
--- text: md5 1e71048e38cf2032be07688707730fac
+-- text: md5 f50d273b9829775f6a57ca2f60fc70f7
 
 CREATE OR REPLACE FUNCTION func_cleanup_ip_cooldown(p_ttl_seconds integer)
  RETURNS integer
@@ -404,7 +405,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_closed_breaker()
  IMMUTABLE
 -- text: md5 fb07c4c2f24d975ce77ccdc65508265e
 
-CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_conflicts integer, p_forgets boolean, p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision, p_is_hot boolean, p_idle_since double precision, p_probed_at double precision, p_turn_at double precision, p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint, p_offers_until double precision, p_changes text, p_records text[], p_names text[], p_numbers double precision[], p_ended text[], p_wake text[], p_most double precision DEFAULT NULL::double precision, p_lock_timeout text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_conflicts integer, p_forgets boolean, p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision, p_is_hot boolean, p_idle_since double precision, p_probed_at double precision, p_turn_at double precision, p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint, p_forgotten_at double precision, p_offers_until double precision, p_changes text, p_records text[], p_names text[], p_numbers double precision[], p_ended text[], p_wake text[], p_most double precision DEFAULT NULL::double precision, p_lock_timeout text DEFAULT NULL::text)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -416,19 +417,19 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_in
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 b568d72f76ae5db2b560fd8e98a4fcce
+-- text: md5 f2ccc1d046419997f8d69d5675e0f314
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_all(p_schema integer, p_commits text)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
--- text: md5 c12e838bb13943e9279c29de99ed8dc6
+-- text: md5 decffadfcc48b20324896418c768dda9
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_direct(h slotkeeper_host, n slotkeeper_host, p_puts jsonb, p_dels jsonb, p_most double precision DEFAULT NULL::double precision)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 563d232c9dc719975fd864135e0cbc8b
+-- text: md5 a552c85f48436625e1c61d1a7d70e591
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_locked(p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_forgets boolean, p_conflicts integer)
  RETURNS json
@@ -459,6 +460,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_depths(p_host text, p_bucket text, p_now d
  RETURNS slotkeeper_depths
  LANGUAGE plpgsql
 -- text: md5 350ddc5b86f923eddbf6fcd12d4d5ecb
+
+CREATE OR REPLACE FUNCTION slotkeeper_end_kept_until(p_deadline double precision, p_ended_at double precision)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 8e94835f45af23475a41081becc803fe
 
 CREATE OR REPLACE FUNCTION slotkeeper_find(p_host text)
  RETURNS slotkeeper_host
@@ -512,7 +519,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_head(h slotkeeper_host)
  RETURNS jsonb
  LANGUAGE sql
  IMMUTABLE
--- text: md5 fa3446d3ef3b2bc72ea43b6309a2c09e
+-- text: md5 55e93e6c78b37a88c4df1db3b83aaf16
 
 CREATE OR REPLACE FUNCTION slotkeeper_host_key(p_hash text, p_name text)
  RETURNS text
@@ -544,7 +551,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_is_over(s upstream_slot_pool, p_now double
 CREATE OR REPLACE FUNCTION slotkeeper_is_unused(h slotkeeper_host, p_idle_ms double precision)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 cde68b0da6a4832a7da33f7821a192f6
+-- text: md5 05620fb8eefcafcefad60b5f72043e83
 
 CREATE OR REPLACE FUNCTION slotkeeper_last_slot(p_host text)
  RETURNS integer
@@ -566,7 +573,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_limits(p_host text)
 CREATE OR REPLACE FUNCTION slotkeeper_look(h slotkeeper_host, p_bucket text, p_timeout_ms double precision)
  RETURNS slotkeeper_view
  LANGUAGE plpgsql
--- text: md5 5c511cd185b86f604704e7b3d4043d7f
+-- text: md5 3e61df5cb2da71b352fa271f600aa0d6
 
 CREATE OR REPLACE FUNCTION slotkeeper_missing_rights(p_schema oid)
  RETURNS text
@@ -584,7 +591,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_name_key(p_name text)
 CREATE OR REPLACE FUNCTION slotkeeper_new_host(h slotkeeper_host, p_slots double precision, p_hostname text)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 b5cae17bcc38a7e6d5244d7391ca2608
+-- text: md5 a037af1b52f09b7026474f1da9f18365
 
 CREATE OR REPLACE FUNCTION slotkeeper_next_tag(p_tag text)
  RETURNS text
@@ -621,6 +628,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_or_unlimited(p_limit integer)
  LANGUAGE sql
  IMMUTABLE
 -- text: md5 dc23bfdb5f81f39829573cb75848aae2
+
+CREATE OR REPLACE FUNCTION slotkeeper_own_name(p_host text, p_name text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 b2d4c9b3da2256e06adb76a94644da38
 
 CREATE OR REPLACE FUNCTION slotkeeper_pattern_key(p_pattern text)
  RETURNS text
@@ -692,13 +705,13 @@ CREATE OR REPLACE FUNCTION slotkeeper_refuse_table(p_name text, p_expected text)
 CREATE OR REPLACE FUNCTION slotkeeper_release_direct(h slotkeeper_host, s upstream_slot_pool, p_cools boolean)
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 9c95012fb739ade4b1078c7eab9ce079
+-- text: md5 997a7eb0420cb222c747eb2f937c11a1
 
-CREATE OR REPLACE FUNCTION slotkeeper_released_session(s upstream_slot_pool)
+CREATE OR REPLACE FUNCTION slotkeeper_released_session(s upstream_slot_pool, p_now double precision)
  RETURNS jsonb
  LANGUAGE sql
  STABLE
--- text: md5 031a0898e9c0881896433cdb99bc5f16
+-- text: md5 e6fe3b75d0e8f182d22f3a46873a8b96
 
 CREATE OR REPLACE FUNCTION slotkeeper_renumber(p_id integer)
  RETURNS integer
@@ -740,6 +753,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_spaced_until(p_last_end_at double precisio
  LANGUAGE sql
  IMMUTABLE
 -- text: md5 bbcac894c5382e10a049fe195462a92e
+
+CREATE OR REPLACE FUNCTION slotkeeper_start_forgotten(p_now double precision)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 f2794c1e05364ce1f0ba17a5e8c26e6f
 
 CREATE OR REPLACE FUNCTION slotkeeper_token_keys(p_schema integer, p_new_secret text)
  RETURNS json

@@ -9,6 +9,8 @@ export type Input =
       readonly limit: number | undefined;
       /** The session was admitted before, so it is never refused. If no capacity is set, it sets its own. */
       readonly isReturning?: boolean;
+      /** A time after the arrival at which the session had not ended. */
+      readonly pendingAt?: number | undefined;
     } & Joining)
   /** The client of a session of this instance polls again, or has been away for `collectMs`. */
   | { readonly kind: "client"; readonly session: string; readonly awayAt: number | undefined }
@@ -19,6 +21,8 @@ export type Input =
       readonly arrivedAt: number;
       readonly end: "timeout" | "canceled";
       readonly keepUntil: number;
+      /** See `arrive`. */
+      readonly pendingAt?: number | undefined;
     }
   /** Takes back a slot of this instance that its client never fetched. The session returns to its place. */
   | ({ readonly kind: "return"; readonly awayAt: number } & Joining)

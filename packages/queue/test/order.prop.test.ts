@@ -181,6 +181,7 @@ function contextOf(policy: HostPolicy, now: number, newSecret: () => string): De
     collectMs,
     pollIntervalMs,
     idleMs,
+    mostEnds: 3,
     scheduler,
     random: () => 0,
     newSecret,

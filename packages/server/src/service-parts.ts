@@ -76,11 +76,11 @@ export class ServiceParts {
 
   get #shared() {
     const { opened, clock, log, instance } = this.base;
-    return { store: opened.store, clock, log, instance };
+    return { store: opened.store, clock: opened.clock ?? clock, log, instance };
   }
 
   #newQueue(): FairQueue {
-    const { clock, log, instance } = this.base;
+    const { clock, log, instance } = this.#shared;
     return new FairQueue({
       store: this.telemetry.store,
       clock,
@@ -112,7 +112,8 @@ export class ServiceParts {
 
   #newContext(): ServiceContext {
     const { live } = this;
-    const { log, opened, instance, reportedInstance, clock, source, dashboard } = this.base;
+    const { log, opened, instance, reportedInstance, source, dashboard } = this.base;
+    const { clock } = this.#shared;
     return {
       queue: this.queue,
       opened,

@@ -45,6 +45,7 @@ const HEAD = fieldsOf<Omit<Head, "breaker">>({
   idleSince: AT,
   probedAt: AT,
   turnAt: undefined,
+  forgottenAt: AT,
 });
 
 const BREAKER = fieldsOf<BreakerState>({
@@ -93,6 +94,7 @@ const FIELDS: { readonly [Kind in RecordKind]: Fields } = {
     isExtended: undefined,
     code: undefined,
     retryAt: AT,
+    endedAt: AT,
   }),
   account: fieldsOf<Data<"account">>({
     usedMs: undefined,
@@ -106,7 +108,7 @@ const FIELDS: { readonly [Kind in RecordKind]: Fields } = {
   }),
   cooldown: fieldsOf<Data<"cooldown">>({ until: AT }),
   absence: fieldsOf<Data<"absence">>({ missedAt: AT }),
-  limits: fieldsOf<Data<"limits">>({ policy: undefined, loadedAt: undefined, live: undefined }),
+  limits: fieldsOf<Data<"limits">>({ policy: undefined, loadedAt: undefined, live: undefined, hostname: undefined }),
 };
 
 type List = readonly unknown[];

@@ -5,12 +5,12 @@ import { SmallMap } from "../small-map.ts";
 import { Bucket, type WaiterEntry } from "./bucket.ts";
 import { Endings } from "./endings.ts";
 import { Ledger } from "./ledger.ts";
-import type { CooldownRecord, LeaseRecord, OfferRecord, RecordOf } from "./records.ts";
+import type { CooldownRecord, LeaseRecord, OfferRecord, RecordKind, RecordOf, SessionRecord } from "./records.ts";
 import { WaiterIndex } from "./waiter-index.ts";
 import { WaiterPool } from "./waiter-pool.ts";
 
 /** Kinds of records that the index is derived from. */
-type IndexedKind = "lease" | "offer" | "waiter" | "account" | "cooldown" | "absence";
+type IndexedKind = Exclude<RecordKind, "limits">;
 type Change<K extends IndexedKind> = [before: RecordOf<K> | undefined, after: RecordOf<K> | undefined];
 
 /**
@@ -87,6 +87,11 @@ export class BookIndex {
 
   get nextCooldown(): CooldownRecord | undefined {
     return this.#endings.nextCooldown;
+  }
+
+  /** The session that ended first. */
+  get nextEnd(): SessionRecord | undefined {
+    return this.#endings.nextEnd;
   }
 
   get nextDenied(): Bucket | undefined {
@@ -166,6 +171,9 @@ export class BookIndex {
         return;
       case "cooldown":
         this.#endings.setCooldown(before, after);
+        return;
+      case "session":
+        this.#endings.setEnd(before, after);
         return;
       case "absence":
         this.#waitersOf().setAbsence(before, after);

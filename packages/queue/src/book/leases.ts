@@ -1,8 +1,8 @@
 import { SHARED_BUCKET } from "@slotkeeper/protocol";
 import type { Book } from "./book.ts";
 import { allowFrom } from "./deny.ts";
-import type { LeaseRecord, OfferRecord, SessionRecord, WaiterRecord } from "./records.ts";
-import { END_GRACE_MS } from "./session-shelf.ts";
+import type { LeaseRecord, OfferRecord, WaiterRecord } from "./records.ts";
+import { rememberEnd } from "./session-ends.ts";
 import { charge, retire } from "./use.ts";
 
 /**
@@ -73,15 +73,7 @@ export function dropOffer(book: Book, { key, bucket }: OfferRecord): void {
 /** Frees the slot and ends its session. */
 export function endLease(book: Book, lease: LeaseRecord): void {
   dropLease(book, lease);
-  rememberEnd(book, { kind: "session", key: lease.session, end: "released", keepUntil: lease.keepUntil });
-}
-
-/**
- * After its deadline a session is refused because of its token alone. Only an instance with an old copy still needs the
- * end, to know who counts it.
- */
-export function rememberEnd(book: Book, record: SessionRecord): void {
-  if (record.keepUntil + END_GRACE_MS > book.now) book.put(record);
+  rememberEnd(book, { key: lease.session, end: "released", keepUntil: lease.keepUntil });
 }
 
 /** Frees the slot without recording an end. On its own, it takes back a slot that the client never got. */

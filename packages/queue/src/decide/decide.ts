@@ -5,7 +5,7 @@ import { becomeIdle } from "../book/heat.ts";
 import { dropOffer, endLease } from "../book/leases.ts";
 import { forgetCapacity, useLimits } from "../book/limits.ts";
 import type { LeaseRecord, OfferRecord } from "../book/records.ts";
-import { END_GRACE_MS } from "../book/session-shelf.ts";
+import { endKeptUntil, forgetEnds, isStart, startForgotten } from "../book/session-ends.ts";
 import { retireIdle } from "../book/use.ts";
 import { admitWaiters, placeClient } from "../book/waiters.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
@@ -24,8 +24,6 @@ export interface Decision {
   readonly isForgotten: boolean;
 }
 
-/** How many sessions one decision forgets at most, so that the cost of a decision does not depend on how many have ended. */
-const FORGOTTEN_AT_ONCE = 64;
 /** How many instances are notified of a commit that does not change their waiters. Each notification has a cost. */
 const MOST_NOTIFIED = 16;
 /** Inputs that create a host. */
@@ -53,6 +51,7 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   book.index.useTurns(context.scheduler.isEnabled);
   if (book.limits === undefined && !inputs.some((input) => createsHost(input, context))) return unknownHost(inputs);
   catchUp(deciding, now);
+  if (book.tag === undefined) startForgotten(book);
   forgetCapacity(book);
   useLimits(book, context.limits);
   const outcomes = inputs.map((input) => takeInput(deciding, input));
@@ -64,7 +63,7 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   do handOut(deciding);
   while (admitWaiters(book, context.collectMs));
   if (book.isChanged) {
-    tidy(book, context.idleMs);
+    tidy(book, context);
     notifyOthers(deciding);
   }
   return {
@@ -139,8 +138,8 @@ function lapse(deciding: Deciding, offer: OfferRecord): void {
 }
 
 /** Deletes records that are out of date. It runs only with a change that is committed anyway. */
-function tidy(book: Book, idleMs: number): void {
-  for (const { key } of book.expiredSessions(book.now, FORGOTTEN_AT_ONCE)) book.del("session", key);
+function tidy(book: Book, { idleMs, mostEnds }: DecideContext): void {
+  forgetEnds(book, mostEnds);
   for (let first = book.index.nextCooldown; first !== undefined; first = book.index.nextCooldown) {
     if (first.until > book.now) break;
     book.del("cooldown", first.key);
@@ -156,11 +155,11 @@ function tidy(book: Book, idleMs: number): void {
  * of the meter starts again at the meter.
  */
 function isForgettable(book: Book): boolean {
-  const { lastEndAt, breaker } = book.head;
-  if (book.inFlight > 0 || book.live !== undefined) return false;
+  const { lastEndAt, breaker, forgottenAt } = book.head;
+  if (book.inFlight > 0 || book.live !== undefined || !isStart(forgottenAt, book.now)) return false;
   for (const { deadlineAt } of book.all("waiter")) if (deadlineAt > book.now) return false;
   if (lastEndAt !== undefined && lastEndAt + book.policy.smoothMs > book.now) return false;
   for (const { until } of book.all("cooldown")) if (until > book.now) return false;
-  for (const { keepUntil } of book.all("session")) if (keepUntil + END_GRACE_MS > book.now) return false;
+  for (const end of book.all("session")) if (endKeptUntil(end) > book.now) return false;
   return isPristine(breaker, book.now, book.policy.breaker);
 }

@@ -14,6 +14,8 @@ export interface DecideContext {
   readonly collectMs: number;
   readonly pollIntervalMs: number;
   readonly idleMs: number;
+  /** How many ends of sessions the host keeps. */
+  readonly mostEnds: number;
   readonly scheduler: SchedulerOptions;
   readonly random: () => number;
   /** At least 128 random bits, for slot tokens. */

@@ -1,8 +1,8 @@
 import type { Book } from "../book/book.ts";
 import { addWait } from "../book/heat.ts";
-import { dropLease, rememberEnd } from "../book/leases.ts";
+import { dropLease } from "../book/leases.ts";
 import type { SessionRecord, WaiterRecord } from "../book/records.ts";
-import { END_GRACE_MS } from "../book/session-shelf.ts";
+import { endNeededUntil, isEndForgotten, rememberEnd } from "../book/session-ends.ts";
 import { standingOf } from "../book/standing.ts";
 import { dropWaiter } from "../book/waiters.ts";
 import type { EndNote, Input, Outcome } from "../inputs.ts";
@@ -31,7 +31,7 @@ type More = Pick<SessionRecord, "code" | "retryAt">;
 
 export function endSession({ book, context, notes }: Deciding, ending: Ending, end: EndNote["end"], more?: More): void {
   const { session, bucket, arrivedAt, keepUntil } = ending;
-  rememberEnd(book, { kind: "session", key: session, end, instance: context.instance, keepUntil, ...more });
+  rememberEnd(book, { key: session, end, instance: context.instance, keepUntil, ...more });
   const waitedMs = Math.max(0, Math.min(book.now, keepUntil) - arrivedAt);
   const reason = book.now >= keepUntil ? "deadline" : "idle";
   notes.push({ kind: "ended", session, bucket, end, reason, code: more?.code ?? 0, waitedMs });
@@ -74,8 +74,9 @@ export function takeEnd(deciding: Deciding, input: Input & { kind: "end" }): Out
 function endUnknown(deciding: Deciding, input: Input & { kind: "end" }): Outcome {
   const { book } = deciding;
   const { session, keepUntil } = input;
-  // After the grace period the end may have been forgotten, so the session counts as ended.
-  if (endedUntil(book, session) >= keepUntil || keepUntil + END_GRACE_MS <= book.now) return MISSING;
+  // If its end may have been forgotten, the session counts as ended.
+  if (endedUntil(book, session) >= keepUntil || endNeededUntil(keepUntil) <= book.now) return MISSING;
+  if (isEndForgotten(book, input)) return MISSING;
   endSession(deciding, input, input.end);
   return DONE;
 }

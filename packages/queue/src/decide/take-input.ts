@@ -4,6 +4,7 @@ import { becomeBusy } from "../book/heat.ts";
 import { dropLease, endLease, ownLease, releaseLease, renewLease } from "../book/leases.ts";
 import { joinCapacity, useLive } from "../book/limits.ts";
 import type { LeaseRecord, SessionRecord, WaiterRecord } from "../book/records.ts";
+import { isEndForgotten, noteArrival } from "../book/session-ends.ts";
 import { standingOf } from "../book/standing.ts";
 import { addWaiter, dropWaiter, placeClient } from "../book/waiters.ts";
 import type { Input, Outcome } from "../inputs.ts";
@@ -53,6 +54,8 @@ function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome 
   const { instance } = deciding.context;
   if (book.now >= input.deadlineAt) return arriveLate(deciding, input);
   const standing = standingOf(book, input.session, book.now);
+  if (standing.kind === "unknown" && mayHaveEnded(deciding, input)) return { kind: "ended", isFirst: false };
+  noteArrival(book, input.arrivedAt);
   if (standing.kind === "held") {
     const { lease } = standing;
     ownLease(book, lease, instance, input.deadlineAt);
@@ -66,6 +69,12 @@ function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome 
   if (standing.kind === "unknown") return admit(deciding, input);
   placeClient(book, extended(standing.waiter, input.deadlineAt), instance, undefined);
   return { kind: "waiting", isFirst: standing.waiter.arrivedAt === input.arrivedAt };
+}
+
+/** END3. A session that just begins here cannot have ended: no other instance can know it. */
+function mayHaveEnded({ book, context }: Deciding, input: Input & { kind: "arrive" }): boolean {
+  const isNew = input.isReturning !== true && !context.isTokenSent(input.session);
+  return !isNew && isEndForgotten(book, input);
 }
 
 /** After its deadline a session gets no slot. Its client may already have one, or the book may still have its end. */
@@ -216,7 +225,8 @@ function bury(deciding: Deciding, instance: string): Outcome {
  */
 function rememberUntil(book: Book, session: string, until: number): void {
   const record = book.get("session", session);
-  if (record !== undefined && record.keepUntil < until) book.put({ ...record, keepUntil: until, isExtended: true });
+  if (record !== undefined && record.keepUntil < until)
+    book.put({ ...record, keepUntil: until, endedAt: book.now, isExtended: true });
 }
 
 function waiterOf(input: Input & { kind: "arrive" }, instance: string): WaiterRecord {

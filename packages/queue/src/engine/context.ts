@@ -18,6 +18,8 @@ export interface EngineContext {
   readonly agenda: Agenda;
   /** The current options. They can change while the service runs. */
   readonly options: () => QueueOptions;
+  /** How many ends of sessions a host keeps. */
+  readonly mostEnds: number;
   /** When the options were loaded. */
   readonly loadedAt: () => number;
   readonly emit: (event: QueueEvent) => void;

@@ -57,7 +57,7 @@ export class Host implements CycleHost {
   /** Created when first needed: many hosts never have a waiter, and a new host should cost little. */
   #positions: Positions | undefined;
   #hostname: string | undefined;
-  #resolved: ResolvedHost;
+  #resolved: { readonly hostname: string | undefined; readonly host: ResolvedHost } | undefined;
   /** The number of sessions that this instance keeps for the host, including ended ones. */
   #remembered = 0;
   #isStoreDown = false;
@@ -72,7 +72,6 @@ export class Host implements CycleHost {
     this.#owner = owner;
     this.#engine = engine;
     this.#listener = listener;
-    this.#resolved = resolveHost(engine.options(), hostname);
     this.cache = new HostCache(key, engine);
     this.cycle = new Cycle(this, engine);
   }
@@ -81,7 +80,7 @@ export class Host implements CycleHost {
     return this.cache.book;
   }
 
-  /** The name of the host as a caller wrote it, if any caller sent it. */
+  /** The name of the host as a caller of this instance wrote it, otherwise of another instance. Undefined: no caller sent it. */
   get hostname(): string | undefined {
     return this.#hostname ?? this.book.head.hostname;
   }
@@ -117,9 +116,12 @@ export class Host implements CycleHost {
     return this.hostname?.startsWith(SEMAPHORE_PREFIX) === true;
   }
 
-  /** The configured limits of this instance. The limits in force are those in the book. */
+  /** The limits that this instance has configured for the name. The limits in force are those in the book. */
   get configured(): ResolvedHost {
-    return this.#resolved;
+    const { hostname } = this;
+    if (this.#resolved === undefined || this.#resolved.hostname !== hostname)
+      this.#resolved = { hostname, host: resolveHost(this.#engine.options(), hostname) };
+    return this.#resolved.host;
   }
 
   /** The state of the breaker in the book. */
@@ -130,13 +132,12 @@ export class Host implements CycleHost {
 
   /** A call sent the name of a host that was known only by its hash. */
   learnName(hostname: string | undefined): void {
-    if (hostname === undefined || hostname === this.#hostname) return;
-    this.#hostname = hostname;
-    this.configure();
+    if (hostname !== undefined) this.#hostname = hostname;
   }
 
+  /** The settings of this instance have changed. */
   configure(): void {
-    this.#resolved = resolveHost(this.#engine.options(), this.#hostname);
+    this.#resolved = undefined;
   }
 
   send(input: Input, done?: (outcome: Outcome) => void): void {
@@ -171,14 +172,16 @@ export class Host implements CycleHost {
     const { time, instance, random, newSecret, seenAt } = this.#engine;
     const { isPolledHere, awayHere, isTokenSent } = this.#listener;
     const { collectMs, pollIntervalMs, idleMs, scheduler } = this.#engine.options();
+    const { mostEnds } = this.#engine;
     return {
       now: time.now(),
       instance,
-      limits: { policy: this.#resolved.policy, loadedAt: this.#engine.loadedAt(), hostname: this.#hostname },
+      limits: { policy: this.configured.policy, loadedAt: this.#engine.loadedAt(), hostname: this.hostname },
       isSemaphore: this.isSemaphore,
       collectMs,
       pollIntervalMs,
       idleMs,
+      mostEnds,
       scheduler,
       random,
       newSecret,

@@ -6,7 +6,6 @@ import type { EngineContext } from "./context.ts";
 import { DrainMeter } from "./drain-meter.ts";
 import type { Host } from "./host.ts";
 import {
-  DEADLINE,
   type Ended,
   endOf,
   endState,
@@ -150,10 +149,11 @@ export class SessionTransitions {
     if (this.#end(session, endState(record), undefined)) this.#closed(session, record);
   }
 
-  /** The session had ended before it came to this instance. */
+  /** The session had ended before it came to this instance. Without a record: the book does not have its end any more. */
   repeatEnd(session: Session, record: Ended | undefined): void {
     if (record?.end !== "released") session.takeOwnGrant();
-    const state = record === undefined ? DEADLINE : endState(record);
+    const reason = this.#engine.time.now() < session.claims.deadlineAt ? "forgotten" : "deadline";
+    const state: SessionState = record === undefined ? { kind: "timeout", reason } : endState(record);
     if (!session.isPending || this.#end(session, state, undefined)) this.endedElsewhere(session);
   }
 

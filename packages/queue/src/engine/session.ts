@@ -46,18 +46,17 @@ export type Grant = Pick<Granted, "fence" | "grantedAt">;
 
 export const PENDING: SessionState = { kind: "pending" };
 export const MOVED: SessionState = { kind: "moved" };
-export const DEADLINE: SessionState = { kind: "timeout", reason: "deadline" };
 const NO_POLLS: readonly Poll[] = [];
 
 /** Only its own methods write its fields. `SessionTransitions` and `Sessions` decide when. */
 export class Session implements Due {
-  readonly claims: SessionClaims;
   readonly host: Host;
   readonly openMs: number;
   readonly requestKey: string | undefined;
   /** The session came with a token, so another instance, or this one before a restart, has counted it. */
   readonly isAdopted: boolean;
   readonly #whenDue: (session: Session) => void;
+  #claims: SessionClaims;
   #state: SessionState = PENDING;
   #isArrivalDecided = false;
   #isAnnounced = false;
@@ -76,13 +75,18 @@ export class Session implements Due {
   agendaIndex = -1;
 
   constructor(init: SessionInit, whenDue: (session: Session) => void) {
-    this.claims = init.claims;
+    this.#claims = init.claims;
     this.host = init.host;
     this.openMs = init.openMs;
     this.requestKey = init.requestKey;
     this.isAdopted = init.isAdopted;
     this.#lastAnswerAt = init.now;
     this.#whenDue = whenDue;
+  }
+
+  /** The content of its token. */
+  get claims(): SessionClaims {
+    return this.#claims;
   }
 
   get state(): SessionState {
@@ -141,6 +145,12 @@ export class Session implements Due {
     return this.isPending && !this.isPolled && !this.#isJoining && this.#lastAnswerAt <= before
       ? this.#lastAnswerAt
       : undefined;
+  }
+
+  /** The session had not ended at the time `at`. Its next token says so (END3 of `session-ends.ts`). */
+  wasPendingAt(at: number): void {
+    const { arrivedAt, pendingAt = arrivedAt } = this.#claims;
+    if (at >= pendingAt + PENDING_STEP_MS) this.#claims = { ...this.#claims, pendingAt: at };
   }
 
   become(state: SessionState): void {
@@ -228,6 +238,9 @@ export class Session implements Due {
   }
 }
 
+/** A token is signed again only if its time is older than this. */
+const PENDING_STEP_MS = 1_000;
+
 export interface SessionInit {
   readonly claims: SessionClaims;
   readonly host: Host;
@@ -239,8 +252,8 @@ export interface SessionInit {
 
 /** The input for the host that ends a session by cancellation or timeout. */
 export function endOf(claims: SessionClaims, end: "timeout" | "canceled"): Input {
-  const { id: session, bucket, arrivedAt, deadlineAt: keepUntil } = claims;
-  return { kind: "end", session, bucket, arrivedAt, end, keepUntil };
+  const { id: session, bucket, arrivedAt, deadlineAt: keepUntil, pendingAt } = claims;
+  return { kind: "end", session, bucket, arrivedAt, end, keepUntil, pendingAt };
 }
 
 export type Ended = Omit<SessionRecord, "kind" | "key">;

@@ -105,7 +105,7 @@ export class Sessions implements HostListener {
 
   #join(session: Session): void {
     const { host, claims, openMs, isAdopted, isArrivalDecided } = session;
-    const { id, bucket, arrivedAt, deadlineAt, limit } = claims;
+    const { id, bucket, arrivedAt, deadlineAt, limit, pendingAt } = claims;
     session.setJoining(true);
     // A literal, because it is created for every session.
     const arrival: Input = {
@@ -118,6 +118,7 @@ export class Sessions implements HostListener {
       arrivedAt,
       deadlineAt,
       openMs,
+      pendingAt,
     };
     host.send(arrival, (outcome) => this.#joined(session, outcome));
   }
@@ -177,7 +178,7 @@ export class Sessions implements HostListener {
     }
   }
 
-  /** The session had ended before it came here. After its deadline the book may no longer have its end. */
+  /** The session had ended before it came here. The book may no longer have its end. */
   #repeatEnd(session: Session): void {
     const standing = standingOf(session.host.book, session.claims.id, this.#engine.time.now());
     this.transitions.repeatEnd(session, standing.kind === "ended" ? standing.record : undefined);

@@ -12,13 +12,16 @@ import { JournaledStore } from "./journaled-store.ts";
 import { NodeDisk, regularFile } from "./node-disk.ts";
 import { ProcessLock } from "./process-lock.ts";
 import { Restored } from "./restore.ts";
+import { aheadOf, type KeptTime, ResumedClock, readUptime, type Uptime } from "./resumed-clock.ts";
 
 /** Options of `openJournaledMemoryStore`. */
 export interface JournaledStoreOptions {
   /** The file of the journal. It is created if it does not exist. */
   readonly path: string;
-  /** The clock of the store. */
+  /** The clock of this process. */
   readonly clock: Clock;
+  /** How long the machine has been running. Default: the system says it. */
+  readonly uptime?: () => Promise<Uptime | undefined>;
   /** How long waiters from before the restart keep their places until their clients poll again, in milliseconds. */
   readonly graceMs?: number;
   /** Creates a key that signs session tokens. It is called once in the life of a journal. */
@@ -38,6 +41,8 @@ export interface JournaledStoreOptions {
 /** A memory store whose state is in a file. */
 export interface JournaledMemoryStore {
   readonly store: HostStore;
+  /** The clock of the store, which the engine must use. */
+  readonly clock: Clock;
   /** Created once and kept. The first key signs. */
   readonly tokenKeys: readonly string[];
   /** Whether slots can be granted, as `/readyz` reports. */
@@ -79,14 +84,14 @@ async function open(options: JournaledStoreOptions): Promise<JournaledMemoryStor
   try {
     const disk = options.disk ?? new NodeDisk(path);
     const content = framesOf(path, await disk.read());
-    const { store, journal, tokenKeys } = await replay(options, disk, content);
+    const { store, journal, tokenKeys, clock } = await replay(options, disk, content);
     guarded = journal;
     if (isLost) await journal.abandon(LOST);
     const close = async () => {
       await journal.close();
       await lock?.release();
     };
-    return { store, tokenKeys, health: () => journal.health, close };
+    return { store, clock, tokenKeys, health: () => journal.health, close };
   } catch (error) {
     await lock?.release();
     throw error;
@@ -96,28 +101,38 @@ async function open(options: JournaledStoreOptions): Promise<JournaledMemoryStor
 const LOST = "another process has taken it over";
 
 async function replay(options: JournaledStoreOptions, disk: JournalDisk, { frames, tornBytes }: Frames) {
-  const { clock, newTokenKey, graceMs = 0, retryMs, compactAfterBytes, onEvent } = options;
+  const { newTokenKey, graceMs = 0, retryMs, compactAfterBytes, onEvent } = options;
   const restored = new Restored();
   for (const { body } of frames) for (const entry of decodeEntries(body)) restored.apply(entry);
-  const { fenceFloor, entries, keys } = restored;
+  const { fenceFloor, entries, keys, start } = restored;
+  const uptime = await (options.uptime ?? readUptime)();
+  // The time of a frame has no fractions.
+  const lastAt = frames.reduce((last, { at }) => Math.max(last, at), restored.lastAt);
+  const clock = new ResumedClock(options.clock, aheadOf({ lastAt, start }, uptime, options.clock.now()));
+  const started = uptime && { boot: uptime.boot, at: clock.now() - uptime.ms };
   const tokenKeys = keys ?? [newTokenKey()];
   const journal: Journal = new Journal({
     disk,
     clock,
-    snapshot: () => snapshotOf(tokenKeys, store),
+    snapshot: () => snapshotOf(tokenKeys, started, store),
     retryMs: retryMs ?? 1000,
     compactAfterBytes: compactAfterBytes ?? 4 * 1024 * 1024,
     onEvent: onEvent ?? (() => {}),
   });
   const hosts = restored.hosts(clock.now());
   const store: JournaledStore = new JournaledStore(journal, { clock, hosts, fenceFloor, graceMs });
-  onEvent?.({ type: "opened", entries, tornBytes });
+  onEvent?.({ type: "opened", entries, tornBytes, aheadMs: clock.aheadMs });
   await journal.open();
-  return { store, journal, tokenKeys };
+  return { store, journal, tokenKeys, clock };
 }
 
-function* snapshotOf(keys: readonly string[], { memory }: JournaledStore): Iterable<JournalEntry> {
+function* snapshotOf(
+  keys: readonly string[],
+  start: KeptTime["start"],
+  { memory }: JournaledStore,
+): Iterable<JournalEntry> {
   yield { kind: "keys", keys };
+  if (start !== undefined) yield { kind: "start", ...start };
   yield { kind: "floor", fence: memory.fenceFloor };
   for (const host of memory.images()) yield { kind: "host", ...host };
 }

@@ -20,6 +20,8 @@ export type StoreHealth =
 /** A store with its description, keys and checks. */
 export interface OpenStore {
   readonly store: HostStore;
+  /** The clock that the engine must use, if it is not the one of the process. */
+  readonly clock?: Clock;
   /** A description for people: `memory`, `memory, journal /var/lib/slots.journal`. */
   readonly description: string;
   /** Keys that sign session tokens and outlive the process; `undefined` if the store keeps none. */
@@ -51,6 +53,7 @@ export async function openStore(backend: Backend, clock: Clock, log: Logger, gra
 async function openJournal(path: string, clock: Clock, log: Logger, graceMs: number): Promise<OpenStore> {
   const {
     store,
+    clock: storeClock,
     tokenKeys,
     health: journalHealth,
     close,
@@ -68,7 +71,7 @@ async function openJournal(path: string, clock: Clock, log: Logger, graceMs: num
     const detail = "The journal cannot be written: nothing is granted until it can";
     return { isReady: false, reason: "JOURNAL_UNWRITABLE", detail, error: new Error(found.reason) };
   };
-  return { store, description, tokenKeys, health, close };
+  return { store, clock: storeClock, description, tokenKeys, health, close };
 }
 
 async function openPostgres({ dsn, schema, poolSize, listenDsn }: Backend & { mode: "postgres" }): Promise<OpenStore> {

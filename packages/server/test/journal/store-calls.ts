@@ -169,6 +169,7 @@ export class Calls {
       collectMs: 1_000,
       pollIntervalMs: 500,
       idleMs: 90_000,
+      mostEnds: 10_000,
       scheduler: SCHEDULER,
       random: () => 0.5,
       newSecret,

@@ -23,8 +23,11 @@ export interface Plant {
   readonly newSecret?: () => () => string;
 }
 
-/** Long enough for every deadline, lease, deny window and idle time of the plans to end. */
-const AFTERMATH_MS = 75_000;
+/** Long enough for every deadline, lease, deny window and idle time of the plans to end, and for hosts to be forgotten (END4). */
+const AFTERMATH_MS = 675_000;
+/** How many ends of sessions the hosts keep, by seed. With few of them, ends are forgotten long before their deadlines. */
+const MANY_ENDS = 1_000;
+const MOST_ENDS = [MANY_ENDS, 8, 3, 1] as const;
 /** A host that was unused for this long is deleted from the store. */
 const LEFT_OVER_MS = 5_000;
 
@@ -44,6 +47,7 @@ export class World {
   disturbedAt = Number.NEGATIVE_INFINITY;
   failedOverAt = Number.NEGATIVE_INFINITY;
   isClosing = false;
+  readonly #mostEnds: number;
   readonly #plant: Plant;
   readonly #reachable: HostStore;
   readonly #newSecret: () => string;
@@ -52,6 +56,7 @@ export class World {
 
   constructor(seed: number, plant: Plant = {}) {
     this.#plant = plant;
+    this.#mostEnds = MOST_ENDS[seed % MOST_ENDS.length] as number;
     this.random = new Random(seed);
     this.plan = planWorld(this.random);
     this.network = new Network(this.clock, this.random, this.plan);
@@ -62,6 +67,11 @@ export class World {
     this.#newSecret = plant.newSecret?.() ?? (() => `secret-${this.#ids++}`);
     this.invariants = new Invariants(this);
     for (let count = 0; count < this.plan.instances; count++) this.#boot();
+  }
+
+  /** No session that has not ended is taken for ended (`session-ends.ts`). */
+  get keepsAllEnds(): boolean {
+    return this.#mostEnds === MANY_ENDS;
   }
 
   newId(): string {
@@ -103,6 +113,7 @@ export class World {
       random: this.random,
       plan: this.plan,
       plant: this.#plant,
+      mostEnds: this.#mostEnds,
       newId: () => this.newId(),
       newSecret: this.#newSecret,
       onSpin: () => this.invariants.onSpin(name),

@@ -64,6 +64,7 @@ const FIELDS: { readonly [K in RecordKind]: { readonly [F in keyof Required<Fiel
   session: {
     end: fc.constantFrom("timeout", "canceled", "throttled", "released"),
     keepUntil: instant,
+    endedAt: maybe(instant),
     instance: maybe(text),
     isExtended: maybe(flag),
     code: maybe(count),
@@ -84,6 +85,7 @@ const FIELDS: { readonly [K in RecordKind]: { readonly [F in keyof Required<Fiel
   limits: {
     policy: fc.constant(POLICY),
     loadedAt: instant,
+    hostname: maybe(text),
     live: maybe(fc.constantFrom({ slots: 3 }, { slots: Number.POSITIVE_INFINITY })),
   },
 };
@@ -121,4 +123,5 @@ export const anyHead: fc.Arbitrary<Omit<Head, "slots" | "fence" | "now">> = fc.r
   isHot: flag,
   probedAt: maybe(instant),
   turnAt: maybe(amount),
+  forgottenAt: maybe(instant),
 }) as never;
