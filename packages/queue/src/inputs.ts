@@ -19,6 +19,8 @@ export type Input =
       readonly arrivedAt: number;
       readonly end: "timeout" | "canceled";
       readonly keepUntil: number;
+      /** When the client called, or the session timed out: the commit may come much later. */
+      readonly at: number;
     }
   /** Takes back a slot of this instance that its client never fetched. The session returns to its place. */
   | ({ readonly kind: "return"; readonly awayAt: number } & Joining)

@@ -10,7 +10,7 @@ test("the defaults are those of the specification", () => {
     idleMs: 90_000,
     collectMs: 1_000,
     maxSessions: 500,
-    grantedKeepMs: 5_000,
+    cancelMs: 5_000,
     scheduler: { isEnabled: false, hotPendingFactor: 4, hotPendingMin: 16, baseWeight: 1, weightPerWait: 1 },
   });
   expect(policy).toMatchObject({ slots: 5, slotsPerBucket: 1, waiters: 50, leaseMs: 30_000, maxHoldMs: 3_600_000 });

@@ -1,6 +1,6 @@
 import type { Book } from "../book/book.ts";
 import { addWait } from "../book/heat.ts";
-import { dropLease, rememberEnd } from "../book/leases.ts";
+import { dropLease, releaseLease, rememberEnd } from "../book/leases.ts";
 import type { SessionRecord, WaiterRecord } from "../book/records.ts";
 import { END_GRACE_MS } from "../book/session-shelf.ts";
 import { standingOf } from "../book/standing.ts";
@@ -46,8 +46,9 @@ export function endWaiter(deciding: Deciding, waiter: WaiterRecord, end: EndNote
 }
 
 /**
- * If another instance has the session now, only a cancellation by the client ends it. `DONE`: this decision ended the
- * session.
+ * If another instance has the session now, only a cancellation by the client ends it. It ends a slot only within
+ * `cancelMs` of its grant, and as a release does: the client may have used the slot since then. `DONE`: this decision
+ * ended the session.
  */
 export function takeEnd(deciding: Deciding, input: Input & { kind: "end" }): Outcome {
   const { book, context } = deciding;
@@ -63,7 +64,10 @@ export function takeEnd(deciding: Deciding, input: Input & { kind: "end" }): Out
     if (input.end === "timeout") addWait(book, book.now - standing.waiter.arrivedAt);
     endWaiter(deciding, standing.waiter, input.end);
   } else {
-    dropLease(book, standing.lease);
+    const { lease } = standing;
+    if (input.end === "timeout") dropLease(book, lease);
+    else if (input.at - lease.grantedAt > context.cancelMs) return MISSING;
+    else releaseLease(book, lease, lease.grantedAt);
     endSession(deciding, { ...input, keepUntil: Math.max(input.keepUntil, until) }, input.end);
     if (instance !== context.instance) wakeInstance(deciding, instance);
   }

@@ -57,7 +57,12 @@ export class Calls {
   cancel(claims: SessionClaims): CancelResult {
     const session = this.#sessions.register.find(claims.id);
     if (session !== undefined) return this.#sessions.transitions.cancel(session);
-    if (this.#engine.time.now() < claims.deadlineAt) this.#hosts.open(claims).send(endOf(claims, "canceled"));
+    const now = this.#engine.time.now();
+    if (now >= claims.deadlineAt) return "gone";
+    const host = this.#hosts.open(claims);
+    const lease = host.book.leaseOf(claims.id);
+    if (lease !== undefined && now - lease.grantedAt > this.#engine.options().cancelMs) return "noop";
+    host.send(endOf(claims, "canceled", now));
     return "gone";
   }
 

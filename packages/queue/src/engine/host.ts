@@ -170,13 +170,14 @@ export class Host implements CycleHost {
   decideContext(): DecideContext {
     const { time, instance, random, newSecret, seenAt } = this.#engine;
     const { isPolledHere, awayHere, isTokenSent } = this.#listener;
-    const { collectMs, pollIntervalMs, idleMs, scheduler } = this.#engine.options();
+    const { collectMs, cancelMs, pollIntervalMs, idleMs, scheduler } = this.#engine.options();
     return {
       now: time.now(),
       instance,
       limits: { policy: this.#resolved.policy, loadedAt: this.#engine.loadedAt(), hostname: this.#hostname },
       isSemaphore: this.isSemaphore,
       collectMs,
+      cancelMs,
       pollIntervalMs,
       idleMs,
       scheduler,

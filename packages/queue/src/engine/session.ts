@@ -20,7 +20,7 @@ import type { Poll } from "./poll.ts";
  * | pending            | breaker open / deadline or idle / cancel                | throttled / timeout / canceled |
  * | pending            | the named semaphore has a different capacity            | canceled and forgotten: its first call fails |
  * | pending            | another instance has taken it over                      | moved and forgotten |
- * | granted            | cancel while it is still kept                           | canceled           |
+ * | granted            | cancel within `cancelMs` of the grant                   | canceled           |
  * | granted, fetched   | a repeated call, if the store is shared                 | forgotten; a new session joins with its claims |
  */
 export type SessionState =
@@ -238,9 +238,9 @@ export interface SessionInit {
 }
 
 /** The input for the host that ends a session by cancellation or timeout. */
-export function endOf(claims: SessionClaims, end: "timeout" | "canceled"): Input {
+export function endOf(claims: SessionClaims, end: "timeout" | "canceled", at: number): Input {
   const { id: session, bucket, arrivedAt, deadlineAt: keepUntil } = claims;
-  return { kind: "end", session, bucket, arrivedAt, end, keepUntil };
+  return { kind: "end", session, bucket, arrivedAt, end, keepUntil, at };
 }
 
 export type Ended = Omit<SessionRecord, "kind" | "key">;
