@@ -1,6 +1,6 @@
 import { drained } from "@slotkeeper/testkit/simulator";
 import { describe, expect, test } from "vitest";
-import { Bench } from "./bench-of-one.ts";
+import { Bench, type Followed } from "./bench-of-one.ts";
 
 describe("the first call", () => {
   test("is pending without waitMs even if a slot is free, and the next poll gets the slot immediately", async () => {
@@ -237,6 +237,28 @@ describe("cancel", () => {
     await one.clock.run(8_000);
     expect(two.queue.cancel(session)).toBe("noop");
     expect(await one.held()).toBe(1);
+  });
+
+  test("of a session that is just being polled again does not end its slot later or without its minimum hold", async () => {
+    const bench = new Bench({ maxSlotPerHost: 2, minSlotHoldMs: 4_000, smoothReleaseIntervalMs: 0 }, undefined, true);
+    const [early, late] = [await bench.want("a"), await bench.want("b")];
+    const again = async ({ session }: Followed) => {
+      const stalled: (() => void)[] = [];
+      bench.stalled = stalled;
+      void bench.queue.poll(session);
+      bench.queue.cancel(session);
+      await drained();
+      bench.stalled = undefined;
+      for (const goOn of stalled) goOn();
+      await drained();
+    };
+    await bench.clock.run(1_000);
+    await again(early);
+    expect(await bench.held()).toBe(2);
+    await bench.clock.run(6_000);
+    await again(late);
+    expect(await bench.held()).toBe(1);
+    expect(await bench.queue.renew(late.slotToken)).toBeDefined();
   });
 
   test("of a session of another instance works through the store", async () => {

@@ -21,6 +21,7 @@ const OPTIONS = resolveOptions({
   minSlotHoldMs: 30,
   zombieTimeoutSeconds: 0.4,
   collectMs: 100,
+  defaultGrantedCleanupDelay: 0.1,
   breaker: { consecutiveErrors: 2, openSeconds: 0.2 },
 });
 const { policy } = resolveHost(OPTIONS, undefined);
@@ -70,6 +71,8 @@ const history: fc.Arbitrary<Step[]> = fc.array(
 
 function inputOf({ kind, session, bucket }: Ask, book: Book, now: number): Input {
   const slotToken = book.leaseOf(session)?.key ?? "slot_h.none";
+  const keepUntil = book.leaseOf(session)?.keepUntil ?? now + 500;
+  const ending = { kind: "end", session, bucket, arrivedAt: now, keepUntil, at: now } as const;
   const joining = { session, bucket, weight: 1, arrivedAt: now, deadlineAt: now + 500, openMs: 200 };
   switch (kind) {
     case "arrive":
@@ -77,9 +80,9 @@ function inputOf({ kind, session, bucket }: Ask, book: Book, now: number): Input
     case "away":
       return { kind: "client", session, awayAt: now };
     case "end":
-      return { kind, session, bucket, arrivedAt: now, end: "timeout", keepUntil: now + 500 };
+      return { ...ending, end: "timeout", isUndelivered: true };
     case "cancel":
-      return { kind: "end", session, bucket, arrivedAt: now, end: "canceled", keepUntil: now + 500 };
+      return { ...ending, end: "canceled", isUndelivered: false };
     case "release":
       return { kind, slotToken, hitAt: now, status: 200 };
     case "renew":
@@ -95,13 +98,14 @@ function inputOf({ kind, session, bucket }: Ask, book: Book, now: number): Input
 
 function contextOf({ instance, polled }: Step, now: number, at: number): DecideContext {
   let tokens = 0;
-  const { collectMs, pollIntervalMs, idleMs, scheduler } = OPTIONS;
+  const { collectMs, cancelMs, pollIntervalMs, idleMs, scheduler } = OPTIONS;
   return {
     now,
     instance,
     limits: { policy, loadedAt: 1, hostname: undefined },
     isSemaphore: false,
     collectMs,
+    cancelMs,
     pollIntervalMs,
     idleMs,
     scheduler,

@@ -62,7 +62,7 @@ export class Calls {
     const host = this.#hosts.open(claims);
     const lease = host.book.leaseOf(claims.id);
     if (lease !== undefined && now - lease.grantedAt > this.#engine.options().cancelMs) return "noop";
-    host.send(endOf(claims, "canceled", now));
+    host.send(endOf(claims, { end: "canceled", at: now, isUndelivered: false }));
     return "gone";
   }
 

@@ -187,15 +187,15 @@ export class SessionTransitions {
     else this.#events.granted(session, grant);
   }
 
-  /** Sends an end to the host. The decision that ends the session counts it. */
+  /** Sends the end of a session that got no slot here to the host. The decision that ends the session counts it. */
   sendEnd(session: Session, end: "timeout" | "canceled"): void {
-    const { host, claims } = session;
+    const { host, claims, isUndelivered } = session;
     const current = this.register.find(claims.id);
     // This copy had ended here, but the client came back while the store was unavailable: the session continues in the
     // newer copy.
     if (current !== undefined && current !== session && end === "timeout") this.endedElsewhere(session);
     else
-      host.send(endOf(claims, end, this.#engine.time.now()), ({ kind }) => {
+      host.send(endOf(claims, { end, at: this.#engine.time.now(), isUndelivered }), ({ kind }) => {
         if (kind === "missing") this.#closed(session, host.book.get("session", claims.id));
       });
   }
@@ -228,13 +228,14 @@ export class SessionTransitions {
     const now = time.now();
     if (was.kind === "granted" && was.leaseUntil > now && state.kind === "canceled") {
       // After this time the slot is in use, and only its token ends it.
-      if (now - was.grantedAt > options().cancelMs) return false;
+      if (was.isFetched && now - was.grantedAt > options().cancelMs) return false;
       this.register.dropToken(was.slotToken);
     } else if (!session.isPending) return false;
     else this.#leave(session);
     session.become(state);
     // A slot that was delivered is already counted as granted.
-    if (was.kind === "granted" && was.isFetched) session.host.send(endOf(session.claims, "canceled", now));
+    if (was.kind === "granted" && was.isFetched)
+      session.host.send(endOf(session.claims, { end: "canceled", at: now, isUndelivered: false }));
     else if (end === "canceled" || (end === "timeout" && !session.isJoining)) this.sendEnd(session, end);
     this.#keepFor(session);
     this.answerPolls(session);

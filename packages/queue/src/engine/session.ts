@@ -123,6 +123,11 @@ export class Session implements Due {
     return this.#isTokenSent || this.isAdopted;
   }
 
+  /** This instance has sent no slot to the client. While a session that came with a token joins, it may have: before. */
+  get isUndelivered(): boolean {
+    return !(this.isAdopted && this.#isJoining);
+  }
+
   get lastAnswerAt(): number {
     return this.#lastAnswerAt;
   }
@@ -237,10 +242,13 @@ export interface SessionInit {
   readonly now: number;
 }
 
-/** The input for the host that ends a session by cancellation or timeout. */
-export function endOf(claims: SessionClaims, end: "timeout" | "canceled", at: number): Input {
+/** The input for the host that ends a session by cancellation or timeout, now. */
+export function endOf(
+  claims: SessionClaims,
+  { end, at, isUndelivered }: Pick<Input & { kind: "end" }, "end" | "at" | "isUndelivered">,
+): Input {
   const { id: session, bucket, arrivedAt, deadlineAt: keepUntil } = claims;
-  return { kind: "end", session, bucket, arrivedAt, end, keepUntil, at };
+  return { kind: "end", session, bucket, arrivedAt, end, keepUntil, at, isUndelivered };
 }
 
 export type Ended = Omit<SessionRecord, "kind" | "key">;
