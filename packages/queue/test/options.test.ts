@@ -37,7 +37,7 @@ test("all problems are listed at once, by path", () => {
     "`fairQueue.maxSlotPerHost` to be a whole number from 1 up, got 0",
     '`fairQueue.pollIntervalMs` to be a number from 1 up, got "soon"',
     "Unknown key `fairQueue.typo`",
-    "`fairQueue.breaker.openSeconds` to be a number above 0, got -1",
+    "`fairQueue.breaker.openSeconds` to be a number above 0, at most 3600, got -1",
     "Unknown key `fairQueue.breaker.halfOpenProbe`",
     '`fairQueue.hosts["*.example.com"].maxSlotPerIp` to be a whole number, got 1.5',
     '`fairQueue.hosts["*.example.com"].weights` to be an object of numbers above 0',

@@ -93,7 +93,6 @@ const head = fc.record({
   capacity: maybe(count),
   breaker: fc.record({
     openedAt: maybe(instant),
-    windowMs: maybe(amount),
     code: count,
     windowStartAt: maybe(instant),
     errors: count,

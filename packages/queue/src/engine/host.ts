@@ -124,8 +124,7 @@ export class Host implements CycleHost {
 
   /** The state of the breaker in the book. */
   breaker(now: number): BreakerView {
-    const { limits, head } = this.book;
-    return limits === undefined ? { phase: "closed" } : viewBreaker(head.breaker, now, limits.policy.breaker);
+    return viewBreaker(this.book.head.breaker, now);
   }
 
   /** A call sent the name of a host that was known only by its hash. */

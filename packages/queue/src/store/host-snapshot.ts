@@ -69,7 +69,7 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
     inFlight: leases.length + offers.length,
     waiting: waiters.length,
     progress: head.progress,
-    breaker: limits === undefined ? { phase: "closed" } : viewBreaker(head.breaker, now, limits.policy.breaker),
+    breaker: viewBreaker(head.breaker, now),
     live: limits?.live,
     avgWaitMs: head.avgWaitMs,
     isHot: head.isHot,

@@ -25,6 +25,8 @@ export interface Plant {
 
 /** Long enough for every deadline, lease, deny window and idle time of the plans to end. */
 const AFTERMATH_MS = 75_000;
+/** After this time an open breaker counts as closed. */
+const BREAKER_MS = 3_600_000;
 /** A host that was unused for this long is deleted from the store. */
 const LEFT_OVER_MS = 5_000;
 
@@ -89,6 +91,9 @@ export class World {
     await this.clock.run(durationMs, check);
     this.#heal();
     await this.clock.run(AFTERMATH_MS, check);
+    const isBreakerOpen = [...this.store.images()].some(({ head }) => head.breaker.openedAt !== undefined);
+    // A host with an open breaker is kept until the breaker counts as closed.
+    if (isBreakerOpen) await this.clock.run(BREAKER_MS, check);
     await this.store.cleanup({ idleMs: LEFT_OVER_MS });
     await drained();
     this.invariants.checkEnd();
