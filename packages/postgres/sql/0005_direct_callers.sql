@@ -235,19 +235,19 @@ BEGIN
   RETURN d;
 END $$;
 
--- The breaker from the table. NULL if it has closed by itself. p_open_ms: how long the breaker is open for this caller.
-CREATE FUNCTION slotkeeper_breaker(p_host text, p_now double precision, p_open_ms double precision) RETURNS "THROTTLE_PROTECTION"
+-- The breaker from the table. NULL if it opened an hour ago: then it counts as closed.
+CREATE FUNCTION slotkeeper_breaker(p_host text, p_now double precision) RETURNS "THROTTLE_PROTECTION"
 LANGUAGE plpgsql AS $$
 DECLARE
   b "THROTTLE_PROTECTION";
-  v_host_ms double precision;
 BEGIN
-  SELECT * INTO b FROM "THROTTLE_PROTECTION" WHERE "HOSTNAME_HASH" = p_host;
-  IF b.opened_at IS NULL THEN RETURN b; END IF;
-  v_host_ms := slotkeeper_limits(p_host) #>> '{policy,breaker,openMs}';
-  IF p_now - b.opened_at >= 2 * greatest(p_open_ms, b.window_ms, v_host_ms) THEN RETURN NULL; END IF;
+  SELECT * INTO b FROM "THROTTLE_PROTECTION" WHERE "HOSTNAME_HASH" = p_host AND (opened_at > p_now - 3600000) IS NOT FALSE;
   RETURN b;
 END $$;
+
+-- How long an open breaker is open for a caller, in milliseconds: at most the hour after which it counts as closed.
+CREATE FUNCTION slotkeeper_open_ms(p_seconds integer) RETURNS double precision
+LANGUAGE sql IMMUTABLE AS $$ SELECT least(greatest(coalesce(p_seconds, 60), 0), 3600) * 1000.0 $$;
 
 -- Until when the cooldown of a bucket lasts, for a caller with this cooldown.
 CREATE FUNCTION slotkeeper_cools_until(p_host text, p_bucket text, p_cooldown_ms double precision) RETURNS double precision
@@ -298,7 +298,7 @@ BEGIN
   t.slots_per_bucket := CASE WHEN t.bucket = '' OR h.capacity IS NOT NULL THEN 'Infinity'
     ELSE coalesce((v_limits #>> '{live,slotsPerBucket}')::double precision, t.slots_per_bucket) END;
   t.open_ms := coalesce(t.open_ms, (v_limits #>> '{policy,breaker,openMs}')::double precision, 60000);
-  b := slotkeeper_breaker(h.host, h.last_now, t.open_ms);
+  b := slotkeeper_breaker(h.host, h.last_now);
   a.depths := slotkeeper_depths(h.host, t.bucket, h.last_now);
   IF h.last_now - b.opened_at < t.open_ms THEN
     a.status := 'THROTTLED';
@@ -407,7 +407,7 @@ CREATE FUNCTION slotkeeper_report_direct(
 ) RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-  v_opened jsonb := slotkeeper_closed_breaker() || jsonb_build_object('openedAt', p_now, 'code', p_code, 'windowMs', t.open_ms);
+  v_opened jsonb := slotkeeper_closed_breaker() || jsonb_build_object('openedAt', p_now, 'code', p_code);
   v_in_window boolean := coalesce(p_now - b.window_start_at <= t.window_ms, false);
   v_errors integer := CASE WHEN v_in_window THEN b."OBS_ERROR_COUNT" ELSE 0 END + p_is_error::integer;
   v_total integer := CASE WHEN v_in_window THEN b."OBS_ERROR_COUNT" + b."OBS_SUCCESS_COUNT" ELSE 0 END + 1;
@@ -432,7 +432,7 @@ END $$;
 REVOKE ALL ON FUNCTION slotkeeper_plain_name, slotkeeper_sha256, slotkeeper_checked, slotkeeper_name_key, slotkeeper_host_key, slotkeeper_pattern_key,
   slotkeeper_refuse_table, slotkeeper_required, slotkeeper_or_unlimited, slotkeeper_random, slotkeeper_next_tag,
   slotkeeper_own_name, slotkeeper_new_host, slotkeeper_open, slotkeeper_find, slotkeeper_limits, slotkeeper_commit_direct, slotkeeper_is_over,
-  slotkeeper_released_session, slotkeeper_look, slotkeeper_depths, slotkeeper_breaker, slotkeeper_cools_until,
+  slotkeeper_released_session, slotkeeper_look, slotkeeper_depths, slotkeeper_breaker, slotkeeper_open_ms, slotkeeper_cools_until,
   slotkeeper_renumber, slotkeeper_try_direct, slotkeeper_grant_direct, slotkeeper_release_direct, slotkeeper_count_waiter,
   slotkeeper_report_direct FROM PUBLIC;
 REVOKE ALL ON TYPE slotkeeper_view, slotkeeper_depths, slotkeeper_try, slotkeeper_answer, slotkeeper_thresholds FROM PUBLIC;

@@ -141,7 +141,7 @@ BEGIN
     slotkeeper_or_unlimited(p_max_slot_per_ip),
     slotkeeper_required('p_zombie_timeout', p_zombie_timeout, 1) * 1000,
     greatest(0, coalesce(p_cooldown_seconds, 0)) * 1000.0,
-    greatest(0, coalesce(p_throttle_time_window, 60)) * 1000.0,
+    slotkeeper_open_ms(p_throttle_time_window),
     false);
   a := slotkeeper_try_direct(t);
   RETURN QUERY SELECT a.status, a.token, (a.depths).host, (a.depths).bucket, a.code,
@@ -229,12 +229,12 @@ CREATE FUNCTION download_check_throttle_protection(
 ) RETURNS TABLE (is_protected boolean, error_code integer, retry_after integer)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET enable_seqscan = off AS $$
 DECLARE
-  v_window_ms double precision := greatest(0, coalesce(p_throttle_time_window, 60)) * 1000.0;
+  v_window_ms double precision := slotkeeper_open_ms(p_throttle_time_window);
   v_now double precision := slotkeeper_now();
   b "THROTTLE_PROTECTION";
 BEGIN
   PERFORM slotkeeper_refuse_table(p_throttle_table_name, 'THROTTLE_PROTECTION');
-  b := slotkeeper_breaker(slotkeeper_host_key(p_hostname_hash, p_hostname), v_now, v_window_ms);
+  b := slotkeeper_breaker(slotkeeper_host_key(p_hostname_hash, p_hostname), v_now);
   IF v_now - b.opened_at < v_window_ms THEN
     RETURN QUERY SELECT true, coalesce(b."LAST_ERROR_CODE", 0), greatest(1, ceil((v_window_ms - (v_now - b.opened_at)) / 1000))::integer;
   ELSE
@@ -257,7 +257,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout 
 DECLARE
   v_host text := slotkeeper_host_key(p_hostname_hash, p_hostname);
   v_name text := slotkeeper_plain_name(p_hostname);
-  t slotkeeper_thresholds := ROW(greatest(0, coalesce(p_throttle_time_window, 60)) * 1000.0,
+  t slotkeeper_thresholds := ROW(slotkeeper_open_ms(p_throttle_time_window),
     greatest(0, coalesce(p_observe_window_seconds, 60)) * 1000.0, coalesce(p_error_ratio_percent, 100),
     coalesce(p_min_sample_count, 0), p_fast_error_ratio_percent,
     CASE WHEN p_fast_error_ratio_percent IS NULL THEN 0 ELSE coalesce(p_fast_min_sample_count, 0) END,
@@ -268,7 +268,7 @@ DECLARE
 BEGIN
   PERFORM slotkeeper_refuse_table(p_table_name, 'THROTTLE_PROTECTION');
   h := slotkeeper_open(v_host, v_name, 5);
-  v_next := slotkeeper_report_direct(slotkeeper_breaker(v_host, h.last_now, t.open_ms), coalesce(p_is_error, false),
+  v_next := slotkeeper_report_direct(slotkeeper_breaker(v_host, h.last_now), coalesce(p_is_error, false),
     coalesce(p_status_code, 0), t, h.last_now);
   IF v_next IS NOT NULL THEN
     n := h;

@@ -23,6 +23,10 @@ export type Input =
       readonly keepUntil: number;
       /** See `arrive`. */
       readonly pendingAt?: number | undefined;
+      /** When the client called, or the session timed out: the commit may come much later. */
+      readonly at: number;
+      /** This instance has not sent a slot to the client of the session. */
+      readonly isUndelivered: boolean;
     }
   /** Takes back a slot of this instance that its client never fetched. The session returns to its place. */
   | ({ readonly kind: "return"; readonly awayAt: number } & Joining)

@@ -10,7 +10,7 @@ test("the defaults are those of the specification", () => {
     idleMs: 90_000,
     collectMs: 1_000,
     maxSessions: 500,
-    grantedKeepMs: 5_000,
+    cancelMs: 5_000,
     scheduler: { isEnabled: false, hotPendingFactor: 4, hotPendingMin: 16, baseWeight: 1, weightPerWait: 1 },
   });
   expect(policy).toMatchObject({ slots: 5, slotsPerBucket: 1, waiters: 50, leaseMs: 30_000, maxHoldMs: 3_600_000 });
@@ -37,7 +37,7 @@ test("all problems are listed at once, by path", () => {
     "`fairQueue.maxSlotPerHost` to be a whole number from 1 up, got 0",
     '`fairQueue.pollIntervalMs` to be a number from 1 up, got "soon"',
     "Unknown key `fairQueue.typo`",
-    "`fairQueue.breaker.openSeconds` to be a number above 0, got -1",
+    "`fairQueue.breaker.openSeconds` to be a number above 0, at most 3600, got -1",
     "Unknown key `fairQueue.breaker.halfOpenProbe`",
     '`fairQueue.hosts["*.example.com"].maxSlotPerIp` to be a whole number, got 1.5',
     '`fairQueue.hosts["*.example.com"].weights` to be an object of numbers above 0',

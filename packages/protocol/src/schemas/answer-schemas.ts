@@ -69,7 +69,7 @@ export const RenewedSchema = Type.Object({ result: Type.Literal("ok"), leaseMs: 
 export const CanceledSchema = Type.Object({
   result: Type.Enum(["canceled", "gone", "noop"], {
     description:
-      "`gone`: this instance does not have the session, and sends the cancellation to the store; `noop`: the session had already ended",
+      "`gone`: this instance does not have the session, and sends the cancellation to the store; `noop`: the session had already ended, or its slot was granted longer ago than `defaultGrantedCleanupDelay`",
   }),
 });
 /** The answer of `/livez`. */

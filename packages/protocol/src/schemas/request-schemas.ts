@@ -45,7 +45,7 @@ export const FirstCallSchema = Type.Object(
       Type.Number({
         minimum: 0,
         maximum: LIMITS.durationMs / 1000,
-        description: "overrides `breaker.openSeconds` for this session; 0 counts as absent",
+        description: "overrides `breaker.openSeconds` for this session, up to an hour; 0 counts as absent",
       }),
     ),
     requestId: Type.Optional(

@@ -68,7 +68,7 @@ export const ROUTES = {
     problems: ["SLOT_LOST", "UNAVAILABLE"],
   }),
   cancel: caller("cancel", {
-    summary: "End a session; gives back its place and its slot",
+    summary: "End a session; gives back its place, or its slot soon after the grant",
     request: Requests.CancelSchema,
     answer: json(Answers.CanceledSchema),
     problems: ["BAD_TOKEN"],

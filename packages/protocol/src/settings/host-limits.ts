@@ -157,8 +157,9 @@ export const BREAKER_LIMITS = {
     type: "number",
     unit: "seconds",
     above: 0,
+    max: 3600,
     default: 60,
-    about: "how long the breaker stays open; after that it is half open",
+    about: "how long the breaker stays open; after that it is half open, and an hour after it opened it is closed",
   },
   halfOpenProbes: {
     field: "halfOpenProbes",

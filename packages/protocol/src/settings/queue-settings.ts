@@ -52,7 +52,8 @@ export const QUEUE_SETTINGS = {
     unit: "seconds",
     min: 0,
     default: 5,
-    about: "seconds for which a session can still be polled or canceled after its client fetched the grant",
+    about:
+      "seconds after its grant in which `cancel` gives a slot back; later the slot is in use, and only `release` ends it",
   },
 } as const satisfies Settings;
 

@@ -8,7 +8,8 @@ import { join, retire } from "./use.ts";
  * The waiters of a host: joining, moving between instances, places in the pool, leaving. Only this file writes waiter
  * records, except that `leases.ts` deletes the record of a waiter that gets a slot.
  *
- * WAITER1 A session has a waiter record, a lease or an end, and never two of them.
+ * WAITER1 A session has a waiter record, a lease or an end, and never two of them; only the lease of a slot that was
+ *   given back by a cancellation may occupy it for some time after the end.
  * WAITER2 The pool stays within its limits, except for waiters that were inside when a limit was lowered.
  * WAITER3 A waiter that loses its place or moves to another instance keeps its arrival time. A waiter that returns
  *   after its instance died is ahead of those that arrived after it, as if it had never left.

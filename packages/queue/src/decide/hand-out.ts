@@ -1,5 +1,5 @@
 import type { Book } from "../book/book.ts";
-import { phaseFor, viewBreaker } from "../book/breaker.ts";
+import { phaseFor, throttleFor, viewBreaker } from "../book/breaker.ts";
 import type { Bucket } from "../book/bucket.ts";
 import { denyBucket } from "../book/deny.ts";
 import { addWait, isHot } from "../book/heat.ts";
@@ -34,14 +34,13 @@ export function throttleWaiters(deciding: Deciding): void {
   const { book } = deciding;
   const { breaker } = book.head;
   if (!book.index.mustThrottle(breaker.openedAt)) return;
-  const view = viewBreaker(breaker, book.now, book.policy.breaker);
+  const view = viewBreaker(breaker, book.now);
   if (view.phase === "closed") return;
   for (const waiter of Array.from(book.all("waiter"))) {
-    if (phaseFor(view, waiter.openMs) !== "open") continue;
-    endWaiter(deciding, waiter, "throttled", {
-      code: view.code,
-      retryAt: book.now + waiter.openMs - view.openForMs,
-    });
+    const throttle = throttleFor(view, waiter.openMs);
+    if (throttle === undefined) continue;
+    const { code, retryInMs } = throttle;
+    endWaiter(deciding, waiter, "throttled", { code, retryAt: book.now + retryInMs });
   }
 }
 
@@ -111,7 +110,7 @@ function placeAway({ book, context }: Deciding, waiter: WaiterRecord): boolean {
 
 function isHalfOpen(deciding: Deciding, { openMs }: WaiterRecord): boolean {
   const { book } = deciding;
-  return phaseFor(viewBreaker(book.head.breaker, book.now, book.policy.breaker), openMs) === "half-open";
+  return phaseFor(viewBreaker(book.head.breaker, book.now), openMs) === "half-open";
 }
 
 /** Layer 7: why the bucket itself may not get a slot. */

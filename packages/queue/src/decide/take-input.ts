@@ -1,5 +1,5 @@
 import type { Book } from "../book/book.ts";
-import { closeBreaker, openBreaker, phaseFor, reportTo, viewBreaker, widenBreaker } from "../book/breaker.ts";
+import { closeBreaker, openBreaker, reportTo, throttleFor, viewBreaker } from "../book/breaker.ts";
 import { becomeBusy } from "../book/heat.ts";
 import { dropLease, endLease, ownLease, releaseLease, renewLease } from "../book/leases.ts";
 import { joinCapacity, useLive } from "../book/limits.ts";
@@ -143,14 +143,9 @@ function rememberThrottled(
 
 /** Layer 1, for a session that is not in the book. */
 function throttledFor(deciding: Deciding, openMs: number): Throttled | undefined {
-  const { book } = deciding;
-  const { breaker } = book.head;
-  const view = viewBreaker(breaker, book.now, book.policy.breaker);
-  if (view.phase === "closed") return undefined;
-  const widened = widenBreaker(breaker, openMs, book.policy.breaker);
-  if (widened !== breaker) book.draft.breaker = widened;
-  if (phaseFor(view, openMs) !== "open") return undefined;
-  return { kind: "throttled", code: view.code, retryAt: book.now + openMs - view.openForMs };
+  const { head, now } = deciding.book;
+  const throttle = throttleFor(viewBreaker(head.breaker, now), openMs);
+  return throttle && { kind: "throttled", code: throttle.code, retryAt: now + throttle.retryInMs };
 }
 
 /** Only if this instance still has the session; another one may have taken it over. */

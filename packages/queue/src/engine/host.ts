@@ -126,8 +126,7 @@ export class Host implements CycleHost {
 
   /** The state of the breaker in the book. */
   breaker(now: number): BreakerView {
-    const { limits, head } = this.book;
-    return limits === undefined ? { phase: "closed" } : viewBreaker(head.breaker, now, limits.policy.breaker);
+    return viewBreaker(this.book.head.breaker, now);
   }
 
   /** A call sent the name of a host that was known only by its hash. */
@@ -171,7 +170,7 @@ export class Host implements CycleHost {
   decideContext(): DecideContext {
     const { time, instance, random, newSecret, seenAt } = this.#engine;
     const { isPolledHere, awayHere, isTokenSent } = this.#listener;
-    const { collectMs, pollIntervalMs, idleMs, scheduler } = this.#engine.options();
+    const { collectMs, cancelMs, pollIntervalMs, idleMs, scheduler } = this.#engine.options();
     const { mostEnds } = this.#engine;
     return {
       now: time.now(),
@@ -179,6 +178,7 @@ export class Host implements CycleHost {
       limits: { policy: this.configured.policy, loadedAt: this.#engine.loadedAt(), hostname: this.hostname },
       isSemaphore: this.isSemaphore,
       collectMs,
+      cancelMs,
       pollIntervalMs,
       idleMs,
       mostEnds,

@@ -72,7 +72,7 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
     waiting: waiters.length,
     oldestWaitMs: waiters.reduce((oldest, { arrivedAt }) => Math.max(oldest, now - arrivedAt), 0),
     progress: head.progress,
-    breaker: limits === undefined ? { phase: "closed" } : viewBreaker(head.breaker, now, limits.policy.breaker),
+    breaker: viewBreaker(head.breaker, now),
     live: limits?.live,
     avgWaitMs: head.avgWaitMs,
     isHot: head.isHot,

@@ -111,7 +111,6 @@ export const anyHead: fc.Arbitrary<Omit<Head, "slots" | "fence" | "now">> = fc.r
   capacity: maybe(count),
   breaker: fc.record({
     openedAt: maybe(likely),
-    windowMs: maybe(amount),
     code: count,
     windowStartAt: maybe(likely),
     errors: count,
