@@ -78,13 +78,14 @@ type Lives = Map<string, number>;
 
 function inputOf({ kind, session, bucket }: Ask, book: Book, now: number, lives: Lives): Input {
   const slotToken = book.leaseOf(session)?.key ?? "slot_h.none";
+  const isReturning = lives.has(session);
   const arrivedAt = lives.get(session) ?? now;
   if (kind === "arrive") lives.set(session, arrivedAt);
   const deadlineAt = arrivedAt + LIFE_MS;
   const joining = { session, bucket, weight: 1, arrivedAt, deadlineAt, openMs: 200 };
   switch (kind) {
     case "arrive":
-      return { kind, limit: undefined, ...joining };
+      return { kind, limit: undefined, isReturning, ...joining };
     case "away":
       return { kind: "client", session, awayAt: now };
     case "end":
