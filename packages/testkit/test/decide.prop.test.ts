@@ -79,6 +79,7 @@ type Lives = Map<string, number>;
 
 function inputOf({ kind, session, bucket }: Ask, book: Book, now: number, lives: Lives): Input {
   const slotToken = book.leaseOf(session)?.key ?? "slot_h.none";
+  const isReturning = lives.has(session);
   const arrivedAt = lives.get(session) ?? now;
   if (kind === "arrive") lives.set(session, arrivedAt);
   const deadlineAt = arrivedAt + LIFE_MS;
@@ -86,7 +87,7 @@ function inputOf({ kind, session, bucket }: Ask, book: Book, now: number, lives:
   const ending = { kind: "end", session, bucket, arrivedAt, keepUntil: deadlineAt, at: now } as const;
   switch (kind) {
     case "arrive":
-      return { kind, limit: undefined, ...joining };
+      return { kind, limit: undefined, isReturning, ...joining };
     case "away":
       return { kind: "client", session, awayAt: now };
     case "end":
