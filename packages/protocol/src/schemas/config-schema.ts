@@ -193,6 +193,19 @@ export const ConfigSchema = Type.Object(
         inHeader,
       ),
     ),
+    metrics: Type.Optional(
+      Type.Object(
+        {
+          token: Type.Optional(
+            secret(
+              "bearer token for `/metrics` alone, for a scraper that should not have the internal one; absent: `internalApiToken`",
+              inHeader,
+            ),
+          ),
+        },
+        closed,
+      ),
+    ),
     controller: Type.Optional(
       Type.Object(
         {

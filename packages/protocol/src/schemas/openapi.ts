@@ -56,6 +56,7 @@ export function openApiDocument({ version, header = "X-FQ-Auth" }: { version: st
       securitySchemes: {
         sharedKey: { type: "apiKey", in: "header", name: header },
         internal: { type: "http", scheme: "bearer" },
+        metrics: { type: "http", scheme: "bearer" },
       },
     },
   };
@@ -67,7 +68,7 @@ const SECURITY: { readonly [audience in Audience]: readonly object[] } = {
   caller: [{ sharedKey: [] }, {}],
   internal: [{ internal: [] }],
   operator: [{ internal: [] }],
-  scraper: [{ internal: [] }, {}],
+  scraper: [{ metrics: [] }, { internal: [] }],
 };
 
 function operation(name: string, route: Route): Json {
