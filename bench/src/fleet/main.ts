@@ -21,7 +21,7 @@ const HOLD_MS = 100;
 const BUCKETS = 50;
 const SESSIONS = 200;
 const IDEAL_WAIT_MS = (SESSIONS / SLOTS - 1) * HOLD_MS;
-const CONFIG = { maxSlotPerHost: SLOTS, maxSlotPerIp: 1, maxWaitersPerHost: 0, globalMaxWaiters: 0 };
+const CONFIG = { maxSlotPerHost: SLOTS, maxSlotPerIp: 1, maxWaitersPerHost: 0, globalMaxWaiters: -1 };
 
 /** A hot host by the rules of the seed: many pending sessions, and waits longer than these. */
 const WEIGHTED = { weightedScheduler: { enabled: true, coldAvgWaitMs: 100, hotAvgWaitMs: 500 } };

@@ -15,7 +15,8 @@ export function configDocument(): Json {
 }
 
 function nullable(schema: TSchema, isRequired: boolean): unknown {
-  const { type, enum: values, properties, patternProperties, ...rest } = schema as unknown as Json;
+  const { type, enum: values, properties, patternProperties, ...own } = schema as unknown as Json;
+  const rest = forEditors(own);
   if (!isRequired && type === "string") return { anyOf: [{ type, ...rest }, { enum: ["", null] }] };
   return {
     ...(type === undefined ? {} : { type: isRequired ? type : [type, "null"] }),
@@ -24,6 +25,16 @@ function nullable(schema: TSchema, isRequired: boolean): unknown {
     ...(properties === undefined ? {} : { properties: { ...each(properties), notes: true } }),
     ...(properties === undefined ? {} : { patternProperties: { "^(?://|_)": true } }),
     ...(patternProperties === undefined ? {} : { patternProperties: each(patternProperties) }),
+  };
+}
+
+/** Without our own keywords. A number that may be zero or less to mean the default has no least value. */
+function forEditors({ defaultAt, aliasOf: _, minimum, exclusiveMinimum, ...rest }: Json): Json {
+  if (defaultAt === "zero or less") return rest;
+  return {
+    ...(minimum === undefined ? {} : { minimum }),
+    ...(exclusiveMinimum === undefined ? {} : { exclusiveMinimum }),
+    ...rest,
   };
 }
 

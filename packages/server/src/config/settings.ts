@@ -126,7 +126,7 @@ export function settingsOf(config: FilledConfig): Settings {
     },
     controller: controllerOf(config),
     fairQueue: engine,
-    cleanupEveryMs: isSwept ? intervalSeconds * 1000 : undefined,
+    cleanupEveryMs: isSwept && intervalSeconds > 0 ? intervalSeconds * 1000 : undefined,
   };
 }
 
