@@ -117,7 +117,7 @@ describe("release", () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1 } } });
     const slot = await fixture.take({ ipBucket: "a" });
     for (const slotToken of ["", "x", "slot_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "💥", "a".repeat(60_000)]) {
-      expect((await fixture.release(slotToken)).body).toEqual({ result: "ok" });
+      expect((await fixture.release(slotToken)).body).toEqual({ result: "ok", released: false });
     }
     expect((await fixture.call("renew", { slotToken: slot.slotToken })).body.result).toBe("ok");
   });

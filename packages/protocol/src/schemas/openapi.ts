@@ -20,6 +20,7 @@ const COMPONENTS = {
   Timeout: Answers.TimeoutSchema,
   Overloaded: Answers.OverloadedSchema,
   Ok: Answers.OkSchema,
+  Released: Answers.ReleasedSchema,
   Renewed: Answers.RenewedSchema,
   Canceled: Answers.CanceledSchema,
   Alive: Answers.AliveSchema,

@@ -59,7 +59,7 @@ export const ROUTES = {
   release: caller("release", {
     summary: "Release a slot",
     request: Requests.ReleaseSchema,
-    answer: json(Answers.OkSchema),
+    answer: json(Answers.ReleasedSchema),
   }),
   renew: caller("renew", {
     summary: "Renew the lease of a slot",

@@ -76,9 +76,10 @@ export class FairQueue {
   /**
    * Returns immediately; the store is updated later. If this process is killed before that, the lease ends at its own
    * time. `onAccepted` runs when the caller need not repeat the release: immediately or, if another instance is alive
-   * that could take the repeated call, when the store has the release.
+   * that could take the repeated call, when the store has the release. `isHeld` is false if the token certainly held no
+   * slot.
    */
-  release(input: ReleaseInput, onAccepted?: () => void): void {
+  release(input: ReleaseInput, onAccepted?: (isHeld: boolean | undefined) => void): void {
     this.#engine.releases.release(input, onAccepted);
   }
 
