@@ -64,6 +64,7 @@ export class Engine {
       newSecret,
       instance,
       agenda: new Agenda(time),
+      unsent: { count: 0 },
       options: () => this.options.current,
       loadedAt: () => this.options.loadedAt,
       emit: (event) => this.#emit(event),

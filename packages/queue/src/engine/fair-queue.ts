@@ -98,7 +98,7 @@ export class FairQueue {
   /** The action `flush` of operators: updates the hosts of this instance and deletes what other instances left behind. */
   sweep(): Promise<CleanupReply> {
     const { hosts, context, options } = this.#engine;
-    for (const { cycle } of hosts.values()) cycle.wake();
+    hosts.inTurns(({ cycle }) => cycle.wake());
     return context.store.cleanup({ idleMs: options.current.idleMs });
   }
 
@@ -139,6 +139,11 @@ export class FairQueue {
   /** The hosts this instance knows, by key. */
   hostKeys(): Iterable<string> {
     return this.#engine.hosts.keys();
+  }
+
+  /** The hosts of this instance that the store does not have, as far as this instance knows. */
+  *newHostKeys(): Iterable<string> {
+    for (const { key, cache } of this.#engine.hosts.values()) if (cache.tag === undefined) yield key;
   }
 
   /** How many hosts this instance knows. */

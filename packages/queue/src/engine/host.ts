@@ -5,6 +5,7 @@ import type { LeaseRecord } from "../book/records.ts";
 import type { DecideContext } from "../decide/deciding.ts";
 import { type ResolvedHost, resolveHost } from "../host-policy.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
+import type { QueueOptions } from "../options.ts";
 import { SmallMap } from "../small-map.ts";
 import type { CommitNotice } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
@@ -40,6 +41,10 @@ export interface HostOwner {
   readonly listener: HostListener;
   /** A session began or ended there. */
   onUsed(host: Host): void;
+  /** A session waits there. */
+  onWaiting(host: Host): void;
+  /** No session waits there any more. */
+  onRest(host: Host): void;
   onDropped(host: Host): void;
 }
 
@@ -57,7 +62,9 @@ export class Host implements CycleHost {
   /** Created when first needed: many hosts never have a waiter, and a new host should cost little. */
   #positions: Positions | undefined;
   #hostname: string | undefined;
-  #resolved: ResolvedHost;
+  #resolved: ResolvedHost | undefined;
+  /** The options that `#resolved` was made from. */
+  #resolvedFrom: QueueOptions | undefined;
   /** The number of sessions that this instance keeps for the host, including ended ones. */
   #remembered = 0;
   #isStoreDown = false;
@@ -72,7 +79,6 @@ export class Host implements CycleHost {
     this.#owner = owner;
     this.#engine = engine;
     this.#listener = listener;
-    this.#resolved = resolveHost(engine.options(), hostname);
     this.cache = new HostCache(key, engine);
     this.cycle = new Cycle(this, engine);
   }
@@ -117,8 +123,16 @@ export class Host implements CycleHost {
     return this.hostname?.startsWith(SEMAPHORE_PREFIX) === true;
   }
 
-  /** The configured limits of this instance. The limits in force are those in the book. */
+  /**
+   * The configured limits of this instance. The limits in force are those in the book. New settings are looked up when
+   * the host next needs them: they may change for a hundred thousand hosts at once.
+   */
   get configured(): ResolvedHost {
+    const options = this.#engine.options();
+    if (this.#resolved === undefined || options !== this.#resolvedFrom) {
+      this.#resolved = resolveHost(options, this.#hostname);
+      this.#resolvedFrom = options;
+    }
     return this.#resolved;
   }
 
@@ -132,11 +146,7 @@ export class Host implements CycleHost {
   learnName(hostname: string | undefined): void {
     if (hostname === undefined || hostname === this.#hostname) return;
     this.#hostname = hostname;
-    this.configure();
-  }
-
-  configure(): void {
-    this.#resolved = resolveHost(this.#engine.options(), this.#hostname);
+    this.#resolved = undefined;
   }
 
   send(input: Input, done?: (outcome: Outcome) => void): void {
@@ -150,16 +160,23 @@ export class Host implements CycleHost {
 
   remember(session: Session): void {
     this.#remembered++;
-    this.#waiting.set(session, session);
+    this.#addWaiting(session);
     if (this.#remembered === 1) this.#owner.onUsed(this);
   }
 
   /** The session starts or stops waiting. */
   setWaiting(session: Session, isWaiting: boolean): void {
-    if (isWaiting) this.#waiting.set(session, session);
+    if (isWaiting) this.#addWaiting(session);
     else if (this.#waiting.delete(session)) this.cycle.schedule();
+    if (this.hasPending) return;
+    this.#owner.onRest(this);
     // Old positions would keep ended sessions in memory.
-    if (!this.hasPending) this.#positions = undefined;
+    this.#positions = undefined;
+  }
+
+  #addWaiting(session: Session): void {
+    this.#waiting.set(session, session);
+    this.#owner.onWaiting(this);
   }
 
   forget(): void {
@@ -174,7 +191,7 @@ export class Host implements CycleHost {
     return {
       now: time.now(),
       instance,
-      limits: { policy: this.#resolved.policy, loadedAt: this.#engine.loadedAt(), hostname: this.#hostname },
+      limits: { policy: this.configured.policy, loadedAt: this.#engine.loadedAt(), hostname: this.#hostname },
       isSemaphore: this.isSemaphore,
       collectMs,
       pollIntervalMs,
