@@ -19,7 +19,7 @@ class CountingClock extends VirtualClock {
   readonly inputs: number[] = [];
   unsent = () => 0;
 
-  override setTimer(callback: () => void, delayMs: number): unknown {
+  override setTimer(callback: () => void, delayMs: number): ReturnType<VirtualClock["setTimer"]> {
     return super.setTimer(() => {
       const before = this.unsent();
       callback();

@@ -91,10 +91,10 @@ describe("held polls", () => {
     const call = `POST /api/v0/fairqueue/acquire HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
     const polls = () => fixture.service.dump().hosts[0]?.waiting[0]?.polls;
     for (const open of [1, 2, 3, 4, 5, 5, 5]) {
-      (await connection(fixture)).write(call.repeat(50));
+      (await connection(fixture)).write(call.repeat(10));
       await expect.poll(polls).toBe(open);
     }
-    await expect.poll(() => metric(fixture, 'slotkeeper_refused_total{limit="held_polls"}')).toBe(100);
+    await expect.poll(() => metric(fixture, 'slotkeeper_refused_total{limit="held_polls"}')).toBe(20);
     expect(polls()).toBe(5);
   });
 });

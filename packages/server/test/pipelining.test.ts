@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { describe, expect, it, vi } from "vitest";
-import { connection } from "./raw-connection.ts";
+import { connection, rawAnswer } from "./raw-connection.ts";
 import { type Fixture, startFixture } from "./service-fixture.ts";
 
 /** Only an event can answer in time: neither the window nor the fallback cycle ends within a test. */
@@ -25,7 +25,7 @@ function answersOn(socket: Socket, count: number): Promise<string[]> {
       rest += chunk.toString("latin1");
       const lines = rest.split("\r\n");
       rest = lines.pop() ?? "";
-      for (const line of lines) if (line.includes("HTTP/1.1 ")) statuses.push(line.slice(-6, -3));
+      for (const line of lines) if (line.includes("HTTP/1.1 ")) statuses.push(/HTTP\/1\.1 (\d+)/.exec(line)?.[1] ?? "");
       if (statuses.length >= count) resolve(statuses);
     });
   });
@@ -36,20 +36,55 @@ describe("requests that a caller sends before the answer to its last one", () =>
     const fixture = await startFixture({ config: { fairQueue: EVENTS_ONLY, logLevel: "debug" } });
     const slot = await fixture.take({ ipBucket: "a" });
     const socket = await connection(fixture);
-    const answers = answersOn(socket, 1501);
-    socket.write(post("acquire", { hostname: "example.com", ipBucket: "b", waitMs: 3_600_000 }) + LIVEZ.repeat(1500));
+    const answers = answersOn(socket, 16);
+    socket.write(post("acquire", { hostname: "example.com", ipBucket: "b", waitMs: 3_600_000 }) + LIVEZ.repeat(15));
     await expect.poll(() => openPolls(fixture)).toBe(1);
     expect(served(fixture, "/livez")).toBe(0);
     await fixture.release(slot.slotToken);
-    expect(await answers).toEqual(Array.from({ length: 1501 }, () => "200"));
+    expect(await answers).toEqual(Array.from({ length: 16 }, () => "200"));
   });
 
-  it("are not read without end while one of them waits", async () => {
+  it("are answered at once instead of held, if many more wait behind: a connection that is not read shows no end", async () => {
     const fixture = await startFixture({ config: { fairQueue: EVENTS_ONLY } });
     await fixture.take({ ipBucket: "a" });
-    const socket = await connection(fixture);
-    socket.write(post("acquire", { hostname: "example.com", ipBucket: "b", waitMs: 3_600_000 }));
+    const poll = post("acquire", { hostname: "example.com", ipBucket: "b", waitMs: 3_600_000 });
+    const [early, late] = [await connection(fixture), await connection(fixture)];
+    const answers = [answersOn(early, 1501), answersOn(late, 1501)];
+    early.write(poll + LIVEZ.repeat(1500));
+    late.write(poll);
     await expect.poll(() => openPolls(fixture)).toBe(1);
+    late.write(LIVEZ.repeat(1500));
+    for (const statuses of await Promise.all(answers)) {
+      expect(statuses).toEqual(Array.from({ length: 1501 }, () => "200"));
+    }
+    expect(openPolls(fixture)).toBe(0);
+  });
+
+  it("are answered before invalid HTTP behind them is refused", async () => {
+    const fixture = await startFixture({ config: { fairQueue: EVENTS_ONLY } });
+    const slot = await fixture.take({ ipBucket: "a" });
+    const socket = await connection(fixture);
+    const answers = answersOn(socket, 4);
+    socket.write(post("acquire", { hostname: "example.com", ipBucket: "b", waitMs: 3_600_000 }) + LIVEZ.repeat(2));
+    socket.write("nonsense\r\n\r\n");
+    await expect.poll(() => openPolls(fixture)).toBe(1);
+    await fixture.release(slot.slotToken);
+    expect(await answers).toEqual(["200", "200", "200", "400"]);
+  });
+
+  it("do not wait for a body that never becomes valid", async () => {
+    const fixture = await startFixture();
+    const torn =
+      "POST /api/v0/fairqueue/release HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello, world\r\n";
+    expect(await rawAnswer(fixture, torn)).toMatch(/^HTTP\/1\.1 400 /);
+    const both = await rawAnswer(fixture, LIVEZ + torn);
+    expect([...both.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(["200", "400"]);
+  });
+
+  it("are not read without end while the caller does not read the answers", async () => {
+    const fixture = await startFixture();
+    const socket = await connection(fixture);
+    socket.pause();
     // Far more than the buffers of two sockets: the system accepts all of it only if the service reads it.
     const flood = Buffer.from(LIVEZ.repeat(1_000_000));
     let isWritten = false;

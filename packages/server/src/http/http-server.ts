@@ -31,6 +31,7 @@ const LINGER_MS = 500;
 export class HttpServer {
   readonly #server: Server;
   readonly #connections: Connections;
+  readonly #pipelines: Pipelines;
   readonly #context: ServiceContext;
   readonly #throttle = new LogThrottle({ burst: 10, everyMs: 6_000 });
   #isBoundToLoopback = false;
@@ -48,9 +49,10 @@ export class HttpServer {
     const { refusals } = context;
     const limits = () => context.live.config.settings.limits;
     this.#connections = new Connections({ limits, allowed: connectionsAllowed(), refusals });
-    const { take } = new Pipelines((request, response) => {
+    this.#pipelines = new Pipelines((request, response) => {
       void dispatch(request, response, context, this.#connections.refusalOf(request.socket));
     });
+    const { take } = this.#pipelines;
     this.#server = createServer(options, take);
     // Node must not drop headers, however many there are (their size is limited): a proxy adds its own at the end.
     this.#server.maxHeadersCount = 0;
@@ -94,12 +96,16 @@ export class HttpServer {
     this.#server.closeAllConnections();
   }
 
-  /** Also answers invalid HTTP, if the connection can still carry an answer; then closes the connection. */
+  /** Also answers invalid HTTP, if the connection can still carry an answer (PIPE5); then closes the connection. */
   #refuse(error: NodeJS.ErrnoException, socket: Socket): void {
     if (error.code === "ECONNRESET" || !socket.writable) {
       socket.destroy();
       return;
     }
+    this.#pipelines.refuse(socket, () => this.#answerInvalid(error, socket));
+  }
+
+  #answerInvalid(error: NodeJS.ErrnoException, socket: Socket): void {
     const { log, telemetry } = this.#context;
     const requestId = newRequestId();
     telemetry.instruments.badRequests++;
