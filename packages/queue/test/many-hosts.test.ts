@@ -1,6 +1,6 @@
 import { type Commit, type CommitReply, FairQueue, MemoryStore, overrideOf } from "@slotkeeper/queue";
 import { VirtualClock } from "@slotkeeper/testkit/simulator";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 /** Work for all hosts is done in turns of the event loop, so that no turn takes long. `scripts/silence.mjs` measures it. */
@@ -160,7 +160,7 @@ describe("with many hosts", () => {
         isShared: false,
         wake: [],
         conflicts: 0,
-      } as unknown as Commit);
+      });
     };
     expect((await store.cleanup({ idleMs: 1_000 })).hosts).toBe(1_699);
     expect(await store.hostKeys()).toEqual([kept]);

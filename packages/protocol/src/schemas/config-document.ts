@@ -29,13 +29,13 @@ function nullable(schema: TSchema, isRequired: boolean): unknown {
 }
 
 /** Without our own keywords. A number that may be zero or less to mean the default has no least value. */
-function forEditors({ defaultAt, aliasOf: _, minimum, exclusiveMinimum, ...rest }: Json): Json {
-  if (defaultAt === "zero or less") return rest;
-  return {
-    ...(minimum === undefined ? {} : { minimum }),
-    ...(exclusiveMinimum === undefined ? {} : { exclusiveMinimum }),
-    ...rest,
+function forEditors(schema: Json): Json {
+  const isBounded = schema["defaultAt"] !== "zero or less";
+  const isShown = (key: string) => {
+    if (key === "defaultAt" || key === "aliasOf") return false;
+    return isBounded || (key !== "minimum" && key !== "exclusiveMinimum");
   };
+  return Object.fromEntries(Object.entries(schema).filter(([key]) => isShown(key)));
 }
 
 function each(schemas: unknown): Json {
