@@ -239,7 +239,7 @@ CREATE OR REPLACE FUNCTION download_register_fq_waiter(p_hostname_hash text, p_h
  SET extra_float_digits TO '1'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
--- text: md5 3f626d510097b0c7502362d58be4d4f1
+-- text: md5 18477791c5f280318322e54f16cdf366
 
 CREATE OR REPLACE FUNCTION download_release_fq_waiter(p_hostname text, p_ip_bucket text, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth'::text)
  RETURNS void
@@ -248,7 +248,7 @@ CREATE OR REPLACE FUNCTION download_release_fq_waiter(p_hostname text, p_ip_buck
  SET search_path TO 'public', 'pg_temp'
  SET lock_timeout TO '3s'
  SET enable_seqscan TO 'off'
--- text: md5 f42ab72bad1c46f5793a2773e162b954
+-- text: md5 d36f62b4e0f18750f4c99764c0e28c9f
 
 CREATE OR REPLACE FUNCTION download_release_slot(p_hostname_hash text, p_ip_bucket text, p_slot_token text, p_now_ms bigint)
  RETURNS void
@@ -270,7 +270,7 @@ CREATE OR REPLACE FUNCTION download_try_acquire_slot(p_hostname_hash text, p_hos
  SET extra_float_digits TO '1'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
--- text: md5 2e44847960478e0cadf145c6939e4c55
+-- text: md5 a77d98d01341a26b546f5c583971db84
 
 CREATE OR REPLACE FUNCTION download_upsert_throttle_protection(p_hostname_hash text, p_hostname text, p_now integer, p_is_error boolean, p_status_code integer, p_throttle_time_window integer, p_observe_window_seconds integer, p_error_ratio_percent integer, p_consecutive_threshold integer, p_min_sample_count integer, p_fast_error_ratio_percent integer DEFAULT NULL::integer, p_fast_min_sample_count integer DEFAULT NULL::integer, p_table_name text DEFAULT 'THROTTLE_PROTECTION'::text)
  RETURNS TABLE("HOSTNAME_HASH" text, "HOSTNAME" text, "ERROR_TIMESTAMP" integer, "IS_PROTECTED" integer, "LAST_ERROR_CODE" integer, "OBS_WINDOW_START" integer, "OBS_ERROR_COUNT" integer, "OBS_SUCCESS_COUNT" integer, "CONSECUTIVE_ERROR_COUNT" integer)
@@ -281,7 +281,7 @@ CREATE OR REPLACE FUNCTION download_upsert_throttle_protection(p_hostname_hash t
  SET extra_float_digits TO '1'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
--- text: md5 b24d032fb33932864640d0706f3ddd8a
+-- text: md5 1e71048e38cf2032be07688707730fac
 
 CREATE OR REPLACE FUNCTION func_cleanup_ip_cooldown(p_ttl_seconds integer)
  RETURNS integer
@@ -325,7 +325,7 @@ CREATE OR REPLACE FUNCTION func_try_acquire_slot(p_hostname_pattern text, p_ip_h
  SET extra_float_digits TO '1'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
--- text: md5 ac6d42371dee2e69d88098afae593c10
+-- text: md5 41096851b1a8a91e16cfadff4d738c42
 
 CREATE OR REPLACE FUNCTION slotkeeper_add_to_tail(p_host text, p_number bigint, p_base text, p_tag text, p_changes text)
  RETURNS void
@@ -518,7 +518,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_host_key(p_hash text, p_name text)
  RETURNS text
  LANGUAGE plpgsql
  IMMUTABLE
--- text: md5 98bc9d3d92398937c6d5222950fcc4df
+-- text: md5 30f8f244bad746f2c82a0f4062ef46e3
 
 CREATE OR REPLACE FUNCTION slotkeeper_host_keys(p_schema integer)
  RETURNS json
@@ -568,12 +568,6 @@ CREATE OR REPLACE FUNCTION slotkeeper_look(h slotkeeper_host, p_bucket text, p_t
  LANGUAGE plpgsql
 -- text: md5 5c511cd185b86f604704e7b3d4043d7f
 
-CREATE OR REPLACE FUNCTION slotkeeper_lower(p_name text)
- RETURNS text
- LANGUAGE sql
- IMMUTABLE
--- text: md5 5e5a7618d81bb63d29366d6ee532da6a
-
 CREATE OR REPLACE FUNCTION slotkeeper_missing_rights(p_schema oid)
  RETURNS text
  LANGUAGE sql
@@ -585,7 +579,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_name_key(p_name text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE
--- text: md5 45fe2f772aec02b43ac6ae6f2333abd7
+-- text: md5 0df536cad61e05496578f4dd1dfbd532
 
 CREATE OR REPLACE FUNCTION slotkeeper_new_host(h slotkeeper_host, p_slots double precision, p_hostname text)
  RETURNS slotkeeper_host
@@ -632,7 +626,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_pattern_key(p_pattern text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE
--- text: md5 0daf4140907c4b1a60bd03a3bf581f09
+-- text: md5 4fd18fc7eaf9dbc2681a38c97e8c90af
 
 CREATE OR REPLACE FUNCTION slotkeeper_peek(p_schema integer, p_hosts text[])
  RETURNS json
@@ -641,6 +635,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_peek(p_schema integer, p_hosts text[])
  SET search_path TO 'public', 'pg_temp'
  SET extra_float_digits TO '1'
 -- text: md5 11f33e71c40dd705b1830b90f5fc13b3
+
+CREATE OR REPLACE FUNCTION slotkeeper_plain_name(p_name text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 1e27f644638002fd0621995017478c9d
 
 CREATE OR REPLACE FUNCTION slotkeeper_put_cooldown(p_host text, p_bucket text, p_until double precision, p_now double precision)
  RETURNS void
@@ -728,6 +728,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_schema_number()
  LANGUAGE sql
  IMMUTABLE
 -- text: md5 0df94e01a9bac1ebb35ed4cfae23bb4f
+
+CREATE OR REPLACE FUNCTION slotkeeper_sha256(p_text text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 560094cf4145dbba5991ec0244bbf179
 
 CREATE OR REPLACE FUNCTION slotkeeper_spaced_until(p_last_end_at double precision, p_limits json)
  RETURNS double precision

@@ -403,16 +403,6 @@ describe("layer 6: weighted turns at a hot host", () => {
     expect(probesSince(bench, commits)).toBe(0);
   });
 
-  test("a new bucket joins at the current minimum", async () => {
-    const { bench } = await hotHost();
-    await bench.clock.run(10_000);
-    const times = () =>
-      new Map(bench.queue.dump().hosts[0]?.buckets.map(({ bucket, virtualTime }) => [bucket, virtualTime]));
-    const minimum = Math.min(...times().values());
-    await bench.begin("newcomer");
-    expect(times().get("newcomer")).toBeGreaterThanOrEqual(minimum);
-  });
-
   test("WaitCount is halved by a grant and by IP_TOO_MANY", async () => {
     const { bench, held, waiting } = await hotHost();
     await bench.clock.run(15_000);

@@ -67,13 +67,18 @@ export function reportTo(
   policy: BreakerPolicy,
 ): BreakerState {
   const { status, isProbe } = report;
+  if (!isCounted(status, policy)) return state;
   const isError = policy.protectHttpCodes.includes(status);
-  if (!isError && !(status >= 200 && status <= 399)) return state;
   const settled = closesAt(state, policy) <= now ? CLOSED : state;
   if (settled.openedAt === undefined) return observe(settled, isError, status, now, policy);
   // The answer to a probe counts for a half-open breaker, whatever window its session has.
   if (!isProbe && now - settled.openedAt < policy.openMs) return settled;
   return isError ? openBreaker(status, now) : CLOSED;
+}
+
+/** Whether the status is a success or an error. Others say nothing about the host. */
+export function isCounted(status: number, { protectHttpCodes }: BreakerPolicy): boolean {
+  return protectHttpCodes.includes(status) || (status >= 200 && status <= 399);
 }
 
 /** Whether the state holds nothing that must be kept. */

@@ -1,6 +1,7 @@
 import type { Book } from "./book.ts";
 import { dropOffer } from "./leases.ts";
 import type { WaiterRecord } from "./records.ts";
+import { joinTurns } from "./turns.ts";
 import { join, retire } from "./use.ts";
 
 /**
@@ -22,7 +23,7 @@ export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isIns
     isReturning ? waiter.arrivedAt : undefined,
   );
   if (displaces !== undefined) putOutside(book, displaces.record);
-  if (isAdmitted) join(book, waiter.bucket, waiter.weight, isReturning);
+  if (isAdmitted) enter(book, waiter, isReturning);
   const { key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt } = waiter;
   book.put({
     kind: "waiter",
@@ -44,11 +45,17 @@ export function admitWaiters(book: Book, collectMs: number): boolean {
   let isAdmitted = false;
   for (let next = index.pool.next(policy); next !== undefined; next = index.pool.next(policy)) {
     if (index.pool.isFull(policy) && !makePlace(book, collectMs)) break;
-    join(book, next.record.bucket, next.record.weight);
+    enter(book, next.record);
     book.put({ ...next.record, isInside: true });
     isAdmitted = true;
   }
   return isAdmitted;
+}
+
+/** Call before the waiter gets its place: its bucket starts where the order lets it start. */
+function enter(book: Book, { bucket, weight }: Pick<WaiterRecord, "bucket" | "weight">, isReturning = false): void {
+  join(book, bucket, weight, isReturning);
+  joinTurns(book, bucket);
 }
 
 /** WPOOL4. */

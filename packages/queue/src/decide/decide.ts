@@ -1,5 +1,5 @@
 import type { Book } from "../book/book.ts";
-import { isPristine } from "../book/breaker.ts";
+import { isCounted, isPristine } from "../book/breaker.ts";
 import { allowBuckets } from "../book/deny.ts";
 import { becomeIdle } from "../book/heat.ts";
 import { dropOffer, endLease } from "../book/leases.ts";
@@ -29,7 +29,7 @@ const FORGOTTEN_AT_ONCE = 64;
 /** How many instances are notified of a commit that does not change their waiters. Each notification has a cost. */
 const MOST_NOTIFIED = 16;
 /** Inputs that create a host. */
-const CREATES: ReadonlySet<Input["kind"]> = new Set(["arrive", "report", "limits", "breaker"]);
+const CREATES: ReadonlySet<Input["kind"]> = new Set(["arrive", "limits", "breaker"]);
 
 /**
  * Makes the decision about a host: applies the inputs to the book, then hands out free slots. The layers of the funnel
@@ -51,7 +51,7 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   const deciding: Deciding = { book, context, inputs, notes: [], wake: [] };
   const now = Math.max(context.now, book.head.now);
   book.index.useTurns(context.scheduler.isEnabled);
-  if (book.limits === undefined && !inputs.some(({ kind }) => CREATES.has(kind))) return unknownHost(inputs);
+  if (book.limits === undefined && !inputs.some((input) => createsHost(input, context))) return unknownHost(inputs);
   catchUp(deciding, now);
   forgetCapacity(book);
   useLimits(book, context.limits);
@@ -85,6 +85,11 @@ function notifyOthers(deciding: Deciding): void {
     if (wake.length >= MOST_NOTIFIED) return;
     if (instance !== context.instance) wakeInstance(deciding, instance);
   }
+}
+
+/** A report creates a host only if its status counts. */
+function createsHost(input: Input, { limits }: DecideContext): boolean {
+  return input.kind === "report" ? isCounted(input.status, limits.policy.breaker) : CREATES.has(input.kind);
 }
 
 /** A release, a renewal or a cancellation never creates a host. */

@@ -66,7 +66,7 @@ export function handOut(deciding: Deciding): void {
   }
   if (!isWeighted) return;
   if (book.free < freeBefore) book.draft.probedAt = book.now;
-  else probeInVain(deciding);
+  else considerInVain(deciding);
 }
 
 function isHostHot(deciding: Deciding): boolean {
@@ -140,20 +140,14 @@ export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean)
 }
 
 /**
- * Layer 5: no slot is free. Considering a bucket without success raises its weight and uses its turn. This happens only
- * if no slot was handed out for a whole poll interval, and the quota limits the number of buckets.
- * While slots are handed out all the time, every bucket keeps its turn. Otherwise a bucket that was considered several
- * times without success would wait for several rounds.
+ * Layer 5: no slot is free. Considering a bucket in vain raises its weight, but does not use its turn: otherwise each
+ * bucket that joins later would overtake those that have waited for long. It happens at most once per poll interval,
+ * and the quota limits the number of buckets.
  */
-function probeInVain({ book, context }: Deciding): void {
+function considerInVain({ book, context }: Deciding): void {
   const { scheduler, pollIntervalMs } = context;
   if (book.now - (book.head.probedAt ?? Number.NEGATIVE_INFINITY) < pollIntervalMs) return;
+  const buckets = book.index.firstTurns(scheduler.maxProbesPerCycle ?? book.policy.slots);
   book.draft.probedAt = book.now;
-  const quota = scheduler.maxProbesPerCycle ?? book.policy.slots;
-  for (let probed = 0; probed < quota; probed++) {
-    const bucket = book.index.nextTurn;
-    if (bucket === undefined) return;
-    takeTurn(book, bucket, scheduler);
-    countWait(book, bucket, pollIntervalMs);
-  }
+  for (const bucket of buckets) countWait(book, bucket, pollIntervalMs);
 }

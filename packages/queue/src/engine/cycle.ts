@@ -60,8 +60,8 @@ export class Cycle implements Due {
   /** `dueAt` is a time at which the state of the host may change, not the end of the idle time of an unused host. */
   #isAwaited = false;
   #lingersUntil = 0;
-  /** If the host is still unused at this time, it may be forgotten. */
-  #restsUntil = 0;
+  /** When the last call for the host came. A sweep or new settings are no use. */
+  #usedAt: number;
   /** Created when first needed: a store in the same process answers immediately. */
   #wait: StoreWait | undefined;
   dueAt = 0;
@@ -70,6 +70,7 @@ export class Cycle implements Due {
   constructor(host: CycleHost, engine: EngineContext) {
     this.#host = host;
     this.#engine = engine;
+    this.#usedAt = engine.time.now();
   }
 
   /** The number of inputs that the store does not have yet. */
@@ -86,6 +87,7 @@ export class Cycle implements Due {
     const isFirst = this.#queue.length === 0;
     this.#queue.push({ input, done });
     this.#engine.unsent.count++;
+    if (input.kind !== "forget" && input.kind !== "unspace") this.#usedAt = this.#engine.time.now();
     if (waitMs === 0) {
       this.wake();
       return;
@@ -126,7 +128,7 @@ export class Cycle implements Due {
     if (this.#isRunning) return;
     if (this.#isAwaited) this.wake();
     else if (this.#host.isRemembered) this.schedule();
-    else if (this.#engine.time.now() < this.#restsUntil) this.#engine.agenda.schedule(this, this.#restsUntil);
+    else if (this.#engine.time.now() < this.#idleAt) this.#engine.agenda.schedule(this, this.#idleAt);
     else this.send({ kind: "forget" }, () => this.#host.drop());
   }
 
@@ -254,7 +256,7 @@ export class Cycle implements Due {
   /** Sets the next time at which the state of the host may change without an input. */
   schedule(): void {
     if (this.#isRunning || this.#isWoken || this.#isClosed) return;
-    const { agenda, time, options } = this.#engine;
+    const { agenda } = this.#engine;
     const isLingering = this.#queue.length > 0;
     if (this.#host.cache.book.free > 0 && this.#queue.some(({ input }) => input.kind === "arrive")) {
       this.wake();
@@ -265,15 +267,19 @@ export class Cycle implements Due {
     this.#isAwaited = at !== undefined;
     if (at !== undefined) agenda.schedule(this, at);
     else if (this.#host.hasPending) agenda.cancel(this);
-    else this.#awaitUse(time.now() + options().idleMs);
+    else this.#awaitUse();
+  }
+
+  /** If the host is still unused at this time, it may be forgotten. */
+  get #idleAt(): number {
+    return this.#usedAt + this.#engine.options().idleMs;
   }
 
   /**
    * Leaves an earlier time as it is; `onDue` then sets the next one. Otherwise a busy host would move its timer with
    * every cycle.
    */
-  #awaitUse(until: number): void {
-    this.#restsUntil = until;
-    if (this.agendaIndex === -1 || this.dueAt > until) this.#engine.agenda.schedule(this, until);
+  #awaitUse(): void {
+    if (this.agendaIndex === -1 || this.dueAt > this.#idleAt) this.#engine.agenda.schedule(this, this.#idleAt);
   }
 }

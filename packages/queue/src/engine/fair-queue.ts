@@ -1,5 +1,7 @@
 import type { BeginAnswer, CancelResult, FairQueueConfig, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
 import type { Book } from "../book/book.ts";
+import { isCounted } from "../book/breaker.ts";
+import { resolveHost } from "../host-policy.ts";
 import type { CleanupReply } from "../store/host-store.ts";
 import type { BeginRequest } from "./begin-request.ts";
 import * as Dump from "./dump.ts";
@@ -88,11 +90,16 @@ export class FairQueue {
     return this.#engine.releases.renew(slotToken);
   }
 
-  /** Reports an answer of the upstream to a request without a slot. Settles when the store has it. */
+  /**
+   * Reports an answer of the upstream to a request without a slot. Settles when the store has it. A status that does not
+   * count creates no host.
+   */
   report({ status, ...named }: { host: string; hostname?: string; status: number }): Promise<void> {
-    return new Promise((resolve) => {
-      this.#engine.hosts.open(named).send({ kind: "report", status }, () => resolve());
-    });
+    const { hosts, options } = this.#engine;
+    const isKnown = hosts.find(named.host) !== undefined;
+    if (!isKnown && !isCounted(status, resolveHost(options.current, named.hostname).policy.breaker))
+      return Promise.resolve();
+    return new Promise((resolve) => hosts.open(named).send({ kind: "report", status }, () => resolve()));
   }
 
   /** The action `flush` of operators: updates the hosts of this instance and deletes what other instances left behind. */
