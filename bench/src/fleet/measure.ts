@@ -16,7 +16,7 @@ export const CONFIG: FairQueueConfig = {
   maxSlotPerHost: SLOTS,
   maxSlotPerIp: 1,
   maxWaitersPerHost: 0,
-  globalMaxWaiters: 0,
+  globalMaxWaiters: -1,
 };
 
 /** A hot host by the rules of the seed: many pending sessions, and waits longer than these. */

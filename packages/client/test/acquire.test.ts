@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { startWorld } from "./fixture.ts";
 
 const host = { hostname: "example.com", bucket: "me" };
-const oneSlot = { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0 } };
+const oneSlot = { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: -1 } };
 
 describe("a free slot", () => {
   test("run makes one call, works while it holds the slot, and releases", async () => {

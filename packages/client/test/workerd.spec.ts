@@ -55,7 +55,7 @@ async function startUpstream(most: number, holdMs: number) {
   return upstream;
 }
 
-const fourSlots = { fairQueue: { maxSlotPerHost: 4, maxSlotPerIp: 0 } };
+const fourSlots = { fairQueue: { maxSlotPerHost: 4, maxSlotPerIp: -1 } };
 
 async function statuses(url: URL, requests: number): Promise<number[]> {
   const asked = Array.from({ length: requests }, async () => {

@@ -83,7 +83,7 @@ export interface Known {
 
 /** Events of a decision for the log, the metrics and the history. */
 export type Note =
-  | { readonly kind: "reclaimed" }
+  | { readonly kind: "reclaimed"; readonly bucket: string; readonly fence: number }
   | { readonly kind: "uncollected"; readonly session: string; readonly bucket: string }
   | { readonly kind: "denied"; readonly bucket: string }
   | EndNote;

@@ -30,7 +30,7 @@ test("all problems are listed at once, by path", () => {
     typo: 1,
     breaker: { openSeconds: -1, halfOpenProbe: 1 },
     hosts: { "*.example.com": { maxSlotPerIp: 1.5, weights: { a: 0 } } },
-    weightedScheduler: { coldAvgWaitMs: 10, hotAvgWaitMs: 5 },
+    weightedScheduler: { coldAvgWaitMs: -10 },
   };
   const lines = () => resolveOptions(config as never);
   for (const part of [
@@ -41,7 +41,7 @@ test("all problems are listed at once, by path", () => {
     "Unknown key `fairQueue.breaker.halfOpenProbe`",
     '`fairQueue.hosts["*.example.com"].maxSlotPerIp` to be a whole number, got 1.5',
     '`fairQueue.hosts["*.example.com"].weights` to be an object of numbers above 0',
-    "`fairQueue.weightedScheduler.hotAvgWaitMs` to be above `coldAvgWaitMs` (10), got 5",
+    "`fairQueue.weightedScheduler.coldAvgWaitMs` to be a number from 0 up, got -10",
   ]) {
     expect(lines).toThrow(part);
   }

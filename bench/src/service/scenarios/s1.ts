@@ -9,7 +9,7 @@ export const s1: Scenario = {
   title: "64 closed-loop clients, 32 buckets, 16 slots, hold 0: acquire → granted → release",
   subjects: ["bare", "slotkeeper", "journal", "postgres", "postgres-unsynced", "seed", "seed-sql"],
   forComparison: ["postgres-unsynced", "seed", "seed-sql"],
-  fairQueue: { maxSlotPerHost: SLOTS, maxSlotPerIp: 0, maxWaitersPerHost: 0 },
+  fairQueue: { maxSlotPerHost: SLOTS, maxSlotPerIp: -1, maxWaitersPerHost: 0 },
   async load(context) {
     const isBare = context.subject === "bare";
     const { audit, from, to, serverCpuMs } = await closedLoop(context, {

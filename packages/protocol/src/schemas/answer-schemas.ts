@@ -63,6 +63,15 @@ export const AcquireAnswerSchema = Type.Union([
 
 /** A call that was accepted. */
 export const OkSchema = Type.Object({ result: Type.Literal("ok") });
+/** A release that was accepted. */
+export const ReleasedSchema = Type.Object({
+  result: Type.Literal("ok"),
+  released: Type.Optional(
+    Type.Literal(false, {
+      description: "the token holds no slot; absent if it does, or if the service cannot know it without waiting",
+    }),
+  ),
+});
 /** A lease that was renewed. */
 export const RenewedSchema = Type.Object({ result: Type.Literal("ok"), leaseMs: Type.Integer({ minimum: 0 }) });
 /** What happened to the session. */

@@ -119,7 +119,8 @@ function catchUp(deciding: Deciding, now: number): void {
 
 function expire(deciding: Deciding, lease: LeaseRecord): void {
   endLease(deciding.book, lease);
-  if (!lease.isReleased) deciding.notes.push({ kind: "reclaimed" });
+  const { bucket, fence, isReleased } = lease;
+  if (!isReleased) deciding.notes.push({ kind: "reclaimed", bucket, fence });
 }
 
 /** The offer ends, and the next waiter gets the slot. Records that the client is away, or that its whole instance is. */

@@ -89,6 +89,7 @@ export class Cycle implements Due {
     const waitMs = lingerMs(input, this.#host.cache.book, this.#engine);
     const isFirst = this.#queue.length === 0;
     this.#queue.push({ input, done });
+    this.#engine.unsent.count++;
     if (input.kind !== "unspace") this.#usedAt = this.#engine.time.now();
     if (waitMs === 0) {
       this.wake();
@@ -245,6 +246,7 @@ export class Cycle implements Due {
 
   #answer(batch: readonly Queued[], { outcomes, notes }: Decision, touched: Touched): void {
     this.#undecided = 0;
+    this.#engine.unsent.count -= batch.length;
     this.#host.settle(touched);
     batch.forEach(({ done }, at) => done?.(outcomes[at] as Outcome));
     // Notes last: a session may arrive and end in the same decision, and its start must be reported first.

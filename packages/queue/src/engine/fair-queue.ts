@@ -78,9 +78,10 @@ export class FairQueue {
   /**
    * Returns immediately; the store is updated later. If this process is killed before that, the lease ends at its own
    * time. `onAccepted` runs when the caller need not repeat the release: immediately or, if another instance is alive
-   * that could take the repeated call, when the store has the release.
+   * that could take the repeated call, when the store has the release. `isHeld` is false if the token certainly held no
+   * slot.
    */
-  release(input: ReleaseInput, onAccepted?: () => void): void {
+  release(input: ReleaseInput, onAccepted?: (isHeld: boolean | undefined) => void): void {
     this.#engine.releases.release(input, onAccepted);
   }
 
@@ -104,7 +105,7 @@ export class FairQueue {
   /** The action `flush` of operators: updates the hosts of this instance and deletes what other instances left behind. */
   sweep(): Promise<CleanupReply> {
     const { hosts, context, options } = this.#engine;
-    for (const { cycle } of hosts.values()) cycle.wake();
+    hosts.inTurns(({ cycle }) => cycle.wake());
     return context.store.cleanup({ idleMs: options.current.idleMs });
   }
 
@@ -145,6 +146,11 @@ export class FairQueue {
   /** The hosts this instance knows, by key. */
   hostKeys(): Iterable<string> {
     return this.#engine.hosts.keys();
+  }
+
+  /** The hosts of this instance that the store does not have, as far as this instance knows. */
+  *newHostKeys(): Iterable<string> {
+    for (const { key, cache } of this.#engine.hosts.values()) if (cache.tag === undefined) yield key;
   }
 
   /** How many hosts this instance knows. */

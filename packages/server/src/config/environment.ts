@@ -7,10 +7,13 @@ export interface Environment {
 }
 
 const PREFIX = "SLOTKEEPER_";
-/** Variables of the commands that call a service, and of the command that `exec` runs. The service ignores them. */
-const OF_COMMANDS = ["URL", "TOKEN", "INTERNAL_TOKEN", "SOCKET", "SLOT", "FENCE", "NAME"].map((name) => PREFIX + name);
 /** Variables that Kubernetes creates for a service of that name. No key of the configuration has such a name. */
 const OF_A_CLUSTER = /_(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
+
+/** Variables of the commands that call a service, and of the command that `exec` runs. The service ignores them. */
+const OF_COMMANDS: ReadonlySet<string> = new Set(
+  ["URL", "TOKEN", "INTERNAL_TOKEN", "SOCKET", "SLOT", "FENCE", "NAME"].map((name) => `${PREFIX}${name}`),
+);
 
 /**
  * The layer of the `SLOTKEEPER_…` variables. An empty variable counts as absent, because that is how an unset value
@@ -22,10 +25,10 @@ export function readEnvironment(environment: Environment): { readonly tree: Tree
   const problems: string[] = [];
   const known = new Map(CONFIG_KEYS.map((key) => [key.variable, key]));
   for (const [name, value] of Object.entries(environment)) {
-    if (!name.startsWith(PREFIX) || value === undefined || value === "" || OF_COMMANDS.includes(name)) continue;
+    if (!name.startsWith(PREFIX) || value === undefined || value === "") continue;
     const key = known.get(name);
     if (key !== undefined) setAt(tree, key.path, parse(value, key.schema));
-    else if (!isOfACluster(name, value)) problems.push(unknownVariable(name, known.keys()));
+    else if (!OF_COMMANDS.has(name) && !isOfACluster(name, value)) problems.push(unknownVariable(name, known.keys()));
   }
   return { tree, problems };
 }

@@ -1,3 +1,4 @@
+import { ADVICE_CODES } from "../config/advice.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { ConfigSources, LoadedConfig } from "../config/load-config.ts";
 import { secretsOf } from "../config/print-config.ts";
@@ -101,8 +102,10 @@ function diagnosisOf(
   };
 }
 
+/** Advice has sentences of our own. Other findings may quote a database or a file system. */
 function scrubbed({ found, why, fix, ...rest }: Finding, scrubber: Scrubber): Finding {
-  const scrub = (text: string) => scrubber.scrub(text);
+  const isAdvice = ADVICE_CODES.some((code) => code === rest.code);
+  const scrub = (text: string) => (isAdvice ? scrubber.scrubSentence(text) : scrubber.scrub(text));
   return {
     ...rest,
     found: scrub(found),

@@ -27,7 +27,7 @@ export function nearMatch(word: string, candidates: Iterable<string>): string | 
   for (const candidate of candidates) {
     const other = candidate.toLowerCase();
     if (Math.abs(other.length - given.length) >= least && !isForm(given, other)) continue;
-    const distance = distanceBetween(given, other);
+    const distance = distanceBetween(given, other, least);
     if (distance >= least) continue;
     least = distance;
     best = candidate;
@@ -40,17 +40,18 @@ export function nearestFirst(word: string, candidates: Iterable<string>): string
   const given = word.toLowerCase();
   return Array.from(candidates, (candidate) => ({
     candidate,
-    distance: distanceBetween(given, candidate.toLowerCase()),
+    distance: distanceBetween(given, candidate.toLowerCase(), Number.POSITIVE_INFINITY),
   }))
     .sort((a, b) => a.distance - b.distance)
     .map(({ candidate }) => candidate);
 }
 
 /** A part is nearer than two edits, and of several parts that with the fewest other characters is nearest. */
-function distanceBetween(given: string, other: string): number {
+function distanceBetween(given: string, other: string, most: number): number {
   if (SYNONYMS[given] === other) return 0;
-  const edits = editsBetween(given, other);
-  return isForm(given, other) ? Math.min(edits, 1.5 + edits / 1000) : edits;
+  if (!isForm(given, other)) return editsBetween(given, other, most);
+  const edits = editsBetween(given, other, Number.POSITIVE_INFINITY);
+  return Math.min(edits, 1.5 + edits / 1000);
 }
 
 /** Whether they may mean the same although their lengths differ. */
@@ -59,22 +60,32 @@ function isForm(given: string, other: string): boolean {
   return Math.min(given.length, other.length) >= SHORTEST_PART && (other.includes(given) || given.includes(other));
 }
 
-/** Characters added, left out, replaced, or swapped with their neighbour (optimal string alignment). */
-function editsBetween(a: string, b: string): number {
+/**
+ * Characters added, left out, replaced, or swapped with their neighbour (optimal string alignment). If there are at
+ * least `most`, some number from there on: only cells that fewer edits can reach are computed.
+ */
+function editsBetween(a: string, b: string, most: number): number {
+  const far = Number.POSITIVE_INFINITY;
   let before: number[] = [];
-  let above = Array.from({ length: b.length + 1 }, (_, column) => column);
+  let above = Array.from({ length: b.length + 1 }, (_, column) => (column < most ? column : far));
   for (let row = 1; row <= a.length; row++) {
-    const line = [row];
-    for (let column = 1; column <= b.length; column++) {
+    const line: number[] = [];
+    const [from, to] = [Math.max(1, row - most), Math.min(b.length, row + most)];
+    line[from - 1] = from === 1 ? row : far;
+    if (to < b.length) line[to + 1] = far;
+    let least = line[from - 1] as number;
+    for (let column = from; column <= to; column++) {
       const isSame = a[row - 1] === b[column - 1];
       const isSwapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
       line[column] = Math.min(
         (above[column] as number) + 1,
         (line[column - 1] as number) + 1,
         (above[column - 1] as number) + (isSame ? 0 : 1),
-        isSwapped ? (before[column - 2] as number) + 1 : Number.POSITIVE_INFINITY,
+        isSwapped ? (before[column - 2] as number) + 1 : far,
       );
+      least = Math.min(least, line[column] as number);
     }
+    if (least >= most) return least;
     [before, above] = [above, line];
   }
   return above[b.length] as number;

@@ -128,7 +128,7 @@ describe("the activity of many hosts", () => {
       newSessionId: () => `s${ids++}`,
       newSecret: () => `secret${ids++}`,
       instance: "one",
-      config: { maxSlotPerHost: 1, maxSlotPerIp: 0, maxWaitMs: 60_000 },
+      config: { maxSlotPerHost: 1, maxSlotPerIp: -1, maxWaitMs: 60_000 },
       observe: (event) => activity.observe(event),
     });
     void queue.begin({ host: "h", bucket: "a", waitMs: 5_000 });
