@@ -66,6 +66,10 @@ export class Endings {
     return this.#cooldowns?.next;
   }
 
+  hasCooldown(bucket: string): boolean {
+    return this.#cooldowns?.has(bucket) === true;
+  }
+
   leaseOf(session: string): LeaseRecord | undefined {
     return this.#bySession.get(session)?.record;
   }

@@ -1,5 +1,5 @@
 import type { Book } from "./book.ts";
-import { dropOffer } from "./leases.ts";
+import { dropOffer, endCooldowns } from "./leases.ts";
 import type { WaiterRecord } from "./records.ts";
 import { join, retire } from "./use.ts";
 
@@ -45,11 +45,24 @@ export function admitWaiters(book: Book, collectMs: number): boolean {
   let isAdmitted = false;
   for (let next = index.pool.next(policy); next !== undefined; next = index.pool.next(policy)) {
     if (index.pool.isFull(policy) && !makePlace(book, collectMs)) break;
-    join(book, next.record.bucket, next.record.weight);
-    book.put({ ...next.record, isInside: true });
+    putInside(book, next.record);
     isAdmitted = true;
   }
   return isAdmitted;
+}
+
+/** WPOOL5. Call it when every waiter inside that can have a slot has one. False: no waiter got a place. */
+export function swapStuck(book: Book): boolean {
+  const { index, policy } = book;
+  if (book.free === 0 || !index.pool.hasOutsiders || !index.pool.isFull(policy)) return false;
+  // A cooldown that is over must not keep its bucket outside.
+  endCooldowns(book);
+  const swap = index.pool.swap(policy);
+  if (swap === undefined) return false;
+  const { leaves, enters } = swap;
+  putOutside(book, leaves.record);
+  putInside(book, enters.record);
+  return true;
 }
 
 /** WPOOL4. */
@@ -73,6 +86,11 @@ export function dropWaiter(book: Book, { key, bucket }: WaiterRecord): void {
   if (offer !== undefined) dropOffer(book, offer);
   book.del("waiter", key);
   retire(book, bucket);
+}
+
+function putInside(book: Book, waiter: WaiterRecord): void {
+  join(book, waiter.bucket, waiter.weight);
+  book.put({ ...waiter, isInside: true });
 }
 
 function putOutside(book: Book, waiter: WaiterRecord): void {
