@@ -504,14 +504,56 @@ describe("layer 6: weighted turns at a hot host", () => {
     expect(probesSince(bench, commits)).toBe(0);
   });
 
-  test("a new bucket joins at the current minimum", async () => {
-    const { bench } = await hotHost();
-    await bench.clock.run(10_000);
-    const times = () =>
-      new Map(bench.queue.dump().hosts[0]?.buckets.map(({ bucket, virtualTime }) => [bucket, virtualTime]));
-    const minimum = Math.min(...times().values());
-    await bench.begin("newcomer");
-    expect(times().get("newcomer")).toBeGreaterThanOrEqual(minimum);
+  /**
+   * A hot host where four buckets have taken turns for a while. `grants` releases slot after slot, the oldest first, and
+   * returns the buckets that got them.
+   */
+  async function busyHost(config: object = {}) {
+    const bench = new Bench({
+      ...NO_POOL,
+      maxSlotPerHost: 4,
+      maxSlotPerIp: 2,
+      zombieTimeoutSeconds: 600,
+      weightedScheduler: { enabled: true, hotPendingMin: 1, hotPendingFactor: 1, hotAvgWaitMs: 30, coldAvgWaitMs: 1 },
+      ...config,
+    });
+    const held = await Promise.all(["z0", "z1", "z2", "z3"].map((bucket) => bench.take(bucket)));
+    const ask = async (bucket: string, count: number) => {
+      for (let index = 0; index < count; index++) await bench.want(bucket);
+    };
+    for (let round = 0; round < 25; round++) for (const bucket of ["a", "b", "c", "d"]) await ask(bucket, 1);
+    await bench.clock.run(200);
+    const grants = async (count: number) => {
+      const before = bench.ofType("granted").length;
+      for (let round = 0; round < count; round++) {
+        await bench.clock.run(20);
+        await bench.release(held.shift() as string);
+        const leases = bench.commits.at(-1)?.changes.puts.filter(({ kind }) => kind === "lease") ?? [];
+        held.push(...leases.map(({ key }) => key));
+      }
+      const buckets = bench.ofType("granted").slice(before);
+      return buckets.map(({ bucket }) => bucket);
+    };
+    await grants(44);
+    expect(isHot(bench)).toBe(true);
+    return { bench, ask, grants };
+  }
+
+  const countOf = (grants: readonly string[], name: string) => grants.filter((bucket) => bucket === name).length;
+
+  test.each([
+    { who: "a new bucket", name: "newcomer", config: {} },
+    { who: "a bucket that returns", name: "z0", config: {} },
+    { who: "a bucket that enters from outside the pool", name: "newcomer", config: { maxWaitersPerHost: 8 } },
+  ])("$who gets its share from then on, and does not overtake those that waited", async ({ name, config }) => {
+    const { ask, grants } = await busyHost(config);
+    await ask(name, 25);
+    const first = await grants(20);
+    expect(first).toHaveLength(20);
+    // Five buckets: a fifth of the grants is fair.
+    expect(countOf(first.slice(0, 6), name)).toBeLessThanOrEqual(2);
+    expect(countOf(first, name)).toBeGreaterThanOrEqual(3);
+    expect(countOf(first, name)).toBeLessThanOrEqual(5);
   });
 
   test("WaitCount is halved by a grant and by IP_TOO_MANY", async () => {

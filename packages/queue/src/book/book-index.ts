@@ -124,6 +124,10 @@ export class BookIndex {
     if (wasFifo !== isFifo) this.#order = undefined;
   }
 
+  get usesTurns(): boolean {
+    return this.#usesTurns;
+  }
+
   /** Turns the index for the weighted scheduler (`nextTurn`) on or off. */
   useTurns(isUsed: boolean): void {
     if (this.#usesTurns === isUsed) return;

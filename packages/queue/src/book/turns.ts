@@ -9,12 +9,16 @@ import type { Bucket } from "./bucket.ts";
  * A bucket that cannot be considered is not in the index, so it does not block the others. Cost: O(log n).
  */
 
-/** Where a bucket starts when it joins. It has no advantage from its absence. */
+/**
+ * Call before the first waiter of a bucket enters the pool: the bucket starts at the smallest virtual time of the buckets
+ * that wait, so its absence gives it no advantage. It does not fall below the virtual time that it had.
+ */
 export function joinTurns(book: Book, name: string): void {
-  const account = book.index.bucket(name)?.account;
-  const minimum = book.index.nextTurn?.virtualTime ?? book.head.turnAt ?? 0;
-  if (account === undefined || (account.virtualTime ?? 0) >= minimum) return;
-  book.put({ ...account, virtualTime: minimum });
+  const { index, head } = book;
+  const bucket = index.bucket(name);
+  if (!index.usesTurns || bucket?.account === undefined || bucket.waiting > 0) return;
+  const minimum = index.nextTurn?.virtualTime ?? head.turnAt ?? 0;
+  if (bucket.virtualTime < minimum) book.put({ ...bucket.account, virtualTime: minimum });
 }
 
 /** The bucket takes its turn. */

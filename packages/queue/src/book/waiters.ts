@@ -1,6 +1,7 @@
 import type { Book } from "./book.ts";
 import { dropOffer, endCooldowns } from "./leases.ts";
 import type { WaiterRecord } from "./records.ts";
+import { joinTurns } from "./turns.ts";
 import { join, retire } from "./use.ts";
 
 /**
@@ -23,7 +24,7 @@ export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isIns
     isReturning ? waiter.arrivedAt : undefined,
   );
   if (displaces !== undefined) putOutside(book, displaces.record);
-  if (isAdmitted) join(book, waiter.bucket, waiter.weight, isReturning);
+  if (isAdmitted) enterPool(book, waiter, isReturning);
   const { key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt } = waiter;
   book.put({
     kind: "waiter",
@@ -89,8 +90,18 @@ export function dropWaiter(book: Book, { key, bucket }: WaiterRecord): void {
 }
 
 function putInside(book: Book, waiter: WaiterRecord): void {
-  join(book, waiter.bucket, waiter.weight);
+  enterPool(book, waiter);
   book.put({ ...waiter, isInside: true });
+}
+
+/** Call before the record of the waiter is put. */
+function enterPool(
+  book: Book,
+  { bucket, weight }: Pick<WaiterRecord, "bucket" | "weight">,
+  isReturning?: boolean,
+): void {
+  join(book, bucket, weight, isReturning);
+  joinTurns(book, bucket);
 }
 
 function putOutside(book: Book, waiter: WaiterRecord): void {

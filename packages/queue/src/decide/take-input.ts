@@ -5,7 +5,6 @@ import { dropLease, endLease, ownLease, releaseLease, renewLease } from "../book
 import { joinCapacity, useLive } from "../book/limits.ts";
 import type { LeaseRecord, SessionRecord, WaiterRecord } from "../book/records.ts";
 import { standingOf } from "../book/standing.ts";
-import { joinTurns } from "../book/turns.ts";
 import { addWaiter, dropWaiter, placeClient } from "../book/waiters.ts";
 import type { Input, Outcome } from "../inputs.ts";
 import { type Deciding, DONE, MISSING } from "./deciding.ts";
@@ -113,13 +112,12 @@ function isAlone({ book, context, inputs }: Deciding, { session, bucket }: Input
 
 function join(deciding: Deciding, input: Input & { kind: "arrive" | "return" }): void {
   const { book } = deciding;
-  const { instance, pollIntervalMs, scheduler } = deciding.context;
+  const { instance, pollIntervalMs } = deciding.context;
   const { session, bucket, weight, arrivedAt, deadlineAt, openMs } = input;
   const awayAt = input.kind === "return" ? input.awayAt : undefined;
   if (book.size("waiter") === 0) becomeBusy(book, pollIntervalMs);
   const isReturning = input.kind === "arrive" && input.isReturning === true;
   addWaiter(book, { key: session, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt }, isReturning);
-  if (scheduler.isEnabled) joinTurns(book, bucket);
 }
 
 type Throttled = Outcome & { kind: "throttled" };
