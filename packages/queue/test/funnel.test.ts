@@ -206,6 +206,61 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(sum).toBe(4);
     });
 
+    test("layer 2: buckets in their cooldown that fill the pool do not hide one that could be granted", async () => {
+      const bench = new Bench({
+        weightedScheduler,
+        maxSlotPerHost: 5,
+        ipCooldownSeconds: 30,
+        maxWaitMs: 60_000,
+        zombieTimeoutSeconds: 60,
+      });
+      for (let count = 0; count < 60; count++) await bench.release(await bench.take(`b${count}`));
+      const cooling = await crowd(bench, 60);
+      expect(await bench.held()).toBe(0);
+      const fresh = await Promise.all(["x", "y"].map((bucket) => bench.want(bucket)));
+      expect(fresh.map(({ isGranted }) => isGranted)).toEqual([true, true]);
+      const inside = Object.values(placesOf(bench)).reduce((sum, count) => sum + count, 0);
+      expect(inside).toBe(50);
+      for (const { session } of cooling)
+        expect(await bench.queue.poll(session, { waitMs: 0 })).toMatchObject({ result: "pending" });
+      await bench.clock.run(40_000);
+      expect(cooling.filter(({ isGranted }) => isGranted)).toHaveLength(3);
+    });
+
+    test("layer 2: buckets at their limit that fill the pool do not hide one that could be granted", async () => {
+      const bench = new Bench({ weightedScheduler, maxSlotPerHost: 3, maxWaitersPerHost: 2, maxWaitMs: 60_000 });
+      const held = [await bench.take("a"), await bench.take("b")];
+      const full = [await bench.want("a"), await bench.want("b")];
+      const fresh = [await bench.want("c"), await bench.want("d")];
+      expect(fresh.map(({ isGranted }) => isGranted)).toEqual([true, false]);
+      // The waiters that gave their places away keep their order.
+      for (const token of held) await bench.release(token);
+      const granted = [...full, fresh[1] as Followed].filter(({ isGranted }) => isGranted);
+      expect(granted).toHaveLength(2);
+      await bench.clock.run(10);
+      expect(await bench.held()).toBe(3);
+    });
+
+    test("layer 2: a session outside gets a slot when the cooldown of its bucket ends, without a call", async () => {
+      const bench = new Bench({
+        weightedScheduler,
+        maxSlotPerHost: 3,
+        maxWaitersPerHost: 2,
+        ipCooldownSeconds: 5,
+        maxWaitMs: 60_000,
+      });
+      await bench.release(await bench.take("c"));
+      await bench.clock.run(2_000);
+      for (const bucket of ["a", "b"]) await bench.release(await bench.take(bucket));
+      await bench.want("a");
+      await bench.want("b");
+      const outside = await bench.want("c");
+      await bench.clock.run(2_999);
+      expect(outside.isGranted).toBe(false);
+      await bench.clock.run(1);
+      expect(outside.isGranted).toBe(true);
+    });
+
     test("layer 3: IP_TOO_MANY denies the bucket for 3 s plus up to a third, and is logged once", async () => {
       const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 3, maxSlotPerIp: 1 });
       await bench.take("a");

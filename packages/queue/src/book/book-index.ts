@@ -170,7 +170,7 @@ export class BookIndex {
         this.#setAccount(before, after);
         return;
       case "cooldown":
-        this.#endings.setCooldown(before, after);
+        this.#setCooldown(before, after);
         return;
       case "session":
         this.#endings.setEnd(before, after);
@@ -239,6 +239,12 @@ export class BookIndex {
     this.#waiters?.offerChanged((before ?? after)?.key ?? "");
   }
 
+  #setCooldown(...[before, after]: Change<"cooldown">): void {
+    const bucket = this.#buckets.get((before ?? after)?.key ?? "");
+    if (bucket !== undefined) this.detach(bucket);
+    this.#endings.setCooldown(before, after);
+  }
+
   #setAccount(...[before, after]: Change<"account">): void {
     const bucket = this.open((before ?? after)?.key ?? "");
     this.detach(bucket);
@@ -280,8 +286,9 @@ export class BookIndex {
     const { head } = bucket;
     bucket.isDirty = false;
     if (head !== undefined) bucket.headAt = head.record.arrivedAt;
-    this.#pool.enter(bucket);
     bucket.limit = this.#policy === undefined ? 0 : bucketLimit(this.#policy, bucket.name);
+    bucket.cools = this.#endings.hasCooldown(bucket.name);
+    this.#pool.enter(bucket);
     this.#ledger.recount(bucket);
     if (bucket.isEligible) {
       this.#orderOf().add(bucket);

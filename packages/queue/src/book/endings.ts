@@ -74,6 +74,10 @@ export class Endings {
     return this.#ends?.next;
   }
 
+  hasCooldown(bucket: string): boolean {
+    return this.#cooldowns?.has(bucket) === true;
+  }
+
   leaseOf(session: string): LeaseRecord | undefined {
     return this.#bySession.get(session)?.record;
   }

@@ -120,6 +120,14 @@ export function ownLease(book: Book, lease: LeaseRecord, instance: string, keepU
   if (lease.instance !== instance || until !== lease.keepUntil) book.put({ ...lease, instance, keepUntil: until });
 }
 
+/** Deletes cooldowns that are over. */
+export function endCooldowns(book: Book): void {
+  for (let first = book.index.nextCooldown; first !== undefined; first = book.index.nextCooldown) {
+    if (first.until > book.now) return;
+    book.del("cooldown", first.key);
+  }
+}
+
 /** Does not shorten a cooldown that runs longer. */
 function startCooldown(book: Book, bucket: string, until: number): void {
   const running = book.get("cooldown", bucket);

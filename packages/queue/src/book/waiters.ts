@@ -1,5 +1,5 @@
 import type { Book } from "./book.ts";
-import { dropOffer } from "./leases.ts";
+import { dropOffer, endCooldowns } from "./leases.ts";
 import type { WaiterRecord } from "./records.ts";
 import { joinTurns } from "./turns.ts";
 import { join, retire } from "./use.ts";
@@ -24,7 +24,7 @@ export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isIns
     isReturning ? waiter.arrivedAt : undefined,
   );
   if (displaces !== undefined) putOutside(book, displaces.record);
-  if (isAdmitted) enter(book, waiter, isReturning);
+  if (isAdmitted) enterPool(book, waiter, isReturning);
   const { key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt } = waiter;
   book.put({
     kind: "waiter",
@@ -46,17 +46,24 @@ export function admitWaiters(book: Book, collectMs: number): boolean {
   let isAdmitted = false;
   for (let next = index.pool.next(policy); next !== undefined; next = index.pool.next(policy)) {
     if (index.pool.isFull(policy) && !makePlace(book, collectMs)) break;
-    enter(book, next.record);
-    book.put({ ...next.record, isInside: true });
+    putInside(book, next.record);
     isAdmitted = true;
   }
   return isAdmitted;
 }
 
-/** Call before the waiter gets its place: its bucket starts where the order lets it start. */
-function enter(book: Book, { bucket, weight }: Pick<WaiterRecord, "bucket" | "weight">, isReturning = false): void {
-  join(book, bucket, weight, isReturning);
-  joinTurns(book, bucket);
+/** WPOOL5. Call it when every waiter inside that can have a slot has one. False: no waiter got a place. */
+export function swapStuck(book: Book): boolean {
+  const { index, policy } = book;
+  if (book.free === 0 || !index.pool.hasOutsiders || !index.pool.isFull(policy)) return false;
+  // A cooldown that is over must not keep its bucket outside.
+  endCooldowns(book);
+  const swap = index.pool.swap(policy);
+  if (swap === undefined) return false;
+  const { leaves, enters } = swap;
+  putOutside(book, leaves.record);
+  putInside(book, enters.record);
+  return true;
 }
 
 /** WPOOL4. */
@@ -80,6 +87,21 @@ export function dropWaiter(book: Book, { key, bucket }: WaiterRecord): void {
   if (offer !== undefined) dropOffer(book, offer);
   book.del("waiter", key);
   retire(book, bucket);
+}
+
+function putInside(book: Book, waiter: WaiterRecord): void {
+  enterPool(book, waiter);
+  book.put({ ...waiter, isInside: true });
+}
+
+/** Call before the record of the waiter is put. */
+function enterPool(
+  book: Book,
+  { bucket, weight }: Pick<WaiterRecord, "bucket" | "weight">,
+  isReturning?: boolean,
+): void {
+  join(book, bucket, weight, isReturning);
+  joinTurns(book, bucket);
 }
 
 function putOutside(book: Book, waiter: WaiterRecord): void {

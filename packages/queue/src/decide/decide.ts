@@ -2,12 +2,12 @@ import type { Book } from "../book/book.ts";
 import { isCounted, isPristine } from "../book/breaker.ts";
 import { allowBuckets } from "../book/deny.ts";
 import { becomeIdle } from "../book/heat.ts";
-import { dropOffer, endLease } from "../book/leases.ts";
+import { dropOffer, endCooldowns, endLease } from "../book/leases.ts";
 import { forgetCapacity, useLimits } from "../book/limits.ts";
 import type { LeaseRecord, OfferRecord } from "../book/records.ts";
 import { endKeptUntil, forgetEnds, isStart, startForgotten } from "../book/session-ends.ts";
 import { retireIdle } from "../book/use.ts";
-import { admitWaiters, placeClient } from "../book/waiters.ts";
+import { admitWaiters, placeClient, swapStuck } from "../book/waiters.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
 import { type DecideContext, type Deciding, MISSING, OFFER_MS, wakeInstance } from "./deciding.ts";
 import { collectOffers, handOut, throttleWaiters } from "./hand-out.ts";
@@ -55,13 +55,14 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   forgetCapacity(book);
   useLimits(book, context.limits);
   const outcomes = inputs.map((input) => takeInput(deciding, input));
-  collectOffers(deciding);
+  // First the breaker: an offer from before it opened becomes no lease.
   throttleWaiters(deciding);
+  collectOffers(deciding);
   allowBuckets(book);
   admitWaiters(book, context.collectMs);
   // A grant frees a place in the pool, and the waiter that gets it may be granted a slot, too.
   do handOut(deciding);
-  while (admitWaiters(book, context.collectMs));
+  while (admitWaiters(book, context.collectMs) || swapStuck(book));
   if (book.isChanged) {
     tidy(book, context);
     notifyOthers(deciding);
@@ -141,10 +142,7 @@ function lapse(deciding: Deciding, offer: OfferRecord): void {
 /** Deletes records that are out of date. It runs only with a change that is committed anyway. */
 function tidy(book: Book, { idleMs, mostEnds }: DecideContext): void {
   forgetEnds(book, mostEnds);
-  for (let first = book.index.nextCooldown; first !== undefined; first = book.index.nextCooldown) {
-    if (first.until > book.now) break;
-    book.del("cooldown", first.key);
-  }
+  endCooldowns(book);
   retireIdle(book, idleMs);
   forgetCapacity(book);
   if (book.size("waiter") === 0) becomeIdle(book);
