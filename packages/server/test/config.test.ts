@@ -148,7 +148,7 @@ describe("the environment", () => {
     ]);
   });
 
-  it("variables that a cluster creates for a service with a name like slotkeeper, and those of the commands, are ignored; others are not", () => {
+  it("variables that a cluster creates for a service with a name like slotkeeper are ignored; others are not", () => {
     const environment = {
       SLOTKEEPER_PORT: "tcp://10.0.0.1:8080",
       SLOTKEEPER_SERVICE_HOST: "10.0.0.1",
@@ -162,11 +162,25 @@ describe("the environment", () => {
       SLOTKEEPER_WEB_PORT: "udp://10.0.0.1:53",
     };
     expect(problemsOf({ environment })).toEqual([]);
-    for (const name of ["URL", "TOKEN", "INTERNAL_TOKEN", "SOCKET", "SLOT", "FENCE", "NAME"]) {
-      expect([name, problemsOf({ environment: { [`SLOTKEEPER_${name}`]: "x" } })]).toEqual([name, []]);
-    }
     expect(problemsOf({ environment: { SLOTKEEPER_PORT: "8080" } })).toEqual([
-      "Unknown variable `SLOTKEEPER_PORT` (environment)",
+      "Unknown variable `SLOTKEEPER_PORT`: did you mean `SLOTKEEPER_LISTEN`? (environment)",
+    ]);
+  });
+
+  it("variables of the commands are ignored", () => {
+    const names = ["URL", "TOKEN", "INTERNAL_TOKEN", "SOCKET", "SLOT", "FENCE", "NAME"];
+    const environment = Object.fromEntries(names.map((name) => [`SLOTKEEPER_${name}`, "x"]));
+    expect(problemsOf({ environment })).toEqual([]);
+  });
+
+  it.each([
+    ["MAX_WAIT_MS", "FAIR_QUEUE__MAX_WAIT_MS"],
+    ["INTERNAL_APITOKEN", "INTERNAL_API_TOKEN"],
+    ["ADDRESS", "LISTEN"],
+    ["ULR", "URL"],
+  ])("an unknown variable names the nearest one: %s, %s", (given, meant) => {
+    expect(problemsOf({ environment: { [`SLOTKEEPER_${given}`]: "1" } })).toEqual([
+      `Unknown variable \`SLOTKEEPER_${given}\`: did you mean \`SLOTKEEPER_${meant}\`? (environment)`,
     ]);
   });
 });
@@ -349,7 +363,9 @@ describe("problems", () => {
   });
 
   it("include a file that is missing, not JSON or not an object", () => {
-    expect(problemsOf({ file: "/nowhere/config.json" })).toEqual(["Cannot read /nowhere/config.json: ENOENT"]);
+    expect(problemsOf({ file: "/nowhere/config.json" })).toEqual([
+      "Cannot read /nowhere/config.json: it does not exist",
+    ]);
     const torn = configFile('{\n  "auth": { "token": "hush" \n');
     expect(problemsOf({ file: torn })[0]).toMatch(/is not valid JSON/);
     expect(problemsOf({ file: torn })[0]).not.toContain("hush");

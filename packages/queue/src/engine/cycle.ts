@@ -60,7 +60,10 @@ export class Cycle implements Due {
   /** `dueAt` is a time at which the state of the host may change, not the end of the idle time of an unused host. */
   #isAwaited = false;
   #lingersUntil = 0;
-  /** When the last call for the host came. A sweep or new settings are no use. */
+  /**
+   * When the host was last used, or could not be forgotten: then it is tried again after an idle period. A sweep or new
+   * settings are no use.
+   */
   #usedAt: number;
   /** Created when first needed: a store in the same process answers immediately. */
   #wait: StoreWait | undefined;
@@ -87,7 +90,7 @@ export class Cycle implements Due {
     const isFirst = this.#queue.length === 0;
     this.#queue.push({ input, done });
     this.#engine.unsent.count++;
-    if (input.kind !== "forget" && input.kind !== "unspace") this.#usedAt = this.#engine.time.now();
+    if (input.kind !== "unspace") this.#usedAt = this.#engine.time.now();
     if (waitMs === 0) {
       this.wake();
       return;
@@ -127,8 +130,10 @@ export class Cycle implements Due {
   onDue(): void {
     if (this.#isRunning) return;
     if (this.#isAwaited) this.wake();
-    else if (this.#host.isRemembered) this.schedule();
-    else if (this.#engine.time.now() < this.#idleAt) this.#engine.agenda.schedule(this, this.#idleAt);
+    else if (this.#host.isRemembered) {
+      this.#usedAt = this.#engine.time.now();
+      this.schedule();
+    } else if (this.#engine.time.now() < this.#idleAt) this.#engine.agenda.schedule(this, this.#idleAt);
     else this.send({ kind: "forget" }, () => this.#host.drop());
   }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { ServiceConfig } from "@slotkeeper/protocol";
+import { systemWords } from "../words/system-words.ts";
 import type { Advice } from "./advice.ts";
 import { ConfigError } from "./config-error.ts";
 import { defaultTree } from "./config-keys.ts";
@@ -131,7 +132,7 @@ function readFile(file: string, problems: string[]): Tree {
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
-    problems.push(`Cannot read ${file}: ${(error as NodeJS.ErrnoException).code ?? "unknown error"}`);
+    problems.push(`Cannot read ${file}: ${systemWords(error)}`);
     return {};
   }
   try {

@@ -10,6 +10,7 @@ import { configFindings } from "./check-config.ts";
 import { databaseFindings } from "./check-database.ts";
 import { journalFindings } from "./check-journal.ts";
 import { postgrestFindings } from "./check-postgrest.ts";
+import { serviceFindings } from "./check-service.ts";
 import { CHECKS, type Check, type Finding, problem, SEVERITIES, type Severity } from "./finding.ts";
 
 /** What `slotkeeper doctor --json` prints. */
@@ -33,7 +34,7 @@ export interface Diagnosis {
  * Finds out why a service with this configuration does not work, or would not work, and how to fix it.
  *
  * DOCTOR1  It changes nothing: it only reads the database, and only tests whether the folder of a journal can be
- *     written.
+ *     written, and whether the port can be used if nothing listens there.
  * DOCTOR2  It works while a service is running.
  * DOCTOR3  No text contains a secret.
  * DOCTOR4  Every failure is a finding: it does not throw.
@@ -53,7 +54,8 @@ export async function diagnose(sources: ConfigSources): Promise<Diagnosis> {
     const config = await effectiveConfig(sources, () => {});
     scrubber.learn(secretsOf(config));
     const { mode } = config.settings.backend;
-    const findings = [...(await configFindings(config)), ...(await storeFindings(config))];
+    const checks = [configFindings, serviceFindings, storeFindings].map((check) => check(config));
+    const findings = (await Promise.all(checks)).flat();
     const asked = CHECKS.filter((check) => OF_STORE[check]?.includes(mode) ?? true);
     return diagnosisOf(config.version, mode, findings, asked, scrubber);
   } catch (error) {

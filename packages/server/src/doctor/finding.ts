@@ -10,6 +10,7 @@ export type Severity = (typeof SEVERITIES)[number];
 export const CHECKS = [
   "configuration",
   "address",
+  "service",
   "keys",
   "limits",
   "journal",
@@ -29,6 +30,9 @@ export const FINDING_CODES = [
   "CONFIG_INVALID",
   "CONTROLLER_UNREACHABLE",
   ...ADVICE_CODES,
+  "SERVICE_NOT_READY",
+  "PORT_IN_USE",
+  "ADDRESS_UNUSABLE",
   "JOURNAL_DAMAGED",
   "JOURNAL_FORMAT",
   "JOURNAL_LOCKED",

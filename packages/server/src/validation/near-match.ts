@@ -1,25 +1,67 @@
 /**
- * The candidate that was probably meant by `word`: only a few characters differ, ignoring case. `undefined` if none is
- * near.
+ * Finds the word that was probably meant by another: a synonym, a longer or shorter form (`timeoutMs` for
+ * `acquireTimeoutMs`), or a word that differs in a few characters. Case does not matter.
  */
+
+/** Words that people try first, and ours for the same thing. */
+const SYNONYMS: { readonly [word: string]: string } = {
+  port: "listen",
+  address: "listen",
+  bind: "listen",
+  key: "token",
+  secret: "token",
+  wait: "timeout",
+};
+
+const MOST_EDITS = 3;
+/** A short word must match more closely: with three characters, almost any word would be near. */
+const CHARACTERS_PER_EDIT = 3;
+/** A part of a word must have this length: a shorter one is in many words. */
+const SHORTEST_PART = 4;
+
+/** The candidate that was probably meant by `word`; `undefined` if none is near. */
 export function nearMatch(word: string, candidates: Iterable<string>): string | undefined {
   const given = word.toLowerCase();
   let best: string | undefined;
   let least = Math.min(MOST_EDITS, Math.floor(given.length / CHARACTERS_PER_EDIT)) + 1;
   for (const candidate of candidates) {
     const other = candidate.toLowerCase();
-    if (Math.abs(other.length - given.length) >= least) continue;
-    const edits = editsBetween(given, other, least);
-    if (edits >= least) continue;
-    least = edits;
+    if (Math.abs(other.length - given.length) >= least && !isForm(given, other)) continue;
+    const distance = distanceBetween(given, other, Math.ceil(least));
+    if (distance >= least) continue;
+    least = distance;
     best = candidate;
   }
   return best;
 }
 
-const MOST_EDITS = 3;
-/** A short word must match more closely: with three characters, almost any word would be near. */
-const CHARACTERS_PER_EDIT = 3;
+/** All candidates, the one that was most probably meant first. */
+export function nearestFirst(word: string, candidates: Iterable<string>): string[] {
+  const given = word.toLowerCase();
+  return Array.from(candidates, (candidate) => ({
+    candidate,
+    distance: distanceBetween(given, candidate.toLowerCase(), Number.POSITIVE_INFINITY),
+  }))
+    .sort((a, b) => a.distance - b.distance)
+    .map(({ candidate }) => candidate);
+}
+
+/**
+ * A part is nearer than two edits, and of several parts that with the fewest other characters is nearest. See
+ * `editsBetween` for `most`.
+ */
+function distanceBetween(given: string, other: string, most: number): number {
+  if (SYNONYMS[given] === other) return 0;
+  if (!isForm(given, other)) return editsBetween(given, other, most);
+  const added = Math.abs(given.length - other.length);
+  return Math.min(added, 1.5 + added / 1000);
+}
+
+/** Whether they may mean the same although their lengths differ. */
+function isForm(given: string, other: string): boolean {
+  if (SYNONYMS[given] === other) return true;
+  return Math.min(given.length, other.length) >= SHORTEST_PART && (other.includes(given) || given.includes(other));
+}
 
 /**
  * Characters added, left out, replaced, or swapped with their neighbour (optimal string alignment). If there are at

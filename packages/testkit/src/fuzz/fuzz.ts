@@ -25,7 +25,7 @@ export interface FuzzOptions {
   readonly target: FuzzTarget;
   /** The first batch has this seed, the next one the next. */
   readonly seed: number;
-  /** Ends after so many inputs, or at the time `until` of `performance.now()`. */
+  /** Ends after this number of inputs, or at the time `until` of `performance.now()`. */
   readonly inputs: number;
   readonly until?: number;
   readonly onProgress?: (inputs: number) => void;
