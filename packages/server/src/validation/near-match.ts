@@ -27,7 +27,7 @@ export function nearMatch(word: string, candidates: Iterable<string>): string | 
   for (const candidate of candidates) {
     const other = candidate.toLowerCase();
     if (Math.abs(other.length - given.length) >= least && !isForm(given, other)) continue;
-    const distance = distanceBetween(given, other, least);
+    const distance = distanceBetween(given, other, Math.ceil(least));
     if (distance >= least) continue;
     least = distance;
     best = candidate;
@@ -46,12 +46,15 @@ export function nearestFirst(word: string, candidates: Iterable<string>): string
     .map(({ candidate }) => candidate);
 }
 
-/** A part is nearer than two edits, and of several parts that with the fewest other characters is nearest. */
+/**
+ * A part is nearer than two edits, and of several parts that with the fewest other characters is nearest. See
+ * `editsBetween` for `most`.
+ */
 function distanceBetween(given: string, other: string, most: number): number {
   if (SYNONYMS[given] === other) return 0;
   if (!isForm(given, other)) return editsBetween(given, other, most);
-  const edits = editsBetween(given, other, Number.POSITIVE_INFINITY);
-  return Math.min(edits, 1.5 + edits / 1000);
+  const added = Math.abs(given.length - other.length);
+  return Math.min(added, 1.5 + added / 1000);
 }
 
 /** Whether they may mean the same although their lengths differ. */
