@@ -257,20 +257,17 @@ BEGIN
       'inFlight', (SELECT count(*) FROM upstream_slot_pool WHERE ends_at > v_now)
         + (SELECT count(*) FROM slotkeeper_record WHERE kind = 'offer' AND (data ->> 'lapsesAt')::double precision > v_now),
       'waiting', (SELECT count(*) FROM slotkeeper_record WHERE kind = 'waiter' AND (data ->> 'deadlineAt')::double precision > v_now),
-      'open', count(*) FILTER (WHERE slotkeeper_breaker_closes_at(h.breaker, l.data) > v_now),
+      'open', count(*) FILTER (WHERE slotkeeper_breaker_closes_at(h.breaker) > v_now),
       'spaced', count(*) FILTER (WHERE slotkeeper_spaced_until(h.last_end_at, l.data) > v_now))
     FROM slotkeeper_host h LEFT JOIN slotkeeper_record l ON l.host = h.host AND l.kind = 'limits' AND l.key = '');
 END $$;
 
--- An open breaker closes two windows after it opened. p_limits: LimitsRecord, or NULL for a host that only direct
--- callers use.
-CREATE FUNCTION slotkeeper_breaker_closes_at(b jsonb, p_limits json) RETURNS double precision
-LANGUAGE sql IMMUTABLE AS $$
-  SELECT (b ->> 'openedAt')::double precision + 2 * greatest((b ->> 'windowMs')::double precision,
-    coalesce((p_limits #>> '{policy,breaker,openMs}')::double precision, 60000))
-$$;
+-- A breaker that opened an hour ago counts as closed, as in breaker.ts of packages/queue. NULL: it is not open.
+CREATE FUNCTION slotkeeper_breaker_closes_at(b jsonb) RETURNS double precision
+LANGUAGE sql IMMUTABLE AS $$ SELECT (b ->> 'openedAt')::double precision + 3600000 $$;
 
--- Until when the next release is delayed by spacing. NULL: no spacing.
+-- Until when the next release is delayed by spacing. p_limits: LimitsRecord, or NULL for a host that only direct callers
+-- use. NULL: no spacing.
 CREATE FUNCTION slotkeeper_spaced_until(p_last_end_at double precision, p_limits json) RETURNS double precision
 LANGUAGE sql IMMUTABLE AS $$
   SELECT p_last_end_at + nullif((p_limits #>> '{policy,smoothMs}')::double precision, 0)
@@ -315,7 +312,7 @@ BEGIN
   IF h.updated_at > v_now - p_idle_ms OR slotkeeper_occupied(h.host, v_now, h.offers_until) > 0 THEN RETURN false; END IF;
   SELECT data INTO v_limits FROM slotkeeper_record WHERE host = h.host AND kind = 'limits' AND key = '';
   RETURN v_limits -> 'live' IS NULL
-    AND coalesce(slotkeeper_breaker_closes_at(h.breaker, v_limits), 0) <= v_now
+    AND coalesce(slotkeeper_breaker_closes_at(h.breaker), 0) <= v_now
     AND coalesce((h.breaker ->> 'windowStartAt')::double precision
       + coalesce((v_limits #>> '{policy,breaker,windowMs}')::double precision, 60000), 0) <= v_now
     AND coalesce(slotkeeper_spaced_until(h.last_end_at, v_limits), 0) <= v_now

@@ -95,5 +95,8 @@ export type PollAnswer = PendingAnswer | GrantedAnswer | ThrottledAnswer | Timeo
 /** Any answer to a first call. */
 export type BeginAnswer = PollAnswer | OverloadedAnswer;
 
-/** `gone`: this instance does not have the session, and sends the cancellation to the store; `noop`: it had already ended. */
+/**
+ * `gone`: this instance does not have the session, and sends the cancellation to the store; `noop`: it had already
+ * ended, or its slot was granted too long ago.
+ */
 export type CancelResult = "canceled" | "gone" | "noop";

@@ -23,6 +23,10 @@ export type Input =
       readonly keepUntil: number;
       /** See `arrive`. */
       readonly pendingAt?: number | undefined;
+      /** When the client called, or the session timed out: the commit may come much later. */
+      readonly at: number;
+      /** This instance has not sent a slot to the client of the session. */
+      readonly isUndelivered: boolean;
     }
   /** Takes back a slot of this instance that its client never fetched. The session returns to its place. */
   | ({ readonly kind: "return"; readonly awayAt: number } & Joining)
@@ -79,7 +83,7 @@ export interface Known {
 
 /** Events of a decision for the log, the metrics and the history. */
 export type Note =
-  | { readonly kind: "reclaimed" }
+  | { readonly kind: "reclaimed"; readonly bucket: string; readonly fence: number }
   | { readonly kind: "uncollected"; readonly session: string; readonly bucket: string }
   | { readonly kind: "denied"; readonly bucket: string }
   | EndNote;

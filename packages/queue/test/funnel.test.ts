@@ -93,6 +93,52 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(await bench.ask("a", { throttleWindowMs: 5_000, waitMs: 1 })).toMatchObject({ result: "granted" });
     });
 
+    test("layer 1: the window of a session holds, whoever read the breaker before and whatever openSeconds is", async () => {
+      const bench = new Bench({ weightedScheduler, breaker: { openSeconds: 1 } });
+      for (let count = 0; count < 4; count++) await bench.queue.report({ host: "h", status: 503 });
+      const own = { throttleWindowMs: 30_000, waitMs: 1 };
+      // Answered from the cache, so it cannot have changed the book.
+      expect(await bench.ask("a", own)).toMatchObject({ result: "throttled", retryAfterMs: 30_000 });
+      await bench.clock.run(2_600);
+      expect(await bench.ask("a", own)).toMatchObject({ result: "throttled", retryAfterMs: 27_400 });
+      await bench.clock.run(27_399);
+      expect(await bench.ask("a", own)).toMatchObject({ result: "throttled", retryAfterMs: 1 });
+      await bench.clock.run(1);
+      expect(await bench.ask("a", own)).toMatchObject({ result: "granted" });
+    });
+
+    test("layer 1: within an hour a breaker does not close by itself; one that opened an hour ago is closed", async () => {
+      const bench = new Bench({ weightedScheduler, maxSlotPerHost: 3, breaker: { openSeconds: 1 } });
+      const take = (bucket: string) => bench.ask(bucket, { waitMs: 1 });
+      for (let count = 0; count < 4; count++) await bench.queue.report({ host: "h", status: 503 });
+      await bench.clock.run(3_590_000);
+      expect(await bench.ask("z", { throttleWindowMs: 86_400_000 })).toMatchObject({ retryAfterMs: 10_000 });
+      expect((await take("a")).result).toBe("granted");
+      const other = take("b");
+      await bench.clock.run(1);
+      expect(await other).toMatchObject({ result: "pending", blockedBy: "breaker" });
+      await bench.clock.run(10_000);
+      expect((await take("c")).result).toBe("granted");
+      expect((await bench.snapshot())?.breaker).toEqual({ phase: "closed" });
+    });
+
+    test("layer 1: a waiter that is blocked by the breaker goes on when the hour is over, without a call", async () => {
+      const bench = new Bench({
+        weightedScheduler,
+        breaker: { openSeconds: 1 },
+        maxWaitMs: 60_000,
+        zombieTimeoutSeconds: 60,
+      });
+      for (let count = 0; count < 4; count++) await bench.queue.report({ host: "h", status: 503 });
+      await bench.clock.run(3_590_000);
+      const [probe, other] = await crowd(bench, 2);
+      expect([probe?.isGranted, other?.isGranted]).toEqual([true, false]);
+      await bench.clock.run(9_999);
+      expect(other?.isGranted).toBe(false);
+      await bench.clock.run(1);
+      expect(other?.isGranted).toBe(true);
+    });
+
     test("layer 2: if the pool is full, sessions wait outside and enter when places become free", async () => {
       const bench = new Bench({
         weightedScheduler,
@@ -401,16 +447,6 @@ describe("layer 6: weighted turns at a hot host", () => {
     expect(buckets).toHaveLength(waiting.length);
     expect(new Set(buckets).size).toBe(waiting.length);
     expect(probesSince(bench, commits)).toBe(0);
-  });
-
-  test("a new bucket joins at the current minimum", async () => {
-    const { bench } = await hotHost();
-    await bench.clock.run(10_000);
-    const times = () =>
-      new Map(bench.queue.dump().hosts[0]?.buckets.map(({ bucket, virtualTime }) => [bucket, virtualTime]));
-    const minimum = Math.min(...times().values());
-    await bench.begin("newcomer");
-    expect(times().get("newcomer")).toBeGreaterThanOrEqual(minimum);
   });
 
   test("WaitCount is halved by a grant and by IP_TOO_MANY", async () => {

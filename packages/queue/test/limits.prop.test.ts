@@ -8,6 +8,8 @@ import { expect, test } from "vitest";
 
 const HOST = { host: "7a", hostname: "api.slow.example" };
 const DEFAULT_SLOTS = 5;
+/** An arrival that finds no free slot is decided with the next input, or after at most 100 ms (CYCLE6). */
+const DECIDED_MS = 110;
 
 interface Step {
   readonly at: number;
@@ -83,7 +85,7 @@ async function run(history: readonly Step[], instances: number): Promise<void> {
     await clock.run(3);
     if (call === "acquire") {
       const answer = queue.begin({ ...named, waitMs: 1 });
-      await clock.run(10);
+      await clock.run(DECIDED_MS);
       const got = await answer;
       if (got.result === "granted") tokens.push(got.slotToken);
       expected.decide(at, isNamed);
@@ -94,13 +96,13 @@ async function run(history: readonly Step[], instances: number): Promise<void> {
       const slotToken = tokens.pop();
       if (slotToken === undefined) continue;
       queue.release({ slotToken });
-      await clock.run(10);
+      await clock.run(DECIDED_MS);
       expected.decide(at, false);
     } else {
       const isOpen = [...queue.hostKeys()].length > 0;
       queue.reconfigure(configOf(slots));
       expected.reload(at, clock.now(), slots);
-      await clock.run(10);
+      await clock.run(DECIDED_MS);
       if (isOpen) expected.decide(at, false);
     }
     const image = (await store.peek([HOST.host])).get(HOST.host);

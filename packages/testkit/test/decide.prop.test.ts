@@ -24,6 +24,7 @@ const OPTIONS = resolveOptions({
   minSlotHoldMs: 30,
   zombieTimeoutSeconds: 0.4,
   collectMs: 100,
+  defaultGrantedCleanupDelay: 0.1,
   breaker: { consecutiveErrors: 2, openSeconds: 0.2 },
 });
 const { policy } = resolveHost(OPTIONS, undefined);
@@ -83,15 +84,16 @@ function inputOf({ kind, session, bucket }: Ask, book: Book, now: number, lives:
   if (kind === "arrive") lives.set(session, arrivedAt);
   const deadlineAt = arrivedAt + LIFE_MS;
   const joining = { session, bucket, weight: 1, arrivedAt, deadlineAt, openMs: 200 };
+  const ending = { kind: "end", session, bucket, arrivedAt, keepUntil: deadlineAt, at: now } as const;
   switch (kind) {
     case "arrive":
       return { kind, limit: undefined, isReturning, ...joining };
     case "away":
       return { kind: "client", session, awayAt: now };
     case "end":
-      return { kind, session, bucket, arrivedAt, end: "timeout", keepUntil: deadlineAt };
+      return { ...ending, end: "timeout", isUndelivered: true };
     case "cancel":
-      return { kind: "end", session, bucket, arrivedAt, end: "canceled", keepUntil: deadlineAt };
+      return { ...ending, end: "canceled", isUndelivered: false };
     case "release":
       return { kind, slotToken, hitAt: now, status: 200 };
     case "renew":
@@ -107,13 +109,14 @@ function inputOf({ kind, session, bucket }: Ask, book: Book, now: number, lives:
 
 function contextOf({ instance, polled }: Step, now: number, at: number): DecideContext {
   let tokens = 0;
-  const { collectMs, pollIntervalMs, idleMs, scheduler } = OPTIONS;
+  const { collectMs, cancelMs, pollIntervalMs, idleMs, scheduler } = OPTIONS;
   return {
     now,
     instance,
     limits: { policy, loadedAt: 1, hostname: undefined },
     isSemaphore: false,
     collectMs,
+    cancelMs,
     pollIntervalMs,
     idleMs,
     mostEnds: MOST_ENDS,

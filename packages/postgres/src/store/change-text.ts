@@ -54,7 +54,6 @@ const BREAKER = fieldsOf<BreakerState>({
   successes: 0,
   consecutive: 0,
   openedAt: undefined,
-  windowMs: undefined,
   windowStartAt: undefined,
 });
 

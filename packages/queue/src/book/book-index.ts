@@ -109,6 +109,19 @@ export class BookIndex {
     return this.#turns?.peek();
   }
 
+  /** The eligible buckets with the smallest virtual times, in this order. */
+  firstTurns(count: number): Bucket[] {
+    this.#attachDirty();
+    const first: Bucket[] = [];
+    while (first.length < count) {
+      const bucket = this.#turns?.pop();
+      if (bucket === undefined) break;
+      first.push(bucket);
+    }
+    for (const bucket of first) this.#turns?.push(bucket);
+    return first;
+  }
+
   bucket(name: string): Bucket | undefined {
     return this.#buckets.get(name);
   }
@@ -127,6 +140,11 @@ export class BookIndex {
     this.#policy = policy;
     for (const bucket of this.#buckets.values()) this.detach(bucket);
     if (wasFifo !== isFifo) this.#order = undefined;
+  }
+
+  /** Whether the weighted scheduler is enabled. */
+  get usesTurns(): boolean {
+    return this.#usesTurns;
   }
 
   /** Turns the index for the weighted scheduler (`nextTurn`) on or off. */

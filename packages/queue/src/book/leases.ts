@@ -70,10 +70,12 @@ export function dropOffer(book: Book, { key, bucket }: OfferRecord): void {
   retire(book, bucket);
 }
 
-/** Frees the slot and ends its session. */
+/** Frees the slot and ends its session, unless a cancellation has ended it before. */
 export function endLease(book: Book, lease: LeaseRecord): void {
+  const { session: key, keepUntil, isReleased } = lease;
   dropLease(book, lease);
-  rememberEnd(book, { key: lease.session, end: "released", keepUntil: lease.keepUntil });
+  const isEnded = isReleased && (book.get("session", key)?.keepUntil ?? 0) >= keepUntil;
+  if (!isEnded) rememberEnd(book, { key, end: "released", keepUntil });
 }
 
 /** Frees the slot without recording an end. On its own, it takes back a slot that the client never got. */

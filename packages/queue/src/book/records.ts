@@ -204,8 +204,6 @@ export interface Head {
 /** The state of the circuit breaker. The table of its states is in `breaker.ts`. */
 export interface BreakerState {
   readonly openedAt?: number;
-  /** The longest window (W) of the sessions that have read it since it opened. */
-  readonly windowMs?: number;
   readonly code: number;
   readonly windowStartAt?: number;
   readonly errors: number;

@@ -1,5 +1,5 @@
 import type { Book } from "../book/book.ts";
-import { isPristine } from "../book/breaker.ts";
+import { isCounted, isPristine } from "../book/breaker.ts";
 import { allowBuckets } from "../book/deny.ts";
 import { becomeIdle } from "../book/heat.ts";
 import { dropOffer, endLease } from "../book/leases.ts";
@@ -27,7 +27,7 @@ export interface Decision {
 /** How many instances are notified of a commit that does not change their waiters. Each notification has a cost. */
 const MOST_NOTIFIED = 16;
 /** Inputs that create a host. */
-const CREATES: ReadonlySet<Input["kind"]> = new Set(["arrive", "report", "limits", "breaker"]);
+const CREATES: ReadonlySet<Input["kind"]> = new Set(["arrive", "limits", "breaker"]);
 
 /**
  * Makes the decision about a host: applies the inputs to the book, then hands out free slots. The layers of the funnel
@@ -49,7 +49,7 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   const deciding: Deciding = { book, context, inputs, notes: [], wake: [] };
   const now = Math.max(context.now, book.head.now);
   book.index.useTurns(context.scheduler.isEnabled);
-  if (book.limits === undefined && !inputs.some(({ kind }) => CREATES.has(kind))) return unknownHost(inputs);
+  if (book.limits === undefined && !inputs.some((input) => createsHost(input, context))) return unknownHost(inputs);
   catchUp(deciding, now);
   if (book.tag === undefined) startForgotten(book);
   forgetCapacity(book);
@@ -86,6 +86,11 @@ function notifyOthers(deciding: Deciding): void {
   }
 }
 
+/** A report creates a host only if its status counts. */
+function createsHost(input: Input, { limits }: DecideContext): boolean {
+  return input.kind === "report" ? isCounted(input.status, limits.policy.breaker) : CREATES.has(input.kind);
+}
+
 /** A release, a renewal or a cancellation never creates a host. */
 function unknownHost(inputs: readonly Input[]): Decision {
   const outcomes = inputs.map(() => MISSING);
@@ -114,7 +119,8 @@ function catchUp(deciding: Deciding, now: number): void {
 
 function expire(deciding: Deciding, lease: LeaseRecord): void {
   endLease(deciding.book, lease);
-  if (!lease.isReleased) deciding.notes.push({ kind: "reclaimed" });
+  const { bucket, fence, isReleased } = lease;
+  if (!isReleased) deciding.notes.push({ kind: "reclaimed", bucket, fence });
 }
 
 /** The offer ends, and the next waiter gets the slot. Records that the client is away, or that its whole instance is. */

@@ -12,6 +12,8 @@ export interface DecideContext {
   readonly limits: GivenLimits;
   readonly isSemaphore: boolean;
   readonly collectMs: number;
+  /** How long after its grant a cancellation gives a slot back. */
+  readonly cancelMs: number;
   readonly pollIntervalMs: number;
   readonly idleMs: number;
   /** How many ends of sessions the host keeps. */

@@ -68,6 +68,7 @@ export class Engine {
       instance,
       mostEnds: init.mostEnds ?? MOST_ENDS,
       agenda: new Agenda(time),
+      unsent: { count: 0 },
       options: () => this.options.current,
       loadedAt: () => this.options.loadedAt,
       emit: (event) => this.#emit(event),

@@ -20,7 +20,7 @@ import type { Poll } from "./poll.ts";
  * | pending            | breaker open / deadline or idle / cancel                | throttled / timeout / canceled |
  * | pending            | the named semaphore has a different capacity            | canceled and forgotten: its first call fails |
  * | pending            | another instance has taken it over                      | moved and forgotten |
- * | granted            | cancel while it is still kept                           | canceled           |
+ * | granted            | cancel within `cancelMs` of the grant                   | canceled           |
  * | granted, fetched   | a repeated call, if the store is shared                 | forgotten; a new session joins with its claims |
  */
 export type SessionState =
@@ -125,6 +125,11 @@ export class Session implements Due {
   /** The client has the token of the session, and may use it at any instance. */
   get isTokenSent(): boolean {
     return this.#isTokenSent || this.isAdopted;
+  }
+
+  /** This instance has sent no slot to the client. While a session that came with a token joins, it may have: before. */
+  get isUndelivered(): boolean {
+    return !(this.isAdopted && this.#isJoining);
   }
 
   get lastAnswerAt(): number {
@@ -250,10 +255,13 @@ export interface SessionInit {
   readonly now: number;
 }
 
-/** The input for the host that ends a session by cancellation or timeout. */
-export function endOf(claims: SessionClaims, end: "timeout" | "canceled"): Input {
+/** The input for the host that ends a session by cancellation or timeout, now. */
+export function endOf(
+  claims: SessionClaims,
+  { end, at, isUndelivered }: Pick<Input & { kind: "end" }, "end" | "at" | "isUndelivered">,
+): Input {
   const { id: session, bucket, arrivedAt, deadlineAt: keepUntil, pendingAt } = claims;
-  return { kind: "end", session, bucket, arrivedAt, end, keepUntil, pendingAt };
+  return { kind: "end", session, bucket, arrivedAt, end, keepUntil, pendingAt, at, isUndelivered };
 }
 
 export type Ended = Omit<SessionRecord, "kind" | "key">;

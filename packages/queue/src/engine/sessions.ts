@@ -167,11 +167,14 @@ export class Sessions implements HostListener {
   #grant(session: Session, lease: LeaseRecord): void {
     const { time, options, agenda, instance } = this.#engine;
     const now = time.now();
-    if (lease.instance !== instance) {
+    const isLate = now >= session.claims.deadlineAt;
+    // The slot of an earlier session with the same id. After its deadline this session cannot join it.
+    if (isLate && lease.keepUntil < session.claims.deadlineAt) this.transitions.timeout(session, "deadline");
+    else if (lease.instance !== instance) {
       // Another instance has the session. If the client polls here, it is moved here first.
       if (session.isPolled) this.#join(session);
       else this.moved(session);
-    } else if (now >= session.claims.deadlineAt) this.#giveBack(session);
+    } else if (isLate) this.#giveBack(session);
     else {
       if (!session.isPolled) agenda.schedule(session, now + options().collectMs);
       this.transitions.give(session, lease, false);

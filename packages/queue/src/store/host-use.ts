@@ -16,7 +16,7 @@ function breakerPolicyOf(stored: StoredHost): BreakerPolicy {
 
 /** Half open counts as open. */
 export function isBreakerOpen(stored: StoredHost, now: number): boolean {
-  return viewBreaker(stored.head.breaker, now, breakerPolicyOf(stored)).phase !== "closed";
+  return viewBreaker(stored.head.breaker, now).phase !== "closed";
 }
 
 /** Spacing would delay the next release. */

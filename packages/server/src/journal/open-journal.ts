@@ -2,6 +2,7 @@ import { realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { HostStore } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
+import { systemWords } from "../words/system-words.ts";
 import type { JournalDisk } from "./disk.ts";
 import { decodeEntries, type JournalEntry } from "./entry.ts";
 import { JournalCorruptError, JournalFormatError, JournalPathError } from "./errors.ts";
@@ -60,9 +61,9 @@ export async function openJournaledMemoryStore(options: JournaledStoreOptions): 
   try {
     return await open(options);
   } catch (error) {
-    // A bare `EACCES` does not name the file.
+    // The error of the system does not name the file.
     if (!(error instanceof Error) || !("syscall" in error)) throw error;
-    throw new Error(`The journal ${options.path} cannot be opened: ${error.message}`, { cause: error });
+    throw new Error(`The journal ${options.path} cannot be opened: ${systemWords(error)}`, { cause: error });
   }
 }
 

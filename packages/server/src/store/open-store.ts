@@ -4,6 +4,7 @@ import type { Clock } from "slotkeeper";
 import type { Backend } from "../config/settings.ts";
 import { openJournaledMemoryStore } from "../journal/open-journal.ts";
 import type { Logger } from "../log/logger.ts";
+import { nextTurn } from "../next-turn.ts";
 import { newTokenKey } from "../tokens/random-names.ts";
 import { logJournalEvent } from "./log-journal-event.ts";
 
@@ -42,7 +43,7 @@ export async function openStore(backend: Backend, clock: Clock, log: Logger, gra
   if (backend.mode === "postgrest") return openPostgrest(backend);
   if (backend.journal !== undefined) return openJournal(backend.journal, clock, log, graceMs);
   return {
-    store: new MemoryStore({ clock }),
+    store: new MemoryStore({ clock, pause: nextTurn }),
     description: "memory (forgotten at exit)",
     tokenKeys: undefined,
     health: () => ({ isReady: true }),

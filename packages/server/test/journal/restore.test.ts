@@ -70,7 +70,7 @@ describe("after a restart", () => {
   });
 
   test("ended sessions stay ended until their deadline", async () => {
-    const lives = new Lives({ maxSlotPerHost: 5, maxSlotPerIp: 0 });
+    const lives = new Lives({ maxSlotPerHost: 5, maxSlotPerIp: -1 });
     const clock = new FakeClock(1e12);
     const one = await lives.start(clock);
     await one.calls.report(200);
@@ -86,7 +86,7 @@ describe("after a restart", () => {
   });
 
   test("waiters keep their places, and slot-seconds their sums", async () => {
-    const lives = new Lives({ maxSlotPerHost: 1, maxSlotPerIp: 0, zombieTimeoutSeconds: 30 });
+    const lives = new Lives({ maxSlotPerHost: 1, maxSlotPerIp: -1, zombieTimeoutSeconds: 30 });
     const clock = new FakeClock(1e12);
     const one = await lives.start(clock);
     const slot = await one.calls.grant("a-1");
@@ -107,7 +107,7 @@ describe("after a restart", () => {
   });
 
   test("a waiter whose client does not return is skipped after one `collectMs`", async () => {
-    const lives = new Lives({ maxSlotPerHost: 1, maxSlotPerIp: 0 });
+    const lives = new Lives({ maxSlotPerHost: 1, maxSlotPerIp: -1 });
     const clock = new FakeClock(1e12);
     const one = await lives.start(clock);
     await one.calls.grant("a-1");
@@ -247,7 +247,7 @@ describe("after a restart", () => {
   });
 
   test("a damaged journal is refused with the position of the damage, and not changed", async () => {
-    const lives = new Lives({ maxSlotPerHost: 5, maxSlotPerIp: 0 });
+    const lives = new Lives({ maxSlotPerHost: 5, maxSlotPerIp: -1 });
     const clock = new FakeClock(1e12);
     const { calls } = await lives.start(clock);
     for (let n = 0; n < 5; n++) await calls.grant(`a-${n}`);
@@ -274,7 +274,7 @@ describe("after a restart", () => {
     ],
     ["a shopping list\n", JournalPathError, "the file is not a slotkeeper journal"],
   ])("a file that begins with %j is refused with a matching message, and not changed", async (text, kind, words) => {
-    const lives = new Lives({ maxSlotPerHost: 5, maxSlotPerIp: 0 });
+    const lives = new Lives({ maxSlotPerHost: 5, maxSlotPerIp: -1 });
     const content = Buffer.from(text);
     lives.disk.content = content;
     const refused = await lives.start(new FakeClock(1e12)).catch((error: unknown) => error as Error);

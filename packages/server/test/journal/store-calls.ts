@@ -78,7 +78,7 @@ export class Calls {
   async withdraw(session: string): Promise<void> {
     await this.#decide(undefined, (now) => {
       const { bucket, arrivedAt, deadlineAt: keepUntil } = joining(session, now);
-      return { kind: "end", session, bucket, arrivedAt, end: "canceled", keepUntil };
+      return { kind: "end", session, bucket, arrivedAt, end: "canceled", keepUntil, at: now, isUndelivered: false };
     });
   }
 
@@ -167,6 +167,7 @@ export class Calls {
       limits: { policy: this.#policy, loadedAt: 0, hostname: undefined },
       isSemaphore: this.#isSemaphore,
       collectMs: 1_000,
+      cancelMs: 5_000,
       pollIntervalMs: 500,
       idleMs: 90_000,
       mostEnds: 10_000,

@@ -28,6 +28,8 @@ const AFTERMATH_MS = 675_000;
 /** How many ends of sessions the hosts keep, by seed. With few of them, ends are forgotten long before their deadlines. */
 const MANY_ENDS = 1_000;
 const MOST_ENDS = [MANY_ENDS, 8, 3, 1] as const;
+/** After this time an open breaker counts as closed. */
+const BREAKER_MS = 3_600_000;
 /** A host that was unused for this long is deleted from the store. */
 const LEFT_OVER_MS = 5_000;
 
@@ -99,6 +101,9 @@ export class World {
     await this.clock.run(durationMs, check);
     this.#heal();
     await this.clock.run(AFTERMATH_MS, check);
+    const isBreakerOpen = [...this.store.images()].some(({ head }) => head.breaker.openedAt !== undefined);
+    // A host with an open breaker is kept until the breaker counts as closed.
+    if (isBreakerOpen) await this.clock.run(BREAKER_MS, check);
     await this.store.cleanup({ idleMs: LEFT_OVER_MS });
     await drained();
     this.invariants.checkEnd();
