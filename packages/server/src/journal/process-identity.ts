@@ -44,9 +44,14 @@ async function startOf(pid: number): Promise<string | undefined> {
 }
 
 async function placeOfNumbers(): Promise<string> {
-  const boot = await readFile("/proc/sys/kernel/random/boot_id", "latin1").catch(() => "");
+  const boot = await bootId();
   const space = await readlink("/proc/self/ns/pid").catch(() => "");
-  return boot === "" ? hostname() : `${boot.trim()} ${space}`;
+  return boot === "" ? hostname() : `${boot} ${space}`;
+}
+
+/** The system's name for the present start of the machine; empty if it has none. */
+export async function bootId(): Promise<string> {
+  return (await readFile("/proc/sys/kernel/random/boot_id", "latin1").catch(() => "")).trim();
 }
 
 function isNumberInUse(pid: number): boolean {

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Clock } from "slotkeeper";
+import { bootId } from "./process-identity.ts";
 
 /**
  * The time of a journaled store across restarts. A lease must neither end early nor last longer because the clock of the
@@ -61,14 +62,7 @@ const TOLERANCE_MS = 1_000;
 
 /** Undefined where the system does not say. */
 export async function readUptime(): Promise<Uptime | undefined> {
-  try {
-    const [boot, uptime] = await Promise.all([
-      readFile("/proc/sys/kernel/random/boot_id", "utf8"),
-      readFile("/proc/uptime", "utf8"),
-    ]);
-    const ms = Number.parseFloat(uptime) * 1000;
-    return Number.isFinite(ms) ? { boot: boot.trim(), ms } : undefined;
-  } catch {
-    return undefined;
-  }
+  const boot = await bootId();
+  const ms = Number.parseFloat(await readFile("/proc/uptime", "latin1").catch(() => "")) * 1000;
+  return boot === "" || Number.isNaN(ms) ? undefined : { boot, ms };
 }
