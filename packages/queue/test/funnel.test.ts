@@ -556,6 +556,22 @@ describe("layer 6: weighted turns at a hot host", () => {
     expect(countOf(first, name)).toBeLessThanOrEqual(5);
   });
 
+  test("buckets that ask once are served in the order of their arrival, however long the holds are", async () => {
+    const { bench, waiting, held } = await hotHost({ zombieTimeoutSeconds: 600 });
+    const served = bench.ofType("granted").length;
+    for (let round = 0; round < 20; round++) {
+      // Six poll intervals: buckets are considered again and again although no slot is free.
+      await bench.clock.run(3_000);
+      await bench.want(`later-${round}`);
+      await bench.release(held.shift() as string);
+      const lease = bench.commits.at(-1)?.changes.puts.find(({ kind }) => kind === "lease");
+      if (lease !== undefined) held.push(lease.key);
+    }
+    const grants = bench.ofType("granted").slice(served);
+    expect(isHot(bench)).toBe(true);
+    expect(grants.map(({ bucket }) => bucket)).toEqual(waiting.slice(0, 20).map(({ session }) => session.bucket));
+  });
+
   test("WaitCount is halved by a grant and by IP_TOO_MANY", async () => {
     const { bench, held, waiting } = await hotHost();
     await bench.clock.run(15_000);

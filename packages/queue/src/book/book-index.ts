@@ -35,6 +35,7 @@ export class BookIndex {
   /** Buckets without slots or waiters that are ahead of the meter; the one nearest to the meter first. */
   #idle: IndexedHeap<"idleIndex", Bucket> | undefined;
   #turns: IndexedHeap<"turnIndex", Bucket> | undefined;
+  #tries: IndexedHeap<"tryIndex", Bucket> | undefined;
   #usesTurns = false;
   #policy: HostPolicy | undefined;
   #probes = 0;
@@ -102,6 +103,12 @@ export class BookIndex {
   get nextTurn(): Bucket | undefined {
     this.#attachDirty();
     return this.#turns?.peek();
+  }
+
+  /** For the weighted scheduler: the eligible bucket whose wait was not counted for the longest time. */
+  get nextTry(): Bucket | undefined {
+    this.#attachDirty();
+    return this.#tries?.peek();
   }
 
   bucket(name: string): Bucket | undefined {
@@ -199,6 +206,7 @@ export class BookIndex {
     this.#dirty.push(bucket);
     this.#order?.remove(bucket);
     this.#turns?.remove(bucket);
+    this.#tries?.remove(bucket);
     this.#idle?.remove(bucket);
     this.#pool.leave(bucket);
   }
@@ -288,6 +296,8 @@ export class BookIndex {
   #takesTurns(bucket: Bucket): void {
     this.#turns ??= new IndexedHeap("turnIndex", turnBefore);
     this.#turns.push(bucket);
+    this.#tries ??= new IndexedHeap("tryIndex", triedBefore);
+    this.#tries.push(bucket);
   }
 
   #rests(bucket: Bucket): void {
@@ -306,4 +316,9 @@ function isNearer(a: Bucket, b: Bucket): boolean {
 
 function turnBefore(a: Bucket, b: Bucket): boolean {
   return a.virtualTime === b.virtualTime ? a.headAt < b.headAt : a.virtualTime < b.virtualTime;
+}
+
+function triedBefore(a: Bucket, b: Bucket): boolean {
+  const [triedA, triedB] = [a.account?.waitCountedAt ?? 0, b.account?.waitCountedAt ?? 0];
+  return triedA === triedB ? turnBefore(a, b) : triedA < triedB;
 }

@@ -54,6 +54,7 @@ export class Bucket implements Ranked {
   grantableIndex = -1;
   denyIndex = -1;
   turnIndex = -1;
+  tryIndex = -1;
   idleIndex = -1;
   // Its part of the sums in the ledger.
   addsWeight = 0;

@@ -5,7 +5,8 @@ import type { Bucket } from "./bucket.ts";
 /**
  * Layer 6 of the funnel: which bucket is next at a hot host. Weighted round robin over the buckets that can be
  * considered now: the bucket with the smallest virtual time goes first. Then its virtual time grows by 1/weight, with
- * weight = base + perWait × waitCount.
+ * weight = base + perWait × waitCount. A try without a free slot raises the wait count, and costs no turn: otherwise a
+ * bucket that waited would be behind every bucket that came later.
  * A bucket that cannot be considered is not in the index, so it does not block the others. Cost: O(log n).
  */
 
@@ -31,13 +32,15 @@ export function takeTurn(book: Book, bucket: Bucket, { baseWeight, weightPerWait
 }
 
 /**
- * Counts that no slot was free, at most once per poll interval. Otherwise a host that decides often would raise the
- * weights too fast.
+ * Counts that no slot was free for the bucket whose last count was longest ago, at most once per poll interval. Otherwise
+ * a host that decides often would raise the weights too fast. Returns false if no bucket was counted.
  */
-export function countWait(book: Book, bucket: Bucket, pollIntervalMs: number): void {
-  const { account } = bucket;
-  if (account === undefined || book.now - (account.waitCountedAt ?? Number.NEGATIVE_INFINITY) < pollIntervalMs) return;
+export function countWait(book: Book, pollIntervalMs: number): boolean {
+  const account = book.index.nextTry?.account;
+  if (account === undefined) return false;
+  if (book.now - (account.waitCountedAt ?? Number.NEGATIVE_INFINITY) < pollIntervalMs) return false;
   book.put({ ...account, waitCount: (account.waitCount ?? 0) + 1, waitCountedAt: book.now });
+  return true;
 }
 
 export function halveWait(book: Book, name: string): void {

@@ -139,20 +139,13 @@ export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean)
 }
 
 /**
- * Layer 5: no slot is free. Considering a bucket without success raises its weight and uses its turn. This happens only
- * if no slot was handed out for a whole poll interval, and the quota limits the number of buckets.
- * While slots are handed out all the time, every bucket keeps its turn. Otherwise a bucket that was considered several
- * times without success would wait for several rounds.
+ * Layer 5: no slot is free. Considering a bucket without success raises its weight. This happens only if no slot was
+ * handed out for a whole poll interval, and the quota limits the number of buckets.
  */
 function probeInVain({ book, context }: Deciding): void {
   const { scheduler, pollIntervalMs } = context;
   if (book.now - (book.head.probedAt ?? Number.NEGATIVE_INFINITY) < pollIntervalMs) return;
   book.draft.probedAt = book.now;
   const quota = scheduler.maxProbesPerCycle ?? book.policy.slots;
-  for (let probed = 0; probed < quota; probed++) {
-    const bucket = book.index.nextTurn;
-    if (bucket === undefined) return;
-    takeTurn(book, bucket, scheduler);
-    countWait(book, bucket, pollIntervalMs);
-  }
+  for (let probed = 0; probed < quota; probed++) if (!countWait(book, pollIntervalMs)) return;
 }
