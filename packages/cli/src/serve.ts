@@ -92,8 +92,10 @@ async function start(sources: ConfigSources, isJson: boolean): Promise<ExitCode>
   });
   // The service continues even if no process reads its banner.
   process.stdout.removeAllListeners("error").on("error", () => {});
+  // Before the banner: a program that reads it may send a signal at once.
+  const stopped = runUntilStopped(service);
   process.stdout.write(announce(service, isJson));
-  return runUntilStopped(service);
+  return stopped;
 }
 
 /** Error codes of the system for an address that this machine does not have, or that this user may not use. */

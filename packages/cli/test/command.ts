@@ -32,7 +32,10 @@ export class Command {
     for (;;) {
       const found = pattern.exec(this.out) ?? pattern.exec(this.err);
       if (found !== null) return found;
-      if (this.process.exitCode !== null) throw new Error(`exited ${this.process.exitCode}: ${this.out}${this.err}`);
+      const { exitCode, signalCode } = this.process;
+      if (exitCode !== null || signalCode !== null) {
+        throw new Error(`exited ${exitCode ?? signalCode}: ${this.out}${this.err}`);
+      }
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
