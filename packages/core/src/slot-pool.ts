@@ -9,7 +9,7 @@
  *     skipped.
  */
 import { KEYED, KEYED_RULES, type KeyedOptions, KeyedSlots } from "./keyed-slots.ts";
-import { anyObject, check, countFrom } from "./options.ts";
+import { check, countFrom, type Rules, readOptions } from "./options.ts";
 import { resolvePolicy } from "./policy.ts";
 
 /** Options of `SlotPool`. */
@@ -24,6 +24,7 @@ export interface SlotPoolOptions extends KeyedOptions {
 export type SlotPoolLimits = Pick<SlotPoolOptions, "maxPerKey"> & Partial<Pick<SlotPoolOptions, "max">>;
 
 const LIMIT_RULES = { max: countFrom(0), maxPerKey: countFrom(0) };
+const RULES: Rules<SlotPoolOptions> = { ...LIMIT_RULES, ...KEYED_RULES };
 
 /**
  * Slots with a common limit and a limit for each key. A caller waits first for its key and then for the common limit, so
@@ -42,9 +43,8 @@ const LIMIT_RULES = { max: countFrom(0), maxPerKey: countFrom(0) };
  */
 export class SlotPool<K = string> extends KeyedSlots<K | void, keyof SlotPoolLimits> {
   constructor(options: SlotPoolOptions) {
-    check("options", anyObject, options);
-    const policy = resolvePolicy({ ...KEYED, max: 0, maxPerKey: 0 }, { ...KEYED_RULES, ...LIMIT_RULES }, options);
-    check("max", LIMIT_RULES.max, options.max);
-    super(policy, policy.max, policy.maxPerKey, LIMIT_RULES);
+    const given = readOptions(options, RULES);
+    check("max", LIMIT_RULES.max, given.max);
+    super(resolvePolicy(KEYED, given), given.max, given.maxPerKey, LIMIT_RULES);
   }
 }
