@@ -136,7 +136,7 @@ export function readOptions<T extends object>(options: T | undefined, rules: Rul
 
 /** The error names the known options, the nearest first. */
 function unknownOption(key: string, known: string[], prefix: string): Error {
-  /** How many pairs of neighbouring letters of the key the name has, without regard to case. */
+  /** How many pairs of neighbouring characters of the key the name has, without regard to case. */
   const likeness = (name: string): number =>
     [...key].filter((_, at) => name.toLowerCase().includes(key.slice(at, at + 2).toLowerCase())).length;
   known.sort((a, b) => likeness(b) - likeness(a));
