@@ -138,6 +138,7 @@ export function readOptions<T extends object>(options: T | undefined, rules: Rul
 function unknownOption(key: string, known: string[], prefix: string): Error {
   /** How many pairs of neighbouring characters of the key the name has, without regard to case. */
   const likeness = (name: string): number =>
+    // oxlint-disable-next-line typescript/no-misused-spread -- only the number of characters counts
     [...key].filter((_, at) => name.toLowerCase().includes(key.slice(at, at + 2).toLowerCase())).length;
   known.sort((a, b) => likeness(b) - likeness(a));
   return new TypeError(`Unknown option \`${prefix}${key}\` (known: ${known.join(", ")})`);

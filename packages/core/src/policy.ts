@@ -112,7 +112,7 @@ export function resolvePolicy<T extends SlotPolicy>(
   defaults: T,
   given: { [K in keyof T]?: T[K] | undefined },
 ): T & Policy {
-  const policy = { ...defaults, ...given } as T;
+  const policy = { ...defaults, ...given };
   return { ...policy, isPlain: policy.ttlMs === Infinity && !policy.onEvent && !policy.abortOnExpiry };
 }
 

@@ -57,7 +57,7 @@ function guard<S extends RunSlot, T>(
     // The signal may have aborted after the hand-off and before this function runs.
     if (signal?.aborted) slot.refund?.();
     signal?.throwIfAborted();
-    return abortOnExpiry ? (untilExpiry(slot, work) as Promise<T>) : work(slot);
+    return abortOnExpiry ? untilExpiry(slot, work) : work(slot);
   };
 }
 

@@ -141,9 +141,9 @@ describe("options of calls are checked like those of constructors", () => {
   });
 
   /** Passes the check at the first read, and is another value after that. */
-  const changing = (key: string, first: unknown, next: unknown) => {
+  const changing = (key: string, first: unknown, next: unknown, others: object = {}) => {
     let reads = 0;
-    return any(Object.defineProperty({}, key, { enumerable: true, get: () => (reads++ === 0 ? first : next) }));
+    return any(Object.defineProperty(others, key, { enumerable: true, get: () => (reads++ === 0 ? first : next) }));
   };
 
   test("options are read once: a getter passes no width that was not checked", async () => {
@@ -162,11 +162,11 @@ describe("options of calls are checked like those of constructors", () => {
 
   test("constructors and other classes read options once as well", async () => {
     const { clock } = world();
-    const ttl = world().semaphore(1, changing("ttlMs", 10, -1));
-    const named = new Semaphore(1, { name: "once", registry: world().registry, ...changing("clock", clock, {}) });
+    const ttl = new Semaphore(1, changing("ttlMs", 10, -1, { clock }));
+    const named = new Semaphore(1, changing("clock", clock, {}, { name: "once", registry: world().registry }));
     expect([(await ttl.acquire()).expiresAt, named.tryAcquire()?.renew(5)]).toEqual([clock.now() + 10, true]);
     clock.advance(10);
-    const pool = world().pool(any({ max: 1, ...changing("maxPerKey", 1, -1) }));
+    const pool = new SlotPool(changing("maxPerKey", 1, -1, { max: 1, clock }));
     expect(pool.stats().maxPerKey).toBe(1);
     const limiter = new Limiter({ budgets: { a: { limit: 2, perMs: 100 } }, clock });
     const cost = { cost: changing("a", 1, -1) };

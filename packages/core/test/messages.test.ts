@@ -4,7 +4,7 @@ import { outcome } from "./outcome.ts";
 import { useWorld } from "./world.ts";
 
 const world = useWorld();
-const messageOf = (end: { reason: unknown } | undefined) => (end?.reason as Error).message;
+const messageOf = (end: { reason: unknown } | undefined) => (end?.reason as Error | undefined)?.message;
 
 describe("messages are sentences", () => {
   test("a timeout names the semaphore, its use, and the rounded time", async () => {

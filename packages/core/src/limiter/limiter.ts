@@ -187,7 +187,7 @@ export class Limiter<B extends string = string> {
     try {
       if (typeof work !== "function") check("work", callback, work);
       const gate = this.#gate;
-      const ask = gate.read(options as Ask | undefined) as typeof options;
+      const ask = gate.read(options) as typeof options;
       return runWithSlot(
         gate.enter(ask as Ask),
         gate.policy,
@@ -218,7 +218,7 @@ export class Limiter<B extends string = string> {
     fn: (this: This, ...args: Args) => T | Promise<T>,
     options?: LimiterRunOptions<Awaited<T>, B>,
   ): (this: This, ...args: Args) => Promise<Awaited<T>> {
-    const given = this.#gate.read(options as Ask | undefined) as typeof options;
+    const given = this.#gate.read(options) as typeof options;
     return wrapFunction(this, fn, given);
   }
 
