@@ -203,9 +203,9 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   };
 
   /**
-   * Returns the gate for the first stage. In a pool without a limit per key, that is the gate of the common limit. With one,
-   * throws if there is no key, because that would bypass the limit. Opens a gate if the key has none. Nothing may be held of it, so the caller must call one of its methods next:
-   * they report the gate if it is still idle.
+   * Returns the gate for the first stage. In a pool without a limit per key, that is the gate of the common limit. In a pool
+   * with one, throws if there is no key: that would bypass the limit. Opens a gate if the key has none. Nothing may be held
+   * of it, so the caller must call one of its methods next: they report the gate if it is still idle.
    */
   #gateOf(key: K): Gate {
     const { root } = this.#all.context;

@@ -28,8 +28,8 @@ const RULES: Rules<SlotPoolOptions> = { ...LIMIT_RULES, ...KEYED_RULES };
 
 /**
  * Slots with a common limit and a limit for each key. A caller waits first for its key and then for the common limit, so
- * the waiters of one key never hold slots that others could use. Without a key, or if keys have no limit, only the common
- * limit counts. `timeoutMs` and `signal` cover both waits.
+ * the waiters of one key never hold slots that others could use. Without `maxPerKey` only the common limit counts, and calls
+ * need no key. With it, a call without a key is a `TypeError`. `timeoutMs` and `signal` cover both waits.
  *
  * @throws {TypeError} if `options` are missing, have unknown keys or values of another type.
  * @throws {RangeError} if a limit is negative or not an integer.
