@@ -1,7 +1,7 @@
 // The API reference: one Markdown page for each entry of the published packages, made from the declaration files.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { allMembers, exportsOf } from "./declarations.mjs";
+import { allMembers, exportsOf, inheritedMembers } from "./declarations.mjs";
 
 const PACKAGES = ["core", "client"];
 
@@ -16,7 +16,7 @@ export function apiPages(root) {
         const found = exportsOf(join(root, "packages", folder, types));
         const names = new Set(found.map((one) => one.name));
         const declared = found
-          .map((one) => ({ ...one, members: allMembers(one, names) }))
+          .map((one) => ({ ...one, members: allMembers(one, names), inherited: inheritedMembers(one, names) }))
           .sort((a, b) => a.name.localeCompare(b.name));
         return {
           path: `api/${name.replaceAll(/[@/]+/g, "-").replace(/^-/, "")}.md`,
@@ -83,6 +83,9 @@ function sectionOf(one) {
   const parts = [`## ${one.name}`, fence(one.signatures.join("\n")), ...docParts(one.doc)];
   for (const { name, signature, doc } of one.members) {
     parts.push(`### ${one.name}: ${name}`, fence(signature), ...docParts(doc));
+  }
+  for (const { base, names } of one.inherited) {
+    parts.push(`Also from [\`${base}\`](#${base.toLowerCase()}): ${names.map((name) => `\`${name}\``).join(", ")}.`);
   }
   return parts.join("\n\n");
 }

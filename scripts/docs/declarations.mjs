@@ -92,27 +92,57 @@ function named(file, name) {
     doc: docs.find((doc) => doc.description !== "") ?? docs[0],
     signatures: found.map(({ node }) => headOf(file, node)),
     members: found.flatMap(({ node }) => membersOf(file, node)),
+    omitted: found.flatMap(({ node }) => omittedIn(node)),
     bases: found.flatMap(({ node }) => basesOf(node)).map((base) => () => find(file, { source: null }, base)),
   };
 }
 
-/** Names of the class or interfaces that a declaration extends. */
+/** Names of the class or interfaces that a declaration extends. A type `Omit<Base, …>` extends `Base`. */
 function basesOf(node) {
-  const parents = [node.superClass, ...(node.extends ?? []).map(({ expression }) => expression)];
+  const alias = omitOf(node)?.[0].typeName;
+  const parents = [alias, node.superClass, ...(node.extends ?? []).map(({ expression }) => expression)];
   return parents.filter((parent) => parent?.type === "Identifier").map(({ name }) => name);
+}
+
+/** The arguments of a type that is `Omit<…>`. */
+function omitOf({ typeAnnotation }) {
+  return typeAnnotation?.typeName?.name === "Omit" ? typeAnnotation.typeArguments.params : undefined;
+}
+
+/** The names that a type `Omit<Base, names>` leaves out. */
+function omittedIn(node) {
+  const names = omitOf(node)?.[1];
+  return (names?.types ?? [names]).map((type) => type?.literal?.value);
+}
+
+/** The members of exported bases: `[{ base, names }]`. A reader finds them in the section of the base. */
+export function inheritedMembers(declared, exportedNames) {
+  const own = new Set([...declared.members.map(({ name }) => name), ...declared.omitted]);
+  return basesFound(declared).flatMap((found) => {
+    const names = exportedNames.has(found.name) ? allMembers(found, exportedNames).map(({ name }) => name) : [];
+    return [{ base: found.name, names }, ...inheritedMembers(found, exportedNames)]
+      .map((one) => ({ ...one, names: one.names.filter((name) => !own.has(name)) }))
+      .filter(({ names: left }) => left.length > 0);
+  });
+}
+
+function basesFound({ bases }) {
+  return bases.flatMap((base) => {
+    try {
+      return [base()];
+    } catch {
+      return []; // a type of the language, such as Error or Disposable
+    }
+  });
 }
 
 /** Own members, and those of bases that are not exported, because a reader cannot look them up elsewhere. */
 export function allMembers(declared, exportedNames) {
   const own = new Set(declared.members.map(({ name }) => name));
-  const inherited = declared.bases.flatMap((base) => {
-    try {
-      const found = base();
-      return exportedNames.has(found.name) ? [] : allMembers(found, exportedNames);
-    } catch {
-      return []; // a type of the language, such as Error or Disposable
-    }
-  });
+  for (const name of declared.omitted) own.add(name);
+  const inherited = basesFound(declared).flatMap((found) =>
+    exportedNames.has(found.name) ? [] : allMembers(found, exportedNames),
+  );
   return [...declared.members, ...inherited.filter(({ name }) => !own.has(name) && name !== "constructor")];
 }
 

@@ -71,6 +71,29 @@ test.each([
   expect((await search(query))[0]).toBe(expected);
 });
 
+test.each([
+  ["slotkeeper", "SemaphoreOptions", ["registry", "ttlMs", "acquireTimeoutMs", "maxWaiters", "onEvent"]],
+  ["slotkeeper", "SlotPoolOptions", ["maxPerKey", "idleMs", "maxWaiters"]],
+  ["slotkeeper-limiter", "LimiterOptions", ["levels", "maxWaiters"]],
+  ["slotkeeper-limiter", "LimiterRunOptions", ["isOverload", "timeoutMs", "key"]],
+  ["slotkeeper-transfers", "TransferSlotsOptions", ["uploadsPerUser", "maxWaiters", "idleMs"]],
+])("the API page of %s lists the own and the inherited options of %s", (page, name, options) => {
+  const [, section = ""] = read(`api/${page}.html`).split(new RegExp(`<h2 id="${name.toLowerCase()}">`));
+  const text = section.replace(/<h2 [\s\S]*/, "");
+  expect(options.filter((option) => !text.includes(option))).toEqual([]);
+});
+
+test.each([
+  "AcquireDownloadSlot",
+  "MemorySemaphore",
+  "cancel_task_after_ttl",
+  "get_acquired_stats",
+  "CreateSemaphore",
+  "GetConcurrencyConfig",
+])("searching for %s, a name of an original design, finds the page that maps it", async (query) => {
+  expect((await search(query)).slice(0, 3)).toContainEqual(expect.stringMatching(/^guides\/from-the-seeds\.html/));
+});
+
 test("the API reference has a page for each entry, and says how many exports it has", () => {
   expect(readdirSync(join(out, "api")).sort()).toEqual([
     "slotkeeper-client.html",

@@ -33,9 +33,9 @@ export const origin = host.timeOrigin;
 
 /**
  * Real time. It uses `performance` and not `Date`: a lease must not last an hour longer because the wall clock was set
- * back. It adds the time origin, so its times are comparable with `Date.now()`. Fake timers of test runners replace
- * `setTimeout` and `performance` together, and the clock then uses the fake `performance`. With the real one, a fake timer
- * would fire early again and again.
+ * back. It adds the time origin, so its times are comparable with `Date.now()`. If fake timers of a test runner have
+ * replaced `setTimeout`, the clock uses the fake `performance`, or `Date` if `performance` is still the real one: with real
+ * time, a fake timer would fire early again and again.
  *
  * @example
  * ```ts
@@ -46,7 +46,10 @@ export const origin = host.timeOrigin;
  * ```
  */
 export const realClock: Clock = {
-  now: () => origin + (setTimeout === hostTimer ? host : performance).now(),
+  now: () => {
+    if (setTimeout === hostTimer) return origin + host.now();
+    return performance === host ? Date.now() : origin + performance.now();
+  },
   setTimer: (callback, delayMs) => setTimeout(callback, delayMs),
   clearTimer: (timer) => clearTimeout(timer as number),
 };

@@ -6,8 +6,8 @@
  *
  * DEADLINE1  A deadline falls due at most once, never early by the clock, and never after it was removed.
  * DEADLINE2  An empty list has no timer and is removed.
- * DEADLINE3  The timers keep the process alive if and only if a caller waits, for a timeout or for a slot that will
- *     expire.
+ * DEADLINE3  The timers keep the process alive if and only if a caller waits: for a slot, or for a `run` that rejects when
+ *     its slot expires.
  */
 import { type Clock, keepAlive, startTimer } from "./clock.ts";
 import { type Link, LinkedList } from "./linked-list.ts";
@@ -30,6 +30,8 @@ export class Deadlines {
   declare clock: Clock;
   /** The number of waiters. */
   waiting = 0;
+  /** The number of `run` calls that end when their slot expires. */
+  runs = 0;
   readonly #lists = new Map<number, DurationList>();
 
   constructor(clock: Clock) {
@@ -51,15 +53,19 @@ export class Deadlines {
     }
   }
 
-  /** Adds one waiter, or removes one. */
-  await(more: 1 | -1): void {
+  /** Adds one waiter, or removes one. 0 after a change of `runs`. */
+  await(more: 1 | 0 | -1): void {
     this.waiting += more;
     if (this.waiting < 2) this.#keepAlive();
   }
 
+  get #isAwaited(): boolean {
+    return this.waiting + this.runs > 0;
+  }
+
   /** Separate from `await`, so that the engine inlines `await` (W2). */
   #keepAlive(): void {
-    for (const { timer } of this.#lists.values()) keepAlive(timer, this.waiting > 0);
+    for (const { timer } of this.#lists.values()) keepAlive(timer, this.#isAwaited);
   }
 
   #list(durationMs: number): DurationList {
@@ -74,7 +80,7 @@ export class Deadlines {
   }
 
   #arm(list: DurationList, delayMs: number): void {
-    list.timer = startTimer(this.clock, () => this.#fire(list), delayMs, this.waiting > 0);
+    list.timer = startTimer(this.clock, () => this.#fire(list), delayMs, this.#isAwaited);
   }
 
   #fire(list: DurationList): void {

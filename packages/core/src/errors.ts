@@ -40,13 +40,19 @@ type ErrorClass<Code, Fields> = new (
   cause?: unknown,
 ) => SlotkeeperError & { readonly code: Code; readonly retryable: boolean } & Readonly<Fields>;
 
-/** Creates an error class with these fields. The message is the sentence, or the cause if that is a string. */
+/**
+ * Creates an error class with these fields. The message is the sentence, or the cause if that is a string. The code is made
+ * of the name: `AcquireTimeoutError` has `ACQUIRE_TIMEOUT`.
+ */
 function errorClass<Fields, Code extends string>(
   name: string,
-  code: Code,
   retryable: boolean,
   sentence: (fields: Fields) => string,
 ) {
+  const code = name
+    .slice(0, -5)
+    .replace(/\B[A-Z]/g, "_$&")
+    .toUpperCase();
   return class extends SlotkeeperError {
     constructor(fields: Fields, cause?: unknown) {
       super(typeof cause === "string" ? cause : sentence(fields), cause === undefined ? undefined : { cause });
@@ -82,8 +88,8 @@ function ifGiven(words: string, value: unknown): string {
   return value === undefined ? "" : words + shown(value);
 }
 
-function use({ inUse, capacity, waiting }: Met): string {
-  return `(${inUse} of ${capacity} in use, ${waiting || "none"} waiting)`;
+function use({ inUse, capacity, waiting, maxWaiters }: Met & { maxWaiters?: number }): string {
+  return `(${inUse} of ${capacity} in use, ${waiting || "none"}${ifGiven(" of ", maxWaiters)} waiting)`;
 }
 
 /**
@@ -105,7 +111,6 @@ function use({ inUse, capacity, waiting }: Met): string {
  */
 export class AcquireTimeoutError extends errorClass<Met & { waitedMs: number }, "ACQUIRE_TIMEOUT">(
   "AcquireTimeoutError",
-  "ACQUIRE_TIMEOUT",
   true,
   (fields) => `Waited ${Math.round(fields.waitedMs)} ms for a slot${of(fields)} ${use(fields)}`,
 ) {}
@@ -127,13 +132,13 @@ export class AcquireTimeoutError extends errorClass<Met & { waitedMs: number }, 
  */
 export class ClosedError extends errorClass<Named, "CLOSED">(
   "ClosedError",
-  "CLOSED",
   false,
   ({ semaphore }) => `Semaphore${ifGiven(" ", semaphore)} is closed`,
 ) {}
 
 /**
- * The queue already had `maxWaiters` waiters. Retryable.
+ * The queue already had `maxWaiters` waiters. In a `SlotPool`, where `maxWaiters` counts the waiters of all keys, the numbers
+ * are those of the pool. Retryable.
  *
  * @example
  * ```ts
@@ -147,9 +152,8 @@ export class ClosedError extends errorClass<Named, "CLOSED">(
  * held.release();
  * ```
  */
-export class QueueFullError extends errorClass<Met, "QUEUE_FULL">(
+export class QueueFullError extends errorClass<Met & { maxWaiters: number }, "QUEUE_FULL">(
   "QueueFullError",
-  "QUEUE_FULL",
   true,
   (fields) => `No more waiters are allowed for a slot${of(fields)} ${use(fields)}`,
 ) {}
@@ -169,7 +173,6 @@ export class QueueFullError extends errorClass<Met, "QUEUE_FULL">(
  */
 export class SlotExpiredError extends errorClass<Named & { key: unknown; heldMs: number }, "SLOT_EXPIRED">(
   "SlotExpiredError",
-  "SLOT_EXPIRED",
   false,
   (fields) => `A slot${of(fields)} expired after ${Math.round(fields.heldMs)} ms and was taken back`,
 ) {}
@@ -195,7 +198,6 @@ export class CapacityMismatchError extends errorClass<
   "CAPACITY_MISMATCH"
 >(
   "CapacityMismatchError",
-  "CAPACITY_MISMATCH",
   false,
   ({ semaphore, capacity, requested }) =>
     `Semaphore ${shown(semaphore)} is in use with a capacity of ${capacity}, got ${requested}`,

@@ -21,11 +21,11 @@ import { ClosedError, QueueFullError } from "./errors.ts";
 import { emit } from "./events.ts";
 import type { GateContext } from "./gate-context.ts";
 import type { Link, LinkedList } from "./linked-list.ts";
-import { callback } from "./options.ts";
+import { callback, check, type Rules } from "./options.ts";
 import {
   type AcquireOptions,
-  checkCall,
   type Policy,
+  readCall,
   type SlotPolicy,
   TRY_RULES,
   type TryAcquireOptions,
@@ -83,14 +83,19 @@ export class Gate implements Link {
 
   /** Implements `acquire` of every class. */
   acquire(policy: Policy, options?: AcquireOptions): Promise<HeldSlot> {
-    return Promise.resolve(this.#enter(policy, options));
+    try {
+      return Promise.resolve(this.#enter(policy, this.#read(options)));
+    } catch (error) {
+      // The owner may have created the gate for this call. This reports it as idle.
+      this.#serve();
+      return Promise.reject(error);
+    }
   }
 
   /** Implements `tryAcquire` of every class. */
   tryAcquire(policy: Policy, options?: TryAcquireOptions): HeldSlot | undefined {
     try {
-      if (options !== undefined) checkCall(options, this.#widest, TRY_RULES);
-      return this.#tryEnter(policy, options?.width);
+      return this.#tryEnter(policy, this.#read(options, TRY_RULES)?.width);
     } finally {
       // The owner may have created the gate for this call. If the call took nothing, this reports the gate as idle.
       if (this.onIdle) this.#serve();
@@ -99,33 +104,41 @@ export class Gate implements Link {
 
   /** Implements `run` of every class. */
   run<T>(policy: Policy, work: Work<T>, options?: AcquireOptions): Promise<Awaited<T>> {
-    if (typeof work === "function") return runWithSlot(this.#enter(policy, options), policy, work, options);
-    this.#serve();
-    return Promise.reject(callback("work", work));
+    try {
+      if (typeof work !== "function") check("work", callback, work);
+      const call = this.#read(options);
+      return runWithSlot(this.#enter(policy, call), policy, work, call?.signal);
+    } catch (error) {
+      // The owner may have created the gate for this call. This reports it as idle.
+      this.#serve();
+      return Promise.reject(error);
+    }
   }
 
-  /** Returns a slot if one is free and the call has no options, otherwise a promise of a slot. Never throws. */
-  #enter(policy: Policy, options?: AcquireOptions): HeldSlot | Promise<HeldSlot> {
-    if (options === undefined) {
-      const slot = this.#tryEnter(policy);
-      if (slot) return slot;
-      const isPlain = policy.isPlain && policy.acquireTimeoutMs === Infinity && this.#crowd < policy.maxWaiters;
-      if (isPlain && this.root === this && !this.context.closed) {
-        const promise = new Promise<HeldSlot>(capture);
-        this.#push(resolveNew);
-        return promise;
-      }
+  /** Throws if the options of a call are invalid. */
+  #read(options: AcquireOptions | undefined, rules?: Rules<TryAcquireOptions>): AcquireOptions | undefined {
+    return options === undefined ? undefined : readCall(options, this.#widest, rules);
+  }
+
+  /** Returns a slot if one is free, otherwise a promise of a slot. */
+  #enter(policy: Policy, call?: AcquireOptions): HeldSlot | Promise<HeldSlot> {
+    const slot = call?.signal?.aborted ? undefined : this.#tryEnter(policy, call?.width);
+    if (slot) return slot;
+    const isPlain = !call && policy.isPlain && policy.acquireTimeoutMs === Infinity && this.root === this;
+    if (isPlain && this.#crowd < policy.maxWaiters && !this.context.closed) {
+      const promise = new Promise<HeldSlot>(capture);
+      this.#push(resolveNew);
+      return promise;
     }
-    return this.#ask(policy, options);
+    return this.#ask(policy, call);
   }
 
   /** Separate from `#enter`: a closure there would allocate a context in every call (W1, W2r). */
-  #ask(policy: Policy, options?: AcquireOptions): Promise<HeldSlot> {
+  #ask(policy: Policy, call?: AcquireOptions): Promise<HeldSlot> {
     const promise = new Promise<HeldSlot>((resolve, reject) => {
-      checkCall(options, this.#widest);
-      const ticket = new Ticket(this, policy, options?.width);
-      ticket.waitSignal = options?.signal;
-      ticket.timeoutMs = options?.timeoutMs ?? policy.acquireTimeoutMs;
+      const ticket = new Ticket(this, policy, call?.width);
+      ticket.waitSignal = call?.signal;
+      ticket.timeoutMs = call?.timeoutMs ?? policy.acquireTimeoutMs;
       ticket.resolve = resolve;
       ticket.reject = reject;
       this.#arrive(ticket);
@@ -256,7 +269,9 @@ export class Gate implements Link {
     if (policy.traceTimeouts && timeoutMs < Infinity) ticket.trace ??= new Error();
     if (timeoutMs === 0) ticket.due(ticket.sinceAt);
     else if (this.#crowd >= policy.maxWaiters) {
-      this.reject(ticket, "rejected", new QueueFullError(met(this, ticket)));
+      // In a pool `maxWaiters` counts the waiters of all keys, so the numbers are those of the pool and not of the key.
+      const full = { ...met(this.root, ticket), waiting: this.#crowd, maxWaiters: policy.maxWaiters };
+      this.reject(ticket, "rejected", new QueueFullError(full));
     } else {
       this.#push(ticket);
       if (waitSignal) watch(ticket, waitSignal);

@@ -1,6 +1,6 @@
 /** A semaphore for each key, all with the same number of slots. */
 import { KEYED, KEYED_RULES, type KeyedOptions, KeyedSlots } from "./keyed-slots.ts";
-import { check } from "./options.ts";
+import { check, readOptions } from "./options.ts";
 import { resolvePolicy, SLOTS } from "./policy.ts";
 
 /**
@@ -18,8 +18,8 @@ import { resolvePolicy, SLOTS } from "./policy.ts";
  * ```
  */
 export class KeyedSemaphore<K = string> extends KeyedSlots<K, "maxPerKey"> {
-  constructor(slotsPerKey: number, options: KeyedOptions = {}) {
+  constructor(slotsPerKey: number, options?: KeyedOptions) {
     check("slotsPerKey", SLOTS, slotsPerKey);
-    super(resolvePolicy(KEYED, KEYED_RULES, options), Infinity, slotsPerKey, { maxPerKey: SLOTS });
+    super(resolvePolicy(KEYED, readOptions(options, KEYED_RULES)), Infinity, slotsPerKey, { maxPerKey: SLOTS });
   }
 }

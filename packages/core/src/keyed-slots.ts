@@ -18,7 +18,7 @@
 import { origin, startTimer } from "./clock.ts";
 import { Gate } from "./gate.ts";
 import { type Counters, GateContext } from "./gate-context.ts";
-import { check, type Rules, resolveOptions } from "./options.ts";
+import { check, kind, type Rule, type Rules, readOptions } from "./options.ts";
 import {
   type AcquireOptions,
   PERIOD,
@@ -68,6 +68,8 @@ export interface SlotPoolStats extends Counters {
 export const KEYED = { ...PLAIN, idleMs: 900_000, sweepEveryMs: 900_000 };
 export const KEYED_RULES: Rules<KeyedOptions> = { ...POLICY_RULES, idleMs: PERIOD, sweepEveryMs: TTL };
 
+const KEY: Rule = /* @__PURE__ */ kind("given with `maxPerKey`", () => false);
+
 /** The largest number of idle keys beyond the number of keys in use. */
 const MOST_IDLE = 1_000;
 
@@ -94,7 +96,12 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   #sweepTimer: unknown;
 
   /** @internal */
-  constructor(policy: Policy & typeof KEYED, max: number, perKey: number, limitRules: Partial<Rules<Limits>>) {
+  constructor(
+    policy: Policy & typeof KEYED,
+    max: number,
+    perKey: number | undefined,
+    limitRules: Partial<Rules<Limits>>,
+  ) {
     this.#policy = policy;
     this.#all = new Gate(max || Infinity, new GateContext(policy.clock));
     if (limitRules.max) this.#all.context.root = this.#all;
@@ -126,7 +133,11 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
 
   /** Waits for a slot of this key. Rejects like `Semaphore.acquire`. */
   acquire(key: K, options?: AcquireOptions): Promise<Slot> {
-    return this.#gateOf(key).acquire(this.#policy, options);
+    try {
+      return this.#gateOf(key).acquire(this.#policy, options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** Returns a slot of this key, or `undefined` if none is free, if others wait for one, or after `close`. Never waits. */
@@ -136,7 +147,11 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
 
   /** Calls `work` while holding a slot of this key. If a slot is free, the work starts before `run` returns. */
   run<T>(key: K, work: Work<T>, options?: AcquireOptions): Promise<Awaited<T>> {
-    return this.#gateOf(key).run(this.#policy, work, options);
+    try {
+      return this.#gateOf(key).run(this.#policy, work, options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** Removes the keys that have been idle for `idleMs` milliseconds (default: the option). Returns how many. */
@@ -164,8 +179,8 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
 
   /** Changes the limits that are given. Growing serves waiters at once. Shrinking takes no slot from a holder. */
   resize(limits: { [Name in Limit]?: number | undefined }): void {
-    const now = { max: this.#all.capacity, maxPerKey: this.#perKey };
-    const { max, maxPerKey } = resolveOptions(now, this.#limitRules, limits);
+    const given: Partial<Limits> = readOptions<Partial<Limits>>(limits, this.#limitRules);
+    const { max = this.#all.capacity, maxPerKey = this.#perKey } = given;
     this.#perKey = maxPerKey || Infinity;
     this.#all.resize(max || Infinity, this.#policy);
     this.#eachGate((gate) => gate.resize(this.#perKey));
@@ -188,13 +203,14 @@ export abstract class KeyedSlots<K, Limit extends keyof Limits> {
   };
 
   /**
-   * Returns the gate for the first stage. In a pool that is the gate of the common limit if there is no key or no limit
-   * per key. Opens a gate if the key has none. Nothing may be held of it, so the caller must call one of its methods next:
-   * they report the gate if it is still idle.
+   * Returns the gate for the first stage. In a pool without a limit per key, that is the gate of the common limit. In a pool
+   * with one, throws if there is no key: that would bypass the limit. Opens a gate if the key has none. Nothing may be held
+   * of it, so the caller must call one of its methods next: they report the gate if it is still idle.
    */
   #gateOf(key: K): Gate {
     const { root } = this.#all.context;
-    if (root && (key === undefined || this.#perKey === Infinity)) return root;
+    if (root && this.#perKey === Infinity) return root;
+    if (root && key === undefined) check("key", KEY, key);
     const gate = this.#gates.get(key);
     return typeof gate === "object" ? gate : this.#open(key);
   }

@@ -110,31 +110,36 @@ export function check(field: string, rule: Rule, value: unknown): void {
   throwIf(rule(field, value));
 }
 
-/** Throws if options are invalid: every key that is not `undefined` must have a rule, and its value must follow it. */
-export function checkOptions<T extends object>(options: T | undefined, rules: Rules<T>, prefix = ""): void {
-  if (options === undefined) return;
+/**
+ * Checks options and returns a copy without the keys that are `undefined`: every key must have a rule, and its value must
+ * follow it. Use the copy and not the options: it has the values that were checked, while a getter may return another one
+ * next time.
+ */
+export function readOptions<T extends object>(options: T | undefined, rules: Rules<T>, prefix = ""): T {
+  const values = {} as T;
+  if (options === undefined) return values;
   check("options", anyObject, options);
   const faults: Error[] = [];
   // Checks inherited keys too, so that an AbortSignal passed as options is refused.
   for (const key in options) {
     const value = options[key];
-    const field = prefix + key;
-    const fault = !Object.hasOwn(rules, key)
-      ? new TypeError(`Unknown option \`${field}\``)
-      : value !== undefined && rules[key](field, value);
-    if (fault) faults.push(fault);
+    if (!Object.hasOwn(rules, key)) faults.push(unknownOption(key, Object.keys(rules), prefix));
+    else if (value !== undefined) {
+      const fault = rules[key](prefix + key, value);
+      if (fault) faults.push(fault);
+      values[key] = value;
+    }
   }
   throwIf(errorOf(faults));
+  return values;
 }
 
-/** Checks the options and returns them with the defaults filled in. */
-export function resolveOptions<T extends object>(
-  defaults: T,
-  rules: Rules<NoInfer<T>>,
-  options: { [K in keyof T]?: T[K] | undefined },
-): T {
-  checkOptions(options, rules as Rules<typeof options>);
-  const resolved = { ...defaults };
-  for (const key in options) if (options[key] !== undefined) resolved[key] = options[key];
-  return resolved;
+/** The error names the known options, the nearest first. */
+function unknownOption(key: string, known: string[], prefix: string): Error {
+  /** How many pairs of neighbouring characters of the key the name has, without regard to case. */
+  const likeness = (name: string): number =>
+    // oxlint-disable-next-line typescript/no-misused-spread -- only the number of characters counts
+    [...key].filter((_, at) => name.toLowerCase().includes(key.slice(at, at + 2).toLowerCase())).length;
+  known.sort((a, b) => likeness(b) - likeness(a));
+  return new TypeError(`Unknown option \`${prefix}${key}\` (known: ${known.join(", ")})`);
 }

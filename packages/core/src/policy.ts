@@ -5,14 +5,13 @@ import {
   abortSignal,
   boolean,
   callback,
-  checkOptions,
   clockRule,
   countFrom,
   integerFrom,
   numberFrom,
   type Rule,
   type Rules,
-  resolveOptions,
+  readOptions,
   string,
   throwIf,
 } from "./options.ts";
@@ -108,24 +107,24 @@ export const POLICY_RULES: Rules<PolicyOptions> = {
 export const TRY_RULES: Rules<TryAcquireOptions> = { width: integerFrom(1) };
 const ACQUIRE_RULES: Rules<AcquireOptions> = { ...TRY_RULES, signal: abortSignal, timeoutMs: PERIOD };
 
-/** Like `resolveOptions`, for classes that grant slots: adds `isPlain`. */
+/** Fills in the defaults, and adds `isPlain`. `given` comes from `readOptions`, so none of its values is `undefined`. */
 export function resolvePolicy<T extends SlotPolicy>(
   defaults: T,
-  rules: Rules<NoInfer<T>>,
-  options: { [K in keyof T]?: T[K] | undefined },
+  given: { [K in keyof T]?: T[K] | undefined },
 ): T & Policy {
-  const policy = resolveOptions(defaults, rules, options);
+  const policy = { ...defaults, ...given };
   return { ...policy, isPlain: policy.ttlMs === Infinity && !policy.onEvent && !policy.abortOnExpiry };
 }
 
-/** Throws if the options of a call are invalid, or if its width exceeds `widest`. */
-export function checkCall(
-  options: AcquireOptions | undefined | null,
+/** Reads the options of a call. Throws if they are invalid, or if the width exceeds `widest`. */
+export function readCall(
+  options: AcquireOptions | null,
   widest: number,
   rules: Partial<Rules<AcquireOptions>> = ACQUIRE_RULES,
-): void {
-  checkOptions(options ?? undefined, rules as Rules<AcquireOptions>);
-  throwIf(tooWide(options?.width, widest));
+): AcquireOptions {
+  const call = readOptions(options ?? undefined, rules as Rules<AcquireOptions>);
+  throwIf(tooWide(call.width, widest));
+  return call;
 }
 
 /** The error for a width above `widest`; `undefined` if the width fits. */

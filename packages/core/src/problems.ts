@@ -1,5 +1,5 @@
 /** Collects the problems of many values, to report them in one error. */
-import { checkOptions, errorOf, type Rule, type Rules, throwIf } from "./options.ts";
+import { errorOf, isObject, type Rule, type Rules, readOptions, throwIf } from "./options.ts";
 
 export class Problems {
   readonly #faults: Error[] = [];
@@ -16,12 +16,13 @@ export class Problems {
     this.#faults.push(new (isRange ? RangeError : TypeError)(sentence));
   }
 
-  /** Records the problems of options: every key that is not `undefined` must have a rule, and its value must follow it. */
-  expectAll<T extends object>(options: T | undefined, rules: Rules<T>, prefix?: string): void {
+  /** Like `readOptions`, but records the problems. With problems, the result serves only to find more of them. */
+  readAll<T extends object>(options: T | undefined, rules: Rules<T>, prefix?: string): T {
     try {
-      checkOptions(options, rules, prefix);
+      return readOptions(options, rules, prefix);
     } catch (error) {
       this.#faults.push(error as Error);
+      return isObject(options) ? options : ({} as T);
     }
   }
 

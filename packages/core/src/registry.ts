@@ -16,7 +16,7 @@ import { CapacityMismatchError } from "./errors.ts";
 import { Gate } from "./gate.ts";
 import { GateContext } from "./gate-context.ts";
 import { LinkedList } from "./linked-list.ts";
-import { check, checkOptions, clockRule, countFrom, objectWith, type Rules } from "./options.ts";
+import { check, clockRule, countFrom, objectWith, type Rules, readOptions } from "./options.ts";
 import { PERIOD } from "./policy.ts";
 import { type SemaphoreStats, statsOf } from "./stats.ts";
 
@@ -60,10 +60,10 @@ export class SemaphoreRegistry {
   readonly #idleMs: number;
   readonly #clock: Clock;
 
-  constructor(options: RegistryOptions = {}) {
-    checkOptions(options, RULES);
-    this.#idleMs = options.idleMs ?? 60_000;
-    this.#clock = options.clock ?? realClock;
+  constructor(options?: RegistryOptions) {
+    const { idleMs = 60_000, clock = realClock } = readOptions(options, RULES);
+    this.#idleMs = idleMs;
+    this.#clock = clock;
   }
 
   /** Number of names, including idle names that are not removed yet. */
@@ -84,9 +84,8 @@ export class SemaphoreRegistry {
   }
 
   /** Statistics of the given `names`, or of all names in use, the busiest first. */
-  stats(options: RegistryStatsOptions = {}): SemaphoreStats[] {
-    checkOptions(options, STATS_RULES);
-    const { names, limit = 100 } = options;
+  stats(options?: RegistryStatsOptions): SemaphoreStats[] {
+    const { names, limit = 100 } = readOptions(options, STATS_RULES);
     return [...this.#gates.values()]
       .filter(({ name, inUse }) => names?.includes(name as string) ?? inUse > 0)
       .map(statsOf)

@@ -3,7 +3,7 @@
 import { Gate } from "./gate.ts";
 import { GateContext } from "./gate-context.ts";
 import { type MapOptions, mapItems } from "./map-items.ts";
-import { callback, check, objectWith, type Rules } from "./options.ts";
+import { check, objectWith, type Rules, readOptions } from "./options.ts";
 import {
   type AcquireOptions,
   PLAIN,
@@ -15,8 +15,8 @@ import {
   type TryAcquireOptions,
 } from "./policy.ts";
 import { defaultRegistry, type SemaphoreRegistry } from "./registry.ts";
-import type { Work } from "./run-with-slot.ts";
-import type { Slot } from "./slot.ts";
+import { type Work, wrapFunction } from "./run-with-slot.ts";
+import { SLOT_ID, type Slot } from "./slot.ts";
 import { type SemaphoreStats, statsOf } from "./stats.ts";
 
 /** Options of `Semaphore` and `Mutex`. */
@@ -51,13 +51,13 @@ export class Semaphore {
    * @throws {TypeError} if an option is unknown or of another type.
    * @throws {CapacityMismatchError} if the name is in use with another number of slots.
    */
-  constructor(slots: number, options: SemaphoreOptions = {}) {
+  constructor(slots: number, options?: SemaphoreOptions) {
     check("slots", SLOTS, slots);
-    const policy = resolvePolicy({ ...PLAIN, registry: defaultRegistry }, RULES, options);
+    const given = readOptions(options, RULES);
+    const policy = resolvePolicy({ ...PLAIN, registry: defaultRegistry }, given);
     const { name, clock, registry } = policy;
     this.#policy = policy;
-    this.#gate =
-      name === undefined ? new Gate(slots, new GateContext(clock)) : registry.open(name, slots, options.clock);
+    this.#gate = name === undefined ? new Gate(slots, new GateContext(clock)) : registry.open(name, slots, given.clock);
   }
 
   /** The name from the options. */
@@ -170,7 +170,7 @@ export class Semaphore {
   }
 
   /**
-   * Returns a function that calls `fn` with its arguments while holding a slot.
+   * Returns a function that calls `fn` with its arguments and its `this` while holding a slot.
    *
    * @throws {TypeError} if `fn` is not a function.
    * @example
@@ -181,13 +181,20 @@ export class Semaphore {
    * const response = await limitedFetch("https://example.com");
    * ```
    */
-  wrap<Args extends unknown[], T>(fn: (...args: Args) => T | Promise<T>): (...args: Args) => Promise<Awaited<T>> {
-    check("fn", callback, fn);
-    return (...args) => this.run(() => fn(...args));
+  wrap<This, Args extends unknown[], T>(
+    fn: (this: This, ...args: Args) => T | Promise<T>,
+  ): (this: This, ...args: Args) => Promise<Awaited<T>> {
+    return wrapFunction(this, fn);
   }
 
-  /** Releases the slot that has this `slot.id`. Returns `true` only if that id held a slot. */
+  /**
+   * Releases the slot that has this `slot.id`. Returns `true` only if that id held a slot. To release a slot that you have,
+   * call `slot.release()`.
+   *
+   * @throws {TypeError} if `id` is not a string.
+   */
   release(id: string): boolean {
+    check("id", SLOT_ID, id);
     return this.#current.context.slots.get(id)?.release() ?? false;
   }
 

@@ -9,7 +9,7 @@
  *     skipped.
  */
 import { KEYED, KEYED_RULES, type KeyedOptions, KeyedSlots } from "./keyed-slots.ts";
-import { anyObject, check, countFrom } from "./options.ts";
+import { check, countFrom, type Rules, readOptions } from "./options.ts";
 import { resolvePolicy } from "./policy.ts";
 
 /** Options of `SlotPool`. */
@@ -24,11 +24,12 @@ export interface SlotPoolOptions extends KeyedOptions {
 export type SlotPoolLimits = Pick<SlotPoolOptions, "maxPerKey"> & Partial<Pick<SlotPoolOptions, "max">>;
 
 const LIMIT_RULES = { max: countFrom(0), maxPerKey: countFrom(0) };
+const RULES: Rules<SlotPoolOptions> = { ...LIMIT_RULES, ...KEYED_RULES };
 
 /**
  * Slots with a common limit and a limit for each key. A caller waits first for its key and then for the common limit, so
- * the waiters of one key never hold slots that others could use. Without a key, or if keys have no limit, only the common
- * limit counts. `timeoutMs` and `signal` cover both waits.
+ * the waiters of one key never hold slots that others could use. Without `maxPerKey` only the common limit counts, and calls
+ * need no key. With it, a call without a key is a `TypeError`. `timeoutMs` and `signal` cover both waits.
  *
  * @throws {TypeError} if `options` are missing, have unknown keys or values of another type.
  * @throws {RangeError} if a limit is negative or not an integer.
@@ -42,9 +43,8 @@ const LIMIT_RULES = { max: countFrom(0), maxPerKey: countFrom(0) };
  */
 export class SlotPool<K = string> extends KeyedSlots<K | void, keyof SlotPoolLimits> {
   constructor(options: SlotPoolOptions) {
-    check("options", anyObject, options);
-    const policy = resolvePolicy({ ...KEYED, max: 0, maxPerKey: 0 }, { ...KEYED_RULES, ...LIMIT_RULES }, options);
-    check("max", LIMIT_RULES.max, options.max);
-    super(policy, policy.max, policy.maxPerKey, LIMIT_RULES);
+    const given = readOptions(options, RULES);
+    check("max", LIMIT_RULES.max, given.max);
+    super(resolvePolicy(KEYED, given), given.max, given.maxPerKey, LIMIT_RULES);
   }
 }

@@ -11,7 +11,7 @@
 import type { Deadline } from "./deadlines.ts";
 import type { Gate } from "./gate.ts";
 import type { Link, LinkedList } from "./linked-list.ts";
-import { check } from "./options.ts";
+import { check, kind, type Rule } from "./options.ts";
 import { PLAIN, type SlotPolicy, TTL } from "./policy.ts";
 import { SlotNumbers } from "./slot-numbers.ts";
 
@@ -37,6 +37,12 @@ export interface Slot extends Disposable {
   /** Releases the slot. Returns `true` the first time, `false` after that. */
   release(): boolean;
 }
+
+/** What `release(id)` takes. Without it, a call that was meant to be `slot.release()` would release nothing. */
+export const SLOT_ID: Rule = /* @__PURE__ */ kind(
+  "a string (or call `slot.release()`)",
+  (value) => typeof value === "string",
+);
 
 /** `Symbol.dispose`. On hosts that do not have it yet, this is the symbol that a polyfill loaded later will use. */
 export const dispose: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symbol.dispose") as typeof Symbol.dispose);
@@ -115,6 +121,13 @@ export class HeldSlot implements Slot, Deadline {
 
   [dispose](): void {
     this.release();
+  }
+
+  /** Counts a `run` that ends when this slot expires. */
+  await(more: 1 | -1): void {
+    const { context } = this.gate;
+    context.runs += more;
+    context.await(0);
   }
 
   due(_now: number): void {

@@ -1,9 +1,11 @@
 import { KeyedSemaphore, Semaphore, SlotPool } from "slotkeeper";
 import { createSemaphore, delay, run, simulate, spawn } from "slotkeeper/effects";
 import { Limiter, stream } from "slotkeeper/limiter";
+import { settled } from "slotkeeper/testing";
 import { SharedSemaphore } from "slotkeeper/threads";
 import { MediaSlots, TransferSlots } from "slotkeeper/transfers";
 import { describe, expect, test } from "vitest";
+import { outcome } from "./outcome.ts";
 import { useWorld } from "./world.ts";
 
 const world = useWorld();
@@ -109,8 +111,77 @@ describe("options of calls are checked like those of constructors", () => {
     media.close();
   });
 
+  test.each([
+    ["timeoutMs", () => new Semaphore(1, any({ timeoutMs: 5 })), "acquireTimeoutMs"],
+    ["perKey", () => new SlotPool(any({ max: 1, perKey: 5 })), "maxPerKey"],
+    [
+      "timeout",
+      () =>
+        world()
+          .semaphore(1)
+          .tryAcquire(any({ timeout: 5 })),
+      "width",
+    ],
+    ["ttl", () => new KeyedSemaphore(1, any({ ttl: 5 })), "ttlMs"],
+    ["perKey.slot", () => new Limiter(any({ perKey: { slot: 5 } })), "slots"],
+    ["budgets.a.per", () => new Limiter({ budgets: { a: any({ limit: 1, per: 5 }) } }), "perMs"],
+  ])("an unknown option names the known ones, the nearest first: %s", (unknown, call, nearest) => {
+    expect(call).toThrow(`Unknown option \`${unknown}\` (known: ${nearest}`);
+  });
+
+  test("all known options are named, for every unknown one, and a key without a value is unknown, too", async () => {
+    const message =
+      "Unknown option `timeout` (known: timeoutMs, width, signal); " +
+      "Unknown option `sgnal` (known: signal, width, timeoutMs)";
+    await expect(
+      world()
+        .semaphore(1)
+        .acquire(any({ timeout: 5, sgnal: undefined })),
+    ).rejects.toThrow(message);
+  });
+
+  /** Passes the check at the first read, and is another value after that. */
+  const changing = (key: string, first: unknown, next: unknown, others: object = {}) => {
+    let reads = 0;
+    return any(Object.defineProperty(others, key, { enumerable: true, get: () => (reads++ === 0 ? first : next) }));
+  };
+
+  test("options are read once: a getter passes no width that was not checked", async () => {
+    const sem = world().semaphore(2);
+    const width = () => changing("width", 1, -6);
+    const slots = [await sem.acquire(width()), sem.tryAcquire(width())];
+    expect([sem.inUse, sem.tryAcquire(), slots.map((slot) => slot?.width)]).toEqual([2, undefined, [1, 1]]);
+    const waiter = outcome(sem.acquire(width()));
+    const run = outcome(sem.run((slot) => slot.width, width()));
+    for (const slot of slots) slot?.release();
+    await settled();
+    expect([waiter.value.width, run.value]).toEqual([1, 1]);
+    waiter.value.release();
+    expect(sem.inUse).toBe(0);
+  });
+
+  test("constructors and other classes read options once as well", async () => {
+    const { clock } = world();
+    const ttl = new Semaphore(1, changing("ttlMs", 10, -1, { clock }));
+    const named = new Semaphore(1, changing("clock", clock, {}, { name: "once", registry: world().registry }));
+    expect([(await ttl.acquire()).expiresAt, named.tryAcquire()?.renew(5)]).toEqual([clock.now() + 10, true]);
+    clock.advance(10);
+    const pool = new SlotPool(changing("maxPerKey", 1, -1, { max: 1, clock }));
+    expect(pool.stats().maxPerKey).toBe(1);
+    const limiter = new Limiter({ budgets: { a: { limit: 2, perMs: 100 } }, clock });
+    const cost = { cost: changing("a", 1, -1) };
+    const held = [await limiter.acquire(cost), await limiter.acquire({ cost: changing("a", 1, -1) })];
+    expect([limiter.tryAcquire(), limiter.stats().budgets.a?.available]).toEqual([undefined, 0]);
+    held[0]?.settle(changing("a", 1, -10));
+    expect(limiter.stats().budgets.a?.available).toBe(0);
+    for (const slot of held) slot.release(changing("outcome", "ok", "overload"));
+    expect(limiter.stats().overloads).toBe(0);
+    pool.close();
+  });
+
   test("constructors name the option that is missing", () => {
-    expect(() => new SlotPool(any(undefined))).toThrow("Expected `options` to be an object, got undefined");
+    expect(() => new SlotPool(any(undefined))).toThrow("Expected `max`");
+    expect(() => new SlotPool(any(null))).toThrow("Expected `options` to be an object, got null");
     expect(() => new SlotPool(any({}))).toThrow("Expected `max`");
     expect(() => new Semaphore(1, any(5))).toThrow("Expected `options` to be an object, got 5");
     expect(() => new Semaphore(1, any(null))).toThrow("Expected `options` to be an object, got null");

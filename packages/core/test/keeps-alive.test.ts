@@ -143,6 +143,15 @@ describe("a real process", () => {
     expect(await runProgram(program)).toEqual({ code: 0, output: "ACQUIRE_TIMEOUT\n" });
   });
 
+  test("runs until the slot of hanging work has expired, if that aborts the run", async () => {
+    const program = `
+      import { Limiter } from "slotkeeper/limiter";
+      const options = { ttlMs: 50, abortOnExpiry: true };
+      for (const gate of [new Semaphore(1, options), new Limiter({ slots: 1, ...options })])
+        await gate.run(() => new Promise(() => {})).catch((error) => console.log(error.code));`;
+    expect(await runProgram(program)).toEqual({ code: 0, output: "SLOT_EXPIRED\nSLOT_EXPIRED\n" });
+  });
+
   test("runs until a waiter gets the slot of an expired holder, and ends although that slot has a ttl", async () => {
     const program = `
       const sem = new Semaphore(1, { ttlMs: 50 });

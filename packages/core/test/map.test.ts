@@ -1,6 +1,9 @@
 import { getEventListeners } from "node:events";
+import type { Semaphore } from "slotkeeper";
+import { Limiter } from "slotkeeper/limiter";
 import { settled } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
+import { Deferred } from "./deferred.ts";
 import { outcome } from "./outcome.ts";
 import { useWorld } from "./world.ts";
 
@@ -22,9 +25,15 @@ function counted(length: number) {
   return { seen, items: items() };
 }
 
-describe("map", () => {
+/** `Semaphore` and `Limiter` have the same `map`. */
+const kinds: [string, (slots: number) => Semaphore | Limiter][] = [
+  ["Semaphore", (slots) => world().semaphore(slots)],
+  ["Limiter", (slots) => world().guard.track(new Limiter({ slots, clock: world().clock }))],
+];
+
+describe.each(kinds)("map of %s", (_, make) => {
   test("takes async iterables, keeps the order, and reads at most one item ahead", async () => {
-    const sem = world().semaphore(2);
+    const sem = make(2);
     const { seen, items } = counted(6);
     let started = 0;
     const results = await sem.map(items, async (item, index) => {
@@ -37,7 +46,7 @@ describe("map", () => {
   });
 
   test("after a failure starts no new item, and closes the source", async () => {
-    const sem = world().semaphore(1);
+    const sem = make(1);
     const { seen, items } = counted(100);
     const started: number[] = [];
     const error = new Error("item 2");
@@ -52,8 +61,59 @@ describe("map", () => {
     expect([started, seen.closed, sem.inUse, sem.waiting]).toEqual([[0, 1, 2], true, 0, 0]);
   });
 
+  test("after a failure starts no item that waits for a slot, because the failure counts before the slot is free", async () => {
+    for (const slots of [1, 2, 3]) {
+      const gate = make(slots);
+      const others = [];
+      for (let other = 1; other < slots; other++) others.push(await gate.acquire());
+      const started: number[] = [];
+      const failing = new Deferred();
+      const mapped = outcome(
+        gate.map([0, 1, 2], (item) => {
+          started.push(item);
+          return failing.promise;
+        }),
+      );
+      await settled(20);
+      // Item 1 waits for the slot of item 0.
+      expect([started, gate.waiting]).toEqual([[0], 1]);
+      failing.reject(new Error("item 0"));
+      await settled(20);
+      expect(mapped.reason).toEqual(new Error("item 0"));
+      for (const slot of others) slot.release();
+      await settled(20);
+      expect([started, gate.inUse, gate.waiting]).toEqual([[0], 0, 0]);
+    }
+  });
+
+  test("reads at most one item that has not started, and has one waiter", async () => {
+    const gate = make(2);
+    const held = await gate.acquire();
+    const { seen, items } = counted(5);
+    const work = new Deferred();
+    const mapped = gate.map(items, () => work.promise);
+    await settled(20);
+    expect([seen.read, gate.waiting]).toEqual([2, 1]);
+    work.resolve();
+    held.release();
+    await mapped;
+  });
+
+  test("ends if a slot is refused, with stopOnError false too", async () => {
+    for (const stopOnError of [true, false]) {
+      const gate = make(1);
+      const held = await gate.acquire();
+      const mapped = outcome(gate.map([1, 2], () => 1, { stopOnError }));
+      await settled();
+      gate.close("closed");
+      await settled(20);
+      expect([mapped.reason, gate.waiting]).toMatchObject([{ code: "CLOSED" }, 0]);
+      held.release();
+    }
+  });
+
   test("with stopOnError false tries every item and rejects with all failures", async () => {
-    const sem = world().semaphore(2);
+    const sem = make(2);
     const started: number[] = [];
     const mapped = outcome(
       sem.map(
@@ -72,7 +132,7 @@ describe("map", () => {
   });
 
   test("an abort ends it with the signal's reason, and its waiter leaves the queue", async () => {
-    const sem = world().semaphore(1);
+    const sem = make(1);
     const held = await sem.acquire();
     const controller = new AbortController();
     const mapped = outcome(sem.map([1, 2, 3], () => 1, { signal: controller.signal }));
@@ -91,23 +151,17 @@ describe("map", () => {
     [{}, "[object Object]"],
   ])("items of %s are refused by name, expectation and value", async (items, shown) => {
     const error = new TypeError(`Expected \`items\` to be an iterable, got ${shown}`);
-    await expect(
-      world()
-        .semaphore(1)
-        .map(items as never, () => 1),
-    ).rejects.toEqual(error);
+    await expect(make(1).map(items as never, () => 1)).rejects.toEqual(error);
   });
 
   test("a string is an iterable of its characters", async () => {
-    const characters = await world()
-      .semaphore(1)
-      .map("abc", (character) => character.toUpperCase());
+    const characters = await make(1).map("abc", (character) => character.toUpperCase());
     expect(characters).toEqual(["A", "B", "C"]);
   });
 
   test("the listener on the caller's signal is removed when the call ends", async () => {
     const { signal } = new AbortController();
-    const sem = world().semaphore(1);
+    const sem = make(1);
     await sem.map([1, 2], (item) => item, { signal });
     await expect(sem.map([1], () => Promise.reject(new Error("item")), { signal })).rejects.toThrow("item");
     expect(getEventListeners(signal, "abort")).toEqual([]);
@@ -121,11 +175,28 @@ describe("map", () => {
         throw error;
       },
     };
-    await expect(
-      world()
-        .semaphore(1)
-        .map(failing, () => 1),
-    ).rejects.toBe(error);
+    await expect(make(1).map(failing, () => 1)).rejects.toBe(error);
+  });
+});
+
+describe("map with slots that expire", () => {
+  test("an expiry is the failure of its item, and a later error of that item does not count", async () => {
+    const options = { ttlMs: 10, abortOnExpiry: true, clock: world().clock };
+    for (const gate of [world().semaphore(1, options), new Limiter({ slots: 1, ...options })]) {
+      const late = new Deferred();
+      const started: number[] = [];
+      const work = (item: number) => {
+        started.push(item);
+        return item === 0 ? late.promise : undefined;
+      };
+      const mapped = outcome(gate.map([0, 1], work, { stopOnError: false }));
+      await world().clock.advanceAsync(10);
+      late.reject(new Error("late"));
+      await settled(20);
+      const { errors, message } = mapped.reason as AggregateError;
+      expect([message, errors]).toMatchObject(["1 of 2 items failed", [{ code: "SLOT_EXPIRED" }]]);
+      expect(started).toEqual([0, 1]);
+    }
   });
 });
 

@@ -4,7 +4,7 @@ import { outcome } from "./outcome.ts";
 import { useWorld } from "./world.ts";
 
 const world = useWorld();
-const messageOf = ({ reason }: { reason: unknown }) => (reason as Error).message;
+const messageOf = (end: { reason: unknown } | undefined) => (end?.reason as Error | undefined)?.message;
 
 describe("messages are sentences", () => {
   test("a timeout names the semaphore, its use, and the rounded time", async () => {
@@ -32,14 +32,32 @@ describe("messages are sentences", () => {
       'Waited 5 ms for a slot of key "ann" of semaphore "uploads" (1 of 1 in use, none waiting)',
     );
     const all = outcome(pool.acquire("eve", { timeoutMs: 5 }));
-    const refused = outcome(pool.acquire("ann"));
     await world().clock.advanceAsync(5);
     expect(messageOf(all)).toBe('Waited 5 ms for a slot of semaphore "uploads" (2 of 2 in use, none waiting)');
-    expect(messageOf(refused)).toBe(
-      'No more waiters are allowed for a slot of key "ann" of semaphore "uploads" (1 of 1 in use, none waiting)',
-    );
     for (const slot of held) slot.release();
     pool.close();
+  });
+
+  test("a refused waiter gets the numbers of the limit that it hit", async () => {
+    const pool = world().pool({ max: 2, maxPerKey: 1, name: "uploads", maxWaiters: 1 });
+    const keyed = world().keyed(1, { name: "accounts", maxWaiters: 1 });
+    const held = [await pool.acquire("ann"), await pool.acquire("bob"), await keyed.acquire("ann")];
+    const waiters = [outcome(pool.acquire("eve")), outcome(keyed.acquire("ann"))];
+    const refused = [outcome(pool.acquire("ann")), outcome(keyed.acquire("ann"))];
+    await settled();
+    // The bound of a pool is for all keys together: ann has 1 of 1 slots and no waiter, but that is not what was hit.
+    expect(messageOf(refused[0])).toBe(
+      'No more waiters are allowed for a slot of semaphore "uploads" (2 of 2 in use, 1 of 1 waiting)',
+    );
+    expect(refused[0]?.reason).toMatchObject({ key: undefined, capacity: 2, inUse: 2, waiting: 1, maxWaiters: 1 });
+    expect(messageOf(refused[1])).toBe(
+      'No more waiters are allowed for a slot of key "ann" of semaphore "accounts" (1 of 1 in use, 1 of 1 waiting)',
+    );
+    for (const slot of held) slot.release();
+    await settled();
+    for (const waiter of waiters) waiter.value.release();
+    pool.close();
+    keyed.close();
   });
 
   test("messages of close, expiry and a capacity mismatch are sentences, too", async () => {

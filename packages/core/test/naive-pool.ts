@@ -159,8 +159,8 @@ export class NaivePool<K> {
   }
 
   #tierOf(key: K | undefined): Tier<K> | undefined {
-    const { maxPerKey, anyKey } = this.#options;
-    if (maxPerKey === Infinity || (key === undefined && !anyKey)) return undefined;
+    const { maxPerKey } = this.#options;
+    if (maxPerKey === Infinity) return undefined;
     const tier = this.#tiers.get(key) ?? new Tier<K>(maxPerKey);
     if (!this.#closed) this.#tiers.set(key, tier);
     return tier;

@@ -81,7 +81,13 @@ class Life {
     }
   }
 
+  /** A pool with a limit per key refuses calls without a key; `slot-pool.test.ts` checks that. */
+  #isRefused(key: Key): boolean {
+    return key === undefined && this.real instanceof SlotPool && this.real.stats().maxPerKey < Infinity;
+  }
+
   #acquire({ key, seconds, signal, plain }: Extract<Step, { do: "acquire" }>): void {
+    if (this.#isRefused(key)) return;
     const id = this.attempts.length;
     const timeoutMs = seconds === 0 ? 0 : seconds * 1_000 + id + 1;
     const isPlain = plain && seconds === Infinity && signal === undefined;
@@ -94,6 +100,7 @@ class Life {
   }
 
   #tryAcquire(key: Key): void {
+    if (this.#isRefused(key)) return;
     const id = this.attempts.length;
     const slot: Slot | undefined = this.real.tryAcquire(key);
     this.attempts.push(new Attempt(id, Promise.resolve(slot), this.grants));

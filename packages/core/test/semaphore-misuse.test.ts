@@ -1,4 +1,5 @@
 import { KeyedSemaphore, Semaphore, SemaphoreRegistry, SlotPool } from "slotkeeper";
+import { Limiter } from "slotkeeper/limiter";
 import { settled } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
 import { outcome } from "./outcome.ts";
@@ -49,6 +50,19 @@ describe("misuse is a TypeError or RangeError that names field, expectation and 
 
   test.each(["clock", "registry"])("null as %s is a TypeError that names the field", (field) => {
     expect(() => new Semaphore(1, any({ name: "x", [field]: null }))).toThrow(new RegExp(`\`${field}\``));
+  });
+
+  test("release without an id is a TypeError that says what to call, because it would leak the slot", async () => {
+    const message = "Expected `id` to be a string (or call `slot.release()`), got";
+    const sem = world().semaphore(1);
+    const limiter = new Limiter({ slots: 1 });
+    for (const gate of [sem, limiter]) {
+      const slot = await gate.acquire();
+      expect(() => gate.release(any(undefined))).toThrow(new TypeError(`${message} undefined`));
+      expect(() => gate.release(any(slot))).toThrow(`${message} [object Object]`);
+      expect([gate.release("no such id"), gate.inUse]).toEqual([false, 1]);
+      expect([gate.release(slot.id), gate.inUse]).toEqual([true, 0]);
+    }
   });
 
   test("an unknown option is refused by name", () => {

@@ -1,3 +1,4 @@
+import { Limiter } from "slotkeeper/limiter";
 import { settled } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
 import { Deferred } from "./deferred.ts";
@@ -150,6 +151,24 @@ describe("map and wrap", () => {
     await sem.idle();
     await settled();
     expect([sem.inUse, sem.waiting]).toEqual([0, 0]);
+  });
+
+  test("a wrapped function keeps `this`, with a free slot and after a wait", async () => {
+    const sem = world().semaphore(1);
+    const counter = {
+      step: 2,
+      total: 0,
+      add: sem.wrap(async function add(this: { step: number; total: number }, times: number) {
+        await settled();
+        this.total += this.step * times;
+        return this.total;
+      }),
+    };
+    expect(await Promise.all([counter.add(1), counter.add(2)])).toEqual([2, 6]);
+    const limited = new Limiter({ slots: 1 }).wrap(function who(this: unknown) {
+      return this;
+    });
+    expect(await limited.call("me")).toEqual("me");
   });
 
   test("a wrapped function takes the same arguments, returns the same result, and holds a slot while it runs", async () => {

@@ -34,11 +34,34 @@ describe("limits", () => {
     expect([pool.size, world().clock.pending]).toEqual([0, 0]);
   });
 
-  test("without a key only the global limit counts", async () => {
-    const pool = world().pool({ max: 3, maxPerKey: 1 });
+  test("without a limit per key, a call needs no key", async () => {
+    const pool = world().pool({ max: 3 });
     const slots = [await pool.acquire(), await pool.acquire(), await pool.acquire("a")];
     expect(pool.tryAcquire()).toBeUndefined();
     for (const slot of slots) slot.release();
+    pool.close();
+  });
+
+  test.each([1, 0])(
+    "with max %i and a limit per key, a call without a key is refused: it would bypass the limit",
+    async (max) => {
+      const pool = world().pool({ max, maxPerKey: 1 });
+      const error = new TypeError("Expected `key` to be given with `maxPerKey`, got undefined");
+      await expect(pool.run(undefined, () => "bypass")).rejects.toEqual(error);
+      await expect(pool.acquire()).rejects.toEqual(error);
+      expect(() => pool.tryAcquire()).toThrow(error);
+      expect([pool.inUse, pool.size, pool.stats().rejected]).toEqual([0, 0, 0]);
+      pool.close();
+      await expect(pool.acquire()).rejects.toEqual(error);
+    },
+  );
+
+  test("a limit per key that is set later refuses calls without a key from then on", async () => {
+    const pool = world().pool({ max: 2 });
+    const held = await pool.acquire();
+    pool.resize({ maxPerKey: 1 });
+    await expect(pool.acquire()).rejects.toThrow("`key`");
+    expect([held.release(), pool.inUse]).toEqual([true, 0]);
     pool.close();
   });
 
@@ -64,15 +87,6 @@ describe("limits", () => {
     expect([pool.inUse, pool.tryAcquire("a")]).toEqual([3, undefined]);
     for (const slot of slots) slot.release();
     expect(pool.stats()).toMatchObject({ inUse: 0, acquired: 3, released: 3 });
-    pool.close();
-  });
-
-  test("with max 0 and a limit per key, a slot without a key is counted, too", async () => {
-    const pool = world().pool({ max: 0, maxPerKey: 1 });
-    const slots = [await pool.acquire(), await pool.acquire(), await pool.acquire("a")];
-    expect(pool.inUse).toBe(3);
-    for (const slot of slots) slot.release();
-    expect(pool.inUse).toBe(0);
     pool.close();
   });
 
@@ -339,7 +353,7 @@ describe("refusals, widths, expiry, events and close", () => {
     const pool = world().pool({ max: 1, maxPerKey: 1, maxWaiters: 2, name: "uploads" });
     const held = await pool.acquire("a");
     const waiters = [outcome(pool.acquire("a")), outcome(pool.acquire("b"))];
-    for (const key of ["a", "b", "c", undefined]) {
+    for (const key of ["a", "b", "c"]) {
       await expect(pool.acquire(key)).rejects.toMatchObject({ code: "QUEUE_FULL" });
     }
     held.release();
@@ -445,16 +459,16 @@ describe("refusals, widths, expiry, events and close", () => {
   test("close rejects waiters of both stages and later acquires; holders may still release", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1 });
     const held = await pool.acquire("a");
-    const waiters = [outcome(pool.acquire("a")), outcome(pool.acquire("b")), outcome(pool.acquire())];
+    const waiters = [outcome(pool.acquire("a")), outcome(pool.acquire("b"))];
     await settled();
     pool.close("going down");
-    const late = [outcome(pool.acquire("a")), outcome(pool.acquire("new")), outcome(pool.acquire())];
+    const late = [outcome(pool.acquire("a")), outcome(pool.acquire("new"))];
     await settled();
     for (const { reason } of [...waiters, ...late]) {
       expect(reason).toBeInstanceOf(ClosedError);
       expect(reason).toMatchObject({ message: "going down" });
     }
-    expect([pool.tryAcquire("a"), pool.tryAcquire(), pool.closed]).toEqual([undefined, undefined, true]);
+    expect([pool.tryAcquire("a"), pool.closed]).toEqual([undefined, true]);
     expect([held.release(), pool.inUse, pool.waiting, pool.size, world().clock.pending]).toEqual([true, 0, 0, 0, 0]);
   });
 
@@ -475,7 +489,6 @@ describe("refusals, widths, expiry, events and close", () => {
     const pool = world().pool({ max: 1, maxPerKey: 1 });
     expect(await pool.run("a", () => [pool.inUse, pool.tryAcquire("b")])).toEqual([1, undefined]);
     await expect(pool.run("a", () => Promise.reject(new Error("inside")))).rejects.toThrow("inside");
-    expect(await pool.run(undefined, () => "keyless")).toBe("keyless");
     expect(pool.inUse).toBe(0);
     pool.close();
   });

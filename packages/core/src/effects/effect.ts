@@ -101,7 +101,7 @@ export interface IteratorStep {
 export class EffectNode<T> implements Effect<T>, IteratorStep {
   readonly op: Operation;
   readonly subject: unknown;
-  readonly detail: unknown;
+  detail: unknown;
   done: boolean | undefined = undefined;
   value: unknown = undefined;
 

@@ -6,7 +6,7 @@
  * replay })` the shortest one. If no run fails, that is not a proof.
  */
 
-import { callback, checkOptions, integer, integerFrom } from "../options.ts";
+import { callback, integer, integerFrom, readOptions } from "../options.ts";
 import type { Program } from "./effect.ts";
 import type { Ending, FailedRun, SimulationResult } from "./outcome.ts";
 import type { Resolver } from "./outside-wait.ts";
@@ -103,9 +103,10 @@ const SHRINKING_RUNS = 2_000;
  * ```
  */
 export function explore<T>(program: () => Program<T>, options: ExploreOptions<T> = {}): Exploration {
-  checkOptions(options, rules);
-  const search = searchOf(program, options);
-  const runOptions = { maxSteps: maxStepsOf(options), ...(options.resolver && { resolver: options.resolver }) };
+  const given = readOptions(options, rules);
+  const { maxSteps = MAX_STEPS, resolver } = given;
+  const search = searchOf(program, given);
+  const runOptions = { maxSteps, ...(resolver && { resolver }) };
   let step = search.next();
   while (step.done !== true) step = search.next(simulateToEnd(program, runOptions, step.value));
   return step.value;
@@ -182,17 +183,16 @@ export async function exploreAsync<T>(
   program: Extract<AsyncProgram<T>, (...args: never[]) => unknown>,
   options: Omit<ExploreOptions<T>, "resolver"> = {},
 ): Promise<Exploration> {
-  checkOptions(options, asyncRules);
-  const search = searchOf(program, options);
-  const runOptions = { maxSteps: maxStepsOf(options) };
+  const given = readOptions(options, asyncRules);
+  const { maxSteps = MAX_STEPS } = given;
+  const search = searchOf(program, given);
+  const runOptions = { maxSteps };
   let step = search.next();
   while (step.done !== true) step = search.next(await simulateAsyncToEnd(program, runOptions, step.value));
   return step.value;
 }
 
-function maxStepsOf(options: { readonly maxSteps?: number }): number {
-  return options.maxSteps ?? 100_000;
-}
+const MAX_STEPS = 100_000;
 
 interface FailingRun {
   readonly seed: number;

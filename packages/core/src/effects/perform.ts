@@ -2,7 +2,7 @@
  * The operations that need not park. Each is done at once for the running task, or returns `PARK` without any change.
  */
 import { AcquireTimeoutError } from "../errors.ts";
-import { boolean, checkOptions, finiteFrom, integer, string } from "../options.ts";
+import { boolean, finiteFrom, integer, type Rules, readOptions, string } from "../options.ts";
 import { cancelTask } from "./cancel.ts";
 import {
   ACQUIRE,
@@ -72,9 +72,9 @@ export function perform(scheduler: Scheduler, task: TaskNode, effect: EffectNode
 
 function acquire(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): unknown {
   const semaphore = scheduler.semaphoreOf(effect.subject);
-  checkOptions(effect.detail as { timeoutMs?: number } | undefined, ACQUIRE_RULES);
+  const options = readDetail<{ timeoutMs?: number }>(effect, ACQUIRE_RULES);
   if (semaphore.available > 0) return semaphore.take(task);
-  if ((effect.detail as { timeoutMs?: number } | undefined)?.timeoutMs !== 0) return PARK;
+  if (options?.timeoutMs !== 0) return PARK;
   throw timeoutOf(semaphore, 0);
 }
 
@@ -104,12 +104,17 @@ function log(scheduler: Scheduler, task: TaskNode, message: unknown): void {
   }
 }
 
+/** Reads the options of an effect. They stay in the effect as they were read, because parking reads them again. */
+function readDetail<T extends object>(effect: EffectNode<unknown>, rules: Rules<T>): T | undefined {
+  if (effect.detail !== undefined) effect.detail = readOptions(effect.detail as T, rules);
+  return effect.detail as T | undefined;
+}
+
 const ACQUIRE_RULES = { timeoutMs: finiteFrom(0) };
 const spawnRules = { name: string, priority: integer, daemon: boolean };
 
 function spawn(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): unknown {
-  const options = effect.detail as SpawnOptions | undefined;
-  if (options !== undefined) checkOptions(options, spawnRules);
+  const options = readDetail<SpawnOptions>(effect, spawnRules);
   if ((options?.priority ?? PRIORITY_NORMAL) > task.priority) return PARK;
   return scheduler.spawn(toProgram(effect.subject as Runnable<unknown>, "program"), options);
 }
@@ -134,7 +139,6 @@ function cancel(scheduler: Scheduler, subject: unknown): void {
 function createSemaphore(scheduler: Scheduler, effect: EffectNode<unknown>): SemaphoreHandle {
   const permits = effect.subject as number;
   if (!Number.isSafeInteger(permits) || permits < 1) throw new RangeError("permits must be >= 1");
-  const options = effect.detail as { name?: string } | undefined;
-  checkOptions(options, { name: string });
+  const options = readDetail<{ name?: string }>(effect, { name: string });
   return handleOf(new SemaphoreState(scheduler.nextSemaphoreId(), scheduler, permits, options?.name));
 }

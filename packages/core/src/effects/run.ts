@@ -9,7 +9,7 @@
  *     tasks are cooperative.
  */
 import { type Clock, LONGEST_DELAY_MS, realClock } from "../clock.ts";
-import { anyObject, callback, checkOptions, string } from "../options.ts";
+import { anyObject, callback, readOptions, string } from "../options.ts";
 import type { Runnable } from "./effect.ts";
 import type { TaskRef } from "./errors.ts";
 import { standstill, unwind } from "./lifecycle.ts";
@@ -67,10 +67,10 @@ const TURNS_PER_MICROTASK = 16_384;
  */
 export function run<T>(program: Runnable<T>, options: RunOptions<T> = {}): Promise<T> {
   return new Promise((resolve, reject) => {
-    checkOptions(options, runRules);
-    const { signal } = options;
+    const given = readOptions(options, runRules);
+    const { signal } = given;
     if (signal?.aborted === true) return reject(signal.reason);
-    const driver = new RealTimeDriver(program, options, resolve, reject);
+    const driver = new RealTimeDriver(program, given, resolve, reject);
     if (signal !== undefined) driver.abortWith(signal);
     driver.pump();
   });

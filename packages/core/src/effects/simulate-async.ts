@@ -13,7 +13,7 @@
  * settled.
  */
 import type { Clock } from "../clock.ts";
-import { checkOptions } from "../options.ts";
+import { readOptions } from "../options.ts";
 import type { Program, Runnable } from "./effect.ts";
 import { type Ending, endingOf, type SimulationResult } from "./outcome.ts";
 import type { ChoiceSource } from "./random.ts";
@@ -53,8 +53,8 @@ export async function simulateAsync<T>(
   program: AsyncProgram<T>,
   options: SimulateAsyncOptions = {},
 ): Promise<SimulationResult<T>> {
-  checkOptions(options, asyncRules);
-  const ending = await simulateAsyncToEnd(program, options, choicesOf(options));
+  const given = readOptions(options, asyncRules);
+  const ending = await simulateAsyncToEnd(program, given, choicesOf(given));
   if (ending.failed) throw (ending.result as { error?: unknown }).error;
   return ending.result as SimulationResult<T>;
 }

@@ -8,7 +8,7 @@
  * SIM3  The same program, seed and options give exactly the same run.
  */
 
-import { anyObject, callback, checkOptions, integer, integerFrom, string } from "../options.ts";
+import { anyObject, callback, integer, integerFrom, readOptions, string } from "../options.ts";
 import type { Runnable } from "./effect.ts";
 import type { TaskRef } from "./errors.ts";
 import { type Ending, endingOf, type SimulationResult } from "./outcome.ts";
@@ -61,8 +61,8 @@ export const simulateRules = {
  * ```
  */
 export function simulate<T>(program: Runnable<T>, options: SimulateOptions = {}): SimulationResult<T> {
-  checkOptions(options, simulateRules);
-  const ending = simulateToEnd(program, options, choicesOf(options));
+  const given = readOptions(options, simulateRules);
+  const ending = simulateToEnd(program, given, choicesOf(given));
   if (ending.failed) throw (ending.result as { error?: unknown }).error;
   return ending.result as SimulationResult<T>;
 }

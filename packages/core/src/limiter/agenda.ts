@@ -3,7 +3,8 @@
  * waiter might be served.
  *
  * AGENDA1  At most one timer is set, and none if nothing is due in the future.
- * AGENDA2  The timer keeps the process alive if and only if a caller waits.
+ * AGENDA2  The timer keeps the process alive if and only if a caller waits: for a slot, or for a `run` that rejects when its
+ *     slot expires.
  * AGENDA3  A deadline fires at most once, never early, and never after it was removed.
  */
 import { keepAlive, startTimer } from "../clock.ts";

@@ -1,5 +1,7 @@
 /** The options of one request to a limiter, and their rules. */
-import { abortSignal, anyObject, callback, integerFrom, kind, numberFrom, type Rules } from "../options.ts";
+import { abortSignal, anyObject, callback, kind, numberFrom, type Rules } from "../options.ts";
+import { leftOut, levelRule } from "./options.ts";
+import type { IsOverload } from "./overload.ts";
 
 /** `LimiterAcquireOptions` with budgets of any name. */
 export interface Ask {
@@ -8,17 +10,20 @@ export interface Ask {
   level?: number | undefined;
   signal?: AbortSignal | undefined;
   timeoutMs?: number | undefined;
+  isOverload?: IsOverload<never> | undefined;
 }
 
 type TryRules = Rules<Pick<Ask, "key" | "cost" | "level">>;
 
+const ANY_KEY = kind("anything", () => true);
+const NO_KEY = leftOut("the limiter has no `perKey`");
+
 /** The rules of `tryAcquire`, for a limiter with this number of levels. */
-export function tryRules(levels: number): TryRules {
-  return { key: kind("anything", () => true), cost: anyObject, level: integerFrom(0, levels - 1) };
+export function tryRules(levels: number, isKeyed: boolean): TryRules {
+  return { key: isKeyed ? ANY_KEY : NO_KEY, cost: anyObject, level: levelRule(levels) };
 }
 
 /** The rules of `acquire` and `run`. */
 export function askRules(rules: TryRules): Rules<Ask> {
-  const ofRun = { isOverload: callback };
-  return { ...rules, ...ofRun, signal: abortSignal, timeoutMs: numberFrom(0) };
+  return { ...rules, signal: abortSignal, timeoutMs: numberFrom(0), isOverload: callback };
 }

@@ -1,4 +1,5 @@
 /** `slotkeeper/limiter`: slots, rates, budgets, priorities and adaptive limits in one gate, and streams through it. */
+export type { MapOptions } from "../map-items.ts";
 export {
   type BudgetStats,
   Limiter,
@@ -8,8 +9,7 @@ export {
   type LimiterTryOptions,
 } from "./limiter.ts";
 export type { LimiterSlot, ReleaseOptions } from "./limiter-slot.ts";
-export type { MapOptions } from "./map.ts";
 export type { BudgetOptions, LimiterOptions, LimiterUpdate, PerKeyOptions } from "./options.ts";
-export type { IsOverload, LimiterWork } from "./run-limited.ts";
+export type { IsOverload, LimiterWork } from "./overload.ts";
 export type { Source } from "./source.ts";
 export { type StreamContext, type StreamGate, type StreamOptions, stream } from "./stream.ts";

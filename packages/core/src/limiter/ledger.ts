@@ -12,10 +12,10 @@ import { Keys } from "./keys.ts";
 import {
   AMOUNT,
   type BudgetOptions,
-  checkFields,
   type LimiterOptions,
   type LimiterUpdate,
   type ResolvedBudget,
+  readFields,
   resolveBudgets,
 } from "./options.ts";
 
@@ -93,9 +93,9 @@ export class Ledger {
   costsOf(cost: { readonly [name: string]: number | undefined } = NOTHING, isKeyed: boolean): readonly number[] {
     if (cost === NOTHING && !this.areDefaultsDear) return this.defaults;
     const rules = isKeyed ? this.#costRulesOfKeys : this.#costRules;
-    checkFields("cost", cost, rules);
+    const given = readFields("cost", cost, rules);
     return this.names.map((name, index) => {
-      const amount = cost[name] ?? this.defaults[index];
+      const amount = given[name] ?? this.defaults[index];
       if (this.areDefaultsDear) check(`cost.${name}`, rules[name] as Rule, amount);
       return amount as number;
     });

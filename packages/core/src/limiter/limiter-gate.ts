@@ -31,7 +31,7 @@
 import type { ClosedError } from "../errors.ts";
 import type { SemaphoreEventType } from "../events.ts";
 import type { Counters } from "../gate-context.ts";
-import { checkOptions, type Rules } from "../options.ts";
+import { type Rules, readOptions } from "../options.ts";
 import { unwatch, watch } from "../signals.ts";
 import { SlotNumbers } from "../slot-numbers.ts";
 import { AdaptiveSlots } from "./adaptive-slots.ts";
@@ -41,13 +41,7 @@ import type { KeyState } from "./key-state.ts";
 import { Ledger } from "./ledger.ts";
 import { emitFrom } from "./limiter-events.ts";
 import { GrantedSlot, LimiterTicket, type ReleaseOptions } from "./limiter-slot.ts";
-import {
-  type LimiterOptions,
-  type LimiterPolicy,
-  resolveAdaptive,
-  resolveLimiterPolicy,
-  slotsPerKey,
-} from "./options.ts";
+import { type LimiterOptions, type LimiterPolicy, resolveAdaptive, resolveLimiterPolicy } from "./options.ts";
 import { closedError, pausedError, queueFullError } from "./refusals.ts";
 import { heedAnswer } from "./settlement.ts";
 import { SteadyTime } from "./steady-time.ts";
@@ -71,6 +65,8 @@ export class LimiterGate {
   capacity: number;
   inUse = 0;
   waiting = 0;
+  /** The number of `run` calls that end when their slot expires. */
+  #runs = 0;
   overloads = 0;
   paused: "no" | "waiting" | "refusing" = "no";
   closed: ClosedError | undefined;
@@ -78,22 +74,23 @@ export class LimiterGate {
   heldBackUntil: number = -Infinity;
   readonly isKeyed: boolean;
   readonly #tryRules: ReturnType<typeof tryRules>;
-  readonly askRules: Rules<Ask>;
+  readonly #askRules: Rules<Ask>;
   #arrivals = 0;
   #isServing = false;
 
   constructor(options: LimiterOptions) {
     const policy = resolveLimiterPolicy(options);
+    const { slots, levels, ageAfterMs, perKey } = policy;
     this.policy = policy;
-    this.#tryRules = tryRules(policy.levels);
-    this.askRules = askRules(this.#tryRules);
+    this.isKeyed = perKey !== undefined;
+    this.#tryRules = tryRules(levels, this.isKeyed);
+    this.#askRules = askRules(this.#tryRules);
     this.time = new SteadyTime(policy.clock);
-    const adaptive = resolveAdaptive(options.adaptive, policy.slots);
-    this.adaptive = adaptive && new AdaptiveSlots(adaptive, policy.slots);
-    this.capacity = this.adaptive?.limit ?? policy.slots;
-    this.isKeyed = options.perKey !== undefined;
-    this.line = new WaitingLine(policy.levels, policy.ageAfterMs, slotsPerKey(options.perKey));
-    this.ledger = new Ledger(options, this.time.now());
+    const adaptive = resolveAdaptive(policy.adaptive, slots);
+    this.adaptive = adaptive && new AdaptiveSlots(adaptive, slots);
+    this.capacity = this.adaptive?.limit ?? slots;
+    this.line = new WaitingLine(levels, ageAfterMs, perKey?.slots ?? Infinity);
+    this.ledger = new Ledger(policy, this.time.now());
     this.agenda = new Agenda(this.time, (now) => this.serve(now));
   }
 
@@ -101,28 +98,31 @@ export class LimiterGate {
     return this.ledger.names;
   }
 
-  /** Returns a slot if the request can be granted now, otherwise a promise of one. Never throws. */
-  enter(ask?: Ask): GrantedSlot | Promise<GrantedSlot> {
-    try {
-      if (ask === undefined && !this.ledger.areDefaultsDear) {
-        const slot = this.#takeFree(this.ledger.keys.none, this.ledger.defaults, undefined);
-        return slot ?? this.#arrive(this.#ticket(NOTHING_ASKED), this.policy.acquireTimeoutMs);
-      }
-      const asked = ask ?? NOTHING_ASKED;
-      const { timeoutMs = this.policy.acquireTimeoutMs, signal, key } = asked;
-      checkOptions(asked, this.askRules);
-      const costs = this.ledger.costsOf(asked.cost, this.#isLimited(key));
-      const slot = signal?.aborted ? undefined : this.#takeFree(this.#keyOf(key), costs, key);
-      if (slot !== undefined) return slot;
-      return this.#arrive(this.#ticket(asked, costs), timeoutMs, signal);
-    } catch (error) {
-      return Promise.reject(error);
+  /** Reads the options of `acquire` and `run`. Throws if they are invalid. */
+  read(options: Ask | undefined): Ask | undefined {
+    return options === undefined ? undefined : readOptions(options, this.#askRules);
+  }
+
+  /**
+   * Returns a slot if the request can be granted now, otherwise a promise of one. Throws if the cost is invalid. `ask` comes
+   * from `read`.
+   */
+  enter(ask: Ask | undefined): GrantedSlot | Promise<GrantedSlot> {
+    if (ask === undefined && !this.ledger.areDefaultsDear) {
+      const slot = this.#takeFree(this.ledger.keys.none, this.ledger.defaults, undefined);
+      return slot ?? this.#arrive(this.#ticket(NOTHING_ASKED), this.policy.acquireTimeoutMs);
     }
+    const asked = ask ?? NOTHING_ASKED;
+    const { timeoutMs = this.policy.acquireTimeoutMs, signal, key } = asked;
+    const costs = this.ledger.costsOf(asked.cost, this.#isLimited(key));
+    const slot = signal?.aborted ? undefined : this.#takeFree(this.#keyOf(key), costs, key);
+    if (slot !== undefined) return slot;
+    return this.#arrive(this.#ticket(asked, costs), timeoutMs, signal);
   }
 
   /** Returns a slot if the request can be granted now. */
-  tryEnter(ask: Ask = NOTHING_ASKED): GrantedSlot | undefined {
-    checkOptions(ask, this.#tryRules as Rules<Ask>);
+  tryEnter(options?: Ask): GrantedSlot | undefined {
+    const ask = readOptions(options, this.#tryRules as Rules<Ask>);
     const costs = this.ledger.costsOf(ask.cost, this.#isLimited(ask.key));
     const slot = this.#takeFree(this.#keyOf(ask.key), costs, ask.key);
     if (slot !== undefined || this.waiting === 0) return slot;
@@ -203,14 +203,24 @@ export class LimiterGate {
       if (wakeAt > now) break;
     }
     this.#isServing = false;
-    this.agenda.arm(this.waiting > 0 ? wakeAt : Infinity, this.waiting > 0);
+    this.#arm(this.waiting > 0 ? wakeAt : Infinity);
     this.#checkIdle();
   }
 
   /** Sets the timer again after a deadline has changed. */
   rearm(): void {
     if (this.waiting > 0) this.serve(this.time.now());
-    else this.agenda.arm(Infinity, false);
+    else this.#arm(Infinity);
+  }
+
+  /** Adds one `run` that ends when its slot expires, or removes one. */
+  await(more: 1 | -1): void {
+    this.#runs += more;
+    this.rearm();
+  }
+
+  #arm(wakeAt: number): void {
+    this.agenda.arm(wakeAt, this.waiting + this.#runs > 0);
   }
 
   /** Returns 0 if the first waiter was served or refused, otherwise the time to try again. */
@@ -270,7 +280,7 @@ export class LimiterGate {
     }
     const ticket = new LimiterTicket(this, keyState, key, costs, now, 0);
     this.#hold(ticket, now);
-    if (policy.ttlMs < Infinity) this.agenda.arm(Infinity, false);
+    if (policy.ttlMs < Infinity) this.#arm(Infinity);
     return ticket;
   }
 
@@ -306,7 +316,10 @@ export class LimiterGate {
     });
   }
 
-  #ticket({ key, level = 0 }: Ask, costs: readonly number[] = this.ledger.defaults): LimiterTicket {
+  #ticket(
+    { key, level = this.policy.defaultLevel }: Ask,
+    costs: readonly number[] = this.ledger.defaults,
+  ): LimiterTicket {
     return new LimiterTicket(this, this.#keyOf(key), key, costs, this.time.now(), level);
   }
 
@@ -340,7 +353,7 @@ export class LimiterGate {
     if (slot.knownNumber) this.numbers.release(slot.knownNumber);
     if (slot.agendaAt >= 0) {
       this.agenda.set(slot, Infinity);
-      if (this.waiting === 0) this.agenda.arm(Infinity, false);
+      if (this.waiting === 0) this.#arm(Infinity);
     }
   }
 

@@ -8,12 +8,12 @@
  * Most slots are granted at once and released. The fields that only waiters and leases need are in `LimiterTicket`.
  */
 import type { Link, LinkedList } from "../linked-list.ts";
-import { check, checkOptions, kind, numberFrom, type Rules } from "../options.ts";
+import { check, kind, numberFrom, type Rules, readOptions } from "../options.ts";
 import { dispose, type Slot } from "../slot.ts";
 import type { AgendaEntry } from "./agenda.ts";
 import type { KeyState } from "./key-state.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
-import { checkFields } from "./options.ts";
+import { readFields } from "./options.ts";
 import { expiredError, timeoutError } from "./refusals.ts";
 import { settleSlot } from "./settlement.ts";
 
@@ -92,6 +92,11 @@ export class GrantedSlot implements LimiterSlot, AgendaEntry {
     return 1;
   }
 
+  /** An error says nothing about the capacity of the upstream. */
+  get failed(): ReleaseOptions {
+    return IGNORE;
+  }
+
   /** 128 random bits. */
   get id(): string {
     if (!this.knownId) {
@@ -124,16 +129,24 @@ export class GrantedSlot implements LimiterSlot, AgendaEntry {
   }
 
   settle(costs: { readonly [name: string]: number | undefined }): boolean {
-    checkFields("settle", costs, this.gate.ledger.settleRules);
+    const given = readFields("settle", costs, this.gate.ledger.settleRules);
     if (this.released || this.isSettled) return false;
     this.isSettled = true;
-    settleSlot(this.gate, this, (name) => costs[name]);
+    settleSlot(this.gate, this, (name) => given[name]);
     return true;
   }
 
   release(options: ReleaseOptions = OK): boolean {
-    if (options !== OK) checkRelease(options);
-    return this.end("released", options);
+    return this.end("released", options === OK || options === IGNORE ? options : readRelease(options));
+  }
+
+  /** For work that never started: it costs nothing (LIMIT5). */
+  refund(): void {
+    if (!this.released) settleSlot(this.gate, this, () => 0);
+  }
+
+  await(more: 1 | -1): void {
+    this.gate.await(more);
   }
 
   [dispose](): void {
@@ -156,9 +169,10 @@ export class GrantedSlot implements LimiterSlot, AgendaEntry {
   }
 }
 
-function checkRelease(options: ReleaseOptions): void {
-  checkOptions(options, RULES);
-  if (options.retryAfterMs !== undefined) check("outcome", OVERLOAD, options.outcome);
+function readRelease(options: ReleaseOptions): ReleaseOptions {
+  const given = readOptions(options, RULES);
+  if (given.retryAfterMs !== undefined) check("outcome", OVERLOAD, given.outcome);
+  return given;
 }
 
 /**

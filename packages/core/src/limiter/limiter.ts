@@ -4,26 +4,29 @@
  * algorithm.
  */
 import type { Counters } from "../gate-context.ts";
-import { boolean, callback, check, checkOptions, numberFrom } from "../options.ts";
+import { type MapOptions, mapItems } from "../map-items.ts";
+import { boolean, callback, check, numberFrom, readOptions } from "../options.ts";
+import { runWithSlot, wrapFunction } from "../run-with-slot.ts";
+import { SLOT_ID } from "../slot.ts";
+import type { Ask } from "./ask.ts";
 import { LimiterGate } from "./limiter-gate.ts";
 import type { LimiterSlot } from "./limiter-slot.ts";
-import { type MapOptions, mapThrough } from "./map.ts";
-import { AMOUNT, checkFields, type LimiterOptions, type LimiterUpdate } from "./options.ts";
+import { AMOUNT, type LimiterOptions, type LimiterUpdate, readFields } from "./options.ts";
+import { type IsOverload, judged, type LimiterWork } from "./overload.ts";
 import { clearedError } from "./refusals.ts";
-import { type IsOverload, type LimiterWork, runLimited } from "./run-limited.ts";
-import type { Source } from "./source.ts";
+import { readerOf, type Source } from "./source.ts";
 import { updateLimits } from "./update-limits.ts";
 
 /** Options of `Limiter.tryAcquire`. */
 export interface LimiterTryOptions<B extends string = string> {
   /**
-   * Selects the limits of `perKey` that apply in addition to the common ones.
+   * Selects the limits of `perKey` that apply in addition to the common ones. Only for a limiter with `perKey`.
    * @defaultValue no key: common limits only
    */
   key?: unknown;
   /** The cost of the request in units, by the name of the budget. A budget that is left out costs its `default`. */
   cost?: { readonly [Name in B]?: number | undefined } | undefined;
-  /** The priority of the request; level 0 goes first. @defaultValue 0 */
+  /** The priority of the request; level 0 goes first. @defaultValue `defaultLevel` of the limiter */
   level?: number | undefined;
 }
 
@@ -167,7 +170,11 @@ export class Limiter<B extends string = string> {
 
   /** Waits until a slot is free and the budgets can pay the cost. */
   acquire(options?: LimiterAcquireOptions<B>): Promise<LimiterSlot<B>> {
-    return Promise.resolve(this.#gate.enter(options));
+    try {
+      return Promise.resolve(this.#gate.enter(this.#gate.read(options)));
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** Returns a slot, or `undefined` if the request would have to wait, while paused, or after `close`. */
@@ -177,33 +184,51 @@ export class Limiter<B extends string = string> {
 
   /** Runs the work while holding a slot. If a slot is available at once, the work starts before this method returns. */
   run<T>(work: LimiterWork<T, B>, options?: LimiterRunOptions<Awaited<T>, B>): Promise<Awaited<T>> {
-    if (typeof work !== "function") return Promise.reject(callback("work", work));
-    return runLimited(this.#gate.enter(options), this.#gate, work as LimiterWork<T>, options);
+    try {
+      if (typeof work !== "function") check("work", callback, work);
+      const gate = this.#gate;
+      const ask = gate.read(options) as typeof options;
+      return runWithSlot(
+        gate.enter(ask as Ask),
+        gate.policy,
+        judged(work as LimiterWork<T>, ask?.isOverload),
+        ask?.signal,
+      );
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /**
    * Runs `fn` for every item and returns the results in the order of the items. After a failure, no new item starts.
    */
-  map<Item, T>(
+  async map<Item, T>(
     items: Source<Item>,
     fn: (item: Item, index: number) => T | Promise<T>,
     options?: MapOptions,
   ): Promise<Awaited<T>[]> {
-    return mapThrough(this, items, fn, options);
+    const reader = readerOf("items", items);
+    const iterator = { next: async () => reader.next() };
+    const close = (): void => void reader.stop().catch(() => {});
+    return mapItems(this, this.#gate.policy, { [Symbol.asyncIterator]: () => iterator }, fn, options, close);
   }
 
-  /** Returns a function that does the same, but each call first waits for a slot. */
-  wrap<Args extends unknown[], T>(
-    fn: (...args: Args) => T | Promise<T>,
+  /** Returns a function that calls `fn` with its arguments and its `this` while holding a slot. */
+  wrap<This, Args extends unknown[], T>(
+    fn: (this: This, ...args: Args) => T | Promise<T>,
     options?: LimiterRunOptions<Awaited<T>, B>,
-  ): (...args: Args) => Promise<Awaited<T>> {
-    check("fn", callback, fn);
-    checkOptions(options, this.#gate.askRules);
-    return (...args) => this.run(() => fn(...args), options);
+  ): (this: This, ...args: Args) => Promise<Awaited<T>> {
+    const given = this.#gate.read(options) as typeof options;
+    return wrapFunction(this, fn, given);
   }
 
-  /** Releases by `slot.id`. `true` only if that id held a slot. */
+  /**
+   * Releases by `slot.id`. `true` only if that id held a slot. To release a slot that you have, call `slot.release()`.
+   *
+   * @throws {TypeError} if `id` is not a string.
+   */
   release(id: string): boolean {
+    check("id", SLOT_ID, id);
     return this.#gate.byId.get(id)?.release() ?? false;
   }
 
@@ -214,8 +239,7 @@ export class Limiter<B extends string = string> {
   learn(budget: B, answer: { readonly remaining: number; readonly resetMs?: number | undefined }): void {
     const gate = this.#gate;
     const learned = gate.ledger.budget(budget);
-    checkFields("answer", answer, ANSWER_RULES);
-    const { remaining, resetMs } = answer;
+    const { remaining, resetMs } = readFields("answer", answer, ANSWER_RULES);
     check("answer.remaining", AMOUNT, remaining);
     const now = gate.time.now();
     learned.learn(remaining, resetMs, now);
@@ -228,8 +252,8 @@ export class Limiter<B extends string = string> {
    * `QueueFullError` instead of waiting.
    */
   pause(options: { refuse?: boolean | undefined } = {}): void {
-    checkOptions(options, PAUSE_RULES);
-    this.#gate.paused = options.refuse ? "refusing" : "waiting";
+    const { refuse } = readOptions(options, PAUSE_RULES);
+    this.#gate.paused = refuse ? "refusing" : "waiting";
     this.#gate.rearm();
   }
 

@@ -3,9 +3,9 @@ import {
   anyObject,
   boolean,
   check,
-  checkOptions,
   countFrom,
   finiteFrom,
+  integer,
   integerFrom,
   kind,
   numberBetween,
@@ -14,6 +14,7 @@ import {
   type Rule,
   type Rules,
   range,
+  readOptions,
 } from "../options.ts";
 import { PLAIN, POLICY_RULES, type Policy, type PolicyOptions, resolvePolicy } from "../policy.ts";
 import type { AdaptiveLimits } from "./adaptive-slots.ts";
@@ -62,6 +63,8 @@ export interface LimiterOptions<B extends string = string> extends PolicyOptions
   perKey?: PerKeyOptions<B> | undefined;
   /** The number of priorities, 1 to 100; level 0 goes first. @defaultValue 1 */
   levels?: number | undefined;
+  /** The level of requests that do not name one. @defaultValue 0, the most urgent */
+  defaultLevel?: number | undefined;
   /** A waiter rises by one level after each period of this length, in milliseconds. @defaultValue `Infinity`: never */
   ageAfterMs?: number | undefined;
   /**
@@ -90,9 +93,10 @@ export interface ResolvedBudget extends BudgetLimits {
   readonly default: number | undefined;
 }
 
-export interface LimiterPolicy extends Policy {
+export interface LimiterPolicy extends Policy, Pick<LimiterOptions, "budgets" | "perKey" | "adaptive"> {
   slots: number;
   readonly levels: number;
+  readonly defaultLevel: number;
   ageAfterMs: number;
 }
 
@@ -103,10 +107,11 @@ const SLOTS = countFrom(1);
 /** An amount may be a fraction, but it must be finite. */
 export const AMOUNT: Rule = finiteFrom(0);
 
-const DEFAULTS: typeof PLAIN & Required<LimiterOptions> & { slots: number; levels: number; ageAfterMs: number } = {
+const DEFAULTS: Omit<LimiterPolicy, "isPlain"> = {
   ...PLAIN,
   slots: Infinity,
   levels: 1,
+  defaultLevel: 0,
   ageAfterMs: Infinity,
   budgets: undefined,
   perKey: undefined,
@@ -124,9 +129,11 @@ const RULES: Rules<LimiterOptions> = {
   ...POLICY_RULES,
   ...UPDATE_RULES,
   levels: integerFrom(1, MOST_LEVELS),
+  defaultLevel: integerFrom(0),
   adaptive: anyObject,
 };
-const PER_KEY_RULES: Rules<PerKeyOptions> = { slots: SLOTS, budgets: anyObject };
+export const PER_KEY_RULES: Rules<PerKeyOptions> = { slots: SLOTS, budgets: anyObject };
+const ADAPTIVE_RULES = { min: integer, start: integer };
 const BUDGET_RULES: Rules<BudgetOptions> = {
   limit: positiveNumber,
   perMs: positiveNumber,
@@ -136,18 +143,26 @@ const BUDGET_RULES: Rules<BudgetOptions> = {
 };
 const NO_BURST = leftOut("a strict budget does not save up units");
 
-/** Checks the options that are not nested. One error names all problems. */
+/** Reads the options. One error names all problems of those that are not nested. */
 export function resolveLimiterPolicy(options: LimiterOptions): LimiterPolicy {
-  return resolvePolicy(DEFAULTS, RULES, options);
+  const given = readOptions(options, RULES);
+  const { perKey } = given;
+  const policy = resolvePolicy(DEFAULTS, given);
+  check("defaultLevel", levelRule(policy.levels), policy.defaultLevel);
+  return perKey === undefined ? policy : { ...policy, perKey: readFields("perKey", perKey, PER_KEY_RULES) };
+}
+
+export function levelRule(levels: number): Rule {
+  return integerFrom(0, levels - 1);
 }
 
 export function resolveAdaptive(options: LimiterOptions["adaptive"], slots: number): AdaptiveLimits | undefined {
   if (options === undefined) return undefined;
   check("slots", finiteSlots("if `adaptive` is given"), slots);
-  const min = options.min ?? 1;
-  const within = (least: number): Rule => integerFrom(least, slots);
-  checkFields("adaptive", options, { min: within(1), start: within(min) });
-  return { min, start: options.start ?? min };
+  const { min = 1, start = min } = readFields("adaptive", options, ADAPTIVE_RULES);
+  check("adaptive.min", integerFrom(1, slots), min);
+  check("adaptive.start", integerFrom(min, slots), start);
+  return { min, start };
 }
 
 export function finiteSlots(why: string): Rule {
@@ -158,13 +173,6 @@ export function leftOut(why: string): Rule {
   return kind(`left out, because ${why}`, (value) => value === undefined);
 }
 
-/** Checks the options of `perKey` that are not budgets, and returns the slots for each key. */
-export function slotsPerKey(options: PerKeyOptions | LimiterUpdate["perKey"]): number {
-  if (options === undefined) return Infinity;
-  checkFields("perKey", options, PER_KEY_RULES as Rules<typeof options>);
-  return options.slots ?? Infinity;
-}
-
 /** Checks a table of budgets and returns them by name. Errors name the table as `field`. */
 export function resolveBudgets(field: string, table: BudgetTable<string>): Map<string, ResolvedBudget> {
   const named = Object.entries(table).filter((entry) => entry[1] !== undefined);
@@ -172,18 +180,18 @@ export function resolveBudgets(field: string, table: BudgetTable<string>): Map<s
 }
 
 function resolveBudget(field: string, budget: BudgetOptions): ResolvedBudget {
-  // The next two checks refuse a missing `limit` or `perMs`: they have no default.
-  checkFields(field, budget, BUDGET_RULES);
-  check(`${field}.limit`, positiveNumber, budget.limit);
-  check(`${field}.perMs`, positiveNumber, budget.perMs);
-  const { limit, perMs, strict = false, burst = limit, default: cost = 0 } = budget;
-  if (strict) check(`${field}.burst`, NO_BURST, budget.burst);
-  check(`${field}.default`, numberBetween(0, burst), cost);
-  return { limit, perMs, burst, strict, default: budget.default };
+  const given = readFields(field, budget, BUDGET_RULES);
+  const { limit, perMs, strict = false, burst = limit, default: cost } = given;
+  // These refuse a missing `limit` or `perMs`: they have no default.
+  check(`${field}.limit`, positiveNumber, limit);
+  check(`${field}.perMs`, positiveNumber, perMs);
+  if (strict) check(`${field}.burst`, NO_BURST, given.burst);
+  check(`${field}.default`, numberBetween(0, burst), cost ?? 0);
+  return { limit, perMs, burst, strict, default: cost };
 }
 
-/** Refuses fields that are unknown or break their rule. Errors name them as members of `field`. */
-export function checkFields<T extends object>(field: string, options: T, rules: Rules<T>): void {
+/** Like `readOptions`. Errors name the fields as members of `field`. */
+export function readFields<T extends object>(field: string, options: T, rules: Rules<T>): T {
   check(field, anyObject, options);
-  checkOptions(options, rules, `${field}.`);
+  return readOptions(options, rules, `${field}.`);
 }

@@ -3,7 +3,7 @@ import { AcquireTimeoutError, ClosedError, QueueFullError, SlotExpiredError, wit
 
 /** The parts of a limiter that the messages need. */
 interface Refuser {
-  readonly policy: { readonly name: string | undefined };
+  readonly policy: { readonly name: string | undefined; readonly maxWaiters: number };
   readonly capacity: number;
   readonly inUse: number;
   readonly waiting: number;
@@ -32,12 +32,16 @@ export function timeoutError(limiter: Refuser, key: unknown, waitedMs: number, t
 
 export function queueFullError(limiter: Refuser, key: unknown, waiting: number): QueueFullError {
   const limits = met(limiter, key, waiting);
-  return worded(new QueueFullError({ ...limits }), `The queue of ${nameOf(limiter)} is full ${useOf(limits)}`);
+  return refusal(limiter, limits, `The queue of ${nameOf(limiter)} is full ${useOf(limits)}`);
 }
 
 export function pausedError(limiter: Refuser, key: unknown): QueueFullError {
   const limits = met(limiter, key, limiter.waiting);
-  return worded(new QueueFullError({ ...limits }), `No caller may wait: ${nameOf(limiter)} is paused ${useOf(limits)}`);
+  return refusal(limiter, limits, `No caller may wait: ${nameOf(limiter)} is paused ${useOf(limits)}`);
+}
+
+function refusal({ policy }: Refuser, limits: ReturnType<typeof met>, message: string): QueueFullError {
+  return worded(new QueueFullError({ ...limits, maxWaiters: policy.maxWaiters }), message);
 }
 
 export function closedError(limiter: Refuser, reason: unknown): ClosedError {

@@ -10,7 +10,7 @@
  *     by the signal, or when the consumer stops. Except at the end of the source, the source is closed and the signal
  *     given to `fn` aborts at once. Failures of work whose result is not read are ignored.
  */
-import { abortSignal, boolean, callback, check, checkOptions, kind, numberFrom, type Rules } from "../options.ts";
+import { abortSignal, boolean, callback, check, kind, numberFrom, type Rules, readOptions } from "../options.ts";
 import { type Reader, readerOf, type Source } from "./source.ts";
 
 /** A `Semaphore`, a `Limiter`, or any other object that runs work in slots. */
@@ -80,10 +80,10 @@ export function stream<Item, T, Slot, Options extends { signal?: AbortSignal | u
   fn: (item: Item, index: number, context: StreamContext<Slot>) => T | Promise<T>,
   options: StreamOptions<Item, Options> = {},
 ): AsyncIterableIterator<Awaited<T>> {
-  checkOptions(options, RULES as Rules<typeof options>);
+  const given = readOptions(options, RULES as Rules<typeof options>);
   check("fn", callback, fn);
   check("gate", GATE, gate);
-  return new GatedStream(gate, source, fn, options);
+  return new GatedStream(gate, source, fn, given);
 }
 
 class GatedStream<Item, T, Slot, Options extends { signal?: AbortSignal | undefined }>
@@ -120,7 +120,7 @@ class GatedStream<Item, T, Slot, Options extends { signal?: AbortSignal | undefi
     this.#gate = gate;
     this.#fn = fn;
     this.#options = options;
-    this.#reader = readerOf(source);
+    this.#reader = readerOf("source", source);
   }
 
   [Symbol.asyncIterator](): this {
@@ -167,8 +167,6 @@ class GatedStream<Item, T, Slot, Options extends { signal?: AbortSignal | undefi
         if (result.done) this.#isRead = true;
         else if (!this.#isOver) this.#start(result.value, this.#read++);
       } catch (error) {
-        // A source that throws has ended.
-        this.#isRead = true;
         this.#fail(error);
       }
     }
@@ -230,12 +228,12 @@ class GatedStream<Item, T, Slot, Options extends { signal?: AbortSignal | undefi
     this.#answer();
   }
 
-  /** Closes the source unless it has ended by itself, and aborts running work. */
+  /** Closes the source and aborts running work. */
   async #end(): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#options.signal?.removeEventListener("abort", this.#onAbort);
     if (this.#taken < this.#read) this.#controller.abort(this.#failure?.error);
-    if (!this.#isRead) await this.#reader.stop();
+    await this.#reader.stop();
   }
 }

@@ -6,21 +6,21 @@
  *     pay for them as well.
  * UPDATE3  A waiter whose cost can never be paid under the new limits is refused with a `RangeError`.
  */
-import { anyObject, check, checkOptions, range } from "../options.ts";
+import { anyObject, check, type Rules, range, readOptions } from "../options.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
 import type { LimiterTicket } from "./limiter-slot.ts";
-import { finiteSlots, type LimiterUpdate, leftOut, slotsPerKey, UPDATE_RULES } from "./options.ts";
+import { finiteSlots, type LimiterUpdate, leftOut, PER_KEY_RULES, readFields, UPDATE_RULES } from "./options.ts";
 
 export function updateLimits(gate: LimiterGate, options: LimiterUpdate): void {
   const { policy, line, ledger, adaptive } = gate;
   check("options", anyObject, options);
-  checkOptions(options, UPDATE_RULES);
-  const { slots = policy.slots, budgets, perKey, ageAfterMs = policy.ageAfterMs } = options;
+  const given = readOptions(options, UPDATE_RULES);
+  const { slots = policy.slots, budgets, perKey = {}, ageAfterMs = policy.ageAfterMs } = given;
   if (adaptive) check("slots", finiteSlots("because they are adaptive"), slots);
-  if (!gate.isKeyed) check("perKey", leftOut("the limiter was created without it"), perKey);
-  const perKeySlots = slotsPerKey({ slots: line.slotsPerKey, ...perKey });
-  ledger.update(budgets, perKey?.budgets, gate.time.now());
-  line.slotsPerKey = perKeySlots;
+  if (!gate.isKeyed) check("perKey", leftOut("the limiter was created without it"), given.perKey);
+  const ofKeys = readFields("perKey", perKey, PER_KEY_RULES as Rules<typeof perKey>);
+  ledger.update(budgets, ofKeys.budgets, gate.time.now());
+  line.slotsPerKey = ofKeys.slots ?? line.slotsPerKey;
   line.ageAfterMs = policy.ageAfterMs = ageAfterMs;
   if (slots !== policy.slots) resize(gate, slots);
   gate.withoutServing(() => fitIn(gate));

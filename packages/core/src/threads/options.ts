@@ -2,13 +2,12 @@ import type { Clock } from "../clock.ts";
 import {
   abortSignal,
   check,
-  checkOptions,
   clockRule,
   integerFrom,
-  isObject,
   numberFrom,
   positiveUpTo,
   type Rules,
+  readOptions,
 } from "../options.ts";
 import { Problems } from "../problems.ts";
 import { MAX_CELLS, type Sizes } from "./memory.ts";
@@ -58,22 +57,24 @@ const ATTACH_RULES: Rules<AttachOptions> = { threadId: THREAD_ID, clock: clockRu
 const TIMEOUT = numberFrom(0);
 const ACQUIRE_RULES: Rules<SharedAcquireOptions> = { signal: abortSignal, timeoutMs: TIMEOUT };
 
-export function resolveSizes(slots: number, options: SharedSemaphoreOptions): Sizes {
+export function resolveSizes(slots: number, options: SharedSemaphoreOptions): Sizes & Pick<AttachOptions, "clock"> {
   const problems = new Problems();
-  problems.expectAll(options, SIZE_RULES);
-  const given = isObject(options) ? options : {};
+  const given = problems.readAll(options, SIZE_RULES);
   const maxHolders = given.maxHolders ?? Math.max(DEFAULTS.maxHolders, Number.isSafeInteger(slots) ? slots : 0);
   problems.expect("slots", integerFrom(1, Math.min(maxHolders || MAX_CELLS, MAX_CELLS)), slots);
   problems.throwIfAny();
-  return { slots, maxHolders, maxWaiters: given.maxWaiters ?? DEFAULTS.maxWaiters, ttlMs: Math.ceil(given.ttlMs ?? 0) };
+  const { maxWaiters = DEFAULTS.maxWaiters, ttlMs = 0, ...clock } = given;
+  return { ...clock, slots, maxHolders, maxWaiters, ttlMs: Math.ceil(ttlMs) };
 }
 
-export function checkAttachOptions(options: AttachOptions): void {
-  checkOptions(options, ATTACH_RULES);
+export function readAttachOptions(options: AttachOptions): AttachOptions {
+  return readOptions(options, ATTACH_RULES);
 }
 
-export function checkAcquireOptions(options: SharedAcquireOptions): void {
-  checkOptions(options, ACQUIRE_RULES);
+const NO_OPTIONS: SharedAcquireOptions = {};
+
+export function readAcquireOptions(options: SharedAcquireOptions = NO_OPTIONS): SharedAcquireOptions {
+  return options === NO_OPTIONS ? options : readOptions(options, ACQUIRE_RULES);
 }
 
 export function checkTimeout(timeoutMs: number): void {

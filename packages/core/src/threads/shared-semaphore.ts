@@ -1,6 +1,7 @@
 import { type Clock, realClock } from "../clock.ts";
 import { AcquireTimeoutError, ClosedError, type Met, QueueFullError } from "../errors.ts";
 import { callback, check, kind } from "../options.ts";
+import { runWithSlot } from "../run-with-slot.ts";
 import { AsyncWaits, waitAsync } from "./async-wait.ts";
 import { Attachment } from "./attachment.ts";
 import { mayBlock, sharedNow } from "./host.ts";
@@ -9,11 +10,11 @@ import type { SharedTime } from "./leases.ts";
 import { CLOSED_AT, Memory, WANT } from "./memory.ts";
 import {
   type AttachOptions,
-  checkAcquireOptions,
-  checkAttachOptions,
   checkSlots,
   checkThreadId,
   checkTimeout,
+  readAcquireOptions,
+  readAttachOptions,
   resolveSizes,
   type SharedAcquireOptions,
   type SharedSemaphoreOptions,
@@ -87,17 +88,17 @@ export class SharedSemaphore {
    * @throws {TypeError} if an option is unknown.
    */
   static create(slots: number, options: SharedSemaphoreOptions = {}): SharedSemaphore {
-    const sizes = resolveSizes(slots, options);
-    const memory = Memory.allocate(sizes, (options.clock ?? threadClock).now());
-    return new SharedSemaphore(memory, claimIdentity(memory), options.clock);
+    const { clock, ...sizes } = resolveSizes(slots, options);
+    const memory = Memory.allocate(sizes, (clock ?? threadClock).now());
+    return new SharedSemaphore(memory, claimIdentity(memory), clock);
   }
 
   /** Returns the semaphore of this handle for this thread. Attach once per thread, and keep the result. */
   static attach(handle: SharedSemaphoreHandle, options: AttachOptions = {}): SharedSemaphore {
-    checkAttachOptions(options);
+    const { threadId, clock } = readAttachOptions(options);
     check("handle", HANDLE, handle);
     const memory = new Memory(handle.buffer);
-    return new SharedSemaphore(memory, claimIdentity(memory, options.threadId), options.clock);
+    return new SharedSemaphore(memory, claimIdentity(memory, threadId), clock);
   }
 
   /** The id of this thread for `reap`. */
@@ -139,10 +140,7 @@ export class SharedSemaphore {
   /** Waits for a slot without blocking the event loop. Keeps the thread alive during the wait. */
   acquire(options?: SharedAcquireOptions): Promise<SharedSlot> {
     try {
-      if (options !== undefined) checkAcquireOptions(options);
-      if (options?.signal?.aborted === true) return Promise.reject(options.signal.reason);
-      const slot = this.tryAcquire();
-      return slot === undefined ? this.#queueUp(options?.signal, options?.timeoutMs) : Promise.resolve(slot);
+      return Promise.resolve(this.#enter(readAcquireOptions(options)));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -156,15 +154,14 @@ export class SharedSemaphore {
     return this.tryAcquire() ?? this.#block(timeoutMs);
   }
 
-  /** Runs the work while holding a slot, and always releases it. */
-  async run<T>(work: (slot: SharedSlot) => T | Promise<T>, options?: SharedAcquireOptions): Promise<Awaited<T>> {
-    check("work", callback, work);
-    const slot = await this.acquire(options);
+  /** Calls `work` while holding a slot. If a slot is free, the work starts before `run` returns. */
+  run<T>(work: (slot: SharedSlot) => T | Promise<T>, options?: SharedAcquireOptions): Promise<Awaited<T>> {
     try {
-      options?.signal?.throwIfAborted();
-      return await work(slot);
-    } finally {
-      slot.release();
+      check("work", callback, work);
+      const call = readAcquireOptions(options);
+      return runWithSlot(this.#enter(call), { abortOnExpiry: false }, work, call.signal);
+    } catch (error) {
+      return Promise.reject(error);
     }
   }
 
@@ -194,6 +191,11 @@ export class SharedSemaphore {
       );
     }
     return this.#attachment.reap(threadId);
+  }
+
+  #enter({ signal, timeoutMs }: SharedAcquireOptions): SharedSlot | Promise<SharedSlot> {
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    return this.tryAcquire() ?? this.#queueUp(signal, timeoutMs);
   }
 
   #queueUp(signal: AbortSignal | undefined, timeoutMs: number | undefined): Promise<SharedSlot> {
@@ -246,7 +248,7 @@ export class SharedSemaphore {
   }
 
   #queueFullError(): QueueFullError {
-    return new QueueFullError(this.#met);
+    return new QueueFullError({ ...this.#met, maxWaiters: this.#attachment.memory.maxWaiters });
   }
 
   get #met(): Met {

@@ -57,15 +57,17 @@ const share: Rule = positiveUpTo(1);
 const RULES: Rules<GovernorOptions> = { everyMs: timerMs, highWater: share, lowWater: share };
 const DEFAULTS = { everyMs: 1000, highWater: 0.85, lowWater: 0.7 } satisfies GovernorOptions;
 
-export function expectGovernor(options: GovernorOptions = {}, problems: Problems): void {
-  problems.expectAll(options, RULES, "governor.");
-  const { highWater = DEFAULTS.highWater, lowWater = DEFAULTS.lowWater } = options;
+/** Reads the options of a governor and adds their problems. */
+export function readGovernor(options: GovernorOptions, problems: Problems): GovernorOptions {
+  const given = problems.readAll(options, RULES, "governor.");
+  const { highWater = DEFAULTS.highWater, lowWater = DEFAULTS.lowWater } = given;
   if (lowWater >= highWater) {
     problems.add(
       `Expected \`governor.lowWater\` to be below \`governor.highWater\`, got ${lowWater} and ${highWater}`,
       true,
     );
   }
+  return given;
 }
 
 export interface GovernorHost {

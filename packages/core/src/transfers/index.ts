@@ -11,6 +11,7 @@ export {
   mediaConfigFromEnv,
   type SettingSource,
   type SettingTraces,
+  type WarningLogger,
 } from "./media-config.ts";
 export { type LimitSource, type MediaLimits, memoryLimits, type SlotLimits } from "./media-limits.ts";
 export {

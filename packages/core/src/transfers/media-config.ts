@@ -13,6 +13,7 @@ import {
 import type { Problems } from "../problems.ts";
 import { type MemorySource, memoryFrom } from "./detect-memory.ts";
 import { type Environment, EnvironmentReader } from "./environment.ts";
+import { callForeign } from "./foreign-call.ts";
 import { hostEnvironment, hostMemory, type MemoryProbe } from "./memory-probe.ts";
 
 /** The resolved settings of `MediaSlots`. */
@@ -37,7 +38,10 @@ export interface MediaSettings {
   readonly fallbackPerUserChunks: number;
 }
 
-/** Where a setting comes from: the name of a variable, the source of the detected memory, `given` or `default`. */
+/**
+ * Where a setting comes from: the name of a variable, the source of the detected memory, `given` or `default`. If a
+ * malformed variable turned the memory-based limits off, that variable is the source of `memoryBased`.
+ */
 export type SettingSource = MemorySource | "given" | "default" | `MEDIA__${string}`;
 
 type Traced<Value> = { readonly value: Value; readonly source: SettingSource };
@@ -87,10 +91,17 @@ export const CONFIG_RULES = {
   traces: anyObject,
 } as unknown as Rules<MediaConfig>;
 
+/** Where `mediaConfigFromEnv` writes its warning: `console`, or any object with this method. */
+export interface WarningLogger {
+  /** Gets one line that names every malformed variable and its value. */
+  warn(message: string): void;
+}
+
 /**
- * Reads a config for `memoryLimits` and `MediaSlots` from the environment. One error names all malformed variables.
+ * Reads a config for `memoryLimits` and `MediaSlots` from the environment. An empty variable counts as not set. If a
+ * variable is malformed, the limits are the static ones (`memoryBased` is `false`), and one warning names every such
+ * variable and its value.
  *
- * @throws {RangeError | TypeError} if a variable is malformed; the message names every such variable and its value.
  * @example
  * ```ts
  * import { MediaSlots, mediaConfigFromEnv } from "slotkeeper/transfers";
@@ -102,12 +113,17 @@ export const CONFIG_RULES = {
 export function mediaConfigFromEnv(
   environment: Environment = hostEnvironment(),
   probe: MemoryProbe = hostMemory,
+  logger: WarningLogger = console,
 ): MediaSettings & { readonly traces: SettingTraces } {
   const reader = new EnvironmentReader(environment);
   const { gb, source } = memoryFrom(reader, probe);
   const traces: Record<string, Traced<unknown>> = { availableGb: { value: gb, source } };
   for (const name of NAMES) traces[name] = traced(reader, SETTINGS[name]);
-  reader.problems.throwIfAny();
+  const { malformed, problems } = reader;
+  if (malformed.length > 0) {
+    traces["memoryBased"] = { value: false, source: malformed[0] as SettingSource };
+    callForeign(() => logger.warn(`The static limits apply, because of the environment: ${problems.error?.message}`));
+  }
   const values = Object.entries(traces).map(([name, { value }]) => [name, value]);
   return { ...Object.fromEntries(values), traces } as MediaSettings & { traces: SettingTraces };
 }

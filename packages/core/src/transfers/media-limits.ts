@@ -68,10 +68,10 @@ const USERS = 10;
  */
 export function memoryLimits(config: MediaConfig): MediaLimits {
   const problems = new Problems();
-  problems.expectAll(config, CONFIG_RULES);
-  expectMemory(config, problems);
+  const given = problems.readAll(config, CONFIG_RULES);
+  expectMemory(given, problems);
   problems.throwIfAny();
-  return limitsOf(resolveSettings(config));
+  return limitsOf(resolveSettings(given));
 }
 
 export function limitsOf(settings: MediaSettings): MediaLimits {

@@ -15,7 +15,7 @@ import type { Slot } from "../slot.ts";
 import { BYTES_PER_GB } from "./detect-memory.ts";
 import { callForeign } from "./foreign-call.ts";
 import type { Pressure } from "./governed-limit.ts";
-import { expectGovernor, Governor, type GovernorOptions, type GovernorState } from "./governor.ts";
+import { Governor, type GovernorOptions, type GovernorState, readGovernor } from "./governor.ts";
 import {
   CONFIG_RULES,
   expectMemory,
@@ -147,18 +147,18 @@ export class MediaSlots {
   readonly #chunks: MediaTier;
   readonly #governor: Governor | undefined;
 
-  constructor(config: MediaSlotsConfig) {
-    refuse(config);
-    const { ttlMs, acquireTimeoutMs, abortOnExpiry, maxWaiters, clock, onEvent, idleMs, sweepEveryMs } = config;
-    const options = { ttlMs, acquireTimeoutMs, abortOnExpiry, maxWaiters, clock, onEvent, idleMs, sweepEveryMs };
+  constructor(options: MediaSlotsConfig) {
+    const config = readConfig(options);
+    const names = Object.keys(POOL_RULES) as (keyof typeof POOL_RULES)[];
+    const ofPools: TransferPoolOptions = Object.fromEntries(names.map((name) => [name, config[name]]));
     const limits = limitsOf(resolveSettings(config));
     const { globalUploads, globalChunks, perUserUploads, perUserChunks } = limits;
-    this.#config = { ...config };
+    this.#config = config;
     this.#limits = limits;
     const uploads = { ...UPLOADS, max: globalUploads, maxPerUser: perUserUploads };
     const chunks = { ...CHUNKS, max: globalChunks, maxPerUser: perUserChunks };
-    this.#uploads = new MediaTier("uploads", uploads, options);
-    this.#chunks = new MediaTier("chunks", chunks, options);
+    this.#uploads = new MediaTier("uploads", uploads, ofPools);
+    this.#chunks = new MediaTier("chunks", chunks, ofPools);
     this.#governor = config.governor && this.#governed(config.governor, limits.availableGb * BYTES_PER_GB);
     callForeign(() => config.logger?.info(recordOf(limits)));
   }
@@ -246,17 +246,16 @@ export class MediaSlots {
   }
 }
 
-function refuse(config: MediaSlotsConfig): void {
+function readConfig(options: MediaSlotsConfig): MediaSlotsConfig {
   const problems = new Problems();
-  problems.expect("config", anyObject, config);
+  problems.expect("config", anyObject, options);
   problems.throwIfAny();
-  problems.expectAll(config, RULES);
+  const config = problems.readAll(options, RULES);
   expectMemory(config, problems);
-  if (isObject(config.governor)) {
-    expectGovernor(config.governor, problems);
-    expectSight(config, problems);
-  }
+  const governor = isObject(config.governor) ? readGovernor(config.governor, problems) : undefined;
+  if (governor) expectSight(config, problems);
   problems.throwIfAny();
+  return { ...config, governor };
 }
 
 /** Refuses a governor that cannot read the memory: it would look as if the memory were never short. */

@@ -31,19 +31,24 @@ export class TransferPool {
   }
 
   acquire(user: string | undefined, options?: TransferOptions): Promise<Slot> {
-    const error = this.#misuse(user, options);
-    return error === undefined ? this.#pool.acquire(user, options) : Promise.reject(error);
+    try {
+      return this.#pool.acquire(user, this.#read(user, options));
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   tryAcquire(user?: string): Slot | undefined {
-    const error = this.#misuse(user, undefined);
-    if (error !== undefined) throw error;
+    this.#read(user, undefined);
     return this.#pool.tryAcquire(user);
   }
 
   run<T>(user: string | undefined, work: Work<T>, options?: TransferOptions): Promise<Awaited<T>> {
-    const error = this.#misuse(user, options);
-    return error === undefined ? this.#pool.run(user, work, options) : Promise.reject(error);
+    try {
+      return this.#pool.run(user, work, this.#read(user, options));
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   resize(limits: SlotPoolLimits): void {
@@ -63,12 +68,14 @@ export class TransferPool {
   }
 
   /**
-   * Any string is a valid user, even the empty one. `undefined` is refused, because it would bypass the limit per user.
+   * Reads the options of a transfer, and throws if they or the user are invalid. Any string is a valid user, even the empty
+   * one. `undefined` is refused, because it would bypass the limit per user.
    */
-  #misuse(user: string | undefined, options: TransferOptions | undefined): Error | undefined {
+  #read(user: string | undefined, options: TransferOptions | undefined): TransferOptions | undefined {
     const problems = new Problems();
     if (this.#hasUsers) problems.expect("user", string, user);
-    problems.expectAll(options, ACQUIRE_RULES);
-    return problems.error;
+    const given = options === undefined ? undefined : problems.readAll(options, ACQUIRE_RULES);
+    problems.throwIfAny();
+    return given;
   }
 }

@@ -72,14 +72,14 @@ export class TransferSlots {
 
   constructor(options: TransferSlotsOptions = {}) {
     const problems = new Problems();
-    problems.expectAll(options, RULES);
+    const given = problems.readAll(options, RULES);
     problems.throwIfAny();
     const {
       maxDownloads = DEFAULTS.maxDownloads,
       maxUploads = DEFAULTS.maxUploads,
       uploadsPerUser = DEFAULTS.uploadsPerUser,
       ...rest
-    } = options;
+    } = given;
     this.#downloads = new TransferPool({ ...rest, name: "downloads", max: maxDownloads });
     this.#uploads = new TransferPool({ ...rest, name: "uploads", max: maxUploads, maxPerKey: uploadsPerUser });
   }

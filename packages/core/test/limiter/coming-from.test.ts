@@ -114,21 +114,22 @@ describe("beside bottleneck", () => {
 
   test("weight is a cost, priority a level", async () => {
     const bottleneck = new Bottleneck({ maxConcurrent: 3, reservoir: 13 });
-    const limiter = new Limiter({ slots: 1, levels: 10, budgets: { jobs: { limit: 13, perMs: 3_600_000 } } });
+    const jobsBudget = { jobs: { limit: 13, perMs: 3_600_000 } };
+    const limiter = new Limiter({ slots: 1, levels: 10, defaultLevel: 5, budgets: jobsBudget });
     const orders: [string[], string[]] = [[], []];
     const jobs = [
       ["first", 5, 3],
       ["a", 9, 1],
       ["b", 5, 2],
       ["c", 0, 3],
-      ["d", 5, 1],
+      ["d", undefined, 1],
     ] as const;
     for (const [label, level, cost] of jobs) {
       const work = (side: 0 | 1) => async () => {
         orders[side].push(label);
         await sleep(50);
       };
-      void bottleneck.schedule({ priority: level, weight: cost }, work(0));
+      void bottleneck.schedule({ ...(level !== undefined && { priority: level }), weight: cost }, work(0));
       void limiter.run(work(1), { level, cost: { jobs: cost } });
       await advance(5);
     }
@@ -251,24 +252,26 @@ describe("beside p-queue", () => {
 
   test("autoStart: false is pause, start is resume, priority is a level the other way round", async () => {
     const queue = new PQueue({ concurrency: 1, autoStart: false });
-    const limiter = new Limiter({ slots: 1, levels: 3 });
+    const limiter = new Limiter({ slots: 1, levels: 3, defaultLevel: 1 });
     limiter.pause();
     const orders: [string[], string[]] = [[], []];
     for (const [label, level] of [
       ["c1", 2],
       ["a1", 0],
       ["b1", 1],
+      ["b2", undefined],
       ["a2", 0],
     ] as const) {
-      void queue.add(async () => void orders[0].push(label), { priority: -level });
-      void limiter.run(() => void orders[1].push(label), { level });
+      const priority = level === undefined ? {} : { priority: 1 - level };
+      void queue.add(async () => void orders[0].push(label), priority);
+      void limiter.run(() => void orders[1].push(label), level === undefined ? undefined : { level });
     }
     await advance(100);
-    expect([orders, queue.size, limiter.waiting, queue.isPaused, limiter.paused]).toEqual([[[], []], 4, 4, true, true]);
+    expect([orders, queue.size, limiter.waiting, queue.isPaused, limiter.paused]).toEqual([[[], []], 5, 5, true, true]);
     queue.start();
     limiter.resume();
     await advance(100);
-    expect(orders[1]).toEqual(["a1", "a2", "b1", "c1"]);
+    expect(orders[1]).toEqual(["a1", "a2", "b1", "b2", "c1"]);
     expect(orders[0]).toEqual(orders[1]);
   });
 

@@ -75,7 +75,7 @@ describe("all or nothing (LIMIT1)", () => {
 
 describe("the slot is that of a semaphore", () => {
   test("it has an id, a number, a width, a signal, and releases once, by itself, by id and by `using`", async () => {
-    const limiter = world().limiter({ slots: 2 });
+    const limiter = world().limiter({ slots: 2, perKey: {} });
     const [one, two] = [await limiter.acquire(), await limiter.acquire({ key: "k" })];
     expect([one.number, two.number, one.width, one.expiresAt, two.key]).toEqual([1, 2, 1, undefined, "k"]);
     expect(one.id).not.toBe(two.id);
@@ -211,6 +211,10 @@ describe("refusals", () => {
     await reject({ cost: { requests: "1" } }).toThrow(/`cost.requests` to be a number.*got "1"/);
     await reject({ level: 1 }).toThrow(/`level`.*from 0 to 0, got 1/);
     await reject({ timeoutMs: -1 }).toThrow(/`timeoutMs`/);
+    const noKey = "Expected `key` to be left out, because the limiter has no `perKey`, got";
+    await reject({ key: "ann" }).toThrow(new TypeError(`${noKey} "ann"`));
+    await expect(limiter.run(() => 1, { key: 0 })).rejects.toThrow(`${noKey} 0`);
+    expect(() => limiter.tryAcquire({ key: "ann" })).toThrow(noKey);
     expect(() => limiter.tryAcquire({ timeoutMs: 1 } as never)).toThrow(/Unknown option `timeoutMs`/);
     await reject({ signal: {} }).toThrow(/`signal` to be an AbortSignal/);
     await expect(limiter.acquire(5 as never)).rejects.toThrow(TypeError);
@@ -224,6 +228,9 @@ describe("refusals", () => {
 
   test.each([
     [{ slots: 0 }, /`slots`.*got 0/],
+    [{ defaultLevel: 1 }, /`defaultLevel`.*from 0 to 0, got 1/],
+    [{ levels: 3, defaultLevel: 3 }, /`defaultLevel`.*from 0 to 2, got 3/],
+    [{ levels: 3, defaultLevel: -1 }, /`defaultLevel`.*got -1/],
     [{ slots: 1.5 }, /`slots`/],
     [{ slotz: 1 }, /Unknown option `slotz`/],
     [{ name: 5 }, /`name` to be a string, got 5/],
@@ -253,6 +260,7 @@ describe("events and statistics", () => {
     const limiter = world().limiter({
       name: "api",
       slots: 1,
+      perKey: {},
       onEvent: ({ type, name, key, waitedMs, number, capacity }) => {
         events.push([type, name, key, waitedMs, number, capacity].join());
         throw new Error("ignored");

@@ -174,7 +174,13 @@ class Life {
     return { given: Object.fromEntries(entries), all: known.map((_, at) => costs[at] ?? 1) };
   }
 
-  #acquire({ key, costs, level, timeoutMs: atLeast, signal }: Extract<Step, { do: "acquire" }>): void {
+  /** A limiter without `perKey` refuses keys; `grants.test.ts` checks that. */
+  #keyOf<K>(key: K): K | undefined {
+    return this.options.perKey === undefined ? undefined : key;
+  }
+
+  #acquire({ key: anyKey, costs, level, timeoutMs: atLeast, signal }: Extract<Step, { do: "acquire" }>): void {
+    const key = this.#keyOf(anyKey);
     const id = this.asked++;
     let timeoutMs = atLeast;
     // No two timeouts at one instant: the order of those is left open, too.
@@ -198,7 +204,8 @@ class Life {
     this.naive.acquire({ id, key, costs: all, level, signal, timeoutAt: this.clock.now() + timeoutMs });
   }
 
-  #tryAcquire({ key, costs, level }: Extract<Step, { do: "tryAcquire" }>): void {
+  #tryAcquire({ key: anyKey, costs, level }: Extract<Step, { do: "tryAcquire" }>): void {
+    const key = this.#keyOf(anyKey);
     const id = this.asked++;
     const { given: cost, all } = this.#costsOf(costs);
     const slot = this.real.tryAcquire({ key, cost, level });

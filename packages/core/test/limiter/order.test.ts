@@ -35,6 +35,16 @@ describe("levels and arrival (LINE1, LINE2)", () => {
     expect(world().grants).toEqual(["costly 800", "cheap 900"]);
   });
 
+  test("requests without a level have `defaultLevel`, so some can be more urgent and some less", async () => {
+    const limiter = world().limiter({ slots: 1, levels: 3, defaultLevel: 1 });
+    const held = await limiter.acquire();
+    for (const [label, level] of [["later", 2], ["plain"], ["empty", undefined], ["urgent", 0]] as const) {
+      world().pass(limiter, label, level === undefined && label === "plain" ? undefined : { level });
+    }
+    held.release();
+    expect(await world().granted()).toBe("urgent plain empty later");
+  });
+
   test("a head that lacks a common budget blocks the lower levels, and a higher level passes it", async () => {
     const limiter = world().limiter({ ...tokens(10), levels: 3 });
     (await limiter.acquire({ cost: { tokens: 8 } })).release();

@@ -238,7 +238,7 @@ describe("stream", () => {
 
   test.each<[unknown, unknown, unknown, unknown, RegExp]>([
     [5, [1], () => 1, {}, /`gate`/],
-    [new Semaphore(1), 5, () => 1, {}, /`source` to be iterable, got 5/],
+    [new Semaphore(1), 5, () => 1, {}, /`source` to be an iterable, got 5/],
     [new Semaphore(1), undefined, () => 1, {}, /`source`/],
     [new Semaphore(1), [1], "fn", {}, /`fn` to be a function/],
     [new Semaphore(1), [1], () => 1, { readAhead: -1 }, /`readAhead`/],

@@ -34,7 +34,7 @@ describe("the environment", () => {
     expect(detectMemory({ SERVER_MEMORY_GB: "3" }, probe)).toEqual({ gb: 3, source: "SERVER_MEMORY_GB" });
   });
 
-  test.each(["abc", "", " ", "-1", "8GB", "1e3", "0x10", "Infinity", "NaN", "8,5", " 8"])(
+  test.each(["abc", " ", "-1", "8GB", "1e3", "0x10", "Infinity", "NaN", "8,5", " 8"])(
     "%j is refused by name, and by value",
     (text) => {
       for (const name of ["MEDIA__SERVER_MEMORY_GB", "SERVER_MEMORY_GB"]) {

@@ -183,10 +183,13 @@ describe("options", () => {
       new TypeError(
         'Expected `memoryBased` to be true or false, got "yes"; ' +
           "Expected `logger` to be an object with info(), got [object Object]; " +
-          "Unknown option `idle`; " +
+          "Unknown option `idle` (known: idleMs, availableGb, memoryBased, reservationPercent, directUploadMb, " +
+          "fallbackPerUserUploads, fallbackPerUserChunks, traces, acquireTimeoutMs, abortOnExpiry, maxWaiters, " +
+          "traceTimeouts, onEvent, sweepEveryMs, governor, logger, probe, maxChunkMb, fallbackGlobalUploads, " +
+          "fallbackGlobalChunks, ttlMs, clock); " +
           "Expected `availableGb` to be given, since the limits are memory-based; " +
           "Expected `governor.everyMs` to be a number from 1 to 2147483647, got 0; " +
-          "Unknown option `governor.every`; " +
+          "Unknown option `governor.every` (known: everyMs, highWater, lowWater); " +
           "Expected `governor.lowWater` to be below `governor.highWater`, got 0.6 and 0.5; " +
           "Expected `availableGb` to be given, for the `governor`",
       ),

@@ -81,7 +81,9 @@ describe("a config that is wrong", () => {
           "Expected `reservationPercent` to be a number from 0 to less than 100, got 100; " +
           "Expected `maxChunkMb` to be a finite number above 0, got 0; " +
           "Expected `fallbackGlobalUploads` to be an integer from 1 up, got 0; " +
-          "Unknown option `reserve`",
+          "Unknown option `reserve` (known: reservationPercent, fallbackPerUserUploads, " +
+          "fallbackPerUserChunks, memoryBased, directUploadMb, traces, availableGb, maxChunkMb, " +
+          "fallbackGlobalUploads, fallbackGlobalChunks)",
       ),
     );
   });

@@ -257,7 +257,8 @@ describe("options", () => {
         "Expected `maxDownloads` to be an integer from 0 up, got -1; " +
           "Expected `maxUploads` to be an integer from 0 up, got 1.5; " +
           'Expected `uploadsPerUser` to be an integer from 0 up, got "1"; ' +
-          "Unknown option `maxuploads`; " +
+          "Unknown option `maxuploads` (known: maxUploads, maxDownloads, uploadsPerUser, maxWaiters, ttlMs, " +
+          "acquireTimeoutMs, traceTimeouts, clock, idleMs, sweepEveryMs, abortOnExpiry, onEvent); " +
           "Expected `clock` to be an object with now(), setTimer(), clearTimer(), got null",
       ),
     );
