@@ -1,0 +1,79 @@
+/**
+ * HIST5  No session and no lease ends without a reason:
+ *     - a renewal is refused only when the slot was given back or revoked, or its lease may have ended;
+ *     - `timeout` with `deadline` comes after `maxWaitMs`, with `idle` after `sessionIdleSeconds` without a call, with
+ *       `canceled` after a cancellation, with `released` after a grant;
+ *     - `unknown-token` is never the answer to a token that the service issued;
+ *     - `throttled` comes after a failure of the upstream was reported, or an operator opened the breaker.
+ *
+ * Not promised: that a session which waits is ever answered (HIST6 says when), nor that the breaker opens at the right
+ * number of failures. After lost commits or a jump of the store's clock sessions that had begun are not judged.
+ * Cost: O(n).
+ */
+import { type Call, isAnswered } from "../call.ts";
+import { certainEnd, type History, type Session } from "../history.ts";
+import { Findings, type Rule } from "../rule.ts";
+
+export const reasons: Rule = {
+  name: "HIST5",
+  title: "no session and no lease ends without a reason",
+  judge(history) {
+    const found = new Findings("HIST5", history);
+    for (const session of history.sessions) {
+      const doubtedFrom = history.faults.doubtedFrom(session.askedAt);
+      judgeRenewals(history, session, doubtedFrom, found);
+      for (const [index, call] of session.calls.entries()) {
+        if (call.answeredAt >= doubtedFrom) continue;
+        found.judged++;
+        const fault =
+          call.result === "timeout"
+            ? timeoutFault(history, session, call, index)
+            : call.result === "throttled" && !(history.failedAt(session.host) < call.answeredAt)
+              ? "a session is throttled, but no failure of the upstream was reported"
+              : undefined;
+        if (fault !== undefined) found.add(session.host, call.answeredAt, fault, [session.calls[0], call]);
+      }
+    }
+    return found;
+  },
+};
+
+function judgeRenewals(history: History, session: Session, doubtedFrom: number, found: Findings): void {
+  for (const slot of session.slots) {
+    const end = certainEnd(history, slot);
+    for (const call of slot.renewals) {
+      if (!isAnswered(call) || call.answeredAt >= doubtedFrom) continue;
+      found.judged++;
+      if (call.httpStatus !== 410 || call.answeredAt >= end) continue;
+      const detail = `a renewal is refused ${Math.round(end - call.answeredAt)} ms before the lease can have ended`;
+      found.add(session.host, call.answeredAt, detail, [slot.grants[0], call]);
+    }
+  }
+}
+
+function timeoutFault(history: History, session: Session, call: Call, index: number): string | undefined {
+  const { host, askedAt, calls, cancels, slots } = session;
+  const facts = history.facts.of(host);
+  const { transitMs = Number.POSITIVE_INFINITY } = facts;
+  const { answeredAt: at, reason } = call;
+  if (reason === "deadline") {
+    const maxWaitMs = calls[0]?.maxWaitMs ?? facts.least("maxWaitMs", askedAt, at) ?? 0;
+    if (at < askedAt + maxWaitMs) return `a session times out after ${Math.round(at - askedAt)} of ${maxWaitMs} ms`;
+  }
+  if (reason === "idle") {
+    const idleMs = (facts.least("sessionIdleSeconds", askedAt, at) ?? 0) * 1000;
+    // The last call that certainly reached the service.
+    const last = calls.slice(0, index).reduce((latest, other) => {
+      return isAnswered(other) && other.answeredAt <= call.sentAt ? Math.max(latest, other.answeredAt) : latest;
+    }, Number.NEGATIVE_INFINITY);
+    if (at - last + transitMs < idleMs) return `a session ends as idle ${Math.round(at - last)} ms after its last call`;
+  }
+  if (reason === "canceled" && !cancels.some(({ sentAt }) => sentAt < at)) {
+    return "a session ends as canceled, but no client canceled it";
+  }
+  if (reason === "unknown-token") return "the service does not know a token that it issued";
+  // A grant that no client received may have ended unnoticed.
+  const mayHoldOne = slots.length > 0 || calls.some((other) => other !== call && other.sentAt < at);
+  if (reason === "released" && !mayHoldOne) return "a session ends as released before it can have had a slot";
+  return undefined;
+}
