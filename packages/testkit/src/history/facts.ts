@@ -10,6 +10,7 @@ const DEFAULTS = {
   maxWaitersPerHost: 50,
   maxWaitersPerIp: 0,
   maxWaitMs: 20_000,
+  pollWindowMs: 6_000,
   collectMs: 1_000,
   sessionIdleSeconds: 90,
   zombieTimeoutSeconds: 30,

@@ -6,6 +6,7 @@ import { firstAfter, joined, type Span } from "./spans.ts";
 export class Faults {
   readonly #delays: readonly Span[];
   readonly #losses: readonly Span[];
+  readonly #jumps: readonly Span[];
 
   constructor({ faults }: Lines) {
     const spans = (isOf: (kind: FaultKind) => boolean) =>
@@ -14,13 +15,19 @@ export class Faults {
         .map(({ from, until = Number.POSITIVE_INFINITY }) => ({ from, until }))
         .sort((a, b) => a.from - b.from);
     this.#delays = joined(spans(() => true));
-    this.#losses = spans((kind) => kind !== "delay");
+    this.#losses = spans((kind) => kind === "lost-commits" || kind === "store-clock");
+    this.#jumps = spans((kind) => kind === "instance-clock");
   }
 
   /** Whether a fault overlaps the span. */
   isDelayed(from: number, to: number): boolean {
     const fault = this.#delays[firstAfter(this.#delays, from)];
     return fault !== undefined && fault.from <= to;
+  }
+
+  /** Whether the clock of an instance jumped in the span. */
+  hasClockJump(from: number, to: number): boolean {
+    return this.#jumps.some((jump) => jump.from <= to && jump.until >= from);
   }
 
   /** The end of the fault at this time, or the time itself. */

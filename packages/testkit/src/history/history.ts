@@ -180,16 +180,19 @@ export function latestLeaseEnd(history: History, { grants, renewals, session }: 
   for (const call of renewals) {
     if (isDone(call)) end = Math.max(end, call.answeredAt + (call.leaseMs || 0));
     else if (!isAnswered(call))
-      end = Math.max(end, latestEffect(history, call) + leaseMsOf(history, session.host, endsAt));
+      end = Math.max(end, latestEffect(history, session.host, call) + leaseMsOf(history, session.host, endsAt));
   }
   return end;
 }
 
 /** When a call without an answer may have taken effect, at the latest. */
-export function latestEffect({ faults, facts, lines: { endsAt } }: History, call: Call): number {
+export function latestEffect({ faults, facts, lines: { endsAt } }: History, host: string, call: Call): number {
   if (isAnswered(call)) return call.answeredAt;
-  const { transitMs = Number.POSITIVE_INFINITY } = facts.of(call.host ?? "");
-  return faults.over(Math.min(call.gaveUpAt, endsAt)) + transitMs;
+  const { transitMs = Number.POSITIVE_INFINITY } = facts.of(host);
+  // The service may not notice that the client has gone, and hold the poll open to its end.
+  const heldMs =
+    call.name === "acquire" ? (facts.of(host).most("pollWindowMs", 0, endsAt) ?? Number.POSITIVE_INFINITY) : 0;
+  return faults.over(Math.max(Math.min(call.gaveUpAt, endsAt), call.sentAt + heldMs)) + transitMs;
 }
 
 /** The longest lease of a host; `Infinity` if it is unknown. */

@@ -32,6 +32,7 @@ export interface FairQueueFacts {
   readonly maxWaitersPerHost?: number;
   readonly maxWaitersPerIp?: number;
   readonly maxWaitMs?: number;
+  readonly pollWindowMs?: number;
   readonly collectMs?: number;
   readonly sessionIdleSeconds?: number;
   readonly zombieTimeoutSeconds?: number;
@@ -48,7 +49,8 @@ export interface FaultLine {
   readonly kind: "fault";
   /**
    * `delay`: a part is dead, paused, unreachable or slow: nothing is promised about how long anything takes.
-   * `lost-commits`: the store lost its last commits. `store-clock`: the store's clock jumped. Both are a delay, too.
+   * `lost-commits`: the store lost its last commits. `store-clock`: the store's clock jumped. `instance-clock`: the
+   * clock of an instance jumped ahead, which may end its sessions early. All of them are a delay, too.
    */
   readonly fault: FaultKind;
   readonly from: number;
@@ -57,7 +59,7 @@ export interface FaultLine {
   readonly note?: string;
 }
 
-export const FAULT_KINDS = ["delay", "lost-commits", "store-clock"] as const;
+export const FAULT_KINDS = ["delay", "lost-commits", "store-clock", "instance-clock"] as const;
 
 export type FaultKind = (typeof FAULT_KINDS)[number];
 

@@ -55,7 +55,7 @@ export function mayHold(history: History, session: Session, timing: Timing, late
   for (const [index, call] of session.calls.entries()) {
     const next = session.calls.slice(index + 1).find(isAnswered);
     if (!isAnswered(call)) {
-      const lost = latestEffect(history, call) + timing.collectMs + timing.leaseMs;
+      const lost = latestEffect(history, session.host, call) + timing.collectMs + timing.leaseMs;
       spans.push({ from: call.sentAt, until: Math.min(lost, next?.answeredAt ?? Number.POSITIVE_INFINITY) });
     } else if (call.result === "pending") {
       // Between two polls a slot may wait for its client.
@@ -75,7 +75,8 @@ export function latestEnd(history: History, slot: Slot, { hasSpacing, leaseMs }:
   const back = [...releases, ...revocations, ...canceled].filter(isDone).map(({ answeredAt }) => answeredAt);
   const leaseEnd = latestLeaseEnd(history, slot);
   // A released slot may stay occupied for at most one lease.
-  if (hasSpacing) return Math.max(leaseEnd, ...releases.map((call) => latestEffect(history, call) + leaseMs));
+  if (hasSpacing)
+    return Math.max(leaseEnd, ...releases.map((call) => latestEffect(history, session.host, call) + leaseMs));
   return Math.min(leaseEnd, ...back);
 }
 

@@ -1,12 +1,13 @@
 /**
  * HIST5  No session and no lease ends without a reason:
  *     - a renewal is refused only when the slot was given back or revoked, or its lease may have ended;
- *     - `timeout` with `deadline` comes after `maxWaitMs`, with `idle` after `sessionIdleSeconds` without a call, with
+ *     - `timeout` with `deadline` or `idle` comes after `maxWaitMs`, or after `sessionIdleSeconds` without a call; with
  *       `canceled` after a cancellation, with `released` after a grant;
  *     - `unknown-token` is never the answer to a token that the service issued;
  *     - `throttled` comes after a failure of the upstream was reported, or an operator opened the breaker.
  *
- * Not promised: that a session which waits is ever answered (HIST6 says when), nor that the breaker opens at the right
+ * Not promised: which of `deadline` and `idle` is the reason, because the service forgets it when the end is kept in the
+ * store. That a session which waits is ever answered (HIST6 says when), nor that the breaker opens at the right
  * number of failures. After lost commits or a jump of the store's clock sessions that had begun are not judged.
  * Cost: O(n).
  */
@@ -56,17 +57,13 @@ function timeoutFault(history: History, session: Session, call: Call, index: num
   const facts = history.facts.of(host);
   const { transitMs = Number.POSITIVE_INFINITY } = facts;
   const { answeredAt: at, reason } = call;
-  if (reason === "deadline") {
+  if (reason === "deadline" || reason === "idle") {
+    const waited = at - askedAt;
     const maxWaitMs = calls[0]?.maxWaitMs ?? facts.least("maxWaitMs", askedAt, at) ?? 0;
-    if (at < askedAt + maxWaitMs) return `a session times out after ${Math.round(at - askedAt)} of ${maxWaitMs} ms`;
-  }
-  if (reason === "idle") {
     const idleMs = (facts.least("sessionIdleSeconds", askedAt, at) ?? 0) * 1000;
-    // The last call that certainly reached the service.
-    const last = calls.slice(0, index).reduce((latest, other) => {
-      return isAnswered(other) && other.answeredAt <= call.sentAt ? Math.max(latest, other.answeredAt) : latest;
-    }, Number.NEGATIVE_INFINITY);
-    if (at - last + transitMs < idleMs) return `a session ends as idle ${Math.round(at - last)} ms after its last call`;
+    const isEarly = waited + transitMs < maxWaitMs && longestSilence(history, session, index) + transitMs < idleMs;
+    if (!isEarly || history.faults.hasClockJump(askedAt, at)) return undefined;
+    return `a session times out after ${Math.round(waited)} of ${maxWaitMs} ms, and its client was not idle`;
   }
   if (reason === "canceled" && !cancels.some(({ sentAt }) => sentAt < at)) {
     return "a session ends as canceled, but no client canceled it";
@@ -76,4 +73,16 @@ function timeoutFault(history: History, session: Session, call: Call, index: num
   const mayHoldOne = slots.length > 0 || calls.some((other) => other !== call && other.sentAt < at);
   if (reason === "released" && !mayHoldOne) return "a session ends as released before it can have had a slot";
   return undefined;
+}
+
+/** The longest time for which the service may not have known that the client was there, until the given call. */
+function longestSilence({ faults }: History, { askedAt, calls }: Session, index: number): number {
+  let [silence, last] = [0, askedAt];
+  for (const call of calls.slice(0, index + 1)) {
+    // During a fault the instance may not have received the call, or not reached the store.
+    const isSeen = isAnswered(call) && call.blockedBy !== "store" && !faults.isDelayed(last, call.answeredAt);
+    silence = Math.max(silence, (isSeen ? call.sentAt : Math.min(call.answeredAt, call.gaveUpAt)) - last);
+    if (isSeen) last = Math.max(last, call.answeredAt);
+  }
+  return silence;
 }
