@@ -50,7 +50,7 @@ export interface FaultLine {
   /**
    * `delay`: a part is dead, paused, unreachable or slow: nothing is promised about how long anything takes.
    * `lost-commits`: the store lost its last commits. `store-clock`: the store's clock jumped. `instance-clock`: the
-   * clock of an instance jumped ahead, which may end its sessions early. All of them are a delay, too.
+   * clock of an instance jumped ahead, which may end its sessions and leases early for its clients. All of them are a delay, too.
    */
   readonly fault: FaultKind;
   readonly from: number;

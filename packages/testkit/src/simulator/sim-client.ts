@@ -110,9 +110,10 @@ export class SimClient {
     const hitUpstreamAtMs = clock.now() - random.int(-500, 2_000);
     for (let attempt = 0; attempt < 3; attempt++) {
       const input = { slotToken, status, hitUpstreamAtMs, callerNow: clock.now() };
+      const reply = { result: "ok", isAccepted: false };
       const release = (queue: FairQueue) => {
-        queue.release(input);
-        return { result: "ok" };
+        queue.release(input, () => (reply.isAccepted = true));
+        return reply;
       };
       const answer = await this.#call("release", { slotToken, status }, release, 1_000);
       if (answer !== undefined) return;
@@ -135,7 +136,8 @@ export class SimClient {
     const open = recorder.sent(name, ask);
     const answer = await network.call(instance.gate, (signal) => act(instance.queue, signal), timeoutMs);
     this.#home = answer === undefined ? undefined : instance;
-    if (answer === undefined) open.gaveUp();
+    // The service answers a release when it is accepted. This client does not wait for that.
+    if (answer === undefined || ("isAccepted" in answer && answer.isAccepted === false)) open.gaveUp();
     else open.answered("status" in answer ? (answer.status as number) : 200, onWire(answer));
     return answer;
   }

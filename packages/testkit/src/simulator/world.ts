@@ -28,7 +28,7 @@ export interface Plant {
 /** Long enough for every deadline, lease, deny window and idle time of the plans to end. */
 const AFTERMATH_MS = 75_000;
 /** How long a free slot may wait for a waiter, and how much longer than the network a call takes. */
-const PROMPT_MS = 5_000;
+const PROMPT_MS = 3_000;
 const STORE_MS = 30;
 /** By then an instance has compared its clock with the store's. */
 const NOTICED_MS = 3_000;
@@ -165,10 +165,6 @@ export class World {
     plan(store === "rough" ? 1 : 0, () => this.#storeOutage());
   }
 
-  get #leaseMs(): number {
-    return (this.plan.config.zombieTimeoutSeconds ?? 0) * 1000;
-  }
-
   #crashOne(): void {
     const instance = this.anyInstance();
     if (!instance.isAlive) return;
@@ -179,8 +175,9 @@ export class World {
       this.instances.splice(this.instances.indexOf(instance), 1);
       this.#boot();
     }, bootsInMs);
-    // Releases that it had acknowledged, but not committed, are lost: their slots end with their leases.
-    this.#recordFault("delay", bootsInMs + this.#leaseMs, "an instance dies");
+    // An instance that was alone loses releases that it had acknowledged: their slots end with their leases.
+    const lostMs = this.plan.instances > 1 ? 0 : (this.plan.config.zombieTimeoutSeconds ?? 0) * 1000;
+    this.#recordFault("delay", bootsInMs + lostMs, "an instance dies");
   }
 
   #pauseOne(): void {

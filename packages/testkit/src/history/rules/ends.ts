@@ -9,8 +9,9 @@
  *
  * "After" means that the later call was sent when the earlier answer had arrived. A release or a cancellation is
  * acknowledged before its commit, so it counts only `promptMs` later, without a fault in between; and only until the
- * session's deadline, because the service may then answer from its memory. `pending` because of the store, or
- * during a fault, contradicts nothing. Not promised: anything about sessions before lost commits or a jump of the store's clock. Cost: O(n log n).
+ * session's deadline, because the service may then answer from its memory. One `pending` contradicts
+ * nothing: an instance that finds that another one has the session answers so, and the next call gets the end. Nor does
+ * `pending` because of the store, or during a fault. Not promised: anything about sessions before lost commits or a jump of the store's clock. Cost: O(n log n).
  */
 import { type Call, isAnswered, isDone, isPending } from "../call.ts";
 import { certainEnd, type History, latestLeaseEnd, type Session, type Slot } from "../history.ts";
@@ -66,7 +67,7 @@ class SessionEnds {
     const end = earliest(this.#calls.filter(({ result }) => result === "timeout" || result === "throttled"));
     if (end === undefined) return;
     for (const call of this.#calls) {
-      if (call.sentAt > end.answeredAt && this.#isContrary(call)) {
+      if (call.sentAt > end.answeredAt && this.#isContrary(call, end.answeredAt)) {
         this.#add(call, `a session that ended as ${end.result} is ${call.result} afterwards`, end, call);
       }
     }
@@ -77,7 +78,7 @@ class SessionEnds {
     for (const call of this.#calls) {
       if (call.sentAt <= slot.arrivedAt) continue;
       const isLost = call.result === "timeout" || call.result === "throttled";
-      if (this.#isSurelyPending(call))
+      if (this.#isSurelyPending(call, slot.arrivedAt))
         this.#add(call, "a session is pending after its grant had arrived", slot.grants[0], call);
       else if (isLost && call.answeredAt < end) {
         this.#add(call, `a session ends as ${call.result} while its client holds the slot`, slot.grants[0], call);
@@ -119,19 +120,25 @@ class SessionEnds {
     const cancel = earliest(this.#session.cancels.filter(({ result }) => result === "canceled"));
     if (cancel === undefined) return;
     for (const call of this.#calls) {
-      if (this.#isContrary(call) && this.#isSettled(cancel, call) && call.answeredAt < this.#deadline()) {
+      if (
+        this.#isContrary(call, cancel.answeredAt) &&
+        this.#isSettled(cancel, call) &&
+        call.answeredAt < this.#deadline()
+      ) {
         this.#add(call, `a session is ${call.result} after its cancellation`, cancel, call);
       }
     }
   }
 
-  #isContrary(call: Call): boolean {
-    return call.result === "granted" || this.#isSurelyPending(call);
+  #isContrary(call: Call, endedAt: number): boolean {
+    return call.result === "granted" || this.#isSurelyPending(call, endedAt);
   }
 
-  /** A `pending` of an instance that reached the store. */
-  #isSurelyPending(call: Call): boolean {
-    return isPending(call) && !this.#history.faults.isDelayed(call.sentAt, call.answeredAt);
+  /** The second `pending` after an end, both from an instance that reached the store. */
+  #isSurelyPending(call: Call, endedAt: number): boolean {
+    if (!isPending(call) || this.#history.faults.isDelayed(call.sentAt, call.answeredAt)) return false;
+    const isBefore = ({ sentAt, answeredAt }: Call) => sentAt > endedAt && answeredAt <= call.sentAt;
+    return this.#calls.some((other) => isPending(other) && isBefore(other));
   }
 
   /** Whether the call was sent when the acknowledged one had certainly taken effect. */

@@ -7,8 +7,10 @@
  *     - `throttled` comes after a failure of the upstream was reported, or an operator opened the breaker.
  *
  * Not promised: which of `deadline` and `idle` is the reason, because the service forgets it when the end is kept in the
- * store. That a session which waits is ever answered (HIST6 says when), nor that the breaker opens at the right
- * number of failures. After lost commits or a jump of the store's clock sessions that had begun are not judged.
+ * store. In a fleet, the time without a call counts from the first call, if that one did not wait and the next one went
+ * to another instance at once: the first instance may commit the arrival later, and then has the session. That a session which waits is ever answered (HIST6 says when), nor that the breaker opens at the right
+ * number of failures. After lost commits or a jump of the store's clock sessions that had begun are not judged; nor are early ends
+ * after a jump of an instance's clock.
  * Cost: O(n).
  */
 import { type Call, isAnswered } from "../call.ts";
@@ -39,13 +41,17 @@ export const reasons: Rule = {
   },
 };
 
+/** An instance may commit the arrival of a first call that does not wait this much later. */
+const LATE_ARRIVAL_MS = 1_000;
+
 function judgeRenewals(history: History, session: Session, doubtedFrom: number, found: Findings): void {
   for (const slot of session.slots) {
     const end = certainEnd(history, slot);
     for (const call of slot.renewals) {
       if (!isAnswered(call) || call.answeredAt >= doubtedFrom) continue;
       found.judged++;
-      if (call.httpStatus !== 410 || call.answeredAt >= end) continue;
+      const isExcused = call.answeredAt >= end || history.faults.hasClockJump(call.sentAt, call.answeredAt);
+      if (call.httpStatus !== 410 || isExcused) continue;
       const detail = `a renewal is refused ${Math.round(end - call.answeredAt)} ms before the lease can have ended`;
       found.add(session.host, call.answeredAt, detail, [slot.grants[0], call]);
     }
@@ -76,11 +82,15 @@ function timeoutFault(history: History, session: Session, call: Call, index: num
 }
 
 /** The longest time for which the service may not have known that the client was there, until the given call. */
-function longestSilence({ faults }: History, { askedAt, calls }: Session, index: number): number {
+function longestSilence({ faults, facts }: History, { host, askedAt, calls }: Session, index: number): number {
+  const isFleet = facts.of(host).instances !== 1;
+  const lateUntil = isFleet ? (calls.find(isAnswered)?.answeredAt ?? askedAt) + LATE_ARRIVAL_MS : askedAt;
   let [silence, last] = [0, askedAt];
-  for (const call of calls.slice(0, index + 1)) {
+  for (const [position, call] of calls.slice(0, index + 1).entries()) {
     // During a fault the instance may not have received the call, or not reached the store.
-    const isSeen = isAnswered(call) && call.blockedBy !== "store" && !faults.isDelayed(last, call.answeredAt);
+    const isLate = position > 0 && call.sentAt < lateUntil;
+    const isReached = isAnswered(call) && call.blockedBy !== "store" && !faults.isDelayed(last, call.answeredAt);
+    const isSeen = isReached && !isLate;
     silence = Math.max(silence, (isSeen ? call.sentAt : Math.min(call.answeredAt, call.gaveUpAt)) - last);
     if (isSeen) last = Math.max(last, call.answeredAt);
   }
