@@ -1,4 +1,5 @@
 import { type Call, isAnswered, isDone } from "./call.ts";
+import { groupBy } from "./group-by.ts";
 import { type History, latestEffect, latestLeaseEnd, leaseMsOf, type Session, type Slot } from "./history.ts";
 import { joined, type Span } from "./spans.ts";
 
@@ -80,12 +81,39 @@ export function latestEnd(history: History, slot: Slot, { hasSpacing, leaseMs }:
   return Math.min(leaseEnd, ...back);
 }
 
-/** The largest number of sessions that wait at a time. */
-export function mostWaiting(sessions: readonly Session[]): number {
-  const steps = sessions.flatMap(({ askedAt, calls }) => [
-    { at: askedAt, by: 1 },
-    { at: Math.max(...calls.map(({ answeredAt }) => answeredAt)), by: -1 },
-  ]);
+/** Whether the waiter pool may have been full: of the host, or of one of its buckets. */
+export function mayFillPool(history: History, host: string, sessions: readonly Session[]): boolean {
+  const limit = limitOf(history, host, "maxWaitersPerHost");
+  return mostWaiting(sessions, idleMsOf(history, host)) > limit || mayFillPlaces(history, host, sessions);
+}
+
+export function mayFillPlaces(history: History, host: string, sessions: readonly Session[]): boolean {
+  const limit = limitOf(history, host, "maxWaitersPerIp");
+  if (limit === Number.POSITIVE_INFINITY) return false;
+  const buckets = groupBy(sessions, ({ bucket }) => bucket);
+  return [...buckets.values()].some((ofBucket) => mostWaiting(ofBucket, idleMsOf(history, host)) > limit);
+}
+
+function limitOf(history: History, host: string, key: "maxWaitersPerHost" | "maxWaitersPerIp"): number {
+  return history.facts.of(host).least(key, 0, history.lines.endsAt) ?? 0;
+}
+
+/** A session whose client left waits until it is idle. */
+function idleMsOf({ facts, lines: { endsAt } }: History, host: string): number {
+  return 1000 * (facts.of(host).most("sessionIdleSeconds", 0, endsAt) ?? Number.POSITIVE_INFINITY);
+}
+
+/** The largest number of sessions that may wait at a time. */
+function mostWaiting(sessions: readonly Session[], idleMs: number): number {
+  const steps = sessions.flatMap(({ askedAt, calls, slots }) => {
+    const last = calls.findLast(isAnswered) ?? calls[0];
+    const isOver = slots.length > 0 || last?.result === "timeout" || last?.result === "throttled";
+    const leftAt = last === undefined || !isAnswered(last) ? askedAt : last.answeredAt;
+    return [
+      { at: askedAt, by: 1 },
+      { at: isOver ? leftAt : leftAt + idleMs, by: -1 },
+    ];
+  });
   steps.sort((a, b) => a.at - b.at || b.by - a.by);
   let [most, count] = [0, 0];
   for (const { by } of steps) {

@@ -23,6 +23,8 @@ export interface Plant {
   /** Changes the configuration of the instances. The checks use the configuration of the plan. */
   readonly config?: (config: FairQueueConfig) => FairQueueConfig;
   readonly newSecret?: () => () => string;
+  /** Changes the plan of the seed, so that the bug shows. */
+  readonly plan?: (plan: WorldPlan) => WorldPlan;
 }
 
 /** Long enough for every deadline, lease, deny window and idle time of the plans to end. */
@@ -64,7 +66,8 @@ export class World {
   constructor(seed: number, plant: Plant = {}) {
     this.#plant = plant;
     this.random = new Random(seed);
-    this.plan = planWorld(this.random);
+    const planned = planWorld(this.random);
+    this.plan = plant.plan?.(planned) ?? planned;
     this.network = new Network(this.clock, this.random, this.plan);
     this.holds = new ClientHolds(() => this.clock.now());
     this.storeClock = new SkewedClock(this.clock);

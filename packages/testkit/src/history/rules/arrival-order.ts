@@ -15,7 +15,7 @@ import { groupBy } from "../group-by.ts";
 import type { History, Session, Slot } from "../history.ts";
 import { Findings, type Rule } from "../rule.ts";
 import type { Span } from "../spans.ts";
-import { mostWaiting, openPolls, type Timing, timingOf } from "../waiting.ts";
+import { mayFillPool, openPolls, type Timing, timingOf } from "../waiting.ts";
 
 export const arrivalOrder: Rule = {
   name: "HIST7",
@@ -27,7 +27,7 @@ export const arrivalOrder: Rule = {
       const { instances } = history.facts.of(host);
       if (timing === undefined || instances === undefined) {
         found.unjudged.add("the configuration, instances, transitMs or promptMs of a host is unknown");
-      } else if (isPoolFull(history, host, sessions)) found.unjudged.add("the waiter pool of a host may be full");
+      } else if (mayFillPool(history, host, sessions)) found.unjudged.add("the waiter pool of a host may be full");
       else {
         const graceMs = instances > 1 ? timing.promptMs : 0;
         for (const ofBucket of groupBy(sessions, ({ bucket }) => bucket).values()) {
@@ -38,11 +38,6 @@ export const arrivalOrder: Rule = {
     return found;
   },
 };
-
-function isPoolFull({ facts, lines: { endsAt } }: History, host: string, sessions: readonly Session[]): boolean {
-  const most = (key: "maxWaitersPerHost" | "maxWaitersPerIp") => facts.of(host).least(key, 0, endsAt) ?? 0;
-  return mostWaiting(sessions) > Math.min(most("maxWaitersPerHost"), most("maxWaitersPerIp"));
-}
 
 /** A session that may be overtaken. */
 interface Waiter {

@@ -17,7 +17,7 @@ import { groupBy } from "../group-by.ts";
 import { certainEnd, type History, type Session } from "../history.ts";
 import { Findings, type Rule } from "../rule.ts";
 import { firstCommon, joined, lengthBefore, type Span } from "../spans.ts";
-import { mayHold, mostWaiting, type Timing, timingOf, waits } from "../waiting.ts";
+import { mayFillPool, mayHold, type Timing, timingOf, waits } from "../waiting.ts";
 
 const MOST_BUCKETS = 24;
 /** Use is compared at this number of times. */
@@ -44,14 +44,13 @@ export const fairShares: Rule = {
 };
 
 function unfit(history: History, host: string, sessions: readonly Session[], config: Config): string | undefined {
-  const { maxSlotPerHost, maxSlotPerIp, maxWaitersPerHost, maxWaitersPerIp } = config;
-  const pool = [maxWaitersPerHost, maxWaitersPerIp].filter((limit) => limit > 0);
+  const { maxSlotPerHost, maxSlotPerIp } = config;
   if (!history.facts.of(host).isFresh) return "a host was in use before the history began";
   if (history.isSemaphore(host)) return "a host is a named semaphore";
   if (maxSlotPerIp > 0 && maxSlotPerIp < maxSlotPerHost) return "the buckets of a host have a limit of their own";
   if (config.ipCooldownSeconds > 0 || config.hasSpacing) return "a host has cooldown or spacing";
   if (config.order !== "slot-seconds" || config.isWeighted) return "the order of a host is not by slot-seconds";
-  if (mostWaiting(sessions) > Math.min(...pool)) return "the waiter pool of a host may be full";
+  if (mayFillPool(history, host, sessions)) return "the waiter pool of a host may be full";
   return undefined;
 }
 

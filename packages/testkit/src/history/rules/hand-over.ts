@@ -6,7 +6,8 @@
  * other when its lease has ended at the latest. A session with a call that was not answered may have a slot until a later
  * call shows that it has none, or until a lease has passed; so may one that paused between two polls.
  *
- * Not promised: which waiter gets the slot (HIST7, HIST8), nor anything during a fault, or after the first reported
+ * Not promised: anything about hosts where a bucket may use all of its `maxWaitersPerIp` places: a client that left keeps
+ * its place until it is idle, and hides others of its bucket. Nor which waiter gets the slot (HIST7, HIST8), or anything during a fault, or after the first reported
  * failure of the upstream, because the breaker may hold slots back. A grant counts from `promptMs` before its arrival, so
  * only a waste of twice that time is found in every case. Programs that call the SQL functions are not in a history: with
  * them this rule must not be used. Cost: O(n log n).
@@ -14,7 +15,7 @@
 import type { History, Session } from "../history.ts";
 import { Findings, type Rule } from "../rule.ts";
 import { freeSpans, inside, type Span } from "../spans.ts";
-import { mayHold, type Timing, timingOf, waits } from "../waiting.ts";
+import { mayFillPlaces, mayHold, type Timing, timingOf, waits } from "../waiting.ts";
 
 export const handOver: Rule = {
   name: "HIST6",
@@ -26,6 +27,8 @@ export const handOver: Rule = {
       const slots = history.facts.of(host).least("maxSlotPerHost", 0, history.lines.endsAt);
       if (timing === undefined || slots === undefined || history.isSemaphore(host)) {
         found.unjudged.add("the configuration, transitMs or promptMs of a host is unknown");
+      } else if (mayFillPlaces(history, host, sessions)) {
+        found.unjudged.add("clients that left may have all places of a bucket in the waiter pool");
       } else new HostSlots(history, host, sessions, timing, found).judge(slots);
     }
     return found;
