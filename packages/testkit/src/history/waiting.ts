@@ -47,10 +47,10 @@ export function waits({ calls, slots }: Session, { transitMs, collectMs }: Timin
   ).map(({ from, until }) => ({ from: from + transitMs, until: until - transitMs }));
 }
 
-/** When the session may have had a slot, known to clients or not. A grant may take `lateMs` to arrive. */
-export function mayHold(history: History, session: Session, timing: Timing, lateMs: number): Span[] {
+/** When the session may have had a slot, known to clients or not. */
+export function mayHold(history: History, session: Session, timing: Timing): Span[] {
   const spans = session.slots.map((slot) => ({
-    from: Math.max(session.askedAt, slot.arrivedAt - lateMs),
+    from: Math.max(session.askedAt, slot.arrivedAt - 2 * timing.transitMs),
     until: latestEnd(history, slot, timing),
   }));
   for (const [index, call] of session.calls.entries()) {

@@ -94,7 +94,7 @@ function useOf(history: History, bucket: string, sessions: readonly Session[], t
     weight,
     sessions,
     certain: slots.map((slot) => ({ from: slot.arrivedAt, until: certainEnd(history, slot) })),
-    possible: sessions.flatMap((session) => mayHold(history, session, timing, 2 * timing.transitMs)),
+    possible: sessions.flatMap((session) => mayHold(history, session, timing)),
     waits: joined(
       sessions.flatMap((session) => waits(session, timing)),
       timing.transitMs,

@@ -6,11 +6,11 @@
  * other when its lease has ended at the latest. A session with a call that was not answered may have a slot until a later
  * call shows that it has none, or until a lease has passed; so may one that paused between two polls.
  *
- * Not promised: anything about hosts where a bucket may use all of its `maxWaitersPerIp` places: a client that left keeps
- * its place until it is idle, and hides others of its bucket. Nor which waiter gets the slot (HIST7, HIST8), or anything during a fault, or after the first reported
- * failure of the upstream, because the breaker may hold slots back. A grant counts from `promptMs` before its arrival, so
- * only a waste of twice that time is found in every case. Programs that call the SQL functions are not in a history: with
- * them this rule must not be used. Cost: O(n log n).
+ * Not promised: which waiter gets the slot (HIST7, HIST8); anything about hosts where a bucket may use all of its
+ * `maxWaitersPerIp` places, because a client that left keeps its place until it is idle, and hides others of its bucket;
+ * anything during a fault, or after the first reported failure of the upstream, because the breaker may hold slots back. A
+ * grant counts from two messages before its arrival. Programs that call the SQL functions are not in a history: with them
+ * this rule must not be used. Cost: O(n log n).
  */
 import type { History, Session } from "../history.ts";
 import { Findings, type Rule } from "../rule.ts";
@@ -55,7 +55,7 @@ class HostSlots {
     this.#timing = timing;
     this.#found = found;
     this.#holds = sessions.flatMap((session) =>
-      mayHold(history, session, timing, timing.promptMs).map((span) => ({ ...span, bucket: session.bucket })),
+      mayHold(history, session, timing).map((span) => ({ ...span, bucket: session.bucket })),
     );
   }
 
