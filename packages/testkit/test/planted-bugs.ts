@@ -74,12 +74,31 @@ interface PlantedBug {
   readonly plant: Plant;
 }
 
+/** No fault of any kind. */
+const CALM = {
+  store: "calm",
+  storeErrors: 0,
+  storeStalls: 0,
+  lostPushes: 0,
+  latePushes: 0,
+  loss: 0,
+  duplication: 0,
+  clientCrashes: 0,
+  upstreamErrors: 0,
+  crashes: 0,
+  pauses: 0,
+  skewMs: 0,
+  instanceJumps: 0,
+  storeJumps: 0,
+} as const;
+
 /** A long run with failovers and no other fault: after each of them there is time for sessions that are beyond doubt. */
 const failovers: Plant["plan"] = (plan) => ({
   ...plan,
-  ...{ instances: 3, failovers: 3, durationMs: 60_000, store: "calm", skewMs: 0, upstreamErrors: 0, loss: 0 },
-  ...{ storeErrors: 0, storeStalls: 0, lostPushes: 0, latePushes: 0, duplication: 0, clientCrashes: 0 },
-  ...{ crashes: 0, pauses: 0, instanceJumps: 0, storeJumps: 0 },
+  ...CALM,
+  instances: 3,
+  failovers: 3,
+  durationMs: 60_000,
   config: { ...plan.config, minSlotHoldMs: 0, maxWaitersPerIp: 0, ipCooldownSeconds: 0, sessionIdleSeconds: 10 },
 });
 

@@ -32,9 +32,11 @@ export class HistoryReader {
     const { kind } = fields;
     const { lines } = this;
     if (kind === "call") lines.calls.push(this.#call(fields));
-    else if (kind === "facts") lines.facts.push({ ...this.#checked<FactsLine>(fields, ["at"]), line: this.#line });
+    else if (kind === "facts")
+      lines.facts.push({ ...(this.#checked(fields, ["at"]) as unknown as FactsLine), line: this.#line });
     else if (kind === "fault") lines.faults.push(this.#fault(fields));
-    else if (kind === "use") lines.uses.push({ ...this.#checked<UseLine>(fields, ["from"]), line: this.#line });
+    else if (kind === "use")
+      lines.uses.push({ ...(this.#checked(fields, ["from"]) as unknown as UseLine), line: this.#line });
     else this.#refuse("kind", "one of facts, fault, call, use", kind);
   }
 
@@ -47,7 +49,7 @@ export class HistoryReader {
   }
 
   #call(fields: Fields): Call {
-    const { kind: _, call, sentAt, answeredAt, ...rest } = this.#checked<CallLine>(fields, ["sentAt"]);
+    const { kind: _, call, sentAt, answeredAt, ...rest } = this.#checked(fields, ["sentAt"]) as unknown as CallLine;
     if (!CALL_NAMES.includes(call)) this.#refuse("call", `one of ${CALL_NAMES.join(", ")}`, call);
     const { hostname, hostnameHash, host: named, ...ask } = this.#object(fields, "ask");
     const answer = answeredAt === undefined ? {} : this.#object({ answer: {}, ...fields }, "answer");
@@ -83,19 +85,19 @@ export class HistoryReader {
   }
 
   #fault(fields: Fields) {
-    const fault = this.#checked<FaultLine>(fields, ["from"]);
+    const fault = this.#checked(fields, ["from"]) as unknown as FaultLine;
     if (!FAULT_KINDS.includes(fault.fault)) this.#refuse("fault", `one of ${FAULT_KINDS.join(", ")}`, fault.fault);
     return { ...fault, line: this.#line };
   }
 
   /** Checks the times: the given ones must be there, and all must be numbers. */
-  #checked<T>(fields: Fields, required: readonly string[]): T {
+  #checked(fields: Fields, required: readonly string[]): Fields {
     for (const field of TIMES) {
       const value = fields[field];
       if (value === undefined && !required.includes(field)) continue;
       if (!Number.isFinite(value)) this.#refuse(field, "a number of milliseconds", value);
     }
-    return fields as T;
+    return fields;
   }
 
   #object(fields: Fields, field: string): Fields {
