@@ -1,8 +1,6 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
-
-// Tests run from the sources of every package, without a build: the export condition below is set in each package.json.
-const conditions = ["@slotkeeper/source", "node", "default"];
+import { conditions } from "./vitest.conditions.ts";
 
 export default defineConfig({
   resolve: { conditions },
@@ -15,8 +13,6 @@ export default defineConfig({
     include: ["{packages/*,examples}/test/**/*.{test,spec}.ts"],
     // By default one core is left idle, which on two cores means one file at a time. Many tests wait for processes, not for a core.
     maxWorkers: Math.max(2, availableParallelism()),
-    // Tests with real processes, databases and browsers share the cores. The report marks a test that needed its second try.
-    retry: process.env.CI === undefined ? 0 : 1,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     restoreMocks: true,

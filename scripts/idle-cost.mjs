@@ -27,11 +27,11 @@ const name = `${cluster.prefix}_idle`;
 await onServer(cluster.dsn, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${cluster.template}`));
 const fairQueue = {
   maxSlotPerHost: 1,
-  maxSlotPerIp: 0,
+  maxSlotPerIp: -1,
   maxWaitMs: 600_000,
   zombieTimeoutSeconds: 600,
   maxWaitersPerHost: 0,
-  globalMaxWaiters: 0,
+  globalMaxWaiters: -1,
 };
 const config = { listen: "127.0.0.1:0", fairQueue, backend: { postgres: { dsn: dsnOf(cluster.dsn, name) } } };
 const log = { write: () => {}, isJson: true, hasColours: false };

@@ -25,16 +25,18 @@ export class FleetClient {
   readonly #urls: readonly string[];
   readonly #connections: { readonly connection: RawConnection; usedAt: number }[] = [];
   readonly #next: () => number;
+  readonly #waitMs: number;
   #isClosed = false;
 
-  constructor(urls: readonly string[], next: () => number) {
+  constructor(urls: readonly string[], next: () => number, waitMs: number) {
     this.#urls = urls;
     this.#next = next;
+    this.#waitMs = waitMs;
   }
 
   /** Asks until it is granted; a session that ended otherwise starts again. Returns `undefined` once `isOver`. */
   async acquire(hostname: string, ipBucket: string, isOver: () => boolean): Promise<FleetGrant | undefined> {
-    const first = { hostname, ipBucket, waitMs: 600_000 };
+    const first = { hostname, ipBucket, waitMs: this.#waitMs };
     let message: object = first;
     while (!isOver()) {
       const instance = this.#next();

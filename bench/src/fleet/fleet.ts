@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { FairQueueConfig } from "@slotkeeper/protocol";
-import { addressOf, Fleet } from "@slotkeeper/testkit/fleet";
+import { addressOf, Fleet, THIS_CHECKOUT } from "@slotkeeper/testkit/fleet";
 
 const POSTGREST = fileURLToPath(new URL("../../../packages/testkit/bin/postgrest.mjs", import.meta.url));
 
@@ -13,8 +13,12 @@ export type BenchFleet = Pick<Fleet, "dsn" | "urls" | "stop">;
 /**
  * Several real processes of the service on their own PostgreSQL server, which counts its functions for `DatabaseWatch`.
  */
-export async function startFleet(instances: number, fairQueue: FairQueueConfig, through: Through): Promise<BenchFleet> {
-  const options = { instances, fairQueue, postgres: { settings: { track_functions: "pl" } } };
+export async function startFleet(
+  instances: number,
+  fairQueue: FairQueueConfig,
+  { through, isDurable, checkout = THIS_CHECKOUT }: { through: Through; isDurable: boolean; checkout?: string },
+): Promise<BenchFleet> {
+  const options = { instances, fairQueue, checkout, postgres: { isDurable, settings: { track_functions: "pl" } } };
   if (through === "postgres") return Fleet.start(options);
   let postgrest: ChildProcess | undefined;
   const backend = async (dsn: string) => {

@@ -39,7 +39,7 @@ const queue = new FairQueue({
   newSessionId: newName,
   newSecret: newName,
   instance: "bench",
-  config: { globalMaxWaiters: 0, maxSlotPerHost: 100, maxSlotPerIp: 0 },
+  config: { globalMaxWaiters: -1, maxSlotPerHost: 100, maxSlotPerIp: -1 },
   observe: (event) => telemetry.observe(event),
 });
 telemetry.start(queue);

@@ -18,7 +18,7 @@ const ROUND_MS = values.short ? 300 : 1000;
 const WORKERS = 8;
 const BUCKETS = 3;
 
-const server = await startPostgres();
+const server = await startPostgres({ isDurable: true });
 const pool = new Pool({ connectionString: server.dsn, max: WORKERS });
 await pool.query(SCHEMA);
 const unnamed = postgres(server.dsn, { max: WORKERS, prepare: false });

@@ -33,7 +33,7 @@ const queue = new module.FairQueue({
   newSessionId: newName,
   newSecret: newName,
   instance: "bench",
-  config: { maxSlotPerHost: workload === "contended" ? 16 : CLIENTS, maxSlotPerIp: 0, maxWaitersPerHost: 0 },
+  config: { maxSlotPerHost: workload === "contended" ? 16 : CLIENTS, maxSlotPerIp: -1, maxWaitersPerHost: 0 },
   soon: setImmediate,
 });
 // Older versions do not have this method.

@@ -23,10 +23,10 @@ class Bench {
       newSecret: newId,
       instance: "bench",
       config: {
-        globalMaxWaiters: 0,
+        globalMaxWaiters: -1,
         maxWaitersPerHost: 0,
         maxSlotPerHost: 1,
-        maxSlotPerIp: 0,
+        maxSlotPerIp: -1,
         maxWaitMs: 20_000,
         sessionIdleSeconds: 90,
       },

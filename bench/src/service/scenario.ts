@@ -9,6 +9,8 @@ export type SubjectId =
   | "journal"
   | "postgres"
   | "postgres-weighted"
+  /** On a database that does not sync its commits, which loses some in a crash. It shows what the syncs cost. */
+  | "postgres-unsynced"
   | "seed"
   | "seed-sql";
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { resolveHost, resolveOptions } from "@slotkeeper/queue";
+import { commandIn, THIS_CHECKOUT } from "@slotkeeper/testkit/fleet";
 import { startDatabase } from "./database.ts";
 import type { Waiting } from "./load/slot-client.ts";
 import type { Scenario, SubjectId } from "./scenario.ts";
@@ -16,7 +17,6 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-const CLI = fileURLToPath(new URL("../../../packages/cli/bin/slotkeeper.mjs", import.meta.url));
 const own = (name: "bare" | "seed" | "seed-sql"): string =>
   fileURLToPath(new URL(`servers/${name}/main.js`, import.meta.url));
 
@@ -29,11 +29,16 @@ export function waitingOf(subject: SubjectId): Waiting {
     : { kind: "held", waitMs: 600_000 };
 }
 
-/** Starts the server of the subject with the limits of the scenario, in its own process. */
-export async function startServer(subject: SubjectId, scenario: Scenario): Promise<RunningServer> {
+/** Starts the server of the subject with the limits of the scenario, in its own process. `checkout`: whose service it is. */
+export async function startServer(
+  subject: SubjectId,
+  scenario: Scenario,
+  checkout = THIS_CHECKOUT,
+): Promise<RunningServer> {
   const folder = mkdtempSync(join(tmpdir(), "slotkeeper-bench-"));
-  const database = /^postgres|-sql$/.test(subject) ? await startDatabase() : undefined;
-  const command = commandOf(subject, scenario, folder, database?.dsn);
+  const isDurable = subject !== "postgres-unsynced";
+  const database = /^postgres|-sql$/.test(subject) ? await startDatabase(checkout, isDurable) : undefined;
+  const command = commandOf(subject, scenario, { folder, checkout, dsn: database?.dsn });
   const child = spawn(process.execPath, command, { stdio: ["ignore", "pipe", "pipe"] });
   let errors = "";
   child.stderr.on("data", (chunk: Buffer) => (errors += chunk.toString()));
@@ -47,7 +52,13 @@ export async function startServer(subject: SubjectId, scenario: Scenario): Promi
   return { url, pid: child.pid as number, stop };
 }
 
-function commandOf(subject: SubjectId, scenario: Scenario, folder: string, dsn: string | undefined): string[] {
+interface Place {
+  readonly folder: string;
+  readonly checkout: string;
+  readonly dsn: string | undefined;
+}
+
+function commandOf(subject: SubjectId, scenario: Scenario, { folder, checkout, dsn }: Place): string[] {
   if (subject === "bare") return [own("bare")];
   if (subject === "seed" || subject === "seed-sql") {
     const { slots, slotsPerBucket } = resolveHost(resolveOptions(scenario.fairQueue), undefined).policy;
@@ -59,7 +70,7 @@ function commandOf(subject: SubjectId, scenario: Scenario, folder: string, dsn: 
   const backend = dsn === undefined ? {} : { backend: { mode: "postgres", postgres: { dsn } } };
   writeFileSync(file, JSON.stringify({ listen: "127.0.0.1:0", logLevel: "warn", ...backend, fairQueue }));
   const data = subject === "journal" ? ["--data", join(folder, "journal")] : [];
-  return [CLI, "serve", "-c", file, "--json", ...data];
+  return [commandIn(checkout), "serve", "-c", file, "--json", ...data];
 }
 
 /** The first line that contains an address. */

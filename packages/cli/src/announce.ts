@@ -32,5 +32,5 @@ function reachOf({ address, url, config }: Service): string {
 function firstRequest({ url, config }: Service): string {
   const { auth } = config.settings;
   const key = auth === undefined ? "" : ` -H "${auth.header}: $SLOTKEEPER_AUTH__TOKEN"`;
-  return `curl -sS ${url}/api/v0/fairqueue/acquire${key} -d '{"hostname":"example.com","ipBucket":"me","waitMs":1000}'`;
+  return `curl -sS ${url}/api/v0/fairqueue/acquire${key} -d '{"hostname":"example.com","bucket":"me","waitMs":1000}'`;
 }

@@ -1,5 +1,6 @@
+import { systemWords } from "@slotkeeper/server/words";
 import { mustBeCarried } from "./carried.ts";
-import { DEFAULT_URL } from "./service-flags.ts";
+import { addressOf, DEFAULT_URL } from "./service-flags.ts";
 
 export class ServiceCallError extends Error {
   readonly code: "UNAVAILABLE" | "REFUSED";
@@ -13,16 +14,20 @@ export class ServiceCallError extends Error {
   }
 }
 
-/** Makes one call outside a session and returns the JSON of the answer. Throws a `ServiceCallError` with a sentence. */
-export async function callService(url = DEFAULT_URL, path: string, init: RequestInit): Promise<unknown> {
+const ANSWER_MS = 8_000;
+
+/**
+ * Makes one call outside a session and returns the JSON of the answer. Throws a `ServiceCallError` with a sentence.
+ * `given` is the value of `--url`.
+ */
+export async function callService(given: string | undefined, path: string, init: RequestInit): Promise<unknown> {
+  const url = addressOf(given);
   mustBeCarried({ url });
   let response: Response;
   try {
-    response = await fetch(url.replace(/\/+$/, "") + path, { ...init, signal: AbortSignal.timeout(8_000) });
+    response = await fetch(url.replace(/\/+$/, "") + path, { signal: AbortSignal.timeout(ANSWER_MS), ...init });
   } catch (error) {
-    const { message, cause } = error as { message: string; cause?: { code?: string; message?: string } };
-    const reason = cause?.code ?? cause?.message ?? message;
-    throw new ServiceCallError("UNAVAILABLE", `The service at ${url} is unavailable: ${reason}.`, { cause: error });
+    throw new ServiceCallError("UNAVAILABLE", unavailable(url, error), { cause: error });
   }
   const body = (await response.json().catch(() => ({}))) as { title?: string; detail?: string };
   if (response.ok) return body;
@@ -30,4 +35,10 @@ export async function callService(url = DEFAULT_URL, path: string, init: Request
   const { status } = response;
   const code = status >= 500 ? "UNAVAILABLE" : "REFUSED";
   throw new ServiceCallError(code, `The service at ${url} refused the call with status ${status}: ${why}.`, { status });
+}
+
+/** Why nothing answers at the address, from the error of `fetch`. */
+export function unavailable(url: string, error: unknown): string {
+  const hint = url === DEFAULT_URL ? " Start one with `slotkeeper serve`, or set SLOTKEEPER_URL or --url." : "";
+  return `The service at ${url} is unavailable: ${systemWords(error)}.${hint}`;
 }

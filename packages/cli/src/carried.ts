@@ -19,7 +19,9 @@ interface Carried {
 export function mustBeCarried(given: Carried): void {
   const { url, header } = given;
   if (url !== undefined && !(URL.canParse(url) && ADDRESS.test(new URL(url).href))) {
-    throw new TypeError("Expected --url to be an http or https URL without user, password, query and fragment.");
+    throw new TypeError(
+      "Expected --url, or SLOTKEEPER_URL, to be an http or https URL without user, password, query and fragment.",
+    );
   }
   if (header !== undefined && !HEADER_NAME.test(header)) {
     throw new TypeError("Expected --header to be a name that an HTTP header can have.");

@@ -16,7 +16,7 @@ Options
       --json          print JSON: see docs/reference/doctor.md
   -h, --help          show this text
 
-It checks the configuration, the address, the keys and the limits. With a journal it checks the file; with PostgreSQL the
+It checks the configuration, the address, the service that runs there, the keys and the limits. With a journal it checks the file; with PostgreSQL the
 version of the server, the schema, permissions, notifications, the clocks and the running instances. It changes nothing,
 prints no secret, and can run beside the service. Run it as the user of the service, with the same environment.
 

@@ -63,6 +63,11 @@ export async function main(args: readonly string[]): Promise<number> {
   const load = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (load !== undefined) return (await load())(rest);
   if (name === undefined) process.stderr.write(`Expected a command.\n\n${HELP}`);
-  else process.stderr.write(`Unknown command \`${name}\`. There are: ${Object.keys(COMMANDS).join(", ")}.\n`);
+  else process.stderr.write(await unknownCommand(name));
   return EXIT.usage;
+}
+
+async function unknownCommand(name: string): Promise<string> {
+  const { nearestFirst } = await import("@slotkeeper/server/words");
+  return `Unknown command \`${name}\`. There are: ${nearestFirst(name, Object.keys(COMMANDS)).join(", ")}.\n`;
 }

@@ -15,13 +15,13 @@ ${SERVICE_HELP}
       --json          print JSON
   -h, --help          show this text
 
-Releasing twice, late, or with an unknown token is not an error: it has no effect.
+A token that holds no slot releases nothing, and no other slot. If the service knows that at once, the exit code is 1.
 
 Examples
   slotkeeper release "$slot"
   slotkeeper release --url http://slots:8080 --status 503 -- "$slot"
 
-${exitHelp(["ok", "usage", "unreachable", "refused"])}`;
+${exitHelp(["ok", "failed", "usage", "unreachable", "refused"])}`;
 
 export async function releaseCommand(args: readonly string[]): Promise<ExitCode> {
   const read = readArguments(args, { ...SERVICE_OPTIONS, status: { type: "string" } }, HELP);
@@ -33,12 +33,23 @@ export async function releaseCommand(args: readonly string[]): Promise<ExitCode>
   try {
     const body = JSON.stringify({ slotToken: tokens[0], ...(status !== undefined && { status: Number(status) }) });
     const headers = { "content-type": "application/json", ...sharedKeyHeaders(flags) };
-    await callService(url, "/api/v0/fairqueue/release", { method: "POST", headers, body });
-    process.stdout.write(flags.json === true ? '{"result":"ok"}\n' : "released\n");
-    return EXIT.ok;
+    const answer = await callService(url, "/api/v0/fairqueue/release", { method: "POST", headers, body });
+    return report((answer as ReleaseAnswer).released !== false, flags.json === true);
   } catch (error) {
     return serviceFailure(error, flags.json === true);
   }
+}
+
+/** The service adds `released: false` if it knows at once that the token holds no slot. */
+interface ReleaseAnswer {
+  readonly released?: boolean;
+}
+
+function report(isReleased: boolean, isJson: boolean): ExitCode {
+  if (isJson) process.stdout.write(`${JSON.stringify({ result: "ok", ...(isReleased ? {} : { released: false }) })}\n`);
+  else if (isReleased) process.stdout.write("released\n");
+  else process.stderr.write("Nothing was released: this token holds no slot. It is wrong, or its slot has ended.\n");
+  return isReleased ? EXIT.ok : EXIT.failed;
 }
 
 function tokenProblem(tokens: readonly string[]): string | undefined {

@@ -11,6 +11,7 @@ import {
   Service,
   sentenceOf,
 } from "@slotkeeper/server";
+import { systemWords } from "@slotkeeper/server/words";
 import { announce } from "./announce.ts";
 import { sourcesOf } from "./config-sources.ts";
 import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
@@ -65,7 +66,7 @@ export async function serve(args: readonly string[]): Promise<ExitCode> {
     if (flags["print-config"] === true) return await print(sources, flags.json === true);
     return await start(sources, flags.json === true || process.env["NODE_ENV"] === "production");
   } catch (error) {
-    return failed(error);
+    return failed(error, flags.config);
   }
 }
 
@@ -105,12 +106,16 @@ interface ListenError {
   readonly port: number;
 }
 
-function failed(error: unknown): ExitCode {
+function failed(error: unknown, config: string | undefined): ExitCode {
   if (error instanceof ConfigError) {
     process.stderr.write(`${error.message}\n`);
     return EXIT.config;
   }
-  if (error instanceof SchemaError || error instanceof DatabaseError || error instanceof MigrateError) {
+  if (error instanceof SchemaError) {
+    process.stderr.write(`${withConfig(error, config)}\n`);
+    return EXIT.database;
+  }
+  if (error instanceof DatabaseError || error instanceof MigrateError) {
     process.stderr.write(`${error.message}\n`);
     return EXIT.database;
   }
@@ -123,9 +128,15 @@ function failed(error: unknown): ExitCode {
   }
   if (NO_ADDRESS.has(code)) {
     const name = address ?? hostname ?? "the address given";
-    process.stderr.write(`Cannot listen on ${name}: ${code}. Choose another address with --listen.\n`);
+    process.stderr.write(`Cannot listen on ${name}: ${systemWords(error)}. Choose another address with --listen.\n`);
     return EXIT.listen;
   }
   process.stderr.write(`slotkeeper failed: ${(error as Error).message}\n`);
   return EXIT.failed;
+}
+
+/** The message of a schema that is behind ends with the command to run: completed by the configuration of this one. */
+function withConfig({ code, message }: SchemaError, config: string | undefined): string {
+  const isBehind = code === "SCHEMA_MISSING" || code === "SCHEMA_OLD";
+  return isBehind && config !== undefined ? `${message} -c ${config}` : message;
 }

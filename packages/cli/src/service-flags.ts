@@ -1,21 +1,59 @@
 import { SlotClient } from "@slotkeeper/client";
 import { mustBeCarried } from "./carried.ts";
 
-/** The flags for the address and keys of the service, shared by all commands that call it. */
-export const SERVICE_OPTIONS = {
+/**
+ * The address and the keys of the service, for all commands that call it. `--token` is always the key of callers, and
+ * `--internal-token` always the token of operators. A variable stands in for each flag; the second variable of a key is
+ * the one that the service itself reads, for commands on its machine.
+ */
+const VARIABLES = {
+  url: ["SLOTKEEPER_URL"],
+  token: ["SLOTKEEPER_TOKEN", "SLOTKEEPER_AUTH__TOKEN"],
+  internalToken: ["SLOTKEEPER_INTERNAL_TOKEN", "SLOTKEEPER_INTERNAL_API_TOKEN"],
+} as const;
+
+/** The variables with a key of the service. A command that `exec` runs does not get them. */
+export const KEY_VARIABLES: readonly string[] = [
+  ...VARIABLES.token,
+  ...VARIABLES.internalToken,
+  "SLOTKEEPER_AUTH__TOKENS",
+];
+
+const ADDRESS_OPTIONS = {
   url: { type: "string" },
-  token: { type: "string" },
-  header: { type: "string" },
   json: { type: "boolean" },
   help: { type: "boolean", short: "h" },
 } as const;
 
+/** The flags of commands for callers. */
+export const SERVICE_OPTIONS = {
+  ...ADDRESS_OPTIONS,
+  token: { type: "string" },
+  header: { type: "string" },
+} as const;
+
+/** The flags of commands for operators. */
+export const OPERATOR_OPTIONS = { ...ADDRESS_OPTIONS, "internal-token": { type: "string" } } as const;
+
 export const DEFAULT_URL = "http://127.0.0.1:8080";
 const DEFAULT_HEADER = "X-FQ-Auth";
 
-export const SERVICE_HELP = `      --url URL       address of the service; default ${DEFAULT_URL}
-      --token KEY     the shared key; better set SLOTKEEPER_AUTH__TOKEN, which other users cannot see in the process list
+const URL_HELP = `      --url URL       address of the service; default: SLOTKEEPER_URL, else ${DEFAULT_URL}`;
+
+export const SERVICE_HELP = `${URL_HELP}
+      --token KEY     the shared key of callers; better set SLOTKEEPER_TOKEN, which other users cannot see in the process list
       --header NAME   header of the shared key; default ${DEFAULT_HEADER}`;
+
+export const OPERATOR_HELP = `${URL_HELP}
+      --internal-token KEY
+                      internalApiToken of the service; better set SLOTKEEPER_INTERNAL_TOKEN, which other users cannot see in
+                      the process list. A service without such a token answers only callers on its own machine`;
+
+/** Added to the message of a service that refuses a call because a key is missing or wrong. */
+export const KEY_HINTS = {
+  token: "Set SLOTKEEPER_TOKEN or pass --token.",
+  internalToken: "Set SLOTKEEPER_INTERNAL_TOKEN to its internalApiToken, or pass --internal-token.",
+} as const;
 
 export interface ServiceFlags {
   readonly url?: string | undefined;
@@ -24,29 +62,36 @@ export interface ServiceFlags {
 }
 
 /** Throws a `TypeError` that names the flag if its value is invalid. */
-export function clientOf({ url = DEFAULT_URL, token, header }: ServiceFlags): SlotClient {
-  mustBeCarried({ url, header, ...sharedKey(token) });
-  return new SlotClient({ url, ...sharedKey(token), ...(header !== undefined && { header }) });
+export function clientOf({ url, token, header }: ServiceFlags): SlotClient {
+  const key = sharedKey(token);
+  const address = addressOf(url);
+  mustBeCarried({ url: address, header, token: key });
+  return new SlotClient({ url: address, token: key, ...(header !== undefined && { header }) });
 }
 
-function sharedKey(flag: string | undefined): { token?: string } {
-  const token = flag ?? variable("SLOTKEEPER_AUTH__TOKEN");
-  return token === undefined ? {} : { token };
+export function addressOf(flag: string | undefined): string {
+  return flag ?? variable(VARIABLES.url) ?? DEFAULT_URL;
 }
 
-/** The bearer token of the internal API. */
-export function internalToken(flag: string | undefined): string | undefined {
-  return flag ?? variable("SLOTKEEPER_INTERNAL_API_TOKEN");
+function sharedKey(flag: string | undefined): string | undefined {
+  return flag ?? variable(VARIABLES.token);
 }
 
 /** An empty variable counts as absent, as in the service. */
-function variable(name: string): string | undefined {
-  return process.env[name] || undefined;
+function variable(names: readonly string[]): string | undefined {
+  return names.map((name) => process.env[name]).find((value) => value !== undefined && value !== "");
 }
 
-/** The headers for calls that the client has no method for. */
+/** The headers for calls of callers that the client has no method for. */
 export function sharedKeyHeaders({ token, header = DEFAULT_HEADER }: ServiceFlags): Record<string, string> {
-  const key = sharedKey(token).token;
+  const key = sharedKey(token);
   mustBeCarried({ header, token: key });
   return key === undefined ? {} : { [header]: key };
+}
+
+/** The headers for calls of the internal API. */
+export function operatorHeaders(flag: string | undefined): Record<string, string> {
+  const token = flag ?? variable(VARIABLES.internalToken);
+  mustBeCarried({ "internal-token": token });
+  return token === undefined ? {} : { authorization: `Bearer ${token}` };
 }

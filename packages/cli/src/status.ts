@@ -1,10 +1,9 @@
 import { callService, ServiceCallError } from "./call-service.ts";
-import { mustBeCarried } from "./carried.ts";
 import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
 import { readFlags } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
-import { DEFAULT_URL, internalToken } from "./service-flags.ts";
-import { harmless } from "./top/terminal-text.ts";
+import { KEY_HINTS, OPERATOR_HELP, OPERATOR_OPTIONS, operatorHeaders } from "./service-flags.ts";
+import { harmless, spanOf } from "./top/terminal-text.ts";
 
 const HELP = `slotkeeper status: shows hosts with their slots and queues.
 
@@ -12,12 +11,10 @@ Usage
   slotkeeper status [--host NAME] [--url URL] [--json]
 
 Options
-      --host NAME            only this host
-      --url URL              address of the service; default ${DEFAULT_URL}
-      --internal-token KEY   internalApiToken of the service; default: SLOTKEEPER_INTERNAL_API_TOKEN. A service without
-                             such a token answers only callers on its own machine
-      --json                 print the whole state as JSON
-  -h, --help                 show this text
+      --host NAME     only this host
+${OPERATOR_HELP}
+      --json          print the whole state as JSON
+  -h, --help          show this text
 
 Examples
   slotkeeper status
@@ -25,13 +22,7 @@ Examples
 
 ${exitHelp(["ok", "usage", "unreachable", "refused"])}`;
 
-const OPTIONS = {
-  host: { type: "string" },
-  url: { type: "string" },
-  "internal-token": { type: "string" },
-  json: { type: "boolean" },
-  help: { type: "boolean", short: "h" },
-} as const;
+const OPTIONS = { ...OPERATOR_OPTIONS, host: { type: "string" } } as const;
 
 /** The part of the state that the table shows. */
 interface State {
@@ -51,11 +42,9 @@ export async function statusCommand(args: readonly string[]): Promise<ExitCode> 
   const flags = readFlags(args, OPTIONS, HELP);
   if (typeof flags === "number") return flags;
   const isJson = flags.json === true;
-  const token = internalToken(flags["internal-token"]);
   const query = flags.host === undefined ? "" : `?host=${encodeURIComponent(flags.host)}`;
   try {
-    mustBeCarried({ "internal-token": token });
-    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const headers = operatorHeaders(flags["internal-token"]);
     const state = await callService(flags.url, `/api/v0/state${query}`, { headers });
     process.stdout.write(isJson ? `${JSON.stringify(state)}\n` : tableOf(state as State, flags.host));
     return EXIT.ok;
@@ -67,8 +56,7 @@ export async function statusCommand(args: readonly string[]): Promise<ExitCode> 
 /** The service answers 404 to a call of its internal API without the token. */
 function explained(error: unknown): unknown {
   if (!(error instanceof ServiceCallError) || error.status !== 404) return error;
-  const hint = "Pass its internalApiToken in SLOTKEEPER_INTERNAL_API_TOKEN or with --internal-token.";
-  return new ServiceCallError("REFUSED", `${error.message} ${hint}`, { cause: error });
+  return new ServiceCallError("REFUSED", `${error.message} ${KEY_HINTS.internalToken}`, { cause: error });
 }
 
 function tableOf({ hosts, total }: State, asked: string | undefined): string {
@@ -79,7 +67,7 @@ function tableOf({ hosts, total }: State, asked: string | undefined): string {
     harmless(hostname ?? host),
     `${inFlight}/${limit || "-"}`,
     String(waiting),
-    oldestWaitMs ? `${(oldestWaitMs / 1000).toFixed(1)} s` : "-",
+    oldestWaitMs ? spanOf(oldestWaitMs) : "-",
     breaker,
   ]);
   const lines = [["HOST", "SLOTS", "WAITING", "OLDEST", "BREAKER"], ...rows];

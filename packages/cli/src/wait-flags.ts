@@ -1,4 +1,4 @@
-import type { ServiceSlot, SlotClient } from "@slotkeeper/client";
+import type { AcquireOptions, ServiceSlot, SlotClient } from "@slotkeeper/client";
 
 /** The flags for the host, the bucket, the number of slots and the longest wait. */
 export const WAIT_OPTIONS = {
@@ -6,12 +6,17 @@ export const WAIT_OPTIONS = {
   bucket: { type: "string" },
   max: { type: "string" },
   timeout: { type: "string" },
+  quiet: { type: "boolean" },
+  "internal-token": { type: "string" },
 } as const;
 
 export const WAIT_HELP = `      --host NAME     the upstream host; with --max: the name of a semaphore
       --bucket NAME   group of clients: all groups get equal shares of slot time; not with --max
       --max N         use a semaphore with N slots, independent of the configuration; all its users must give the same N
-      --timeout S     longest wait in seconds; default 20, with --max no limit`;
+      --timeout S     longest wait in seconds; default 20, with --max no limit
+      --quiet         do not show on standard error what it waits for
+      --internal-token KEY
+                      internalApiToken of the service, or SLOTKEEPER_INTERNAL_TOKEN: to show who holds the slots meanwhile`;
 
 export interface WaitFlags {
   readonly host?: string | undefined;
@@ -33,9 +38,11 @@ export function waitProblems({ host, bucket, max, timeout }: WaitFlags): string 
   return problems.length === 0 ? undefined : problems.join("\n");
 }
 
-export function acquireBy(keeper: SlotClient, flags: WaitFlags, signal?: AbortSignal): Promise<ServiceSlot> {
+type Watched = Pick<AcquireOptions, "signal" | "onPending">;
+
+export function acquireBy(keeper: SlotClient, flags: WaitFlags, watched: Watched): Promise<ServiceSlot> {
   const { host = "", bucket, max } = flags;
   const waitMs = flags.timeout === undefined ? undefined : Number(flags.timeout) * 1000;
-  if (max === undefined) return keeper.acquire({ hostname: host, bucket, maxWaitMs: waitMs, signal });
-  return keeper.semaphore(host, Number(max)).acquire({ timeoutMs: waitMs, signal });
+  if (max === undefined) return keeper.acquire({ hostname: host, bucket, maxWaitMs: waitMs, ...watched });
+  return keeper.semaphore(host, Number(max)).acquire({ timeoutMs: waitMs, ...watched });
 }

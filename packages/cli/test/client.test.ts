@@ -1,9 +1,13 @@
 // The commands that call a service, against a real one, as processes.
+
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { build, type Command, slotkeeper } from "./command.ts";
+import { TerminalSession } from "./terminal.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "slotkeeper-cli-client-"));
 beforeAll(build, 120_000);
@@ -11,6 +15,26 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 async function serve(environment: Record<string, string> = {}): Promise<string> {
   return slotkeeper(["serve", "--listen", "127.0.0.1:0"], environment).url();
+}
+
+/** A stand-in that gives each call the same answer: for answers that a real service gives only when it is broken. */
+async function answering(answer: object): Promise<string> {
+  const server = createServer((_request, response) => response.end(JSON.stringify(answer)));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  standIns.push(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const standIns: (() => void)[] = [];
+afterEach(() => {
+  for (const close of standIns.splice(0)) close();
+});
+
+/** An address at which nothing listens. */
+async function deserted(): Promise<string> {
+  const url = await answering({});
+  standIns.pop()?.();
+  return url;
 }
 
 async function done(command: Command): Promise<{ code: unknown; out: string; err: string }> {
@@ -46,7 +70,8 @@ describe("acquire, status and release", () => {
   test("an empty variable for the internal token counts as absent, for status and top", async () => {
     const url = await serve();
     for (const name of ["status", "top"]) {
-      const shown = slotkeeper([name, "--url", url, "--json"], { SLOTKEEPER_INTERNAL_API_TOKEN: "" });
+      const empty = { SLOTKEEPER_INTERNAL_TOKEN: "", SLOTKEEPER_INTERNAL_API_TOKEN: "" };
+      const shown = slotkeeper([name, "--url", url, "--json"], empty);
       expect(await done(shown)).toMatchObject({ code: 0, err: "" });
     }
   });
@@ -68,21 +93,75 @@ describe("acquire, status and release", () => {
 
   test("a semaphore that is full is exit code 6, as a sentence or as JSON", async () => {
     const url = await serve();
-    const one = ["acquire", "--url", url, "--host", "jobs", "--max", "1", "--timeout", "0.3"];
+    const one = ["acquire", "--url", url, "--host", "jobs", "--max", "1", "--timeout", "2"];
     const first = await done(slotkeeper([...one, "--json"]));
     expect(JSON.parse(first.out)).toMatchObject({ slotToken: expect.any(String), fence: expect.any(Number) });
     const [text, json] = await Promise.all([done(slotkeeper(one)), done(slotkeeper([...one, "--json"]))]);
     expect([text.code, text.out]).toEqual([6, ""]);
-    expect(text.err).toMatch(/^Waited \d+ ms for a slot of "sem:jobs"/);
-    expect(JSON.parse(json.err)).toMatchObject({ error: "ACQUIRE_TIMEOUT" });
+    const why =
+      /^Waited [\d.]+ m?s for a slot of "sem:jobs": place [12] of [12], 1 of 1 in use, longest hold [\d.]+ m?s\.\n$/;
+    expect(text.err).toMatch(why);
+    expect(JSON.parse(json.err)).toMatchObject({ error: "ACQUIRE_TIMEOUT", message: expect.stringMatching(/place/) });
+  });
+
+  test("a wait that times out names the holder of the bucket's slot; without the internal token only the cause", async () => {
+    const token = { SLOTKEEPER_INTERNAL_TOKEN: "an-internal-token-of-some-length" };
+    const url = await serve({ SLOTKEEPER_INTERNAL_API_TOKEN: token.SLOTKEEPER_INTERNAL_TOKEN });
+    const ask = ["acquire", "--url", url, "--host", "h", "--bucket", "me", "--timeout", "2"];
+    expect(await done(slotkeeper(ask))).toMatchObject({ code: 0 });
+    const [withToken, without] = await Promise.all([done(slotkeeper(ask, token)), done(slotkeeper(ask))]);
+    expect(withToken.err).toMatch(/: place \d of \d, bucket at its limit, held by me since [\d.]+ m?s\.\n$/);
+    expect(without.err).toMatch(/: place \d of \d, bucket at its limit\.\n$/);
+  });
+
+  test("a wait that times out because the service cannot reach its store says so", async () => {
+    const pending = { result: "pending", queryToken: "q", position: 1, waiters: 1, blockedBy: "store" };
+    const ask = ["acquire", "--url", await answering(pending), "--host", "h", "--timeout", "0.5"];
+    expect(await done(slotkeeper(ask))).toMatchObject({
+      code: 6,
+      err: expect.stringMatching(/: place 1 of 1, the service cannot reach its store\.\n$/),
+    });
+  });
+
+  test("a release that released nothing says so and exits 1, also as JSON", async () => {
+    const url = await answering({ result: "ok", released: false });
+    const [text, json] = await Promise.all([
+      done(slotkeeper(["release", "nonsense", "--url", url])),
+      done(slotkeeper(["release", "nonsense", "--url", url, "--json"])),
+    ]);
+    expect([text.code, text.out]).toEqual([1, ""]);
+    expect(text.err).toMatch(/^Nothing was released: this token holds no slot/);
+    expect([json.code, JSON.parse(json.out)]).toEqual([1, { result: "ok", released: false }]);
+  });
+
+  test("every command takes the address from SLOTKEEPER_URL; the flag goes first", async () => {
+    const key = "a-shared-key-of-some-length";
+    const token = "an-internal-token-of-some-length";
+    const url = await serve({
+      SLOTKEEPER_AUTH__ENABLED: "true",
+      SLOTKEEPER_AUTH__TOKEN: key,
+      SLOTKEEPER_INTERNAL_API_TOKEN: token,
+      // The commands' own variables do not concern the service.
+      SLOTKEEPER_URL: "http://127.0.0.1:9",
+      SLOTKEEPER_TOKEN: "another",
+      SLOTKEEPER_INTERNAL_TOKEN: "another",
+    });
+    const variables = { SLOTKEEPER_URL: url, SLOTKEEPER_TOKEN: key, SLOTKEEPER_INTERNAL_TOKEN: token };
+    const taken = await done(slotkeeper(["acquire", "--host", "example.com"], variables));
+    expect(taken).toMatchObject({ code: 0, err: "" });
+    expect((await done(slotkeeper(["status"], variables))).out).toContain("example.com  1/5");
+    expect((await done(slotkeeper(["top"], variables))).out).toContain("example.com");
+    expect(await done(slotkeeper(["release", taken.out.trim()], variables))).toMatchObject({ code: 0 });
+    expect(await done(slotkeeper(["exec", "--host", "h", "--", "true"], variables))).toMatchObject({ code: 0 });
+    const elsewhere = await done(slotkeeper(["status", "--url", "http://127.0.0.1:9"], variables));
+    expect(elsewhere).toMatchObject({ code: 7, err: expect.stringContaining("127.0.0.1:9") });
   });
 
   test("the shared key comes from a flag or the environment; without it the service refuses the call", async () => {
     const key = "a-shared-key-of-some-length";
     const url = await serve({ SLOTKEEPER_AUTH__ENABLED: "true", SLOTKEEPER_AUTH__TOKEN: key });
     const ask = ["acquire", "--url", url, "--host", "example.com"];
-    const keyless =
-      /status 401: The shared key is missing or wrong\. Give it by SLOTKEEPER_AUTH__TOKEN or --token\.\n$/;
+    const keyless = /status 401: The shared key is missing or wrong\. Set SLOTKEEPER_TOKEN or pass --token\.\n$/;
     expect(await done(slotkeeper(ask))).toMatchObject({ code: 8, err: expect.stringMatching(keyless) });
     expect(await done(slotkeeper([...ask, "--token", key]))).toMatchObject({ code: 0 });
     const { code, out } = await done(slotkeeper(ask, { SLOTKEEPER_AUTH__TOKEN: key }));
@@ -102,14 +181,16 @@ describe("acquire, status and release", () => {
   });
 
   test("an unreachable service is exit code 7", async () => {
-    const nowhere = ["--url", "http://127.0.0.1:1"];
+    const nowhere = ["--url", await deserted()];
     const all = [
       slotkeeper(["acquire", ...nowhere, "--host", "h", "--timeout", "0.2"]),
       slotkeeper(["release", "token", ...nowhere]),
       slotkeeper(["status", ...nowhere]),
+      slotkeeper(["top", ...nowhere]),
     ];
     for (const command of all) {
-      expect(await done(command)).toMatchObject({ code: 7, err: expect.stringContaining("is unavailable") });
+      const { code, err } = await done(command);
+      expect([code, err]).toEqual([7, `The service at ${nowhere[1]} is unavailable: nothing listens there.\n`]);
     }
   });
 
@@ -193,14 +274,82 @@ describe("acquire, status and release", () => {
     expect(await done(slotkeeper(["acquire", "--host", "h", "--url", "nonsense"]))).toMatchObject({ code: 2 });
     expect(await done(slotkeeper(["exec", "--host", "h", "--url", "http://127.0.0.1:1"]))).toMatchObject({
       code: 2,
-      err: expect.stringContaining("Expected a command after `--`"),
+      err: expect.stringContaining("Expected `--` and a command, for example: slotkeeper exec"),
     });
+  });
+
+  test.each([
+    [["serve", "--port", "80"], "Unknown flag `--port`: did you mean `--listen`?\nKnown flags: --listen, "],
+    [["serve", "--zebra"], "Unknown flag `--zebra`.\nKnown flags: "],
+    [["top", "--token", "x"], "Unknown flag `--token`: did you mean `--internal-token`?"],
+    [
+      ["status", "--hots=x", "-q"],
+      "Unknown flag `--hots`: did you mean `--host`?\nUnknown flag `-q`.\nKnown flags: --host, ",
+    ],
+    [["exec", "--tmeout", "3", "--", "ls", "--all"], "Unknown flag `--tmeout`: did you mean `--timeout`?"],
+    [["stauts"], "Unknown command `stauts`. There are: status, "],
+  ])("%j names what was probably meant, and all that is known", async (args, text) => {
+    const { code, out, err } = await done(slotkeeper(args));
+    expect([code, out, err.slice(0, text.length)]).toEqual([2, "", text]);
   });
 });
 
 describe("exec", () => {
   const exec = (url: string, ...command: string[]) =>
     slotkeeper(["exec", "--url", url, "--host", "jobs", "--max", "1", "--", ...command]);
+
+  test("without -- it says where to put it", async () => {
+    const { code, err } = await done(slotkeeper(["exec", "--host", "jobs", "--max", "2", "curl", "-v", "it's"]));
+    expect([code, err.split("\n")[0]]).toEqual([
+      2,
+      "Expected `--` before the command: slotkeeper exec --host jobs --max 2 -- curl -v 'it'\\''s'",
+    ]);
+  });
+
+  test("the command gets the name and the fence of its slot, and the keys of the service only with --pass-token", async () => {
+    const keys = {
+      SLOTKEEPER_TOKEN: "k1",
+      SLOTKEEPER_AUTH__TOKEN: "k2",
+      SLOTKEEPER_AUTH__TOKENS: "k3",
+      SLOTKEEPER_INTERNAL_TOKEN: "k4",
+      SLOTKEEPER_INTERNAL_API_TOKEN: "k5",
+    };
+    const variables = { ...keys, SLOTKEEPER_URL: await serve() };
+    const printed = "console.log(JSON.stringify(process.env))";
+    const run = async (...flags: string[]) => {
+      const args = ["exec", "--host", "jobs", ...flags, "--", process.execPath, "-e", printed];
+      const environment = JSON.parse((await done(slotkeeper(args, variables))).out) as Record<string, string>;
+      return Object.fromEntries(Object.entries(environment).filter(([name]) => name.startsWith("SLOTKEEPER_")));
+    };
+    const own = {
+      SLOTKEEPER_URL: variables.SLOTKEEPER_URL,
+      SLOTKEEPER_NAME: "jobs",
+      SLOTKEEPER_FENCE: expect.stringMatching(/^\d+$/) as string,
+    };
+    expect(await run()).toEqual(own);
+    expect(await run("--pass-token")).toEqual({ ...own, ...keys });
+  });
+
+  test("on a terminal it shows what it waits for, and erases that when the command starts", async () => {
+    const url = await serve();
+    const holder = exec(url, process.execPath, "-e", "console.log('runs'); setInterval(() => {}, 1000)");
+    await holder.said(/runs/);
+    const args = ["exec", "--url", url, "--host", "jobs", "--max", "1", "--", "echo", "started"];
+    const waiting = new TerminalSession(args);
+    const line = /^waiting for "jobs": 1 of 1 in use, place 1 of 1 \(longest hold [\d.]+ m?s\)$/;
+    await expect.poll(() => waiting.lines[0], { timeout: 15_000 }).toMatch(line);
+    holder.kill("SIGTERM");
+    expect(await waiting.exited).toBe(0);
+    await expect.poll(() => waiting.text.trim()).toBe("started");
+  });
+
+  test("--quiet shows nothing on a terminal", async () => {
+    const url = await answering({ result: "pending", queryToken: "q", position: 1, waiters: 1 });
+    const args = ["exec", "--url", url, "--host", "h", "--timeout", "0.5", "--quiet", "--", "true"];
+    const waiting = new TerminalSession(args);
+    expect(await waiting.exited).toBe(6);
+    await expect.poll(() => waiting.text.trim()).toMatch(/^Waited [\d.]+ m?s for a slot of "h": place 1 of 1\.$/);
+  });
 
   test("runs the command while it holds a slot, returns its exit code, and releases", async () => {
     const url = await serve();
@@ -246,7 +395,7 @@ describe("exec", () => {
     const url = await serve({ SLOTKEEPER_FAIR_QUEUE__ZOMBIE_TIMEOUT_SECONDS: "1" });
     expect(await done(exec(url, "no-such-command"))).toMatchObject({
       code: 127,
-      err: expect.stringContaining("Cannot start"),
+      err: 'Cannot start the command "no-such-command": it does not exist.\n',
     });
     expect(await inUse(url)).toBe(0);
     const service = slotkeeper(["serve", "--listen", "127.0.0.1:0"], {

@@ -1,7 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
-import { loadConfig } from "@slotkeeper/server";
+import { loadConfig, Service } from "@slotkeeper/server";
 import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 
@@ -134,10 +135,21 @@ interface PodSpec {
   readonly securityContext: { readonly runAsNonRoot: boolean };
   readonly containers: readonly {
     readonly args: readonly string[];
-    readonly env: readonly { readonly name: string; readonly valueFrom: object }[];
+    readonly env: readonly {
+      readonly name: string;
+      readonly valueFrom: { readonly secretKeyRef: { readonly name: string; readonly key: string } };
+    }[];
+    readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
     readonly readinessProbe?: { readonly httpGet: { readonly path: string } };
     readonly livenessProbe?: { readonly httpGet: { readonly path: string } };
   }[];
+}
+
+interface ScrapeJob {
+  readonly metrics_path: string;
+  readonly authorization: { readonly type: string; readonly credentials_file: string };
+  readonly kubernetes_sd_configs: readonly { readonly selectors: readonly { readonly label: string }[] }[];
+  readonly relabel_configs: readonly { readonly regex: string }[];
 }
 
 describe("the Kubernetes manifest", () => {
@@ -165,6 +177,35 @@ describe("the Kubernetes manifest", () => {
     expect(warnings).toEqual([]);
     expect(settings.auth?.keys).toHaveLength(1);
     expect(service?.args).toEqual(["serve", "-c", "/etc/slotkeeper/config.json"]);
+  });
+
+  it("answers the scrape job of deploy/prometheus, and only with the token of its secret", async () => {
+    const { scrape_configs: jobs } = parse(read("deploy/prometheus/scrape.yml")) as { scrape_configs: ScrapeJob[] };
+    const [job] = jobs as [ScrapeJob];
+    const secretOf = (key: string) => `0123456789abcdef-${key}`;
+    const flags = JSON.parse(one("ConfigMap").data?.["config.json"] ?? "") as object;
+    const variables = (service?.env ?? []).filter(({ name }) => !name.endsWith("DSN"));
+    const environment = Object.fromEntries(
+      variables.map(({ name, valueFrom }) => [name, secretOf(valueFrom.secretKeyRef.key)]),
+    );
+    const running = await Service.start({
+      flags: { ...flags, listen: "127.0.0.1:0" },
+      environment,
+      log: { write: () => {}, isJson: true, hasColours: false },
+    });
+    try {
+      const statusOf = async (headers: Record<string, string>) =>
+        (await fetch(`${running.url}${job.metrics_path}`, { headers })).status;
+      const { type, credentials_file: file } = job.authorization;
+      expect(await statusOf({ authorization: `${type} ${secretOf(basename(file))}` })).toBe(200);
+      expect(await statusOf({})).toBe(404);
+    } finally {
+      await running.stop();
+    }
+    const labels = Object.entries(one("Deployment").spec?.selector?.matchLabels ?? {});
+    const selector = labels.map(([label, value]) => `${label}=${value}`).join(",");
+    expect(job.kubernetes_sd_configs[0]?.selectors[0]?.label).toBe(selector);
+    expect(service?.ports.map(({ name }) => name)).toEqual([job.relabel_configs[0]?.regex]);
   });
 
   it("uses the right probe routes, leaves time to stop, and does not run as root", () => {

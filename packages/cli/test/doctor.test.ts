@@ -12,7 +12,7 @@ beforeAll(build, 120_000);
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Fewer connections than any machine allows. */
-const SOUND = { limits: { connections: 100 } };
+const SOUND = { listen: "127.0.0.1:0", limits: { connections: 100 } };
 
 async function doctor(config: object, ...args: string[]) {
   const file = join(folder, "config.json");
@@ -60,7 +60,10 @@ describe("slotkeeper doctor", () => {
 
   it("reports a limit of open files that is too low for the connections", async () => {
     const bin = fileURLToPath(new URL("../bin/slotkeeper.mjs", import.meta.url));
-    const command = new Command("sh", ["-c", `ulimit -n 256 && exec "${process.execPath}" "${bin}" doctor --json`]);
+    const command = new Command("sh", [
+      "-c",
+      `ulimit -n 256 && exec "${process.execPath}" "${bin}" doctor --json --listen 127.0.0.1:0`,
+    ]);
     expect(await command.exited).toBe(12);
     expect((JSON.parse(command.out) as Diagnosis).findings).toContainEqual(
       expect.objectContaining({ check: "limits", severity: "warning", code: "FEW_FILES" }),

@@ -33,7 +33,14 @@ describe("slotkeeper serve", () => {
     const fresh = configFile("fresh.json", { dsn: database.dsn, schema: "nothing_here" });
     const command = slotkeeper(["serve", "-c", fresh, "--listen", "127.0.0.1:0"]);
     expect(await command.exited).toBe(5);
-    expect(command.err).toContain('The schema "nothing_here" is not set up. Run: slotkeeper migrate -c config.json');
+    expect(command.err).toContain(`The schema "nothing_here" is not set up. Run: slotkeeper migrate -c ${fresh}\n`);
+    const variables = {
+      SLOTKEEPER_BACKEND__POSTGRES__DSN: database.dsn,
+      SLOTKEEPER_BACKEND__POSTGRES__SCHEMA: "nothing_here",
+    };
+    const without = slotkeeper(["serve", "--listen", "127.0.0.1:0"], variables);
+    expect(await without.exited).toBe(5);
+    expect(without.err).toContain('The schema "nothing_here" is not set up. Run: slotkeeper migrate\n');
   });
 
   it("waits for a database that is not available yet, reports it, and then serves", async () => {

@@ -12,10 +12,14 @@ export class TerminalSession {
   readonly exited: Promise<number>;
   #isOver = false;
 
-  constructor(args: readonly string[], { columns = 100, rows = 24 } = {}) {
+  constructor(
+    args: readonly string[],
+    { columns = 100, rows = 24, environment = {} }: { columns?: number; rows?: number; environment?: object } = {},
+  ) {
     this.#screen = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true });
     const kept = Object.entries(process.env).filter(([name]) => !name.startsWith("SLOTKEEPER_"));
-    const env = Object.fromEntries([...kept, ["TERM", "xterm-256color"]]) as Record<string, string>;
+    const shown = { ...Object.fromEntries(kept), TERM: "xterm-256color", ...environment };
+    const env = shown as unknown as Record<string, string>;
     this.#pty = spawn(process.execPath, [BIN, ...args], { cols: columns, rows, env });
     this.#pty.onData((data) => this.#screen.write(data));
     this.exited = new Promise((resolve) =>
@@ -44,7 +48,7 @@ export class TerminalSession {
   get lines(): string[] {
     const { active } = this.#screen.buffer;
     return Array.from({ length: this.#screen.rows }, (_, row) =>
-      (active.getLine(active.viewportY + row)?.translateToString(true) ?? "").trimEnd(),
+      (active.getLine(active.viewportY + row)?.translateToString(true, 0, this.#screen.cols) ?? "").trimEnd(),
     );
   }
 

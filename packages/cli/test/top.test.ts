@@ -86,6 +86,19 @@ describe("top in a terminal", () => {
     expect(session.lines).toHaveLength(30);
   });
 
+  it("shows a host with an open breaker first, and that it is open, at any width", async () => {
+    const { url } = await service();
+    const init = { method: "POST", body: JSON.stringify({ state: "open" }) };
+    expect((await fetch(`${url}/api/v0/hosts/calm.example/breaker`, init)).status).toBe(204);
+    const session = top(url);
+    await seen(() => session.hosts).toEqual(["calm.example", "busy.example", "alone.example"]);
+    expect(session.lines[4]).toMatch(/^calm\.example +1 of 5 .* open \d+ s$/);
+    session.resize(60, 10);
+    await seen(() => session.lines[4] ?? "").toMatch(/^calm\.example +1 of 5 +0 {2}open \d+ s$/);
+    session.resize(46, 10);
+    await seen(() => session.lines[4] ?? "").toMatch(/^calm\.example +breaker open +0$/);
+  });
+
   it("survives a restart of the service, and meanwhile shows that its data is old", async () => {
     const { url, command } = await service();
     const session = top(url);
@@ -151,14 +164,14 @@ describe("top without a terminal", () => {
     const url = await slotkeeper(["serve", "--listen", "127.0.0.1:0"], environment).url();
     const without = slotkeeper(["top", "--url", url]);
     expect(await without.exited).toBe(8);
-    expect(without.err).toContain("--token");
+    expect(without.err).toContain("--internal-token");
     expect(await slotkeeper(["top", "--url", url, "--json"], environment).exited).toBe(0);
   });
 
   it.each([
     [["--url", "ftp://x"], /--url/],
     [["--url", "http://u:pw@127.0.0.1:9"], /--url(?!.*pw)/s],
-    [["--token", "a\nb"], /--token(?!.*a\nb)/s],
+    [["--internal-token", "a\nb"], /--internal-token(?!.*a\nb)/s],
     [["--interval", "0"], /--interval/],
     [["--colour"], /--colour/],
   ])("%j exits 2", async (args, text) => {
@@ -170,6 +183,6 @@ describe("top without a terminal", () => {
   it("reports that nothing answers, and exits 7", async () => {
     const command = slotkeeper(["top", "--url", "http://127.0.0.1:9"]);
     expect(await command.exited).toBe(7);
-    expect(command.err).toContain("No service answers at http://127.0.0.1:9");
+    expect(command.err).toContain("The service at http://127.0.0.1:9 is unavailable");
   });
 });

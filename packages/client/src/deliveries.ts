@@ -4,11 +4,15 @@
  * DELIVER1  They are repeated until the service has them or until `untilAt`: a release until its lease would have
  *     ended, a cancellation for some seconds, after which the service ends the session by itself.
  * DELIVER2  Nothing here throws. `undefined` means that the call was not delivered.
+ * DELIVER3  The tries keep a Node process alive for at most half a minute, however long the lease is.
  */
 import { RefusedError } from "./errors.ts";
 import type { WaitUntil } from "./options.ts";
-import { backoffMs, quietly, sleep } from "./timing.ts";
+import { backoffMs, now, quietly, sleep } from "./timing.ts";
 import type { Call } from "./transport.ts";
+
+/** The delays up to this one last for less than half a minute. */
+const TRIES_ALIVE = 10;
 
 /** With `isIdle`, the pauses between the tries do not keep a Node process alive. */
 export async function deliver<T>(
@@ -23,8 +27,8 @@ export async function deliver<T>(
       return (await call<T>(name, body)).reply;
     } catch (error) {
       const delay = backoffMs(failures);
-      if (error instanceof RefusedError || Date.now() + delay > untilAt) return undefined;
-      await sleep(delay, isIdle);
+      if (error instanceof RefusedError || now() + delay > untilAt) return undefined;
+      await sleep(delay, isIdle || failures > TRIES_ALIVE);
     }
   }
 }

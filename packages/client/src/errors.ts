@@ -18,10 +18,17 @@ const brand = Symbol.for("slotkeeper.error");
  * }
  */
 export abstract class SlotClientError extends Error {
+  /** Written out, because a minifier changes the name of the class. */
+  static override readonly name: string = "SlotClientError";
   /** A literal of the class, such as `"THROTTLED"`. */
   declare readonly code: string;
   /** Whether the same call may succeed later without any change. */
   declare readonly retryable: boolean;
+
+  /** The name of the class. */
+  override get name(): string {
+    return this.constructor.name;
+  }
 
   get [brand](): true {
     return true;
@@ -40,9 +47,11 @@ export function errorClass<Fields, Code extends string>(
   retryable = true,
 ) {
   return class extends SlotClientError {
+    static override readonly name: string = name;
+
     constructor(fields: Fields, cause?: unknown) {
       super(sentence(fields), { cause });
-      Object.assign(this, { name, code, retryable }, fields);
+      Object.assign(this, { code, retryable }, fields);
     }
   } as unknown as ErrorClass<Code, Fields>;
 }
@@ -118,7 +127,7 @@ export const RefusedError = errorClass<
 >(
   "RefusedError",
   "REFUSED",
-  (it) => `The service at ${it.url} refused the call with status ${it.status}: ${it.reason}.`,
+  (it) => `The service at ${it.url} refused the call with status ${it.status}${it.reason ? `: ${it.reason}` : ""}.`,
   false,
 );
 

@@ -11,6 +11,7 @@
  * away       an acquire failed `FAILURES_TO_LEAVE` times    pass at once; one per `PROBE_EVERY_MS` calls the service
  */
 import type { OnFailure } from "./options.ts";
+import { now } from "./timing.ts";
 
 const FAILURES_TO_LEAVE = 3;
 const PROBE_EVERY_MS = 1_000;
@@ -42,7 +43,7 @@ export function failurePolicy(policy: OnFailure, stats: { unguarded: number }): 
   let probeAt = 0;
   const allowed = (hostname: string) => {
     if (policy === "open") return Infinity;
-    if (policy === "closed" || Date.now() - failingSince >= (policy.forMs ?? DEFAULT_SHARE_MS)) return 0;
+    if (policy === "closed" || now() - failingSince >= (policy.forMs ?? DEFAULT_SHARE_MS)) return 0;
     // 0.29 × 100 is slightly below 29 in binary.
     return Math.floor(policy.share * (limits.get(hostname) ?? 0) + 1e-9);
   };
@@ -56,15 +57,15 @@ export function failurePolicy(policy: OnFailure, stats: { unguarded: number }): 
       isAway = false;
     },
     failed(failures) {
-      failingSince ||= Date.now();
+      failingSince ||= now();
       isAway ||= failures >= FAILURES_TO_LEAVE;
-      probeAt = Date.now() + PROBE_EVERY_MS;
+      probeAt = now() + PROBE_EVERY_MS;
     },
     pass(hostname, probeMs) {
       const count = () => passed.get(hostname) ?? 0;
       if (!isAway || count() >= allowed(hostname)) return undefined;
-      if (probeMs && Date.now() >= probeAt) {
-        probeAt = Date.now() + probeMs;
+      if (probeMs && now() >= probeAt) {
+        probeAt = now() + probeMs;
         return undefined;
       }
       passed.set(hostname, count() + 1);

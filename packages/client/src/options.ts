@@ -35,8 +35,8 @@ export interface SlotClientOptions {
   /** Timeout of one HTTP call, in milliseconds. Default: 8,000. */
   readonly perRequestTimeoutMs?: number;
   /**
-   * An `acquire` gives up after this number of failed calls in a row. Calls that are answered quickly are at least
-   * `maxWaitMs / maxAttempts` apart. Default: 35.
+   * An `acquire` gives up after this number of failed calls in a row. After a quick answer, the next call starts
+   * `maxWaitMs / maxAttempts` after the last one, at most 500 ms. Default: 35.
    */
   readonly maxAttempts?: number;
   /** What happens while the service is unreachable. Default: `"closed"`, every acquire fails. */
@@ -83,6 +83,8 @@ export interface SemaphoreAcquireOptions {
   readonly signal?: AbortSignal | undefined;
   /** Longest wait in milliseconds; `0` does not wait. Default: a day, the longest wait that the service allows. */
   readonly timeoutMs?: number | undefined;
+  /** Called after each answer without a slot. Default: none. */
+  readonly onPending?: ((pending: Pending) => void) | undefined;
 }
 
 /** What a release reports to the service. */
@@ -133,37 +135,67 @@ export const ACQUIRE_KINDS: Kinds<AcquireOptions> = {
   waitUntil: "a function",
 };
 
+const SHARE_KINDS = { share: "", forMs: "a positive number" } as const;
+
 export function resolveOptions(options: SlotClientOptions): ResolvedOptions {
-  check(options, CLIENT_KINDS, "url");
-  const resolved = { fetch, ...DEFAULTS, ...defined(options) } as ResolvedOptions;
-  const { url, header, token = "", onFailure } = resolved;
+  const resolved = { fetch, ...DEFAULTS, ...check(options, CLIENT_KINDS, "url") } as ResolvedOptions;
+  const { url, header, token = "" } = resolved;
   if (!/^https?:\/\/[\w[]/i.test(url)) throw unexpected("url", "an http(s) URL", url);
-  const share = onFailure === "closed" || onFailure === "open" ? 0 : onFailure.share;
-  if (!(share >= 0 && share <= 1)) throw unexpected("onFailure", "closed, open or a share", onFailure);
+  const onFailure = checkedPolicy(resolved.onFailure);
   // Without this check, a value that no request can carry would look like an unreachable service. The message shows no
   // value, because it may be a secret.
   if (/[?#]/.test(url) || !quietly(() => new Request(url, { headers: { [header]: token } }))) {
     throw new TypeError("Expected `url`, `header` and `token` to fit into a request");
   }
-  return { ...resolved, url: url.replace(/\/+$/, "") };
+  return { ...resolved, onFailure, url: url.replace(/\/+$/, "") };
 }
 
-function defined(options: object): object {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+function checkedPolicy(policy: OnFailure): OnFailure {
+  if (policy === "closed" || policy === "open") return policy;
+  const checked = isObject(policy) ? check(policy, SHARE_KINDS) : { share: "" };
+  if (typeof checked.share === "number" && checked.share >= 0 && checked.share <= 1) return checked as OnFailure;
+  throw unexpected("onFailure", '"closed", "open" or { share: 0 to 1 }', policy);
 }
 
-/** Throws one error for all problems. */
-export function check(options: object, kinds: { readonly [key: string]: Kind }, required = ""): void {
-  if (Object(options) !== options) throw unexpected("options", "an object", options);
-  const given = { ...(required && { [required]: null }), ...defined(options) };
-  const problems = Object.entries(given).flatMap(([key, value]) => {
-    const kind = kinds[key];
-    if (kind === undefined) return `Unknown option \`${key}\``;
-    return !kind || (typeof value === kind.split(" ").pop() && isSome(value))
-      ? []
-      : unexpected(key, kind, value).message;
-  });
+function isObject(value: unknown): boolean {
+  return Object(value) === value;
+}
+
+/**
+ * Throws one error for all problems. Returns a copy without the keys that are `undefined`: a getter is read only once, so
+ * the values that are used are those that were checked.
+ */
+export function check<T extends object>(options: T, kinds: { readonly [key: string]: Kind }, required = ""): T {
+  if (!isObject(options)) throw unexpected("options", "an object", options);
+  const given: { [key: string]: unknown } = {};
+  if (required) given[required] = undefined;
+  // Inherited keys too, so that an AbortSignal in place of the options is refused.
+  for (const key in options) {
+    const value = options[key];
+    if (value !== undefined) given[key] = value;
+  }
+  const unknown = Object.keys(given).filter((key) => !Object.hasOwn(kinds, key));
+  const problems = unknown[0] ? [unknownOptions(unknown, Object.keys(kinds))] : [];
+  for (const [key, value] of Object.entries(given)) {
+    const kind = !unknown.includes(key) && kinds[key];
+    if (kind && !(typeof value === kind.split(" ").pop() && isSome(value))) {
+      problems.push(unexpected(key, kind, value).message);
+    }
+  }
   if (problems[0]) throw new TypeError(problems.join("; "));
+  return given as T;
+}
+
+/** The known names follow, the nearest first: by the pairs of neighbouring characters that they share. */
+function unknownOptions(unknown: string[], known: string[]): string {
+  const text = unknown.join().toLowerCase();
+  const pairs = Array.from(text, (_, at) => text.slice(at, at + 2));
+  const likeness = (name: string) => pairs.filter((pair) => name.toLowerCase().includes(pair)).length;
+  return `Unknown option ${quoted(unknown)} (known: ${quoted(known.sort((a, b) => likeness(b) - likeness(a)))})`;
+}
+
+function quoted(names: string[]): string {
+  return `\`${names.join("`, `")}\``;
 }
 
 function isSome(value: unknown): boolean {
@@ -171,5 +203,9 @@ function isSome(value: unknown): boolean {
 }
 
 export function unexpected(key: string, expectation: string, value: unknown, Misuse = TypeError): TypeError {
-  return new Misuse(`Expected \`${key}\` to be ${expectation}, got ${JSON.stringify(value) ?? String(value)}`);
+  // JSON has no NaN and no undefined.
+  const text = (typeof value !== "number" && quietly(() => JSON.stringify(value))) || String(value);
+  // The shared key, and what may be a password or a key in an address, are not shown.
+  const shown = value && key === "token" ? typeof value : text.replace(/.*@|\?.*/gs, "…").slice(0, 100);
+  return new Misuse(`Expected \`${key}\` to be ${expectation}, got ${shown}`);
 }

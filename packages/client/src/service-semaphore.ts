@@ -9,7 +9,7 @@ import type { Take } from "./slot-taker.ts";
 const LONGEST_WAIT_MS = 86_400_000;
 /** How long an acquire with `timeoutMs: 0` waits for the service to find out whether a slot is free. */
 const NOW_MS = 5_000;
-const ACQUIRE_KINDS = { signal: "an object", timeoutMs: "" } as const;
+const ACQUIRE_KINDS = { signal: "an object", timeoutMs: "", onPending: "a function" } as const;
 
 /** A semaphore whose slots are shared by all processes that use its name. */
 export interface ServiceSemaphore {
@@ -32,11 +32,10 @@ export function serviceSemaphore(name: string, slots: number, take: Take): Servi
   if (!(Number.isInteger(slots) && slots > 0)) throw unexpected("slots", "an integer above 0", slots, RangeError);
   const held = new Map<string, ServiceSlot>();
   const acquire = async (options: SemaphoreAcquireOptions = {}) => {
-    check(options, ACQUIRE_KINDS);
-    const { signal, timeoutMs = LONGEST_WAIT_MS } = options;
+    const { timeoutMs = LONGEST_WAIT_MS, ...rest } = check(options, ACQUIRE_KINDS);
     if (!(timeoutMs >= 0)) throw unexpected("timeoutMs", "at least 0", timeoutMs);
     const maxWaitMs = Math.min(timeoutMs || NOW_MS, LONGEST_WAIT_MS);
-    return take({ hostname: `sem:${name}`, maxWaitMs, signal, slots, isNow: !timeoutMs, held });
+    return take({ ...rest, hostname: `sem:${name}`, maxWaitMs, slots, isNow: !timeoutMs, held });
   };
   return {
     name,
@@ -47,7 +46,7 @@ export function serviceSemaphore(name: string, slots: number, take: Take): Servi
         if (!(error instanceof AcquireTimeoutError)) throw error;
         return undefined;
       }),
-    run: (work, options = {}) => runWithSlot(work, () => acquire(options), options.signal),
+    run: (work, options = {}) => runWithSlot(work, () => acquire(options), options?.signal),
     release: async (id) => (await held.get(id)?.release()) ?? false,
   };
 }

@@ -53,8 +53,7 @@ export class SlotClient {
    * }
    */
   async acquire(options: AcquireOptions): Promise<ServiceSlot> {
-    check(options, ACQUIRE_KINDS, "hostname");
-    return this.#take(options, true);
+    return this.#take(check(options, ACQUIRE_KINDS, "hostname"), true);
   }
 
   /**
@@ -63,7 +62,7 @@ export class SlotClient {
    * @returns the result of the work. Rejects with the error of the work, and for the same reasons as `acquire`.
    */
   async run<T>(options: AcquireOptions, work: Work<T>): Promise<Awaited<T>> {
-    return runWithSlot(work, () => this.acquire(options), options.signal);
+    return runWithSlot(work, () => this.acquire(options), options?.signal);
   }
 
   /**

@@ -30,14 +30,14 @@ export function slotTaker(options: ResolvedOptions, stats: { held: number; ungua
       const span = start("hold");
       const parts = { call: transport(options, span?.traceparent), named, hostname, waitUntil, span };
       if (isPass) return heldSlot({ ...parts, onEnd: result });
-      const { slotToken, fence, leaseMs, limit } = result;
+      const { slotToken, fence, limit } = result;
       policy.learn(hostname, limit);
       stats.held++;
       const onEnd = () => {
         stats.held--;
         held?.delete(slotToken);
       };
-      const slot = heldSlot({ ...parts, onEnd }, slotToken, fence, leaseMs);
+      const slot = heldSlot({ ...parts, onEnd }, slotToken, fence, result);
       held?.set(slotToken, slot);
       return slot;
     } catch (error) {

@@ -1,11 +1,15 @@
 /**
  * One wait for a slot: a session of the service, from the first call to its end.
  *
- * WAIT1  It ends within its wall clock (plus `ANSWER_MS` if the service never answers) and after `maxAttempts` failures
- *     in a row: with a grant, a pass of the failure policy, or an error.
+ * WAIT1  It ends within its time by the monotonic clock (plus `ANSWER_MS` if the service never answers) and after
+ *     `maxAttempts` failures in a row: with a grant, a pass of the failure policy, or an error.
  * WAIT2  It leaves no session behind: if it ends without a grant, the service gets a `cancel`, in the background.
  * WAIT3  Repeats are safe: all calls have the same `requestId`, and later ones have the token of the session. If the
- *     service no longer knows the session, a new one begins, within the same wall clock.
+ *     service no longer knows the session, a new one begins, within the same time.
+ * WAIT4  A call that was answered quickly is followed by a pause, whatever the answer is. A call that the service held is
+ *     not, however long the wait may be.
+ * WAIT5  A grant is used only before the time at which its lease would be renewed, counted from the sending of the call.
+ *     After it, the client polls again: it is unknown whether the service held the call or the answer was late.
  */
 import type { AcquireReply, FirstCall } from "@slotkeeper/protocol";
 import { deliver, promise } from "./deliveries.ts";
@@ -13,8 +17,8 @@ import { AcquireTimeoutError, OverloadedError, RefusedError, ThrottledError, Una
 import type { FailurePolicy, Pass } from "./failure-policy.ts";
 import type { NamedHost } from "./host-name.ts";
 import type { Pending, ResolvedOptions, WaitUntil } from "./options.ts";
-import type { ServiceSlot } from "./slot.ts";
-import { backoffMs, quietly, sleep } from "./timing.ts";
+import { type Lease, RENEW_AT, type ServiceSlot } from "./slot.ts";
+import { backoffMs, LONGEST_TIMER_MS, now, quietly, sleep } from "./timing.ts";
 import { type Call, CallFailure } from "./transport.ts";
 
 export interface Ask {
@@ -34,13 +38,15 @@ export interface Ask {
   readonly held?: Map<string, ServiceSlot>;
 }
 
-export type Granted = Extract<AcquireReply, { result: "granted" }>;
+export type Granted = Extract<AcquireReply, { result: "granted" }> & Lease;
 
 /** The part of a call's timeout for which the service may hold the call. The rest is for the network. */
 const HELD_PART = 0.75;
 /** A caller with `onPending` gets its place after this time, not after a whole poll. */
 const FIRST_PLACE_MS = 200;
 const NOW_MS = 20;
+/** Calls that are answered more quickly than this are spaced. The service keeps the place of a client for twice this time. */
+const QUICK_MS = 500;
 /**
  * How much longer than the wait the first answer may take. Without an answer it is unknown whether the service is
  * reachable.
@@ -57,14 +63,14 @@ export async function waitForSlot(
   ask: Ask,
 ): Promise<Granted | Pass> {
   const { hostname, signal, maxWaitMs, isNow, onPending, waitUntil } = ask;
-  const startedAt = Date.now();
+  const startedAt = now();
   let endsAt = startedAt + maxWaitMs;
-  const leftMs = () => Math.max(0, endsAt - Date.now());
+  const leftMs = () => Math.max(0, endsAt - now());
   // A pause until the end of the wait ends it. Timers fire slightly early, so another call could come before
   // `Retry-After`.
   const pause = (ms: number) => {
     const pauseMs = Math.min(leftMs(), ms);
-    if (pauseMs < ms) endsAt = 0;
+    if (pauseMs < ms) endsAt = -Infinity;
     return sleep(pauseMs, false, signal);
   };
   let first = firstCall(ask);
@@ -77,7 +83,7 @@ export async function waitForSlot(
   let isOpen = false;
 
   const gaveUp = () => {
-    const waitedMs = Date.now() - startedAt;
+    const waitedMs = Math.round(now() - startedAt);
     if (!failure) return new AcquireTimeoutError({ hostname, waitedMs, position });
     const { retryAfterMs, reason } = failure;
     if (retryAfterMs) return new OverloadedError({ hostname, retryAfterMs });
@@ -90,37 +96,49 @@ export async function waitForSlot(
     policy.answered();
   };
 
+  /** Throws if the reply is the end of the wait. After any other end of the session, a new one begins. */
+  const ended = (reply: AcquireReply) => {
+    isOpen = reply.result === "pending" || reply.result === "granted";
+    queryToken = isOpen ? (reply as Granted).queryToken : undefined;
+    if (reply.result === "overloaded") throw new OverloadedError({ hostname, retryAfterMs: reply.retryAfter * 1000 });
+    if (reply.result === "throttled") {
+      const { throttleCode: status, throttleRetryAfter, reason } = reply;
+      // At most what a timer of the caller can wait.
+      const retryAfterMs = Math.min(throttleRetryAfter * 1000, LONGEST_TIMER_MS);
+      throw new ThrottledError({ hostname, status, reason, retryAfterMs });
+    }
+    if (reply.result !== "timeout") return;
+    if (reply.reason === "deadline") throw gaveUp();
+    // The service forgot the session after a restart, or because no poll came for a long time: ask again.
+    first = firstCall(ask);
+  };
+
   const step = async (): Promise<Granted | undefined> => {
     const isShort = isNow || (onPending && !queryToken);
     const isPoll = queryToken && !isNow;
     const longestMs = isNow ? NOW_MS : isShort ? FIRST_PLACE_MS : perRequestTimeoutMs * HELD_PART;
     const heldMs = Math.ceil(Math.min(leftMs(), longestMs));
     const timeoutMs = Math.min(leftMs() + (isPoll ? 1 : ANSWER_MS), perRequestTimeoutMs);
-    // Quick answers are spaced so that the attempts last for the whole wait.
-    const nextAt = Date.now() + usualWaitMs / maxAttempts;
     const body = isPoll ? { queryToken } : { ...first, waitMs: heldMs };
     isOpen = true;
     attempts++;
-    const { reply, retryAfterMs } = await call<AcquireReply>("acquire", body, signal, timeoutMs);
+    const { reply, retryAfterMs = 0, sentAt } = await call<AcquireReply>("acquire", body, signal, timeoutMs);
     answered();
+    if (reply.result === "granted" && now() - sentAt < reply.leaseMs * RENEW_AT) {
+      isOpen = false;
+      return { ...reply, sentAt };
+    }
+    ended(reply);
     if (reply.result === "pending") {
-      ({ queryToken, position } = reply);
-      if (isNow && reply.blockedBy) throw gaveUp();
-      quietly(() => onPending?.(reply));
-      if (!isShort || retryAfterMs) await pause(retryAfterMs ?? Math.max(0, nextAt - Date.now()));
-      return undefined;
+      const { estimatedWaitMs, waiters, blockedBy } = reply;
+      ({ position } = reply);
+      if (isNow && blockedBy) throw gaveUp();
+      // Not the token: it is a secret, and callers log what they get.
+      quietly(() => onPending?.({ position: reply.position, estimatedWaitMs, waiters, blockedBy }));
     }
-    isOpen = false;
-    if (reply.result === "granted") return reply;
-    if (reply.result === "overloaded") throw new OverloadedError({ hostname, retryAfterMs: reply.retryAfter * 1000 });
-    if (reply.result === "throttled") {
-      const { throttleCode: status, throttleRetryAfter, reason } = reply;
-      throw new ThrottledError({ hostname, status, reason, retryAfterMs: throttleRetryAfter * 1000 });
-    }
-    if (reply.reason === "deadline") throw gaveUp();
-    // The service forgot the session after a restart, or because no poll came for a long time: ask again.
-    first = firstCall(ask);
-    queryToken = undefined;
+    // WAIT4. A caller that does not wait for a slot repeats its short calls, further and further apart.
+    const spaceMs = Math.min(QUICK_MS, isShort ? heldMs * attempts : usualWaitMs / maxAttempts);
+    await pause(Math.max(0, retryAfterMs, sentAt + spaceMs - now()));
     return undefined;
   };
 
@@ -129,7 +147,7 @@ export async function waitForSlot(
    * granted.
    */
   const cancel = async () => {
-    const untilAt = Date.now() + CANCEL_FOR_MS;
+    const untilAt = now() + CANCEL_FOR_MS;
     const send = (name: "acquire" | "cancel", body: object) =>
       deliver<{ queryToken?: string }>(call, name, body, untilAt, true);
     const token = queryToken ?? (await send("acquire", first))?.queryToken;

@@ -3,8 +3,9 @@
  * The slot that a user holds: a lease of the service, renewed while it is held.
  *
  * CLEASE1  A slot ends once: released, or lost. After that it is not renewed.
- * CLEASE2  `signal` aborts no later than the lease ends by the clock of this machine, or when the service reports that
- *     it ended.
+ * CLEASE2  `signal` aborts no later than the lease ends by the monotonic clock of this machine, or when the service
+ *     reports that it ended. A lease counts from the sending of the call that was answered with it, so it never ends later
+ *     than at the service.
  * CLEASE3  A renewal that fails is repeated until then.
  */
 import type { RenewReply } from "@slotkeeper/protocol";
@@ -13,7 +14,7 @@ import { type RefusedError, SlotLostError } from "./errors.ts";
 import type { NamedHost } from "./host-name.ts";
 import { check, type ReleaseOptions, type WaitUntil } from "./options.ts";
 import { endSpan, type SlotSpan } from "./telemetry.ts";
-import { backoffMs, idleTimer, sleep } from "./timing.ts";
+import { backoffMs, LONGEST_TIMER_MS, now, sleep, startTimer } from "./timing.ts";
 import type { Call } from "./transport.ts";
 
 /** A slot of the service. It is renewed while it is held, and released once. */
@@ -49,8 +50,17 @@ export interface ServiceSlot extends AsyncDisposable, Disposable {
 }
 
 const RELEASE_KINDS = { status: "a positive number", hitUpstreamAtMs: "a positive number" } as const;
-const RENEW_AT = 0.6;
+/** The part of a lease after which it is renewed. */
+export const RENEW_AT = 0.6;
+/** Renewals are at least this far apart, however short the lease is. */
+const LEAST_RENEWAL_MS = 25;
 const RELEASE_PATIENCE_MS = 1_000;
+
+/** `sentAt` is when the call was sent that was answered with this lease, by the monotonic clock. */
+export interface Lease {
+  readonly leaseMs: number;
+  readonly sentAt: number;
+}
 
 export interface SlotParts {
   readonly call: Call;
@@ -62,14 +72,14 @@ export interface SlotParts {
   readonly onEnd: () => void;
 }
 
-/** Without `leaseMs` there is no lease: the work runs without a slot. */
+/** Without a lease, the work runs without a slot. */
 // oxlint-disable-next-line max-lines-per-function -- one closure over its state, for the size (decision 0110)
-export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: number): ServiceSlot {
+export function heldSlot(parts: SlotParts, token = "", fence = 0, lease?: Lease): ServiceSlot {
   const { call, named, hostname, waitUntil, span, onEnd } = parts;
   const controller = new AbortController();
-  const heldSince = Date.now();
-  const guarded = leaseMs !== undefined;
-  let expiresAt = 0;
+  const heldSince = now();
+  let endsAt = 0;
+  let expiresAt: number | undefined;
   let released = false;
   let timers: number[] = [];
 
@@ -82,30 +92,35 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: numb
 
   const lost = (reason: string) => {
     if (released) return;
-    const error = new SlotLostError({ hostname, heldMs: Date.now() - heldSince, reason });
+    const error = new SlotLostError({ hostname, heldMs: Math.round(now() - heldSince), reason });
     end(error);
     controller.abort(error);
   };
 
-  /** Counts from the time when the renewal was requested, so the lease is never longer than at the service. */
-  const leased = (ms: number, askedAt: number) => {
-    expiresAt = askedAt + ms;
+  /** CLEASE2. A lease that is longer than a timer counts as shorter, and is renewed. */
+  const leased = ({ leaseMs, sentAt }: Lease) => {
+    const ms = Math.min(leaseMs, LONGEST_TIMER_MS);
+    endsAt = sentAt + ms;
+    const leftMs = endsAt - now();
+    expiresAt = Date.now() + leftMs;
     timers.forEach(clearTimeout);
     // A forgotten slot must not keep the process alive. The service takes it back.
-    timers = [idleTimer(() => lost("its lease ended"), expiresAt - Date.now()), idleTimer(renewOn, ms * RENEW_AT)];
+    timers = [
+      startTimer(() => lost("its lease ended"), leftMs, true),
+      startTimer(renewOn, Math.max(LEAST_RENEWAL_MS, leftMs - ms * (1 - RENEW_AT)), true),
+    ];
   };
 
   const renew = async (): Promise<boolean> => {
-    if (released || !guarded) return !released;
-    const askedAt = Date.now();
+    if (released || !lease) return !released;
     try {
-      const { reply } = await call<RenewReply>("renew", { slotToken: token });
-      if (!released) leased(reply.leaseMs, askedAt);
+      const { reply, sentAt } = await call<RenewReply>("renew", { slotToken: token });
+      if (!released) leased({ ...reply, sentAt });
     } catch (error) {
       if ((error as RefusedError).status === 410) lost("it was taken back");
       return false;
     }
-    return !released;
+    return !released && now() < endsAt;
   };
 
   /** CLEASE3. */
@@ -116,26 +131,26 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, leaseMs?: numb
   };
 
   const release = async (options: ReleaseOptions = {}): Promise<boolean> => {
-    check(options, RELEASE_KINDS);
+    const report = check(options, RELEASE_KINDS);
     if (released) return false;
     end();
-    if (!guarded) return true;
-    const body = { ...named, ...options, slotToken: token, now: Date.now() };
-    const delivered = deliver(call, "release", body, expiresAt);
+    if (!lease) return true;
+    const body = { ...named, ...report, slotToken: token, now: Date.now() };
+    const delivered = deliver(call, "release", body, endsAt);
     promise(waitUntil, delivered);
     await Promise.race([delivered, sleep(RELEASE_PATIENCE_MS, true)]);
     return true;
   };
 
-  if (leaseMs) leased(leaseMs, heldSince);
+  if (lease) leased(lease);
   return {
     token,
     id: token,
     fence,
-    guarded,
+    guarded: !!lease,
     signal: controller.signal,
     get expiresAt() {
-      return expiresAt || undefined;
+      return expiresAt;
     },
     get released() {
       return released;

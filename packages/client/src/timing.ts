@@ -1,7 +1,16 @@
-/** Delays of retries, and sleeping through them. */
+/**
+ * The clock, timers and the delays of retries. Waits and leases use the monotonic clock, because the wall clock can be set
+ * while they last.
+ */
 
 const FIRST_DELAY_MS = 100;
 const LONGEST_DELAY_MS = 5_000;
+/** The longest delay of a timer, 24.8 days. A longer one overflows and fires at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+export function now(): number {
+  return performance.now();
+}
 
 /**
  * The delay after the n-th failure in a row (from 1): exponential, half of it random, so that callers that failed
@@ -21,16 +30,16 @@ export function sleep(ms: number, isIdle?: boolean, signal?: AbortSignal): Promi
       if (signal?.aborted) reject(signal.reason);
       else resolve();
     };
-    const timer = (isIdle ? idleTimer : setTimeout)(stop, ms);
+    const timer = startTimer(stop, ms, isIdle);
     signal?.addEventListener("abort", stop);
     if (signal?.aborted) stop();
   });
 }
 
-/** A timer that does not keep a Node process alive. In other hosts, timers are numbers. */
-export function idleTimer(fire: () => unknown, ms: number): number {
-  const timer = setTimeout(fire, ms);
-  (timer as { unref?: () => void }).unref?.();
+/** With `isIdle`, the timer does not keep a Node process alive. In other hosts, timers are numbers. */
+export function startTimer(fire: () => unknown, ms: number, isIdle?: boolean): number {
+  const timer = setTimeout(fire, Math.min(ms, LONGEST_TIMER_MS));
+  if (isIdle) (timer as { unref?: () => void }).unref?.();
   return timer;
 }
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { startWorld, type World } from "./fixture.ts";
 
 const host = { hostname: "example.com", bucket: "me" };
-const oneSlot = { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0 } };
+const oneSlot = { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: -1 } };
 const reason = { any: "reason" };
 
 /** The stage of the wait at which it is aborted. Each function resolves at its stage. */

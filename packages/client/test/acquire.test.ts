@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { startWorld } from "./fixture.ts";
 
 const host = { hostname: "example.com", bucket: "me" };
-const oneSlot = { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0 } };
+const oneSlot = { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: -1 } };
 
 describe("a free slot", () => {
   test("run makes one call, works while it holds the slot, and releases", async () => {
@@ -132,17 +132,6 @@ describe("waiting", () => {
     await held.release();
   });
 
-  test("quick answers are spaced so that the attempts last for the whole wait", async () => {
-    const world = await startWorld({ fairQueue: { ...oneSlot.fairQueue, pollWindowMs: 10 } });
-    const keeper = world.client({ maxWaitMs: 800, maxAttempts: 5 });
-    const held = await keeper.acquire(host);
-    const startedAt = Date.now();
-    await expect(keeper.acquire(host)).rejects.toMatchObject({ code: "ACQUIRE_TIMEOUT" });
-    expect(Date.now() - startedAt).toBeGreaterThanOrEqual(600);
-    expect(world.proxy.calls("acquire").length).toBeLessThanOrEqual(1 + 5);
-    await held.release();
-  });
-
   test("a service with too many waiters gives an OverloadedError with the time of the next attempt", async () => {
     const world = await startWorld({ fairQueue: { ...oneSlot.fairQueue, globalMaxWaiters: 1 } });
     const keeper = world.client();
@@ -159,19 +148,34 @@ describe("waiting", () => {
 });
 
 describe("leases", () => {
-  const shortLease = { fairQueue: { ...oneSlot.fairQueue, zombieTimeoutSeconds: 1 } };
+  /** Short for a test, and long for a busy machine: a renewal may be late by a second. */
+  const LEASE_MS = 3_000;
+  const shortLease = { fairQueue: { ...oneSlot.fairQueue, zombieTimeoutSeconds: LEASE_MS / 1000 } };
 
   test("a slot is renewed while it is held, and not afterwards", async () => {
     const world = await startWorld(shortLease);
     const keeper = world.client();
     const slot = await keeper.acquire(host);
-    await delay(1_500);
+    await expect.poll(() => world.proxy.calls("renew").length, { timeout: 20_000 }).toBe(2);
     expect([slot.signal.aborted, await world.left()]).toEqual([false, { slots: 1, sessions: 0 }]);
-    const renewals = world.proxy.calls("renew").length;
-    expect(renewals).toBeGreaterThanOrEqual(2);
     await slot.release();
-    await delay(800);
-    expect(world.proxy.calls("renew")).toHaveLength(renewals);
+    await delay(LEASE_MS);
+    expect(world.proxy.calls("renew")).toHaveLength(2);
+  });
+
+  test("a slot that was granted after a wait longer than its lease is held and renewed", async () => {
+    const world = await startWorld(shortLease);
+    const keeper = world.client();
+    const held = await keeper.acquire(host);
+    const waiting = keeper.run(host, async (slot) => {
+      await delay(LEASE_MS + 200);
+      return slot.signal.aborted;
+    });
+    await world.until({ slots: 1, sessions: 1 });
+    await delay(LEASE_MS + 200);
+    await held.release();
+    expect(await waiting).toBe(false);
+    await world.until({ slots: 0, sessions: 0 });
   });
 
   test("a slot that the service no longer knows aborts the work at the next renewal", async () => {
@@ -191,14 +195,23 @@ describe("leases", () => {
   test("a slot that cannot be renewed is lost at the latest when its lease ends, and the work is aborted", async () => {
     const world = await startWorld(shortLease);
     const keeper = world.client({ perRequestTimeoutMs: 200 });
+    const order: string[] = [];
     const work = keeper.run(host, async (slot) => {
       world.proxy.fault = "black-hole";
-      const startedAt = Date.now();
       await new Promise((resolve) => slot.signal.addEventListener("abort", resolve));
-      expect(Date.now() - startedAt).toBeLessThanOrEqual(1_100);
+      order.push("aborted");
       throw slot.signal.reason;
     });
+    await world.until({ slots: 1, sessions: 0 });
+    // Client and service have one clock here: the work ends before another caller gets the slot.
+    const body = JSON.stringify({ hostname: host.hostname, ipBucket: "other", waitMs: 6_000 });
+    const next = fetch(`${world.direct}/api/v0/fairqueue/acquire`, { method: "POST", body })
+      .then((response) => response.json() as Promise<{ result: string; slotToken: string }>)
+      .finally(() => order.push("granted"));
     await expect(work).rejects.toMatchObject({ code: "SLOT_LOST" });
+    const { result, slotToken } = await next;
+    expect([result, order]).toEqual(["granted", ["aborted", "granted"]]);
+    await fetch(`${world.direct}/api/v0/fairqueue/release`, { method: "POST", body: JSON.stringify({ slotToken }) });
     await world.until({ slots: 0, sessions: 0 });
   });
 });

@@ -2,12 +2,22 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { withModulePage } from "@slotkeeper/testkit/browser";
 import { expect, test } from "vitest";
+import { startRedirects } from "./broken-server.ts";
 import { startWorld } from "./fixture.ts";
-import { expected, smoke } from "./smoke.ts";
+import { expected, redirected, smoke } from "./smoke.ts";
 
 test("the client works in Node", async () => {
   const world = await startWorld();
   expect(await smoke(world.direct, "node")).toEqual(expected);
+});
+
+test("redirects are not followed in Node and in a real browser", async () => {
+  const redirects = await startRedirects();
+  expect(await redirected(redirects.url)).toBe("UNAVAILABLE");
+  await withModulePage({ path: "./smoke.ts", folder: import.meta.dirname, url: redirects.page }, async (page) => {
+    expect(await page.evaluate(`library.redirected(${JSON.stringify(redirects.url)})`)).toBe("UNAVAILABLE");
+    expect([redirects.seen.redirected > 0, redirects.seen.followed]).toEqual([true, 0]);
+  });
 });
 
 test("the client works in a real browser, from an origin that the service allows", async () => {

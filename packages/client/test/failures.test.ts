@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import { startWorld } from "./fixture.ts";
 
 const host = { hostname: "example.com", bucket: "me" };
-const oneSlot = { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0 } };
+const oneSlot = { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: -1 } };
 
 const faults: Record<string, Fault> = {
   reset: "reset",

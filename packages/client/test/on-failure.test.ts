@@ -33,7 +33,7 @@ test("open: work runs without a slot, is counted, and needs a slot again when th
 });
 
 test("open: if the service is busy or refuses, no work runs without a slot", async () => {
-  const world = await startWorld({ fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0 } });
+  const world = await startWorld({ fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: -1 } });
   const keeper = world.client({ onFailure: "open", maxWaitMs: 400 });
   const held = await keeper.acquire(host);
   await expect(keeper.acquire(host)).rejects.toMatchObject({ code: "ACQUIRE_TIMEOUT" });

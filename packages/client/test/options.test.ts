@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import * as client from "@slotkeeper/client";
 import { bucketOfIp, SlotClient, type SlotClientOptions } from "@slotkeeper/client";
+import { bundle } from "@slotkeeper/testkit/bundle";
 import { isSlotkeeperError } from "slotkeeper";
 import { describe, expect, test } from "vitest";
 
@@ -15,7 +16,7 @@ describe("options of a client", () => {
     expect(make(wrong)).toThrow(TypeError);
     for (const part of [
       "Expected `maxWaitMs` to be a positive number, got -1",
-      "Unknown option `retries`",
+      "Unknown option `retries` (known: `perRequestTimeoutMs`, ",
       'Expected `fetch` to be a function, got "fetch"',
       "Expected `telemetry` to be an object, got null",
     ]) {
@@ -24,16 +25,27 @@ describe("options of a client", () => {
   });
 
   test.each([
-    [{ url: "" }, "Expected `url` to be a non-empty string"],
+    [{ url: "" }, 'Expected `url` to be a non-empty string, got ""'],
+    [{ url: undefined }, "Expected `url` to be a non-empty string, got undefined"],
+    [{ url: null }, "Expected `url` to be a non-empty string, got null"],
     [{ url: "127.0.0.1:8080" }, "Expected `url` to be an http(s) URL"],
-    [{ maxWaitMs: Number.NaN }, "got null"],
-    [{ maxWaitMs: Infinity }, "Expected `maxWaitMs` to be a positive number"],
+    [{ maxWaitMs: Number.NaN }, "Expected `maxWaitMs` to be a positive number, got NaN"],
+    [{ maxWaitMs: Infinity }, "Expected `maxWaitMs` to be a positive number, got Infinity"],
+    [{ maxWaitMs: 5n }, "Expected `maxWaitMs` to be a positive number, got 5"],
     [{ maxAttempts: 0 }, "Expected `maxAttempts` to be a positive number, got 0"],
     [{ token: "" }, "Expected `token`"],
     [{ hashHostname: "yes" }, 'Expected `hashHostname` to be a boolean, got "yes"'],
     [{ onFailure: "half" }, "Expected `onFailure`"],
     [{ onFailure: { share: 1.5 } }, "Expected `onFailure`"],
     [{ onFailure: {} }, "Expected `onFailure`"],
+    [{ onFailure: null }, 'Expected `onFailure` to be "closed", "open" or { share: 0 to 1 }, got null'],
+    [{ onFailure: { share: "0.5" } }, "Expected `onFailure`"],
+    [{ onFailure: { share: [0.5] } }, "Expected `onFailure`"],
+    [{ onFailure: { share: 0.5, forMs: 0 } }, "Expected `forMs` to be a positive number, got 0"],
+    [{ onFailure: { share: 0.5, formS: 1 } }, "Unknown option `formS` (known: `forMs`, `share`)"],
+    [{ constructor: 1 }, "Unknown option `constructor`"],
+    [{ timeoutMs: 1 }, "Unknown option `timeoutMs` (known: `perRequestTimeoutMs`, "],
+    [{ maxwait: 1 }, "Unknown option `maxwait` (known: `maxWaitMs`, "],
   ])("%o is refused", (options, message) => {
     expect(make(options)).toThrow(message);
   });
@@ -41,7 +53,11 @@ describe("options of a client", () => {
   test.each([
     [{ token: "sec\nret" }, UNFIT],
     [{ token: "secret€" }, UNFIT],
-    [{ token: ["a list"] }, "Expected `token` to be a non-empty string"],
+    [{ token: ["secret"] }, "Expected `token` to be a non-empty string, got object"],
+    [{ token: { key: "secret" } }, "Expected `token` to be a non-empty string, got object"],
+    [{ url: "ftp://u:secret@host" }, 'Expected `url` to be an http(s) URL, got …host"'],
+    [{ url: `ftp://u:${"secret".repeat(50)}@host` }, "Expected `url` to be an http(s) URL, got …host"],
+    [{ url: "host/?key=secret" }, "Expected `url` to be an http(s) URL"],
     [{ header: "se cret" }, UNFIT],
     [{ url: "http://u:secret@host" }, UNFIT],
     [{ url: "http://secret@host/path" }, UNFIT],
@@ -82,7 +98,11 @@ describe("options of a client", () => {
     const keeper = new SlotClient({ url });
     const acquire = (options: object) => keeper.acquire(options as client.AcquireOptions);
     await expect(acquire({})).rejects.toThrow("Expected `hostname` to be a non-empty string");
-    await expect(acquire({ hostname: "h", timeout: 5 })).rejects.toThrow("Unknown option `timeout`");
+    await expect(acquire({})).rejects.toThrow("got undefined");
+    await expect(acquire({ hostname: "h", host: 5 })).rejects.toThrow("Unknown option `host` (known: `hostname`, ");
+    await expect(keeper.run(undefined as unknown as client.AcquireOptions, () => {})).rejects.toThrow(
+      "Expected `options` to be an object, got undefined",
+    );
     await expect(acquire({ hostname: "h", signal: 5 })).rejects.toThrow("Expected `signal` to be an object, got 5");
     await expect(keeper.run({ hostname: "h" }, 5 as unknown as () => void)).rejects.toThrow(
       "Expected `work` to be a function",
@@ -90,6 +110,25 @@ describe("options of a client", () => {
     expect(() => keeper.semaphore("", 1)).toThrow("Expected `name`");
     await expect(keeper.semaphore("s", 1).acquire({ width: 2 } as object)).rejects.toThrow("Unknown option `width`");
   });
+});
+
+test("an option is read once, so that the value in use is the one that was checked", async () => {
+  const keeper = new SlotClient({ url, fetch: async () => Response.error() });
+  let reads = 0;
+  const options = {
+    hostname: "h",
+    get maxWaitMs() {
+      return reads++ === 0 ? 1 : "a day";
+    },
+  };
+  await expect(keeper.acquire(options as client.AcquireOptions)).rejects.toBeInstanceOf(client.SlotClientError);
+  expect(reads).toBe(1);
+});
+
+test("a signal in place of the options is refused", async () => {
+  const { signal } = new AbortController();
+  const acquired = new SlotClient({ url }).semaphore("s", 1).acquire(signal as object);
+  await expect(acquired).rejects.toThrow(/^Unknown option `aborted`, .*\(known: /);
 });
 
 describe("bucketOfIp", () => {
@@ -131,6 +170,21 @@ describe("bucketOfIp", () => {
 });
 
 describe("errors", () => {
+  test("the classes have their names, in minified code too", async () => {
+    const text = await bundle(
+      `import * as client from "@slotkeeper/client";
+      export const names = Object.entries(client).filter(([name]) => name.endsWith("Error")).map(([name, made]) => {
+        const error = new made({});
+        return [name, made.name, error.constructor.name, error.name, error.stack.split("\\n")[0].split(":")[0]];
+      });`,
+      import.meta.dirname,
+      { minify: true },
+    );
+    const { names } = (await import(`data:text/javascript,${encodeURIComponent(text)}`)) as { names: string[][] };
+    expect(names).toHaveLength(7);
+    for (const [name = "", ...seen] of names) expect(new Set(seen)).toEqual(new Set([name]));
+  });
+
   const page = readFileSync(new URL("../../../docs/reference/client.md", import.meta.url), "utf8");
   const errors = readFileSync(new URL("../../../docs/reference/errors.md", import.meta.url), "utf8")
     .split("\n## ")

@@ -25,6 +25,12 @@ export async function smoke(url: string, name: string): Promise<Record<string, u
   return seen;
 }
 
+/** How an acquire ends at an address that redirects. */
+export async function redirected(url: string): Promise<string> {
+  const keeper = new SlotClient({ url, token: "a-shared-key-of-some-length", maxWaitMs: 2_000, maxAttempts: 2 });
+  return keeper.acquire({ hostname: "example.com" }).then(() => "granted", code);
+}
+
 export const expected: Record<string, unknown> = {
   run: [true, true],
   busy: [undefined, "ACQUIRE_TIMEOUT"],

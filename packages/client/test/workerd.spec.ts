@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { bundle } from "@slotkeeper/testkit/bundle";
 import { Miniflare } from "miniflare";
 import { afterEach, expect, test } from "vitest";
+import { startRedirects } from "./broken-server.ts";
 import { startWorld } from "./fixture.ts";
 import { expected } from "./smoke.ts";
 
@@ -54,7 +55,7 @@ async function startUpstream(most: number, holdMs: number) {
   return upstream;
 }
 
-const fourSlots = { fairQueue: { maxSlotPerHost: 4, maxSlotPerIp: 0 } };
+const fourSlots = { fairQueue: { maxSlotPerHost: 4, maxSlotPerIp: -1 } };
 
 async function statuses(url: URL, requests: number): Promise<number[]> {
   const asked = Array.from({ length: requests }, async () => {
@@ -77,6 +78,20 @@ test("the client works in workerd", async () => {
   const url = await startWorker(script, { URL: world.direct });
   // JSON has no undefined.
   expect(await (await fetch(url)).json()).toEqual({ ...expected, busy: [null, "ACQUIRE_TIMEOUT"] });
+});
+
+test("redirects are not followed in workerd", async () => {
+  const redirects = await startRedirects();
+  const script = await bundle(
+    `
+    import { redirected } from "./smoke.ts";
+    export default { fetch: async (_, env) => new Response(await redirected(env.URL)) };
+  `,
+    import.meta.dirname,
+  );
+  const url = await startWorker(script, { URL: redirects.url });
+  expect(await (await fetch(url)).text()).toBe("UNAVAILABLE");
+  expect([redirects.seen.redirected > 0, redirects.seen.followed]).toEqual([true, 0]);
 });
 
 test("the example: 200 parallel requests to an upstream that allows 4 at a time, without a failure", async () => {

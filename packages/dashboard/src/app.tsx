@@ -82,7 +82,7 @@ function Header() {
       </nav>
       <LinkState />
       <label class="scheme">
-        <span class="hidden">Colours</span>
+        <span>Theme</span>
         <select value={choice.value} onChange={({ currentTarget }) => choose(currentTarget.value as SchemeChoice)}>
           <option value="system">Auto</option>
           <option value="light">Light</option>

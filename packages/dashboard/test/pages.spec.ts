@@ -1,4 +1,4 @@
-import type { ServiceInstances } from "@slotkeeper/protocol";
+import type { ServiceHistory, ServiceInstances } from "@slotkeeper/protocol";
 import { DEMO_PLAN, Load } from "@slotkeeper/testkit/load";
 import type { Page } from "playwright-core";
 import { afterEach, describe, expect, it } from "vitest";
@@ -66,6 +66,68 @@ describe("the empty state", () => {
   });
 });
 
+describe("a host with an open breaker", () => {
+  async function open(service: Awaited<ReturnType<typeof startService>>, hostname: string): Promise<void> {
+    const init = { method: "POST", body: JSON.stringify({ state: "open" }) };
+    const answer = await fetch(`${service.url}/api/v0/hosts/${hostname}/breaker`, init);
+    expect(answer.status).toBe(204);
+  }
+
+  it("has the state “breaker open” and comes first, before a crowd, in all tables and on a phone", async () => {
+    const service = await startService();
+    await crowd(service, "busy.example", 20);
+    await acquire(service, { hostname: "failing.example", ipBucket: "b" });
+    await open(service, "failing.example");
+    for (const viewport of [
+      { width: 1280, height: 800 },
+      { width: 360, height: 740 },
+    ]) {
+      const { page } = await openPage(service.url, { viewport });
+      const rows = page.locator(".rows-body [role=row]");
+      for (const name of ["Overview", "Hosts"]) {
+        await page.getByRole("navigation").getByRole("link", { name }).click();
+        await seen(() => rows.count()).toBe(2);
+        await seen(() => rows.first().innerText()).toMatch(/^failing\.example\s+breaker open\s/);
+        await seen(() => rows.nth(1).innerText()).toMatch(/^busy\.example\s+crowded\s/);
+      }
+    }
+  });
+});
+
+describe("the overview", () => {
+  it("shows the hosts to look at first above the charts, the worst first, and how many need it", async () => {
+    const service = await startService();
+    await acquire(service, { hostname: "calm.example" });
+    const { page } = await openPage(service.url);
+    const first = page.getByRole("region", { name: "Look here first" });
+    await seen(() => first.innerText()).toContain("No session waits, and every breaker is closed.");
+    for (let index = 0; index < 7; index++) await crowd(service, `busy-${index}.example`, 1);
+    await seen(() => first.innerText()).toContain("7 hosts with a queue or an open breaker");
+    expect(await first.innerText()).not.toContain("calm.example");
+    expect(await first.getByRole("row").count()).toBe(6);
+    const [table, charts] = await Promise.all([first.boundingBox(), page.locator(".tiles").boundingBox()]);
+    expect((table?.y ?? 0) + (table?.height ?? 0)).toBeLessThanOrEqual(charts?.y ?? 0);
+  });
+
+  it("has charts that begin with the service, and a unit for each number", async () => {
+    const service = await startService();
+    await acquire(service, { hostname: "calm.example" });
+    const history = (await (await fetch(`${service.url}/api/v0/history`)).json()) as ServiceHistory;
+    expect(history.known).toBeLessThan(history.granted.length);
+    const { page } = await openPage(service.url);
+    const rejected = page.getByRole("region", { name: "Rejected", exact: true });
+    await seen(() => rejected.innerText()).toMatch(/0 sessions in the last minute[\s\S]*queue full 0\s+in 5 s/);
+    // The pointer at the left edge shows the first step: with 15 minutes before the start, it would be long ago.
+    const chart = page.getByRole("img", { name: /^Slots in use/ }).locator(".u-over");
+    await chart.hover({ position: { x: 1, y: 20 } });
+    const shown = await page.locator(".legend span").first().innerText();
+    const [hours = 0, minutes = 0, seconds = 0] = shown.split(":").map(Number);
+    const at = new Date();
+    const ago = at.getHours() * 3600 + at.getMinutes() * 60 + at.getSeconds() - (hours * 3600 + minutes * 60 + seconds);
+    expect((ago + 86_400) % 86_400).toBeLessThan(600);
+  });
+});
+
 describe("the hosts", () => {
   it("sort by any column both ways, and are found by a part of their name", async () => {
     const service = await startService();
@@ -89,7 +151,7 @@ describe("the hosts", () => {
 });
 
 describe("the host page", () => {
-  it("answers why a session waits: the limit that binds, who holds since when, and the forecast", async () => {
+  it("answers why a session waits: the limit that binds and the forecast; the holders are shown once, as cells", async () => {
     const service = await startService();
     await crowd(service, "busy.example", 2);
     const { page } = await openPage(service.url);
@@ -100,7 +162,16 @@ describe("the host page", () => {
     await page.getByRole("button", { name: "Why does the session at position 3 wait?" }).click();
     await seen(() => why.innerText()).toContain("All slots of this host are in use: 5 of 5.");
     expect(await why.innerText()).toMatch(/Position\s+3 of 3/);
-    expect(await why.innerText()).toMatch(/bucket-\d\s+since \d\d:\d\d:\d\d \([\d.]+ m?s\)\s+lease ends in \d+ s/);
+    const mentions = (await text(page)).match(/bucket-0\b/g) ?? [];
+    expect(await page.locator(".cell", { hasText: "bucket-0" }).innerText()).toMatch(/held [\d.]+ m?s\s+lease \d+ s/);
+    expect(
+      await page
+        .locator(".cell", { hasText: "bucket-0" })
+        .getByTitle(/^since \d\d:\d\d:\d\d$/)
+        .count(),
+    ).toBe(1);
+    // Once as a holder, once in the table of shares.
+    expect(mentions).toHaveLength(2);
     // The first five were granted while slots were free: that says nothing about how fast the queue moves.
     expect(await why.innerText()).toMatch(/Forecast\s+None yet: too few waiting sessions/);
   });
@@ -113,7 +184,9 @@ describe("the host page", () => {
     await openHost(page, "free.example");
     const why = page.getByRole("region", { name: /Why does/ });
     await seen(() => why.innerText()).toContain("bucket “greedy” already has 1 slot; the limit per bucket is 1.");
-    expect(await why.locator(".holders li").allInnerTexts()).toEqual([expect.stringMatching(/^greedy/)]);
+    expect(await page.locator(".cell", { hasText: "awaited" }).allInnerTexts()).toEqual([
+      expect.stringMatching(/^greedy/),
+    ]);
   });
 
   it("shows slots as cells, the queue by bucket beside the fair share, and how long they waited", async () => {
@@ -205,7 +278,8 @@ describe("colours", () => {
     await page.emulateMedia({ colorScheme: "dark" });
     const dark = await background();
     expect(dark).not.toBe(light);
-    await page.getByLabel("Colours").selectOption("Light");
+    await page.getByText("Theme", { exact: true }).waitFor();
+    await page.getByLabel("Theme").selectOption("Light");
     expect(await background()).toBe(light);
     await page.reload();
     await page.getByText("Live", { exact: true }).waitFor();

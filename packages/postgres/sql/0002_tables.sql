@@ -46,6 +46,7 @@ CREATE TABLE slotkeeper_host (
   progress double precision NOT NULL,
   meter_at double precision NOT NULL,
   last_end_at double precision,
+  forgotten_at double precision,
   fence bigint NOT NULL,
   fence_before bigint NOT NULL DEFAULT 0,
   is_breaker_new boolean NOT NULL DEFAULT true,
@@ -151,8 +152,7 @@ COMMENT ON COLUMN upstream_ip_queue_depth.hostname IS 'In lower case. Set only i
 -- The breaker's instants in milliseconds. The old columns have the same instants in seconds.
 ALTER TABLE "THROTTLE_PROTECTION"
   ADD COLUMN opened_at double precision,
-  ADD COLUMN window_start_at double precision,
-  ADD COLUMN window_ms double precision;
+  ADD COLUMN window_start_at double precision;
 ALTER TABLE "THROTTLE_PROTECTION" SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 
 -- The database's clock, in milliseconds. A function, so that tests can replace it.

@@ -174,10 +174,10 @@ DECLARE
 BEGIN
   INSERT INTO "THROTTLE_PROTECTION" AS t ("HOSTNAME_HASH", "HOSTNAME", "ERROR_TIMESTAMP", "IS_PROTECTED",
     "LAST_ERROR_CODE", "OBS_WINDOW_START", "OBS_ERROR_COUNT", "OBS_SUCCESS_COUNT", "CONSECUTIVE_ERROR_COUNT",
-    opened_at, window_start_at, window_ms)
+    opened_at, window_start_at)
   VALUES (p_host, coalesce(p_hostname, p_host), floor(v_opened_at / 1000), (v_opened_at IS NOT NULL)::integer,
     nullif((b ->> 'code')::integer, 0), floor(v_window_start_at / 1000), (b ->> 'errors')::integer, (b ->> 'successes')::integer,
-    (b ->> 'consecutive')::integer, v_opened_at, v_window_start_at, (b ->> 'windowMs')::double precision)
+    (b ->> 'consecutive')::integer, v_opened_at, v_window_start_at)
   ON CONFLICT ("HOSTNAME_HASH") DO UPDATE SET
     "HOSTNAME" = coalesce(p_hostname, t."HOSTNAME"),
     "ERROR_TIMESTAMP" = coalesce(excluded."ERROR_TIMESTAMP", t."ERROR_TIMESTAMP"),
@@ -188,8 +188,7 @@ BEGIN
     "OBS_SUCCESS_COUNT" = excluded."OBS_SUCCESS_COUNT",
     "CONSECUTIVE_ERROR_COUNT" = excluded."CONSECUTIVE_ERROR_COUNT",
     opened_at = excluded.opened_at,
-    window_start_at = excluded.window_start_at,
-    window_ms = excluded.window_ms;
+    window_start_at = excluded.window_start_at;
 END $$;
 
 CREATE FUNCTION slotkeeper_closed_breaker() RETURNS jsonb
@@ -247,7 +246,7 @@ LANGUAGE sql IMMUTABLE AS $$
   SELECT jsonb_strip_nulls(jsonb_build_object('hostname', h.hostname, 'slots', nullif(h.slots, 'Infinity'), 'fence', h.fence,
     'now', h.last_now, 'progress', h.progress, 'meterAt', h.meter_at, 'lastEndAt', h.last_end_at, 'capacity', h.capacity,
     'breaker', h.breaker, 'avgWaitMs', h.avg_wait_ms, 'idleSince', h.idle_since, 'isHot', h.is_hot, 'probedAt', h.probed_at,
-    'turnAt', h.turn_at))
+    'turnAt', h.turn_at, 'forgottenAt', h.forgotten_at))
 $$;
 
 -- The least store time of a host that is not known. Fences start at the store time in microseconds, so it must be above

@@ -14,7 +14,7 @@
 -- Compares and swaps: swaps the host's row, and writes records, breaker and tail. P1: the swap is the first write and
 -- makes the commits of a host one sequence. Its row lock ends with this call. Arguments that need an explanation:
 --   p_forgets                 the host is forgotten; the arguments from p_hostname on are ignored
---   p_hostname … p_fence      the head of records.ts, one argument for each column; p_slots NULL: no limit
+--   p_hostname … p_forgotten_at  the head of records.ts, one argument for each column; p_slots NULL: no limit
 --   p_offers_until            when the last offer of the change set lapses; 0: it has none
 --   p_changes                 the whole change set, for the tail and for notifications; NULL: no other instance needs it
 --   p_records                 records other than leases, as kind, key, JSON of the other fields, kind, key, …; no JSON
@@ -33,8 +33,8 @@ CREATE FUNCTION slotkeeper_commit(
   p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision,
   p_is_hot boolean, p_idle_since double precision, p_probed_at double precision, p_turn_at double precision,
   p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint,
-  p_offers_until double precision, p_changes text, p_records text[], p_names text[], p_numbers double precision[],
-  p_ended text[], p_wake text[], p_most double precision DEFAULT NULL, p_lock_timeout text DEFAULT NULL
+  p_forgotten_at double precision, p_offers_until double precision, p_changes text, p_records text[], p_names text[],
+  p_numbers double precision[], p_ended text[], p_wake text[], p_most double precision DEFAULT NULL, p_lock_timeout text DEFAULT NULL
 ) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '500ms' SET extra_float_digits = 1
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -60,7 +60,7 @@ BEGIN
     v_clock := greatest(v_clock, v_first_now);
     INSERT INTO slotkeeper_host
     SELECT p_host, p_hostname, p_breaker, p_capacity, p_slots, p_avg_wait_ms, p_is_hot, p_idle_since, p_probed_at, p_turn_at,
-      p_progress, p_meter_at, p_last_end_at, p_fence, v_before, p_breaker <> slotkeeper_closed_breaker(),
+      p_progress, p_meter_at, p_last_end_at, p_forgotten_at, p_fence, v_before, p_breaker <> slotkeeper_closed_breaker(),
       p_changes IS NOT NULL, true, greatest(v_first_now, p_now), v_clock, 1, p_tag, p_offers_until
     WHERE slotkeeper_refusal(NULL, 0, NULL, p_instance, p_base, p_now, v_clock) IS NULL
     ON CONFLICT DO NOTHING
@@ -68,7 +68,7 @@ BEGIN
   ELSE
     UPDATE slotkeeper_host SET hostname = p_hostname, breaker = p_breaker, capacity = p_capacity, slots = p_slots,
       avg_wait_ms = p_avg_wait_ms, is_hot = p_is_hot, idle_since = p_idle_since, probed_at = p_probed_at, turn_at = p_turn_at,
-      progress = p_progress, meter_at = p_meter_at, last_end_at = p_last_end_at, fence = p_fence, fence_before = fence,
+      progress = p_progress, meter_at = p_meter_at, last_end_at = p_last_end_at, forgotten_at = p_forgotten_at, fence = p_fence, fence_before = fence,
       is_breaker_new = breaker <> p_breaker, is_in_tail = p_changes IS NOT NULL, was_in_tail = is_in_tail, last_now = greatest(last_now, p_now), updated_at = greatest(v_clock, last_now),
       commits = commits + 1, tag = p_tag, offers_until = greatest(offers_until, p_offers_until), reserved_for = NULL,
       reserved_until = 0
@@ -122,13 +122,13 @@ BEGIN
   RETURN (
     SELECT json_agg(slotkeeper_commit(p_schema, p_host, p_instance, p_base, p_tag, p_now, p_conflicts, p_forgets, p_hostname,
       p_breaker, p_capacity, p_slots, p_avg_wait_ms, p_is_hot, p_idle_since, p_probed_at, p_turn_at, p_progress, p_meter_at,
-      p_last_end_at, p_fence, p_offers_until, p_changes, p_records, p_names, p_numbers, p_ended, p_wake,
+      p_last_end_at, p_fence, p_forgotten_at, p_offers_until, p_changes, p_records, p_names, p_numbers, p_ended, p_wake,
       p_lock_timeout => '50ms'))
     FROM json_to_recordset(p_commits::json) c (p_host text, p_instance text, p_base text, p_tag text, p_now double precision,
       p_conflicts integer, p_forgets boolean, p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision,
       p_avg_wait_ms double precision, p_is_hot boolean, p_idle_since double precision, p_probed_at double precision,
       p_turn_at double precision, p_progress double precision, p_meter_at double precision, p_last_end_at double precision,
-      p_fence bigint, p_offers_until double precision, p_changes text, p_records text[], p_names text[],
+      p_fence bigint, p_forgotten_at double precision, p_offers_until double precision, p_changes text, p_records text[], p_names text[],
       p_numbers double precision[], p_ended text[], p_wake text[]));
 END $$;
 
@@ -257,20 +257,17 @@ BEGIN
       'inFlight', (SELECT count(*) FROM upstream_slot_pool WHERE ends_at > v_now)
         + (SELECT count(*) FROM slotkeeper_record WHERE kind = 'offer' AND (data ->> 'lapsesAt')::double precision > v_now),
       'waiting', (SELECT count(*) FROM slotkeeper_record WHERE kind = 'waiter' AND (data ->> 'deadlineAt')::double precision > v_now),
-      'open', count(*) FILTER (WHERE slotkeeper_breaker_closes_at(h.breaker, l.data) > v_now),
+      'open', count(*) FILTER (WHERE slotkeeper_breaker_closes_at(h.breaker) > v_now),
       'spaced', count(*) FILTER (WHERE slotkeeper_spaced_until(h.last_end_at, l.data) > v_now))
     FROM slotkeeper_host h LEFT JOIN slotkeeper_record l ON l.host = h.host AND l.kind = 'limits' AND l.key = '');
 END $$;
 
--- An open breaker closes two windows after it opened. p_limits: LimitsRecord, or NULL for a host that only direct
--- callers use.
-CREATE FUNCTION slotkeeper_breaker_closes_at(b jsonb, p_limits json) RETURNS double precision
-LANGUAGE sql IMMUTABLE AS $$
-  SELECT (b ->> 'openedAt')::double precision + 2 * greatest((b ->> 'windowMs')::double precision,
-    coalesce((p_limits #>> '{policy,breaker,openMs}')::double precision, 60000))
-$$;
+-- A breaker that opened an hour ago counts as closed, as in breaker.ts of packages/queue. NULL: it is not open.
+CREATE FUNCTION slotkeeper_breaker_closes_at(b jsonb) RETURNS double precision
+LANGUAGE sql IMMUTABLE AS $$ SELECT (b ->> 'openedAt')::double precision + 3600000 $$;
 
--- Until when the next release is delayed by spacing. NULL: no spacing.
+-- Until when the next release is delayed by spacing. p_limits: LimitsRecord, or NULL for a host that only direct callers
+-- use. NULL: no spacing.
 CREATE FUNCTION slotkeeper_spaced_until(p_last_end_at double precision, p_limits json) RETURNS double precision
 LANGUAGE sql IMMUTABLE AS $$
   SELECT p_last_end_at + nullif((p_limits #>> '{policy,smoothMs}')::double precision, 0)
@@ -297,6 +294,14 @@ BEGIN
   RETURN json_build_object('hosts', v_gone, 'last', v_last);
 END $$;
 
+-- Until when the end of a session must be kept: endKeptUntil of session-ends.ts. p_ended_at NULL: not known.
+CREATE FUNCTION slotkeeper_end_kept_until(p_deadline double precision, p_ended_at double precision) RETURNS double precision
+LANGUAGE sql IMMUTABLE AS $$ SELECT least(p_deadline + 10000, p_ended_at + 600000) $$;
+
+-- Up to which time a host that is not known may have forgotten the ends of sessions: forgottenAtStart of session-ends.ts.
+CREATE FUNCTION slotkeeper_start_forgotten(p_now double precision) RETURNS double precision
+LANGUAGE sql IMMUTABLE AS $$ SELECT p_now - 599000 $$;
+
 -- Whether forgetting the host loses nothing. Limits that an operator set are kept.
 CREATE FUNCTION slotkeeper_is_unused(h slotkeeper_host, p_idle_ms double precision) RETURNS boolean
 LANGUAGE plpgsql AS $$
@@ -307,18 +312,20 @@ BEGIN
   IF h.updated_at > v_now - p_idle_ms OR slotkeeper_occupied(h.host, v_now, h.offers_until) > 0 THEN RETURN false; END IF;
   SELECT data INTO v_limits FROM slotkeeper_record WHERE host = h.host AND kind = 'limits' AND key = '';
   RETURN v_limits -> 'live' IS NULL
-    AND coalesce(slotkeeper_breaker_closes_at(h.breaker, v_limits), 0) <= v_now
+    AND coalesce(slotkeeper_breaker_closes_at(h.breaker), 0) <= v_now
     AND coalesce((h.breaker ->> 'windowStartAt')::double precision
       + coalesce((v_limits #>> '{policy,breaker,windowMs}')::double precision, 60000), 0) <= v_now
     AND coalesce(slotkeeper_spaced_until(h.last_end_at, v_limits), 0) <= v_now
     AND NOT EXISTS (SELECT FROM upstream_ip_cooldown c WHERE c.hostname_pattern = h.host AND c.cool_until > v_now)
-    -- The end of a session is kept for 10 s after its deadline (END_GRACE_MS). An expired lease also counts as the end
-    -- of its session.
-    AND NOT EXISTS (SELECT FROM upstream_slot_pool s WHERE s.hostname_pattern = h.host AND s.keep_until > v_now - 10000)
+    -- The ends of sessions: isLeftOver of packages/queue. An expired lease also counts as the end of its session.
+    AND coalesce(h.forgotten_at, 0) <= slotkeeper_start_forgotten(v_now)
+    AND NOT EXISTS (SELECT FROM upstream_slot_pool s WHERE s.hostname_pattern = h.host
+      AND slotkeeper_end_kept_until(s.keep_until, s.ends_at) > v_now)
     AND NOT EXISTS (
       SELECT FROM slotkeeper_record r WHERE r.host = h.host AND (
         (r.kind = 'waiter' AND (r.data ->> 'deadlineAt')::double precision > v_now)
-        OR (r.kind = 'session' AND (r.data ->> 'keepUntil')::double precision > v_now - 10000)));
+        OR (r.kind = 'session' AND slotkeeper_end_kept_until((r.data ->> 'keepUntil')::double precision,
+          (r.data ->> 'endedAt')::double precision) > v_now)));
 END $$;
 
 -- Deletes rows that have expired and do not belong to the state of a host. Rows in use are skipped.
@@ -391,5 +398,5 @@ $$;
 
 REVOKE ALL ON FUNCTION slotkeeper_commit, slotkeeper_commit_all, slotkeeper_commit_locked, slotkeeper_refusal, slotkeeper_refuse, slotkeeper_read, slotkeeper_beat,
   slotkeeper_instances, slotkeeper_peek, slotkeeper_host_keys, slotkeeper_totals, slotkeeper_breaker_closes_at,
-  slotkeeper_spaced_until, slotkeeper_forget_hosts, slotkeeper_is_unused, slotkeeper_forget_rows, slotkeeper_token_keys,
+  slotkeeper_spaced_until, slotkeeper_end_kept_until, slotkeeper_start_forgotten, slotkeeper_forget_hosts, slotkeeper_is_unused, slotkeeper_forget_rows, slotkeeper_token_keys,
   slotkeeper_ready, slotkeeper_missing_rights FROM PUBLIC;

@@ -11,10 +11,12 @@
 --   DIRECT5 The service has priority. If a direct caller releases a slot while sessions wait for the host, the slot is
 --     reserved for the service for 50 ms. While an instance has reserved the next commit, no direct caller gets a slot.
 
+-- A name in the form that is hashed and compared: lower-cased, without a trailing dot; NULL if nothing is left.
 -- Not lower() alone: its result for an I depends on the locale of the database.
-CREATE FUNCTION slotkeeper_lower(p_name text) RETURNS text
+CREATE FUNCTION slotkeeper_plain_name(p_name text) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
-  SELECT CASE WHEN octet_length(p_name) = char_length(p_name) THEN lower(p_name COLLATE "C") ELSE lower(p_name) END
+  SELECT nullif(regexp_replace(
+    CASE WHEN octet_length(p_name) = char_length(p_name) THEN lower(p_name COLLATE "C") ELSE lower(p_name) END, '\.$', ''), '')
 $$;
 
 CREATE FUNCTION slotkeeper_checked(p_argument text, p_value text, p_most integer) RETURNS text
@@ -27,17 +29,20 @@ BEGIN
   RETURN p_value;
 END $$;
 
-CREATE FUNCTION slotkeeper_name_key(p_name text) RETURNS text
-LANGUAGE sql IMMUTABLE AS $$ SELECT encode(sha256(convert_to(slotkeeper_lower(p_name), 'UTF8')), 'hex') $$;
+CREATE FUNCTION slotkeeper_sha256(p_text text) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$ SELECT encode(sha256(convert_to(p_text, 'UTF8')), 'hex') $$;
 
--- The hash, otherwise the SHA-256 in hex of the lower-cased name. So callers with the hash and callers with the name
--- share one pool.
+CREATE FUNCTION slotkeeper_name_key(p_name text) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$ SELECT slotkeeper_sha256(slotkeeper_plain_name(p_name)) $$;
+
+-- The hash in lower case, otherwise the SHA-256 in hex of the plain name. A hash of the name exactly as it was sent
+-- stands for the plain name, too. So callers with the hash and callers with the name share one pool.
 CREATE FUNCTION slotkeeper_host_key(p_hash text, p_name text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-  v_key text := coalesce(
-    nullif(slotkeeper_checked('p_hostname_hash', p_hash, 128), ''),
-    slotkeeper_name_key(nullif(slotkeeper_checked('p_hostname', p_name, 255), '')));
+  v_hash text := nullif(lower(slotkeeper_checked('p_hostname_hash', p_hash, 128) COLLATE "C"), '');
+  v_name_key text := slotkeeper_name_key(slotkeeper_checked('p_hostname', p_name, 255));
+  v_key text := CASE WHEN v_hash = slotkeeper_sha256(p_name) THEN v_name_key ELSE coalesce(v_hash, v_name_key) END;
 BEGIN
   IF v_key IS NULL THEN
     RAISE EXCEPTION 'Expected a hostname or its hash, got neither' USING ERRCODE = 'invalid_parameter_value';
@@ -48,7 +53,7 @@ END $$;
 -- A pattern is a name or the key itself: no hostname is a SHA-256 in hex.
 CREATE FUNCTION slotkeeper_pattern_key(p_pattern text) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
-  SELECT CASE WHEN p_pattern ~ '^[0-9a-f]{64}$' THEN p_pattern ELSE slotkeeper_host_key(NULL, p_pattern) END
+  SELECT CASE WHEN p_pattern ~* '^[0-9a-f]{64}$' THEN lower(p_pattern COLLATE "C") ELSE slotkeeper_host_key(NULL, p_pattern) END
 $$;
 
 CREATE FUNCTION slotkeeper_refuse_table(p_name text, p_expected text) RETURNS void
@@ -83,18 +88,23 @@ LANGUAGE sql VOLATILE AS $$
   SELECT coalesce(substring(p_tag FROM '^\d{1,18}')::bigint, 0) + 1 || '.' || left(slotkeeper_random(), 16)
 $$;
 
+-- The name, if it belongs to the host. Only such a name selects limits of the configuration.
+CREATE FUNCTION slotkeeper_own_name(p_host text, p_name text) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN p_host = slotkeeper_name_key(p_name) THEN p_name END $$;
+
 -- The first row of a host of which only the slots are known. p_slots comes from the first direct caller; the service
 -- replaces it.
 CREATE FUNCTION slotkeeper_new_host(h slotkeeper_host, p_slots double precision, p_hostname text) RETURNS slotkeeper_host
 LANGUAGE plpgsql AS $$
 BEGIN
   h.last_now := greatest(slotkeeper_now(), h.last_now);
-  h.hostname := p_hostname;
+  h.hostname := slotkeeper_own_name(h.host, p_hostname);
   h.slots := p_slots;
   h.fence := greatest(h.fence, floor(h.last_now * 1000)::bigint);
   h.progress := 0;
   h.meter_at := h.last_now;
   h.avg_wait_ms := 0;
+  h.forgotten_at := slotkeeper_start_forgotten(h.last_now);
   h.is_hot := false;
   RETURN h;
 END $$;
@@ -149,7 +159,7 @@ DECLARE
 BEGIN
   v_reply := slotkeeper_commit(slotkeeper_schema_number(), h.host, h.reserved_for, h.tag, slotkeeper_next_tag(h.tag), h.last_now,
     0, false, n.hostname, n.breaker, n.capacity, n.slots, n.avg_wait_ms, n.is_hot, n.idle_since, n.probed_at, n.turn_at,
-    n.progress, n.meter_at, n.last_end_at, n.fence, 0,
+    n.progress, n.meter_at, n.last_end_at, n.fence, n.forgotten_at, 0,
     jsonb_build_object('head', slotkeeper_head(n), 'puts', p_puts, 'dels', p_dels)::text,
     ARRAY(
       SELECT unnest(ARRAY[p ->> 'kind', p ->> 'key', (p - 'kind' - 'key')::text]) FROM jsonb_array_elements(p_puts) p
@@ -182,9 +192,9 @@ LANGUAGE sql IMMUTABLE AS $$
     AND extract(epoch FROM s.locked_at) * 1000 + greatest(p_timeout_ms, s.ends_at - s.granted_at) <= p_now)
 $$;
 
-CREATE FUNCTION slotkeeper_released_session(s upstream_slot_pool) RETURNS jsonb
+CREATE FUNCTION slotkeeper_released_session(s upstream_slot_pool, p_now double precision) RETURNS jsonb
 LANGUAGE sql STABLE AS $$
-  SELECT jsonb_build_object('kind', 'session', 'key', s.session, 'end', 'released', 'keepUntil', s.keep_until)
+  SELECT jsonb_build_object('kind', 'session', 'key', s.session, 'end', 'released', 'keepUntil', s.keep_until, 'endedAt', p_now)
 $$;
 
 -- The slots of a host as an attempt finds them: leases that have ended, and the number of slots that the others occupy.
@@ -195,7 +205,7 @@ DECLARE
   v slotkeeper_view;
 BEGIN
   SELECT coalesce(jsonb_agg(jsonb_build_array('lease', s.token)) FILTER (WHERE o.is_over), '[]'),
-    coalesce(jsonb_agg(slotkeeper_released_session(s)) FILTER (WHERE o.is_over AND s.instance <> ''), '[]'),
+    coalesce(jsonb_agg(slotkeeper_released_session(s, h.last_now)) FILTER (WHERE o.is_over AND s.instance <> ''), '[]'),
     count(*) FILTER (WHERE NOT o.is_over),
     count(*) FILTER (WHERE NOT o.is_over AND s.ip_hash = p_bucket),
     count(*) FILTER (WHERE NOT o.is_over AND s.is_probe)
@@ -225,19 +235,19 @@ BEGIN
   RETURN d;
 END $$;
 
--- The breaker from the table. NULL if it has closed by itself. p_open_ms: how long the breaker is open for this caller.
-CREATE FUNCTION slotkeeper_breaker(p_host text, p_now double precision, p_open_ms double precision) RETURNS "THROTTLE_PROTECTION"
+-- The breaker from the table. NULL if it opened an hour ago: then it counts as closed.
+CREATE FUNCTION slotkeeper_breaker(p_host text, p_now double precision) RETURNS "THROTTLE_PROTECTION"
 LANGUAGE plpgsql AS $$
 DECLARE
   b "THROTTLE_PROTECTION";
-  v_host_ms double precision;
 BEGIN
-  SELECT * INTO b FROM "THROTTLE_PROTECTION" WHERE "HOSTNAME_HASH" = p_host;
-  IF b.opened_at IS NULL THEN RETURN b; END IF;
-  v_host_ms := slotkeeper_limits(p_host) #>> '{policy,breaker,openMs}';
-  IF p_now - b.opened_at >= 2 * greatest(p_open_ms, b.window_ms, v_host_ms) THEN RETURN NULL; END IF;
+  SELECT * INTO b FROM "THROTTLE_PROTECTION" WHERE "HOSTNAME_HASH" = p_host AND (opened_at > p_now - 3600000) IS NOT FALSE;
   RETURN b;
 END $$;
+
+-- How long an open breaker is open for a caller, in milliseconds: at most the hour after which it counts as closed.
+CREATE FUNCTION slotkeeper_open_ms(p_seconds integer) RETURNS double precision
+LANGUAGE sql IMMUTABLE AS $$ SELECT least(greatest(coalesce(p_seconds, 60), 0), 3600) * 1000.0 $$;
 
 -- Until when the cooldown of a bucket lasts, for a caller with this cooldown.
 CREATE FUNCTION slotkeeper_cools_until(p_host text, p_bucket text, p_cooldown_ms double precision) RETURNS double precision
@@ -288,7 +298,7 @@ BEGIN
   t.slots_per_bucket := CASE WHEN t.bucket = '' OR h.capacity IS NOT NULL THEN 'Infinity'
     ELSE coalesce((v_limits #>> '{live,slotsPerBucket}')::double precision, t.slots_per_bucket) END;
   t.open_ms := coalesce(t.open_ms, (v_limits #>> '{policy,breaker,openMs}')::double precision, 60000);
-  b := slotkeeper_breaker(h.host, h.last_now, t.open_ms);
+  b := slotkeeper_breaker(h.host, h.last_now);
   a.depths := slotkeeper_depths(h.host, t.bucket, h.last_now);
   IF h.last_now - b.opened_at < t.open_ms THEN
     a.status := 'THROTTLED';
@@ -350,7 +360,7 @@ BEGIN
       || jsonb_build_object('kind', 'lease', 'key', s.token, 'endsAt', v_ends_at, 'isReleased', true));
   ELSE
     v_dels := jsonb_build_array(jsonb_build_array('lease', s.token));
-    IF s.instance <> '' THEN v_puts := jsonb_build_array(slotkeeper_released_session(s)); END IF;
+    IF s.instance <> '' THEN v_puts := jsonb_build_array(slotkeeper_released_session(s, h.last_now)); END IF;
   END IF;
   IF v_cooldown_ms > 0 THEN
     v_puts := v_puts || jsonb_build_object('kind', 'cooldown', 'key', s.ip_hash, 'until', greatest(v_ends_at + v_cooldown_ms,
@@ -397,7 +407,7 @@ CREATE FUNCTION slotkeeper_report_direct(
 ) RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-  v_opened jsonb := slotkeeper_closed_breaker() || jsonb_build_object('openedAt', p_now, 'code', p_code, 'windowMs', t.open_ms);
+  v_opened jsonb := slotkeeper_closed_breaker() || jsonb_build_object('openedAt', p_now, 'code', p_code);
   v_in_window boolean := coalesce(p_now - b.window_start_at <= t.window_ms, false);
   v_errors integer := CASE WHEN v_in_window THEN b."OBS_ERROR_COUNT" ELSE 0 END + p_is_error::integer;
   v_total integer := CASE WHEN v_in_window THEN b."OBS_ERROR_COUNT" + b."OBS_SUCCESS_COUNT" ELSE 0 END + 1;
@@ -419,10 +429,10 @@ BEGIN
     'errors', v_errors, 'successes', v_total - v_errors, 'consecutive', v_row);
 END $$;
 
-REVOKE ALL ON FUNCTION slotkeeper_lower, slotkeeper_checked, slotkeeper_name_key, slotkeeper_host_key, slotkeeper_pattern_key,
+REVOKE ALL ON FUNCTION slotkeeper_plain_name, slotkeeper_sha256, slotkeeper_checked, slotkeeper_name_key, slotkeeper_host_key, slotkeeper_pattern_key,
   slotkeeper_refuse_table, slotkeeper_required, slotkeeper_or_unlimited, slotkeeper_random, slotkeeper_next_tag,
-  slotkeeper_new_host, slotkeeper_open, slotkeeper_find, slotkeeper_limits, slotkeeper_commit_direct, slotkeeper_is_over,
-  slotkeeper_released_session, slotkeeper_look, slotkeeper_depths, slotkeeper_breaker, slotkeeper_cools_until,
+  slotkeeper_own_name, slotkeeper_new_host, slotkeeper_open, slotkeeper_find, slotkeeper_limits, slotkeeper_commit_direct, slotkeeper_is_over,
+  slotkeeper_released_session, slotkeeper_look, slotkeeper_depths, slotkeeper_breaker, slotkeeper_open_ms, slotkeeper_cools_until,
   slotkeeper_renumber, slotkeeper_try_direct, slotkeeper_grant_direct, slotkeeper_release_direct, slotkeeper_count_waiter,
   slotkeeper_report_direct FROM PUBLIC;
 REVOKE ALL ON TYPE slotkeeper_view, slotkeeper_depths, slotkeeper_try, slotkeeper_answer, slotkeeper_thresholds FROM PUBLIC;

@@ -33,7 +33,7 @@ CREATE FUNCTION pg_temp.key_of(p_pattern text) RETURNS text
 LANGUAGE sql AS $$
   SELECT coalesce(
     (SELECT "HOSTNAME_HASH" FROM "THROTTLE_PROTECTION" WHERE p_pattern IN ("HOSTNAME_HASH", "HOSTNAME") LIMIT 1),
-    CASE WHEN p_pattern ~ '^[0-9a-fA-F]{32,128}$' THEN p_pattern END,
+    CASE WHEN p_pattern ~* '^[0-9a-f]{32,128}$' THEN lower(p_pattern COLLATE "C") END,
     slotkeeper_name_key(p_pattern))
 $$;
 
@@ -67,7 +67,7 @@ INSERT INTO upstream_ip_cooldown (hostname_pattern, ip_hash, last_release_at, is
 -- A waiter of the original counts for 20 s after the last update of its row.
 CREATE TEMP TABLE rekeyed_depth ON COMMIT DROP AS
   SELECT pg_temp.key_of(hostname_pattern) AS key, ip_hash, greatest(sum(waiting_count), 0)::integer AS waiting_count,
-    least(max(updated_at), now()) AS updated_at, slotkeeper_lower(min(hostname_pattern)) AS hostname
+    least(max(updated_at), now()) AS updated_at, slotkeeper_plain_name(min(hostname_pattern)) AS hostname
   FROM upstream_ip_queue_depth GROUP BY 1, 2;
 DELETE FROM upstream_ip_queue_depth;
 INSERT INTO upstream_ip_queue_depth (hostname_pattern, ip_hash, waiting_count, updated_at, expires_at, expiries, hostname)
@@ -135,13 +135,13 @@ BEGIN
   PERFORM slotkeeper_refuse_table(p_throttle_table_name, 'THROTTLE_PROTECTION');
   PERFORM slotkeeper_refuse_table(p_queue_depth_table_name, 'upstream_ip_queue_depth');
   t := ROW(slotkeeper_host_key(p_hostname_hash, p_hostname),
-    nullif(slotkeeper_lower(p_hostname), ''),
+    slotkeeper_plain_name(p_hostname),
     slotkeeper_checked('p_ip_bucket', coalesce(p_ip_bucket, ''), 255),
     slotkeeper_required('p_max_slot_per_host', p_max_slot_per_host, 0),
     slotkeeper_or_unlimited(p_max_slot_per_ip),
     slotkeeper_required('p_zombie_timeout', p_zombie_timeout, 1) * 1000,
     greatest(0, coalesce(p_cooldown_seconds, 0)) * 1000.0,
-    greatest(0, coalesce(p_throttle_time_window, 60)) * 1000.0,
+    slotkeeper_open_ms(p_throttle_time_window),
     false);
   a := slotkeeper_try_direct(t);
   RETURN QUERY SELECT a.status, a.token, (a.depths).host, (a.depths).bucket, a.code,
@@ -180,7 +180,7 @@ DECLARE
   v_host text := slotkeeper_host_key(p_hostname_hash, p_hostname);
   v_bucket text := slotkeeper_checked('p_ip_bucket', coalesce(p_ip_bucket, ''), 255);
   v_lasts_ms double precision := slotkeeper_required('p_zombie_timeout_seconds', p_zombie_timeout_seconds, 1) * 1000;
-  v_name text := nullif(slotkeeper_lower(p_hostname), '');
+  v_name text := slotkeeper_plain_name(p_hostname);
   h slotkeeper_host;
   d slotkeeper_depths;
   v_status text := 'REGISTERED';
@@ -210,7 +210,7 @@ BEGIN
   PERFORM slotkeeper_refuse_table(p_queue_depth_table_name, 'upstream_ip_queue_depth');
   h := slotkeeper_find(coalesce((
     SELECT hostname_pattern FROM upstream_ip_queue_depth
-    WHERE hostname = slotkeeper_lower(p_hostname) AND ip_hash = v_bucket AND waiting_count > 0 LIMIT 1
+    WHERE hostname = slotkeeper_plain_name(p_hostname) AND ip_hash = v_bucket AND waiting_count > 0 LIMIT 1
   ), slotkeeper_pattern_key(p_hostname)));
   IF h.host IS NULL THEN RETURN; END IF;
   UPDATE upstream_ip_queue_depth d SET expiries = n.expiries, waiting_count = cardinality(n.expiries),
@@ -229,12 +229,12 @@ CREATE FUNCTION download_check_throttle_protection(
 ) RETURNS TABLE (is_protected boolean, error_code integer, retry_after integer)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET enable_seqscan = off AS $$
 DECLARE
-  v_window_ms double precision := greatest(0, coalesce(p_throttle_time_window, 60)) * 1000.0;
+  v_window_ms double precision := slotkeeper_open_ms(p_throttle_time_window);
   v_now double precision := slotkeeper_now();
   b "THROTTLE_PROTECTION";
 BEGIN
   PERFORM slotkeeper_refuse_table(p_throttle_table_name, 'THROTTLE_PROTECTION');
-  b := slotkeeper_breaker(slotkeeper_host_key(p_hostname_hash, p_hostname), v_now, v_window_ms);
+  b := slotkeeper_breaker(slotkeeper_host_key(p_hostname_hash, p_hostname), v_now);
   IF v_now - b.opened_at < v_window_ms THEN
     RETURN QUERY SELECT true, coalesce(b."LAST_ERROR_CODE", 0), greatest(1, ceil((v_window_ms - (v_now - b.opened_at)) / 1000))::integer;
   ELSE
@@ -256,8 +256,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout 
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   v_host text := slotkeeper_host_key(p_hostname_hash, p_hostname);
-  v_name text := nullif(slotkeeper_lower(p_hostname), '');
-  t slotkeeper_thresholds := ROW(greatest(0, coalesce(p_throttle_time_window, 60)) * 1000.0,
+  v_name text := slotkeeper_plain_name(p_hostname);
+  t slotkeeper_thresholds := ROW(slotkeeper_open_ms(p_throttle_time_window),
     greatest(0, coalesce(p_observe_window_seconds, 60)) * 1000.0, coalesce(p_error_ratio_percent, 100),
     coalesce(p_min_sample_count, 0), p_fast_error_ratio_percent,
     CASE WHEN p_fast_error_ratio_percent IS NULL THEN 0 ELSE coalesce(p_fast_min_sample_count, 0) END,
@@ -268,13 +268,15 @@ DECLARE
 BEGIN
   PERFORM slotkeeper_refuse_table(p_table_name, 'THROTTLE_PROTECTION');
   h := slotkeeper_open(v_host, v_name, 5);
-  v_next := slotkeeper_report_direct(slotkeeper_breaker(v_host, h.last_now, t.open_ms), coalesce(p_is_error, false),
+  v_next := slotkeeper_report_direct(slotkeeper_breaker(v_host, h.last_now), coalesce(p_is_error, false),
     coalesce(p_status_code, 0), t, h.last_now);
   IF v_next IS NOT NULL THEN
     n := h;
     n.breaker := v_next;
-    n.hostname := coalesce(v_name, h.hostname);
+    n.hostname := coalesce(slotkeeper_own_name(v_host, v_name), h.hostname);
     PERFORM slotkeeper_commit_direct(h, n, '[]', '[]');
+    -- Also a name beside a hash of the caller's own, which the service does not use.
+    UPDATE "THROTTLE_PROTECTION" p SET "HOSTNAME" = v_name WHERE p."HOSTNAME_HASH" = v_host AND p."HOSTNAME" <> v_name;
   END IF;
   RETURN QUERY SELECT b."HOSTNAME_HASH", b."HOSTNAME", b."ERROR_TIMESTAMP", b."IS_PROTECTED", b."LAST_ERROR_CODE",
     b."OBS_WINDOW_START", b."OBS_ERROR_COUNT", b."OBS_SUCCESS_COUNT", b."CONSECUTIVE_ERROR_COUNT"
@@ -290,7 +292,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout 
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   t slotkeeper_try := ROW(slotkeeper_pattern_key(p_hostname_pattern),
-    CASE WHEN p_hostname_pattern !~ '^[0-9a-f]{64}$' THEN slotkeeper_lower(p_hostname_pattern) END,
+    CASE WHEN p_hostname_pattern !~* '^[0-9a-f]{64}$' THEN slotkeeper_plain_name(p_hostname_pattern) END,
     slotkeeper_checked('p_ip_hash', coalesce(p_ip_hash, ''), 255),
     slotkeeper_required('p_global_limit', p_global_limit, 0),
     slotkeeper_or_unlimited(p_per_ip_limit),

@@ -58,7 +58,6 @@ CREATE TABLE "THROTTLE_PROTECTION" (
   "OBS_SUCCESS_COUNT" integer NOT NULL DEFAULT 0,
   "OBS_WINDOW_START" integer,
   opened_at double precision,
-  window_ms double precision,
   window_start_at double precision,
   CONSTRAINT "THROTTLE_PROTECTION_pkey" PRIMARY KEY ("HOSTNAME_HASH")
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
@@ -74,6 +73,7 @@ CREATE TABLE slotkeeper_host (
   commits bigint NOT NULL,
   fence bigint NOT NULL,
   fence_before bigint NOT NULL DEFAULT 0,
+  forgotten_at double precision,
   host text NOT NULL,
   hostname text,
   idle_since double precision,
@@ -228,7 +228,7 @@ CREATE OR REPLACE FUNCTION download_check_throttle_protection(p_hostname_hash te
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
  SET enable_seqscan TO 'off'
--- text: md5 9ea44721e84d18e5423e66b1fa9e66a2
+-- text: md5 71bc471cfa113d7fe1248a74a75e85eb
 
 CREATE OR REPLACE FUNCTION download_register_fq_waiter(p_hostname_hash text, p_hostname text, p_ip_bucket text, p_max_waiters_per_ip integer DEFAULT 0, p_zombie_timeout_seconds integer DEFAULT 20, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth'::text, p_max_waiters_per_host integer DEFAULT 0)
  RETURNS TABLE(status text, queue_depth integer, ip_queue_depth integer)
@@ -239,7 +239,7 @@ CREATE OR REPLACE FUNCTION download_register_fq_waiter(p_hostname_hash text, p_h
  SET extra_float_digits TO '1'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
--- text: md5 3f626d510097b0c7502362d58be4d4f1
+-- text: md5 18477791c5f280318322e54f16cdf366
 
 CREATE OR REPLACE FUNCTION download_release_fq_waiter(p_hostname text, p_ip_bucket text, p_queue_depth_table_name text DEFAULT 'upstream_ip_queue_depth'::text)
  RETURNS void
@@ -248,7 +248,7 @@ CREATE OR REPLACE FUNCTION download_release_fq_waiter(p_hostname text, p_ip_buck
  SET search_path TO 'public', 'pg_temp'
  SET lock_timeout TO '3s'
  SET enable_seqscan TO 'off'
--- text: md5 f42ab72bad1c46f5793a2773e162b954
+-- text: md5 d36f62b4e0f18750f4c99764c0e28c9f
 
 CREATE OR REPLACE FUNCTION download_release_slot(p_hostname_hash text, p_ip_bucket text, p_slot_token text, p_now_ms bigint)
  RETURNS void
@@ -270,7 +270,7 @@ CREATE OR REPLACE FUNCTION download_try_acquire_slot(p_hostname_hash text, p_hos
  SET extra_float_digits TO '1'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
--- text: md5 2e44847960478e0cadf145c6939e4c55
+-- text: md5 40a19ff498ec9b0d397e230d5890fb94
 
 CREATE OR REPLACE FUNCTION download_upsert_throttle_protection(p_hostname_hash text, p_hostname text, p_now integer, p_is_error boolean, p_status_code integer, p_throttle_time_window integer, p_observe_window_seconds integer, p_error_ratio_percent integer, p_consecutive_threshold integer, p_min_sample_count integer, p_fast_error_ratio_percent integer DEFAULT NULL::integer, p_fast_min_sample_count integer DEFAULT NULL::integer, p_table_name text DEFAULT 'THROTTLE_PROTECTION'::text)
  RETURNS TABLE("HOSTNAME_HASH" text, "HOSTNAME" text, "ERROR_TIMESTAMP" integer, "IS_PROTECTED" integer, "LAST_ERROR_CODE" integer, "OBS_WINDOW_START" integer, "OBS_ERROR_COUNT" integer, "OBS_SUCCESS_COUNT" integer, "CONSECUTIVE_ERROR_COUNT" integer)
@@ -281,7 +281,7 @@ CREATE OR REPLACE FUNCTION download_upsert_throttle_protection(p_hostname_hash t
  SET extra_float_digits TO '1'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
--- text: md5 b24d032fb33932864640d0706f3ddd8a
+-- text: md5 92e7ad47a895b065f70739eede7bac9c
 
 CREATE OR REPLACE FUNCTION func_cleanup_ip_cooldown(p_ttl_seconds integer)
  RETURNS integer
@@ -325,7 +325,7 @@ CREATE OR REPLACE FUNCTION func_try_acquire_slot(p_hostname_pattern text, p_ip_h
  SET extra_float_digits TO '1'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
--- text: md5 ac6d42371dee2e69d88098afae593c10
+-- text: md5 41096851b1a8a91e16cfadff4d738c42
 
 CREATE OR REPLACE FUNCTION slotkeeper_add_to_tail(p_host text, p_number bigint, p_base text, p_tag text, p_changes text)
  RETURNS void
@@ -352,16 +352,16 @@ CREATE OR REPLACE FUNCTION slotkeeper_book(h slotkeeper_host)
  STABLE
 -- text: md5 9a1f1bf8969f0d740d491fc2d5e91a06
 
-CREATE OR REPLACE FUNCTION slotkeeper_breaker(p_host text, p_now double precision, p_open_ms double precision)
+CREATE OR REPLACE FUNCTION slotkeeper_breaker(p_host text, p_now double precision)
  RETURNS "THROTTLE_PROTECTION"
  LANGUAGE plpgsql
--- text: md5 4fbec9ed78f34deafb7c189776302c58
+-- text: md5 e12590046554836c2f1172a86f15a060
 
-CREATE OR REPLACE FUNCTION slotkeeper_breaker_closes_at(b jsonb, p_limits json)
+CREATE OR REPLACE FUNCTION slotkeeper_breaker_closes_at(b jsonb)
  RETURNS double precision
  LANGUAGE sql
  IMMUTABLE
--- text: md5 6375c0de335a5c0ff05efaa8208f13b8
+-- text: md5 d85af34b1e4f5ff0c4bfb7577ddbe33f
 
 CREATE OR REPLACE FUNCTION slotkeeper_channel(p_instance text)
  RETURNS text
@@ -404,7 +404,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_closed_breaker()
  IMMUTABLE
 -- text: md5 fb07c4c2f24d975ce77ccdc65508265e
 
-CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_conflicts integer, p_forgets boolean, p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision, p_is_hot boolean, p_idle_since double precision, p_probed_at double precision, p_turn_at double precision, p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint, p_offers_until double precision, p_changes text, p_records text[], p_names text[], p_numbers double precision[], p_ended text[], p_wake text[], p_most double precision DEFAULT NULL::double precision, p_lock_timeout text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_conflicts integer, p_forgets boolean, p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision, p_is_hot boolean, p_idle_since double precision, p_probed_at double precision, p_turn_at double precision, p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint, p_forgotten_at double precision, p_offers_until double precision, p_changes text, p_records text[], p_names text[], p_numbers double precision[], p_ended text[], p_wake text[], p_most double precision DEFAULT NULL::double precision, p_lock_timeout text DEFAULT NULL::text)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -416,19 +416,19 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_in
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 b568d72f76ae5db2b560fd8e98a4fcce
+-- text: md5 f2ccc1d046419997f8d69d5675e0f314
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_all(p_schema integer, p_commits text)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
--- text: md5 c12e838bb13943e9279c29de99ed8dc6
+-- text: md5 decffadfcc48b20324896418c768dda9
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_direct(h slotkeeper_host, n slotkeeper_host, p_puts jsonb, p_dels jsonb, p_most double precision DEFAULT NULL::double precision)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 563d232c9dc719975fd864135e0cbc8b
+-- text: md5 a552c85f48436625e1c61d1a7d70e591
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_locked(p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_forgets boolean, p_conflicts integer)
  RETURNS json
@@ -443,7 +443,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_cools_until(p_host text, p_bucket text, p_
 CREATE OR REPLACE FUNCTION slotkeeper_copy_breaker(p_host text, p_hostname text, b jsonb)
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 2990adc3713b57a59cbdeceba2e95ca3
+-- text: md5 76b6b1311ffed6dddc89645d170f8d02
 
 CREATE OR REPLACE FUNCTION slotkeeper_count_waiter(h slotkeeper_host, p_bucket text, p_lasts_ms double precision, p_hostname text)
  RETURNS slotkeeper_depths
@@ -459,6 +459,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_depths(p_host text, p_bucket text, p_now d
  RETURNS slotkeeper_depths
  LANGUAGE plpgsql
 -- text: md5 350ddc5b86f923eddbf6fcd12d4d5ecb
+
+CREATE OR REPLACE FUNCTION slotkeeper_end_kept_until(p_deadline double precision, p_ended_at double precision)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 8e94835f45af23475a41081becc803fe
 
 CREATE OR REPLACE FUNCTION slotkeeper_find(p_host text)
  RETURNS slotkeeper_host
@@ -512,13 +518,13 @@ CREATE OR REPLACE FUNCTION slotkeeper_head(h slotkeeper_host)
  RETURNS jsonb
  LANGUAGE sql
  IMMUTABLE
--- text: md5 fa3446d3ef3b2bc72ea43b6309a2c09e
+-- text: md5 55e93e6c78b37a88c4df1db3b83aaf16
 
 CREATE OR REPLACE FUNCTION slotkeeper_host_key(p_hash text, p_name text)
  RETURNS text
  LANGUAGE plpgsql
  IMMUTABLE
--- text: md5 98bc9d3d92398937c6d5222950fcc4df
+-- text: md5 30f8f244bad746f2c82a0f4062ef46e3
 
 CREATE OR REPLACE FUNCTION slotkeeper_host_keys(p_schema integer)
  RETURNS json
@@ -544,7 +550,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_is_over(s upstream_slot_pool, p_now double
 CREATE OR REPLACE FUNCTION slotkeeper_is_unused(h slotkeeper_host, p_idle_ms double precision)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 cde68b0da6a4832a7da33f7821a192f6
+-- text: md5 10eaccfac40768c7bdca6b6e37bff123
 
 CREATE OR REPLACE FUNCTION slotkeeper_last_slot(p_host text)
  RETURNS integer
@@ -566,13 +572,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_limits(p_host text)
 CREATE OR REPLACE FUNCTION slotkeeper_look(h slotkeeper_host, p_bucket text, p_timeout_ms double precision)
  RETURNS slotkeeper_view
  LANGUAGE plpgsql
--- text: md5 5c511cd185b86f604704e7b3d4043d7f
-
-CREATE OR REPLACE FUNCTION slotkeeper_lower(p_name text)
- RETURNS text
- LANGUAGE sql
- IMMUTABLE
--- text: md5 5e5a7618d81bb63d29366d6ee532da6a
+-- text: md5 3e61df5cb2da71b352fa271f600aa0d6
 
 CREATE OR REPLACE FUNCTION slotkeeper_missing_rights(p_schema oid)
  RETURNS text
@@ -585,12 +585,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_name_key(p_name text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE
--- text: md5 45fe2f772aec02b43ac6ae6f2333abd7
+-- text: md5 0df536cad61e05496578f4dd1dfbd532
 
 CREATE OR REPLACE FUNCTION slotkeeper_new_host(h slotkeeper_host, p_slots double precision, p_hostname text)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 b5cae17bcc38a7e6d5244d7391ca2608
+-- text: md5 a037af1b52f09b7026474f1da9f18365
 
 CREATE OR REPLACE FUNCTION slotkeeper_next_tag(p_tag text)
  RETURNS text
@@ -622,17 +622,29 @@ CREATE OR REPLACE FUNCTION slotkeeper_open(p_host text, p_hostname text, p_slots
  LANGUAGE plpgsql
 -- text: md5 fec6e0a0d79d452132e28278712e99b4
 
+CREATE OR REPLACE FUNCTION slotkeeper_open_ms(p_seconds integer)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 7fb26fdc87fc4ea68e479b1f60c24774
+
 CREATE OR REPLACE FUNCTION slotkeeper_or_unlimited(p_limit integer)
  RETURNS double precision
  LANGUAGE sql
  IMMUTABLE
 -- text: md5 dc23bfdb5f81f39829573cb75848aae2
 
+CREATE OR REPLACE FUNCTION slotkeeper_own_name(p_host text, p_name text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 b2d4c9b3da2256e06adb76a94644da38
+
 CREATE OR REPLACE FUNCTION slotkeeper_pattern_key(p_pattern text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE
--- text: md5 0daf4140907c4b1a60bd03a3bf581f09
+-- text: md5 4fd18fc7eaf9dbc2681a38c97e8c90af
 
 CREATE OR REPLACE FUNCTION slotkeeper_peek(p_schema integer, p_hosts text[])
  RETURNS json
@@ -641,6 +653,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_peek(p_schema integer, p_hosts text[])
  SET search_path TO 'public', 'pg_temp'
  SET extra_float_digits TO '1'
 -- text: md5 11f33e71c40dd705b1830b90f5fc13b3
+
+CREATE OR REPLACE FUNCTION slotkeeper_plain_name(p_name text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 1e27f644638002fd0621995017478c9d
 
 CREATE OR REPLACE FUNCTION slotkeeper_put_cooldown(p_host text, p_bucket text, p_until double precision, p_now double precision)
  RETURNS void
@@ -692,13 +710,13 @@ CREATE OR REPLACE FUNCTION slotkeeper_refuse_table(p_name text, p_expected text)
 CREATE OR REPLACE FUNCTION slotkeeper_release_direct(h slotkeeper_host, s upstream_slot_pool, p_cools boolean)
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 9c95012fb739ade4b1078c7eab9ce079
+-- text: md5 997a7eb0420cb222c747eb2f937c11a1
 
-CREATE OR REPLACE FUNCTION slotkeeper_released_session(s upstream_slot_pool)
+CREATE OR REPLACE FUNCTION slotkeeper_released_session(s upstream_slot_pool, p_now double precision)
  RETURNS jsonb
  LANGUAGE sql
  STABLE
--- text: md5 031a0898e9c0881896433cdb99bc5f16
+-- text: md5 e6fe3b75d0e8f182d22f3a46873a8b96
 
 CREATE OR REPLACE FUNCTION slotkeeper_renumber(p_id integer)
  RETURNS integer
@@ -715,7 +733,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_report_direct(b "THROTTLE_PROTECTION", p_i
  RETURNS jsonb
  LANGUAGE plpgsql
  IMMUTABLE
--- text: md5 c7a96100fe8129308ae7d0c65d36f5ed
+-- text: md5 a77164b09609c67846027ade677cc3e8
 
 CREATE OR REPLACE FUNCTION slotkeeper_required(p_argument text, p_value integer, p_least integer)
  RETURNS double precision
@@ -729,11 +747,23 @@ CREATE OR REPLACE FUNCTION slotkeeper_schema_number()
  IMMUTABLE
 -- text: md5 0df94e01a9bac1ebb35ed4cfae23bb4f
 
+CREATE OR REPLACE FUNCTION slotkeeper_sha256(p_text text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 560094cf4145dbba5991ec0244bbf179
+
 CREATE OR REPLACE FUNCTION slotkeeper_spaced_until(p_last_end_at double precision, p_limits json)
  RETURNS double precision
  LANGUAGE sql
  IMMUTABLE
 -- text: md5 bbcac894c5382e10a049fe195462a92e
+
+CREATE OR REPLACE FUNCTION slotkeeper_start_forgotten(p_now double precision)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 f2794c1e05364ce1f0ba17a5e8c26e6f
 
 CREATE OR REPLACE FUNCTION slotkeeper_token_keys(p_schema integer, p_new_secret text)
  RETURNS json
@@ -750,12 +780,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_totals(p_schema integer)
  SET search_path TO 'public', 'pg_temp'
  SET extra_float_digits TO '1'
  SET jit TO 'off'
--- text: md5 ff6f013d77718e4396d9933572f17c6e
+-- text: md5 f36021a874db04ef3b46bc3a223499f2
 
 CREATE OR REPLACE FUNCTION slotkeeper_try_direct(t slotkeeper_try)
  RETURNS slotkeeper_answer
  LANGUAGE plpgsql
--- text: md5 df579c45fcd54f9adcee56aa7ee261c0
+-- text: md5 0417d66d5973f3ea26bdd8d406390457
 
 CREATE OR REPLACE FUNCTION slotkeeper_unknown_host(p_host text)
  RETURNS slotkeeper_host

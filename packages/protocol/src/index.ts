@@ -44,6 +44,7 @@ export type {
   PollCall,
   Problem,
   ReleaseCall,
+  ReleaseReply,
   RenewCall,
   RenewReply,
   ReportCall,

@@ -14,6 +14,8 @@ export interface SessionClaims {
   readonly throttleWindowMs?: number;
   /** Slots of a named semaphore, as the first call asked: an instance that takes the session over must not make it wider. */
   readonly limit?: number;
+  /** A later time than `arrivedAt` at which the session had not ended. Absent in the first token. */
+  readonly pendingAt?: number;
 }
 
 const BLOCKED_BY = {
@@ -78,7 +80,7 @@ export interface ThrottledAnswer {
 /** The session has ended without a slot. */
 export interface TimeoutAnswer {
   readonly result: "timeout";
-  /** `deadline`, `idle`, `canceled`, `released` (the slot was granted and is over), `closed`. */
+  /** `deadline`, `idle`, `canceled`, `released` (the slot was granted and is over), `forgotten` (it ended, and how is not known any more). */
   readonly reason: string;
 }
 
@@ -93,5 +95,8 @@ export type PollAnswer = PendingAnswer | GrantedAnswer | ThrottledAnswer | Timeo
 /** Any answer to a first call. */
 export type BeginAnswer = PollAnswer | OverloadedAnswer;
 
-/** `gone`: this instance does not have the session, and sends the cancellation to the store; `noop`: it had already ended. */
+/**
+ * `gone`: this instance does not have the session, and sends the cancellation to the store; `noop`: it had already
+ * ended, or its slot was granted too long ago.
+ */
 export type CancelResult = "canceled" | "gone" | "noop";

@@ -20,6 +20,8 @@ export type CancelCall = Static<typeof Requests.CancelSchema>;
 export type ReportCall = Static<typeof Requests.ReportSchema>;
 /** An answer to `acquire`, by `result`. */
 export type AcquireReply = Static<typeof Answers.AcquireAnswerSchema>;
+/** An answer to `release`. */
+export type ReleaseReply = Static<typeof Answers.ReleasedSchema>;
 /** An answer to `renew`. */
 export type RenewReply = Static<typeof Answers.RenewedSchema>;
 /** An answer to `cancel`. */

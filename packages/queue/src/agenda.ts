@@ -47,7 +47,7 @@ export class Agenda {
   catchUp(): void {
     if (this.#isFiring) return;
     this.#disarm();
-    this.#fire();
+    this.#fire(Number.POSITIVE_INFINITY);
   }
 
   close(): void {
@@ -67,7 +67,7 @@ export class Agenda {
     const now = this.#clock.now();
     this.#armedAt = Math.max(now, next.dueAt);
     // Whole milliseconds: a tiny fraction may be too small to advance the clock, and the timer would fire forever.
-    this.#timer = this.#clock.setTimer(() => this.#fire(), Math.ceil(this.#armedAt - now));
+    this.#timer = this.#clock.setTimer(() => this.#fire(MOST_AT_ONCE), Math.ceil(this.#armedAt - now));
   }
 
   #disarm(): void {
@@ -76,12 +76,20 @@ export class Agenda {
     this.#armedAt = Number.POSITIVE_INFINITY;
   }
 
-  /** A timer may fire early or late. Only items that are due by the clock run; then the timer is set for the rest. */
-  #fire(): void {
+  /**
+   * A timer may fire early or late. Only items that are due by the clock run, at most so many; then the timer is set for
+   * the rest.
+   */
+  #fire(most: number): void {
     this.#timer = undefined;
     this.#isFiring = true;
     const now = this.#clock.now();
-    for (let item = this.#due.peek(); item !== undefined && item.dueAt <= now; item = this.#due.peek()) {
+    let left = most;
+    for (
+      let item = this.#due.peek();
+      item !== undefined && item.dueAt <= now && left > 0;
+      left--, item = this.#due.peek()
+    ) {
       this.#due.remove(item);
       item.onDue();
     }
@@ -90,5 +98,10 @@ export class Agenda {
   }
 }
 
+/**
+ * How many items run before other work of the process gets its turn. A hundred thousand hosts may be due at once, for
+ * example after a pause of the whole process.
+ */
+const MOST_AT_ONCE = 500;
 /** In a busy process, timers fire up to this late. */
 const LATE_MS = 50;

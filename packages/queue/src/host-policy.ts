@@ -71,21 +71,35 @@ export function bucketLimit(policy: HostPolicy, bucket: string): number {
  * The entry of `hosts` for this host. An exact name has priority over patterns, and a longer pattern over a shorter
  * one; `*` is last.
  */
-export function overrideOf(
-  hosts: QueueOptions["hosts"],
-  hostname: string,
-): { readonly pattern: string; readonly config: HostConfig } | undefined {
+export function overrideOf(hosts: QueueOptions["hosts"], hostname: string): HostEntry | undefined {
+  const entries = entriesOf(hosts);
+  if (entries.size === 0) return undefined;
   const name = hostname.toLowerCase();
-  let best: { pattern: string; config: HostConfig } | undefined;
-  for (const [pattern, config] of Object.entries(hosts)) {
-    const key = pattern.toLowerCase();
-    if (key === name) return { pattern, config };
-    if (matches(key, name) && (best === undefined || key.length > best.pattern.length)) best = { pattern, config };
+  const exact = entries.get(name);
+  if (exact !== undefined) return exact;
+  // `*.a.b`, `*.b`, … : the longest pattern first.
+  for (let rest = name; ; rest = rest.slice(rest.indexOf(".") + 1)) {
+    const found = entries.get(`*.${rest}`);
+    if (found !== undefined) return found;
+    if (!rest.includes(".")) return entries.get("*");
   }
-  return best;
 }
 
-function matches(pattern: string, name: string): boolean {
-  if (pattern === "*") return true;
-  return pattern.startsWith("*.") && (name === pattern.slice(2) || name.endsWith(pattern.slice(1)));
+interface HostEntry {
+  readonly pattern: string;
+  readonly config: HostConfig;
+}
+
+const entriesByHosts = new WeakMap<QueueOptions["hosts"], ReadonlyMap<string, HostEntry>>();
+
+/** The entries by their patterns in lower case, made once: a refresh looks up every host. */
+function entriesOf(hosts: QueueOptions["hosts"]): ReadonlyMap<string, HostEntry> {
+  let entries = entriesByHosts.get(hosts);
+  if (entries === undefined) {
+    entries = new Map(
+      Object.entries(hosts).map(([pattern, config]) => [pattern.toLowerCase(), { pattern, config }] as const),
+    );
+    entriesByHosts.set(hosts, entries);
+  }
+  return entries;
 }

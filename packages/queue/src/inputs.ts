@@ -9,6 +9,8 @@ export type Input =
       readonly limit: number | undefined;
       /** The session was admitted before, so it is never refused. If no capacity is set, it sets its own. */
       readonly isReturning?: boolean;
+      /** A time after the arrival at which the session had not ended. */
+      readonly pendingAt?: number | undefined;
     } & Joining)
   /** The client of a session of this instance polls again, or has been away for `collectMs`. */
   | { readonly kind: "client"; readonly session: string; readonly awayAt: number | undefined }
@@ -19,6 +21,12 @@ export type Input =
       readonly arrivedAt: number;
       readonly end: "timeout" | "canceled";
       readonly keepUntil: number;
+      /** See `arrive`. */
+      readonly pendingAt?: number | undefined;
+      /** When the client called, or the session timed out: the commit may come much later. */
+      readonly at: number;
+      /** This instance has not sent a slot to the client of the session. */
+      readonly isUndelivered: boolean;
     }
   /** Takes back a slot of this instance that its client never fetched. The session returns to its place. */
   | ({ readonly kind: "return"; readonly awayAt: number } & Joining)
@@ -75,7 +83,7 @@ export interface Known {
 
 /** Events of a decision for the log, the metrics and the history. */
 export type Note =
-  | { readonly kind: "reclaimed" }
+  | { readonly kind: "reclaimed"; readonly bucket: string; readonly fence: number }
   | { readonly kind: "uncollected"; readonly session: string; readonly bucket: string }
   | { readonly kind: "denied"; readonly bucket: string }
   | EndNote;

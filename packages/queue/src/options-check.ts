@@ -44,7 +44,6 @@ export function checkConfig(config: FairQueueConfig): void {
   } else if (hosts !== undefined && hosts !== null) {
     problems.push(`Expected \`fairQueue.hosts\` to be an object, got ${JSON.stringify(hosts)}`);
   }
-  checkScheduler(config, problems);
   if (problems.length > 0) throw new RangeError(problems.join("\n"));
 }
 
@@ -96,16 +95,6 @@ function numberExpected({ type, min, above, max }: NumberSetting): string {
   const least = min !== undefined ? ` from ${min} up` : above !== undefined ? ` above ${above}` : "";
   const what = type === "integer" ? "a whole number" : least === "" ? "a finite number" : "a number";
   return `${what}${least}${max === undefined ? "" : `, at most ${max}`}`;
-}
-
-/** If these thresholds cross, a host would be hot and cold at once. */
-function checkScheduler({ weightedScheduler: scheduler }: FairQueueConfig, problems: string[]): void {
-  const { coldAvgWaitMs: cold, hotAvgWaitMs: hot } = isRecord(scheduler) ? scheduler : {};
-  if (typeof cold === "number" && typeof hot === "number" && cold >= hot) {
-    problems.push(
-      `Expected \`fairQueue.weightedScheduler.hotAvgWaitMs\` to be above \`coldAvgWaitMs\` (${cold}), got ${hot}`,
-    );
-  }
 }
 
 function isSetting(rule: Setting | Rule | Rules): rule is Setting {

@@ -40,8 +40,8 @@ export interface QueueOptions {
   readonly maxSessions: number;
   /** How many of them one bucket may have while others wait. */
   readonly maxSessionsPerBucket: number;
-  /** How long a granted session is remembered, so that a repeated poll gets the same slot. */
-  readonly grantedKeepMs: number;
+  /** How long after its grant `cancel` gives a slot back. An ended session is kept in memory for the same time. */
+  readonly cancelMs: number;
   /** The weighted scheduler of hot hosts. */
   readonly scheduler: SchedulerOptions;
   /** The settings of every host, before overrides. */
@@ -64,7 +64,7 @@ export function resolveOptions(config: FairQueueConfig = {}): QueueOptions {
     collectMs: own.collectMs,
     maxSessions,
     maxSessionsPerBucket: Math.max(1, Math.floor((maxSessions * own.maxSessionsPerBucketPercent) / 100)),
-    grantedKeepMs: own.defaultGrantedCleanupDelay * 1000,
+    cancelMs: own.defaultGrantedCleanupDelay * 1000,
     scheduler: schedulerOf(weightedScheduler),
     defaults: defined(hostKeysOf(flat)),
     hosts: hosts ?? {},

@@ -33,7 +33,7 @@ export class Bench {
   isUnnotified = false;
   #ids = 0;
 
-  constructor(config: FairQueueConfig = {}, shared?: Bench, isShared = false) {
+  constructor(config: FairQueueConfig = {}, shared?: Bench, isShared = false, mostEnds = 1_000) {
     const random = new Random(1);
     const name = shared === undefined ? "one" : "two";
     this.clock = shared?.clock ?? new VirtualClock();
@@ -45,6 +45,7 @@ export class Bench {
       newSessionId: () => `${name}-${this.#ids++}`,
       newSecret: () => `${name}-secret-${this.#ids++}`,
       instance: name,
+      mostEnds,
       config,
       observe: (event) => this.events.push(event),
     });

@@ -115,7 +115,7 @@ test("a session is throttled once, even if its client got `pending` after the de
   bench.late = undefined;
   for (const answered of late) answered();
   await drained();
-  // The breaker has closed, and the instance no longer keeps the session.
+  // The breaker is half open, and the instance no longer keeps the session.
   await bench.clock.run(10_000);
   expect(await bench.queue.poll(answer.session)).toMatchObject({ result: "throttled", throttleCode: 503 });
   expect(bench.queue.counts).toMatchObject({ throttled: 1, granted: 1 });

@@ -93,6 +93,52 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(await bench.ask("a", { throttleWindowMs: 5_000, waitMs: 1 })).toMatchObject({ result: "granted" });
     });
 
+    test("layer 1: the window of a session holds, whoever read the breaker before and whatever openSeconds is", async () => {
+      const bench = new Bench({ weightedScheduler, breaker: { openSeconds: 1 } });
+      for (let count = 0; count < 4; count++) await bench.queue.report({ host: "h", status: 503 });
+      const own = { throttleWindowMs: 30_000, waitMs: 1 };
+      // Answered from the cache, so it cannot have changed the book.
+      expect(await bench.ask("a", own)).toMatchObject({ result: "throttled", retryAfterMs: 30_000 });
+      await bench.clock.run(2_600);
+      expect(await bench.ask("a", own)).toMatchObject({ result: "throttled", retryAfterMs: 27_400 });
+      await bench.clock.run(27_399);
+      expect(await bench.ask("a", own)).toMatchObject({ result: "throttled", retryAfterMs: 1 });
+      await bench.clock.run(1);
+      expect(await bench.ask("a", own)).toMatchObject({ result: "granted" });
+    });
+
+    test("layer 1: within an hour a breaker does not close by itself; one that opened an hour ago is closed", async () => {
+      const bench = new Bench({ weightedScheduler, maxSlotPerHost: 3, breaker: { openSeconds: 1 } });
+      const take = (bucket: string) => bench.ask(bucket, { waitMs: 1 });
+      for (let count = 0; count < 4; count++) await bench.queue.report({ host: "h", status: 503 });
+      await bench.clock.run(3_590_000);
+      expect(await bench.ask("z", { throttleWindowMs: 86_400_000 })).toMatchObject({ retryAfterMs: 10_000 });
+      expect((await take("a")).result).toBe("granted");
+      const other = take("b");
+      await bench.clock.run(1);
+      expect(await other).toMatchObject({ result: "pending", blockedBy: "breaker" });
+      await bench.clock.run(10_000);
+      expect((await take("c")).result).toBe("granted");
+      expect((await bench.snapshot())?.breaker).toEqual({ phase: "closed" });
+    });
+
+    test("layer 1: a waiter that is blocked by the breaker goes on when the hour is over, without a call", async () => {
+      const bench = new Bench({
+        weightedScheduler,
+        breaker: { openSeconds: 1 },
+        maxWaitMs: 60_000,
+        zombieTimeoutSeconds: 60,
+      });
+      for (let count = 0; count < 4; count++) await bench.queue.report({ host: "h", status: 503 });
+      await bench.clock.run(3_590_000);
+      const [probe, other] = await crowd(bench, 2);
+      expect([probe?.isGranted, other?.isGranted]).toEqual([true, false]);
+      await bench.clock.run(9_999);
+      expect(other?.isGranted).toBe(false);
+      await bench.clock.run(1);
+      expect(other?.isGranted).toBe(true);
+    });
+
     test("layer 2: if the pool is full, sessions wait outside and enter when places become free", async () => {
       const bench = new Bench({
         weightedScheduler,
@@ -158,6 +204,61 @@ describe.each([{ enabled: false }, { enabled: true }])(
       await bench.release(token);
       const sum = Object.values(placesOf(bench)).reduce((total, count) => total + count, 0);
       expect(sum).toBe(4);
+    });
+
+    test("layer 2: buckets in their cooldown that fill the pool do not hide one that could be granted", async () => {
+      const bench = new Bench({
+        weightedScheduler,
+        maxSlotPerHost: 5,
+        ipCooldownSeconds: 30,
+        maxWaitMs: 60_000,
+        zombieTimeoutSeconds: 60,
+      });
+      for (let count = 0; count < 60; count++) await bench.release(await bench.take(`b${count}`));
+      const cooling = await crowd(bench, 60);
+      expect(await bench.held()).toBe(0);
+      const fresh = await Promise.all(["x", "y"].map((bucket) => bench.want(bucket)));
+      expect(fresh.map(({ isGranted }) => isGranted)).toEqual([true, true]);
+      const inside = Object.values(placesOf(bench)).reduce((sum, count) => sum + count, 0);
+      expect(inside).toBe(50);
+      for (const { session } of cooling)
+        expect(await bench.queue.poll(session, { waitMs: 0 })).toMatchObject({ result: "pending" });
+      await bench.clock.run(40_000);
+      expect(cooling.filter(({ isGranted }) => isGranted)).toHaveLength(3);
+    });
+
+    test("layer 2: buckets at their limit that fill the pool do not hide one that could be granted", async () => {
+      const bench = new Bench({ weightedScheduler, maxSlotPerHost: 3, maxWaitersPerHost: 2, maxWaitMs: 60_000 });
+      const held = [await bench.take("a"), await bench.take("b")];
+      const full = [await bench.want("a"), await bench.want("b")];
+      const fresh = [await bench.want("c"), await bench.want("d")];
+      expect(fresh.map(({ isGranted }) => isGranted)).toEqual([true, false]);
+      // The waiters that gave their places away keep their order.
+      for (const token of held) await bench.release(token);
+      const granted = [...full, fresh[1] as Followed].filter(({ isGranted }) => isGranted);
+      expect(granted).toHaveLength(2);
+      await bench.clock.run(10);
+      expect(await bench.held()).toBe(3);
+    });
+
+    test("layer 2: a session outside gets a slot when the cooldown of its bucket ends, without a call", async () => {
+      const bench = new Bench({
+        weightedScheduler,
+        maxSlotPerHost: 3,
+        maxWaitersPerHost: 2,
+        ipCooldownSeconds: 5,
+        maxWaitMs: 60_000,
+      });
+      await bench.release(await bench.take("c"));
+      await bench.clock.run(2_000);
+      for (const bucket of ["a", "b"]) await bench.release(await bench.take(bucket));
+      await bench.want("a");
+      await bench.want("b");
+      const outside = await bench.want("c");
+      await bench.clock.run(2_999);
+      expect(outside.isGranted).toBe(false);
+      await bench.clock.run(1);
+      expect(outside.isGranted).toBe(true);
     });
 
     test("layer 3: IP_TOO_MANY denies the bucket for 3 s plus up to a third, and is logged once", async () => {
@@ -401,16 +502,6 @@ describe("layer 6: weighted turns at a hot host", () => {
     expect(buckets).toHaveLength(waiting.length);
     expect(new Set(buckets).size).toBe(waiting.length);
     expect(probesSince(bench, commits)).toBe(0);
-  });
-
-  test("a new bucket joins at the current minimum", async () => {
-    const { bench } = await hotHost();
-    await bench.clock.run(10_000);
-    const times = () =>
-      new Map(bench.queue.dump().hosts[0]?.buckets.map(({ bucket, virtualTime }) => [bucket, virtualTime]));
-    const minimum = Math.min(...times().values());
-    await bench.begin("newcomer");
-    expect(times().get("newcomer")).toBeGreaterThanOrEqual(minimum);
   });
 
   test("WaitCount is halved by a grant and by IP_TOO_MANY", async () => {

@@ -95,7 +95,7 @@ describe("what the engine reports about itself", () => {
     expect(reported).toMatchObject([
       { type: "released", heldMs: 1_000 },
       { type: "late-release" },
-      { type: "reclaimed", slots: 1 },
+      { type: "reclaimed", host: "h", bucket: "b", fence: expect.any(Number) },
     ]);
   });
 
@@ -105,7 +105,7 @@ describe("what the engine reports about itself", () => {
     await bench.clock.run(2_000);
     await bench.queue.sweep();
     await drained();
-    expect(bench.ofType("reclaimed")).toEqual([{ type: "reclaimed", slots: 1 }]);
+    expect(bench.ofType("reclaimed")).toMatchObject([{ type: "reclaimed", bucket: "a" }]);
     expect(bench.queue.sweepSessions()).toBe(0);
   });
 });

@@ -10,7 +10,7 @@ test("the defaults are those of the specification", () => {
     idleMs: 90_000,
     collectMs: 1_000,
     maxSessions: 500,
-    grantedKeepMs: 5_000,
+    cancelMs: 5_000,
     scheduler: { isEnabled: false, hotPendingFactor: 4, hotPendingMin: 16, baseWeight: 1, weightPerWait: 1 },
   });
   expect(policy).toMatchObject({ slots: 5, slotsPerBucket: 1, waiters: 50, leaseMs: 30_000, maxHoldMs: 3_600_000 });
@@ -30,18 +30,18 @@ test("all problems are listed at once, by path", () => {
     typo: 1,
     breaker: { openSeconds: -1, halfOpenProbe: 1 },
     hosts: { "*.example.com": { maxSlotPerIp: 1.5, weights: { a: 0 } } },
-    weightedScheduler: { coldAvgWaitMs: 10, hotAvgWaitMs: 5 },
+    weightedScheduler: { coldAvgWaitMs: -10 },
   };
   const lines = () => resolveOptions(config as never);
   for (const part of [
     "`fairQueue.maxSlotPerHost` to be a whole number from 1 up, got 0",
     '`fairQueue.pollIntervalMs` to be a number from 1 up, got "soon"',
     "Unknown key `fairQueue.typo`",
-    "`fairQueue.breaker.openSeconds` to be a number above 0, got -1",
+    "`fairQueue.breaker.openSeconds` to be a number above 0, at most 3600, got -1",
     "Unknown key `fairQueue.breaker.halfOpenProbe`",
     '`fairQueue.hosts["*.example.com"].maxSlotPerIp` to be a whole number, got 1.5',
     '`fairQueue.hosts["*.example.com"].weights` to be an object of numbers above 0',
-    "`fairQueue.weightedScheduler.hotAvgWaitMs` to be above `coldAvgWaitMs` (10), got 5",
+    "`fairQueue.weightedScheduler.coldAvgWaitMs` to be a number from 0 up, got -10",
   ]) {
     expect(lines).toThrow(part);
   }

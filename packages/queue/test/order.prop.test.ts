@@ -172,15 +172,17 @@ function backlogged(slots: number, buckets: readonly { weight: number; holds: re
 }
 
 function contextOf(policy: HostPolicy, now: number, newSecret: () => string): DecideContext {
-  const { collectMs, pollIntervalMs, idleMs, scheduler } = resolveOptions();
+  const { collectMs, cancelMs, pollIntervalMs, idleMs, scheduler } = resolveOptions();
   return {
     now,
     instance: "i",
     limits: { policy, loadedAt: 0, hostname: undefined },
     isSemaphore: false,
     collectMs,
+    cancelMs,
     pollIntervalMs,
     idleMs,
+    mostEnds: 3,
     scheduler,
     random: () => 0,
     newSecret,

@@ -81,6 +81,60 @@ describe("when a released slot ends: max(hit + minSlotHoldMs, last end + spacing
   });
 });
 
+describe("a slot that is given back by cancel ends as by a release, with its grant as the hit", () => {
+  test("the minimum hold starts at the grant", async () => {
+    const bench = new Bench({ minSlotHoldMs: 1_000, maxSlotPerHost: 1 });
+    const { session } = await bench.want("a");
+    const next = await bench.want("b");
+    await bench.clock.run(300);
+    bench.queue.cancel(session);
+    await bench.clock.run(699);
+    expect(next.isGranted).toBe(false);
+    await bench.clock.run(1);
+    expect(next.isGranted).toBe(true);
+  });
+
+  test("a slot that is still held for its minimum is lost to its owner, and its session has ended", async () => {
+    const bench = new Bench({ minSlotHoldMs: 1_000, maxSlotPerHost: 1, defaultGrantedCleanupDelay: 0.5 });
+    const { session, slotToken } = await bench.want("a");
+    await bench.clock.run(400);
+    expect(bench.queue.cancel(session)).toBe("canceled");
+    await drained();
+    expect(await bench.queue.renew(slotToken)).toBeUndefined();
+    const ended = { result: "timeout", reason: "canceled" };
+    for (const waitMs of [0, 550, 1_000]) {
+      await bench.clock.run(waitMs);
+      expect(await bench.queue.poll(session)).toEqual(ended);
+    }
+    expect(await bench.held()).toBe(0);
+    expect(bench.queue.counts).toMatchObject({ granted: 1, canceled: 1, timeout: 0 });
+  });
+
+  test("releases and cancellations are spaced alike", async () => {
+    const bench = new Bench({ smoothReleaseIntervalMs: 1_000, maxSlotPerHost: 2 });
+    const one = await bench.take("a");
+    const two = await bench.want("b");
+    const next = [await bench.want("c"), await bench.want("d")];
+    await bench.release(one);
+    bench.queue.cancel(two.session);
+    await bench.clock.run(999);
+    expect(next.filter(({ isGranted }) => isGranted)).toHaveLength(1);
+    await bench.clock.run(1);
+    expect(next.filter(({ isGranted }) => isGranted)).toHaveLength(2);
+  });
+
+  test("the cooldown of the bucket starts", async () => {
+    const bench = new Bench({ ipCooldownSeconds: 3, maxSlotPerHost: 5 });
+    const { session } = await bench.want("a");
+    bench.queue.cancel(session);
+    const again = await bench.want("a");
+    await bench.clock.run(2_999);
+    expect(again.isGranted).toBe(false);
+    await bench.clock.run(1_001);
+    expect(again.isGranted).toBe(true);
+  });
+});
+
 describe("release and renew", () => {
   test("a token that names no possible host causes no call of the store, which could only fail again and again", async () => {
     const bench = new Bench({}, undefined, true);

@@ -1,6 +1,6 @@
 import { drained } from "@slotkeeper/testkit/simulator";
 import { describe, expect, test } from "vitest";
-import { Bench } from "./bench-of-one.ts";
+import { Bench, type Followed } from "./bench-of-one.ts";
 
 describe("the first call", () => {
   test("is pending without waitMs even if a slot is free, and the next poll gets the slot immediately", async () => {
@@ -196,14 +196,69 @@ describe("cancel", () => {
     expect(second.isGranted).toBe(true);
   });
 
-  test("releases the slot of a granted session while the session is kept", async () => {
-    const bench = new Bench({ maxSlotPerHost: 1 });
-    const granted = await bench.want("a");
-    expect(bench.queue.cancel(granted.session)).toBe("canceled");
-    await drained();
-    expect(await bench.held()).toBe(0);
+  test("within defaultGrantedCleanupDelay of its grant gives a slot back; later it is in use and stays", async () => {
+    const bench = new Bench({ maxSlotPerHost: 2, defaultGrantedCleanupDelay: 5 });
+    const [early, late] = [await bench.want("a"), await bench.want("b")];
+    await bench.clock.run(4_999);
+    expect(bench.queue.cancel(early.session)).toBe("canceled");
+    await bench.clock.run(2);
+    expect(bench.queue.cancel(late.session)).toBe("noop");
+    expect(await bench.held()).toBe(1);
+    await bench.clock.run(3_000);
+    expect(bench.queue.cancel(late.session)).toBe("noop");
+    expect(await bench.queue.renew(late.slotToken)).toBeDefined();
+    expect(await bench.queue.poll(early.session)).toEqual({ result: "timeout", reason: "canceled" });
+    expect(await bench.queue.poll(late.session)).toMatchObject({ result: "granted", slotToken: late.slotToken });
+    expect(bench.queue.counts).toMatchObject({ session_created: 2, granted: 2, canceled: 1 });
+  });
+
+  test.each([
+    { when: "in time", calledAfterMs: 4_000, left: 0 },
+    { when: "too late", calledAfterMs: 6_000, left: 1 },
+  ])("at an instance that does not know the session goes by the time of the call: $when", async (call) => {
+    const one = new Bench({ maxSlotPerHost: 1, pollIntervalMs: 2_000 });
+    const two = new Bench({ maxSlotPerHost: 1, pollIntervalMs: 2_000 }, one);
+    const { session } = await one.want("a");
+    await one.clock.run(call.calledAfterMs);
+    two.isStoreDown = true;
+    expect(two.queue.cancel(session)).toBe("gone");
+    await one.clock.run(1_500);
+    two.isStoreDown = false;
+    await one.clock.run(2_000);
+    expect(await one.held()).toBe(call.left);
+    expect(two.queue.counts.canceled).toBe(1 - call.left);
+  });
+
+  test("is noop at another instance that knows the slot and its age", async () => {
+    const one = new Bench({ maxSlotPerHost: 1 });
+    const two = new Bench({ maxSlotPerHost: 1 }, one);
+    const { session } = await one.want("a");
+    await two.want("b");
+    await one.clock.run(8_000);
+    expect(two.queue.cancel(session)).toBe("noop");
+    expect(await one.held()).toBe(1);
+  });
+
+  test("of a session that is just being polled again does not end its slot later or without its minimum hold", async () => {
+    const bench = new Bench({ maxSlotPerHost: 2, minSlotHoldMs: 4_000, smoothReleaseIntervalMs: 0 }, undefined, true);
+    const [early, late] = [await bench.want("a"), await bench.want("b")];
+    const again = async ({ session }: Followed) => {
+      const stalled: (() => void)[] = [];
+      bench.stalled = stalled;
+      void bench.queue.poll(session);
+      bench.queue.cancel(session);
+      await drained();
+      bench.stalled = undefined;
+      for (const goOn of stalled) goOn();
+      await drained();
+    };
+    await bench.clock.run(1_000);
+    await again(early);
+    expect(await bench.held()).toBe(2);
     await bench.clock.run(6_000);
-    expect(bench.queue.cancel(granted.session)).toBe("gone");
+    await again(late);
+    expect(await bench.held()).toBe(1);
+    expect(await bench.queue.renew(late.slotToken)).toBeDefined();
   });
 
   test("of a session of another instance works through the store", async () => {

@@ -31,7 +31,8 @@ export class SlowWorld {
   delays: (call: StoreCall) => Delays = () => ({});
   readonly #memory: MemoryStore;
 
-  constructor(config: FairQueueConfig, instances = 1, seed = 1) {
+  /** `mostEnds`: how many ends of sessions a host keeps. */
+  constructor(config: FairQueueConfig, instances = 1, seed = 1, mostEnds = 1_000) {
     const random = new Random(seed);
     let names = 0;
     this.#memory = new MemoryStore({ clock: this.clock });
@@ -45,6 +46,7 @@ export class SlowWorld {
           newSessionId: () => `session-${names++}`,
           newSecret: () => `secret-${names++}`,
           instance: `i${index}`,
+          mostEnds,
           config: { zombieTimeoutSeconds: LEASE_SECONDS, maxHoldSeconds: LEASE_SECONDS, ...config },
           soon: (task) => void this.clock.setTimer(task, 0),
         }),

@@ -15,7 +15,7 @@ import { flush } from "./live/flush.ts";
 import { LiveConfig } from "./live/live-config.ts";
 import { Presence } from "./live/presence.ts";
 import { Telemetry } from "./live/telemetry.ts";
-import { logEvent } from "./log/log-events.ts";
+import { EventLog } from "./log/log-events.ts";
 import type { LineLogger } from "./log/logger.ts";
 import type { Scrubber } from "./log/scrubber.ts";
 import { logTurn } from "./readiness/log-turn.ts";
@@ -76,11 +76,13 @@ export class ServiceParts {
 
   get #shared() {
     const { opened, clock, log, instance } = this.base;
-    return { store: opened.store, clock, log, instance };
+    return { store: opened.store, clock: opened.clock ?? clock, log, instance };
   }
 
   #newQueue(): FairQueue {
     const { clock, log, instance } = this.base;
+    const nameOf = (host: string) => this.queue.glance(host)?.hostname;
+    const eventLog = new EventLog({ log, nameOf, now: () => clock.now() });
     return new FairQueue({
       store: this.telemetry.store,
       clock,
@@ -92,7 +94,7 @@ export class ServiceParts {
       config: this.live.config.settings.fairQueue,
       observe: (event) => {
         this.telemetry.observe(event);
-        logEvent(log, event, (host) => this.queue.glance(host)?.hostname);
+        eventLog.add(event);
       },
       soon: endOfTurn(),
     });
@@ -112,7 +114,8 @@ export class ServiceParts {
 
   #newContext(): ServiceContext {
     const { live } = this;
-    const { log, opened, instance, reportedInstance, clock, source, dashboard } = this.base;
+    const { log, opened, instance, reportedInstance, source, dashboard } = this.base;
+    const { clock } = this.#shared;
     return {
       queue: this.queue,
       opened,

@@ -24,7 +24,7 @@ function openAdvice({ auth, internalApiToken }: Settings, address: string): Advi
     advice.push({
       code: "NO_INTERNAL_TOKEN",
       found: `listening on ${address} without \`internalApiToken\``,
-      why: "the operators' routes and the dashboard's data cannot be used, and anyone can read /metrics",
+      why: "the operators' routes and the dashboard's data cannot be used, nor /metrics without `metrics.token`",
       fix: "Set `internalApiToken`.",
     });
   }

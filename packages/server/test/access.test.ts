@@ -119,9 +119,13 @@ describe("the internal API", () => {
 
 describe("the operator routes", () => {
   /** `fetch` does not let its caller set the Host header. */
-  function statusWith(url: string, headers: Record<string, string>): Promise<number | undefined> {
+  function statusWith(
+    url: string,
+    headers: Record<string, string>,
+    path = "/api/v0/state",
+  ): Promise<number | undefined> {
     return new Promise((resolve, reject) => {
-      const asked = get(`${url}/api/v0/state`, { headers }, (response) => {
+      const asked = get(`${url}${path}`, { headers }, (response) => {
         response.resume();
         resolve(response.statusCode);
       });
@@ -129,34 +133,40 @@ describe("the operator routes", () => {
     });
   }
 
-  it("without a configured token are open to this machine only: not by another name, not through a proxy", async () => {
-    const fixture = await startFixture();
-    const { port } = new URL(fixture.url);
-    for (const host of ["localhost", "LOCALHOST", "127.0.0.1", "[::1]", `localhost:${port}`]) {
-      expect([host, await statusWith(fixture.url, { host })]).toEqual([host, 200]);
-    }
-    const strangers = [
-      { host: "evil.example" },
-      { host: "localhost.evil.example" },
-      { host: `127.0.0.1.evil.example:${port}` },
-      { forwarded: "for=127.0.0.1" },
-      { "x-forwarded-for": "127.0.0.1" },
-      { "X-Forwarded-Proto": "https" },
-      { via: "1.1 proxy" },
-      { "X-Real-IP": "127.0.0.1" },
-      { "CF-Connecting-IP": "127.0.0.1" },
-      { "cf-ray": "x" },
-    ];
-    // Node drops headers above a limit unless configured otherwise, and a proxy adds its headers at the end.
-    const many = Object.fromEntries(Array.from({ length: 2_100 }, (_, at) => [`h${at}`, ""]));
-    expect(await statusWith(fixture.url, { ...many, "x-forwarded-for": "127.0.0.1" })).toBe(404);
-    for (const headers of strangers) expect([headers, await statusWith(fixture.url, headers)]).toEqual([headers, 404]);
-  });
+  it.each(["/api/v0/state", "/metrics"])(
+    "such as %s are, without a configured token, open to this machine only: not by another name, not through a proxy",
+    async (path) => {
+      const fixture = await startFixture();
+      const { port } = new URL(fixture.url);
+      for (const host of ["localhost", "LOCALHOST", "127.0.0.1", "[::1]", `localhost:${port}`]) {
+        expect([host, await statusWith(fixture.url, { host }, path)]).toEqual([host, 200]);
+      }
+      const strangers = [
+        { host: "evil.example" },
+        { host: "localhost.evil.example" },
+        { host: `127.0.0.1.evil.example:${port}` },
+        { forwarded: "for=127.0.0.1" },
+        { "x-forwarded-for": "127.0.0.1" },
+        { "X-Forwarded-Proto": "https" },
+        { via: "1.1 proxy" },
+        { "X-Real-IP": "127.0.0.1" },
+        { "CF-Connecting-IP": "127.0.0.1" },
+        { "cf-ray": "x" },
+      ];
+      // Node drops headers above a limit unless configured otherwise, and a proxy adds its headers at the end.
+      const many = Object.fromEntries(Array.from({ length: 2_100 }, (_, at) => [`h${at}`, ""]));
+      expect(await statusWith(fixture.url, { ...many, "x-forwarded-for": "127.0.0.1" }, path)).toBe(404);
+      for (const headers of strangers) {
+        expect([headers, await statusWith(fixture.url, headers, path)]).toEqual([headers, 404]);
+      }
+    },
+  );
 
   it("without a configured token are closed if the listener is reachable from elsewhere, and the start logs a warning", async () => {
     const isWarned = (logged: string[]) => logged.some((line) => line.includes("without `internalApiToken`"));
     const open = await startFixture({ config: { listen: "0.0.0.0:0" } });
     expect(await statusWith(open.url, { host: "127.0.0.1" })).toBe(404);
+    expect(await statusWith(open.url, { host: "127.0.0.1" }, "/metrics")).toBe(404);
     expect(isWarned(open.logged)).toBe(true);
     const guarded = await startFixture({ config: { listen: "0.0.0.0:0", internalApiToken: BEARER } });
     expect(await statusWith(guarded.url, bearer(BEARER).headers)).toBe(200);
@@ -170,6 +180,20 @@ describe("the operator routes", () => {
     expect(
       await statusWith(fixture.url, { ...bearer(BEARER).headers, host: "service.example", forwarded: "for=1" }),
     ).toBe(200);
+  });
+
+  it("keep the bearer of the metrics to the metrics, which the internal one opens, too", async () => {
+    const own = "a-token-of-the-scraper";
+    const fixture = await startFixture({ config: { internalApiToken: BEARER, metrics: { token: own } } });
+    const both = [own, BEARER].map((token) => bearer(token).headers);
+    const answers = (path: string) => Promise.all(both.map((headers) => statusWith(fixture.url, headers, path)));
+    expect(await answers("/metrics")).toEqual([200, 200]);
+    expect(await answers("/api/v0/state")).toEqual([404, 200]);
+    expect(await statusWith(fixture.url, {}, "/metrics")).toBe(404);
+    const alone = await startFixture({ config: { metrics: { token: own } } });
+    expect(await statusWith(alone.url, {}, "/metrics")).toBe(404);
+    expect(await statusWith(alone.url, bearer(own).headers, "/metrics")).toBe(200);
+    expect(await statusWith(alone.url, bearer(own).headers, "/api/v0/health")).toBe(404);
   });
 
   it("return hosts by pages, with buckets, slots and sessions", async () => {

@@ -9,6 +9,8 @@ interface Item {
   readonly properties?: Record<string, Item>;
   readonly minimum?: number;
   readonly exclusiveMinimum?: number;
+  readonly defaultAt?: string;
+  readonly aliasOf?: string;
 }
 
 /** `docs/reference/config.md`, from the schema. */
@@ -27,10 +29,14 @@ defaults: it keeps its state in memory and listens on \`127.0.0.1:8080\`. With
 - **Environment variables**: \`SLOTKEEPER_\` and the path of the key in upper snake case, with \`__\` between levels. For example,
   \`fairQueue.maxWaitMs\` is \`SLOTKEEPER_FAIR_QUEUE__MAX_WAIT_MS\`. Lists are comma-separated or JSON; \`fairQueue.hosts\` is JSON. An empty
   variable counts as absent. The service refuses to start with an unknown one, because it is probably misspelt. It ignores the variables that
-  Kubernetes sets by itself (\`SLOTKEEPER_PORT=tcp://…\`, \`SLOTKEEPER_SERVICE_…\`).
+  Kubernetes sets by itself (\`SLOTKEEPER_PORT=tcp://…\`, \`SLOTKEEPER_SERVICE_…\`), and those of the commands (\`SLOTKEEPER_\` and \`URL\`, \`TOKEN\`,
+  \`INTERNAL_TOKEN\`, \`SOCKET\`, \`SLOT\`, \`FENCE\` or \`NAME\`).
 - **\`null\` and the empty string** count as absent. \`notes\`, and keys that begin with \`//\` or \`_\`, are comments.
+- **Zeros**: a number whose type is \`> 0 or default\` means its default if it is 0 or less, as in the original service. So does \`0 = default\` for 0. One
+  warning lists such keys.
 - **Mistakes**: the service refuses unknown keys, wrong types and invalid combinations at the start. It reports all of them at once, and
-  suggests the key that you probably meant. It logs a warning for a key that is accepted but has no effect.
+  suggests the key that you probably meant. It logs a warning for a key that is accepted but has no effect, and for an unknown key of the
+  controller.
 - **Changes without a restart**: on \`SIGHUP\` or \`POST /api/v0/refresh\` the service asks the controller, or reads the file, again. Limits, keys, CORS and
   log level change at once, and sessions survive. A configuration with a mistake changes nothing. A new \`listen\` or \`backend\` needs a restart.
 
@@ -62,11 +68,9 @@ bucket (1 if it is not listed). A key that the override does not contain keeps t
 The service refuses to start with:
 
 - \`auth.enabled\` without \`auth.token\` or \`auth.tokens\`
-- \`controller.url\` without \`controller.apiToken\`
 - a \`backend.mode\` without its address, or a journal with another store than memory
 - \`maxHoldSeconds\` below \`zombieTimeoutSeconds\`, also if only an override makes it so
 - \`shutdown.deadlineMs\` below \`shutdown.graceMs\`
-- \`weightedScheduler.hotAvgWaitMs\` not above \`coldAvgWaitMs\`
 - a key of \`hosts\` that no name can match, or two keys that differ only in upper and lower case
 `;
 }
@@ -74,6 +78,7 @@ The service refuses to start with:
 function rows(prefix: string, { properties = {} }: Item): string[] {
   return Object.entries(properties).flatMap(([key, item]) => {
     const name = `${prefix}${key}`;
+    if (item.aliasOf !== undefined) return [];
     if (item.properties !== undefined) return rows(`${name}.`, item);
     const fallback = item.default === undefined ? "–" : `\`${JSON.stringify(item.default)}\``;
     const secret = item.writeOnly === true ? " (secret)" : "";
@@ -83,8 +88,9 @@ function rows(prefix: string, { properties = {} }: Item): string[] {
   });
 }
 
-function kind({ type, enum: values, minimum, exclusiveMinimum }: Item): string {
+function kind({ type, enum: values, minimum, exclusiveMinimum, defaultAt }: Item): string {
   if (values !== undefined) return values.map((value) => `\`${value}\``).join(" ");
+  if (defaultAt !== undefined) return `${type} ${defaultAt === "zero" ? "0 = default" : "> 0 or default"}`;
   const bound =
     minimum !== undefined ? ` ≥ ${minimum}` : exclusiveMinimum !== undefined ? ` > ${exclusiveMinimum}` : "";
   return `${type === "array" ? "list" : type}${bound}`;

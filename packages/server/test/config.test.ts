@@ -148,7 +148,7 @@ describe("the environment", () => {
     ]);
   });
 
-  it("variables that a cluster creates for a service with a name like slotkeeper are ignored; others are not", () => {
+  it("variables that a cluster creates for a service with a name like slotkeeper, and those of the commands, are ignored; others are not", () => {
     const environment = {
       SLOTKEEPER_PORT: "tcp://10.0.0.1:8080",
       SLOTKEEPER_SERVICE_HOST: "10.0.0.1",
@@ -162,8 +162,28 @@ describe("the environment", () => {
       SLOTKEEPER_WEB_PORT: "udp://10.0.0.1:53",
     };
     expect(problemsOf({ environment })).toEqual([]);
+    for (const name of ["URL", "TOKEN", "INTERNAL_TOKEN", "SOCKET", "SLOT", "FENCE", "NAME"]) {
+      expect([name, problemsOf({ environment: { [`SLOTKEEPER_${name}`]: "x" } })]).toEqual([name, []]);
+    }
     expect(problemsOf({ environment: { SLOTKEEPER_PORT: "8080" } })).toEqual([
-      "Unknown variable `SLOTKEEPER_PORT` (environment)",
+      "Unknown variable `SLOTKEEPER_PORT`: did you mean `SLOTKEEPER_LISTEN`? (environment)",
+    ]);
+  });
+
+  it("variables of the commands are ignored", () => {
+    const names = ["URL", "TOKEN", "INTERNAL_TOKEN", "SOCKET", "SLOT", "FENCE", "NAME"];
+    const environment = Object.fromEntries(names.map((name) => [`SLOTKEEPER_${name}`, "x"]));
+    expect(problemsOf({ environment })).toEqual([]);
+  });
+
+  it.each([
+    ["MAX_WAIT_MS", "FAIR_QUEUE__MAX_WAIT_MS"],
+    ["INTERNAL_APITOKEN", "INTERNAL_API_TOKEN"],
+    ["ADDRESS", "LISTEN"],
+    ["ULR", "URL"],
+  ])("an unknown variable names the nearest one: %s, %s", (given, meant) => {
+    expect(problemsOf({ environment: { [`SLOTKEEPER_${given}`]: "1" } })).toEqual([
+      `Unknown variable \`SLOTKEEPER_${given}\`: did you mean \`SLOTKEEPER_${meant}\`? (environment)`,
     ]);
   });
 });
@@ -176,7 +196,7 @@ describe("problems", () => {
       logLevel: "loud",
       fairQueue: {
         maxWaitMs: "1",
-        maxSlotPerHost: 0,
+        maxSlotPerHost: 1.5,
         hosts: { "*.x": { maxSlots: 1 } },
         breaker: { protectHttpCodes: [42] },
       },
@@ -186,7 +206,7 @@ describe("problems", () => {
       [
         "Expected `fairQueue.breaker.protectHttpCodes[0]` to be at least 100, got 42 (file config.json)",
         'Expected `fairQueue.maxWaitMs` to be a number, got "1" (file config.json)',
-        "Expected `fairQueue.maxSlotPerHost` to be at least 1, got 0 (file config.json)",
+        "Expected `fairQueue.maxSlotPerHost` to be a whole number, got 1.5 (file config.json)",
         'Expected `listen` to be `host:port` or `:port`, got "8080" (file config.json)',
         'Expected `logLevel` to be one of "debug", "info", "warn", "error", got "loud" (file config.json)',
         "Expected `tokenKeys` to be not empty (flag)",
@@ -317,10 +337,6 @@ describe("problems", () => {
       { fairQueue: { hosts: { a: { zombieTimeoutSeconds: 7200 } } } },
       "Expected `fairQueue.hosts.a.maxHoldSeconds` to be at least `zombieTimeoutSeconds` (7200), got 3600",
     ],
-    [
-      { fairQueue: { weightedScheduler: { coldAvgWaitMs: 9, hotAvgWaitMs: 9 } } },
-      "Expected `fairQueue.weightedScheduler.hotAvgWaitMs` to be above `coldAvgWaitMs` (9), got 9",
-    ],
   ])("%j is refused with one problem", (config, problem) => {
     expect(problemsOf({ file: configFile(config) })).toEqual([problem]);
   });
@@ -350,7 +366,9 @@ describe("problems", () => {
   });
 
   it("include a file that is missing, not JSON or not an object", () => {
-    expect(problemsOf({ file: "/nowhere/config.json" })).toEqual(["Cannot read /nowhere/config.json: ENOENT"]);
+    expect(problemsOf({ file: "/nowhere/config.json" })).toEqual([
+      "Cannot read /nowhere/config.json: it does not exist",
+    ]);
     const torn = configFile('{\n  "auth": { "token": "hush" \n');
     expect(problemsOf({ file: torn })[0]).toMatch(/is not valid JSON/);
     expect(problemsOf({ file: torn })[0]).not.toContain("hush");
@@ -366,6 +384,131 @@ describe("problems", () => {
     const text = problemsOf({ file }).join("\n");
     expect(text.split("\n")).toHaveLength(5);
     for (const secret of ["12345678", "98765432", "hush", "5555555"]) expect(text).not.toContain(secret);
+  });
+});
+
+describe("zeros", () => {
+  const DEFAULTS = loadConfig({}).settings.fairQueue;
+  /** Keys of the original for which a value of 0 or less means the default. */
+  const OR_LESS = [
+    "maxWaitMs",
+    "pollIntervalMs",
+    "pollWindowMs",
+    "sessionIdleSeconds",
+    "maxSlotPerHost",
+    "zombieTimeoutSeconds",
+  ];
+  const SCHEDULER = [
+    "hotPendingFactor",
+    "hotPendingMin",
+    "coldAvgWaitMs",
+    "hotAvgWaitMs",
+    "maxProbesPerCycle",
+    "baseWeight",
+    "weightPerWait",
+  ];
+  const all = (keys: readonly string[], value: number) => Object.fromEntries(keys.map((key) => [key, value]));
+  const codesOf = (config: object) =>
+    loadConfig({ file: configFile(config) })
+      .warnings.filter(({ code }) => code === "ZERO_IS_DEFAULT")
+      .map(sentenceOf);
+
+  it.each([0, -1])("of the original (%d) mean the default, and one warning lists them", (value) => {
+    const fairQueue = {
+      ...all(OR_LESS, value),
+      cleanup: { queueDepthZombieTtlSeconds: value },
+      weightedScheduler: all(SCHEDULER, value),
+    };
+    expect(loadConfig({ file: configFile({ fairQueue }) }).settings.fairQueue).toEqual(DEFAULTS);
+    const [warning, ...more] = codesOf({ fairQueue });
+    expect(more).toEqual([]);
+    for (const key of [...OR_LESS, ...SCHEDULER, "queueDepthZombieTtlSeconds"]) expect(warning).toContain(`${key}\``);
+  });
+
+  it("mean the default for `maxSlotPerIp` and `globalMaxWaiters` only at 0; negative is no limit", () => {
+    const keys = ["maxSlotPerIp", "globalMaxWaiters"];
+    expect(loadConfig({ file: configFile({ fairQueue: all(keys, 0) }) }).settings.fairQueue).toEqual(DEFAULTS);
+    expect(codesOf({ fairQueue: all(keys, 0) })).toHaveLength(1);
+    const { fairQueue } = loadConfig({ file: configFile({ fairQueue: all(keys, -1) }) }).settings;
+    expect(fairQueue).toMatchObject({ maxSlotPerIp: -1, globalMaxWaiters: -1 });
+    expect(codesOf({ fairQueue: all(keys, -1) })).toEqual([]);
+  });
+
+  it("win over a weaker layer, come from variables too, and leave an override to the value of all hosts", () => {
+    const file = configFile({ fairQueue: { maxWaitMs: 7, maxSlotPerHost: 7, hosts: { a: { maxSlotPerHost: 0 } } } });
+    const environment = { SLOTKEEPER_FAIR_QUEUE__MAX_WAIT_MS: "0" };
+    const { settings, warnings } = loadConfig({ file, environment });
+    expect(settings.fairQueue).toMatchObject({ maxWaitMs: 20_000, maxSlotPerHost: 7, hosts: { a: {} } });
+    expect(sentenceOf(warnings[0] as (typeof warnings)[number])).toMatch(
+      /^`fairQueue\.hosts\.a\.maxSlotPerHost` \(file config\.json\), `fairQueue\.maxWaitMs` \(environment\) are 0/,
+    );
+  });
+
+  it("turn the cleanup off, and other keys refuse them or keep their own meaning", () => {
+    const cleanup = (intervalSeconds: number) => ({ fairQueue: { cleanup: { intervalSeconds } } });
+    expect(loadConfig({ file: configFile(cleanup(0)) }).settings.cleanupEveryMs).toBeUndefined();
+    expect(loadConfig({ file: configFile(cleanup(0.5)) }).settings.cleanupEveryMs).toBe(500);
+    expect(problemsOf({ file: configFile(cleanup(-1)) })).toHaveLength(1);
+    expect(problemsOf({ file: configFile({ fairQueue: { maxHoldSeconds: 0 } }) })).toHaveLength(1);
+    expect(problemsOf({ file: configFile({ fairQueue: { pollIntervalMs: 0.5 } }) })).toHaveLength(1);
+    expect(codesOf({ fairQueue: { maxWaitersPerHost: 0, smoothReleaseIntervalMs: 0, minSlotHoldMs: 0 } })).toEqual([]);
+  });
+});
+
+describe("warnings instead of problems", () => {
+  const warningsOf = (config: object) => loadConfig({ file: configFile(config) }).warnings.map(sentenceOf);
+
+  it("`hotAvgWaitMs` that is not above `coldAvgWaitMs`", () => {
+    const warnings = warningsOf({ fairQueue: { weightedScheduler: { coldAvgWaitMs: 9, hotAvgWaitMs: 9 } } });
+    expect(warnings).toEqual([expect.stringMatching(/hotAvgWaitMs` \(9\) is not above `coldAvgWaitMs` \(9\)/)]);
+  });
+
+  it("`controller.url` without a token: the service runs without a controller", () => {
+    const config = { controller: { url: "https://controller.example" } };
+    expect(loadConfig({ file: configFile(config) }).settings.controller).toBeUndefined();
+    expect(warningsOf(config)).toEqual([
+      expect.stringMatching(/`controller\.apiToken` is not: the service runs without/),
+    ]);
+  });
+
+  it("an unknown key of the controller; its other mistakes stay problems", () => {
+    const tree = { colour: "blue", fairQueue: { maxWaitMS: 1, maxSlotPerHost: 3 } };
+    const { settings, warnings } = loadConfig({}, { version: "7", tree });
+    expect(settings.fairQueue.maxSlotPerHost).toBe(3);
+    expect(warnings.map(({ found }) => found)).toEqual([
+      "unknown key `colour` (controller)",
+      "unknown key `fairQueue.maxWaitMS`: did you mean `maxWaitMs`? (controller)",
+    ]);
+    expect(() => loadConfig({}, { version: "7", tree: { ...tree, logLevel: "loud" } })).toThrow(ConfigError);
+  });
+});
+
+describe("`leaseSeconds`", () => {
+  it("is another name of `zombieTimeoutSeconds`, in every layer and in overrides", () => {
+    const file = configFile({ fairQueue: { leaseSeconds: 60, hosts: { a: { leaseSeconds: 90 } } } });
+    const sources = { file };
+    expect(loadConfig(sources).settings.fairQueue).toMatchObject({
+      zombieTimeoutSeconds: 60,
+      hosts: { a: { zombieTimeoutSeconds: 90 } },
+    });
+    expect(loadConfig(sources).settings.fairQueue).not.toHaveProperty("leaseSeconds");
+    const environment = { SLOTKEEPER_FAIR_QUEUE__LEASE_SECONDS: "40" };
+    expect(originOf({ file, environment }, "fairQueue.zombieTimeoutSeconds")).toMatchObject({
+      value: 40,
+      origin: "environment",
+    });
+    expect(originOf({ file }, "fairQueue.leaseSeconds")).toBeUndefined();
+  });
+
+  it("is named as written in a problem, and must agree with the other name", () => {
+    expect(problemsOf({ file: configFile({ fairQueue: { leaseSeconds: "x" } }) })).toEqual([
+      'Expected `fairQueue.leaseSeconds` to be a number, got "x" (file config.json)',
+    ]);
+    const both = (leaseSeconds: number) => ({ fairQueue: { leaseSeconds, zombieTimeoutSeconds: 30 } });
+    expect(problemsOf({ file: configFile(both(30)) })).toEqual([]);
+    expect(problemsOf({ file: configFile(both(31)) })).toEqual([
+      "`fairQueue.leaseSeconds` and `fairQueue.zombieTimeoutSeconds` are the same key, but have different values (file config.json)",
+    ]);
   });
 });
 

@@ -45,7 +45,7 @@ describe("the OpenAPI document", () => {
     for (const route of Object.values<Route>(ROUTES)) {
       const { security } = paths[route.path]?.[route.method.toLowerCase()] ?? { security: [] };
       const isAnonymous = security.length === 0 || security.some((way) => Object.keys(way).length === 0);
-      const isGuarded = route.audience === "internal" || route.audience === "operator";
+      const isGuarded = route.audience !== "public" && route.audience !== "caller";
       expect([route.path, isAnonymous]).toEqual([route.path, !isGuarded]);
     }
   });
@@ -63,6 +63,7 @@ describe("the $schema", () => {
         fairQueue: { maxWaitMs: null, hosts: { "*.x": { maxSlotPerHost: 2 } } },
       },
       { auth: null, logLevel: null, backend: { mode: null } },
+      { fairQueue: { maxSlotPerHost: 0, maxWaitMs: -1, leaseSeconds: 40, hosts: { a: { leaseSeconds: 0 } } } },
       { notes: "x", "//": 1, _x: {}, logLevel: "", auth: { token: "", notes: [] }, fairQueue: { order: "", _x: 1 } },
     ];
     for (const config of good) {
@@ -72,7 +73,8 @@ describe("the $schema", () => {
     const bad = [
       { colour: 1 },
       { listen: "8080" },
-      { fairQueue: { maxSlotPerHost: 0 } },
+      { fairQueue: { maxSlotPerHost: 1.5 } },
+      { fairQueue: { maxHoldSeconds: 0 } },
       { logLevel: "loud" },
       { tokenKeys: [] },
     ];

@@ -20,28 +20,38 @@ describe("a name and a hash that do not match", () => {
     ["a semaphore's name with a short hash", { hostname: "SEM:x", hostnameHash: "abc" }],
   ] as const;
 
-  it.each(mismatched)("%s is 400 in every route that names a host, and changes no pool", async (_title, names) => {
-    const file = configFile({
-      listen: "127.0.0.1:0",
-      fairQueue: { hosts: { "other.example": { maxSlotPerHost: 9 } } },
-    });
-    const fixture = await startFixture({ file });
-    const slot = await fixture.take();
-    const calls = [
-      ["acquire", { ...names }],
-      ["acquire", { ...names, limit: 1_000_000 }],
-      ["report", { ...names, status: 200 }],
-      ["release", { ...names, slotToken: "nonsense" }],
-      ["release", { ...names, slotToken: slot.slotToken }],
-    ] as const;
-    for (const [route, body] of calls) {
-      const reply = await fixture.call(route, body);
-      expect([route, reply.status, reply.body.code]).toEqual([route, 400, "BAD_FIELDS"]);
-      expect(reply.body.errors.map(({ field }) => field)).toContain("hostnameHash");
-    }
-    expect((await hostsOf(fixture)).map(({ host, limit }) => [host, limit])).toEqual([[HASH, 5]]);
-    expect((await fixture.call("renew", { slotToken: slot.slotToken })).status).toBe(200);
-  });
+  it.each(mismatched)(
+    "%s is 400 in acquire and report, and changes no pool; release, renew and cancel ignore names",
+    async (_title, names) => {
+      const file = configFile({
+        listen: "127.0.0.1:0",
+        fairQueue: { hosts: { "other.example": { maxSlotPerHost: 9 } } },
+      });
+      const fixture = await startFixture({ file });
+      const slot = await fixture.take();
+      const calls = [
+        ["acquire", { ...names }],
+        ["acquire", { ...names, limit: 1_000_000 }],
+        ["report", { ...names, status: 200 }],
+      ] as const;
+      for (const [route, body] of calls) {
+        const reply = await fixture.call(route, body);
+        expect([route, reply.status, reply.body.code]).toEqual([route, 400, "BAD_FIELDS"]);
+        expect(reply.body.errors.map(({ field }) => field)).toContain("hostnameHash");
+      }
+      expect((await hostsOf(fixture)).map(({ host, limit }) => [host, limit])).toEqual([[HASH, 5]]);
+      expect((await fixture.call("renew", { ...names, slotToken: slot.slotToken })).status).toBe(200);
+      const waiting = (await fixture.acquire()).body.queryToken;
+      expect((await fixture.call("cancel", { ...names, queryToken: waiting })).body.result).toBe("canceled");
+      expect((await fixture.call("release", { ...names, slotToken: "nonsense" })).status).toBe(200);
+      const wrong = { ipBucket: 7, bucket: ["x"], hostname: 1, hostnameHash: {} };
+      for (const more of [names, wrong]) {
+        const { slotToken } = await fixture.take({ ipBucket: "b" });
+        expect((await fixture.release(slotToken, more)).text).toBe('{"result":"ok"}');
+        expect((await fixture.call("renew", { slotToken })).status).toBe(410);
+      }
+    },
+  );
 
   it("the limit of a semaphore cannot affect the pool of a host", async () => {
     const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 2 } } });
@@ -59,6 +69,9 @@ describe("one host has one pool", () => {
       { hostname: "EXAMPLE.com" },
       { hostname: "example.com." },
       { hostname: "Example.COM.", hostnameHash: HASH },
+      { hostname: "Example.COM.", hostnameHash: sha256("Example.COM.") },
+      { hostname: "Example.COM.", hostnameHash: sha256("Example.COM.").toUpperCase() },
+      { hostname: "example.com.", hostnameHash: sha256("example.com.") },
       { hostname: undefined, hostnameHash: HASH },
       { hostname: undefined, hostnameHash: HASH.toUpperCase() },
     ];
@@ -98,6 +111,30 @@ describe("overrides", () => {
     await fixture.take({ ...names, ipBucket: "b" });
     await fixture.take({ hostname: "example.com", ipBucket: "a" });
     expect((await fixture.acquire({ ipBucket: "b", waitMs: 20 })).body.result).toBe("pending");
+  });
+});
+
+describe("`bucket`", () => {
+  it("is the same as `ipBucket`: one limit, one session of a request", async () => {
+    const fixture = await startFixture();
+    const { slotToken } = await fixture.take({ bucket: "a", requestId: "r" });
+    expect((await fixture.take({ ipBucket: "a", requestId: "r" })).slotToken).toBe(slotToken);
+    expect((await fixture.acquire({ ipBucket: "a", waitMs: 20 })).body.blockedBy).toBe("ip-limit");
+    expect((await fixture.take({ bucket: "b", ipBucket: "b" })).result).toBe("granted");
+  });
+
+  it("with another value than `ipBucket` is 400", async () => {
+    const fixture = await startFixture();
+    const both = [
+      { bucket: "a", ipBucket: "b" },
+      { bucket: "a", ipBucket: "" },
+    ];
+    for (const names of both) {
+      const { status, body } = await fixture.acquire(names);
+      expect([status, body.errors.map(({ field }) => field)]).toEqual([400, ["bucket"]]);
+    }
+    expect((await fixture.acquire({ bucket: "a", ipBucket: null })).status).toBe(200);
+    expect((await fixture.acquire({ bucket: "x".repeat(256), ipBucket: "b" })).body.errors).toHaveLength(1);
   });
 });
 

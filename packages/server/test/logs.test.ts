@@ -1,3 +1,4 @@
+import { EventLog, type EventLogInit } from "@slotkeeper/server/live";
 import { describe, expect, it } from "vitest";
 import { configFile, type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
 
@@ -42,6 +43,9 @@ async function everything(fixture: Fixture): Promise<string[]> {
   return tokens;
 }
 
+const linesOf = (fixture: Fixture, message: string) =>
+  fixture.logged.map((line) => JSON.parse(line) as Record<string, unknown>).filter(({ msg }) => msg === message);
+
 describe("the log", () => {
   it("contains no token and no key, at any level and for any call", async () => {
     const file = configFile({
@@ -76,22 +80,70 @@ describe("the log", () => {
     for (const request of requests) expect(request["requestId"]).toMatch(/^[\w-]{12}$/);
   });
 
-  it("reports once per window, at info, that a bucket is not considered", async () => {
-    const fixture = await startFixture();
-    await fixture.take({ ipBucket: "a" });
-    await fixture.acquire({ ipBucket: "a", waitMs: 50 });
-    await fixture.acquire({ ipBucket: "a", waitMs: 50 });
-    const warnings = fixture.logged
-      .filter((line) => line.includes("probe decision"))
-      .map((line) => JSON.parse(line) as object);
-    expect(warnings).toHaveLength(1);
-    expect(warnings[0]).toMatchObject({
+  it("reports a bucket that is not considered at debug, and at info once per host and minute", async () => {
+    const fixture = await startFixture({ config: { logLevel: "debug" } });
+    for (const ipBucket of ["a", "b", "c"]) {
+      await fixture.take({ ipBucket });
+      await fixture.acquire({ ipBucket, waitMs: 50 });
+      await fixture.acquire({ ipBucket, waitMs: 50 });
+    }
+    await fixture.take({ hostname: "other.example", ipBucket: "a" });
+    await fixture.acquire({ hostname: "other.example", ipBucket: "a", waitMs: 50 });
+    const decision = { ip: "a", allowed: false, reason: "ip_deny_window" };
+    expect(linesOf(fixture, "probe decision")).toMatchObject([
+      { level: "info", host: "example.com", ...decision, windows: 1 },
+      { level: "debug", host: "example.com", ...decision, ip: "b" },
+      { level: "debug", host: "example.com", ...decision, ip: "c" },
+      { level: "info", host: "other.example", ...decision, windows: 1 },
+    ]);
+  });
+
+  it("counts the windows since the last report of a host", () => {
+    const lines: Record<string, unknown>[] = [];
+    const log = {
+      info: (_message: string, fields: Record<string, unknown>) => lines.push(fields),
+      debug: () => {},
+      isOn: () => false,
+    } as unknown as EventLogInit["log"];
+    let now = 0;
+    const events = new EventLog({ log, nameOf: () => undefined, now: () => now });
+    const deny = (bucket: string) =>
+      events.add({ type: "probe-decision", host: "h", bucket, isAllowed: false, reason: "ip_deny_window" });
+    for (let at = 0; at < 850; at++) deny(`b${at}`);
+    now = 59_999;
+    deny("x");
+    now = 60_000;
+    deny("y");
+    expect(lines.map(({ ip, windows }) => [ip, windows])).toEqual([
+      ["b0", 1],
+      ["y", 851],
+    ]);
+  });
+
+  it("names host, bucket and fence of a lease that expires without a release", async () => {
+    const fairQueue = { maxSlotPerHost: 1, zombieTimeoutSeconds: 0.05, collectMs: 1 };
+    const fixture = await startFixture({ config: { fairQueue } });
+    const { fence } = await fixture.take({ bucket: "a" });
+    // Granted when the first slot expires.
+    await fixture.take({ bucket: "b" });
+    expect(linesOf(fixture, "a lease expired without a release")[0]).toMatchObject({
       level: "info",
       host: "example.com",
-      ip: "a",
-      allowed: false,
-      reason: "ip_deny_window",
+      bucket: "a",
+      fence,
     });
+  });
+
+  it("does not replace a short key in its own sentences, but removes it where a caller sent it", async () => {
+    const token = "short";
+    const fixture = await startFixture({ config: { auth: { enabled: true, token }, logLevel: "debug" } });
+    await fixture.request("GET", `/a/${token}/b`);
+    await fixture.request("GET", `/${token}er`);
+    const log = fixture.logged.join("");
+    expect(log).toContain("`auth.token` is shorter than 16 characters");
+    expect(log).toContain('"path":"/a/[redacted]/b"');
+    expect(log).toContain('"path":"/shorter"');
+    expect(log).not.toMatch(/"[^"]*\bshort\b[^"]*"/);
   });
 
   it("warns of a service that is open to everyone, and only then", async () => {

@@ -57,7 +57,7 @@ describe("a refresh", () => {
     expect((await fixture.acquire({ ipBucket: "c", waitMs: 20 })).body.result).toBe("pending");
   });
 
-  it.each(["{ not json", "[]", '{"fairQueue":{"maxSlotPerHost":0}}', '{"colour":1}', '{"auth":{"enabled":true}}'])(
+  it.each(["{ not json", "[]", '{"fairQueue":{"maxSlotPerHost":1.5}}', '{"colour":1}', '{"auth":{"enabled":true}}'])(
     "with %s is 502 with all problems, and the old configuration stays",
     async (bad) => {
       const { fixture, write } = await start({ fairQueue: { maxSlotPerHost: 1 } });

@@ -1,6 +1,6 @@
 // Runs a PostgreSQL server for tests: `node postgres-keeper.mjs` prints one line of JSON when the server is ready.
-// The optional argument is JSON: `{"settings": {...}, "dataLimitMb": 512}`. A limit puts the data on a file system of
-// that size. Each line on stdin is a command of server-control.mjs, and is answered with a line on stdout. It uses the
+// The optional argument is JSON: `{"isDurable": true, "settings": {...}, "dataLimitMb": 512}`. A durable server syncs
+// every commit, with the settings that PostgreSQL ships with. A limit puts the data on a file system of that size. Each line on stdin is a command of server-control.mjs, and is answered with a line on stdout. It uses the
 // server from npm, or another version: POSTGRES_BIN=/usr/lib/postgresql/15/bin.
 //
 // It is a separate process, so that nothing is left behind however the tests end. The server and its folder live until
@@ -33,19 +33,23 @@ const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 const asUser = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
 
-const { settings: given = {}, dataLimitMb } = JSON.parse(process.argv[2] ?? "{}");
+const { settings: given = {}, isDurable = false, dataLimitMb } = JSON.parse(process.argv[2] ?? "{}");
+
+/** The database of a test need not survive a power failure. */
+const NOT_DURABLE = {
+  fsync: "off",
+  synchronous_commit: "off",
+  full_page_writes: "off",
+  wal_level: "minimal",
+  max_wal_senders: "0",
+};
 
 const SETTINGS = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
   max_connections: "200",
   shared_buffers: "64MB",
-  // The database of a test need not survive a power failure.
-  fsync: "off",
-  synchronous_commit: "off",
-  full_page_writes: "off",
-  wal_level: "minimal",
-  max_wal_senders: "0",
+  ...(isDurable ? {} : NOT_DURABLE),
   ...given,
 };
 

@@ -223,6 +223,25 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     plant: losing((kind, what) => kind === "session" && what === "put"),
   },
   {
+    name: "the store forgets that it has forgotten ends of sessions: one is granted twice",
+    rule: /^V2/,
+    seeds: 60,
+    plant: {
+      store: (store) =>
+        patched(store, {
+          commit: (commit) => {
+            const { head } = commit.changes;
+            if (head === undefined) return store.commit(commit);
+            return store.commit({
+              ...commit,
+              changes: { ...commit.changes, head: { ...head, forgottenAt: undefined } },
+            });
+          },
+          read: async (host) => store.read(host, undefined),
+        }),
+    },
+  },
+  {
     name: "a commit is kept and reported as refused: what it ended is not counted",
     checker: "Only the counts are wrong, which are metrics: the sessions of the clients end as they should",
     rule: /^V6 .*counted wrongly/,

@@ -68,7 +68,7 @@ export const l1: Scenario = {
   id: "L1",
   title: `${LISTENERS} listeners of /events against none: ${CLIENTS} clients over ${HOSTS} hosts, windows taken in turns`,
   subjects: ["slotkeeper"],
-  fairQueue: { maxSlotPerHost: CLIENTS, maxSlotPerIp: 0, maxWaitersPerHost: 0 },
+  fairQueue: { maxSlotPerHost: CLIENTS, maxSlotPerIp: -1, maxWaitersPerHost: 0 },
   async load(context) {
     const load = new Load(context);
     const listeners = new Listeners(context.url);

@@ -7,9 +7,9 @@ const SLOTS = 16;
 export const s1: Scenario = {
   id: "S1",
   title: "64 closed-loop clients, 32 buckets, 16 slots, hold 0: acquire → granted → release",
-  subjects: ["bare", "slotkeeper", "journal", "postgres", "seed", "seed-sql"],
-  forComparison: ["seed", "seed-sql"],
-  fairQueue: { maxSlotPerHost: SLOTS, maxSlotPerIp: 0, maxWaitersPerHost: 0 },
+  subjects: ["bare", "slotkeeper", "journal", "postgres", "postgres-unsynced", "seed", "seed-sql"],
+  forComparison: ["postgres-unsynced", "seed", "seed-sql"],
+  fairQueue: { maxSlotPerHost: SLOTS, maxSlotPerIp: -1, maxWaitersPerHost: 0 },
   async load(context) {
     const isBare = context.subject === "bare";
     const { audit, from, to, serverCpuMs } = await closedLoop(context, {

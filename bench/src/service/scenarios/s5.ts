@@ -38,7 +38,7 @@ export const s5: Scenario = {
   id: "S5",
   title: "2,000 hosts once each, 64 at a time, against 2,000 cycles of one host",
   subjects: ["slotkeeper", "postgres"],
-  fairQueue: { maxSlotPerHost: AT_A_TIME, maxSlotPerIp: 0, maxWaitersPerHost: 0 },
+  fairQueue: { maxSlotPerHost: AT_A_TIME, maxSlotPerIp: -1, maxWaitersPerHost: 0 },
   async load(context) {
     const audit = new Audit({ slots: AT_A_TIME, slotsPerBucket: AT_A_TIME });
     const clients = await Promise.all(

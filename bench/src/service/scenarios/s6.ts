@@ -7,8 +7,8 @@ import { atMostTimes, type Scenario } from "../scenario.ts";
 export const s6: Scenario = {
   id: "S6",
   title: "idle host, one client: from asking to the slot, one round trip",
-  subjects: ["bare", "slotkeeper", "journal", "postgres", "seed-sql"],
-  forComparison: ["journal"],
+  subjects: ["bare", "slotkeeper", "journal", "postgres", "postgres-unsynced", "seed-sql"],
+  forComparison: ["journal", "postgres-unsynced"],
   isPinned: true,
   fairQueue: {},
   async load(context) {

@@ -50,9 +50,9 @@ export const s8: Scenario = {
   subjects: ["bare", "slotkeeper"],
   fairQueue: {
     maxSlotPerHost: 1,
-    maxSlotPerIp: 0,
+    maxSlotPerIp: -1,
     maxWaitersPerHost: 0,
-    globalMaxWaiters: 0,
+    globalMaxWaiters: -1,
     maxWaitMs: 600_000,
     pollWindowMs: 600_000,
     zombieTimeoutSeconds: 600,

@@ -10,6 +10,8 @@ export interface Line {
 
 interface Column {
   readonly key: SortKey;
+  /** Columns of a lower rank stay on a narrow terminal. */
+  readonly rank: number;
   readonly title: string;
   readonly width: number;
   readonly side: "start" | "end";
@@ -19,15 +21,30 @@ interface Column {
 const COLUMNS: readonly Column[] = [
   {
     key: "use",
+    rank: 1,
     title: "IN USE",
     width: 13,
     side: "end",
     value: ({ inFlight, limit }) => `${countOf(inFlight)} of ${limit ? countOf(limit) : "?"}`,
   },
-  { key: "waiting", title: "WAITING", width: 9, side: "end", value: (row) => countOf(waitingAt(row)) },
-  { key: "longest", title: "LONGEST", width: 12, side: "end", value: ({ oldestWaitMs }) => spanOrDash(oldestWaitMs) },
-  { key: "average", title: "AVERAGE", width: 12, side: "end", value: ({ avgWaitMs }) => spanOrDash(avgWaitMs) },
-  { key: "breaker", title: "BREAKER", width: 16, side: "start", value: breakerOf },
+  { key: "waiting", rank: 2, title: "WAITING", width: 9, side: "end", value: (row) => countOf(waitingAt(row)) },
+  {
+    key: "longest",
+    rank: 4,
+    title: "LONGEST",
+    width: 12,
+    side: "end",
+    value: ({ oldestWaitMs }) => spanOrDash(oldestWaitMs),
+  },
+  {
+    key: "average",
+    rank: 5,
+    title: "AVERAGE",
+    width: 12,
+    side: "end",
+    value: ({ avgWaitMs }) => spanOrDash(avgWaitMs),
+  },
+  { key: "breaker", rank: 3, title: "BREAKER", width: 16, side: "start", value: breakerOf },
 ];
 const LEAST_NAME = 16;
 const GAP = "  ";
@@ -41,13 +58,22 @@ export function breakerOf({ breaker, breakerEndsInMs }: HostRow): string {
   return breakerEndsInMs === undefined ? "open" : `open ${spanOf(breakerEndsInMs)}`;
 }
 
-/** As many columns as fit next to a readable name. */
+/** The columns of the lowest ranks, as many as fit next to a readable name. */
 function columnsFor(width: number): readonly Column[] {
   let left = width - LEAST_NAME;
-  return COLUMNS.filter((column) => {
-    left -= column.width + GAP.length;
-    return left >= 0;
-  });
+  let lastRank = 0;
+  for (const { rank, width: needed } of COLUMNS.toSorted((a, b) => a.rank - b.rank)) {
+    left -= needed + GAP.length;
+    if (left < 0) break;
+    lastRank = rank;
+  }
+  return COLUMNS.filter(({ rank }) => rank <= lastRank);
+}
+
+/** Without room for the column, an open breaker replaces the use: nothing reaches such a host. */
+function cellOf(column: Column, row: HostRow, shown: readonly Column[]): string {
+  const isHidden = row.breaker === "open" && !shown.some(({ key }) => key === "breaker");
+  return column.key === "use" && isHidden ? "breaker open" : column.value(row);
 }
 
 function heading(columns: readonly Column[], nameWidth: number, { sort, isReversed }: TopModel): Line {
@@ -68,7 +94,7 @@ export function hostLines(model: TopModel, width: number, height: number): Line[
   const room = Math.max(1, height - 1);
   const first = Math.max(0, Math.min(at - Math.floor(room / 2), rows.length - room));
   const body = rows.slice(first, first + room).map((row, index): Line => {
-    const cells = columns.map(({ value, width: cell, side }) => fitted(value(row), cell, side));
+    const cells = columns.map((column) => fitted(cellOf(column, row, columns), column.width, column.side));
     const text = [fitted(harmless(nameOf(row)), nameWidth), ...cells].join(GAP);
     if (first + index === at) return { text, look: "chosen" };
     return row.breaker === "closed" ? { text } : { text, look: "warning" };

@@ -1,4 +1,5 @@
 import type { ServiceHistory, ServiceState } from "@slotkeeper/server";
+import { KEY_HINTS } from "../service-flags.ts";
 
 export type HostRow = ServiceState["hosts"][number];
 
@@ -36,9 +37,9 @@ export class ServiceReader {
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
 
-  constructor(url: string, token: string | undefined) {
+  constructor(url: string, headers: Readonly<Record<string, string>>) {
     this.#url = url.replace(/\/+$/, "");
-    this.#headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+    this.#headers = headers;
   }
 
   get url(): string {
@@ -81,7 +82,7 @@ export class ServiceReader {
     if (response.status !== 404) throw new RefusedError(response.status, `The service answered ${response.status}.`);
     throw new RefusedError(
       response.status,
-      "The service does not show its state: pass its internal token with --token or SLOTKEEPER_INTERNAL_API_TOKEN. A service without such a token answers only callers on its own machine.",
+      `The service does not show its state. ${KEY_HINTS.internalToken} A service without such a token answers only callers on its own machine.`,
     );
   }
 }

@@ -40,7 +40,8 @@ export function waitingAt({ pending, waiting }: HostRow): number {
 
 const VALUES: { readonly [key in Exclude<SortKey, "host">]: (row: HostRow) => number } = {
   use: ({ inFlight, limit = 0 }) => (limit === 0 ? 0 : inFlight / limit),
-  waiting: (row) => waitingAt(row) + row.inFlight / 1e6,
+  // The first order of the table: an open breaker goes before any queue, because such a host has none.
+  waiting: (row) => (row.breaker === "open" ? 1e9 : 0) + waitingAt(row) + row.inFlight / 1e6,
   longest: ({ oldestWaitMs }) => oldestWaitMs,
   average: ({ avgWaitMs }) => avgWaitMs,
   breaker: ({ breaker }) => ["closed", "half-open", "open"].indexOf(breaker),

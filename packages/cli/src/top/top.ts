@@ -1,7 +1,8 @@
+import { unavailable } from "../call-service.ts";
 import { mustBeCarried } from "../carried.ts";
 import { EXIT, type ExitCode, exitHelp } from "../exit-codes.ts";
 import { readFlags, wrongUsage } from "../read-flags.ts";
-import { DEFAULT_URL, internalToken } from "../service-flags.ts";
+import { addressOf, OPERATOR_HELP, OPERATOR_OPTIONS, operatorHeaders } from "../service-flags.ts";
 import { totalsText } from "./draw.ts";
 import { hostLines } from "./draw-hosts.ts";
 import { RefusedError, ServiceReader, type Snapshot } from "./read-service.ts";
@@ -11,14 +12,13 @@ import { FIRST_MODEL } from "./top-model.ts";
 const HELP = `slotkeeper top: shows hosts, slots, queues and waits of a running service, live.
 
 Usage
-  slotkeeper top [--url URL] [--token TOKEN] [--interval SECONDS] [--json]
+  slotkeeper top [--url URL] [--interval SECONDS] [--json]
 
 Options
-      --url URL        address of the service; default ${DEFAULT_URL}
-      --token TOKEN    its internalApiToken; better set SLOTKEEPER_INTERNAL_API_TOKEN, which other users cannot see in the process list
-      --interval S     seconds between two readings; default 1
-      --json           print the state once, as JSON
-  -h, --help           show this text
+${OPERATOR_HELP}
+      --interval S    seconds between two readings; default 1
+      --json          print the state once, as JSON
+  -h, --help          show this text
 
 Keys
   ↑ ↓ PgUp PgDn   choose a host          Enter   open it: slots, holders, queue, why each waits
@@ -36,42 +36,37 @@ Examples
 
 ${exitHelp(["ok", "usage", "unreachable", "refused"])}`;
 
-const OPTIONS = {
-  url: { type: "string" },
-  token: { type: "string" },
-  interval: { type: "string" },
-  json: { type: "boolean" },
-  help: { type: "boolean", short: "h" },
-} as const;
+const OPTIONS = { ...OPERATOR_OPTIONS, interval: { type: "string" } } as const;
 
 const PIPED_WIDTH = 120;
 
 export async function top(args: readonly string[]): Promise<ExitCode> {
   const flags = readFlags(args, OPTIONS, HELP);
   if (typeof flags === "number") return flags;
-  const { url = DEFAULT_URL, interval = "1" } = flags;
-  const token = internalToken(flags.token);
-  const seconds = Number(interval);
-  const problem = serviceProblem(url, token) ?? intervalProblem(seconds, interval);
-  if (problem !== undefined) return wrongUsage(problem, HELP);
-  const reader = new ServiceReader(url, token);
-  const isLive = process.stdout.isTTY && process.stdin.isTTY && process.env["TERM"] !== "dumb" && flags.json !== true;
-  if (!isLive) return printOnce(reader, flags.json === true);
-  return new TopRun(reader, seconds * 1000, process.env["NO_COLOR"] === undefined).run();
-}
-
-function serviceProblem(url: string, token: string | undefined): string | undefined {
+  const isJson = flags.json === true;
   try {
-    mustBeCarried({ url, token });
-    return undefined;
+    const reader = readerOf(flags);
+    const everyMs = milliseconds(flags.interval ?? "1");
+    const isLive = process.stdout.isTTY && process.stdin.isTTY && process.env["TERM"] !== "dumb" && !isJson;
+    if (!isLive) return await printOnce(reader, isJson);
+    return await new TopRun(reader, everyMs, process.env["NO_COLOR"] === undefined).run();
   } catch (error) {
-    return (error as Error).message;
+    if (error instanceof TypeError) return wrongUsage(error.message, HELP);
+    throw error;
   }
 }
 
-function intervalProblem(seconds: number, text: string): string | undefined {
-  if (seconds >= 0.1 && seconds <= 3600) return undefined;
-  return `Expected --interval to be 0.1 to 3600 seconds, got ${JSON.stringify(text)}`;
+/** Throws a `TypeError` if the address or the token is invalid. */
+function readerOf(flags: { url?: string | undefined; "internal-token"?: string | undefined }): ServiceReader {
+  const url = addressOf(flags.url);
+  mustBeCarried({ url });
+  return new ServiceReader(url, operatorHeaders(flags["internal-token"]));
+}
+
+function milliseconds(interval: string): number {
+  const seconds = Number(interval);
+  if (seconds >= 0.1 && seconds <= 3600) return seconds * 1000;
+  throw new TypeError(`Expected --interval to be 0.1 to 3600 seconds, got ${JSON.stringify(interval)}.`);
 }
 
 async function printOnce(reader: ServiceReader, isJson: boolean): Promise<ExitCode> {
@@ -83,7 +78,7 @@ async function printOnce(reader: ServiceReader, isJson: boolean): Promise<ExitCo
     const isRefused = error instanceof RefusedError;
     // As in `status`, a service that fails counts as unreachable.
     const isUnreachable = !isRefused || error.status >= 500;
-    process.stderr.write(`${isRefused ? error.message : `No service answers at ${reader.url}.`}\n`);
+    process.stderr.write(`${isRefused ? error.message : unavailable(reader.url, error)}\n`);
     return isUnreachable ? EXIT.unreachable : EXIT.refused;
   }
 }

@@ -7,7 +7,7 @@
  * resumed with `RESUMED`.
  *
  * The code here avoids the path through `attempt` of the scheduler. `perform.ts` does the same for effects that arrive
- * in any other way; `in-place.test.ts` compares the two.
+ * in any other way; `ways-to-yield.test.ts` compares the two.
  */
 import {
   ACQUIRE,

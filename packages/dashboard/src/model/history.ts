@@ -1,6 +1,7 @@
 import { type Signal, signal } from "@preact/signals";
 import type { ServiceHistory } from "@slotkeeper/protocol";
 import { read } from "../api/call.ts";
+import { duration } from "../format.ts";
 import { link } from "./connection.ts";
 
 const EVERY_MS = 5_000;
@@ -13,7 +14,7 @@ export function watchHistory(host?: string): [Signal<ServiceHistory | undefined>
   const load = async () => {
     if (link.peek().phase !== "live") return;
     // The connection shows the failure. The last data stays until the next read succeeds.
-    history.value = await read<ServiceHistory>(`/history${query}`, stop.signal).catch(() => history.peek());
+    history.value = await read<ServiceHistory>(`/history${query}`, stop.signal).then(fromStart, () => history.peek());
   };
   const timer = setInterval(() => void load(), EVERY_MS);
   const unsubscribe = link.subscribe(() => void load());
@@ -27,11 +28,29 @@ export function watchHistory(host?: string): [Signal<ServiceHistory | undefined>
   ];
 }
 
+/** Two points make a line. */
+const LEAST_STEPS = 2;
+
+/** Leaves out the steps from before the service kept this history, so that its charts begin where its data begins. */
+function fromStart(history: ServiceHistory): ServiceHistory {
+  const steps = Math.max(LEAST_STEPS, history.known);
+  const columns = Object.entries(history).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? value.slice(-steps) : value,
+  ]);
+  return Object.fromEntries(columns) as ServiceHistory;
+}
+
 /** The rate per second over the last `seconds`, from complete steps. */
 export function ratePerSecond(counts: readonly number[], stepMs: number, seconds = 15): number {
   const steps = Math.max(1, Math.round((seconds * 1000) / stepMs));
   const lately = counts.slice(-1 - steps, -1);
   return lately.reduce((sum, count) => sum + count, 0) / ((lately.length * stepMs) / 1000);
+}
+
+/** `15 min`, or less soon after the start of the service. */
+export function lengthOf({ granted, stepMs }: ServiceHistory): string {
+  return duration(granted.length * stepMs);
 }
 
 export function sumOf(counts: readonly number[]): number {

@@ -1,6 +1,6 @@
 import { nameOfHost } from "../format.ts";
 import type { HostRow } from "./fleet.ts";
-import { LOADS, loadOf, waitingAt } from "./load.ts";
+import { urgencyOf, waitingAt } from "./load.ts";
 
 /**
  * The column by which the hosts are sorted. Each shows the worst hosts first; selecting it again reverses the order.
@@ -15,7 +15,7 @@ export interface Sorting {
 const BREAKERS = ["closed", "half-open", "open"];
 
 const VALUE: { readonly [key in Exclude<SortKey, "name">]: (row: HostRow) => number } = {
-  load: (row) => LOADS.indexOf(loadOf(row)) + Math.min(0.99, waitingAt(row) / 1e6),
+  load: urgencyOf,
   use: ({ inFlight, limit = 0 }) => (limit === 0 ? 0 : inFlight / limit) + inFlight / 1e9,
   waiting: waitingAt,
   oldest: ({ oldestWaitMs }) => oldestWaitMs,

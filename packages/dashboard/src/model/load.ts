@@ -1,22 +1,34 @@
 import type { HostRow } from "./fleet.ts";
 
-/** How heavily a host is used, from not at all to far more than its slots. */
-export type Load = "idle" | "busy" | "full" | "queueing" | "crowded";
+/** The states of a host, from idle to the one that most needs a person. */
+const LOADS = ["idle", "busy", "full", "queueing", "crowded", "breaker testing", "breaker open"] as const;
 
-export const LOADS: readonly Load[] = ["idle", "busy", "full", "queueing", "crowded"];
+export type Load = (typeof LOADS)[number];
 
-type Row = Pick<HostRow, "limit" | "inFlight" | "pending" | "waiting" | "isHot">;
+export type LoadRow = Pick<HostRow, "limit" | "inFlight" | "pending" | "waiting" | "isHot" | "breaker">;
 
 /** A queue of this many times the slots counts as crowded, with or without the weighted scheduler. */
 const CROWD = 4;
 
-export function loadOf(row: Row): Load {
-  const { limit = 0, inFlight, isHot } = row;
+/** An open breaker goes first: such a host looks idle, because nothing reaches it. */
+export function loadOf(row: LoadRow): Load {
+  const { limit = 0, inFlight, isHot, breaker } = row;
+  if (breaker !== "closed") return breaker === "open" ? "breaker open" : "breaker testing";
   const waiting = waitingAt(row);
   if (isHot || (limit > 0 && waiting >= CROWD * limit)) return "crowded";
   if (waiting > 0) return "queueing";
   if (limit > 0 && inFlight >= limit) return "full";
   return inFlight > 0 ? "busy" : "idle";
+}
+
+/** Whether a person should look at the host: sessions wait, or its breaker is not closed. */
+export function isUrgent(row: LoadRow): boolean {
+  return urgencyOf(row) >= LOADS.indexOf("queueing");
+}
+
+/** The worst state first; among equal ones the longest queue. */
+export function urgencyOf(row: LoadRow): number {
+  return LOADS.indexOf(loadOf(row)) + Math.min(0.99, waitingAt(row) / 1e6);
 }
 
 /**

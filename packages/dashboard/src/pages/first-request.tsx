@@ -3,7 +3,7 @@ import { hosts } from "../model/fleet.ts";
 import { CopyBox } from "../ui/copy-box.tsx";
 import { HostLink } from "../ui/name.tsx";
 
-const BODY = `{"hostname":"example.com","ipBucket":"me","waitMs":1000}`;
+const BODY = `{"hostname":"example.com","bucket":"me","waitMs":1000}`;
 
 /** Shows a new user how to send the first request, and that it has arrived. */
 export function FirstRequest({ created }: { created: number }) {

@@ -2,7 +2,7 @@ import type { ServiceHistory } from "@slotkeeper/protocol";
 import { useEffect, useMemo } from "preact/hooks";
 import { count, duration, plural, rate } from "../format.ts";
 import { hosts, type Totals, totals } from "../model/fleet.ts";
-import { latest, ratePerSecond, sumOf, watchHistory } from "../model/history.ts";
+import { latest, lengthOf, ratePerSecond, sumOf, watchHistory } from "../model/history.ts";
 import { COUNT, DURATION, RATE } from "../ui/chart-unit.ts";
 import { LineChart } from "../ui/line-chart.tsx";
 import { Loading } from "../ui/loading.tsx";
@@ -27,6 +27,7 @@ export function OverviewPage() {
 function Numbers({ known, past }: { known: Totals; past: ServiceHistory }) {
   return (
     <>
+      <BusiestHosts />
       <div class="tiles tiles-five">
         <SlotsTile inFlight={known.inFlight} limit={known.limit} past={past} note={plural(hosts.value.size, "host")} />
         <WaitingTile waiting={known.waiting} past={past} note="in the whole fleet" />
@@ -34,7 +35,6 @@ function Numbers({ known, past }: { known: Totals; past: ServiceHistory }) {
         <WaitsTile past={past} />
         <RejectedTile past={past} />
       </div>
-      <BusiestHosts />
     </>
   );
 }
@@ -87,7 +87,7 @@ export function GrantsTile({ past }: { past: ServiceHistory }) {
       title="Grants"
       value={rate(ratePerSecond(past.granted, past.stepMs))}
       unit="per second"
-      note={`${count(sumOf(past.granted))} in 15 minutes`}
+      note={`${count(sumOf(past.granted))} in ${lengthOf(past)}`}
     >
       <LineChart
         label="Grants per second"
@@ -131,12 +131,19 @@ function RejectedTile({ past }: { past: ServiceHistory }) {
     { label: "queue full", colour: "full", values: past.overloaded },
   ] as const;
   const steps = Math.round(60_000 / past.stepMs);
+  const per = duration(past.stepMs);
   const lately = reasons.reduce((sum, { values }) => sum + sumOf(values.slice(-steps)), 0);
   const all = reasons.map(({ label, values }) => `${count(sumOf(values))} ${label}`);
   return (
-    <Tile title="Rejected" value={count(lately)} unit="in the last minute" note={`15 minutes: ${all.join(", ")}`}>
+    <Tile
+      title="Rejected"
+      value={count(lately)}
+      unit={`${lately === 1 ? "session" : "sessions"} in the last minute`}
+      note={`In ${lengthOf(past)}: ${all.join(", ")}`}
+    >
       <LineChart
-        label="Rejected, in each 5 seconds"
+        label={`Rejected sessions, in each ${per}`}
+        per={per}
         at={past.at}
         stepMs={past.stepMs}
         unit={COUNT}

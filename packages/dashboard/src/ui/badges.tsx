@@ -2,7 +2,7 @@ import { seconds } from "../format.ts";
 import { breakerCause, breakerLeft } from "../model/breaker.ts";
 import { now } from "../model/clock.ts";
 import type { HostRow } from "../model/fleet.ts";
-import { type Load, loadOf } from "../model/load.ts";
+import { type Load, type LoadRow, loadOf } from "../model/load.ts";
 
 const MEANING: { readonly [load in Load]: string } = {
   idle: "No slot is in use",
@@ -10,12 +10,14 @@ const MEANING: { readonly [load in Load]: string } = {
   full: "Every slot is in use, and no session waits",
   queueing: "Sessions wait for a slot",
   crowded: "Many more wait than there are slots",
+  "breaker testing": "Single requests are let through to see whether the host is well again",
+  "breaker open": "The host is paused: no request is let through",
 };
 
-export function LoadBadge({ row }: { row: Pick<HostRow, "limit" | "inFlight" | "pending" | "waiting" | "isHot"> }) {
+export function LoadBadge({ row }: { row: LoadRow }) {
   const load = loadOf(row);
   return (
-    <span class={`badge load-${load}`} title={MEANING[load]}>
+    <span class={`badge load-${load.replace(" ", "-")}`} title={MEANING[load]}>
       {load}
     </span>
   );
@@ -28,7 +30,7 @@ export function BreakerBadge({ row, seenAt }: { row: BreakerRow; seenAt: number 
   if (row.breaker === "closed") return <span class="badge quiet">closed</span>;
   if (row.breaker === "half-open") {
     return (
-      <span class="badge breaker-testing" title="Single requests are let through to see whether the host is well again">
+      <span class="badge breaker-testing" title={MEANING["breaker testing"]}>
         testing
       </span>
     );

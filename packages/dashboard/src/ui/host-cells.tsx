@@ -11,7 +11,7 @@ import { UseBar } from "./use-bar.tsx";
 /** The columns of a table of hosts, in the order of `HostCells`. */
 export const HOST_COLUMNS: readonly (Column & { readonly key: SortKey })[] = [
   { key: "name", title: "Host", class: "cell-name" },
-  { key: "load", title: "Load", class: "cell-load" },
+  { key: "load", title: "State", class: "cell-load" },
   { key: "use", title: "Slots in use", class: "cell-use" },
   { key: "waiting", title: "Waiting", class: "cell-number cell-waiting" },
   { key: "oldest", title: "Longest wait", class: "cell-number cell-extra" },

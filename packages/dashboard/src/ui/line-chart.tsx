@@ -1,6 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import type uPlot from "uplot";
-import { timeOfDay } from "../format.ts";
+import { duration, timeOfDay } from "../format.ts";
 import { type ChartColour, colourOf, faint } from "./chart-colours.ts";
 import { axisWidth, type Unit } from "./chart-unit.ts";
 import { axisStyle, gridStyle, type PlotOptions, usePlot } from "./use-plot.ts";
@@ -21,13 +21,15 @@ interface LineChartProps {
   readonly stepMs: number;
   readonly lines: readonly Line[];
   readonly unit: Unit;
+  /** The time that each value counts, if it is a count over time. */
+  readonly per?: string;
 }
 
 const HEIGHT = 132;
 
-/** Lines over the last 15 minutes, with the values at the pointer below. */
+/** Lines over the last 15 minutes, or since the service started, with the values at the pointer below. */
 export function LineChart(props: LineChartProps) {
-  const { label, at, stepMs, lines, unit } = props;
+  const { label, at, stepMs, lines, unit, per } = props;
   const [under, setUnder] = useState<number | undefined>();
   const box = usePlot({
     height: HEIGHT,
@@ -48,6 +50,7 @@ export function LineChart(props: LineChartProps) {
             {line.label} <b>{unit.format(under === undefined ? newest(line) : line.values[under])}</b>
           </span>
         ))}
+        {per === undefined ? null : <span>in {per}</span>}
       </figcaption>
     </figure>
   );
@@ -58,13 +61,13 @@ function newest({ values }: Line): number | null | undefined {
   return values.at(-1) ?? values.at(-2);
 }
 
-function summary({ lines, unit }: LineChartProps): string {
+function summary({ lines, stepMs, unit }: LineChartProps): string {
   const parts = lines.map((line) => {
     const known = line.values.filter((value) => value !== null);
     if (known.length === 0) return `${line.label}: nothing yet`;
     return `${line.label}: now ${unit.format(newest(line))}, highest ${unit.format(Math.max(...known))}`;
   });
-  return `Last 15 minutes. ${parts.join("; ")}`;
+  return `Last ${duration((lines[0]?.values.length ?? 0) * stepMs)}. ${parts.join("; ")}`;
 }
 
 function dataOf({ at, stepMs, lines }: LineChartProps): uPlot.AlignedData {
@@ -83,7 +86,7 @@ function optionsOf(
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
     scales: { y: { range: (_plot, _low, high) => [0, Math.max(unit.least, (high ?? 0) * 1.1)] } },
     axes: [
-      { ...axis, size: 24, space: 90, grid: { show: false }, values: (_plot, times) => times.map(minute) },
+      { ...axis, size: 24, space: 90, grid: { show: false }, values: timeLabels },
       {
         ...axis,
         size: axisWidth,
@@ -99,8 +102,9 @@ function optionsOf(
   };
 }
 
-function minute(time: number): string {
-  return timeOfDay(time * 1000).slice(0, 5);
+/** Without seconds, several labels of a short time would be the same. */
+function timeLabels(_plot: uPlot, times: number[], _axis: number, _space: number, step: number): string[] {
+  return times.map((time) => (step < 60 ? timeOfDay(time * 1000) : timeOfDay(time * 1000).slice(0, 5)));
 }
 
 function seriesOf(element: HTMLDivElement, { label, colour, isFilled, isDashed }: Line): uPlot.Series {

@@ -90,7 +90,7 @@ export function refuseOtherSchema(schema: string, states: readonly MigrationStat
   throw new SchemaError(
     isMissing ? "SCHEMA_MISSING" : "SCHEMA_OLD",
     schema,
-    `The schema ${escapeIdentifier(schema)} ${isMissing ? "is not set up" : `lacks ${list(pending)}`}. Run: slotkeeper migrate -c config.json`,
+    `The schema ${escapeIdentifier(schema)} ${isMissing ? "is not set up" : `lacks ${list(pending)}`}. Run: slotkeeper migrate`,
   );
 }
 

@@ -45,6 +45,7 @@ const HEAD = fieldsOf<Omit<Head, "breaker">>({
   idleSince: AT,
   probedAt: AT,
   turnAt: undefined,
+  forgottenAt: AT,
 });
 
 const BREAKER = fieldsOf<BreakerState>({
@@ -53,7 +54,6 @@ const BREAKER = fieldsOf<BreakerState>({
   successes: 0,
   consecutive: 0,
   openedAt: undefined,
-  windowMs: undefined,
   windowStartAt: undefined,
 });
 
@@ -93,6 +93,7 @@ const FIELDS: { readonly [Kind in RecordKind]: Fields } = {
     isExtended: undefined,
     code: undefined,
     retryAt: AT,
+    endedAt: AT,
   }),
   account: fieldsOf<Data<"account">>({
     usedMs: undefined,
@@ -106,7 +107,7 @@ const FIELDS: { readonly [Kind in RecordKind]: Fields } = {
   }),
   cooldown: fieldsOf<Data<"cooldown">>({ until: AT }),
   absence: fieldsOf<Data<"absence">>({ missedAt: AT }),
-  limits: fieldsOf<Data<"limits">>({ policy: undefined, loadedAt: undefined, live: undefined }),
+  limits: fieldsOf<Data<"limits">>({ policy: undefined, loadedAt: undefined, live: undefined, hostname: undefined }),
 };
 
 type List = readonly unknown[];

@@ -43,6 +43,7 @@ function headArguments(head: Partial<Head> = {}): NamedArguments {
     p_meter_at: head.meterAt ?? null,
     p_last_end_at: head.lastEndAt ?? null,
     p_fence: head.fence ?? null,
+    p_forgotten_at: head.forgottenAt ?? null,
   };
 }
 

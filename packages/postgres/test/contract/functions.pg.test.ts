@@ -284,6 +284,41 @@ describe("download_check_throttle_protection and download_upsert_throttle_protec
   });
 });
 
+describe("an open breaker", () => {
+  const minutes = (count: number) => clock.advance(count * 60_000);
+  const check = async (host: string, window: number) => {
+    const given = { p_hostname_hash: null, p_hostname: host, p_throttle_time_window: window };
+    return (await caller.call<Record<string, unknown>>("download_check_throttle_protection", given))[0];
+  };
+
+  it("is open for the window of each caller, up to an hour, whoever opened or read it before", async () => {
+    const host = newHost();
+    for (let i = 0; i < 4; i++) await caller.report(host, true, { p_throttle_time_window: 1 });
+    expect(await check(host, 1)).toMatchObject({ is_protected: true, retry_after: 1 });
+    await minutes(20);
+    expect(await check(host, 1)).toMatchObject({ is_protected: false });
+    expect(await check(host, 1800)).toMatchObject({ is_protected: true, retry_after: 600 });
+    expect(await check(host, 86_400)).toMatchObject({ is_protected: true, retry_after: 2400 });
+    const throttled = { status: "THROTTLED", throttle_retry_after: 600 };
+    expect(await caller.tryAcquire(host, "b", { p_throttle_time_window: 1800 })).toMatchObject(throttled);
+  });
+
+  it("stays half open until a success or the end of the hour, for attempts and reports alike", async () => {
+    const [host, other] = [newHost(), newHost()];
+    const window = { p_throttle_time_window: 1 };
+    for (const name of [host, other]) for (let i = 0; i < 4; i++) await caller.report(name, true, window);
+    await minutes(59);
+    await caller.acquire(host, "b1", window);
+    expect((await caller.tryAcquire(host, "b2", window)).status).toBe("QUEUE_FULL");
+    // Half open: one error is enough. Closed: it would take four.
+    expect(await caller.report(other, true, window)).toMatchObject({ IS_PROTECTED: 1, OBS_ERROR_COUNT: 0 });
+    await minutes(1);
+    expect((await caller.tryAcquire(host, "b2", window)).status).toBe("ACQUIRED");
+    expect(await caller.report(host, true, window)).toMatchObject({ IS_PROTECTED: 0, OBS_ERROR_COUNT: 1 });
+    expect(await check(other, 3600)).toMatchObject({ is_protected: true, retry_after: 3540 });
+  });
+});
+
 describe("func_try_acquire_slot and func_release_fair_slot", () => {
   it("return an id, 0 if the bucket is at its limit, or -1 if no slot is free; by name, too", async () => {
     const host = newHost();

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { PostgresStore } from "@slotkeeper/postgres";
 import {
   type BookRecord,
@@ -79,6 +80,31 @@ describe("direct callers and the service share one state", () => {
       { puts: [], dels: [["lease", token]] },
     ]);
     expect(commits[1]?.head?.now).toBe(await host.now());
+  });
+
+  it("the service gets the name of a host from a direct caller only if the name belongs to the key", async () => {
+    const named = "api.slow.example";
+    const key = createHash("sha256").update(named).digest("hex");
+    const report = (hash: string) =>
+      caller.call<{ HOSTNAME: string }>("download_upsert_throttle_protection", {
+        p_hostname_hash: hash,
+        p_hostname: named,
+        p_now: 0,
+        p_is_error: true,
+        p_status_code: 503,
+        p_throttle_time_window: 60,
+        p_observe_window_seconds: 60,
+        p_error_ratio_percent: 100,
+        p_consecutive_threshold: 9,
+        p_min_sample_count: 9,
+      });
+    const nameOf = async (hash: string) => (await store.peek([hash])).get(hash)?.head.hostname;
+    await caller.acquire(named, "b1", direct);
+    expect((await report(host.host))[0]?.HOSTNAME).toBe(named);
+    expect(await nameOf(host.host)).toBeUndefined();
+    await caller.acquire(named, "b1", { ...direct, p_hostname_hash: key });
+    await report(key);
+    expect(await nameOf(key)).toBe(named);
   });
 
   it("the fence of a direct caller is above all earlier ones, and at least the time in microseconds", async () => {

@@ -178,7 +178,7 @@ describe("slotkeeper_postgrest", () => {
     "SELECT slotkeeper_peek(1, '{}')",
     "SELECT slotkeeper_token_keys(1, 'x')",
     "SELECT slotkeeper_random()",
-    `SELECT slotkeeper_commit(1, 'h', 'i', NULL, '1.a', 0${", NULL".repeat(22)})`,
+    `SELECT slotkeeper_commit(1, 'h', 'i', NULL, '1.a', 0${", NULL".repeat(23)})`,
   ])("is refused %s", async (sql) => {
     await expect(as("slotkeeper_postgrest", sql)).rejects.toThrow(/permission denied/);
   });

@@ -63,13 +63,22 @@ export const AcquireAnswerSchema = Type.Union([
 
 /** A call that was accepted. */
 export const OkSchema = Type.Object({ result: Type.Literal("ok") });
+/** A release that was accepted. */
+export const ReleasedSchema = Type.Object({
+  result: Type.Literal("ok"),
+  released: Type.Optional(
+    Type.Literal(false, {
+      description: "the token holds no slot; absent if it does, or if the service cannot know it without waiting",
+    }),
+  ),
+});
 /** A lease that was renewed. */
 export const RenewedSchema = Type.Object({ result: Type.Literal("ok"), leaseMs: Type.Integer({ minimum: 0 }) });
 /** What happened to the session. */
 export const CanceledSchema = Type.Object({
   result: Type.Enum(["canceled", "gone", "noop"], {
     description:
-      "`gone`: this instance does not have the session, and sends the cancellation to the store; `noop`: the session had already ended",
+      "`gone`: this instance does not have the session, and sends the cancellation to the store; `noop`: the session had already ended, or its slot was granted longer ago than `defaultGrantedCleanupDelay`",
   }),
 });
 /** The answer of `/livez`. */

@@ -15,7 +15,8 @@ export function configDocument(): Json {
 }
 
 function nullable(schema: TSchema, isRequired: boolean): unknown {
-  const { type, enum: values, properties, patternProperties, ...rest } = schema as unknown as Json;
+  const { type, enum: values, properties, patternProperties, ...own } = schema as unknown as Json;
+  const rest = forEditors(own);
   if (!isRequired && type === "string") return { anyOf: [{ type, ...rest }, { enum: ["", null] }] };
   return {
     ...(type === undefined ? {} : { type: isRequired ? type : [type, "null"] }),
@@ -25,6 +26,16 @@ function nullable(schema: TSchema, isRequired: boolean): unknown {
     ...(properties === undefined ? {} : { patternProperties: { "^(?://|_)": true } }),
     ...(patternProperties === undefined ? {} : { patternProperties: each(patternProperties) }),
   };
+}
+
+/** Without our own keywords. A number that may be zero or less to mean the default has no least value. */
+function forEditors(schema: Json): Json {
+  const isBounded = schema["defaultAt"] !== "zero or less";
+  const isShown = (key: string) => {
+    if (key === "defaultAt" || key === "aliasOf") return false;
+    return isBounded || (key !== "minimum" && key !== "exclusiveMinimum");
+  };
+  return Object.fromEntries(Object.entries(schema).filter(([key]) => isShown(key)));
 }
 
 function each(schemas: unknown): Json {

@@ -1,6 +1,8 @@
 import { Type } from "typebox";
-import { FairQueueSchema } from "./fair-queue-schema.ts";
+import { HOST_LIMITS } from "../settings/host-limits.ts";
+import { FairQueueSchema, HostSchema } from "./fair-queue-schema.ts";
 import { PATTERNS } from "./patterns.ts";
+import { aliasesOf } from "./settings-schema.ts";
 
 /** `config.json`. `writeOnly` marks secrets: they are never shown, logged or echoed. */
 
@@ -63,6 +65,8 @@ const ShutdownSchema = Type.Object(
 );
 
 const closed = { additionalProperties: false } as const;
+
+const aliases = aliasesOf(HOST_LIMITS);
 
 /** The schema of `config.json`. */
 export const ConfigSchema = Type.Object(
@@ -193,6 +197,19 @@ export const ConfigSchema = Type.Object(
         inHeader,
       ),
     ),
+    metrics: Type.Optional(
+      Type.Object(
+        {
+          token: Type.Optional(
+            secret(
+              "bearer token for `/metrics` alone, for a scraper that should not have the internal one; absent: `internalApiToken`",
+              inHeader,
+            ),
+          ),
+        },
+        closed,
+      ),
+    ),
     controller: Type.Optional(
       Type.Object(
         {
@@ -217,7 +234,19 @@ export const ConfigSchema = Type.Object(
     limits: Type.Optional(LimitsSchema),
     shutdown: Type.Optional(ShutdownSchema),
     fairQueue: Type.Optional(
-      Type.Object({ ...FairQueueSchema.properties, rpc: Type.Optional(rpcSchema) }, { additionalProperties: false }),
+      Type.Object(
+        {
+          ...FairQueueSchema.properties,
+          ...aliases,
+          hosts: Type.Optional(
+            Type.Record(Type.String(), Type.Object({ ...HostSchema.properties, ...aliases }, closed), {
+              description: "overrides by host name: see below",
+            }),
+          ),
+          rpc: Type.Optional(rpcSchema),
+        },
+        closed,
+      ),
     ),
     rpc: Type.Optional(rpcSchema),
   },

@@ -14,6 +14,10 @@ export const HistorySchema = Type.Object(
     stepMs: Type.Integer({ minimum: 1 }),
     host: Type.Optional(Type.String({ description: "host of this history; absent: all hosts" })),
     isTracked: Type.Boolean({ description: "false: the service kept no history of this host" }),
+    known: Type.Integer({
+      minimum: 1,
+      description: "the number of steps, from the end, that the service has seen; earlier ones are 0",
+    }),
     granted: numbers("count in each step"),
     timeout: numbers("count in each step"),
     throttled: numbers("count in each step"),

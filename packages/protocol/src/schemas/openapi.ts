@@ -20,6 +20,7 @@ const COMPONENTS = {
   Timeout: Answers.TimeoutSchema,
   Overloaded: Answers.OverloadedSchema,
   Ok: Answers.OkSchema,
+  Released: Answers.ReleasedSchema,
   Renewed: Answers.RenewedSchema,
   Canceled: Answers.CanceledSchema,
   Alive: Answers.AliveSchema,
@@ -56,6 +57,7 @@ export function openApiDocument({ version, header = "X-FQ-Auth" }: { version: st
       securitySchemes: {
         sharedKey: { type: "apiKey", in: "header", name: header },
         internal: { type: "http", scheme: "bearer" },
+        metrics: { type: "http", scheme: "bearer" },
       },
     },
   };
@@ -67,7 +69,7 @@ const SECURITY: { readonly [audience in Audience]: readonly object[] } = {
   caller: [{ sharedKey: [] }, {}],
   internal: [{ internal: [] }],
   operator: [{ internal: [] }],
-  scraper: [{ internal: [] }, {}],
+  scraper: [{ metrics: [] }, { internal: [] }],
 };
 
 function operation(name: string, route: Route): Json {

@@ -15,10 +15,12 @@ const hostnameHash = name(
   LIMITS.hostnameHashLength,
   "key of the host: the SHA-256 of the lower-cased name in hex, or a key of the caller's own",
 );
-const ipBucket = name(
+const bucket = name(
   LIMITS.bucketLength,
   "the client group; absent or empty: one shared bucket without a limit of its own",
 );
+const ipBucket = name(LIMITS.bucketLength, "the same as `bucket`, by the name of the original service");
+const ignored = (field: string) => Type.Any({ description: `ignored: \`slotToken\` names the ${field}` });
 const now = Type.Number({ description: "the time of the caller's clock, in milliseconds since 1970" });
 const status = Type.Integer({
   minimum: 100,
@@ -39,13 +41,14 @@ export const FirstCallSchema = Type.Object(
   {
     hostname: Type.Optional(hostname),
     hostnameHash: Type.Optional(hostnameHash),
+    bucket: Type.Optional(bucket),
     ipBucket: Type.Optional(ipBucket),
     now: Type.Optional(now),
     throttleTimeWindowSeconds: Type.Optional(
       Type.Number({
         minimum: 0,
         maximum: LIMITS.durationMs / 1000,
-        description: "overrides `breaker.openSeconds` for this session; 0 counts as absent",
+        description: "overrides `breaker.openSeconds` for this session, up to an hour; 0 counts as absent",
       }),
     ),
     requestId: Type.Optional(
@@ -87,9 +90,10 @@ export const ReleaseSchema = Type.Object(
       Type.Number({ description: "when the caller sent its request to the upstream, by its own clock" }),
     ),
     status: Type.Optional(status),
-    hostname: Type.Optional(hostname),
-    hostnameHash: Type.Optional(hostnameHash),
-    ipBucket: Type.Optional(ipBucket),
+    hostname: Type.Optional(ignored("host")),
+    hostnameHash: Type.Optional(ignored("host")),
+    bucket: Type.Optional(ignored("bucket")),
+    ipBucket: Type.Optional(ignored("bucket")),
     now: Type.Optional(now),
   },
   {

@@ -13,7 +13,7 @@ import { StateSchema } from "./state-schema.ts";
  *   caller    holders of the shared key, where one is set
  *   internal  holders of the internal bearer; for all others the route does not exist
  *   operator  as internal; with no bearer set, callers on this machine
- *   scraper   as internal; with no bearer set, all callers
+ *   scraper   holders of the bearer of the metrics or of the internal one; with neither set, callers on this machine
  */
 export type Audience = "public" | "caller" | "internal" | "operator" | "scraper";
 
@@ -59,7 +59,7 @@ export const ROUTES = {
   release: caller("release", {
     summary: "Release a slot",
     request: Requests.ReleaseSchema,
-    answer: json(Answers.OkSchema),
+    answer: json(Answers.ReleasedSchema),
   }),
   renew: caller("renew", {
     summary: "Renew the lease of a slot",
@@ -68,7 +68,7 @@ export const ROUTES = {
     problems: ["SLOT_LOST", "UNAVAILABLE"],
   }),
   cancel: caller("cancel", {
-    summary: "End a session; gives back its place and its slot",
+    summary: "End a session; gives back its place, or its slot soon after the grant",
     request: Requests.CancelSchema,
     answer: json(Answers.CanceledSchema),
     problems: ["BAD_TOKEN"],

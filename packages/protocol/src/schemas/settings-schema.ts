@@ -21,9 +21,21 @@ export function propertiesOf<T extends Settings>(table: T): PropertiesOf<T> {
   return Object.fromEntries(properties) as PropertiesOf<T>;
 }
 
+/** The other names of a table's settings, as properties. `aliasOf` is the setting that each of them sets. */
+export function aliasesOf(table: Settings): { [alias: string]: TOptional<TNumber> } {
+  const aliases = Object.entries(table).flatMap(([key, setting]) => {
+    const { alias } = setting as { readonly alias?: string };
+    if (alias === undefined) return [];
+    const { default: _, ...own } = schemaOf(setting) as TNumber & { default?: number };
+    return [[alias, Type.Optional({ ...own, aliasOf: key, description: `the same as \`${key}\`` } as TNumber)]];
+  });
+  return Object.fromEntries(aliases) as { [alias: string]: TOptional<TNumber> };
+}
+
 function schemaOf(setting: Setting) {
   const { about: description, default: fallback } = setting;
-  const common = { ...(fallback === undefined ? {} : { default: fallback }), description };
+  const defaultAt = "defaultAt" in setting ? { defaultAt: setting.defaultAt } : {};
+  const common = { ...(fallback === undefined ? {} : { default: fallback }), ...defaultAt, description };
   switch (setting.type) {
     case "flag":
       return Type.Boolean(common);

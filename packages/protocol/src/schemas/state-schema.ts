@@ -50,7 +50,7 @@ const hostRow = {
   inFlight: Type.Integer({ minimum: 0, description: "slots in use, in the fleet" }),
   waiting: Type.Integer({ minimum: 0, description: "sessions waiting, in the fleet" }),
   pending: Type.Integer({ minimum: 0, description: "sessions waiting at this instance" }),
-  oldestWaitMs: Type.Number({ minimum: 0, description: "how long the oldest of them has waited" }),
+  oldestWaitMs: Type.Number({ minimum: 0, description: "how long the oldest session has waited, in the fleet" }),
   avgWaitMs: Type.Number({ description: "moving average of the last waits, in the fleet" }),
   isHot: Type.Boolean({ description: "whether the host is crowded, by the rule of the weighted scheduler" }),
   breaker: Type.Enum(["closed", "open", "half-open"]),

@@ -40,6 +40,7 @@ export const HOST_LIMITS = {
     unit: "count",
     min: 1,
     default: 5,
+    defaultAt: "zero or less",
     isLive: true,
     about: "number of slots of a host",
   },
@@ -49,8 +50,9 @@ export const HOST_LIMITS = {
     unit: "count",
     default: 1,
     isOffAt0: true,
+    defaultAt: "zero",
     isLive: true,
-    about: "most slots that one bucket may hold at a host; ≤ 0: no limit",
+    about: "most slots that one bucket may hold at a host; negative: no limit",
   },
   maxWaitersPerIp: {
     field: "waitersPerBucket",
@@ -74,7 +76,10 @@ export const HOST_LIMITS = {
     unit: "seconds",
     above: 0,
     default: 30,
-    about: "length of a lease: the service takes a slot back if it is neither renewed nor released for this time",
+    defaultAt: "zero or less",
+    alias: "leaseSeconds",
+    about:
+      "length of a lease: the service takes a slot back if it is neither renewed nor released for this time; also `leaseSeconds`",
   },
   maxHoldSeconds: {
     field: "maxHoldMs",
@@ -157,8 +162,9 @@ export const BREAKER_LIMITS = {
     type: "number",
     unit: "seconds",
     above: 0,
+    max: 3600,
     default: 60,
-    about: "how long the breaker stays open; after that it is half open",
+    about: "how long the breaker stays open; after that it is half open, and an hour after it opened it is closed",
   },
   halfOpenProbes: {
     field: "halfOpenProbes",

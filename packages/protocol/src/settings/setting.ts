@@ -11,8 +11,12 @@ interface NumberSetting {
   readonly max?: number;
   /** Absent: computed from other settings, as `about` says. */
   readonly default?: number;
-  /** Zero or less means that there is no limit. */
+  /** Zero or less means that there is no limit, unless `defaultAt` says otherwise. */
   readonly isOffAt0?: true;
+  /** The values that mean the default in `config.json`, as in the original service. The engine does not know this rule. */
+  readonly defaultAt?: "zero" | "zero or less";
+  /** Another name of the key in `config.json`. */
+  readonly alias?: string;
   readonly about: string;
 }
 

@@ -5,12 +5,12 @@ import { SmallMap } from "../small-map.ts";
 import { Bucket, type WaiterEntry } from "./bucket.ts";
 import { Endings } from "./endings.ts";
 import { Ledger } from "./ledger.ts";
-import type { CooldownRecord, LeaseRecord, OfferRecord, RecordOf } from "./records.ts";
+import type { CooldownRecord, LeaseRecord, OfferRecord, RecordKind, RecordOf, SessionRecord } from "./records.ts";
 import { WaiterIndex } from "./waiter-index.ts";
 import { WaiterPool } from "./waiter-pool.ts";
 
 /** Kinds of records that the index is derived from. */
-type IndexedKind = "lease" | "offer" | "waiter" | "account" | "cooldown" | "absence";
+type IndexedKind = Exclude<RecordKind, "limits">;
 type Change<K extends IndexedKind> = [before: RecordOf<K> | undefined, after: RecordOf<K> | undefined];
 
 /**
@@ -89,6 +89,11 @@ export class BookIndex {
     return this.#endings.nextCooldown;
   }
 
+  /** The session that ended first. */
+  get nextEnd(): SessionRecord | undefined {
+    return this.#endings.nextEnd;
+  }
+
   get nextDenied(): Bucket | undefined {
     return this.#denied?.peek();
   }
@@ -102,6 +107,19 @@ export class BookIndex {
   get nextTurn(): Bucket | undefined {
     this.#attachDirty();
     return this.#turns?.peek();
+  }
+
+  /** The eligible buckets with the smallest virtual times, in this order. */
+  firstTurns(count: number): Bucket[] {
+    this.#attachDirty();
+    const first: Bucket[] = [];
+    while (first.length < count) {
+      const bucket = this.#turns?.pop();
+      if (bucket === undefined) break;
+      first.push(bucket);
+    }
+    for (const bucket of first) this.#turns?.push(bucket);
+    return first;
   }
 
   bucket(name: string): Bucket | undefined {
@@ -122,6 +140,11 @@ export class BookIndex {
     this.#policy = policy;
     for (const bucket of this.#buckets.values()) this.detach(bucket);
     if (wasFifo !== isFifo) this.#order = undefined;
+  }
+
+  /** Whether the weighted scheduler is enabled. */
+  get usesTurns(): boolean {
+    return this.#usesTurns;
   }
 
   /** Turns the index for the weighted scheduler (`nextTurn`) on or off. */
@@ -147,7 +170,10 @@ export class BookIndex {
         this.#setAccount(before, after);
         return;
       case "cooldown":
-        this.#endings.setCooldown(before, after);
+        this.#setCooldown(before, after);
+        return;
+      case "session":
+        this.#endings.setEnd(before, after);
         return;
       case "absence":
         this.#waitersOf().setAbsence(before, after);
@@ -213,6 +239,12 @@ export class BookIndex {
     this.#waiters?.offerChanged((before ?? after)?.key ?? "");
   }
 
+  #setCooldown(...[before, after]: Change<"cooldown">): void {
+    const bucket = this.#buckets.get((before ?? after)?.key ?? "");
+    if (bucket !== undefined) this.detach(bucket);
+    this.#endings.setCooldown(before, after);
+  }
+
   #setAccount(...[before, after]: Change<"account">): void {
     const bucket = this.open((before ?? after)?.key ?? "");
     this.detach(bucket);
@@ -254,8 +286,9 @@ export class BookIndex {
     const { head } = bucket;
     bucket.isDirty = false;
     if (head !== undefined) bucket.headAt = head.record.arrivedAt;
-    this.#pool.enter(bucket);
     bucket.limit = this.#policy === undefined ? 0 : bucketLimit(this.#policy, bucket.name);
+    bucket.cools = this.#endings.hasCooldown(bucket.name);
+    this.#pool.enter(bucket);
     this.#ledger.recount(bucket);
     if (bucket.isEligible) {
       this.#orderOf().add(bucket);

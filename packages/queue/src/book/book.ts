@@ -14,10 +14,8 @@ import type {
   RecordKind,
   RecordName,
   RecordOf,
-  SessionRecord,
 } from "./records.ts";
 import { RecordsByKind } from "./records-by-kind.ts";
-import { SessionShelf } from "./session-shelf.ts";
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -50,7 +48,6 @@ export class Book implements RecordsAt {
   #headBefore: Head;
   #isHeadWritten = false;
   readonly #records = new RecordsByKind();
-  readonly #sessions = new SessionShelf();
   readonly #before = new BeforeImages();
   #policy: HostPolicy | undefined;
   /** The inputs that `policy` was derived from. */
@@ -178,11 +175,6 @@ export class Book implements RecordsAt {
     this.#derivePolicy();
   }
 
-  /** At most `most` sessions whose end no longer needs to be kept. */
-  expiredSessions(now: number, most: number): SessionRecord[] {
-    return this.#sessions.takeDue(now, most, (session) => this.get("session", session));
-  }
-
   /** The rest of the decision is made for this time. */
   moveTo(now: number): void {
     this.#now = now;
@@ -270,8 +262,7 @@ export class Book implements RecordsAt {
     if (after === undefined) this.#records.delete(kind, key);
     else this.#records.set(after);
     if (kind === "limits") this.#derivePolicy();
-    else if (kind !== "session") this.index.set(kind, before as never, after as never);
-    else if (after !== undefined) this.#sessions.add(after as SessionRecord);
+    else this.index.set(kind, before as never, after as never);
   }
 
   #derivePolicy(): void {

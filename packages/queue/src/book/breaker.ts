@@ -12,10 +12,12 @@ import type { BreakerState } from "./records.ts";
  * | half open | success                                 | closed                                           |
  * | half open | error                                   | open, since now                                  |
  * | half open | a probe ends with outcome unknown       | half open: the next probe goes                   |
- * | half open | 2 W since it opened, without an error   | closed                                           |
+ * | any       | an operator opens or closes it          | open, since now; closed                          |
+ * | any       | an hour since it opened                 | closed (derived from the time, not stored)       |
  *
- * How long the breaker is open depends on the session that reads it: a session may have its own window. W is the
- * longest of `openMs` and the windows of the sessions that have read the breaker since it opened.
+ * How long the breaker is open depends on the session that reads it: a session may have its own window, of at most an
+ * hour. Within the hour the breaker does not close by time, so every window holds, whoever read the breaker before, and
+ * no window is stored.
  * All counts belong to one observation window. The first report after its end starts the next window.
  */
 
@@ -29,12 +31,12 @@ export type BreakerPhase = "closed" | "open" | "half-open";
 
 const CLOSED: BreakerState = { code: 0, errors: 0, successes: 0, consecutive: 0 };
 
-/** The longest window that a session may send; longer ones are shortened to this. */
-const LONGEST_WINDOW_MS = 3_600_000;
+/** After this time an open breaker counts as closed. No window of a session is longer. */
+const HOUR_MS = 3_600_000;
 
-export function viewBreaker(state: BreakerState, now: number, policy: BreakerPolicy): BreakerView {
+export function viewBreaker(state: BreakerState, now: number): BreakerView {
   const { openedAt, code } = state;
-  if (openedAt === undefined || closesAt(state, policy) <= now) return { phase: "closed" };
+  if (openedAt === undefined || closesAt(state) <= now) return { phase: "closed" };
   return { phase: "open", code, openForMs: now - openedAt };
 }
 
@@ -42,6 +44,15 @@ export function viewBreaker(state: BreakerState, now: number, policy: BreakerPol
 export function phaseFor(view: BreakerView, openMs: number): BreakerPhase {
   if (view.phase === "closed") return "closed";
   return view.openForMs < openMs ? "open" : "half-open";
+}
+
+/** For which time a session with this window is refused, and the status that opened the breaker. Undefined: it is not. */
+export function throttleFor(
+  view: BreakerView,
+  openMs: number,
+): { readonly code: number; readonly retryInMs: number } | undefined {
+  if (view.phase === "closed" || view.openForMs >= openMs) return undefined;
+  return { code: view.code, retryInMs: Math.min(openMs, HOUR_MS) - view.openForMs };
 }
 
 export function openBreaker(code: number, now: number): BreakerState {
@@ -52,13 +63,6 @@ export function closeBreaker(): BreakerState {
   return CLOSED;
 }
 
-/** A session with its own window reads the breaker. Returns the same object if nothing changes. */
-export function widenBreaker(state: BreakerState, openMs: number, policy: BreakerPolicy): BreakerState {
-  const windowMs = Math.min(openMs, LONGEST_WINDOW_MS);
-  if (state.openedAt === undefined || windowMs <= Math.max(policy.openMs, state.windowMs ?? 0)) return state;
-  return { ...state, windowMs };
-}
-
 /** The state after an answer of the upstream. Returns the same object if the status does not count. */
 export function reportTo(
   state: BreakerState,
@@ -67,24 +71,29 @@ export function reportTo(
   policy: BreakerPolicy,
 ): BreakerState {
   const { status, isProbe } = report;
+  if (!isCounted(status, policy)) return state;
   const isError = policy.protectHttpCodes.includes(status);
-  if (!isError && !(status >= 200 && status <= 399)) return state;
-  const settled = closesAt(state, policy) <= now ? CLOSED : state;
+  const settled = closesAt(state) <= now ? CLOSED : state;
   if (settled.openedAt === undefined) return observe(settled, isError, status, now, policy);
   // The answer to a probe counts for a half-open breaker, whatever window its session has.
   if (!isProbe && now - settled.openedAt < policy.openMs) return settled;
   return isError ? openBreaker(status, now) : CLOSED;
 }
 
+/** Whether the status is a success or an error. Others say nothing about the host. */
+export function isCounted(status: number, { protectHttpCodes }: BreakerPolicy): boolean {
+  return protectHttpCodes.includes(status) || (status >= 200 && status <= 399);
+}
+
 /** Whether the state holds nothing that must be kept. */
 export function isPristine(state: BreakerState, now: number, policy: BreakerPolicy): boolean {
-  const isOpen = state.openedAt !== undefined && closesAt(state, policy) > now;
+  const isOpen = viewBreaker(state, now).phase !== "closed";
   return !isOpen && (state.windowStartAt === undefined || now - state.windowStartAt > policy.windowMs);
 }
 
 /** When the breaker closes by itself. Infinity if it is not open. */
-export function closesAt({ openedAt, windowMs = 0 }: BreakerState, { openMs }: BreakerPolicy): number {
-  return openedAt === undefined ? Number.POSITIVE_INFINITY : openedAt + 2 * Math.max(openMs, windowMs);
+export function closesAt({ openedAt }: BreakerState): number {
+  return openedAt === undefined ? Number.POSITIVE_INFINITY : openedAt + HOUR_MS;
 }
 
 function observe(

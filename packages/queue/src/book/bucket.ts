@@ -33,6 +33,8 @@ export class Bucket implements Ranked {
   orderClass: OrderClass | undefined;
   /** How many slots it may have, by the policy with which the index was last read. */
   limit = 0;
+  /** It has a cooldown, which may be over: its record is deleted later. */
+  cools = false;
   /** The number of waiters inside the pool without an offer. */
   waiting = 0;
   /** Waiters inside the pool whose client is present, oldest first. */
@@ -48,6 +50,8 @@ export class Bucket implements Ranked {
   // Positions in the heaps of the book.
   largestIndex = -1;
   fewestIndex = -1;
+  stuckIndex = -1;
+  grantableIndex = -1;
   denyIndex = -1;
   turnIndex = -1;
   idleIndex = -1;
@@ -104,6 +108,11 @@ export class Bucket implements Ranked {
 
   get isActive(): boolean {
     return this.inFlight > 0 || this.waiting > 0;
+  }
+
+  /** Whether a waiter of the bucket could get a slot now, if it had a place and a slot were free. */
+  get isGrantable(): boolean {
+    return this.inFlight < this.limit && !this.cools && !this.isDenied;
   }
 
   /** Whether at least one of its waiters may get a slot now. */

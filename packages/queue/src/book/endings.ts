@@ -1,6 +1,6 @@
 import { IndexedHeap } from "../indexed-heap.ts";
 import { SmallMap } from "../small-map.ts";
-import type { CooldownRecord, LeaseRecord, OfferRecord } from "./records.ts";
+import type { CooldownRecord, LeaseRecord, OfferRecord, SessionRecord } from "./records.ts";
 
 interface LeaseEntry {
   record: LeaseRecord;
@@ -12,13 +12,16 @@ interface Timed<R> {
   timedIndex: number;
 }
 
-/** Records by key, ordered by when they end. */
+/** Records by key, ordered by when they end; then by key, so that the order does not depend on how the book was made. */
 class Nearest<R extends { readonly key: string }> {
   readonly #heap: IndexedHeap<"timedIndex", Timed<R>>;
   readonly #byKey = new SmallMap<string, Timed<R>>();
 
   constructor(endOf: (record: R) => number) {
-    this.#heap = new IndexedHeap("timedIndex", (a, b) => endOf(a.record) < endOf(b.record));
+    this.#heap = new IndexedHeap("timedIndex", ({ record: a }, { record: b }) => {
+      const [endA, endB] = [endOf(a), endOf(b)];
+      return endA === endB ? a.key < b.key : endA < endB;
+    });
   }
 
   get next(): R | undefined {
@@ -42,8 +45,8 @@ class Nearest<R extends { readonly key: string }> {
 }
 
 /**
- * Everything that ends by time: leases, offers and cooldowns, ordered by when they end. Derived from the records: call
- * the matching `set…` method for each changed record. Cost: O(log n) each.
+ * Leases, offers and cooldowns, ordered by when they end, and ended sessions, ordered by when they ended. Derived from
+ * the records: call the matching `set…` method for each changed record. Cost: O(log n) each.
  */
 export class Endings {
   readonly #leases = new IndexedHeap<"leaseIndex", LeaseEntry>("leaseIndex", endsBefore);
@@ -52,6 +55,7 @@ export class Endings {
   // Created when first needed: most hosts have none of these, and a new host should cost little.
   #offers: Nearest<OfferRecord> | undefined;
   #cooldowns: Nearest<CooldownRecord> | undefined;
+  #ends: Nearest<SessionRecord> | undefined;
 
   /** The lease that ends next. */
   get nextLease(): LeaseRecord | undefined {
@@ -64,6 +68,14 @@ export class Endings {
 
   get nextCooldown(): CooldownRecord | undefined {
     return this.#cooldowns?.next;
+  }
+
+  get nextEnd(): SessionRecord | undefined {
+    return this.#ends?.next;
+  }
+
+  hasCooldown(bucket: string): boolean {
+    return this.#cooldowns?.has(bucket) === true;
   }
 
   leaseOf(session: string): LeaseRecord | undefined {
@@ -92,6 +104,11 @@ export class Endings {
   setCooldown(before: CooldownRecord | undefined, after: CooldownRecord | undefined): void {
     this.#cooldowns ??= new Nearest(({ until }) => until);
     this.#cooldowns.set(before, after);
+  }
+
+  setEnd(before: SessionRecord | undefined, after: SessionRecord | undefined): void {
+    this.#ends ??= new Nearest(({ endedAt, keepUntil }) => endedAt ?? keepUntil);
+    this.#ends.set(before, after);
   }
 
   #addLease(record: LeaseRecord): void {

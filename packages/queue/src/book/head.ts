@@ -18,6 +18,7 @@ export function newHead(now: number, fenceFloor: number): Head {
     idleSince: undefined,
     probedAt: undefined,
     turnAt: undefined,
+    forgottenAt: undefined,
   };
 }
 
@@ -27,7 +28,7 @@ export function newHead(now: number, fenceFloor: number): Head {
  */
 export function copyOf(head: Head): Head {
   const { slots, fence, now, progress, meterAt, breaker, avgWaitMs, isHot } = head;
-  const { hostname, lastEndAt, capacity, idleSince, probedAt, turnAt } = head;
+  const { hostname, lastEndAt, capacity, idleSince, probedAt, turnAt, forgottenAt } = head;
   return {
     slots,
     fence,
@@ -43,6 +44,7 @@ export function copyOf(head: Head): Head {
     idleSince,
     probedAt,
     turnAt,
+    forgottenAt,
   };
 }
 

@@ -1,8 +1,8 @@
 import { SHARED_BUCKET } from "@slotkeeper/protocol";
 import type { Book } from "./book.ts";
 import { allowFrom } from "./deny.ts";
-import type { LeaseRecord, OfferRecord, SessionRecord, WaiterRecord } from "./records.ts";
-import { END_GRACE_MS } from "./session-shelf.ts";
+import type { LeaseRecord, OfferRecord, WaiterRecord } from "./records.ts";
+import { rememberEnd } from "./session-ends.ts";
 import { charge, retire } from "./use.ts";
 
 /**
@@ -70,18 +70,12 @@ export function dropOffer(book: Book, { key, bucket }: OfferRecord): void {
   retire(book, bucket);
 }
 
-/** Frees the slot and ends its session. */
+/** Frees the slot and ends its session, unless a cancellation has ended it before. */
 export function endLease(book: Book, lease: LeaseRecord): void {
+  const { session: key, keepUntil, isReleased } = lease;
   dropLease(book, lease);
-  rememberEnd(book, { kind: "session", key: lease.session, end: "released", keepUntil: lease.keepUntil });
-}
-
-/**
- * After its deadline a session is refused because of its token alone. Only an instance with an old copy still needs the
- * end, to know who counts it.
- */
-export function rememberEnd(book: Book, record: SessionRecord): void {
-  if (record.keepUntil + END_GRACE_MS > book.now) book.put(record);
+  const isEnded = isReleased && (book.get("session", key)?.keepUntil ?? 0) >= keepUntil;
+  if (!isEnded) rememberEnd(book, { key, end: "released", keepUntil });
 }
 
 /** Frees the slot without recording an end. On its own, it takes back a slot that the client never got. */
@@ -124,6 +118,14 @@ export function renewLease(book: Book, lease: LeaseRecord): number {
 export function ownLease(book: Book, lease: LeaseRecord, instance: string, keepUntil: number): void {
   const until = Math.max(lease.keepUntil, keepUntil);
   if (lease.instance !== instance || until !== lease.keepUntil) book.put({ ...lease, instance, keepUntil: until });
+}
+
+/** Deletes cooldowns that are over. */
+export function endCooldowns(book: Book): void {
+  for (let first = book.index.nextCooldown; first !== undefined; first = book.index.nextCooldown) {
+    if (first.until > book.now) return;
+    book.del("cooldown", first.key);
+  }
 }
 
 /** Does not shorten a cooldown that runs longer. */

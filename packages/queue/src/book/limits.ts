@@ -3,8 +3,13 @@ import type { Book } from "./book.ts";
 import type { LimitsRecord, LiveLimits } from "./records.ts";
 
 /**
- * The limits in force. An instance writes its own limits only if it loaded them after those in the book were loaded,
- * and if it knows the name of the host: without the name, it cannot know the host's own limits.
+ * The limits in force.
+ *
+ * LIMITS1 Once a caller has sent the name of a host, the book has the limits of that name: at every instance and for all
+ *   callers, also for those that send only the hash. Without the name, the host's own limits cannot be known.
+ * LIMITS2 Apart from that, an instance writes its limits if it loaded them after those in the book were loaded, and if
+ *   they differ. So the limits do not alternate, and in the end those of the last load are in force.
+ * An instance that decides knows the name if the book has it, so callers without the name change no limits.
  */
 
 export interface GivenLimits {
@@ -16,11 +21,11 @@ export interface GivenLimits {
 export function useLimits(book: Book, { policy, loadedAt, hostname }: GivenLimits): void {
   if (hostname !== undefined && book.head.hostname !== hostname) book.draft.hostname = hostname;
   const { limits } = book;
-  if (limits !== undefined) {
-    const isNewer = loadedAt > limits.loadedAt && (hostname !== undefined || book.head.hostname === undefined);
-    if (!isNewer || policy === limits.policy || isSame(policy, limits.policy)) return;
+  // Limits of no name, or of another one, are replaced whenever they were loaded.
+  if (limits !== undefined && limits.hostname === hostname) {
+    if (loadedAt <= limits.loadedAt || policy === limits.policy || isSame(policy, limits.policy)) return;
   }
-  putLimits(book, { ...limits, kind: "limits", key: "", policy, loadedAt });
+  putLimits(book, { ...limits, kind: "limits", key: "", policy, loadedAt, hostname });
 }
 
 export function useLive(book: Book, live: LiveLimits | undefined): void {

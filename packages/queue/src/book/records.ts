@@ -66,15 +66,17 @@ export interface WaiterRecord {
 }
 
 /**
- * How a session ended. It is kept until the deadline, so that the session gets no second slot and a repeated poll gets
- * the same answer.
+ * How a session ended, so that the session gets no second slot and a repeated poll gets the same answer.
+ * `session-ends.ts` says how long it is kept.
  */
 export interface SessionRecord {
   readonly kind: "session";
   readonly key: string;
   readonly end: SessionEnd;
-  /** The deadline of the session. The record stays a little longer (`END_GRACE_MS`), but only for counting. */
+  /** The deadline of the session. */
   readonly keepUntil: number;
+  /** When it ended, or when a repeated first call found the end. Absent in records of older versions. */
+  readonly endedAt?: number | undefined;
   /** The instance whose commit ended the session and that counted it. Absent: it was counted before, with its grant. */
   readonly instance?: string;
   /** A repeated first call moved the deadline to a later time: `keepUntil` is the deadline of that call. */
@@ -130,6 +132,8 @@ export interface LimitsRecord {
   /** The configuration of the instance that loaded its configuration last. */
   readonly policy: HostPolicy;
   readonly loadedAt: number;
+  /** The name of the host that the configuration was read for. Absent: it was read without a name, from a hash. */
+  readonly hostname?: string | undefined;
   /** Limits that an operator has set. */
   readonly live?: LiveLimits;
 }
@@ -193,13 +197,13 @@ export interface Head {
   readonly probedAt?: number | undefined;
   /** The virtual time of the last turn. */
   readonly turnAt?: number | undefined;
+  /** Ends of sessions up to this time may be forgotten (`session-ends.ts`). Absent: none that is needed. */
+  readonly forgottenAt?: number | undefined;
 }
 
 /** The state of the circuit breaker. The table of its states is in `breaker.ts`. */
 export interface BreakerState {
   readonly openedAt?: number;
-  /** The longest window (W) of the sessions that have read it since it opened. */
-  readonly windowMs?: number;
   readonly code: number;
   readonly windowStartAt?: number;
   readonly errors: number;

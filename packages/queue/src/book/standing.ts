@@ -14,11 +14,12 @@ const UNKNOWN: Standing = { kind: "unknown" };
 
 export function standingOf(book: Book, session: string, now: number): Standing {
   const lease = book.leaseOf(session);
-  if (lease !== undefined) return lease.isReleased || lease.endsAt <= now ? released(lease) : { kind: "held", lease };
+  if (lease !== undefined && !lease.isReleased && lease.endsAt > now) return { kind: "held", lease };
   const waiter = book.get("waiter", session);
   if (waiter !== undefined) return { kind: "waiting", waiter, offer: book.get("offer", session) };
   const record = book.get("session", session);
-  return record === undefined || record.keepUntil <= now ? UNKNOWN : { kind: "ended", record };
+  if (record !== undefined && record.keepUntil > now) return { kind: "ended", record };
+  return lease === undefined ? UNKNOWN : released(lease);
 }
 
 function released({ keepUntil }: LeaseRecord): Standing {

@@ -9,12 +9,16 @@ import type { Bucket } from "./bucket.ts";
  * A bucket that cannot be considered is not in the index, so it does not block the others. Cost: O(log n).
  */
 
-/** Where a bucket starts when it joins. It has no advantage from its absence. */
+/**
+ * Call before a waiter gets its place. A bucket without other waiters joins at the minimum of the buckets that wait: it
+ * has no advantage from its absence. If none of them can be considered now, it joins at the last turn.
+ */
 export function joinTurns(book: Book, name: string): void {
-  const account = book.index.bucket(name)?.account;
+  if (!book.index.usesTurns) return;
+  const bucket = book.index.bucket(name);
+  if (bucket?.account === undefined || bucket.waiting > 0) return;
   const minimum = book.index.nextTurn?.virtualTime ?? book.head.turnAt ?? 0;
-  if (account === undefined || (account.virtualTime ?? 0) >= minimum) return;
-  book.put({ ...account, virtualTime: minimum });
+  if (bucket.virtualTime < minimum) book.put({ ...bucket.account, virtualTime: minimum });
 }
 
 /** The bucket takes its turn. */

@@ -23,6 +23,9 @@ interface Places {
  * WPOOL4 A waiter whose client is away keeps its place only while no other waiter needs it. After `collectMs` it gives the
  *   place to a waiter outside whose client is present (`admitWaiters`). It keeps its arrival time, and waits for a place
  *   again when its client returns. So clients that vanished cannot fill the pool.
+ * WPOOL5 If a slot is free and no waiter inside can have it, a waiter inside whose bucket was refused for its limit or
+ *   cooldown gives its place to a waiter outside whose bucket could be granted (`swap`). So buckets that cannot be
+ *   granted do not hide one that can. While no slot is free, all keep their places: nobody could be granted.
  * The shared bucket and named semaphores have no limit per bucket. Cost: O(log buckets).
  */
 export class WaiterPool {
@@ -30,10 +33,19 @@ export class WaiterPool {
   // Created when first needed: many hosts never have a waiter.
   #largest: IndexedHeap<"largestIndex", Bucket> | undefined;
   #fewest: IndexedHeap<"fewestIndex", Bucket> | undefined;
+  /** Buckets inside that were refused. */
+  #stuck: IndexedHeap<"stuckIndex", Bucket> | undefined;
+  /** Buckets outside that could be granted. */
+  #grantable: IndexedHeap<"grantableIndex", Bucket> | undefined;
 
   /** Waiters inside. */
   get size(): number {
     return this.#size;
+  }
+
+  /** Whether waiters outside wait for a place. */
+  get hasOutsiders(): boolean {
+    return (this.#fewest?.size ?? 0) > 0;
   }
 
   /** Call `leave` before and `enter` after any change of the bucket's places or of its waiters outside. */
@@ -41,6 +53,8 @@ export class WaiterPool {
     this.#size -= bucket.places;
     this.#largest?.remove(bucket);
     this.#fewest?.remove(bucket);
+    this.#stuck?.remove(bucket);
+    this.#grantable?.remove(bucket);
   }
 
   enter(bucket: Bucket): void {
@@ -48,10 +62,18 @@ export class WaiterPool {
     if (bucket.places > 0) {
       this.#largest ??= new IndexedHeap("largestIndex", losesBefore);
       this.#largest.push(bucket);
+      if (bucket.isDenied) {
+        this.#stuck ??= new IndexedHeap("stuckIndex", losesBefore);
+        this.#stuck.push(bucket);
+      }
     }
     if (bucket.outsiders > 0) {
       this.#fewest ??= new IndexedHeap("fewestIndex", entersBefore);
       this.#fewest.push(bucket);
+      if (bucket.isGrantable) {
+        this.#grantable ??= new IndexedHeap("grantableIndex", entersBefore);
+        this.#grantable.push(bucket);
+      }
     }
   }
 
@@ -80,15 +102,29 @@ export class WaiterPool {
 
   /** The waiter that gets the next free place. Undefined: no waiter outside may enter. */
   next(policy: HostPolicy): WaiterEntry | undefined {
-    const first = this.#fewest?.peek();
-    if (this.#fewest === undefined || first === undefined) return undefined;
-    if (first.places < bucketPlaces(policy, first)) return first.outside.peek();
-    // The shared bucket has no limit of its own, so it may come after a bucket that is at its limit.
-    for (const bucket of this.#fewest.values()) {
-      if (bucket.places < bucketPlaces(policy, bucket)) return bucket.outside.peek();
-    }
-    return undefined;
+    return firstToEnter(this.#fewest, policy);
   }
+
+  /** WPOOL5: which waiter inside gives its place to which one outside. Call it if a slot is free and the pool is full. */
+  swap(policy: HostPolicy): { readonly leaves: WaiterEntry; readonly enters: WaiterEntry } | undefined {
+    const leaves = this.#stuck?.peek()?.young.peek();
+    const enters = firstToEnter(this.#grantable, policy);
+    return leaves === undefined || enters === undefined ? undefined : { leaves, enters };
+  }
+}
+
+function firstToEnter(
+  waiting: IndexedHeap<"fewestIndex" | "grantableIndex", Bucket> | undefined,
+  policy: HostPolicy,
+): WaiterEntry | undefined {
+  const first = waiting?.peek();
+  if (waiting === undefined || first === undefined) return undefined;
+  if (first.places < bucketPlaces(policy, first)) return first.outside.peek();
+  // The shared bucket has no limit of its own, so it may come after a bucket that is at its limit.
+  for (const bucket of waiting.values()) {
+    if (bucket.places < bucketPlaces(policy, bucket)) return bucket.outside.peek();
+  }
+  return undefined;
 }
 
 function bucketPlaces({ waitersPerBucket }: HostPolicy, { name }: Places): number {

@@ -1,13 +1,15 @@
 import type { Book } from "./book.ts";
-import { dropOffer } from "./leases.ts";
+import { dropOffer, endCooldowns } from "./leases.ts";
 import type { WaiterRecord } from "./records.ts";
+import { joinTurns } from "./turns.ts";
 import { join, retire } from "./use.ts";
 
 /**
  * The waiters of a host: joining, moving between instances, places in the pool, leaving. Only this file writes waiter
  * records, except that `leases.ts` deletes the record of a waiter that gets a slot.
  *
- * WAITER1 A session has a waiter record, a lease or an end, and never two of them.
+ * WAITER1 A session has a waiter record, a lease or an end, and never two of them; only the lease of a slot that was
+ *   given back by a cancellation may occupy it for some time after the end.
  * WAITER2 The pool stays within its limits, except for waiters that were inside when a limit was lowered.
  * WAITER3 A waiter that loses its place or moves to another instance keeps its arrival time. A waiter that returns
  *   after its instance died is ahead of those that arrived after it, as if it had never left.
@@ -22,7 +24,7 @@ export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isIns
     isReturning ? waiter.arrivedAt : undefined,
   );
   if (displaces !== undefined) putOutside(book, displaces.record);
-  if (isAdmitted) join(book, waiter.bucket, waiter.weight, isReturning);
+  if (isAdmitted) enterPool(book, waiter, isReturning);
   const { key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt } = waiter;
   book.put({
     kind: "waiter",
@@ -44,11 +46,24 @@ export function admitWaiters(book: Book, collectMs: number): boolean {
   let isAdmitted = false;
   for (let next = index.pool.next(policy); next !== undefined; next = index.pool.next(policy)) {
     if (index.pool.isFull(policy) && !makePlace(book, collectMs)) break;
-    join(book, next.record.bucket, next.record.weight);
-    book.put({ ...next.record, isInside: true });
+    putInside(book, next.record);
     isAdmitted = true;
   }
   return isAdmitted;
+}
+
+/** WPOOL5. Call it when every waiter inside that can have a slot has one. False: no waiter got a place. */
+export function swapStuck(book: Book): boolean {
+  const { index, policy } = book;
+  if (book.free === 0 || !index.pool.hasOutsiders || !index.pool.isFull(policy)) return false;
+  // A cooldown that is over must not keep its bucket outside.
+  endCooldowns(book);
+  const swap = index.pool.swap(policy);
+  if (swap === undefined) return false;
+  const { leaves, enters } = swap;
+  putOutside(book, leaves.record);
+  putInside(book, enters.record);
+  return true;
 }
 
 /** WPOOL4. */
@@ -72,6 +87,21 @@ export function dropWaiter(book: Book, { key, bucket }: WaiterRecord): void {
   if (offer !== undefined) dropOffer(book, offer);
   book.del("waiter", key);
   retire(book, bucket);
+}
+
+function putInside(book: Book, waiter: WaiterRecord): void {
+  enterPool(book, waiter);
+  book.put({ ...waiter, isInside: true });
+}
+
+/** Call before the record of the waiter is put. */
+function enterPool(
+  book: Book,
+  { bucket, weight }: Pick<WaiterRecord, "bucket" | "weight">,
+  isReturning?: boolean,
+): void {
+  join(book, bucket, weight, isReturning);
+  joinTurns(book, bucket);
 }
 
 function putOutside(book: Book, waiter: WaiterRecord): void {

@@ -1,13 +1,13 @@
 import type { Book } from "../book/book.ts";
-import { isPristine } from "../book/breaker.ts";
+import { isCounted, isPristine } from "../book/breaker.ts";
 import { allowBuckets } from "../book/deny.ts";
 import { becomeIdle } from "../book/heat.ts";
-import { dropOffer, endLease } from "../book/leases.ts";
+import { dropOffer, endCooldowns, endLease } from "../book/leases.ts";
 import { forgetCapacity, useLimits } from "../book/limits.ts";
 import type { LeaseRecord, OfferRecord } from "../book/records.ts";
-import { END_GRACE_MS } from "../book/session-shelf.ts";
+import { endKeptUntil, forgetEnds, isStart, startForgotten } from "../book/session-ends.ts";
 import { retireIdle } from "../book/use.ts";
-import { admitWaiters, placeClient } from "../book/waiters.ts";
+import { admitWaiters, placeClient, swapStuck } from "../book/waiters.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
 import { type DecideContext, type Deciding, MISSING, OFFER_MS, wakeInstance } from "./deciding.ts";
 import { collectOffers, handOut, throttleWaiters } from "./hand-out.ts";
@@ -24,12 +24,10 @@ export interface Decision {
   readonly isForgotten: boolean;
 }
 
-/** How many sessions one decision forgets at most, so that the cost of a decision does not depend on how many have ended. */
-const FORGOTTEN_AT_ONCE = 64;
 /** How many instances are notified of a commit that does not change their waiters. Each notification has a cost. */
 const MOST_NOTIFIED = 16;
 /** Inputs that create a host. */
-const CREATES: ReadonlySet<Input["kind"]> = new Set(["arrive", "report", "limits", "breaker"]);
+const CREATES: ReadonlySet<Input["kind"]> = new Set(["arrive", "limits", "breaker"]);
 
 /**
  * Makes the decision about a host: applies the inputs to the book, then hands out free slots. The layers of the funnel
@@ -51,20 +49,22 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   const deciding: Deciding = { book, context, inputs, notes: [], wake: [] };
   const now = Math.max(context.now, book.head.now);
   book.index.useTurns(context.scheduler.isEnabled);
-  if (book.limits === undefined && !inputs.some(({ kind }) => CREATES.has(kind))) return unknownHost(inputs);
+  if (book.limits === undefined && !inputs.some((input) => createsHost(input, context))) return unknownHost(inputs);
   catchUp(deciding, now);
+  if (book.tag === undefined) startForgotten(book);
   forgetCapacity(book);
   useLimits(book, context.limits);
   const outcomes = inputs.map((input) => takeInput(deciding, input));
-  collectOffers(deciding);
+  // First the breaker: an offer from before it opened becomes no lease.
   throttleWaiters(deciding);
+  collectOffers(deciding);
   allowBuckets(book);
   admitWaiters(book, context.collectMs);
   // A grant frees a place in the pool, and the waiter that gets it may be granted a slot, too.
   do handOut(deciding);
-  while (admitWaiters(book, context.collectMs));
+  while (admitWaiters(book, context.collectMs) || swapStuck(book));
   if (book.isChanged) {
-    tidy(book, context.idleMs);
+    tidy(book, context);
     notifyOthers(deciding);
   }
   return {
@@ -85,6 +85,11 @@ function notifyOthers(deciding: Deciding): void {
     if (wake.length >= MOST_NOTIFIED) return;
     if (instance !== context.instance) wakeInstance(deciding, instance);
   }
+}
+
+/** A report creates a host only if its status counts. */
+function createsHost(input: Input, { limits }: DecideContext): boolean {
+  return input.kind === "report" ? isCounted(input.status, limits.policy.breaker) : CREATES.has(input.kind);
 }
 
 /** A release, a renewal or a cancellation never creates a host. */
@@ -115,7 +120,8 @@ function catchUp(deciding: Deciding, now: number): void {
 
 function expire(deciding: Deciding, lease: LeaseRecord): void {
   endLease(deciding.book, lease);
-  if (!lease.isReleased) deciding.notes.push({ kind: "reclaimed" });
+  const { bucket, fence, isReleased } = lease;
+  if (!isReleased) deciding.notes.push({ kind: "reclaimed", bucket, fence });
 }
 
 /** The offer ends, and the next waiter gets the slot. Records that the client is away, or that its whole instance is. */
@@ -134,12 +140,9 @@ function lapse(deciding: Deciding, offer: OfferRecord): void {
 }
 
 /** Deletes records that are out of date. It runs only with a change that is committed anyway. */
-function tidy(book: Book, idleMs: number): void {
-  for (const { key } of book.expiredSessions(book.now, FORGOTTEN_AT_ONCE)) book.del("session", key);
-  for (let first = book.index.nextCooldown; first !== undefined; first = book.index.nextCooldown) {
-    if (first.until > book.now) break;
-    book.del("cooldown", first.key);
-  }
+function tidy(book: Book, { idleMs, mostEnds }: DecideContext): void {
+  forgetEnds(book, mostEnds);
+  endCooldowns(book);
   retireIdle(book, idleMs);
   forgetCapacity(book);
   if (book.size("waiter") === 0) becomeIdle(book);
@@ -151,11 +154,11 @@ function tidy(book: Book, idleMs: number): void {
  * of the meter starts again at the meter.
  */
 function isForgettable(book: Book): boolean {
-  const { lastEndAt, breaker } = book.head;
-  if (book.inFlight > 0 || book.live !== undefined) return false;
+  const { lastEndAt, breaker, forgottenAt } = book.head;
+  if (book.inFlight > 0 || book.live !== undefined || !isStart(forgottenAt, book.now)) return false;
   for (const { deadlineAt } of book.all("waiter")) if (deadlineAt > book.now) return false;
   if (lastEndAt !== undefined && lastEndAt + book.policy.smoothMs > book.now) return false;
   for (const { until } of book.all("cooldown")) if (until > book.now) return false;
-  for (const { keepUntil } of book.all("session")) if (keepUntil + END_GRACE_MS > book.now) return false;
+  for (const end of book.all("session")) if (endKeptUntil(end) > book.now) return false;
   return isPristine(breaker, book.now, book.policy.breaker);
 }

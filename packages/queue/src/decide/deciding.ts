@@ -12,8 +12,12 @@ export interface DecideContext {
   readonly limits: GivenLimits;
   readonly isSemaphore: boolean;
   readonly collectMs: number;
+  /** How long after its grant a cancellation gives a slot back. */
+  readonly cancelMs: number;
   readonly pollIntervalMs: number;
   readonly idleMs: number;
+  /** How many ends of sessions the host keeps. */
+  readonly mostEnds: number;
   readonly scheduler: SchedulerOptions;
   readonly random: () => number;
   /** At least 128 random bits, for slot tokens. */

@@ -1,8 +1,8 @@
 import type { Book } from "../book/book.ts";
 import { addWait } from "../book/heat.ts";
-import { dropLease, rememberEnd } from "../book/leases.ts";
+import { dropLease, releaseLease } from "../book/leases.ts";
 import type { SessionRecord, WaiterRecord } from "../book/records.ts";
-import { END_GRACE_MS } from "../book/session-shelf.ts";
+import { endNeededUntil, isEndForgotten, rememberEnd } from "../book/session-ends.ts";
 import { standingOf } from "../book/standing.ts";
 import { dropWaiter } from "../book/waiters.ts";
 import type { EndNote, Input, Outcome } from "../inputs.ts";
@@ -31,7 +31,7 @@ type More = Pick<SessionRecord, "code" | "retryAt">;
 
 export function endSession({ book, context, notes }: Deciding, ending: Ending, end: EndNote["end"], more?: More): void {
   const { session, bucket, arrivedAt, keepUntil } = ending;
-  rememberEnd(book, { kind: "session", key: session, end, instance: context.instance, keepUntil, ...more });
+  rememberEnd(book, { key: session, end, instance: context.instance, keepUntil, ...more });
   const waitedMs = Math.max(0, Math.min(book.now, keepUntil) - arrivedAt);
   const reason = book.now >= keepUntil ? "deadline" : "idle";
   notes.push({ kind: "ended", session, bucket, end, reason, code: more?.code ?? 0, waitedMs });
@@ -46,8 +46,9 @@ export function endWaiter(deciding: Deciding, waiter: WaiterRecord, end: EndNote
 }
 
 /**
- * If another instance has the session now, only a cancellation by the client ends it. `DONE`: this decision ended the
- * session.
+ * If another instance has the session now, only a cancellation by the client ends it. If the client may have used the
+ * slot, a cancellation ends it as a release does, and only within `cancelMs` of its grant. `DONE`: this decision ended
+ * the session.
  */
 export function takeEnd(deciding: Deciding, input: Input & { kind: "end" }): Outcome {
   const { book, context } = deciding;
@@ -58,12 +59,17 @@ export function takeEnd(deciding: Deciding, input: Input & { kind: "end" }): Out
   const until = standing.kind === "held" ? standing.lease.keepUntil : standing.waiter.deadlineAt;
   // The same session id was used again after its deadline. This input belongs to the earlier session.
   if (input.keepUntil <= book.now && until > input.keepUntil) return MISSING;
+  // The other way round: the slot belongs to the earlier session, and this one never joined it.
+  if (standing.kind === "held" && until < input.keepUntil) return MISSING;
   if (instance !== context.instance && input.end !== "canceled") return MISSING;
   if (standing.kind === "waiting") {
     if (input.end === "timeout") addWait(book, book.now - standing.waiter.arrivedAt);
     endWaiter(deciding, standing.waiter, input.end);
   } else {
-    dropLease(book, standing.lease);
+    const { lease } = standing;
+    if (input.isUndelivered && instance === context.instance) dropLease(book, lease);
+    else if (input.at - lease.grantedAt > context.cancelMs) return MISSING;
+    else releaseLease(book, lease, lease.grantedAt);
     endSession(deciding, { ...input, keepUntil: Math.max(input.keepUntil, until) }, input.end);
     if (instance !== context.instance) wakeInstance(deciding, instance);
   }
@@ -74,8 +80,9 @@ export function takeEnd(deciding: Deciding, input: Input & { kind: "end" }): Out
 function endUnknown(deciding: Deciding, input: Input & { kind: "end" }): Outcome {
   const { book } = deciding;
   const { session, keepUntil } = input;
-  // After the grace period the end may have been forgotten, so the session counts as ended.
-  if (endedUntil(book, session) >= keepUntil || keepUntil + END_GRACE_MS <= book.now) return MISSING;
+  // If its end may have been forgotten, the session counts as ended.
+  if (endedUntil(book, session) >= keepUntil || endNeededUntil(keepUntil) <= book.now) return MISSING;
+  if (isEndForgotten(book, input)) return MISSING;
   endSession(deciding, input, input.end);
   return DONE;
 }

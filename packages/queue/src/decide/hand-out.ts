@@ -1,5 +1,5 @@
 import type { Book } from "../book/book.ts";
-import { phaseFor, viewBreaker } from "../book/breaker.ts";
+import { phaseFor, throttleFor, viewBreaker } from "../book/breaker.ts";
 import type { Bucket } from "../book/bucket.ts";
 import { denyBucket } from "../book/deny.ts";
 import { addWait, isHot } from "../book/heat.ts";
@@ -34,14 +34,13 @@ export function throttleWaiters(deciding: Deciding): void {
   const { book } = deciding;
   const { breaker } = book.head;
   if (!book.index.mustThrottle(breaker.openedAt)) return;
-  const view = viewBreaker(breaker, book.now, book.policy.breaker);
+  const view = viewBreaker(breaker, book.now);
   if (view.phase === "closed") return;
   for (const waiter of Array.from(book.all("waiter"))) {
-    if (phaseFor(view, waiter.openMs) !== "open") continue;
-    endWaiter(deciding, waiter, "throttled", {
-      code: view.code,
-      retryAt: book.now + waiter.openMs - view.openForMs,
-    });
+    const throttle = throttleFor(view, waiter.openMs);
+    if (throttle === undefined) continue;
+    const { code, retryInMs } = throttle;
+    endWaiter(deciding, waiter, "throttled", { code, retryAt: book.now + retryInMs });
   }
 }
 
@@ -66,7 +65,7 @@ export function handOut(deciding: Deciding): void {
   }
   if (!isWeighted) return;
   if (book.free < freeBefore) book.draft.probedAt = book.now;
-  else probeInVain(deciding);
+  else considerInVain(deciding);
 }
 
 function isHostHot(deciding: Deciding): boolean {
@@ -111,7 +110,7 @@ function placeAway({ book, context }: Deciding, waiter: WaiterRecord): boolean {
 
 function isHalfOpen(deciding: Deciding, { openMs }: WaiterRecord): boolean {
   const { book } = deciding;
-  return phaseFor(viewBreaker(book.head.breaker, book.now, book.policy.breaker), openMs) === "half-open";
+  return phaseFor(viewBreaker(book.head.breaker, book.now), openMs) === "half-open";
 }
 
 /** Layer 7: why the bucket itself may not get a slot. */
@@ -140,20 +139,14 @@ export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean)
 }
 
 /**
- * Layer 5: no slot is free. Considering a bucket without success raises its weight and uses its turn. This happens only
- * if no slot was handed out for a whole poll interval, and the quota limits the number of buckets.
- * While slots are handed out all the time, every bucket keeps its turn. Otherwise a bucket that was considered several
- * times without success would wait for several rounds.
+ * Layer 5: no slot is free. Considering a bucket in vain raises its weight, but does not use its turn: otherwise each
+ * bucket that joins later would overtake those that have waited for long. It happens at most once per poll interval,
+ * and the quota limits the number of buckets.
  */
-function probeInVain({ book, context }: Deciding): void {
+function considerInVain({ book, context }: Deciding): void {
   const { scheduler, pollIntervalMs } = context;
   if (book.now - (book.head.probedAt ?? Number.NEGATIVE_INFINITY) < pollIntervalMs) return;
+  const buckets = book.index.firstTurns(scheduler.maxProbesPerCycle ?? book.policy.slots);
   book.draft.probedAt = book.now;
-  const quota = scheduler.maxProbesPerCycle ?? book.policy.slots;
-  for (let probed = 0; probed < quota; probed++) {
-    const bucket = book.index.nextTurn;
-    if (bucket === undefined) return;
-    takeTurn(book, bucket, scheduler);
-    countWait(book, bucket, pollIntervalMs);
-  }
+  for (const bucket of buckets) countWait(book, bucket, pollIntervalMs);
 }

@@ -1,11 +1,11 @@
 import type { Book } from "../book/book.ts";
-import { closeBreaker, openBreaker, phaseFor, reportTo, viewBreaker, widenBreaker } from "../book/breaker.ts";
+import { closeBreaker, openBreaker, reportTo, throttleFor, viewBreaker } from "../book/breaker.ts";
 import { becomeBusy } from "../book/heat.ts";
 import { dropLease, endLease, ownLease, releaseLease, renewLease } from "../book/leases.ts";
 import { joinCapacity, useLive } from "../book/limits.ts";
 import type { LeaseRecord, SessionRecord, WaiterRecord } from "../book/records.ts";
+import { isEndForgotten, noteArrival } from "../book/session-ends.ts";
 import { standingOf } from "../book/standing.ts";
-import { joinTurns } from "../book/turns.ts";
 import { addWaiter, dropWaiter, placeClient } from "../book/waiters.ts";
 import type { Input, Outcome } from "../inputs.ts";
 import { type Deciding, DONE, MISSING } from "./deciding.ts";
@@ -54,6 +54,8 @@ function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome 
   const { instance } = deciding.context;
   if (book.now >= input.deadlineAt) return arriveLate(deciding, input);
   const standing = standingOf(book, input.session, book.now);
+  if (standing.kind === "unknown" && mayHaveEnded(deciding, input)) return { kind: "ended", isFirst: false };
+  noteArrival(book, input.arrivedAt);
   if (standing.kind === "held") {
     const { lease } = standing;
     ownLease(book, lease, instance, input.deadlineAt);
@@ -67,6 +69,12 @@ function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome 
   if (standing.kind === "unknown") return admit(deciding, input);
   placeClient(book, extended(standing.waiter, input.deadlineAt), instance, undefined);
   return { kind: "waiting", isFirst: standing.waiter.arrivedAt === input.arrivedAt };
+}
+
+/** END3. A session that just begins here cannot have ended: no other instance can know it. */
+function mayHaveEnded({ book, context }: Deciding, input: Input & { kind: "arrive" }): boolean {
+  const isNew = input.isReturning !== true && !context.isTokenSent(input.session);
+  return !isNew && isEndForgotten(book, input);
 }
 
 /** After its deadline a session gets no slot. Its client may already have one, or the book may still have its end. */
@@ -113,13 +121,12 @@ function isAlone({ book, context, inputs }: Deciding, { session, bucket }: Input
 
 function join(deciding: Deciding, input: Input & { kind: "arrive" | "return" }): void {
   const { book } = deciding;
-  const { instance, pollIntervalMs, scheduler } = deciding.context;
+  const { instance, pollIntervalMs } = deciding.context;
   const { session, bucket, weight, arrivedAt, deadlineAt, openMs } = input;
   const awayAt = input.kind === "return" ? input.awayAt : undefined;
   if (book.size("waiter") === 0) becomeBusy(book, pollIntervalMs);
   const isReturning = input.kind === "arrive" && input.isReturning === true;
   addWaiter(book, { key: session, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt }, isReturning);
-  if (scheduler.isEnabled) joinTurns(book, bucket);
 }
 
 type Throttled = Outcome & { kind: "throttled" };
@@ -136,14 +143,9 @@ function rememberThrottled(
 
 /** Layer 1, for a session that is not in the book. */
 function throttledFor(deciding: Deciding, openMs: number): Throttled | undefined {
-  const { book } = deciding;
-  const { breaker } = book.head;
-  const view = viewBreaker(breaker, book.now, book.policy.breaker);
-  if (view.phase === "closed") return undefined;
-  const widened = widenBreaker(breaker, openMs, book.policy.breaker);
-  if (widened !== breaker) book.draft.breaker = widened;
-  if (phaseFor(view, openMs) !== "open") return undefined;
-  return { kind: "throttled", code: view.code, retryAt: book.now + openMs - view.openForMs };
+  const { head, now } = deciding.book;
+  const throttle = throttleFor(viewBreaker(head.breaker, now), openMs);
+  return throttle && { kind: "throttled", code: throttle.code, retryAt: now + throttle.retryInMs };
 }
 
 /** Only if this instance still has the session; another one may have taken it over. */
@@ -218,7 +220,8 @@ function bury(deciding: Deciding, instance: string): Outcome {
  */
 function rememberUntil(book: Book, session: string, until: number): void {
   const record = book.get("session", session);
-  if (record !== undefined && record.keepUntil < until) book.put({ ...record, keepUntil: until, isExtended: true });
+  if (record !== undefined && record.keepUntil < until)
+    book.put({ ...record, keepUntil: until, endedAt: book.now, isExtended: true });
 }
 
 function waiterOf(input: Input & { kind: "arrive" }, instance: string): WaiterRecord {

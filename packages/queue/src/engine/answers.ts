@@ -33,12 +33,14 @@ export function throttledAnswer(code: number, retryAfterMs: number): PollAnswer 
 }
 
 function pendingAnswer(session: Session, now: number): PollAnswer {
-  const { host, claims } = session;
+  const { host } = session;
+  const { id } = session.claims;
   const isKnown = host.book.limits !== undefined;
-  const position = isKnown ? host.positionOf(claims.id, now) : 1;
+  if (host.book.get("waiter", id) !== undefined) session.wasPendingAt(host.cache.committedAt);
+  const position = isKnown ? host.positionOf(id, now) : 1;
   return {
     result: "pending",
-    session: claims,
+    session: session.claims,
     position,
     waiters: Math.max(1, host.book.size("waiter")),
     estimatedWaitMs: estimatedWait(host, position),
@@ -57,9 +59,9 @@ export function blockedBy({ host, claims, openMs }: Session, now: number): Block
   const { book } = host;
   const waiter = book.get("waiter", claims.id);
   if (waiter === undefined || book.get("offer", claims.id) !== undefined) return undefined;
-  if (!waiter.isInside) return "waiter-pool";
   const bucket = book.index.bucket(waiter.bucket);
   if (bucket?.deniedUntil !== undefined && bucket.deniedUntil > now) return bucket.account?.denyReason;
+  if (!waiter.isInside) return "waiter-pool";
   if (phaseFor(host.breaker(now), openMs) === "half-open") return "breaker";
   return "host-limit";
 }

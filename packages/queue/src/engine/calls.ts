@@ -1,5 +1,5 @@
 import type { BeginAnswer, CancelResult, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
-import { phaseFor } from "../book/breaker.ts";
+import { throttleFor } from "../book/breaker.ts";
 import { answerOf, throttledAnswer } from "./answers.ts";
 import { type BeginRequest, checkRequest } from "./begin-request.ts";
 import type { EngineContext } from "./context.ts";
@@ -57,7 +57,12 @@ export class Calls {
   cancel(claims: SessionClaims): CancelResult {
     const session = this.#sessions.register.find(claims.id);
     if (session !== undefined) return this.#sessions.transitions.cancel(session);
-    if (this.#engine.time.now() < claims.deadlineAt) this.#hosts.open(claims).send(endOf(claims, "canceled"));
+    const now = this.#engine.time.now();
+    if (now >= claims.deadlineAt) return "gone";
+    const host = this.#hosts.open(claims);
+    const lease = host.book.leaseOf(claims.id);
+    if (lease !== undefined && now - lease.grantedAt > this.#engine.options().cancelMs) return "noop";
+    host.send(endOf(claims, { end: "canceled", at: now, isUndelivered: false }));
     return "gone";
   }
 
@@ -111,11 +116,9 @@ export class Calls {
    * Layer 1, for a caller without a session. Uses the cached breaker if the store confirmed it within the last poll
    * interval.
    */
-  #knownThrottle(host: Host, openMs: number): { readonly code: number; readonly retryInMs: number } | undefined {
+  #knownThrottle(host: Host, openMs: number): ReturnType<typeof throttleFor> {
     if (!this.#isFresh(host)) return undefined;
-    const view = host.breaker(this.#engine.time.now());
-    if (view.phase === "closed" || phaseFor(view, openMs) !== "open") return undefined;
-    return { code: view.code, retryInMs: openMs - view.openForMs };
+    return throttleFor(host.breaker(this.#engine.time.now()), openMs);
   }
 
   #newClaims(request: BeginRequest, bucket: string): SessionClaims {

@@ -16,8 +16,12 @@ export interface EngineContext {
   /** At least 128 random bits, for slot tokens and tags. */
   readonly newSecret: () => string;
   readonly agenda: Agenda;
+  /** Inputs that the store does not have yet, of all hosts. */
+  readonly unsent: { count: number };
   /** The current options. They can change while the service runs. */
   readonly options: () => QueueOptions;
+  /** How many ends of sessions a host keeps. */
+  readonly mostEnds: number;
   /** When the options were loaded. */
   readonly loadedAt: () => number;
   readonly emit: (event: QueueEvent) => void;

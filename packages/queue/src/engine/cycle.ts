@@ -60,8 +60,11 @@ export class Cycle implements Due {
   /** `dueAt` is a time at which the state of the host may change, not the end of the idle time of an unused host. */
   #isAwaited = false;
   #lingersUntil = 0;
-  /** If the host is still unused at this time, it may be forgotten. */
-  #restsUntil = 0;
+  /**
+   * When the host was last used, or could not be forgotten: then it is tried again after an idle period. A sweep or new
+   * settings are no use.
+   */
+  #usedAt: number;
   /** Created when first needed: a store in the same process answers immediately. */
   #wait: StoreWait | undefined;
   dueAt = 0;
@@ -70,6 +73,7 @@ export class Cycle implements Due {
   constructor(host: CycleHost, engine: EngineContext) {
     this.#host = host;
     this.#engine = engine;
+    this.#usedAt = engine.time.now();
   }
 
   /** The number of inputs that the store does not have yet. */
@@ -85,6 +89,8 @@ export class Cycle implements Due {
     const waitMs = lingerMs(input, this.#host.cache.book, this.#engine);
     const isFirst = this.#queue.length === 0;
     this.#queue.push({ input, done });
+    this.#engine.unsent.count++;
+    if (input.kind !== "unspace") this.#usedAt = this.#engine.time.now();
     if (waitMs === 0) {
       this.wake();
       return;
@@ -124,8 +130,10 @@ export class Cycle implements Due {
   onDue(): void {
     if (this.#isRunning) return;
     if (this.#isAwaited) this.wake();
-    else if (this.#host.isRemembered) this.schedule();
-    else if (this.#engine.time.now() < this.#restsUntil) this.#engine.agenda.schedule(this, this.#restsUntil);
+    else if (this.#host.isRemembered) {
+      this.#usedAt = this.#engine.time.now();
+      this.schedule();
+    } else if (this.#engine.time.now() < this.#idleAt) this.#engine.agenda.schedule(this, this.#idleAt);
     else this.send({ kind: "forget" }, () => this.#host.drop());
   }
 
@@ -238,6 +246,7 @@ export class Cycle implements Due {
 
   #answer(batch: readonly Queued[], { outcomes, notes }: Decision, touched: Touched): void {
     this.#undecided = 0;
+    this.#engine.unsent.count -= batch.length;
     this.#host.settle(touched);
     batch.forEach(({ done }, at) => done?.(outcomes[at] as Outcome));
     // Notes last: a session may arrive and end in the same decision, and its start must be reported first.
@@ -252,7 +261,7 @@ export class Cycle implements Due {
   /** Sets the next time at which the state of the host may change without an input. */
   schedule(): void {
     if (this.#isRunning || this.#isWoken || this.#isClosed) return;
-    const { agenda, time, options } = this.#engine;
+    const { agenda } = this.#engine;
     const isLingering = this.#queue.length > 0;
     if (this.#host.cache.book.free > 0 && this.#queue.some(({ input }) => input.kind === "arrive")) {
       this.wake();
@@ -263,15 +272,19 @@ export class Cycle implements Due {
     this.#isAwaited = at !== undefined;
     if (at !== undefined) agenda.schedule(this, at);
     else if (this.#host.hasPending) agenda.cancel(this);
-    else this.#awaitUse(time.now() + options().idleMs);
+    else this.#awaitUse();
+  }
+
+  /** If the host is still unused at this time, it may be forgotten. */
+  get #idleAt(): number {
+    return this.#usedAt + this.#engine.options().idleMs;
   }
 
   /**
    * Leaves an earlier time as it is; `onDue` then sets the next one. Otherwise a busy host would move its timer with
    * every cycle.
    */
-  #awaitUse(until: number): void {
-    this.#restsUntil = until;
-    if (this.agendaIndex === -1 || this.dueAt > until) this.#engine.agenda.schedule(this, until);
+  #awaitUse(): void {
+    if (this.agendaIndex === -1 || this.dueAt > this.#idleAt) this.#engine.agenda.schedule(this, this.#idleAt);
   }
 }

@@ -91,8 +91,12 @@ interface Parts {
   readonly counts: QueueCounts;
 }
 
-/** Cost: O(sessions and hosts of this instance). */
-export function overviewOf({ context: engine, hosts, sessions, counts }: Parts): QueueOverview {
+/** Cost: O(sessions of this instance). */
+export function overviewOf({
+  context: engine,
+  sessions,
+  counts,
+}: Pick<Parts, "context" | "sessions" | "counts">): QueueOverview {
   const byState = { total: 0, pending: 0, granted: 0, throttled: 0, timeout: 0, canceled: 0 };
   let oldest = Number.POSITIVE_INFINITY;
   for (const { state, claims } of sessions.register.values()) {
@@ -105,7 +109,7 @@ export function overviewOf({ context: engine, hosts, sessions, counts }: Parts):
     at: engine.time.now(),
     sessions: byState,
     counts: { ...counts },
-    unsent: hosts.unsent,
+    unsent: engine.unsent.count,
     oldestArrivedAt: byState.pending === 0 ? undefined : oldest,
     clockSkewMs: engine.time.skewMs,
   };

@@ -1,6 +1,7 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import type { Clock } from "slotkeeper";
 import { Agenda } from "../agenda.ts";
+import { MOST_ENDS } from "../book/session-ends.ts";
 import type { HostStore, InstanceAbout } from "../store/host-store.ts";
 import { Calls } from "./calls.ts";
 import type { EngineContext } from "./context.ts";
@@ -35,6 +36,8 @@ export interface FairQueueInit {
    * event loop, let it run after that turn: then their requests are decided together.
    */
   readonly soon?: (task: () => void) => void;
+  /** How many ends of sessions a host keeps. The default is for services; tests and the simulator use few. */
+  readonly mostEnds?: number;
   /** Called for every event, synchronously. */
   readonly observe?: (event: QueueEvent) => void;
 }
@@ -63,7 +66,9 @@ export class Engine {
       random,
       newSecret,
       instance,
+      mostEnds: init.mostEnds ?? MOST_ENDS,
       agenda: new Agenda(time),
+      unsent: { count: 0 },
       options: () => this.options.current,
       loadedAt: () => this.options.loadedAt,
       emit: (event) => this.#emit(event),

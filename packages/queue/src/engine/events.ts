@@ -58,8 +58,8 @@ export type QueueEvent =
     }
   /** A release without effect: the slot was already released, revoked, or had expired. `host` is set if the caller named it. */
   | { readonly type: "late-release"; readonly host: string | undefined }
-  /** Leases that expired without a release. The store may have found them at any host. */
-  | { readonly type: "reclaimed"; readonly slots: number }
+  /** A lease that expired without a release. */
+  | { readonly type: "reclaimed"; readonly host: string; readonly bucket: string; readonly fence: number }
   /** One run of a host's cycle, from the wake-up until nothing is left to do. */
   | { readonly type: "cycle"; readonly host: string; readonly calls: number; readonly tookMs: number }
   | { readonly type: "overloaded"; readonly host: string; readonly bucket: string }
@@ -98,8 +98,8 @@ export function newCounts(): QueueCounts {
 
 /** Turns a note of a decision into an event. */
 export function eventOf(host: string, note: Note): QueueEvent {
-  if (note.kind === "reclaimed") return { type: "reclaimed", slots: 1 };
   const { bucket } = note;
+  if (note.kind === "reclaimed") return { type: "reclaimed", host, bucket, fence: note.fence };
   if (note.kind === "denied")
     return { type: "probe-decision", host, bucket, isAllowed: false, reason: "ip_deny_window" };
   if (note.kind === "uncollected") return { type: "uncollected", host, bucket, session: note.session };

@@ -1,5 +1,7 @@
 import type { BeginAnswer, CancelResult, FairQueueConfig, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
 import type { Book } from "../book/book.ts";
+import { isCounted } from "../book/breaker.ts";
+import { resolveHost } from "../host-policy.ts";
 import type { CleanupReply } from "../store/host-store.ts";
 import type { BeginRequest } from "./begin-request.ts";
 import * as Dump from "./dump.ts";
@@ -76,9 +78,10 @@ export class FairQueue {
   /**
    * Returns immediately; the store is updated later. If this process is killed before that, the lease ends at its own
    * time. `onAccepted` runs when the caller need not repeat the release: immediately or, if another instance is alive
-   * that could take the repeated call, when the store has the release.
+   * that could take the repeated call, when the store has the release. `isHeld` is false if the token certainly held no
+   * slot.
    */
-  release(input: ReleaseInput, onAccepted?: () => void): void {
+  release(input: ReleaseInput, onAccepted?: (isHeld: boolean | undefined) => void): void {
     this.#engine.releases.release(input, onAccepted);
   }
 
@@ -87,17 +90,22 @@ export class FairQueue {
     return this.#engine.releases.renew(slotToken);
   }
 
-  /** Reports an answer of the upstream to a request without a slot. Settles when the store has it. */
+  /**
+   * Reports an answer of the upstream to a request without a slot. Settles when the store has it. A status that does not
+   * count creates no host.
+   */
   report({ status, ...named }: { host: string; hostname?: string; status: number }): Promise<void> {
-    return new Promise((resolve) => {
-      this.#engine.hosts.open(named).send({ kind: "report", status }, () => resolve());
-    });
+    const { hosts, options } = this.#engine;
+    const isKnown = hosts.find(named.host) !== undefined;
+    if (!isKnown && !isCounted(status, resolveHost(options.current, named.hostname).policy.breaker))
+      return Promise.resolve();
+    return new Promise((resolve) => hosts.open(named).send({ kind: "report", status }, () => resolve()));
   }
 
   /** The action `flush` of operators: updates the hosts of this instance and deletes what other instances left behind. */
   sweep(): Promise<CleanupReply> {
     const { hosts, context, options } = this.#engine;
-    for (const { cycle } of hosts.values()) cycle.wake();
+    hosts.inTurns(({ cycle }) => cycle.wake());
     return context.store.cleanup({ idleMs: options.current.idleMs });
   }
 
@@ -138,6 +146,11 @@ export class FairQueue {
   /** The hosts this instance knows, by key. */
   hostKeys(): Iterable<string> {
     return this.#engine.hosts.keys();
+  }
+
+  /** The hosts of this instance that the store does not have, as far as this instance knows. */
+  *newHostKeys(): Iterable<string> {
+    for (const { key, cache } of this.#engine.hosts.values()) if (cache.tag === undefined) yield key;
   }
 
   /** How many hosts this instance knows. */

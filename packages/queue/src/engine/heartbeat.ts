@@ -132,7 +132,7 @@ export class Heartbeat implements Due {
   }
 
   #waiting(): Host[] {
-    return [...this.#hosts.values()].filter(({ hasPending }) => hasPending);
+    return [...this.#hosts.waiting];
   }
 
   /** Drops the waiters of dead instances at every host that is cached here. */

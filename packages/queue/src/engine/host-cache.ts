@@ -32,6 +32,7 @@ export class HostCache {
   #unanswered: Commit | undefined;
   #isOpen = false;
   #verifiedAt = Number.NEGATIVE_INFINITY;
+  #committedAt = Number.NEGATIVE_INFINITY;
 
   constructor(host: string, { store, instance, time, newSecret, isAlone }: EngineContext) {
     this.#host = host;
@@ -55,6 +56,11 @@ export class HostCache {
   /** When the book was last confirmed to be equal to the store's. */
   get verifiedAt(): number {
     return this.#verifiedAt;
+  }
+
+  /** The store time of the last commit that the book has, without the decision in progress. */
+  get committedAt(): number {
+    return this.#committedAt;
   }
 
   decide(inputs: readonly Input[], context: DecideContext): Decision {
@@ -92,6 +98,7 @@ export class HostCache {
     }
     if (changes === FORGOTTEN) this.#book = new Book(this.#host, this.#time.now());
     else this.#book.keep(tag);
+    this.#committedAt = this.#book.head.now;
     return { isKept: true, touched: [changes] };
   }
 
@@ -117,6 +124,7 @@ export class HostCache {
     if (tag !== undefined && countOf(tag) <= countOf(this.tag)) return [];
     if (tag === undefined || changes?.head === undefined || base !== this.tag) return undefined;
     this.#book.follow([changes], tag);
+    this.#committedAt = this.#book.head.now;
     return [changes];
   }
 
@@ -137,15 +145,11 @@ export class HostCache {
   }
 
   #catchUp({ tag, tail, fenceFloor }: ReadReply): Touched {
-    if (tail.kind === "changes") {
-      this.#book.follow(tail.commits, tag);
-      return tail.commits;
-    }
-    this.#book =
-      tail.book === undefined
-        ? new Book(this.#host, this.#time.now(), fenceFloor)
-        : Book.of(this.#host, tag, tail.book);
-    return "all";
+    if (tail.kind === "changes") this.#book.follow(tail.commits, tag);
+    else if (tail.book === undefined) this.#book = new Book(this.#host, this.#time.now(), fenceFloor);
+    else this.#book = Book.of(this.#host, tag, tail.book);
+    this.#committedAt = this.#book.head.now;
+    return tail.kind === "changes" ? tail.commits : "all";
   }
 
   #verified(storeNow: number, isRefused: boolean): void {

@@ -5,6 +5,7 @@ import type { LeaseRecord } from "../book/records.ts";
 import type { DecideContext } from "../decide/deciding.ts";
 import { type ResolvedHost, resolveHost } from "../host-policy.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
+import type { QueueOptions } from "../options.ts";
 import { SmallMap } from "../small-map.ts";
 import type { CommitNotice } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
@@ -40,6 +41,10 @@ export interface HostOwner {
   readonly listener: HostListener;
   /** A session began or ended there. */
   onUsed(host: Host): void;
+  /** A session waits there. */
+  onWaiting(host: Host): void;
+  /** No session waits there any more. */
+  onRest(host: Host): void;
   onDropped(host: Host): void;
 }
 
@@ -57,7 +62,10 @@ export class Host implements CycleHost {
   /** Created when first needed: many hosts never have a waiter, and a new host should cost little. */
   #positions: Positions | undefined;
   #hostname: string | undefined;
-  #resolved: ResolvedHost;
+  /** The limits that are configured for the host, with the name and the options that they were made from. */
+  #resolved:
+    | { readonly hostname: string | undefined; readonly options: QueueOptions; readonly limits: ResolvedHost }
+    | undefined;
   /** The number of sessions that this instance keeps for the host, including ended ones. */
   #remembered = 0;
   #isStoreDown = false;
@@ -72,7 +80,6 @@ export class Host implements CycleHost {
     this.#owner = owner;
     this.#engine = engine;
     this.#listener = listener;
-    this.#resolved = resolveHost(engine.options(), hostname);
     this.cache = new HostCache(key, engine);
     this.cycle = new Cycle(this, engine);
   }
@@ -81,7 +88,7 @@ export class Host implements CycleHost {
     return this.cache.book;
   }
 
-  /** The name of the host as a caller wrote it, if any caller sent it. */
+  /** The name of the host as a caller of this instance wrote it, otherwise of another instance. Undefined: no caller sent it. */
   get hostname(): string | undefined {
     return this.#hostname ?? this.book.head.hostname;
   }
@@ -117,26 +124,26 @@ export class Host implements CycleHost {
     return this.hostname?.startsWith(SEMAPHORE_PREFIX) === true;
   }
 
-  /** The configured limits of this instance. The limits in force are those in the book. */
+  /**
+   * The limits that this instance has configured for the name. The limits in force are those in the book. New settings
+   * are looked up when the host next needs them: they may change for a hundred thousand hosts at once.
+   */
   get configured(): ResolvedHost {
-    return this.#resolved;
+    const { hostname } = this;
+    const options = this.#engine.options();
+    if (this.#resolved?.hostname !== hostname || this.#resolved?.options !== options)
+      this.#resolved = { hostname, options, limits: resolveHost(options, hostname) };
+    return this.#resolved.limits;
   }
 
   /** The state of the breaker in the book. */
   breaker(now: number): BreakerView {
-    const { limits, head } = this.book;
-    return limits === undefined ? { phase: "closed" } : viewBreaker(head.breaker, now, limits.policy.breaker);
+    return viewBreaker(this.book.head.breaker, now);
   }
 
   /** A call sent the name of a host that was known only by its hash. */
   learnName(hostname: string | undefined): void {
-    if (hostname === undefined || hostname === this.#hostname) return;
-    this.#hostname = hostname;
-    this.configure();
-  }
-
-  configure(): void {
-    this.#resolved = resolveHost(this.#engine.options(), this.#hostname);
+    if (hostname !== undefined) this.#hostname = hostname;
   }
 
   send(input: Input, done?: (outcome: Outcome) => void): void {
@@ -150,16 +157,23 @@ export class Host implements CycleHost {
 
   remember(session: Session): void {
     this.#remembered++;
-    this.#waiting.set(session, session);
+    this.#addWaiting(session);
     if (this.#remembered === 1) this.#owner.onUsed(this);
   }
 
   /** The session starts or stops waiting. */
   setWaiting(session: Session, isWaiting: boolean): void {
-    if (isWaiting) this.#waiting.set(session, session);
+    if (isWaiting) this.#addWaiting(session);
     else if (this.#waiting.delete(session)) this.cycle.schedule();
+    if (this.hasPending) return;
+    this.#owner.onRest(this);
     // Old positions would keep ended sessions in memory.
-    if (!this.hasPending) this.#positions = undefined;
+    this.#positions = undefined;
+  }
+
+  #addWaiting(session: Session): void {
+    this.#waiting.set(session, session);
+    this.#owner.onWaiting(this);
   }
 
   forget(): void {
@@ -170,15 +184,18 @@ export class Host implements CycleHost {
   decideContext(): DecideContext {
     const { time, instance, random, newSecret, seenAt } = this.#engine;
     const { isPolledHere, awayHere, isTokenSent } = this.#listener;
-    const { collectMs, pollIntervalMs, idleMs, scheduler } = this.#engine.options();
+    const { collectMs, cancelMs, pollIntervalMs, idleMs, scheduler } = this.#engine.options();
+    const { mostEnds } = this.#engine;
     return {
       now: time.now(),
       instance,
-      limits: { policy: this.#resolved.policy, loadedAt: this.#engine.loadedAt(), hostname: this.#hostname },
+      limits: { policy: this.configured.policy, loadedAt: this.#engine.loadedAt(), hostname: this.hostname },
       isSemaphore: this.isSemaphore,
       collectMs,
+      cancelMs,
       pollIntervalMs,
       idleMs,
+      mostEnds,
       scheduler,
       random,
       newSecret,

@@ -4,6 +4,9 @@ import { Host, type HostListener, type HostOwner } from "./host.ts";
 /** How many books of hosts without sessions stay cached. Beyond that, the least recently used one is dropped first. */
 const MAX_IDLE_BOOKS = 10_000;
 
+/** How many hosts decide in one turn of the event loop when all have to. A decision takes some ten microseconds. */
+const HOSTS_PER_TURN = 100;
+
 /**
  * The hosts of this instance. A host is dropped after an idle period without sessions. If more than `MAX_IDLE_BOOKS`
  * hosts are idle, the least recently used one is dropped earlier.
@@ -15,6 +18,8 @@ export class Hosts implements HostOwner {
   readonly #hosts = new Map<string, Host>();
   /** Hosts without sessions, least recently used first. */
   readonly #idle = new Set<Host>();
+  /** Hosts for which sessions of this instance wait. */
+  readonly #waiting = new Set<Host>();
 
   constructor(engine: EngineContext, listener: HostListener) {
     this.engine = engine;
@@ -56,16 +61,23 @@ export class Hosts implements HostOwner {
     if (this.#idle.size > MAX_IDLE_BOOKS) this.#evict();
   }
 
-  onDropped(host: Host): void {
-    this.#idle.delete(host);
-    this.#hosts.delete(host.key);
+  onWaiting(host: Host): void {
+    this.#waiting.add(host);
   }
 
-  /** Inputs that the store does not have yet. */
-  get unsent(): number {
-    let unsent = 0;
-    for (const { cycle } of this.#hosts.values()) unsent += cycle.unsent;
-    return unsent;
+  onRest(host: Host): void {
+    this.#waiting.delete(host);
+  }
+
+  /** The hosts for which sessions of this instance wait. */
+  get waiting(): Iterable<Host> {
+    return this.#waiting;
+  }
+
+  onDropped(host: Host): void {
+    this.#idle.delete(host);
+    this.#waiting.delete(host);
+    this.#hosts.delete(host.key);
   }
 
   /**
@@ -73,10 +85,25 @@ export class Hosts implements HostOwner {
    * spacing of its releases.
    */
   configure(): void {
-    for (const host of this.#hosts.values()) {
-      host.configure();
-      host.send({ kind: "unspace" });
-    }
+    this.inTurns((host) => host.send({ kind: "unspace" }));
+  }
+
+  /**
+   * Does something for every host that is known now, first for those with waiting sessions: for the first ones
+   * immediately, for the others after the current work, so many at a time that other work goes on in between.
+   */
+  inTurns(work: (host: Host) => void): void {
+    const hosts = [...this.#waiting];
+    for (const host of this.#hosts.values()) if (!host.hasPending) hosts.push(host);
+    let at = 0;
+    const turn = () => {
+      for (const end = Math.min(hosts.length, at + HOSTS_PER_TURN); at < end; at++) {
+        const host = hosts[at] as Host;
+        if (this.#hosts.get(host.key) === host) work(host);
+      }
+      if (at < hosts.length) this.engine.soon(turn);
+    };
+    turn();
   }
 
   /** Skips hosts with a call in progress: they are few. */

@@ -18,13 +18,15 @@ export function nextMoment({ hasPending, cache }: CycleHost, engine: EngineConte
   return hasBestWaiter(book, engine.instance) ? first : first + OTHERS_WAIT_MS;
 }
 
-function moments({ index, head, now, policy }: Book, engine: EngineContext): (number | undefined)[] {
+function moments({ index, head, now, free }: Book, engine: EngineContext): (number | undefined)[] {
   const { scheduler, pollIntervalMs } = engine.options();
   return [
     index.nextLease?.endsAt,
     index.nextOffer?.lapsesAt,
     index.nextDenied?.account?.denyUntil,
-    closesAt(head.breaker, policy.breaker),
+    // A bucket outside the pool has no deny window, because no slot was tried for it.
+    free > 0 && index.pool.hasOutsiders ? index.nextCooldown?.until : undefined,
+    closesAt(head.breaker),
     scheduler.isEnabled && head.isHot ? (head.probedAt ?? now) + pollIntervalMs : undefined,
   ];
 }

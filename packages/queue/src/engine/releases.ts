@@ -1,5 +1,6 @@
 import { hostOfToken } from "../slot-token.ts";
 import type { EngineContext } from "./context.ts";
+import type { Host } from "./host.ts";
 import type { Hosts } from "./hosts.ts";
 import type { Sessions } from "./sessions.ts";
 
@@ -34,25 +35,29 @@ export class Releases {
   /**
    * Returns immediately. The cycle of the host sends the release to the store, even if the caller leaves. `onAccepted`
    * runs when the caller need not repeat the release: immediately, unless another instance is alive. Then it runs when
-   * the store has the release, because a caller without an answer can repeat the call at that instance.
+   * the store has the release, because a caller without an answer can repeat the call at that instance. It also waits
+   * for a store of this process if the book of the host is not loaded. `isHeld` says whether the token held a slot;
+   * undefined: a shared store knows that.
    */
-  release(input: ReleaseInput, onAccepted?: () => void): void {
+  release(input: ReleaseInput, onAccepted?: (isHeld: boolean | undefined) => void): void {
     const { slotToken, status } = input;
     const key = hostOfToken(slotToken);
     const { emit, time } = this.#engine;
     if (key === undefined) {
       emit({ type: "late-release", host: undefined });
-      onAccepted?.();
+      onAccepted?.(false);
       return;
     }
     const session = this.#sessions.register.findToken(slotToken);
     if (session !== undefined) this.#sessions.transitions.setLease(session, 0);
     const { store, isAlone } = this.#engine;
-    const isRepeatable = store.clock === "shared" && !isAlone();
-    if (!isRepeatable) onAccepted?.();
+    const isShared = store.clock === "shared";
     const host = this.#hosts.open({ host: key });
+    const isHeld = isShared ? undefined : this.#isHeld(host, slotToken);
+    const isAwaited = isShared ? !isAlone() : isHeld === undefined;
+    if (!isAwaited) onAccepted?.(isHeld);
     host.send({ kind: "release", slotToken, hitAt: this.#hitAt(input), status }, (outcome) => {
-      if (isRepeatable) onAccepted?.();
+      if (isAwaited) onAccepted?.(isShared ? undefined : outcome.kind === "released");
       if (outcome.kind !== "released") {
         emit({ type: "late-release", host: key });
         return;
@@ -77,6 +82,13 @@ export class Releases {
         resolve(leaseMs > 0 ? { leaseMs } : undefined);
       });
     });
+  }
+
+  /** Undefined: the book is not loaded. */
+  #isHeld({ book }: Host, slotToken: string): boolean | undefined {
+    if (book.tag === undefined) return undefined;
+    const lease = book.get("lease", slotToken);
+    return lease !== undefined && !lease.isReleased && lease.endsAt > this.#engine.time.now();
   }
 
   /** Converts the time of the hit to store time, with the caller's own `now` to correct a wrong clock. */

@@ -6,7 +6,6 @@ import type { EngineContext } from "./context.ts";
 import { DrainMeter } from "./drain-meter.ts";
 import type { Host } from "./host.ts";
 import {
-  DEADLINE,
   type Ended,
   endOf,
   endState,
@@ -150,10 +149,11 @@ export class SessionTransitions {
     if (this.#end(session, endState(record), undefined)) this.#closed(session, record);
   }
 
-  /** The session had ended before it came to this instance. */
+  /** The session had ended before it came to this instance. Without a record: the book does not have its end any more. */
   repeatEnd(session: Session, record: Ended | undefined): void {
     if (record?.end !== "released") session.takeOwnGrant();
-    const state = record === undefined ? DEADLINE : endState(record);
+    const reason = this.#engine.time.now() < session.claims.deadlineAt ? "forgotten" : "deadline";
+    const state: SessionState = record === undefined ? { kind: "timeout", reason } : endState(record);
     if (!session.isPending || this.#end(session, state, undefined)) this.endedElsewhere(session);
   }
 
@@ -187,15 +187,15 @@ export class SessionTransitions {
     else this.#events.granted(session, grant);
   }
 
-  /** Sends an end to the host. The decision that ends the session counts it. */
+  /** Sends the end of a session that got no slot here to the host. The decision that ends the session counts it. */
   sendEnd(session: Session, end: "timeout" | "canceled"): void {
-    const { host, claims } = session;
+    const { host, claims, isUndelivered } = session;
     const current = this.register.find(claims.id);
     // This copy had ended here, but the client came back while the store was unavailable: the session continues in the
     // newer copy.
     if (current !== undefined && current !== session && end === "timeout") this.endedElsewhere(session);
     else
-      host.send(endOf(claims, end), ({ kind }) => {
+      host.send(endOf(claims, { end, at: this.#engine.time.now(), isUndelivered }), ({ kind }) => {
         if (kind === "missing") this.#closed(session, host.book.get("session", claims.id));
       });
   }
@@ -223,15 +223,19 @@ export class SessionTransitions {
   }
 
   #end(session: Session, state: SessionState, end: "timeout" | "canceled" | undefined): boolean {
-    const { time, agenda } = this.#engine;
+    const { time, agenda, options } = this.#engine;
     const { state: was } = session;
-    if (was.kind === "granted" && was.leaseUntil > time.now() && state.kind === "canceled")
+    const now = time.now();
+    if (was.kind === "granted" && was.leaseUntil > now && state.kind === "canceled") {
+      // After this time the slot is in use, and only its token ends it.
+      if (was.isFetched && now - was.grantedAt > options().cancelMs) return false;
       this.register.dropToken(was.slotToken);
-    else if (!session.isPending) return false;
+    } else if (!session.isPending) return false;
     else this.#leave(session);
     session.become(state);
     // A slot that was delivered is already counted as granted.
-    if (was.kind === "granted" && was.isFetched) session.host.send(endOf(session.claims, "canceled"));
+    if (was.kind === "granted" && was.isFetched)
+      session.host.send(endOf(session.claims, { end: "canceled", at: now, isUndelivered: false }));
     else if (end === "canceled" || (end === "timeout" && !session.isJoining)) this.sendEnd(session, end);
     this.#keepFor(session);
     this.answerPolls(session);
@@ -242,7 +246,7 @@ export class SessionTransitions {
   /** How long a session that has ended is kept for repeated polls. */
   #keepFor(session: Session): void {
     const { agenda, time, options } = this.#engine;
-    agenda.schedule(session, time.now() + options().grantedKeepMs);
+    agenda.schedule(session, time.now() + options().cancelMs);
   }
 
   /**

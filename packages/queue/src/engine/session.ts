@@ -20,7 +20,7 @@ import type { Poll } from "./poll.ts";
  * | pending            | breaker open / deadline or idle / cancel                | throttled / timeout / canceled |
  * | pending            | the named semaphore has a different capacity            | canceled and forgotten: its first call fails |
  * | pending            | another instance has taken it over                      | moved and forgotten |
- * | granted            | cancel while it is still kept                           | canceled           |
+ * | granted            | cancel within `cancelMs` of the grant                   | canceled           |
  * | granted, fetched   | a repeated call, if the store is shared                 | forgotten; a new session joins with its claims |
  */
 export type SessionState =
@@ -46,18 +46,17 @@ export type Grant = Pick<Granted, "fence" | "grantedAt">;
 
 export const PENDING: SessionState = { kind: "pending" };
 export const MOVED: SessionState = { kind: "moved" };
-export const DEADLINE: SessionState = { kind: "timeout", reason: "deadline" };
 const NO_POLLS: readonly Poll[] = [];
 
 /** Only its own methods write its fields. `SessionTransitions` and `Sessions` decide when. */
 export class Session implements Due {
-  readonly claims: SessionClaims;
   readonly host: Host;
   readonly openMs: number;
   readonly requestKey: string | undefined;
   /** The session came with a token, so another instance, or this one before a restart, has counted it. */
   readonly isAdopted: boolean;
   readonly #whenDue: (session: Session) => void;
+  #claims: SessionClaims;
   #state: SessionState = PENDING;
   #isArrivalDecided = false;
   #isAnnounced = false;
@@ -76,13 +75,18 @@ export class Session implements Due {
   agendaIndex = -1;
 
   constructor(init: SessionInit, whenDue: (session: Session) => void) {
-    this.claims = init.claims;
+    this.#claims = init.claims;
     this.host = init.host;
     this.openMs = init.openMs;
     this.requestKey = init.requestKey;
     this.isAdopted = init.isAdopted;
     this.#lastAnswerAt = init.now;
     this.#whenDue = whenDue;
+  }
+
+  /** The content of its token. */
+  get claims(): SessionClaims {
+    return this.#claims;
   }
 
   get state(): SessionState {
@@ -123,6 +127,11 @@ export class Session implements Due {
     return this.#isTokenSent || this.isAdopted;
   }
 
+  /** This instance has sent no slot to the client. While a session that came with a token joins, it may have: before. */
+  get isUndelivered(): boolean {
+    return !(this.isAdopted && this.#isJoining);
+  }
+
   get lastAnswerAt(): number {
     return this.#lastAnswerAt;
   }
@@ -141,6 +150,12 @@ export class Session implements Due {
     return this.isPending && !this.isPolled && !this.#isJoining && this.#lastAnswerAt <= before
       ? this.#lastAnswerAt
       : undefined;
+  }
+
+  /** The session had not ended at the time `at`. Its next token says so (END3 of `session-ends.ts`). */
+  wasPendingAt(at: number): void {
+    const { arrivedAt, pendingAt = arrivedAt } = this.#claims;
+    if (at >= pendingAt + PENDING_STEP_MS) this.#claims = { ...this.#claims, pendingAt: at };
   }
 
   become(state: SessionState): void {
@@ -228,6 +243,9 @@ export class Session implements Due {
   }
 }
 
+/** A token is signed again only if its time is older than this. */
+const PENDING_STEP_MS = 1_000;
+
 export interface SessionInit {
   readonly claims: SessionClaims;
   readonly host: Host;
@@ -237,10 +255,13 @@ export interface SessionInit {
   readonly now: number;
 }
 
-/** The input for the host that ends a session by cancellation or timeout. */
-export function endOf(claims: SessionClaims, end: "timeout" | "canceled"): Input {
-  const { id: session, bucket, arrivedAt, deadlineAt: keepUntil } = claims;
-  return { kind: "end", session, bucket, arrivedAt, end, keepUntil };
+/** The input for the host that ends a session by cancellation or timeout, now. */
+export function endOf(
+  claims: SessionClaims,
+  { end, at, isUndelivered }: Pick<Input & { kind: "end" }, "end" | "at" | "isUndelivered">,
+): Input {
+  const { id: session, bucket, arrivedAt, deadlineAt: keepUntil, pendingAt } = claims;
+  return { kind: "end", session, bucket, arrivedAt, end, keepUntil, pendingAt, at, isUndelivered };
 }
 
 export type Ended = Omit<SessionRecord, "kind" | "key">;

@@ -105,7 +105,7 @@ export class Sessions implements HostListener {
 
   #join(session: Session): void {
     const { host, claims, openMs, isAdopted, isArrivalDecided } = session;
-    const { id, bucket, arrivedAt, deadlineAt, limit } = claims;
+    const { id, bucket, arrivedAt, deadlineAt, limit, pendingAt } = claims;
     session.setJoining(true);
     // A literal, because it is created for every session.
     const arrival: Input = {
@@ -118,6 +118,7 @@ export class Sessions implements HostListener {
       arrivedAt,
       deadlineAt,
       openMs,
+      pendingAt,
     };
     host.send(arrival, (outcome) => this.#joined(session, outcome));
   }
@@ -166,18 +167,21 @@ export class Sessions implements HostListener {
   #grant(session: Session, lease: LeaseRecord): void {
     const { time, options, agenda, instance } = this.#engine;
     const now = time.now();
-    if (lease.instance !== instance) {
+    const isLate = now >= session.claims.deadlineAt;
+    // The slot of an earlier session with the same id. After its deadline this session cannot join it.
+    if (isLate && lease.keepUntil < session.claims.deadlineAt) this.transitions.timeout(session, "deadline");
+    else if (lease.instance !== instance) {
       // Another instance has the session. If the client polls here, it is moved here first.
       if (session.isPolled) this.#join(session);
       else this.moved(session);
-    } else if (now >= session.claims.deadlineAt) this.#giveBack(session);
+    } else if (isLate) this.#giveBack(session);
     else {
       if (!session.isPolled) agenda.schedule(session, now + options().collectMs);
       this.transitions.give(session, lease, false);
     }
   }
 
-  /** The session had ended before it came here. After its deadline the book may no longer have its end. */
+  /** The session had ended before it came here. The book may no longer have its end. */
   #repeatEnd(session: Session): void {
     const standing = standingOf(session.host.book, session.claims.id, this.#engine.time.now());
     this.transitions.repeatEnd(session, standing.kind === "ended" ? standing.record : undefined);

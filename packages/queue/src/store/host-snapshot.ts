@@ -18,6 +18,8 @@ export interface HostSnapshot {
   readonly inFlight: number;
   /** Waiters of the whole fleet. */
   readonly waiting: number;
+  /** How long the oldest of them has waited; 0 if there is none. */
+  readonly oldestWaitMs: number;
   readonly progress: number;
   readonly breaker: BreakerView;
   readonly live: LiveLimits | undefined;
@@ -68,8 +70,9 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
     slots: head.slots,
     inFlight: leases.length + offers.length,
     waiting: waiters.length,
+    oldestWaitMs: waiters.reduce((oldest, { arrivedAt }) => Math.max(oldest, now - arrivedAt), 0),
     progress: head.progress,
-    breaker: limits === undefined ? { phase: "closed" } : viewBreaker(head.breaker, now, limits.policy.breaker),
+    breaker: viewBreaker(head.breaker, now),
     live: limits?.live,
     avgWaitMs: head.avgWaitMs,
     isHot: head.isHot,

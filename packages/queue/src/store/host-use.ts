@@ -1,6 +1,6 @@
 import { isPristine, viewBreaker } from "../book/breaker.ts";
 import type { LimitsRecord } from "../book/records.ts";
-import { END_GRACE_MS } from "../book/session-shelf.ts";
+import { endKeptUntil, isStart } from "../book/session-ends.ts";
 import { type BreakerPolicy, DEFAULT_BREAKER } from "../host-policy.ts";
 import type { StoredHost } from "./stored-host.ts";
 
@@ -16,7 +16,7 @@ function breakerPolicyOf(stored: StoredHost): BreakerPolicy {
 
 /** Half open counts as open. */
 export function isBreakerOpen(stored: StoredHost, now: number): boolean {
-  return viewBreaker(stored.head.breaker, now, breakerPolicyOf(stored)).phase !== "closed";
+  return viewBreaker(stored.head.breaker, now).phase !== "closed";
 }
 
 /** Spacing would delay the next release. */
@@ -27,13 +27,13 @@ export function isSpaced(stored: StoredHost, now: number): boolean {
 
 /** The host holds nothing that matters, and had no commit for `idleMs`. */
 export function isLeftOver(stored: StoredHost, now: number, idleMs: number): boolean {
-  const { now: usedAt, breaker } = stored.head;
+  const { now: usedAt, breaker, forgottenAt } = stored.head;
   if (usedAt + idleMs > now || stored.inFlight(now) > 0 || stored.waiting(now) > 0) return false;
   for (const { until } of stored.values("cooldown")) if (until > now) return false;
-  for (const kind of ["session", "lease"] as const) {
-    // A session must not get a second slot after its lease expired, even if no commit has ended the lease yet.
-    for (const { keepUntil } of stored.values(kind)) if (keepUntil + END_GRACE_MS > now) return false;
-  }
-  if (limitsOf(stored)?.live !== undefined || isSpaced(stored, now)) return false;
+  for (const end of stored.values("session")) if (endKeptUntil(end) > now) return false;
+  // A session must not get a second slot after its lease expired, even if no commit has ended the lease yet.
+  for (const { keepUntil, endsAt } of stored.values("lease"))
+    if (endKeptUntil({ keepUntil, endedAt: endsAt }) > now) return false;
+  if (limitsOf(stored)?.live !== undefined || isSpaced(stored, now) || !isStart(forgottenAt, now)) return false;
   return isPristine(breaker, now, breakerPolicyOf(stored));
 }

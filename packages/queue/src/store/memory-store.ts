@@ -22,6 +22,9 @@ import { isBreakerOpen, isLeftOver, isSpaced } from "./host-use.ts";
 import { InstanceBoard } from "./instance-board.ts";
 import { refusesFirst, StoredHost } from "./stored-host.ts";
 
+/** How many hosts are counted or cleaned up between two pauses. */
+const HOSTS_PER_TURN = 500;
+
 /** Options of a `MemoryStore`. */
 export interface MemoryStoreOptions {
   /** The clock of the store. */
@@ -34,6 +37,11 @@ export interface MemoryStoreOptions {
   readonly fenceFloor?: number;
   /** How long the instances of an earlier process count as alive, so that their waiters keep their places. */
   readonly graceMs?: number;
+  /**
+   * Waits until other work of the process had its turn. Calls that go through all hosts await it now and then. Default:
+   * they do not pause.
+   */
+  readonly pause?: () => Promise<void>;
   /** Called for every accepted commit, before `commit` returns. */
   readonly onCommit?: (kept: KeptCommit) => void;
 }
@@ -65,9 +73,13 @@ export class MemoryStore implements HostStore {
   readonly #board = new InstanceBoard();
   readonly #watchers = new Map<string, Set<(notice: CommitNotice) => void>>();
   readonly #onCommit: ((kept: KeptCommit) => void) | undefined;
+  readonly #pause: (() => Promise<void>) | undefined;
+  #counting: Promise<StoreTotals> | undefined;
   #fenceFloor: number;
 
-  constructor({ clock, isShared = false, hosts = [], fenceFloor = 0, graceMs = 0, onCommit }: MemoryStoreOptions) {
+  constructor(options: MemoryStoreOptions) {
+    const { clock, isShared = false, hosts = [], fenceFloor = 0, graceMs = 0, pause, onCommit } = options;
+    this.#pause = pause;
     this.#clock = clock;
     this.clock = isShared ? "shared" : "own";
     this.#onCommit = onCommit;
@@ -133,10 +145,19 @@ export class MemoryStore implements HostStore {
     return [...this.#hosts.keys()];
   }
 
-  async totals(): Promise<StoreTotals> {
+  /** Callers that ask while the hosts are being counted get the same result. */
+  totals(): Promise<StoreTotals> {
+    this.#counting ??= this.#count().finally(() => {
+      this.#counting = undefined;
+    });
+    return this.#counting;
+  }
+
+  async #count(): Promise<StoreTotals> {
     const now = this.#clock.now();
     const totals = { hosts: 0, slots: 0, inFlight: 0, waiting: 0, open: 0, spaced: 0 };
     for (const stored of this.#hosts.values()) {
+      if (totals.hosts % HOSTS_PER_TURN === HOSTS_PER_TURN - 1) await this.#pause?.();
       totals.hosts++;
       totals.slots += stored.head.slots;
       totals.inFlight += stored.inFlight(now);
@@ -152,10 +173,15 @@ export class MemoryStore implements HostStore {
   }
 
   async cleanup({ idleMs }: CleanupRequest): Promise<CleanupReply> {
-    const now = this.#clock.now();
-    const before = this.#hosts.size;
-    for (const [host, stored] of this.#hosts) if (isLeftOver(stored, now, idleMs)) this.#forget(host, stored);
-    return { hosts: before - this.#hosts.size, failures: [] };
+    let [seen, hosts] = [0, 0];
+    for (const [host, stored] of this.#hosts) {
+      if (seen++ % HOSTS_PER_TURN === HOSTS_PER_TURN - 1) await this.#pause?.();
+      // Between turns the host may have been used, or forgotten.
+      if (this.#hosts.get(host) !== stored || !isLeftOver(stored, this.#clock.now(), idleMs)) continue;
+      this.#forget(host, stored);
+      hosts++;
+    }
+    return { hosts, failures: [] };
   }
 
   /** Why the commit is refused. Undefined: it may be applied. `known`: it was already applied. */

@@ -16,6 +16,8 @@ export interface ConfigKeySchema {
   readonly default?: unknown;
   readonly description?: string;
   readonly writeOnly?: boolean;
+  /** This key is another name of that one. */
+  readonly aliasOf?: string;
   readonly items?: ConfigKeySchema;
 }
 

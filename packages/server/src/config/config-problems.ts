@@ -3,6 +3,7 @@ import type { TSchema } from "typebox";
 import { type FieldProblem, fieldName } from "../validation/field-problem.ts";
 import { nearMatch } from "../validation/near-match.ts";
 import { validator } from "../validation/validator.ts";
+import { withoutAliases } from "./aliases.ts";
 import { CONFIG_KEYS } from "./config-keys.ts";
 import type { CrossProblem } from "./cross-rules.ts";
 import { isTree, type Layer, type Tree } from "./layers.ts";
@@ -15,6 +16,8 @@ export interface CheckedLayer {
   readonly problems: readonly string[];
   readonly badFields: readonly string[];
   readonly sound: Layer;
+  /** Unknown keys that are no problem: a controller may know keys of a later version. */
+  readonly unknown: readonly string[];
 }
 
 const config = validator(ConfigSchema);
@@ -23,18 +26,27 @@ const NOT_FROM_CONTROLLER = ["controller.url", "controller.apiPrefix"] as const;
 
 export function checkLayer({ origin, tree }: Layer): CheckedLayer {
   const checked = config.check(tree);
-  const found: FieldProblem[] = "value" in checked ? [] : checked.problems.map(withSuggestion);
+  const all: readonly FieldProblem[] = "value" in checked ? [] : checked.problems.map(withSuggestion);
+  const unknown = origin === "controller" ? all.filter(isUnknownKey) : [];
+  const found = all.filter((problem) => !unknown.includes(problem));
   if (origin === "controller" && isTree(tree["controller"])) {
     const own = tree["controller"];
     const misplaced = NOT_FROM_CONTROLLER.filter((field) => own[field.slice("controller.".length)] !== undefined);
     found.push(...misplaced.map((field) => ({ field, message: `\`${field}\` cannot come from the controller` })));
   }
-  const badFields = found.map(({ field }) => field);
+  const valid = withoutFields(tree, new Set([...found, ...unknown].map(({ field }) => field)), []);
+  const sound = { origin, tree: withoutAliases(valid, found) };
+  const messages = (problems: readonly FieldProblem[]) => problems.map(({ message }) => `${message} (${origin})`);
   return {
-    problems: found.map(({ message }) => `${message} (${origin})`),
-    badFields,
-    sound: { origin, tree: found.length === 0 ? tree : withoutFields(tree, new Set(badFields), []) },
+    problems: messages(found),
+    badFields: found.map(({ field }) => field),
+    sound,
+    unknown: messages(unknown),
   };
+}
+
+function isUnknownKey({ message }: FieldProblem): boolean {
+  return message.startsWith("Unknown key");
 }
 
 /** A combination is checked only if each of its keys is valid. Otherwise one mistake would be reported twice. */
@@ -47,6 +59,7 @@ function isUnder(field: string, above: string): boolean {
 }
 
 function withoutFields(tree: Tree, bad: ReadonlySet<string>, path: readonly string[]): Tree {
+  if (bad.size === 0) return tree;
   const kept: { [key: string]: unknown } = {};
   for (const [key, value] of Object.entries(tree)) {
     const here = [...path, key];
@@ -59,7 +72,7 @@ function withoutFields(tree: Tree, bad: ReadonlySet<string>, path: readonly stri
 
 /** For an unknown key, suggests the key that was probably meant, in the same object or elsewhere. */
 function withSuggestion(problem: FieldProblem): FieldProblem {
-  if (!problem.message.startsWith("Unknown key")) return problem;
+  if (!isUnknownKey(problem)) return problem;
   const [, parent = "", key = ""] = /^(?:(.*)\.)?(.*?)$/.exec(problem.field) ?? [];
   const elsewhere = CONFIG_KEYS.find(({ path }) => path.at(-1) === key && !path.includes("rpc"));
   const near = nearMatch(key, keysAt(parent)) ?? (elsewhere === undefined ? undefined : fieldName(elsewhere.path));

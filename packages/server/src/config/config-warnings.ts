@@ -6,7 +6,19 @@ import { backendMode } from "./settings.ts";
 
 /** Settings that are valid but may not have the effect that their author wants. */
 export function configWarnings(config: ServiceConfig): Advice[] {
-  return [...unusedKeys(config), ...keyAdvice(config), ...limitAdvice(config)];
+  return [...unusedKeys(config), ...controllerAdvice(config), ...keyAdvice(config), ...limitAdvice(config)];
+}
+
+function controllerAdvice({ controller }: ServiceConfig): Advice[] {
+  if (controller?.url === undefined || controller.apiToken !== undefined) return [];
+  return [
+    {
+      code: "CONTROLLER_WITHOUT_TOKEN",
+      found: "`controller.url` is set, but `controller.apiToken` is not",
+      why: "the service runs without a controller: it uses the local configuration and sends no metrics",
+      fix: "Set `controller.apiToken`, or remove `controller.url`.",
+    },
+  ];
 }
 
 function unusedKeys(config: ServiceConfig): Advice[] {

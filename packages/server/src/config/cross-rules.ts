@@ -15,17 +15,10 @@ export function crossProblems(config: ServiceConfig): CrossProblem[] {
     ...listenProblems(config),
     ...authProblems(config),
     ...backendProblems(config),
-    ...controllerProblems(config),
     ...shutdownProblems(config),
     ...queueProblems(config),
     ...hostProblems(config),
   ];
-}
-
-function controllerProblems({ controller }: ServiceConfig): CrossProblem[] {
-  const isMute = controller?.url !== undefined && controller.apiToken === undefined;
-  const message = "`controller.apiToken` is required because `controller.url` is set";
-  return isMute ? [{ about: ["controller.url", "controller.apiToken"], message }] : [];
 }
 
 /** The grace is part of the deadline. If nothing were left after it, running requests would be cut off. */
@@ -85,14 +78,7 @@ function refusal(address: string | undefined, parse: (address: string) => unknow
 }
 
 function queueProblems({ fairQueue = {} }: ServiceConfig): CrossProblem[] {
-  const { coldAvgWaitMs: cold, hotAvgWaitMs: hot } = fairQueue.weightedScheduler ?? {};
-  const problems: CrossProblem[] = [];
-  if (cold !== undefined && hot !== undefined && cold >= hot) {
-    const path = "fairQueue.weightedScheduler";
-    const message = `Expected \`${path}.hotAvgWaitMs\` to be above \`coldAvgWaitMs\` (${cold}), got ${hot}`;
-    problems.push({ about: [`${path}.hotAvgWaitMs`, `${path}.coldAvgWaitMs`], message });
-  }
-  problems.push(...holdProblems("fairQueue", fairQueue));
+  const problems = holdProblems("fairQueue", fairQueue);
   for (const [host, limits] of Object.entries(fairQueue.hosts ?? {})) {
     if (limits.maxHoldSeconds === undefined && limits.zombieTimeoutSeconds === undefined) continue;
     problems.push(...holdProblems(fieldName(["fairQueue", "hosts", host]), { ...fairQueue, ...limits }));

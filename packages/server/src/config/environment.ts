@@ -10,6 +10,11 @@ const PREFIX = "SLOTKEEPER_";
 /** Variables that Kubernetes creates for a service of that name. No key of the configuration has such a name. */
 const OF_A_CLUSTER = /_(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
 
+/** Variables of the commands that call a service, and of the command that `exec` runs. The service ignores them. */
+const OF_COMMANDS: ReadonlySet<string> = new Set(
+  ["URL", "TOKEN", "INTERNAL_TOKEN", "SOCKET", "SLOT", "FENCE", "NAME"].map((name) => `${PREFIX}${name}`),
+);
+
 /**
  * The layer of the `SLOTKEEPER_…` variables. An empty variable counts as absent, because that is how an unset value
  * reaches a container. A value that does not have the type of its key stays a string, and the schema reports it with
@@ -23,7 +28,7 @@ export function readEnvironment(environment: Environment): { readonly tree: Tree
     if (!name.startsWith(PREFIX) || value === undefined || value === "") continue;
     const key = known.get(name);
     if (key !== undefined) setAt(tree, key.path, parse(value, key.schema));
-    else if (!isOfACluster(name, value)) problems.push(unknownVariable(name, known.keys()));
+    else if (!OF_COMMANDS.has(name) && !isOfACluster(name, value)) problems.push(unknownVariable(name, known.keys()));
   }
   return { tree, problems };
 }
@@ -33,9 +38,11 @@ function isOfACluster(name: string, value: string): boolean {
   return name.endsWith("_PORT") && /^(?:tcp|udp|sctp):\/\//.test(value);
 }
 
+/** The prefix is the same for all, so only the rest of the names is compared. */
 function unknownVariable(name: string, known: Iterable<string>): string {
-  const near = nearMatch(name, known);
-  return `Unknown variable \`${name}\`${near === undefined ? "" : `: did you mean \`${near}\`?`} (environment)`;
+  const rest = Array.from([...known, ...OF_COMMANDS], (other) => other.slice(PREFIX.length));
+  const near = nearMatch(name.slice(PREFIX.length), rest);
+  return `Unknown variable \`${name}\`${near === undefined ? "" : `: did you mean \`${PREFIX}${near}\`?`} (environment)`;
 }
 
 function parse(text: string, schema: ConfigKeySchema): unknown {

@@ -20,6 +20,7 @@ function shortKeys(config: ServiceConfig): Advice[] {
   const keys = {
     "auth.token": config.auth?.enabled === true ? sharedKeys(config) : [],
     internalApiToken: config.internalApiToken === undefined ? [] : [config.internalApiToken],
+    "metrics.token": config.metrics?.token === undefined ? [] : [config.metrics.token],
     tokenKeys: config.tokenKeys ?? [],
   };
   return Object.entries(keys)

@@ -27,6 +27,7 @@ function conflict(found: string, why: string, fix: string): Advice {
 
 function ofService({ limits }: ServiceConfig, options: QueueOptions): Advice[] {
   const { maxWaitMs, pollIntervalMs, idleMs, collectMs, maxSessions } = options;
+  const { coldAvgWaitMs: cold, hotAvgWaitMs: hot } = options.scheduler;
   const { heldPolls = 0 } = limits ?? {};
   const advice: Advice[] = [];
   const add = (isSo: boolean, found: string, why: string, fix: string) => {
@@ -37,6 +38,12 @@ function ofService({ limits }: ServiceConfig, options: QueueOptions): Advice[] {
     `\`fairQueue.maxWaitMs\` (${maxWaitMs}) is below \`pollIntervalMs\` (${pollIntervalMs})`,
     "a session ends before the service repeats a failed call to the store, so one failure becomes a timeout",
     "Raise `maxWaitMs` or lower `pollIntervalMs`.",
+  );
+  add(
+    cold !== undefined && hot !== undefined && hot <= cold,
+    `\`fairQueue.weightedScheduler.hotAvgWaitMs\` (${hot}) is not above \`coldAvgWaitMs\` (${cold})`,
+    "a host with an average wait between the two counts as cold",
+    "Raise `hotAvgWaitMs` or lower `coldAvgWaitMs`.",
   );
   add(
     idleMs < collectMs,
@@ -68,7 +75,7 @@ function hostAdvice(path: string, own: HostConfig, all: HostConfig, { maxWaitMs,
     ["maxSlotPerIp", "maxSlotPerHost"],
     `maxSlotPerIp\` (${maxSlotPerIp}) is above \`maxSlotPerHost\` (${maxSlotPerHost})`,
     "the limit of a bucket is never reached, so one bucket can hold all slots of the host",
-    "Lower `maxSlotPerIp`, or set it to 0 for no limit.",
+    "Lower `maxSlotPerIp`, or set it to -1 for no limit.",
   );
   add(
     maxWaitersPerHost > 0 && maxWaitersPerIp > maxWaitersPerHost,

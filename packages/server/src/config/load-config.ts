@@ -1,12 +1,14 @@
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { ServiceConfig } from "@slotkeeper/protocol";
+import { systemWords } from "../words/system-words.ts";
 import type { Advice } from "./advice.ts";
 import { ConfigError } from "./config-error.ts";
 import { defaultTree } from "./config-keys.ts";
 import { checkLayer, isJudgeable } from "./config-problems.ts";
 import { configWarnings } from "./config-warnings.ts";
 import { crossProblems } from "./cross-rules.ts";
+import { withoutZeros, zeroAdvice } from "./default-zeros.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
 import { isTree, type Layer, type Merged, mergeLayers, type Tree, withoutAbsent } from "./layers.ts";
 import { type FilledConfig, type Settings, settingsOf } from "./settings.ts";
@@ -55,14 +57,14 @@ const OPEN: Layer = { origin: "default", tree: { listen: ":8080" } };
  */
 export function loadConfig(sources: ConfigSources, controller?: ControllerLayer): LoadedConfig {
   const { file } = sources;
-  const { layers, problems, badFields } = readLayers(sources, controller);
+  const { layers, problems, badFields, advice } = readLayers(sources, controller);
   const { tree, origins } = overDefaults(layers);
   const crossed = crossProblems(tree).filter((problem) => isJudgeable(problem, badFields));
   const all = [...problems, ...crossed.map(({ message }) => message)];
   if (all.length > 0) throw new ConfigError(all);
   const local = file === undefined ? "default" : `file:${basename(file)}`;
   const version = controller?.version ?? local;
-  return { settings: settingsOf(tree), tree, origins, warnings: configWarnings(tree), version };
+  return { settings: settingsOf(tree), tree, origins, warnings: [...advice, ...configWarnings(tree)], version };
 }
 
 /**
@@ -93,22 +95,35 @@ interface ReadLayers {
   readonly layers: readonly Layer[];
   readonly problems: readonly string[];
   readonly badFields: readonly string[];
+  readonly advice: readonly Advice[];
 }
 
 function readLayers({ file, environment = {}, flags = {} }: ConfigSources, controller?: ControllerLayer): ReadLayers {
   const problems: string[] = [];
   const fromEnvironment = readEnvironment(environment);
   problems.push(...fromEnvironment.problems);
-  const checked = [
+  const read = [
     ...(file === undefined ? [] : [{ origin: `file ${basename(file)}`, tree: readFile(file, problems) }]),
     ...(controller === undefined ? [] : [{ origin: "controller", tree: controller.tree }]),
     { origin: "environment", tree: fromEnvironment.tree },
     { origin: "flag", tree: flags },
-  ].map(({ origin, tree }) => checkLayer({ origin, tree: withoutAbsent(tree) }));
+  ].map(({ origin, tree }) => ({ origin, ...withoutZeros(withoutAbsent(tree)) }));
+  const checked = read.map(checkLayer);
   return {
     layers: checked.map(({ sound }) => sound),
     problems: [...problems, ...checked.flatMap((layer) => layer.problems)],
     badFields: checked.flatMap((layer) => layer.badFields),
+    advice: [...zeroAdvice(read), ...checked.flatMap(({ unknown }) => unknown.map(unknownKeyAdvice))],
+  };
+}
+
+/** A controller of a later version may send keys that this one does not know. */
+function unknownKeyAdvice(message: string): Advice {
+  return {
+    code: "UNUSED_KEY",
+    found: message.replace(/^U/, "u"),
+    why: "the service does not use it",
+    fix: "Correct its name at the controller, or remove it.",
   };
 }
 
@@ -117,7 +132,7 @@ function readFile(file: string, problems: string[]): Tree {
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
-    problems.push(`Cannot read ${file}: ${(error as NodeJS.ErrnoException).code ?? "unknown error"}`);
+    problems.push(`Cannot read ${file}: ${systemWords(error)}`);
     return {};
   }
   try {

@@ -18,7 +18,8 @@ const SECRET_KEYS = new Set(
 
 /** Every key with its value and origin, in the order of the schema. Secrets are not shown. */
 export function printedKeys({ tree, origins }: LoadedConfig): PrintedKey[] {
-  return CONFIG_KEYS.flatMap(({ path }) => printed(path, valueAt(tree, path), origins));
+  const keys = CONFIG_KEYS.filter(({ schema }) => schema.aliasOf === undefined);
+  return keys.flatMap(({ path }) => printed(path, valueAt(tree, path), origins));
 }
 
 function printed(path: readonly string[], value: unknown, origins: ReadonlyMap<string, string>): PrintedKey[] {

@@ -12,6 +12,8 @@ export interface Settings {
   readonly corsOrigins: readonly string[];
   readonly backend: Backend;
   readonly internalApiToken: string | undefined;
+  /** `undefined` if the scraper uses the internal one. */
+  readonly metricsToken: string | undefined;
   readonly limits: ServiceLimits;
   readonly shutdown: ShutdownTimes;
   readonly identity: Identity;
@@ -112,6 +114,7 @@ export function settingsOf(config: FilledConfig): Settings {
     corsOrigins: config.cors.origins,
     backend: backendOf(config),
     internalApiToken: config.internalApiToken,
+    metricsToken: config.metrics?.token,
     limits: limitsOf(config),
     shutdown: config.shutdown,
     identity: {
@@ -123,7 +126,7 @@ export function settingsOf(config: FilledConfig): Settings {
     },
     controller: controllerOf(config),
     fairQueue: engine,
-    cleanupEveryMs: isSwept ? intervalSeconds * 1000 : undefined,
+    cleanupEveryMs: isSwept && intervalSeconds > 0 ? intervalSeconds * 1000 : undefined,
   };
 }
 

@@ -127,7 +127,7 @@ function otherSchema({ code, message }: SchemaError): Finding {
     found: message,
     why: "`slotkeeper serve` refuses to start on another version's schema, because it would misread the state.",
     fix: isBehind
-      ? "Run `slotkeeper migrate -c config.json` with the role that owns the schema."
+      ? "Run `slotkeeper migrate` with this configuration and the role that owns the schema."
       : "Run the version of slotkeeper that migrated this schema, on every instance.",
   });
 }

@@ -1,10 +1,9 @@
 import type { ListenAddress } from "../config/settings.ts";
 import { JournalCorruptError, JournalFormatError, JournalPathError } from "../journal/errors.ts";
 import { examineJournal, type JournalFacts, tryWriting } from "../journal/examine-journal.ts";
+import { systemWords } from "../words/system-words.ts";
+import { isServedAt } from "./check-service.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
-
-/** How long a running service may take to answer. */
-const ANSWER_MS = 1_000;
 
 /** The memory store, with or without a journal. */
 export async function journalFindings(path: string | undefined, listen: ListenAddress): Promise<readonly Finding[]> {
@@ -21,7 +20,7 @@ export async function journalFindings(path: string | undefined, listen: ListenAd
   );
   const { holder } = facts;
   if (unwritable.length > 0) return unwritable;
-  if (holder !== undefined && !(await answers(listen))) return [held(path, holder)];
+  if (holder !== undefined && !(await isServedAt(listen))) return [held(path, holder)];
   return [
     ok(
       "journal",
@@ -67,7 +66,7 @@ function unusable(path: string, error: unknown): Finding {
 function unwritableFolder(path: string, error: unknown): Finding {
   return problem("journal", {
     code: "JOURNAL_UNWRITABLE",
-    found: `The journal ${path} cannot be read or written: ${(error as Error).message}.`,
+    found: `The journal ${path} cannot be read or written: ${systemWords(error)}.`,
     why: GRANTS_NOTHING,
     fix: "Create its folder, give the service's user the right to write there, and make room on the disk.",
   });
@@ -80,14 +79,4 @@ function held(path: string, holder: string): Finding {
     why: "A service with this configuration cannot open the journal, and does not start.",
     fix: "If that process is the service, but with another address, run the doctor with its configuration. Otherwise stop it, or choose another file.",
   });
-}
-
-/** Whether a service answers at the address of this configuration. */
-async function answers({ host = "127.0.0.1", port }: ListenAddress): Promise<boolean> {
-  if (port === 0) return false;
-  const name = host.includes(":") ? `[${host}]` : host;
-  return fetch(`http://${name}:${port}/livez`, { signal: AbortSignal.timeout(ANSWER_MS) }).then(
-    ({ ok: isOk }) => isOk,
-    () => false,
-  );
 }

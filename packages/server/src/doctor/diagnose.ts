@@ -1,3 +1,4 @@
+import { ADVICE_CODES } from "../config/advice.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { ConfigSources, LoadedConfig } from "../config/load-config.ts";
 import { secretsOf } from "../config/print-config.ts";
@@ -9,6 +10,7 @@ import { configFindings } from "./check-config.ts";
 import { databaseFindings } from "./check-database.ts";
 import { journalFindings } from "./check-journal.ts";
 import { postgrestFindings } from "./check-postgrest.ts";
+import { serviceFindings } from "./check-service.ts";
 import { CHECKS, type Check, type Finding, problem, SEVERITIES, type Severity } from "./finding.ts";
 
 /** What `slotkeeper doctor --json` prints. */
@@ -32,7 +34,7 @@ export interface Diagnosis {
  * Finds out why a service with this configuration does not work, or would not work, and how to fix it.
  *
  * DOCTOR1  It changes nothing: it only reads the database, and only tests whether the folder of a journal can be
- *     written.
+ *     written, and whether the port can be used if nothing listens there.
  * DOCTOR2  It works while a service is running.
  * DOCTOR3  No text contains a secret.
  * DOCTOR4  Every failure is a finding: it does not throw.
@@ -52,7 +54,8 @@ export async function diagnose(sources: ConfigSources): Promise<Diagnosis> {
     const config = await effectiveConfig(sources, () => {});
     scrubber.learn(secretsOf(config));
     const { mode } = config.settings.backend;
-    const findings = [...(await configFindings(config)), ...(await storeFindings(config))];
+    const checks = [configFindings, serviceFindings, storeFindings].map((check) => check(config));
+    const findings = (await Promise.all(checks)).flat();
     const asked = CHECKS.filter((check) => OF_STORE[check]?.includes(mode) ?? true);
     return diagnosisOf(config.version, mode, findings, asked, scrubber);
   } catch (error) {
@@ -99,8 +102,10 @@ function diagnosisOf(
   };
 }
 
+/** Advice has sentences of our own. Other findings may quote a database or a file system. */
 function scrubbed({ found, why, fix, ...rest }: Finding, scrubber: Scrubber): Finding {
-  const scrub = (text: string) => scrubber.scrub(text);
+  const isAdvice = ADVICE_CODES.some((code) => code === rest.code);
+  const scrub = (text: string) => (isAdvice ? scrubber.scrubSentence(text) : scrubber.scrub(text));
   return {
     ...rest,
     found: scrub(found),

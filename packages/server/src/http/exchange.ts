@@ -41,9 +41,10 @@ export class Exchange {
     this.send(status, PROBLEM_TYPE, body, headers);
   }
 
-  send(status: number, type: string, text: string, headers?: Headers): void {
+  /** Bytes that several answers share are not copied: callers that do not read cost one copy in all. */
+  send(status: number, type: string, body: string | Buffer, headers?: Headers): void {
     const { request, response } = this;
-    const bytes = Buffer.byteLength(text);
+    const bytes = Buffer.byteLength(body);
     const own = {
       "Content-Type": type,
       "Content-Length": bytes,
@@ -52,18 +53,18 @@ export class Exchange {
       "X-Request-Id": this.id,
     };
     response.writeHead(status, headers === undefined ? own : { ...own, ...headers });
-    if (request.method !== "HEAD") writeAtOnce(response, text, bytes === text.length ? "latin1" : "utf8");
+    if (request.method !== "HEAD") writeAtOnce(response, body, bytes === body.length ? "latin1" : "utf8");
     response.end();
   }
 }
 
 /**
- * Writes head and body in one piece. `end(text)` would pass a second, empty piece to the system, which costs more than
- * the text (S1). A response that waits for another one on its connection has no socket yet.
+ * Writes head and body in one piece. `end(body)` would pass a second, empty piece to the system, which costs more than
+ * the body (S1). A response whose caller has left has no socket.
  */
-function writeAtOnce(response: ServerResponse, text: string, encoding: "latin1" | "utf8"): void {
+function writeAtOnce(response: ServerResponse, body: string | Buffer, encoding: "latin1" | "utf8"): void {
   response.socket?.cork();
-  response.write(text, encoding);
+  response.write(body, encoding);
   response.socket?.uncork();
 }
 

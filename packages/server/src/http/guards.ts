@@ -10,11 +10,13 @@ export class Guards {
   readonly #header: string;
   readonly #shared: SecretSet | undefined;
   readonly #internal: SecretSet | undefined;
+  readonly #scraper: SecretSet | undefined;
 
-  constructor({ auth, authHeader, internalApiToken }: Settings) {
+  constructor({ auth, authHeader, internalApiToken, metricsToken }: Settings) {
     this.#header = authHeader.toLowerCase();
     this.#shared = auth === undefined ? undefined : new SecretSet(auth.keys);
-    this.#internal = internalApiToken === undefined ? undefined : new SecretSet([internalApiToken]);
+    this.#internal = setOf(internalApiToken);
+    this.#scraper = setOf(metricsToken, internalApiToken);
   }
 
   /** `isBoundToLoopback` is true if only this machine can reach the listener. */
@@ -25,19 +27,30 @@ export class Guards {
       case "caller":
         return this.#shared === undefined || this.#shared.has(headerOf(request, this.#header));
       case "internal":
-        return this.#hasBearer(request);
+        return hasBearer(request, this.#internal);
       case "operator":
-        if (this.#internal !== undefined) return this.#hasBearer(request);
-        return isBoundToLoopback && isOnThisMachine(request);
+        return admitsLocally(this.#internal, request, isBoundToLoopback);
       case "scraper":
-        return this.#internal === undefined || this.#hasBearer(request);
+        return admitsLocally(this.#scraper, request, isBoundToLoopback);
     }
   }
+}
 
-  #hasBearer(request: IncomingMessage): boolean {
-    const [, token] = /^Bearer +(\S+) *$/i.exec(headerOf(request, "authorization")) ?? [];
-    return this.#internal !== undefined && token !== undefined && this.#internal.has(token);
-  }
+/** `undefined` if none of the secrets is set. */
+function setOf(...secrets: (string | undefined)[]): SecretSet | undefined {
+  const set = secrets.filter((secret) => secret !== undefined);
+  return set.length === 0 ? undefined : new SecretSet(set);
+}
+
+/** The bearer decides; if none is set, callers on this machine are admitted. */
+function admitsLocally(bearers: SecretSet | undefined, request: IncomingMessage, isBoundToLoopback: boolean): boolean {
+  if (bearers !== undefined) return hasBearer(request, bearers);
+  return isBoundToLoopback && isOnThisMachine(request);
+}
+
+function hasBearer(request: IncomingMessage, bearers: SecretSet | undefined): boolean {
+  const [, token] = /^Bearer +(\S+) *$/i.exec(headerOf(request, "authorization")) ?? [];
+  return bearers !== undefined && token !== undefined && bearers.has(token);
 }
 
 function headerOf({ headers }: IncomingMessage, name: string): string {

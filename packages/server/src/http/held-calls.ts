@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { CallSignal } from "@slotkeeper/queue";
 import type { Exchange } from "./exchange.ts";
+import { CROWDED } from "./pipelines.ts";
 
 const MOST_PER_SESSION = 16;
 
@@ -11,6 +12,8 @@ const MOST_PER_SESSION = 16;
  * HELD2  When the service stops, every held call is answered with the current state, and no call is held any more.
  * HELD3  At most `limit` calls are held, on any number of connections. One more is refused.
  * HELD4  Of one session, only as many calls are held as a client may have by mistake. One more is answered at once.
+ * HELD5  A call is held only while its connection is read. If its caller sends too much behind it, it is answered at
+ *     once, because nothing would show that the caller has left.
  */
 export class HeldCalls {
   readonly #open = new Set<HeldCall>();
@@ -44,7 +47,7 @@ export class HeldCalls {
   ): Promise<T | undefined> {
     const { response } = exchange;
     if (response.destroyed) return undefined;
-    if (this.#isDraining) return atOnce();
+    if (this.#isDraining || response.req.socket.isPaused()) return atOnce();
     if (session !== undefined && (this.#perSession.get(session) ?? 0) >= MOST_PER_SESSION) return atOnce();
     const limit = this.#limit();
     if (this.#open.size >= limit) {
@@ -58,7 +61,7 @@ export class HeldCalls {
       return await call(held);
     } catch (error) {
       if (error === LEFT) return undefined;
-      if (error === DRAINING) return await atOnce();
+      if (error === AT_ONCE) return await atOnce();
       throw error;
     } finally {
       this.#open.delete(held);
@@ -75,7 +78,7 @@ export class HeldCalls {
 
   drain(): void {
     this.#isDraining = true;
-    for (const held of this.#open) held.abort(DRAINING);
+    for (const held of this.#open) held.abort(AT_ONCE);
   }
 }
 
@@ -89,6 +92,7 @@ class HeldCall implements CallSignal {
 
   constructor(response: ServerResponse) {
     response.on("close", () => this.abort(LEFT));
+    response.on(CROWDED, () => this.abort(AT_ONCE));
   }
 
   get aborted(): boolean {
@@ -110,4 +114,4 @@ class HeldCall implements CallSignal {
 }
 
 const LEFT = new Error("the caller hung up");
-const DRAINING = new Error("the service is stopping");
+const AT_ONCE = new Error("the call is not held any longer");

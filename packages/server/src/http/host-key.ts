@@ -6,7 +6,7 @@ import type { FieldProblem } from "../validation/field-problem.ts";
  * Finds the host of a call.
  *
  * HOSTKEY1  A host has one key in any spelling: its hash in lower case, otherwise the SHA-256 of its name in lower case
- *     without a trailing dot.
+ *     without a trailing dot. A caller may also send the hash of the name as it spells it.
  * HOSTKEY2  The resulting name belongs to the key. Only this name selects overrides, so no caller can apply the limits
  *     of another host, or of a semaphore, to a host.
  * HOSTKEY3  A caller that sends only the hash also gets the overrides of an exact name.
@@ -43,11 +43,9 @@ export function namedHost(call: HostNames, known: KnownNames): NamedHost | Field
   }
   // The caller chose this key: nothing shows that the name belongs to it.
   if (!SHA256.test(hash)) return { host: hash, hostname: undefined };
-  if (hash === hostKey(hostname)) return { host: hash, hostname };
-  return {
-    field: "hostnameHash",
-    message: `Expected \`hostnameHash\` to be the SHA-256 of the lower-cased \`hostname\``,
-  };
+  const host = hostKey(hostname);
+  if (hash === host || hash === hostKey(call.hostname)) return { host, hostname };
+  return { field: "hostnameHash", message: "Expected `hostnameHash` to be the SHA-256 of `hostname`" };
 }
 
 /** The name in the form that is hashed and compared. */
@@ -60,7 +58,7 @@ export function plainName(hostname: string): string {
 const hashes = new Map<string, string>();
 const MOST_HASHES = 1000;
 
-/** `name` must come from `plainName`. */
+/** The key of a host, if `name` comes from `plainName`. */
 export function hostKey(name: string): string {
   const known = hashes.get(name);
   if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { PROBLEMS } from "@slotkeeper/protocol";
 import type { ListenAddress } from "../config/settings.ts";
@@ -9,6 +9,7 @@ import { dispatch } from "./dispatch.ts";
 import { PROBLEM_TYPE, problemBody } from "./exchange.ts";
 import { connectionsAllowed } from "./file-limit.ts";
 import { isLoopback } from "./loopback.ts";
+import { Pipelines } from "./pipelines.ts";
 import type { ServiceContext } from "./service-context.ts";
 
 /**
@@ -30,6 +31,7 @@ const LINGER_MS = 500;
 export class HttpServer {
   readonly #server: Server;
   readonly #connections: Connections;
+  readonly #pipelines: Pipelines;
   readonly #context: ServiceContext;
   readonly #throttle = new LogThrottle({ burst: 10, everyMs: 6_000 });
   #isBoundToLoopback = false;
@@ -47,13 +49,14 @@ export class HttpServer {
     const { refusals } = context;
     const limits = () => context.live.config.settings.limits;
     this.#connections = new Connections({ limits, allowed: connectionsAllowed(), refusals });
-    const serve = (request: IncomingMessage, response: ServerResponse) => {
+    this.#pipelines = new Pipelines((request, response) => {
       void dispatch(request, response, context, this.#connections.refusalOf(request.socket));
-    };
-    this.#server = createServer(options, serve);
+    });
+    const { take } = this.#pipelines;
+    this.#server = createServer(options, take);
     // Node must not drop headers, however many there are (their size is limited): a proxy adds its own at the end.
     this.#server.maxHeadersCount = 0;
-    this.#server.on("checkExpectation", serve);
+    this.#server.on("checkExpectation", take);
     this.#connections.watch(this.#server);
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => this.#refuse(error, socket));
   }
@@ -93,12 +96,16 @@ export class HttpServer {
     this.#server.closeAllConnections();
   }
 
-  /** Also answers invalid HTTP, if the connection can still carry an answer; then closes the connection. */
+  /** Also answers invalid HTTP, if the connection can still carry an answer (PIPE5); then closes the connection. */
   #refuse(error: NodeJS.ErrnoException, socket: Socket): void {
     if (error.code === "ECONNRESET" || !socket.writable) {
       socket.destroy();
       return;
     }
+    this.#pipelines.refuse(socket, () => this.#answerInvalid(error, socket));
+  }
+
+  #answerInvalid(error: NodeJS.ErrnoException, socket: Socket): void {
     const { log, telemetry } = this.#context;
     const requestId = newRequestId();
     telemetry.instruments.badRequests++;

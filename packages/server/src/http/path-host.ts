@@ -52,14 +52,32 @@ export async function unknownHost(
   if (queryOf(exchange).get("new") === "true" || queue.glance(host) !== undefined) return undefined;
   const { hosts } = live.config.settings.fairQueue;
   if (hostname !== undefined && hosts !== undefined && overrideOf(hosts, hostname) !== undefined) return undefined;
-  const stored = new Set(await telemetry.reader.keys());
-  const here = [...queue.hostKeys()];
-  const isAnyKnown = stored.size + here.length + live.hosts.names.size > 0;
-  if (stored.has(host) || !isAnyKnown) return undefined;
-  const names = here.map((key) => queue.glance(key)?.hostname).filter((name) => name !== undefined);
-  const near = hostname === undefined ? undefined : nearMatch(hostname, [...names, ...live.hosts.names.values()]);
+  const { reader } = telemetry;
+  if ((await reader.hosts([host])).size > 0) return undefined;
+  const isAnyKnown = queue.hostCount + live.hosts.names.size > 0 || (await reader.keys()).length > 0;
+  if (!isAnyKnown) return undefined;
+  const near = hostname === undefined ? undefined : nearMatch(hostname, namesToCompare(queue, live));
   const hint = near === undefined ? "" : ` Did you mean \`${near}\`?`;
   return `No host ${JSON.stringify(hostname ?? host)} is known.${hint} To prepare a host that has not been used yet, add \`?new=true\`.`;
+}
+
+/** How many names an unknown one is compared with: those that callers used last may be missing. */
+const MOST_NAMES = 1_000;
+
+function* namesToCompare(queue: ServiceContext["queue"], live: ServiceContext["live"]): Iterable<string> {
+  yield* first(MOST_NAMES, live.hosts.names.values());
+  for (const key of first(MOST_NAMES, queue.hostKeys())) {
+    const { hostname } = queue.glance(key) ?? {};
+    if (hostname !== undefined) yield hostname;
+  }
+}
+
+function* first<T>(count: number, items: Iterable<T>): Iterable<T> {
+  let left = count;
+  for (const item of items) {
+    if (left-- <= 0) return;
+    yield item;
+  }
 }
 
 /** The segment at this index after the prefix of the API; `undefined` if it cannot be decoded. */

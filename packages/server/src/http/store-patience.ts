@@ -16,16 +16,16 @@ export async function withinPatience<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-/** Resolves when `done` is called, or after `MOMENT_MS`. */
-export function aMoment(start: (done: () => void) => void): Promise<void> {
+/** What `done` is called with; `undefined` if it is not called within `MOMENT_MS`. */
+export function aMoment<T>(start: (done: (value: T) => void) => void): Promise<T | undefined> {
   return new Promise((resolve) => {
     let timer: NodeJS.Timeout | undefined;
     let isDone = false;
-    start(() => {
+    start((value) => {
       isDone = true;
       clearTimeout(timer);
-      resolve();
+      resolve(value);
     });
-    if (!isDone) timer = setTimeout(resolve, MOMENT_MS);
+    if (!isDone) timer = setTimeout(() => resolve(undefined), MOMENT_MS);
   });
 }

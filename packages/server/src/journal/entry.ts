@@ -2,12 +2,14 @@ import { type BookRecord, type Changes, type KeptCommit, type KeptHost, revive }
 
 /**
  * The contents of the journal: whole hosts at the beginning of the file, then the accepted commits; the highest fence
- * of forgotten hosts; and the keys that sign session tokens. The codec of the engine encodes the records.
+ * of forgotten hosts; the start of the machine; and the keys that sign session tokens. The codec of the engine encodes the records.
  */
 export type JournalEntry =
   | ({ readonly kind: "host" } & KeptHost)
   | ({ readonly kind: "commit" } & Pick<KeptCommit, "host" | "tag" | "changes">)
   | { readonly kind: "floor"; readonly fence: number }
+  /** When the machine was started, in the time of the store, and the system's name for that start. */
+  | { readonly kind: "start"; readonly boot: string; readonly at: number }
   | { readonly kind: "keys"; readonly keys: readonly string[] };
 
 /** Encodes an entry as one line. */

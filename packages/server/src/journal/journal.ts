@@ -17,7 +17,7 @@ export interface JournalInit {
 
 /** What happens to a journal, for the log. */
 export type JournalEvent =
-  | { readonly type: "opened"; readonly entries: number; readonly tornBytes: number }
+  | { readonly type: "opened"; readonly entries: number; readonly tornBytes: number; readonly aheadMs: number }
   | { readonly type: "compacted"; readonly fromBytes: number; readonly toBytes: number }
   /** There was no room for the successor. The file continues to grow. */
   | { readonly type: "compaction-failed"; readonly error: unknown }

@@ -44,8 +44,12 @@ export class JournaledStore implements HostStore {
     return this.#answer(() => this.#store.read(...query));
   }
 
-  cleanup(...request: Parameters<HostStore["cleanup"]>): ReturnType<HostStore["cleanup"]> {
-    return this.#answer(() => this.#store.cleanup(...request));
+  /** Goes through the hosts in several turns, so it awaits the end before what it appended is on the disk. */
+  async cleanup(...request: Parameters<HostStore["cleanup"]>): ReturnType<HostStore["cleanup"]> {
+    this.#journal.admit();
+    const reply = await this.#store.cleanup(...request);
+    await this.#journal.kept();
+    return reply;
   }
 
   /** Not in the journal, because an instance is new with every start. */

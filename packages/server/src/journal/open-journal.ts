@@ -2,6 +2,7 @@ import { realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { HostStore } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
+import { systemWords } from "../words/system-words.ts";
 import type { JournalDisk } from "./disk.ts";
 import { decodeEntries, type JournalEntry } from "./entry.ts";
 import { JournalCorruptError, JournalFormatError, JournalPathError } from "./errors.ts";
@@ -11,13 +12,16 @@ import { JournaledStore } from "./journaled-store.ts";
 import { NodeDisk, regularFile } from "./node-disk.ts";
 import { ProcessLock } from "./process-lock.ts";
 import { Restored } from "./restore.ts";
+import { aheadOf, type KeptTime, ResumedClock, readUptime, type Uptime } from "./resumed-clock.ts";
 
 /** Options of `openJournaledMemoryStore`. */
 export interface JournaledStoreOptions {
   /** The file of the journal. It is created if it does not exist. */
   readonly path: string;
-  /** The clock of the store. */
+  /** The clock of this process. */
   readonly clock: Clock;
+  /** How long the machine has been running. Default: the system says it. */
+  readonly uptime?: () => Promise<Uptime | undefined>;
   /** How long waiters from before the restart keep their places until their clients poll again, in milliseconds. */
   readonly graceMs?: number;
   /** Creates a key that signs session tokens. It is called once in the life of a journal. */
@@ -37,6 +41,8 @@ export interface JournaledStoreOptions {
 /** A memory store whose state is in a file. */
 export interface JournaledMemoryStore {
   readonly store: HostStore;
+  /** The clock of the store, which the engine must use. */
+  readonly clock: Clock;
   /** Created once and kept. The first key signs. */
   readonly tokenKeys: readonly string[];
   /** Whether slots can be granted, as `/readyz` reports. */
@@ -55,9 +61,9 @@ export async function openJournaledMemoryStore(options: JournaledStoreOptions): 
   try {
     return await open(options);
   } catch (error) {
-    // A bare `EACCES` does not name the file.
+    // The error of the system does not name the file.
     if (!(error instanceof Error) || !("syscall" in error)) throw error;
-    throw new Error(`The journal ${options.path} cannot be opened: ${error.message}`, { cause: error });
+    throw new Error(`The journal ${options.path} cannot be opened: ${systemWords(error)}`, { cause: error });
   }
 }
 
@@ -78,14 +84,14 @@ async function open(options: JournaledStoreOptions): Promise<JournaledMemoryStor
   try {
     const disk = options.disk ?? new NodeDisk(path);
     const content = framesOf(path, await disk.read());
-    const { store, journal, tokenKeys } = await replay(options, disk, content);
+    const { store, journal, tokenKeys, clock } = await replay(options, disk, content);
     guarded = journal;
     if (isLost) await journal.abandon(LOST);
     const close = async () => {
       await journal.close();
       await lock?.release();
     };
-    return { store, tokenKeys, health: () => journal.health, close };
+    return { store, clock, tokenKeys, health: () => journal.health, close };
   } catch (error) {
     await lock?.release();
     throw error;
@@ -95,28 +101,38 @@ async function open(options: JournaledStoreOptions): Promise<JournaledMemoryStor
 const LOST = "another process has taken it over";
 
 async function replay(options: JournaledStoreOptions, disk: JournalDisk, { frames, tornBytes }: Frames) {
-  const { clock, newTokenKey, graceMs = 0, retryMs, compactAfterBytes, onEvent } = options;
+  const { newTokenKey, graceMs = 0, retryMs, compactAfterBytes, onEvent } = options;
   const restored = new Restored();
   for (const { body } of frames) for (const entry of decodeEntries(body)) restored.apply(entry);
-  const { fenceFloor, entries, keys } = restored;
+  const { fenceFloor, entries, keys, start } = restored;
+  const uptime = await (options.uptime ?? readUptime)();
+  // The time of a frame has no fractions.
+  const lastAt = frames.reduce((last, { at }) => Math.max(last, at), restored.lastAt);
+  const clock = new ResumedClock(options.clock, aheadOf({ lastAt, start }, uptime, options.clock.now()));
+  const started = uptime && { boot: uptime.boot, at: clock.now() - uptime.ms };
   const tokenKeys = keys ?? [newTokenKey()];
   const journal: Journal = new Journal({
     disk,
     clock,
-    snapshot: () => snapshotOf(tokenKeys, store),
+    snapshot: () => snapshotOf(tokenKeys, started, store),
     retryMs: retryMs ?? 1000,
     compactAfterBytes: compactAfterBytes ?? 4 * 1024 * 1024,
     onEvent: onEvent ?? (() => {}),
   });
   const hosts = restored.hosts(clock.now());
   const store: JournaledStore = new JournaledStore(journal, { clock, hosts, fenceFloor, graceMs });
-  onEvent?.({ type: "opened", entries, tornBytes });
+  onEvent?.({ type: "opened", entries, tornBytes, aheadMs: clock.aheadMs });
   await journal.open();
-  return { store, journal, tokenKeys };
+  return { store, journal, tokenKeys, clock };
 }
 
-function* snapshotOf(keys: readonly string[], { memory }: JournaledStore): Iterable<JournalEntry> {
+function* snapshotOf(
+  keys: readonly string[],
+  start: KeptTime["start"],
+  { memory }: JournaledStore,
+): Iterable<JournalEntry> {
   yield { kind: "keys", keys };
+  if (start !== undefined) yield { kind: "start", ...start };
   yield { kind: "floor", fence: memory.fenceFloor };
   for (const host of memory.images()) yield { kind: "host", ...host };
 }

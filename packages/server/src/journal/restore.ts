@@ -1,20 +1,23 @@
-import type { BookRecord, Changes, Head, KeptHost, RecordKind, RecordOf } from "@slotkeeper/queue";
+import type { BookRecord, Changes, Head, KeptHost, RecordKind } from "@slotkeeper/queue";
 import type { JournalEntry } from "./entry.ts";
+import type { KeptTime } from "./resumed-clock.ts";
 
 /**
  * The state that the entries of a journal describe.
  *
  * RESTORE1  It is the state after the last entry: head and records of a host as the last commit left them.
- * RESTORE2  If the clock was set back, no instant of a host is in the future: all of them move back together, so that
- *     no lease lasts longer.
+ * RESTORE2  No instant changes: the time of the store continues (`resumed-clock.ts`).
  * RESTORE3  Every waiter counts as having left at the restart. It keeps its place, and a slot is kept for it for one
  *     `collectMs`.
  */
 export class Restored {
   readonly #hosts = new Map<string, MutableHost>();
   keys: readonly string[] | undefined;
+  start: KeptTime["start"];
   fenceFloor = 0;
   entries = 0;
+  /** The time of the last commit. */
+  lastAt = 0;
 
   apply(entry: JournalEntry): void {
     this.entries++;
@@ -22,10 +25,14 @@ export class Restored {
       case "keys":
         this.keys = entry.keys;
         return;
+      case "start":
+        this.start = { boot: entry.boot, at: entry.at };
+        return;
       case "floor":
         this.fenceFloor = Math.max(this.fenceFloor, entry.fence);
         return;
       case "host":
+        this.lastAt = Math.max(this.lastAt, entry.head.now);
         this.#hosts.set(entry.host, new MutableHost(entry.tag, entry.head, entry.records));
         return;
       case "commit":
@@ -36,15 +43,16 @@ export class Restored {
   /** The hosts at the time `now`. */
   *hosts(now: number): Iterable<KeptHost> {
     for (const [host, { tag, head, records }] of this.#hosts) {
-      const backMs = Math.max(0, head.now - now);
-      const moved = Array.from(records.values(), (record) => movedBack(record, backMs));
-      const left = moved.map((record) => (record.kind === "waiter" ? { ...record, awayAt: now } : record));
-      yield { host, tag, head: headMovedBack(head, backMs), records: left };
+      const left = Array.from(records.values(), (record) =>
+        record.kind === "waiter" ? { ...record, awayAt: now } : record,
+      );
+      yield { host, tag, head, records: left };
     }
   }
 
   #commit(host: string, tag: string, { head, puts, dels }: Changes): void {
     const known = this.#hosts.get(host);
+    this.lastAt = Math.max(this.lastAt, head?.now ?? 0);
     if (head === undefined) {
       this.fenceFloor = Math.max(this.fenceFloor, known?.head.fence ?? 0);
       this.#hosts.delete(host);
@@ -74,36 +82,4 @@ class MutableHost {
 
 function nameOf(kind: RecordKind, key: string): string {
   return `${kind} ${key}`;
-}
-
-/** The fields of each record that are instants. */
-const INSTANTS: { readonly [K in RecordKind]: readonly (keyof RecordOf<K>)[] } = {
-  lease: ["grantedAt", "endsAt", "keepUntil"],
-  offer: ["offeredAt", "lapsesAt"],
-  waiter: ["arrivedAt", "deadlineAt", "awayAt"],
-  session: ["keepUntil", "retryAt"],
-  account: ["asOf", "denyUntil", "waitCountedAt"],
-  cooldown: ["until"],
-  absence: ["missedAt"],
-  limits: ["loadedAt"],
-};
-
-function movedBack(record: BookRecord, backMs: number): BookRecord {
-  return backMs === 0 ? record : shifted(record, INSTANTS[record.kind] as readonly (keyof BookRecord)[], backMs);
-}
-
-function headMovedBack(head: Head, backMs: number): Head {
-  if (backMs === 0) return head;
-  const moved = shifted(head, ["now", "meterAt", "lastEndAt", "idleSince", "probedAt"], backMs);
-  return { ...moved, breaker: shifted(head.breaker, ["openedAt", "windowStartAt"], backMs) };
-}
-
-/** Returns a copy in which these fields, if present, are `backMs` earlier. */
-function shifted<T extends object>(value: T, fields: readonly (keyof T)[], backMs: number): T {
-  const copy = { ...value };
-  for (const field of fields) {
-    const at = copy[field];
-    if (typeof at === "number") copy[field] = (at - backMs) as T[keyof T];
-  }
-  return copy;
 }

@@ -5,6 +5,7 @@
  * RING2  Each step belongs to its own time. Steps in which nothing was written exist: their counts are 0, and their
  *     gauges have the last values.
  * RING3  If time runs backwards, values go to the newest step.
+ * RING4  `known` counts the steps since the ring was created. Earlier steps are 0.
  *
  * The caller passes the time; nothing here reads a clock.
  */
@@ -27,10 +28,12 @@ const FIELDS = WAITS_AT + WAIT_BOUNDS_MS.length + 1;
 /** The counts, gauges and waits of the last steps, in a fixed amount of memory. */
 export class HistoryRing {
   readonly #numbers = new Float32Array(STEPS * FIELDS);
+  readonly #firstStep: number;
   #step: number;
 
   constructor(now: number) {
     this.#step = stepOf(now);
+    this.#firstStep = this.#step;
   }
 
   count(what: Counted, now: number): void {
@@ -71,6 +74,7 @@ export class HistoryRing {
       waits.reduce((sum, step) => sum + (step[bound] ?? 0), 0),
     );
     return {
+      known: Math.min(STEPS, this.#step - this.#firstStep + 1),
       ...(named(COUNTED, 0) as Record<Counted, number[]>),
       ...(named(GAUGES, GAUGES_AT) as Record<keyof Gauges, number[]>),
       waitP50Ms: waits.map((step) => quantile(step, 0.5)),
@@ -99,6 +103,8 @@ export class HistoryRing {
 }
 
 export type HistoryColumns = Record<Counted | keyof Gauges, number[]> & {
+  /** The number of steps since the ring was created, at most `STEPS`. */
+  readonly known: number;
   readonly waitP50Ms: (number | null)[];
   readonly waitP95Ms: (number | null)[];
   readonly waits: { readonly boundsMs: number[]; readonly counts: number[] };

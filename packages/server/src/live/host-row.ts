@@ -21,7 +21,8 @@ export function hostRow(
     inFlight: stored?.inFlight ?? 0,
     waiting: stored?.waiting ?? 0,
     pending: here?.pending ?? 0,
-    oldestWaitMs: here?.oldestArrivedAt === undefined ? 0 : Math.max(0, Math.round(now - here.oldestArrivedAt)),
+    // Of its own sessions that the store does not have yet, and of those that an instance had before a restart.
+    oldestWaitMs: Math.round(Math.max(0, now - (here?.oldestArrivedAt ?? now), stored?.oldestWaitMs ?? 0)),
     avgWaitMs: Math.round(stored?.avgWaitMs ?? 0),
     isHot: stored?.isHot ?? false,
     ...breakerOf(stored, openMs),

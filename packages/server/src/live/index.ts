@@ -1,6 +1,7 @@
 /** `@slotkeeper/server/live`: counts, history and events of the service, for monitoring. */
 
 export { Refusals } from "../http/refusals.ts";
+export { EventLog, type EventLogInit } from "../log/log-events.ts";
 export { METRICS, type Metric } from "../metrics/catalogue.ts";
 export { type ScrapeContext, scrape } from "../metrics/scrape.ts";
 export { Activity } from "./activity.ts";

@@ -2,13 +2,21 @@ import { createHash } from "node:crypto";
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import { isTree } from "../config/layers.ts";
 
+/** By configuration: a beat needs it every second. */
+const hashes = new WeakMap<FairQueueConfig, string>();
+
 /**
  * Equal limits have the same hash, wherever each of them comes from. Secrets and addresses are not included, because
  * they may differ between instances.
  */
 export function limitsHash(limits: FairQueueConfig): string {
-  const text = JSON.stringify(limits, (_, value: unknown) => (isTree(value) ? sorted(value) : value));
-  return createHash("sha256").update(text).digest("hex").slice(0, 12);
+  let hash = hashes.get(limits);
+  if (hash === undefined) {
+    const text = JSON.stringify(limits, (_, value: unknown) => (isTree(value) ? sorted(value) : value));
+    hash = createHash("sha256").update(text).digest("hex").slice(0, 12);
+    hashes.set(limits, hash);
+  }
+  return hash;
 }
 
 function sorted(tree: object): object {

@@ -1,5 +1,9 @@
 import { SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import { type HostSnapshot, type HostStore, type InstanceView, type StoreTotals, snapshotOf } from "@slotkeeper/queue";
+import { mapInTurns } from "../next-turn.ts";
+
+/** How many hosts are read in one turn of the event loop. */
+const HOSTS_PER_TURN = 200;
 
 /** Reads the state of the whole fleet from the store, for people. It changes nothing. */
 export class StoreReader {
@@ -24,10 +28,14 @@ export class StoreReader {
   /** The hosts by key. Hosts that the store does not know are missing. */
   async hosts(keys: readonly string[]): Promise<ReadonlyMap<string, HostSnapshot>> {
     if (keys.length === 0) return new Map();
-    const images = await this.#store.peek(keys);
+    const images = [...(await this.#store.peek(keys))];
     const now = this.#now();
     return new Map(
-      Array.from(images, ([host, image]) => [host, forPeople(snapshotOf(host, image, Math.max(now, image.head.now)))]),
+      await mapInTurns(
+        images,
+        HOSTS_PER_TURN,
+        ([host, image]) => [host, forPeople(snapshotOf(host, image, Math.max(now, image.head.now)))] as const,
+      ),
     );
   }
 

@@ -32,7 +32,9 @@ const PLAIN = "\u001b[0m";
 const LONGEST_TEXT = 500;
 const LONGEST_STACK = 4_000;
 
-/** Writes one line per event. Every line goes through the scrubber. A line that cannot be written is lost. */
+/**
+ * Writes one line per event. The scrubber cleans every message and every value. A line that cannot be written is lost.
+ */
 export class LineLogger implements Logger {
   readonly #init: LineLoggerInit;
   level: LogLevel = "info";
@@ -78,11 +80,11 @@ export class LineLogger implements Logger {
   #write(level: LogLevel, message: string, fields: LogFields): void {
     const { write, scrubber, isJson, now } = this.#init;
     const time = new Date(now()).toISOString();
-    const line = isJson
-      ? JSON.stringify({ time, level, msg: message, ...plainFields(fields) })
-      : this.#forPeople(time, level, message, plainFields(fields));
+    const msg = scrubber.scrubSentence(message);
+    const clean = scrubber.scrubValue(plainFields(fields)) as LogFields;
+    const line = isJson ? JSON.stringify({ time, level, msg, ...clean }) : this.#forPeople(time, level, msg, clean);
     try {
-      write(`${scrubber.scrub(line)}\n`);
+      write(`${line}\n`);
     } catch {
       this.#failed++;
     }

@@ -58,7 +58,7 @@ export class Instruments {
         this.rejects.overloaded++;
         return;
       case "reclaimed":
-        this.reclaimed += event.slots;
+        this.reclaimed++;
         return;
       case "late-release":
         this.lateReleases++;

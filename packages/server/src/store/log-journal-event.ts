@@ -1,11 +1,15 @@
 import type { JournalEvent } from "../journal/journal.ts";
 import type { Logger } from "../log/logger.ts";
 
+const CLOCK_CHANGED =
+  "the clock was changed since the journal was last written: the service continues with the time of the journal";
+
 export function logJournalEvent(log: Logger, path: string, event: JournalEvent): void {
   const { type, ...fields } = event;
-  switch (type) {
+  switch (event.type) {
     case "opened":
       log.info("journal opened", { path, ...fields });
+      if (event.aheadMs !== 0) log.warn(CLOCK_CHANGED, { path, aheadMs: Math.round(event.aheadMs) });
       return;
     case "compacted":
       log.debug("journal compacted", { path, ...fields });

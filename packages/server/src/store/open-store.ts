@@ -4,6 +4,7 @@ import type { Clock } from "slotkeeper";
 import type { Backend } from "../config/settings.ts";
 import { openJournaledMemoryStore } from "../journal/open-journal.ts";
 import type { Logger } from "../log/logger.ts";
+import { nextTurn } from "../next-turn.ts";
 import { newTokenKey } from "../tokens/random-names.ts";
 import { logJournalEvent } from "./log-journal-event.ts";
 
@@ -20,6 +21,8 @@ export type StoreHealth =
 /** A store with its description, keys and checks. */
 export interface OpenStore {
   readonly store: HostStore;
+  /** The clock that the engine must use, if it is not the one of the process. */
+  readonly clock?: Clock;
   /** A description for people: `memory`, `memory, journal /var/lib/slots.journal`. */
   readonly description: string;
   /** Keys that sign session tokens and outlive the process; `undefined` if the store keeps none. */
@@ -40,7 +43,7 @@ export async function openStore(backend: Backend, clock: Clock, log: Logger, gra
   if (backend.mode === "postgrest") return openPostgrest(backend);
   if (backend.journal !== undefined) return openJournal(backend.journal, clock, log, graceMs);
   return {
-    store: new MemoryStore({ clock }),
+    store: new MemoryStore({ clock, pause: nextTurn }),
     description: "memory (forgotten at exit)",
     tokenKeys: undefined,
     health: () => ({ isReady: true }),
@@ -51,6 +54,7 @@ export async function openStore(backend: Backend, clock: Clock, log: Logger, gra
 async function openJournal(path: string, clock: Clock, log: Logger, graceMs: number): Promise<OpenStore> {
   const {
     store,
+    clock: storeClock,
     tokenKeys,
     health: journalHealth,
     close,
@@ -68,7 +72,7 @@ async function openJournal(path: string, clock: Clock, log: Logger, graceMs: num
     const detail = "The journal cannot be written: nothing is granted until it can";
     return { isReady: false, reason: "JOURNAL_UNWRITABLE", detail, error: new Error(found.reason) };
   };
-  return { store, description, tokenKeys, health, close };
+  return { store, clock: storeClock, description, tokenKeys, health, close };
 }
 
 async function openPostgres({ dsn, schema, poolSize, listenDsn }: Backend & { mode: "postgres" }): Promise<OpenStore> {

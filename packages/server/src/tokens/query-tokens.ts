@@ -87,7 +87,7 @@ function keyId(secret: string): string {
 }
 
 /** A host with a name does not also need its hash. */
-type Packed = readonly [
+type FirstPacked = readonly [
   id: string,
   host: string | null,
   bucket: string,
@@ -97,16 +97,28 @@ type Packed = readonly [
   throttleWindowMs: number | null,
   limit: number | null,
 ];
+type Packed = FirstPacked | readonly [...first: FirstPacked, pendingAt: number];
 
-function pack({ id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit }: SessionClaims): Packed {
+function pack(claims: SessionClaims): Packed {
+  const { id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit, pendingAt } = claims;
   const isNamed = hostname !== undefined && hostKey(hostname) === host;
   const key = isNamed ? null : host;
-  return [id, key, bucket, arrivedAt, deadlineAt, hostname ?? null, throttleWindowMs ?? null, limit ?? null];
+  const first: FirstPacked = [
+    id,
+    key,
+    bucket,
+    arrivedAt,
+    deadlineAt,
+    hostname ?? null,
+    throttleWindowMs ?? null,
+    limit ?? null,
+  ];
+  return pendingAt === undefined ? first : [...first, pendingAt];
 }
 
 function unpack(payload: string): SessionClaims {
   const packed = JSON.parse(Buffer.from(payload, "base64url").toString()) as Packed;
-  const [id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit] = packed;
+  const [id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit, pendingAt] = packed;
   return {
     id,
     host: host ?? hostKey(hostname ?? ""),
@@ -116,5 +128,6 @@ function unpack(payload: string): SessionClaims {
     ...(hostname === null ? {} : { hostname }),
     ...(throttleWindowMs === null ? {} : { throttleWindowMs }),
     ...(limit === null ? {} : { limit }),
+    ...(pendingAt === undefined ? {} : { pendingAt }),
   };
 }

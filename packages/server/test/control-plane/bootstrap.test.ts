@@ -91,7 +91,7 @@ describe("bootstrap", () => {
   });
 
   it.each([
-    [{ slotHandler: { fairQueue: { maxSlotPerHost: 0 }, colour: 1 } }, ["fairQueue.maxSlotPerHost", "colour"]],
+    [{ slotHandler: { fairQueue: { maxSlotPerHost: 0.5 }, logLevel: 1 } }, ["fairQueue.maxSlotPerHost", "logLevel"]],
     [{ slotHandler: { auth: { enabled: true } } }, ["auth.token"]],
     [{ slotHandler: [] }, ["slotHandler"]],
     [{ configVersion: {}, slotHandler: 1 }, ["configVersion", "slotHandler"]],
@@ -113,11 +113,23 @@ describe("bootstrap", () => {
     },
   );
 
+  it("an unknown key is a warning, and the rest of the configuration is used", async () => {
+    const controller = await new FakeController().up();
+    controller.answer = { configVersion: "new", slotHandler: { colour: 1, fairQueue: { maxSlotPerHost: 2 } } };
+    const { fixture } = await start(controller);
+    expect(await version(fixture)).toBe("new");
+    expect(fixture.service.config.settings.fairQueue.maxSlotPerHost).toBe(2);
+    expect(fixture.logged.filter((line) => line.includes("unknown key `colour` (controller)"))).toHaveLength(1);
+  });
+
   it("a bad configuration on refresh is 502 with all problems, and the old one stays", async () => {
     const controller = await new FakeController().up();
     controller.answer = { configVersion: "good", slotHandler: { fairQueue: { maxSlotPerHost: 2 } } };
     const { fixture } = await start(controller);
-    controller.answer = { configVersion: "bad", slotHandler: { fairQueue: { maxSlotPerHost: -1, maxWaitMs: "x" } } };
+    controller.answer = {
+      configVersion: "bad",
+      slotHandler: { fairQueue: { maxSlotPerHost: "many", maxWaitMs: "x" } },
+    };
     const { status, body } = await refresh(fixture);
     expect([status, body.code]).toEqual([502, "BAD_CONFIG"]);
     for (const path of ["fairQueue.maxSlotPerHost", "fairQueue.maxWaitMs"]) expect(body.detail).toContain(path);
@@ -173,16 +185,18 @@ describe("an unreachable controller", () => {
 
   it("does not replace a file that is invalid itself", async () => {
     const controller = await new FakeController().up();
-    const file = configFile({ controller: { url: controller.url, apiToken: "t" }, fairQueue: { maxSlotPerHost: 0 } });
+    const file = configFile({ controller: { url: controller.url, apiToken: "t" }, fairQueue: { maxSlotPerHost: 1.5 } });
     const log = { write: () => {}, isJson: true, hasColours: false };
     await expect(Service.start({ file, log, controlTimes: QUICK })).rejects.toThrow(/maxSlotPerHost/);
     expect(controller.calls).toBe(0);
   });
 
-  it("without its token the controller is refused at start", async () => {
-    const file = configFile({ controller: { url: "http://127.0.0.1:1" } });
-    const log = { write: () => {}, isJson: true, hasColours: false };
-    await expect(Service.start({ file, log })).rejects.toThrow(/`controller.apiToken` is required/);
+  it("is not asked without a token: the service runs without a controller, with a warning", async () => {
+    const controller = await new FakeController().up();
+    const fixture = await startFixture({ file: configFile({ controller: { url: controller.url } }) });
+    expect((await fixture.take()).result).toBe("granted");
+    expect(fixture.logged.join("")).toContain("`controller.url` is set, but `controller.apiToken` is not");
+    expect(controller.calls).toBe(0);
   });
 
   it("that redirects does not get the token sent to another address", async () => {
@@ -255,7 +269,7 @@ describe("a refresh from the controller", () => {
     const controller = await new FakeController().up();
     controller.answer = {
       configVersion: "v1",
-      slotHandler: { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0, smoothReleaseIntervalMs: 20_000 } },
+      slotHandler: { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: -1, smoothReleaseIntervalMs: 20_000 } },
     };
     const { fixture } = await start(controller);
     await fixture.release((await fixture.take()).slotToken);

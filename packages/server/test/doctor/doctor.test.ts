@@ -1,7 +1,10 @@
+import { once } from "node:events";
 import { appendFileSync, chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
-import { CHECKS, diagnose, FINDING_CODES } from "@slotkeeper/server";
-import { describe, expect, it } from "vitest";
+import { MemoryStore } from "@slotkeeper/queue";
+import { CHECKS, type Diagnosis, diagnose, FINDING_CODES, type ServiceInit } from "@slotkeeper/server";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { configFile, newFolder, startFixture, stopFixture } from "../service-fixture.ts";
 import { diagnosisOf, finding, reported } from "./findings.ts";
 
@@ -14,6 +17,7 @@ describe("the configuration", () => {
     expect(diagnosis.findings.map(({ check }) => check)).toEqual([
       "configuration",
       "address",
+      "service",
       "keys",
       "limits",
       "journal",
@@ -81,6 +85,66 @@ describe("the configuration", () => {
     expect(conflicts).toEqual([
       expect.stringContaining('hosts["a.example"].maxSlotPerIp` (4) is above `maxSlotPerHost` (2)'),
     ]);
+  });
+});
+
+describe("the address", () => {
+  const at = (url: string, more: object = {}) => diagnosisOf({ listen: new URL(url).host, ...more });
+  const serviceOf = ({ findings }: Diagnosis) => findings.find(({ check }) => check === "service")?.found;
+
+  async function listening(answer: (socket: Socket) => void): Promise<string> {
+    const server = createServer(answer).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    server.on("connection", (socket) => onTestFinished(() => void socket.destroy()));
+    onTestFinished(() => void server.close());
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  it("of a running service is fine, and its version is shown", async () => {
+    const { url } = await startFixture();
+    const diagnosis = await at(url);
+    expect(diagnosis.severity).toBe("ok");
+    expect(serviceOf(diagnosis)).toMatch(/^One runs at 127\.0\.0\.1, port \d+, version \d+\.\d+\.\d+, and is ready\.$/);
+  });
+
+  it("at which nothing listens is free", async () => {
+    const fixture = await startFixture();
+    await stopFixture(fixture);
+    const diagnosis = await at(fixture.url);
+    expect(diagnosis.severity).toBe("ok");
+    expect(serviceOf(diagnosis)).toMatch(/^None runs at 127\.0\.0\.1, port \d+\. The port is free\.$/);
+  });
+
+  it("of a service that is not ready reports why", async () => {
+    const open: NonNullable<ServiceInit["open"]> = async (_backend, clock) => ({
+      store: new MemoryStore({ clock }),
+      description: "the test's own",
+      tokenKeys: ["a key"],
+      health: () => ({ isReady: false, reason: "STORE_FULL", detail: "the disk is full", error: undefined }),
+      close: async () => {},
+    });
+    const { url } = await startFixture({ open });
+    const { severity, found } = finding(await at(url), "SERVICE_NOT_READY");
+    expect([severity, found]).toEqual(["problem", expect.stringContaining("the disk is full")]);
+  });
+
+  it.each([
+    ["HTTP", (socket: Socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")],
+    ["another protocol", (socket: Socket) => socket.end("220 mail.example ready\r\n")],
+    ["nothing", (socket: Socket) => socket.end()],
+    ["never", () => {}],
+  ])("with another program that answers %s is a problem", async (_, answer) => {
+    const diagnosis = await at(await listening(answer));
+    expect(finding(diagnosis, "PORT_IN_USE")).toMatchObject({ check: "service", severity: "problem" });
+  });
+
+  it("that the machine does not have is a problem", async () => {
+    const diagnosis = await diagnosisOf({
+      listen: "192.0.2.1:8080",
+      internalApiToken: KEY,
+      auth: { enabled: true, token: `${KEY}2` },
+    });
+    expect(finding(diagnosis, "ADDRESS_UNUSABLE").found).toContain("this machine does not have this address");
   });
 });
 

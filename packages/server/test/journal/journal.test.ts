@@ -10,7 +10,7 @@ import { describe, expect, test } from "vitest";
 import { type DiskStep, MemoryDisk, noSpace } from "./memory-disk.ts";
 import { Calls, policyOf } from "./store-calls.ts";
 
-const POLICY = policyOf({ maxSlotPerHost: 50, maxSlotPerIp: 0, maxWaitersPerHost: 0 });
+const POLICY = policyOf({ maxSlotPerHost: 50, maxSlotPerIp: -1, maxWaitersPerHost: 0 });
 
 async function open(disk: MemoryDisk, { clock = new FakeClock(1e12), compactAfterBytes = 1e9 } = {}) {
   const events: JournalEvent[] = [];

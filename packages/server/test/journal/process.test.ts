@@ -211,5 +211,5 @@ test("only its owner may read the journal, and a missing folder is an error", as
   await (await open()).close();
   expect((await stat(path)).mode & 0o777).toBe(0o600);
   path = join(folder, "missing", "journal");
-  await expect(open()).rejects.toThrow(/The journal .*missing\/journal cannot be opened: ENOENT/);
+  await expect(open()).rejects.toThrow(/The journal .*missing\/journal cannot be opened: it does not exist/);
 });

@@ -20,12 +20,14 @@ class Lives {
     this.policy = policyOf({ maxWaitersPerHost: 0, ...config });
   }
 
-  async start(clock: FakeClock) {
+  /** `uptime`: undefined if the system does not say it. */
+  async start(clock: FakeClock, uptime?: { readonly boot: string; readonly ms: number }) {
     const life = ++this.#lives;
     const opened = await openJournaledMemoryStore({
       path: "journal",
       disk: this.disk,
       clock,
+      uptime: async () => uptime,
       graceMs: 1_000,
       newTokenKey: () => `key-${life}`,
     });
@@ -68,7 +70,7 @@ describe("after a restart", () => {
   });
 
   test("ended sessions stay ended until their deadline", async () => {
-    const lives = new Lives({ maxSlotPerHost: 5, maxSlotPerIp: 0 });
+    const lives = new Lives({ maxSlotPerHost: 5, maxSlotPerIp: -1 });
     const clock = new FakeClock(1e12);
     const one = await lives.start(clock);
     await one.calls.report(200);
@@ -84,7 +86,7 @@ describe("after a restart", () => {
   });
 
   test("waiters keep their places, and slot-seconds their sums", async () => {
-    const lives = new Lives({ maxSlotPerHost: 1, maxSlotPerIp: 0, zombieTimeoutSeconds: 30 });
+    const lives = new Lives({ maxSlotPerHost: 1, maxSlotPerIp: -1, zombieTimeoutSeconds: 30 });
     const clock = new FakeClock(1e12);
     const one = await lives.start(clock);
     const slot = await one.calls.grant("a-1");
@@ -105,7 +107,7 @@ describe("after a restart", () => {
   });
 
   test("a waiter whose client does not return is skipped after one `collectMs`", async () => {
-    const lives = new Lives({ maxSlotPerHost: 1, maxSlotPerIp: 0 });
+    const lives = new Lives({ maxSlotPerHost: 1, maxSlotPerIp: -1 });
     const clock = new FakeClock(1e12);
     const one = await lives.start(clock);
     await one.calls.grant("a-1");
@@ -214,8 +216,38 @@ describe("after a restart", () => {
     expect(next?.fence).toBeGreaterThan(slot?.fence ?? 0);
   });
 
+  test.each([
+    { set: "back by an hour", changedMs: -3_600_000 },
+    { set: "ahead by an hour", changedMs: 3_600_000 },
+  ])("while the machine runs, a clock that was set $set changes no lease (RESUME2)", async ({ changedMs }) => {
+    const lives = new Lives({ maxSlotPerHost: 1, zombieTimeoutSeconds: 30 });
+    const one = await lives.start(new FakeClock(1e12), { boot: "b", ms: 5_000 });
+    const slot = await one.calls.grant("a-1");
+    const clock = new FakeClock(1e12 + 10_000 + changedMs);
+    const two = await lives.start(clock, { boot: "b", ms: 15_000 });
+    expect(await two.calls.grant("a-1")).toEqual({ ...slot, leaseMs: 20_000 });
+    clock.advance(19_999);
+    expect(await two.calls.grant("b-1")).toBeUndefined();
+    // The next process starts at the true time again.
+    const three = await lives.start(new FakeClock(1e12 + 29_999), { boot: "b", ms: 34_999 });
+    expect(await three.calls.grant("b-1")).toBeUndefined();
+  });
+
+  test("after a start of the machine the clock decides, but the time never goes back (RESUME1, RESUME3)", async () => {
+    const lives = new Lives({ maxSlotPerHost: 1, zombieTimeoutSeconds: 30 });
+    const one = await lives.start(new FakeClock(1e12), { boot: "b", ms: 5_000 });
+    const slot = await one.calls.grant("a-1");
+    const two = await lives.start(new FakeClock(1e12 - 1), { boot: "c", ms: 100 });
+    expect(await two.calls.grant("a-1")).toEqual(slot);
+    // An uptime that contradicts the journal does not count.
+    const three = await lives.start(new FakeClock(1e12 + 10_000), { boot: "c", ms: 50 });
+    expect(await three.calls.grant("a-1")).toEqual({ ...slot, leaseMs: 20_000 });
+    const four = await lives.start(new FakeClock(1e12 + 30_000), { boot: "d", ms: 1 });
+    expect(await four.calls.grant("b-1")).toBeDefined();
+  });
+
   test("a damaged journal is refused with the position of the damage, and not changed", async () => {
-    const lives = new Lives({ maxSlotPerHost: 5, maxSlotPerIp: 0 });
+    const lives = new Lives({ maxSlotPerHost: 5, maxSlotPerIp: -1 });
     const clock = new FakeClock(1e12);
     const { calls } = await lives.start(clock);
     for (let n = 0; n < 5; n++) await calls.grant(`a-${n}`);
@@ -242,7 +274,7 @@ describe("after a restart", () => {
     ],
     ["a shopping list\n", JournalPathError, "the file is not a slotkeeper journal"],
   ])("a file that begins with %j is refused with a matching message, and not changed", async (text, kind, words) => {
-    const lives = new Lives({ maxSlotPerHost: 5, maxSlotPerIp: 0 });
+    const lives = new Lives({ maxSlotPerHost: 5, maxSlotPerIp: -1 });
     const content = Buffer.from(text);
     lives.disk.content = content;
     const refused = await lives.start(new FakeClock(1e12)).catch((error: unknown) => error as Error);

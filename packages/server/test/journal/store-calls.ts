@@ -76,9 +76,10 @@ export class Calls {
   }
 
   async withdraw(session: string): Promise<void> {
-    await this.#decide(undefined, (now) => {
-      const { bucket, arrivedAt, deadlineAt: keepUntil } = joining(session, now);
-      return { kind: "end", session, bucket, arrivedAt, end: "canceled", keepUntil };
+    await this.#decide(undefined, (now, book) => {
+      const { bucket, arrivedAt, deadlineAt } = joining(session, now);
+      const keepUntil = book.leaseOf(session)?.keepUntil ?? deadlineAt;
+      return { kind: "end", session, bucket, arrivedAt, end: "canceled", keepUntil, at: now, isUndelivered: false };
     });
   }
 
@@ -129,7 +130,10 @@ export class Calls {
     return image === undefined ? undefined : snapshotOf(this.#host, image, Math.max(now, image.head.now));
   }
 
-  #decide(polled: string | undefined, inputAt: (now: number) => Input): Promise<{ outcome: Outcome; book: Book }> {
+  #decide(
+    polled: string | undefined,
+    inputAt: (now: number, book: Book) => Input,
+  ): Promise<{ outcome: Outcome; book: Book }> {
     const decided = this.#last.then(() => this.#commit(polled, inputAt));
     this.#last = decided.catch(() => {});
     return decided;
@@ -137,11 +141,11 @@ export class Calls {
 
   async #commit(
     polled: string | undefined,
-    inputAt: (now: number) => Input,
+    inputAt: (now: number, book: Book) => Input,
   ): Promise<{ outcome: Outcome; book: Book }> {
     for (;;) {
       const book = await this.#read();
-      const { outcomes } = decide(book, [inputAt(book.now)], this.#context(book.now, polled));
+      const { outcomes } = decide(book, [inputAt(book.now, book)], this.#context(book.now, polled));
       const outcome = outcomes[0] as Outcome;
       if (!book.isChanged) return { outcome, book };
       const base = book.tag;
@@ -167,8 +171,11 @@ export class Calls {
       limits: { policy: this.#policy, loadedAt: 0, hostname: undefined },
       isSemaphore: this.#isSemaphore,
       collectMs: 1_000,
+      // A cancellation ends a slot of any age here.
+      cancelMs: Number.POSITIVE_INFINITY,
       pollIntervalMs: 500,
       idleMs: 90_000,
+      mostEnds: 10_000,
       scheduler: SCHEDULER,
       random: () => 0.5,
       newSecret,

@@ -56,6 +56,15 @@ describe("a history of fifteen minutes", () => {
     expect(ring.read(T0).granted.at(-1)).toBe(1);
   });
 
+  it.each([
+    [0, 1],
+    [3, 4],
+    [STEPS - 1, STEPS],
+    [10 * STEPS, STEPS],
+  ])("RING4: after %i steps, %i are known", (steps, known) => {
+    expect(new HistoryRing(T0).read(T0 + steps * STEP_MS).known).toBe(known);
+  });
+
   it("has the quantiles of the waits of each step, within the bounds of their bucket", () => {
     const ring = new HistoryRing(T0);
     for (let n = 0; n < 90; n++) ring.addWait(30, T0);
@@ -119,7 +128,7 @@ describe("the activity of many hosts", () => {
       newSessionId: () => `s${ids++}`,
       newSecret: () => `secret${ids++}`,
       instance: "one",
-      config: { maxSlotPerHost: 1, maxSlotPerIp: 0, maxWaitMs: 60_000 },
+      config: { maxSlotPerHost: 1, maxSlotPerIp: -1, maxWaitMs: 60_000 },
       observe: (event) => activity.observe(event),
     });
     void queue.begin({ host: "h", bucket: "a", waitMs: 5_000 });

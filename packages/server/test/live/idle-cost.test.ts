@@ -9,8 +9,8 @@ import { describe, expect, it } from "vitest";
  * `scripts/idle-cost.mjs` counts them there.
  */
 
-const CONFIG = { maxSlotPerHost: 1, maxSlotPerIp: 0, maxWaitMs: 3_600_000, zombieTimeoutSeconds: 3_600 };
-const NO_CAPS = { maxWaitersPerHost: 0, globalMaxWaiters: 0 };
+const CONFIG = { maxSlotPerHost: 1, maxSlotPerIp: -1, maxWaitMs: 3_600_000, zombieTimeoutSeconds: 3_600 };
+const NO_CAPS = { maxWaitersPerHost: 0, globalMaxWaiters: -1 };
 
 class Instance {
   readonly queue: FairQueue;

@@ -23,8 +23,8 @@ export function metricsReference(): string {
 
 <!-- Made from the catalogue: \`WRITE_DOCUMENTS=1 npx vitest run packages/server/test/metrics\` writes it. -->
 
-Every metric of the service. \`GET /metrics\` returns them in the Prometheus text format; if \`internalApiToken\` is set, the request must send it
-as a bearer token. \`deploy/\` has a Grafana dashboard and alerts that use them.
+Every metric of the service. \`GET /metrics\` returns them in the Prometheus text format, to a
+[request with a bearer token](http.md#get-metrics). \`deploy/\` has a scrape job, a Grafana dashboard and alerts.
 
 - **Labels are bounded.** The label \`host\` has the 100 busiest hosts and the value \`other hosts\` for all the rest together, however many hosts
   there are. A host appears by its name, or by its key if no caller sent the name. A host that becomes busy gets its own series within a minute. It

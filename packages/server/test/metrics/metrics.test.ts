@@ -44,7 +44,7 @@ describe("GET /metrics", () => {
 
   it("counts the life of a session: waits, holds, ends, rejects, late releases, reclaimed leases", async () => {
     const hosts = { "dies.example": { zombieTimeoutSeconds: 0.05 } };
-    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: 0, hosts } } });
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: -1, hosts } } });
     const slot = await fixture.take();
     await fixture.release(slot.slotToken);
     await fixture.release(slot.slotToken);

@@ -17,7 +17,7 @@ export const FAIR_QUEUE = {
   maxSlotPerHost: LIMITS.slots,
   maxSlotPerIp: LIMITS.slotsPerBucket,
   maxWaitersPerHost: 0,
-  globalMaxWaiters: 0,
+  globalMaxWaiters: -1,
   maxWaitMs: 600_000,
   zombieTimeoutSeconds: LEASE_SECONDS,
 } as const;

@@ -32,10 +32,11 @@ const INSTANCES = 3;
  * No commit may be lost if the server crashes. That would be another fault, which no lock service survives without
  * damage.
  */
-const POSTGRES: PostgresOptions = { settings: { synchronous_commit: "on" } };
+const POSTGRES: PostgresOptions = { isDurable: true };
 const LIMITED: PostgresOptions = {
   dataLimitMb: 384,
-  settings: { ...POSTGRES.settings, min_wal_size: "32MB", max_wal_size: "96MB" },
+  isDurable: true,
+  settings: { min_wal_size: "32MB", max_wal_size: "96MB" },
 };
 const NO_LIMIT = "this machine does not let us mount a file system of limited size (that takes Linux and root)";
 

@@ -46,9 +46,9 @@ class Fleet {
     this.#queues = Array.from(this.#byInstance, (_, at) => {
       const config = {
         maxSlotPerHost: SLOTS,
-        maxSlotPerIp: 0,
+        maxSlotPerIp: -1,
         maxWaitersPerHost: 0,
-        globalMaxWaiters: 0,
+        globalMaxWaiters: -1,
         maxWaitMs: 1e9,
       };
       const common = { store, clock: this.#clock, random: () => 0.5, newSessionId: newId, newSecret: newId };

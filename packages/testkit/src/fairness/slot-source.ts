@@ -33,7 +33,7 @@ function engine(name: OrderName | "weighted-scheduler", scenario: Scenario, cloc
       maxSlotPerHost: scenario.slots,
       maxSlotPerIp: scenario.cap ?? 0,
       maxWaitersPerHost: 0,
-      globalMaxWaiters: 0,
+      globalMaxWaiters: -1,
       maxWaitMs: 1e9,
       pollWindowMs: 1e9,
       order: name === "fifo" ? "fifo" : "slot-seconds",

@@ -2,15 +2,12 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { migrate } from "@slotkeeper/postgres";
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import { type PostgresOptions, type PostgresServer, startPostgres } from "../postgres/postgres-server.ts";
 import { onServer } from "../postgres/test-cluster.ts";
 import { TcpProxy } from "../proxy/tcp-proxy.ts";
+import { migrateBy, THIS_CHECKOUT } from "./checkout.ts";
 import { ServeProcess, type ServeProcessOptions } from "./serve-process.ts";
-
-const ROLES = fileURLToPath(new URL("../../../postgres/sql/roles.sql", import.meta.url));
 
 export interface FleetOptions {
   readonly instances: number;
@@ -23,6 +20,8 @@ export interface FleetOptions {
   readonly backend?: (dsn: string) => Promise<object>;
   /** Gives each instance a connection to the database that can be cut: see `way`. */
   readonly hasWays?: boolean;
+  /** The checkout whose service runs, to compare two versions. Default: this one. */
+  readonly checkout?: string;
 }
 
 /** Real processes of the service, on their own PostgreSQL server. */
@@ -38,7 +37,7 @@ export class Fleet {
 
   static async start(options: FleetOptions): Promise<Fleet> {
     const database = await startPostgres(options.postgres);
-    const fleet = new Fleet(database, await prepare(database.dsn), options);
+    const fleet = new Fleet(database, await prepare(database.dsn, options.checkout), options);
     try {
       const numbers = Array.from({ length: options.instances }, (_, at) => at);
       if (options.hasWays === true) for (const at of numbers) fleet.#ways[at] = await TcpProxy.to(fleet.#serviceDsn);
@@ -80,10 +79,10 @@ export class Fleet {
   /** Starts an instance in place of one that has ended or is about to end. */
   async launch(at: number, options?: ServeProcessOptions): Promise<ServeProcess> {
     const file = join(this.#folder, `config-${at}.json`);
-    const { fairQueue } = this.#options;
+    const { fairQueue, checkout = THIS_CHECKOUT } = this.#options;
     const backend = await this.#backend(at);
     writeFileSync(file, JSON.stringify({ listen: "127.0.0.1:0", logLevel: "warn", backend, fairQueue }));
-    const started = await ServeProcess.start(file, options);
+    const started = await ServeProcess.start(file, { checkout, ...options });
     this.#processes[at] = started;
     return started;
   }
@@ -104,11 +103,11 @@ export class Fleet {
 }
 
 /** Creates the schema, its roles, and a user that has only the role of the service. */
-async function prepare(dsn: string): Promise<string> {
-  await migrate({ dsn });
+async function prepare(dsn: string, checkout = THIS_CHECKOUT): Promise<string> {
+  await migrateBy(checkout, dsn);
   const password = randomBytes(12).toString("hex");
   await onServer(dsn, async (client) => {
-    await client.query(readFileSync(ROLES, "utf8"));
+    await client.query(readFileSync(join(checkout, "packages/postgres/sql/roles.sql"), "utf8"));
     await client.query(`CREATE ROLE fleet LOGIN PASSWORD '${password}' IN ROLE slotkeeper_service`);
   });
   const service = new URL(dsn);

@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
+import { commandIn, THIS_CHECKOUT } from "./checkout.ts";
 import { cleanEnvironment } from "./clean-environment.ts";
 
-const CLI = fileURLToPath(new URL("../../../cli/bin/slotkeeper.mjs", import.meta.url));
 const CLOCK_SKEW = new URL("../../bin/clock-skew.mjs", import.meta.url).href;
 
 /** The number of log lines that are kept, to be shown after a failure. */
@@ -12,6 +11,8 @@ const KEPT_LINES = 200;
 export interface ServeProcessOptions {
   /** By how much the clock of the process is ahead of the machine's, in milliseconds. */
   readonly clockSkewMs?: number;
+  /** The checkout whose command runs. Default: this one. */
+  readonly checkout?: string;
 }
 
 /** One real process of `slotkeeper serve`. It needs a build. */
@@ -23,10 +24,13 @@ export class ServeProcess {
   readonly #child: ChildProcess;
 
   /** Resolves when it listens. */
-  static async start(configFile: string, { clockSkewMs = 0 }: ServeProcessOptions = {}): Promise<ServeProcess> {
+  static async start(
+    configFile: string,
+    { clockSkewMs = 0, checkout = THIS_CHECKOUT }: ServeProcessOptions = {},
+  ): Promise<ServeProcess> {
     const preload = clockSkewMs === 0 ? [] : ["--import", CLOCK_SKEW];
     const env = { ...cleanEnvironment(), CLOCK_SKEW_MS: `${clockSkewMs}` };
-    const args = [...preload, CLI, "serve", "-c", configFile, "--json"];
+    const args = [...preload, commandIn(checkout), "serve", "-c", configFile, "--json"];
     // In its own process group: a Ctrl-C is for the program that started it, which ends this process itself.
     const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "pipe"], detached: true });
     endWithThisProcess(child);

@@ -29,23 +29,35 @@ function bucketOf(index: number): string {
   return `203.0.113.${(index % 250) + 1}/32`;
 }
 
+/** Holds one slot at each of that number of hosts. */
+export async function holdOne(target: LoadTarget, hosts: number): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    while (next < hosts) await ask(target, { hostname: `still-${next++}.example`, ipBucket: "a", waitMs: 1 });
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
+
 /**
  * Leaves this number of sessions waiting at a host whose slots are all held. They are not polled, so they keep their
  * places and get no slots. The service forgets them after `sessionIdleSeconds`.
  */
 export async function fillQueue(target: LoadTarget, hostname: string, waiters: number): Promise<void> {
-  const { url, headers = {} } = target;
-  const ask = async (ipBucket: string, more: object) => {
-    const body = JSON.stringify({ hostname, ipBucket, ...more });
-    const response = await fetch(`${url}/api/v0/fairqueue/acquire`, { method: "POST", headers, body });
-    return ((await response.json()) as { result: string }).result;
-  };
-  for (let held = 0; (await ask(`holder-${held}`, { waitMs: 1 })) === "granted"; ) held++;
-  const AT_ONCE = 32;
+  const holder = (held: number) => ask(target, { hostname, ipBucket: `holder-${held}`, waitMs: 1 });
+  for (let held = 0; (await holder(held)) === "granted"; ) held++;
   // The client that got no slot is already waiting.
   let next = 1;
   const worker = async () => {
-    while (next < waiters) await ask(`bucket-${next++ % 500}`, {});
+    while (next < waiters) await ask(target, { hostname, ipBucket: `bucket-${next++ % 500}` });
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
+
+/** Calls in progress at the same time. */
+const AT_ONCE = 32;
+
+async function ask({ url, headers = {} }: LoadTarget, message: object): Promise<string> {
+  const body = JSON.stringify(message);
+  const response = await fetch(`${url}/api/v0/fairqueue/acquire`, { method: "POST", headers, body });
+  return ((await response.json()) as { result: string }).result;
 }

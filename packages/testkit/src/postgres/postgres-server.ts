@@ -9,6 +9,11 @@ const KEEPER = fileURLToPath(new URL("../../bin/postgres-keeper.mjs", import.met
 const PRIVATE_MOUNTS = ["--mount", "--propagation", "private", "--"] as const;
 
 export interface PostgresOptions {
+  /**
+   * Syncs every commit, as users run it: for benchmarks, and for tests that crash the server. Default: false, because
+   * the database of a test need not survive.
+   */
+  readonly isDurable?: boolean;
   /** Settings in addition to those of the tests; they override them. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Puts the data on a file system of this size, so that it can be filled. See `canLimitData`. */

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { migrate } from "@slotkeeper/postgres";
 import { Client } from "pg";
-import { startPostgres } from "./postgres-server.ts";
+import { type PostgresOptions, startPostgres } from "./postgres-server.ts";
 
 /** The server on which test databases are created: our own, or the one of `DATABASE_URL`. */
 export interface TestCluster {
@@ -30,9 +30,10 @@ export async function onServer<T>(dsn: string, work: (client: Client) => Promise
 }
 
 /** Starts the server, or uses the given one, and creates the template. `close` leaves nothing behind. */
-export async function openCluster(): Promise<TestCluster & { close(): Promise<void> }> {
+export async function openCluster(options: PostgresOptions = {}): Promise<TestCluster & { close(): Promise<void> }> {
   const given = process.env["DATABASE_URL"];
-  const server = given === undefined ? await startPostgres() : { dsn: given, stop: () => dropAll(given, prefix) };
+  const server =
+    given === undefined ? await startPostgres(options) : { dsn: given, stop: () => dropAll(given, prefix) };
   const prefix = `slotkeeper_test_${randomBytes(5).toString("hex")}`;
   const template = `${prefix}_template`;
   try {

@@ -5,7 +5,7 @@ export type CountedType = Extract<QueueEvent["type"], "granted" | "timeout" | "t
 
 interface Tally extends Record<CountedType, number> {
   begun: number;
-  /** How often it began in the store: a name that is used again after its deadline begins another session. */
+  /** How often it began in the store: a name that is used again after its end was forgotten begins another session. */
   lives: number;
   deadlineAt: number;
 }
@@ -16,7 +16,8 @@ const COUNTED: readonly string[] = ["granted", "timeout", "throttled", "canceled
  * Checks the counters of all instances together for each session at the end (SESSIONS6 of `session-transitions.ts`):
  *   - A session is counted as ended at most once for each time that it began, even if calls fail or are lost and
  *     instances die or pause.
- *   - If no instance dies or pauses and the store always answers, it is counted once as begun and once as ended.
+ *   - If no instance dies or pauses, the store always answers and no end is forgotten, it is counted once as begun and
+ *     once as ended.
  *
  * A slot that its client released by `cancel` is one end in two counters. An instance that dies counts nothing more,
  * not even the beginning of a session that it has just named. A failover may lose how a session ended after it was
@@ -36,6 +37,12 @@ export class FleetCounts {
     const tally = this.#tally(session);
     if (now >= tally.deadlineAt && deadlineAt > tally.deadlineAt) tally.lives++;
     tally.deadlineAt = Math.max(tally.deadlineAt, deadlineAt);
+  }
+
+  /** The store has forgotten how the session ended: a repeated first call begins another session. */
+  forgotten(session: string, now: number): void {
+    const tally = this.#tally(session);
+    tally.deadlineAt = Math.min(tally.deadlineAt, now);
   }
 
   begun(session: string): void {

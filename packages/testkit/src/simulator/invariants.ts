@@ -42,7 +42,7 @@ export class Invariants {
     this.#world = world;
     this.#conservation = new WorkConservation(world);
     const { crashes, pauses, storeJumps, store } = world.plan;
-    this.#fleet = new FleetCounts(crashes + pauses + storeJumps === 0 && store !== "rough");
+    this.#fleet = new FleetCounts(crashes + pauses + storeJumps === 0 && store !== "rough" && world.keepsAllEnds);
   }
 
   onCommit({ host, tag, changes }: KeptCommit): void {
@@ -53,7 +53,10 @@ export class Invariants {
       else if (record.kind === "session") this.#fleet.committed(record.key, record.keepUntil, now);
       else if (record.kind === "lease") this.#fleet.committed(record.session, record.keepUntil, now);
     }
-    for (const [kind, key] of changes.dels) if (kind === "lease") this.#endedAt.set(key, this.#world.clock.now());
+    for (const [kind, key] of changes.dels) {
+      if (kind === "lease") this.#endedAt.set(key, this.#world.clock.now());
+      if (kind === "session") this.#fleet.forgotten(key, now);
+    }
     const granted = changes.puts.filter((record) => record.kind === "lease");
     for (const { key, session, fence } of granted.sort((a, b) => a.fence - b.fence)) {
       const owner = this.#ownerOf.get(key);

@@ -14,6 +14,7 @@ export interface SimInstanceInit {
   readonly random: Random;
   readonly plan: WorldPlan;
   readonly plant: Plant;
+  readonly mostEnds: number;
   readonly newId: () => string;
   readonly newSecret: () => string;
   readonly onSpin: () => void;
@@ -32,7 +33,7 @@ export class SimInstance {
   readonly queue: FairQueue;
 
   constructor(init: SimInstanceInit) {
-    const { name, plan, plant, random, newId, newSecret } = init;
+    const { name, plan, plant, random, mostEnds, newId, newSecret } = init;
     this.name = name;
     this.clock = new SkewedClock(init.clock, this.gate, random.int(-plan.skewMs, plan.skewMs));
     this.store = new FaultyStore({ ...init, gate: this.gate });
@@ -43,6 +44,7 @@ export class SimInstance {
       newSessionId: newId,
       newSecret,
       instance: name,
+      mostEnds,
       config: plant.config?.(plan.config) ?? plan.config,
       observe: init.onEvent,
     });

@@ -13,7 +13,7 @@ const CALLS_MS = 60;
 const OFFER_MS = 50;
 
 /**
- * Looks for a slot that stays free while a waiter may have it, for longer than the specification allows: 20 ms if calls
+ * Looks for a slot that stays free while a waiter may have it, in the pool or behind one that may not, for longer than the specification allows: 20 ms if calls
  * take no time, a beat if notifications get lost, and not at all with a single instance and a `calm` store. It checks
  * the records of the store and the polls that the waiter's instance really holds. Of an offer, only its age counts, not
  * its record.
@@ -69,12 +69,20 @@ export class WorkConservation {
     const held = heldBy(kept, now, this.#world.plan.config.collectMs ?? 0);
     const inFlight = [...held.values()].reduce((sum, count) => sum + count, 0);
     if (inFlight >= kept.head.slots) return undefined;
-    const { maxSlotPerIp = 0 } = this.#world.plan.config;
+    const { maxSlotPerIp = 0, maxWaitersPerIp = 0 } = this.#world.plan.config;
     const limit = maxSlotPerIp > 0 ? maxSlotPerIp : Number.POSITIVE_INFINITY;
-    return of(kept, "waiter").find((waiter) => {
+    const isBlocked = (bucket: string) =>
+      isCooling(kept, bucket, now) || (bucket !== "" && (held.get(bucket) ?? 0) >= limit);
+    const waiters = of(kept, "waiter");
+    const inside = waiters.filter(({ isInside }) => isInside);
+    // One of these must give its place to a waiter outside.
+    const isHiding = inside.some(({ key, bucket }) => isBlocked(bucket) && !isOffered(kept, key));
+    const mayEnter = (name: string) =>
+      name === "" || maxWaitersPerIp <= 0 || inside.filter(({ bucket }) => bucket === name).length < maxWaitersPerIp;
+    return waiters.find((waiter) => {
       const { bucket, isInside, awayAt, deadlineAt } = waiter;
-      if (!isInside || awayAt !== undefined || deadlineAt <= now || isCooling(kept, bucket, now)) return false;
-      return (bucket === "" || (held.get(bucket) ?? 0) < limit) && this.#isPolled(kept.host, waiter);
+      if (awayAt !== undefined || deadlineAt <= now || isBlocked(bucket)) return false;
+      return (isInside || (isHiding && mayEnter(bucket))) && this.#isPolled(kept.host, waiter);
     });
   }
 
@@ -98,6 +106,10 @@ function heldBy(kept: KeptHost, now: number, collectMs: number): Map<string, num
     if (offeredAt + Math.max(OFFER_MS, collectMs) > now) add(bucket);
   }
   return held;
+}
+
+function isOffered(kept: KeptHost, session: string): boolean {
+  return of(kept, "offer").some(({ key }) => key === session);
 }
 
 /** A deny window for the limit of the bucket does not count: it must end when the bucket is below the limit. */

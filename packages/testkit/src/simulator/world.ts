@@ -27,8 +27,13 @@ export interface Plant {
   readonly plan?: (plan: WorldPlan) => WorldPlan;
 }
 
-/** Long enough for every deadline, lease, deny window and idle time of the plans to end. */
-const AFTERMATH_MS = 75_000;
+/** Long enough for every deadline, lease, deny window and idle time of the plans to end, and for hosts to be forgotten (END4). */
+const AFTERMATH_MS = 675_000;
+/** How many ends of sessions the hosts keep, by seed. With few of them, ends are forgotten long before their deadlines. */
+const MANY_ENDS = 1_000;
+const MOST_ENDS = [MANY_ENDS, 8, 3, 1] as const;
+/** After this time an open breaker counts as closed. */
+const BREAKER_MS = 3_600_000;
 /** How long a free slot may wait for a waiter, and how much longer than the network a call takes. */
 const PROMPT_MS = 3_000;
 const STORE_MS = 30;
@@ -57,6 +62,7 @@ export class World {
   disturbedAt = Number.NEGATIVE_INFINITY;
   failedOverAt = Number.NEGATIVE_INFINITY;
   isClosing = false;
+  readonly #mostEnds: number;
   readonly #plant: Plant;
   readonly #reachable: HostStore;
   readonly #newSecret: () => string;
@@ -65,6 +71,7 @@ export class World {
 
   constructor(seed: number, plant: Plant = {}) {
     this.#plant = plant;
+    this.#mostEnds = MOST_ENDS[seed % MOST_ENDS.length] as number;
     this.random = new Random(seed);
     const planned = planWorld(this.random);
     this.plan = plant.plan?.(planned) ?? planned;
@@ -77,6 +84,11 @@ export class World {
     this.invariants = new Invariants(this);
     for (let count = 0; count < this.plan.instances; count++) this.#boot();
     this.#recordFacts();
+  }
+
+  /** No session that has not ended is taken for ended (`session-ends.ts`). */
+  get keepsAllEnds(): boolean {
+    return this.#mostEnds === MANY_ENDS;
   }
 
   newId(): string {
@@ -104,6 +116,9 @@ export class World {
     await this.clock.run(durationMs, check);
     this.#heal();
     await this.clock.run(AFTERMATH_MS, check);
+    const isBreakerOpen = [...this.store.images()].some(({ head }) => head.breaker.openedAt !== undefined);
+    // A host with an open breaker is kept until the breaker counts as closed.
+    if (isBreakerOpen) await this.clock.run(BREAKER_MS, check);
     await this.store.cleanup({ idleMs: LEFT_OVER_MS });
     await drained();
     this.invariants.checkEnd();
@@ -134,6 +149,7 @@ export class World {
       random: this.random,
       plan: this.plan,
       plant: this.#plant,
+      mostEnds: this.#mostEnds,
       newId: () => this.newId(),
       newSecret: this.#newSecret,
       onSpin: () => this.invariants.onSpin(name),

@@ -8,6 +8,7 @@ import { readingCases } from "./reading-cases.ts";
 import { repeatCases } from "./repeat-cases.ts";
 import { reservationCases } from "./reservation-cases.ts";
 import { restartCases } from "./restart-cases.ts";
+import { roundTripCases } from "./round-trip-cases.ts";
 import type { ConformanceOptions, StoreUnderTest } from "./store-under-test.ts";
 import { swapCases } from "./swap-cases.ts";
 import { tailCases } from "./tail-cases.ts";
@@ -28,6 +29,7 @@ export function describeHostStore(name: string, options: ConformanceOptions): vo
     const newHost: NewHost = () => HostUnderTest.on(subject);
     swapCases(newHost);
     tailCases(newHost);
+    roundTripCases(newHost);
     limitCases(newHost);
     repeatCases(newHost);
     clockCases(newHost);

@@ -22,7 +22,7 @@ export function readingCases(newHost: NewHost): void {
       const fence = host.head.fence + 2;
       const leases = [leaseOf("a", fence - 1, now), leaseOf("b", fence, now, { endsAt: now + 1_000 })];
       const waiters = [waiterOf("c", now), waiterOf("d", now, { deadlineAt: now + 1_000 })];
-      const breaker = { openedAt: now, windowMs: 60_000, code: 503, errors: 0, successes: 0, consecutive: 0 };
+      const breaker = { openedAt: now - 3_598_950, code: 503, errors: 0, successes: 0, consecutive: 0 };
       await host.accept({ head: { fence, breaker, slots: 3 }, puts: [...leases, ...waiters], now });
       const diff = async () => {
         const { hosts, slots, inFlight, waiting, open } = await host.store.totals();
@@ -30,12 +30,13 @@ export function readingCases(newHost: NewHost): void {
       };
       expect(await diff()).toEqual([1, 3, 2, 2, before.open + 1]);
       await host.pass(1_100);
-      expect(await diff()).toEqual([1, 3, 1, 1, before.open + 1]);
+      expect(await diff()).toEqual([1, 3, 1, 1, before.open]);
     });
   });
 
   describe("cleanup", () => {
     const IDLE_MS = 90_000;
+    const HOUR_MS = 3_600_000;
     const isKept = async (puts: (now: number, fence: number) => BookRecord[], head: (now: number) => Partial<Head>) => {
       const host = await newHost();
       const now = await host.now();
@@ -69,8 +70,16 @@ export function readingCases(newHost: NewHost): void {
         [
           () => [],
           (now) => ({
-            breaker: { openedAt: now, windowMs: far, code: 503, errors: 0, successes: 0, consecutive: 0 },
+            breaker: { openedAt: now - HOUR_MS + 2 * IDLE_MS, code: 503, errors: 0, successes: 0, consecutive: 0 },
           }),
+        ],
+      ],
+      [
+        "with a breaker that opened an hour ago",
+        false,
+        [
+          () => [],
+          (now) => ({ breaker: { openedAt: now - HOUR_MS, code: 503, errors: 0, successes: 0, consecutive: 0 } }),
         ],
       ],
     ])("treats a host %s as in use: %s", async (_, expected, [puts, head]) => {

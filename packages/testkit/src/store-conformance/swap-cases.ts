@@ -47,7 +47,7 @@ export function swapCases(newHost: NewHost): void {
       const host = await newHost();
       const now = await host.now();
       const records = everyRecord(now, host.head.fence + 1);
-      const breaker = { openedAt: now - 0.5, windowMs: 1e3, code: 503, errors: 1, successes: 2, consecutive: 3 };
+      const breaker = { openedAt: now - 0.5, code: 503, errors: 1, successes: 2, consecutive: 3 };
       const more = { lastEndAt: now + 0.7, capacity: 2, idleSince: now, probedAt: now, turnAt: 1e-7 };
       await host.accept({ head: { fence: host.head.fence + 1, breaker, ...more }, puts: records });
       const book = await host.book(host.other);

@@ -18,7 +18,7 @@ let fleet: Fleet;
 
 beforeAll(async () => {
   buildCommand();
-  const fairQueue = { maxSlotPerHost: SLOTS, maxWaitersPerHost: 0, globalMaxWaiters: 0, maxWaitMs: 120_000 };
+  const fairQueue = { maxSlotPerHost: SLOTS, maxWaitersPerHost: 0, globalMaxWaiters: -1, maxWaitMs: 120_000 };
   fleet = await Fleet.start({ instances: 3, fairQueue });
   await onServer(fleet.dsn, (client) =>
     client.query(`

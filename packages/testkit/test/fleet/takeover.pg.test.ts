@@ -15,7 +15,7 @@ beforeAll(async () => {
   fleet = await Fleet.start({
     instances: 3,
     poolSize: 10,
-    fairQueue: { maxSlotPerHost: 1, maxWaitersPerHost: 0, globalMaxWaiters: 0, maxWaitMs: 120_000 },
+    fairQueue: { maxSlotPerHost: 1, maxWaitersPerHost: 0, globalMaxWaiters: -1, maxWaitMs: 120_000 },
   });
 }, 180_000);
 afterAll(() => fleet?.stop());

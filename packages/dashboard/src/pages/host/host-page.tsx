@@ -43,7 +43,7 @@ function KnownHost({ watch, view, host }: { watch: HostWatch; view: HostView; ho
   return (
     <>
       <Heading watch={watch} view={view} host={host} />
-      <SlotCells host={host} refresh={() => watch.refresh()} />
+      <SlotCells view={view} host={host} session={session} refresh={() => watch.refresh()} />
       {session === undefined ? null : (
         <WhyPanel session={session} isChosen={session.session === chosen} host={host} view={view} />
       )}

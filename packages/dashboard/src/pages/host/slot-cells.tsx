@@ -1,16 +1,25 @@
 import { useRef, useState } from "preact/hooks";
 import { act } from "../../api/call.ts";
-import { count, duration, nameOfBucket, plural, seconds, visible } from "../../format.ts";
+import { count, duration, nameOfBucket, plural, seconds, timeOfDay, visible } from "../../format.ts";
 import { CellPlaces } from "../../model/cell-places.ts";
-import type { HostState, SlotState } from "../../model/host-watch.ts";
+import type { HostState, HostView, SessionState, SlotState } from "../../model/host-watch.ts";
+import { isAwaited } from "../../model/why.ts";
 import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
 import { BucketName } from "../../ui/name.tsx";
 
 /** More cells are not readable; the numbers show the rest. */
 const MOST_CELLS = 120;
 
+interface SlotCellsProps {
+  readonly view: HostView;
+  readonly host: HostState;
+  /** The session whose wait is explained below. */
+  readonly session: SessionState | undefined;
+  readonly refresh: () => void;
+}
+
 /** Every slot of the host as a cell: its holder, the time of the hold, and the rest of the lease. */
-export function SlotCells({ host, refresh }: { host: HostState; refresh: () => void }) {
+export function SlotCells({ view, host, session, refresh }: SlotCellsProps) {
   const [revoked, setRevoked] = useState<SlotState | undefined>();
   const { slots, limit = 0, inFlight } = host;
   const places = useRef(new CellPlaces());
@@ -39,6 +48,8 @@ export function SlotCells({ host, refresh }: { host: HostState; refresh: () => v
               key={index}
               number={index + 1}
               slot={slot}
+              at={view.at}
+              isAwaited={isAwaited(slot, session)}
               leaseMs={lease.current}
               onRevoke={() => setRevoked(slot)}
             />
@@ -54,21 +65,31 @@ export function SlotCells({ host, refresh }: { host: HostState; refresh: () => v
 interface CellProps {
   readonly number: number;
   readonly slot: SlotState;
+  /** The time of the service. */
+  readonly at: number;
+  readonly isAwaited: boolean;
   readonly leaseMs: number;
   readonly onRevoke: () => void;
 }
 
-function Cell({ number, slot, leaseMs, onRevoke }: CellProps) {
+function Cell({ number, slot, at, isAwaited, leaseMs, onRevoke }: CellProps) {
   const { bucket, heldMs, endsInMs, isReleased, isProbe } = slot;
   const left = leaseMs <= 0 ? 0 : Math.max(0, endsInMs / leaseMs);
   return (
-    <li class="cell" data-ending={!isReleased && endsInMs < 5_000}>
+    <li class="cell" data-ending={!isReleased && endsInMs < 5_000} data-awaited={isAwaited}>
       <p class="cell-holder">
         <BucketName bucket={bucket} />
         {isProbe ? <span class="badge breaker-testing">trial</span> : null}
+        {isAwaited ? (
+          <span class="badge load-queueing" title="The session below waits for a slot of its own bucket">
+            awaited
+          </span>
+        ) : null}
       </p>
       <p class="cell-times">
-        <span>held {heldMs === undefined ? "–" : duration(heldMs)}</span>
+        <span title={heldMs === undefined ? "" : `since ${timeOfDay(at - heldMs)}`}>
+          held {heldMs === undefined ? "–" : duration(heldMs)}
+        </span>
         <span>{isReleased ? `frees in ${duration(endsInMs)}` : `lease ${seconds(endsInMs)}`}</span>
       </p>
       <span class="bar" aria-hidden="true">

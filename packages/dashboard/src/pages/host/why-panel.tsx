@@ -1,6 +1,6 @@
-import { count, duration, seconds, timeOfDay } from "../../format.ts";
+import { count, duration } from "../../format.ts";
 import { now } from "../../model/clock.ts";
-import type { HostState, HostView, SessionState, SlotState } from "../../model/host-watch.ts";
+import type { HostState, HostView, SessionState } from "../../model/host-watch.ts";
 import { waitingAt } from "../../model/load.ts";
 import { whyWaits } from "../../model/why.ts";
 import { BucketName, ShortId } from "../../ui/name.tsx";
@@ -13,9 +13,7 @@ interface WhyPanelProps {
   readonly view: HostView;
 }
 
-const HOLDERS_SHOWN = 6;
-
-/** Why one session waits: the limit, the holders since when, and the estimate. */
+/** Why one session waits: the limit and the estimate. The cells above show the holders. */
 export function WhyPanel({ session, isChosen, host, view }: WhyPanelProps) {
   const why = whyWaits(session, { host, sinceMs: now.value - view.seenAt });
   return (
@@ -44,31 +42,6 @@ export function WhyPanel({ session, isChosen, host, view }: WhyPanelProps) {
           <dd>{why.forecast}</dd>
         </div>
       </dl>
-      <Holders holders={why.holders} at={view.at} />
     </section>
-  );
-}
-
-function Holders({ holders, at }: { holders: readonly SlotState[]; at: number }) {
-  if (holders.length === 0) return null;
-  const hidden = holders.length - HOLDERS_SHOWN;
-  return (
-    <>
-      <h3>Holders of the slots it waits for</h3>
-      <ul class="holders">
-        {holders.slice(0, HOLDERS_SHOWN).map((slot) => (
-          <li key={slot.slot}>
-            <BucketName bucket={slot.bucket} />
-            <span>
-              {slot.heldMs === undefined
-                ? "since an unknown time"
-                : `since ${timeOfDay(at - slot.heldMs)} (${duration(slot.heldMs)})`}
-            </span>
-            <span class="quiet">lease ends in {seconds(slot.endsInMs)} unless renewed</span>
-          </li>
-        ))}
-      </ul>
-      {hidden > 0 ? <p class="quiet">And {count(hidden)} more.</p> : null}
-    </>
   );
 }

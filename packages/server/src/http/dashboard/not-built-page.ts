@@ -9,7 +9,7 @@ export function notBuiltPage(version: string): string {
 <ul>
 <li><a href="/readyz">/readyz</a>: whether the service can grant slots</li>
 <li><a href="/livez">/livez</a>: whether the process runs</li>
-<li><a href="/metrics">/metrics</a>: metrics, unless a token guards them</li>
+<li><a href="/metrics">/metrics</a>: metrics, with a bearer token or, if none is set, from this machine</li>
 <li><a href="/openapi.json">/openapi.json</a>: the HTTP contract</li>
 </ul>
 </body>

@@ -78,7 +78,7 @@ function begin(exchange: Exchange, body: object, context: ServiceContext): Answe
   }
   // The name finds the session again: when the request is repeated, and when a waiting call is asked again at a stop.
   const sessionId = isGiven(call.requestId)
-    ? context.live.tokens.sessionIdOf(named.host, call.ipBucket ?? SHARED_BUCKET, call.requestId)
+    ? context.live.tokens.sessionIdOf(named.host, bucketOf(call) ?? SHARED_BUCKET, call.requestId)
     : newSessionId();
   const ask = (waitMs: number | undefined, signal: CallSignal | undefined) =>
     context.queue.begin(beginRequest(call, named, sessionId, waitMs, signal));
@@ -98,6 +98,7 @@ function nameOf(call: FirstCall, names: KnownNames): NamedHost | { errors: reado
   const errors = [
     ...problems,
     ...(named !== undefined && "field" in named ? [named] : []),
+    ...bucketProblems(call, isBad),
     ...sizeProblems(call, isBad),
   ];
   return errors.length === 0 ? (named as NamedHost) : { errors };
@@ -105,14 +106,26 @@ function nameOf(call: FirstCall, names: KnownNames): NamedHost | { errors: reado
 
 /** One literal with every field: copying and extending an object would cost more than creating the session. */
 function beginRequest(
-  { ipBucket, throttleTimeWindowSeconds, limit, maxWaitMs }: FirstCall,
+  call: FirstCall,
   { host, hostname }: NamedHost,
   sessionId: string,
   waitMs: number | undefined,
   signal: CallSignal | undefined,
 ): BeginRequest {
+  const { throttleTimeWindowSeconds, limit, maxWaitMs } = call;
   const throttleWindowMs = isPositive(throttleTimeWindowSeconds) ? throttleTimeWindowSeconds * 1000 : undefined;
-  return { host, hostname, bucket: ipBucket, sessionId, waitMs, throttleWindowMs, limit, maxWaitMs, signal };
+  return { host, hostname, bucket: bucketOf(call), sessionId, waitMs, throttleWindowMs, limit, maxWaitMs, signal };
+}
+
+function bucketOf({ bucket, ipBucket }: FirstCall): string | undefined {
+  return bucket ?? ipBucket;
+}
+
+function bucketProblems({ bucket, ipBucket }: FirstCall, isBad: (field: string) => boolean): FieldProblem[] {
+  if (bucket === undefined || ipBucket === undefined || bucket === ipBucket) return [];
+  if (isBad("bucket") || isBad("ipBucket")) return [];
+  const shown = `got ${JSON.stringify(bucket)} and ${JSON.stringify(ipBucket)}`;
+  return [{ field: "bucket", message: `Expected \`bucket\` and \`ipBucket\` to be the same, ${shown}` }];
 }
 
 /** Only named semaphores choose their number of slots and their wait. */

@@ -5,6 +5,7 @@ import { type AuditedAction, audit } from "../../audit/audit.ts";
 import { NO_LIMIT } from "../../live/host-settings.ts";
 import type { LogFields } from "../../log/logger.ts";
 import type { FieldProblem } from "../../validation/field-problem.ts";
+import { nearestFirst } from "../../validation/near-match.ts";
 import { validator } from "../../validation/validator.ts";
 import type { Exchange } from "../exchange.ts";
 import type { BodyHandler, Handler } from "../handler.ts";
@@ -18,7 +19,7 @@ const breakerCall = validator(BreakerCallSchema);
 
 export const limits: BodyHandler = async (exchange, body, context) => {
   const checked = limitsCall.check(body);
-  const errors = "problems" in checked ? checked.problems : [];
+  const errors = "problems" in checked ? checked.problems.map(withKnownLimits) : [];
   const named = hostIn(exchange, context, errors);
   if (named === undefined || "problems" in checked) return;
   if (named.hostname?.startsWith(SEMAPHORE_PREFIX) === true) {
@@ -49,6 +50,16 @@ export const revoke: Handler = async (exchange, context) => {
   }
   await act(exchange, context, "revoke", { kind: "revoke", ...named }, { slot: text });
 };
+
+/** For an unknown key, names the limits that can be set live, the nearest first. */
+function withKnownLimits({ field, message }: FieldProblem): FieldProblem {
+  if (!message.startsWith("Unknown key")) return { field, message };
+  const known = nearestFirst(
+    field,
+    LIVE_LIMITS.map(({ key }) => key),
+  );
+  return { field, message: `${message}. Live limits are ${known.map((key) => `\`${key}\``).join(", ")}` };
+}
 
 /** The limits by the names of the engine; `undefined` if none is set. */
 function liveLimits(call: { readonly [K in LiveLimitKey]?: number }): LiveLimits | undefined {

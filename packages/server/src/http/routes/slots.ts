@@ -1,4 +1,4 @@
-import type { ReleaseCall } from "@slotkeeper/protocol";
+import type { ReleaseCall, ReleaseReply } from "@slotkeeper/protocol";
 import { CancelSchema, ReleaseSchema, RenewSchema, ReportSchema } from "@slotkeeper/protocol/schemas";
 import { validator } from "../../validation/validator.ts";
 import type { BodyHandler } from "../handler.ts";
@@ -12,7 +12,7 @@ const cancelCall = validator(CancelSchema);
 const reportCall = validator(ReportSchema);
 
 /** Sends the release to the store in the background, even if this connection breaks. The token names the host. */
-export const release: BodyHandler = async (exchange, body, { queue, live }) => {
+export const release: BodyHandler = async (exchange, body, { queue }) => {
   const checked = releaseCall.check(body);
   let call = body as ReleaseCall;
   if ("problems" in checked) {
@@ -26,16 +26,12 @@ export const release: BodyHandler = async (exchange, body, { queue, live }) => {
     call = Object.fromEntries(Object.entries(body).filter(([key]) => !bad.has(key))) as ReleaseCall;
   }
   const { slotToken, hitUpstreamAtMs, status, now } = call;
-  const named = namedHost(call, live.hosts.names);
-  // No slot was granted under names that contradict each other, so this is not a release of a slot.
-  if (named !== undefined && "field" in named) {
-    exchange.problem("BAD_FIELDS", undefined, { errors: [named] });
-    return;
-  }
   // While another instance is alive, this one must not die between the answer and the commit: a caller without an answer
   // repeats the call there.
-  await aMoment((onAccepted) => queue.release({ slotToken, hitUpstreamAtMs, callerNow: now, status }, onAccepted));
-  exchange.json({ result: "ok" });
+  const isHeld = await aMoment<boolean | undefined>((onAccepted) =>
+    queue.release({ slotToken, hitUpstreamAtMs, callerNow: now, status }, onAccepted),
+  );
+  exchange.json((isHeld === false ? { result: "ok", released: false } : { result: "ok" }) satisfies ReleaseReply);
 };
 
 export const renew: BodyHandler = async (exchange, body, { queue, log }) => {

@@ -1,6 +1,8 @@
 import type { ServiceState } from "@slotkeeper/protocol";
 import type { HostSnapshot } from "@slotkeeper/queue";
 import { hostRow } from "../../live/host-row.ts";
+import { sortInTurns } from "../../live/sort-in-turns.ts";
+import { mapInTurns } from "../../next-turn.ts";
 import type { FieldProblem } from "../../validation/field-problem.ts";
 import type { Handler } from "../handler.ts";
 import { operatorsHost, queryOf } from "../path-host.ts";
@@ -16,6 +18,9 @@ interface SessionRange {
   readonly from: number;
   readonly count: number;
 }
+
+/** How many hosts are shown in one turn of the event loop. */
+const HOSTS_PER_TURN = 50;
 
 /** Combines what this instance and the store know, by host. Details are read only for the hosts of the page. */
 export const state: Handler = async (exchange, context) => {
@@ -39,7 +44,10 @@ export const state: Handler = async (exchange, context) => {
       telemetry.reader.totals(),
     ]);
     const { at, sessions, counts, unsent } = queue.overview();
-    exchange.json({
+    const hosts = await mapInTurns(page.keys, HOSTS_PER_TURN, (key) =>
+      JSON.stringify(hostState(key, page.stored.get(key), { at, sessionRange }, context)),
+    );
+    const rest = {
       at,
       instance,
       configVersion: live.config.version,
@@ -48,8 +56,8 @@ export const state: Handler = async (exchange, context) => {
       fleet: { ...sums, waiting },
       unsent,
       total: page.total,
-      hosts: page.keys.map((key) => hostState(key, page.stored.get(key), { at, sessionRange }, context)),
-    } satisfies ServiceState);
+    } satisfies Omit<ServiceState, "hosts">;
+    exchange.send(200, "application/json", `${JSON.stringify(rest).slice(0, -1)},"hosts":[${hosts.join(",")}]}`);
   } catch (error) {
     log.warn("the state could not be read", { requestId: exchange.id, error });
     exchange.problem("UNAVAILABLE");
@@ -73,7 +81,7 @@ async function pageOf(only: string | undefined, range: PageRange, context: Servi
   const { queue, telemetry } = context;
   const { offset, limit } = range;
   if (only === undefined) {
-    const known = [...new Set([...(await telemetry.reader.keys()), ...queue.hostKeys()])].sort();
+    const known = await sortInTurns([...(await telemetry.reader.keys()), ...queue.newHostKeys()]);
     const keys = known.slice(offset, offset + limit);
     return { total: known.length, keys, stored: await telemetry.reader.hosts(keys) };
   }

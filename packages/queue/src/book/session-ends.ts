@@ -1,0 +1,95 @@
+import type { Book } from "./book.ts";
+import type { SessionRecord } from "./records.ts";
+
+/**
+ * The ends of sessions: how long they are kept, and what follows if the end of a session was forgotten.
+ *
+ * END1 A host keeps the `most` newest ends, and each at most `KEPT_MS`. So their number does not depend on how long
+ *   sessions may wait.
+ * END2 Every session that ended after `head.forgottenAt` is in the book, as a lease or an end, until its deadline.
+ * END3 A token names a time at which its session had not ended (`pendingAt`): the arrival or, in the token of a later
+ *   answer, the commit that this answer is based on. If the book does not have the session, then it has ended if that
+ *   time is not after `head.forgottenAt`. Otherwise it has never ended (END2), and may join. So no session is granted
+ *   twice.
+ * END4 A host may be forgotten when its ends need not be kept any more and `forgottenAt` is `KEPT_MS` ago. So a host that
+ *   the store does not know starts with `forgottenAt` as if it had just been forgotten.
+ * Not promised: that a session that has not ended is never taken for ended. This needs three things at once: the book
+ * lost the session, or never had it; its token is older than `KEPT_MS` or than the `most` newest ends; and other
+ * sessions of the host have ended since that token.
+ * All times are times of the store. Only an arrival is an estimate, which may be ahead by `AHEAD_MS`. An arrival that
+ * is further ahead raises `forgottenAt` when it joins, so that END3 holds for its token too.
+ */
+
+/** How many ends a host keeps. */
+export const MOST_ENDS = 10_000;
+/** How long a host keeps an end. SQL has the same number (`slotkeeper_is_unused`, `slotkeeper_new_host`). */
+const KEPT_MS = 600_000;
+/** How far ahead of the book an arrival may be. SQL includes it, too. */
+const AHEAD_MS = 1_000;
+/**
+ * How long after its deadline an end is kept. Another instance may have an old copy of the session, from before its
+ * client moved on. It ends that copy at the deadline and must then find the recorded end. Otherwise it would count a
+ * second end.
+ */
+const GRACE_MS = 10_000;
+/** How many ends one decision forgets at most, so that the cost of a decision does not depend on how many there are. */
+const FORGOTTEN_AT_ONCE = 64;
+
+type Ended = Pick<SessionRecord, "keepUntil" | "endedAt">;
+type Pending = { readonly arrivedAt: number; readonly pendingAt?: number | undefined };
+
+/** Until when the end of a session must be kept, if there are not too many. */
+export function endKeptUntil({ keepUntil, endedAt = Number.POSITIVE_INFINITY }: Ended): number {
+  return Math.min(keepUntil + GRACE_MS, endedAt + KEPT_MS);
+}
+
+/** Until when the end of a session with this deadline may be needed. After that, its token alone shows that it has ended. */
+export function endNeededUntil(deadlineAt: number): number {
+  return deadlineAt + GRACE_MS;
+}
+
+export function rememberEnd(book: Book, record: Omit<SessionRecord, "kind" | "endedAt">): void {
+  if (endNeededUntil(record.keepUntil) > book.now) book.put({ kind: "session", ...record, endedAt: book.now });
+}
+
+/** END1, END2. */
+export function forgetEnds(book: Book, most: number): void {
+  for (let count = 0; count < FORGOTTEN_AT_ONCE; count++) {
+    const oldest = book.index.nextEnd;
+    if (oldest === undefined || (endKeptUntil(oldest) > book.now && book.size("session") <= most)) return;
+    if (endNeededUntil(oldest.keepUntil) > book.now) raise(book, (oldest.endedAt ?? book.now) + AHEAD_MS);
+    book.del("session", oldest.key);
+  }
+}
+
+/** END3: whether a session that the book does not have must have ended. */
+export function isEndForgotten({ head }: Book, { arrivedAt, pendingAt = arrivedAt }: Pending): boolean {
+  return !isAfter(Math.max(arrivedAt, pendingAt), head.forgottenAt);
+}
+
+/** A session joins. */
+export function noteArrival(book: Book, arrivedAt: number): void {
+  if (arrivedAt > book.now + AHEAD_MS) raise(book, arrivedAt);
+}
+
+/** END4, for a host that the store does not know. */
+export function startForgotten(book: Book): void {
+  raise(book, forgottenAtStart(book.now));
+}
+
+/** END4: whether a host that is forgotten and created again would know as much about forgotten ends. */
+export function isStart(forgottenAt: number | undefined, now: number): boolean {
+  return forgottenAt === undefined || forgottenAt <= forgottenAtStart(now);
+}
+
+function forgottenAtStart(now: number): number {
+  return now - KEPT_MS + AHEAD_MS;
+}
+
+function raise(book: Book, at: number): void {
+  if (isAfter(at, book.head.forgottenAt)) book.draft.forgottenAt = at;
+}
+
+function isAfter(at: number, forgottenAt = Number.NEGATIVE_INFINITY): boolean {
+  return at > forgottenAt;
+}

@@ -1,0 +1,17 @@
+import { defineConfig } from "vitest/config";
+import { conditions } from "./vitest.conditions.ts";
+
+// Pure tests: no server, no database, no browser, no other process. `npm run test:quick` runs them, and so does mutation testing.
+export default defineConfig({
+  resolve: { conditions },
+  ssr: { resolve: { conditions } },
+  test: {
+    include: ["packages/{core,queue,protocol}/test/**/*.test.ts"],
+    exclude: ["**/*.pg.test.ts", "packages/core/test/threads/**"],
+    maxWorkers: 2,
+    testTimeout: 30_000,
+    restoreMocks: true,
+    // Mutation testing runs them in threads, which take the flags of its process.
+    execArgv: process.env["STRYKER_MUTATOR_WORKER"] === undefined ? ["--expose-gc"] : [],
+  },
+});
