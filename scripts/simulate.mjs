@@ -5,7 +5,8 @@ import { simulate } from "@slotkeeper/testkit/simulator";
 
 const HELP = `Usage: npm run simulate -- [options]
 
-Runs whole fleets with faults in virtual time, one history for each seed, and checks the invariants after every step.
+Runs whole fleets with faults in virtual time, one history for each seed, and checks the invariants after every step. The
+independent checker (packages/testkit/src/history) judges what the clients of each history saw.
 
   --seeds N      how many seeds (10000)
   --from N       the first one (1)
@@ -32,8 +33,15 @@ else if (values.seed !== undefined) await replay(Number(values.seed));
 else if (values.worker !== undefined) await work(Number(values.worker));
 else await runAll();
 
+/** The violations of the invariants, then those that the independent checker found. */
+async function judged(seed) {
+  const { violations, verdict, history } = await simulate(seed);
+  const found = verdict.violations.map(({ rule, at, host, detail }) => `${rule} at ${at}: ${host}: ${detail}`);
+  return { seed, violations: [...violations, ...found], history };
+}
+
 async function replay(seed) {
-  const { violations, history } = await simulate(seed);
+  const { violations, history } = await judged(seed);
   for (const line of [...history, ...violations]) console.log(line);
   console.log(violations.length === 0 ? `seed ${seed}: clean` : `seed ${seed}: ${violations.length} violations`);
   process.exit(violations.length === 0 ? 0 : 1);
@@ -42,7 +50,7 @@ async function replay(seed) {
 async function work(first) {
   const end = Number(values.from) + Number(values.seeds);
   for (let seed = Number(values.from) + first; seed < end; seed += Number(values.workers)) {
-    process.send(await simulate(seed));
+    process.send(await judged(seed));
   }
   process.exit(0);
 }

@@ -1,4 +1,5 @@
 import type { BookRecord, Commit, CommitReply, HostStore, ReadReply, RecordKind } from "@slotkeeper/queue";
+import type { RuleName } from "@slotkeeper/testkit/history";
 import type { Plant } from "@slotkeeper/testkit/simulator";
 
 /** The store with some of its methods replaced. */
@@ -52,8 +53,20 @@ async function keptButRefused(store: HostStore, commit: Commit): Promise<CommitR
   return { isOk: false, reason: "conflict", ...(await store.read(commit.host, commit.base)) };
 }
 
+/** What the independent checker finds, which only knows the calls and answers of the clients. */
+interface Seen {
+  readonly rule: RuleName;
+  readonly seeds: number;
+  /** Replaces the plan of the seeds. */
+  readonly plan?: Plant["plan"];
+  /** The first seed. */
+  readonly from?: number;
+}
+
 interface PlantedBug {
   readonly name: string;
+  /** A text if clients cannot see the bug: why. */
+  readonly checker: Seen | string;
   /** What the simulator must report. */
   readonly rule: RegExp;
   /** The bug must be found within this number of seeds. */
@@ -61,10 +74,39 @@ interface PlantedBug {
   readonly plant: Plant;
 }
 
+/** No fault of any kind. */
+const CALM = {
+  store: "calm",
+  storeErrors: 0,
+  storeStalls: 0,
+  lostPushes: 0,
+  latePushes: 0,
+  loss: 0,
+  duplication: 0,
+  clientCrashes: 0,
+  upstreamErrors: 0,
+  crashes: 0,
+  pauses: 0,
+  skewMs: 0,
+  instanceJumps: 0,
+  storeJumps: 0,
+} as const;
+
+/** A long run with failovers and no other fault: after each of them there is time for sessions that are beyond doubt. */
+const failovers: Plant["plan"] = (plan) => ({
+  ...plan,
+  ...CALM,
+  instances: 3,
+  failovers: 3,
+  durationMs: 60_000,
+  config: { ...plan.config, minSlotHoldMs: 0, maxWaitersPerIp: 0, ipCooldownSeconds: 0, sessionIdleSeconds: 10 },
+});
+
 /** Planted bugs of the kind that such services have had. Each must be found, by the named rule. */
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: "an answer goes out before its commit",
+    checker: { rule: "HIST1", seeds: 10 },
     rule: /^V[12]/,
     seeds: 40,
     plant: {
@@ -79,6 +121,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "tags only count: after a failover an old base is accepted",
+    checker: { rule: "HIST2", seeds: 10, from: 100, plan: failovers },
     rule: /^V[1234]/,
     seeds: 400,
     plant: {
@@ -99,6 +142,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "a stale commit is accepted: a lease is reclaimed after its renewal",
+    checker: { rule: "HIST1", seeds: 20 },
     rule: /^V[12]/,
     seeds: 60,
     plant: {
@@ -115,6 +159,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "an offer to a dead instance is kept",
+    checker:
+      "The slot is missing until the dead instance is forgotten, at most 5 s. For clients it looks like a slot whose grant was lost with that instance, which may be missing for a whole lease",
     rule: /^V5/,
     seeds: 120,
     plant: {
@@ -132,6 +178,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "two instances answer one grant, and one of them takes it back",
+    checker: { rule: "HIST5", seeds: 60 },
     rule: /^V[12]/,
     seeds: 120,
     plant: {
@@ -144,12 +191,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "instances run with one slot too many",
+    checker: { rule: "HIST1", seeds: 5 },
     rule: /^V1/,
     seeds: 10,
     plant: { config: (config) => ({ ...config, maxSlotPerHost: (config.maxSlotPerHost ?? 0) + 1 }) },
   },
   {
     name: "slot tokens are reusable row numbers",
+    checker: { rule: "HIST2", seeds: 5 },
     rule: /^V2/,
     seeds: 10,
     plant: {
@@ -161,12 +210,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "the store forgets how sessions ended: one is granted twice",
+    checker: { rule: "HIST2", seeds: 60 },
     rule: /^V2/,
     seeds: 60,
     plant: losing((kind, what) => kind === "session" && what === "put"),
   },
   {
     name: "the store forgets how sessions ended: one is counted twice",
+    checker: { rule: "HIST2", seeds: 60 },
     rule: /^V6 .*counted wrongly/,
     seeds: 60,
     plant: losing((kind, what) => kind === "session" && what === "put"),
@@ -192,12 +243,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "a commit is kept and reported as refused: what it ended is not counted",
+    checker: "Only the counts are wrong, which are metrics: the sessions of the clients end as they should",
     rule: /^V6 .*counted wrongly/,
     seeds: 60,
     plant: { instanceStore: (store) => patched(store, { commit: (commit) => keptButRefused(store, commit) }) },
   },
   {
     name: "a read finds no changes: a slot that ended elsewhere is returned again",
+    checker: { rule: "HIST5", seeds: 40 },
     rule: /^V9/,
     seeds: 60,
     plant: {
@@ -212,6 +265,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "waiters that ended stay",
+    checker: { rule: "HIST2", seeds: 20 },
     rule: /^V[1-7]/,
     seeds: 20,
     plant: losing((kind, what) => kind === "waiter" && what === "del"),

@@ -1,5 +1,6 @@
 import type { GrantedAnswer, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
 import type { FairQueue } from "@slotkeeper/queue";
+import type { CallName } from "../history/line.ts";
 import type { SimInstance } from "./sim-instance.ts";
 import type { World } from "./world.ts";
 
@@ -46,7 +47,9 @@ export class SimClient {
     const named = random.chance(0.5) ? { requestId: id } : { sessionId: id };
     const request = { host: this.#host, hostname: this.#host, bucket: this.#bucket, ...named };
     for (let attempt = 0; attempt < 3; attempt++) {
-      const answer = await this.#call((queue) => queue.begin(request));
+      // With either name, the same id gives the same session.
+      const ask = { hostname: this.#host, ipBucket: this.#bucket, requestId: id };
+      const answer = await this.#call("acquire", ask, (queue) => queue.begin(request));
       if (this.#vanishes()) return undefined;
       if (answer?.result === "pending") return answer.session;
       if (answer !== undefined) return undefined;
@@ -58,7 +61,7 @@ export class SimClient {
     const { random, plan, clock } = this.#world;
     for (let lost = 0; lost < 8; ) {
       if (random.chance(plan.cancels)) {
-        await this.#call((queue) => queue.cancel(session));
+        await this.#call("cancel", { queryToken: tokenOf(session) }, (queue) => ({ result: queue.cancel(session) }));
         return undefined;
       }
       const askedAt = clock.now();
@@ -75,7 +78,7 @@ export class SimClient {
   /** An answer of an instance is checked even if it does not arrive. */
   #poll(session: SessionClaims): Promise<PollAnswer | undefined> {
     const { clock, invariants } = this.#world;
-    return this.#call(async (queue, signal) => {
+    return this.#call("acquire", { queryToken: tokenOf(session) }, async (queue, signal) => {
       const askedAt = clock.now();
       const answer = await queue.poll(session, { signal });
       if (answer.result === "granted") invariants.onGrantAnswered(answer, askedAt);
@@ -94,8 +97,9 @@ export class SimClient {
       await this.#world.pause(Math.max(1, Math.min(stopAt, leaseUntil) - clock.now()) / 2);
       if (leaseUntil - clock.now() > answer.leaseMs / 2 || clock.now() >= leaseUntil) continue;
       const renewedAt = clock.now();
-      const renewed = await this.#call((queue) => queue.renew(answer.slotToken), 500);
-      if (renewed !== undefined) leaseUntil = renewedAt + renewed.leaseMs;
+      const { slotToken } = answer;
+      const renewed = await this.#call("renew", { slotToken }, (queue) => renew(queue, slotToken), 500);
+      if (renewed?.leaseMs !== undefined) leaseUntil = renewedAt + renewed.leaseMs;
     }
     this.#world.holds.stop(held);
   }
@@ -106,10 +110,12 @@ export class SimClient {
     const hitUpstreamAtMs = clock.now() - random.int(-500, 2_000);
     for (let attempt = 0; attempt < 3; attempt++) {
       const input = { slotToken, status, hitUpstreamAtMs, callerNow: clock.now() };
-      const answer = await this.#call((queue) => {
-        queue.release(input);
-        return "ok";
-      }, 1_000);
+      const reply = { result: "ok", isAccepted: false };
+      const release = (queue: FairQueue) => {
+        queue.release(input, () => (reply.isAccepted = true));
+        return reply;
+      };
+      const answer = await this.#call("release", { slotToken, status }, release, 1_000);
       if (answer !== undefined) return;
     }
   }
@@ -119,14 +125,33 @@ export class SimClient {
     return this.#isGone;
   }
 
-  async #call<T>(
+  async #call<T extends object>(
+    name: CallName,
+    ask: object,
     act: (queue: FairQueue, signal: AbortSignal) => Promise<T> | T,
     timeoutMs = 8_000,
   ): Promise<T | undefined> {
-    const { network, plan } = this.#world;
+    const { network, plan, recorder } = this.#world;
     const instance = (plan.routing === "sticky" ? this.#home : undefined) ?? this.#world.anyInstance();
+    const open = recorder.sent(name, ask);
     const answer = await network.call(instance.gate, (signal) => act(instance.queue, signal), timeoutMs);
     this.#home = answer === undefined ? undefined : instance;
+    // The service answers a release when it is accepted. This client does not wait for that.
+    if (answer === undefined || ("isAccepted" in answer && answer.isAccepted === false)) open.gaveUp();
+    else open.answered("status" in answer ? (answer.status as number) : 200, onWire(answer));
     return answer;
   }
+}
+
+/** The query token of the simulation. The same id with another arrival is another session. */
+function tokenOf({ id, arrivedAt }: SessionClaims): string {
+  return `${id} of ${arrivedAt}`;
+}
+
+function onWire(answer: object): object {
+  return "session" in answer ? { ...answer, queryToken: tokenOf(answer.session as SessionClaims) } : answer;
+}
+
+async function renew(queue: FairQueue, slotToken: string): Promise<{ leaseMs?: number; status?: number }> {
+  return (await queue.renew(slotToken)) ?? { status: 410 };
 }

@@ -1,9 +1,12 @@
+import { judgeHistory, type Verdict } from "../history/judge-history.ts";
 import { type Plant, World } from "./world.ts";
 
 export interface SimulationResult {
   readonly seed: number;
   /** Empty if there was no violation. The first one is usually the cause. */
   readonly violations: readonly string[];
+  /** What the independent checker says about the calls and answers of the clients. */
+  readonly verdict: Verdict;
   /** What happened before the first violation. */
   readonly history: readonly string[];
 }
@@ -13,5 +16,6 @@ export async function simulate(seed: number, plant?: Plant): Promise<SimulationR
   const world = new World(seed, plant);
   await world.run();
   const { violations } = world.invariants;
-  return { seed, violations, history: violations.length === 0 ? [] : world.history.lines };
+  const verdict = judgeHistory(world.recorder.lines);
+  return { seed, violations, verdict, history: violations.length === 0 ? [] : world.history.lines };
 }

@@ -1,5 +1,7 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import type { HostStore } from "@slotkeeper/queue";
+import type { FaultKind } from "../history/line.ts";
+import { HistoryRecorder } from "../history/recorder.ts";
 import { Random } from "../random/random.ts";
 import { ClientHolds } from "./client-holds.ts";
 import { History } from "./history.ts";
@@ -21,6 +23,8 @@ export interface Plant {
   /** Changes the configuration of the instances. The checks use the configuration of the plan. */
   readonly config?: (config: FairQueueConfig) => FairQueueConfig;
   readonly newSecret?: () => () => string;
+  /** Changes the plan of the seed, so that the bug shows. */
+  readonly plan?: (plan: WorldPlan) => WorldPlan;
 }
 
 /** Long enough for every deadline, lease, deny window and idle time of the plans to end, and for hosts to be forgotten (END4). */
@@ -30,6 +34,13 @@ const MANY_ENDS = 1_000;
 const MOST_ENDS = [MANY_ENDS, 8, 3, 1] as const;
 /** After this time an open breaker counts as closed. */
 const BREAKER_MS = 3_600_000;
+/** How long a free slot may wait for a waiter, and how much longer than the network a call takes. */
+const PROMPT_MS = 3_000;
+const STORE_MS = 30;
+/** By then an instance has compared its clock with the store's. */
+const NOTICED_MS = 3_000;
+/** The waiters of a dead instance count for this long. */
+const RECOVERY_MS = 5_000;
 /** A host that was unused for this long is deleted from the store. */
 const LEFT_OVER_MS = 5_000;
 
@@ -39,6 +50,8 @@ export class World {
   readonly random: Random;
   readonly clock = new VirtualClock();
   readonly history = new History(this.clock);
+  /** What the clients see, for the independent checker. */
+  readonly recorder = new HistoryRecorder({ now: () => this.clock.now() });
   readonly network: Network;
   readonly holds: ClientHolds;
   readonly storeClock: SkewedClock;
@@ -60,7 +73,8 @@ export class World {
     this.#plant = plant;
     this.#mostEnds = MOST_ENDS[seed % MOST_ENDS.length] as number;
     this.random = new Random(seed);
-    this.plan = planWorld(this.random);
+    const planned = planWorld(this.random);
+    this.plan = plant.plan?.(planned) ?? planned;
     this.network = new Network(this.clock, this.random, this.plan);
     this.holds = new ClientHolds(() => this.clock.now());
     this.storeClock = new SkewedClock(this.clock);
@@ -69,6 +83,7 @@ export class World {
     this.#newSecret = plant.newSecret?.() ?? (() => `secret-${this.#ids++}`);
     this.invariants = new Invariants(this);
     for (let count = 0; count < this.plan.instances; count++) this.#boot();
+    this.#recordFacts();
   }
 
   /** No session that has not ended is taken for ended (`session-ends.ts`). */
@@ -107,6 +122,22 @@ export class World {
     await this.store.cleanup({ idleMs: LEFT_OVER_MS });
     await drained();
     this.invariants.checkEnd();
+    this.recorder.close();
+  }
+
+  #recordFacts(): void {
+    const { config, latencyMs, instances, store, durationMs } = this.plan;
+    const at = this.clock.now();
+    const facts = { instances, isFresh: true, transitMs: latencyMs + STORE_MS, promptMs: PROMPT_MS };
+    this.recorder.note({ kind: "facts", at, fairQueue: config, ...facts });
+    if (store === "rough") this.#recordFault("delay", durationMs, "the store fails and stalls");
+  }
+
+  /** A fault for the independent checker, until `ms` from now. After it, a part may need some time to recover. */
+  #recordFault(fault: FaultKind, ms: number, note: string): void {
+    const from = this.clock.now();
+    this.recorder.note({ kind: "fault", fault, from, until: from + ms, note });
+    this.recorder.note({ kind: "fault", fault: "delay", from, until: from + ms + RECOVERY_MS, note });
   }
 
   #boot(): void {
@@ -124,6 +155,7 @@ export class World {
       onSpin: () => this.invariants.onSpin(name),
       onEvent: (event) => this.invariants.onEvent(event, name),
     });
+    if (this.plan.skewMs > 0) this.#recordFault("instance-clock", NOTICED_MS, "an instance starts with a wrong clock");
     if (this.isClosing) instance.store.isHealed = true;
     this.instances.push(instance);
   }
@@ -157,26 +189,26 @@ export class World {
     if (!instance.isAlive) return;
     this.history.note(`${instance.name} dies`);
     instance.crash();
-    this.clock.setTimer(
-      () => {
-        this.instances.splice(this.instances.indexOf(instance), 1);
-        this.#boot();
-      },
-      this.random.int(1, 3_000),
-    );
+    const bootsInMs = this.random.int(1, 3_000);
+    this.clock.setTimer(() => {
+      this.instances.splice(this.instances.indexOf(instance), 1);
+      this.#boot();
+    }, bootsInMs);
+    // An instance that was alone loses releases that it had acknowledged: their slots end with their leases.
+    const lostMs = this.plan.instances > 1 ? 0 : (this.plan.config.zombieTimeoutSeconds ?? 0) * 1000;
+    this.#recordFault("delay", bootsInMs + lostMs, "an instance dies");
   }
 
   #pauseOne(): void {
     const { name, gate } = this.anyInstance();
     this.history.note(`${name} pauses`);
     gate.pause();
-    this.clock.setTimer(
-      () => {
-        this.history.note(`${name} goes on`);
-        gate.resume();
-      },
-      this.random.pick([30, 300, 3_000, 8_000]),
-    );
+    const pauseMs = this.random.pick([30, 300, 3_000, 8_000]);
+    this.clock.setTimer(() => {
+      this.history.note(`${name} goes on`);
+      gate.resume();
+    }, pauseMs);
+    this.#recordFault("delay", pauseMs, "an instance is paused");
   }
 
   #failOver(): void {
@@ -186,6 +218,7 @@ export class World {
     this.store.isDown = true;
     const backInMs = this.random.int(1_100, 3_000);
     this.disturbedAt = this.failedOverAt = this.clock.now() + backInMs;
+    this.#recordFault("lost-commits", backInMs, "the store fails over");
     this.clock.setTimer(() => {
       this.store.isDown = false;
     }, backInMs);
@@ -194,6 +227,11 @@ export class World {
   #jump(clock: SkewedClock, ms: number): void {
     this.history.note(`the clock of ${clock === this.storeClock ? "the store" : "an instance"} steps by ${ms} ms`);
     clock.jump(ms);
+    this.#recordFault(
+      clock === this.storeClock ? "store-clock" : "instance-clock",
+      Math.abs(ms) + NOTICED_MS,
+      "a clock jumps",
+    );
     this.disturbedAt = this.clock.now();
   }
 

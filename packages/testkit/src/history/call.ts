@@ -1,0 +1,70 @@
+import { createHash } from "node:crypto";
+import type { CallName } from "./line.ts";
+
+/** A line of the kind `call`, with the fields of both bodies that the rules use. */
+export interface Call {
+  /** The number of its line in the history. */
+  readonly line: number;
+  readonly client: string;
+  readonly name: CallName;
+  readonly sentAt: number;
+  /** `Infinity` if there was no answer. */
+  readonly answeredAt: number;
+  /** When the client stopped waiting; `Infinity` if it never did. */
+  readonly gaveUpAt: number;
+  /** The key of the host, if the request names one. */
+  readonly host: string | undefined;
+  readonly bucket: string;
+  readonly requestId: string | undefined;
+  readonly waitMs: number;
+  /** The longest wait that the request asks for; named semaphores only. */
+  readonly maxWaitMs: number | undefined;
+  /** The query token, slot token or slot that the request names. */
+  readonly token: string | undefined;
+  /** The status of the upstream that the request reports. */
+  readonly reported: number | undefined;
+  /** The live limits or the breaker's state that an operator sets. */
+  readonly set: { readonly [key: string]: unknown };
+  readonly httpStatus: number | undefined;
+  readonly result: string | undefined;
+  readonly queryToken: string | undefined;
+  readonly slotToken: string | undefined;
+  readonly fence: number;
+  readonly leaseMs: number;
+  readonly limit: number | undefined;
+  readonly reason: string | undefined;
+  readonly blockedBy: string | undefined;
+}
+
+export function isAnswered({ answeredAt }: Call): boolean {
+  return answeredAt !== Number.POSITIVE_INFINITY;
+}
+
+/** Whether the call was accepted: status 2xx. */
+export function isDone({ httpStatus = 0 }: Call): boolean {
+  return httpStatus >= 200 && httpStatus < 300;
+}
+
+export function isPending({ result, blockedBy }: Call): boolean {
+  return result === "pending" && blockedBy !== "store";
+}
+
+export const byTime = (a: Call, b: Call) => a.sentAt - b.sentAt || a.line - b.line;
+
+const keys = new Map<string, string>();
+
+/**
+ * The key of a host: its hash in lower case, otherwise the SHA-256 of the lower-cased name without a trailing dot
+ * (docs/reference/http.md, "Naming a host").
+ */
+export function hostKey(hostname: string | undefined, hash?: string): string | undefined {
+  if (hash !== undefined) return hash.toLowerCase();
+  if (hostname === undefined) return undefined;
+  let key = keys.get(hostname);
+  if (key === undefined) {
+    const name = hostname.toLowerCase().replace(/\.$/, "");
+    key = createHash("sha256").update(name).digest("hex");
+    keys.set(hostname, key);
+  }
+  return key;
+}

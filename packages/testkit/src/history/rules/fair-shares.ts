@@ -1,0 +1,136 @@
+/**
+ * HIST8  Two buckets of a host that both always have waiters, from the time when the host was new, stay within
+ *     |u/w - u'/w'| <= H/w + H/w' (docs/explanation/fairness.md): u is the slot time of a bucket, w its weight, and H the
+ *     longest hold of the host. What they had used when both began to wait is added on both sides.
+ *
+ * The slot time of the bucket that is ahead counts while its clients certainly hold their slots; that of the other while
+ * they possibly do.
+ *
+ * Not promised: anything about hosts with limits per bucket below the host's, cooldown, spacing, a changed
+ * configuration, the weighted scheduler, `order: "fifo"`, named semaphores, or a waiter pool that may be full; nothing
+ * after a fault or a reported failure. Only the first common wait is judged, of the {@link MOST_BUCKETS} buckets with the
+ * most grants. Cost: O(n log n + n b) for b buckets.
+ */
+
+import type { Config } from "../facts.ts";
+import { groupBy } from "../group-by.ts";
+import { certainEnd, type History, type Session } from "../history.ts";
+import { Findings, type Rule } from "../rule.ts";
+import { firstCommon, joined, lengthBefore, type Span } from "../spans.ts";
+import { mayFillPool, mayHold, type Timing, timingOf, waits } from "../waiting.ts";
+
+const MOST_BUCKETS = 24;
+/** Use is compared at this number of times. */
+const LOOKS = 200;
+
+export const fairShares: Rule = {
+  name: "HIST8",
+  title: "the fairness bound",
+  judge(history) {
+    const found = new Findings("HIST8", history);
+    for (const [host, sessions] of history.byHost()) {
+      const timing = timingOf(history, host);
+      const config = history.facts.of(host).unchanged;
+      if (timing === undefined || config === undefined) {
+        found.unjudged.add("the configuration, transitMs or promptMs of a host is unknown, or changed");
+        continue;
+      }
+      const reason = unfit(history, host, sessions, config);
+      if (reason !== undefined) found.unjudged.add(reason);
+      else judgeHost(history, host, sessions, timing, config, found);
+    }
+    return found;
+  },
+};
+
+function unfit(history: History, host: string, sessions: readonly Session[], config: Config): string | undefined {
+  const { maxSlotPerHost, maxSlotPerIp } = config;
+  if (!history.facts.of(host).isFresh) return "a host was in use before the history began";
+  if (history.isSemaphore(host)) return "a host is a named semaphore";
+  if (maxSlotPerIp > 0 && maxSlotPerIp < maxSlotPerHost) return "the buckets of a host have a limit of their own";
+  if (config.ipCooldownSeconds > 0 || config.hasSpacing) return "a host has cooldown or spacing";
+  if (config.order !== "slot-seconds" || config.isWeighted) return "the order of a host is not by slot-seconds";
+  if (mayFillPool(history, host, sessions)) return "the waiter pool of a host may be full";
+  return undefined;
+}
+
+interface BucketUse {
+  readonly bucket: string;
+  readonly weight: number;
+  readonly sessions: readonly Session[];
+  readonly certain: readonly Span[];
+  readonly possible: readonly Span[];
+  readonly waits: readonly Span[];
+}
+
+function judgeHost(
+  history: History,
+  host: string,
+  sessions: readonly Session[],
+  timing: Timing,
+  config: Config,
+  found: Findings,
+): void {
+  const buckets = [...groupBy(sessions, ({ bucket }) => bucket)]
+    .map(([bucket, ofBucket]) => useOf(history, bucket, ofBucket, timing, config.weights[bucket] ?? 1))
+    .sort((a, b) => b.certain.length - a.certain.length)
+    .slice(0, MOST_BUCKETS);
+  const longest = buckets.flatMap(({ possible }) => possible.map(({ from, until }) => until - from));
+  const holdMs = longest.reduce((most, ms) => Math.max(most, ms), 0);
+  for (const one of buckets) {
+    for (const other of buckets) {
+      const span = one === other ? undefined : commonWait(history, host, one, other);
+      if (span === undefined) continue;
+      found.judged++;
+      judgePair(host, one, other, span, holdMs, found);
+    }
+  }
+}
+
+function useOf(history: History, bucket: string, sessions: readonly Session[], timing: Timing, weight: number) {
+  const slots = sessions.flatMap((session) => session.slots);
+  return {
+    bucket,
+    weight,
+    sessions,
+    certain: slots.map((slot) => ({ from: slot.arrivedAt, until: certainEnd(history, slot) })),
+    possible: sessions.flatMap((session) => mayHold(history, session, timing)),
+    waits: joined(
+      sessions.flatMap((session) => waits(session, timing)),
+      timing.transitMs,
+    ),
+  };
+}
+
+/** The first time for which both always have waiters. */
+function commonWait(history: History, host: string, one: BucketUse, other: BucketUse): Span | undefined {
+  const first = firstCommon(one.waits, other.waits);
+  if (first === undefined) return undefined;
+  const until = Math.min(first.until, history.failedAt(host));
+  const [quiet] = history.faults.quiet({ from: Number.NEGATIVE_INFINITY, until });
+  return quiet === undefined || quiet.until <= first.from ? undefined : { from: first.from, until: quiet.until };
+}
+
+function judgePair(
+  host: string,
+  ahead: BucketUse,
+  behind: BucketUse,
+  span: Span,
+  holdMs: number,
+  found: Findings,
+): void {
+  const used = ({ weight, possible }: BucketUse, at: number) => lengthBefore(possible, at) / weight;
+  const start = Math.max(used(ahead, span.from), used(behind, span.from));
+  const bound = holdMs / ahead.weight + holdMs / behind.weight + 2 * start;
+  const stepMs = (span.until - span.from) / LOOKS;
+  for (let look = 1; look <= LOOKS; look++) {
+    const at = span.from + look * stepMs;
+    const lead = lengthBefore(ahead.certain, at) / ahead.weight - used(behind, at);
+    if (lead <= bound) continue;
+    const names = [ahead, behind].map(({ bucket }) => JSON.stringify(bucket));
+    const detail = `bucket ${names[0]} has used ${Math.round(lead)} ms per weight more than ${names[1]}, the bound is ${Math.round(bound)} ms`;
+    const calls = [ahead, behind].map(({ sessions }) => sessions.find(({ calls }) => calls.length > 0)?.calls[0]);
+    found.add(host, at, detail, calls);
+    return;
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * HIST1  At no time do clients certainly hold more slots than the host has, or than a bucket may have; and a grant
+ *     states a limit that was in force.
+ *
+ * A slot is certainly held from the arrival of its answer until its client sends a release or a cancellation, an
+ * operator sends a revocation, or the lease ends, counted from the sending of the last successful call. Slots of one
+ * instant count together, so the last of them was granted while the others were held. The limit is the highest that may
+ * have been in force since the youngest of their sessions began: lowering it takes no slot away.
+ *
+ * Not promised: that the service keeps the limit for slots that no client received. Without facts, the host's limit is
+ * the highest that a grant of the host states, and limits of buckets are not judged. After lost commits or a jump of the
+ * store's clock, slots of earlier sessions do not count. Cost: O(n log n).
+ */
+import { groupBy } from "../group-by.ts";
+import type { History, Session, Slot } from "../history.ts";
+import { certainEnd } from "../history.ts";
+import { Findings, type Rule } from "../rule.ts";
+
+export const limits: Rule = {
+  name: "HIST1",
+  title: "limits of hosts and buckets",
+  judge(history) {
+    const found = new Findings("HIST1", history);
+    for (const [host, sessions] of history.byHost()) {
+      const slots = sessions.flatMap((session) => session.slots);
+      judgeStatedLimits(history, host, slots, found);
+      let stated = 0;
+      for (const { grants } of slots) for (const { limit = 0 } of grants) stated = Math.max(stated, limit);
+      const { facts } = history;
+      const isSemaphore = history.isSemaphore(host);
+      const most = (from: number, to: number) =>
+        isSemaphore ? stated : (facts.of(host).most("maxSlotPerHost", from, to) ?? stated);
+      if (stated === 0 && facts.of(host).during(0, history.lines.endsAt).length === 0) {
+        if (slots.length > 0) found.unjudged.add("the limit of a host is unknown");
+        continue;
+      }
+      found.judged += slots.length;
+      sweep(history, host, slots, most, "slots of the host", found);
+      if (!isSemaphore) judgeBuckets(history, host, sessions, found);
+    }
+    return found;
+  },
+};
+
+function judgeBuckets(history: History, host: string, sessions: readonly Session[], found: Findings): void {
+  const facts = history.facts.of(host);
+  for (const [bucket, ofBucket] of groupBy(sessions, (session) => session.bucket)) {
+    // The shared bucket of callers without one has no limit.
+    if (bucket === "") continue;
+    const most = (from: number, to: number) => facts.most("maxSlotPerIp", from, to) ?? Number.POSITIVE_INFINITY;
+    const slots = ofBucket.flatMap((session) => session.slots);
+    sweep(history, host, slots, most, `slots of the bucket ${JSON.stringify(bucket)}`, found);
+  }
+}
+
+type Limit = (from: number, to: number) => number;
+
+function sweep(history: History, host: string, slots: Slot[], most: Limit, what: string, found: Findings): void {
+  const steps: { at: number; slot: Slot; isEnd: boolean }[] = [];
+  for (const slot of new Set(slots)) {
+    const end = certainEnd(history, slot);
+    if (end > slot.arrivedAt) steps.push({ at: slot.arrivedAt, slot, isEnd: false }, { at: end, slot, isEnd: true });
+  }
+  // A slot that is given back at the instant of a grant is free before it.
+  steps.sort((a, b) => a.at - b.at || Number(b.isEnd) - Number(a.isEnd));
+  const held = new Set<Slot>();
+  for (const { at, slot, isEnd } of steps) {
+    if (isEnd) held.delete(slot);
+    else {
+      held.add(slot);
+      // Nearly always within the limit of this moment; the exact span costs more.
+      if (held.size <= most(at, at)) continue;
+      const limit = most(Math.max(...[...held].map(({ session }) => session.askedAt)), at);
+      if (held.size <= limit) continue;
+      const grants = [...held].map(({ grants: [first] }) => first);
+      found.add(host, at, `${held.size} ${what} are held at once, ${limit} allowed`, grants);
+    }
+  }
+}
+
+function judgeStatedLimits(history: History, host: string, slots: readonly Slot[], found: Findings): void {
+  const facts = history.facts.of(host);
+  if (history.isSemaphore(host)) return;
+  for (const { session, grants } of slots) {
+    for (const call of grants) {
+      const inForce = facts.during(session.askedAt, call.answeredAt).map(({ maxSlotPerHost }) => maxSlotPerHost);
+      if (call.limit === undefined || inForce.length === 0 || inForce.includes(call.limit)) continue;
+      const detail = `a grant states the limit ${call.limit}, but ${inForce.join(" or ")} was in force`;
+      found.add(host, call.answeredAt, detail, [call]);
+    }
+  }
+}
