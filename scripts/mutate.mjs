@@ -88,7 +88,6 @@ for (const name of names) {
     tempDirName: resolve(ROOT, ".proof/mutation/tmp"),
     ignorePatterns: ["docs/images", "docs/dist", "deploy", ".proof", "**/dist", "**/dist-test"],
     allowEmpty: true,
-    logLevel: "warn",
   }).runMutationTest();
   const { mutants, score, survived } = scoreOf(results);
   record("mutation", { group: name, mutants, score, survived: survived.length });

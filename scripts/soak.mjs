@@ -52,7 +52,7 @@ const report = await runSoak({
 });
 console.table(report.grown);
 for (const miss of report.misses) console.log(miss);
-const { samples, ...kept } = report;
+const { samples: _, ...kept } = report;
 record("soak", kept);
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, undefined, 2)}\n`);
 const { granted, faults, seconds, misses } = report;

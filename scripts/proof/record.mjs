@@ -8,7 +8,7 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const git = (...args) => execFileSync("git", args, { cwd: ROOT, encoding: "utf8" }).trim();
 
 /** The commit of the sources that run. With changes that are not committed, results belong to no commit. */
-export function commitNow() {
+function commitNow() {
   const commit = git("rev-parse", "--short=12", "HEAD");
   const changed = git("status", "--porcelain", "--", "packages", "package-lock.json");
   return changed === "" ? commit : `${commit}-changed`;

@@ -5,7 +5,7 @@ const CLOCK_CHANGED =
   "the clock was changed since the journal was last written: the service continues with the time of the journal";
 
 export function logJournalEvent(log: Logger, path: string, event: JournalEvent): void {
-  const { type, ...fields } = event;
+  const { type: _, ...fields } = event;
   switch (event.type) {
     case "opened":
       log.info("journal opened", { path, ...fields });

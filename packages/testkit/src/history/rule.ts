@@ -14,7 +14,7 @@ export interface Violation {
 }
 
 /** What a rule says about a history. */
-export interface Finding {
+interface Finding {
   readonly violations: Violation[];
   /** How many things it could judge. */
   judged: number;

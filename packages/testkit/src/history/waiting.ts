@@ -70,7 +70,7 @@ export function mayHold(history: History, session: Session, timing: Timing): Spa
 }
 
 /** When the slot was free again, at the latest, as far as clients know. */
-export function latestEnd(history: History, slot: Slot, { hasSpacing, leaseMs }: Timing): number {
+function latestEnd(history: History, slot: Slot, { hasSpacing, leaseMs }: Timing): number {
   const { releases, revocations, session } = slot;
   const canceled = session.cancels.filter(({ result }) => result === "canceled");
   const back = [...releases, ...revocations, ...canceled].filter(isDone).map(({ answeredAt }) => answeredAt);

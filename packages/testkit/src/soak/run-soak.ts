@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import pg from "pg";
+import { Client } from "pg";
 import { Fleet } from "../fleet/fleet.ts";
 import { ServeProcess } from "../fleet/serve-process.ts";
 import { Load } from "../load/load.ts";
@@ -42,7 +42,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const fleet = await Fleet.start({ instances: 2, fairQueue: FAIR_QUEUE, postgres: { isDurable: true } });
   const single = await startJournaled(folder);
   const services = [...fleet.processes, single];
-  const database = new pg.Client({ connectionString: fleet.dsn });
+  const database = new Client({ connectionString: fleet.dsn });
   await database.connect();
   const loads = services.map(({ url }) => new Load({ url }, [...DEMO_PLAN, ...manyHosts(50)]));
   const world: World = { urls: services.map(({ url }) => url), database, random: new Random(options.seed) };
@@ -95,7 +95,7 @@ function passingLoads(urls: readonly string[], round: number): Load[] {
 
 interface World {
   readonly urls: readonly string[];
-  readonly database: pg.Client;
+  readonly database: Client;
   readonly random: Random;
 }
 
@@ -153,7 +153,7 @@ const TABLES = ["slotkeeper_host", "slotkeeper_record", "upstream_slot_pool", "u
 
 async function sampleOf(
   services: readonly ServeProcess[],
-  database: pg.Client,
+  database: Client,
   folder: string,
   atSeconds: number,
 ): Promise<Sample> {
@@ -177,9 +177,9 @@ function residentBytes(pid: number): number {
 function lineOf({ atSeconds, figures }: Sample): string {
   const memory = Object.entries(figures).filter(([name]) => name.startsWith("memory"));
   const rows = Object.entries(figures).filter(([name]) => name.startsWith("rows"));
-  const shown = (entries: [string, number][]) => entries.map(([, value]) => Math.round(value)).join(", ");
   return `${Math.round(atSeconds)} s: memory ${shown(memory)} MB; rows ${shown(rows)}`;
 }
 
+const shown = (entries: [string, number][]): string => entries.map(([, value]) => Math.round(value)).join(", ");
 const secondsSince = (at: number): number => (performance.now() - at) / 1000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

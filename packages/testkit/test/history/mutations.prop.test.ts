@@ -1,6 +1,6 @@
 import { type CallLine, type HistoryLine, judgeHistory, type RuleName } from "@slotkeeper/testkit/history";
 import { Random } from "@slotkeeper/testkit/random";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 const PROMPT_MS = 500;

@@ -78,7 +78,7 @@ function* anyStep(world: World, depth: number): Program<unknown> {
 }
 
 /** LIMIT: within the scope, no more programs than permits. Scopes are counted apart from bare acquires. */
-function hold<T>(world: World, at: number, inner: Program<T> | ReturnType<typeof delay>): Program<T> {
+function hold(world: World, at: number, inner: ReturnType<typeof delay>): Program<void> {
   const { semaphores, held, permits } = world;
   return withSemaphore(
     semaphores[at] as SemaphoreHandle,
@@ -88,12 +88,12 @@ function hold<T>(world: World, at: number, inner: Program<T> | ReturnType<typeof
         throw new FuzzFailure(`${held[at]} holders of ${permits[at]} permits`, { at });
       }
       try {
-        return (yield* inner as Program<T>) as T;
+        return yield* inner;
       } finally {
         held[at] = (held[at] ?? 0) - 1;
       }
     })(),
-  ) as Program<T>;
+  ) as Program<void>;
 }
 
 function tryOne(random: Random): void {

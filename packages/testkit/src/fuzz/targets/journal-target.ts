@@ -7,7 +7,7 @@ import {
   JournalPathError,
   openJournaledMemoryStore,
 } from "@slotkeeper/server/journal";
-import { FakeClock } from "slotkeeper/testing";
+import { FakeClock, settled } from "slotkeeper/testing";
 import type { Random } from "../../random/random.ts";
 import { FuzzFailure, type FuzzTarget, ownMemory } from "../fuzz-target.ts";
 import { damaged } from "../odd-values.ts";
@@ -72,10 +72,12 @@ async function goodJournal(): Promise<Uint8Array> {
   for (let turn = 0; turn < 12; turn++) {
     const host = HOSTS[turn % HOSTS.length] as string;
     const asked = queue.begin({ host, bucket: `b${turn % 4}`, waitMs: 10 });
-    await clock.advance(20);
+    clock.advance(20);
+    await settled();
     const answer = await asked;
     if (answer.result === "granted" && turn % 3 === 0) queue.release({ slotToken: answer.slotToken, status: 200 });
-    await clock.advance(1);
+    clock.advance(1);
+    await settled();
   }
   await close();
   return disk.content as Uint8Array;
@@ -93,7 +95,7 @@ async function tryOne(random: Random, good: Uint8Array): Promise<void> {
       const slots = await grantsOf(queue, clock, host);
       if (slots > SLOTS) throw new FuzzFailure(`${slots} of ${SLOTS} slots of ${host} were granted`, input);
     }
-    await queue.close();
+    queue.close();
     await close();
   } catch (error) {
     if (error instanceof FuzzFailure) throw error;
@@ -107,7 +109,8 @@ async function tryOne(random: Random, good: Uint8Array): Promise<void> {
 async function grantsOf(queue: FairQueue, clock: FakeClock, host: string): Promise<number> {
   for (let granted = 0; ; granted++) {
     const asked = queue.begin({ host, bucket: "new", waitMs: 1 });
-    await clock.advance(5);
+    clock.advance(5);
+    await settled();
     if ((await asked).result !== "granted" || granted > SLOTS) return granted;
   }
 }

@@ -1,6 +1,6 @@
 import { isSlotkeeperError } from "slotkeeper";
 import { Limiter } from "slotkeeper/limiter";
-import { FakeClock } from "slotkeeper/testing";
+import { FakeClock, settled } from "slotkeeper/testing";
 import type { Random } from "../../random/random.ts";
 import { FuzzFailure, type FuzzTarget, ownMemory } from "../fuzz-target.ts";
 import { oddValue, spoiled } from "../odd-values.ts";
@@ -45,7 +45,7 @@ async function tryOne(random: Random): Promise<void> {
   const options = random.chance(0.5) ? spoiled(random, optionsOf(random)) : optionsOf(random);
   let limiter: Limiter;
   try {
-    limiter = new Limiter({ ...options, clock } as never);
+    limiter = new Limiter({ ...options, clock });
   } catch (error) {
     return expectKnown(error, options);
   }
@@ -58,7 +58,7 @@ async function tryOne(random: Random): Promise<void> {
         .acquire(call as never)
         .then(
           (slot) => {
-            if (random.chance(0.3)) slot.settle(spoiled(random, { tokens: 3 }, oddValue) as never);
+            if (random.chance(0.3)) slot.settle(spoiled(random, { tokens: 3 }, oddValue));
             if (random.chance(0.7)) slot.release();
           },
           (error: unknown) => expectKnown(error, { options, call }),
@@ -68,9 +68,11 @@ async function tryOne(random: Random): Promise<void> {
     if (limiter.stats().inUse > slots)
       throw new FuzzFailure(`${limiter.stats().inUse} of ${slots} slots in use`, options);
   }
-  await clock.advance(100);
+  clock.advance(100);
+  await settled();
   limiter.close();
-  await clock.advance(10_000);
+  clock.advance(10_000);
+  await settled();
   await Promise.all(waiting);
 }
 

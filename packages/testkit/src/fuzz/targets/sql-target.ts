@@ -1,5 +1,5 @@
 import { migrate } from "@slotkeeper/postgres";
-import pg from "pg";
+import { Client } from "pg";
 import { startPostgres } from "../../postgres/postgres-server.ts";
 import type { Random } from "../../random/random.ts";
 import { FuzzFailure, type FuzzTarget, ownMemory } from "../fuzz-target.ts";
@@ -41,7 +41,7 @@ export const sqlTarget: FuzzTarget = {
   open: async () => {
     const server = await startPostgres();
     await migrate({ dsn: server.dsn });
-    const client = new pg.Client({ connectionString: server.dsn });
+    const client = new Client({ connectionString: server.dsn });
     await client.connect();
     const { rows: functions } = await client.query<SqlFunction>(FUNCTIONS);
     const tryOne = async (random: Random) => {
