@@ -7,7 +7,7 @@ import {
   JournalPathError,
   openJournaledMemoryStore,
 } from "@slotkeeper/server/journal";
-import { FakeClock, settled } from "slotkeeper/testing";
+import { FakeClock } from "slotkeeper/testing";
 import type { Random } from "../../random/random.ts";
 import { FuzzFailure, type FuzzTarget, ownMemory } from "../fuzz-target.ts";
 import { damaged } from "../odd-values.ts";
@@ -72,12 +72,10 @@ async function goodJournal(): Promise<Uint8Array> {
   for (let turn = 0; turn < 12; turn++) {
     const host = HOSTS[turn % HOSTS.length] as string;
     const asked = queue.begin({ host, bucket: `b${turn % 4}`, waitMs: 10 });
-    clock.advance(20);
-    await settled();
+    await clock.advanceAsync(20);
     const answer = await asked;
     if (answer.result === "granted" && turn % 3 === 0) queue.release({ slotToken: answer.slotToken, status: 200 });
-    clock.advance(1);
-    await settled();
+    await clock.advanceAsync(1);
   }
   await close();
   return disk.content as Uint8Array;
@@ -109,8 +107,7 @@ async function tryOne(random: Random, good: Uint8Array): Promise<void> {
 async function grantsOf(queue: FairQueue, clock: FakeClock, host: string): Promise<number> {
   for (let granted = 0; ; granted++) {
     const asked = queue.begin({ host, bucket: "new", waitMs: 1 });
-    clock.advance(5);
-    await settled();
+    await clock.advanceAsync(5);
     if ((await asked).result !== "granted" || granted > SLOTS) return granted;
   }
 }

@@ -1,6 +1,6 @@
 import { isSlotkeeperError } from "slotkeeper";
 import { Limiter } from "slotkeeper/limiter";
-import { FakeClock, settled } from "slotkeeper/testing";
+import { FakeClock } from "slotkeeper/testing";
 import type { Random } from "../../random/random.ts";
 import { FuzzFailure, type FuzzTarget, ownMemory } from "../fuzz-target.ts";
 import { oddValue, spoiled } from "../odd-values.ts";
@@ -68,11 +68,9 @@ async function tryOne(random: Random): Promise<void> {
     if (limiter.stats().inUse > slots)
       throw new FuzzFailure(`${limiter.stats().inUse} of ${slots} slots in use`, options);
   }
-  clock.advance(100);
-  await settled();
+  await clock.advanceAsync(100);
   limiter.close();
-  clock.advance(10_000);
-  await settled();
+  await clock.advanceAsync(10_000);
   await Promise.all(waiting);
 }
 
