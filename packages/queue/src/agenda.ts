@@ -77,7 +77,7 @@ export class Agenda {
   }
 
   /**
-   * A timer may fire early or late. Only items that are due by the clock run, at most so many; then the timer is set for
+   * A timer may fire early or late. Only items that are due by the clock run, at most `most`; then the timer is set for
    * the rest.
    */
   #fire(most: number): void {

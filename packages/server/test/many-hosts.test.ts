@@ -45,7 +45,7 @@ describe("a service with many hosts", () => {
     }
   });
 
-  it("refuses an operator's action for a host that nobody knows, and accepts it for one that only the store knows", async () => {
+  it("refuses an operator's action for an unknown host, and accepts it for one that only the store knows", async () => {
     const fixture = await withHosts();
     const act = (host: string) =>
       fixture.request("POST", `/api/v0/hosts/${host}/breaker?by=key`, { body: '{"state":"closed"}' });

@@ -90,7 +90,7 @@ export class Hosts implements HostOwner {
 
   /**
    * Does something for every host that is known now, first for those with waiting sessions: for the first ones
-   * immediately, for the others after the current work, so many at a time that other work goes on in between.
+   * immediately, for the others after the current work, `HOSTS_PER_TURN` at a time, so that other work goes on in between.
    */
   inTurns(work: (host: Host) => void): void {
     const hosts = [...this.#waiting];

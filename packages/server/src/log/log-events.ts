@@ -1,6 +1,7 @@
 import type { QueueEvent } from "@slotkeeper/queue";
 import type { Logger } from "./logger.ts";
 
+/** What an `EventLog` needs. */
 export interface EventLogInit {
   readonly log: Logger;
   /** The name of a host, if a caller sent it. */
