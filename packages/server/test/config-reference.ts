@@ -56,7 +56,8 @@ bucket (1 if it is not listed). A key that the override does not contain keeps t
 - \`*.example.com\` matches \`example.com\` and all its subdomains, and \`*\` alone matches every host. A \`*\` anywhere else is refused, because it
   would never match.
 - An exact name wins over a pattern, and a longer pattern over a shorter one.
-- An exact name also applies to callers that send only the hash of the name. A pattern applies only to callers that send the name.
+- An exact name also applies to callers that send only the hash of the name. A pattern applies to a host as soon as one caller has sent the name, and then to all
+  its callers.
 - No override applies to a caller that sends a name together with a hash that is not the SHA-256 of that name.
 
 \`\`\`json

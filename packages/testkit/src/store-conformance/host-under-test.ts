@@ -173,6 +173,12 @@ export function accountOf(bucket: string, now: number, usedMs = 0): AccountRecor
   return { kind: "account", key: bucket, weight: 1, usedMs, asOf: now };
 }
 
-export function sessionOf(name: string, keepUntil: number): SessionRecord {
-  return { kind: "session", key: `s-${name}`, end: "released", keepUntil };
+export function sessionOf(name: string, keepUntil: number, endedAt?: number): SessionRecord {
+  return {
+    kind: "session",
+    key: `s-${name}`,
+    end: "released",
+    keepUntil,
+    ...(endedAt === undefined ? {} : { endedAt }),
+  };
 }

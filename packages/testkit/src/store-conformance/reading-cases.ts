@@ -15,6 +15,22 @@ export function readingCases(newHost: NewHost): void {
       expect(await host.store.read(host.host, tag)).toMatchObject({ tag, tail: { commits: [] } });
     });
 
+    it("the time up to which ends may be forgotten is part of the head, and so is its absence", async () => {
+      const host = await newHost();
+      const forgottenAt = host.head.now - 1_234.5;
+      const base = await host.accept({ head: { forgottenAt } });
+      expect((await host.book())?.head.forgottenAt).toBe(forgottenAt);
+      await host.accept({
+        head: { forgottenAt: undefined },
+        puts: [sessionOf("a", host.head.now, host.head.now - 7.5)],
+      });
+      const { tail } = await host.store.read(host.host, base);
+      const [changes] = tail.kind === "changes" ? tail.commits : [];
+      expect(changes?.head?.forgottenAt).toBeUndefined();
+      expect(changes?.puts).toMatchObject([{ endedAt: host.head.now - 7.5 }]);
+      expect((await host.book())?.head.forgottenAt).toBeUndefined();
+    });
+
     it("totals use the store's clock: what has ended by time is not counted", async () => {
       const host = await newHost();
       const before = await host.store.totals();
@@ -63,6 +79,23 @@ export function readingCases(newHost: NewHost): void {
       ["with a session that ended a moment ago", true, [(now) => [sessionOf("a", now + IDLE_MS - 5_000)], none]],
       ["with a waiter", true, [(now) => [waiterOf("a", now, { deadlineAt: now + far })], none]],
       ["with a session to remember", true, [(now) => [sessionOf("a", now + far)], none]],
+      [
+        "with a session that ended ten minutes ago",
+        false,
+        [(now) => [sessionOf("a", now + far, now + IDLE_MS - 600_000)], none],
+      ],
+      [
+        "with a session that ended less than ten minutes ago",
+        true,
+        [(now) => [sessionOf("a", now + far, now + IDLE_MS - 590_000)], none],
+      ],
+      [
+        "with a lease that ended ten minutes ago, of a session that may return",
+        false,
+        [(now, fence) => [leaseOf("a", fence, now, { endsAt: now + IDLE_MS - 600_000, keepUntil: now + far })], none],
+      ],
+      ["that has forgotten ends since", true, [() => [], (now) => ({ forgottenAt: now + IDLE_MS - 590_000 })]],
+      ["that has forgotten no ends since", false, [() => [], (now) => ({ forgottenAt: now + IDLE_MS - 600_000 })]],
       ["with a cooldown", true, [(now) => [{ kind: "cooldown", key: "b", until: now + far }], none]],
       [
         "with an open breaker",
