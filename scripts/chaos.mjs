@@ -6,7 +6,7 @@ import { FAULT_NAMES, FAULTS, formatReport, runChaos } from "@slotkeeper/testkit
 const HELP = `Usage: npm run chaos -- [options]
 
 Starts PostgreSQL, three instances of \`slotkeeper serve\`, a round-robin proxy and a load. Breaks them at random, one fault after
-the other, and checks the clients' own history: limits, fences, single ownership, nothing lost. Ctrl-C ends it early, with a verdict.
+the other. The independent checker judges what the clients saw (packages/testkit/src/history). Ctrl-C ends it early, with a verdict.
 
   --minutes N             how long faults are made (30)
   --each N                how often every fault is made, at least (10 with --minutes 30 or more, else 0): the run takes half of its
@@ -17,6 +17,7 @@ the other, and checks the clients' own history: limits, fences, single ownership
   --recovery-seconds N    how soon a host must be back at work after a fault (5)
   --plant overstay        a client uses its slot after its lease is over: the run must fail
   --json FILE             keeps the report
+  --history FILE          keeps what the clients saw, for packages/testkit/bin/check-history.mjs
   --help                  shows this
 
 Faults
@@ -31,7 +32,16 @@ function fail(message) {
 
 function read() {
   const text = { type: "string" };
-  const options = { minutes: text, seconds: text, each: text, seed: text, faults: text, plant: text, json: text };
+  const options = {
+    minutes: text,
+    seconds: text,
+    each: text,
+    seed: text,
+    faults: text,
+    plant: text,
+    json: text,
+    history: text,
+  };
   try {
     const more = { "recovery-seconds": { ...text, default: "5" }, help: { type: "boolean" } };
     return parseArgs({ options: { ...options, ...more } }).values;
@@ -65,6 +75,8 @@ if (unknown !== undefined) fail(`Expected --faults to name known faults, got ${J
 if (values.plant !== undefined && values.plant !== "overstay")
   fail(`Expected --plant to be "overstay", got ${JSON.stringify(values.plant)}.`);
 
+const jsonLines = (lines) => lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+
 const interrupt = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => interrupt.abort());
 const startedAt = performance.now();
@@ -76,6 +88,7 @@ const report = await runChaos({
   recoveryMs: 1000 * positive("recovery-seconds", values["recovery-seconds"]),
   plant: values.plant,
   signal: interrupt.signal,
+  ...(values.history !== undefined && { onHistory: (lines) => writeFileSync(values.history, jsonLines(lines)) }),
   log: (line) => console.log(`${((performance.now() - startedAt) / 1000).toFixed(0).padStart(5)} s  ${line}`),
 });
 console.log(formatReport(report));

@@ -1,10 +1,11 @@
 // `npm run fleet`: PostgreSQL, three instances of the service, a round-robin proxy and a load, with a live table.
 // Ctrl-C ends it all. Kill an instance by its pid and watch: the others continue its sessions, and a new one replaces
-// it.
+// it. At the end the independent checker judges every answer that the clients got.
 import { setMaxListeners } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { SlotClient } from "@slotkeeper/client";
 import { Fleet, RoundRobinProxy } from "@slotkeeper/testkit/fleet";
+import { formatVerdict, HistoryRecorder, judgeHistory, recordingFetch } from "@slotkeeper/testkit/history";
 import { FleetTable } from "./fleet/fleet-table.ts";
 import { Holds } from "./fleet/holds.ts";
 
@@ -13,6 +14,8 @@ const SESSIONS = 60;
 const BUCKETS = 20;
 const HOLD_MS = 250;
 const HOSTNAME = "upstream.example";
+const LOOKS_EVERY_MS = 500;
+const RECOVERY_MS = 10_000;
 
 const stop = new AbortController();
 const { signal } = stop;
@@ -21,9 +24,12 @@ setMaxListeners(0, signal);
 for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => stop.abort());
 
 console.log("Starting PostgreSQL and three instances …");
-const fleet = await Fleet.start({ instances: 3, fairQueue: { maxSlotPerHost: SLOTS, maxSlotPerIp: 1 } });
+const fairQueue = { maxSlotPerHost: SLOTS, maxSlotPerIp: 1 };
+const fleet = await Fleet.start({ instances: 3, fairQueue });
 const proxy = await RoundRobinProxy.start(fleet.urls);
-const keeper = new SlotClient({ url: proxy.url });
+const recorder = new HistoryRecorder();
+recorder.note({ kind: "facts", at: 0, fairQueue, instances: 3, isFresh: true, transitMs: 500, promptMs: 10_000 });
+const keeper = new SlotClient({ url: proxy.url, fetch: recordingFetch(recorder) });
 const holds = new Holds(SLOTS);
 
 /** Asks for a slot, uses it for a while, and asks again. */
@@ -47,9 +53,12 @@ async function supervise(): Promise<void> {
   while (!signal.aborted) {
     for (const [at, instance] of fleet.processes.entries()) {
       if (instance.isRunning || signal.aborted) continue;
+      const from = recorder.now() - LOOKS_EVERY_MS;
       proxy.replace(at, (await fleet.launch(at)).url);
+      // While an instance is away, and until the others have noticed, no time is promised.
+      recorder.note({ kind: "fault", fault: "delay", from, until: recorder.now() + RECOVERY_MS, note: "killed" });
     }
-    await pause(500);
+    await pause(LOOKS_EVERY_MS);
   }
 }
 
@@ -66,6 +75,9 @@ try {
   proxy.close();
   await fleet.stop();
 }
+recorder.close();
+const verdict = judgeHistory(recorder.lines);
+console.log(`\nWhat the clients saw: ${formatVerdict(verdict)}`);
 console.log(`\nStopped: ${holds.granted} slots were handed out. Nothing is left running.`);
 // The client may still repeat a last release to a service that has ended.
-process.exit(0);
+process.exit(verdict.violations.length === 0 ? 0 : 1);

@@ -56,11 +56,8 @@ async function keptButRefused(store: HostStore, commit: Commit): Promise<CommitR
 /** What the independent checker finds, which only knows the calls and answers of the clients. */
 interface Seen {
   readonly rule: RuleName;
+  /** The bug must be found within this number of seeds. */
   readonly seeds: number;
-  /** Replaces the plan of the seeds. */
-  readonly plan?: Plant["plan"];
-  /** The first seed. */
-  readonly from?: number;
 }
 
 interface PlantedBug {
@@ -73,34 +70,6 @@ interface PlantedBug {
   readonly seeds: number;
   readonly plant: Plant;
 }
-
-/** No fault of any kind. */
-const CALM = {
-  store: "calm",
-  storeErrors: 0,
-  storeStalls: 0,
-  lostPushes: 0,
-  latePushes: 0,
-  loss: 0,
-  duplication: 0,
-  clientCrashes: 0,
-  upstreamErrors: 0,
-  crashes: 0,
-  pauses: 0,
-  skewMs: 0,
-  instanceJumps: 0,
-  storeJumps: 0,
-} as const;
-
-/** A long run with failovers and no other fault: after each of them there is time for sessions that are beyond doubt. */
-const failovers: Plant["plan"] = (plan) => ({
-  ...plan,
-  ...CALM,
-  instances: 3,
-  failovers: 3,
-  durationMs: 60_000,
-  config: { ...plan.config, minSlotHoldMs: 0, maxWaitersPerIp: 0, ipCooldownSeconds: 0, sessionIdleSeconds: 10 },
-});
 
 /** Planted bugs of the kind that such services have had. Each must be found, by the named rule. */
 export const PLANTED_BUGS: readonly PlantedBug[] = [
@@ -121,7 +90,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "tags only count: after a failover an old base is accepted",
-    checker: { rule: "HIST2", seeds: 10, from: 100, plan: failovers },
+    checker:
+      "The failover itself excuses it: for clients, a slot that a wrong base lost or brought back looks like one that was lost with the last commits",
     rule: /^V[1234]/,
     seeds: 400,
     plant: {
@@ -224,7 +194,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "the store forgets that it has forgotten ends of sessions: one is granted twice",
-    checker: { rule: "HIST2", seeds: 120 },
+    checker: { rule: "HIST2", seeds: 60 },
     rule: /^V2/,
     seeds: 60,
     plant: {

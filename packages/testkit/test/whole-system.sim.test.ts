@@ -47,10 +47,10 @@ describe("planted bugs are found", () => {
     "by the independent checker, from what clients see: $name",
     { timeout: 120_000 },
     async ({ plant, checker }) => {
-      const { rule, seeds, plan, from = 1 } = checker as Exclude<typeof checker, string>;
+      const { rule, seeds } = checker as Exclude<typeof checker, string>;
       const found = new Set<string>();
-      for (let seed = from; seed < from + seeds && !found.has(rule); seed++) {
-        const { verdict } = await simulate(seed, { ...plant, ...(plan && { plan }) });
+      for (let seed = 1; seed <= seeds && !found.has(rule); seed++) {
+        const { verdict } = await simulate(seed, plant);
         for (const violation of verdict.violations) found.add(violation.rule);
       }
       expect([...found], `not found in ${seeds} seeds`).toContain(rule);

@@ -1,4 +1,6 @@
 import { Agent, type ClientRequest, request } from "node:http";
+import type { CallName } from "../history/line.ts";
+import type { HistoryRecorder } from "../history/recorder.ts";
 
 export interface Reply {
   /** `undefined` if no answer came. */
@@ -6,17 +8,28 @@ export interface Reply {
   readonly body: { readonly [field: string]: unknown };
 }
 
-/** The calls of one client to the service. Every failure is a reply without a status. */
+/** The calls of one client to the service, as they go into the history. Every failure is a reply without a status. */
 export class Caller {
   readonly #url: string;
+  readonly #recorder: HistoryRecorder;
   readonly #agent = new Agent({ keepAlive: true });
   readonly #open = new Set<ClientRequest>();
 
-  constructor(url: string) {
+  constructor(url: string, recorder: HistoryRecorder) {
     this.#url = url;
+    this.#recorder = recorder;
   }
 
-  post(call: string, message: object, timeoutMs: number): Promise<Reply> {
+  async post(call: CallName, message: object, timeoutMs: number): Promise<Reply> {
+    const open = this.#recorder.sent(call, message);
+    const reply = await this.#send(call, message, timeoutMs);
+    // A call that failed may have taken effect.
+    if (reply.status === undefined || reply.status >= 500) open.gaveUp();
+    else open.answered(reply.status, reply.body);
+    return reply;
+  }
+
+  #send(call: CallName, message: object, timeoutMs: number): Promise<Reply> {
     return new Promise((resolve) => {
       const options = { method: "POST", agent: this.#agent, headers: { "Content-Type": "application/json" } };
       const outgoing = request(`${this.#url}/api/v0/fairqueue/${call}`, options, (answer) => {

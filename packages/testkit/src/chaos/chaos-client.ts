@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import type { CallName } from "../history/line.ts";
 import { Caller, type Reply } from "./caller.ts";
 import type { History, SessionRecord } from "./history.ts";
 
@@ -50,7 +51,7 @@ export class ChaosClient {
     this.#plan = plan;
     this.#bucket = bucket;
     this.#history = history;
-    this.#caller = new Caller(url);
+    this.#caller = new Caller(url, history.recorder);
     this.#random = random;
   }
 
@@ -83,6 +84,7 @@ export class ChaosClient {
     if (this.#session !== undefined) {
       this.#session.diedAt = now;
       if (this.#session.use !== undefined) this.#session.use.until = now;
+      this.#recordUse(this.#session);
     }
     this.#caller.close();
   }
@@ -101,10 +103,7 @@ export class ChaosClient {
       else if (body["result"] === "pending") {
         message = { queryToken: body["queryToken"] };
         if (body["blockedBy"] === "store") session.wasBlockedByStore = true;
-      } else {
-        session.end = { result: String(body["result"]), at: performance.now() };
-        return undefined;
-      }
+      } else return undefined;
     }
     return undefined;
   }
@@ -125,9 +124,14 @@ export class ChaosClient {
     // A client that died no longer uses its slot, and reports nothing.
     if (this.#isDead) return;
     use.until = performance.now();
+    this.#recordUse(session);
     await asked;
     await this.#release(grant.slotToken);
-    session.releasedAt = performance.now();
+  }
+
+  #recordUse({ use, deliveries: [first] }: SessionRecord): void {
+    if (use === undefined || first === undefined) return;
+    this.#history.recorder.note({ kind: "use", slotToken: first.slotToken, ...use });
   }
 
   /** Holds until the end of the hold or of the lease; in the second case the slot is lost. */
@@ -176,7 +180,7 @@ export class ChaosClient {
     }
   }
 
-  async #call(call: string, message: object, timeoutMs: number): Promise<Reply> {
+  async #call(call: CallName, message: object, timeoutMs: number): Promise<Reply> {
     this.#history.calls++;
     const reply = await this.#caller.post(call, message, timeoutMs);
     const isFailed = reply.status === undefined || reply.status >= 500;

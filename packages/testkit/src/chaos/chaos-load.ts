@@ -1,21 +1,21 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Random } from "../random/random.ts";
 import { ChaosClient, type ClientPlan } from "./chaos-client.ts";
-import type { HostLimits } from "./check-history.ts";
 import type { History } from "./history.ts";
 
 /** The lease in seconds: longer than any fault that prevents a renewal, and short enough to wait for. */
 export const LEASE_SECONDS = 15;
 
-export const LIMITS: HostLimits = { slots: 6, slotsPerBucket: 2 };
+/** The slots of every host. */
+export const SLOTS = 6;
 
 /**
  * The configuration of every instance. Sessions never time out by themselves, so every session that ends without a slot
  * was lost.
  */
 export const FAIR_QUEUE = {
-  maxSlotPerHost: LIMITS.slots,
-  maxSlotPerIp: LIMITS.slotsPerBucket,
+  maxSlotPerHost: SLOTS,
+  maxSlotPerIp: 2,
   maxWaitersPerHost: 0,
   globalMaxWaiters: -1,
   maxWaitMs: 600_000,

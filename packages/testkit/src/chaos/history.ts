@@ -1,3 +1,5 @@
+import { HistoryRecorder } from "../history/recorder.ts";
+
 /**
  * What the clients of a run saw, by one clock: `performance.now()` of their process. Nothing comes from the records of
  * the service, so a checker that reads it relies only on the clients.
@@ -29,10 +31,6 @@ export interface SessionRecord {
   wasBlockedByStore: boolean;
   readonly deliveries: Delivery[];
   use: Use | undefined;
-  /** When its release was acknowledged. */
-  releasedAt: number | undefined;
-  /** Set if the session ended without a grant. */
-  end: { readonly result: string; readonly at: number } | undefined;
   /** Set if a renewal was refused or came too late, although the client renewed in time. */
   lostLeaseAt: number | undefined;
   /** Set if the client died, with or without its slot. */
@@ -47,6 +45,8 @@ export interface FailedCall {
 }
 
 export class History {
+  /** Every call and answer, for the checker (`../history`). The rest is for the figures. */
+  readonly recorder = new HistoryRecorder();
   readonly sessions: SessionRecord[] = [];
   readonly failedCalls: FailedCall[] = [];
   calls = 0;
@@ -61,13 +61,20 @@ export class History {
       wasBlockedByStore: false,
       deliveries: [],
       use: undefined,
-      releasedAt: undefined,
-      end: undefined,
       lostLeaseAt: undefined,
       diedAt: undefined,
     };
     this.sessions.push(session);
     return session;
+  }
+
+  /** What living clients lost although they followed the contract: sessions without a slot, and leases. */
+  get losses(): { readonly sessions: number; readonly leases: number } {
+    const living = this.sessions.filter(({ diedAt }) => diedAt === undefined);
+    return {
+      sessions: living.filter(({ deliveries }) => deliveries.length === 0).length,
+      leases: living.filter(({ lostLeaseAt }) => lostLeaseAt !== undefined).length,
+    };
   }
 
   get grants(): number {

@@ -1,4 +1,4 @@
-import type { Violation } from "./check-history.ts";
+import type { Violation } from "../history/rule.ts";
 import type { FaultName } from "./faults.ts";
 import type { History } from "./history.ts";
 import type { ChaosOptions } from "./run-chaos.ts";
@@ -19,8 +19,8 @@ export interface FaultRun {
   readonly failedCalls: number;
   /** Whether no call may fail. */
   readonly isFailingFree: boolean;
-  /** The index of the first session during the fault. */
-  readonly sessionsSince: number;
+  /** The number of lines of the history before the fault. */
+  readonly linesSince: number;
 }
 
 export interface FaultFigures {
@@ -103,6 +103,7 @@ export function reportOf({
       ...missesOf(runs),
       ...seldomMade(faults, options),
       ...(failure === undefined ? [] : [failure]),
+      ...lossesOf(history),
       ...(violations.length === 0 ? [] : [`${violations.length} violations`]),
     ],
   };
@@ -137,6 +138,14 @@ function missesOf(runs: readonly FaultRun[]): string[] {
       ...(isFailingFree && failedCalls > 0 ? [`${name} failed ${failedCalls} calls, expected none`] : []),
     ];
   });
+}
+
+/** HIST4 and HIST5 judge answers; these are also about answers that never came. */
+function lossesOf({ losses: { sessions, leases } }: History): string[] {
+  return [
+    ...(sessions === 0 ? [] : [`${sessions} sessions of living clients got no slot`]),
+    ...(leases === 0 ? [] : [`${leases} clients lost a lease that they had renewed in time`]),
+  ];
 }
 
 /** The faults that happened less often than requested. */

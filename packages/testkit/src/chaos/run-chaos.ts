@@ -1,13 +1,14 @@
 import { loadavg } from "node:os";
 import { Fleet } from "../fleet/fleet.ts";
 import { RoundRobinProxy } from "../fleet/round-robin-proxy.ts";
+import type { HistoryLine } from "../history/line.ts";
 import { canLimitData, type PostgresOptions } from "../postgres/postgres-server.ts";
 import { Random } from "../random/random.ts";
-import { ChaosLoad, FAIR_QUEUE, LIMITS, QUIET_HOSTS } from "./chaos-load.ts";
-import { checkHistory } from "./check-history.ts";
+import { ChaosLoad, FAIR_QUEUE, QUIET_HOSTS, SLOTS } from "./chaos-load.ts";
 import { FAULT_NAMES, FAULTS, type Fault, type FaultName } from "./faults.ts";
 import { isUtilised, longestIdle, longestStall, utilisation } from "./figures.ts";
 import { History } from "./history.ts";
+import { judgeRun, linesOf, type RunFacts } from "./judge-run.ts";
 import { LagMeter } from "./lag-meter.ts";
 import { type ChaosReport, type FaultRun, reportOf } from "./report.ts";
 import type { World } from "./world.ts";
@@ -25,9 +26,14 @@ export interface ChaosOptions {
   /** Ends the run early. What has happened so far is checked. */
   readonly signal?: AbortSignal;
   readonly log: (line: string) => void;
+  /** Gets the lines of the history that was judged. */
+  readonly onHistory?: (lines: readonly HistoryLine[]) => void;
 }
 
 const INSTANCES = 3;
+/** A slot may be free for this long before the checker objects. The recovery from faults has its own bound. */
+const PROMPT_MS = 10_000;
+const FACTS: RunFacts = { fairQueue: FAIR_QUEUE, instances: INSTANCES, promptMs: PROMPT_MS };
 /**
  * No commit may be lost if the server crashes. That would be another fault, which no lock service survives without
  * damage.
@@ -73,14 +79,16 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     await settle(history, world);
     const warmAt = performance.now();
     await world.pause(3_000);
-    const baseline = utilisation(history.sessions, LIMITS.slots, warmAt, performance.now());
+    const baseline = utilisation(history.sessions, SLOTS, warmAt, performance.now());
     log(`${INSTANCES} instances, seed ${seed}, utilisation ${baseline.toFixed(2)} before the first fault`);
     if (options.plant === "overstay") load.plantOverstay();
     const failure = await breakThings(world, history, faults, options, runs);
     log(failure ?? "no more faults: open sessions come to their end");
     await load.stop(DRAINED_MS);
     const seconds = (performance.now() - startedAt) / 1000;
-    const violations = checkHistory(history, LIMITS);
+    history.recorder.close();
+    options.onHistory?.(linesOf(history.recorder.lines, FACTS, runs));
+    const { violations } = judgeRun(history.recorder.lines, FACTS, runs);
     const loadAverage = loadavg()[0] ?? 0;
     return reportOf({
       options,
@@ -143,7 +151,7 @@ async function runFault(
   const fault: Fault = FAULTS[name];
   lag.restart();
   const stalled = fault.stalls?.(world.random);
-  const first = history.sessions.length;
+  const linesSince = history.recorder.lines.length;
   const startedAt = performance.now();
   await fault.run(world, stalled).catch((error: Error) => {
     throw new Error(`${name} could not be caused: ${error.message}`);
@@ -160,28 +168,29 @@ async function runFault(
     startedAt,
     endedAt,
     watchedUntil,
-    recoveredMs: longestIdle(history.sessions, LIMITS.slots, from, watchedUntil),
+    recoveredMs: longestIdle(history.sessions, SLOTS, from, watchedUntil),
     recoversWithinMs,
     lagMs: lag.totalMs,
     stallMs: stopsAll ? undefined : longestStall(history, QUIET_HOSTS, stalled, startedAt, watchedUntil),
     failedCalls: history.failedCalls.filter(({ at }) => at >= startedAt).length,
     isFailingFree: fault.failsNoRequest === true,
-    sessionsSince: first,
+    linesSince,
   };
 }
 
 /** Waits until the hot host is in full use. */
 async function settle(history: History, { pause }: World, withinMs = PATIENCE_MS): Promise<void> {
   const until = performance.now() + withinMs;
-  while (performance.now() < until && !isUtilised(history.sessions, LIMITS.slots, performance.now())) await pause(200);
+  while (performance.now() < until && !isUtilised(history.sessions, SLOTS, performance.now())) await pause(200);
 }
 
 function lineOf(
-  { name, recoveredMs, stallMs, failedCalls, startedAt, endedAt, sessionsSince }: FaultRun,
+  { name, recoveredMs, stallMs, failedCalls, startedAt, endedAt, linesSince }: FaultRun,
   history: History,
-): string {
-  const seen = history.sessions.slice(sessionsSince).filter(({ deliveries, end }) => deliveries.length > 0 || end);
-  const violations = checkHistory({ sessions: seen }, LIMITS).length;
+) {
+  // What depends on sessions from before the fault is judged at the end.
+  const { promptMs: _, ...facts } = FACTS;
+  const violations = judgeRun(history.recorder.lines.slice(linesSince), facts).violations.length;
   const stall = stallMs === undefined ? "" : `, other hosts waited at most ${stallMs.toFixed(0)} ms`;
   const took = ((endedAt - startedAt) / 1000).toFixed(1);
   return `${name} (${took} s): idle for ${(recoveredMs / 1000).toFixed(1)} s${stall}, ${failedCalls} failed calls, ${violations} violations`;

@@ -4,7 +4,7 @@ export interface Span {
   readonly until: number;
 }
 
-/** When fewer than `limit` of the spans overlap, between 0 and `endsAt`. */
+/** When fewer than `limit` of the spans overlap, until `endsAt`. */
 export function freeSpans(spans: readonly Span[], limit: number, endsAt: number): Span[] {
   const steps = spans
     .filter(({ from, until }) => until > from)
@@ -16,13 +16,14 @@ export function freeSpans(spans: readonly Span[], limit: number, endsAt: number)
   const free: Span[] = [];
   let [count, since] = [0, limit > 0 ? Number.NEGATIVE_INFINITY : undefined];
   for (const { at, by } of steps) {
+    if (at >= endsAt) break;
     count += by;
     if (count >= limit && since !== undefined) {
       if (at > since) free.push({ from: since, until: at });
       since = undefined;
     } else if (count < limit) since ??= at;
   }
-  if (since !== undefined) free.push({ from: since, until: endsAt });
+  if (since !== undefined && since < endsAt) free.push({ from: since, until: endsAt });
   return free;
 }
 

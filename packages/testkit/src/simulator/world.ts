@@ -23,8 +23,6 @@ export interface Plant {
   /** Changes the configuration of the instances. The checks use the configuration of the plan. */
   readonly config?: (config: FairQueueConfig) => FairQueueConfig;
   readonly newSecret?: () => () => string;
-  /** Changes the plan of the seed, so that the bug shows. */
-  readonly plan?: (plan: WorldPlan) => WorldPlan;
 }
 
 /** Long enough for every deadline, lease, deny window and idle time of the plans to end, and for hosts to be forgotten (END4). */
@@ -73,8 +71,7 @@ export class World {
     this.#plant = plant;
     this.#mostEnds = MOST_ENDS[seed % MOST_ENDS.length] as number;
     this.random = new Random(seed);
-    const planned = planWorld(this.random);
-    this.plan = plant.plan?.(planned) ?? planned;
+    this.plan = planWorld(this.random);
     this.network = new Network(this.clock, this.random, this.plan);
     this.holds = new ClientHolds(() => this.clock.now());
     this.storeClock = new SkewedClock(this.clock);

@@ -202,3 +202,13 @@ test("HIST6: a bucket at its limit or in its cooldown leaves slots free", () => 
   cooling.session({ bucket: "b" }).pending(100, 6_100).granted(6_101, 10_200).release(10_300);
   expect(cooling.broken()).toEqual([]);
 });
+
+test("HIST6: after a failure of the upstream the breaker may keep slots back", () => {
+  const failed = (status: number) => {
+    const script = waiting((one) => one.session().granted(0, 11).release(100, status));
+    script.session().granted(200, 205, { fence: 206 }).release(8_000);
+    return script.broken();
+  };
+  expect(failed(200)).toEqual(["HIST6"]);
+  expect(failed(503)).toEqual([]);
+});
