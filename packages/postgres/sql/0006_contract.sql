@@ -27,18 +27,33 @@ BEGIN
   END LOOP;
 END $$;
 
--- Hosts are now identified by their key: the hash that the breaker's table has for the name, otherwise the SHA-256 of
--- the name. A value that is already a hash stays.
+-- Hosts are now identified by their key: the key that the breaker's table gives for the name or hash in any spelling,
+-- otherwise the hash, otherwise the SHA-256 of the name.
+CREATE TEMP TABLE breaker_key ON COMMIT DROP AS
+  SELECT "HOSTNAME_HASH" AS original, lower("HOSTNAME_HASH" COLLATE "C") AS hash, slotkeeper_plain_name("HOSTNAME") AS name,
+    CASE WHEN ("HOSTNAME_HASH", "HOSTNAME") = ('', '') THEN '' ELSE slotkeeper_host_key("HOSTNAME_HASH", "HOSTNAME") END AS key
+  FROM "THROTTLE_PROTECTION";
+CREATE INDEX ON breaker_key (hash);
+CREATE INDEX ON breaker_key (name);
 CREATE FUNCTION pg_temp.key_of(p_pattern text) RETURNS text
 LANGUAGE sql AS $$
   SELECT coalesce(
-    (SELECT "HOSTNAME_HASH" FROM "THROTTLE_PROTECTION" WHERE p_pattern IN ("HOSTNAME_HASH", "HOSTNAME") LIMIT 1),
+    (SELECT min(key) FROM breaker_key WHERE hash = lower(p_pattern COLLATE "C")),
+    (SELECT min(key) FROM breaker_key WHERE name = slotkeeper_plain_name(p_pattern)),
     CASE WHEN p_pattern ~* '^[0-9a-f]{32,128}$' THEN lower(p_pattern COLLATE "C") END,
     slotkeeper_name_key(p_pattern))
 $$;
 
-UPDATE "THROTTLE_PROTECTION" SET "HOSTNAME_HASH" = slotkeeper_host_key(NULL, "HOSTNAME")
-WHERE "HOSTNAME_HASH" = '' AND "HOSTNAME" <> '';
+-- Of several spellings of one host, the breaker that is open and opened last is kept.
+CREATE TEMP TABLE rekeyed_breaker ON COMMIT DROP AS
+  SELECT DISTINCT ON (k.key) k.key, t."HOSTNAME", t."ERROR_TIMESTAMP", t."IS_PROTECTED", t."LAST_ERROR_CODE",
+    t."OBS_WINDOW_START", t."OBS_ERROR_COUNT", t."OBS_SUCCESS_COUNT", t."CONSECUTIVE_ERROR_COUNT"
+  FROM "THROTTLE_PROTECTION" t JOIN breaker_key k ON k.original = t."HOSTNAME_HASH"
+  ORDER BY k.key, t."IS_PROTECTED" DESC NULLS LAST, t."ERROR_TIMESTAMP" DESC NULLS LAST, t."OBS_WINDOW_START" DESC NULLS LAST;
+DELETE FROM "THROTTLE_PROTECTION";
+INSERT INTO "THROTTLE_PROTECTION" ("HOSTNAME_HASH", "HOSTNAME", "ERROR_TIMESTAMP", "IS_PROTECTED", "LAST_ERROR_CODE",
+  "OBS_WINDOW_START", "OBS_ERROR_COUNT", "OBS_SUCCESS_COUNT", "CONSECUTIVE_ERROR_COUNT")
+SELECT * FROM rekeyed_breaker;
 UPDATE "THROTTLE_PROTECTION" SET
   opened_at = CASE WHEN "IS_PROTECTED" = 1 THEN least("ERROR_TIMESTAMP" * 1000.0, slotkeeper_now()) END,
   window_start_at = CASE WHEN "IS_PROTECTED" IS DISTINCT FROM 1 THEN least("OBS_WINDOW_START" * 1000.0, slotkeeper_now()) END;

@@ -103,6 +103,34 @@ describe("download_try_acquire_slot", () => {
     expect(await caller.tryId(sha256(host), "b3")).toBe(-1);
   });
 
+  it.each([
+    ["a trailing dot", (host: string) => [null, `${host}.`]],
+    ["upper case and a trailing dot", (host: string) => [null, `${host.toUpperCase()}.`]],
+    ["a hash in upper case", (host: string) => [sha256(host).toUpperCase(), ""]],
+    [
+      "the hash of the name as it was sent",
+      (host: string) => [sha256(`${host.toUpperCase()}.`), `${host.toUpperCase()}.`],
+    ],
+  ] as const)("uses one pool for a host that is sent with %s, in every function", async (_, spell) => {
+    const host = newHost();
+    const [p_hostname_hash, p_hostname] = spell(host) as [string | null, string];
+    const names = { p_hostname_hash, p_hostname };
+    const pattern = p_hostname === "" ? String(p_hostname_hash) : p_hostname;
+    const one = { p_max_slot_per_host: 1 };
+    await caller.acquire(host, "b1", one);
+    expect((await caller.tryAcquire("", "b2", { ...names, ...one })).status).toBe("QUEUE_FULL");
+    expect(await caller.tryId(pattern, "b2", { slots: 1 })).toBe(-1);
+    expect(await caller.register("", "b2", names)).toMatchObject({ status: "REGISTERED", queue_depth: 1 });
+    expect(await caller.tryAcquire(host, "b2", one)).toMatchObject({ queue_depth: 1 });
+    await caller.unregister(pattern, "b2");
+    expect(await caller.tryAcquire(host, "b2", one)).toMatchObject({ queue_depth: 0 });
+    for (let i = 0; i < 4; i++) await caller.report("", true, names);
+    const check = (given: object) => caller.call("download_check_throttle_protection", { ...names, ...given });
+    expect(await check({})).toMatchObject([{ is_protected: true }]);
+    expect(await check({ p_hostname_hash: null, p_hostname: host })).toMatchObject([{ is_protected: true }]);
+    expect(await caller.count(`slotkeeper_host WHERE host = $1`, [sha256(host)])).toBe(1);
+  });
+
   it("applies no slot limit and no cooldown to the bucket without a name", async () => {
     const host = newHost();
     const limits = { p_cooldown_seconds: 10, p_max_slot_per_host: 3 };
@@ -412,6 +440,7 @@ describe("bad arguments", () => {
     ],
     ["download_try_acquire_slot", { ...some, ...limits, p_queue_depth_table_name: "x" }, /upstream_ip_queue_depth.*x/],
     ["download_try_acquire_slot", { ...some, ...limits, p_hostname: "" }, /a hostname or its hash/],
+    ["download_try_acquire_slot", { ...some, ...limits, p_hostname: "." }, /a hostname or its hash/],
     ["download_try_acquire_slot", { ...some, ...limits, p_hostname: "x".repeat(256) }, /p_hostname.*255/],
     ["download_try_acquire_slot", { ...some, ...limits, p_hostname_hash: "x".repeat(129) }, /p_hostname_hash.*128/],
     ["download_try_acquire_slot", { ...some, ...limits, p_ip_bucket: "a\nb" }, /p_ip_bucket.*control/],

@@ -102,6 +102,37 @@ describe("a database with the original layout and live rows", () => {
   });
 });
 
+it("merges what the original kept under several spellings of one host", async () => {
+  const { client, target } = await newSchema();
+  await client.query(ORIGINAL);
+  const [plain, raw] = [sha256("twice.example"), sha256("Twice.Example.")];
+  await client.query(`INSERT INTO upstream_slot_pool (hostname_pattern, slot_index, status, ip_hash, locked_at) VALUES
+    ('${plain}', 1, 'locked', 'b1', now()), ('${plain.toUpperCase()}', 1, 'locked', 'b2', now()),
+    ('twice.example.', 1, 'locked', 'b3', now()), ('${raw}', 1, 'locked', 'b4', now())`);
+  await client.query(`INSERT INTO upstream_ip_cooldown (hostname_pattern, ip_hash, last_release_at) VALUES
+    ('twice.example', 'c', now() - interval '1 hour'), ('TWICE.example.', 'c', now())`);
+  await client.query(`INSERT INTO upstream_ip_queue_depth (hostname_pattern, ip_hash, waiting_count, updated_at) VALUES
+    ('twice.example', 'w', 2, now()), ('twice.example.', 'w', 3, now())`);
+  const opened = Math.floor(Date.now() / 1000) - 10;
+  await client.query(`INSERT INTO "THROTTLE_PROTECTION" ("HOSTNAME_HASH", "HOSTNAME", "ERROR_TIMESTAMP", "IS_PROTECTED",
+    "LAST_ERROR_CODE") VALUES ('${plain}', 'twice.example', NULL, 0, NULL),
+    ('${plain.toUpperCase()}', 'twice.example', ${opened - 5}, 1, 500), ('${raw}', 'Twice.Example.', ${opened}, 1, 503)`);
+  await migrate(target);
+  const caller = new DirectCaller(client);
+  const limits = { p_max_slot_per_host: 5, p_throttle_time_window: 5, p_cooldown_seconds: 60 };
+  // Open for 60 s by the row that was written last, and half open for a caller with a shorter window.
+  expect(await caller.tryAcquire("twice.example", "x")).toMatchObject({ status: "THROTTLED", throttle_code: 503 });
+  expect(await caller.tryAcquire("twice.example", "c", limits)).toMatchObject({
+    status: "IP_TOO_MANY",
+    queue_depth: 5,
+  });
+  expect((await caller.tryAcquire("twice.example", "b4", limits)).status).toBe("IP_TOO_MANY");
+  expect((await caller.tryAcquire("twice.example", "x", { ...limits, p_max_slot_per_host: 4 })).status).toBe(
+    "QUEUE_FULL",
+  );
+  expect((await caller.tryAcquire("twice.example", "x", limits)).status).toBe("ACQUIRED");
+});
+
 describe("a migrated host of the original, read by the service", () => {
   it("has its leases, and new fences are above theirs", async () => {
     const { client, target } = await newSchema();

@@ -3,6 +3,7 @@ import type { KeptCommit, KeptHost, QueueEvent } from "@slotkeeper/queue";
 import { differenceOf } from "./book-equality.ts";
 import { FleetCounts, isCounted } from "./fleet-counts.ts";
 import { InstanceLives } from "./instance-lives.ts";
+import { UseRules } from "./use-rules.ts";
 import { of, WorkConservation } from "./work-conservation.ts";
 import type { World } from "./world.ts";
 
@@ -20,6 +21,7 @@ const COMPARED_EVERY = 16;
  *   V6 a session that ends twice at an instance, never ends there, or is counted twice in the fleet
  *   V8 an instance that calls the store without end
  *   V9 a poll before the deadline of its session that is answered with a slot which had ended before that poll
+ *   V10 a slot granted past an open breaker, or given back without its cooldown or minimum hold (`use-rules.ts`)
  * At the end, without clients:
  *   V7 anything that is left over
  * A failover may lose leases that clients use. Until these have ended, only the limits of the store and the fences are
@@ -31,21 +33,26 @@ export class Invariants {
   readonly #fences = new Map<string, number>();
   readonly #ownerOf = new Map<string, string>();
   readonly #slotOf = new Map<string, string>();
+  readonly #delivered = new Set<string>();
   /** When the slots of clients ended in the store, by token. */
   readonly #endedAt = new Map<string, number>();
   readonly #lives = new InstanceLives();
   readonly #fleet: FleetCounts;
+  readonly uses: UseRules;
   #steps = 0;
   readonly violations: string[] = [];
 
   constructor(world: World) {
     this.#world = world;
     this.#conservation = new WorkConservation(world);
+    this.uses = new UseRules(world.plan.config);
     const { crashes, pauses, storeJumps, store } = world.plan;
     this.#fleet = new FleetCounts(crashes + pauses + storeJumps === 0 && store !== "rough" && world.keepsAllEnds);
   }
 
-  onCommit({ host, tag, changes }: KeptCommit): void {
+  onCommit(commit: KeptCommit): void {
+    const { host, tag, changes } = commit;
+    const isDelivered = (token: string) => this.#delivered.has(token);
     this.#world.history.note(describe(host, tag, changes));
     const { now = 0 } = changes.head ?? {};
     for (const record of changes.puts) {
@@ -66,12 +73,14 @@ export class Invariants {
       if (fence <= (this.#fences.get(host) ?? 0)) this.#fault("V3", `fence ${fence} of ${session} at ${host}`);
       this.#fences.set(host, Math.max(fence, this.#fences.get(host) ?? 0));
     }
+    for (const text of this.uses.committed(commit, isDelivered)) this.#fault("V10", text);
   }
 
   onGrantAnswered({ session: { id, arrivedAt, deadlineAt }, slotToken }: GrantedAnswer, askedAt: number): void {
     const session = `${id} of ${arrivedAt}`;
     const before = this.#slotOf.get(session) ?? slotToken;
     this.#slotOf.set(session, slotToken);
+    this.#delivered.add(slotToken);
     this.#world.history.note(`${id} gets ${slotToken}`);
     if (before !== slotToken) this.#fault("V2", `${id} got ${before} and ${slotToken}`);
     const endedAt = this.#endedAt.get(slotToken) ?? Number.POSITIVE_INFINITY;
@@ -84,6 +93,7 @@ export class Invariants {
     this.#slotOf.clear();
     this.#endedAt.clear();
     this.#fleet.failedOver();
+    this.uses.failedOver();
   }
 
   onSpin(instance: string): void {
@@ -156,6 +166,7 @@ export class Invariants {
       const isOver = bucket !== "" && maxSlotPerIp > 0 && own > maxSlotPerIp;
       if (isOver) this.#fault("V1", `${own} slots of bucket ${bucket} at ${host}, limit ${maxSlotPerIp}`);
     }
+    for (const text of this.uses.kept(kept, now)) this.#fault("V10", text);
     this.#checkHands(host, maxSlotPerHost);
   }
 

@@ -37,7 +37,8 @@ export class SimClient {
     if (granted === undefined || this.#vanishes()) return;
     await this.#use(granted.answer, granted.askedAt);
     if (this.#vanishes()) return;
-    await this.#release(granted.answer);
+    if (this.#world.random.chance(this.#world.plan.cancels)) await this.#call((queue) => queue.cancel(session));
+    else await this.#release(granted.answer);
     if (this.#world.random.chance(0.2)) await this.#poll(session);
   }
 
@@ -45,7 +46,7 @@ export class SimClient {
     const { random } = this.#world;
     const id = this.#world.newId();
     const named = random.chance(0.5) ? { requestId: id } : { sessionId: id };
-    const request = { host: this.#host, hostname: this.#host, bucket: this.#bucket, ...named };
+    const request = { host: this.#host, hostname: this.#host, bucket: this.#bucket, ...named, ...this.#window(named) };
     for (let attempt = 0; attempt < 3; attempt++) {
       // With either name, the same id gives the same session.
       const ask = { hostname: this.#host, ipBucket: this.#bucket, requestId: id };
@@ -55,6 +56,15 @@ export class SimClient {
       if (answer !== undefined) return undefined;
     }
     return undefined;
+  }
+
+  /** Some sessions have their own window for an open breaker. */
+  #window({ sessionId }: { readonly sessionId?: string }): { readonly throttleWindowMs?: number } {
+    const { random, invariants } = this.#world;
+    if (sessionId === undefined || !random.chance(0.3)) return {};
+    const throttleWindowMs = random.pick([300, 5_000, 60_000]);
+    invariants.uses.asked(sessionId, throttleWindowMs);
+    return { throttleWindowMs };
   }
 
   async #wait(session: SessionClaims): Promise<{ answer: GrantedAnswer; askedAt: number } | undefined> {
