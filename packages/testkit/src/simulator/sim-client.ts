@@ -37,7 +37,7 @@ export class SimClient {
     if (granted === undefined || this.#vanishes()) return;
     await this.#use(granted.answer, granted.askedAt);
     if (this.#vanishes()) return;
-    if (this.#world.random.chance(this.#world.plan.cancels)) await this.#call((queue) => queue.cancel(session));
+    if (this.#world.random.chance(this.#world.plan.cancels)) await this.#cancel(session);
     else await this.#release(granted.answer);
     if (this.#world.random.chance(0.2)) await this.#poll(session);
   }
@@ -71,7 +71,7 @@ export class SimClient {
     const { random, plan, clock } = this.#world;
     for (let lost = 0; lost < 8; ) {
       if (random.chance(plan.cancels)) {
-        await this.#call("cancel", { queryToken: tokenOf(session) }, (queue) => ({ result: queue.cancel(session) }));
+        await this.#cancel(session);
         return undefined;
       }
       const askedAt = clock.now();
@@ -133,6 +133,10 @@ export class SimClient {
   #vanishes(): boolean {
     this.#isGone ||= this.#world.random.chance(this.#world.plan.clientCrashes / 4);
     return this.#isGone;
+  }
+
+  async #cancel(session: SessionClaims): Promise<void> {
+    await this.#call("cancel", { queryToken: tokenOf(session) }, (queue) => ({ result: queue.cancel(session) }));
   }
 
   async #call<T extends object>(
