@@ -82,7 +82,11 @@ async function runLater<S extends RunSlot, T>(
   return value;
 }
 
-/** Uses neither `async` nor `finally`: here they would make every call slower (W1r). */
+/**
+ * Uses neither `async` nor `finally`: here they would make every call slower (W1r). Calls the `then` of all promises and not
+ * a `then` of this promise, as `await` does: that may be replaced by one that throws or never calls back, and the slot would
+ * never be released.
+ */
 function start<S extends RunSlot, T>(slot: S, work: (slot: S) => T | Promise<T>): Promise<Awaited<T>> {
   let result: Promise<Awaited<T>>;
   try {
@@ -90,7 +94,7 @@ function start<S extends RunSlot, T>(slot: S, work: (slot: S) => T | Promise<T>)
   } catch (error) {
     result = Promise.reject(error);
   }
-  return settle(
+  return Promise.prototype.then.call(
     result,
     (value) => {
       slot.release();
@@ -100,7 +104,7 @@ function start<S extends RunSlot, T>(slot: S, work: (slot: S) => T | Promise<T>)
       slot.release(slot.failed);
       throw error;
     },
-  );
+  ) as Promise<Awaited<T>>;
 }
 
 /** The work, or the rejection when the slot expires; the result of the work is then ignored. */
@@ -108,18 +112,10 @@ async function untilExpiry<S extends RunSlot, T>(slot: S, work: (slot: S) => T |
   const expiring = slot as S & Expiring;
   expiring.await(1);
   try {
-    return await Promise.race([abortOf(expiring), settle(Promise.resolve(work(slot)))]);
+    return await Promise.race([abortOf(expiring), start(slot, work)]);
   } finally {
     expiring.await(-1);
   }
-}
-
-/**
- * Calls the `then` of all promises and not a `then` of this promise. That may be replaced by one that throws or never calls
- * back, and the slot would never be released. `await` does the same.
- */
-function settle<T>(promise: Promise<T>, onValue?: (value: T) => T, onError?: (error: unknown) => never): Promise<T> {
-  return Promise.prototype.then.call(promise, onValue, onError) as Promise<T>;
 }
 
 /** Rejects when the signal aborts. For the signal of a slot, that is when it expires. */
