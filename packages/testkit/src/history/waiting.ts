@@ -44,7 +44,9 @@ export function waits({ calls, slots }: Session, { transitMs, collectMs }: Timin
   return joined(
     polls.map(({ sentAt, answeredAt }) => ({ from: sentAt, until: Math.min(answeredAt, arrivedAt) })),
     Math.min(transitMs, collectMs),
-  ).map(({ from, until }) => ({ from: from + transitMs, until: until - transitMs }));
+  )
+    .map(({ from, until }) => ({ from: from + transitMs, until: until - transitMs }))
+    .filter(({ from, until }) => until > from);
 }
 
 /** When the session may have had a slot, known to clients or not. */

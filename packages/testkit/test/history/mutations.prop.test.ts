@@ -137,6 +137,20 @@ const MUTATIONS: Record<string, { readonly rule: RuleName; readonly mutate: Muta
   },
 };
 
+/**
+ * Whether damage shows: the hold has a session before it; after its end all slots are in use at some time; and sessions
+ * that began later than its own were granted.
+ */
+function isFit(holds: readonly Hold[], at: number): boolean {
+  const { grant, release } = holds[at] as Hold;
+  const inUse = (when: number) =>
+    holds.filter((one) => (one.grant.answeredAt ?? 0) <= when && one.release.sentAt > when).length;
+  const slots = Math.max(...holds.map((one) => inUse(one.grant.answeredAt ?? 0)));
+  const isFollowed = holds.some((one) => one.grant.sentAt > grant.sentAt + 2 * PROMPT_MS);
+  const later = holds.map((one) => one.grant.answeredAt ?? 0).filter((when) => when > release.sentAt);
+  return at > 0 && isFollowed && later.some((when) => inUse(when) === slots);
+}
+
 const seeds = fc.integer({ min: 1, max: 1_000_000 });
 
 test("a good history breaks no rule, in any order of its lines", () => {
@@ -156,9 +170,7 @@ test.each(Object.entries(MUTATIONS))("%s: found", (_, { rule, mutate }) => {
   fc.assert(
     fc.property(seeds, (seed) => {
       const { facts, holds } = goodHistory(seed);
-      // Not one of the first, which began together, nor one that no other follows.
-      const last = holds.at(-1)?.grant.answeredAt ?? 0;
-      const fit = holds.flatMap(({ release }, index) => (index > 4 && release.sentAt < last ? [index] : []));
+      const fit = [...holds.keys()].filter((index) => isFit(holds, index));
       fc.pre(fit.length > 0);
       const at = new Random(seed).pick(fit);
       const lines = [facts, ...mutate(holds, at).flat()];

@@ -75,13 +75,13 @@ function judgeHost(
     .map(([bucket, ofBucket]) => useOf(history, bucket, ofBucket, timing, config.weights[bucket] ?? 1))
     .sort((a, b) => b.certain.length - a.certain.length)
     .slice(0, MOST_BUCKETS);
-  const longest = buckets.flatMap(({ possible }) => possible.map(({ from, until }) => until - from));
-  const holdMs = longest.reduce((most, ms) => Math.max(most, ms), 0);
+  const holds = buckets.flatMap(({ possible }) => possible);
   for (const one of buckets) {
     for (const other of buckets) {
       const span = one === other ? undefined : commonWait(history, host, one, other);
       if (span === undefined) continue;
       found.judged++;
+      const holdMs = holds.reduce((most, { from, until }) => Math.max(most, Math.min(until, span.until) - from), 0);
       judgePair(host, one, other, span, holdMs, found);
     }
   }
