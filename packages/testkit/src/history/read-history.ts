@@ -1,5 +1,13 @@
 import { type Call, hostKey } from "./call.ts";
-import { CALL_NAMES, type CallLine, FAULT_KINDS, type FactsLine, type FaultLine, type UseLine } from "./line.ts";
+import {
+  CALL_NAMES,
+  type CallLine,
+  type CallName,
+  FAULT_KINDS,
+  type FactsLine,
+  type FaultLine,
+  type UseLine,
+} from "./line.ts";
 
 /** The lines of a history by kind. */
 export interface Lines {
@@ -69,7 +77,7 @@ export class HistoryReader {
       requestId: text(ask["requestId"]),
       waitMs: number(ask["waitMs"]) ?? 0,
       maxWaitMs: number(ask["maxWaitMs"]),
-      token: text(ask["queryToken"]) ?? text(ask["slotToken"]) ?? text(ask["slot"]),
+      token: text(ask[NAMED_BY[call] ?? "queryToken"]),
       reported: number(ask["status"]),
       set: call === "limits" || call === "breaker" ? ask : {},
       httpStatus: answeredAt === undefined ? undefined : (rest.status ?? 200),
@@ -111,6 +119,9 @@ export class HistoryReader {
     throw new HistoryFormatError(`Expected \`${field}\` of line ${this.#line} to be ${expected}, got ${got}`);
   }
 }
+
+/** The field that names what a call is about; other calls continue a session. */
+const NAMED_BY: Partial<Record<CallName, string>> = { release: "slotToken", renew: "slotToken", revoke: "slot" };
 
 const TIMES = ["at", "byAt", "from", "until", "sentAt", "answeredAt", "gaveUpAt"];
 

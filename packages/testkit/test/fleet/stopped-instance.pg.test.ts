@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { buildCommand, Fleet } from "@slotkeeper/testkit/fleet";
+import { HistoryRecorder, judgeHistory, recordingFetch } from "@slotkeeper/testkit/history";
 import { onServer } from "@slotkeeper/testkit/postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -15,11 +16,15 @@ const OFFER_MS = 50;
 const SLOTS = 2;
 
 let fleet: Fleet;
+const FAIR_QUEUE = { maxSlotPerHost: SLOTS, maxWaitersPerHost: 0, globalMaxWaiters: -1, maxWaitMs: 120_000 };
+/** What the clients saw. How long anything takes is not judged here. */
+const recorder = new HistoryRecorder();
+recorder.note({ kind: "facts", at: 0, fairQueue: FAIR_QUEUE });
+const send = recordingFetch(recorder);
 
 beforeAll(async () => {
   buildCommand();
-  const fairQueue = { maxSlotPerHost: SLOTS, maxWaitersPerHost: 0, globalMaxWaiters: -1, maxWaitMs: 120_000 };
-  fleet = await Fleet.start({ instances: 3, fairQueue });
+  fleet = await Fleet.start({ instances: 3, fairQueue: FAIR_QUEUE });
   await onServer(fleet.dsn, (client) =>
     client.query(`
       CREATE TABLE offers (at timestamptz NOT NULL DEFAULT clock_timestamp(), data jsonb NOT NULL);
@@ -40,7 +45,7 @@ interface Answer {
 
 async function call(instance: number, name: string, body: object): Promise<Answer> {
   const url = `${fleet.urls[instance]}/api/v0/fairqueue/${name}`;
-  return (await (await fetch(url, { method: "POST", body: JSON.stringify(body) })).json()) as Answer;
+  return (await (await send(url, { method: "POST", body: JSON.stringify(body) })).json()) as Answer;
 }
 
 /** Acquires and gives the slot back. */
@@ -110,4 +115,11 @@ test("a stopped instance costs each slot one offer of 50 ms, the others continue
   expect(new Set(fences).size).toBe(fences.length);
   const tokens = [...held, ...granted, ...late].map(({ slotToken }) => slotToken);
   expect(new Set(tokens).size).toBe(tokens.length);
+});
+
+test("no answer of these tests contradicts the documentation", () => {
+  recorder.close();
+  const { violations, grants } = judgeHistory(recorder.lines);
+  expect(violations).toEqual([]);
+  expect(grants).toBeGreaterThan(0);
 });

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { buildCommand, Fleet } from "@slotkeeper/testkit/fleet";
+import { HistoryRecorder, judgeHistory, recordingFetch } from "@slotkeeper/testkit/history";
 import { onServer } from "@slotkeeper/testkit/postgres";
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -9,13 +10,18 @@ import { afterAll, beforeAll, expect, test } from "vitest";
  * call.
  */
 let fleet: Fleet;
+const FAIR_QUEUE = { maxSlotPerHost: 1, maxWaitersPerHost: 0, globalMaxWaiters: -1, maxWaitMs: 120_000 };
+/** What the clients saw. How long anything takes is not judged here. */
+const recorder = new HistoryRecorder();
+recorder.note({ kind: "facts", at: 0, fairQueue: FAIR_QUEUE });
+const send = recordingFetch(recorder);
 
 beforeAll(async () => {
   buildCommand();
   fleet = await Fleet.start({
     instances: 3,
     poolSize: 10,
-    fairQueue: { maxSlotPerHost: 1, maxWaitersPerHost: 0, globalMaxWaiters: -1, maxWaitMs: 120_000 },
+    fairQueue: FAIR_QUEUE,
   });
 }, 180_000);
 afterAll(() => fleet?.stop());
@@ -31,7 +37,7 @@ interface Answer {
 
 async function call(instance: number, name: string, body: object, signal?: AbortSignal): Promise<Answer> {
   const url = `${fleet.urls[instance]}/api/v0/fairqueue/${name}`;
-  const response = await fetch(url, { method: "POST", body: JSON.stringify(body), ...(signal && { signal }) });
+  const response = await send(url, { method: "POST", body: JSON.stringify(body), ...(signal && { signal }) });
   return (await response.json()) as Answer;
 }
 
@@ -128,4 +134,11 @@ test("a lock on a host's row by another program stops only that host, however ma
   await stranger.end();
   await Promise.all(piled);
   expect((await call(1, "acquire", { hostname, ipBucket: "next", waitMs: 10_000 })).result).toBe("granted");
+});
+
+test("no answer of these tests contradicts the documentation", () => {
+  recorder.close();
+  const { violations, grants } = judgeHistory(recorder.lines);
+  expect(violations).toEqual([]);
+  expect(grants).toBeGreaterThan(0);
 });
