@@ -93,7 +93,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(await bench.ask("a", { throttleWindowMs: 5_000, waitMs: 1 })).toMatchObject({ result: "granted" });
     });
 
-    test("layer 1: the window of a session holds, whoever read the breaker before and whatever openSeconds is", async () => {
+    test("layer 1: the window of a session holds, after any other session has read the breaker and whatever openSeconds is", async () => {
       const bench = new Bench({ weightedScheduler, breaker: { openSeconds: 1 } });
       for (let count = 0; count < 4; count++) await bench.queue.report({ host: "h", status: 503 });
       const own = { throttleWindowMs: 30_000, waitMs: 1 };

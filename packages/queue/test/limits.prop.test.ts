@@ -115,7 +115,7 @@ async function run(history: readonly Step[], instances: number): Promise<void> {
 
 const isLease = ({ kind }: { readonly kind: string }) => kind === "lease";
 
-test("a host has the limits of its name as soon as a caller has sent it, whoever called before", async () => {
+test("a host has the limits of its name as soon as a caller has sent it, in any order of calls", async () => {
   const queue = [
     { at: 0, call: "report", isNamed: false, slots: 2 },
     ...Array.from({ length: 5 }, () => ({ at: 0, call: "acquire", isNamed: true, slots: 2 }) as const),

@@ -319,7 +319,7 @@ describe("an open breaker", () => {
     return (await caller.call<Record<string, unknown>>("download_check_throttle_protection", given))[0];
   };
 
-  it("is open for the window of each caller, up to an hour, whoever opened or read it before", async () => {
+  it("is open for the window of each caller, up to an hour, after any other caller opened or read it", async () => {
     const host = newHost();
     for (let i = 0; i < 4; i++) await caller.report(host, true, { p_throttle_time_window: 1 });
     expect(await check(host, 1)).toMatchObject({ is_protected: true, retry_after: 1 });

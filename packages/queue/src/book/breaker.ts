@@ -16,7 +16,7 @@ import type { BreakerState } from "./records.ts";
  * | any       | an hour since it opened                 | closed (derived from the time, not stored)       |
  *
  * How long the breaker is open depends on the session that reads it: a session may have its own window, of at most an
- * hour. Within the hour the breaker does not close by time, so every window holds, whoever read the breaker before, and
+ * hour. Within the hour the breaker does not close by time, so every window holds, no matter which session read the breaker before, and
  * no window is stored.
  * All counts belong to one observation window. The first report after its end starts the next window.
  */
