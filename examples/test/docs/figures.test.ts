@@ -41,8 +41,7 @@ test("README: the fastest queue needs about half the time of ours", () => {
 
 test("README: the sizes of the library and of the client are the limits that CI checks", () => {
   const limits = JSON.parse(read(".size-limit.json")) as { path: string; limit: string; import?: string }[];
-  const kilobytes = (path: string) =>
-    Math.round(Number.parseFloat(limits.find((row) => row.path.includes(path))?.limit ?? ""));
+  const kilobytes = (path: string) => Number.parseFloat(limits.find((row) => row.path.includes(path))?.limit ?? "");
   expect(readme).toContain(`much smaller than our ${kilobytes("packages/core/dist/index.js")} kB`);
   expect(readme).toContain(`needs only \`fetch\` and is ${kilobytes("packages/client/dist/index.js")} kB`);
 });
