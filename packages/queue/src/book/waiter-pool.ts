@@ -25,7 +25,7 @@ interface Places {
  *   again when its client returns. So clients that vanished cannot fill the pool.
  * WPOOL5 If a slot is free and no waiter inside can have it, a waiter inside whose bucket was refused for its limit or
  *   cooldown gives its place to a waiter outside whose bucket could be granted (`swap`). So buckets that cannot be
- *   granted do not hide one that can. While no slot is free, all keep their places: nobody could be granted.
+ *   granted do not hide one that can. While no slot is free, all keep their places: no waiter could be granted.
  * The shared bucket and named semaphores have no limit per bucket. Cost: O(log buckets).
  */
 export class WaiterPool {
