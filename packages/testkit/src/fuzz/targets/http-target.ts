@@ -8,8 +8,9 @@ import type { Random } from "../../random/random.ts";
 import { FuzzFailure, type FuzzTarget } from "../fuzz-target.ts";
 import { damaged, oddJson, oddText, spoiled } from "../odd-values.ts";
 
-const CONNECTIONS = 8;
-const PER_CONNECTION = 32;
+/** Many, because most of the time of a batch is waiting for slots and for the store, and little of it is processor time. */
+const CONNECTIONS = 256;
+const PER_CONNECTION = 16;
 const SLOTS = 2;
 /** A batch that is not answered by then hangs. */
 const BATCH_MS = 60_000;
