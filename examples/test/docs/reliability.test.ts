@@ -22,13 +22,16 @@ interface Found {
   readonly commit: string;
   readonly found: string;
 }
+interface Sums {
+  readonly sumsOf: (results: readonly Result[]) => readonly Result[];
+}
 interface Page {
-  pageOf(from: { sums: readonly Result[]; found: readonly Found[]; planted?: readonly unknown[] }): string;
+  readonly pageOf: (from: { sums: readonly Result[]; found: readonly Found[]; planted?: readonly unknown[] }) => string;
 }
 
 const load = (path: string): Promise<unknown> => import(pathToFileURL(join(ROOT, path)).href);
 const { pageOf } = (await load("scripts/proof/page.mjs")) as Page;
-const { sumsOf } = (await load("scripts/proof/results.mjs")) as { sumsOf(results: readonly Result[]): Result[] };
+const { sumsOf } = (await load("scripts/proof/results.mjs")) as Sums;
 const { METHODS } = (await load("scripts/proof/methods.mjs")) as { METHODS: readonly { kind: string }[] };
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 const found = JSON.parse(read("scripts/proof/found.json")) as readonly Found[];
