@@ -15,6 +15,7 @@ const RUNS = [
   { model: "offers", flags: [...ALWAYS, "FAULTS=1"] },
   { model: "offers", flags: [...ALWAYS, "FAULTS=1", "SLOTS=2"] },
   { model: "offers", flags: [...ALWAYS, "FAULTS=2", "SESSIONS=2"] },
+  { model: "offers", flags: ["SERVED", "FAULTS=0"] },
   { model: "offers", flags: ["SERVED", "FAULTS=1", "SESSIONS=2"] },
   { model: "offers", flags: ["SERVED", "FAULTS=1"], isLong: true },
   { model: "offers", flags: ["LIMIT", "FAULTS=2", "SESSIONS=2"], planted: "BREAK_BLIND_STORE" },

@@ -19,7 +19,7 @@ function triedSection(methods) {
   const rows = methods.map(({ name, command, tries, sums }) => [
     name,
     tries,
-    triedOf(sums),
+    triedOf(sums.filter((sum) => !isPlanted(sum))),
     sums.every(({ isPassed }) => isPassed) ? "passed" : "**failed**",
     `\`${command}\``,
   ]);
@@ -76,7 +76,8 @@ ${table(["model and bounds", "states", "result"], rows)}`;
     ),
 };
 
-const isPlanted = ({ part }) => part.includes("BREAK_");
+/** A run of a model with a planted bug stops at the bug, so its states do not count. */
+const isPlanted = ({ part = "" }) => part.includes("BREAK_");
 
 function plantedSection(rows) {
   if (rows === undefined || rows.length === 0) return "";
