@@ -1,6 +1,6 @@
 import type { BookRecord, Commit, CommitReply, HostStore, ReadReply, RecordKind } from "@slotkeeper/queue";
-import type { RuleName } from "@slotkeeper/testkit/history";
-import type { Plant } from "@slotkeeper/testkit/simulator";
+import type { RuleName } from "../history/rule.ts";
+import type { Plant } from "../simulator/world.ts";
 
 /** The store with some of its methods replaced. */
 function patched(store: HostStore, overrides: Partial<HostStore>): HostStore {
@@ -72,7 +72,7 @@ interface Seen {
   readonly seeds: number;
 }
 
-interface PlantedBug {
+export interface PlantedBug {
   readonly name: string;
   /** A text if clients cannot see the bug: why. */
   readonly checker: Seen | string;
@@ -82,9 +82,6 @@ interface PlantedBug {
   readonly seeds: number;
   readonly plant: Plant;
 }
-
-/** Clients could see it, but the checker has no rule for it yet: its rules are limits, owners, ends, waits and the order. */
-const NOT_COVERED = "the checker has no rules for cooldowns, minimum holds and breakers yet";
 
 /** Planted bugs of the kind that such services have had. Each must be found, by the named rule. */
 export const PLANTED_BUGS: readonly PlantedBug[] = [
@@ -251,28 +248,28 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "the store forgets cooldowns",
-    checker: NOT_COVERED,
+    checker: { rule: "HIST10", seeds: 120 },
     rule: /^V10 .*no cooldown/,
     seeds: 60,
     plant: losing((kind, what) => kind === "cooldown" && what === "put"),
   },
   {
     name: "a slot that is given back by cancel is free at once",
-    checker: NOT_COVERED,
+    checker: { rule: "HIST11", seeds: 400 },
     rule: /^V10 .*minimum hold/,
     seeds: 200,
     plant: { store: (store) => patched(store, { commit: (commit) => store.commit(endingAtOnce(commit)) }) },
   },
   {
     name: "instances close the breaker early",
-    checker: NOT_COVERED,
+    checker: { rule: "HIST12", seeds: 400 },
     rule: /^V10 .*after the breaker opened/,
     seeds: 60,
     plant: { config: (config) => ({ ...config, breaker: { ...config.breaker, openSeconds: 0.1 } }) },
   },
   {
     name: "a half-open breaker lets two probes through",
-    checker: NOT_COVERED,
+    checker: { rule: "HIST13", seeds: 400 },
     rule: /^V10 .*probes/,
     seeds: 100,
     plant: { config: (config) => ({ ...config, breaker: { ...config.breaker, halfOpenProbes: 2 } }) },
