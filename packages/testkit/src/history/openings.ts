@@ -12,6 +12,12 @@ export interface Opening {
   readonly by: number;
 }
 
+/** A call that may have opened the breaker, and when, at the earliest. */
+interface Cause {
+  readonly call: Call;
+  readonly from: number;
+}
+
 /** A release is answered after its commit, or after this time. */
 const ACKNOWLEDGED_MS = 100;
 
@@ -68,7 +74,7 @@ export class Breaker {
   /** A probe was granted after something had opened the breaker. */
   #mayBeProbe({ token = "" }: Call): boolean {
     const slot = this.#history.slots.get(token);
-    this.#causedFrom ??= Math.min(...this.#causes(0, this.#history.lines.endsAt).map(({ sentAt }) => sentAt));
+    this.#causedFrom ??= Math.min(...this.#causes(0, this.#history.lines.endsAt).map(({ from }) => from));
     return slot !== undefined && slot.arrivedAt >= this.#causedFrom;
   }
 
@@ -90,22 +96,26 @@ export class Breaker {
     // When the session ended, at the earliest. The breaker was open then, and for at least this much longer.
     const endedFrom = waitedUntil(this.#history, session, by);
     const openedAfter = endedFrom + Math.max(0, retryAfterMs - 1000) - openMs;
-    const causes = this.#causes(session.askedAt, by).filter((cause) => this.#effectBy(cause) >= openedAfter);
+    const causes = this.#causes(session.askedAt, by).filter((cause) => this.#effectBy(cause.call) >= openedAfter);
     if (causes.length === 0) return undefined;
-    return { call, session, by, from: Math.max(openedAfter, Math.min(...causes.map(({ sentAt }) => sentAt))) };
+    return { call, session, by, from: Math.max(openedAfter, Math.min(...causes.map((cause) => cause.from))) };
   }
 
-  /** The calls that may have opened the breaker by a time: an operator's, or the report of an error that was not too few. */
-  #causes(from: number, by: number): Call[] {
+  /** The calls that may have opened the breaker by a time: an operator's, or a report of an error if there were enough. */
+  #causes(from: number, by: number): Cause[] {
     const configs = this.#history.facts.of(this.#host).during(from, by);
     const isError = ({ reported }: Call) =>
       configs.some(({ breaker }) => breaker.protectHttpCodes.includes(reported ?? 0));
     const errors = this.#reports.filter((call) => call.sentAt <= by && isError(call));
     const fewest = Math.min(...configs.map(fewestErrors));
     const known = new Set<string>();
-    const enough = errors.findIndex((call) => known.add(call.token ?? `${call.line}`).size >= fewest);
+    // A report that was sent first may take effect last, but enough of them had been sent.
+    const enough = errors.find((call) => known.add(call.token ?? `${call.line}`).size >= fewest);
     const opened = this.#orders.filter((call) => call.set["state"] === "open" && call.sentAt <= by);
-    return [...opened, ...(enough < 0 ? [] : errors.slice(enough))];
+    return [
+      ...opened.map((call) => ({ call, from: call.sentAt })),
+      ...(enough === undefined ? [] : errors.map((call) => ({ call, from: Math.max(call.sentAt, enough.sentAt) }))),
+    ];
   }
 
   #effectBy(call: Call): number {

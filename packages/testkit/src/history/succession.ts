@@ -1,4 +1,3 @@
-import { groupBy } from "./group-by.ts";
 import { type History, leaseEnd, type Slot, sent, waitedUntil } from "./history.ts";
 
 /** A slot that its client gave back, by release or by cancel. */
@@ -22,20 +21,19 @@ export interface Succession {
 /**
  * The grants among these slots that needed the end of others. Fences give the order of the grants. At the grant of a slot
  * fewer than `most` of the earlier ones were held. None of those had ended by its lease, so the others had been given back.
- * Leaving an earlier slot out only weakens this: revoked ones are, those in doubt after a fault, and those that were given
- * back more than `keptMs` ago. Cost: O(n w) for w slots that are held or were given back within this time.
+ * Leaving an earlier slot out only weakens this: revoked ones are left out, and those in doubt after a fault. Cost: O(n w)
+ * for w slots within the time of a lease.
  */
 export function* successions(
   history: History,
   slots: Iterable<Slot>,
   most: (from: number, to: number) => number | undefined,
-  keptMs: number,
 ): Iterable<Succession> {
   const inOrder = [...new Set(slots)].filter(({ fence }) => !Number.isNaN(fence)).sort((a, b) => a.fence - b.fence);
   let earlier: (GivenBack & { readonly leaseUntil: number })[] = [];
   for (const slot of inOrder) {
     const { session, arrivedAt } = slot;
-    earlier = earlier.filter(({ sentAt, leaseUntil }) => leaseUntil > arrivedAt && sentAt + keptMs > arrivedAt);
+    earlier = earlier.filter(({ leaseUntil }) => leaseUntil > arrivedAt);
     const known = earlier.filter((one) => one.slot.session !== session && !isDoubted(history, one.slot, arrivedAt));
     const givenBack = known.filter(({ sentAt }) => sentAt <= arrivedAt).sort((a, b) => a.sentAt - b.sentAt);
     const limit = most(session.askedAt, arrivedAt) ?? Number.POSITIVE_INFINITY;
@@ -57,11 +55,4 @@ function heldFrom(slot: Slot, grantedFrom: number): GivenBack & { readonly lease
 
 function isDoubted({ faults }: History, { session: { askedAt } }: Slot, at: number): boolean {
   return faults.doubtedFrom(askedAt) < at;
-}
-
-/** The slots of a host that clients know, by bucket. Those of callers without a bucket are not among them. */
-export function slotsByBucket(slots: Iterable<Slot>): Map<string, Slot[]> {
-  const buckets = groupBy(slots, ({ session: { bucket } }) => bucket);
-  buckets.delete("");
-  return buckets;
 }

@@ -119,6 +119,20 @@ describe("HIST12 and HIST13: the breaker", () => {
     expect(late.broken()).toEqual([]);
   });
 
+  test("the first error may be the one that opens the breaker, if its report arrives last", () => {
+    const script = new Script({ promptMs: 1e6, fairQueue: { breaker: { ...breaker, openSeconds: 1 } } });
+    // The report of the first error has no answer: it may take effect until 305, when the second one has.
+    script.session().granted(0, 10);
+    const late = { slotToken: "slot_1", status: 503 };
+    script.lines.push({ kind: "call", call: "release", sentAt: 20, gaveUpAt: 300, ask: late });
+    script.session().granted(0, 11).release(30, 503);
+    script.session().ask(190, 310, { result: "throttled", throttleCode: 503, throttleRetryAfter: 1 });
+    // An error that was sent after the throttled session began opened nothing for it.
+    script.session().granted(40, 50).release(305, 503);
+    script.session().granted(320, 1_250).release(1_300, 404);
+    expect(script.broken()).toEqual([]);
+  });
+
   test("a session that may have been granted before is not, nor one after an operator closed the breaker", () => {
     const overlapping = opened();
     overlapping.session().granted(150, 250).release(2_000);

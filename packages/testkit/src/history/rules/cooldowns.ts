@@ -9,9 +9,10 @@
  * lost commits or a jump of the store's clock, and grants while the clock of an instance is wrong. Not judged: buckets
  * without a limit. Cost: O(n w).
  */
-import { type History, leaseMsOf } from "../history.ts";
+import { groupBy } from "../group-by.ts";
+import type { History } from "../history.ts";
 import { Findings, type Rule } from "../rule.ts";
-import { type Succession, slotsByBucket, successions } from "../succession.ts";
+import { type Succession, successions } from "../succession.ts";
 
 /** Times are sums of fractions. */
 const ROUNDING_MS = 1;
@@ -25,9 +26,13 @@ export const cooldowns: Rule = {
       const facts = history.facts.of(host);
       if (!((facts.most("ipCooldownSeconds", 0, history.lines.endsAt) ?? 0) > 0) || history.isSemaphore(host)) continue;
       const most = (from: number, to: number) => facts.most("maxSlotPerIp", from, to);
-      const leaseMs = leaseMsOf(history, host, history.lines.endsAt);
-      for (const slots of slotsByBucket(sessions.flatMap((session) => session.slots)).values()) {
-        for (const one of successions(history, slots, most, leaseMs)) judgeGrant(history, host, one, found);
+      const buckets = groupBy(
+        sessions.filter(({ bucket }) => bucket !== ""),
+        ({ bucket }) => bucket,
+      );
+      for (const ofBucket of buckets.values()) {
+        const slots = ofBucket.flatMap((session) => session.slots);
+        for (const one of successions(history, slots, most)) judgeGrant(history, host, one, found);
       }
     }
     return found;

@@ -28,7 +28,7 @@ export const heldBack: Rule = {
       if (history.isSemaphore(host) || !facts.during(0, endsAt).some(({ hasSpacing }) => hasSpacing)) continue;
       const most = (from: number, to: number) => facts.most("maxSlotPerHost", from, to);
       const slots = sessions.flatMap((session) => session.slots);
-      for (const succession of successions(history, slots, most, leaseMsOf(history, host, endsAt))) {
+      for (const succession of successions(history, slots, most)) {
         judgeGrant(history, host, succession, found);
       }
     }
