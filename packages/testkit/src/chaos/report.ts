@@ -53,7 +53,10 @@ export interface ChaosReport {
   readonly fewest: number;
   readonly skipped: readonly { readonly name: FaultName; readonly reason: string }[];
   readonly violations: readonly Violation[];
-  /** The counters of the instances beside what the clients saw. A figure, not a goal yet: see `docs/reference/metrics.md`. */
+  /**
+   * The counters of the instances beside what the clients saw. A figure, not a goal: the metric of sessions that started also
+   * counts those that moved to the instance.
+   */
   readonly counts: ComparedCounts;
   /** The goals that were missed, as text. Empty if the run passed. */
   readonly misses: readonly string[];
