@@ -14,7 +14,7 @@ const METRICS: Record<CountName, string> = {
 const PATIENCE_MS = 3_000;
 
 /** One count of a run: what the clients' history allows, and the sum over all instances. */
-export interface ComparedCount extends Bounds {
+interface ComparedCount extends Bounds {
   readonly name: CountName;
   readonly counted: number;
   readonly isAllowed: boolean;

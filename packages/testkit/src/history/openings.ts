@@ -140,10 +140,13 @@ function isSuccess({ reported = 0 }: Call): boolean {
 /** With fewer errors the breaker cannot open. */
 function fewestErrors({ breaker }: Config): number {
   const { consecutiveErrors, minSamples, errorRatioPercent, fastMinSamples, fastErrorRatioPercent } = breaker;
-  const ofRatio = (samples: number, percent: number) => (samples > 0 ? Math.ceil((samples * percent) / 100) : Infinity);
   const inRow = consecutiveErrors > 0 ? consecutiveErrors : Infinity;
   return Math.max(
     1,
     Math.min(inRow, ofRatio(minSamples, errorRatioPercent), ofRatio(fastMinSamples, fastErrorRatioPercent)),
   );
+}
+
+function ofRatio(samples: number, percent: number): number {
+  return samples > 0 ? Math.ceil((samples * percent) / 100) : Infinity;
 }

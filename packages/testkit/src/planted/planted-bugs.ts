@@ -45,6 +45,10 @@ function asOwner<T extends ReadReply | CommitReply>(reply: T, instance: string):
   return { ...reply, tail: { kind: "book", book: { ...tail.book, records: tail.book.records.map(own) } } };
 }
 
+function forEver(record: BookRecord): BookRecord {
+  return record.kind === "offer" ? { ...record, lapsesAt: record.lapsesAt + 1e9 } : record;
+}
+
 /** Applies every commit that ends a session, but answers that it was refused. */
 async function keptButRefused(store: HostStore, commit: Commit): Promise<CommitReply> {
   const reply = await store.commit(commit);
@@ -149,8 +153,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       store: (store) =>
         patched(store, {
           commit: (commit) => {
-            const forEver = (record: BookRecord): BookRecord =>
-              record.kind === "offer" ? { ...record, lapsesAt: record.lapsesAt + 1e9 } : record;
             const { changes } = commit;
             return store.commit({ ...commit, changes: { ...changes, puts: changes.puts.map(forEver) } });
           },

@@ -90,7 +90,7 @@ describe("HIST11: the minimum hold and the spacing of releases", () => {
 
   test("a changed configuration starts the spacing again, and a wrong clock excuses everything", () => {
     const changed = spaced(1_010, 1_200);
-    changed.lines.push({ ...changed.lines[0], kind: "facts", at: 1_100 } as (typeof changed.lines)[number]);
+    changed.lines.push({ ...changed.lines[0], kind: "facts", at: 1_100 });
     expect(changed.broken()).toEqual([]);
     expect(spaced(1_010, 1_200).fault("instance-clock", 1_050, 1_100).broken()).toEqual([]);
   });
