@@ -138,7 +138,7 @@ const MUTATIONS: Record<string, { readonly rule: RuleName; readonly mutate: Muta
   },
 };
 
-/** Clients cannot tell these histories from good ones, so they break no rule. */
+/** To clients these histories look like good ones, so they break no rule. */
 const UNSEEN: Record<string, (good: Good, index: number, random: Random) => HistoryLine[]> = {
   "the lines are in another order": (good, _, random) =>
     linesOf(good)

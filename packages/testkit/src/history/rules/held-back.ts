@@ -4,7 +4,7 @@
  *
  * The hit is what the release says; of a cancellation, or a release that does not say it, the grant. A slot is free no
  * earlier than its client sends the call. Which slots had ended at a grant follows from the host's limit
- * (`../succession.ts`): of all ways in which so many of them can have ended, the soonest must fit.
+ * (`../succession.ts`): of all ways in which this number of them can have ended, the soonest must fit.
  *
  * Not promised: spacing while the configuration changes; anything about slots that ended by their lease or were revoked,
  * sessions before lost commits or a jump of the store's clock, and grants while the clock of an instance is wrong. Cost:
