@@ -31,7 +31,7 @@ export const reasons: Rule = {
         const fault =
           call.result === "timeout"
             ? timeoutFault(history, session, call, index)
-            : call.result === "throttled" && !(history.failedAt(session.host) < call.answeredAt)
+            : call.result === "throttled" && !(history.failedAt(session.host) <= call.answeredAt)
               ? "a session is throttled, but no failure of the upstream was reported"
               : undefined;
         if (fault !== undefined) found.add(session.host, call.answeredAt, fault, [session.calls[0], call]);
@@ -71,12 +71,12 @@ function timeoutFault(history: History, session: Session, call: Call, index: num
     if (!isEarly || history.faults.hasClockJump(askedAt, at)) return undefined;
     return `a session times out after ${Math.round(waited)} of ${maxWaitMs} ms, and its client was not idle`;
   }
-  if (reason === "canceled" && !cancels.some(({ sentAt }) => sentAt < at)) {
+  if (reason === "canceled" && !cancels.some(({ sentAt }) => sentAt <= at)) {
     return "a session ends as canceled, but no client canceled it";
   }
   if (reason === "unknown-token") return "the service does not know a token that it issued";
   // A grant that no client received may have ended unnoticed.
-  const mayHoldOne = slots.length > 0 || calls.some((other) => other !== call && other.sentAt < at);
+  const mayHoldOne = slots.length > 0 || calls.some((other) => other !== call && other.sentAt <= at);
   if (reason === "released" && !mayHoldOne) return "a session ends as released before it can have had a slot";
   return undefined;
 }

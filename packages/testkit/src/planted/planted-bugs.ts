@@ -1,6 +1,6 @@
 import type { BookRecord, Commit, CommitReply, HostStore, ReadReply, RecordKind } from "@slotkeeper/queue";
-import type { RuleName } from "@slotkeeper/testkit/history";
-import type { Plant } from "@slotkeeper/testkit/simulator";
+import type { RuleName } from "../history/rule.ts";
+import type { Plant } from "../simulator/world.ts";
 
 /** The store with some of its methods replaced. */
 function patched(store: HostStore, overrides: Partial<HostStore>): HostStore {
@@ -45,6 +45,10 @@ function asOwner<T extends ReadReply | CommitReply>(reply: T, instance: string):
   return { ...reply, tail: { kind: "book", book: { ...tail.book, records: tail.book.records.map(own) } } };
 }
 
+function forEver(record: BookRecord): BookRecord {
+  return record.kind === "offer" ? { ...record, lapsesAt: record.lapsesAt + 1e9 } : record;
+}
+
 /** Applies every commit that ends a session, but answers that it was refused. */
 async function keptButRefused(store: HostStore, commit: Commit): Promise<CommitReply> {
   const reply = await store.commit(commit);
@@ -72,7 +76,7 @@ interface Seen {
   readonly seeds: number;
 }
 
-interface PlantedBug {
+export interface PlantedBug {
   readonly name: string;
   /** A text if clients cannot see the bug: why. */
   readonly checker: Seen | string;
@@ -82,9 +86,6 @@ interface PlantedBug {
   readonly seeds: number;
   readonly plant: Plant;
 }
-
-/** Clients could see it, but the checker has no rule for it yet: its rules are limits, owners, ends, waits and the order. */
-const NOT_COVERED = "the checker has no rules for cooldowns, minimum holds and breakers yet";
 
 /** Planted bugs of the kind that such services have had. Each must be found, by the named rule. */
 export const PLANTED_BUGS: readonly PlantedBug[] = [
@@ -152,8 +153,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       store: (store) =>
         patched(store, {
           commit: (commit) => {
-            const forEver = (record: BookRecord): BookRecord =>
-              record.kind === "offer" ? { ...record, lapsesAt: record.lapsesAt + 1e9 } : record;
             const { changes } = commit;
             return store.commit({ ...commit, changes: { ...changes, puts: changes.puts.map(forEver) } });
           },
@@ -251,28 +250,28 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "the store forgets cooldowns",
-    checker: NOT_COVERED,
+    checker: { rule: "HIST10", seeds: 120 },
     rule: /^V10 .*no cooldown/,
     seeds: 60,
     plant: losing((kind, what) => kind === "cooldown" && what === "put"),
   },
   {
     name: "a slot that is given back by cancel is free at once",
-    checker: NOT_COVERED,
+    checker: { rule: "HIST11", seeds: 400 },
     rule: /^V10 .*minimum hold/,
     seeds: 200,
     plant: { store: (store) => patched(store, { commit: (commit) => store.commit(endingAtOnce(commit)) }) },
   },
   {
     name: "instances close the breaker early",
-    checker: NOT_COVERED,
+    checker: { rule: "HIST12", seeds: 400 },
     rule: /^V10 .*after the breaker opened/,
     seeds: 60,
     plant: { config: (config) => ({ ...config, breaker: { ...config.breaker, openSeconds: 0.1 } }) },
   },
   {
     name: "a half-open breaker lets two probes through",
-    checker: NOT_COVERED,
+    checker: { rule: "HIST13", seeds: 400 },
     rule: /^V10 .*probes/,
     seeds: 100,
     plant: { config: (config) => ({ ...config, breaker: { ...config.breaker, halfOpenProbes: 2 } }) },
