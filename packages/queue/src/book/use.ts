@@ -1,4 +1,4 @@
-import { usedPerWeight } from "../order/order.ts";
+import { ROUNDING_MS, usedPerWeight } from "../order/order.ts";
 import type { Book } from "./book.ts";
 import type { AccountRecord } from "./records.ts";
 
@@ -82,6 +82,3 @@ export function retireIdle(book: Book, idleMs: number): void {
     book.del("account", name);
   }
 }
-
-/** A bucket that is alone uses exactly what the meter shows, apart from rounding. */
-const ROUNDING_MS = 1e-3;

@@ -86,12 +86,13 @@ function headOf(deciding: Deciding, bucket: Bucket): WaiterRecord | undefined {
   const entry = bucket.head;
   if (entry === undefined) return undefined;
   const { record } = entry;
-  if (record.deadlineAt <= book.now) {
+  // First whether the client is away: a shelved waiter is not looked at again, so its deadline must not matter either.
+  if (placeAway(deciding, record)) return undefined;
+  if (record.awayAt !== undefined && record.awayAt + deciding.context.collectMs <= book.now) {
+    book.index.shelve(entry);
+  } else if (record.deadlineAt <= book.now) {
     addWait(book, book.now - record.arrivedAt);
     endWaiter(deciding, record, "timeout");
-  } else if (placeAway(deciding, record)) return undefined;
-  else if (record.awayAt !== undefined && record.awayAt + deciding.context.collectMs <= book.now) {
-    book.index.shelve(entry);
   } else return record;
   return undefined;
 }
