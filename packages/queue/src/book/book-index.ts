@@ -37,6 +37,7 @@ export class BookIndex {
   #turns: IndexedHeap<"turnIndex", Bucket> | undefined;
   #usesTurns = false;
   #policy: HostPolicy | undefined;
+  #goneAt = Number.NEGATIVE_INFINITY;
   #probes = 0;
   #throttledAt: number | undefined;
   #foreignAt: number | undefined;
@@ -198,8 +199,10 @@ export class BookIndex {
     this.#throttledAt = undefined;
   }
 
-  shelve(entry: WaiterEntry): void {
-    this.#waiters?.shelve(entry);
+  /** Clients that have been away since this time or longer are gone: their waiters are not considered for a slot. */
+  useGoneAt(at: number): void {
+    this.#goneAt = at;
+    this.#waiters?.useGoneAt(at);
   }
 
   open(name: string): Bucket {
@@ -298,7 +301,10 @@ export class BookIndex {
   }
 
   #waitersOf(): WaiterIndex {
-    this.#waiters ??= new WaiterIndex(this);
+    if (this.#waiters === undefined) {
+      this.#waiters = new WaiterIndex(this);
+      this.#waiters.useGoneAt(this.#goneAt);
+    }
     return this.#waiters;
   }
 

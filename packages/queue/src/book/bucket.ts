@@ -14,6 +14,7 @@ export interface WaiterEntry {
   youngIndex: number;
   outsideIndex: number;
   awayIndex: number;
+  goneIndex: number;
 }
 
 /**

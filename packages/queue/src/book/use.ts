@@ -1,5 +1,6 @@
 import { ROUNDING_MS, usedPerWeight } from "../order/order.ts";
 import type { Book } from "./book.ts";
+import type { Bucket } from "./bucket.ts";
 import type { AccountRecord } from "./records.ts";
 
 /**
@@ -24,7 +25,8 @@ export function charge(book: Book, name: string, weight?: number, level?: number
   if (bucket !== undefined && account !== undefined) {
     const used = bucket.usedMs + bucket.inFlight * Math.max(0, at - bucket.asOf);
     // A changed weight keeps the use per weight: the bucket gains and loses nothing.
-    usedMs = bucket.isActive ? used * (nextWeight / bucket.weight) : Math.max(used, usedMs);
+    if (bucket.isActive) usedMs = used * (nextWeight / bucket.weight);
+    else if (!isPassed(book, bucket)) usedMs = Math.max(used, usedMs);
   }
   // Already charged for this time: most decisions touch a bucket more than once.
   if (account?.asOf === at && account.usedMs === usedMs && account.weight === nextWeight) return account;
@@ -68,17 +70,20 @@ export function retire(book: Book, name: string): void {
   const bucket = book.index.bucket(name);
   if (bucket?.account === undefined || bucket.isActive || bucket.isDenied) return;
   const { waitCount, virtualTime } = bucket.account;
-  const isPassed = bucket.usedMs <= book.head.progress * bucket.weight + ROUNDING_MS;
-  if (isPassed && waitCount === undefined && virtualTime === undefined) book.del("account", name);
+  if (isPassed(book, bucket) && waitCount === undefined && virtualTime === undefined) book.del("account", name);
 }
 
 /** Deletes idle accounts that the meter has passed, and the scheduler's numbers of buckets that were idle for `idleMs`. */
 export function retireIdle(book: Book, idleMs: number): void {
   for (let bucket = book.index.nextIdle; bucket?.account !== undefined; bucket = book.index.nextIdle) {
-    const { usedMs, weight, account, name } = bucket;
-    const isPassed = usedMs <= book.head.progress * weight + ROUNDING_MS;
+    const { account, name } = bucket;
     const hasTurn = account.virtualTime !== undefined || account.waitCount !== undefined;
-    if (!isPassed || bucket.isDenied || (hasTurn && book.now - account.asOf < idleMs)) return;
+    if (!isPassed(book, bucket) || bucket.isDenied || (hasTurn && book.now - account.asOf < idleMs)) return;
     book.del("account", name);
   }
+}
+
+/** Whether the meter has passed the use of an idle bucket. Then the use does not matter any more (USE4). */
+function isPassed({ head }: Book, { usedMs, weight }: Bucket): boolean {
+  return usedMs <= head.progress * weight + ROUNDING_MS;
 }

@@ -86,14 +86,10 @@ function headOf(deciding: Deciding, bucket: Bucket): WaiterRecord | undefined {
   const entry = bucket.head;
   if (entry === undefined) return undefined;
   const { record } = entry;
-  // First whether the client is away: a shelved waiter is not looked at again, so its deadline must not matter either.
   if (placeAway(deciding, record)) return undefined;
-  if (record.awayAt !== undefined && record.awayAt + deciding.context.collectMs <= book.now) {
-    book.index.shelve(entry);
-  } else if (record.deadlineAt <= book.now) {
-    addWait(book, book.now - record.arrivedAt);
-    endWaiter(deciding, record, "timeout");
-  } else return record;
+  if (record.deadlineAt > book.now) return record;
+  addWait(book, book.now - record.arrivedAt);
+  endWaiter(deciding, record, "timeout");
   return undefined;
 }
 

@@ -42,11 +42,15 @@ export async function compareHistory(
   engine: Host,
   changed: Changed = {},
 ): Promise<Difference | undefined> {
-  const reference = referenceHost();
-  const [right, tried] = [new Side(history, reference), new Side(history, engine, changed)];
+  const [right, tried] = [new Side(history, referenceHost()), new Side(history, engine, changed)];
   for (const [at, step] of history.steps.entries()) {
     const expected = await right.decide(step);
-    const got = await tried.decide(step);
+    let got: object;
+    try {
+      got = await tried.decide(step);
+    } catch (error) {
+      return { step: at, what: "decisions", expected: JSON.stringify(expected), got: String(error) };
+    }
     for (const [what, one] of Object.entries(expected)) {
       const other = (got as Record<string, unknown>)[what];
       if (!isDeepStrictEqual(one, other))

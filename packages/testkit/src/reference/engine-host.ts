@@ -4,6 +4,7 @@ import {
   decide,
   type HostStore,
   type Input,
+  MemoryStore,
   type Note,
   type Outcome,
 } from "@slotkeeper/queue";
@@ -69,6 +70,7 @@ export interface Host {
 /** How long after its deadline an end may still be asked for. */
 const GRACE_MS = 10_000;
 const HOST = "h";
+const MOST_CONFLICTS = 5;
 
 /** The engine's `decide` on a book in memory. Now and then the book is built again from its records: it must not matter. */
 export function memoryHost(): Host {
@@ -84,33 +86,44 @@ export function memoryHost(): Host {
       return { outcomes, notes, isForgotten };
     },
     view: (now) => viewOf(book, now),
-    tokens: () => new Map([...(book?.all("lease") ?? [])].map(({ session, key }) => [session, key])),
+    tokens: () => tokensOf(book),
   };
 }
 
-/** The engine's `decide` on books that the instances read from a store and commit to it. */
-export function storedHost(storeOf: (instance: string) => HostStore): Host {
+/** What is wrong with the store of all instances, or of one. */
+interface StorePlant {
+  readonly store?: (store: HostStore) => HostStore;
+  readonly instanceStore?: (store: HostStore, instance: string) => HostStore;
+}
+
+/** The engine's `decide` on books that the instances read from a store and commit to it: shows planted bugs of the store. */
+export function storedHost(plant: StorePlant = {}): Host {
+  let [now, commits] = [0, 0];
   let book: Book | undefined;
-  let commits = 0;
+  const clock = { now: () => now, setTimer: () => undefined, clearTimer: () => undefined };
+  const memory = new MemoryStore({ clock, isShared: true });
+  const store = plant.store?.(memory) ?? memory;
   return {
     async decide(inputs, context) {
-      const store = storeOf(context.instance);
-      for (let conflicts = 0; conflicts < 5; conflicts++) {
-        const { tag, tail } = await store.read(HOST, undefined);
+      ({ now } = context);
+      const { instance } = context;
+      const own = plant.instanceStore?.(store, instance) ?? store;
+      for (let conflicts = 0; conflicts < MOST_CONFLICTS; conflicts++) {
+        const { tag, tail } = await own.read(HOST, undefined);
         const image = tail.kind === "book" ? tail.book : undefined;
-        book = image === undefined ? new Book(HOST, context.now) : Book.of(HOST, tag, structuredClone(image));
+        book = image === undefined ? new Book(HOST, now) : Book.of(HOST, tag, structuredClone(image));
         const { outcomes, notes, isForgotten, wake } = decide(book, inputs, context);
         if (!book.isChanged) return { outcomes, notes, isForgotten };
         const changes = isForgotten ? { head: undefined, puts: [], dels: [] } : book.changes();
-        const [base, next] = [book.tag, `${++commits}.x`];
-        const commit = { host: HOST, instance: context.instance, base, tag: next, now: book.now, changes, wake };
-        const reply = await store.commit({ ...commit, isShared: true, conflicts });
+        const named = { host: HOST, instance, base: book.tag, tag: `${++commits}.x` };
+        const reply = await own.commit({ ...named, now: book.now, changes, wake, conflicts, isShared: true });
+        if (reply.isOk && isForgotten) book = undefined;
         if (reply.isOk) return { outcomes, notes, isForgotten };
       }
-      throw new Error("The store refuses every commit");
+      throw new Error(`The store refused ${MOST_CONFLICTS} commits`);
     },
-    view: (now) => viewOf(book, now),
-    tokens: () => new Map([...(book?.all("lease") ?? [])].map(({ session, key }) => [session, key])),
+    view: (at) => viewOf(book, at),
+    tokens: () => tokensOf(book),
   };
 }
 
@@ -125,6 +138,10 @@ export function referenceHost(): Host {
     view: (now) => viewOfReference(book, now),
     tokens: () => new Map(book.slots.flatMap(({ session, token }) => (token === undefined ? [] : [[session, token]]))),
   };
+}
+
+function tokensOf(book: Book | undefined): ReadonlyMap<string, string> {
+  return new Map([...(book?.all("lease") ?? [])].map(({ session, key }) => [session, key]));
 }
 
 function viewOf(book: Book | undefined, now: number): View {

@@ -123,7 +123,9 @@ export class State {
     let found = this.buckets.find((one) => one.bucket === bucket);
     if (found === undefined)
       this.buckets.push((found = { bucket, weight, used: start, activeAt: this.now, ...numbers }));
-    const used = this.isActive(bucket) ? found.used * (weight / found.weight) : Math.max(found.used, start);
+    const isAhead = found.used > this.meter * found.weight + 1e-3;
+    const idleUse = isAhead ? Math.max(found.used, start) : start;
+    const used = this.isActive(bucket) ? found.used * (weight / found.weight) : idleUse;
     return Object.assign(found, { weight, used, activeAt: this.now });
   }
 

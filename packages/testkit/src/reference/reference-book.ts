@@ -98,8 +98,10 @@ export class ReferenceBook extends State {
   #useLimits(): void {
     const { limits } = this.context;
     this.#leaveCapacity();
-    const isOlder = this.given !== undefined && limits.loadedAt <= this.given.loadedAt;
-    if (!isOlder || this.given?.hostname !== limits.hostname) this.given = limits;
+    const isSame = this.given?.hostname === limits.hostname;
+    const isNewer = limits.loadedAt > (this.given?.loadedAt ?? Number.NEGATIVE_INFINITY);
+    const isOther = JSON.stringify(this.given?.policy) !== JSON.stringify(limits.policy);
+    if (!isSame || (isNewer && isOther)) this.given = limits;
   }
 
   /** A semaphore without users may get another capacity. */

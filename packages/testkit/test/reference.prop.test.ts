@@ -1,0 +1,54 @@
+import {
+  compareHistory,
+  formatHistory,
+  memoryHost,
+  randomHistory,
+  shrinkHistory,
+  storedHost,
+} from "@slotkeeper/testkit/reference";
+import { describe, expect, test } from "vitest";
+import { foundByReference, NOT_IN_A_DECISION } from "./found-by-reference.ts";
+import { PLANTED_BUGS } from "./planted-bugs.ts";
+
+/** In CI some hundreds; `npm run reference` compares any number. */
+const HISTORIES = 400;
+/** Through a store: every decision reads the whole book. */
+const STORED = 40;
+
+describe("the engine and the reference book decide the same", () => {
+  test("on a book that stays in memory", { timeout: 600_000 }, async () => {
+    for (let seed = 1; seed <= HISTORIES; seed++) {
+      const difference = await compareHistory(randomHistory(seed), memoryHost());
+      expect(difference, `repeat it: npm run reference -- --seed ${seed}`).toBeUndefined();
+    }
+  });
+
+  test("on a book that each decision reads from a store", { timeout: 600_000 }, async () => {
+    for (let seed = 1; seed <= STORED; seed++) {
+      expect(await compareHistory(randomHistory(seed), storedHost()), `seed ${seed}`).toBeUndefined();
+    }
+  });
+});
+
+describe("planted bugs", () => {
+  test.each(PLANTED_BUGS)(
+    "$name: found, or not visible in a decision",
+    { timeout: 600_000 },
+    async ({ name, plant }) => {
+      const seed = await foundByReference(plant);
+      expect(seed === undefined, `found by seed ${seed}`).toBe(NOT_IN_A_DECISION.has(name));
+    },
+  );
+
+  test("the shortest history that shows a bug is printed", { timeout: 600_000 }, async () => {
+    const config = (given: object) => ({ ...given, maxSlotPerHost: 9 });
+    const differs = async (history: ReturnType<typeof randomHistory>) =>
+      (await compareHistory(history, memoryHost(), { config })) !== undefined;
+    const history = randomHistory(3);
+    expect(await differs(history)).toBe(true);
+    const shortest = await shrinkHistory(history, differs);
+    expect(await differs(shortest)).toBe(true);
+    expect(shortest.steps.length).toBeLessThan(3);
+    expect(formatHistory(shortest)).toContain("0: ");
+  });
+});
