@@ -65,6 +65,15 @@ function lowestLevel(book: Book): number | undefined {
   return best === undefined ? undefined : usedPerWeight(best, head.meterAt);
 }
 
+/**
+ * Call before a waiter leaves. The scheduler's numbers of a bucket are kept for `idleMs` after its last waiter, and the
+ * account says when that was.
+ */
+export function chargeTurns(book: Book, name: string): void {
+  const account = book.index.bucket(name)?.account;
+  if (account?.virtualTime !== undefined || account?.waitCount !== undefined) charge(book, name);
+}
+
 /** Deletes the account of a bucket without slots or waiters if that changes no decision (USE4). */
 export function retire(book: Book, name: string): void {
   const bucket = book.index.bucket(name);

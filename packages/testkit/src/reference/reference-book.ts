@@ -466,7 +466,9 @@ export class ReferenceBook extends State {
   #collectOffers(): void {
     for (const offer of this.slots.filter(({ token }) => token === undefined)) {
       const waiter = this.waiters.find(({ session }) => session === offer.session);
-      if (waiter === undefined || waiter.deadlineAt <= this.now) this.#free(offer);
+      // A limit may have been lowered since.
+      const isOver = this.free < 0 || this.held(offer.bucket) > this.limit(offer.bucket);
+      if (waiter === undefined || waiter.deadlineAt <= this.now || isOver) this.#free(offer);
       else if (this.#noteAway(waiter)) this.#passOn(offer);
       else if (this.context.isPolledHere(offer.session)) this.#hand(waiter, offer.isProbe);
     }
