@@ -70,25 +70,25 @@ function lowestLevel(book: Book): number | undefined {
  * account says when that was.
  */
 export function chargeTurns(book: Book, name: string): void {
-  const account = book.index.bucket(name)?.account;
-  if (account?.virtualTime !== undefined || account?.waitCount !== undefined) charge(book, name);
+  if (book.index.bucket(name)?.hasTurns === true) charge(book, name);
 }
 
 /** Deletes the account of a bucket without slots or waiters if that changes no decision (USE4). */
 export function retire(book: Book, name: string): void {
   const bucket = book.index.bucket(name);
-  if (bucket?.account === undefined || bucket.isActive || bucket.isDenied) return;
-  const { waitCount, virtualTime } = bucket.account;
-  if (isPassed(book, bucket) && waitCount === undefined && virtualTime === undefined) book.del("account", name);
+  if (bucket?.account === undefined || bucket.isActive || bucket.isDenied || bucket.hasTurns) return;
+  if (isPassed(book, bucket)) book.del("account", name);
 }
 
-/** Deletes idle accounts that the meter has passed, and the scheduler's numbers of buckets that were idle for `idleMs`. */
+/** Deletes the scheduler's numbers of buckets that were idle for `idleMs`, and idle accounts that the meter has passed. */
 export function retireIdle(book: Book, idleMs: number): void {
+  for (let bucket = book.index.nextResting; bucket?.account !== undefined; bucket = book.index.nextResting) {
+    if (book.now - bucket.asOf < idleMs) break;
+    book.put({ ...bucket.account, waitCount: undefined, waitCountedAt: undefined, virtualTime: undefined });
+  }
   for (let bucket = book.index.nextIdle; bucket?.account !== undefined; bucket = book.index.nextIdle) {
-    const { account, name } = bucket;
-    const hasTurn = account.virtualTime !== undefined || account.waitCount !== undefined;
-    if (!isPassed(book, bucket) || bucket.isDenied || (hasTurn && book.now - account.asOf < idleMs)) return;
-    book.del("account", name);
+    if (!isPassed(book, bucket) || bucket.isDenied) return;
+    book.del("account", bucket.name);
   }
 }
 

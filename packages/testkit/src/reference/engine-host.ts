@@ -53,7 +53,7 @@ interface EndView {
   readonly retryAt: number | undefined;
 }
 
-export interface Decided {
+interface Decided {
   readonly outcomes: readonly Outcome[];
   readonly notes: readonly Note[];
   readonly isForgotten: boolean;
@@ -173,17 +173,16 @@ function viewOf(book: Book | undefined, now: number): View {
 function viewOfReference(book: ReferenceBook, now: number): View {
   if (book.given === undefined) return EMPTY;
   const { openedAt, code } = book.breaker;
-  const isLease = ({ token }: { token: string | undefined }) => token !== undefined;
+  const leases = book.slots.filter(({ token }) => token !== undefined);
   return {
     slots: book.policy.slots,
-    leases: book.slots
-      .filter(isLease)
+    leases: leases
       .map(({ session, bucket, instance, fence, since: grantedAt, endsAt, isReleased, isProbe }) => {
         return { session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe };
       })
       .toSorted((a, b) => a.fence - b.fence),
     offers: book.slots
-      .filter((slot) => !isLease(slot))
+      .filter((slot) => !leases.includes(slot))
       .map(({ session, instance, endsAt: lapsesAt }) => ({ session, instance, lapsesAt }))
       .toSorted(bySession),
     waiters: book.waiters

@@ -116,6 +116,11 @@ export class State {
     this.now = Math.max(this.now, at);
   }
 
+  /** The use of an idle bucket is forgotten unless it is ahead of the meter. */
+  isAhead({ used, weight }: Bucket): boolean {
+    return used > this.meter * weight + 1e-3;
+  }
+
   /** A bucket that becomes active starts at the meter, but never below its use. A changed weight keeps its use per weight. */
   activate(bucket: string, weight: number, level = this.meter): Bucket {
     const start = Math.min(level, this.meter) * weight;
@@ -123,8 +128,7 @@ export class State {
     let found = this.buckets.find((one) => one.bucket === bucket);
     if (found === undefined)
       this.buckets.push((found = { bucket, weight, used: start, activeAt: this.now, ...numbers }));
-    const isAhead = found.used > this.meter * found.weight + 1e-3;
-    const idleUse = isAhead ? Math.max(found.used, start) : start;
+    const idleUse = this.isAhead(found) ? Math.max(found.used, start) : start;
     const used = this.isActive(bucket) ? found.used * (weight / found.weight) : idleUse;
     return Object.assign(found, { weight, used, activeAt: this.now });
   }
@@ -209,13 +213,14 @@ function sum<T>(items: readonly T[], valueOf: (item: T) => number): number {
 
 /** The item with the smallest keys, compared one after the other. */
 export function first<T>(items: readonly T[], keysOf: (item: T) => number[]): T | undefined {
-  const isBefore = (a: number[], b: number[]) => {
-    const at = a.findIndex((key, index) => Math.abs(key - (b[index] as number)) > (ROUNDING[index] as number));
-    return at >= 0 && (a[at] as number) < (b[at] as number);
-  };
   const ranked = items.map((item) => ({ item, keys: keysOf(item) }));
   return ranked.reduce(
     (best, one) => (isBefore(one.keys, best.keys) ? one : best),
     ranked[0] ?? { item: undefined, keys: [] },
   )?.item;
+}
+
+function isBefore(a: number[], b: number[]): boolean {
+  const at = a.findIndex((key, index) => Math.abs(key - (b[index] as number)) > (ROUNDING[index] as number));
+  return at >= 0 && (a[at] as number) < (b[at] as number);
 }
