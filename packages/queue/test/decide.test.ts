@@ -91,4 +91,22 @@ describe("a decision", () => {
     host.at(320, [arrive("s1", "a", 300, 2_000)], ["s1"]);
     expect(host.book.get("session", "s1")?.keepUntil).toBe(START + 300);
   });
+
+  test("measures the heat of a host in the same way if a session arrives alone", () => {
+    const heat = { hotPendingMin: 2, hotPendingFactor: 0.5, hotAvgWaitMs: 40, coldAvgWaitMs: 5 };
+    const host = new Decider({ maxSlotPerHost: 1, maxSlotPerIp: -1, weightedScheduler: { enabled: true, ...heat } });
+    const polled = ["s1", "s2", "s3", "s4", "s5"];
+    const releaseHeld = () => [...host.book.all("lease")].map(({ session }) => release(host.book, session));
+    host.at(0, [arrive("s1", "a", 0, 9_000)], polled);
+    host.at(10, [arrive("s2", "a", 10, 9_000), arrive("s3", "b", 10, 9_000)], polled);
+    host.at(500, releaseHeld(), polled);
+    host.at(510, [arrive("s4", "a", 510, 9_000)], polled);
+    host.at(520, releaseHeld(), polled);
+    host.at(530, releaseHeld(), polled);
+    expect({ isHot: host.book.head.isHot, waiters: host.book.size("waiter") }).toEqual({ isHot: true, waiters: 0 });
+    host.at(540, [arrive("s5", "c", 540, 9_000)], polled, { maxSlotPerHost: 2 });
+    expect(host.book.leaseOf("s5")).toBeDefined();
+    // It was pending when the heat was measured, and the average wait is still long.
+    expect(host.book.head.isHot).toBe(true);
+  });
 });

@@ -209,9 +209,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "the store forgets that it has forgotten ends of sessions: one is granted twice",
-    checker: { rule: "HIST2", seeds: 60 },
+    checker: { rule: "HIST2", seeds: 120 },
     rule: /^V2/,
-    seeds: 60,
+    seeds: 120,
     plant: {
       store: (store) =>
         patched(store, {
