@@ -1,0 +1,31 @@
+import { compareHistory } from "../reference/compare.ts";
+import { storedHost } from "../reference/engine-host.ts";
+import { randomHistory } from "../reference/random-history.ts";
+import type { Finding, PlantedBug } from "./planted-bugs.ts";
+
+/** Bugs that decisions one after the other on the current book of a host cannot show, and why. */
+const NOT_IN_A_DECISION: ReadonlyMap<string, string> = new Map([
+  ["an answer goes out before its commit", "It needs a decision while the commit of another one is on its way"],
+  ["tags only count: after a failover an old base is accepted", "It needs a failover"],
+  [
+    "a stale commit is accepted: a lease is reclaimed after its renewal",
+    "It needs two instances that decide on the same book at once",
+  ],
+  [
+    "a read finds no changes: a slot that ended elsewhere is returned again",
+    "It needs an answer from a cached book that is not current",
+  ],
+]);
+
+/** How many histories a planted bug gets. */
+const HISTORIES = 400;
+
+/** By the comparison with the reference book. */
+export async function byReference({ name, plant }: PlantedBug): Promise<Finding> {
+  for (let seed = 1; seed <= HISTORIES; seed++) {
+    const changed = { config: plant.config, newSecret: plant.newSecret?.() };
+    const difference = await compareHistory(randomHistory(seed), storedHost(plant), changed);
+    if (difference !== undefined) return { isFound: true, rule: "differs" };
+  }
+  return { isFound: false, why: NOT_IN_A_DECISION.get(name) ?? `not found in ${HISTORIES} histories` };
+}
