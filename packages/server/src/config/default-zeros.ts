@@ -1,5 +1,5 @@
 import { ConfigSchema } from "@slotkeeper/protocol/schemas";
-import { fieldName } from "../validation/field-problem.ts";
+import { fieldName } from "../words/validator.ts";
 import type { Advice } from "./advice.ts";
 import { isTree, type Layer, type Tree } from "./layers.ts";
 

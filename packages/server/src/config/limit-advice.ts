@@ -1,6 +1,6 @@
 import { type HostConfig, SEMAPHORE_PREFIX, type ServiceConfig } from "@slotkeeper/protocol";
 import { type QueueOptions, resolveOptions } from "@slotkeeper/queue";
-import { fieldName } from "../validation/field-problem.ts";
+import { fieldName } from "../words/validator.ts";
 import type { Advice } from "./advice.ts";
 
 /**

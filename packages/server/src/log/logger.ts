@@ -1,6 +1,7 @@
-import type { LogLevel } from "../config/settings.ts";
+import type { ServiceConfig } from "@slotkeeper/protocol";
 import type { Scrubber } from "./scrubber.ts";
 
+export type LogLevel = NonNullable<ServiceConfig["logLevel"]>;
 export type LogFields = { readonly [key: string]: unknown };
 
 export interface Logger {

@@ -1,4 +1,4 @@
-import { METRICS, type Metric } from "@slotkeeper/server/live";
+import { METRICS, type Metric } from "@slotkeeper/server/internals";
 
 /** `docs/reference/metrics.md`, from the catalogue. */
 export function metricsReference(): string {
