@@ -2,7 +2,13 @@
 export { Refusals } from "./http/refusals.ts";
 export { HostSettings } from "./queue/host-settings.ts";
 export type { AppendFile, JournalDisk, PreparedFile } from "./store/journal/disk.ts";
-export * from "./store/journal/errors.ts";
+export {
+  JournalCorruptError,
+  JournalFormatError,
+  JournalLockedError,
+  JournalPathError,
+  StoreUnwritableError,
+} from "./store/journal/errors.ts";
 export {
   encodeFirstLine,
   encodeFrame,

@@ -1,4 +1,4 @@
-import type { Advice } from "../config/advice.ts";
+import { type Advice, adviceIf } from "../config/advice.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { Settings } from "../config/settings.ts";
 import { connectionsAllowed, isLoopback } from "./connections.ts";
@@ -10,24 +10,22 @@ export function startWarnings({ settings, warnings }: LoadedConfig, address: str
 
 function openAdvice({ auth, internalApiToken }: Settings, address: string): Advice[] {
   if (isLoopback(address)) return [];
-  const advice: Advice[] = [];
-  if (auth === undefined) {
-    advice.push({
-      code: "OPEN_TO_EVERYONE",
-      found: `OPEN TO EVERYONE: listening on ${address} without a shared key`,
-      why: "anyone who can reach this port can take and release slots",
-      fix: "Set `auth.enabled` and `auth.token`, or `listen` on 127.0.0.1.",
-    });
-  }
-  if (internalApiToken === undefined) {
-    advice.push({
-      code: "NO_INTERNAL_TOKEN",
-      found: `listening on ${address} without \`internalApiToken\``,
-      why: "the operators' routes and the dashboard's data cannot be used, nor /metrics without `metrics.token`",
-      fix: "Set `internalApiToken`.",
-    });
-  }
-  return advice;
+  return [
+    ...adviceIf(
+      auth === undefined,
+      "OPEN_TO_EVERYONE",
+      `OPEN TO EVERYONE: listening on ${address} without a shared key`,
+      "anyone who can reach this port can take and release slots",
+      "Set `auth.enabled` and `auth.token`, or `listen` on 127.0.0.1.",
+    ),
+    ...adviceIf(
+      internalApiToken === undefined,
+      "NO_INTERNAL_TOKEN",
+      `listening on ${address} without \`internalApiToken\``,
+      "the operators' routes and the dashboard's data cannot be used, nor /metrics without `metrics.token`",
+      "Set `internalApiToken`.",
+    ),
+  ];
 }
 
 /** Below this number a service has too few connections for ordinary use: each held poll is one. */
@@ -35,27 +33,23 @@ const FEW_CONNECTIONS = 1_000;
 
 function fileAdvice({ limits }: Settings): Advice[] {
   const allowed = connectionsAllowed();
-  if (limits.connections <= allowed || allowed >= FEW_CONNECTIONS) return [];
-  return [
-    {
-      code: "FEW_FILES",
-      found: "the system lets this process open few files",
-      why: `${allowed} connections are served, not \`limits.connections\` (${limits.connections})`,
-      fix: "Raise the limit of open files (ulimit -n).",
-    },
-  ];
+  return adviceIf(
+    allowed < Math.min(limits.connections, FEW_CONNECTIONS),
+    "FEW_FILES",
+    "the system lets this process open few files",
+    `${allowed} connections are served, not \`limits.connections\` (${limits.connections})`,
+    "Raise the limit of open files (ulimit -n).",
+  );
 }
 
 function controllerAdvice({ controller }: Settings): Advice[] {
-  if (controller?.base.startsWith("http://") !== true || isOnLoopback(controller.base)) return [];
-  return [
-    {
-      code: "CONTROLLER_NOT_ENCRYPTED",
-      found: "`controller.url` is not https",
-      why: "its token and the configuration cross the network unencrypted",
-      fix: "Use https, or an address of this machine.",
-    },
-  ];
+  return adviceIf(
+    controller?.base.startsWith("http://") === true && !isOnLoopback(controller.base),
+    "CONTROLLER_NOT_ENCRYPTED",
+    "`controller.url` is not https",
+    "its token and the configuration cross the network unencrypted",
+    "Use https, or an address of this machine.",
+  );
 }
 
 function isOnLoopback(url: string): boolean {

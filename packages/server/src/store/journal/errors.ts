@@ -3,21 +3,29 @@
  * disk works again.
  */
 
+/** A journal that cannot be used. `path` is its file. */
+class JournalError extends Error {
+  readonly path: string;
+
+  constructor(path: string, problem: string) {
+    super(`The journal ${path} ${problem}`);
+    this.path = path;
+  }
+}
+
 /** The journal is damaged in its middle. The start is refused, and nothing is changed. */
-export class JournalCorruptError extends Error {
+export class JournalCorruptError extends JournalError {
   override readonly name = "JournalCorruptError";
   readonly code = "JOURNAL_DAMAGED";
-  /** The journal. */
-  readonly path: string;
   /** The byte at which the damage begins. Everything before it is intact. */
   readonly offset: number;
 
   constructor(path: string, offset: number, damage: string) {
     super(
-      `The journal ${path} is damaged at byte ${offset}: ${damage}. Nothing was changed. Restore a good copy; or, ` +
+      path,
+      `is damaged at byte ${offset}: ${damage}. Nothing was changed. Restore a good copy; or, ` +
         `if you can lose the leases and sessions recorded after that, truncate the file to ${offset} bytes (0: move it away).`,
     );
-    this.path = path;
     this.offset = offset;
   }
 }
@@ -26,11 +34,9 @@ export class JournalCorruptError extends Error {
  * Another version of slotkeeper wrote the journal, in a format that this one cannot read. The start is refused, and
  * nothing is changed.
  */
-export class JournalFormatError extends Error {
+export class JournalFormatError extends JournalError {
   override readonly name = "JournalFormatError";
   readonly code = "JOURNAL_FORMAT";
-  /** The journal. */
-  readonly path: string;
   /** The format that the journal has. */
   readonly format: number;
 
@@ -38,39 +44,31 @@ export class JournalFormatError extends Error {
     const age = format > known ? "a newer" : "an older";
     const reads = format > known ? `up to ${known}` : `only ${known}`;
     super(
-      `The journal ${path} was written by ${age} version of slotkeeper (format ${format}, this one reads ${reads}). ` +
+      path,
+      `was written by ${age} version of slotkeeper (format ${format}, this one reads ${reads}). ` +
         "Nothing was changed. Start that version, or choose another file.",
     );
-    this.path = path;
     this.format = format;
   }
 }
 
 /** Another process uses the journal. The start is refused. */
-export class JournalLockedError extends Error {
+export class JournalLockedError extends JournalError {
   override readonly name = "JournalLockedError";
   readonly code = "JOURNAL_LOCKED";
-  /** The journal. */
-  readonly path: string;
 
   constructor(path: string, holder: string) {
-    super(
-      `The journal ${path} is in use by ${holder}. Two processes must not share a journal: each would grant every slot.`,
-    );
-    this.path = path;
+    super(path, `is in use by ${holder}. Two processes must not share a journal: each would grant every slot.`);
   }
 }
 
 /** The path has something that a journal must not replace, or that its lock cannot protect. */
-export class JournalPathError extends Error {
+export class JournalPathError extends JournalError {
   override readonly name = "JournalPathError";
   readonly code = "JOURNAL_PATH";
-  /** The journal. */
-  readonly path: string;
 
   constructor(path: string, problem: string) {
-    super(`The journal ${path} cannot be used: ${problem}`);
-    this.path = path;
+    super(path, `cannot be used: ${problem}`);
   }
 }
 

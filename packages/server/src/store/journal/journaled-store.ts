@@ -36,13 +36,8 @@ export class JournaledStore implements HostStore {
     return this.#store;
   }
 
-  commit(...commit: Parameters<HostStore["commit"]>): ReturnType<HostStore["commit"]> {
-    return this.#answer(() => this.#store.commit(...commit));
-  }
-
-  read(...query: Parameters<HostStore["read"]>): ReturnType<HostStore["read"]> {
-    return this.#answer(() => this.#store.read(...query));
-  }
+  commit: HostStore["commit"] = (commit) => this.#answer(() => this.#store.commit(commit));
+  read: HostStore["read"] = (host, since) => this.#answer(() => this.#store.read(host, since));
 
   /** Goes through the hosts in several turns, so it awaits the end before what it appended is on the disk. */
   async cleanup(...request: Parameters<HostStore["cleanup"]>): ReturnType<HostStore["cleanup"]> {
@@ -53,30 +48,14 @@ export class JournaledStore implements HostStore {
   }
 
   /** Not in the journal, because an instance is new with every start. */
-  beat(...beat: Parameters<HostStore["beat"]>): ReturnType<HostStore["beat"]> {
-    return this.#store.beat(...beat);
-  }
+  beat: HostStore["beat"] = (beat) => this.#store.beat(beat);
+  watch: HostStore["watch"] = (instance, listener) => this.#store.watch(instance, listener);
 
-  watch(...watch: Parameters<HostStore["watch"]>): ReturnType<HostStore["watch"]> {
-    return this.#store.watch(...watch);
-  }
-
-  /** Also works while nothing can be written, for the person on call. */
-  peek(...query: Parameters<HostStore["peek"]>): ReturnType<HostStore["peek"]> {
-    return this.#store.peek(...query);
-  }
-
-  hostKeys(): ReturnType<HostStore["hostKeys"]> {
-    return this.#store.hostKeys();
-  }
-
-  totals(): ReturnType<HostStore["totals"]> {
-    return this.#store.totals();
-  }
-
-  instances(): ReturnType<HostStore["instances"]> {
-    return this.#store.instances();
-  }
+  /** Also work while nothing can be written, for the person on call. */
+  peek: HostStore["peek"] = (hosts) => this.#store.peek(hosts);
+  hostKeys: HostStore["hostKeys"] = () => this.#store.hostKeys();
+  totals: HostStore["totals"] = () => this.#store.totals();
+  instances: HostStore["instances"] = () => this.#store.instances();
 
   /** A memory store acts before its call returns, so the answer depends only on what was appended by then. */
   async #answer<T>(call: () => T | Promise<T>): Promise<T> {
