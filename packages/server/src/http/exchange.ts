@@ -2,7 +2,9 @@ import { PROBLEMS, type ProblemCode } from "@slotkeeper/protocol";
 import type { EventStream } from "../telemetry/live-hub.ts";
 import type { FieldProblem, Validator } from "../words/validator.ts";
 
+/** Headers of an answer, by name. */
 export type Headers = { readonly [name: string]: string | number };
+/** The body of a request. */
 export type JsonObject = { readonly [key: string]: unknown };
 
 /** Why a held call ends: its caller disconnected, or sent so much behind it that its connection is no longer read. */
@@ -46,6 +48,7 @@ export interface Exchange {
   fail(): void;
 }
 
+/** What a problem document may have beside its code and detail. */
 export interface ProblemMore {
   readonly errors?: readonly FieldProblem[];
   readonly headers?: Headers;
@@ -82,6 +85,7 @@ export function problemBody(code: ProblemCode, status: number, more?: object): s
   return JSON.stringify({ type, title: PROBLEMS[code].title, status, code, ...more });
 }
 
+/** What the body of a request turned out to be. */
 export type Body =
   | { readonly kind: "object"; readonly value: JsonObject }
   | { readonly kind: "too-large"; readonly isDrained: boolean }

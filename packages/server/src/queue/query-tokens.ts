@@ -15,6 +15,7 @@ import type { HostDirectory } from "./host-key.ts";
  * The holder of a token can read its claims, so they contain no secrets.
  */
 
+/** What a token turned out to be. */
 export type Verified =
   | { readonly kind: "valid"; readonly claims: SessionClaims }
   /** Not ours: from another fleet, signed with a removed key, or not a token at all. */
@@ -29,6 +30,7 @@ interface Key {
 
 const VERSION = "fq1";
 
+/** Signs and verifies the names of sessions. */
 export class QueryTokens {
   readonly #keys: readonly Key[];
   readonly #digests: Digests;

@@ -23,6 +23,7 @@ export interface EventStream {
   destroy(): unknown;
 }
 
+/** What a `LiveHub` needs. */
 export interface LiveHubInit {
   readonly clock: Clock;
   /** The current state, with the rows of these hosts. */

@@ -2,6 +2,7 @@ import type { ServiceInstances } from "@slotkeeper/protocol";
 import type { InstanceAbout, InstanceView } from "@slotkeeper/queue";
 import type { StoreReader } from "./store-reader.ts";
 
+/** What a `Presence` needs. */
 export interface PresenceInit {
   readonly reader: StoreReader;
   readonly instance: string;

@@ -1,6 +1,6 @@
 import { PATTERNS } from "@slotkeeper/protocol/schemas";
 import type { Static, TSchema } from "typebox";
-import { Compile } from "typebox/compile";
+import { Compile } from "typebox/schema";
 import { Settings } from "typebox/system";
 
 /** One invalid field, as a sentence. */
@@ -14,6 +14,7 @@ Settings.Set({ maxErrors: 1000 });
 
 type Checked<T> = { readonly value: T } | { readonly problems: readonly FieldProblem[] };
 
+/** Checks values of one schema. */
 export interface Validator<T> {
   check(value: unknown): Checked<T>;
 }
@@ -25,7 +26,7 @@ export function validator<S extends TSchema>(schema: S): Validator<Static<S>> {
     check(value) {
       if (compiled.Check(value)) return { value };
       const problems = new Map<string, FieldProblem>();
-      for (const error of compiled.Errors(value)) {
+      for (const error of compiled.Errors(value)[1]) {
         for (const problem of problemOf(schema, value, error)) {
           if (!problems.has(problem.field)) problems.set(problem.field, problem);
         }
