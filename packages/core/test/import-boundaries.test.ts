@@ -54,7 +54,7 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
       "../../postgres/src/index.ts",
     ].map(value),
     accepted: [
-      "typebox/compile",
+      "typebox/schema",
       "node:http",
       "node:fs/promises",
       "slotkeeper",
@@ -70,7 +70,7 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
   },
   "server/src/words": {
     refused: ["../config/settings.ts", "../log/logger.ts", "node:fs", "@slotkeeper/queue"].map(value),
-    accepted: ["./near-match.ts", "typebox/compile", "@slotkeeper/protocol/schemas"].map(value),
+    accepted: ["./near-match.ts", "typebox/schema", "@slotkeeper/protocol/schemas"].map(value),
   },
   "server/src/platform": {
     refused: ["../config/settings.ts", "../log/logger.ts", "@slotkeeper/queue"].map(value),

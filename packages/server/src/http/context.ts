@@ -8,7 +8,6 @@ import type { Flushed } from "../queue/sweeper.ts";
 import type { Activity } from "../telemetry/activity.ts";
 import type { LiveHub } from "../telemetry/live-hub.ts";
 import type { Presence } from "../telemetry/presence.ts";
-import type { ReadinessCheck } from "../telemetry/readiness.ts";
 import type { ScrapeSources } from "../telemetry/scrape.ts";
 import type { StoreReader } from "../telemetry/store-reader.ts";
 import type { DashboardFiles } from "./dashboard/dashboard-files.ts";
@@ -54,21 +53,9 @@ export interface InternalContext extends Pick<OperatorContext, "log" | "instance
   flush(): Promise<Flushed>;
 }
 
-/** The parts of the service that its routes use. */
-export interface ServiceContext
-  extends CallerContext,
-    OperatorContext,
-    InternalContext,
-    DispatchContext,
-    ScrapeSources {
-  readonly log: Logger & { readonly lost: number };
-  /** What a refresh replaces as a whole: a request sees one configuration from beginning to end. */
-  readonly live: Live;
-  readonly telemetry: ScrapeSources["telemetry"];
-  readonly held: HeldCalls;
-  readonly refusals: Refusals;
-  readonly queue: FairQueue;
-  readonly version: string;
-  readonly readiness: Pick<ReadinessCheck, "read">;
-  readonly dashboard: DashboardFiles;
-}
+/** The parts of the service that its routes use. `live` is what a refresh replaces as a whole: a request sees one configuration. */
+export type ServiceContext = CallerContext &
+  OperatorContext &
+  InternalContext &
+  DispatchContext &
+  ScrapeSources & { readonly log: Logger; readonly live: Live; readonly dashboard: DashboardFiles };

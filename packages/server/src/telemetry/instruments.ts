@@ -50,7 +50,7 @@ export class Instruments {
     const histograms = this.#histograms.get(id) as Map<string, Histogram>;
     let histogram = histograms.get(label);
     if (histogram === undefined) {
-      histogram = new Histogram(((METRICS[id] as Metric).buckets ?? []).map(([bound]) => bound));
+      histogram = new Histogram((METRICS[id].buckets ?? []).map(([bound]) => bound));
       histograms.set(label, histogram);
     }
     histogram.observe(value);

@@ -4,7 +4,7 @@ import { METRICS, type Metric } from "@slotkeeper/server/internals";
 export function metricsReference(): string {
   const metrics: Metric[] = Object.values(METRICS);
   const rows = metrics.map(
-    ({ name, kind, labels = [], help }) =>
+    ({ name, kind, labels, help }) =>
       `| \`${name}\` | ${kind} | ${labels.map((label) => `\`${label}\``).join(" ")} | ${help} |`,
   );
   const buckets = metrics.flatMap(({ name, buckets = [] }) =>

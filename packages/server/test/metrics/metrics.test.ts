@@ -34,7 +34,7 @@ describe("GET /metrics", () => {
     const exposed = [...families.values()].map(({ name, kind, help }) => ({ name, kind, help }));
     const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
     expect(exposed.sort(byName)).toEqual(CATALOGUE.map(({ name, kind, help }) => ({ name, kind, help })).sort(byName));
-    for (const { labels = [], name, kind } of CATALOGUE) {
+    for (const { labels, name, kind } of CATALOGUE) {
       for (const series of families.get(name)?.series ?? []) {
         const own = Object.keys(series.labels).filter((label) => !(kind === "histogram" && label === "le"));
         expect([name, own]).toEqual([name, [...labels]]);
