@@ -9,11 +9,10 @@ export function clockFinding({ offsetMs, errorMs }: ClockReading): Finding {
   if (Math.abs(offsetMs) - errorMs <= SKEW_WARN_MS) {
     return ok("clock", `This machine and the database agree within ${Math.ceil(Math.abs(offsetMs) + errorMs)} ms.`);
   }
-  return warning(
-    "clock",
-    "CLOCK_SKEW",
-    `This machine's clock is ${seconds} s ${side} the database's (±${Math.ceil(errorMs)} ms).`,
-    "Leases use the database's clock, so limits hold. But the times in this machine's logs are wrong, and a caller on it that sends `hitUpstreamAtMs` without `now` gets a wrong minimum hold.",
-    "Synchronise both clocks, for example with chrony or systemd-timesyncd.",
-  );
+  return warning("clock", {
+    code: "CLOCK_SKEW",
+    found: `This machine's clock is ${seconds} s ${side} the database's (±${Math.ceil(errorMs)} ms).`,
+    why: "Leases use the database's clock, so limits hold. But the times in this machine's logs are wrong, and a caller on it that sends `hitUpstreamAtMs` without `now` gets a wrong minimum hold.",
+    fix: "Synchronise both clocks, for example with chrony or systemd-timesyncd.",
+  });
 }

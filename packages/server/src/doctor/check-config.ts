@@ -32,13 +32,12 @@ async function addressOf({ listen }: Settings): Promise<string> {
 function controllerFindings({ settings, version }: LoadedConfig): Finding[] {
   if (settings.controller === undefined || !/^(?:file:|default$)/.test(version)) return [];
   return [
-    warning(
-      "configuration",
-      "CONTROLLER_UNREACHABLE",
-      `The control plane at ${new URL(settings.controller.base).origin} gave no configuration.`,
-      "A service that starts now runs with the local file, which may hold other limits.",
-      "Check `controller.url` and `controller.apiToken`, and that the control plane runs.",
-    ),
+    warning("configuration", {
+      code: "CONTROLLER_UNREACHABLE",
+      found: `The control plane at ${new URL(settings.controller.base).origin} gave no configuration.`,
+      why: "A service that starts now runs with the local file, which may hold other limits.",
+      fix: "Check `controller.url` and `controller.apiToken`, and that the control plane runs.",
+    }),
   ];
 }
 

@@ -52,13 +52,12 @@ export function unusable(error: unknown, key = "backend.postgres.dsn"): Finding 
   const failure = error instanceof MigrateError ? error : undefined;
   const fix =
     failure?.fix ?? "Start the database, or correct its address, and make sure that this machine may connect to it.";
-  return problem(
-    "database",
-    failure?.problem ?? "STORE_FAILED",
-    failure?.what ?? `A query to the database failed: ${(error as Error).message}.`,
-    failure === undefined || failure.isRetryable ? GRANTS_NOTHING : REFUSES_TO_START,
-    `${fix} The address is in \`${key}\`.`,
-  );
+  return problem("database", {
+    code: failure?.problem ?? "STORE_FAILED",
+    found: failure?.what ?? `A query to the database failed: ${(error as Error).message}.`,
+    why: failure === undefined || failure.isRetryable ? GRANTS_NOTHING : REFUSES_TO_START,
+    fix: `${fix} The address is in \`${key}\`.`,
+  });
 }
 
 async function checkServer(exam: DatabaseExam): Promise<Finding[]> {
@@ -72,39 +71,36 @@ async function checkServer(exam: DatabaseExam): Promise<Finding[]> {
 function oldServer({ major, version }: ServerFacts): Finding[] {
   if (major >= OLDEST_POSTGRES) return [];
   return [
-    problem(
-      "database",
-      "SERVER_TOO_OLD",
-      `The server is PostgreSQL ${version}; ${OLDEST_POSTGRES} or later is needed.`,
-      "The schema uses features that older servers do not have, and is tested with none of them.",
-      `Upgrade the server to PostgreSQL ${OLDEST_POSTGRES} or later.`,
-    ),
+    problem("database", {
+      code: "SERVER_TOO_OLD",
+      found: `The server is PostgreSQL ${version}; ${OLDEST_POSTGRES} or later is needed.`,
+      why: "The schema uses features that older servers do not have, and is tested with none of them.",
+      fix: `Upgrade the server to PostgreSQL ${OLDEST_POSTGRES} or later.`,
+    }),
   ];
 }
 
 function readOnly({ isReadOnly }: ServerFacts): Finding[] {
   if (!isReadOnly) return [];
   return [
-    problem(
-      "database",
-      "STORE_READ_ONLY",
-      "The database accepts no writes: it is a standby, or the role's sessions are read-only.",
-      GRANTS_NOTHING,
-      "Use the primary's address in `backend.postgres.dsn` (or target_session_attrs=read-write with several hosts in front of a proxy), and remove `default_transaction_read_only`.",
-    ),
+    problem("database", {
+      code: "STORE_READ_ONLY",
+      found: "The database accepts no writes: it is a standby, or the role's sessions are read-only.",
+      why: GRANTS_NOTHING,
+      fix: "Use the primary's address in `backend.postgres.dsn` (or target_session_attrs=read-write with several hosts in front of a proxy), and remove `default_transaction_read_only`.",
+    }),
   ];
 }
 
 function volatileCommits({ isAsynchronous }: ServerFacts): Finding[] {
   if (!isAsynchronous) return [];
   return [
-    warning(
-      "database",
-      "COMMITS_NOT_DURABLE",
-      "`synchronous_commit` is off.",
-      "After a crash of the server a slot that was granted may be forgotten, and is then granted twice.",
-      "Set it on for the service's role: ALTER ROLE … SET synchronous_commit = on;",
-    ),
+    warning("database", {
+      code: "COMMITS_NOT_DURABLE",
+      found: "`synchronous_commit` is off.",
+      why: "After a crash of the server a slot that was granted may be forgotten, and is then granted twice.",
+      fix: "Set it on for the service's role: ALTER ROLE … SET synchronous_commit = on;",
+    }),
   ];
 }
 
@@ -126,15 +122,14 @@ async function checkSchema(exam: DatabaseExam, { schema }: PostgresBackend): Pro
 
 function otherSchema({ code, message }: SchemaError): Finding {
   const isBehind = code === "SCHEMA_MISSING" || code === "SCHEMA_OLD";
-  return problem(
-    "schema",
+  return problem("schema", {
     code,
-    message,
-    "`slotkeeper serve` refuses to start on another version's schema, because it would misread the state.",
-    isBehind
+    found: message,
+    why: "`slotkeeper serve` refuses to start on another version's schema, because it would misread the state.",
+    fix: isBehind
       ? "Run `slotkeeper migrate` with this configuration and the role that owns the schema."
       : "Run the version of slotkeeper that migrated this schema, on every instance.",
-  );
+  });
 }
 
 /** One finding for all missing rights, because they are granted together. */
@@ -142,15 +137,14 @@ function missingRight(missing: readonly MissingRight[]): Finding {
   const names = missing.map(({ kind, name, role }) => `${kind} ${name} (role ${role})`);
   const grants = missing.flatMap(({ grant }) => grant ?? []);
   const isAltered = grants.length < missing.length;
-  return problem(
-    "permissions",
-    "PERMISSION_MISSING",
-    `${isAltered ? "Missing or not granted" : "Not granted"}: ${names.join(", ")}.`,
-    "Every call that needs one of them fails, and /readyz stays 503.",
-    isAltered
+  return problem("permissions", {
+    code: "PERMISSION_MISSING",
+    found: `${isAltered ? "Missing or not granted" : "Not granted"}: ${names.join(", ")}.`,
+    why: "Every call that needs one of them fails, and /readyz stays 503.",
+    fix: isAltered
       ? "A function that the migrations made is gone: restore the schema from a backup, or migrate an empty schema."
       : `As the owner run roles.sql and grant slotkeeper_service to the role, or: ${grants.join(" ")}`,
-  );
+  });
 }
 
 async function checkNotifications(exam: DatabaseExam, { dsn, listenDsn }: PostgresBackend): Promise<Finding[]> {
@@ -160,13 +154,12 @@ async function checkNotifications(exam: DatabaseExam, { dsn, listenDsn }: Postgr
     receiver = await DatabaseExam.open(listenDsn ?? dsn);
   } catch (error) {
     return [
-      warning(
-        "notifications",
-        "LISTEN_UNREACHABLE",
-        `\`${key}\`: ${(error as Error).message}`,
-        SLOW_HAND_OVERS,
-        "Correct `backend.postgres.listenDsn`: the direct address of the same database.",
-      ),
+      warning("notifications", {
+        code: "LISTEN_UNREACHABLE",
+        found: `\`${key}\`: ${(error as Error).message}`,
+        why: SLOW_HAND_OVERS,
+        fix: "Correct `backend.postgres.listenDsn`: the direct address of the same database.",
+      }),
     ];
   }
   try {
@@ -184,23 +177,21 @@ async function checkNotifications(exam: DatabaseExam, { dsn, listenDsn }: Postgr
 const SLOW_HAND_OVERS =
   "Instances do not notice each other's commits at once: a slot that is released at one instance reaches a waiter of another up to a second later.";
 
-const LISTENS_ELSEWHERE = warning(
-  "notifications",
-  "LISTEN_ELSEWHERE",
-  "`backend.postgres.listenDsn` leads to another database than `backend.postgres.dsn`.",
-  SLOW_HAND_OVERS,
-  "Set `listenDsn` to the direct address of the same database, or remove it.",
-);
+const LISTENS_ELSEWHERE = warning("notifications", {
+  code: "LISTEN_ELSEWHERE",
+  found: "`backend.postgres.listenDsn` leads to another database than `backend.postgres.dsn`.",
+  why: SLOW_HAND_OVERS,
+  fix: "Set `listenDsn` to the direct address of the same database, or remove it.",
+});
 
 function lostNotification(key: string, isPooled: boolean): Finding {
   const cause = isPooled ? "a pooler in between did not pass it on" : "something in between did not pass it on";
-  return warning(
-    "notifications",
-    "NOTIFICATIONS_LOST",
-    `A notification sent to \`${key}\` did not arrive within ${NOTIFICATION_MS / 1000} s: ${cause}.`,
-    SLOW_HAND_OVERS,
-    "LISTEN needs a session of its own, which a pooler in transaction mode does not give. Set `backend.postgres.listenDsn` to the database's direct address.",
-  );
+  return warning("notifications", {
+    code: "NOTIFICATIONS_LOST",
+    found: `A notification sent to \`${key}\` did not arrive within ${NOTIFICATION_MS / 1000} s: ${cause}.`,
+    why: SLOW_HAND_OVERS,
+    fix: "LISTEN needs a session of its own, which a pooler in transaction mode does not give. Set `backend.postgres.listenDsn` to the database's direct address.",
+  });
 }
 
 async function checkClock(exam: DatabaseExam): Promise<Finding[]> {

@@ -20,26 +20,24 @@ function versionDrift(views: readonly InstanceView[]): Finding[] {
   const versions = distinctOf(views, "version");
   if (versions.length === 1 && versions[0] === VERSION) return [];
   return [
-    warning(
-      "instances",
-      "VERSION_DRIFT",
-      `The running instances and this command have different versions: ${listed(views, "version")}; this command is ${VERSION}.`,
-      "Every call carries the schema number of its version. After a migration, instances of the older version grant nothing.",
-      "Restart the instances with one version. docs/guides/production.md has the order of an upgrade.",
-    ),
+    warning("instances", {
+      code: "VERSION_DRIFT",
+      found: `The running instances and this command have different versions: ${listed(views, "version")}; this command is ${VERSION}.`,
+      why: "Every call carries the schema number of its version. After a migration, instances of the older version grant nothing.",
+      fix: "Restart the instances with one version. docs/guides/production.md has the order of an upgrade.",
+    }),
   ];
 }
 
 function limitsDrift(views: readonly InstanceView[]): Finding[] {
   if (distinctOf(views, "configHash").length <= 1) return [];
   return [
-    warning(
-      "instances",
-      "LIMITS_DRIFT",
-      `The running instances have different limits: ${listed(views, "configHash")}.`,
-      "The limits of a host are those of the instance that loaded its configuration last, so they change with every restart or refresh.",
-      "Give all instances the same `fairQueue`, then send each a SIGHUP or POST /api/v0/refresh.",
-    ),
+    warning("instances", {
+      code: "LIMITS_DRIFT",
+      found: `The running instances have different limits: ${listed(views, "configHash")}.`,
+      why: "The limits of a host are those of the instance that loaded its configuration last, so they change with every restart or refresh.",
+      fix: "Give all instances the same `fairQueue`, then send each a SIGHUP or POST /api/v0/refresh.",
+    }),
   ];
 }
 
@@ -48,13 +46,12 @@ function notLoaded(views: readonly InstanceView[], own: string): Finding[] {
   const hashes = distinctOf(views, "configHash");
   if (hashes.length !== 1 || hashes[0] === own) return [];
   return [
-    warning(
-      "instances",
-      "LIMITS_NOT_LOADED",
-      `The running instances have other limits (${String(hashes[0])}) than this configuration (${own}).`,
-      "The file was changed after they loaded it, or it is not the file that they use.",
-      "Send each instance a SIGHUP or POST /api/v0/refresh, or check which file they use.",
-    ),
+    warning("instances", {
+      code: "LIMITS_NOT_LOADED",
+      found: `The running instances have other limits (${String(hashes[0])}) than this configuration (${own}).`,
+      why: "The file was changed after they loaded it, or it is not the file that they use.",
+      fix: "Send each instance a SIGHUP or POST /api/v0/refresh, or check which file they use.",
+    }),
   ];
 }
 

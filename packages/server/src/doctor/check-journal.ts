@@ -48,37 +48,35 @@ function unusable(path: string, error: unknown): Finding {
   if (error instanceof JournalCorruptError) {
     const why = "`slotkeeper serve` refuses to start, because it would lose some slots and waiters.";
     const fix = `Restore a good copy, or truncate the file to ${error.offset} bytes if you can lose everything that was recorded later.`;
-    return problem("journal", "JOURNAL_DAMAGED", error.message, why, fix);
+    return problem("journal", { code: "JOURNAL_DAMAGED", found: error.message, why, fix });
   }
   if (error instanceof JournalFormatError) {
     const why = "`slotkeeper serve` refuses to start, because it would misread the slots and waiters in it.";
     const fix = `Run the version of slotkeeper that wrote it. ${OTHER_PATH}`;
-    return problem("journal", "JOURNAL_FORMAT", error.message, why, fix);
+    return problem("journal", { code: "JOURNAL_FORMAT", found: error.message, why, fix });
   }
   if (error instanceof JournalPathError) {
     const why = "`slotkeeper serve` refuses to start, because a journal must be a regular file with one name.";
     const fix = OTHER_PATH;
-    return problem("journal", "JOURNAL_PATH", error.message, why, fix);
+    return problem("journal", { code: "JOURNAL_PATH", found: error.message, why, fix });
   }
   return unwritableFolder(path, error);
 }
 
 function unwritableFolder(path: string, error: unknown): Finding {
-  return problem(
-    "journal",
-    "JOURNAL_UNWRITABLE",
-    `The journal ${path} cannot be read or written: ${systemWords(error)}.`,
-    GRANTS_NOTHING,
-    "Create its folder, give the service's user the right to write there, and make room on the disk.",
-  );
+  return problem("journal", {
+    code: "JOURNAL_UNWRITABLE",
+    found: `The journal ${path} cannot be read or written: ${systemWords(error)}.`,
+    why: GRANTS_NOTHING,
+    fix: "Create its folder, give the service's user the right to write there, and make room on the disk.",
+  });
 }
 
 function held(path: string, holder: string): Finding {
-  return warning(
-    "journal",
-    "JOURNAL_LOCKED",
-    `The journal ${path} is in use by ${holder}, and no service answers at the configured address.`,
-    "A service with this configuration cannot open the journal, and does not start.",
-    "If that process is the service, but with another address, run the doctor with its configuration. Otherwise stop it, or choose another file.",
-  );
+  return warning("journal", {
+    code: "JOURNAL_LOCKED",
+    found: `The journal ${path} is in use by ${holder}, and no service answers at the configured address.`,
+    why: "A service with this configuration cannot open the journal, and does not start.",
+    fix: "If that process is the service, but with another address, run the doctor with its configuration. Otherwise stop it, or choose another file.",
+  });
 }

@@ -37,13 +37,12 @@ function notReady({
   detail,
   error,
 }: Extract<Awaited<ReturnType<PostgrestStore["health"]>>, { isReady: false }>) {
-  return problem(
-    "database",
-    reason,
-    `${detail}: ${(error as Error).message}.`,
-    "The service grants nothing, and /readyz is 503.",
-    "Run `slotkeeper doctor` with `backend.postgres.dsn` set to the address of the database: it reports what is missing.",
-  );
+  return problem("database", {
+    code: reason,
+    found: `${detail}: ${(error as Error).message}.`,
+    why: "The service grants nothing, and /readyz is 503.",
+    fix: "Run `slotkeeper doctor` with `backend.postgres.dsn` set to the address of the database: it reports what is missing.",
+  });
 }
 
 async function readClock(store: PostgrestStore): Promise<ClockReading> {

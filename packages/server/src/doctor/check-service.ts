@@ -73,24 +73,22 @@ function runningFindings({ version, notReady }: Extract<Seen, { kind: "service" 
   const findings: Finding[] = [];
   if (notReady !== undefined) {
     findings.push(
-      problem(
-        "service",
-        "SERVICE_NOT_READY",
-        `A service runs at ${place}, and is not ready: ${notReady}.`,
-        "It grants nothing, and balancers send it no calls.",
-        "Read its log and the findings below. It becomes ready by itself when its store answers.",
-      ),
+      problem("service", {
+        code: "SERVICE_NOT_READY",
+        found: `A service runs at ${place}, and is not ready: ${notReady}.`,
+        why: "It grants nothing, and balancers send it no calls.",
+        fix: "Read its log and the findings below. It becomes ready by itself when its store answers.",
+      }),
     );
   }
   if (isAlone && version !== VERSION) {
     findings.push(
-      warning(
-        "service",
-        "VERSION_DRIFT",
-        `The service at ${place} has version ${version}; this command is ${VERSION}.`,
-        "These checks are those of another version.",
-        "Restart the service with this version, or use the command of its version.",
-      ),
+      warning("service", {
+        code: "VERSION_DRIFT",
+        found: `The service at ${place} has version ${version}; this command is ${VERSION}.`,
+        why: "These checks are those of another version.",
+        fix: "Restart the service with this version, or use the command of its version.",
+      }),
     );
   }
   return findings.length > 0 ? findings : [ok("service", `One runs at ${place}, version ${version}, and is ready.`)];
@@ -98,13 +96,12 @@ function runningFindings({ version, notReady }: Extract<Seen, { kind: "service" 
 
 function occupied(place: string, kind: "other" | "silent"): Finding {
   const found = kind === "other" ? "Another program listens" : "Something listens, and does not answer,";
-  return problem(
-    "service",
-    "PORT_IN_USE",
-    `${found} at ${place}.`,
-    "`slotkeeper serve` cannot listen there, and exits with 4.",
-    "Stop that program, or choose another port in `listen` or with --listen.",
-  );
+  return problem("service", {
+    code: "PORT_IN_USE",
+    found: `${found} at ${place}.`,
+    why: "`slotkeeper serve` cannot listen there, and exits with 4.",
+    fix: "Stop that program, or choose another port in `listen` or with --listen.",
+  });
 }
 
 /** Listens for a moment: only that shows whether this user may use the address. */
@@ -115,13 +112,12 @@ async function freeFinding({ host, port }: ListenAddress, place: string): Promis
     await once(server, "listening");
     return ok("service", `None runs at ${place}. The port is free.`);
   } catch (error) {
-    return problem(
-      "service",
-      "ADDRESS_UNUSABLE",
-      `Nothing can listen at ${place}: ${systemWords(error)}.`,
-      "`slotkeeper serve` exits with 4.",
-      "Choose another address in `listen` or with --listen; ports below 1024 may need a right of their own.",
-    );
+    return problem("service", {
+      code: "ADDRESS_UNUSABLE",
+      found: `Nothing can listen at ${place}: ${systemWords(error)}.`,
+      why: "`slotkeeper serve` exits with 4.",
+      fix: "Choose another address in `listen` or with --listen; ports below 1024 may need a right of their own.",
+    });
   } finally {
     server.close();
   }

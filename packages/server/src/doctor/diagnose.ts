@@ -117,12 +117,11 @@ function scrubbed({ found, why, fix, ...rest }: Finding, scrubber: Scrubber): Fi
 function unreadable(error: unknown, { file }: ConfigSources): Finding[] {
   const problems = error instanceof ConfigError ? error.problems : [(error as Error).message];
   return problems.map((found) =>
-    problem(
-      "configuration",
-      "CONFIG_INVALID",
-      found.endsWith(".") ? found : `${found}.`,
-      "`slotkeeper serve` refuses to start with it.",
-      `Correct it in ${file ?? "the environment"}. docs/reference/config.md has every key.`,
-    ),
+    problem("configuration", {
+      code: "CONFIG_INVALID",
+      found: found.endsWith(".") ? found : `${found}.`,
+      why: "`slotkeeper serve` refuses to start with it.",
+      fix: `Correct it in ${file ?? "the environment"}. docs/reference/config.md has every key.`,
+    }),
   );
 }

@@ -71,12 +71,14 @@ export function ok(check: Check, found: string): Finding {
   return { check, severity: "ok", code: "OK", found };
 }
 
-export function problem(check: Check, code: FindingCode, found: string, why: string, fix: string): Finding {
-  return { check, severity: "problem", code, found, why, fix };
+type Details = Pick<Required<Finding>, "code" | "found" | "why" | "fix">;
+
+export function problem(check: Check, details: Details): Finding {
+  return { check, severity: "problem", ...details };
 }
 
-export function warning(check: Check, code: FindingCode, found: string, why: string, fix: string): Finding {
-  return { check, severity: "warning", code, found, why, fix };
+export function warning(check: Check, details: Details): Finding {
+  return { check, severity: "warning", ...details };
 }
 
 /** The check and the severity of each advice about the configuration. */
