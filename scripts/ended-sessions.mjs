@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { PostgresStore } from "@slotkeeper/postgres";
 import { FairQueue, MemoryStore } from "@slotkeeper/queue";
-import { openJournaledMemoryStore } from "@slotkeeper/server/journal";
+import { openJournaledMemoryStore } from "@slotkeeper/server/internals";
 import { dsnOf, onServer, openCluster } from "@slotkeeper/testkit/postgres";
 import { realClock } from "slotkeeper";
 

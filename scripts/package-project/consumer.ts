@@ -5,8 +5,7 @@ import { PROBLEMS } from "@slotkeeper/protocol";
 import { ROUTES } from "@slotkeeper/protocol/schemas";
 import { FairQueue, MemoryStore } from "@slotkeeper/queue";
 import { Service } from "@slotkeeper/server";
-import * as journal from "@slotkeeper/server/journal";
-import * as live from "@slotkeeper/server/live";
+import { CALLER_ROUTES } from "@slotkeeper/server/portable";
 import { AcquireTimeoutError, isSlotkeeperError, KeyedSemaphore, Mutex, Semaphore, SlotPool } from "slotkeeper";
 import { run, simulate } from "slotkeeper/effects";
 import { Limiter } from "slotkeeper/limiter";
@@ -29,4 +28,4 @@ console.log(status, PROBLEMS.NOT_FOUND.status satisfies 404, bucketOfIp("127.0.0
 console.log(AcquireTimeoutError, FairQueue, FakeClock, KeyedSemaphore, Limiter, MemoryStore, Mutex);
 console.log(run, SharedSemaphore, SlotPool, simulate, TransferSlots);
 const database: string | undefined = parseDsn("postgres://127.0.0.1/slots").database;
-console.log(database, PostgresStore, ROUTES, Service, journal, live);
+console.log(database, PostgresStore, ROUTES, Service, CALLER_ROUTES);

@@ -12,7 +12,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { FairQueue, MemoryStore } from "@slotkeeper/queue";
 import { loadConfig } from "@slotkeeper/server";
-import { HostSettings, Telemetry } from "@slotkeeper/server/live";
+import { HostSettings, Telemetry } from "@slotkeeper/server/internals";
 import { realClock } from "slotkeeper";
 import { Listeners } from "../service/load/listeners/listeners.ts";
 import { median } from "../timing.ts";
@@ -29,7 +29,7 @@ const PACE_MS = 10;
 let ids = 0;
 const newName = () => `name-${ids++}`;
 const silent = { debug() {}, info() {}, warn() {}, error() {}, audit() {}, isOn: () => false };
-const live = { hosts: new HostSettings(loadConfig({})), config: { version: "bench" } };
+const live = { hosts: new HostSettings(loadConfig({}), (name) => name), config: { version: "bench" } };
 const store = new MemoryStore({ clock: realClock });
 const telemetry = new Telemetry({ store, clock: realClock, log: silent, instance: "bench", live: () => live });
 const queue = new FairQueue({

@@ -54,7 +54,7 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
       "../../postgres/src/index.ts",
     ].map(value),
     accepted: [
-      "typebox/compile",
+      "typebox/schema",
       "node:http",
       "node:fs/promises",
       "slotkeeper",
@@ -62,6 +62,73 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
       "@slotkeeper/queue",
       "@slotkeeper/postgres",
       "../log.ts",
+    ].map(value),
+  },
+  "server/src/log": {
+    refused: ["../config/settings.ts", "../words/near-match.ts", "@slotkeeper/queue"].map(value),
+    accepted: [...["./scrubber.ts", "node:stream"].map(value), type("@slotkeeper/protocol")],
+  },
+  "server/src/words": {
+    refused: ["../config/settings.ts", "../log/logger.ts", "node:fs", "@slotkeeper/queue"].map(value),
+    accepted: ["./near-match.ts", "typebox/schema", "@slotkeeper/protocol/schemas"].map(value),
+  },
+  "server/src/platform": {
+    refused: ["../config/settings.ts", "../log/logger.ts", "@slotkeeper/queue"].map(value),
+    accepted: ["./digests.ts", "node:crypto", "slotkeeper"].map(value),
+  },
+  "server/src/config": {
+    refused: ["../store/open-store.ts", "../queue/host-key.ts", "../http/exchange.ts", "../service.ts", "pg"].map(
+      value,
+    ),
+    accepted: ["./layers.ts", "../log/logger.ts", "../words/validator.ts", "node:fs", "@slotkeeper/queue"].map(value),
+  },
+  "server/src/store": {
+    refused: [
+      "../queue/host-key.ts",
+      "../../queue/host-key.ts",
+      "../telemetry/telemetry.ts",
+      "../../http/exchange.ts",
+      "../service.ts",
+      "@slotkeeper/protocol",
+    ].map(value),
+    accepted: [
+      "./open-store.ts",
+      "../open-store.ts",
+      "../config/settings.ts",
+      "../../words/system-words.ts",
+      "../platform/turns.ts",
+      "node:fs/promises",
+      "@slotkeeper/postgres",
+    ].map(value),
+  },
+  "server/src/queue": {
+    refused: [
+      ...[
+        "../telemetry/telemetry.ts",
+        "../http/exchange.ts",
+        "../service.ts",
+        "node:crypto",
+        "@slotkeeper/postgres",
+      ].map(value),
+      type("../http/context.ts"),
+    ],
+    accepted: ["./host-key.ts", "../config/layers.ts", "../store/open-store.ts", "@slotkeeper/queue"].map(value),
+  },
+  "server/src/telemetry": {
+    refused: [...["../http/exchange.ts", "../service-parts.ts"].map(value), type("../http/context.ts")],
+    accepted: ["./metric.ts", "../queue/host-settings.ts", "../store/open-store.ts", "../version.ts"].map(value),
+  },
+  "server/src/http": {
+    refused: ["../service.ts", "../service-parts.ts", "../doctor/diagnose.ts", "@slotkeeper/postgres", "pg"].map(value),
+    accepted: [
+      "./exchange.ts",
+      "../exchange.ts",
+      "./routes/state.ts",
+      "../telemetry/scrape.ts",
+      "node:http",
+      "../../telemetry/host-row.ts",
+      "../../queue/host-key.ts",
+      "@slotkeeper/protocol/schemas",
     ].map(value),
   },
   cli: {

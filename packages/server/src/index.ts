@@ -12,16 +12,20 @@ export {
 } from "@slotkeeper/postgres";
 export { blockedByWords, type ServiceHistory, type ServiceState } from "@slotkeeper/protocol";
 export { type Advice, sentenceOf } from "./config/advice.ts";
-export { ConfigError } from "./config/config-error.ts";
+export { effectiveConfig } from "./config/config-source.ts";
+export { ConfigError, ControllerError } from "./config/errors.ts";
 export { type ConfigSources, type LoadedConfig, loadConfig } from "./config/load-config.ts";
 export { formatPrinted, type PrintedKey, printedKeys } from "./config/print-config.ts";
 export type { ShutdownTimes } from "./config/settings.ts";
-export { ControllerError } from "./control-plane/controller-error.ts";
-export { effectiveConfig } from "./control-plane/effective-config.ts";
 export { type Diagnosis, diagnose } from "./doctor/diagnose.ts";
 export { CHECKS, type Check, FINDING_CODES, type Finding, type FindingCode, type Severity } from "./doctor/finding.ts";
-export { JournalCorruptError, JournalFormatError, JournalLockedError, JournalPathError } from "./journal/errors.ts";
 export { LogSink } from "./log/log-sink.ts";
 export { Service, type ServiceInit } from "./service.ts";
+export {
+  JournalCorruptError,
+  JournalFormatError,
+  JournalLockedError,
+  JournalPathError,
+} from "./store/journal/errors.ts";
 export { type MigrationTarget, migrationSchema, migrationTarget } from "./store/migration-target.ts";
 export { VERSION } from "./version.ts";

@@ -1,29 +1,26 @@
 import { FairQueue, type InstanceAbout } from "@slotkeeper/queue";
+import type { ConfigSource, ControlTimes } from "./config/config-source.ts";
 import type { LoadedConfig } from "./config/load-config.ts";
-import type { ConfigSource, ControlTimes } from "./control-plane/config-source.ts";
-import { ControlPlane } from "./control-plane/control-plane.ts";
-import { pushContextOf } from "./control-plane/push-context.ts";
-import { endOfTurn } from "./end-of-turn.ts";
+import type { ServiceContext } from "./http/context.ts";
 import { DashboardFiles } from "./http/dashboard/dashboard-files.ts";
 import { HeldCalls } from "./http/held-calls.ts";
 import { HttpServer } from "./http/http-server.ts";
+import { LiveConfig } from "./http/live-config.ts";
 import { Refusals } from "./http/refusals.ts";
 import { RequestLog } from "./http/request-log.ts";
-import type { ServiceContext } from "./http/service-context.ts";
-import { aboutOf } from "./live/about.ts";
-import { flush } from "./live/flush.ts";
-import { LiveConfig } from "./live/live-config.ts";
-import { Presence } from "./live/presence.ts";
-import { Telemetry } from "./live/telemetry.ts";
-import { EventLog } from "./log/log-events.ts";
 import type { LineLogger } from "./log/logger.ts";
 import type { Scrubber } from "./log/scrubber.ts";
-import { logTurn } from "./readiness/log-turn.ts";
-import { ReadinessCheck } from "./readiness/readiness.ts";
-import type { ServiceClock } from "./service-clock.ts";
+import type { ServiceClock } from "./platform/clock.ts";
+import { newSecret, newSessionId, newTokenKey } from "./platform/node-crypto.ts";
+import { endOfTurn } from "./platform/turns.ts";
+import { Sweeper } from "./queue/sweeper.ts";
 import type { OpenStore } from "./store/open-store.ts";
-import { Sweeper } from "./store/sweeper.ts";
-import { newSecret, newSessionId, newTokenKey } from "./tokens/random-names.ts";
+import { aboutOf } from "./telemetry/about.ts";
+import { ControlPlane, pushContextOf } from "./telemetry/control-plane.ts";
+import { EventLog } from "./telemetry/event-log.ts";
+import { Presence } from "./telemetry/presence.ts";
+import { logTurn, ReadinessCheck } from "./telemetry/readiness.ts";
+import { Telemetry } from "./telemetry/telemetry.ts";
 import { VERSION } from "./version.ts";
 
 /** What a service has before its parts are made: the configuration is read, and the store is open. */
@@ -64,7 +61,7 @@ export class ServiceParts {
     this.live = new LiveConfig(config, { scrubber: base.scrubber, log, tokenKeys });
     this.#refusals = new Refusals(log);
     this.held = new HeldCalls(
-      () => this.live.config.settings.limits.heldPolls,
+      () => this.live.current.limits.heldPolls,
       (exchange, limit) => this.#refusals.refuse(exchange, "held_polls", limit),
     );
     this.telemetry = new Telemetry({ ...this.#shared, live: () => this.live.current });
@@ -91,7 +88,7 @@ export class ServiceParts {
       newSecret,
       instance,
       about: () => this.#about(),
-      config: this.live.config.settings.fairQueue,
+      config: this.live.current.config.settings.fairQueue,
       observe: (event) => {
         this.telemetry.observe(event);
         eventLog.add(event);
@@ -106,9 +103,9 @@ export class ServiceParts {
       ...this.#shared,
       source,
       times,
-      context: () => pushContextOf(this.live.config, reportedInstance, this.queue, this.telemetry.reader),
+      context: () => pushContextOf(this.live.current.config, reportedInstance, this.queue, this.telemetry.reader),
       refresh: this.#refresh,
-      onFailure: () => this.telemetry.instruments.controllerFailures++,
+      onFailure: () => this.telemetry.instruments.count("pushFailures"),
     });
   }
 
@@ -124,7 +121,6 @@ export class ServiceParts {
       refusals: this.#refusals,
       requestLog: new RequestLog(log),
       connections: () => this.http.connections,
-      isBoundToLoopback: () => this.http.isBoundToLoopback,
       log,
       instance,
       reportedInstance,
@@ -135,10 +131,11 @@ export class ServiceParts {
       get live() {
         return live.current;
       },
+      newSessionId,
       now: () => clock.now(),
       isOnFallback: () => source.isOnFallback,
       refresh: this.#refresh,
-      flush: () => flush(this.queue, this.control),
+      flush: () => this.sweeper.flush(() => this.control.push()),
     };
   }
 
@@ -154,6 +151,6 @@ export class ServiceParts {
 
   /** What beats and the list of instances report about this one. */
   #about(): InstanceAbout {
-    return aboutOf(this.live.config, this.url, this.held.size, this.queue);
+    return aboutOf(this.live.current.config, this.url, this.held.size, this.queue);
   }
 }

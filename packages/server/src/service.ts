@@ -1,20 +1,19 @@
 import { hostname } from "node:os";
 import { type QueueDump, resolveOptions } from "@slotkeeper/queue";
 import { sentenceOf } from "./config/advice.ts";
-import { ConfigError } from "./config/config-error.ts";
+import { CONTROL_TIMES, ConfigSource, type ControlTimes } from "./config/config-source.ts";
+import { ConfigError, ControllerError } from "./config/errors.ts";
 import { type ConfigSources, type LoadedConfig, localSettings } from "./config/load-config.ts";
 import { secretsOf } from "./config/print-config.ts";
 import type { Settings, ShutdownTimes } from "./config/settings.ts";
-import { CONTROL_TIMES, ConfigSource, type ControlTimes } from "./control-plane/config-source.ts";
-import { ControllerError } from "./control-plane/controller-error.ts";
+import { startWarnings } from "./http/start-warnings.ts";
 import { LineLogger, type LineLoggerInit } from "./log/logger.ts";
 import { Scrubber } from "./log/scrubber.ts";
-import { ServiceClock } from "./service-clock.ts";
+import { ServiceClock } from "./platform/clock.ts";
+import { newSessionId } from "./platform/node-crypto.ts";
 import { type ServiceBase, ServiceParts } from "./service-parts.ts";
-import { startWarnings } from "./start-warnings.ts";
 import { openInTime } from "./store/open-in-time.ts";
 import { type OpenStore, openStore } from "./store/open-store.ts";
-import { newSessionId } from "./tokens/random-names.ts";
 
 /** What `Service.start` needs: the sources of the configuration, and where log lines go. */
 export interface ServiceInit extends ConfigSources {
@@ -119,7 +118,7 @@ export class Service {
 
   /** The configuration in force. */
   get config(): LoadedConfig {
-    return this.#parts.live.config;
+    return this.#parts.live.current.config;
   }
 
   /** Describes where the state is kept, for people; without secrets. */
@@ -156,7 +155,7 @@ export class Service {
       const message = "the new configuration was refused; the old one stays in force";
       if (error instanceof ConfigError) this.#log.error(message, { problems: error.problems });
       else this.#log.error(message, { error });
-      if (error instanceof ControllerError) telemetry.instruments.controllerFailures++;
+      if (error instanceof ControllerError) telemetry.instruments.count("pushFailures");
       throw error;
     }
     const { settings } = config;
@@ -210,14 +209,14 @@ export class Service {
 
   async #listen(): Promise<void> {
     const { live, http, telemetry, queue, control } = this.#parts;
-    const { port, address } = await http.listen(live.config.settings.listen);
+    const { port, address } = await http.listen(live.current.config.settings.listen);
     const isAny = address === "::" || address === "0.0.0.0";
     const host = isAny ? "127.0.0.1" : address.includes(":") ? `[${address}]` : address;
     const url = `http://${host}:${port}`;
     this.#parts.url = url;
     this.#address = address;
     this.#log.info("listening", { url, address, store: this.storeDescription, config: this.config.version });
-    for (const warning of startWarnings(live.config, address)) this.#log.warn(sentenceOf(warning));
+    for (const warning of startWarnings(live.current.config, address)) this.#log.warn(sentenceOf(warning));
     telemetry.start(queue);
     // After the address is known, because the beat contains it.
     await queue.start();

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import * as postgres from "@slotkeeper/postgres";
 import * as server from "@slotkeeper/server";
-import * as journal from "@slotkeeper/server/journal";
+import * as journal from "@slotkeeper/server/internals";
 import { expect, test } from "vitest";
 
 const failure = (code: string) => Object.assign(new Error("of the driver"), { code });

@@ -1,4 +1,4 @@
-import { EventLog, type EventLogInit } from "@slotkeeper/server/live";
+import { EventLog, type EventLogInit } from "@slotkeeper/server/internals";
 import { describe, expect, it } from "vitest";
 import { configFile, type Fixture, startFixture, stopFixture } from "./service-fixture.ts";
 

@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import * as Type from "typebox";
 
 /** The answers of the service. A later version may add fields, but removes none of these. */
 

@@ -1,7 +1,8 @@
-import { Type } from "typebox";
+import * as Type from "typebox";
 import { HOST_LIMITS } from "../settings/host-limits.ts";
 import { FairQueueSchema, HostSchema } from "./fair-queue-schema.ts";
 import { PATTERNS } from "./patterns.ts";
+import { recordOf } from "./record-schema.ts";
 import { aliasesOf } from "./settings-schema.ts";
 
 /** `config.json`. `writeOnly` marks secrets: they are never shown, logged or echoed. */
@@ -239,7 +240,7 @@ export const ConfigSchema = Type.Object(
           ...FairQueueSchema.properties,
           ...aliases,
           hosts: Type.Optional(
-            Type.Record(Type.String(), Type.Object({ ...HostSchema.properties, ...aliases }, closed), {
+            recordOf(Type.Object({ ...HostSchema.properties, ...aliases }, closed), {
               description: "overrides by host name: see below",
             }),
           ),

@@ -1,6 +1,7 @@
-import { Type } from "typebox";
+import * as Type from "typebox";
 import { BREAKER_LIMITS, HOST_LIMITS } from "../settings/host-limits.ts";
 import { CLEANUP_SETTINGS, QUEUE_SETTINGS, SCHEDULER_SETTINGS } from "../settings/queue-settings.ts";
+import { recordOf } from "./record-schema.ts";
 import { propertiesOf } from "./settings-schema.ts";
 
 /** `fairQueue` of `config.json`. Keys, defaults, bounds and descriptions are in the tables of `settings/`. */
@@ -20,7 +21,7 @@ export const HostSchema = Type.Object(
   {
     ...limits,
     weights: Type.Optional(
-      Type.Record(Type.String(), Type.Number({ exclusiveMinimum: 0 }), {
+      recordOf(Type.Number({ exclusiveMinimum: 0 }), {
         description: "weight of each bucket; a bucket that is not listed has weight 1",
       }),
     ),
@@ -39,7 +40,7 @@ export const FairQueueSchema = Type.Object(
     cleanup: Type.Optional(CleanupSchema),
     weightedScheduler: Type.Optional(WeightedSchedulerSchema),
     hosts: Type.Optional(
-      Type.Record(Type.String(), HostSchema, {
+      recordOf(HostSchema, {
         description: "overrides by host name: see below",
       }),
     ),

@@ -1,4 +1,5 @@
-import { type TInteger, type TObject, type TOptional, type TString, Type } from "typebox";
+import type { TInteger, TObject, TOptional, TString } from "typebox";
+import * as Type from "typebox";
 import { LIMITS } from "../limits.ts";
 import { HOST_LIMITS, LIVE_LIMITS, type LiveLimitKey } from "../settings/host-limits.ts";
 

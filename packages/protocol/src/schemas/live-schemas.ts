@@ -1,4 +1,5 @@
-import { Type } from "typebox";
+import * as Type from "typebox";
+import { recordOf } from "./record-schema.ts";
 import { HostRowSchema } from "./state-schema.ts";
 
 /** What the service reports about itself over time: history, live changes, and the live instances. */
@@ -43,8 +44,8 @@ export const LiveStateSchema = Type.Object(
     at: Type.Number(),
     instance: Type.String(),
     configVersion: Type.String(),
-    sessions: Type.Record(Type.String(), count, { description: "sessions of this instance by state" }),
-    counts: Type.Record(Type.String(), count, { description: "counts of this instance since its start" }),
+    sessions: recordOf(count, { description: "sessions of this instance by state" }),
+    counts: recordOf(count, { description: "counts of this instance since its start" }),
     slots: Type.Object(
       { inFlight: count, limit: count, waiting: count },
       { description: "sums over all hosts of the fleet" },

@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import * as Type from "typebox";
 import { LIMITS } from "../limits.ts";
 import { PATTERNS } from "./patterns.ts";
 

@@ -1,4 +1,5 @@
-import { type TSchema, Type } from "typebox";
+import type { TSchema } from "typebox";
+import * as Type from "typebox";
 import { API_PREFIX } from "../limits.ts";
 import type { ProblemCode } from "../problems.ts";
 import * as Answers from "./answer-schemas.ts";

@@ -1,4 +1,5 @@
-import { type TArray, type TBoolean, type TEnum, type TInteger, type TNumber, type TOptional, Type } from "typebox";
+import type { TArray, TBoolean, TEnum, TInteger, TNumber, TOptional } from "typebox";
+import * as Type from "typebox";
 import type { Setting, Settings } from "../settings/setting.ts";
 
 type Mutable<T> = T extends readonly [...infer Items] ? [...Items] : never;

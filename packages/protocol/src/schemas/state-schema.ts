@@ -1,5 +1,6 @@
-import { Type } from "typebox";
+import * as Type from "typebox";
 import { HostLimitsStateSchema } from "./live-limits.ts";
+import { recordOf } from "./record-schema.ts";
 
 /** The state of one instance and its store, for the person on call. No token is in it. */
 
@@ -91,8 +92,8 @@ export const StateSchema = Type.Object({
   at: Type.Number(),
   instance: Type.String(),
   configVersion: Type.String(),
-  sessions: Type.Record(Type.String(), count, { description: "sessions of this instance by state" }),
-  counts: Type.Record(Type.String(), count, { description: "counts of this instance since its start" }),
+  sessions: recordOf(count, { description: "sessions of this instance by state" }),
+  counts: recordOf(count, { description: "counts of this instance since its start" }),
   fleet: Type.Optional(FleetStateSchema),
   unsent: Type.Integer({ minimum: 0, description: "inputs that the store does not have yet" }),
   total: Type.Integer({ minimum: 0, description: "number of all hosts" }),

@@ -35,3 +35,8 @@ export type AdviceCode = (typeof ADVICE_CODES)[number];
 export function sentenceOf({ found, why, fix }: Advice): string {
   return `${found}: ${why}. ${fix}`;
 }
+
+/** The advice in a list, or an empty list if it does not apply. */
+export function adviceIf(isSo: boolean, code: AdviceCode, found: string, why: string, fix: string): Advice[] {
+  return isSo ? [{ code, found, why, fix }] : [];
+}

@@ -1,4 +1,4 @@
-import { fieldName } from "../validation/field-problem.ts";
+import { fieldName } from "../words/validator.ts";
 import { CONFIG_KEYS } from "./config-keys.ts";
 import { isTree, type Tree } from "./layers.ts";
 

@@ -1,12 +1,11 @@
 import { ConfigSchema } from "@slotkeeper/protocol/schemas";
 import type { TSchema } from "typebox";
-import { type FieldProblem, fieldName } from "../validation/field-problem.ts";
-import { nearMatch } from "../validation/near-match.ts";
-import { validator } from "../validation/validator.ts";
+import { nearMatch } from "../words/near-match.ts";
+import { type FieldProblem, fieldName, validator } from "../words/validator.ts";
 import { withoutAliases } from "./aliases.ts";
 import { CONFIG_KEYS } from "./config-keys.ts";
-import type { CrossProblem } from "./cross-rules.ts";
 import { isTree, type Layer, type Tree } from "./layers.ts";
+import { isUnder } from "./queue-rules.ts";
 
 /**
  * The problems of one layer, and the layer without the invalid values, so that the rest can be checked in the same
@@ -47,15 +46,6 @@ export function checkLayer({ origin, tree }: Layer): CheckedLayer {
 
 function isUnknownKey({ message }: FieldProblem): boolean {
   return message.startsWith("Unknown key");
-}
-
-/** A combination is checked only if each of its keys is valid. Otherwise one mistake would be reported twice. */
-export function isJudgeable({ about }: CrossProblem, badFields: readonly string[]): boolean {
-  return !badFields.some((bad) => about.some((key) => isUnder(key, bad) || isUnder(bad, key)));
-}
-
-function isUnder(field: string, above: string): boolean {
-  return field === above || field.startsWith(`${above}.`) || field.startsWith(`${above}[`);
 }
 
 function withoutFields(tree: Tree, bad: ReadonlySet<string>, path: readonly string[]): Tree {

@@ -1,13 +1,7 @@
 import { parseBaseUrl, parseDsn } from "@slotkeeper/postgres";
-import type { HostLimitsConfig, ServiceConfig } from "@slotkeeper/protocol";
-import { fieldName } from "../validation/field-problem.ts";
+import type { ServiceConfig } from "@slotkeeper/protocol";
+import { type CrossProblem, hostProblems, queueProblems } from "./queue-rules.ts";
 import { backendMode, parseListen, sharedKeys } from "./settings.ts";
-
-/** An invalid combination of keys, as a sentence, and the keys that it is about. */
-export interface CrossProblem {
-  readonly about: readonly string[];
-  readonly message: string;
-}
 
 /** Combinations that each key alone allows, but not together. */
 export function crossProblems(config: ServiceConfig): CrossProblem[] {
@@ -75,45 +69,4 @@ function refusal(address: string | undefined, parse: (address: string) => unknow
   } catch (error) {
     return (error as TypeError).message;
   }
-}
-
-function queueProblems({ fairQueue = {} }: ServiceConfig): CrossProblem[] {
-  const problems = holdProblems("fairQueue", fairQueue);
-  for (const [host, limits] of Object.entries(fairQueue.hosts ?? {})) {
-    if (limits.maxHoldSeconds === undefined && limits.zombieTimeoutSeconds === undefined) continue;
-    problems.push(...holdProblems(fieldName(["fairQueue", "hosts", host]), { ...fairQueue, ...limits }));
-  }
-  return problems;
-}
-
-/** A lease that is longer than the longest hold would never end by itself. */
-function holdProblems(path: string, { maxHoldSeconds, zombieTimeoutSeconds }: HostLimitsConfig): CrossProblem[] {
-  if (maxHoldSeconds === undefined || zombieTimeoutSeconds === undefined) return [];
-  if (maxHoldSeconds >= zombieTimeoutSeconds) return [];
-  const message = `Expected \`${path}.maxHoldSeconds\` to be at least \`zombieTimeoutSeconds\` (${zombieTimeoutSeconds}), got ${maxHoldSeconds}`;
-  return [{ about: [`${path}.maxHoldSeconds`, `${path}.zombieTimeoutSeconds`], message }];
-}
-
-/** An override that no host name can match, or two overrides for the same name. */
-function hostProblems({ fairQueue }: ServiceConfig): CrossProblem[] {
-  const problems: CrossProblem[] = [];
-  const spelled = new Map<string, string>();
-  for (const pattern of Object.keys(fairQueue?.hosts ?? {})) {
-    const field = fieldName(["fairQueue", "hosts", pattern]);
-    const twin = spelled.get(pattern.toLowerCase());
-    spelled.set(pattern.toLowerCase(), pattern);
-    const rest = pattern === "*" ? "any" : pattern.replace(/^\*\./, "");
-    const add = (message: string) => problems.push({ about: [field], message });
-    if (rest === "" || rest.includes("*")) {
-      const expected = 'a host name, `*.` and a host name, or "*" alone';
-      add(`Expected the host of \`${field}\` to be ${expected}, got ${JSON.stringify(pattern)}: it would never match`);
-    } else if (rest.endsWith(".")) {
-      add(`Expected the host of \`${field}\` to end without a dot: it would never match`);
-    } else if (twin !== undefined) {
-      add(
-        `\`${field}\` and \`${fieldName(["fairQueue", "hosts", twin])}\` name the same host: upper and lower case do not differ`,
-      );
-    }
-  }
-  return problems;
 }

@@ -1,6 +1,6 @@
 import { ConfigSchema } from "@slotkeeper/protocol/schemas";
-import { fieldName } from "../validation/field-problem.ts";
-import type { Advice } from "./advice.ts";
+import { fieldName } from "../words/validator.ts";
+import { type Advice, adviceIf } from "./advice.ts";
 import { isTree, type Layer, type Tree } from "./layers.ts";
 
 /**
@@ -55,13 +55,11 @@ function isDefault(value: unknown, { defaultAt }: Node): boolean {
 /** One warning about all of them. */
 export function zeroAdvice(layers: readonly (Pick<Layer, "origin"> & Pick<WithoutZeros, "fields">)[]): Advice[] {
   const all = layers.flatMap(({ origin, fields }) => fields.map((field) => `\`${field}\` (${origin})`));
-  if (all.length === 0) return [];
-  return [
-    {
-      code: "ZERO_IS_DEFAULT",
-      found: `${all.join(", ")} ${all.length === 1 ? "is" : "are"} 0 or less`,
-      why: "as in the original service, such a value means the default",
-      fix: "Remove it, or write the value that you want.",
-    },
-  ];
+  return adviceIf(
+    all.length > 0,
+    "ZERO_IS_DEFAULT",
+    `${all.join(", ")} ${all.length === 1 ? "is" : "are"} 0 or less`,
+    "as in the original service, such a value means the default",
+    "Remove it, or write the value that you want.",
+  );
 }

@@ -1,4 +1,4 @@
-import { nearMatch } from "../validation/near-match.ts";
+import { nearMatch } from "../words/near-match.ts";
 import { CONFIG_KEYS, type ConfigKeySchema, setAt } from "./config-keys.ts";
 import type { Tree } from "./layers.ts";
 

@@ -1,5 +1,5 @@
 import type { ServiceConfig } from "@slotkeeper/protocol";
-import type { Advice } from "./advice.ts";
+import { type Advice, adviceIf } from "./advice.ts";
 import { sharedKeys } from "./settings.ts";
 
 /**
@@ -34,74 +34,60 @@ function shortKeys(config: ServiceConfig): Advice[] {
 }
 
 function unaskedKeys(config: ServiceConfig): Advice[] {
-  if (config.auth?.enabled === true || sharedKeys(config).length === 0) return [];
-  return [
-    {
-      code: "SHARED_KEY_NOT_ASKED",
-      found: "a shared key is set, but `auth.enabled` is not true",
-      why: "the service does not ask for the key: any caller may take slots",
-      fix: "Set `auth.enabled` to true, or remove `auth.token` and `auth.tokens`.",
-    },
-  ];
+  return adviceIf(
+    config.auth?.enabled !== true && sharedKeys(config).length > 0,
+    "SHARED_KEY_NOT_ASKED",
+    "a shared key is set, but `auth.enabled` is not true",
+    "the service does not ask for the key: any caller may take slots",
+    "Set `auth.enabled` to true, or remove `auth.token` and `auth.tokens`.",
+  );
 }
 
 /** Headers of the connection or of the message itself. Clients and proxies set or remove them. */
-const OF_THE_CONNECTION: ReadonlySet<string> = new Set([
-  "connection",
-  "content-encoding",
-  "content-length",
-  "content-type",
-  "date",
-  "expect",
-  "host",
-  "keep-alive",
-  "origin",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "via",
-]);
+const OF_THE_CONNECTION: ReadonlySet<string> = new Set(
+  `connection content-encoding content-length content-type date expect host keep-alive origin proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade via`.split(
+    " ",
+  ),
+);
 
 function lostKeys(config: ServiceConfig): Advice[] {
   const { enabled, header = "" } = config.auth ?? {};
   if (enabled !== true) return [];
-  const isLong = sharedKeys(config).some((key) => key.length > LONGEST_KEY);
-  return [...(isLong ? [LONG_KEY] : []), ...badHeader(header)];
-}
-
-const LONG_KEY: Advice = {
-  code: "KEY_TOO_LONG",
-  found: `a shared key is longer than ${LONGEST_KEY} characters`,
-  why: "servers and proxies refuse requests with headers of that size, so no caller could send it",
-  fix: "Use a shorter one: 48 characters are enough.",
-};
-
-function badHeader(header: string): Advice[] {
   const found = `\`auth.header\` is ${JSON.stringify(header)}`;
   const fix = "Choose a name of your own with hyphens, for example X-FQ-Auth.";
-  if (OF_THE_CONNECTION.has(header.toLowerCase())) {
-    const why = "clients and proxies set or remove that header themselves, so a caller's key does not arrive";
-    return [{ code: "HEADER_RESERVED", found, why, fix }];
-  }
-  if (!header.includes("_")) return [];
-  const why =
-    "nginx and other proxies drop headers whose name has an underscore, so the key does not arrive behind one";
-  return [{ code: "HEADER_UNDERSCORE", found, why, fix }];
+  const isReserved = OF_THE_CONNECTION.has(header.toLowerCase());
+  return [
+    ...adviceIf(
+      sharedKeys(config).some((key) => key.length > LONGEST_KEY),
+      "KEY_TOO_LONG",
+      `a shared key is longer than ${LONGEST_KEY} characters`,
+      "servers and proxies refuse requests with headers of that size, so no caller could send it",
+      "Use a shorter one: 48 characters are enough.",
+    ),
+    ...adviceIf(
+      isReserved,
+      "HEADER_RESERVED",
+      found,
+      "clients and proxies set or remove that header themselves, so a caller's key does not arrive",
+      fix,
+    ),
+    ...adviceIf(
+      !isReserved && header.includes("_"),
+      "HEADER_UNDERSCORE",
+      found,
+      "nginx and other proxies drop headers whose name has an underscore, so the key does not arrive behind one",
+      fix,
+    ),
+  ];
 }
 
 function sameKeys(config: ServiceConfig): Advice[] {
   const { internalApiToken: internal } = config;
-  if (config.auth?.enabled !== true || internal === undefined || !sharedKeys(config).includes(internal)) return [];
-  return [
-    {
-      code: "SAME_KEY",
-      found: "`internalApiToken` is also a shared key",
-      why: "every caller can use the operators' routes: revoke slots, change limits, open the breaker",
-      fix: "Use a different key for each.",
-    },
-  ];
+  return adviceIf(
+    config.auth?.enabled === true && internal !== undefined && sharedKeys(config).includes(internal),
+    "SAME_KEY",
+    "`internalApiToken` is also a shared key",
+    "every caller can use the operators' routes: revoke slots, change limits, open the breaker",
+    "Use a different key for each.",
+  );
 }

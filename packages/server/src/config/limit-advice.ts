@@ -1,7 +1,7 @@
 import { type HostConfig, SEMAPHORE_PREFIX, type ServiceConfig } from "@slotkeeper/protocol";
 import { type QueueOptions, resolveOptions } from "@slotkeeper/queue";
-import { fieldName } from "../validation/field-problem.ts";
-import type { Advice } from "./advice.ts";
+import { fieldName } from "../words/validator.ts";
+import { type Advice, adviceIf } from "./advice.ts";
 
 /**
  * Limits that are valid alone, but of which one makes another useless. `cross-rules.ts` has the combinations that
@@ -21,18 +21,13 @@ export function limitAdvice(config: ServiceConfig): Advice[] {
   ];
 }
 
-function conflict(found: string, why: string, fix: string): Advice {
-  return { code: "LIMITS_CONFLICT", found, why, fix };
-}
-
 function ofService({ limits }: ServiceConfig, options: QueueOptions): Advice[] {
   const { maxWaitMs, pollIntervalMs, idleMs, collectMs, maxSessions } = options;
   const { coldAvgWaitMs: cold, hotAvgWaitMs: hot } = options.scheduler;
   const { heldPolls = 0 } = limits ?? {};
   const advice: Advice[] = [];
-  const add = (isSo: boolean, found: string, why: string, fix: string) => {
-    if (isSo) advice.push(conflict(found, why, fix));
-  };
+  const add = (isSo: boolean, found: string, why: string, fix: string) =>
+    advice.push(...adviceIf(isSo, "LIMITS_CONFLICT", found, why, fix));
   add(
     maxWaitMs < pollIntervalMs,
     `\`fairQueue.maxWaitMs\` (${maxWaitMs}) is below \`pollIntervalMs\` (${pollIntervalMs})`,
@@ -68,7 +63,8 @@ function hostAdvice(path: string, own: HostConfig, all: HostConfig, { maxWaitMs,
   const lease = `\`zombieTimeoutSeconds\` (${all.zombieTimeoutSeconds})`;
   const advice: Advice[] = [];
   const add = (isSo: boolean, keys: readonly (keyof HostConfig)[], found: string, why: string, fix: string) => {
-    if (isSo && keys.some((key) => own[key] !== undefined)) advice.push(conflict(`\`${path}.${found}`, why, fix));
+    const isOwn = keys.some((key) => own[key] !== undefined);
+    advice.push(...adviceIf(isSo && isOwn, "LIMITS_CONFLICT", `\`${path}.${found}`, why, fix));
   };
   add(
     maxSlotPerIp > maxSlotPerHost,

@@ -3,14 +3,15 @@ import { basename } from "node:path";
 import type { ServiceConfig } from "@slotkeeper/protocol";
 import { systemWords } from "../words/system-words.ts";
 import type { Advice } from "./advice.ts";
-import { ConfigError } from "./config-error.ts";
 import { defaultTree } from "./config-keys.ts";
-import { checkLayer, isJudgeable } from "./config-problems.ts";
+import { checkLayer } from "./config-problems.ts";
 import { configWarnings } from "./config-warnings.ts";
 import { crossProblems } from "./cross-rules.ts";
 import { withoutZeros, zeroAdvice } from "./default-zeros.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
+import { ConfigError } from "./errors.ts";
 import { isTree, type Layer, type Merged, mergeLayers, type Tree, withoutAbsent } from "./layers.ts";
+import { isJudgeable } from "./queue-rules.ts";
 import { type FilledConfig, type Settings, settingsOf } from "./settings.ts";
 
 /** Where a configuration comes from. Flags override variables, and both override the file. */

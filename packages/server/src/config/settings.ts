@@ -1,4 +1,5 @@
 import type { CleanupConfig, FairQueueConfig, ServiceConfig } from "@slotkeeper/protocol";
+import type { LogLevel } from "../log/logger.ts";
 
 /** The configuration as the service uses it, with all defaults. */
 export interface Settings {
@@ -39,8 +40,6 @@ export interface ShutdownTimes {
   /** When connections that are still open are closed, in milliseconds after the signal. */
   readonly deadlineMs: number;
 }
-
-export type LogLevel = NonNullable<ServiceConfig["logLevel"]>;
 
 export interface ListenAddress {
   /** `undefined` for every address of the machine. */

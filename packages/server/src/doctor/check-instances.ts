@@ -1,7 +1,7 @@
 import type { InstanceView } from "@slotkeeper/queue";
 import type { LoadedConfig } from "../config/load-config.ts";
-import { distinctOf } from "../live/drift.ts";
-import { limitsHash } from "../live/limits-hash.ts";
+import { limitsHash } from "../telemetry/about.ts";
+import { distinctOf } from "../telemetry/presence.ts";
 import { VERSION } from "../version.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 

@@ -1,6 +1,6 @@
 import type { ListenAddress } from "../config/settings.ts";
-import { JournalCorruptError, JournalFormatError, JournalPathError } from "../journal/errors.ts";
-import { examineJournal, type JournalFacts, tryWriting } from "../journal/examine-journal.ts";
+import { JournalCorruptError, JournalFormatError, JournalPathError } from "../store/journal/errors.ts";
+import { examineJournal, type JournalFacts, tryWriting } from "../store/journal/examine-journal.ts";
 import { systemWords } from "../words/system-words.ts";
 import { isServedAt } from "./check-service.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";

@@ -1,7 +1,7 @@
 import { type ClockReading, PostgrestStore } from "@slotkeeper/postgres";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { Backend } from "../config/settings.ts";
-import { explainStart } from "../explain-start.ts";
+import { explainStart } from "../store/open-in-time.ts";
 import { clockFinding } from "./check-clock.ts";
 import { unusable } from "./check-database.ts";
 import { instanceFindings } from "./check-instances.ts";

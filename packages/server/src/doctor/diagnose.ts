@@ -1,9 +1,9 @@
 import { ADVICE_CODES } from "../config/advice.ts";
-import { ConfigError } from "../config/config-error.ts";
+import { effectiveConfig } from "../config/config-source.ts";
+import { ConfigError } from "../config/errors.ts";
 import type { ConfigSources, LoadedConfig } from "../config/load-config.ts";
 import { secretsOf } from "../config/print-config.ts";
 import type { Backend } from "../config/settings.ts";
-import { effectiveConfig } from "../control-plane/effective-config.ts";
 import { Scrubber } from "../log/scrubber.ts";
 import { VERSION } from "../version.ts";
 import { configFindings } from "./check-config.ts";

@@ -1,88 +1,91 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { newRequestId } from "../tokens/random-names.ts";
-import { applyCors, isFromForeignPage } from "./cors.ts";
-import { Exchange } from "./exchange.ts";
-import type { BodyHandler } from "./handler.ts";
-import { readBody } from "./read-body.ts";
-import { answerTooBusy, type LimitName } from "./refusals.ts";
-import { hasOneHost, normaliseTarget } from "./request-target.ts";
-import { allowedMethods, findRoute, takesMethod } from "./router.ts";
-import type { ServiceContext } from "./service-context.ts";
+import { ROUTES, type Route, type RouteName } from "@slotkeeper/protocol/schemas";
+import type { Access } from "./access.ts";
+import type { Exchange, JsonObject } from "./exchange.ts";
+import type { RequestLog } from "./request-log.ts";
 
-/**
- * Handles one request: finds its route, checks access, reads the body, calls the handler and logs. An error in one
- * request does not affect others. `refusal` is set if its connection is above a limit.
- */
-export async function dispatch(
-  request: IncomingMessage,
-  response: ServerResponse,
-  context: ServiceContext,
-  refusal: LimitName | undefined,
+/** Answers one exchange, or throws; then `answering` answers it. `body` is empty for a route without one. */
+export type Handler<C> = (exchange: Exchange, context: C, body: JsonObject) => void | Promise<void>;
+
+/** Routes of the contract with their handlers. */
+export type RouteTable<C> = { readonly [name in RouteName]?: Handler<C> };
+
+interface BoundRoute<C> {
+  readonly route: Route;
+  readonly handle: Handler<C>;
+}
+
+/** What serving needs beside what its handlers need. */
+export interface DispatchContext {
+  readonly requestLog: Pick<RequestLog, "done" | "failed">;
+  readonly live: { readonly access: Access };
+}
+
+/** Runs what answers one request, and logs it. An error in one request does not affect others. */
+export async function answering(
+  exchange: Exchange,
+  { requestLog }: Pick<DispatchContext, "requestLog">,
+  answer: () => void | Promise<void>,
 ): Promise<void> {
   const startedAt = performance.now();
-  normaliseTarget(request);
-  const exchange = new Exchange(request, response, requestIdOf(request), pathOf(request));
-  if (context.held.isDraining) response.setHeader("Connection", "close");
   try {
-    if (refusal !== undefined) answerTooBusy(exchange, refusal, { Connection: "close" });
-    else await serve(exchange, context);
+    await answer();
   } catch (error) {
-    context.requestLog.failed(exchange, error);
-    if (response.headersSent) response.destroy();
-    else exchange.problem("INTERNAL");
+    requestLog.failed(exchange, error);
+    exchange.fail();
   }
-  context.requestLog.done(exchange, performance.now() - startedAt);
+  requestLog.done(exchange, performance.now() - startedAt);
 }
 
-function serve(exchange: Exchange, context: ServiceContext): void | Promise<void> {
-  const { request } = exchange;
-  const { guards, config } = context.live;
-  if (!hasOneHost(request)) {
-    return exchange.problem("BAD_REQUEST", "Expected exactly one `Host` header", { headers: { Connection: "close" } });
+/** Finds the route of an exchange, checks access, reads the body and calls the handler. */
+export class Router<C extends DispatchContext> {
+  readonly #byPath = new Map<string, BoundRoute<C>>();
+  /** Routes with a `{parameter}`: there are few, and they are tried only if no exact path matches. */
+  readonly #byPattern: { readonly pattern: RegExp; readonly bound: BoundRoute<C> }[] = [];
+
+  constructor(table: RouteTable<C>) {
+    for (const [name, handle] of Object.entries(table)) {
+      const route: Route = ROUTES[name as RouteName];
+      const bound = { route, handle };
+      if (!route.path.includes("{")) this.#byPath.set(route.path, bound);
+      else this.#byPattern.push({ pattern: new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`), bound });
+    }
   }
-  const bound = findRoute(exchange.path);
-  if (bound === undefined) return exchange.problem("NOT_FOUND");
-  const { route } = bound;
-  const { corsOrigins, authHeader } = config.settings;
-  if (route.audience === "caller" && applyCors(exchange, corsOrigins, authHeader)) return;
-  // For callers without access an internal route does not exist, so 404 comes before every other refusal.
-  const isHidden = route.audience !== "public" && route.audience !== "caller";
-  const isAdmitted = guards.admits(route.audience, request, context.isBoundToLoopback());
-  if (isHidden && !isAdmitted) return exchange.problem("NOT_FOUND");
-  if (!takesMethod(route, request.method)) {
-    return exchange.problem("METHOD_NOT_ALLOWED", undefined, { headers: { Allow: allowedMethods(route) } });
+
+  /** Every path has one method. Another method is a mistake of the caller, not another route. */
+  serve(exchange: Exchange, context: C): void | Promise<void> {
+    const { access } = context.live;
+    const { path, method } = exchange;
+    const bound = this.#byPath.get(path) ?? this.#byPattern.find(({ pattern }) => pattern.test(path))?.bound;
+    if (bound === undefined) return exchange.problem("NOT_FOUND");
+    const { route, handle } = bound;
+    const { audience } = route;
+    if (audience === "caller" && access.applyCors(exchange)) return;
+    // For callers without access an internal route does not exist, so 404 comes before every other refusal.
+    const isHidden = audience !== "public" && audience !== "caller";
+    const isAdmitted = access.admits(audience, exchange);
+    if (isHidden && !isAdmitted) return exchange.problem("NOT_FOUND");
+    if (method !== route.method && !(method === "HEAD" && route.method === "GET")) {
+      const Allow = route.method === "GET" ? "GET, HEAD" : route.method;
+      return exchange.problem("METHOD_NOT_ALLOWED", undefined, { headers: { Allow } });
+    }
+    if (!isAdmitted) {
+      const headers = { "WWW-Authenticate": `SharedKey header="${access.header}"` };
+      return exchange.problem("UNAUTHORIZED", undefined, { headers });
+    }
+    if (audience === "caller" && access.isFromForeignPage(exchange)) return exchange.problem("FOREIGN_ORIGIN");
+    return route.request === undefined ? handle(exchange, context, {}) : serveBody(exchange, handle, context);
   }
-  if (!isAdmitted) {
-    return exchange.problem("UNAUTHORIZED", undefined, {
-      headers: { "WWW-Authenticate": `SharedKey header="${authHeader}"` },
-    });
-  }
-  if (route.audience === "caller" && config.settings.auth === undefined && isFromForeignPage(request, corsOrigins)) {
-    return exchange.problem("FOREIGN_ORIGIN");
-  }
-  return "plain" in bound ? bound.plain(exchange, context) : serveBody(exchange, bound.body, context);
 }
 
-async function serveBody(exchange: Exchange, handler: BodyHandler, context: ServiceContext): Promise<void> {
-  const body = await readBody(exchange.request);
+async function serveBody<C>(exchange: Exchange, handle: Handler<C>, context: C): Promise<void> {
+  const body = await exchange.body();
   switch (body.kind) {
     case "object":
-      return handler(exchange, body.value, context);
+      return handle(exchange, context, body.value);
     case "bad-json":
       exchange.problem("BAD_JSON", body.detail);
       return;
     case "too-large":
       exchange.problem("BODY_TOO_LARGE", undefined, body.isDrained ? {} : { headers: { Connection: "close" } });
   }
-}
-
-/** Keeps the id of the caller if it is harmless, so that the logs of both sides can be compared. */
-function requestIdOf({ headers }: IncomingMessage): string {
-  const given = headers["x-request-id"];
-  return typeof given === "string" && /^[\w.:-]{1,64}$/.test(given) ? given : newRequestId();
-}
-
-function pathOf({ url = "/" }: IncomingMessage): string {
-  const query = url.indexOf("?");
-  return query === -1 ? url : url.slice(0, query);
 }

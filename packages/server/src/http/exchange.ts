@@ -1,92 +1,124 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { PROBLEMS, type ProblemCode } from "@slotkeeper/protocol";
-import type { FieldProblem } from "../validation/field-problem.ts";
+import type { EventStream } from "../telemetry/live-hub.ts";
+import type { FieldProblem, Validator } from "../words/validator.ts";
 
+/** Headers of an answer, by name. */
 export type Headers = { readonly [name: string]: string | number };
+/** The body of a request. */
+export type JsonObject = { readonly [key: string]: unknown };
 
-/** Prevents a browser from guessing another content type. */
-export const NO_SNIFF = { "X-Content-Type-Options": "nosniff" } as const;
-
-/** One request and its answer. */
-export class Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  /** The id in the `X-Request-Id` of the answer and in every log line about the request. */
-  readonly id: string;
-  /** The path without the query. */
-  readonly path: string;
-  /** The code of the problem document, if the answer was one. */
-  problemCode: ProblemCode | undefined;
-
-  constructor(request: IncomingMessage, response: ServerResponse, id: string, path: string) {
-    this.request = request;
-    this.response = response;
-    this.id = id;
-    this.path = path;
-  }
-
-  json(body: object, headers?: Headers): void {
-    this.send(200, "application/json", JSON.stringify(body), headers);
-  }
-
-  noContent(headers?: Headers): void {
-    this.response.writeHead(204, { ...NO_SNIFF, "X-Request-Id": this.id, ...headers });
-    this.response.end();
-  }
-
-  problem(code: ProblemCode, detail?: string, { errors, headers, reason }: ProblemMore = {}): void {
-    const { status, title } = PROBLEMS[code];
-    this.problemCode = code;
-    const body = problemBody(code, { title, status, reason, detail, errors });
-    this.send(status, PROBLEM_TYPE, body, headers);
-  }
-
-  /** Bytes that several answers share are not copied: callers that do not read cost one copy in all. */
-  send(status: number, type: string, body: string | Buffer, headers?: Headers): void {
-    const { request, response } = this;
-    const bytes = Buffer.byteLength(body);
-    const own = {
-      "Content-Type": type,
-      "Content-Length": bytes,
-      "Cache-Control": "no-store",
-      ...NO_SNIFF,
-      "X-Request-Id": this.id,
-    };
-    response.writeHead(status, headers === undefined ? own : { ...own, ...headers });
-    if (request.method !== "HEAD") writeAtOnce(response, body, bytes === body.length ? "latin1" : "utf8");
-    response.end();
-  }
-}
+/** Why a held call ends: its caller disconnected, or sent so much behind it that its connection is no longer read. */
+export type Leaving = "left" | "crowded";
 
 /**
- * Writes head and body in one piece. `end(body)` would pass a second, empty piece to the system, which costs more than
- * the body (S1). A response whose caller has left has no socket.
+ * One request and its answer, in plain values. Routes know nothing else of HTTP, so that they run in any runtime;
+ * `NodeExchange` is the one for Node.
  */
-function writeAtOnce(response: ServerResponse, body: string | Buffer, encoding: "latin1" | "utf8"): void {
-  response.socket?.cork();
-  response.write(body, encoding);
-  response.socket?.uncork();
+export interface Exchange {
+  /** The id in the `X-Request-Id` of the answer and in every log line about the request. */
+  readonly id: string;
+  readonly method: string;
+  /** The path without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** The address of the caller, for the audit record. */
+  readonly peer: string;
+  /** Whether the caller is a person on this machine, and no other machine can reach the service. */
+  readonly isLocal: boolean;
+  /** The status of the answer; 0 if the caller left before it. */
+  readonly status: number;
+  /** The code of the problem document, if the answer was one. */
+  readonly problemCode: ProblemCode | undefined;
+  /** Whether the call could be held open now. */
+  readonly leaving: Leaving | undefined;
+  /** `name` is in lower case. */
+  header(name: string): string | undefined;
+  body(): Promise<Body>;
+  onLeave(listener: (why: Leaving) => void): void;
+  /** Adds a header to the answer, whatever it will be. */
+  setHeader(name: string, value: string): void;
+  json(body: object, headers?: Headers): void;
+  problem(code: ProblemCode, detail?: string, more?: ProblemMore): void;
+  send(status: number, type: string, body: string | Uint8Array, headers?: Headers): void;
+  /** An answer without a body. */
+  empty(status: 204 | 304, headers?: Headers): void;
+  /** An answer that goes on; `undefined` if only its head was asked for. */
+  stream(type: string, headers: Headers): EventStream | undefined;
+  /** Answers that the service failed, or breaks the connection if an answer has begun. */
+  fail(): void;
 }
 
-interface ProblemMore {
+/** What a problem document may have beside its code and detail. */
+export interface ProblemMore {
   readonly errors?: readonly FieldProblem[];
   readonly headers?: Headers;
   /** The machine-readable reason of a code that has several. */
   readonly reason?: string;
 }
 
+/** The answers that are the same in every runtime, made of `send`. */
+export abstract class BaseExchange {
+  abstract readonly id: string;
+  problemCode: ProblemCode | undefined;
+
+  abstract send(status: number, type: string, body: string | Uint8Array, headers?: Headers): void;
+
+  json(body: object, headers?: Headers): void {
+    this.send(200, "application/json", JSON.stringify(body), headers);
+  }
+
+  problem(code: ProblemCode, detail?: string, { errors, headers, reason }: ProblemMore = {}): void {
+    const { status } = PROBLEMS[code];
+    this.problemCode = code;
+    this.send(status, PROBLEM_TYPE, problemBody(code, status, { reason, detail, errors }), headers);
+  }
+}
+
+/** Prevents a browser from guessing another content type. */
+export const NO_SNIFF = { "X-Content-Type-Options": "nosniff" } as const;
+
 /** The media type of problem documents. */
 export const PROBLEM_TYPE = "application/problem+json";
 
-export function problemBody(code: ProblemCode, { title, status, ...more }: ProblemParts): string {
+export function problemBody(code: ProblemCode, status: number, more?: object): string {
   const type = `urn:slotkeeper:problem:${code.toLowerCase().replaceAll("_", "-")}`;
-  return JSON.stringify({ type, title, status, code, ...more });
+  return JSON.stringify({ type, title: PROBLEMS[code].title, status, code, ...more });
 }
 
-interface ProblemParts {
-  readonly title: string;
-  readonly status: number;
-  readonly reason?: string | undefined;
-  readonly detail?: string | undefined;
-  readonly errors?: readonly FieldProblem[] | undefined;
+/** What the body of a request turned out to be. */
+export type Body =
+  | { readonly kind: "object"; readonly value: JsonObject }
+  | { readonly kind: "too-large"; readonly isDrained: boolean }
+  | { readonly kind: "bad-json"; readonly detail: string };
+
+/**
+ * Reads the JSON of a body. `isUtf8` decides about a text with the character that bytes become if they are not UTF-8.
+ * The message of the parser is not passed on: it quotes the body, which may contain a token.
+ */
+export function parseBody(text: string, isUtf8: () => boolean): Body {
+  if (text.includes("\uFFFD") && !isUtf8()) return { kind: "bad-json", detail: "The body is not valid UTF-8" };
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { kind: "bad-json", detail: text === "" ? "The body is empty" : "The body is not valid JSON" };
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    const kind = value === null ? "null" : Array.isArray(value) ? "a list" : `a ${typeof value}`;
+    return { kind: "bad-json", detail: `Expected the body to be a JSON object, got ${kind}` };
+  }
+  return { kind: "object", value: withoutNulls(value as JsonObject) };
+}
+
+function withoutNulls(value: JsonObject): JsonObject {
+  if (!Object.values(value).includes(null)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null));
+}
+
+/** The fields of a body; `undefined` if they are invalid, which is then answered. */
+export function fieldsOf<T>(exchange: Exchange, body: JsonObject, validator: Validator<T>): T | undefined {
+  const checked = validator.check(body);
+  if ("value" in checked) return checked.value;
+  exchange.problem("BAD_FIELDS", undefined, { errors: checked.problems });
+  return undefined;
 }

@@ -1,7 +1,5 @@
-import type { ServerResponse } from "node:http";
 import type { CallSignal } from "@slotkeeper/queue";
 import type { Exchange } from "./exchange.ts";
-import { CROWDED } from "./pipelines.ts";
 
 const MOST_PER_SESSION = 16;
 
@@ -45,16 +43,16 @@ export class HeldCalls {
     atOnce: () => Promise<T>,
     session?: string,
   ): Promise<T | undefined> {
-    const { response } = exchange;
-    if (response.destroyed) return undefined;
-    if (this.#isDraining || response.req.socket.isPaused()) return atOnce();
+    const { leaving } = exchange;
+    if (leaving === "left") return undefined;
+    if (this.#isDraining || leaving === "crowded") return atOnce();
     if (session !== undefined && (this.#perSession.get(session) ?? 0) >= MOST_PER_SESSION) return atOnce();
     const limit = this.#limit();
     if (this.#open.size >= limit) {
       this.#refuse(exchange, limit);
       return undefined;
     }
-    const held = new HeldCall(response);
+    const held = new HeldCall(exchange);
     this.#open.add(held);
     this.#count(session, 1);
     try {
@@ -90,9 +88,8 @@ class HeldCall implements CallSignal {
   #listener: (() => void) | undefined;
   reason: Error | undefined;
 
-  constructor(response: ServerResponse) {
-    response.on("close", () => this.abort(LEFT));
-    response.on(CROWDED, () => this.abort(AT_ONCE));
+  constructor(exchange: Exchange) {
+    exchange.onLeave((why) => this.abort(why === "left" ? LEFT : AT_ONCE));
   }
 
   get aborted(): boolean {

@@ -1,16 +1,16 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { PROBLEMS } from "@slotkeeper/protocol";
 import type { ListenAddress } from "../config/settings.ts";
 import { LogThrottle } from "../log/log-throttle.ts";
-import { newRequestId } from "../tokens/random-names.ts";
-import { Connections, destroyIn } from "./connections.ts";
-import { dispatch } from "./dispatch.ts";
+import { newRequestId } from "../platform/node-crypto.ts";
+import { Connections, connectionsAllowed, destroyIn, isLoopback } from "./connections.ts";
+import type { ServiceContext } from "./context.ts";
+import { answering } from "./dispatch.ts";
 import { PROBLEM_TYPE, problemBody } from "./exchange.ts";
-import { connectionsAllowed } from "./file-limit.ts";
-import { isLoopback } from "./loopback.ts";
+import { NodeExchange } from "./node-exchange.ts";
 import { Pipelines } from "./pipelines.ts";
-import type { ServiceContext } from "./service-context.ts";
+import { answerTooBusy } from "./refusals.ts";
+import { SERVICE_ROUTER } from "./service-routes.ts";
 
 /**
  * Longer than the idle timeout of common balancers (60 s): the balancer closes first, and never writes into a closed
@@ -34,6 +34,7 @@ export class HttpServer {
   readonly #pipelines: Pipelines;
   readonly #context: ServiceContext;
   readonly #throttle = new LogThrottle({ burst: 10, everyMs: 6_000 });
+  /** Whether only this machine can reach the server. Known as soon as it listens. */
   #isBoundToLoopback = false;
 
   constructor(context: ServiceContext) {
@@ -43,15 +44,13 @@ export class HttpServer {
       headersTimeout: RECEIVE_HEAD_MS,
       requestTimeout: RECEIVE_MS,
       connectionsCheckingInterval: CHECK_EVERY_MS,
-      // `dispatch` answers this mistake like any other.
+      // `#serve` answers this mistake like any other.
       requireHostHeader: false,
     };
     const { refusals } = context;
-    const limits = () => context.live.config.settings.limits;
+    const limits = () => context.live.limits;
     this.#connections = new Connections({ limits, allowed: connectionsAllowed(), refusals });
-    this.#pipelines = new Pipelines((request, response) => {
-      void dispatch(request, response, context, this.#connections.refusalOf(request.socket));
-    });
+    this.#pipelines = new Pipelines((request, response) => this.#serve(request, response));
     const { take } = this.#pipelines;
     this.#server = createServer(options, take);
     // Node must not drop headers, however many there are (their size is limited): a proxy adds its own at the end.
@@ -63,11 +62,6 @@ export class HttpServer {
 
   get connections(): number {
     return this.#connections.size;
-  }
-
-  /** Whether only this machine can reach the server. Known as soon as it listens. */
-  get isBoundToLoopback(): boolean {
-    return this.#isBoundToLoopback;
   }
 
   listen({ host, port }: ListenAddress): Promise<AddressInfo> {
@@ -96,6 +90,19 @@ export class HttpServer {
     this.#server.closeAllConnections();
   }
 
+  #serve(request: IncomingMessage, response: ServerResponse): void {
+    const context = this.#context;
+    const exchange = new NodeExchange(request, response, this.#isBoundToLoopback);
+    if (context.held.isDraining) exchange.setHeader("Connection", "close");
+    void answering(exchange, context, () => {
+      const headers = { Connection: "close" } as const;
+      const refusal = this.#connections.refusalOf(request.socket);
+      if (refusal !== undefined) return answerTooBusy(exchange, refusal, headers);
+      if (exchange.hasOneHost) return SERVICE_ROUTER.serve(exchange, context);
+      return exchange.problem("BAD_REQUEST", "Expected exactly one `Host` header", { headers });
+    });
+  }
+
   /** Also answers invalid HTTP, if the connection can still carry an answer (PIPE5); then closes the connection. */
   #refuse(error: NodeJS.ErrnoException, socket: Socket): void {
     if (error.code === "ECONNRESET" || !socket.writable) {
@@ -108,7 +115,7 @@ export class HttpServer {
   #answerInvalid(error: NodeJS.ErrnoException, socket: Socket): void {
     const { log, telemetry } = this.#context;
     const requestId = newRequestId();
-    telemetry.instruments.badRequests++;
+    telemetry.instruments.count("badRequests");
     const unlogged = this.#throttle.take();
     if (unlogged !== undefined)
       log.info("a client sent invalid HTTP", { requestId, peer: socket.remoteAddress, reason: error.code, unlogged });
@@ -125,7 +132,7 @@ const STATUS_OF: { readonly [code: string]: string } = {
 
 function parserAnswer({ code = "" }: NodeJS.ErrnoException, requestId: string): string {
   const status = STATUS_OF[code] ?? "400 Bad Request";
-  const body = problemBody("BAD_REQUEST", { ...PROBLEMS.BAD_REQUEST, status: Number(status.slice(0, 3)) });
+  const body = problemBody("BAD_REQUEST", Number(status.slice(0, 3)));
   const head = [
     `HTTP/1.1 ${status}`,
     "Connection: close",

@@ -1,11 +1,10 @@
 import { LIMITS } from "@slotkeeper/protocol";
 import { PATTERNS } from "@slotkeeper/protocol/schemas";
-import { overrideOf } from "@slotkeeper/queue";
-import type { FieldProblem } from "../validation/field-problem.ts";
-import { nearMatch } from "../validation/near-match.ts";
+import { type NamedHost, plainName } from "../queue/host-key.ts";
+import { nearMatch } from "../words/near-match.ts";
+import type { FieldProblem } from "../words/validator.ts";
+import type { OperatorContext } from "./context.ts";
 import type { Exchange } from "./exchange.ts";
-import { hostKey, type NamedHost, plainName } from "./host-key.ts";
-import type { ServiceContext } from "./service-context.ts";
 
 const PRINTABLE = new RegExp(PATTERNS.printable.source, "u");
 /** SHA-256 in hex, as the service computes it from a name. No host has such a name. */
@@ -14,13 +13,14 @@ const KEY = /^[0-9a-f]{64}$/i;
 type Found = NamedHost | { readonly errors: readonly FieldProblem[] };
 
 /** The host that an operator means: a name, or a key as the state shows it. Other keys need `?by=key`. */
-export function operatorsHost(exchange: Exchange, text: string, { queue, live }: ServiceContext): Found {
-  const by = queryOf(exchange).get("by");
+export function operatorsHost(exchange: Exchange, text: string, { queue, live }: OperatorContext): Found {
+  const { query } = exchange;
+  const by = query.get("by");
   const errors: FieldProblem[] = [];
   if (by !== null && by !== "key" && by !== "name") {
     errors.push({ field: "by", message: `Expected \`by\` to be \`key\` or \`name\`, got ${JSON.stringify(by)}` });
   }
-  const isNew = queryOf(exchange).get("new");
+  const isNew = query.get("new");
   if (isNew !== null && isNew !== "true" && isNew !== "false") {
     errors.push({
       field: "new",
@@ -34,7 +34,7 @@ export function operatorsHost(exchange: Exchange, text: string, { queue, live }:
     errors.push({ field: "host", message });
   }
   if (errors.length > 0) return { errors };
-  if (!isKey) return { host: hostKey(plainName(text)), hostname: plainName(text) };
+  if (!isKey) return { host: live.hosts.keyOf(plainName(text)), hostname: plainName(text) };
   const host = text.toLowerCase();
   return { host, hostname: queue.glance(host)?.hostname ?? live.hosts.names.get(host) };
 }
@@ -47,11 +47,10 @@ export function operatorsHost(exchange: Exchange, text: string, { queue, live }:
 export async function unknownHost(
   exchange: Exchange,
   { host, hostname }: Pick<NamedHost, "host"> & Partial<NamedHost>,
-  { queue, live, telemetry }: ServiceContext,
+  { queue, live, telemetry }: OperatorContext,
 ): Promise<string | undefined> {
-  if (queryOf(exchange).get("new") === "true" || queue.glance(host) !== undefined) return undefined;
-  const { hosts } = live.config.settings.fairQueue;
-  if (hostname !== undefined && hosts !== undefined && overrideOf(hosts, hostname) !== undefined) return undefined;
+  if (exchange.query.get("new") === "true" || queue.glance(host) !== undefined) return undefined;
+  if (hostname !== undefined && live.hosts.isConfigured(hostname)) return undefined;
   const { reader } = telemetry;
   if ((await reader.hosts([host])).size > 0) return undefined;
   const isAnyKnown = queue.hostCount + live.hosts.names.size > 0 || (await reader.keys()).length > 0;
@@ -64,7 +63,7 @@ export async function unknownHost(
 /** How many names an unknown one is compared with: those that callers used last may be missing. */
 const MOST_NAMES = 1_000;
 
-function* namesToCompare(queue: ServiceContext["queue"], live: ServiceContext["live"]): Iterable<string> {
+function* namesToCompare(queue: OperatorContext["queue"], live: OperatorContext["live"]): Iterable<string> {
   yield* first(MOST_NAMES, live.hosts.names.values());
   for (const key of first(MOST_NAMES, queue.hostKeys())) {
     const { hostname } = queue.glance(key) ?? {};
@@ -87,8 +86,4 @@ export function segmentOf({ path }: Exchange, place: number): string | undefined
   } catch {
     return undefined;
   }
-}
-
-export function queryOf({ request }: Exchange): URLSearchParams {
-  return new URL(request.url ?? "/", "http://service").searchParams;
 }

@@ -1,3 +1,4 @@
+import type { FairQueue } from "@slotkeeper/queue";
 import { LogThrottle } from "../log/log-throttle.ts";
 import type { Logger } from "../log/logger.ts";
 import type { Exchange } from "./exchange.ts";
@@ -35,10 +36,23 @@ export class Refusals {
     if (unlogged !== undefined) this.#log.warn("limit reached", { limit, most, unlogged });
   }
 
+  /** Whether a call about this host was refused, because the service knows as many hosts as it may. */
+  refusesHost(exchange: Exchange, host: string, { queue, live }: HostCount): boolean {
+    const most = live.limits.hosts;
+    if (queue.hostCount < most || queue.glance(host) !== undefined) return false;
+    this.refuse(exchange, "hosts", most);
+    return true;
+  }
+
   refuse(exchange: Exchange, limit: LimitName, most: number): void {
     this.count(limit, most);
     answerTooBusy(exchange, limit);
   }
+}
+
+interface HostCount {
+  readonly queue: Pick<FairQueue, "hostCount" | "glance">;
+  readonly live: { readonly limits: { readonly hosts: number } };
 }
 
 /** For a refusal that was already counted. `headers` are added to the usual ones. */

@@ -22,14 +22,14 @@ export class RequestLog {
     this.#log = log;
   }
 
-  done({ request, response, id, path, problemCode }: Exchange, tookMs: number): void {
-    const status = response.writableEnded ? response.statusCode : 0;
+  done(exchange: Exchange, tookMs: number): void {
+    const { status } = exchange;
     const level = status >= 500 ? "warn" : status >= 400 ? "info" : "debug";
     if (!this.#log.isOn(level)) return;
     const kept = level === "debug" ? {} : this.#admit(level);
     if (kept === undefined) return;
-    const outcome = status === 0 ? { hungUp: true } : { status, code: problemCode };
-    const asked = { requestId: id, method: request.method, path: shortened(path) };
+    const outcome = status === 0 ? { hungUp: true } : { status, code: exchange.problemCode };
+    const asked = { requestId: exchange.id, method: exchange.method, path: shortened(exchange.path) };
     this.#log[level]("request", { ...asked, ...outcome, durationMs: Math.round(tookMs), ...kept });
   }
 

@@ -5,7 +5,7 @@ const MOMENT_MS = 100;
 
 /** Rejects if the store does not answer in time. The call may still take effect, and callers may repeat it. */
 export async function withinPatience<T>(answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   const silence = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`The store did not answer within ${PATIENCE_MS} ms`)), PATIENCE_MS);
   });
@@ -19,7 +19,7 @@ export async function withinPatience<T>(answer: Promise<T>): Promise<T> {
 /** What `done` is called with; `undefined` if it is not called within `MOMENT_MS`. */
 export function aMoment<T>(start: (done: (value: T) => void) => void): Promise<T | undefined> {
   return new Promise((resolve) => {
-    let timer: NodeJS.Timeout | undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     let isDone = false;
     start((value) => {
       isDone = true;

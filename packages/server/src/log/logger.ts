@@ -1,8 +1,12 @@
-import type { LogLevel } from "../config/settings.ts";
+import type { ServiceConfig } from "@slotkeeper/protocol";
 import type { Scrubber } from "./scrubber.ts";
 
+/** The levels of log lines. */
+export type LogLevel = NonNullable<ServiceConfig["logLevel"]>;
+/** What a log line has beside its message. */
 export type LogFields = { readonly [key: string]: unknown };
 
+/** Where the service writes its log lines. */
 export interface Logger {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;

@@ -1,4 +1,4 @@
-import { ConfigError } from "../config/config-error.ts";
+import { ConfigError } from "../config/errors.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { backendMode } from "../config/settings.ts";
 

@@ -2,11 +2,11 @@ import { PostgresStore, PostgrestStore, type StoreGauges, type StoreProblem } fr
 import { type HostStore, MemoryStore } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
 import type { Backend } from "../config/settings.ts";
-import { openJournaledMemoryStore } from "../journal/open-journal.ts";
 import type { Logger } from "../log/logger.ts";
-import { nextTurn } from "../next-turn.ts";
-import { newTokenKey } from "../tokens/random-names.ts";
-import { logJournalEvent } from "./log-journal-event.ts";
+import { newTokenKey } from "../platform/node-crypto.ts";
+import { nextTurn } from "../platform/turns.ts";
+import type { JournalEvent } from "./journal/journal.ts";
+import { openJournaledMemoryStore } from "./journal/open-journal.ts";
 
 /** Whether a grant could be stored now, and why not. `detail` is for any caller, `error` is for the log. */
 export type StoreHealth =
@@ -96,5 +96,32 @@ async function withTokenKeys(store: PostgresStore | PostgrestStore, description:
   } catch (error) {
     await store.close();
     throw error;
+  }
+}
+
+const CLOCK_CHANGED =
+  "the clock was changed since the journal was last written: the service continues with the time of the journal";
+
+function logJournalEvent(log: Logger, path: string, event: JournalEvent): void {
+  const { type: _, ...fields } = event;
+  switch (event.type) {
+    case "opened":
+      log.info("journal opened", { path, ...fields });
+      if (event.aheadMs !== 0) log.warn(CLOCK_CHANGED, { path, aheadMs: Math.round(event.aheadMs) });
+      return;
+    case "compacted":
+      log.debug("journal compacted", { path, ...fields });
+      return;
+    case "compaction-failed":
+      log.warn("not enough disk space to compact the journal: it continues to grow", { path, ...fields });
+      return;
+    case "unwritable":
+      log.error("the journal cannot be written: nothing is granted until it can", { path, ...fields });
+      return;
+    case "writable":
+      log.info("the journal can be written again", { path });
+      return;
+    case "lock-lost":
+      log.error("another process has taken over the journal: this process grants nothing more", { path });
   }
 }

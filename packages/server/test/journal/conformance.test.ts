@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BookRecord, HostStore } from "@slotkeeper/queue";
-import { openJournaledMemoryStore } from "@slotkeeper/server/journal";
+import { openJournaledMemoryStore } from "@slotkeeper/server/internals";
 import { SkewedClock } from "@slotkeeper/testkit/simulator";
 import { describeHostStore } from "@slotkeeper/testkit/store-conformance";
 import { FakeClock } from "slotkeeper/testing";

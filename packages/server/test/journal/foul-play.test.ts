@@ -17,7 +17,7 @@ import {
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type JournalEvent, openJournaledMemoryStore } from "@slotkeeper/server/journal";
+import { type JournalEvent, openJournaledMemoryStore } from "@slotkeeper/server/internals";
 import { realClock } from "slotkeeper";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Calls, LIMITS, policyOf } from "./store-calls.ts";

@@ -1,4 +1,4 @@
-import { encodeFirstLine, encodeFrame, FrameDamage, readFrames } from "@slotkeeper/server/journal";
+import { encodeFirstLine, encodeFrame, FrameDamage, readFrames } from "@slotkeeper/server/internals";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 

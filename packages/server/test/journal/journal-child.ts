@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { writeSync } from "node:fs";
-import { openJournaledMemoryStore } from "@slotkeeper/server/journal";
+import { openJournaledMemoryStore } from "@slotkeeper/server/internals";
 import { realClock } from "slotkeeper";
 import { Calls, LIMITS, policyOf } from "./store-calls.ts";
 

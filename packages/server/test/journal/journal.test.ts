@@ -4,7 +4,7 @@ import {
   openJournaledMemoryStore,
   readFrames,
   StoreUnwritableError,
-} from "@slotkeeper/server/journal";
+} from "@slotkeeper/server/internals";
 import { FakeClock, settled } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
 import { type DiskStep, MemoryDisk, noSpace } from "./memory-disk.ts";

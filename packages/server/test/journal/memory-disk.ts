@@ -1,4 +1,4 @@
-import type { AppendFile, JournalDisk, PreparedFile } from "@slotkeeper/server/journal";
+import type { AppendFile, JournalDisk, PreparedFile } from "@slotkeeper/server/internals";
 
 /** The steps that may fail or wait. */
 export type DiskStep = "prepare" | "commit" | "append";

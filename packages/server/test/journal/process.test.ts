@@ -11,7 +11,7 @@ import {
   openJournaledMemoryStore,
   ProcessLock,
   thisProcess,
-} from "@slotkeeper/server/journal";
+} from "@slotkeeper/server/internals";
 import { realClock } from "slotkeeper";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { bundleChild, Child } from "./bundled-child.ts";

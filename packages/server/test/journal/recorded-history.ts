@@ -1,4 +1,4 @@
-import { openJournaledMemoryStore } from "@slotkeeper/server/journal";
+import { openJournaledMemoryStore } from "@slotkeeper/server/internals";
 import type { FakeClock } from "slotkeeper/testing";
 import type { MemoryDisk } from "./memory-disk.ts";
 import { Calls, policyOf } from "./store-calls.ts";

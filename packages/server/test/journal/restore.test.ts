@@ -4,7 +4,7 @@ import {
   JournalFormatError,
   JournalPathError,
   openJournaledMemoryStore,
-} from "@slotkeeper/server/journal";
+} from "@slotkeeper/server/internals";
 import { FakeClock } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
 import { MemoryDisk } from "./memory-disk.ts";

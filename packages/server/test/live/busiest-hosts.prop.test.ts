@@ -1,4 +1,4 @@
-import { BusiestHosts } from "@slotkeeper/server/live";
+import { BusiestHosts } from "@slotkeeper/server/internals";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 

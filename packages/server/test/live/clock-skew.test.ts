@@ -1,5 +1,5 @@
 import { MemoryStore } from "@slotkeeper/queue";
-import { Telemetry } from "@slotkeeper/server/live";
+import { Telemetry } from "@slotkeeper/server/internals";
 import { VirtualClock } from "@slotkeeper/testkit/simulator";
 import { realClock } from "slotkeeper";
 import { expect, it } from "vitest";

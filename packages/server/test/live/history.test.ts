@@ -1,6 +1,6 @@
 import type { ServiceHistory } from "@slotkeeper/protocol";
 import { FairQueue, MemoryStore, type QueueEvent } from "@slotkeeper/queue";
-import { Activity, HistoryRing, STEP_MS, STEPS, StoreReader, WAIT_BOUNDS_MS } from "@slotkeeper/server/live";
+import { Activity, HistoryRing, STEP_MS, STEPS, StoreReader, WAIT_BOUNDS_MS } from "@slotkeeper/server/internals";
 import { VirtualClock } from "@slotkeeper/testkit/simulator";
 import { describe, expect, it } from "vitest";
 import { startFixture } from "../service-fixture.ts";

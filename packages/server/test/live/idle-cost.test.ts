@@ -1,6 +1,6 @@
 import { FairQueue, MemoryStore } from "@slotkeeper/queue";
 import { loadConfig } from "@slotkeeper/server";
-import { HostSettings, Telemetry } from "@slotkeeper/server/live";
+import { HostSettings, Telemetry } from "@slotkeeper/server/internals";
 import { VirtualClock } from "@slotkeeper/testkit/simulator";
 import { describe, expect, it } from "vitest";
 
@@ -20,7 +20,7 @@ class Instance {
     let names = 0;
     const newName = () => `${instance}-${names++}`;
     const log = { debug() {}, info() {}, warn() {}, error() {}, audit() {}, isOn: () => false };
-    const live = { hosts: new HostSettings(loadConfig({})), config: { version: "default" } };
+    const live = { hosts: new HostSettings(loadConfig({}), (name) => name), config: { version: "default" } };
     this.#telemetry = new Telemetry({ store, clock, log, instance, live: () => live });
     this.queue = new FairQueue({
       store: this.#telemetry.store,
@@ -37,7 +37,8 @@ class Instance {
 
   get calls(): number {
     let sum = 0;
-    for (const { counts } of this.#telemetry.instruments.store.values()) for (const count of counts) sum += count;
+    for (const [, calls] of this.#telemetry.instruments.series("store"))
+      if (typeof calls !== "number") for (const count of calls.counts) sum += count;
     return sum;
   }
 }

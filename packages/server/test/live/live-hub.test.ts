@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, get, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { LiveState } from "@slotkeeper/protocol";
-import { LiveHub } from "@slotkeeper/server/live";
+import { LiveHub } from "@slotkeeper/server/internals";
 import { VirtualClock } from "@slotkeeper/testkit/simulator";
 import { afterEach, expect, it } from "vitest";
 

@@ -1,10 +1,10 @@
-import { METRICS, type Metric } from "@slotkeeper/server/live";
+import { METRICS, type Metric } from "@slotkeeper/server/internals";
 
 /** `docs/reference/metrics.md`, from the catalogue. */
 export function metricsReference(): string {
   const metrics: Metric[] = Object.values(METRICS);
   const rows = metrics.map(
-    ({ name, kind, labels = [], help }) =>
+    ({ name, kind, labels, help }) =>
       `| \`${name}\` | ${kind} | ${labels.map((label) => `\`${label}\``).join(" ")} | ${help} |`,
   );
   const buckets = metrics.flatMap(({ name, buckets = [] }) =>

@@ -7,10 +7,10 @@ import {
   METRICS,
   type Metric,
   Refusals,
-  type ScrapeContext,
+  type ScrapeSources,
   scrape,
   Telemetry,
-} from "@slotkeeper/server/live";
+} from "@slotkeeper/server/internals";
 import { VirtualClock } from "@slotkeeper/testkit/simulator";
 import { describe, expect, it } from "vitest";
 import { startFleet } from "../fleet-fixture.ts";
@@ -34,7 +34,7 @@ describe("GET /metrics", () => {
     const exposed = [...families.values()].map(({ name, kind, help }) => ({ name, kind, help }));
     const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
     expect(exposed.sort(byName)).toEqual(CATALOGUE.map(({ name, kind, help }) => ({ name, kind, help })).sort(byName));
-    for (const { labels = [], name, kind } of CATALOGUE) {
+    for (const { labels, name, kind } of CATALOGUE) {
       for (const series of families.get(name)?.series ?? []) {
         const own = Object.keys(series.labels).filter((label) => !(kind === "histogram" && label === "le"));
         expect([name, own]).toEqual([name, [...labels]]);
@@ -164,7 +164,7 @@ describe("with 100,000 hosts", () => {
   async function pageOfMany(hosts: number): Promise<{ text: string; held: number }> {
     const clock = new VirtualClock();
     const log = { debug() {}, info() {}, warn() {}, error() {}, audit() {}, isOn: () => false };
-    const live = { hosts: new HostSettings(loadConfig({})), config: { version: "default" } };
+    const live = { hosts: new HostSettings(loadConfig({}), (name) => name), config: { version: "default" } };
     const store = new MemoryStore({ clock, hosts: await oneSlotEach(hosts, clock) });
     const telemetry = new Telemetry({ store, clock, log, instance: "one", live: () => live });
     const queue = engineOn(telemetry.store, clock);
@@ -172,7 +172,7 @@ describe("with 100,000 hosts", () => {
       const host = `h${at}`;
       telemetry.observe({ type: "granted", host, bucket: "b", session: host, slot: at, waitedMs: 1 });
     }
-    const context: ScrapeContext = {
+    const context: ScrapeSources = {
       queue,
       telemetry,
       log: { ...log, lost: 0 },

@@ -1,7 +1,7 @@
+import type { ServiceContext } from "../context.ts";
+import type { Handler } from "../dispatch.ts";
 import type { Exchange } from "../exchange.ts";
-import type { Handler } from "../handler.ts";
 import type { DashboardFile, Encoding } from "./dashboard-files.ts";
-import { notBuiltPage } from "./not-built-page.ts";
 
 /** No inline scripts or styles, nothing from other sites, no frames, and no strings that become markup. */
 const POLICY = [
@@ -31,40 +31,31 @@ const ASK_AGAIN = "no-cache";
 const KEEP = "public, max-age=31536000, immutable";
 
 /** The static page. It contains no data, so anyone may read it. */
-export const home: Handler = (exchange, { dashboard, version }) => {
+export const home: Handler<ServiceContext> = (exchange, { dashboard, version }) => {
   const { page } = dashboard;
   if (page === undefined) exchange.send(200, "text/html; charset=utf-8", notBuiltPage(version), PROTECTION);
   else sendFile(exchange, page, ASK_AGAIN);
 };
 
-export const asset: Handler = (exchange, { dashboard }) => {
+export const asset: Handler<ServiceContext> = (exchange, { dashboard }) => {
   const file = dashboard.asset(exchange.path.slice("/assets/".length));
   if (file === undefined) exchange.problem("NOT_FOUND");
   else sendFile(exchange, file, KEEP);
 };
 
-function sendFile({ request, response, id }: Exchange, file: DashboardFile, caching: string): void {
-  const encoding = encodingFor(request.headers["accept-encoding"], file);
+function sendFile(exchange: Exchange, file: DashboardFile, caching: string): void {
+  const encoding = encodingFor(exchange.header("accept-encoding"), file);
   const tag = `"${file.hash}-${encoding}"`;
-  const body = file.bodies[encoding] as Buffer;
-  const headers = { ...PROTECTION, "Cache-Control": caching, ETag: tag, Vary: "Accept-Encoding", "X-Request-Id": id };
-  if (isKnown(request.headers["if-none-match"], tag)) {
-    response.writeHead(304, headers).end();
-    return;
-  }
-  response.writeHead(200, {
-    ...headers,
-    "Content-Type": file.type,
-    "Content-Length": body.length,
-    ...(encoding === "identity" ? {} : { "Content-Encoding": encoding }),
-  });
-  response.end(request.method === "HEAD" ? undefined : body);
+  const headers = { ...PROTECTION, "Cache-Control": caching, ETag: tag, Vary: "Accept-Encoding" };
+  if (isKnown(exchange.header("if-none-match"), tag)) return exchange.empty(304, headers);
+  const packed = encoding === "identity" ? {} : { "Content-Encoding": encoding };
+  exchange.send(200, file.type, file.bodies[encoding] as Buffer, { ...headers, ...packed });
 }
 
 /** The smallest encoding that the caller accepts. `q=0` refuses an encoding. */
-function encodingFor(accepted: string | string[] | undefined, { bodies }: DashboardFile): Encoding {
+function encodingFor(accepted = "", { bodies }: DashboardFile): Encoding {
   const taken = new Set(
-    String(accepted ?? "")
+    accepted
       .toLowerCase()
       .split(",")
       .map((part) => part.trim().split(/\s*;\s*q=/))
@@ -77,4 +68,23 @@ function encodingFor(accepted: string | string[] | undefined, { bodies }: Dashbo
 /** A proxy may have made the tag weak. */
 function isKnown(sent: string | undefined, tag: string): boolean {
   return (sent ?? "").split(",").some((part) => [tag, "*"].includes(part.trim().replace(/^W\//, "")));
+}
+
+/** What `/` shows when the service runs from sources that were never built. Without style: the policy allows none here. */
+function notBuiltPage(version: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Slotkeeper</title></head>
+<body>
+<h1>Slotkeeper ${version}</h1>
+<p>The service is running, but its dashboard has not been built. Run <code>npm run build</code> and restart the service.</p>
+<ul>
+<li><a href="/readyz">/readyz</a>: whether the service can grant slots</li>
+<li><a href="/livez">/livez</a>: whether the process runs</li>
+<li><a href="/metrics">/metrics</a>: metrics, with a bearer token or, if none is set, from this machine</li>
+<li><a href="/openapi.json">/openapi.json</a>: the HTTP contract</li>
+</ul>
+</body>
+</html>
+`;
 }

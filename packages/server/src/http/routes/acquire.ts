@@ -3,20 +3,17 @@ import {
   type BeginAnswer,
   type FirstCall,
   SEMAPHORE_PREFIX,
+  type SessionClaims,
   SHARED_BUCKET,
 } from "@slotkeeper/protocol";
 import { FirstCallSchema, PollSchema } from "@slotkeeper/protocol/schemas";
 import type { BeginRequest, CallSignal } from "@slotkeeper/queue";
 import { CapacityMismatchError } from "slotkeeper";
-import { newSessionId } from "../../tokens/random-names.ts";
-import type { FieldProblem } from "../../validation/field-problem.ts";
-import { validator } from "../../validation/validator.ts";
-import type { Exchange, Headers } from "../exchange.ts";
-import type { BodyHandler } from "../handler.ts";
-import { type KnownNames, type NamedHost, NO_HOST, namedHost } from "../host-key.ts";
-import { isHostTooMany } from "../host-limit.ts";
-import type { ServiceContext } from "../service-context.ts";
-import { wireAnswer } from "../wire-answer.ts";
+import { type HostDirectory, type NamedHost, NO_HOST, namedHost } from "../../queue/host-key.ts";
+import { type FieldProblem, validator } from "../../words/validator.ts";
+import type { CallerContext } from "../context.ts";
+import type { Handler } from "../dispatch.ts";
+import { type Exchange, fieldsOf, type Headers, type JsonObject } from "../exchange.ts";
 
 const firstCall = validator(FirstCallSchema);
 const poll = validator(PollSchema);
@@ -27,7 +24,7 @@ const NO_PROBLEMS: readonly FieldProblem[] = [];
 type Answered = Promise<BeginAnswer | undefined> | BeginAnswer | undefined;
 
 /** The first call creates a session, or finds it by its `requestId`. Every later call continues to wait for it. */
-export const acquire: BodyHandler = async (exchange, body, context) => {
+export const acquire: Handler<CallerContext> = async (exchange, context, body) => {
   const { queryToken } = body;
   const isFirst = queryToken === undefined || queryToken === "";
   let answer: BeginAnswer | undefined;
@@ -44,13 +41,10 @@ export const acquire: BodyHandler = async (exchange, body, context) => {
   exchange.json(reply, context.held.isDraining ? { ...stopping(reply), ...headers } : headers);
 };
 
-function pollOn(exchange: Exchange, body: object, context: ServiceContext): Answered {
-  const checked = poll.check(body);
-  if ("problems" in checked) {
-    exchange.problem("BAD_FIELDS", undefined, { errors: checked.problems });
-    return undefined;
-  }
-  const verified = context.live.tokens.verify(checked.value.queryToken);
+function pollOn(exchange: Exchange, body: JsonObject, context: CallerContext): Answered {
+  const fields = fieldsOf(exchange, body, poll);
+  if (fields === undefined) return undefined;
+  const verified = context.live.tokens.verify(fields.queryToken);
   if (verified.kind === "unknown") return { result: "timeout", reason: "unknown-token" };
   if (verified.kind === "forged") {
     exchange.problem("BAD_TOKEN");
@@ -65,21 +59,18 @@ function pollOn(exchange: Exchange, body: object, context: ServiceContext): Answ
   );
 }
 
-function begin(exchange: Exchange, body: object, context: ServiceContext): Answered {
+function begin(exchange: Exchange, body: JsonObject, context: CallerContext): Answered {
   const call = body as FirstCall;
-  const named = nameOf(call, context.live.hosts.names);
+  const named = nameOf(call, context.live.hosts);
   if ("errors" in named) {
     exchange.problem("BAD_FIELDS", undefined, named);
     return undefined;
   }
-  if (isHostTooMany(named.host, context)) {
-    context.refusals.refuse(exchange, "hosts", context.live.config.settings.limits.hosts);
-    return undefined;
-  }
+  if (context.refusals.refusesHost(exchange, named.host, context)) return undefined;
   // The name finds the session again: when the request is repeated, and when a waiting call is asked again at a stop.
   const sessionId = isGiven(call.requestId)
     ? context.live.tokens.sessionIdOf(named.host, bucketOf(call) ?? SHARED_BUCKET, call.requestId)
-    : newSessionId();
+    : context.newSessionId();
   const ask = (waitMs: number | undefined, signal: CallSignal | undefined) =>
     context.queue.begin(beginRequest(call, named, sessionId, waitMs, signal));
   if (!isPositive(call.waitMs)) return ask(undefined, undefined);
@@ -90,11 +81,11 @@ function begin(exchange: Exchange, body: object, context: ServiceContext): Answe
   );
 }
 
-function nameOf(call: FirstCall, names: KnownNames): NamedHost | { errors: readonly FieldProblem[] } {
+function nameOf(call: FirstCall, hosts: HostDirectory): NamedHost | { errors: readonly FieldProblem[] } {
   const checked = firstCall.check(call);
   const problems = "problems" in checked ? checked.problems : NO_PROBLEMS;
   const isBad = (field: string) => problems.some((problem) => problem.field === field);
-  const named = isBad("hostname") || isBad("hostnameHash") ? undefined : (namedHost(call, names) ?? NO_HOST);
+  const named = isBad("hostname") || isBad("hostnameHash") ? undefined : (namedHost(call, hosts) ?? NO_HOST);
   const errors = [
     ...problems,
     ...(named !== undefined && "field" in named ? [named] : []),
@@ -150,4 +141,52 @@ function isPositive(value: number | undefined): value is number {
 /** A stopping service answers at once. Its caller should return after a pause, on another connection. */
 function stopping({ result }: AcquireReply): Headers {
   return { Connection: "close", ...(result === "pending" ? { "Retry-After": 1 } : {}) };
+}
+
+/**
+ * Turns answers of the engine into HTTP answers: sessions become tokens, retry times become whole seconds and a header.
+ */
+function wireAnswer(
+  answer: BeginAnswer,
+  tokenOf: (session: SessionClaims) => string,
+): { body: AcquireReply; headers?: Headers } {
+  switch (answer.result) {
+    case "pending": {
+      const { position, waiters, estimatedWaitMs, blockedBy } = answer;
+      return {
+        body: {
+          result: "pending",
+          queryToken: tokenOf(answer.session),
+          position,
+          waiters,
+          ...(estimatedWaitMs === undefined ? {} : { estimatedWaitMs }),
+          ...(blockedBy === undefined ? {} : { blockedBy }),
+        },
+      };
+    }
+    case "granted": {
+      const { slotToken, limit, fence } = answer;
+      // Rounded down: a holder must never assume that it has more time than it has.
+      const leaseMs = Math.max(1, Math.floor(answer.leaseMs));
+      return { body: { result: "granted", queryToken: tokenOf(answer.session), slotToken, limit, fence, leaseMs } };
+    }
+    case "throttled": {
+      const throttleRetryAfter = wholeSeconds(answer.retryAfterMs);
+      const { throttleCode, reason } = answer;
+      return {
+        body: { result: "throttled", throttleCode, throttleRetryAfter, reason },
+        headers: { "Retry-After": throttleRetryAfter },
+      };
+    }
+    case "timeout":
+      return { body: { result: "timeout", reason: answer.reason } };
+    case "overloaded": {
+      const retryAfter = Math.min(30, wholeSeconds(answer.retryAfterMs));
+      return { body: { result: "overloaded", retryAfter }, headers: { "Retry-After": retryAfter } };
+    }
+  }
+}
+
+function wholeSeconds(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1000));
 }

@@ -1,11 +1,11 @@
-import { audit } from "../../audit/audit.ts";
-import { ConfigError } from "../../config/config-error.ts";
-import { ControllerError } from "../../control-plane/controller-error.ts";
-import type { Handler } from "../handler.ts";
+import { ConfigError, ControllerError } from "../../config/errors.ts";
+import { audit } from "../audit.ts";
+import type { InternalContext } from "../context.ts";
+import type { Handler } from "../dispatch.ts";
 
-export const health: Handler = (exchange, { live, reportedInstance, version }) => {
+export const health: Handler<InternalContext> = (exchange, { live, reportedInstance, version }) => {
   const { identity } = live.config.settings;
-  exchange.noContent({
+  exchange.empty(204, {
     "X-App-Name": headerText(identity.appName),
     "X-App-Version": headerText(identity.appVersion ?? version),
     "X-Env": headerText(identity.env ?? ""),
@@ -23,11 +23,11 @@ function headerText(text: string): string {
   return Buffer.from(text.replaceAll(/\p{Cc}/gu, "?")).toString("latin1");
 }
 
-export const refresh: Handler = async (exchange, context) => {
+export const refresh: Handler<InternalContext> = async (exchange, context) => {
   try {
     await context.refresh();
     audit(context, exchange, "refresh", { outcome: "done", version: context.live.config.version });
-    exchange.noContent();
+    exchange.empty(204);
   } catch (error) {
     const isRefused = error instanceof ConfigError || error instanceof ControllerError;
     audit(context, exchange, "refresh", { outcome: isRefused ? "refused" : "failed" });
@@ -38,13 +38,13 @@ export const refresh: Handler = async (exchange, context) => {
 };
 
 /** Runs each step even if another one fails. The answer names the steps that failed. */
-export const flush: Handler = async (exchange, context) => {
+export const flush: Handler<InternalContext> = async (exchange, context) => {
   const { log } = context;
   const { swept, failures } = await context.flush();
   for (const { step, error } of failures) log.warn("flush: a step failed", { requestId: exchange.id, step, error });
   const steps = failures.map(({ step }) => step);
   audit(context, exchange, "flush", { outcome: steps.length === 0 ? "done" : "failed", ...swept, failed: steps });
-  if (steps.length === 0) exchange.noContent();
+  if (steps.length === 0) exchange.empty(204);
   else {
     const isOnlyPush = steps.every((step) => step === "metrics push");
     exchange.problem(

@@ -1,14 +1,13 @@
 import type { ServiceHistory } from "@slotkeeper/protocol";
-import { HistoryRing } from "../../live/history-ring.ts";
-import { scrape } from "../../metrics/scrape.ts";
-import { NO_SNIFF } from "../exchange.ts";
-import type { Handler } from "../handler.ts";
-import { operatorsHost, queryOf } from "../path-host.ts";
+import { HistoryRing } from "../../telemetry/history-ring.ts";
+import type { OperatorContext } from "../context.ts";
+import type { Handler } from "../dispatch.ts";
+import { operatorsHost } from "../path-host.ts";
 
 /** The last 15 minutes. A host that is not tracked has an empty history, and is tracked from now on. */
-export const history: Handler = (exchange, context) => {
+export const history: Handler<OperatorContext> = (exchange, context) => {
   const { activity } = context.telemetry;
-  const text = queryOf(exchange).get("host");
+  const text = exchange.query.get("host");
   const found = text === null ? undefined : operatorsHost(exchange, text, context);
   if (found !== undefined && "errors" in found) {
     exchange.problem("BAD_FIELDS", undefined, { errors: found.errors });
@@ -25,7 +24,7 @@ export const history: Handler = (exchange, context) => {
   } satisfies ServiceHistory);
 };
 
-export const instances: Handler = async (exchange, context) => {
+export const instances: Handler<OperatorContext> = async (exchange, context) => {
   const { presence, log } = context;
   try {
     exchange.json({ at: context.now(), ...(await presence.read()) });
@@ -35,24 +34,13 @@ export const instances: Handler = async (exchange, context) => {
   }
 };
 
-export const events: Handler = (exchange, { telemetry, instance, version, live }) => {
-  const { request, response } = exchange;
-  if (telemetry.hub.isFull) {
+export const events: Handler<OperatorContext> = (exchange, { telemetry, instance, version, live }) => {
+  const { hub } = telemetry;
+  if (hub.isFull) {
     exchange.problem("NOT_READY", "Too many clients listen already, or the service is stopping");
     return;
   }
-  response.writeHead(200, {
-    ...NO_SNIFF,
-    "Content-Type": "text/event-stream",
-    "Cache-Control": "no-store",
-    // A proxy that buffers would delay the events.
-    "X-Accel-Buffering": "no",
-    "X-Request-Id": exchange.id,
-  });
-  if (request.method === "HEAD") response.end();
-  else telemetry.hub.add(response, { instance, version, configVersion: live.config.version });
-};
-
-export const metrics: Handler = async (exchange, context) => {
-  exchange.send(200, "text/plain; version=0.0.4; charset=utf-8", await scrape(context));
+  // A proxy that buffers would delay the events.
+  const stream = exchange.stream("text/event-stream", { "Cache-Control": "no-store", "X-Accel-Buffering": "no" });
+  if (stream !== undefined) hub.add(stream, { instance, version, configVersion: live.config.version });
 };

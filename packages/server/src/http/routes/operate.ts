@@ -1,23 +1,22 @@
 import { LIVE_LIMITS, type LiveLimitKey, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import { BreakerCallSchema, LiveLimitsSchema } from "@slotkeeper/protocol/schemas";
 import type { LiveLimits, Operation } from "@slotkeeper/queue";
-import { type AuditedAction, audit } from "../../audit/audit.ts";
-import { NO_LIMIT } from "../../live/host-settings.ts";
 import type { LogFields } from "../../log/logger.ts";
-import type { FieldProblem } from "../../validation/field-problem.ts";
-import { nearestFirst } from "../../validation/near-match.ts";
-import { validator } from "../../validation/validator.ts";
+import type { NamedHost } from "../../queue/host-key.ts";
+import { NO_LIMIT } from "../../queue/host-settings.ts";
+import { nearestFirst } from "../../words/near-match.ts";
+import { type FieldProblem, validator } from "../../words/validator.ts";
+import { type AuditedAction, audit } from "../audit.ts";
+import type { OperatorContext } from "../context.ts";
+import type { Handler } from "../dispatch.ts";
 import type { Exchange } from "../exchange.ts";
-import type { BodyHandler, Handler } from "../handler.ts";
-import type { NamedHost } from "../host-key.ts";
 import { operatorsHost, segmentOf, unknownHost } from "../path-host.ts";
-import type { ServiceContext } from "../service-context.ts";
 import { withinPatience } from "../store-patience.ts";
 
 const limitsCall = validator(LiveLimitsSchema);
 const breakerCall = validator(BreakerCallSchema);
 
-export const limits: BodyHandler = async (exchange, body, context) => {
+export const limits: Handler<OperatorContext> = async (exchange, context, body) => {
   const checked = limitsCall.check(body);
   const errors = "problems" in checked ? checked.problems.map(withKnownLimits) : [];
   const named = hostIn(exchange, context, errors);
@@ -31,7 +30,7 @@ export const limits: BodyHandler = async (exchange, body, context) => {
   await act(exchange, context, "limits", operation, { ...named, limits: { ...checked.value } });
 };
 
-export const breaker: BodyHandler = async (exchange, body, context) => {
+export const breaker: Handler<OperatorContext> = async (exchange, context, body) => {
   const checked = breakerCall.check(body);
   const named = hostIn(exchange, context, "problems" in checked ? checked.problems : []);
   if (named === undefined || "problems" in checked) return;
@@ -40,7 +39,7 @@ export const breaker: BodyHandler = async (exchange, body, context) => {
   await act(exchange, context, "breaker", operation, { ...named, state });
 };
 
-export const revoke: Handler = async (exchange, context) => {
+export const revoke: Handler<OperatorContext> = async (exchange, context) => {
   const text = segmentOf(exchange, 1) ?? "";
   const named = slotNamed(text);
   if (named === undefined) {
@@ -78,7 +77,7 @@ function slotNamed(id: string): { readonly host: string; readonly fence: number 
 }
 
 /** The host of the path; `undefined` if a problem was already answered. */
-function hostIn(exchange: Exchange, context: ServiceContext, known: readonly FieldProblem[]): NamedHost | undefined {
+function hostIn(exchange: Exchange, context: OperatorContext, known: readonly FieldProblem[]): NamedHost | undefined {
   const found = operatorsHost(exchange, segmentOf(exchange, 1) ?? "", context);
   const errors = [...known, ...("errors" in found ? found.errors : [])];
   if (errors.length === 0 && !("errors" in found)) return found;
@@ -88,7 +87,7 @@ function hostIn(exchange: Exchange, context: ServiceContext, known: readonly Fie
 
 async function act(
   exchange: Exchange,
-  context: ServiceContext,
+  context: OperatorContext,
   action: AuditedAction,
   operation: Operation,
   fields: LogFields,
@@ -109,6 +108,6 @@ async function act(
   }
   audit(context, exchange, action, { ...fields, outcome: isDone ? "done" : "refused" });
   context.telemetry.hub.stir(operation.host);
-  if (isDone) exchange.noContent();
+  if (isDone) exchange.empty(204);
   else exchange.problem("NOT_FOUND", "No such slot is held. It may have been released just now");
 }

@@ -1,9 +1,10 @@
 import type { ReleaseCall, ReleaseReply } from "@slotkeeper/protocol";
 import { CancelSchema, ReleaseSchema, RenewSchema, ReportSchema } from "@slotkeeper/protocol/schemas";
-import { validator } from "../../validation/validator.ts";
-import type { BodyHandler } from "../handler.ts";
-import { NO_HOST, namedHost } from "../host-key.ts";
-import { isHostTooMany } from "../host-limit.ts";
+import { NO_HOST, namedHost } from "../../queue/host-key.ts";
+import { validator } from "../../words/validator.ts";
+import type { CallerContext } from "../context.ts";
+import type { Handler } from "../dispatch.ts";
+import { type Exchange, fieldsOf } from "../exchange.ts";
 import { aMoment, withinPatience } from "../store-patience.ts";
 
 const releaseCall = validator(ReleaseSchema);
@@ -12,7 +13,7 @@ const cancelCall = validator(CancelSchema);
 const reportCall = validator(ReportSchema);
 
 /** Sends the release to the store in the background, even if this connection breaks. The token names the host. */
-export const release: BodyHandler = async (exchange, body, { queue }) => {
+export const release: Handler<CallerContext> = async (exchange, { queue }, body) => {
   const checked = releaseCall.check(body);
   let call = body as ReleaseCall;
   if ("problems" in checked) {
@@ -34,58 +35,51 @@ export const release: BodyHandler = async (exchange, body, { queue }) => {
   exchange.json((isHeld === false ? { result: "ok", released: false } : { result: "ok" }) satisfies ReleaseReply);
 };
 
-export const renew: BodyHandler = async (exchange, body, { queue, log }) => {
-  const checked = renewCall.check(body);
-  if ("problems" in checked) {
-    exchange.problem("BAD_FIELDS", undefined, { errors: checked.problems });
-    return;
-  }
+export const renew: Handler<CallerContext> = async (exchange, { queue, log }, body) => {
+  const fields = fieldsOf(exchange, body, renewCall);
+  if (fields === undefined) return;
   try {
-    const reply = await withinPatience(queue.renew(checked.value.slotToken));
+    const reply = await withinPatience(queue.renew(fields.slotToken));
     if (reply === undefined) exchange.problem("SLOT_LOST");
     else exchange.json({ result: "ok", leaseMs: Math.floor(reply.leaseMs) });
   } catch (error) {
     log.warn("renew failed", { requestId: exchange.id, error });
-    exchange.problem("UNAVAILABLE", undefined, { headers: { "Retry-After": 1 } });
+    answerUnavailable(exchange);
   }
 };
 
 /** Never waits. */
-export const cancel: BodyHandler = (exchange, body, { queue, live }) => {
-  const checked = cancelCall.check(body);
-  if ("problems" in checked) {
-    exchange.problem("BAD_FIELDS", undefined, { errors: checked.problems });
-    return;
-  }
-  const verified = live.tokens.verify(checked.value.queryToken);
+export const cancel: Handler<CallerContext> = (exchange, { queue, live }, body) => {
+  const fields = fieldsOf(exchange, body, cancelCall);
+  if (fields === undefined) return;
+  const verified = live.tokens.verify(fields.queryToken);
   if (verified.kind === "forged") exchange.problem("BAD_TOKEN");
   else exchange.json({ result: verified.kind === "valid" ? queue.cancel(verified.claims) : "gone" });
 };
 
-export const report: BodyHandler = async (exchange, body, context) => {
-  const { queue, log, telemetry, live } = context;
-  const checked = reportCall.check(body);
-  if ("problems" in checked) {
-    exchange.problem("BAD_FIELDS", undefined, { errors: checked.problems });
-    return;
-  }
-  const named = namedHost(checked.value, live.hosts.names) ?? NO_HOST;
+export const report: Handler<CallerContext> = async (exchange, context, body) => {
+  const { queue, log, telemetry, live, refusals } = context;
+  const fields = fieldsOf(exchange, body, reportCall);
+  if (fields === undefined) return;
+  const named = namedHost(fields, live.hosts) ?? NO_HOST;
   if ("field" in named) {
     exchange.problem("BAD_FIELDS", undefined, { errors: [named] });
     return;
   }
   const { host, hostname } = named;
-  if (isHostTooMany(host, context)) {
-    context.refusals.refuse(exchange, "hosts", live.config.settings.limits.hosts);
-    return;
-  }
+  if (refusals.refusesHost(exchange, host, context)) return;
   try {
-    const { status } = checked.value;
-    await withinPatience(queue.report({ host, ...(hostname === undefined ? {} : { hostname }), status }));
+    await withinPatience(
+      queue.report({ host, ...(hostname === undefined ? {} : { hostname }), status: fields.status }),
+    );
     telemetry.hub.stir(host);
     exchange.json({ result: "ok" });
   } catch (error) {
     log.warn("report failed", { requestId: exchange.id, error });
-    exchange.problem("UNAVAILABLE", undefined, { headers: { "Retry-After": 1 } });
+    answerUnavailable(exchange);
   }
 };
+
+function answerUnavailable(exchange: Exchange): void {
+  exchange.problem("UNAVAILABLE", undefined, { headers: { "Retry-After": 1 } });
+}

@@ -1,12 +1,11 @@
 import type { ServiceState } from "@slotkeeper/protocol";
 import type { HostSnapshot } from "@slotkeeper/queue";
-import { hostRow } from "../../live/host-row.ts";
-import { sortInTurns } from "../../live/sort-in-turns.ts";
-import { mapInTurns } from "../../next-turn.ts";
-import type { FieldProblem } from "../../validation/field-problem.ts";
-import type { Handler } from "../handler.ts";
-import { operatorsHost, queryOf } from "../path-host.ts";
-import type { ServiceContext } from "../service-context.ts";
+import { mapInTurns, sortInTurns } from "../../platform/turns.ts";
+import { hostRow } from "../../telemetry/host-row.ts";
+import type { FieldProblem } from "../../words/validator.ts";
+import type { OperatorContext } from "../context.ts";
+import type { Handler } from "../dispatch.ts";
+import { operatorsHost } from "../path-host.ts";
 
 type HostState = ServiceState["hosts"][number];
 
@@ -23,9 +22,9 @@ interface SessionRange {
 const HOSTS_PER_TURN = 50;
 
 /** Combines what this instance and the store know, by host. Details are read only for the hosts of the page. */
-export const state: Handler = async (exchange, context) => {
+export const state: Handler<OperatorContext> = async (exchange, context) => {
   const { queue, instance, log, live, telemetry, presence } = context;
-  const query = queryOf(exchange);
+  const query = exchange.query;
   const errors: FieldProblem[] = [];
   const offset = wholeNumber(query, "offset", { least: 0, most: Number.MAX_SAFE_INTEGER, fallback: 0 }, errors);
   const limit = wholeNumber(query, "limit", { least: 1, most: 1000, fallback: 100 }, errors);
@@ -77,7 +76,7 @@ interface PageRange {
 }
 
 /** One query to the store for a single host; two for all hosts: their keys, then the hosts of the page. */
-async function pageOf(only: string | undefined, range: PageRange, context: ServiceContext): Promise<Page> {
+async function pageOf(only: string | undefined, range: PageRange, context: OperatorContext): Promise<Page> {
   const { queue, telemetry } = context;
   const { offset, limit } = range;
   if (only === undefined) {
@@ -94,7 +93,7 @@ function hostState(
   host: string,
   stored: HostSnapshot | undefined,
   { at: now, sessionRange: { from, count } }: { readonly at: number; readonly sessionRange: SessionRange },
-  { queue, live }: ServiceContext,
+  { queue, live }: OperatorContext,
 ): HostState {
   const looked = count === 0 ? undefined : queue.inspect(host);
   const here = looked ?? queue.glance(host);

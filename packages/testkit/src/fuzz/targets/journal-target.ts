@@ -6,7 +6,7 @@ import {
   JournalFormatError,
   JournalPathError,
   openJournaledMemoryStore,
-} from "@slotkeeper/server/journal";
+} from "@slotkeeper/server/internals";
 import { FakeClock } from "slotkeeper/testing";
 import type { Random } from "../../random/random.ts";
 import { FuzzFailure, type FuzzTarget, ownMemory } from "../fuzz-target.ts";

@@ -1,0 +1,60 @@
+import type { HostLimitsConfig, ServiceConfig } from "@slotkeeper/protocol";
+import { fieldName } from "../words/validator.ts";
+
+/** An invalid combination of keys, as a sentence, and the keys that it is about. */
+export interface CrossProblem {
+  readonly about: readonly string[];
+  readonly message: string;
+}
+
+/** Combinations under `fairQueue` that cannot work. */
+export function queueProblems({ fairQueue = {} }: ServiceConfig): CrossProblem[] {
+  const problems = holdProblems("fairQueue", fairQueue);
+  for (const [host, limits] of Object.entries(fairQueue.hosts ?? {})) {
+    if (limits.maxHoldSeconds === undefined && limits.zombieTimeoutSeconds === undefined) continue;
+    problems.push(...holdProblems(fieldName(["fairQueue", "hosts", host]), { ...fairQueue, ...limits }));
+  }
+  return problems;
+}
+
+/** A lease that is longer than the longest hold would never end by itself. */
+function holdProblems(path: string, { maxHoldSeconds, zombieTimeoutSeconds }: HostLimitsConfig): CrossProblem[] {
+  if (maxHoldSeconds === undefined || zombieTimeoutSeconds === undefined) return [];
+  if (maxHoldSeconds >= zombieTimeoutSeconds) return [];
+  const message = `Expected \`${path}.maxHoldSeconds\` to be at least \`zombieTimeoutSeconds\` (${zombieTimeoutSeconds}), got ${maxHoldSeconds}`;
+  return [{ about: [`${path}.maxHoldSeconds`, `${path}.zombieTimeoutSeconds`], message }];
+}
+
+/** An override that no host name can match, or two overrides for the same name. */
+export function hostProblems({ fairQueue }: ServiceConfig): CrossProblem[] {
+  const problems: CrossProblem[] = [];
+  const spelled = new Map<string, string>();
+  for (const pattern of Object.keys(fairQueue?.hosts ?? {})) {
+    const field = fieldName(["fairQueue", "hosts", pattern]);
+    const twin = spelled.get(pattern.toLowerCase());
+    spelled.set(pattern.toLowerCase(), pattern);
+    const rest = pattern === "*" ? "any" : pattern.replace(/^\*\./, "");
+    const add = (message: string) => problems.push({ about: [field], message });
+    if (rest === "" || rest.includes("*")) {
+      const expected = 'a host name, `*.` and a host name, or "*" alone';
+      add(`Expected the host of \`${field}\` to be ${expected}, got ${JSON.stringify(pattern)}: it would never match`);
+    } else if (rest.endsWith(".")) {
+      add(`Expected the host of \`${field}\` to end without a dot: it would never match`);
+    } else if (twin !== undefined) {
+      add(
+        `\`${field}\` and \`${fieldName(["fairQueue", "hosts", twin])}\` name the same host: upper and lower case do not differ`,
+      );
+    }
+  }
+  return problems;
+}
+
+/** A combination is checked only if each of its keys is valid. Otherwise one mistake would be reported twice. */
+export function isJudgeable({ about }: CrossProblem, badFields: readonly string[]): boolean {
+  return !badFields.some((bad) => about.some((key) => isUnder(key, bad) || isUnder(bad, key)));
+}
+
+/** Whether a field is another, or a part of it. */
+export function isUnder(field: string, above: string): boolean {
+  return field === above || field.startsWith(`${above}.`) || field.startsWith(`${above}[`);
+}

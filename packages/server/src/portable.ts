@@ -1,0 +1,36 @@
+/**
+ * `@slotkeeper/server/portable`: the routes of callers and operators for runtimes other than Node. Nothing here imports
+ * `node:` or a database. The runtime implements `Exchange` and `Digests`, and makes the contexts.
+ */
+export { ConfigError } from "./config/errors.ts";
+export { checkedFairQueue } from "./config/fair-queue-config.ts";
+export { Access, type AccessSettings } from "./http/access.ts";
+export { CALLER_ROUTES } from "./http/caller-routes.ts";
+export type { CallerContext, OperatorContext } from "./http/context.ts";
+export { answering, type DispatchContext, type Handler, Router, type RouteTable } from "./http/dispatch.ts";
+export {
+  BaseExchange,
+  type Body,
+  type Exchange,
+  type Headers,
+  type JsonObject,
+  type Leaving,
+  NO_SNIFF,
+  type ProblemMore,
+  parseBody,
+} from "./http/exchange.ts";
+export { HeldCalls } from "./http/held-calls.ts";
+export { OPERATOR_ROUTES } from "./http/operator-routes.ts";
+export { Refusals } from "./http/refusals.ts";
+export { RequestLog } from "./http/request-log.ts";
+export type { LogFields, Logger, LogLevel } from "./log/logger.ts";
+export type { Digests } from "./platform/digests.ts";
+export { endOfTurn, nextTurn } from "./platform/turns.ts";
+export { hostKeys } from "./queue/host-key.ts";
+export { type HostConfiguration, HostSettings } from "./queue/host-settings.ts";
+export { QueryTokens, type Verified } from "./queue/query-tokens.ts";
+export { Activity } from "./telemetry/activity.ts";
+export { type EventStream, LiveHub, type LiveHubInit } from "./telemetry/live-hub.ts";
+export { Presence, type PresenceInit } from "./telemetry/presence.ts";
+export { StoreReader } from "./telemetry/store-reader.ts";
+export { type FieldProblem, type Validator, validator } from "./words/validator.ts";

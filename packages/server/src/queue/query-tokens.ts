@@ -1,0 +1,124 @@
+import type { SessionClaims } from "@slotkeeper/protocol";
+import type { Digests } from "../platform/digests.ts";
+import type { HostDirectory } from "./host-key.ts";
+
+/**
+ * Signed names of sessions: `fq1.<key id>.<claims>.<signature>`. With them a session survives a restart and moves
+ * between instances.
+ *
+ * TOKEN1  Only the owner of a key can create a token that verifies. The comparison takes the same time wherever the
+ *     texts differ.
+ * TOKEN2  The first key signs, all keys verify.
+ * TOKEN3  A signature covers every byte before it, including the version and the key id.
+ * TOKEN4  Nothing in a token is used before its signature is verified.
+ *
+ * The holder of a token can read its claims, so they contain no secrets.
+ */
+
+/** What a token turned out to be. */
+export type Verified =
+  | { readonly kind: "valid"; readonly claims: SessionClaims }
+  /** Not ours: from another fleet, signed with a removed key, or not a token at all. */
+  | { readonly kind: "unknown" }
+  /** Signed with one of our keys, but changed. */
+  | { readonly kind: "forged" };
+
+interface Key {
+  readonly id: string;
+  readonly sign: ReturnType<Digests["signer"]>;
+}
+
+const VERSION = "fq1";
+
+/** Signs and verifies the names of sessions. */
+export class QueryTokens {
+  readonly #keys: readonly Key[];
+  readonly #digests: Digests;
+  readonly #keyOf: HostDirectory["keyOf"];
+
+  constructor(secrets: readonly string[], digests: Digests, keyOf: HostDirectory["keyOf"]) {
+    this.#digests = digests;
+    this.#keyOf = keyOf;
+    // The id identifies a key without revealing any of it.
+    this.#keys = secrets.map((secret) => ({
+      id: digests.sha256(`slotkeeper token key ${secret}`, "base64url").slice(0, 8),
+      sign: digests.signer(secret),
+    }));
+  }
+
+  /** `verified` is the token of this call. If it has the same claims and key, it is returned and nothing is signed. */
+  sign(claims: SessionClaims, verified?: string): string {
+    const { id, sign } = this.#signer;
+    const text = `${VERSION}.${id}.${this.#digests.toBase64url(JSON.stringify(pack(claims, this.#keyOf)))}`;
+    return verified?.startsWith(`${text}.`) === true ? verified : `${text}.${sign(text, true)}`;
+  }
+
+  verify(token: string): Verified {
+    const [version, id, payload, mac, ...more] = token.split(".");
+    const key = this.#keys.find((known) => known.id === id);
+    if (version !== VERSION || key === undefined) return { kind: "unknown" };
+    if (payload === undefined || mac === undefined || more.length > 0) return { kind: "forged" };
+    // Compared as text, not as bytes: base64 can write the same bytes in several ways, and we write only one.
+    const isOurs = this.#digests.isSame(mac, key.sign(`${version}.${id}.${payload}`));
+    if (!isOurs) return { kind: "forged" };
+    return { kind: "valid", claims: unpack(JSON.parse(this.#digests.fromBase64url(payload)) as Packed, this.#keyOf) };
+  }
+
+  /**
+   * The id that every instance gives to the session of a request, so that a repeated request is the same session
+   * everywhere. The bucket is part of it, because callers of different buckets may choose the same request id.
+   */
+  sessionIdOf(host: string, bucket: string, requestId: string): string {
+    return this.#signer.sign(JSON.stringify(["session", host, bucket, requestId])).slice(0, 27);
+  }
+
+  get #signer(): Key {
+    const [first] = this.#keys;
+    if (first === undefined) throw new RangeError("Expected at least one token key, got none");
+    return first;
+  }
+}
+
+/** A host with a name does not also need its hash. */
+type FirstPacked = readonly [
+  id: string,
+  host: string | null,
+  bucket: string,
+  arrivedAt: number,
+  deadlineAt: number,
+  hostname: string | null,
+  throttleWindowMs: number | null,
+  limit: number | null,
+];
+type Packed = FirstPacked | readonly [...first: FirstPacked, pendingAt: number];
+
+function pack(claims: SessionClaims, keyOf: HostDirectory["keyOf"]): Packed {
+  const { id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit, pendingAt } = claims;
+  const key = hostname !== undefined && keyOf(hostname) === host ? null : host;
+  const first: FirstPacked = [
+    id,
+    key,
+    bucket,
+    arrivedAt,
+    deadlineAt,
+    hostname ?? null,
+    throttleWindowMs ?? null,
+    limit ?? null,
+  ];
+  return pendingAt === undefined ? first : [...first, pendingAt];
+}
+
+function unpack(packed: Packed, keyOf: HostDirectory["keyOf"]): SessionClaims {
+  const [id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit, pendingAt] = packed;
+  return {
+    id,
+    host: host ?? keyOf(hostname ?? ""),
+    bucket,
+    arrivedAt,
+    deadlineAt,
+    ...(hostname === null ? {} : { hostname }),
+    ...(throttleWindowMs === null ? {} : { throttleWindowMs }),
+    ...(limit === null ? {} : { limit }),
+    ...(pendingAt === undefined ? {} : { pendingAt }),
+  };
+}

@@ -1,0 +1,154 @@
+import type { QueueEvent } from "@slotkeeper/queue";
+import { BusiestHosts } from "./busiest-hosts.ts";
+import { type Counted, type HistoryColumns, HistoryRing, STEP_MS } from "./history-ring.ts";
+import type { StoreReader } from "./store-reader.ts";
+
+/** As many hosts as a person can look at. With nine series each, all hosts together have about a thousand series. */
+const HOSTS_SHOWN = 100;
+
+/** The data that is kept for each of the busiest hosts. */
+export class HostActivity {
+  readonly ring: HistoryRing;
+  grants = 0;
+  rejects = 0;
+  /** Whether something happened since the last sample. */
+  isStirred = true;
+
+  constructor(now: number) {
+    this.ring = new HistoryRing(now);
+  }
+}
+
+/** The events that may change how full the fleet is. */
+const STIRRING = { "session-created": true, granted: true, released: true, timeout: true, canceled: true } as const;
+
+/**
+ * If 100,000 hosts are used equally, a thousand are counted and a hundred of them are shown. Memory does not grow with
+ * their number.
+ */
+const CANDIDATES = 1_000;
+const SAMPLES_PER_ELECTION = 12;
+/**
+ * The number of steps between two reads of the store while nothing happens at this instance and no viewer asks: `busy`
+ * if slots are in use or sessions wait in the fleet, otherwise `idle`. An idle fleet must cost its database very
+ * little.
+ */
+const STEPS_BETWEEN_READINGS = { busy: 4, idle: 6 } as const;
+/** A viewer asks again within this number of steps. */
+const LOOKED_STEPS = 12;
+
+/**
+ * The recent activity of all hosts together and of each of the busiest. Memory: `HOSTS_SHOWN` + 1 rings, for any number
+ * of hosts. Every grant and reject is counted once: at its host if that is shown, otherwise at the rest.
+ */
+export class Activity {
+  readonly #now: () => number;
+  readonly #all: HistoryRing;
+  readonly hosts: BusiestHosts<HostActivity>;
+  readonly rest = { grants: 0, rejects: 0 };
+  #samples = 0;
+  #readAt = Number.NEGATIVE_INFINITY;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #isStirred = false;
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#all = new HistoryRing(now());
+    const create = () => new HostActivity(now());
+    this.hosts = new BusiestHosts({ most: HOSTS_SHOWN, candidates: CANDIDATES, create });
+  }
+
+  observe(event: QueueEvent): void {
+    if (event.type in STIRRING) this.#isStirred = true;
+    switch (event.type) {
+      case "session-created":
+        this.#stir(event.host);
+        return;
+      case "granted":
+        this.#count(event.host, "granted", "grants", event.waitedMs);
+        return;
+      case "timeout":
+      case "throttled":
+      case "overloaded":
+        this.#count(event.host, event.type, "rejects", undefined);
+        return;
+      case "canceled":
+      case "released":
+        this.#count(event.host, event.type, undefined, undefined);
+        return;
+      case "cycle":
+      case "late-release":
+      case "moved":
+      case "probe-decision":
+      case "reclaimed":
+      case "store-error":
+      case "uncollected":
+    }
+  }
+
+  /**
+   * Samples how full the fleet is, once in every step. It does not ask about idle hosts, and does not ask at all while
+   * nothing happens. A step without a sample has the numbers of the previous one.
+   */
+  async sample(reader: StoreReader): Promise<void> {
+    this.#samples++;
+    if (this.#samples % SAMPLES_PER_ELECTION === 0) this.hosts.elect();
+    if (!this.#isDue()) return;
+    this.#readAt = this.#samples;
+    this.#isStirred = false;
+    const { inFlight, slots, waiting } = await reader.totals();
+    this.#all.sample({ inFlight, limit: slots, waiters: waiting }, this.#now());
+    const stirred = [...this.hosts.entries()].filter(([, { isStirred, ring }]) => {
+      const { inFlight: held, waiters } = ring.gauges;
+      return isStirred || held > 0 || waiters > 0;
+    });
+    const stored = await reader.hosts(stirred.map(([host]) => host));
+    for (const [host, activity] of stirred) {
+      const { inFlight = 0, waiting = 0, slots = activity.ring.gauges.limit } = stored.get(host) ?? {};
+      activity.isStirred = false;
+      activity.ring.sample({ inFlight, limit: slots, waiters: waiting }, this.#now());
+    }
+  }
+
+  #isDue(): boolean {
+    if (this.#isStirred || this.#samples - this.#lookedAt < LOOKED_STEPS) return true;
+    const { inFlight, waiters } = this.#all.gauges;
+    const steps = STEPS_BETWEEN_READINGS[inFlight > 0 || waiters > 0 ? "busy" : "idle"];
+    return this.#samples - this.#readAt >= steps;
+  }
+
+  /**
+   * The history of all hosts, or of one. Returns `undefined` for a host that is not tracked, which is tracked from now
+   * on.
+   */
+  history(host: string | undefined): HistoryColumns | undefined {
+    const now = this.#now();
+    this.#lookedAt = this.#samples;
+    if (host === undefined) return this.#all.read(now);
+    const known = this.hosts.get(host);
+    this.hosts.watch(host);
+    return known?.ring.read(now);
+  }
+
+  get stepMs(): number {
+    return STEP_MS;
+  }
+
+  #stir(host: string): HostActivity | undefined {
+    const activity = this.hosts.use(host);
+    if (activity !== undefined) activity.isStirred = true;
+    return activity;
+  }
+
+  #count(host: string, what: Counted, also: "grants" | "rejects" | undefined, waitedMs: number | undefined): void {
+    const now = this.#now();
+    const activity = also === undefined ? this.hosts.get(host) : this.#stir(host);
+    if (activity !== undefined && also === undefined) activity.isStirred = true;
+    if (also !== undefined) (activity ?? this.rest)[also]++;
+    this.#all.count(what, now);
+    activity?.ring.count(what, now);
+    if (waitedMs === undefined) return;
+    this.#all.addWait(waitedMs, now);
+    activity?.ring.addWait(waitedMs, now);
+  }
+}

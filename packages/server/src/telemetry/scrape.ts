@@ -1,0 +1,140 @@
+import { NO_CONNECTIONS, type StoreGauges } from "@slotkeeper/postgres";
+import type { FairQueue, HostGlance, HostSnapshot, QueueOverview, StoreTotals } from "@slotkeeper/queue";
+import type { Logger } from "../log/logger.ts";
+import type { HostSettings } from "../queue/host-settings.ts";
+import type { OpenStore } from "../store/open-store.ts";
+import type { HostActivity } from "./activity.ts";
+import { OTHER_HOSTS } from "./host-readings.ts";
+import { Histogram } from "./instruments.ts";
+import type { Metric, Reading, Series } from "./metric.ts";
+import { METRICS, type MetricId } from "./metrics.ts";
+import type { Readiness } from "./readiness.ts";
+import { clockSkewMs, type Telemetry } from "./telemetry.ts";
+
+/** What the metrics are read from. */
+export interface ScrapeSources {
+  readonly queue: Pick<FairQueue, "glance" | "overview" | "now">;
+  readonly telemetry: Pick<Telemetry, "activity" | "instruments" | "reader" | "hub">;
+  readonly log: Pick<Logger, "warn"> & { readonly lost: number };
+  readonly live: { readonly hosts: HostSettings; readonly config: { readonly version: string } };
+  readonly held: { readonly size: number };
+  readonly refusals: { readonly counts: { readonly [limit: string]: number } };
+  readonly opened: Pick<OpenStore, "gauges">;
+  readonly readiness: { read(): Promise<Readiness> };
+  readonly version: string;
+  /** Open connections. */
+  connections(): number;
+  isOnFallback(): boolean;
+}
+
+/** What one page is made of. */
+export interface Scraped {
+  readonly sources: ScrapeSources;
+  readonly hosts: readonly ShownHost[];
+  /** `undefined` if the store does not answer. */
+  readonly totals: StoreTotals | undefined;
+  readonly overview: QueueOverview;
+  readonly readiness: Readiness;
+  readonly gauges: StoreGauges;
+  readonly skewMs: number;
+}
+
+interface ShownHost {
+  readonly label: string;
+  readonly activity: HostActivity;
+  readonly here: HostGlance | undefined;
+  readonly stored: HostSnapshot | undefined;
+}
+
+/**
+ * The page of metrics in the Prometheus text format 0.0.4, written by hand: see `docs/decisions/0092`. If the store does
+ * not answer, only its own numbers are missing.
+ */
+export async function scrape(sources: ScrapeSources): Promise<string> {
+  const { queue, telemetry, opened } = sources;
+  const entries = [...telemetry.activity.hosts.entries()];
+  const [[totals, stored], readiness] = await Promise.all([
+    storeSide(
+      sources,
+      entries.map(([host]) => host),
+    ),
+    sources.readiness.read(),
+  ]);
+  const label = labeller();
+  const scraped: Scraped = {
+    sources,
+    hosts: entries.map(([key, activity]) => {
+      const [here, there] = [queue.glance(key), stored.get(key)];
+      return { label: label(here?.hostname ?? there?.hostname, key), activity, here, stored: there };
+    }),
+    totals,
+    overview: queue.overview(),
+    readiness,
+    gauges: opened.gauges?.() ?? NO_CONNECTIONS,
+    skewMs: telemetry.reader.isShared ? clockSkewMs(queue) : 0,
+  };
+  const lines = Object.entries<Metric>(METRICS).flatMap(([id, metric]) => {
+    const reading = metric.read === undefined ? telemetry.instruments.series(id as MetricId) : metric.read(scraped);
+    return linesOf(metric, reading);
+  });
+  return `${lines.join("\n")}\n`;
+}
+
+async function storeSide(
+  { telemetry, log }: ScrapeSources,
+  keys: readonly string[],
+): Promise<[StoreTotals | undefined, ReadonlyMap<string, HostSnapshot>]> {
+  try {
+    return await Promise.all([telemetry.reader.totals(), telemetry.reader.hosts(keys)]);
+  } catch (error) {
+    log.warn("the metrics are incomplete: the store could not be read", { error });
+    return [undefined, new Map()];
+  }
+}
+
+/** Keys are unique, but names need not be, and callers choose both. If a label is in use, the key becomes the label. */
+function labeller(): (hostname: string | undefined, key: string) => string {
+  const taken = new Set<string>([OTHER_HOSTS]);
+  return (hostname, key) => {
+    let label = hostname ?? key;
+    while (taken.has(label)) label += ` (${key})`;
+    taken.add(label);
+    return label;
+  };
+}
+
+function linesOf({ name, help, kind, labels }: Metric, reading: Reading): string[] {
+  if (reading === undefined) return [];
+  const series: Iterable<Series> = typeof reading === "number" ? [["", reading]] : reading;
+  const lines = Array.from(series).flatMap(([values, value]) => {
+    const pairs = [values]
+      .flat()
+      .flatMap((text, at) => (labels[at] === undefined ? [] : [`${labels[at]}="${escaped(text)}"`]));
+    return value instanceof Histogram
+      ? histogramLines(name, value, pairs)
+      : [`${name}${braced(pairs)} ${numberText(value)}`];
+  });
+  if (lines.length === 0) return [];
+  return [`# HELP ${name} ${help.replaceAll("\\", "\\\\")}`, `# TYPE ${name} ${kind}`, ...lines];
+}
+
+function histogramLines(name: string, { bounds, counts, sum }: Histogram, pairs: readonly string[]): string[] {
+  let total = 0;
+  const buckets = Array.from(counts, (count, at) => {
+    total += count;
+    return `${name}_bucket${braced([...pairs, `le="${bounds[at] ?? "+Inf"}"`])} ${total}`;
+  });
+  return [...buckets, `${name}_sum${braced(pairs)} ${numberText(sum)}`, `${name}_count${braced(pairs)} ${total}`];
+}
+
+function braced(pairs: readonly string[]): string {
+  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
+}
+
+function escaped(value: string): string {
+  return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}
+
+function numberText(value: number): string {
+  return Number.isFinite(value) ? String(value) : value > 0 ? "+Inf" : Number.isNaN(value) ? "NaN" : "-Inf";
+}
