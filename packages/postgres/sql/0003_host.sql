@@ -322,7 +322,7 @@ BEGIN
     HAVING count(t.changes) = h.commits - min(t.number) + 1;
   END IF;
   v_tail := CASE
-    WHEN v_commits IS NOT NULL THEN '{"kind":"changes","commits":[' || v_commits || ']}'
+    WHEN v_commits IS NOT NULL THEN '{"kind":"changes","head":' || slotkeeper_head(h)::text || ',"commits":[' || v_commits || ']}'
     WHEN h.tag IS NULL THEN '{"kind":"book"}'
     ELSE '{"kind":"book","book":' || slotkeeper_book(h)::text || '}' END;
   RETURN '{"isOk":false' || coalesce(',"reason":"' || p_refusal || '"', '') || ',"now":' || p_now

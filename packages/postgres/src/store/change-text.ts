@@ -2,12 +2,12 @@ import {
   type BookRecord,
   type BreakerState,
   type Changes,
+  decodeChanges as decodeObjects,
   type Head,
   RECORD_KINDS,
   type RecordKind,
   type RecordName,
   type RecordOf,
-  revive,
 } from "@slotkeeper/queue";
 
 /**
@@ -132,26 +132,20 @@ export function encodeChanges({ puts, dels }: Changes, head: Head): string {
 /** Decodes changes from their parsed text, or from the objects of a direct caller. */
 export function decodeChanges(parsed: unknown): Changes {
   if (!Array.isArray(parsed)) {
-    const { head, puts, dels } = parsed as Changes & { readonly head: Head };
-    return { head: withSlots(head), puts: puts.map(revive), dels };
+    return decodeObjects(parsed as Changes);
   }
   const [head, breaker, puts, dels] = parsed as unknown as Lists;
   const now = head[0] as number;
-  return {
+  return decodeObjects({
     head: { ...objectOf(head, HEAD, now), breaker: objectOf(breaker, BREAKER, now) } as Head,
     puts: puts.map((list) => recordOf(list, now)),
     dels: dels.map(([kind, key]): RecordName => [kindOf(kind), key]),
-  };
-}
-
-/** Restores Infinity in a head from JSON, which has no Infinity. */
-export function withSlots(head: Head): Head {
-  return { ...head, slots: head.slots ?? Number.POSITIVE_INFINITY };
+  });
 }
 
 function recordOf([number, key, ...list]: List, now: number): BookRecord {
   const kind = kindOf(number as number);
-  return revive({ kind, key, ...objectOf(list, FIELDS[kind], now) } as BookRecord);
+  return { kind, key, ...objectOf(list, FIELDS[kind], now) } as BookRecord;
 }
 
 function listOf(given: object, fields: Fields, now: number): unknown[] {

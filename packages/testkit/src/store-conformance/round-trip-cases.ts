@@ -26,7 +26,8 @@ export function roundTripCases(newHost: NewHost): void {
       const property = fc.asyncProperty(
         fc.array(fc.array(anyRecord, { maxLength: 8 }), { minLength: 1, maxLength: 3 }),
         anyHead,
-        async (batches, fields) => {
+        fc.constantFrom(SLOTS, Number.POSITIVE_INFINITY),
+        async (batches, fields, slots) => {
           const host = await newHost();
           const first = await host.accept({ head: { slots: SLOTS } });
           const expected = new Map<string, BookRecord>();
@@ -34,7 +35,7 @@ export function roundTripCases(newHost: NewHost): void {
             const now = await host.now();
             const puts = plausible(batch, { fence: host.head.fence, now });
             const fence = host.head.fence + puts.length;
-            const head: Head = { ...host.head, ...fields, slots: SLOTS, fence, now };
+            const head: Head = { ...host.head, ...fields, slots, fence, now };
             // Every second commit deletes what the one before it wrote.
             const dels = at % 2 === 0 ? [] : [...expected.values()].map(({ kind, key }) => [kind, key] as const);
             for (const [kind, key] of dels) expected.delete(`${kind} ${key}`);
@@ -46,14 +47,13 @@ export function roundTripCases(newHost: NewHost): void {
           expect(whole?.head).toEqual(host.head);
           expect(byName(whole?.records ?? [])).toEqual(byName([...expected.values()]));
           const { tail } = await host.other.read(host.host, first);
+          // The totals of other tests must stay finite.
+          await host.forget();
           if (tail.kind === "book") return;
-          const followed = new Map<string, BookRecord>();
-          for (const { puts, dels } of tail.commits) {
-            for (const [kind, key] of dels) followed.delete(`${kind} ${key}`);
-            for (const record of puts) followed.set(`${record.kind} ${record.key}`, record);
-          }
-          expect(tail.commits.at(-1)?.head).toEqual(host.head);
-          expect(byName([...followed.values()])).toEqual(byName([...expected.values()]));
+          const { head, puts, dels } = tail.changes;
+          expect(head).toEqual(host.head);
+          expect(byName(puts)).toEqual(byName([...expected.values()]));
+          expect(dels.filter(([kind, key]) => expected.has(`${kind} ${key}`))).toEqual([]);
         },
       );
       await fc.assert(property, { numRuns: 40 });
