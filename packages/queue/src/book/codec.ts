@@ -1,11 +1,24 @@
-import type { BookImage, BookRecord, Changes, Head, LimitsRecord } from "./records.ts";
+import type { BookImage, BookRecord, Changes, Head, LimitsRecord, RecordName } from "./records.ts";
 
 /**
  * The one encoding of heads and records: `JSON.stringify` of the objects of `records.ts`, for every store, the journal
  * and notices. JSON has no Infinity and writes null instead. No head or record contains null, and only `slots` of a head
- * and limits contain Infinity ("no limit"), so decoding changes null back to Infinity there. Every function here takes
- * what `JSON.parse` or a database driver made of the text.
+ * and limits contain Infinity ("no limit"), so decoding changes null back to Infinity there. Decoding takes what
+ * `JSON.parse` or a database driver made of the text.
  */
+
+/** A record as a row of a table: the columns kind and key, and the other fields. */
+export type RecordRow = readonly [...name: RecordName, fields: object];
+
+/** The JSON of the fields of a row. */
+export function encodeFields(record: BookRecord): string {
+  return JSON.stringify({ ...record, kind: undefined, key: undefined });
+}
+
+/** Call `decodeChanges` or `decodeBook` next. */
+export function recordOfRow([kind, key, fields]: RecordRow): BookRecord {
+  return { kind, key, ...fields } as BookRecord;
+}
 
 export function decodeChanges({ head, puts, dels }: Changes): Changes {
   return { head: head && decodeHead(head), puts: puts.map(decodeRecord), dels };

@@ -62,7 +62,8 @@ export function repeatCases(newHost: NewHost): void {
       host.tag = commit.tag;
       for (let at = 1; at < TAIL_LENGTH; at++) await host.accept();
       expect(await host.store.commit(commit)).toMatchObject({ isOk: true });
-      await host.accept();
+      // A store may also find it as the base of the next commit.
+      for (let at = 0; at < 2; at++) await host.accept();
       expect(await host.store.commit(commit)).toMatchObject({
         isOk: false,
         reason: "conflict",

@@ -6,12 +6,22 @@ import type { NewHost } from "./describe-host-store.ts";
 
 const SLOTS = 100;
 
-/** Leases and offers as a decision makes them: each fence above the last one, and none has ended. */
-function plausible(records: readonly BookRecord[], { fence, now }: { fence: number; now: number }): BookRecord[] {
+interface State {
+  readonly fence: number;
+  readonly now: number;
+  readonly known: ReadonlyMap<string, BookRecord>;
+}
+
+/** Leases and offers as a decision makes them: the fence of a new lease is above the last one, and none has ended. */
+function plausible(records: readonly BookRecord[], { fence, now, known }: State): BookRecord[] {
   const named = new Map(records.map((record) => [`${record.kind} ${record.key}`, record]));
   let last = fence;
   return [...named.values()].map((record) => {
-    if (record.kind === "lease") return { ...record, fence: ++last, grantedAt: now, endsAt: now + 30_000.5 };
+    if (record.kind === "lease") {
+      const before = known.get(`lease ${record.key}`);
+      const own = before?.kind === "lease" ? before.fence : ++last;
+      return { ...record, fence: own, grantedAt: now, endsAt: now + 30_000.5 };
+    }
     if (record.kind === "offer") return { ...record, offeredAt: now, lapsesAt: now + 50.25 };
     return record;
   });
@@ -33,7 +43,7 @@ export function roundTripCases(newHost: NewHost): void {
           const expected = new Map<string, BookRecord>();
           for (const [at, batch] of batches.entries()) {
             const now = await host.now();
-            const puts = plausible(batch, { fence: host.head.fence, now });
+            const puts = plausible(batch, { fence: host.head.fence, now, known: expected });
             const fence = host.head.fence + puts.length;
             const head: Head = { ...host.head, ...fields, slots, fence, now };
             // Every second commit deletes what the one before it wrote.
