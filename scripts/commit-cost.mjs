@@ -5,8 +5,9 @@
 //   new host    the first commit of a host: its limits, an account and a lease
 //   grant       a lease and its account, on a host that is idle
 //   release     its end: the lease goes, the account changes, the end of the session is kept
+//   read 8 back what an instance gets that missed eight hand-overs
 //
-// With `--alone`, no other instance is alive, so the commits contain no change set for the tail.
+// With `--alone`, no other instance is alive, so the commits leave no names in the ring.
 //
 // The commits are created before the measurement, by the code of the store. Times are those of the server: the function
 // call, next to an UPDATE of one small row in the same loop, on a database that syncs its commits, as users run it
@@ -25,7 +26,7 @@ const { values } = parseArgs({
   },
 });
 const COMMITS = Number(values.commits);
-/** After this number of commits, statements are planned and the rows of the tail exist. */
+/** After this number of commits, statements are planned and the rows of the ring exist. */
 const WARM_UP = 100;
 const HOST = "0123456789abcdef".repeat(4);
 const INSTANCE = "instance-one";
@@ -52,23 +53,19 @@ class Commits {
     this.host = host;
     this.now = now;
     this.#fence = Math.floor(now * 1000);
-    const breaker = { code: 0, errors: 0, successes: 0, consecutive: 0 };
-    const meters = {
-      progress: now / 17.3,
-      meterAt: now,
-      avgWaitMs: 4321.125,
-      isHot: true,
-      probedAt: now,
-      turnAt: 1234.5,
-    };
     this.#head = {
-      hostname: "dl.example.com",
-      slots,
       fence: 0,
       now,
-      breaker,
+      progress: now / 17.3,
+      meterAt: now,
       lastEndAt: now,
-      ...meters,
+      probedAt: now,
+      turnAt: 1234.5,
+      avgWaitMs: 4321.125,
+      slots,
+      breaker: { code: 0, errors: 0, successes: 0, consecutive: 0 },
+      isHot: true,
+      hostname: "dl.example.com",
     };
   }
 
@@ -230,9 +227,31 @@ SELECT kind AS "commit", round(percentile_cont(0.1) WITHIN GROUP (ORDER BY us)) 
   round((percentile_cont(0.1) WITHIN GROUP (ORDER BY us) / percentile_cont(0.1) WITHIN GROUP (ORDER BY small_us))::numeric, 1) AS "ratio"
 FROM cost_sample WHERE kind <> 'setup' AND at > ${2 * WARM_UP} GROUP BY kind ORDER BY kind`;
 
-async function measure(client, list, about, calls) {
+/** Reads what the last eight commits changed, as a conflict returns it. */
+const READS = `
+DO $$
+DECLARE
+  v_tag text;
+  v_reply json;
+  v_started timestamptz;
+  v_us double precision;
+BEGIN
+  SELECT split_part(tag, '.', 1)::integer - 8 || '.abcdefghijkl' INTO v_tag FROM slotkeeper_host WHERE host = '${HOST}';
+  FOR i IN 1 .. ${COMMITS} LOOP
+    v_started := clock_timestamp();
+    v_reply := slotkeeper_read(1, '${HOST}', v_tag);
+    v_us := extract(epoch FROM clock_timestamp() - v_started) * 1e6;
+    IF v_reply #>> '{tail,kind}' <> 'changes' THEN RAISE EXCEPTION '%', left(v_reply::text, 200); END IF;
+    v_started := clock_timestamp();
+    UPDATE cost_row SET n = i WHERE id = 1;
+    INSERT INTO cost_sample VALUES (1000000 + i, 'read 8 back', v_us, extract(epoch FROM clock_timestamp() - v_started) * 1e6);
+    COMMIT;
+  END LOOP;
+END $$`;
+
+async function measure(client, list, about, calls, more = []) {
   await client.query(
-    "TRUNCATE slotkeeper_host, slotkeeper_record, slotkeeper_tail, upstream_slot_pool, cost_sample, cost_call RESTART IDENTITY",
+    "TRUNCATE slotkeeper_host, slotkeeper_record, slotkeeper_ring, upstream_slot_pool, cost_sample, cost_call RESTART IDENTITY",
   );
   // The last ones are used to measure the write-ahead log.
   const timed = calls.slice(0, -10);
@@ -241,7 +260,7 @@ async function measure(client, list, about, calls) {
     [JSON.stringify(timed)],
   );
   await client.query("CHECKPOINT");
-  await client.query(loopOf(list));
+  for (const text of [loopOf(list), ...more]) await client.query(text);
   const { rows } = await client.query(SUMMARY);
   const wal = await walOf(client, calls.slice(-10));
   return rows.map((row) => ({ ...about, ...row, "WAL bytes": wal.get(row.commit) }));
@@ -280,7 +299,13 @@ try {
     for (let round = 0; round < (values.aa ? 2 : 1); round++) {
       console.table([
         ...(await measure(client, list, { buckets: 32, waiters: 48 }, crowds(now))),
-        ...(await measure(client, list, { buckets: 100, waiters }, handOvers(now, 100, waiters))),
+        ...(await measure(
+          client,
+          list,
+          { buckets: 100, waiters },
+          handOvers(now, 100, waiters),
+          values.alone ? [] : [READS],
+        )),
         ...(await measure(client, list, { buckets: 10_000, waiters }, handOvers(now, 10_000, waiters))),
         ...(await measure(client, list, {}, newHosts(now))),
         ...(await measure(client, list, {}, idleHost(now))),

@@ -4,13 +4,13 @@
 -- decisions:
 --
 --   slotkeeper_host            one row per host: the head, the tag, and the lock
---   slotkeeper_record          all records except leases and cooldowns, as JSON
+--   slotkeeper_record          all records except leases and cooldowns
 --   upstream_slot_pool         leases: one row for each slot index, updated in place. status = 'locked': the row holds a
 --                              lease, which is live until ends_at
 --   upstream_ip_cooldown       cooldowns (cool_until), and releases by direct callers (is_direct)
 --   upstream_ip_queue_depth    waiters that direct callers registered; the service's waiters are records
 --   "THROTTLE_PROTECTION"      a copy of the head's breaker, for people and direct callers
---   slotkeeper_tail            the last 64 commits of each host, except those that no other instance needs
+--   slotkeeper_ring            the names of the records that the last 64 commits of each host changed
 --   slotkeeper_floor           the highest fence of forgotten hosts
 --   slotkeeper_instance        which instances are alive
 --   slotkeeper_token_key       the key that signs session tokens
@@ -30,49 +30,31 @@
 -- the lower-cased hostname. `bucket` (ip_hash) is the bucket's name; '' is the shared bucket. Instants are milliseconds
 -- since 1970 as double precision, as in JavaScript.
 
--- Columns that most commits change come last: the write-ahead log contains everything between the first and the last
--- changed byte.
+-- Heads and records are JSON as codec.ts of packages/queue encodes them. Columns that most commits change come
+-- last: the write-ahead log contains everything between the first and the last changed byte.
 CREATE TABLE slotkeeper_host (
   host text PRIMARY KEY,
-  hostname text,
-  breaker jsonb NOT NULL,
-  capacity double precision,
   slots double precision NOT NULL,
-  avg_wait_ms double precision NOT NULL,
-  is_hot boolean NOT NULL,
-  idle_since double precision,
-  probed_at double precision,
-  turn_at double precision,
-  progress double precision NOT NULL,
-  meter_at double precision NOT NULL,
-  last_end_at double precision,
-  forgotten_at double precision,
+  is_breaker_new boolean NOT NULL,
+  reserved_for text,
+  reserved_until double precision NOT NULL DEFAULT 0,
+  offers_until double precision NOT NULL,
+  fence_before bigint NOT NULL,
   fence bigint NOT NULL,
-  fence_before bigint NOT NULL DEFAULT 0,
-  is_breaker_new boolean NOT NULL DEFAULT true,
-  is_in_tail boolean NOT NULL DEFAULT true,
-  was_in_tail boolean NOT NULL DEFAULT true,
   last_now double precision NOT NULL,
   updated_at double precision NOT NULL,
-  commits bigint NOT NULL,
   tag text NOT NULL,
-  offers_until double precision NOT NULL DEFAULT 0,
-  reserved_for text,
-  reserved_until double precision NOT NULL DEFAULT 0
+  head json NOT NULL
 ) WITH (fillfactor = 30, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
-COMMENT ON TABLE slotkeeper_host IS 'The columns from hostname to last_now are the head of records.ts.';
-COMMENT ON COLUMN slotkeeper_host.slots IS 'Infinity: no limit.';
-COMMENT ON COLUMN slotkeeper_host.fence_before IS
-  'The fence before the last commit. Like is_breaker_new and was_in_tail, it saves the commit from reading the row before it writes it.';
-COMMENT ON COLUMN slotkeeper_host.is_breaker_new IS 'The last commit changed the breaker.';
-COMMENT ON COLUMN slotkeeper_host.is_in_tail IS 'The last commit is in slotkeeper_tail.';
-COMMENT ON COLUMN slotkeeper_host.was_in_tail IS 'The commit before the last one is.';
-COMMENT ON COLUMN slotkeeper_host.last_now IS 'The latest store time of any commit.';
-COMMENT ON COLUMN slotkeeper_host.updated_at IS 'When the last commit was made, by the clock of the database.';
-COMMENT ON COLUMN slotkeeper_host.commits IS 'Number of commits since the host was created. Their places in slotkeeper_tail follow from it.';
-COMMENT ON COLUMN slotkeeper_host.offers_until IS 'The latest time at which an offer lapses. After it, offers need not be counted.';
+COMMENT ON COLUMN slotkeeper_host.slots IS 'Like fence and last_now, a field of the head that every commit needs. Infinity: no limit.';
+COMMENT ON COLUMN slotkeeper_host.is_breaker_new IS
+  'The last commit changed the breaker. Like fence_before, it saves the commit from reading the row before it writes it.';
 COMMENT ON COLUMN slotkeeper_host.reserved_for IS
   'Until reserved_until only this instance may commit. Empty: any instance, but no direct caller may take a slot.';
+COMMENT ON COLUMN slotkeeper_host.offers_until IS 'The latest time at which an offer lapses. After it, offers need not be counted.';
+COMMENT ON COLUMN slotkeeper_host.fence_before IS 'The fence before the last commit.';
+COMMENT ON COLUMN slotkeeper_host.last_now IS 'The latest store time of any commit: now of the head.';
+COMMENT ON COLUMN slotkeeper_host.updated_at IS 'When the last commit was made, by the clock of the database.';
 
 CREATE TABLE slotkeeper_record (
   host text NOT NULL,
@@ -82,18 +64,18 @@ CREATE TABLE slotkeeper_record (
   PRIMARY KEY (host, kind, key)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
         autovacuum_vacuum_insert_threshold = -1);
-COMMENT ON TABLE slotkeeper_record IS 'kind: account, waiter, session, offer, absence or limits. data: the other fields of the record of records.ts.';
+COMMENT ON TABLE slotkeeper_record IS 'kind: account, waiter, session, offer, absence or limits. data: the other fields of the record.';
 
-CREATE TABLE slotkeeper_tail (
+CREATE TABLE slotkeeper_ring (
   host text NOT NULL,
   place smallint NOT NULL,
-  number bigint NOT NULL,
   base text,
   tag text NOT NULL,
-  changes text,
+  names text[] NOT NULL,
   PRIMARY KEY (host, place)
 ) WITH (fillfactor = 30, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
-COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as change-text.ts writes them. chr(1) stands for the host''s key. A commit that no other instance needs is missing, or has no changes.';
+COMMENT ON TABLE slotkeeper_ring IS
+  'A commit is at the place of its number modulo 64; the number is the part of its tag before the dot. names: "kind key" of the records that it changed. A commit that no other instance needs is missing.';
 
 -- Rows are only inserted, so that two hosts that are forgotten at the same time do not wait for each other. Cleanup
 -- keeps the highest.

@@ -11,30 +11,27 @@
 --                         values looks cheaper
 --   enable_seqscan        a plan from the time when a table was small is kept until the next ANALYZE, and would read all hosts
 
--- Compares and swaps: swaps the host's row, and writes records, breaker and tail. P1: the swap is the first write and
+-- Compares and swaps: swaps the host's row, and writes records, breaker and ring. P1: the swap is the first write and
 -- makes the commits of a host one sequence. Its row lock ends with this call. Arguments that need an explanation:
---   p_forgets                 the host is forgotten; the arguments from p_hostname on are ignored
---   p_hostname … p_forgotten_at  the head of records.ts, one argument for each column; p_slots NULL: no limit
---   p_offers_until            when the last offer of the change set lapses; 0: it has none
---   p_changes                 the whole change set, for the tail and for notifications; NULL: no other instance needs it
---   p_records                 records other than leases, as kind, key, JSON of the other fields, kind, key, …; no JSON
---                             if the record is deleted. Several arrays would cost more
---   p_names, p_numbers        leases, in the order of their fences, as key, session, bucket, instance, key, … and as
---                             fence, grantedAt, endsAt, keepUntil, isReleased, isProbe, fence, …; 1: true. Numbers as
---                             text would cost more
---   p_ended                   the tokens of leases that end
---   p_most                    how many slots may be occupied if a lease or an offer is added (P2), if that is not p_slots
---   p_lock_timeout            how long the commit waits for the lock, if not as long as this function's setting
--- This is one function with plain arguments, because PL/pgSQL prepares every expression again in every transaction.
--- Rows and change sets as composite arguments of inner functions took 35 µs more.
+--   p_head               the head; NULL: the host is forgotten, and the following arguments are ignored
+--   p_slots, p_fence     fields of the head; p_slots NULL: no limit
+--   p_offers_until       when the last offer among the records lapses; 0: there is none
+--   p_records            records other than leases, as kind, key, the other fields, kind, key, …; NULL instead of fields: it is
+--                        deleted. Several arrays would cost more
+--   p_leases, p_numbers  leases, in the order of their fences, as key, session, bucket, instance, key, … and as
+--                        fence, grantedAt, endsAt, keepUntil, isReleased, isProbe, fence, …; 1: true
+--   p_ended              the tokens of leases that end
+--   p_names              "kind key" of every record that changes, for the ring; NULL: no other instance needs them
+--   p_notice             CommitNotice for the instances of p_wake
+--   p_most               how many slots may be occupied if a lease or an offer is added (P2), if that is not p_slots
+--   p_lock_timeout       how long the commit waits for the lock, if not as long as this function's setting
+-- This is one function with plain arguments, because PL/pgSQL prepares every expression again in every transaction. One
+-- JSON argument takes twice the time; rows as composite arguments of inner functions took 35 µs more.
 CREATE FUNCTION slotkeeper_commit(
   p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_conflicts integer,
-  p_forgets boolean,
-  p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision,
-  p_is_hot boolean, p_idle_since double precision, p_probed_at double precision, p_turn_at double precision,
-  p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint,
-  p_forgotten_at double precision, p_offers_until double precision, p_changes text, p_records text[], p_names text[],
-  p_numbers double precision[], p_ended text[], p_wake text[], p_most double precision DEFAULT NULL, p_lock_timeout text DEFAULT NULL
+  p_head json, p_slots double precision, p_fence bigint, p_offers_until double precision, p_records text[], p_leases text[],
+  p_numbers double precision[], p_ended text[], p_names text[], p_wake text[], p_notice text, p_most double precision DEFAULT NULL,
+  p_lock_timeout text DEFAULT NULL
 ) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '500ms' SET extra_float_digits = 1
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -44,43 +41,37 @@ DECLARE
   v_first_now double precision;
   v_before bigint;
   v_is_breaker_new boolean;
-  v_was_in_tail boolean := true;
   v_offers_until double precision := p_offers_until;
-  v_number bigint;
   v_adds boolean := false;
   v_occupied bigint;
+  v_number bigint;
 BEGIN
   IF p_schema IS DISTINCT FROM slotkeeper_schema_number() THEN PERFORM slotkeeper_check_schema(p_schema); END IF;
   IF p_lock_timeout IS NOT NULL THEN PERFORM set_config('lock_timeout', p_lock_timeout, true); END IF;
-  IF p_forgets THEN RETURN slotkeeper_commit_locked(p_host, p_instance, p_base, p_tag, p_now, true, p_conflicts); END IF;
+  IF p_head IS NULL THEN RETURN slotkeeper_commit_locked(p_host, p_instance, p_base, p_tag, p_now, true, p_conflicts); END IF;
   p_slots := coalesce(p_slots, 'Infinity');
   IF p_base IS NULL THEN
     v_before := slotkeeper_floor();
     v_first_now := slotkeeper_first_now(v_before, v_clock);
     v_clock := greatest(v_clock, v_first_now);
-    INSERT INTO slotkeeper_host
-    SELECT p_host, p_hostname, p_breaker, p_capacity, p_slots, p_avg_wait_ms, p_is_hot, p_idle_since, p_probed_at, p_turn_at,
-      p_progress, p_meter_at, p_last_end_at, p_forgotten_at, p_fence, v_before, p_breaker <> slotkeeper_closed_breaker(),
-      p_changes IS NOT NULL, true, greatest(v_first_now, p_now), v_clock, 1, p_tag, p_offers_until
+    INSERT INTO slotkeeper_host (host, slots, is_breaker_new, offers_until, fence_before, fence, last_now, updated_at, tag, head)
+    SELECT p_host, p_slots, (p_head -> 'breaker')::jsonb <> slotkeeper_closed_breaker(), p_offers_until, v_before, p_fence,
+      greatest(v_first_now, p_now), v_clock, p_tag, p_head
     WHERE slotkeeper_refusal(NULL, 0, NULL, p_instance, p_base, p_now, v_clock) IS NULL
     ON CONFLICT DO NOTHING
-    RETURNING is_breaker_new, commits INTO v_is_breaker_new, v_number;
+    RETURNING fence_before, is_breaker_new INTO v_before, v_is_breaker_new;
   ELSE
-    UPDATE slotkeeper_host SET hostname = p_hostname, breaker = p_breaker, capacity = p_capacity, slots = p_slots,
-      avg_wait_ms = p_avg_wait_ms, is_hot = p_is_hot, idle_since = p_idle_since, probed_at = p_probed_at, turn_at = p_turn_at,
-      progress = p_progress, meter_at = p_meter_at, last_end_at = p_last_end_at, forgotten_at = p_forgotten_at, fence = p_fence, fence_before = fence,
-      is_breaker_new = breaker <> p_breaker, is_in_tail = p_changes IS NOT NULL, was_in_tail = is_in_tail, last_now = greatest(last_now, p_now), updated_at = greatest(v_clock, last_now),
-      commits = commits + 1, tag = p_tag, offers_until = greatest(offers_until, p_offers_until), reserved_for = NULL,
-      reserved_until = 0
+    UPDATE slotkeeper_host SET slots = p_slots, is_breaker_new = head ->> 'breaker' <> p_head ->> 'breaker', reserved_for = NULL,
+      reserved_until = 0, offers_until = greatest(offers_until, p_offers_until), fence_before = fence, fence = p_fence,
+      last_now = greatest(last_now, p_now), updated_at = greatest(v_clock, last_now), tag = p_tag, head = p_head
     WHERE host = p_host
       AND slotkeeper_refusal(reserved_for, reserved_until, tag, p_instance, p_base, p_now, greatest(v_clock, last_now)) IS NULL
-    RETURNING fence_before, is_breaker_new, was_in_tail, commits, updated_at, offers_until
-    INTO v_before, v_is_breaker_new, v_was_in_tail, v_number, v_clock, v_offers_until;
+    RETURNING fence_before, is_breaker_new, updated_at, offers_until INTO v_before, v_is_breaker_new, v_clock, v_offers_until;
   END IF;
-  IF v_number IS NULL THEN RETURN slotkeeper_commit_locked(p_host, p_instance, p_base, p_tag, p_now, false, p_conflicts); END IF;
+  IF v_before IS NULL THEN RETURN slotkeeper_commit_locked(p_host, p_instance, p_base, p_tag, p_now, false, p_conflicts); END IF;
   IF p_fence < v_before OR v_is_breaker_new THEN
     PERFORM slotkeeper_check_fence(p_host, v_before, p_fence);
-    PERFORM slotkeeper_copy_breaker(p_host, p_hostname, p_breaker);
+    PERFORM slotkeeper_copy_breaker(p_host, p_head);
   END IF;
   IF p_offers_until > 0 THEN v_adds := slotkeeper_adds_offer(p_host, p_now, p_records); END IF;
   -- The settings of this function make the plan use one index lookup for each name. Without them, a plan that is made
@@ -96,40 +87,36 @@ BEGIN
     IF 'cooldown' = ANY (p_records) THEN PERFORM slotkeeper_write_cooldowns(p_host, p_now, p_records); END IF;
   END IF;
   p_most := coalesce(p_most, p_slots);
-  IF slotkeeper_write_leases(p_host, v_before, p_now, p_most, v_offers_until, p_names, p_numbers, p_ended) OR v_adds THEN
+  IF slotkeeper_write_leases(p_host, v_before, p_now, p_most, v_offers_until, p_leases, p_numbers, p_ended) OR v_adds THEN
     -- P2. After the records: leases are counted together with the remaining offers. slotkeeper_occupied would return the
     -- same, but take longer.
     SELECT count(*) INTO v_occupied FROM upstream_slot_pool WHERE hostname_pattern = p_host AND ends_at > p_now;
     IF v_offers_until > p_now THEN v_occupied := v_occupied + slotkeeper_offers(p_host, p_now); END IF;
     IF v_occupied > p_most THEN PERFORM slotkeeper_refuse_slots(p_host, v_occupied, p_most); END IF;
   END IF;
-  IF p_changes IS NOT NULL THEN
-    -- P4: the last commit may be repeated. Its instance was alone and left it out; now another one commits.
-    IF NOT v_was_in_tail THEN PERFORM slotkeeper_add_to_tail(p_host, v_number - 1, NULL, p_base, NULL); END IF;
-    PERFORM slotkeeper_add_to_tail(p_host, v_number, p_base, p_tag, p_changes);
+  IF p_names IS NOT NULL THEN
+    -- Not ON CONFLICT: it locks the row first, which costs one more write-ahead record.
+    v_number := slotkeeper_number(p_tag);
+    UPDATE slotkeeper_ring SET base = p_base, tag = p_tag, names = p_names WHERE host = p_host AND place = v_number % 64;
+    IF NOT FOUND THEN INSERT INTO slotkeeper_ring VALUES (p_host, v_number % 64, p_base, p_tag, p_names); END IF;
   END IF;
-  IF cardinality(p_wake) > 0 THEN PERFORM slotkeeper_notify(p_wake, p_host, p_base, p_tag, p_changes); END IF;
+  IF cardinality(p_wake) > 0 THEN PERFORM slotkeeper_notify(p_wake, p_host, p_notice); END IF;
   RETURN '{"isOk":true,"now":' || v_clock || '}';
 END $$;
 
 -- Commits of different hosts, in one transaction: the service and the database need less time than for one call each.
--- p_commits: JSON, a list of objects with the arguments of slotkeeper_commit, in the order of their hosts, so that two
--- such calls do not wait for each other. If one commit fails, all fail, and the store sends each of them alone. So that no
+-- p_commits: a list of objects with the arguments of slotkeeper_commit, in the order of their hosts, so that two such
+-- calls do not wait for each other. If one commit fails, all fail, and the store sends each of them alone. So that no
 -- host waits for another one, a commit waits only a moment for its lock (P7).
-CREATE FUNCTION slotkeeper_commit_all(p_schema integer, p_commits text) RETURNS json
+CREATE FUNCTION slotkeeper_commit_all(p_schema integer, p_commits json) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
   RETURN (
-    SELECT json_agg(slotkeeper_commit(p_schema, p_host, p_instance, p_base, p_tag, p_now, p_conflicts, p_forgets, p_hostname,
-      p_breaker, p_capacity, p_slots, p_avg_wait_ms, p_is_hot, p_idle_since, p_probed_at, p_turn_at, p_progress, p_meter_at,
-      p_last_end_at, p_fence, p_forgotten_at, p_offers_until, p_changes, p_records, p_names, p_numbers, p_ended, p_wake,
-      p_lock_timeout => '50ms'))
-    FROM json_to_recordset(p_commits::json) c (p_host text, p_instance text, p_base text, p_tag text, p_now double precision,
-      p_conflicts integer, p_forgets boolean, p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision,
-      p_avg_wait_ms double precision, p_is_hot boolean, p_idle_since double precision, p_probed_at double precision,
-      p_turn_at double precision, p_progress double precision, p_meter_at double precision, p_last_end_at double precision,
-      p_fence bigint, p_forgotten_at double precision, p_offers_until double precision, p_changes text, p_records text[], p_names text[],
-      p_numbers double precision[], p_ended text[], p_wake text[]));
+    SELECT json_agg(slotkeeper_commit(p_schema, p_host, p_instance, p_base, p_tag, p_now, p_conflicts, p_head, p_slots, p_fence,
+      p_offers_until, p_records, p_leases, p_numbers, p_ended, p_names, p_wake, p_notice, p_lock_timeout => '50ms'))
+    FROM json_to_recordset(p_commits) c (p_host text, p_instance text, p_base text, p_tag text, p_now double precision,
+      p_conflicts integer, p_head json, p_slots double precision, p_fence bigint, p_offers_until double precision, p_records text[],
+      p_leases text[], p_numbers double precision[], p_ended text[], p_names text[], p_wake text[], p_notice text));
 END $$;
 
 -- Everything that is not a plain swap: the end of a host, and refusals, which return one state of the host. If the
@@ -164,14 +151,19 @@ LANGUAGE sql IMMUTABLE AS $$
     WHEN p_now NOT BETWEEN p_clock - 1000 AND p_clock THEN 'clock' END
 $$;
 
--- The reply to a refused commit. P4: if it is the last commit, or in the tail, it was accepted before. After the third conflict
--- in a row the next commit is reserved for the instance.
+-- The reply to a refused commit. P4: if it is the last commit, or in the ring, it was accepted before; a commit that is
+-- missing there may be the base of the next one. After the third conflict in a row the next commit is reserved for the
+-- instance.
 CREATE FUNCTION slotkeeper_refuse(
   h slotkeeper_host, p_instance text, p_base text, p_tag text, p_conflicts integer, p_clock double precision, p_refusal text
 ) RETURNS json
 LANGUAGE plpgsql AS $$
+DECLARE
+  v_number bigint := slotkeeper_number(p_tag);
 BEGIN
-  IF h.tag = p_tag OR EXISTS (SELECT FROM slotkeeper_tail WHERE host = h.host AND tag = p_tag) THEN
+  IF h.tag = p_tag OR EXISTS (
+    SELECT FROM slotkeeper_ring WHERE host = h.host AND ((place = v_number % 64 AND tag = p_tag) OR (place = (v_number + 1) % 64 AND base = p_tag))
+  ) THEN
     RETURN '{"isOk":true,"now":' || p_clock || '}';
   END IF;
   IF p_refusal = 'conflict' AND p_conflicts + 1 >= 3 THEN
@@ -180,9 +172,10 @@ BEGIN
   RETURN slotkeeper_reply(h, p_base, p_clock, p_refusal);
 END $$;
 
--- STABLE: tag and tail are read in one snapshot.
+-- STABLE: tag, ring and records are read in one snapshot.
 CREATE FUNCTION slotkeeper_read(p_schema integer, p_host text, p_since text) RETURNS json
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT SET extra_float_digits = 1 SET enable_seqscan = off AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT SET extra_float_digits = 1
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   h slotkeeper_host;
 BEGIN
@@ -257,20 +250,20 @@ BEGIN
       'inFlight', (SELECT count(*) FROM upstream_slot_pool WHERE ends_at > v_now)
         + (SELECT count(*) FROM slotkeeper_record WHERE kind = 'offer' AND (data ->> 'lapsesAt')::double precision > v_now),
       'waiting', (SELECT count(*) FROM slotkeeper_record WHERE kind = 'waiter' AND (data ->> 'deadlineAt')::double precision > v_now),
-      'open', count(*) FILTER (WHERE slotkeeper_breaker_closes_at(h.breaker) > v_now),
-      'spaced', count(*) FILTER (WHERE slotkeeper_spaced_until(h.last_end_at, l.data) > v_now))
+      'open', count(*) FILTER (WHERE slotkeeper_breaker_closes_at(h.head) > v_now),
+      'spaced', count(*) FILTER (WHERE slotkeeper_spaced_until(h.head, l.data) > v_now))
     FROM slotkeeper_host h LEFT JOIN slotkeeper_record l ON l.host = h.host AND l.kind = 'limits' AND l.key = '');
 END $$;
 
 -- A breaker that opened an hour ago counts as closed, as in breaker.ts of packages/queue. NULL: it is not open.
-CREATE FUNCTION slotkeeper_breaker_closes_at(b jsonb) RETURNS double precision
-LANGUAGE sql IMMUTABLE AS $$ SELECT (b ->> 'openedAt')::double precision + 3600000 $$;
+CREATE FUNCTION slotkeeper_breaker_closes_at(p_head json) RETURNS double precision
+LANGUAGE sql IMMUTABLE AS $$ SELECT (p_head #>> '{breaker,openedAt}')::double precision + 3600000 $$;
 
 -- Until when the next release is delayed by spacing. p_limits: LimitsRecord, or NULL for a host that only direct callers
 -- use. NULL: no spacing.
-CREATE FUNCTION slotkeeper_spaced_until(p_last_end_at double precision, p_limits json) RETURNS double precision
+CREATE FUNCTION slotkeeper_spaced_until(p_head json, p_limits json) RETURNS double precision
 LANGUAGE sql IMMUTABLE AS $$
-  SELECT p_last_end_at + nullif((p_limits #>> '{policy,smoothMs}')::double precision, 0)
+  SELECT (p_head ->> 'lastEndAt')::double precision + nullif((p_limits #>> '{policy,smoothMs}')::double precision, 0)
 $$;
 
 -- Forgets hosts without users, p_count at a time and in order. A host that is locked is in use. Returns the number of
@@ -312,14 +305,14 @@ BEGIN
   IF h.updated_at > v_now - p_idle_ms OR slotkeeper_occupied(h.host, v_now, h.offers_until) > 0 THEN RETURN false; END IF;
   SELECT data INTO v_limits FROM slotkeeper_record WHERE host = h.host AND kind = 'limits' AND key = '';
   RETURN v_limits -> 'live' IS NULL
-    AND coalesce(slotkeeper_breaker_closes_at(h.breaker), 0) <= v_now
-    AND coalesce((h.breaker ->> 'windowStartAt')::double precision
+    AND coalesce(slotkeeper_breaker_closes_at(h.head), 0) <= v_now
+    AND coalesce((h.head #>> '{breaker,windowStartAt}')::double precision
       + coalesce((v_limits #>> '{policy,breaker,windowMs}')::double precision, 60000), 0) <= v_now
-    AND coalesce(slotkeeper_spaced_until(h.last_end_at, v_limits), 0) <= v_now
+    AND coalesce(slotkeeper_spaced_until(h.head, v_limits), 0) <= v_now
     AND NOT EXISTS (SELECT FROM upstream_ip_cooldown c WHERE c.hostname_pattern = h.host AND c.cool_until > v_now)
     -- The ends of sessions: isLeftOver of packages/queue. An expired lease also counts as the end of its session.
-    AND coalesce(h.forgotten_at, 0) <= slotkeeper_start_forgotten(v_now)
-    AND NOT EXISTS (SELECT FROM upstream_slot_pool s WHERE s.hostname_pattern = h.host
+    AND coalesce((h.head ->> 'forgottenAt')::double precision, 0) <= slotkeeper_start_forgotten(v_now)
+    AND NOT EXISTS (SELECT FROM upstream_slot_pool s WHERE s.hostname_pattern = h.host AND s.status = 'locked'
       AND slotkeeper_end_kept_until(s.keep_until, s.ends_at) > v_now)
     AND NOT EXISTS (
       SELECT FROM slotkeeper_record r WHERE r.host = h.host AND (
@@ -387,7 +380,7 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
     SELECT format('%s on table %I', r.name, t.relname) AS what
     FROM keeper, pg_class t, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) r (name)
     WHERE t.relnamespace = p_schema AND t.relkind = 'r' AND NOT has_table_privilege(keeper.id, t.oid, r.name)
-      AND t.relname ~ '^(slotkeeper_(host|record|tail|floor|instance)|upstream_(slot_pool|ip_cooldown)|THROTTLE_PROTECTION)$'
+      AND t.relname ~ '^(slotkeeper_(host|record|ring|floor|instance)|upstream_(slot_pool|ip_cooldown)|THROTTLE_PROTECTION)$'
     UNION ALL
     SELECT format('sequence %I', s.relname) FROM keeper, pg_class s
     WHERE s.relnamespace = p_schema AND s.relkind = 'S' AND s.relname ~ '^upstream_slot_pool_' AND NOT has_sequence_privilege(keeper.id, s.oid, 'USAGE')

@@ -92,37 +92,22 @@ $$;
 CREATE FUNCTION slotkeeper_own_name(p_host text, p_name text) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN p_host = slotkeeper_name_key(p_name) THEN p_name END $$;
 
--- The first row of a host of which only the slots are known. p_slots comes from the first direct caller; the service
--- replaces it.
-CREATE FUNCTION slotkeeper_new_host(h slotkeeper_host, p_slots double precision, p_hostname text) RETURNS slotkeeper_host
-LANGUAGE plpgsql AS $$
-BEGIN
-  h.last_now := greatest(slotkeeper_now(), h.last_now);
-  h.hostname := slotkeeper_own_name(h.host, p_hostname);
-  h.slots := p_slots;
-  h.fence := greatest(h.fence, floor(h.last_now * 1000)::bigint);
-  h.progress := 0;
-  h.meter_at := h.last_now;
-  h.avg_wait_ms := 0;
-  h.forgotten_at := slotkeeper_start_forgotten(h.last_now);
-  h.is_hot := false;
-  RETURN h;
-END $$;
-
--- Returns the locked host, and creates it if it does not exist. last_now becomes the time of the call.
+-- Returns the locked host, and creates it if it does not exist. last_now becomes the time of the call. p_slots comes
+-- from the first direct caller; the service replaces it.
 CREATE FUNCTION slotkeeper_open(p_host text, p_hostname text, p_slots double precision) RETURNS slotkeeper_host
 LANGUAGE plpgsql AS $$
 DECLARE
   h slotkeeper_host;
-  n slotkeeper_host;
 BEGIN
   LOOP
     h := slotkeeper_find(p_host);
     IF h.host IS NOT NULL THEN RETURN h; END IF;
     h := slotkeeper_unknown_host(p_host);
-    n := slotkeeper_new_host(h, p_slots, p_hostname);
-    h.last_now := n.last_now;
-    PERFORM slotkeeper_commit_direct(h, n, '[]', '[]');
+    h.last_now := greatest(slotkeeper_now(), h.last_now);
+    -- Head of records.ts.
+    PERFORM slotkeeper_commit_direct(h, jsonb_build_object('hostname', slotkeeper_own_name(p_host, p_hostname), 'slots', p_slots,
+      'fence', greatest(h.fence, floor(h.last_now * 1000)::bigint), 'progress', 0, 'meterAt', h.last_now, 'avgWaitMs', 0,
+      'isHot', false, 'breaker', slotkeeper_closed_breaker(), 'forgottenAt', slotkeeper_start_forgotten(h.last_now)));
   END LOOP;
 END $$;
 
@@ -144,28 +129,28 @@ BEGIN
   RETURN (SELECT data::jsonb FROM slotkeeper_record WHERE host = p_host AND kind = 'limits' AND key = '');
 END $$;
 
--- Commits a change set of a direct caller. It ignores reservations. h: the current row, locked if it exists. n: the new
--- row. p_puts: records of records.ts. p_dels: [kind, key] of each deleted record. p_most: how many slots may be
--- occupied. Returns whether it was accepted; only a first commit can fail.
+-- Commits a change set of a direct caller. It ignores reservations. h: the current row, locked if it exists. p_head: the
+-- fields of the head that change. p_puts: records of records.ts. p_dels: [kind, key] of each deleted record. p_most: how
+-- many slots may be occupied. Returns whether it was accepted; only a first commit can fail.
 CREATE FUNCTION slotkeeper_commit_direct(
-  h slotkeeper_host, n slotkeeper_host, p_puts jsonb, p_dels jsonb, p_most double precision DEFAULT NULL
+  h slotkeeper_host, p_head jsonb, p_puts jsonb DEFAULT '[]', p_dels jsonb DEFAULT '[]', p_most double precision DEFAULT NULL
 ) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
   -- A grant frees no slot, so no instance needs to know of it immediately.
-  v_wake text[] := CASE WHEN n.fence > h.fence THEN '{}' ELSE
+  v_wake text[] := CASE WHEN (p_head ->> 'fence')::bigint > h.fence THEN '{}' ELSE
     ARRAY(SELECT DISTINCT data ->> 'instance' FROM slotkeeper_record WHERE host = h.host AND kind = 'waiter') END;
+  v_head jsonb := jsonb_strip_nulls(coalesce(h.head::jsonb, '{}') || p_head || jsonb_build_object('now', h.last_now));
+  v_tag text := slotkeeper_next_tag(h.tag);
   v_reply json;
 BEGIN
-  v_reply := slotkeeper_commit(slotkeeper_schema_number(), h.host, h.reserved_for, h.tag, slotkeeper_next_tag(h.tag), h.last_now,
-    0, false, n.hostname, n.breaker, n.capacity, n.slots, n.avg_wait_ms, n.is_hot, n.idle_since, n.probed_at, n.turn_at,
-    n.progress, n.meter_at, n.last_end_at, n.fence, n.forgotten_at, 0,
-    jsonb_build_object('head', slotkeeper_head(n), 'puts', p_puts, 'dels', p_dels)::text,
+  IF v_head ->> 'slots' = 'Infinity' THEN v_head := v_head - 'slots'; END IF;
+  v_reply := slotkeeper_commit(slotkeeper_schema_number(), h.host, h.reserved_for, h.tag, v_tag, h.last_now, 0, v_head::json,
+    (v_head -> 'slots')::double precision, (v_head -> 'fence')::bigint, 0,
     ARRAY(
       SELECT unnest(ARRAY[p ->> 'kind', p ->> 'key', (p - 'kind' - 'key')::text]) FROM jsonb_array_elements(p_puts) p
       WHERE p ->> 'kind' <> 'lease'
-      UNION ALL
-      SELECT unnest(ARRAY[d ->> 0, d ->> 1, NULL]) FROM jsonb_array_elements(p_dels) d WHERE d ->> 0 <> 'lease'),
+      UNION ALL SELECT unnest(ARRAY[d ->> 0, d ->> 1, NULL]) FROM jsonb_array_elements(p_dels) d WHERE d ->> 0 <> 'lease'),
     ARRAY(
       SELECT unnest(ARRAY[p ->> 'key', p ->> 'session', p ->> 'bucket', p ->> 'instance'])
       FROM jsonb_array_elements(p_puts) p WHERE p ->> 'kind' = 'lease'),
@@ -173,7 +158,12 @@ BEGIN
       SELECT unnest(ARRAY[(p -> 'fence')::double precision, (p -> 'grantedAt')::double precision, (p -> 'endsAt')::double precision,
         (p -> 'keepUntil')::double precision, (p -> 'isReleased')::boolean::integer, (p -> 'isProbe')::boolean::integer])
       FROM jsonb_array_elements(p_puts) p WHERE p ->> 'kind' = 'lease'),
-    ARRAY(SELECT d ->> 1 FROM jsonb_array_elements(p_dels) d WHERE d ->> 0 = 'lease'), v_wake, p_most);
+    ARRAY(SELECT d ->> 1 FROM jsonb_array_elements(p_dels) d WHERE d ->> 0 = 'lease'),
+    ARRAY(
+      SELECT p ->> 'kind' || ' ' || (p ->> 'key') FROM jsonb_array_elements(p_puts) p
+      UNION ALL SELECT d ->> 0 || ' ' || (d ->> 1) FROM jsonb_array_elements(p_dels) d),
+    v_wake, jsonb_build_object('host', h.host, 'base', h.tag, 'tag', v_tag,
+      'changes', jsonb_build_object('head', v_head, 'puts', p_puts, 'dels', p_dels))::text, p_most);
   -- If an instance waits for its reserved commit, the reservation stays. Otherwise the service gets priority for a
   -- moment.
   IF v_wake <> '{}' OR h.reserved_until > h.last_now THEN
@@ -293,9 +283,10 @@ DECLARE
   a slotkeeper_answer;
   b "THROTTLE_PROTECTION";
   v slotkeeper_view := slotkeeper_look(h, t.bucket, t.lease_ms);
+  v_capacity double precision := h.head ->> 'capacity';
 BEGIN
-  t.slots := coalesce(h.capacity, (v_limits #>> '{live,slots}')::double precision, t.slots);
-  t.slots_per_bucket := CASE WHEN t.bucket = '' OR h.capacity IS NOT NULL THEN 'Infinity'
+  t.slots := coalesce(v_capacity, (v_limits #>> '{live,slots}')::double precision, t.slots);
+  t.slots_per_bucket := CASE WHEN t.bucket = '' OR v_capacity IS NOT NULL THEN 'Infinity'
     ELSE coalesce((v_limits #>> '{live,slotsPerBucket}')::double precision, t.slots_per_bucket) END;
   t.open_ms := coalesce(t.open_ms, (v_limits #>> '{policy,breaker,openMs}')::double precision, 60000);
   b := slotkeeper_breaker(h.host, h.last_now);
@@ -311,7 +302,7 @@ BEGIN
     a.status := 'QUEUE_FULL';
   ELSE
     a.status := 'ACQUIRED';
-    a.token := slotkeeper_grant_direct(h, t, v, b.opened_at IS NOT NULL, v_limits IS NULL AND h.capacity IS NULL);
+    a.token := slotkeeper_grant_direct(h, t, v, b.opened_at IS NOT NULL, v_limits IS NULL AND v_capacity IS NULL);
     IF t.by_id THEN
       a.slot_id := slotkeeper_renumber((SELECT id FROM upstream_slot_pool WHERE hostname_pattern = h.host AND token = a.token));
     END IF;
@@ -327,13 +318,12 @@ CREATE FUNCTION slotkeeper_grant_direct(
 LANGUAGE plpgsql AS $$
 DECLARE
   v_token text := 'slot_' || h.host || '.' || slotkeeper_random();
-  n slotkeeper_host := h;
+  v_fence bigint := greatest(h.fence + 1, floor(h.last_now * 1000)::bigint);
 BEGIN
-  n.fence := greatest(h.fence + 1, floor(h.last_now * 1000)::bigint);
   -- If no instance has set limits, the slots of the latest direct caller are shown.
-  IF p_sets_slots THEN n.slots := t.slots; END IF;
-  PERFORM slotkeeper_commit_direct(h, n, v.puts || jsonb_build_object('kind', 'lease', 'key', v_token, 'fence', n.fence,
-      'session', CASE WHEN t.by_id THEN 'direct-id:' ELSE 'direct:' END || n.fence, 'bucket', t.bucket, 'instance', '',
+  PERFORM slotkeeper_commit_direct(h, jsonb_build_object('fence', v_fence, 'slots', CASE WHEN p_sets_slots THEN t.slots ELSE h.slots END),
+    v.puts || jsonb_build_object('kind', 'lease', 'key', v_token, 'fence', v_fence,
+      'session', CASE WHEN t.by_id THEN 'direct-id:' ELSE 'direct:' END || v_fence, 'bucket', t.bucket, 'instance', '',
       'grantedAt', h.last_now, 'endsAt', h.last_now + t.lease_ms, 'isReleased', false, 'isProbe', p_is_probe,
       'keepUntil', h.last_now),
     v.dels, t.slots);
@@ -348,16 +338,14 @@ DECLARE
   v_policy jsonb := slotkeeper_limits(h.host) -> 'policy';
   v_cooldown_ms double precision := CASE WHEN p_cools AND s.ip_hash <> '' THEN v_policy ->> 'cooldownMs' END;
   v_smooth_ms double precision := nullif(v_policy ->> 'smoothMs', '0');
-  v_ends_at double precision := least(greatest(h.last_now, h.last_end_at + v_smooth_ms),
+  v_last_end_at double precision := h.head ->> 'lastEndAt';
+  v_ends_at double precision := least(greatest(h.last_now, v_last_end_at + v_smooth_ms),
     h.last_now + (v_policy ->> 'leaseMs')::double precision);
-  n slotkeeper_host := h;
   v_puts jsonb := '[]';
   v_dels jsonb := '[]';
 BEGIN
-  IF v_smooth_ms > 0 THEN n.last_end_at := greatest(h.last_end_at, v_ends_at); END IF;
   IF v_ends_at > h.last_now THEN
-    v_puts := jsonb_build_array(slotkeeper_lease(s)
-      || jsonb_build_object('kind', 'lease', 'key', s.token, 'endsAt', v_ends_at, 'isReleased', true));
+    v_puts := jsonb_build_array(slotkeeper_lease(s)::jsonb || jsonb_build_object('kind', 'lease', 'key', s.token, 'endsAt', v_ends_at, 'isReleased', true));
   ELSE
     v_dels := jsonb_build_array(jsonb_build_array('lease', s.token));
     IF s.instance <> '' THEN v_puts := jsonb_build_array(slotkeeper_released_session(s, h.last_now)); END IF;
@@ -366,7 +354,8 @@ BEGIN
     v_puts := v_puts || jsonb_build_object('kind', 'cooldown', 'key', s.ip_hash, 'until', greatest(v_ends_at + v_cooldown_ms,
       (SELECT cool_until FROM upstream_ip_cooldown WHERE hostname_pattern = h.host AND ip_hash = s.ip_hash)));
   END IF;
-  PERFORM slotkeeper_commit_direct(h, n, v_puts, v_dels);
+  PERFORM slotkeeper_commit_direct(h, CASE WHEN v_smooth_ms > 0 THEN jsonb_build_object('lastEndAt', greatest(v_last_end_at, v_ends_at))
+    ELSE '{}' END, v_puts, v_dels);
   IF p_cools AND s.ip_hash <> '' THEN
     INSERT INTO upstream_ip_cooldown AS c (hostname_pattern, ip_hash, last_release_at, is_direct)
     VALUES (h.host, s.ip_hash, to_timestamp(h.last_now / 1000), true)
@@ -431,7 +420,7 @@ END $$;
 
 REVOKE ALL ON FUNCTION slotkeeper_plain_name, slotkeeper_sha256, slotkeeper_checked, slotkeeper_name_key, slotkeeper_host_key, slotkeeper_pattern_key,
   slotkeeper_refuse_table, slotkeeper_required, slotkeeper_or_unlimited, slotkeeper_random, slotkeeper_next_tag,
-  slotkeeper_own_name, slotkeeper_new_host, slotkeeper_open, slotkeeper_find, slotkeeper_limits, slotkeeper_commit_direct, slotkeeper_is_over,
+  slotkeeper_own_name, slotkeeper_open, slotkeeper_find, slotkeeper_limits, slotkeeper_commit_direct, slotkeeper_is_over,
   slotkeeper_released_session, slotkeeper_look, slotkeeper_depths, slotkeeper_breaker, slotkeeper_open_ms, slotkeeper_cools_until,
   slotkeeper_renumber, slotkeeper_try_direct, slotkeeper_grant_direct, slotkeeper_release_direct, slotkeeper_count_waiter,
   slotkeeper_report_direct FROM PUBLIC;

@@ -96,7 +96,6 @@ DROP FUNCTION pg_temp.key_of(text);
 DO $$
 DECLARE
   h slotkeeper_host;
-  n slotkeeper_host;
   b "THROTTLE_PROTECTION";
   v_host text;
 BEGIN
@@ -110,14 +109,11 @@ BEGIN
     UPDATE upstream_slot_pool s SET fence = h.fence + f.nth, session = 'direct-id:' || h.fence + f.nth
     FROM (SELECT id, row_number() OVER (ORDER BY id) AS nth FROM upstream_slot_pool WHERE hostname_pattern = v_host AND status = 'locked') f
     WHERE s.id = f.id;
-    n := h;
-    n.fence := greatest(h.fence, (SELECT max(fence) FROM upstream_slot_pool WHERE hostname_pattern = v_host));
-    IF b.opened_at IS NOT NULL OR b.window_start_at IS NOT NULL THEN
-      n.breaker := jsonb_strip_nulls(jsonb_build_object('openedAt', b.opened_at,
-        'windowStartAt', b.window_start_at, 'code', coalesce(b."LAST_ERROR_CODE", 0), 'errors', b."OBS_ERROR_COUNT",
-        'successes', b."OBS_SUCCESS_COUNT", 'consecutive', b."CONSECUTIVE_ERROR_COUNT"));
-    END IF;
-    PERFORM slotkeeper_commit_direct(h, n, '[]', '[]');
+    PERFORM slotkeeper_commit_direct(h, jsonb_build_object(
+      'fence', greatest(h.fence, (SELECT max(fence) FROM upstream_slot_pool WHERE hostname_pattern = v_host)),
+      'breaker', CASE WHEN b.opened_at IS NULL AND b.window_start_at IS NULL THEN slotkeeper_closed_breaker()
+        ELSE jsonb_build_object('openedAt', b.opened_at, 'windowStartAt', b.window_start_at, 'code', coalesce(b."LAST_ERROR_CODE", 0),
+          'errors', b."OBS_ERROR_COUNT", 'successes', b."OBS_SUCCESS_COUNT", 'consecutive', b."CONSECUTIVE_ERROR_COUNT") END));
   END LOOP;
 END $$;
 
@@ -278,7 +274,6 @@ DECLARE
     CASE WHEN p_fast_error_ratio_percent IS NULL THEN 0 ELSE coalesce(p_fast_min_sample_count, 0) END,
     coalesce(p_consecutive_threshold, 0));
   h slotkeeper_host;
-  n slotkeeper_host;
   v_next jsonb;
 BEGIN
   PERFORM slotkeeper_refuse_table(p_table_name, 'THROTTLE_PROTECTION');
@@ -286,10 +281,8 @@ BEGIN
   v_next := slotkeeper_report_direct(slotkeeper_breaker(v_host, h.last_now), coalesce(p_is_error, false),
     coalesce(p_status_code, 0), t, h.last_now);
   IF v_next IS NOT NULL THEN
-    n := h;
-    n.breaker := v_next;
-    n.hostname := coalesce(slotkeeper_own_name(v_host, v_name), h.hostname);
-    PERFORM slotkeeper_commit_direct(h, n, '[]', '[]');
+    PERFORM slotkeeper_commit_direct(h, jsonb_build_object('breaker', v_next,
+      'hostname', coalesce(slotkeeper_own_name(v_host, v_name), h.head ->> 'hostname')));
     -- Also a name beside a hash of the caller's own, which the service does not use.
     UPDATE "THROTTLE_PROTECTION" p SET "HOSTNAME" = v_name WHERE p."HOSTNAME_HASH" = v_host AND p."HOSTNAME" <> v_name;
   END IF;
@@ -353,7 +346,7 @@ BEGIN
     v := slotkeeper_look(h, '', v_timeout_ms);
     CONTINUE WHEN v.dels = '[]';
     v_freed := v_freed + jsonb_array_length(v.dels);
-    PERFORM slotkeeper_commit_direct(h, h, v.puts, v.dels);
+    PERFORM slotkeeper_commit_direct(h, '{}', v.puts, v.dels);
   END LOOP;
   RETURN v_freed;
 END $$;

@@ -67,32 +67,18 @@ CREATE TABLE slotkeeper_floor (
 );
 
 CREATE TABLE slotkeeper_host (
-  avg_wait_ms double precision NOT NULL,
-  breaker jsonb NOT NULL,
-  capacity double precision,
-  commits bigint NOT NULL,
   fence bigint NOT NULL,
-  fence_before bigint NOT NULL DEFAULT 0,
-  forgotten_at double precision,
+  fence_before bigint NOT NULL,
+  head json NOT NULL,
   host text NOT NULL,
-  hostname text,
-  idle_since double precision,
-  is_breaker_new boolean NOT NULL DEFAULT true,
-  is_hot boolean NOT NULL,
-  is_in_tail boolean NOT NULL DEFAULT true,
-  last_end_at double precision,
+  is_breaker_new boolean NOT NULL,
   last_now double precision NOT NULL,
-  meter_at double precision NOT NULL,
-  offers_until double precision NOT NULL DEFAULT 0,
-  probed_at double precision,
-  progress double precision NOT NULL,
+  offers_until double precision NOT NULL,
   reserved_for text,
   reserved_until double precision NOT NULL DEFAULT 0,
   slots double precision NOT NULL,
   tag text NOT NULL,
-  turn_at double precision,
   updated_at double precision NOT NULL,
-  was_in_tail boolean NOT NULL DEFAULT true,
   CONSTRAINT slotkeeper_host_pkey PRIMARY KEY (host)
 ) WITH (fillfactor=30, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 
@@ -120,14 +106,13 @@ CREATE TABLE slotkeeper_record (
   CONSTRAINT slotkeeper_record_pkey PRIMARY KEY (host, kind, key)
 ) WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500, autovacuum_vacuum_insert_threshold=-1);
 
-CREATE TABLE slotkeeper_tail (
+CREATE TABLE slotkeeper_ring (
   base text,
-  changes text,
   host text NOT NULL,
-  number bigint NOT NULL,
+  names text[] NOT NULL,
   place smallint NOT NULL,
   tag text NOT NULL,
-  CONSTRAINT slotkeeper_tail_pkey PRIMARY KEY (host, place)
+  CONSTRAINT slotkeeper_ring_pkey PRIMARY KEY (host, place)
 ) WITH (fillfactor=30, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 
 CREATE TABLE slotkeeper_token_key (
@@ -184,33 +169,25 @@ CREATE INDEX upstream_ip_queue_depth_name ON upstream_ip_queue_depth USING btree
 
 CREATE UNIQUE INDEX upstream_slot_pool_slot ON upstream_slot_pool USING btree (hostname_pattern, slot_index);
 
-COMMENT ON TABLE slotkeeper_host IS 'The columns from hostname to last_now are the head of records.ts.';
+COMMENT ON COLUMN slotkeeper_host.fence_before IS 'The fence before the last commit.';
 
-COMMENT ON COLUMN slotkeeper_host.commits IS 'Number of commits since the host was created. Their places in slotkeeper_tail follow from it.';
+COMMENT ON COLUMN slotkeeper_host.is_breaker_new IS 'The last commit changed the breaker. Like fence_before, it saves the commit from reading the row before it writes it.';
 
-COMMENT ON COLUMN slotkeeper_host.fence_before IS 'The fence before the last commit. Like is_breaker_new and was_in_tail, it saves the commit from reading the row before it writes it.';
-
-COMMENT ON COLUMN slotkeeper_host.is_breaker_new IS 'The last commit changed the breaker.';
-
-COMMENT ON COLUMN slotkeeper_host.is_in_tail IS 'The last commit is in slotkeeper_tail.';
-
-COMMENT ON COLUMN slotkeeper_host.last_now IS 'The latest store time of any commit.';
+COMMENT ON COLUMN slotkeeper_host.last_now IS 'The latest store time of any commit: now of the head.';
 
 COMMENT ON COLUMN slotkeeper_host.offers_until IS 'The latest time at which an offer lapses. After it, offers need not be counted.';
 
 COMMENT ON COLUMN slotkeeper_host.reserved_for IS 'Until reserved_until only this instance may commit. Empty: any instance, but no direct caller may take a slot.';
 
-COMMENT ON COLUMN slotkeeper_host.slots IS 'Infinity: no limit.';
+COMMENT ON COLUMN slotkeeper_host.slots IS 'Like fence and last_now, a field of the head that every commit needs. Infinity: no limit.';
 
 COMMENT ON COLUMN slotkeeper_host.updated_at IS 'When the last commit was made, by the clock of the database.';
 
-COMMENT ON COLUMN slotkeeper_host.was_in_tail IS 'The commit before the last one is.';
-
 COMMENT ON COLUMN slotkeeper_instance.ends_at IS 'The instance counts as alive until then.';
 
-COMMENT ON TABLE slotkeeper_record IS 'kind: account, waiter, session, offer, absence or limits. data: the other fields of the record of records.ts.';
+COMMENT ON TABLE slotkeeper_record IS 'kind: account, waiter, session, offer, absence or limits. data: the other fields of the record.';
 
-COMMENT ON TABLE slotkeeper_tail IS 'Commit `number` of a host is in place `number` modulo 64. changes: Changes of records.ts, as change-text.ts writes them. chr(1) stands for the host''s key. A commit that no other instance needs is missing, or has no changes.';
+COMMENT ON TABLE slotkeeper_ring IS 'A commit is at the place of its number modulo 64; the number is the part of its tag before the dot. names: "kind key" of the records that it changed. A commit that no other instance needs is missing.';
 
 COMMENT ON COLUMN upstream_ip_cooldown.cool_until IS 'The cooldown by the limits of the host. NULL: only a release by a direct caller is known.';
 
@@ -281,7 +258,7 @@ CREATE OR REPLACE FUNCTION download_upsert_throttle_protection(p_hostname_hash t
  SET extra_float_digits TO '1'
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
--- text: md5 92e7ad47a895b065f70739eede7bac9c
+-- text: md5 7327d264ce48d339ad645d14275b4167
 
 CREATE OR REPLACE FUNCTION func_cleanup_ip_cooldown(p_ttl_seconds integer)
  RETURNS integer
@@ -303,7 +280,7 @@ CREATE OR REPLACE FUNCTION func_cleanup_zombie_slots(p_zombie_timeout_seconds in
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
  SET extra_float_digits TO '1'
--- text: md5 218eb7ae53647ae97a46a40a68fb7d11
+-- text: md5 ca358a037419ff8e99805a537f6d41c4
 
 CREATE OR REPLACE FUNCTION func_release_fair_slot(p_slot_id integer, p_enable_cooldown boolean DEFAULT true)
  RETURNS void
@@ -327,11 +304,6 @@ CREATE OR REPLACE FUNCTION func_try_acquire_slot(p_hostname_pattern text, p_ip_h
  SET enable_seqscan TO 'off'
 -- text: md5 41096851b1a8a91e16cfadff4d738c42
 
-CREATE OR REPLACE FUNCTION slotkeeper_add_to_tail(p_host text, p_number bigint, p_base text, p_tag text, p_changes text)
- RETURNS void
- LANGUAGE plpgsql
--- text: md5 2b1deb6a96671269bfad7bdabacd196e
-
 CREATE OR REPLACE FUNCTION slotkeeper_adds_offer(p_host text, p_now double precision, p_records text[])
  RETURNS boolean
  LANGUAGE plpgsql
@@ -350,18 +322,24 @@ CREATE OR REPLACE FUNCTION slotkeeper_book(h slotkeeper_host)
  RETURNS json
  LANGUAGE plpgsql
  STABLE
--- text: md5 9a1f1bf8969f0d740d491fc2d5e91a06
+-- text: md5 d74aff5b78e061c2c422d35f20d2679f
 
 CREATE OR REPLACE FUNCTION slotkeeper_breaker(p_host text, p_now double precision)
  RETURNS "THROTTLE_PROTECTION"
  LANGUAGE plpgsql
 -- text: md5 e12590046554836c2f1172a86f15a060
 
-CREATE OR REPLACE FUNCTION slotkeeper_breaker_closes_at(b jsonb)
+CREATE OR REPLACE FUNCTION slotkeeper_breaker_closes_at(p_head json)
  RETURNS double precision
  LANGUAGE sql
  IMMUTABLE
--- text: md5 d85af34b1e4f5ff0c4bfb7577ddbe33f
+-- text: md5 1e807e910a021df3ecb4a1f624168670
+
+CREATE OR REPLACE FUNCTION slotkeeper_changes(h slotkeeper_host, p_since text)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+-- text: md5 1cc600edc0c796af8ba56a5d6c37d24e
 
 CREATE OR REPLACE FUNCTION slotkeeper_channel(p_instance text)
  RETURNS text
@@ -404,7 +382,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_closed_breaker()
  IMMUTABLE
 -- text: md5 fb07c4c2f24d975ce77ccdc65508265e
 
-CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_conflicts integer, p_forgets boolean, p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision, p_is_hot boolean, p_idle_since double precision, p_probed_at double precision, p_turn_at double precision, p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint, p_forgotten_at double precision, p_offers_until double precision, p_changes text, p_records text[], p_names text[], p_numbers double precision[], p_ended text[], p_wake text[], p_most double precision DEFAULT NULL::double precision, p_lock_timeout text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_conflicts integer, p_head json, p_slots double precision, p_fence bigint, p_offers_until double precision, p_records text[], p_leases text[], p_numbers double precision[], p_ended text[], p_names text[], p_wake text[], p_notice text, p_most double precision DEFAULT NULL::double precision, p_lock_timeout text DEFAULT NULL::text)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -416,19 +394,19 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_in
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 f2ccc1d046419997f8d69d5675e0f314
+-- text: md5 c979b19f5c6c7730a1c45095d29dd039
 
-CREATE OR REPLACE FUNCTION slotkeeper_commit_all(p_schema integer, p_commits text)
+CREATE OR REPLACE FUNCTION slotkeeper_commit_all(p_schema integer, p_commits json)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
--- text: md5 decffadfcc48b20324896418c768dda9
+-- text: md5 02ebebb9525cde93fc6f6111f124bda3
 
-CREATE OR REPLACE FUNCTION slotkeeper_commit_direct(h slotkeeper_host, n slotkeeper_host, p_puts jsonb, p_dels jsonb, p_most double precision DEFAULT NULL::double precision)
+CREATE OR REPLACE FUNCTION slotkeeper_commit_direct(h slotkeeper_host, p_head jsonb, p_puts jsonb DEFAULT '[]'::jsonb, p_dels jsonb DEFAULT '[]'::jsonb, p_most double precision DEFAULT NULL::double precision)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 a552c85f48436625e1c61d1a7d70e591
+-- text: md5 89e74f7ccd73ef0ae6ceaa5995689d37
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_locked(p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_forgets boolean, p_conflicts integer)
  RETURNS json
@@ -440,20 +418,15 @@ CREATE OR REPLACE FUNCTION slotkeeper_cools_until(p_host text, p_bucket text, p_
  LANGUAGE plpgsql
 -- text: md5 b39fc3126bc992ab41210ce25d533b9e
 
-CREATE OR REPLACE FUNCTION slotkeeper_copy_breaker(p_host text, p_hostname text, b jsonb)
+CREATE OR REPLACE FUNCTION slotkeeper_copy_breaker(p_host text, p_head json)
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 76b6b1311ffed6dddc89645d170f8d02
+-- text: md5 0a0ffbbe7c471fd799b1259a00f4c855
 
 CREATE OR REPLACE FUNCTION slotkeeper_count_waiter(h slotkeeper_host, p_bucket text, p_lasts_ms double precision, p_hostname text)
  RETURNS slotkeeper_depths
  LANGUAGE plpgsql
 -- text: md5 b9927c18fed8895ffa3ac8c1df08601c
-
-CREATE OR REPLACE FUNCTION slotkeeper_del_cooldown(p_host text, p_bucket text)
- RETURNS void
- LANGUAGE plpgsql
--- text: md5 8ba0c45e0042597ed9458ccfc6a4d91d
 
 CREATE OR REPLACE FUNCTION slotkeeper_depths(p_host text, p_bucket text, p_now double precision)
  RETURNS slotkeeper_depths
@@ -486,7 +459,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_floor()
 CREATE OR REPLACE FUNCTION slotkeeper_forget(h slotkeeper_host)
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 98cf1c46462ed13045a5110cdbf6fb2f
+-- text: md5 4738e3c0a456b3426c55f2517c572a84
 
 CREATE OR REPLACE FUNCTION slotkeeper_forget_hosts(p_schema integer, p_idle_ms double precision, p_after text, p_count integer)
  RETURNS json
@@ -504,21 +477,15 @@ CREATE OR REPLACE FUNCTION slotkeeper_forget_rows(p_schema integer)
  SET lock_timeout TO '2s'
 -- text: md5 6bf2d8801dee647324c40476132d53b6
 
-CREATE OR REPLACE FUNCTION slotkeeper_free_slots(p_host text, p_count integer)
+CREATE OR REPLACE FUNCTION slotkeeper_free_slots(p_host text, p_count integer, p_now double precision, p_most double precision, p_offers_until double precision)
  RETURNS integer[]
  LANGUAGE plpgsql
--- text: md5 c4ddfbe12ae8d5b2dd3767a91ab0a462
+-- text: md5 6e00ae56c5e8ae48facfff7c221c6fbb
 
 CREATE OR REPLACE FUNCTION slotkeeper_grant_direct(h slotkeeper_host, t slotkeeper_try, v slotkeeper_view, p_is_probe boolean, p_sets_slots boolean)
  RETURNS text
  LANGUAGE plpgsql
--- text: md5 db5ac8c029c15c49f9019648a3dd0e1c
-
-CREATE OR REPLACE FUNCTION slotkeeper_head(h slotkeeper_host)
- RETURNS jsonb
- LANGUAGE sql
- IMMUTABLE
--- text: md5 55e93e6c78b37a88c4df1db3b83aaf16
+-- text: md5 4d92247c9f2ae98cad8cfb317acfb98b
 
 CREATE OR REPLACE FUNCTION slotkeeper_host_key(p_hash text, p_name text)
  RETURNS text
@@ -550,7 +517,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_is_over(s upstream_slot_pool, p_now double
 CREATE OR REPLACE FUNCTION slotkeeper_is_unused(h slotkeeper_host, p_idle_ms double precision)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 10eaccfac40768c7bdca6b6e37bff123
+-- text: md5 85cd20f3ef65baa989aba692cc9ba385
 
 CREATE OR REPLACE FUNCTION slotkeeper_last_slot(p_host text)
  RETURNS integer
@@ -559,10 +526,10 @@ CREATE OR REPLACE FUNCTION slotkeeper_last_slot(p_host text)
 -- text: md5 744e9be8801fddfdfe0d344dfd253ee5
 
 CREATE OR REPLACE FUNCTION slotkeeper_lease(s upstream_slot_pool)
- RETURNS jsonb
+ RETURNS json
  LANGUAGE sql
  STABLE
--- text: md5 cadd2bd777d8ddde97bf4d1bd3226248
+-- text: md5 a7999b95dde1ce9f41b2d11f3bd3430d
 
 CREATE OR REPLACE FUNCTION slotkeeper_limits(p_host text)
  RETURNS jsonb
@@ -579,7 +546,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_missing_rights(p_schema oid)
  LANGUAGE sql
  STABLE
  SET search_path TO 'public', 'pg_temp'
--- text: md5 2d222a7d5b0cd2071662d2cf78241aea
+-- text: md5 c01dd6965d766488b865b8fa7ae62a77
 
 CREATE OR REPLACE FUNCTION slotkeeper_name_key(p_name text)
  RETURNS text
@@ -587,25 +554,26 @@ CREATE OR REPLACE FUNCTION slotkeeper_name_key(p_name text)
  IMMUTABLE
 -- text: md5 0df536cad61e05496578f4dd1dfbd532
 
-CREATE OR REPLACE FUNCTION slotkeeper_new_host(h slotkeeper_host, p_slots double precision, p_hostname text)
- RETURNS slotkeeper_host
- LANGUAGE plpgsql
--- text: md5 a037af1b52f09b7026474f1da9f18365
-
 CREATE OR REPLACE FUNCTION slotkeeper_next_tag(p_tag text)
  RETURNS text
  LANGUAGE sql
 -- text: md5 bdb66ca34ea0b4d1a8e6cc5a3638f898
 
-CREATE OR REPLACE FUNCTION slotkeeper_notify(p_instances text[], p_host text, p_base text, p_tag text, p_changes text)
- RETURNS boolean
+CREATE OR REPLACE FUNCTION slotkeeper_notify(p_instances text[], p_host text, p_notice text)
+ RETURNS void
  LANGUAGE plpgsql
--- text: md5 ec9b8a95ff1b75cc76ecdd807da8d796
+-- text: md5 a036fdfadd08d538f004e44178bd2080
 
 CREATE OR REPLACE FUNCTION slotkeeper_now()
  RETURNS double precision
  LANGUAGE sql
 -- text: md5 67d0ddae9da78b9e455588ed55eca9fc
+
+CREATE OR REPLACE FUNCTION slotkeeper_number(p_tag text)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+-- text: md5 0a13b44f860ba8eaedaeeef6e9ce7d75
 
 CREATE OR REPLACE FUNCTION slotkeeper_occupied(p_host text, p_now double precision, p_offers_until double precision)
  RETURNS bigint
@@ -620,7 +588,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_offers(p_host text, p_now double precision
 CREATE OR REPLACE FUNCTION slotkeeper_open(p_host text, p_hostname text, p_slots double precision)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 fec6e0a0d79d452132e28278712e99b4
+-- text: md5 a2b208e7178ed5da0c5bffae6a447bf8
 
 CREATE OR REPLACE FUNCTION slotkeeper_open_ms(p_seconds integer)
  RETURNS double precision
@@ -660,11 +628,6 @@ CREATE OR REPLACE FUNCTION slotkeeper_plain_name(p_name text)
  IMMUTABLE
 -- text: md5 1e27f644638002fd0621995017478c9d
 
-CREATE OR REPLACE FUNCTION slotkeeper_put_cooldown(p_host text, p_bucket text, p_until double precision, p_now double precision)
- RETURNS void
- LANGUAGE plpgsql
--- text: md5 f0db18a2bded78ae5182ca4ed7085831
-
 CREATE OR REPLACE FUNCTION slotkeeper_random()
  RETURNS text
  LANGUAGE sql
@@ -676,6 +639,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_read(p_schema integer, p_host text, p_sinc
  STABLE SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
  SET extra_float_digits TO '1'
+ SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
 -- text: md5 9aeeab145ee99bfd6dc0fd4229fc2905
 
@@ -694,7 +658,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_refusal(p_reserved_for text, p_reserved_un
 CREATE OR REPLACE FUNCTION slotkeeper_refuse(h slotkeeper_host, p_instance text, p_base text, p_tag text, p_conflicts integer, p_clock double precision, p_refusal text)
  RETURNS json
  LANGUAGE plpgsql
--- text: md5 b1c567a744eff892ca001a8d10d3ed79
+-- text: md5 a3ad48b39a198efe5cd09d1746ae445c
 
 CREATE OR REPLACE FUNCTION slotkeeper_refuse_slots(p_host text, p_occupied bigint, p_slots double precision)
  RETURNS void
@@ -710,7 +674,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_refuse_table(p_name text, p_expected text)
 CREATE OR REPLACE FUNCTION slotkeeper_release_direct(h slotkeeper_host, s upstream_slot_pool, p_cools boolean)
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 997a7eb0420cb222c747eb2f937c11a1
+-- text: md5 e86e10f59d9b772017de8a16667a0f5c
 
 CREATE OR REPLACE FUNCTION slotkeeper_released_session(s upstream_slot_pool, p_now double precision)
  RETURNS jsonb
@@ -727,7 +691,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_reply(h slotkeeper_host, p_since text, p_n
  RETURNS json
  LANGUAGE plpgsql
  STABLE
--- text: md5 c624a6d854b1ca46f1987762101cf93c
+-- text: md5 ec61a689b0cfc87cc828107ec77044c3
 
 CREATE OR REPLACE FUNCTION slotkeeper_report_direct(b "THROTTLE_PROTECTION", p_is_error boolean, p_code integer, t slotkeeper_thresholds, p_now double precision)
  RETURNS jsonb
@@ -753,11 +717,11 @@ CREATE OR REPLACE FUNCTION slotkeeper_sha256(p_text text)
  IMMUTABLE
 -- text: md5 560094cf4145dbba5991ec0244bbf179
 
-CREATE OR REPLACE FUNCTION slotkeeper_spaced_until(p_last_end_at double precision, p_limits json)
+CREATE OR REPLACE FUNCTION slotkeeper_spaced_until(p_head json, p_limits json)
  RETURNS double precision
  LANGUAGE sql
  IMMUTABLE
--- text: md5 bbcac894c5382e10a049fe195462a92e
+-- text: md5 c02c43ad688e3dcb44337c23e03ee221
 
 CREATE OR REPLACE FUNCTION slotkeeper_start_forgotten(p_now double precision)
  RETURNS double precision
@@ -780,24 +744,24 @@ CREATE OR REPLACE FUNCTION slotkeeper_totals(p_schema integer)
  SET search_path TO 'public', 'pg_temp'
  SET extra_float_digits TO '1'
  SET jit TO 'off'
--- text: md5 f36021a874db04ef3b46bc3a223499f2
+-- text: md5 283fb49ee6ea8ac94e2e649264e8841e
 
 CREATE OR REPLACE FUNCTION slotkeeper_try_direct(t slotkeeper_try)
  RETURNS slotkeeper_answer
  LANGUAGE plpgsql
--- text: md5 0417d66d5973f3ea26bdd8d406390457
+-- text: md5 825bedb3c8fe59c9aaead0f34250d3bd
 
 CREATE OR REPLACE FUNCTION slotkeeper_unknown_host(p_host text)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 ccec91227dcd939ff94972739a974894
+-- text: md5 62ac598bc41cc91b3192b01b87cf6848
 
 CREATE OR REPLACE FUNCTION slotkeeper_write_cooldowns(p_host text, p_now double precision, p_records text[])
  RETURNS void
  LANGUAGE plpgsql
--- text: md5 ef1964c67acbc5349ae0c290ee5e85f1
+-- text: md5 cd737cd77516d0c921a3ee4d497eb3e8
 
-CREATE OR REPLACE FUNCTION slotkeeper_write_leases(p_host text, p_fence bigint, p_now double precision, p_most double precision, p_offers_until double precision, p_names text[], p_numbers double precision[], p_ended text[])
+CREATE OR REPLACE FUNCTION slotkeeper_write_leases(p_host text, p_fence bigint, p_now double precision, p_most double precision, p_offers_until double precision, p_leases text[], p_numbers double precision[], p_ended text[])
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 a08cec04ee668cdc9f203351ebd29eea
+-- text: md5 57603431aad619f56a3e76640a598e57

@@ -1,7 +1,7 @@
 /** `@slotkeeper/queue`: the fair queue as a pure engine. It has no I/O and no clock of its own: the caller passes them in. */
 export { Book } from "./book/book.ts";
 export { type BreakerView, phaseFor } from "./book/breaker.ts";
-export { decodeChanges, decodeRecord, encode, revive } from "./book/codec.ts";
+export { decodeBook, decodeChanges, encodeFields, type RecordRow, recordOfRow } from "./book/codec.ts";
 export type * from "./book/records.ts";
 export { RECORD_KINDS } from "./book/records.ts";
 export { type Decision, decide } from "./decide/decide.ts";

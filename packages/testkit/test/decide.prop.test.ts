@@ -167,7 +167,7 @@ test("a decision equals its changes, can be undone, and gives the same result ag
         expect(again.outcomes).toEqual(first.outcomes);
         expect(sorted(book.changes()), "DECIDE8").toEqual(changes);
         const other = copyOf(before);
-        other.follow([structuredClone(changes)], `${at + 1}.x`);
+        other.follow(structuredClone(changes), `${at + 1}.x`);
         expect(imageDifference(other.image(), book.image()), "applied").toBeUndefined();
         if (book.limits !== undefined) expect(indexDifference(other, book), "applied index").toBeUndefined();
         checkBook(book, step);

@@ -126,8 +126,6 @@ export class ChangePoller {
   }
 }
 
-/** A single commit can be applied directly. For several, the engine reads the host. */
 function noticeOf(host: string, base: Tag | undefined, { tag, tail }: ReadReply): CommitNotice {
-  const [changes, ...more] = tail.kind === "changes" ? tail.commits : [];
-  return changes === undefined || tag === undefined || more.length > 0 ? { host } : { host, base, tag, changes };
+  return tail.kind === "book" || tag === undefined ? { host } : { host, base, tag, changes: tail.changes };
 }

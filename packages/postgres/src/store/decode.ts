@@ -3,13 +3,15 @@ import {
   type BookRecord,
   type CommitNotice,
   type CommitReply,
+  decodeBook,
+  decodeChanges,
   type ReadReply,
-  revive,
+  type RecordRow,
+  recordOfRow,
   type Tail,
 } from "@slotkeeper/queue";
-import { decodeChanges, withSlots } from "./change-text.ts";
 
-/** Decodes the results of the SQL functions into the types of the store interface. */
+/** Decodes the results of the SQL functions, which return records as rows, into the types of the store interface. */
 
 export function decodeReply({ now, tag, tail }: ReadReply): ReadReply {
   return { now, tag, tail: decodeTail(tail) };
@@ -19,22 +21,22 @@ export function decodeCommitReply(reply: CommitReply): CommitReply {
   return reply.isOk ? reply : { isOk: false, reason: reply.reason, ...decodeReply(reply) };
 }
 
-/** Records are rows: kind, key and the other fields. */
-export function decodeBook({ head, records }: BookImage): BookImage {
-  const rows = records as unknown as readonly (readonly [kind: string, key: string, fields: object])[];
-  return {
-    head: withSlots(head),
-    records: rows.map(([kind, key, fields]) => revive({ kind, key, ...fields } as BookRecord)),
-  };
-}
-
 export function decodeNotice(payload: string): CommitNotice {
   const { base, changes, ...rest } = JSON.parse(payload) as CommitNotice & { readonly base?: string | null };
   if (changes === undefined) return rest;
   return { ...rest, base: base ?? undefined, changes: decodeChanges(changes) };
 }
 
+export function decodeRows({ head, records }: BookImage): BookImage {
+  return decodeBook({ head, records: recordsOf(records) });
+}
+
 function decodeTail(tail: Tail): Tail {
-  if (tail.kind === "changes") return { kind: "changes", commits: tail.commits.map(decodeChanges) };
-  return { kind: "book", book: tail.book === undefined ? undefined : decodeBook(tail.book) };
+  if (tail.kind === "book") return { kind: "book", book: tail.book && decodeRows(tail.book) };
+  const { head, puts, dels } = tail.changes;
+  return { kind: "changes", changes: decodeChanges({ head, puts: recordsOf(puts), dels }) };
+}
+
+function recordsOf(rows: readonly BookRecord[]): BookRecord[] {
+  return (rows as unknown as readonly RecordRow[]).map(recordOfRow);
 }

@@ -1,7 +1,7 @@
 import type * as Port from "@slotkeeper/queue";
 import { commitArguments } from "./commit-arguments.ts";
 import { isBrokenPromise, isLocked } from "./database-error.ts";
-import { decodeBook, decodeCommitReply, decodeReply } from "./decode.ts";
+import { decodeCommitReply, decodeReply, decodeRows } from "./decode.ts";
 import { HostLanes, type HostRequest, type LaneLimits } from "./host-lanes.ts";
 import { CommitWatch, NO_CONNECTIONS, type StoreGauges, type StoreHealth, unhealthy } from "./store-health.ts";
 
@@ -105,7 +105,7 @@ export abstract class SqlStore implements Port.HostStore {
     const books = (await this.#call("slotkeeper_peek", { p_hosts: hosts })) as {
       readonly [host: string]: Port.BookImage;
     };
-    return new Map(Object.entries(books).map(([host, book]) => [host, decodeBook(book)]));
+    return new Map(Object.entries(books).map(([host, book]) => [host, decodeRows(book)]));
   }
 
   async hostKeys(): Promise<readonly string[]> {

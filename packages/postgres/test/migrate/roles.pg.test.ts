@@ -107,7 +107,7 @@ describe("health", () => {
     await store.close();
   });
 
-  it.each(["UPDATE ON upstream_slot_pool", "INSERT ON slotkeeper_tail"])(
+  it.each(["UPDATE ON upstream_slot_pool", "INSERT ON slotkeeper_ring"])(
     "is false if only the owner's %s is missing",
     async (right) => {
       const role = `table_owner_${Date.now()}`;
@@ -156,7 +156,7 @@ describe("slotkeeper_reader", () => {
     "SELECT token FROM upstream_slot_pool",
     "SELECT * FROM slotkeeper_token_key",
     "SELECT slotkeeper_token_keys(1, 'x')",
-    "SELECT changes FROM slotkeeper_tail",
+    "SELECT names FROM slotkeeper_ring",
     "SELECT slotkeeper_peek(1, '{}')",
     "UPDATE upstream_slot_pool SET status = 'available'",
     "DELETE FROM upstream_ip_cooldown",
@@ -178,7 +178,7 @@ describe("slotkeeper_postgrest", () => {
     "SELECT slotkeeper_peek(1, '{}')",
     "SELECT slotkeeper_token_keys(1, 'x')",
     "SELECT slotkeeper_random()",
-    `SELECT slotkeeper_commit(1, 'h', 'i', NULL, '1.a', 0${", NULL".repeat(23)})`,
+    `SELECT slotkeeper_commit(1, 'h', 'i', NULL, '1.a', 0${", NULL".repeat(12)})`,
   ])("is refused %s", async (sql) => {
     await expect(as("slotkeeper_postgrest", sql)).rejects.toThrow(/permission denied/);
   });

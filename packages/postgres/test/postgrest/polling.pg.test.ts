@@ -79,14 +79,23 @@ test("a host where a session begins to wait is polled before the next beat", asy
   await expect.poll(() => received, PATIENCE).toEqual([notice]);
 });
 
-test("several commits, or a forgotten host, are reported without changes, so that the engine reads the host", async () => {
+test("several commits are reported as one change", async () => {
   await host.accept();
   await beat("two");
   await beat("one");
   proxy.fault = (call) => (call.path.endsWith("/slotkeeper_read") ? { status: 503 } : "none");
-  await commitElsewhere();
-  await commitElsewhere();
+  const { base } = await commitElsewhere();
+  const last = await commitElsewhere();
   proxy.fault = "none";
+  await expect.poll(() => received, PATIENCE).toEqual([{ ...last, base }]);
+});
+
+test("a forgotten host is reported without changes, so that the engine reads it", async () => {
+  await host.accept();
+  await beat("two");
+  await beat("one");
+  const commit = await host.commitOf({ instance: "two" });
+  await other.commit({ ...commit, changes: { head: undefined, puts: [], dels: [] } });
   await expect.poll(() => received, PATIENCE).toEqual([{ host: host.host }]);
 });
 

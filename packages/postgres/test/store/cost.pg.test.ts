@@ -86,7 +86,7 @@ test("all updates are HOT: none changes an index", async () => {
   await Promise.all([virtual.store.close(), virtual.other.close()]);
   await othersAreGone(virtual.client);
   const counts = await tableCounts(virtual.client);
-  for (const name of ["slotkeeper_host", "slotkeeper_tail", "upstream_slot_pool", "THROTTLE_PROTECTION"]) {
+  for (const name of ["slotkeeper_host", "slotkeeper_ring", "upstream_slot_pool", "THROTTLE_PROTECTION"]) {
     const { updates, hot } = counts.get(name) ?? { updates: 0, hot: 0 };
     expect(updates, name).toBeGreaterThan(50);
     // A page may be full for a moment. With an index on an updated column the value would be near 0.
@@ -116,7 +116,7 @@ test("a day of churn, with hosts that are forgotten and return, does not make th
     sizes.push(tables.reduce((sum, { bytes }) => sum + bytes, 0));
   }
   expect(Math.max(...sizes.slice(12))).toBeLessThanOrEqual(1.1 * Math.max(...sizes.slice(0, 6)));
-  for (const table of ["slotkeeper_host", "slotkeeper_record", "slotkeeper_tail", "upstream_ip_cooldown"]) {
+  for (const table of ["slotkeeper_host", "slotkeeper_record", "slotkeeper_ring", "upstream_ip_cooldown"]) {
     expect((await virtual.client.query(`SELECT FROM ${table}`)).rows, table).toEqual([]);
   }
   const { rows } = await virtual.client.query(

@@ -24,7 +24,7 @@ beforeAll(async () => {
   const { rows } = await client.query<{ version: string }>("SELECT current_setting('server_version_num') AS version");
   isWhole = (rows[0]?.version ?? "").startsWith("18");
   // A change of the statistics during the test would change plans.
-  for (const table of ["slotkeeper_host", "slotkeeper_record", "slotkeeper_tail", "upstream_slot_pool"]) {
+  for (const table of ["slotkeeper_host", "slotkeeper_record", "slotkeeper_ring", "upstream_slot_pool"]) {
     await client.query(`ALTER TABLE ${table} SET (autovacuum_enabled = off)`);
   }
   mkdirSync(FOLDER, { recursive: true });
@@ -57,7 +57,7 @@ test.each([
     isCompared = isAnalyzed;
     await client.query("DISCARD PLANS");
     await client.query(
-      "TRUNCATE slotkeeper_host, slotkeeper_record, slotkeeper_tail, upstream_slot_pool RESTART IDENTITY",
+      "TRUNCATE slotkeeper_host, slotkeeper_record, slotkeeper_ring, upstream_slot_pool RESTART IDENTITY",
     );
     if (!isAnalyzed) await client.query("VACUUM ANALYZE");
     const commits = new HandOvers(10_000, await now());

@@ -188,7 +188,7 @@ export class BookIndex {
     }
   }
 
-  /** Applies changes that another instance or a direct SQL caller committed at this time. See `#owe`. */
+  /** Applies changes that other instances or direct SQL callers committed, the last of them at this time. See `#owe`. */
   atForeignTime(at: number, act: () => void): void {
     this.#foreignAt = at;
     act();
@@ -240,12 +240,12 @@ export class BookIndex {
     this.#endings.setLease(before, after);
     if (before === undefined && after !== undefined) this.#hold(after.bucket, 1, after.grantedAt, after.isProbe);
     else if (before !== undefined && after === undefined)
-      this.#hold(before.bucket, -1, this.#foreignAt, before.isProbe);
+      this.#hold(before.bucket, -1, before.instance === "" ? this.#foreignAt : undefined, before.isProbe);
   }
 
   #setOffer(...[before, after]: Change<"offer">): void {
     this.#endings.setOffer(before, after);
-    if (before !== undefined) this.#hold(before.bucket, -1, this.#foreignAt, before.isProbe);
+    if (before !== undefined) this.#hold(before.bucket, -1, undefined, before.isProbe);
     if (after !== undefined) this.#hold(after.bucket, 1, after.offeredAt, after.isProbe);
     this.#waiters?.offerChanged((before ?? after)?.key ?? "");
   }
@@ -278,8 +278,9 @@ export class BookIndex {
   }
 
   /**
-   * A decision charges the account of a bucket before it changes the number of its slots. Direct SQL callers do not.
-   * This corrects the use for the time since `at`; the next charge stores it.
+   * A decision charges the account of a bucket before it changes the number of its slots. Direct SQL callers, whose
+   * leases have no instance, do not. This corrects the use for the time since `at`; the next charge stores it. If a
+   * direct caller's release is not the last of several commits, `at` is that of the last one.
    */
   #owe(bucket: Bucket, by: 1 | -1, at: number): void {
     const sinceMs = at - bucket.asOf;

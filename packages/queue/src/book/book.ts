@@ -220,17 +220,15 @@ export class Book implements RecordsAt {
     this.index.forgetThrottling();
   }
 
-  /** Applies commits of other instances in order, starting at the tag of this book. The result is at `tag`. */
-  follow(commits: readonly Changes[], tag: Tag | undefined): void {
-    for (const { head, puts, dels } of commits) {
-      if (head === undefined) throw new Error(`The host ${this.host} was forgotten: there is no book to follow`);
-      this.index.atForeignTime(head.now, () => {
-        for (const [kind, key] of dels) this.#set(kind, key, undefined);
-        for (const record of puts) this.#set(record.kind, record.key, record);
-      });
-      this.#head = this.#headBefore = head;
-      this.#derivePolicy();
-    }
+  /** Applies what other instances changed since the tag of this book. The result is at `tag`. */
+  follow({ head, puts, dels }: Changes, tag: Tag | undefined): void {
+    if (head === undefined) throw new Error(`The host ${this.host} was forgotten: there is no book to follow`);
+    this.index.atForeignTime(head.now, () => {
+      for (const [kind, key] of dels) this.#set(kind, key, undefined);
+      for (const record of puts) this.#set(record.kind, record.key, record);
+    });
+    this.#head = this.#headBefore = head;
+    this.#derivePolicy();
     this.#tag = tag;
   }
 

@@ -1,32 +1,42 @@
-import type { BookImage, BookRecord, Changes, LimitsRecord } from "./records.ts";
+import type { BookImage, BookRecord, Changes, Head, LimitsRecord, RecordName } from "./records.ts";
 
 /**
- * Records as JSON, the same for every store and the journal. JSON has no Infinity and writes null instead. Only limits
- * contain Infinity ("no limit") and no record contains null, so `revive` changes null back to Infinity in limits.
+ * The one encoding of heads and records: `JSON.stringify` of the objects of `records.ts`, for every store, the journal
+ * and notices. JSON has no Infinity and writes null instead. No head or record contains null, and only `slots` of a head
+ * and limits contain Infinity ("no limit"), so decoding changes null back to Infinity there. Decoding takes what
+ * `JSON.parse` or a database driver made of the text.
  */
 
-/** Changes, a book or a record as JSON text. */
-export function encode(value: Changes | BookImage | BookRecord): string {
-  return JSON.stringify(value);
+/** A record as a row of a table: the columns kind and key, and the other fields. */
+export type RecordRow = readonly [...name: RecordName, fields: object];
+
+/** The JSON of the fields of a row. */
+export function encodeFields(record: BookRecord): string {
+  return JSON.stringify({ ...record, kind: undefined, key: undefined });
 }
 
-/** The changes of a commit from their JSON text. Throws a `SyntaxError` for anything else. */
-export function decodeChanges(text: string): Changes {
-  const changes = JSON.parse(text) as Changes;
-  return { head: changes.head ?? undefined, puts: changes.puts.map(revive), dels: changes.dels };
+/** Call `decodeChanges` or `decodeBook` next. */
+export function recordOfRow([kind, key, fields]: RecordRow): BookRecord {
+  return { kind, key, ...fields } as BookRecord;
 }
 
-/** One record from its JSON text. Throws a `SyntaxError` for anything else. */
-export function decodeRecord(text: string): BookRecord {
-  return revive(JSON.parse(text) as BookRecord);
+export function decodeChanges({ head, puts, dels }: Changes): Changes {
+  return { head: head && decodeHead(head), puts: puts.map(decodeRecord), dels };
 }
 
-/** Restores Infinity in a record that a database driver has already parsed from JSON. */
-export function revive(record: BookRecord): BookRecord {
-  return record.kind === "limits" ? reviveLimits(record) : record;
+export function decodeBook({ head, records }: BookImage): BookImage {
+  return { head: decodeHead(head), records: records.map(decodeRecord) };
 }
 
-function reviveLimits({ policy, live, ...rest }: LimitsRecord): LimitsRecord {
+function decodeHead(head: Head): Head {
+  return { ...head, slots: head.slots ?? Number.POSITIVE_INFINITY };
+}
+
+function decodeRecord(record: BookRecord): BookRecord {
+  return record.kind === "limits" ? decodeLimits(record) : record;
+}
+
+function decodeLimits({ policy, live, ...rest }: LimitsRecord): LimitsRecord {
   return { ...rest, policy: unbounded(policy), ...(live === undefined ? {} : { live: unbounded(live) }) };
 }
 

@@ -7,7 +7,7 @@ import type { Commit, CommitNotice, CommitReply, HostStore, ReadReply, Refusal, 
 import type { EngineContext } from "./context.ts";
 import type { StoreTime } from "./store-time.ts";
 
-/** The commits whose records changed, or "all" if any record may have changed. */
+/** The changes that were applied, or "all" if any record may have changed. */
 export type Touched = readonly Changes[] | "all";
 
 export type Committed =
@@ -19,7 +19,7 @@ export type Committed =
  *
  * CACHE1 Between `decide` and the end of `commit` or `undo`, and during a read, nothing else changes the book.
  * CACHE2 A commit whose outcome is unknown is sent again, unchanged, until the store answers it.
- * CACHE3 After a refusal the book equals the store's: the decision is undone and the commits of others are applied.
+ * CACHE3 After a refusal the book equals the store's: the decision is undone and the changes of others are applied.
  */
 export class HostCache {
   readonly #store: HostStore;
@@ -123,7 +123,7 @@ export class HostCache {
   take({ base, tag, changes }: CommitNotice): Touched | undefined {
     if (tag !== undefined && countOf(tag) <= countOf(this.tag)) return [];
     if (tag === undefined || changes?.head === undefined || base !== this.tag) return undefined;
-    this.#book.follow([changes], tag);
+    this.#book.follow(changes, tag);
     this.#committedAt = this.#book.head.now;
     return [changes];
   }
@@ -145,11 +145,11 @@ export class HostCache {
   }
 
   #catchUp({ tag, tail, fenceFloor }: ReadReply): Touched {
-    if (tail.kind === "changes") this.#book.follow(tail.commits, tag);
+    if (tail.kind === "changes") this.#book.follow(tail.changes, tag);
     else if (tail.book === undefined) this.#book = new Book(this.#host, this.#time.now(), fenceFloor);
     else this.#book = Book.of(this.#host, tag, tail.book);
     this.#committedAt = this.#book.head.now;
-    return tail.kind === "changes" ? tail.commits : "all";
+    return tail.kind === "changes" ? [tail.changes] : "all";
   }
 
   #verified(storeNow: number, isRefused: boolean): void {

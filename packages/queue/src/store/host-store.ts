@@ -8,7 +8,7 @@ import type { BookImage, Changes, RecordKind, RecordOf } from "../book/records.t
  *   P1 The commits of a host form one sequence. A commit is accepted only on the tag it was decided on, and applied as a whole.
  *   P2 A commit that adds a lease or an offer is refused if more slots than the head allows would be occupied.
  *   P3 The fences of a host only grow, even if the host was forgotten in between.
- *   P4 An accepted commit that is sent again is answered with ok, as long as the tail contains its tag.
+ *   P4 An accepted commit that is sent again is answered with ok, as long as it is among the last `TAIL_LENGTH`.
  *   P5 `now` of a host never goes back. A commit's `now` is at most the store's clock, and at most 1 s behind it.
  *   P6 The store keeps a change before it answers. After a crash the state is one that some commit produced.
  *   P7 No call for one host waits for another host.
@@ -17,7 +17,7 @@ import type { BookImage, Changes, RecordKind, RecordOf } from "../book/records.t
 export interface HostStore {
   /** `own`: the store uses the clock of this process and ends with it. `shared`: the store has its own clock. */
   readonly clock: "own" | "shared";
-  /** Returns what was committed since `since`, or the whole host. */
+  /** Returns what has changed since `since`, or the whole host. */
   read(host: string, since: Tag | undefined): Promise<ReadReply>;
   /**
    * A store in the same process may answer without a promise; then the cycle continues without a pause. Only a promise
@@ -57,8 +57,8 @@ export interface Commit {
   readonly now: number;
   readonly changes: Changes;
   /**
-   * Other instances are alive. If not, no instance will ask for these changes, and a store need not keep them in the
-   * tail: it answers a later read from an earlier tag with the whole book.
+   * Other instances are alive. If not, no instance will ask for these changes, and a store need not keep their names:
+   * it answers a later read from an earlier tag with the whole book.
    */
   readonly isShared: boolean;
   /** Instances to notify: their waiters got an offer or ended, or they have waiters at the host and need the newest tag. */
@@ -80,7 +80,7 @@ export interface RecordsAt {
   allAt<K extends RecordKind>(tag: Tag, kind: K): Iterable<RecordOf<K>>;
 }
 
-/** Whether a commit was accepted. A refusal contains the commits that the caller has missed. */
+/** Whether a commit was accepted. A refusal contains what the caller has missed. */
 export type CommitReply =
   | { readonly isOk: true; readonly now: number }
   | ({ readonly isOk: false; readonly reason: Refusal } & ReadReply);
@@ -105,9 +105,13 @@ export interface ReadReply {
   readonly fenceFloor?: number;
 }
 
-/** The difference between the caller's state and the store's: the commits in between, in order, or the whole book. */
+/**
+ * The difference between the caller's state and the store's. `changes`: the head, and every record that the commits in
+ * between named, as it is now; a deleted one may be unknown to the caller. `book`: the store no longer has the caller's
+ * tag. Undefined: there is no such host.
+ */
 export type Tail =
-  | { readonly kind: "changes"; readonly commits: readonly Changes[] }
+  | { readonly kind: "changes"; readonly changes: Changes }
   | { readonly kind: "book"; readonly book: BookImage | undefined };
 
 /** What an instance sends regularly to show that it is alive. */
@@ -174,7 +178,7 @@ export interface StoreTotals {
   readonly spaced: number;
 }
 
-/** How many commits a store keeps for each host. A caller with an older tag gets the whole book. */
+/** For how many commits of each host a store keeps the tag and the names of the changed records. */
 export const TAIL_LENGTH = 64;
 /** How long a commit stays reserved for an instance. */
 export const RESERVED_MS = 50;

@@ -5,6 +5,7 @@ import {
   type Head,
   RECORD_KINDS,
   type RecordKind,
+  type RecordName,
   type RecordOf,
 } from "../book/records.ts";
 import { RecordsByKind } from "../book/records-by-kind.ts";
@@ -13,8 +14,8 @@ import { type Commit, type RecordsAt, type Refusal, TAIL_LENGTH, type Tag, type 
 interface Kept {
   readonly base: Tag | undefined;
   readonly tag: Tag;
-  /** Undefined: STORED3. */
-  readonly changes: Changes | undefined;
+  /** The records that the commit changed. Undefined: STORED3. */
+  readonly names: readonly RecordName[] | undefined;
 }
 
 const NO_RECORDS: RecordsAt = { allAt: () => [] };
@@ -29,7 +30,7 @@ const NO_TAIL: readonly Kept[] = [];
  *   led to the tag.
  * STORED3 The tail starts again after a commit that came with its book: the engine of that book is the only one, and
  *   repeats at most its last commit (P4). For another commit that no other instance needs (`isShared`), the tail has only
- *   the tag. A caller that asks for commits that the tail does not have gets the whole host.
+ *   the tag. A caller that asks for changes that the tail does not have gets the whole host.
  */
 export class StoredHost {
   tag: Tag;
@@ -87,7 +88,7 @@ export class StoredHost {
     this.tag = tag;
     this.reservedBy = undefined;
     if (book === undefined) {
-      const kept = { base, tag, changes: isShared ? changes : undefined };
+      const kept = { base, tag, names: isShared ? namesOf(changes) : undefined };
       this.#tail = [...this.#tail.slice(1 - TAIL_LENGTH), kept];
     } else {
       this.#others = book;
@@ -95,14 +96,33 @@ export class StoredHost {
     }
   }
 
-  /** The commits after `since`, or the whole host. */
+  /** What changed after `since`, or the whole host. */
   tail(since: Tag | undefined): Tail {
-    if (since === this.tag) return { kind: "changes", commits: [] };
-    const first = since === undefined ? -1 : this.#tail.findIndex(({ base }) => base === since);
-    const after = first === -1 ? [] : this.#tail.slice(first).map(({ changes }) => changes);
-    const commits = after.filter((changes) => changes !== undefined);
-    const isComplete = commits.length > 0 && commits.length === after.length;
-    return isComplete ? { kind: "changes", commits } : { kind: "book", book: this.image() };
+    const names = since === undefined ? undefined : this.#namesAfter(since);
+    return names === undefined
+      ? { kind: "book", book: this.image() }
+      : { kind: "changes", changes: { head: this.head, ...this.#recordsOf(names) } };
+  }
+
+  /** The records that commits after `since` changed. Undefined: not known. */
+  #namesAfter(since: Tag): readonly RecordName[] | undefined {
+    if (since === this.tag) return [];
+    const first = this.#tail.findIndex(({ base }) => base === since);
+    const after = first === -1 ? [undefined] : this.#tail.slice(first).map(({ names }) => names);
+    return after.includes(undefined) ? undefined : (after as (readonly RecordName[])[]).flat();
+  }
+
+  /** The named records as they are now. One that is gone was deleted. */
+  #recordsOf(names: readonly RecordName[]): Pick<Changes, "puts" | "dels"> {
+    const puts: BookRecord[] = [];
+    const dels: RecordName[] = [];
+    for (const name of new Map(names.map((name) => [name.join(" "), name])).values()) {
+      const [kind, key] = name;
+      const record = this.#recordsFor(kind).get(kind, key);
+      if (record === undefined) dels.push(name);
+      else puts.push(record);
+    }
+    return { puts, dels };
   }
 
   image(): BookImage {
@@ -149,6 +169,10 @@ export function refusesFirst({ changes: { head, puts }, now }: Commit, fenceFloo
     if (isLive(record, now)) live++;
   }
   return head.fence < fenceFloor || live > head.slots ? "slots" : undefined;
+}
+
+function namesOf({ puts, dels }: Changes): RecordName[] {
+  return [...puts.map(({ kind, key }): RecordName => [kind, key]), ...dels];
 }
 
 function isSlot(kind: RecordKind): boolean {

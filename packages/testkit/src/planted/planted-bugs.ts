@@ -38,8 +38,8 @@ function asOwner<T extends ReadReply | CommitReply>(reply: T, instance: string):
   const own = (record: BookRecord) => (record.kind === "lease" ? { ...record, instance } : record);
   const { tail } = reply;
   if (tail.kind === "changes") {
-    const commits = tail.commits.map((changes) => ({ ...changes, puts: changes.puts.map(own) }));
-    return { ...reply, tail: { kind: "changes", commits } };
+    const changes = { ...tail.changes, puts: tail.changes.puts.map(own) };
+    return { ...reply, tail: { kind: "changes", changes } };
   }
   if (tail.book === undefined) return reply;
   return { ...reply, tail: { kind: "book", book: { ...tail.book, records: tail.book.records.map(own) } } };
@@ -231,7 +231,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         patched(store, {
           read: async (host, since) => {
             const reply = await store.read(host, since);
-            return since === undefined ? reply : { ...reply, tag: since, tail: { kind: "changes", commits: [] } };
+            const head = reply.tail.kind === "book" ? reply.tail.book?.head : reply.tail.changes.head;
+            if (since === undefined || head === undefined) return reply;
+            return { ...reply, tag: since, tail: { kind: "changes", changes: { head, puts: [], dels: [] } } };
           },
         }),
     },

@@ -72,8 +72,9 @@ export class HostUnderTest {
     return this.#subject.pass(ms);
   }
 
+  /** As an engine makes it: the count of the last tag plus one, and a random part. */
   newTag(): string {
-    return `${++this.#tags}.${this.host}`;
+    return `${Number.parseInt(this.tag ?? "0", 10) + 1}.${this.host}-${this.#tags++}`;
   }
 
   async send({ store = this.store, ...given }: GivenCommit = {}): Promise<CommitReply> {

@@ -12,7 +12,7 @@ export function readingCases(newHost: NewHost): void {
       expect([...books]).toEqual([[host.host, await host.book()]]);
       expect(await host.store.hostKeys()).toContain(host.host);
       expect(await host.store.hostKeys()).not.toContain(unknown.host);
-      expect(await host.store.read(host.host, tag)).toMatchObject({ tag, tail: { commits: [] } });
+      expect(await host.store.read(host.host, tag)).toMatchObject({ tag, tail: { changes: { puts: [], dels: [] } } });
     });
 
     it("the time up to which ends may be forgotten is part of the head, and so is its absence", async () => {
@@ -25,7 +25,7 @@ export function readingCases(newHost: NewHost): void {
         puts: [sessionOf("a", host.head.now, host.head.now - 7.5)],
       });
       const { tail } = await host.store.read(host.host, base);
-      const [changes] = tail.kind === "changes" ? tail.commits : [];
+      const changes = tail.kind === "changes" ? tail.changes : undefined;
       expect(changes?.head?.forgottenAt).toBeUndefined();
       expect(changes?.puts).toMatchObject([{ endedAt: host.head.now - 7.5 }]);
       expect((await host.book())?.head.forgottenAt).toBeUndefined();

@@ -20,7 +20,10 @@ export function restartCases(newHost: NewHost, subject: () => StoreUnderTest, sk
       const host = await newHost();
       await host.grant("a");
       const now = await host.now();
-      await host.accept({ puts: [waiterOf("b", now), accountOf("b", now, 0.1 + 0.2)] });
+      await host.accept({
+        head: { slots: Number.POSITIVE_INFINITY },
+        puts: [waiterOf("b", now), accountOf("b", now, 0.1 + 0.2)],
+      });
       const { tag, tail } = await host.store.read(host.host, undefined);
       const store = await subject().restart?.();
       if (store === undefined) throw new Error("Expected `restart`, or a reason to skip it");

@@ -3,79 +3,98 @@ import { describe, expect, it } from "vitest";
 import type { NewHost } from "./describe-host-store.ts";
 import { accountOf, type HostUnderTest } from "./host-under-test.ts";
 
-/** Commits that each write one account, so that their order shows. */
+/** Commits that each write an account of their own. */
 async function commits(host: HostUnderTest, count: number): Promise<void> {
-  for (let at = 1; at <= count; at++) await host.accept({ puts: [accountOf("b", host.head.now, at)] });
+  for (let at = 1; at <= count; at++) await host.accept({ puts: [accountOf(`b${at}`, host.head.now)] });
 }
 
-async function usesSince(host: HostUnderTest, since: string): Promise<number[] | "book"> {
-  const { tail } = await host.other.read(host.host, since);
+/** The keys of the records that were written since a tag, then those that were deleted. */
+async function changedSince(host: HostUnderTest, since: string): Promise<[string[], string[]] | "book"> {
+  const { tail, tag } = await host.other.read(host.host, since);
+  expect(tag).toBe(host.tag);
   if (tail.kind === "book") return "book";
-  return tail.commits.map(({ puts }) => (puts[0]?.kind === "account" ? puts[0].usedMs : -1));
+  expect(tail.changes.head).toEqual(host.head);
+  return [tail.changes.puts.map(({ key }) => key).sort(), tail.changes.dels.map(([, key]) => key).sort()];
 }
+
+const NOTHING = [[], []];
 
 export function tailCases(newHost: NewHost): void {
-  describe("the tail", () => {
-    it("is empty for the last tag", async () => {
+  describe("what changed since a tag", () => {
+    it("is nothing for the last tag", async () => {
       const host = await newHost();
-      const tag = await host.accept();
-      expect(await host.store.read(host.host, tag)).toMatchObject({ tag, tail: { kind: "changes", commits: [] } });
+      expect(await changedSince(host, await host.accept())).toEqual(NOTHING);
     });
 
-    it("has the commits since a tag, in order", async () => {
+    it("is every record that was written, once and as it is now, and every record that is gone", async () => {
       const host = await newHost();
-      const since = await host.accept();
-      await commits(host, 3);
-      expect(await usesSince(host, since)).toEqual([1, 2, 3]);
+      await host.accept({ puts: [accountOf("same", 1), accountOf("gone", 1), accountOf("back", 1)] });
+      const since = host.tag as string;
+      await host.accept({ puts: [accountOf("new", 1), accountOf("brief", 1)], dels: [["account", "back"]] });
+      await host.accept({
+        puts: [accountOf("new", 2), accountOf("back", 2)],
+        dels: [
+          ["account", "gone"],
+          ["account", "brief"],
+        ],
+      });
+      expect(await changedSince(host, since)).toEqual([
+        ["back", "new"],
+        ["brief", "gone"],
+      ]);
+      const { tail } = await host.store.read(host.host, since);
+      const puts = tail.kind === "changes" ? tail.changes.puts : [];
+      expect(puts.toSorted((a, b) => (a.key < b.key ? -1 : 1))).toEqual([accountOf("back", 2), accountOf("new", 2)]);
     });
 
-    it(`has the last ${TAIL_LENGTH} commits, and no more`, async () => {
+    it(`is known for ${TAIL_LENGTH} commits, and no more`, async () => {
       const host = await newHost();
       const first = await host.accept();
-      const second = await host.accept({ puts: [accountOf("b", host.head.now, 1)] });
+      const second = await host.accept({ puts: [accountOf("second", 1)] });
       await commits(host, TAIL_LENGTH - 1);
-      expect(await usesSince(host, first)).toHaveLength(TAIL_LENGTH);
-      await host.accept({ puts: [accountOf("b", host.head.now, -7)] });
-      expect(await usesSince(host, first)).toBe("book");
-      const uses = await usesSince(host, second);
-      expect(uses).toHaveLength(TAIL_LENGTH);
-      expect(uses.at(-1)).toBe(-7);
+      expect((await changedSince(host, first))[0]).toHaveLength(TAIL_LENGTH);
+      await host.accept({ puts: [accountOf("last", 1)] });
+      expect(await changedSince(host, first)).toBe("book");
+      const [written] = await changedSince(host, second);
+      expect(written).toHaveLength(TAIL_LENGTH);
+      expect(written).toContain("last");
       expect(await host.send({ base: first })).toMatchObject({ reason: "conflict", tail: { kind: "book" } });
     });
 
-    it("may lack a commit that no other instance needs, but a read always gets from the given tag to the state", async () => {
+    it("may be the whole book after a commit that no other instance needs, but always leads to the state", async () => {
       const host = await newHost();
       const first = await host.accept();
-      await host.accept({ puts: [accountOf("b", host.head.now, 1)], isShared: false });
-      const second = await host.accept({ puts: [accountOf("b", host.head.now, 2)] });
-      await host.accept({ puts: [accountOf("c", host.head.now, 3)] });
-      expect([[1, 2, 3], "book"]).toContainEqual(await usesSince(host, first));
-      expect(await usesSince(host, second)).toEqual([3]);
+      await host.accept({ puts: [accountOf("b", 1)], isShared: false });
+      const second = await host.accept({ puts: [accountOf("b", 2)] });
+      await host.accept({ puts: [accountOf("c", 3)] });
+      expect([[["b", "c"], []], "book"]).toContainEqual(await changedSince(host, first));
+      expect(await changedSince(host, second)).toEqual([["c"], []]);
       expect(await host.names()).toEqual(["account b", "account c"]);
     });
 
-    it("has all commits after many that no other instance needed, and none from before them", async () => {
+    it("is known after many commits that no other instance needed, but not from before them", async () => {
       const host = await newHost();
       const first = await host.accept();
       await commits(host, 3);
       for (let at = 0; at < TAIL_LENGTH + 6; at++) await host.accept({ isShared: false });
       const last = host.tag as string;
-      expect(await usesSince(host, first)).toBe("book");
+      expect(await changedSince(host, first)).toBe("book");
       await commits(host, 3);
-      expect(await usesSince(host, last)).toEqual([1, 2, 3]);
-      expect(await usesSince(host, first)).toBe("book");
+      expect(await changedSince(host, last)).toEqual([["b1", "b2", "b3"], []]);
+      expect(await changedSince(host, first)).toBe("book");
     });
 
-    it("does not accept a tag of a different history: the random part counts, not the number", async () => {
+    it("is the whole book for a tag of a different history: the random part counts, not the number", async () => {
       const host = await newHost();
       const tag = await host.accept();
       await commits(host, 2);
-      const [number] = tag.split(".");
-      expect(await usesSince(host, `${number}.another`)).toBe("book");
-      expect(await host.send({ base: `${number}.another` })).toMatchObject({ isOk: false, reason: "conflict" });
+      for (const number of [Number.parseInt(tag, 10), Number.parseInt(host.tag ?? "", 10), 1_000_000]) {
+        expect(await changedSince(host, `${number}.another`)).toBe("book");
+        expect(await host.send({ base: `${number}.another` })).toMatchObject({ isOk: false, reason: "conflict" });
+      }
     });
 
-    it("starts again after a host was forgotten", async () => {
+    it("is the whole book after a host was forgotten", async () => {
       const host = await newHost();
       const old = await host.accept();
       await commits(host, 2);
@@ -83,7 +102,7 @@ export function tailCases(newHost: NewHost): void {
       await host.pass(10);
       await host.startAfresh();
       await host.accept();
-      expect(await usesSince(host, old)).toBe("book");
+      expect(await changedSince(host, old)).toBe("book");
     });
   });
 }

@@ -1,4 +1,4 @@
-import { type BookRecord, type Changes, type KeptCommit, type KeptHost, revive } from "@slotkeeper/queue";
+import { decodeBook, decodeChanges, type KeptCommit, type KeptHost } from "@slotkeeper/queue";
 
 /**
  * The contents of the journal: whole hosts at the beginning of the file, then the accepted commits; the highest fence
@@ -24,12 +24,6 @@ export function decodeEntries(body: string): JournalEntry[] {
 
 function decodeEntry(line: string): JournalEntry {
   const entry = JSON.parse(line) as JournalEntry;
-  if (entry.kind === "host") return { ...entry, records: revived(entry.records) };
-  if (entry.kind !== "commit") return entry;
-  const { head, puts, dels }: Changes = entry.changes;
-  return { ...entry, changes: { head, puts: revived(puts), dels } };
-}
-
-function revived(records: readonly BookRecord[]): BookRecord[] {
-  return records.map(revive);
+  if (entry.kind === "host") return { ...entry, ...decodeBook(entry) };
+  return entry.kind === "commit" ? { ...entry, changes: decodeChanges(entry.changes) } : entry;
 }
