@@ -120,4 +120,22 @@ describe("a decision", () => {
     expect(host.book.get("account", "a")?.virtualTime).toBeUndefined();
     expect(host.book.get("account", "b")?.virtualTime).toBe(1);
   });
+
+  test("does not depend on the order in which sessions of the same arrival time joined (DECIDE8)", () => {
+    const granted = [
+      ["s1", "s2"],
+      ["s2", "s1"],
+    ].map((sessions) => {
+      const host = new Decider({ maxSlotPerHost: 1 });
+      host.at(0, [arrive("s0", "z", 0, 9_000)], ["s0"]);
+      host.at(
+        10,
+        sessions.map((session) => arrive(session, session, 10, 9_000)),
+        sessions,
+      );
+      host.at(20, [release(host.book, "s0")], sessions);
+      return [...host.book.all("lease")].map(({ session }) => session);
+    });
+    expect(granted).toEqual([["s1"], ["s1"]]);
+  });
 });

@@ -72,9 +72,8 @@ export class Side {
     const usedMs = kind === "arrive" ? 0 : GRACE_MS;
     if (known !== undefined && known.deadlineAt + usedMs > this.#now) return known;
     const { maxWaitMs } = this.#options[step.config] as QueueOptions;
-    // Every arrival has its own time, because the order of equal times in different buckets is not defined.
     const aheadMs = isOdd ? ([-50, -5, 500, 1_500][number % 4] as number) : 0;
-    const arrivedAt = this.#now + aheadMs + this.#arrivals++ / 16_384;
+    const arrivedAt = this.#now + aheadMs + (this.#history.hasTies ? 0 : this.#arrivals++ / 16_384);
     const life = { bucket, arrivedAt, deadlineAt: this.#now + maxWaitMs, pendingAt: undefined };
     this.#lives.set(session, life);
     return life;
