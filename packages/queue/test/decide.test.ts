@@ -109,4 +109,33 @@ describe("a decision", () => {
     // It was pending when the heat was measured, and the average wait is still long.
     expect(host.book.head.isHot).toBe(true);
   });
+
+  test("forgets the numbers of a bucket one idle time after its last session, whatever other buckets have", () => {
+    const host = new Decider({ sessionIdleSeconds: 1, weightedScheduler: { enabled: true } });
+    host.at(0, [{ kind: "limits", limits: undefined }], []);
+    const account = { kind: "account", weight: 1, virtualTime: 1 } as const;
+    host.book.put({ ...account, key: "a", usedMs: 500, asOf: START });
+    host.book.put({ ...account, key: "b", usedMs: 100, asOf: START + 5_500 });
+    host.at(6_000, [{ kind: "report", status: 200 }], []);
+    expect(host.book.get("account", "a")?.virtualTime).toBeUndefined();
+    expect(host.book.get("account", "b")?.virtualTime).toBe(1);
+  });
+
+  test("does not depend on the order in which sessions of the same arrival time joined (DECIDE8)", () => {
+    const granted = [
+      ["s1", "s2"],
+      ["s2", "s1"],
+    ].map((sessions) => {
+      const host = new Decider({ maxSlotPerHost: 1 });
+      host.at(0, [arrive("s0", "z", 0, 9_000)], ["s0"]);
+      host.at(
+        10,
+        sessions.map((session) => arrive(session, session, 10, 9_000)),
+        sessions,
+      );
+      host.at(20, [release(host.book, "s0")], sessions);
+      return [...host.book.all("lease")].map(({ session }) => session);
+    });
+    expect(granted).toEqual([["s1"], ["s1"]]);
+  });
 });

@@ -22,8 +22,8 @@ const ranked = fc.record({
   asOf: fc.integer({ min: 0, max: 100 }),
 });
 
-function withIndex(ranks: readonly Omit<Rank, "headAt">[]): Ranked[] {
-  return ranks.map((rank, headAt) => ({ ...rank, headAt, orderIndex: -1, orderClass: undefined }));
+function withIndex(ranks: readonly Omit<Rank, "headAt" | "headKey">[]): Ranked[] {
+  return ranks.map((rank, headAt) => ({ ...rank, headAt, headKey: "", orderIndex: -1, orderClass: undefined }));
 }
 
 describe("the index of the order", () => {

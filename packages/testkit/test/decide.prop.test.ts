@@ -172,7 +172,7 @@ test("a decision equals its changes, can be undone, and gives the same result ag
         if (book.limits !== undefined) expect(indexDifference(other, book), "applied index").toBeUndefined();
         checkBook(book, step);
         const ends = Array.from(book.all("session"));
-        const earlier = ends.filter(({ endedAt }) => endedAt !== book.now);
+        const earlier = ends.filter(({ endedAt }) => endedAt !== book.head.now);
         expect(earlier.length === 0 || ends.length <= MOST_ENDS, "END1").toBe(true);
         for (const lease of book.all("lease")) {
           expect(granted.get(lease.session) ?? lease.key, "DECIDE2").toBe(lease.key);

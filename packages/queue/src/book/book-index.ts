@@ -1,6 +1,7 @@
 import { bucketLimit, type HostPolicy } from "../host-policy.ts";
 import { IndexedHeap } from "../indexed-heap.ts";
 import { BucketOrder } from "../order/bucket-order.ts";
+import { hasOlderHead } from "../order/order.ts";
 import { SmallMap } from "../small-map.ts";
 import { Bucket, type WaiterEntry } from "./bucket.ts";
 import { Endings } from "./endings.ts";
@@ -297,7 +298,10 @@ export class BookIndex {
   #attach(bucket: Bucket): void {
     const { head } = bucket;
     bucket.isDirty = false;
-    if (head !== undefined) bucket.headAt = head.record.arrivedAt;
+    if (head !== undefined) {
+      bucket.headAt = head.record.arrivedAt;
+      bucket.headKey = head.record.key;
+    }
     bucket.limit = this.#policy === undefined ? 0 : bucketLimit(this.#policy, bucket.name);
     bucket.cools = this.#endings.hasCooldown(bucket.name);
     this.#pool.enter(bucket);
@@ -351,5 +355,5 @@ function isLongerIdle(a: Bucket, b: Bucket): boolean {
 }
 
 function turnBefore(a: Bucket, b: Bucket): boolean {
-  return a.virtualTime === b.virtualTime ? a.headAt < b.headAt : a.virtualTime < b.virtualTime;
+  return a.virtualTime === b.virtualTime ? hasOlderHead(a, b) : a.virtualTime < b.virtualTime;
 }

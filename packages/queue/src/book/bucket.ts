@@ -30,6 +30,7 @@ export class Bucket implements Ranked {
   usedMs = 0;
   asOf = 0;
   headAt = 0;
+  headKey = "";
   orderIndex = -1;
   orderClass: OrderClass | undefined;
   /** How many slots it may have, by the policy with which the index was last read. */
@@ -136,7 +137,7 @@ export class Bucket implements Ranked {
   }
 }
 
-function isOlder(a: WaiterEntry, b: WaiterEntry): boolean {
+export function isOlder(a: WaiterEntry, b: WaiterEntry): boolean {
   return a.record.arrivedAt === b.record.arrivedAt
     ? a.record.key < b.record.key
     : a.record.arrivedAt < b.record.arrivedAt;

@@ -20,9 +20,11 @@ export interface HeatSettings {
 }
 
 const OLD_SHARE = 0.8;
+/** Not `1 - OLD_SHARE`, which is a little less: a wait that meets a threshold exactly must reach it. */
+const NEW_SHARE = 0.2;
 
 export function addWait(book: Book, waitedMs: number): void {
-  book.draft.avgWaitMs = OLD_SHARE * book.head.avgWaitMs + (1 - OLD_SHARE) * Math.max(0, waitedMs);
+  book.draft.avgWaitMs = OLD_SHARE * book.head.avgWaitMs + NEW_SHARE * Math.max(0, waitedMs);
 }
 
 /** A session waits again. The average decays once for each poll interval in which no session waited. */

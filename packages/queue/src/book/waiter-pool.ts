@@ -1,7 +1,7 @@
 import { SHARED_BUCKET } from "@slotkeeper/protocol";
 import type { HostPolicy } from "../host-policy.ts";
 import { IndexedHeap } from "../indexed-heap.ts";
-import type { Bucket, WaiterEntry } from "./bucket.ts";
+import { type Bucket, isOlder, type WaiterEntry } from "./bucket.ts";
 
 /** A bucket that may have no waiter yet. */
 interface Places {
@@ -133,10 +133,10 @@ function bucketPlaces({ waitersPerBucket }: HostPolicy, { name }: Places): numbe
 
 function losesBefore(a: Bucket, b: Bucket): boolean {
   if (a.places !== b.places) return a.places > b.places;
-  return (a.young.peek()?.record.arrivedAt ?? 0) > (b.young.peek()?.record.arrivedAt ?? 0);
+  return isOlder(b.young.peek() as WaiterEntry, a.young.peek() as WaiterEntry);
 }
 
 function entersBefore(a: Bucket, b: Bucket): boolean {
   if (a.places !== b.places) return a.places < b.places;
-  return (a.outside.peek()?.record.arrivedAt ?? 0) < (b.outside.peek()?.record.arrivedAt ?? 0);
+  return isOlder(a.outside.peek() as WaiterEntry, b.outside.peek() as WaiterEntry);
 }

@@ -41,6 +41,7 @@ class Line implements Ranked {
   usedMs: number;
   asOf: number;
   headAt = 0;
+  headKey = "";
   orderIndex = -1;
   orderClass: OrderClass | undefined;
 
@@ -91,6 +92,8 @@ function lineOf(lines: Map<string, Line>, name: string, book: Book, now: number)
 }
 
 function addTo(order: BucketOrder<Line>, line: Line): void {
-  line.headAt = line.waiters[line.next]?.arrivedAt ?? 0;
+  const head = line.waiters[line.next];
+  line.headAt = head?.arrivedAt ?? 0;
+  line.headKey = head?.key ?? "";
   order.add(line);
 }

@@ -1,6 +1,6 @@
 import { IndexedHeap } from "../indexed-heap.ts";
 import type { Rank } from "./contract.ts";
-import { isSameUse, ranksBefore } from "./order.ts";
+import { hasOlderHead, isSameUse, ranksBefore } from "./order.ts";
 
 /** A bucket in a `BucketOrder`. Only the order writes the two fields. */
 export interface Ranked extends Rank {
@@ -83,7 +83,7 @@ export class BucketOrder<T extends Ranked> {
 
   #newClass(inFlight: number, weight: number): OrderClass {
     if (this.#spare?.inFlight === inFlight && this.#spare.weight === weight) return this.#spare;
-    const before = this.#isFifo ? headBefore : startsBefore;
+    const before = this.#isFifo ? hasOlderHead : startsBefore;
     return { inFlight, weight, heap: new IndexedHeap<"orderIndex", Ranked>("orderIndex", before) };
   }
 }
@@ -94,9 +94,5 @@ const ONE_CLASS = { inFlight: 0, weight: 1 };
 function startsBefore(a: Rank, b: Rank): boolean {
   const startA = a.usedMs - a.inFlight * a.asOf;
   const startB = b.usedMs - b.inFlight * b.asOf;
-  return isSameUse((startA - startB) / a.weight) ? a.headAt < b.headAt : startA < startB;
-}
-
-function headBefore(a: Rank, b: Rank): boolean {
-  return a.headAt < b.headAt;
+  return isSameUse((startA - startB) / a.weight) ? hasOlderHead(a, b) : startA < startB;
 }

@@ -11,4 +11,6 @@ export interface Rank {
   asOf: number;
   /** When its oldest eligible waiter arrived. */
   headAt: number;
+  /** The id of its session: decides between waiters that arrived at the same time. */
+  headKey: string;
 }

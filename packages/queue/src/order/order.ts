@@ -66,7 +66,11 @@ export function ranksBefore(a: Rank, b: Rank, level: number, now: number): boole
   if (Math.abs(held) > ROUNDING) return held < 0;
   const used = usedPerWeight(a, now) - usedPerWeight(b, now);
   if (!isSameUse(used)) return used < 0;
-  return a.headAt < b.headAt;
+  return hasOlderHead(a, b);
+}
+
+export function hasOlderHead(a: Rank, b: Rank): boolean {
+  return a.headAt === b.headAt ? a.headKey < b.headKey : a.headAt < b.headAt;
 }
 
 /** Sums of use have rounding errors. Without them, buckets that used the same would be ranked by the last bits of their sums. */

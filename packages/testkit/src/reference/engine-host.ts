@@ -68,7 +68,7 @@ export interface Host {
 }
 
 /** How long after its deadline an end may still be asked for. */
-const GRACE_MS = 10_000;
+export const GRACE_MS = 10_000;
 const HOST = "h";
 const MOST_CONFLICTS = 5;
 

@@ -42,10 +42,7 @@ export class HandOut extends SlotsAndEnds {
     let isAdmitted = false;
     for (let next = this.entrant(); next !== undefined; next = this.entrant()) {
       const away = this.inside().filter(({ session, awayAt }) => awayAt !== undefined && !this.offerOf(session));
-      const longest = first(
-        away.toSorted((a, b) => (a.session < b.session ? -1 : 1)),
-        ({ awayAt = 0 }) => [awayAt],
-      );
+      const longest = first(away, ({ awayAt = 0, session }) => [awayAt, session]);
       if (this.isPoolFull() && (longest?.awayAt ?? this.now) + this.context.collectMs <= this.now)
         (longest as Waiter).isInside = false;
       if (this.isPoolFull()) break;

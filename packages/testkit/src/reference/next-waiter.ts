@@ -140,7 +140,13 @@ export class State {
         (awayAt === undefined || awayAt + collectMs > this.now) &&
         !this.absences.some((one) => one.instance === instance),
     );
-    return first(present, ({ arrivedAt }) => [arrivedAt]);
+    return first(present, ({ arrivedAt, session }) => [arrivedAt, session]);
+  }
+
+  /** Of waiters that arrived at the same time, the first one by name is the oldest. */
+  headKeys(bucket: string, collectMs: number): Key[] {
+    const { arrivedAt = 0, session = "" } = this.head(bucket, collectMs) ?? {};
+    return [arrivedAt, session];
   }
 
   /** The buckets that can be tried now. */
@@ -157,17 +163,17 @@ export class State {
     const heldByOthers = this.slots.length - sum(wanting, ({ bucket }) => this.held(bucket));
     const level = Math.max(0, slots - heldByOthers) / sum(wanting, ({ weight }) => weight);
     return first(this.eligible(collectMs), ({ bucket, weight, used }) => {
-      const headAt = this.head(bucket, collectMs)?.arrivedAt ?? 0;
+      const head = this.headKeys(bucket, collectMs);
       const [held, share] = [this.held(bucket), level * weight];
       const zone = held + 1 <= share + TINY ? 0 : held < share - TINY ? 1 : 2;
-      return order === "fifo" ? [headAt] : [zone, zone === 1 ? 0 : (held + 1) / weight, used / weight, headAt];
+      return order === "fifo" ? head : [zone, zone === 1 ? 0 : (held + 1) / weight, used / weight, ...head];
     });
   }
 
   /** The order at a hot host: the smallest virtual time, then the oldest head. */
   turns(collectMs: number): Bucket[] {
-    const headAt = ({ bucket }: Bucket) => this.head(bucket, collectMs)?.arrivedAt ?? 0;
-    return this.eligible(collectMs).toSorted((a, b) => a.virtualTime - b.virtualTime || headAt(a) - headAt(b));
+    const keys = ({ bucket, virtualTime }: Bucket) => [virtualTime, ...this.headKeys(bucket, collectMs)];
+    return this.eligible(collectMs).toSorted((a, b) => compared(keys(a), keys(b)));
   }
 
   inside(bucket?: string): Waiter[] {
@@ -180,13 +186,14 @@ export class State {
 
   /** Who loses its place first: the youngest waiter of the bucket with the most places. */
   loser(among: readonly Waiter[]): Waiter | undefined {
-    return first(among, ({ bucket, arrivedAt }) => [-this.inside(bucket).length, -arrivedAt]);
+    const youngest = among.toSorted((a, b) => compared([b.arrivedAt, b.session], [a.arrivedAt, a.session]));
+    return first(youngest, ({ bucket }) => [-this.inside(bucket).length]);
   }
 
   /** Who gets the next place: the oldest of the bucket with the fewest places. A client that is away waits for none. */
   entrant(isWanted: (waiter: Waiter) => boolean = () => true): Waiter | undefined {
     const outside = this.waiters.filter((one) => !one.isInside && one.awayAt === undefined && this.hasRoom(one.bucket));
-    return first(outside.filter(isWanted), ({ bucket, arrivedAt }) => [this.inside(bucket).length, arrivedAt]);
+    return first(outside.filter(isWanted), (one) => [this.inside(one.bucket).length, one.arrivedAt, one.session]);
   }
 
   hasRoom(bucket: string): boolean {
@@ -211,16 +218,20 @@ function sum<T>(items: readonly T[], valueOf: (item: T) => number): number {
   return items.reduce((total, item) => total + valueOf(item), 0);
 }
 
+type Key = number | string;
+
 /** The item with the smallest keys, compared one after the other. */
-export function first<T>(items: readonly T[], keysOf: (item: T) => number[]): T | undefined {
+export function first<T>(items: readonly T[], keysOf: (item: T) => Key[]): T | undefined {
   const ranked = items.map((item) => ({ item, keys: keysOf(item) }));
-  return ranked.reduce(
-    (best, one) => (isBefore(one.keys, best.keys) ? one : best),
-    ranked[0] ?? { item: undefined, keys: [] },
-  )?.item;
+  return ranked.toSorted((a, b) => compared(a.keys, b.keys))[0]?.item;
 }
 
-function isBefore(a: number[], b: number[]): boolean {
-  const at = a.findIndex((key, index) => Math.abs(key - (b[index] as number)) > (ROUNDING[index] as number));
-  return at >= 0 && (a[at] as number) < (b[at] as number);
+function compared(a: Key[], b: Key[]): number {
+  const at = a.findIndex((key, index) => {
+    const other = b[index] as Key;
+    return typeof key === "number" && typeof other === "number"
+      ? Math.abs(key - other) > (ROUNDING[index] ?? 0)
+      : key !== other;
+  });
+  return at < 0 ? 0 : (a[at] as Key) < (b[at] as Key) ? -1 : 1;
 }

@@ -8,6 +8,8 @@ export interface History {
   readonly configs: readonly [FairQueueConfig, FairQueueConfig];
   readonly isSemaphore: boolean;
   readonly mostEnds: number;
+  /** Sessions may arrive at exactly the same time. */
+  readonly hasTies: boolean;
   readonly steps: readonly Step[];
 }
 
@@ -80,7 +82,14 @@ export function randomHistory(seed: number): History {
   );
   const { collectMs, weightedScheduler } = config as Required<FairQueueConfig>;
   const configs = [config, { ...randomConfig(random), collectMs, weightedScheduler }] as const;
-  return { seed, configs, isSemaphore, mostEnds: random.pick([1, 3, 1_000, 1_000]), steps };
+  return {
+    seed,
+    configs,
+    isSemaphore,
+    mostEnds: random.pick([1, 3, 1_000, 1_000]),
+    hasTies: random.chance(0.3),
+    steps,
+  };
 }
 
 interface Cast {

@@ -10,8 +10,7 @@ import { AHEAD_MS, CLOSED, GRACE_MS, HOUR_MS, type InputOf, isCounted, KEPT_MS }
  * (`slots-and-ends.ts`), the layers that hand out slots (`hand-out.ts`), and here time, limits and inputs. Where the
  * specification is silent, it follows the engine: which of several offers is collected first, when a semaphore may get
  * another capacity, and that a bucket at a hot host joins at the minimum of the buckets that can be tried.
- * It leaves out what no client can see: which instances a commit notifies, and the log of refused buckets. It does not
- * define the order of waiters of different buckets that arrived at exactly the same time.
+ * It leaves out what no client can see: which instances a commit notifies, and the log of refused buckets.
  */
 
 const DONE: Outcome = { kind: "done" };
@@ -58,10 +57,7 @@ export class ReferenceBook extends HandOut {
     if (this.given === undefined)
       Object.assign(this, { now, fence: Math.floor(now * 1000), forgottenAt: now - KEPT_MS + AHEAD_MS });
     for (;;) {
-      const slot = first(
-        this.slots.toSorted((a, b) => (a.session < b.session ? -1 : 1)),
-        (one) => [one.endsAt, one.token ? 0 : 1, one.fence],
-      );
+      const slot = first(this.slots, (one) => [one.endsAt, one.token ? 0 : 1, one.fence, one.session]);
       if (slot === undefined || slot.endsAt > now) break;
       this.moveTo(slot.endsAt);
       if (slot.token === undefined) this.lapse(slot);

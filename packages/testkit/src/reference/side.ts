@@ -8,7 +8,7 @@ import {
   resolveHost,
   resolveOptions,
 } from "@slotkeeper/queue";
-import type { Host, View } from "./engine-host.ts";
+import { GRACE_MS, type Host, type View } from "./engine-host.ts";
 import { type Ask, type History, type Step, statusOf } from "./random-history.ts";
 
 /** A bug for one of the two: another configuration, other secrets. */
@@ -29,7 +29,7 @@ type SessionAsk = "arrive" | "again" | "extend" | "timeout" | "cancel" | "away" 
 
 const START = 1_000_000;
 
-/** One of the two hosts with its clients: the inputs follow from what they got as answers. */
+/** One of the two hosts with its clients: the inputs follow from the answers that they got. */
 export class Side {
   readonly #history: History;
   readonly #host: Host;
@@ -68,11 +68,12 @@ export class Side {
 
   #lifeOf({ kind, session, bucket, isOdd, number }: Ask, step: Step): Life {
     const known = this.#lives.get(session);
-    if (known !== undefined && (kind !== "arrive" || known.deadlineAt > this.#now)) return known;
+    // When the end of a session is not needed any more, it is not defined whether the book still has it.
+    const usedMs = kind === "arrive" ? 0 : GRACE_MS;
+    if (known !== undefined && known.deadlineAt + usedMs > this.#now) return known;
     const { maxWaitMs } = this.#options[step.config] as QueueOptions;
-    // Every arrival has its own time, because the order of equal times in different buckets is not defined.
     const aheadMs = isOdd ? ([-50, -5, 500, 1_500][number % 4] as number) : 0;
-    const arrivedAt = this.#now + aheadMs + this.#arrivals++ / 16_384;
+    const arrivedAt = this.#now + aheadMs + (this.#history.hasTies ? 0 : this.#arrivals++ / 16_384);
     const life = { bucket, arrivedAt, deadlineAt: this.#now + maxWaitMs, pendingAt: undefined };
     this.#lives.set(session, life);
     return life;
