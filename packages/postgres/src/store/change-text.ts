@@ -90,7 +90,6 @@ const FIELDS: { readonly [Kind in RecordKind]: Fields } = {
     keepUntil: AT,
     end: "released",
     instance: undefined,
-    isExtended: undefined,
     code: undefined,
     retryAt: AT,
     endedAt: AT,

@@ -52,12 +52,22 @@ export function rememberEnd(book: Book, record: Omit<SessionRecord, "kind" | "en
   if (endNeededUntil(record.keepUntil) > book.now) book.put({ kind: "session", ...record, endedAt: book.now });
 }
 
+/**
+ * A first call with the same name found the end of its session, and has a later deadline. Its client may have a token
+ * with that deadline, so the end is kept until then.
+ */
+export function extendEnd(book: Book, session: string, until: number): void {
+  const record = book.get("session", session);
+  if (record !== undefined && record.keepUntil < until) book.put({ ...record, keepUntil: until, endedAt: book.now });
+}
+
 /** END1, END2. */
 export function forgetEnds(book: Book, most: number): void {
   for (let count = 0; count < FORGOTTEN_AT_ONCE; count++) {
     const oldest = book.index.nextEnd;
     if (oldest === undefined || (endKeptUntil(oldest) > book.now && book.size("session") <= most)) return;
-    if (endNeededUntil(oldest.keepUntil) > book.now) raise(book, (oldest.endedAt ?? book.now) + AHEAD_MS);
+    if (oldest.end !== "dropped" && endNeededUntil(oldest.keepUntil) > book.now)
+      raise(book, (oldest.endedAt ?? book.now) + AHEAD_MS);
     book.del("session", oldest.key);
   }
 }

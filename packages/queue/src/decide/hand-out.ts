@@ -87,7 +87,6 @@ function headOf(deciding: Deciding, bucket: Bucket): WaiterRecord | undefined {
   if (entry === undefined) return undefined;
   const { record } = entry;
   if (record.deadlineAt <= book.now) {
-    addWait(book, book.now - record.arrivedAt);
     endWaiter(deciding, record, "timeout");
   } else if (placeAway(deciding, record)) return undefined;
   else if (record.awayAt !== undefined && record.awayAt + deciding.context.collectMs <= book.now) {
@@ -129,8 +128,11 @@ export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean)
   const { book } = deciding;
   const { instance, isPolledHere, newSecret, collectMs } = deciding.context;
   if (isPolledHere(waiter.key)) {
-    addWait(book, book.now - waiter.arrivedAt);
-    grantLease(book, waiter, { token: slotTokenOf(book.host, newSecret()), instance, isProbe });
+    const waitedMs = book.now - waiter.arrivedAt;
+    addWait(book, waitedMs);
+    const fence = grantLease(book, waiter, { token: slotTokenOf(book.host, newSecret()), instance, isProbe });
+    const { key: session, bucket } = waiter;
+    deciding.notes.push({ kind: "granted", session, bucket, fence, waitedMs: Math.max(0, waitedMs) });
     return;
   }
   const isHere = waiter.instance === instance;

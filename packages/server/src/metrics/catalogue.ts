@@ -113,7 +113,12 @@ export const METRICS = {
   uncollected: {
     name: "slotkeeper_grants_uncollected_total",
     kind: "counter",
-    help: "Granted slots that the client did not fetch in time, so that the next waiter got them",
+    help: "Offered slots that the client did not fetch in time, so that the next waiter got them",
+  },
+  returned: {
+    name: "slotkeeper_grants_returned_total",
+    kind: "counter",
+    help: "Granted slots that were taken back, because the client had left before the grant was stored",
   },
   wait: {
     name: "slotkeeper_wait_seconds",

@@ -21,6 +21,7 @@ export class Instruments {
   reclaimed = 0;
   lateReleases = 0;
   uncollected = 0;
+  returned = 0;
   notifications = 0;
   listenersDropped = 0;
   controllerFailures = 0;
@@ -66,7 +67,9 @@ export class Instruments {
       case "uncollected":
         this.uncollected++;
         return;
-      case "moved":
+      case "returned":
+        this.returned++;
+        return;
       case "probe-decision":
       case "store-error":
     }

@@ -134,6 +134,7 @@ function addCounters(page: Exposition, instruments: Instruments): void {
   page.add("reclaimed", instruments.reclaimed);
   page.add("lateReleases", instruments.lateReleases);
   page.add("uncollected", instruments.uncollected);
+  page.add("returned", instruments.returned);
   for (const id of ["wait", "hold", "cycle", "changed"] as const) page.histogram(id, instruments[id]);
   for (const [reason, count] of Object.entries(instruments.commitRefusals))
     page.add("commitRefusals", count, { reason });
